@@ -91,7 +91,9 @@ def _reduced(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
         return _utils._rebuild_wrapper_subclass, (*kind, tensor.device, tensor.requires_grad)
     bits = {name: True for name, method in _BITS.items() if getattr(tensor, method)()}
     metadata = (bits,) if bits else ()
-    rest = (tensor.storage_offset(), *place, tensor.requires_grad, OrderedDict[Any, Any]())
+    # (Hooks are not kept, but have their place in the format.)
+    hooks: OrderedDict[str, Any] = OrderedDict()
+    rest = (tensor.storage_offset(), *place, tensor.requires_grad, hooks)
     storage = tensor.untyped_storage()
     if tensor.dtype not in _NAMES:
         return _utils._rebuild_tensor_v3, (storage, *rest, tensor.dtype, *metadata)

@@ -436,3 +436,21 @@ def test_a_changed_class_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = data.replace(b"class Flatten", b"class flatten", 1)
     with pytest.warns(torch.serialization.SourceChangeWarning, match="has changed"):
         torch.load(io.BytesIO(changed), weights_only=False)
+
+
+def test_classes_that_are_elsewhere_here_are_named_as_in_pytorch() -> None:
+    optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+    value = [
+        torch.nn.MultiheadAttention(2, 1),
+        torch.nn.InstanceNorm1d(2),
+        torch.optim.lr_scheduler.StepLR(optimizer, 3),
+    ]
+    text = zipfile.ZipFile(io.BytesIO(written(value))).read("archive/data.pkl")
+    for name in (
+        b"torch.nn.modules.activation\nMultiheadAttention\n",
+        b"torch.nn.modules.instancenorm\nInstanceNorm1d\n",
+        b"torch.optim.lr_scheduler\nStepLR\n",
+    ):
+        assert b"c" + name in text
+    found = again(value, weights_only=False)
+    assert [type(item) for item in found] == [type(item) for item in value]

@@ -15,6 +15,7 @@ from typing import Any
 from .. import _weights_only_unpickler, serialization
 from .._C import uint8
 from ..storage import _DTYPES, TypedStorage, UntypedStorage, _typed
+from .name import OURS
 
 __all__ = ["archive_loader", "load_checkpoint", "unpickler_of"]
 
@@ -240,6 +241,9 @@ def unpickler_of(
             root = module_name.partition(".")[0]
             if name in _DTYPES and root in ("torch", _PACKAGE):
                 return serialization.StorageType(name)
+            moved = OURS.get((module_name, name))
+            if moved is not None:
+                return super().find_class(f"{_PACKAGE}.{moved[0]}", moved[1])
             return super().find_class(ours(module_name), name)
 
         def persistent_load(self, saved: Any) -> Any:

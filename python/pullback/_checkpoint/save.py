@@ -14,8 +14,8 @@ from types import FunctionType
 from typing import Any
 
 from .. import _C, serialization
-from .._tensor import Tensor
 from ..storage import _NAMES, TypedStorage, UntypedStorage, _class_of
+from .name import THEIRS
 
 __all__ = ["Pickled", "pickled", "save_archive"]
 
@@ -23,8 +23,6 @@ __all__ = ["Pickled", "pickled", "save_archive"]
 _PREFIX = "\0torch.save\0"
 _PACKAGE = __package__.partition(".")[0]
 _CONSTANTS = (_C.dtype, _C.memory_format)
-# Classes that PyTorch calls by another name than that of the module they are in.
-_ELSEWHERE: dict[Any, str] = {Tensor: "torch\nTensor"}
 
 
 def _own_name(value: Any) -> str | None:
@@ -33,8 +31,6 @@ def _own_name(value: Any) -> str | None:
         return f"torch\n{str(value).removeprefix('torch.')}"
     if not isinstance(value, (type, FunctionType)):
         return None
-    if isinstance(value, type) and value in _ELSEWHERE:
-        return _ELSEWHERE[value]
     module, name = getattr(value, "__module__", None), value.__qualname__
     if not isinstance(module, str):
         return None
@@ -44,8 +40,9 @@ def _own_name(value: Any) -> str | None:
     found: Any = sys.modules.get(f"{_PACKAGE}.{rest}" if rest else _PACKAGE)
     for part in name.split("."):
         found = getattr(found, part, None)
-    theirs = f"torch.{rest}" if rest else "torch"
-    return f"{theirs}\n{name}" if found is value else None
+    if found is not value:
+        return None
+    return "\n".join(THEIRS.get((rest, name), (f"torch.{rest}" if rest else "torch", name)))
 
 
 def _reduce_own(value: Any) -> Any:

@@ -214,7 +214,7 @@ impl PyTorchFileWriter {
     }
     /// Adds a record of zeros, to be written over later.
     fn write_record_metadata(&self, name: &str, size: u64) -> PyResult<()> {
-        self.with(|writer| writer.reserve(name, size))
+        self.with(|writer| writer.reserve(name, size)) // bounded: writes, and keeps nothing
     }
     /// Writes the directory; nothing can be added afterwards.
     fn write_end_of_file(&self) -> PyResult<()> {

@@ -54,8 +54,10 @@ impl FileObject {
         let part = view.get_item(pyo3::types::PySlice::new(py, 0, into.len() as isize, 1))?;
         let count: Option<usize> = object.call_method1("readinto", (&part,))?.extract()?;
         let count = count.unwrap_or(0).min(into.len());
-        // (A copy: the object may go on to write there. It may also have kept the view, so that the block cannot shrink.)
-        into[..count].copy_from_slice(&block.to_vec()[..count]);
+        // (A copy: the object may have kept what it was given, and go on to write there.)
+        let filled = view.get_item(pyo3::types::PySlice::new(py, 0, count as isize, 1))?;
+        let bytes = filled.call_method0("tobytes")?;
+        into[..count].copy_from_slice(bytes.cast::<PyBytes>()?.as_bytes());
         Ok(count)
     }
 

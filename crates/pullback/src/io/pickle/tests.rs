@@ -1,3 +1,5 @@
+//! Pickles: every protocol, and bytes that are wrong.
+
 use super::{Broken, Build, Constant, FaultKind, Limits, globals, resolve_names, run};
 
 /// Shows objects as text, of a bounded size.

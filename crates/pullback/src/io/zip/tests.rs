@@ -1,3 +1,5 @@
+//! Archives: round trips, PyTorch's layout, and files that are damaged.
+
 use super::{Archive, Writer};
 use crate::Result;
 

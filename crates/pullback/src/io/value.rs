@@ -118,7 +118,8 @@ impl Value {
         found
     }
     fn collect(&self, path: &str, found: &mut Vec<(String, Tensor)>) {
-        let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        let below =
+            |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         if let Some(tensor) = self.as_tensor() {
             found.push((path.to_owned(), tensor.clone()));
         }

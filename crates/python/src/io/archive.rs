@@ -173,15 +173,13 @@ impl PyTorchFileWriter {
 impl PyTorchFileWriter {
     #[new]
     #[pyo3(signature = (file, compute_crc32=true, storage_alignment=64))]
-    fn new(
-        file: &Bound<'_, PyAny>,
-        compute_crc32: bool,
-        storage_alignment: u64,
-    ) -> PyResult<Self> {
+    fn new(file: &Bound<'_, PyAny>, compute_crc32: bool, storage_alignment: u64) -> PyResult<Self> {
         let (output, folder): (AnyOutput, String) = match file.cast::<PyString>() {
             Ok(name) => {
                 let path = Path::new(name.to_str()?);
-                let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()); // bounded: by the name
+                let stem = path
+                    .file_stem()
+                    .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()); // bounded: by the name
                 (Box::new(BufWriter::new(create(path)?)), stem)
             }
             Err(_) => (Box::new(WriteObject::new(file)), "archive".to_owned()),

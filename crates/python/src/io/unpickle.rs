@@ -89,7 +89,9 @@ impl<'py> Build for Objects<'py> {
         let py = self.py();
         Ok(match constant {
             Constant::None => py.None().into_bound(py),
-            Constant::Bool(value) => value.into_pyobject(py).map_err(PyErr::from)?.to_owned().into_any(),
+            Constant::Bool(value) => {
+                value.into_pyobject(py).map_err(PyErr::from)?.to_owned().into_any()
+            }
             Constant::Int(value) => value.into_pyobject(py).map_err(PyErr::from)?.into_any(),
             Constant::BigInt(bytes) => {
                 let keywords = PyDict::new(py);

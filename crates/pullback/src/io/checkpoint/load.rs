@@ -61,7 +61,8 @@ pub fn load_from(source: impl Source) -> Result<Value> {
     let (nodes, storages) = (Vec::new(), HashMap::new());
     let mut tree = Tree { archive, folder, swaps, nodes, storages };
     let (root, _) = pickle::run(&data, 0, Limits::default(), &mut tree)?;
-    Finished { nodes: &tree.nodes, done: HashMap::new(), open: HashMap::new() }.value(root)
+    Finished { nodes: &tree.nodes, done: HashMap::new(), open: HashMap::new() }
+        .value(root)
         .map(|(value, _)| value)
 }
 
@@ -130,7 +131,9 @@ impl<S: Source> Tree<S> {
     /// The storage that a persistent id describes.
     fn storage(&mut self, id: Item) -> Result<(Storage, DType)> {
         let parts = match self.node(id) {
-            Some(Node::Tuple(parts)) if parts.len() == 5 => [parts[0], parts[1], parts[2], parts[4]],
+            Some(Node::Tuple(parts)) if parts.len() == 5 => {
+                [parts[0], parts[1], parts[2], parts[4]]
+            }
             _ => bail!(runtime, "Weights only load failed: a persistent id that is no storage's"),
         };
         let Some(Node::Global(Global::Storage(dtype))) = self.node(parts[1]) else {
@@ -138,7 +141,11 @@ impl<S: Source> Tree<S> {
         };
         let dtype = *dtype;
         let (kind, key) = (restore::text(self, parts[0])?, restore::text(self, parts[2])?);
-        ensure!(&*kind == "storage", runtime, "Only persistent_load of storage is allowed, but got {kind:?}");
+        ensure!(
+            &*kind == "storage",
+            runtime,
+            "Only persistent_load of storage is allowed, but got {kind:?}"
+        );
         let Item::Int(count @ 0..) = parts[3] else {
             bail!(runtime, "Weights only load failed: storage {key:?} has no number of elements");
         };
@@ -205,7 +212,10 @@ impl<S: Source> Build for Tree<S> {
     fn set_items(&mut self, dict: &Item, items: Vec<Item>) -> Result<()> {
         match self.node_mut(*dict) {
             Some(Node::Dict { items: own, .. }) => Ok(memory::extend(own, items)?),
-            _ => bail!(runtime, "Can only SETITEMS for dict, collections.OrderedDict, collections.Counter"),
+            _ => bail!(
+                runtime,
+                "Can only SETITEMS for dict, collections.OrderedDict, collections.Counter"
+            ),
         }
     }
     fn add(&mut self, set: &Item, items: Vec<Item>) -> Result<()> {
@@ -281,13 +291,19 @@ impl Finished<'_> {
         if let Some(done) = self.done.get(&place) {
             return Ok(done.clone());
         }
-        ensure!(self.open.len() < DEEPEST as usize, runtime, "collections are nested deeper than {DEEPEST}");
+        ensure!(
+            self.open.len() < DEEPEST as usize,
+            runtime,
+            "collections are nested deeper than {DEEPEST}"
+        );
         ensure!(self.open.insert(place, ()).is_none(), runtime, "a collection contains itself");
         let nodes = self.nodes;
         let made = match &nodes[place as usize] {
             Node::Value(value) => (value.clone(), 0),
             Node::Global(Global::DType(dtype)) => (Value::DType(*dtype), 0),
-            Node::Global(global) => bail!(runtime, "{global:?} cannot stand for itself in a checkpoint"),
+            Node::Global(global) => {
+                bail!(runtime, "{global:?} cannot stand for itself in a checkpoint")
+            }
             Node::Storage(storage, dtype) => (restore::whole(storage, *dtype)?.into(), 0),
             Node::List(items) => self.collection(items, Value::List)?,
             Node::Tuple(items) => self.collection(items, Value::Tuple)?,

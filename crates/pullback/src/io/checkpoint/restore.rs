@@ -99,7 +99,9 @@ pub(super) fn text<S: Source>(tree: &Tree<S>, item: Item) -> Result<Arc<str>> {
 }
 
 fn wrong(global: Global) -> Error {
-    Error::runtime(format!("Weights only load failed: {global:?} was given other arguments than it takes"))
+    Error::runtime(format!(
+        "Weights only load failed: {global:?} was given other arguments than it takes"
+    ))
 }
 
 /// Calls what a name means.
@@ -152,13 +154,17 @@ pub(super) fn call<S: Source>(tree: &mut Tree<S>, global: Global, args: &[Item])
         {
             Value::Tensor(with_grad(over(tree, *storage, place, None)?, *requires_grad)?)
         }
-        (Global::RebuildTensorV2, [storage, place @ .., Item::Bool(requires_grad), _, metadata])
-            if place.len() == 3 =>
-        {
+        (
+            Global::RebuildTensorV2,
+            [storage, place @ .., Item::Bool(requires_grad), _, metadata],
+        ) if place.len() == 3 => {
             let tensor = over(tree, *storage, place, None)?;
             Value::Tensor(with_grad(with_bits(tree, tensor, *metadata)?, *requires_grad)?)
         }
-        (Global::RebuildTensorV3, [storage, offset, size, stride, Item::Bool(requires_grad), _, dtype, metadata @ ..]) => {
+        (
+            Global::RebuildTensorV3,
+            [storage, offset, size, stride, Item::Bool(requires_grad), _, dtype, metadata @ ..],
+        ) => {
             let Some(Node::Global(Global::DType(dtype))) = tree.node(*dtype) else {
                 return Err(wrong());
             };
@@ -224,7 +230,9 @@ fn encoded(string: &str, encoding: &str) -> Result<Arc<[u8]>> {
         "latin1" | "latin-1" | "iso-8859-1" => {
             let byte = |character| u8::try_from(u32::from(character));
             let bytes: std::result::Result<Vec<u8>, _> = string.chars().map(byte).collect();
-            bytes.map(Into::into).map_err(|_| Error::value("a text has characters that Latin-1 lacks"))
+            bytes
+                .map(Into::into)
+                .map_err(|_| Error::value("a text has characters that Latin-1 lacks"))
         }
         other => bail!(runtime, "Weights only load failed: unknown encoding {other:?}"),
     }
@@ -241,7 +249,8 @@ fn layout(name: &str) -> Result<Layout> {
     ];
     let own = name.strip_prefix("torch.").unwrap_or(name);
     let found = all.into_iter().find(|layout| layout.name() == own);
-    found.ok_or_else(|| Error::runtime(format!("Weights only load failed: unknown layout {name:?}")))
+    found
+        .ok_or_else(|| Error::runtime(format!("Weights only load failed: unknown layout {name:?}")))
 }
 
 fn tensor<S: Source>(tree: &Tree<S>, item: Item) -> Result<Tensor> {
@@ -281,7 +290,8 @@ fn over<S: Source>(
     let Some(Node::Storage(storage, own)) = tree.node(storage) else {
         bail!(runtime, "Weights only load failed: a tensor without a storage");
     };
-    let (Item::Int(offset), size, stride) = (place[0], numbers(tree, place[1])?, numbers(tree, place[2])?)
+    let (Item::Int(offset), size, stride) =
+        (place[0], numbers(tree, place[1])?, numbers(tree, place[2])?)
     else {
         bail!(runtime, "Weights only load failed: an offset is an integer");
     };
@@ -321,7 +331,11 @@ fn sparse<S: Source>(tree: &Tree<S>, layout: Item, data: Item) -> Result<Tensor>
 }
 
 /// A tensor with a class and attributes of its own: of the class, only parameters are known here.
-fn rebuild_from_type<S: Source>(tree: &mut Tree<S>, function: Item, arguments: Item) -> Result<Item> {
+fn rebuild_from_type<S: Source>(
+    tree: &mut Tree<S>,
+    function: Item,
+    arguments: Item,
+) -> Result<Item> {
     let function = match tree.node(function) {
         Some(Node::Global(function)) if *function != Global::RebuildFromType => *function,
         _ => return Err(wrong(Global::RebuildFromType)),

@@ -2,10 +2,10 @@
 
 use super::restore::storage_class;
 use crate::error::bail;
+use crate::io::Value;
 use crate::io::pickle::Pickler;
 use crate::io::source::failed;
 use crate::io::zip::Writer;
-use crate::io::Value;
 use crate::tensor::{Compressed, Coo, Sparse};
 use crate::{Device, Layout, Result, Storage, Tensor};
 use std::collections::HashMap;
@@ -202,7 +202,8 @@ impl Saved {
             return self.sparse(tensor, &parts);
         }
         // (What is not shown yet is written as it shows.)
-        let resolved = if tensor.is_unresolved() { &tensor.resolve_conj()?.resolve_neg()? } else { tensor };
+        let resolved =
+            if tensor.is_unresolved() { &tensor.resolve_conj()?.resolve_neg()? } else { tensor };
         let Some(storage) = resolved.storage() else {
             bail!(runtime, "a tensor on {} has no memory that could be saved", tensor.device());
         };

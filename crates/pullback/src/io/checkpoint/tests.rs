@@ -162,7 +162,11 @@ fn tensors_stay_inside_of_their_storages() {
         ("N", "K\0", "K\x01", "K\x01"),
     ] {
         let outcome = load(&of_tensor(count, offset, size, stride));
-        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Runtime, "{count:?} {offset:?} {size:?}");
+        assert_eq!(
+            outcome.unwrap_err().kind(),
+            ErrorKind::Runtime,
+            "{count:?} {offset:?} {size:?}"
+        );
     }
 }
 

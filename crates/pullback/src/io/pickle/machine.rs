@@ -25,11 +25,7 @@ pub trait Build {
         is_frozen: bool,
     ) -> Result<Self::Object, Self::Error>;
     /// Appends to a list.
-    fn append(
-        &mut self,
-        list: &Self::Object,
-        items: Vec<Self::Object>,
-    ) -> Result<(), Self::Error>;
+    fn append(&mut self, list: &Self::Object, items: Vec<Self::Object>) -> Result<(), Self::Error>;
     /// Sets items of a dictionary: keys and values in turns, an even number of them.
     fn set_items(
         &mut self,
@@ -165,7 +161,8 @@ impl<B: Build> Machine<'_, '_, B> {
     fn depth_above(&self, items: &[Entry<B::Object>]) -> Result<u32, B::Error> {
         let depth = 1 + items.iter().map(|item| item.depth).max().unwrap_or(0);
         if depth > self.limits.tuple_depth {
-            return self.fault(format!("tuples are nested deeper than {}", self.limits.tuple_depth));
+            return self
+                .fault(format!("tuples are nested deeper than {}", self.limits.tuple_depth));
         }
         Ok(depth)
     }
@@ -177,7 +174,8 @@ impl<B: Build> Machine<'_, '_, B> {
         Ok(())
     }
     fn tuple_of(&mut self, count: usize) -> Result<(), B::Error> {
-        let Some(height) = self.stack.len().checked_sub(count).filter(|&h| h >= self.floor()) else {
+        let Some(height) = self.stack.len().checked_sub(count).filter(|&h| h >= self.floor())
+        else {
             return self.fault("the stack is empty");
         };
         let items = self.stack.split_off(height);

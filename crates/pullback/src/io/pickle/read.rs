@@ -129,7 +129,10 @@ impl<'a> Reader<'a> {
         let rest = &self.bytes[self.at..];
         let taken = usize::try_from(count).ok().and_then(|count| rest.get(..count));
         let Some(taken) = taken else {
-            let text = format!("pickle data was truncated: {count} bytes are missing or cut off, {} are left", rest.len());
+            let text = format!(
+                "pickle data was truncated: {count} bytes are missing or cut off, {} are left",
+                rest.len()
+            );
             return Err(Fault { kind: FaultKind::Truncated, position: self.begin, text });
         };
         self.at += taken.len();
@@ -191,9 +194,7 @@ impl<'a> Reader<'a> {
         let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
         if !is_number || digits.len() > MOST_DIGITS {
             let text: String = text.chars().take(40).collect();
-            return Err(self.fault(format!(
-                "{text:?} is no integer of up to {MOST_DIGITS} digits"
-            )));
+            return Err(self.fault(format!("{text:?} is no integer of up to {MOST_DIGITS} digits")));
         }
         Ok(Constant::BigInt(Cow::Owned(complement(digits.as_bytes(), is_negative))))
     }
@@ -258,7 +259,9 @@ impl<'a> Reader<'a> {
             code::SHORT_BINSTRING => Constant::OldString(Cow::Borrowed(self.counted::<1>()?)),
             code::UNICODE => {
                 let text = raw_unicode_escape(self.line()?);
-                Constant::Text(Cow::Owned(text.ok_or_else(|| self.fault("a broken escape in a UNICODE"))?))
+                Constant::Text(Cow::Owned(
+                    text.ok_or_else(|| self.fault("a broken escape in a UNICODE"))?,
+                ))
             }
             code::BINUNICODE => Constant::Text(Cow::Borrowed(self.counted::<4>()?)),
             code::SHORT_BINUNICODE => Constant::Text(Cow::Borrowed(self.counted::<1>()?)),

@@ -91,7 +91,10 @@ fn every_protocol_of_python_is_read() {
     ];
     assert!(read(cases[0]).is_err(), "a key without a value");
     let old = read(cases[1]).unwrap();
-    assert!(old.starts_with("(1, -2, 300, 70000, big[0, 0, 0, 0, 0, 0, 0, 0, 64, 0], 1.5, "), "{old}");
+    assert!(
+        old.starts_with("(1, -2, 300, 70000, big[0, 0, 0, 0, 0, 0, 0, 0, 64, 0], 1.5, "),
+        "{old}"
+    );
     assert!(old.contains("\\xe4") && old.contains("[]+true"), "{old}");
     let new = b"\x80\x05\x95\x10\x00\x00\x00\x00\x00\x00\x00(\x8c\x01a\x94C\x02bc\x8f\x94(K\x01\x90\x8c\x01m\x8c\x01n\x93\x96\x01\x00\x00\x00\x00\x00\x00\x00zh\x00t.";
     assert_eq!(read(new).unwrap(), "(a, b[98, 99], <>+1, m.n, b[122], a)");
@@ -102,7 +105,10 @@ fn integers_are_read_from_bytes_and_digits() {
     assert_eq!(read(b"\x8a\x00.").unwrap(), "0");
     assert_eq!(read(b"\x8a\x01\xff.").unwrap(), "-1");
     assert_eq!(read(b"\x8a\x02\x00\x80.").unwrap(), "-32768");
-    assert_eq!(read(b"L-18446744073709551616L\n.").unwrap(), "big[0, 0, 0, 0, 0, 0, 0, 0, 255, 255]");
+    assert_eq!(
+        read(b"L-18446744073709551616L\n.").unwrap(),
+        "big[0, 0, 0, 0, 0, 0, 0, 0, 255, 255]"
+    );
     assert_eq!(read(b"I00\n.").unwrap(), "false");
     assert!(read(b"I1x\n.").is_err());
     assert!(read(format!("L{}L\n.", "9".repeat(5000)).as_bytes()).is_err());
@@ -122,8 +128,18 @@ fn errors_say_where_and_what() {
     let cases: [(&[u8], FaultKind, usize, &str); 9] = [
         (b"", FaultKind::EndOfInput, 0, "Ran out of input"),
         (b"N", FaultKind::EndOfInput, 1, "Ran out of input"),
-        (b"NX\x05\x00\x00\x00ab.", FaultKind::Truncated, 1, "5 bytes are missing or cut off, 3 are left"),
-        (b"\x8e\xff\xff\xff\xff\xff\xff\xff\xff.", FaultKind::Truncated, 0, "pickle data was truncated"),
+        (
+            b"NX\x05\x00\x00\x00ab.",
+            FaultKind::Truncated,
+            1,
+            "5 bytes are missing or cut off, 3 are left",
+        ),
+        (
+            b"\x8e\xff\xff\xff\xff\xff\xff\xff\xff.",
+            FaultKind::Truncated,
+            0,
+            "pickle data was truncated",
+        ),
         (b"N\xfe.", FaultKind::Malformed, 1, "Unsupported operand 254"),
         (b"\x80\x09.", FaultKind::Malformed, 0, "unsupported pickle protocol: 9"),
         (b"Nh\x07.", FaultKind::Malformed, 1, "Memo value not found at index 7"),
@@ -184,7 +200,8 @@ fn names_are_listed_without_running_anything() {
 
 #[test]
 fn texts_become_names() {
-    let text = |text: &str| [&b"X"[..], &(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
+    let text =
+        |text: &str| [&b"X"[..], &(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
     let written = [
         &b"\x80\x02("[..],
         &text("!m\nf"),
@@ -197,7 +214,8 @@ fn texts_become_names() {
     .concat();
     let resolved = resolve_names(&written, "!").unwrap();
     let expected =
-        [&b"\x80\x02(cm\nf\nq\x00h\x00"[..], &text("!other"), b"q\x01", &text("plain"), b"Qt."].concat();
+        [&b"\x80\x02(cm\nf\nq\x00h\x00"[..], &text("!other"), b"q\x01", &text("plain"), b"Qt."]
+            .concat();
     assert_eq!(resolved, expected);
     assert_eq!(read(&resolved).unwrap(), "(m.f, m.f, !other, #plain)");
     // In protocol 4 there are frames, whose sizes would be wrong.

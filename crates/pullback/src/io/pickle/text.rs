@@ -35,7 +35,8 @@ pub(super) fn string_literal(line: &[u8]) -> Option<Vec<u8>> {
             b'0'..=b'7' => {
                 let more = rest.iter().take(2).take_while(|digit| (b'0'..=b'7').contains(digit));
                 let digits = more.clone().count();
-                let number = more.fold(u32::from(kind - b'0'), |sum, d| sum * 8 + u32::from(d - b'0'));
+                let number =
+                    more.fold(u32::from(kind - b'0'), |sum, d| sum * 8 + u32::from(d - b'0'));
                 out.push(number as u8);
                 rest = &rest[digits..];
             }
@@ -66,9 +67,9 @@ pub(super) fn raw_unicode_escape(line: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
-    digits.iter().try_fold(0_u32, |sum, &digit| {
-        char::from(digit).to_digit(16).map(|value| sum << 4 | value)
-    })
+    digits
+        .iter()
+        .try_fold(0_u32, |sum, &digit| char::from(digit).to_digit(16).map(|value| sum << 4 | value))
 }
 
 /// UTF-8 of a code point, also of one that is half of a surrogate pair.
@@ -80,6 +81,10 @@ fn encode(point: u32, out: &mut Vec<u8>) -> Option<()> {
     if !(0xd800..0xe000).contains(&point) {
         return None;
     }
-    out.extend([0xe0 | (point >> 12) as u8, 0x80 | (point >> 6 & 0x3f) as u8, 0x80 | (point & 0x3f) as u8]);
+    out.extend([
+        0xe0 | (point >> 12) as u8,
+        0x80 | (point >> 6 & 0x3f) as u8,
+        0x80 | (point & 0x3f) as u8,
+    ]);
     Some(())
 }

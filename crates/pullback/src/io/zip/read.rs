@@ -81,9 +81,12 @@ impl<S: Source> Archive<S> {
         // Entries that share bytes would let a short file unfold into a long one.
         if total > directory.start {
             let room = directory.start;
-            return Err(failed("invalid header or archive is corrupted", format!(
-                "the entries take {total} bytes, but there are {room} before the directory"
-            )));
+            return Err(failed(
+                "invalid header or archive is corrupted",
+                format!(
+                    "the entries take {total} bytes, but there are {room} before the directory"
+                ),
+            ));
         }
         Ok(Archive { source, records, places, directory: directory.start })
     }
@@ -219,13 +222,17 @@ impl Record {
     }
     fn inflated(&self, stored: &[u8]) -> Result<Vec<u8>> {
         memory::check_room(self.size as usize)?;
-        let inflate = || miniz_oxide::inflate::decompress_to_vec_with_limit(stored, self.size as usize);
+        let inflate =
+            || miniz_oxide::inflate::decompress_to_vec_with_limit(stored, self.size as usize);
         match memory::as_asked(inflate) {
             Ok(bytes) if bytes.len() as u64 == self.size => Ok(bytes),
             outcome => Err(Error::runtime(format!(
                 "PytorchStreamReader failed reading file {:?}: decompression gives {}, but {} bytes were recorded",
                 self.name,
-                outcome.map_or_else(|error| error.to_string(), |bytes| format!("{} bytes", bytes.len())),
+                outcome.map_or_else(
+                    |error| error.to_string(),
+                    |bytes| format!("{} bytes", bytes.len())
+                ),
                 self.size
             ))),
         }

@@ -23,8 +23,13 @@ fn records_come_back_and_begin_at_multiples_of_the_alignment() {
     let mut found = Archive::open(&bytes[..]).unwrap();
     let records = found.records().to_vec();
     let names: Vec<&str> = records.iter().map(|r| r.name.as_str()).collect();
-    let expected =
-        ["name/data.pkl", "name/data/0", "name/data/1", "name/version", "name/.data/serialization_id"];
+    let expected = [
+        "name/data.pkl",
+        "name/data/0",
+        "name/data/1",
+        "name/version",
+        "name/.data/serialization_id",
+    ];
     assert_eq!(names, expected);
     for record in &records {
         assert_eq!(found.start_of(record).unwrap() % 64, 0);

@@ -1,7 +1,8 @@
 //! Writing an archive from front to back: nothing is written twice, so that any stream will do.
 
 use super::{
-    CENTRAL, DESCRIPTOR, END, END_64, END_64_SIZE, EXTRA_64, IN_EXTRA, LOCAL, LOCAL_SIZE, LOCATOR_64,
+    CENTRAL, DESCRIPTOR, END, END_64, END_64_SIZE, EXTRA_64, IN_EXTRA, LOCAL, LOCAL_SIZE,
+    LOCATOR_64,
 };
 use crate::Result;
 use crate::error::{Error, ensure};
@@ -245,7 +246,6 @@ fn narrowed(number: u64) -> u32 {
 /// The error of a stream; one that carries an error of the library's is that error.
 fn cannot_write(error: &std::io::Error) -> Error {
     let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
-    own.cloned().unwrap_or_else(|| {
-        Error::runtime(format!("PytorchStreamWriter failed writing: {error}"))
-    })
+    own.cloned()
+        .unwrap_or_else(|| Error::runtime(format!("PytorchStreamWriter failed writing: {error}")))
 }

@@ -109,6 +109,7 @@ from .amp._setting import (
 )
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .serialization import load, save
 from .storage import _CLASSES as _STORAGE_CLASSES
 from .storage import TypedStorage
 from .torch_version import __version__ as __version__
@@ -135,6 +136,7 @@ if TYPE_CHECKING:
     from . import profiler as profiler
     from . import random as random
     from . import return_types as return_types
+    from . import serialization as serialization
     from . import sparse as sparse
     from . import special as special
     from . import storage as storage
@@ -199,7 +201,9 @@ _lazy.submodules(
     "_VF",
     "_dynamo",
     "_ops",
+    "_utils",
     "_vmap_internals",
+    "_weights_only_unpickler",
     "backends",
     "compiler",
     "cpu",
@@ -484,6 +488,7 @@ __all__ = [
     "is_storage",
     "is_tensor",
     "layout",
+    "load",
     "manual_seed",
     "meshgrid",
     "memory_format",
@@ -493,6 +498,7 @@ __all__ = [
     "promote_types",
     "resize_as_",
     "result_type",
+    "save",
     "seed",
     "set_default_dtype",
     "set_default_tensor_type",

@@ -9,12 +9,13 @@ from __future__ import annotations
 import copy
 import functools
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _C, _hooks, _transform
 from ._overridable import make_overridable as _make_overridable
-from ._sparse import of_parts, parts_of
+from ._sparse import parts_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,46 +27,77 @@ if TYPE_CHECKING:
 __all__ = ["Tensor"]
 
 
-def _rebuild_tensor(
-    storage: Any,
-    dtype: Any,
-    offset: int,
-    size: Sequence[int],
-    stride: Sequence[int],
-    is_conj: bool = False,
-    is_neg: bool = False,
+def _rebuild_from_type_v2(
+    func: Callable[..., Tensor], new_type: type[Tensor], args: tuple[Any, ...], state: Any
 ) -> Tensor:
-    tensor = _C._tensor_over(storage, dtype, offset, list(size), list(stride))
-    # (Detached: there is no base to be a view of.)
-    if is_conj:
-        tensor = tensor._conj().detach()
-    return tensor._neg_view().detach() if is_neg else tensor
-
-
-def _rebuild(
-    cls: type[Tensor],
-    parts: tuple[Any, ...],
-    requires_grad: bool,
-    state: Any,
-) -> Tensor:
-    tensor = _rebuild_tensor(*parts)
-    if cls is not Tensor:
-        tensor = _C.TensorBase._make_subclass(cls, tensor, requires_grad)
-    else:
-        tensor.requires_grad = requires_grad
-    if cls.__setstate__ is not Tensor.__setstate__:
-        if state is not None:
-            tensor.__setstate__(state)
-    else:
+    """What ``func(*args)`` makes, as a tensor of a class, with attributes."""
+    tensor = func(*args)
+    if type(tensor) is not new_type:
+        requires_grad = tensor.requires_grad
+        tensor = _C.TensorBase._make_subclass(new_type, tensor.detach(), requires_grad)
+    if new_type.__setstate__ is Tensor.__setstate__:
         _set_state(tensor, state)
+    elif state is not None:
+        tensor.__setstate__(state)
     return tensor
 
 
-def _rebuild_sparse(parts: tuple[Any, ...], requires_grad: bool, state: Any) -> Tensor:
-    tensor = of_parts(*parts)
-    tensor.requires_grad = requires_grad
-    _set_state(tensor, state)
-    return tensor
+def _rebuild_from_type(
+    func: Callable[..., Tensor], kind: type[Tensor], args: tuple[Any, ...], attributes: Any
+) -> Tensor:
+    """The form of older files."""
+    return _rebuild_from_type_v2(func, kind, args, attributes)
+
+
+def _deep_copied(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
+    """A copy over a copy of the storage, which it shares with the copies of views."""
+    storage = copy.deepcopy(tensor.untyped_storage(), memo)
+    place = (tensor.storage_offset(), list(tensor.size()), list(tensor.stride()))
+    new = _C._tensor_over(storage, tensor.dtype, *place)
+    if type(tensor) is not Tensor:
+        return _C.TensorBase._make_subclass(type(tensor), new, tensor.requires_grad)
+    new.requires_grad = tensor.requires_grad
+    return new
+
+
+# What a tensor holds that is not shown yet: its elements' conjugates, or negatives.
+_BITS = {"conj": "is_conj", "neg": "is_neg"}
+
+
+def _is_wrapper(tensor: Tensor) -> bool:
+    """Whether the class answers all ops, and the memory holds nothing, as a wrapper's does."""
+    if type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__:
+        return False
+    with _C.DisableTorchFunctionSubclass():
+        return not any(tensor.untyped_storage()._bytes())
+
+
+def _reduced(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
+    """The function of :mod:`._utils` that makes such a tensor, and its arguments."""
+    from . import _utils
+    from .storage import _NAMES, _typed
+
+    if tensor.layout is not _C.strided:
+        layout, _, first, second, third = parts_of(tensor.detach())
+        if layout is _C.sparse_coo:
+            return _utils._rebuild_sparse_tensor, (layout, (first, second, tensor.size(), third))
+        return _utils._rebuild_sparse_tensor, (layout, (first, second, third, tensor.size()))
+    place = (tuple(tensor.size()), tensor.stride())
+    if tensor.device.type == "meta":
+        arguments = (tensor.dtype, *place, tensor.requires_grad)
+        return _utils._rebuild_meta_tensor_no_storage, arguments
+    if _is_wrapper(tensor):
+        kind = (type(tensor), tensor.dtype, *place, tensor.storage_offset(), tensor.layout)
+        return _utils._rebuild_wrapper_subclass, (*kind, tensor.device, tensor.requires_grad)
+    bits = {name: True for name, method in _BITS.items() if getattr(tensor, method)()}
+    metadata = (bits,) if bits else ()
+    # (Hooks are not kept, but have their place in the format.)
+    hooks: OrderedDict[str, Any] = OrderedDict()
+    rest = (tensor.storage_offset(), *place, tensor.requires_grad, hooks)
+    storage = tensor.untyped_storage()
+    if tensor.dtype not in _NAMES:
+        return _utils._rebuild_tensor_v3, (storage, *rest, tensor.dtype, *metadata)
+    return _utils._rebuild_tensor_v2, (_typed(storage, tensor.dtype), *rest, *metadata)
 
 
 def _state(tensor: Tensor) -> Any:
@@ -239,17 +271,6 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # --- copies --------------------------------------------------------------------------------
 
-    def _parts(self) -> tuple[Any, ...]:
-        bits = (self.is_conj(), self.is_neg())
-        return (
-            self.untyped_storage(),
-            self.dtype,
-            self.storage_offset(),
-            tuple(self.size()),
-            self.stride(),
-            *(bits if any(bits) else ()),
-        )
-
     def __deepcopy__(self, memo: dict[Any, Any]) -> Self:
         """Copies storage, attributes and ``.grad``; aliasing within one deep copy is kept.
 
@@ -271,9 +292,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         else:
             # What is copied holds what it shows.
             is_plain = not self.is_conj() and not self.is_neg()
-            parts = (self if is_plain else self.detach().clone())._parts()
-            storage = copy.deepcopy(parts[0], memo)
-            new = _rebuild(type(self), (storage, *parts[1:]), self.requires_grad, None)
+            new = _deep_copied(self if is_plain else self.detach().clone(), memo)
+            new.requires_grad = self.requires_grad
         memo[id(self)] = new
         if self.grad is not None:
             new.grad = copy.deepcopy(self.grad, memo)
@@ -287,9 +307,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         # A class with a state of its own says what is kept; CPython's default knows no tensors.
         has_own = given is not None and given is not getattr(object, "__getstate__", None)
         state = given(self) if has_own and given is not None else _state(self)
-        if self.layout is not _C.strided:
-            return (_rebuild_sparse, (parts_of(self.detach()), self.requires_grad, state))
-        return (_rebuild, (kind, self._parts(), self.requires_grad, state))
+        func, arguments = _reduced(self)
+        if kind is Tensor and not state:
+            return func, arguments
+        return _rebuild_from_type_v2, (func, kind, arguments, state)
 
     def __setstate__(self, state: Any) -> None:
         """Takes over attributes, or what PyTorch's oldest files hold.

@@ -54,6 +54,7 @@ mod error;
 mod generator;
 pub mod gradcheck;
 pub mod interrupt;
+pub mod io;
 mod layers;
 mod local;
 pub mod ops;

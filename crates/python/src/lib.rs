@@ -42,6 +42,7 @@ mod function_mode;
 mod held;
 mod indexing;
 mod interrupt;
+mod io;
 mod lock;
 mod raw;
 mod registry;
@@ -109,6 +110,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     device::init(module)?;
     dispatch_mode::init(module)?;
     function_mode::init(module)?;
+    io::init(module)?;
     switch::init(module)?;
     registry::init(module)
 }

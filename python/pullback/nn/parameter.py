@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, cast
 
-from .. import _C
+from .. import _C, _utils
 from .._tensor import Tensor
 from ._native import VF as _VF
 
@@ -77,28 +77,13 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         arguments: tuple[Any, ...] = (self.data, self.requires_grad, OrderedDict())
         state = getattr(self, "__dict__", None)
         if state:
-            return _rebuild_parameter_with_state, (*arguments, dict(state))
-        return _rebuild_parameter, arguments
+            return _utils._rebuild_parameter_with_state, (*arguments, dict(state))
+        return _utils._rebuild_parameter, arguments
 
     __torch_function__ = _C._disabled_torch_function_impl  # type: ignore[assignment]
 
 
 _C._set_parameter_class(Parameter)
-
-
-def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
-    param = Parameter(data, requires_grad)
-    param._backward_hooks = backward_hooks
-    return param
-
-
-def _rebuild_parameter_with_state(
-    data: Tensor, requires_grad: bool, backward_hooks: Any, state: dict[str, Any]
-) -> Parameter:
-    param = _rebuild_parameter(data, requires_grad, backward_hooks)
-    for name, value in state.items():
-        setattr(param, name, value)
-    return param
 
 
 class _BufferMeta(_C._TensorMeta):  # type: ignore[misc, name-defined, unused-ignore]

@@ -10,6 +10,7 @@ _lazy.submodules(
     globals(),
     "_contextlib",
     "_device",
+    "_import_utils",
     "_mode_utils",
     "_python_dispatch",
     "_pytree",
@@ -17,6 +18,7 @@ _lazy.submodules(
     "deterministic",
     "dlpack",
     "hooks",
+    "serialization",
 )
 
 __all__ = ["data"]

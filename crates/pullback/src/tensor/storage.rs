@@ -158,6 +158,29 @@ impl Storage {
         Self::from_owner(block.as_ptr(), bytes, Owner::Blocks(smallvec::smallvec![(block, bytes)]))
     }
 
+    /// Memory of `bytes` bytes that `fill` writes into; they are zero until then.
+    ///
+    /// # Errors
+    /// Those of `fill`; out of memory.
+    pub fn filled(bytes: usize, fill: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Storage> {
+        let storage = Self::uninitialized(bytes)?;
+        // SAFETY: a fresh block of this size, which nobody else knows.
+        let place = unsafe {
+            storage.data_ptr().write_bytes(0, bytes);
+            std::slice::from_raw_parts_mut(storage.data_ptr(), bytes)
+        };
+        fill(place)?;
+        Ok(storage)
+    }
+    /// Lets `read` see the bytes. As with all memory of tensors, a program that writes to it from another thread meanwhile
+    /// races with itself.
+    pub fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        // (Growing elsewhere keeps the block that was read, but not its size together with it: size first.)
+        let bytes = self.nbytes();
+        // SAFETY: the block has this many bytes, and lives as long as the handle.
+        read(unsafe { std::slice::from_raw_parts(self.data_ptr(), bytes) })
+    }
+
     /// Memory that `owner` keeps alive.
     ///
     /// # Safety

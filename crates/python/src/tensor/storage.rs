@@ -62,6 +62,17 @@ fn object(py: Python<'_>, storage: Storage) -> Reply {
     Ok(object.into_any().into_ptr())
 }
 
+/// The Python object of a storage.
+pub(crate) fn storage_object(py: Python<'_>, storage: Storage) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, object(py, storage)?) })
+}
+
+/// The storage of an `UntypedStorage`.
+pub(crate) fn storage_bytes(object: &Bound<'_, PyAny>) -> Option<Storage> {
+    object.cast::<PyStorage>().ok().map(|storage| note(storage).clone())
+}
+
 /// Lets tensors that show the storage find its object, which may have been made by its class.
 fn note<'a>(object: &'a Bound<'_, PyStorage>) -> &'a Storage {
     let storage = object.get().own();

@@ -1,0 +1,355 @@
+//! The classes and functions that files of weights name, and what they make.
+
+use super::load::{Item, Node, Tree};
+use crate::error::{Error, bail, ensure};
+use crate::io::{Source, Value};
+use crate::{C128, DType, Device, Layout, Result, Storage, Tensor, binding};
+use std::sync::Arc;
+
+/// What a name means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Global {
+    OrderedDict,
+    Counter,
+    Set,
+    ByteArray,
+    Complex,
+    /// `_codecs.encode`.
+    Encode,
+    Size,
+    Device,
+    DType(DType),
+    /// A class of storages, by the dtype of their elements.
+    Storage(DType),
+    /// The classes themselves, as arguments.
+    Tensor,
+    Parameter,
+    /// `torch.serialization._get_layout`.
+    GetLayout,
+    RebuildTensor,
+    RebuildTensorV2,
+    RebuildTensorV3,
+    RebuildParameter,
+    RebuildSparse,
+    RebuildFromType,
+    RebuildFromCpu,
+}
+
+const STORAGES: [(&str, DType); 12] = [
+    ("DoubleStorage", DType::F64),
+    ("FloatStorage", DType::F32),
+    ("HalfStorage", DType::F16),
+    ("BFloat16Storage", DType::BF16),
+    ("LongStorage", DType::I64),
+    ("IntStorage", DType::I32),
+    ("ShortStorage", DType::I16),
+    ("CharStorage", DType::I8),
+    ("ByteStorage", DType::U8),
+    ("BoolStorage", DType::Bool),
+    ("ComplexDoubleStorage", DType::C128),
+    ("ComplexFloatStorage", DType::C64),
+];
+
+/// The class of storages of a dtype, if it has one.
+pub(super) fn storage_class(dtype: DType) -> Option<&'static str> {
+    STORAGES.iter().find(|(_, own)| *own == dtype).map(|(name, _)| *name)
+}
+
+impl Global {
+    /// What a name in a module means; `None` for all that is not listed.
+    pub(super) fn named(module: &str, name: &str) -> Option<Global> {
+        Some(match (module, name) {
+            ("collections", "OrderedDict") => Global::OrderedDict,
+            ("collections", "Counter") => Global::Counter,
+            ("builtins" | "__builtin__", "set") => Global::Set,
+            ("builtins" | "__builtin__", "bytearray") => Global::ByteArray,
+            ("builtins" | "__builtin__", "complex") => Global::Complex,
+            ("_codecs", "encode") => Global::Encode,
+            ("torch", "Size") => Global::Size,
+            ("torch", "device") => Global::Device,
+            ("torch", "Tensor") => Global::Tensor,
+            ("torch.nn.parameter", "Parameter") => Global::Parameter,
+            ("torch.storage", "UntypedStorage") => Global::Storage(DType::U8),
+            ("torch.serialization", "_get_layout") => Global::GetLayout,
+            ("torch._utils", "_rebuild_tensor") => Global::RebuildTensor,
+            ("torch._utils", "_rebuild_tensor_v2") => Global::RebuildTensorV2,
+            ("torch._utils", "_rebuild_tensor_v3") => Global::RebuildTensorV3,
+            ("torch._utils", "_rebuild_parameter" | "_rebuild_parameter_with_state") => {
+                Global::RebuildParameter
+            }
+            ("torch._utils", "_rebuild_sparse_tensor") => Global::RebuildSparse,
+            ("torch._utils", "_rebuild_device_tensor_from_cpu_tensor") => Global::RebuildFromCpu,
+            ("torch._tensor", "_rebuild_from_type_v2") => Global::RebuildFromType,
+            ("torch", name) => {
+                let storage = STORAGES.iter().find(|(own, _)| *own == name);
+                let dtype = DType::ALL.into_iter().find(|dtype| dtype.name() == name);
+                storage.map(|(_, dtype)| Global::Storage(*dtype)).or(dtype.map(Global::DType))?
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// The text of a string.
+pub(super) fn text<S: Source>(tree: &Tree<S>, item: Item) -> Result<Arc<str>> {
+    match tree.node(item) {
+        Some(Node::Value(Value::Str(text))) => Ok(text.clone()),
+        _ => bail!(runtime, "Weights only load failed: a text is expected, not {item:?}"),
+    }
+}
+
+fn wrong(global: Global) -> Error {
+    Error::runtime(format!(
+        "Weights only load failed: {global:?} was given other arguments than it takes"
+    ))
+}
+
+/// Calls what a name means.
+pub(super) fn call<S: Source>(tree: &mut Tree<S>, global: Global, args: &[Item]) -> Result<Item> {
+    let wrong = || wrong(global);
+    let value = match (global, args) {
+        (Global::OrderedDict, _) => return ordered_dict(tree, args),
+        (Global::Counter, [] | [_]) => return counter(tree, args),
+        (Global::Set, [list]) => {
+            let items = items(tree, *list).ok_or_else(wrong)?;
+            return tree.push(Node::Set(items));
+        }
+        (Global::Set, []) => return tree.push(Node::Set(Vec::new())),
+        (Global::ByteArray, []) => Value::Bytes([].into()),
+        (Global::ByteArray, [bytes]) => match tree.node(*bytes) {
+            Some(Node::Value(Value::Bytes(bytes))) => Value::Bytes(bytes.clone()),
+            _ => return Err(wrong()),
+        },
+        (Global::ByteArray | Global::Encode, [string, encoding]) => {
+            let (string, encoding) = (text(tree, *string)?, text(tree, *encoding)?);
+            Value::Bytes(encoded(&string, &encoding)?)
+        }
+        (Global::Complex, [real, imaginary]) => {
+            let number = |item: Item| match item {
+                Item::Float(value) => Ok(value),
+                Item::Int(value) => Ok(value as f64),
+                _ => Err(wrong()),
+            };
+            Value::Complex(C128::new(number(*real)?, number(*imaginary)?))
+        }
+        (Global::Size, [sizes]) => Value::Size(numbers(tree, *sizes)?[..].into()),
+        (Global::Device, [kind]) => Value::Device(Device::parse(&text(tree, *kind)?)?),
+        (Global::Device, [kind, Item::Int(index)]) => {
+            Value::Device(Device::parse(&format!("{}:{index}", text(tree, *kind)?))?)
+        }
+        (Global::GetLayout, [name]) => Value::Layout(layout(&text(tree, *name)?)?),
+        (Global::RebuildFromType, [function, _, arguments, _]) => {
+            return rebuild_from_type(tree, *function, *arguments);
+        }
+        (Global::RebuildFromCpu, [data, ..]) => Value::Tensor(tensor(tree, *data)?),
+        (Global::Parameter | Global::RebuildParameter, [data, Item::Bool(requires_grad), ..]) => {
+            Value::Parameter(with_grad(tensor(tree, *data)?.detached()?, *requires_grad)?)
+        }
+        (Global::RebuildSparse, [layout, data]) => Value::Tensor(sparse(tree, *layout, *data)?),
+        (Global::RebuildTensor, [storage, place @ ..]) if place.len() == 3 => {
+            Value::Tensor(over(tree, *storage, place, None)?)
+        }
+        (Global::RebuildTensorV2, [storage, place @ .., Item::Bool(requires_grad), _])
+            if place.len() == 3 =>
+        {
+            Value::Tensor(with_grad(over(tree, *storage, place, None)?, *requires_grad)?)
+        }
+        (
+            Global::RebuildTensorV2,
+            [storage, place @ .., Item::Bool(requires_grad), _, metadata],
+        ) if place.len() == 3 => {
+            let tensor = over(tree, *storage, place, None)?;
+            Value::Tensor(with_grad(with_bits(tree, tensor, *metadata)?, *requires_grad)?)
+        }
+        (
+            Global::RebuildTensorV3,
+            [storage, offset, size, stride, Item::Bool(requires_grad), _, dtype, metadata @ ..],
+        ) => {
+            let Some(Node::Global(Global::DType(dtype))) = tree.node(*dtype) else {
+                return Err(wrong());
+            };
+            let mut tensor = over(tree, *storage, &[*offset, *size, *stride], Some(*dtype))?;
+            if let [metadata] = metadata {
+                tensor = with_bits(tree, tensor, *metadata)?;
+            }
+            Value::Tensor(with_grad(tensor, *requires_grad)?)
+        }
+        _ => return Err(wrong()),
+    };
+    tree.value(value)
+}
+
+fn items<S: Source>(tree: &Tree<S>, item: Item) -> Option<Vec<Item>> {
+    match tree.node(item)? {
+        Node::List(items) | Node::Tuple(items) | Node::Set(items) => {
+            pullback_kernels::memory::copied(items).ok()
+        }
+        _ => None,
+    }
+}
+
+fn numbers<S: Source>(tree: &Tree<S>, item: Item) -> Result<Vec<i64>> {
+    if let Some(Node::Value(Value::Size(sizes))) = tree.node(item) {
+        return Ok(pullback_kernels::memory::copied(sizes)?);
+    }
+    let number = |item: &Item| match item {
+        Item::Int(number) => Ok(*number),
+        _ => Err(Error::runtime("Weights only load failed: sizes and strides are integers")),
+    };
+    match tree.node(item) {
+        Some(Node::Tuple(items) | Node::List(items)) => items.iter().map(number).collect(),
+        _ => bail!(runtime, "Weights only load failed: sizes and strides are tuples"),
+    }
+}
+
+fn ordered_dict<S: Source>(tree: &mut Tree<S>, args: &[Item]) -> Result<Item> {
+    let mut own = Vec::new();
+    if let [pairs] = args {
+        for pair in items(tree, *pairs).ok_or_else(|| wrong(Global::OrderedDict))? {
+            let pair = items(tree, pair).filter(|pair| pair.len() == 2);
+            own.extend(pair.ok_or_else(|| wrong(Global::OrderedDict))?);
+        }
+    } else if !args.is_empty() {
+        return Err(wrong(Global::OrderedDict));
+    }
+    tree.push(Node::Dict { items: own, is_ordered: true })
+}
+
+fn counter<S: Source>(tree: &mut Tree<S>, args: &[Item]) -> Result<Item> {
+    let items = match args.first().map(|&item| tree.node(item)) {
+        None => Vec::new(),
+        Some(Some(Node::Dict { items, .. })) => pullback_kernels::memory::copied(items)?,
+        Some(_) => return Err(wrong(Global::Counter)),
+    };
+    tree.push(Node::Dict { items, is_ordered: false })
+}
+
+fn encoded(string: &str, encoding: &str) -> Result<Arc<[u8]>> {
+    match encoding {
+        "utf-8" | "utf8" => Ok(string.as_bytes().into()),
+        "latin1" | "latin-1" | "iso-8859-1" => {
+            let byte = |character| u8::try_from(u32::from(character));
+            let bytes: std::result::Result<Vec<u8>, _> = string.chars().map(byte).collect();
+            bytes
+                .map(Into::into)
+                .map_err(|_| Error::value("a text has characters that Latin-1 lacks"))
+        }
+        other => bail!(runtime, "Weights only load failed: unknown encoding {other:?}"),
+    }
+}
+
+fn layout(name: &str) -> Result<Layout> {
+    let all = [
+        Layout::Strided,
+        Layout::SparseCoo,
+        Layout::SparseCsr,
+        Layout::SparseCsc,
+        Layout::SparseBsr,
+        Layout::SparseBsc,
+    ];
+    let own = name.strip_prefix("torch.").unwrap_or(name);
+    let found = all.into_iter().find(|layout| layout.name() == own);
+    found
+        .ok_or_else(|| Error::runtime(format!("Weights only load failed: unknown layout {name:?}")))
+}
+
+fn tensor<S: Source>(tree: &Tree<S>, item: Item) -> Result<Tensor> {
+    match tree.node(item) {
+        Some(Node::Value(Value::Tensor(tensor) | Value::Parameter(tensor))) => Ok(tensor.clone()),
+        _ => bail!(runtime, "Weights only load failed: a tensor is expected"),
+    }
+}
+
+fn with_grad(tensor: Tensor, requires_grad: bool) -> Result<Tensor> {
+    if requires_grad { tensor.with_grad() } else { Ok(tensor) }
+}
+
+/// What is not shown yet: conjugates, negatives.
+fn with_bits<S: Source>(tree: &Tree<S>, mut tensor: Tensor, metadata: Item) -> Result<Tensor> {
+    let Some(Node::Dict { items, .. }) = tree.node(metadata) else {
+        bail!(runtime, "Weights only load failed: a tensor's metadata is a dictionary");
+    };
+    for pair in items.chunks_exact(2) {
+        match (&*text(tree, pair[0])?, pair[1]) {
+            (_, Item::Bool(false)) => {}
+            ("conj", _) => tensor = tensor.conj()?.detached()?,
+            ("neg", _) => tensor = tensor.neg_view()?.detached()?,
+            (other, _) => bail!(runtime, "a tensor's metadata {other:?} is not known"),
+        }
+    }
+    Ok(tensor)
+}
+
+/// A tensor over a storage, at an offset, with sizes and strides.
+fn over<S: Source>(
+    tree: &Tree<S>,
+    storage: Item,
+    place: &[Item],
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let Some(Node::Storage(storage, own)) = tree.node(storage) else {
+        bail!(runtime, "Weights only load failed: a tensor without a storage");
+    };
+    let (Item::Int(offset), size, stride) =
+        (place[0], numbers(tree, place[1])?, numbers(tree, place[2])?)
+    else {
+        bail!(runtime, "Weights only load failed: an offset is an integer");
+    };
+    ensure!(
+        size.len() == stride.len(),
+        runtime,
+        "unequal size length ({}) and stride length ({})",
+        size.len(),
+        stride.len()
+    );
+    binding::over_storage(storage, &size, &stride, offset, dtype.unwrap_or(*own))
+}
+
+/// All elements of a storage.
+pub(super) fn whole(storage: &Storage, dtype: DType) -> Result<Tensor> {
+    let count = (storage.nbytes() / dtype.size()) as i64;
+    binding::over_storage(storage, &[count], &[1], 0, dtype)
+}
+
+fn sparse<S: Source>(tree: &Tree<S>, layout: Item, data: Item) -> Result<Tensor> {
+    let wrong = || wrong(Global::RebuildSparse);
+    let Some(Node::Value(Value::Layout(layout))) = tree.node(layout) else { return Err(wrong()) };
+    let parts = items(tree, data).ok_or_else(wrong)?;
+    match (layout, &parts[..]) {
+        (Layout::SparseCoo, [indices, values, size, rest @ ..]) => {
+            let is_coalesced = matches!(rest, [Item::Bool(true)]);
+            let (indices, values) = (tensor(tree, *indices)?, tensor(tree, *values)?);
+            Tensor::sparse_coo(&indices, &values, &numbers(tree, *size)?, is_coalesced)
+        }
+        (layout, [compressed, plain, values, size]) if layout.is_compressed() => {
+            let (compressed, plain) = (tensor(tree, *compressed)?, tensor(tree, *plain)?);
+            let values = tensor(tree, *values)?;
+            Tensor::sparse_compressed(&compressed, &plain, &values, &numbers(tree, *size)?, *layout)
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// A tensor with a class and attributes of its own: of the class, only parameters are known here.
+fn rebuild_from_type<S: Source>(
+    tree: &mut Tree<S>,
+    function: Item,
+    arguments: Item,
+) -> Result<Item> {
+    let function = match tree.node(function) {
+        Some(Node::Global(function)) if *function != Global::RebuildFromType => *function,
+        _ => return Err(wrong(Global::RebuildFromType)),
+    };
+    let arguments = items(tree, arguments).ok_or_else(|| wrong(Global::RebuildFromType))?;
+    call(tree, function, &arguments)
+}
+
+/// The bytes of each number in the other order.
+pub(super) fn swapped(storage: &Storage, dtype: DType) -> Result<Storage> {
+    let size = if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() };
+    Storage::filled(storage.nbytes(), |into| {
+        storage.with_bytes(|bytes| into.copy_from_slice(bytes));
+        into.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+        Ok(())
+    })
+}

@@ -1,0 +1,346 @@
+//! The stack machine.
+
+use super::read::{Constant, Fault, Op, Reader};
+use std::collections::HashMap;
+
+/// What makes objects of a pickle's operations. The machine calls nothing else.
+pub trait Build {
+    /// An object, or a handle of one: a clone is the same object.
+    type Object: Clone;
+    /// What goes wrong.
+    type Error: From<Broken>;
+
+    /// An object that is all in its operation.
+    fn constant(&mut self, constant: Constant<'_>) -> Result<Self::Object, Self::Error>;
+    /// A tuple.
+    fn tuple(&mut self, items: Vec<Self::Object>) -> Result<Self::Object, Self::Error>;
+    /// A new list.
+    fn list(&mut self, items: Vec<Self::Object>) -> Result<Self::Object, Self::Error>;
+    /// A new, empty dictionary.
+    fn dict(&mut self) -> Result<Self::Object, Self::Error>;
+    /// A new set, frozen or not.
+    fn set(
+        &mut self,
+        items: Vec<Self::Object>,
+        is_frozen: bool,
+    ) -> Result<Self::Object, Self::Error>;
+    /// Appends to a list.
+    fn append(&mut self, list: &Self::Object, items: Vec<Self::Object>) -> Result<(), Self::Error>;
+    /// Sets items of a dictionary: keys and values in turns, an even number of them.
+    fn set_items(
+        &mut self,
+        dict: &Self::Object,
+        items: Vec<Self::Object>,
+    ) -> Result<(), Self::Error>;
+    /// Adds to a set.
+    fn add(&mut self, set: &Self::Object, items: Vec<Self::Object>) -> Result<(), Self::Error>;
+    /// What a name in a module means.
+    fn global(&mut self, module: &str, name: &str) -> Result<Self::Object, Self::Error>;
+    /// The text of an object that is a string.
+    fn text(&self, object: &Self::Object) -> Option<String>;
+    /// Calls.
+    fn reduce(
+        &mut self,
+        callable: Self::Object,
+        arguments: Self::Object,
+    ) -> Result<Self::Object, Self::Error>;
+    /// An object of a class, made by its `__new__`.
+    fn new_object(
+        &mut self,
+        class: Self::Object,
+        arguments: Self::Object,
+        keywords: Option<Self::Object>,
+    ) -> Result<Self::Object, Self::Error>;
+    /// Gives an object its state.
+    fn build(&mut self, instance: &Self::Object, state: Self::Object) -> Result<(), Self::Error>;
+    /// What lies outside of the pickle under this name.
+    fn persistent(&mut self, id: Self::Object) -> Result<Self::Object, Self::Error>;
+    /// The pickle says which protocol it follows.
+    fn protocol(&mut self, protocol: u8) -> Result<(), Self::Error>;
+}
+
+/// A pickle that is wrong, as an error of whoever builds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Broken(pub Fault);
+
+/// What a pickle may ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How deep tuples may lie in each other: hashes and comparisons go down in them.
+    pub tuple_depth: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { tuple_depth: 1000 }
+    }
+}
+
+/// The highest protocol there is.
+const HIGHEST: u8 = 5;
+
+/// An object on the stack, and how deep tuples lie in it.
+#[derive(Clone)]
+struct Entry<O> {
+    object: O,
+    depth: u32,
+}
+
+struct Machine<'a, 'b, B: Build> {
+    reader: Reader<'a>,
+    builder: &'b mut B,
+    limits: Limits,
+    stack: Vec<Entry<B::Object>>,
+    /// Where the marks are: heights of the stack.
+    marks: Vec<usize>,
+    memo: HashMap<u32, Entry<B::Object>>,
+}
+
+/// Runs the pickle that begins at byte `at`, and says with which byte the next thing begins.
+///
+/// # Errors
+/// Those of the builder, and what is wrong with the pickle.
+pub fn run<B: Build>(
+    bytes: &[u8],
+    at: usize,
+    limits: Limits,
+    builder: &mut B,
+) -> Result<(B::Object, usize), B::Error> {
+    let reader = Reader::new(bytes, at);
+    let (stack, marks, memo) = (Vec::new(), Vec::new(), HashMap::new());
+    let mut machine = Machine { reader, builder, limits, stack, marks, memo };
+    loop {
+        let op = machine.reader.next().map_err(Broken)?;
+        if op == Op::Stop {
+            let result = machine.pop()?;
+            return Ok((result.object, machine.reader.position()));
+        }
+        machine.step(op)?;
+    }
+}
+
+impl<B: Build> Machine<'_, '_, B> {
+    fn fault<T>(&self, text: impl Into<String>) -> Result<T, B::Error> {
+        Err(B::Error::from(Broken(self.reader.fault(text))))
+    }
+    /// What is above the last mark may be taken, not what is below.
+    fn floor(&self) -> usize {
+        self.marks.last().copied().unwrap_or(0)
+    }
+    fn pop(&mut self) -> Result<Entry<B::Object>, B::Error> {
+        if self.stack.len() <= self.floor() {
+            return self.fault("the stack is empty");
+        }
+        match self.stack.pop() {
+            Some(entry) => Ok(entry),
+            None => self.fault("the stack is empty"),
+        }
+    }
+    fn top(&self) -> Result<&Entry<B::Object>, B::Error> {
+        match self.stack.last() {
+            Some(top) if self.stack.len() > self.floor() => Ok(top),
+            _ => self.fault("the stack is empty"),
+        }
+    }
+    fn push(&mut self, object: B::Object) {
+        self.stack.push(Entry { object, depth: 0 });
+    }
+    /// What lies above the last mark, which goes.
+    fn pop_mark(&mut self) -> Result<Vec<Entry<B::Object>>, B::Error> {
+        let Some(height) = self.marks.pop() else { return self.fault("there is no mark") };
+        Ok(self.stack.split_off(height))
+    }
+    fn objects(&mut self) -> Result<Vec<B::Object>, B::Error> {
+        Ok(self.pop_mark()?.into_iter().map(|entry| entry.object).collect())
+    }
+    /// Keys and values above the last mark.
+    fn pairs(&mut self) -> Result<Vec<B::Object>, B::Error> {
+        let items = self.objects()?;
+        if items.len() % 2 == 1 { self.fault("a key has no value") } else { Ok(items) }
+    }
+    fn depth_above(&self, items: &[Entry<B::Object>]) -> Result<u32, B::Error> {
+        let depth = 1 + items.iter().map(|item| item.depth).max().unwrap_or(0);
+        if depth > self.limits.tuple_depth {
+            return self
+                .fault(format!("tuples are nested deeper than {}", self.limits.tuple_depth));
+        }
+        Ok(depth)
+    }
+    fn tuple(&mut self, items: Vec<Entry<B::Object>>) -> Result<(), B::Error> {
+        let depth = self.depth_above(&items)?;
+        let objects = items.into_iter().map(|item| item.object).collect();
+        let object = self.builder.tuple(objects)?;
+        self.stack.push(Entry { object, depth });
+        Ok(())
+    }
+    fn tuple_of(&mut self, count: usize) -> Result<(), B::Error> {
+        let Some(height) = self.stack.len().checked_sub(count).filter(|&h| h >= self.floor())
+        else {
+            return self.fault("the stack is empty");
+        };
+        let items = self.stack.split_off(height);
+        self.tuple(items)
+    }
+    fn remember(&mut self, key: u32) -> Result<(), B::Error> {
+        let top = self.top()?.clone();
+        self.memo.insert(key, top);
+        Ok(())
+    }
+
+    fn step(&mut self, op: Op<'_>) -> Result<(), B::Error> {
+        match op {
+            Op::Constant(constant) => {
+                let object = self.builder.constant(constant)?;
+                self.push(object);
+            }
+            Op::Mark => self.marks.push(self.stack.len()),
+            Op::Pop => {
+                // (CPython's pickler takes marks away with it too.)
+                if self.stack.len() == self.floor() && self.marks.pop().is_some() {
+                    return Ok(());
+                }
+                self.pop()?;
+            }
+            Op::PopMark => drop(self.pop_mark()?),
+            Op::Dup => {
+                let top = self.top()?.clone();
+                self.stack.push(top);
+            }
+            Op::Get(key) => match self.memo.get(&key) {
+                Some(entry) => self.stack.push(entry.clone()),
+                None => return self.fault(format!("Memo value not found at index {key}")),
+            },
+            Op::Put(key) => self.remember(key)?,
+            Op::Memoize => self.remember(self.memo.len() as u32)?,
+            Op::Protocol(protocol) if protocol > HIGHEST => {
+                return self.fault(format!("unsupported pickle protocol: {protocol}"));
+            }
+            Op::Protocol(protocol) => self.builder.protocol(protocol)?,
+            Op::Frame | Op::Stop => {}
+            other => return self.step_container(other),
+        }
+        Ok(())
+    }
+
+    fn step_container(&mut self, op: Op<'_>) -> Result<(), B::Error> {
+        let object = match op {
+            Op::EmptyList => self.builder.list(Vec::new())?,
+            Op::EmptyDict => self.builder.dict()?,
+            Op::EmptySet => self.builder.set(Vec::new(), false)?,
+            Op::EmptyTuple => return self.tuple(Vec::new()),
+            Op::TupleOf(count) => return self.tuple_of(count),
+            Op::Tuple => {
+                let items = self.pop_mark()?;
+                return self.tuple(items);
+            }
+            Op::List => {
+                let items = self.objects()?;
+                self.builder.list(items)?
+            }
+            Op::Dict => {
+                let items = self.pairs()?;
+                let dict = self.builder.dict()?;
+                self.builder.set_items(&dict, items)?;
+                dict
+            }
+            Op::FrozenSet => {
+                let items = self.pop_mark()?;
+                let depth = self.depth_above(&items)?;
+                let objects = items.into_iter().map(|item| item.object).collect();
+                let object = self.builder.set(objects, true)?;
+                self.stack.push(Entry { object, depth });
+                return Ok(());
+            }
+            Op::Append => {
+                let item = self.pop()?.object;
+                let list = self.top()?.object.clone();
+                return self.builder.append(&list, vec![item]);
+            }
+            Op::Appends => {
+                let items = self.objects()?;
+                let list = self.top()?.object.clone();
+                return self.builder.append(&list, items);
+            }
+            Op::SetItem => {
+                let value = self.pop()?.object;
+                let key = self.pop()?.object;
+                let dict = self.top()?.object.clone();
+                return self.builder.set_items(&dict, vec![key, value]);
+            }
+            Op::SetItems => {
+                let items = self.pairs()?;
+                let dict = self.top()?.object.clone();
+                return self.builder.set_items(&dict, items);
+            }
+            Op::AddItems => {
+                let items = self.objects()?;
+                let set = self.top()?.object.clone();
+                return self.builder.add(&set, items);
+            }
+            other => return self.step_call(other),
+        };
+        self.push(object);
+        Ok(())
+    }
+
+    fn step_call(&mut self, op: Op<'_>) -> Result<(), B::Error> {
+        let object = match op {
+            Op::Global(module, name) => self.builder.global(module, name)?,
+            Op::StackGlobal => {
+                let (name, module) = (self.pop()?.object, self.pop()?.object);
+                let names = (self.builder.text(&module), self.builder.text(&name));
+                let (Some(module), Some(name)) = names else {
+                    return self.fault("STACK_GLOBAL requires str");
+                };
+                self.builder.global(&module, &name)?
+            }
+            Op::Instance(module, name) => {
+                let items = self.objects()?;
+                let class = self.builder.global(module, name)?;
+                let arguments = self.builder.tuple(items)?;
+                self.builder.reduce(class, arguments)?
+            }
+            Op::Object => {
+                let mut items = self.objects()?;
+                if items.is_empty() {
+                    return self.fault("an object has no class");
+                }
+                let class = items.remove(0);
+                let arguments = self.builder.tuple(items)?;
+                self.builder.reduce(class, arguments)?
+            }
+            Op::Reduce => {
+                let arguments = self.pop()?.object;
+                let callable = self.pop()?.object;
+                self.builder.reduce(callable, arguments)?
+            }
+            Op::NewObject => {
+                let arguments = self.pop()?.object;
+                let class = self.pop()?.object;
+                self.builder.new_object(class, arguments, None)?
+            }
+            Op::NewObjectWithKeywords => {
+                let keywords = self.pop()?.object;
+                let arguments = self.pop()?.object;
+                let class = self.pop()?.object;
+                self.builder.new_object(class, arguments, Some(keywords))?
+            }
+            Op::Build => {
+                let state = self.pop()?.object;
+                let instance = self.top()?.object.clone();
+                return self.builder.build(&instance, state);
+            }
+            Op::PersistentText(id) => {
+                let id = self.builder.constant(Constant::Text(id.as_bytes().into()))?;
+                self.builder.persistent(id)?
+            }
+            Op::Persistent => {
+                let id = self.pop()?.object;
+                self.builder.persistent(id)?
+            }
+            other => return self.fault(format!("{other:?} is no operation on objects")),
+        };
+        self.push(object);
+        Ok(())
+    }
+}

@@ -1,0 +1,347 @@
+//! A pickle's bytes as operations: each whole, its arguments decoded.
+
+use super::opcode as code;
+use super::text::{raw_unicode_escape, string_literal};
+use std::borrow::Cow;
+
+/// How a pickle is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FaultKind {
+    /// It ends before it says so: CPython's `EOFError`.
+    EndOfInput,
+    /// An argument is cut off.
+    Truncated,
+    /// It cannot be meant, or needs what is not supported.
+    Malformed,
+}
+
+/// What is wrong with a pickle, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// How.
+    pub kind: FaultKind,
+    /// Which byte begins the operation.
+    pub position: usize,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} (at byte {} of the pickle)", self.text, self.position)
+    }
+}
+
+/// A value that is all in its operation.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Constant<'a> {
+    /// `None`.
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A longer one: two's complement, little-endian.
+    BigInt(Cow<'a, [u8]>),
+    /// A real number.
+    Float(f64),
+    /// Text as UTF-8, perhaps with surrogates.
+    Text(Cow<'a, [u8]>),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// Bytes that can be changed.
+    ByteArray(&'a [u8]),
+    /// A string of Python 2: bytes, or text in an encoding that the reader knows.
+    OldString(Cow<'a, [u8]>),
+}
+
+/// An operation.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Op<'a> {
+    Constant(Constant<'a>),
+    Mark,
+    Stop,
+    Pop,
+    PopMark,
+    Dup,
+    EmptyList,
+    EmptyTuple,
+    EmptyDict,
+    EmptySet,
+    /// These of what lies above the mark.
+    List,
+    Tuple,
+    Dict,
+    FrozenSet,
+    /// Of so many.
+    TupleOf(usize),
+    Append,
+    Appends,
+    SetItem,
+    SetItems,
+    AddItems,
+    Global(&'a str, &'a str),
+    StackGlobal,
+    /// An instance of this class, made of what lies above the mark.
+    Instance(&'a str, &'a str),
+    /// The same with the class as the first item.
+    Object,
+    Reduce,
+    NewObject,
+    NewObjectWithKeywords,
+    Build,
+    PersistentText(&'a str),
+    Persistent,
+    Get(u32),
+    Put(u32),
+    Memoize,
+    Protocol(u8),
+    Frame,
+}
+
+/// Integers in decimals may have so many digits, as in CPython: the conversion takes the square of that.
+const MOST_DIGITS: usize = 4300;
+
+/// Takes a pickle apart.
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+    /// The next byte.
+    at: usize,
+    /// The first byte of the operation.
+    begin: usize,
+}
+
+type Outcome<T> = Result<T, Fault>;
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
+        Reader { bytes, at: at.min(bytes.len()), begin: at }
+    }
+    /// Where the next operation begins.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+    /// What is wrong with the operation.
+    pub(super) fn fault(&self, text: impl Into<String>) -> Fault {
+        Fault { kind: FaultKind::Malformed, position: self.begin, text: text.into() }
+    }
+    fn take(&mut self, count: u64) -> Outcome<&'a [u8]> {
+        let rest = &self.bytes[self.at..];
+        let taken = usize::try_from(count).ok().and_then(|count| rest.get(..count));
+        let Some(taken) = taken else {
+            let text = format!(
+                "pickle data was truncated: {count} bytes are missing or cut off, {} are left",
+                rest.len()
+            );
+            return Err(Fault { kind: FaultKind::Truncated, position: self.begin, text });
+        };
+        self.at += taken.len();
+        Ok(taken)
+    }
+    fn fixed<const N: usize>(&mut self) -> Outcome<[u8; N]> {
+        self.take(N as u64).map(|bytes| {
+            let mut fixed = [0; N];
+            fixed.copy_from_slice(bytes);
+            fixed
+        })
+    }
+    fn byte(&mut self) -> Outcome<u8> {
+        self.fixed().map(|[byte]| byte)
+    }
+    fn u32(&mut self) -> Outcome<u32> {
+        self.fixed().map(u32::from_le_bytes)
+    }
+    /// Bytes behind their number, which has `N` bytes.
+    fn counted<const N: usize>(&mut self) -> Outcome<&'a [u8]> {
+        let mut count = [0; 8];
+        count[..N].copy_from_slice(&self.fixed::<N>()?);
+        self.take(u64::from_le_bytes(count))
+    }
+    /// A line without its end.
+    fn line(&mut self) -> Outcome<&'a [u8]> {
+        let rest = &self.bytes[self.at..];
+        let Some(length) = rest.iter().position(|&byte| byte == b'\n') else {
+            let text = "pickle data was truncated: a line has no end".to_owned();
+            return Err(Fault { kind: FaultKind::Truncated, position: self.begin, text });
+        };
+        self.at += length + 1;
+        Ok(&rest[..length])
+    }
+    fn name(&mut self) -> Outcome<&'a str> {
+        let line = self.line()?;
+        std::str::from_utf8(line).map_err(|_| self.fault("a name is no UTF-8"))
+    }
+    fn decimal<T: std::str::FromStr>(&mut self) -> Outcome<T> {
+        let text = self.name()?.trim();
+        text.parse().map_err(|_| self.fault(format!("{text:?} is no number that fits here")))
+    }
+    /// An old-style integer, which may be a truth value.
+    fn old_int(&mut self) -> Outcome<Constant<'a>> {
+        match self.name()?.trim() {
+            "00" => Ok(Constant::Bool(false)),
+            "01" => Ok(Constant::Bool(true)),
+            text => self.integer(text),
+        }
+    }
+    fn integer(&self, text: &'a str) -> Outcome<Constant<'a>> {
+        if let Ok(small) = text.parse() {
+            return Ok(Constant::Int(small));
+        }
+        let (is_negative, digits) = match text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        if !is_number || digits.len() > MOST_DIGITS {
+            let text: String = text.chars().take(40).collect();
+            return Err(self.fault(format!("{text:?} is no integer of up to {MOST_DIGITS} digits")));
+        }
+        Ok(Constant::BigInt(Cow::Owned(complement(digits.as_bytes(), is_negative))))
+    }
+
+    /// The next operation.
+    pub(super) fn next(&mut self) -> Outcome<Op<'a>> {
+        self.begin = self.at;
+        let Some(&opcode) = self.bytes.get(self.at) else {
+            let text = "Ran out of input".to_owned();
+            return Err(Fault { kind: FaultKind::EndOfInput, position: self.begin, text });
+        };
+        self.at += 1;
+        if let Some(simple) = without_argument(opcode) {
+            return Ok(simple);
+        }
+        if let Some(constant) = self.constant(opcode)? {
+            return Ok(Op::Constant(constant));
+        }
+        Ok(match opcode {
+            code::GLOBAL => Op::Global(self.name()?, self.name()?),
+            code::INST => Op::Instance(self.name()?, self.name()?),
+            code::PERSID => Op::PersistentText(self.name()?),
+            code::GET => Op::Get(self.decimal()?),
+            code::PUT => Op::Put(self.decimal()?),
+            code::BINGET => Op::Get(self.byte()?.into()),
+            code::BINPUT => Op::Put(self.byte()?.into()),
+            code::LONG_BINGET => Op::Get(self.u32()?),
+            code::LONG_BINPUT => Op::Put(self.u32()?),
+            code::PROTO => Op::Protocol(self.byte()?),
+            // What a frame says of itself is not needed: every operation is checked on its own.
+            code::FRAME => self.fixed::<8>().map(|_| Op::Frame)?,
+            other => {
+                let shown = char::from(other).escape_default();
+                return Err(self.fault(format!("Unsupported operand {other} ({shown})")));
+            }
+        })
+    }
+
+    fn constant(&mut self, opcode: u8) -> Outcome<Option<Constant<'a>>> {
+        Ok(Some(match opcode {
+            code::NONE => Constant::None,
+            code::NEWTRUE => Constant::Bool(true),
+            code::NEWFALSE => Constant::Bool(false),
+            code::BININT => Constant::Int(i32::from_le_bytes(self.fixed()?).into()),
+            code::BININT1 => Constant::Int(self.byte()?.into()),
+            code::BININT2 => Constant::Int(u16::from_le_bytes(self.fixed()?).into()),
+            code::INT => self.old_int()?,
+            code::LONG => {
+                let text = self.name()?.trim();
+                self.integer(text.strip_suffix('L').unwrap_or(text))?
+            }
+            code::LONG1 => long(self.counted::<1>()?),
+            code::LONG4 => long(self.counted::<4>()?),
+            code::BINFLOAT => Constant::Float(f64::from_be_bytes(self.fixed()?)),
+            code::FLOAT => Constant::Float(self.decimal()?),
+            code::STRING => {
+                let literal = string_literal(self.line()?);
+                let text = literal.ok_or_else(|| self.fault("a STRING must be in quotes"))?;
+                Constant::OldString(Cow::Owned(text))
+            }
+            code::BINSTRING => Constant::OldString(Cow::Borrowed(self.counted::<4>()?)),
+            code::SHORT_BINSTRING => Constant::OldString(Cow::Borrowed(self.counted::<1>()?)),
+            code::UNICODE => {
+                let text = raw_unicode_escape(self.line()?);
+                Constant::Text(Cow::Owned(
+                    text.ok_or_else(|| self.fault("a broken escape in a UNICODE"))?,
+                ))
+            }
+            code::BINUNICODE => Constant::Text(Cow::Borrowed(self.counted::<4>()?)),
+            code::SHORT_BINUNICODE => Constant::Text(Cow::Borrowed(self.counted::<1>()?)),
+            code::BINUNICODE8 => Constant::Text(Cow::Borrowed(self.counted::<8>()?)),
+            code::BINBYTES => Constant::Bytes(self.counted::<4>()?),
+            code::SHORT_BINBYTES => Constant::Bytes(self.counted::<1>()?),
+            code::BINBYTES8 => Constant::Bytes(self.counted::<8>()?),
+            code::BYTEARRAY8 => Constant::ByteArray(self.counted::<8>()?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+fn without_argument(opcode: u8) -> Option<Op<'static>> {
+    Some(match opcode {
+        code::MARK => Op::Mark,
+        code::STOP => Op::Stop,
+        code::POP => Op::Pop,
+        code::POP_MARK => Op::PopMark,
+        code::DUP => Op::Dup,
+        code::EMPTY_LIST => Op::EmptyList,
+        code::EMPTY_TUPLE => Op::EmptyTuple,
+        code::EMPTY_DICT => Op::EmptyDict,
+        code::EMPTY_SET => Op::EmptySet,
+        code::LIST => Op::List,
+        code::TUPLE => Op::Tuple,
+        code::DICT => Op::Dict,
+        code::FROZENSET => Op::FrozenSet,
+        code::TUPLE1 => Op::TupleOf(1),
+        code::TUPLE2 => Op::TupleOf(2),
+        code::TUPLE3 => Op::TupleOf(3),
+        code::APPEND => Op::Append,
+        code::APPENDS => Op::Appends,
+        code::SETITEM => Op::SetItem,
+        code::SETITEMS => Op::SetItems,
+        code::ADDITEMS => Op::AddItems,
+        code::STACK_GLOBAL => Op::StackGlobal,
+        code::OBJ => Op::Object,
+        code::REDUCE => Op::Reduce,
+        code::NEWOBJ => Op::NewObject,
+        code::NEWOBJ_EX => Op::NewObjectWithKeywords,
+        code::BUILD => Op::Build,
+        code::BINPERSID => Op::Persistent,
+        code::MEMOIZE => Op::Memoize,
+        _ => return None,
+    })
+}
+
+/// An integer from its two's complement.
+fn long(bytes: &[u8]) -> Constant<'_> {
+    if bytes.len() > 8 {
+        return Constant::BigInt(Cow::Borrowed(bytes));
+    }
+    let is_negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
+    let mut number = [if is_negative { 0xff } else { 0 }; 8];
+    number[..bytes.len()].copy_from_slice(bytes);
+    Constant::Int(i64::from_le_bytes(number))
+}
+
+/// The two's complement of a number in decimals.
+fn complement(digits: &[u8], is_negative: bool) -> Vec<u8> {
+    let mut bytes: Vec<u8> = Vec::new();
+    for digit in digits {
+        let mut carry = u16::from(digit - b'0');
+        for byte in &mut bytes {
+            let product = u16::from(*byte) * 10 + carry;
+            *byte = product as u8;
+            carry = product >> 8;
+        }
+        if carry > 0 {
+            bytes.push(carry as u8);
+        }
+    }
+    bytes.push(0);
+    if is_negative {
+        let mut carry = true;
+        for byte in &mut bytes {
+            let (sum, is_over) = (!*byte).overflowing_add(u8::from(carry));
+            (*byte, carry) = (sum, is_over);
+        }
+    }
+    bytes
+}

@@ -1,0 +1,110 @@
+//! The names of classes and functions in a pickle: which there are, and how a writer puts its own there.
+
+use super::opcode as code;
+use super::read::{Constant, Fault, Op, Reader};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// The names of classes and functions that a pickle asks for, pairs of module and name in the order in which they come. Names
+/// that are the result of a computation cannot be known without running it: texts are followed through the memo only.
+///
+/// # Errors
+/// What is wrong with the pickle.
+pub fn globals(bytes: &[u8]) -> Result<Vec<(String, String)>, Fault> {
+    let mut names = Vec::new();
+    let mut reader = Reader::new(bytes, 0);
+    // Picklers put a name's two texts onto the stack right before they use them.
+    let mut last: [Option<Cow<'_, [u8]>>; 2] = [None, None];
+    let mut memo: HashMap<u32, Option<Cow<'_, [u8]>>> = HashMap::new();
+    loop {
+        match reader.next()? {
+            Op::Stop => return Ok(names),
+            Op::Global(module, name) | Op::Instance(module, name) => {
+                names.push((module.to_owned(), name.to_owned()));
+                last = [None, None];
+            }
+            Op::StackGlobal => {
+                let [module, name] = std::mem::take(&mut last);
+                if let (Some(module), Some(name)) = (module, name) {
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    names.push((text(&module), text(&name)));
+                }
+            }
+            Op::Constant(Constant::Text(text)) => last = [last[1].take(), Some(text)],
+            Op::Get(key) => last = [last[1].take(), memo.get(&key).cloned().flatten()],
+            Op::Put(key) => drop(memo.insert(key, last[1].clone())),
+            Op::Memoize => drop(memo.insert(memo.len() as u32, last[1].clone())),
+            Op::Frame | Op::Protocol(_) => {}
+            _ => last = [None, None],
+        }
+    }
+}
+
+/// A persistent id that may turn out to be a name.
+enum Pending<'a> {
+    /// The text begins at this byte; what is remembered it with.
+    Text { start: usize, name: &'a [u8], memo: Range<usize> },
+    /// It came from the memo.
+    Known,
+}
+
+/// The same pickle with names of classes and functions in place of the persistent ids `prefix + "module\nname"`. (A pickler can
+/// only name what is found where its module says; so it writes such a text.) Frames go: their sizes would not be true any more.
+///
+/// # Errors
+/// What is wrong with the pickle.
+pub fn resolve_names(bytes: &[u8], prefix: &str) -> Result<Vec<u8>, Fault> {
+    let mut reader = Reader::new(bytes, 0);
+    let mut out = Vec::new();
+    let (mut copied, mut memorized) = (0, 0_u32);
+    let mut known: HashSet<u32> = HashSet::new();
+    let mut pending = None;
+    loop {
+        let start = reader.position();
+        let op = reader.next()?;
+        let end = reader.position();
+        pending = match (op, pending) {
+            (Op::Stop, _) => {
+                out.extend_from_slice(&bytes[copied..end]);
+                return Ok(out);
+            }
+            (Op::Frame, pending) => {
+                out.extend_from_slice(&bytes[copied..start]);
+                copied = end;
+                pending
+            }
+            (Op::Constant(Constant::Text(Cow::Borrowed(text))), _) => {
+                let name = text.strip_prefix(prefix.as_bytes());
+                name.map(|name| Pending::Text { start, name, memo: 0..0 })
+            }
+            (op @ (Op::Put(_) | Op::Memoize), pending) => {
+                let key = if let Op::Put(key) = op { key } else { memorized };
+                memorized += 1;
+                match pending {
+                    Some(Pending::Text { start: text, name, .. }) => {
+                        known.insert(key);
+                        Some(Pending::Text { start: text, name, memo: start..end })
+                    }
+                    _ => None,
+                }
+            }
+            (Op::Get(key), _) if known.contains(&key) => Some(Pending::Known),
+            (Op::Persistent, Some(Pending::Text { start: text, name, memo })) => {
+                out.extend_from_slice(&bytes[copied..text]);
+                out.push(code::GLOBAL);
+                out.extend_from_slice(name);
+                out.push(b'\n');
+                out.extend_from_slice(&bytes[memo]);
+                copied = end;
+                None
+            }
+            (Op::Persistent, Some(Pending::Known)) => {
+                out.extend_from_slice(&bytes[copied..start]);
+                copied = end;
+                None
+            }
+            _ => None,
+        };
+    }
+}

@@ -1,0 +1,147 @@
+//! What checkpoints hold: tensors, plain data, and collections of these.
+
+use crate::{C128, DType, Device, Layout, Tensor};
+use std::sync::Arc;
+
+/// An object of a checkpoint. A clone is cheap, and shares what it holds.
+///
+/// ```
+/// use pullback::{Tensor, io::Value};
+/// # fn main() -> pullback::Result<()> {
+/// let weight = Tensor::from_slice(&[1.0_f32, 2.0], &[2])?;
+/// let model = Value::dict([("epoch", Value::from(3)), ("weight", weight.into())]);
+/// assert_eq!(model.get("epoch").and_then(Value::as_int), Some(3));
+/// assert_eq!(model.tensors().len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Value {
+    /// `None`.
+    #[default]
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A longer one: two's complement, little-endian.
+    BigInt(Arc<[u8]>),
+    /// A real number.
+    Float(f64),
+    /// A complex number.
+    Complex(C128),
+    /// Text.
+    Str(Arc<str>),
+    /// Bytes.
+    Bytes(Arc<[u8]>),
+    /// A list.
+    List(Arc<Vec<Value>>),
+    /// A tuple.
+    Tuple(Arc<Vec<Value>>),
+    /// A set, in the order in which it was written.
+    Set(Arc<Vec<Value>>),
+    /// A dictionary, in its order.
+    Dict(Arc<Vec<(Value, Value)>>),
+    /// `collections.OrderedDict`: what state dicts are.
+    OrderedDict(Arc<Vec<(Value, Value)>>),
+    /// `torch.Size`.
+    Size(Arc<[i64]>),
+    /// `torch.dtype`.
+    DType(DType),
+    /// `torch.layout`.
+    Layout(Layout),
+    /// `torch.device`.
+    Device(Device),
+    /// A tensor.
+    Tensor(Tensor),
+    /// `torch.nn.Parameter`.
+    Parameter(Tensor),
+}
+
+impl Value {
+    /// A dictionary with names for keys.
+    pub fn dict<'a>(items: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+        Value::Dict(Arc::new(items.into_iter().map(|(name, value)| (name.into(), value)).collect()))
+    }
+    /// A state dict: tensors by their names.
+    pub fn state_dict<'a>(items: impl IntoIterator<Item = (&'a str, Tensor)>) -> Value {
+        let items = items.into_iter().map(|(name, tensor)| (name.into(), tensor.into()));
+        Value::OrderedDict(Arc::new(items.collect()))
+    }
+    /// The items of a dictionary.
+    pub fn items(&self) -> Option<&[(Value, Value)]> {
+        match self {
+            Value::Dict(items) | Value::OrderedDict(items) => Some(items),
+            _ => None,
+        }
+    }
+    /// The items of a list, tuple or set.
+    pub fn elements(&self) -> Option<&[Value]> {
+        match self {
+            Value::List(items) | Value::Tuple(items) | Value::Set(items) => Some(items),
+            _ => None,
+        }
+    }
+    /// What a dictionary has under a name; the last, if there are several.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        let found = self.items()?.iter().rev().find(|(key, _)| key.as_str() == Some(name));
+        found.map(|(_, value)| value)
+    }
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&str> {
+        if let Value::Str(text) = self { Some(text) } else { None }
+    }
+    /// An integer.
+    pub fn as_int(&self) -> Option<i64> {
+        if let Value::Int(number) = self { Some(*number) } else { None }
+    }
+    /// A number, whole or not.
+    pub fn as_float(&self) -> Option<f64> {
+        match self {
+            Value::Float(number) => Some(*number),
+            Value::Int(number) => Some(*number as f64),
+            _ => None,
+        }
+    }
+    /// A tensor, which may be a parameter.
+    pub fn as_tensor(&self) -> Option<&Tensor> {
+        match self {
+            Value::Tensor(tensor) | Value::Parameter(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+    /// All tensors in it, by the keys and indices that lead to them, with dots between: `model.0.weight`.
+    pub fn tensors(&self) -> Vec<(String, Tensor)> {
+        let mut found = Vec::new();
+        self.collect("", &mut found);
+        found
+    }
+    fn collect(&self, path: &str, found: &mut Vec<(String, Tensor)>) {
+        let below =
+            |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        if let Some(tensor) = self.as_tensor() {
+            found.push((path.to_owned(), tensor.clone()));
+        }
+        for (at, element) in self.elements().unwrap_or_default().iter().enumerate() {
+            element.collect(&below(&at.to_string()), found);
+        }
+        for (key, value) in self.items().unwrap_or_default() {
+            match key {
+                Value::Str(name) => value.collect(&below(name), found),
+                Value::Int(number) => value.collect(&below(&number.to_string()), found),
+                other => value.collect(&below(&format!("{other:?}")), found),
+            }
+        }
+    }
+}
+
+macro_rules! from {
+    ($($kind:ty => $name:ident),*) => {$(
+        impl From<$kind> for Value {
+            fn from(value: $kind) -> Self { Value::$name(value.into()) }
+        }
+    )*};
+}
+from!(bool => Bool, i64 => Int, i32 => Int, f64 => Float, C128 => Complex, &str => Str, String => Str, Tensor => Tensor,
+      DType => DType, Device => Device, Layout => Layout);

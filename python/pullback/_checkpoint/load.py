@@ -1,0 +1,252 @@
+"""Reading checkpoints."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from .. import _weights_only_unpickler, serialization
+from .._C import uint8
+from ..storage import _DTYPES, TypedStorage, UntypedStorage, _typed
+from .name import OURS
+
+__all__ = ["archive_loader", "load_checkpoint", "unpickler_of"]
+
+_PACKAGE = __package__.partition(".")[0]
+_UNSAFE = (
+    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
+    "from `False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will "
+    "likely succeed, but it can result in arbitrary code execution. Do it only if you got the file "
+    "from a trusted source."
+)
+
+
+def _explained(message: str) -> str:
+    """What to say of a file that holds more than weights."""
+    docs = (
+        "\n\nCheck the documentation of torch.load to learn more about types accepted by default "
+        "with weights_only https://pytorch.org/docs/stable/generated/torch.load.html."
+    )
+    if re.search(r"GLOBAL (\S+) was not an allowed global by default", message):
+        return (
+            "Weights only load failed. This file can still be loaded, to do so you have two "
+            "options, \033[1mdo those steps only if you trust the source of the checkpoint\033[0m."
+            f" \n\t(1) {_UNSAFE}\n\t(2) Alternatively, to load with `weights_only=True` please "
+            "check the recommended steps in the following error message.\n\tWeightsUnpickler "
+            f"error: {message}{docs}"
+        )
+    text = f"Weights only load failed. {_UNSAFE}\n"
+    if not re.search(r"whose module (\S+) is blocked", message):
+        text += (
+            "Please file an issue with the following so that we can make `weights_only=True` "
+            "compatible with your use case: WeightsUnpickler error: "
+        )
+    return f"{text}\n\n{message}{docs}"
+
+
+def load_checkpoint(f: Any, place: Any, module: Any, mmap: bool, options: dict[str, Any]) -> Any:
+    """Reads a file of any format. Without a pickle module, weights only."""
+    if serialization._is_path(f) and os.fspath(f).endswith(".safetensors"):
+        return _load_safetensors(f, place)
+    with serialization._open_file_like(f, "rb") as file:
+        try:
+            if serialization._is_zipfile(file):
+                return _load_zip(f, file, place, module, mmap, options)
+            if mmap:
+                named = f"{f}, " if isinstance(f, str) else ""
+                raise RuntimeError(
+                    f"mmap can only be used with files saved with `torch.save({named}"
+                    "_use_new_zipfile_serialization=True), please torch.save your checkpoint with "
+                    "this option in order to use mmap."
+                )
+            from .legacy import load_legacy
+
+            return load_legacy(file, place, module, options)
+        except pickle.UnpicklingError as error:
+            if module is not None:
+                raise
+            raise pickle.UnpicklingError(_explained(str(error))) from None
+
+
+def _load_safetensors(f: Any, place: Any) -> Any:
+    from ..utils.safetensors import load_file
+
+    if isinstance(place, dict) or callable(place):
+        kind = "dict" if isinstance(place, dict) else "callable"
+        raise RuntimeError(
+            f"Loading safetensors file with {kind} map_location is not supported. Use a device "
+            "string or torch.device instead."
+        )
+    tensors = load_file(f)
+    if place is None:
+        return tensors
+    return {name: tensor.to(device=place) for name, tensor in tensors.items()}
+
+
+def _load_zip(
+    f: Any, file: Any, place: Any, module: Any, mmap: bool, options: dict[str, Any]
+) -> Any:
+    with serialization._open_zipfile_reader(file) as archive:
+        if serialization._is_torchscript_zip(archive):
+            _refuse_script(module is None)
+        whole = _mapped(f) if mmap else None
+        persistent_load = archive_loader(archive, place, whole)
+        data = archive.get_record("data.pkl")
+        if module is None:
+            encoding = options["encoding"]
+            return _weights_only_unpickler.load(data, 0, persistent_load, encoding)[0]
+        return unpickler_of(module, io.BytesIO(data), persistent_load, options).load()
+
+
+def _refuse_script(weights_only: bool) -> None:
+    warnings.warn(
+        "'torch.load' received a zip file that looks like a TorchScript archive dispatching to "
+        "'torch.jit.load' (call 'torch.jit.load' directly to silence this warning)",
+        UserWarning,
+        stacklevel=6,
+    )
+    if weights_only:
+        raise RuntimeError(
+            "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. "
+            f"{_UNSAFE}"
+        )
+    raise NotImplementedError("the file is a TorchScript archive, which pullback cannot run")
+
+
+def _mapped(f: Any) -> UntypedStorage:
+    if not serialization._is_path(f):
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    if serialization.IS_WINDOWS:
+        shared = False
+    else:
+        from mmap import MAP_SHARED
+
+        shared = serialization.get_default_mmap_options() == MAP_SHARED
+    mapped: UntypedStorage = UntypedStorage.from_file(os.fspath(f), shared, os.path.getsize(f))
+    return mapped
+
+
+def _byte_order(archive: Any) -> str:
+    """Of the numbers in the archive."""
+    if archive.has_record("byteorder"):
+        order: bytes = archive.get_record("byteorder")
+        if order not in (b"little", b"big"):
+            raise ValueError(f"Unknown endianness type: {order.decode(errors='replace')}")
+        return order.decode()
+    default = serialization.get_default_load_endianness()
+    if default is None and sys.byteorder == "big":
+        warnings.warn(
+            "The default load endianness for checkpoints without a byteorder mark on big endian "
+            "machines was changed from 'native' to 'little' endian, to avoid this behavior please "
+            "use torch.serialization.set_default_load_endianness to set the desired default load "
+            "endianness",
+            UserWarning,
+            stacklevel=6,
+        )
+    if default is serialization.LoadEndianness.NATIVE:
+        return sys.byteorder
+    return "big" if default is serialization.LoadEndianness.BIG else "little"
+
+
+def dtype_of(kind: Any) -> Any:
+    """The dtype that a class of storages in a file means."""
+    if kind is UntypedStorage:
+        return uint8
+    dtype = getattr(kind, "dtype", None)
+    if dtype is None:
+        raise pickle.UnpicklingError(f"{kind!r} is no class of storages")
+    return dtype
+
+
+def check_count(count: Any) -> None:
+    """Refuses what cannot be a number of elements."""
+    if type(count) is not int or not 0 <= count < 2**59:
+        raise pickle.UnpicklingError(f"a storage cannot have {count!r:.99} elements")
+
+
+def text(value: Any) -> str:
+    """A name; those that Python 2 wrote may be bytes."""
+    return value.decode("ascii") if isinstance(value, bytes) else value
+
+
+def archive_loader(
+    archive: Any, place: Any, whole: UntypedStorage | None
+) -> Callable[[Any], TypedStorage]:
+    """The function that gives storages of an archive, each once."""
+    restore = serialization._get_restore_location(place)
+    swaps = _byte_order(archive) != sys.byteorder
+    loaded: dict[str, TypedStorage] = {}
+
+    def read(name: str, dtype: Any, nbytes: int) -> UntypedStorage:
+        if serialization._serialization_tls.skip_data:
+            archive.check_record_size(name, nbytes)
+            return UntypedStorage(nbytes).fill_(0)
+        if whole is not None and archive.is_record_stored(name):
+            archive.check_record_size(name, nbytes)
+            start = archive.get_record_offset(name)
+            if start % dtype.itemsize == 0:
+                part: UntypedStorage = whole[start : start + nbytes]
+                return part
+        storage: UntypedStorage = archive.get_storage_from_record(name, nbytes)
+        return storage
+
+    def persistent_load(saved: Any) -> TypedStorage:
+        if type(saved) is not tuple or len(saved) != 5 or text(saved[0]) != "storage":
+            raise pickle.UnpicklingError(f"a storage is described by five parts, not {saved!r:.99}")
+        _, kind, key, location, count = saved
+        check_count(count)
+        dtype, key, location = dtype_of(kind), text(key), text(location)
+        nbytes = count * dtype.itemsize
+        known = loaded.get(key)
+        if known is not None and known._untyped_storage.nbytes() == nbytes:
+            return known if known.dtype == dtype else _typed(known._untyped_storage, dtype)
+        storage = read(f"data/{key}", dtype, nbytes)
+        if swaps:
+            storage.byteswap(dtype)
+        found = _typed(restore(storage, location), dtype)
+        # (References that do not agree about the size each have a storage.)
+        return loaded.setdefault(key, found) if known is None else found
+
+    return persistent_load
+
+
+def ours(module: str) -> str:
+    """This package's module for one of PyTorch's, where there is one."""
+    if module != "torch" and not module.startswith("torch."):
+        return module
+    module = {"torch.tensor": "torch._tensor"}.get(module, module)
+    name = _PACKAGE + module[len("torch") :]
+    try:
+        import_module(name)
+    except ImportError:
+        return module
+    return name
+
+
+def unpickler_of(
+    module: Any, file: Any, persistent_load: Callable[[Any], Any], options: dict[str, Any]
+) -> Any:
+    """An unpickler that knows this package's classes by PyTorch's names."""
+    given = persistent_load
+
+    class Unpickler(module.Unpickler):  # type: ignore[misc]
+        def find_class(self, module_name: str, name: str) -> Any:
+            root = module_name.partition(".")[0]
+            if name in _DTYPES and root in ("torch", _PACKAGE):
+                return serialization.StorageType(name)
+            moved = OURS.get((module_name, name))
+            if moved is not None:
+                return super().find_class(f"{_PACKAGE}.{moved[0]}", moved[1])
+            return super().find_class(ours(module_name), name)
+
+        def persistent_load(self, saved: Any) -> Any:
+            return given(saved)
+
+    return Unpickler(file, **options)

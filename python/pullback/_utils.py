@@ -1,0 +1,196 @@
+"""How pickles make tensors: the functions that PyTorch's files name as ``torch._utils``.
+
+Their names and arguments are part of the file format. None believes its arguments: sizes and
+strides must lie inside of the storage, and indices of sparse tensors are checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _C
+from ._sparse import of_parts
+from ._tensor import Tensor, _set_state
+
+if TYPE_CHECKING:
+    from .nn import Parameter
+
+__all__: list[str] = []
+
+
+def _element_size(dtype: Any) -> int:
+    """How many bytes an element has."""
+    return int(dtype.itemsize)
+
+
+def _finish(tensor: Tensor, requires_grad: bool, metadata: Any) -> Tensor:
+    for name in metadata or {}:
+        if name not in ("conj", "neg"):
+            raise RuntimeError(f"a tensor's metadata {name!r} is not known")
+    # (Detached: there is no base to be a view of.)
+    if metadata and metadata.get("conj"):
+        tensor = tensor._conj().detach()
+    if metadata and metadata.get("neg"):
+        tensor = tensor._neg_view().detach()
+    if requires_grad:
+        tensor.requires_grad = True
+    return tensor
+
+
+def _over(storage: Any, dtype: Any, offset: int, size: Any, stride: Any) -> Tensor:
+    """A tensor over a storage; one on ``meta``, where no memory is, only has the geometry."""
+    if storage.device.type == "meta":
+        made: Tensor = _C._VariableFunctions.empty_strided(size, stride, dtype=dtype, device="meta")
+        return made
+    return _C._tensor_over(storage, dtype, offset, list(size), list(stride))
+
+
+def _rebuild_tensor(storage: Any, offset: int, size: Any, stride: Any) -> Tensor:
+    """A tensor over a storage with a dtype: the form of the oldest files."""
+    return _over(storage._untyped_storage, storage.dtype, offset, size, stride)
+
+
+def _rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool,
+    backward_hooks: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """A tensor over a storage with a dtype."""
+    tensor = _rebuild_tensor(storage, storage_offset, size, stride)
+    made: Tensor = _with_hooks(_finish(tensor, requires_grad, metadata), backward_hooks)
+    return made
+
+
+def _rebuild_tensor_v3(
+    storage: Any,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool,
+    backward_hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """A tensor of a dtype that has no class of storages."""
+    untyped = getattr(storage, "_untyped_storage", storage)
+    tensor = _over(untyped, dtype, storage_offset, size, stride)
+    made: Tensor = _with_hooks(_finish(tensor, requires_grad, metadata), backward_hooks)
+    return made
+
+
+def _with_hooks(tensor: Any, hooks: Any) -> Any:
+    # Files of today hold an empty dictionary.
+    if hooks:
+        tensor._backward_hooks = hooks
+    return tensor
+
+
+def _rebuild_sparse_tensor(layout: Any, data: tuple[Any, ...]) -> Tensor:
+    """A sparse tensor: indices and values, sizes, and whether coordinates are in order."""
+    if layout is _C.sparse_coo:
+        indices, values, size, *rest = data
+        return of_parts(layout, size, indices, values, bool(rest[0]) if rest else False)
+    if layout in (_C.sparse_csr, _C.sparse_csc, _C.sparse_bsr, _C.sparse_bsc):
+        compressed, plain, values, size = data
+        return of_parts(layout, size, compressed, plain, values)
+    raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
+    """A parameter."""
+    from .nn.parameter import Parameter
+
+    made: Parameter = _with_hooks(Parameter(data, requires_grad), backward_hooks)
+    return made
+
+
+def _rebuild_parameter_with_state(
+    data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any
+) -> Parameter:
+    """A parameter with attributes."""
+    parameter = _rebuild_parameter(data, requires_grad, backward_hooks)
+    _set_state(parameter, state)
+    return parameter
+
+
+def _restored(device: Any) -> Any:
+    """Where what was on a device is wanted."""
+    from .serialization import _place_of, _serialization_tls
+
+    return _place_of(_serialization_tls.map_location, device)
+
+
+def _rebuild_device_tensor_from_cpu_tensor(
+    data: Tensor, dtype: Any, device: Any, requires_grad: bool
+) -> Tensor:
+    """A tensor of a device that has no storages."""
+    tensor = data.to(dtype=dtype, device=_restored(device))
+    tensor.requires_grad = requires_grad
+    return tensor
+
+
+def _rebuild_device_tensor_from_numpy(
+    data: Any, dtype: Any, device: Any, requires_grad: bool
+) -> Tensor:
+    """The same of an array."""
+    return _rebuild_device_tensor_from_cpu_tensor(_C.from_numpy(data), dtype, device, requires_grad)
+
+
+_rebuild_xla_tensor = _rebuild_device_tensor_from_numpy
+
+
+def _rebuild_meta_tensor_no_storage(
+    dtype: Any, size: Sequence[int], stride: Sequence[int], requires_grad: bool
+) -> Tensor:
+    """A tensor without memory."""
+    made: Tensor = _C._VariableFunctions.empty_strided(
+        list(size), list(stride), dtype=dtype, device="meta", requires_grad=requires_grad
+    )
+    return made
+
+
+def _rebuild_wrapper_subclass(
+    cls: type[Tensor],
+    dtype: Any,
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+) -> Tensor:
+    """A tensor of a class that answers all ops itself; its attributes follow."""
+    made: Tensor = _C.TensorBase._make_wrapper_subclass(
+        cls,
+        size,
+        strides=stride,
+        storage_offset=storage_offset,
+        dtype=dtype,
+        layout=layout,
+        device=_restored(device),
+        requires_grad=requires_grad,
+    )
+    return made
+
+
+def _rebuild_qtensor(*args: Any) -> Tensor:
+    """Quantized tensors are not supported.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise NotImplementedError("the file holds a quantized tensor, which pullback does not support")
+
+
+def _rebuild_nested_tensor(*args: Any) -> Tensor:
+    """Nested tensors are not supported.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise NotImplementedError("the file holds a nested tensor, which pullback does not support")

@@ -14,6 +14,7 @@ from math import pi as pi
 from typing import TYPE_CHECKING, Any
 
 from . import _C, _absent, _lazy
+from ._answer.top import answers as _answers
 from ._C import (
     Generator,
     OutOfMemoryError,
@@ -125,6 +126,8 @@ if TYPE_CHECKING:
     from . import cuda as cuda
     from . import distributed as distributed
     from . import func as func
+    from . import futures as futures
+    from . import jit as jit
     from . import linalg as linalg
     from . import masked as masked
     from . import memory as memory
@@ -205,6 +208,8 @@ _lazy.submodules(
     "cuda",
     "distributed",
     "func",
+    "futures",
+    "jit",
     "linalg",
     "masked",
     "memory",
@@ -221,6 +226,9 @@ _lazy.submodules(
     "xpu",
 )
 
+for _name, _thing in _answers().items():
+    globals().setdefault(_name, _thing)
+del _name, _thing
 globals().update(_TENSOR_CLASSES)
 globals().update(_STORAGE_CLASSES)
 

@@ -15,6 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 from . import _C, _absent, _lazy
 from ._answer.top import answers as _answers
+from ._build import (
+    AcceleratorError,
+    compiled_with_cxx11_abi,
+    cudnn_is_acceptable,
+    get_device,
+    get_device_module,
+    get_file_path,
+    get_num_interop_threads,
+    has_lapack,
+    has_mkl,
+    has_openmp,
+    has_spectral,
+    init_num_threads,
+    is_vulkan_available,
+    prepare_multiprocessing_environment,
+    profiler_allow_cudagraph_cupti_lazy_reinit_cuda12,
+    set_flush_denormal,
+    set_num_interop_threads,
+)
 from ._C import (
     Generator,
     OutOfMemoryError,
@@ -54,6 +73,12 @@ from ._C import (
     set_warn_always,
     tensor,
 )
+from ._control_flow import (
+    cond,
+    fork,
+    wait,
+    while_loop,
+)
 from ._deterministic import (
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,
@@ -81,6 +106,7 @@ from ._legacy import CLASSES as _TENSOR_CLASSES
 from ._legacy import set_default_tensor_type
 from ._overridable import make_overridable as _make_overridable
 from ._promotion import result_type
+from ._script import ScriptFunction
 from ._sparse import (
     sparse_bsc_tensor,
     sparse_bsr_tensor,
@@ -88,6 +114,19 @@ from ._sparse import (
     sparse_coo_tensor,
     sparse_csc_tensor,
     sparse_csr_tensor,
+)
+from ._stream import Event, Stream
+from ._symbol import (
+    sym_constrain_range,
+    sym_constrain_range_for_size,
+    sym_float,
+    sym_int,
+    sym_ite,
+    sym_max,
+    sym_min,
+    sym_not,
+    sym_sqrt,
+    sym_sum,
 )
 from ._tensor import Tensor
 from ._vmap import vmap
@@ -118,28 +157,40 @@ if TYPE_CHECKING:
     from builtins import bool as _bool
     from builtins import int as _int
 
+    from . import accelerator as accelerator
     from . import amp as amp
+    from . import ao as ao
     from . import autograd as autograd
     from . import backends as backends
     from . import compiler as compiler
     from . import cpu as cpu
     from . import cuda as cuda
     from . import distributed as distributed
+    from . import export as export
     from . import func as func
     from . import futures as futures
+    from . import hub as hub
     from . import jit as jit
     from . import linalg as linalg
     from . import masked as masked
     from . import memory as memory
+    from . import monitor as monitor
+    from . import mps as mps
+    from . import mtia as mtia
     from . import nn as nn
+    from . import numa as numa
+    from . import onnx as onnx
     from . import optim as optim
     from . import overrides as overrides
+    from . import package as package
     from . import profiler as profiler
+    from . import quantization as quantization
     from . import random as random
     from . import return_types as return_types
     from . import sparse as sparse
     from . import special as special
     from . import storage as storage
+    from . import testing as testing
     from . import torch_version as torch_version
     from . import types as types
     from . import utils as utils
@@ -202,25 +253,37 @@ _lazy.submodules(
     "_dynamo",
     "_ops",
     "_vmap_internals",
+    "accelerator",
+    "ao",
     "backends",
     "compiler",
     "cpu",
     "cuda",
     "distributed",
+    "export",
     "func",
     "futures",
+    "hub",
     "jit",
     "linalg",
     "masked",
     "memory",
+    "monitor",
+    "mps",
+    "mtia",
     "nn",
+    "numa",
+    "onnx",
     "ops",
     "optim",
     "overrides",
+    "package",
     "profiler",
+    "quantization",
     "return_types",
     "sparse",
     "special",
+    "testing",
     "types",
     "utils",
     "xpu",
@@ -412,6 +475,40 @@ def as_torch() -> None:
 
 
 __all__ = [
+    "AcceleratorError",
+    "Event",
+    "ScriptFunction",
+    "Stream",
+    "compiled_with_cxx11_abi",
+    "cond",
+    "cudnn_is_acceptable",
+    "fork",
+    "get_device",
+    "get_device_module",
+    "get_file_path",
+    "get_num_interop_threads",
+    "has_lapack",
+    "has_mkl",
+    "has_openmp",
+    "has_spectral",
+    "init_num_threads",
+    "is_vulkan_available",
+    "prepare_multiprocessing_environment",
+    "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12",
+    "set_flush_denormal",
+    "set_num_interop_threads",
+    "sym_constrain_range",
+    "sym_constrain_range_for_size",
+    "sym_float",
+    "sym_int",
+    "sym_ite",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "sym_sqrt",
+    "sym_sum",
+    "wait",
+    "while_loop",
     "Generator",
     "GradScaler",
     "autocast",

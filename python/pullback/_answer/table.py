@@ -35,13 +35,21 @@ _ONE_PROCESS = Refusal(
     "train on one process, whose ops use all cores",
     RuntimeError,
 )
+_GUARDS = Refusal("nothing is compiled, and no guard is asked", "call the function itself")
+_ARTIFACT = Refusal("nothing is compiled that could be kept", "call the function itself")
 _PASSES = Refusal("passes over captured graphs are not here", "rewrite the module in Python")
 
 # A namespace, all that is below it included, where a name has no entry of its own.
 SPACES: dict[str, Refusal] = {
+    "torch.accelerator.graphs": _CUDA,
     "torch.ao": _QUANTIZED,
-    "torch.backends.quantized": _QUANTIZED,
+    "torch.backends.python_native": Refusal("kernels are those of Rust", "write an op in Rust"),
+    "torch.compiler.config": _GUARDS,
     "torch.cuda.gds": _CUDA,
+    "torch.cuda.graphs": _CUDA,
+    "torch.cuda.nccl": _CUDA,
+    "torch.cuda.profiler": _CUDA,
+    "torch.cuda.sparse": _CUDA,
     "torch.cuda.tunable": _CUDA,
     "torch.distributed": _ONE_PROCESS,
     "torch.export": _EXPORT,
@@ -69,10 +77,14 @@ SPACES: dict[str, Refusal] = {
     "torch.utils.data.graph": _PIPE,
     "torch.utils.data.graph_settings": _PIPE,
     "torch.utils.debug_log": Refusal("gradients are not logged", "use Tensor.register_hook"),
+    "torch.utils.file_baton": Refusal(
+        "nothing is built in whose turn processes would wait", "use a lock file"
+    ),
     "torch.utils.hipify": _EXTENSION,
     "torch.utils.mkldnn": Refusal("oneDNN is not part of this build", "call the module itself"),
     "torch.utils.mobile_optimizer": _MOBILE,
     "torch.utils.model_dump": _SCRIPT,
+    "torch.utils.show_pickle": Refusal("archives of scripts are not read", "use pickletools"),
     "torch.xpu": _XPU,
 }
 
@@ -80,9 +92,6 @@ SPACES: dict[str, Refusal] = {
 def _names(space: str, refusal: Refusal, names: str) -> dict[str, Refusal]:
     return {f"{space}.{name}": refusal for name in names.split()}
 
-
-_GUARDS = Refusal("nothing is compiled, and no guard is asked", "call the function itself")
-_ARTIFACT = Refusal("nothing is compiled that could be kept", "call the function itself")
 
 # Single names, under namespaces that do more than answer.
 NAMES: dict[str, Refusal] = {
@@ -95,6 +104,13 @@ NAMES: dict[str, Refusal] = {
         "skip_guard_on_inbuilt_nn_modules_unsafe",
     ),
     **_names("torch.compiler", _ARTIFACT, "load_cache_artifacts load_compiled_function precompile"),
+    **_names(
+        "torch.backends.cuda",
+        _CUDA,
+        "blas_workspace_size cuBLASModule cuFFTPlanCache cuFFTPlanCacheAttrContextProp "
+        "cuFFTPlanCacheManager cublas_workspace_size cublaslt_workspace_size cufft_plan_cache",
+    ),
+    "torch.accelerator.Graph": _CUDA,
     **_names("torch.compiler", _ARTIFACT, "save_cache_artifacts PrecompileError"),
     **_names(
         "torch.cuda",
@@ -103,29 +119,11 @@ NAMES: dict[str, Refusal] = {
         "GreenContext MemPool caching_allocator_alloc caching_allocator_delete "
         "change_current_allocator check_error clock_rate cudaStatus cudart current_blas_handle "
         "current_solver_handle device_memory_used export_dot export_graph_data "
-        "get_stream_from_external graph graph_annotations graph_pool_handle graphs green_contexts "
-        "jiterator make_graphed_callables memory_usage nccl power_draw set_per_process_memory_fraction "
+        "get_stream_from_external graph graph_annotations graph_pool_handle green_contexts "
+        "is_current_stream_capturing "
+        "jiterator make_graphed_callables memory_usage power_draw set_per_process_memory_fraction "
         "get_per_process_memory_fraction temperature use_mem_pool utilization",
     ),
-    **_names(
-        "torch.cuda.graphs",
-        _CUDA,
-        "CUDAGraph export_dot export_graph_data graph graph_pool_handle make_graphed_callables "
-        "register_graph_capture_end_hook register_graph_capture_start_hook "
-        "register_graph_destroy_hook register_graph_instantiate_hook "
-        "register_graph_replay_end_hook register_graph_replay_start_hook "
-        "is_current_stream_capturing",
-    ),
-    **_names("torch.cuda.nccl", _CUDA, "all_gather all_reduce broadcast reduce reduce_scatter"),
-    **_names("torch.cuda.profiler", _CUDA, "profile start stop"),
-    **_names(
-        "torch.cuda.sparse",
-        _CUDA,
-        "BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
-        "LongTensor ShortTensor",
-    ),
-    "torch.utils.file_baton": Refusal("nothing is built that needs a lock", "use a lock file"),
-    "torch.utils.file_baton.FileBaton": Refusal("nothing is built here", "use a lock file"),
 }
 
 _NO_STATS: OrderedDict[str, Any] = OrderedDict()
@@ -161,6 +159,8 @@ SAYS: dict[str, Any] = {
     **{f"torch.xpu.{name}": value for name, value in _WITHOUT_DEVICE.items()},
     **{f"torch.mtia.{name}": value for name, value in _WITHOUT_DEVICE.items()},
     "torch.cuda.gds.is_available": False,
+    "torch.cuda.graphs.is_current_stream_capturing": False,
+    "torch.cuda.is_current_stream_capturing": False,
     "torch.cuda.tunable.is_enabled": False,
     "torch.cuda.tunable.record_untuned_is_enabled": False,
     "torch.cuda.tunable.tuning_is_enabled": False,

@@ -37,7 +37,7 @@ _CLASSES: tuple[tuple[Refusal, str], ...] = (
         "ScriptDictIterator ScriptDictKeyIterator ScriptList ScriptListIterator ScriptMethod "
         "ScriptModuleSerializer ScriptObject ScriptObjectProperty StaticModule StreamObjType "
         "StringType SymBoolType SymIntType TensorType TracingState TupleType Type UnionType Use "
-        "Value CompilationUnit",
+        "Value CompilationUnit ScriptModule ThroughputBenchmark",
     ),
     (
         _DISPATCHER,
@@ -46,7 +46,10 @@ _CLASSES: tuple[tuple[Refusal, str], ...] = (
         "SerializationStorageContext StorageBase Tag FatalError",
     ),
     (_SYMBOLIC, "SymBool SymFloat SymInt"),
-    (_QUANTIZED, "QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage qscheme"),
+    (
+        _QUANTIZED,
+        "QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage qscheme",
+    ),
 )
 _FUNCTIONS: tuple[tuple[Refusal, str], ...] = (
     (
@@ -78,6 +81,7 @@ _FUNCTIONS: tuple[tuple[Refusal, str], ...] = (
     ),
 )
 _VALUES: tuple[tuple[Refusal, str], ...] = (
+    (_SCRIPT, "AVG SUM"),
     (
         _QUANTIZED,
         "per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from .. import _absent, _C
+from .. import _C, _absent
 
 __all__ = ["Future", "collect_all", "wait_all"]
 

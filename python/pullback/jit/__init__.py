@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from .. import _absent, _answer
+from .._script import ScriptFunction, is_a
 from ..futures import Future
 from ._isinstance import isinstance as isinstance
 from ._module import RecursiveScriptModule, ScriptModule, TopLevelTracedModule, wrap
-from ._script import ScriptFunction, is_a
 
 Final = typing.Final
 
@@ -346,3 +346,5 @@ save = _refused("save")
 load = _refused("load")
 export_opnames = _refused("export_opnames")
 _absent.announce(globals())
+# (`torch.jit.annotations` is a module.)
+del annotations

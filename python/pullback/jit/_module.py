@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from .._script import refuse
 from ..nn.modules.module import Module
-from ._script import refuse
 
 __all__ = ["RecursiveScriptModule", "ScriptModule", "TopLevelTracedModule", "wrap"]
 

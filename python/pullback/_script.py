@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .. import _answer
+from . import _answer
 
 # (The package has a function of its own by this name.)
 is_a = builtins.isinstance
@@ -37,7 +37,9 @@ class ScriptFunction:
     @property
     def name(self) -> str:
         """The function's name."""
-        return getattr(self._torchdynamo_inline, "__name__", type(self._torchdynamo_inline).__name__)
+        return getattr(
+            self._torchdynamo_inline, "__name__", type(self._torchdynamo_inline).__name__
+        )
 
     @property
     def graph(self) -> NoReturn:

@@ -60,7 +60,7 @@ class Stream:
         self.device = _device(device)
         self.priority = priority
         self.stream_id = kwargs.get("stream_id", next(_numbers))
-        self._outer: list[Stream] = []
+        self._outer: list[tuple[Stream, int]] = []
 
     @property
     def device_index(self) -> int:
@@ -105,7 +105,9 @@ class Stream:
         return hash((self.device.type, self.device.index, self.stream_id))
 
     def __enter__(self) -> Self:
-        self._outer.append(current(self.device))
+        from . import cuda
+
+        self._outer.append((current(self.device), cuda.current_device()))
         make_current(self)
         return self
 
@@ -115,7 +117,11 @@ class Stream:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        make_current(self._outer.pop())
+        from . import cuda
+
+        stream, number = self._outer.pop()
+        make_current(stream)
+        cuda.set_device(number)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} device={self.device} id={self.stream_id}>"

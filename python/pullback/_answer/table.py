@@ -70,6 +70,9 @@ SPACES: dict[str, Refusal] = {
     "torch.onnx": Refusal("no graph is captured to be exported", _EAGER),
     "torch.package": _PACKAGE,
     "torch.quantization": _QUANTIZED,
+    "torch.utils.backend_registration": Refusal(
+        "backends of one's own are written in C++", "write ops in Rust"
+    ),
     "torch.utils.bundled_inputs": _MOBILE,
     "torch.utils.cpp_extension": _EXTENSION,
     "torch.utils.data.backward_compatibility": _PIPE,
@@ -84,7 +87,11 @@ SPACES: dict[str, Refusal] = {
     "torch.utils.mkldnn": Refusal("oneDNN is not part of this build", "call the module itself"),
     "torch.utils.mobile_optimizer": _MOBILE,
     "torch.utils.model_dump": _SCRIPT,
+    "torch.utils.serialization.config": Refusal(
+        "there is nothing to be set", "give torch.save and torch.load arguments"
+    ),
     "torch.utils.show_pickle": Refusal("archives of scripts are not read", "use pickletools"),
+    "torch.utils.throughput_benchmark": _SCRIPT,
     "torch.xpu": _XPU,
 }
 
@@ -111,6 +118,18 @@ NAMES: dict[str, Refusal] = {
         "cuFFTPlanCacheManager cublas_workspace_size cublaslt_workspace_size cufft_plan_cache",
     ),
     "torch.accelerator.Graph": _CUDA,
+    **_names(
+        "torch.utils.benchmark",
+        Refusal("Valgrind counts only with a wrapper in C++", "measure times, or use perf"),
+        "CallgrindStats CopyIfCallgrind FunctionCount FunctionCounts",
+    ),
+    **_names(
+        "torch.utils.data",
+        _PIPE,
+        "DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation "
+        "functional_datapipe guaranteed_datapipes_determinism non_deterministic "
+        "runtime_validation runtime_validation_disabled",
+    ),
     **_names("torch.compiler", _ARTIFACT, "save_cache_artifacts PrecompileError"),
     **_names(
         "torch.cuda",

@@ -48,6 +48,7 @@ __all__ = [
     "CheckpointError",
     "CheckpointFunction",
     "CheckpointPolicy",
+    "DefaultDeviceType",
     "GraphExecGroup",
     "SelectiveCheckpointContext",
     "_CachedTorchDispatchMode",
@@ -70,6 +71,22 @@ _debug: bool | None = None
 
 
 @contextlib.contextmanager
+class DefaultDeviceType:
+    """The devices whose random state is kept where no argument is on one: kept, there are none."""
+
+    _default_device_type = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Sets the type of devices."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The type of devices."""
+        return DefaultDeviceType._default_device_type
+
+
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Says whether recomputation stops as soon as everything that was saved is there again.
 

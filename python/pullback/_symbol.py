@@ -32,7 +32,8 @@ def sym_max(a: Any, b: Any) -> Any:
     Raises:
         AssertionError: for what is no number.
     """
-    _check_number(a), _check_number(b)
+    for value in (a, b):
+        _check_number(value)
     found = max(a, b)
     return float(found) if isinstance(a, float) or isinstance(b, float) else found
 
@@ -43,7 +44,8 @@ def sym_min(a: Any, b: Any) -> Any:
     Raises:
         AssertionError: for what is no number.
     """
-    _check_number(a), _check_number(b)
+    for value in (a, b):
+        _check_number(value)
     found = min(a, b)
     return float(found) if isinstance(a, float) or isinstance(b, float) else found
 

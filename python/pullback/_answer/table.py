@@ -42,6 +42,7 @@ _PASSES = Refusal("passes over captured graphs are not here", "rewrite the modul
 # A namespace, all that is below it included, where a name has no entry of its own.
 SPACES: dict[str, Refusal] = {
     "torch.accelerator.graphs": _CUDA,
+    "torch.accelerator.random": _CUDA,
     "torch.ao": _QUANTIZED,
     "torch.backends.python_native": Refusal("kernels are those of Rust", "write an op in Rust"),
     "torch.compiler.config": _GUARDS,
@@ -87,7 +88,7 @@ SPACES: dict[str, Refusal] = {
     "torch.utils.mkldnn": Refusal("oneDNN is not part of this build", "call the module itself"),
     "torch.utils.mobile_optimizer": _MOBILE,
     "torch.utils.model_dump": _SCRIPT,
-    "torch.utils.serialization.config": Refusal(
+    "torch.utils.serialization": Refusal(
         "there is nothing to be set", "give torch.save and torch.load arguments"
     ),
     "torch.utils.show_pickle": Refusal("archives of scripts are not read", "use pickletools"),
@@ -131,6 +132,13 @@ NAMES: dict[str, Refusal] = {
         "runtime_validation runtime_validation_disabled",
     ),
     **_names("torch.compiler", _ARTIFACT, "save_cache_artifacts PrecompileError"),
+    **_names(
+        "torch.cuda.memory",
+        _CUDA,
+        "CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete "
+        "change_current_allocator get_per_process_memory_fraction "
+        "set_per_process_memory_fraction use_mem_pool",
+    ),
     **_names(
         "torch.cuda",
         _CUDA,

@@ -31,8 +31,8 @@ class verbose:
     def __enter__(self) -> verbose:
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
-        return False
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        pass
 
 
 guard(globals())

@@ -131,7 +131,7 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
         from .. import from_numpy
 
         is_array = type(value).__module__ == "numpy" and hasattr(value, "dtype")
-        return from_numpy(value) if is_array and getattr(value, "ndim", 0) else value
+        return from_numpy(value) if is_array and getattr(value, "ndim", 0) > 0 else value
 
     @functools.wraps(fn)
     def run(*args: Any, **kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import _C, _absent, _lazy, _legacy, _stream, storage
 from .memory import *  # noqa: F403 (its `__all__` is here too, as in PyTorch)
 from .memory import __all__ as _MEMORY
+from .memory import mem_get_info
 from .random import (
     get_rng_state,
     get_rng_state_all,

@@ -8,7 +8,7 @@ import urllib.parse
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import _answer
 from ._store import FileStore, PrefixStore, Store, TCPStore
@@ -31,7 +31,15 @@ class Backend(str):
     MPI = "mpi"
     XCCL = "xccl"
     FAKE = "fake"
-    backend_list = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi", "fake"]
+    backend_list: ClassVar[list[str]] = [
+        "undefined",
+        "gloo",
+        "nccl",
+        "xccl",
+        "ucc",
+        "mpi",
+        "fake",
+    ]
 
     def __new__(cls, name: str) -> Backend:
         """Makes the letters small."""

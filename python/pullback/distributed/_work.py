@@ -49,7 +49,7 @@ class ReduceOp:
     BXOR = RedOpType.BXOR
     PREMUL_SUM = RedOpType.PREMUL_SUM
 
-    def __init__(self, op: RedOpType) -> None:
+    def __init__(self, op: Any) -> None:
         if not isinstance(op, RedOpType):
             raise TypeError(f"ReduceOp expects a RedOpType, but got {type(op).__name__}")
         self.op = op

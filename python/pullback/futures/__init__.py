@@ -1,4 +1,4 @@
-"""Values that arrive later, on whatever thread: futures of futures, callbacks, and waiting for all."""
+"""Values that arrive later, on whatever thread, with callbacks and waiting for several."""
 
 from __future__ import annotations
 

@@ -328,7 +328,7 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
 
 
 class strict_fusion:
-    """A context in which ops that were not fused would be told of; outside of scripts it is empty."""
+    """A context in which scripts tell of ops that were not fused: nothing here is a script."""
 
     def __enter__(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""``torch.jit.isinstance``: whether an object has a type, the types of what it contains included."""
+"""``torch.jit.isinstance``: whether an object, and what it contains, has a type."""
 
 from __future__ import annotations
 

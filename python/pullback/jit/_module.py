@@ -61,6 +61,7 @@ def wrap(module: Module, kind: type[RecursiveScriptModule]) -> RecursiveScriptMo
     # (Its own class comes second: its methods are called, those of scripts are refused.)
     original = type(module)
     made = type(kind.__name__, (kind, original), {"_original": original, "__module__": "torch.jit"})
-    result: RecursiveScriptModule = made.__new__(made)
+    result: Any = object.__new__(made)
     vars(result).update(vars(module))
-    return result
+    scripted: RecursiveScriptModule = result
+    return scripted

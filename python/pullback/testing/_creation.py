@@ -39,8 +39,8 @@ def _bounds(
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     elif high < least or low >= most:
         raise ValueError(
-            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only "
-            f"supports [{least}, {most})"
+            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} "
+            f"only supports [{least}, {most})"
         )
     return min(max(low, least), most), min(max(high, least), most)
 
@@ -146,5 +146,6 @@ def _check(noncontiguous: bool, memory_format: Any, wants_grad: bool, dtype: Any
         )
     if wants_grad:
         raise ValueError(
-            f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}"
+            "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
+            f"{dtype=}"
         )

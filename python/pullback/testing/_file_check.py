@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 _DIRECTIVE = re.compile(r"CHECK(?:-(NEXT|SAME|NOT|DAG|REGEX|COUNT)(?:-(\d+))?(-EXACTLY)?)?: ?(.*)")
 
@@ -11,7 +11,7 @@ _DIRECTIVE = re.compile(r"CHECK(?:-(NEXT|SAME|NOT|DAG|REGEX|COUNT)(?:-(\d+))?(-E
 class _Wish(NamedTuple):
     kind: str
     text: str
-    count: int = 1
+    times: int = 1
     is_exact: bool = False
 
 
@@ -116,10 +116,10 @@ class FileCheck:
         return found.start(), self._repeated(wish, text, found.end())
 
     def _repeated(self, wish: _Wish, text: str, end: int) -> int:
-        for _ in range(1, wish.count):
+        for _ in range(1, wish.times):
             start = text.find(wish.text, end)
             if start < 0:
-                self._fail(f'Expected to find "{wish.text}" {wish.count} times', text)
+                self._fail(f'Expected to find "{wish.text}" {wish.times} times', text)
             end = start + len(wish.text)
         if wish.is_exact and text.find(wish.text, end) >= 0:
             self._fail(f'Expected to not find "{wish.text}" but found it again', text)
@@ -138,7 +138,7 @@ class FileCheck:
             if text.find(one.text, at, end) >= 0:
                 self._fail(f'Expected to not find "{one.text}" but found it', text)
 
-    def _fail(self, reason: str, text: str) -> Any:
+    def _fail(self, reason: str, text: str) -> NoReturn:
         raise RuntimeError(f"{reason}\nFrom {self!r} in:\n{text}")
 
     def __repr__(self) -> str:

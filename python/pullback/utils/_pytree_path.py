@@ -188,13 +188,13 @@ def _name_of(kind: Any, context: Any) -> str:
             f"Can't serialize TreeSpec of namedtuple class {context} because we didn't register a "
             "serialized_type_name."
         )
-    name = NAMES.get(kind, (None, None, None))[0]
-    if name is None:
+    registered = NAMES.get(kind, (None, None, None))[0]
+    if registered is None:
         raise NotImplementedError(
             f"No registered serialization name for {kind} found. Please update your "
             "_register_pytree_node call with a `serialized_type_name` kwarg."
         )
-    return name
+    return registered
 
 
 def _dumped(spec: TreeSpec) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         tensor.grad = None
         tensor.requires_grad_(False)
         tensor.data = data
-        tensor.__class__ = kind  # type: ignore[assignment]
+        tensor.__class__ = kind
         vars(tensor).clear()
         vars(tensor).update(attributes)
         tensor.requires_grad_(requires_grad)

@@ -49,6 +49,7 @@ class SystemEnv(NamedTuple):
     cpu_info: str | None
 
 
+_BITS = sys.maxsize.bit_length() + 1
 Run = Callable[[Any], tuple[int, str, str]]
 
 
@@ -252,7 +253,7 @@ def get_env_info() -> SystemEnv:
         cmake_version=get_cmake_version(run),
         os=get_os(run),
         libc_version=get_libc_version(),
-        python_version=f"{sys.version.splitlines()[0]} ({sys.maxsize.bit_length() + 1}-bit runtime)",
+        python_version=f"{sys.version.splitlines()[0]} ({_BITS}-bit runtime)",
         python_platform=get_python_platform(),
         is_cuda_available=str(cuda.is_available()),
         cuda_runtime_version=get_running_cuda_version(run),

@@ -55,8 +55,8 @@ class ModuleTracker:
             for name, part in module.named_modules():
                 if part not in self._names:
                     self._names[part] = f"{root}.{name}" if name else root
-        name: str = self._names[module]
-        return name
+        found: str = self._names[module]
+        return found
 
     @staticmethod
     def _differentiable(values: Any) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""Weak references to tensors, and dictionaries with tensors for keys, which are told apart by ``is``.
+"""Weak references to tensors, and dictionaries whose keys are told apart by ``is``.
 
 A tensor compares by its elements, so that it is no key of an ordinary weak dictionary.
 """
@@ -30,7 +30,7 @@ class WeakIdRef(ref):  # type: ignore[type-arg]
 
     def __init__(self, key: Any, callback: Any = None) -> None:
         self._id = id(key)
-        super().__init__(key, callback)
+        super().__init__(key, callback)  # type: ignore[call-arg]
 
     def __call__(self) -> Any:
         """The object; None when it is gone."""

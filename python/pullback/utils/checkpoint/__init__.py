@@ -70,7 +70,6 @@ _early_stop: bool | None = None
 _debug: bool | None = None
 
 
-@contextlib.contextmanager
 class DefaultDeviceType:
     """The devices whose random state is kept where no argument is on one: kept, there are none."""
 
@@ -87,6 +86,7 @@ class DefaultDeviceType:
         return DefaultDeviceType._default_device_type
 
 
+@contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Says whether recomputation stops as soon as everything that was saved is there again.
 

@@ -43,7 +43,8 @@ class FileWriter:
 
     def get_logdir(self) -> str:
         """The folder."""
-        return str(self.event_writer.get_logdir())
+        folder: str = self.event_writer.get_logdir()
+        return folder
 
     def add_event(self, event: Any, step: int | None = None, walltime: float | None = None) -> None:
         """Writes an event, with its step and time."""
@@ -91,7 +92,7 @@ class SummaryWriter:
         if not log_dir:
             now = datetime.now().strftime("%b%d_%H-%M-%S")
             log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
-        self.log_dir = os.fspath(log_dir)
+        self.log_dir: str = os.fspath(log_dir)
         self.file_writer: FileWriter | None = FileWriter(
             self.log_dir, max_queue, flush_secs, filename_suffix
         )

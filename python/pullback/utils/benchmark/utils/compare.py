@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from typing import Any
 
 from .common import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
 
@@ -117,7 +118,7 @@ class Compare:
             parts.append(f"{colours[at]}{text}{_END}" if colours.get(at) else text)
         return "  |  ".join(parts)
 
-    def _colours(self, keys, columns, cells):  # type: ignore[no-untyped-def]
+    def _colours(self, keys: Any, columns: Any, cells: Any) -> dict[Any, str]:
         if self._colorize == Colorize.NONE:
             return {}
         by_row = self._colorize == Colorize.ROWWISE

@@ -214,7 +214,7 @@ def find(space: str, name: str) -> Any:
     if full in namespaces():
         return importlib.import_module(own(full))
     if theirs not in table() and "." in theirs:
-        above = find(space.rpartition(".")[0], name)
+        above = getattr(importlib.import_module(space.rpartition(".")[0]), name, None)
         return None if isinstance(above, ModuleType) else above
     known = table().get(theirs, {}).get(name)
     return None if known is None else made(full, known.kind)

@@ -17,7 +17,7 @@ from itertools import groupby
 from types import ModuleType
 from typing import Any
 
-from .._answer import is_answer, refusal_of
+from .._answer import MARK, is_answer, refusal_of
 from .._answer.table import SAYS
 from .._known import Known, table
 
@@ -150,7 +150,9 @@ def _reason(known: Known) -> str:
         return "Does nothing" if value is None else f"Always says `{value!r}`"
     refusal = refusal_of(full)
     if refusal is None:
-        return "Answers"
+        # (The object is another namespace's.)
+        sentence = vars(_thing(known.space, known.name))[MARK].partition(": ")[2]
+        return str(sentence[0].upper() + sentence[1:])
     sentence = f"{refusal.reason}; {refusal.instead}"
     return sentence[0].upper() + sentence[1:]
 

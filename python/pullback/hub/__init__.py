@@ -83,7 +83,7 @@ def list(
     Args:
         github: ``"owner/name"``, or ``"owner/name:branch"``.
         force_reload: whether to download it again.
-        skip_validation: whether to believe that the branch is the owner's.
+        skip_validation: taken as True: whose branch it is is not asked.
         trust_repo: whether its code may be run; None asks the first time, ``"check"`` too.
         verbose: whether to say what is read from where.
 
@@ -108,7 +108,7 @@ def help(
         github: ``"owner/name"``, or ``"owner/name:branch"``.
         model: the function's name.
         force_reload: whether to download it again.
-        skip_validation: whether to believe that the branch is the owner's.
+        skip_validation: taken as True: whose branch it is is not asked.
         trust_repo: whether its code may be run; None asks the first time, ``"check"`` too.
 
     Raises:
@@ -140,7 +140,7 @@ def load(
         trust_repo: whether code from GitHub may be run; None asks the first time.
         force_reload: whether to download it again.
         verbose: whether to say what is read from where.
-        skip_validation: whether to believe that the branch is the owner's.
+        skip_validation: taken as True: whose branch it is is not asked.
         kwargs: its arguments by name.
 
     Raises:

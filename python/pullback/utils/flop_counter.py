@@ -62,13 +62,13 @@ def _product(a: Shape, b: Shape) -> int:
 
 
 @register_flop_formula(["aten.mm", "aten.bmm"])
-def mm_flop(a: Shape, b: Shape, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+def _mm_flop(a: Shape, b: Shape, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
     """The count of a product of matrices, or of a batch of them."""
     return _product(a, b)
 
 
 @register_flop_formula(["aten.addmm", "aten.baddbmm"])
-def addmm_flop(
+def _addmm_flop(
     self: Shape, a: Shape, b: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
     """The count of a product that is added to something, which does not count."""
@@ -81,7 +81,7 @@ def _convolution(small: Shape, weight: Shape) -> int:
 
 
 @register_flop_formula("aten.convolution")
-def conv_flop(
+def _conv_flop(
     x: Shape,
     weight: Shape,
     bias: Any,
@@ -98,7 +98,7 @@ def conv_flop(
 
 
 @register_flop_formula("aten._convolution_backward_input")
-def conv_backward_input_flop(
+def _conv_backward_input_flop(
     grad: Shape,
     weight: Shape,
     input_size: Shape,
@@ -115,7 +115,7 @@ def conv_backward_input_flop(
 
 
 @register_flop_formula("aten._convolution_backward_weight")
-def conv_backward_weight_flop(
+def _conv_backward_weight_flop(
     grad: Shape,
     x: Shape,
     weight_size: Shape,

@@ -47,6 +47,9 @@ class WeakIdRef(ref):  # type: ignore[type-arg]
             return mine is theirs
         return self is other
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
 
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     """A dictionary that does not keep its keys alive, and tells them apart by ``is``.

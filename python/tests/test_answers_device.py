@@ -68,7 +68,7 @@ def test_without_accelerator_what_needs_one_is_refused() -> None:
         lambda: accelerator.set_device_index(0),
         lambda: torch.Stream(),
     ):
-        with pytest.raises(RuntimeError, match="not available|none is available"):
+        with pytest.raises(RuntimeError, match=r"not available|none is available"):
             use()
     with accelerator.device_index(None):
         pass

@@ -114,7 +114,7 @@ def test_reductions_leave_tensors_as_they_are(world: None) -> None:
     dist.all_reduce(torch.tensor([3, 2]), op=dist.ReduceOp.BAND)
     with pytest.raises(ValueError, match=r"all_reduce does not support RedOpType\.MAX on complex"):
         dist.all_reduce(torch.ones(2, dtype=torch.complex64), op=dist.ReduceOp.MAX)
-    with pytest.raises(TypeError, match="Expected parameter `tensor` of type torch.Tensor"):
+    with pytest.raises(TypeError, match=r"Expected parameter `tensor` of type torch\.Tensor"):
         dist.all_reduce(3)
     with pytest.raises(TypeError, match="op must be a member of ReduceOp"):
         dist.all_reduce(x, op="sum")

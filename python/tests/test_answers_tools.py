@@ -88,7 +88,7 @@ def test_downloads_check_their_sum(tmp_path: Path, capsys: pytest.CaptureFixture
     with pytest.raises(RuntimeError, match=r'invalid hash value \(expected "0000", got'):
         hub.download_url_to_file(source.as_uri(), str(target), "0000", progress=False)
     assert sorted(os.listdir(tmp_path)) == ["source"]
-    with pytest.raises(RuntimeError, match="cannot download http://127.0.0.1:9/x: no network?"):
+    with pytest.raises(RuntimeError, match=r"cannot download http://127\.0\.0\.1:9/x: no netw"):
         hub.download_url_to_file("http://127.0.0.1:9/x", str(target))
 
 
@@ -363,7 +363,7 @@ def test_weak_dictionaries_tell_tensors_apart_by_identity() -> None:
     del y
     gc.collect()
     assert reference() is None
-    assert (len(table), list(table)[0] is x, 3 in table) == (1, True, False)
+    assert (len(table), next(iter(table)) is x, 3 in table) == (1, True, False)
     del table[x]
     assert not table.copy()
     with pytest.raises(AssertionError, match=r"expected torch\.Tensor"):

@@ -36,9 +36,7 @@ WRITTEN_ALIKE = "PyTorch writes the same file by two ways"
 ALONE = "a process alone waits for nobody and sends nothing, so that there is nothing to be told"
 REFUSES = "the call is an error whatever it is given"
 UNWATCHED = "NVIDIA's profiler is not there to see ranges: what is kept is what the calls return"
-OWN_CODE = (
-    "whose branch it is can be asked of GitHub only, which is not asked; `trust_repo` decides"
-)
+OWN_CODE = "only GitHub knows whose a branch is, which is not asked: `trust_repo` decides"
 ASKED_ALIKE = "functions that find something out take the function that runs commands"
 
 
@@ -338,7 +336,8 @@ def test_switches_take_values_of_their_kind_only(name: str) -> None:
         with pytest.raises((RuntimeError, TypeError), match=r"expects|Unknown precision"):
             setattr(module, switch, "x")
         assert getattr(module, switch) == before
-        other: Any = {_switch.is_bool: not before, _switch.is_int: 3}.get(check, "ieee")
+        word = {"strategy": "greedy", "engine": "none"}.get(switch, "ieee")
+        other: Any = {_switch.is_bool: not before, _switch.is_int: 3}.get(check, word)
         setattr(module, switch, other)
         assert getattr(module, switch) == other
         setattr(module, switch, before)

@@ -91,8 +91,8 @@ def state(known: Known) -> str:
 
 def _is_answering(known: Known) -> bool:
     """Whether a module has no names but those that answer."""
-    space = f"{known.space}.{known.name}"
-    return refusal_of(space) is not None and space not in ("torch.distributed", "torch.jit")
+    inside = table().get(f"{known.space}.{known.name}", {}).values()
+    return bool(inside) and all(state(name) == ANSWERS for name in inside)
 
 
 def names(module: str = "torch") -> Iterator[Known]:

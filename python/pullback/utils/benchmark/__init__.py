@@ -8,7 +8,7 @@ PyTorch's native wrapper: they are one clear error.
 from __future__ import annotations
 
 from ... import _answer
-from .utils.common import (
+from .utils._measurement import (
     Measurement,
     TaskSpec,
     ordered_unique,

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-from .common import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
+from ._measurement import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
 
 __all__ = ["Colorize", "Compare"]
 

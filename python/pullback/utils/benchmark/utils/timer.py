@@ -10,7 +10,7 @@ from time import perf_counter as timer
 from typing import Any
 
 from .... import _answer
-from .common import Measurement, TaskSpec, set_torch_threads
+from ._measurement import Measurement, TaskSpec, set_torch_threads
 
 __all__ = ["Language", "Timer", "timer"]
 

@@ -17,6 +17,7 @@ from . import _C, _absent, _lazy
 from ._answer.top import answers as _answers
 from ._build import (
     AcceleratorError,
+    classproperty,
     compiled_with_cxx11_abi,
     cudnn_is_acceptable,
     get_device,
@@ -64,6 +65,7 @@ from ._C import (
     layout,
     memory_format,
     promote_types,
+    set_anomaly_enabled,
     set_autocast_cache_enabled,
     set_autocast_dtype,
     set_autocast_enabled,
@@ -100,6 +102,7 @@ from ._function import (
     unique,
     unique_consecutive,
 )
+from ._future import Future
 from ._grid import block_diag, broadcast_shapes, cartesian_prod, histogramdd, unravel_index
 from ._info import finfo, get_printoptions, iinfo
 from ._legacy import CLASSES as _TENSOR_CLASSES
@@ -162,12 +165,15 @@ if TYPE_CHECKING:
     from . import ao as ao
     from . import autograd as autograd
     from . import backends as backends
+    from . import classes as classes
     from . import compiler as compiler
+    from . import cpp as cpp
     from . import cpu as cpu
     from . import cuda as cuda
     from . import distributed as distributed
     from . import export as export
     from . import func as func
+    from . import functional as functional
     from . import futures as futures
     from . import hub as hub
     from . import jit as jit
@@ -255,6 +261,9 @@ _lazy.submodules(
     "_vmap_internals",
     "accelerator",
     "ao",
+    "classes",
+    "cpp",
+    "functional",
     "backends",
     "compiler",
     "cpu",
@@ -475,6 +484,8 @@ def as_torch() -> None:
 
 
 __all__ = [
+    "Future",
+    "classproperty",
     "AcceleratorError",
     "Event",
     "ScriptFunction",
@@ -525,6 +536,7 @@ __all__ = [
     "is_autocast_enabled",
     "is_autocast_ipu_enabled",
     "is_autocast_xla_enabled",
+    "set_anomaly_enabled",
     "set_autocast_cache_enabled",
     "set_autocast_cpu_dtype",
     "set_autocast_cpu_enabled",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +12,7 @@ from . import _C
 
 __all__ = [
     "AcceleratorError",
+    "classproperty",
     "compiled_with_cxx11_abi",
     "cudnn_is_acceptable",
     "get_device",
@@ -33,6 +35,20 @@ has_lapack = True
 has_mkl = False
 has_openmp = False
 has_spectral = True
+
+
+class classproperty:
+    """A property of a class: ``fget(cls)``, read from the class or an object.
+
+    Args:
+        fget: the function.
+    """
+
+    def __init__(self, fget: Callable[[Any], Any]) -> None:
+        self.fget = fget
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self.fget(type(instance) if owner is None else owner)
 
 
 class AcceleratorError(RuntimeError):

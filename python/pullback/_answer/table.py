@@ -44,6 +44,8 @@ SPACES: dict[str, Refusal] = {
     "torch.accelerator.graphs": _CUDA,
     "torch.accelerator.random": _CUDA,
     "torch.ao": _QUANTIZED,
+    "torch.classes": _SCRIPT,
+    "torch.cpp": _EXTENSION,
     "torch.backends.python_native": Refusal("kernels are those of Rust", "write an op in Rust"),
     "torch.compiler.config": _GUARDS,
     "torch.cuda.gds": _CUDA,

@@ -52,6 +52,7 @@ _CLASSES: tuple[tuple[Refusal, str], ...] = (
     ),
 )
 _FUNCTIONS: tuple[tuple[Refusal, str], ...] = (
+    (_SYMBOLIC, "sym_fresh_size"),
     (
         _SCRIPT,
         "import_ir_module import_ir_module_from_buffer merge_type_from_type_comment parse_ir "

@@ -14,6 +14,27 @@ from math import pi as pi
 from typing import TYPE_CHECKING, Any
 
 from . import _C, _absent, _lazy
+from ._answer.top import answers as _answers
+from ._build import (
+    AcceleratorError,
+    classproperty,
+    compiled_with_cxx11_abi,
+    cudnn_is_acceptable,
+    get_device,
+    get_device_module,
+    get_file_path,
+    get_num_interop_threads,
+    has_lapack,
+    has_mkl,
+    has_openmp,
+    has_spectral,
+    init_num_threads,
+    is_vulkan_available,
+    prepare_multiprocessing_environment,
+    profiler_allow_cudagraph_cupti_lazy_reinit_cuda12,
+    set_flush_denormal,
+    set_num_interop_threads,
+)
 from ._C import (
     Generator,
     OutOfMemoryError,
@@ -44,6 +65,7 @@ from ._C import (
     layout,
     memory_format,
     promote_types,
+    set_anomaly_enabled,
     set_autocast_cache_enabled,
     set_autocast_dtype,
     set_autocast_enabled,
@@ -52,6 +74,12 @@ from ._C import (
     set_printoptions,
     set_warn_always,
     tensor,
+)
+from ._control_flow import (
+    cond,
+    fork,
+    wait,
+    while_loop,
 )
 from ._deterministic import (
     are_deterministic_algorithms_enabled,
@@ -74,12 +102,14 @@ from ._function import (
     unique,
     unique_consecutive,
 )
+from ._future import Future
 from ._grid import block_diag, broadcast_shapes, cartesian_prod, histogramdd, unravel_index
 from ._info import finfo, get_printoptions, iinfo
 from ._legacy import CLASSES as _TENSOR_CLASSES
 from ._legacy import set_default_tensor_type
 from ._overridable import make_overridable as _make_overridable
 from ._promotion import result_type
+from ._script import ScriptFunction
 from ._sparse import (
     sparse_bsc_tensor,
     sparse_bsr_tensor,
@@ -87,6 +117,19 @@ from ._sparse import (
     sparse_coo_tensor,
     sparse_csc_tensor,
     sparse_csr_tensor,
+)
+from ._stream import Event, Stream
+from ._symbol import (
+    sym_constrain_range,
+    sym_constrain_range_for_size,
+    sym_float,
+    sym_int,
+    sym_ite,
+    sym_max,
+    sym_min,
+    sym_not,
+    sym_sqrt,
+    sym_sum,
 )
 from ._tensor import Tensor
 from ._vmap import vmap
@@ -118,28 +161,45 @@ if TYPE_CHECKING:
     from builtins import bool as _bool
     from builtins import int as _int
 
+    from . import accelerator as accelerator
     from . import amp as amp
+    from . import ao as ao
     from . import autograd as autograd
     from . import backends as backends
+    from . import classes as classes
     from . import compiler as compiler
+    from . import cpp as cpp
     from . import cpu as cpu
     from . import cuda as cuda
     from . import distributed as distributed
     from . import distributions as distributions
+    from . import export as export
     from . import func as func
+    from . import functional as functional
+    from . import futures as futures
+    from . import hub as hub
+    from . import jit as jit
     from . import linalg as linalg
     from . import masked as masked
     from . import memory as memory
+    from . import monitor as monitor
+    from . import mps as mps
+    from . import mtia as mtia
     from . import nn as nn
+    from . import numa as numa
+    from . import onnx as onnx
     from . import optim as optim
     from . import overrides as overrides
+    from . import package as package
     from . import profiler as profiler
+    from . import quantization as quantization
     from . import random as random
     from . import return_types as return_types
     from . import serialization as serialization
     from . import sparse as sparse
     from . import special as special
     from . import storage as storage
+    from . import testing as testing
     from . import torch_version as torch_version
     from . import types as types
     from . import utils as utils
@@ -204,29 +264,49 @@ _lazy.submodules(
     "_utils",
     "_vmap_internals",
     "_weights_only_unpickler",
+    "accelerator",
+    "ao",
+    "classes",
+    "cpp",
+    "functional",
     "backends",
     "compiler",
     "cpu",
     "cuda",
     "distributed",
     "distributions",
+    "export",
     "func",
+    "futures",
+    "hub",
+    "jit",
     "linalg",
     "masked",
     "memory",
+    "monitor",
+    "mps",
+    "mtia",
     "nn",
+    "numa",
+    "onnx",
     "ops",
     "optim",
     "overrides",
+    "package",
     "profiler",
+    "quantization",
     "return_types",
     "sparse",
     "special",
+    "testing",
     "types",
     "utils",
     "xpu",
 )
 
+for _name, _thing in _answers().items():
+    globals().setdefault(_name, _thing)
+del _name, _thing
 globals().update(_TENSOR_CLASSES)
 globals().update(_STORAGE_CLASSES)
 
@@ -410,6 +490,42 @@ def as_torch() -> None:
 
 
 __all__ = [
+    "Future",
+    "classproperty",
+    "AcceleratorError",
+    "Event",
+    "ScriptFunction",
+    "Stream",
+    "compiled_with_cxx11_abi",
+    "cond",
+    "cudnn_is_acceptable",
+    "fork",
+    "get_device",
+    "get_device_module",
+    "get_file_path",
+    "get_num_interop_threads",
+    "has_lapack",
+    "has_mkl",
+    "has_openmp",
+    "has_spectral",
+    "init_num_threads",
+    "is_vulkan_available",
+    "prepare_multiprocessing_environment",
+    "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12",
+    "set_flush_denormal",
+    "set_num_interop_threads",
+    "sym_constrain_range",
+    "sym_constrain_range_for_size",
+    "sym_float",
+    "sym_int",
+    "sym_ite",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "sym_sqrt",
+    "sym_sum",
+    "wait",
+    "while_loop",
     "Generator",
     "GradScaler",
     "autocast",
@@ -426,6 +542,7 @@ __all__ = [
     "is_autocast_enabled",
     "is_autocast_ipu_enabled",
     "is_autocast_xla_enabled",
+    "set_anomaly_enabled",
     "set_autocast_cache_enabled",
     "set_autocast_cpu_dtype",
     "set_autocast_cpu_enabled",

@@ -1,32 +1,25 @@
 """What PyTorch has and this package has not: errors that say so.
 
 ``from torch import fft`` and ``import torch.fft`` raise an ImportError that names what is missing,
-for every public name of PyTorch (`_pytorch_names.txt`, read when something is missing for the first
-time). Modules that call :func:`announce` say the same of attributes. Not so the main namespace and
-those of functions: a module with a ``__getattr__`` loses the interpreter's short way to its names,
-for which every ``torch.add`` would pay (``python -m pullback`` says it of them too, as it ends with
-the error).
+for every public name of PyTorch (`_known`, read when something is missing for the first time).
+Modules that call :func:`announce` say the same of attributes. Not so the main namespace and those
+of functions: a module with a ``__getattr__`` loses the interpreter's short way to its names, for
+which every ``torch.add`` would pay (``python -m pullback`` says it of them too, as it ends with the
+error). Names that only answer (`_answer`) are not missing: they can be imported.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from . import _answer
+
 _OWN = __name__.rpartition(".")[0]
-_PAGE = "docs/names.md"
-
-
-@lru_cache(maxsize=1)
-def pytorch_names() -> dict[str, frozenset[str]]:
-    """PyTorch's public names by namespace, as ``torch.nn``."""
-    text = Path(__file__).with_name("_pytorch_names.txt").read_text(encoding="ascii")
-    lines = (line.split(": ", 1) for line in text.splitlines() if not line.startswith("#"))
-    return {space: frozenset(names.split()) for space, names in lines}
+_PAGE = "docs/compatibility.md"
 
 
 def message(space: str, name: str) -> str | None:
@@ -36,8 +29,10 @@ def message(space: str, name: str) -> str | None:
         space: the namespace's full name, as ``pullback.nn`` or ``torch.nn``.
         name: what was asked for.
     """
+    from ._known import table
+
     theirs = "torch" + space[space.index(".") :] if "." in space else "torch"
-    names = pytorch_names()
+    names = table()
     full = f"{theirs}.{name}"
     is_space = any(space == full or space.startswith(full + ".") for space in names)
     if not is_space and name not in names.get(theirs, ()):
@@ -51,7 +46,7 @@ def message(space: str, name: str) -> str | None:
 
 
 def announce(namespace: dict[str, Any]) -> None:
-    """Lets a module say of names that it lacks whether PyTorch has them.
+    """Lets a module answer for names that it lacks, or say whether PyTorch has them.
 
     Args:
         namespace: the module's ``globals()``.
@@ -60,7 +55,12 @@ def announce(namespace: dict[str, Any]) -> None:
 
     def missing(name: str) -> Any:
         text = f"module {space!r} has no attribute {name!r}"
-        reason = None if name.startswith("__") else message(space, name)
+        reason = None
+        if not name.startswith("__"):
+            answer = _answer.find(space, name)
+            if answer is not None:
+                return namespace.setdefault(name, answer)
+            reason = message(space, name) or _answer.why(space)
         if reason is not None:
             text += f": {reason}"
         error = AttributeError(text)
@@ -92,19 +92,22 @@ def is_question() -> bool:
 
 
 class _Finder:
-    """Asked last for modules of this package: an error for those that only PyTorch has."""
+    """Asked last for modules of this package: those that answer, and errors for what is missing."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> None:
-        """Nothing, ever."""
+    ) -> ModuleSpec | None:
+        """The spec of a module that only answers; None for what nobody has."""
         package, _, rest = name.partition(".")
-        if package != _OWN or not rest or is_question():
-            return
+        if package != _OWN or not rest:
+            return None
+        found = _answer.spec_of(name)
+        if found is not None or is_question():
+            return found
         space, _, last = name.rpartition(".")
         reason = None if last.startswith("__") else message(space, last)
         if reason is None:
-            return
+            return None
         # (Not a ModuleNotFoundError, which `from torch import x` takes for an answer.)
         raise ImportError(f"cannot import {last!r} from {space!r}: {reason}", name=name)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pullback as torch
-from pullback._absent import pytorch_names
-from pullback._gen import names
+from pullback import _known
+from pullback._gen import compatibility as names
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -56,7 +56,7 @@ def test_the_readme_counts_the_ops_as_the_registry_does() -> None:
 
 
 def test_the_readme_counts_the_names_that_are_here() -> None:
-    known = pytorch_names()
+    known = _known.table()
     rows = re.findall(r"(\d+) of (\d+) names of `(torch[\w.]*)`( are missing)?", README.read_text())
     assert {space for _, _, space, _ in rows} == {"torch.nn", "torch.nn.functional", "torch.linalg"}
     for counted, total, space, is_missing in rows:
@@ -75,7 +75,7 @@ def test_the_readme_counts_the_names_that_are_here() -> None:
 def test_the_readme_says_what_is_missing() -> None:
     _, _, section = README.read_text().partition("## What is missing")
     section = section.partition("\n## ")[0]
-    known = pytorch_names()
+    known = _known.table()
     # Packages of which there is no name.
     (nothing,) = re.findall(r"^\| `save`, `load`, (.*?) \|", section, flags=re.MULTILINE)
     rows = [nothing, *re.findall(r"^\| (.*?) \| no name of them \|", section, flags=re.MULTILINE)]

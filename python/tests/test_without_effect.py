@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 import pullback as torch
+from pullback._answer import refusal_of
+from pullback._answer.table import SAYS
 from pullback.backends import _switch
 
 PACKAGE = Path(torch.__file__).parent
@@ -32,6 +34,21 @@ KEPT = "a custom function whose only use is to keep its inputs"
 PASSED = "a function that callers of its kind pass everything to"
 JACOBIAN = "the derivative of this function follows from one of its two arguments, or from neither"
 WRITTEN_ALIKE = "PyTorch writes the same file by two ways"
+ALONE = "a process alone waits for nobody and sends nothing, so that there is nothing to be told"
+REFUSES = "the call is an error whatever it is given"
+UNWATCHED = "NVIDIA's profiler is not there to see ranges: what is kept is what the calls return"
+OWN_CODE = "only GitHub knows whose a branch is, which is not asked: `trust_repo` decides"
+ASKED_ALIKE = "functions that find something out take the function that runs commands"
+
+
+def alike(reason: str, names: str) -> dict[str, str]:
+    """One reason for several; a name with several parameters has them between commas."""
+    found = {}
+    for entry in names.split():
+        function, _, parameters = entry.rstrip(")").partition("(")
+        found |= {f"{function}({parameter})": reason for parameter in parameters.split(",")}
+    return found
+
 
 # By module, name and parameter (none where the whole function does nothing); what PyTorch means by
 # it is in the function's documentation.
@@ -49,11 +66,6 @@ LISTED = {
     "cpu.set_device(device)": HOST,
     "cpu.synchronize()": HOST,
     "cpu.synchronize(device)": HOST,
-    "cuda.empty_cache()": HOST,
-    "cuda.manual_seed()": SEED,
-    "cuda.manual_seed(seed)": SEED,
-    "cuda.manual_seed_all()": SEED,
-    "cuda.manual_seed_all(seed)": SEED,
     "autograd.graph.save_on_cpu.__init__(device_type)": HOST,
     "autograd.function.Function.__init__(args)": "it warns, as PyTorch does",
     "autograd.function.Function.__init__(kwargs)": "it warns, as PyTorch does",
@@ -93,10 +105,86 @@ LISTED = {
     "random.fork_rng(devices)": SEED,
     "random.fork_rng(device_type)": SEED,
     "storage.TypedStorage.type(non_blocking)": HOST,
-    "utils._pytree.register_pytree_node(serialized_type_name)": "structures are not saved here",
-    "utils._pytree.register_pytree_node(to_dumpable_context)": "structures are not saved here",
-    "utils._pytree.register_pytree_node(from_dumpable_context)": "structures are not saved here",
-    "utils._pytree.register_pytree_node(flatten_with_keys_fn)": "nothing asks for keys",
+    **alike(
+        EAGER,
+        "_dynamo.graph_break(,msg) _dynamo.mark_dynamic(,t,index,bounds) "
+        "_dynamo.mark_static(,t,index) _dynamo.mark_static_address(,t,guard) "
+        "_dynamo.mark_unbacked(,t,index,options) _dynamo.maybe_mark_dynamic(,t,index) "
+        "compiler.cudagraph_mark_warmup_incomplete() compiler.nested_compile_region(options) "
+        "compiler.substitute_in_graph(can_constant_fold_through,skip_signature_check) "
+        "jit.TracerWarning.ignore_lib_warnings() jit.annotate(the_type) "
+        "jit.enable_onednn_fusion(,enabled) jit.freeze(optimize_numerics,preserved_attrs) "
+        "jit.ignore(kwargs) jit.optimize_for_inference(other_methods) "
+        "jit.optimized_execution(should_optimize) jit.script(example_inputs,optimize) "
+        "jit.trace(check_inputs,check_tolerance,check_trace,optimize,strict) "
+        "jit.trace_module(check_inputs,check_tolerance,check_trace,optimize,strict)",
+    ),
+    **alike(
+        HOST,
+        "_build.cudnn_is_acceptable(tensor) _build.init_num_threads() "
+        "_build.prepare_multiprocessing_environment(,path) "
+        "accelerator.current_accelerator(check_available) accelerator.memory.empty_cache() "
+        "accelerator.memory.empty_host_cache() cpu.Event.record(,stream) cpu.Event.synchronize() "
+        "cpu.Event.wait(,stream) cpu.Stream.wait_event(,event) cpu.Stream.wait_stream(,stream) "
+        "cpu.current_stream(device) cuda.memory.caching_allocator_enable(,value) "
+        "cuda.memory.empty_cache() cuda.memory.memory_snapshot(mempool_id) "
+        "cuda.memory.reset_accumulated_host_memory_stats() "
+        "cuda.memory.reset_peak_host_memory_stats()",
+    ),
+    **alike(
+        ORDERED,
+        "_stream.Event.__init__(blocking,interprocess) _stream.Event.synchronize() "
+        "_stream.Event.wait(,stream) _stream.Stream.synchronize() "
+        "_stream.Stream.wait_event(,event) _stream.Stream.wait_stream(,stream) "
+        "cuda.streams.Event.__init__(external)",
+    ),
+    **alike(
+        SEED,
+        "cuda.random.manual_seed(,seed) cuda.random.manual_seed_all(,seed) cuda.random.seed() "
+        "cuda.random.seed_all()",
+    ),
+    **alike(
+        UNWATCHED,
+        "cuda.nvtx.mark(,msg) cuda.nvtx.range_end(,range_id) cuda.nvtx.range_push(msg) "
+        "cuda.nvtx.range_start(msg)",
+    ),
+    **alike(
+        ALONE,
+        "distributed._collective.barrier(device_ids) "
+        "distributed._collective.monitored_barrier(timeout,wait_all_ranks) "
+        "distributed._group.new_group(device_id,pg_options,timeout,use_local_synchronization) "
+        "distributed._group.rendezvous(kwargs) distributed._object.broadcast_object_list(device) "
+        "distributed._store.FileStore.__init__(world_size) "
+        "distributed._store.TCPStore.__init__(options) distributed._work.Work.synchronize() "
+        "distributed._work.Work.wait(timeout) distributed.breakpoint(timeout_s) "
+        "distributed.init_process_group(device_id,group_name,pg_options) "
+        "nn.parallel.distributed.DistributedDataParallel.__init__"
+        "(bucket_cap_mb,check_reduction,init_sync,options) "
+        "nn.parallel.distributed.DistributedDataParallel.join"
+        "(divide_by_initial_world_size,enable,throw_on_early_termination)",
+    ),
+    **alike(
+        REFUSES,
+        "_script.ScriptFunction.save(f) jit._module.ScriptModule.save(f) "
+        "distributed._collective.irecv(tag) distributed._collective.isend(tag) "
+        "distributed._object.recv_object_list(device,object_list,use_batch) "
+        "distributed._object.send_object_list(device,object_list,use_batch) "
+        "utils.benchmark.utils.timer.Timer.collect_callgrind(args,kwargs)",
+    ),
+    **alike(
+        OWN_CODE, "hub.help(skip_validation) hub.list(skip_validation) hub.load(skip_validation)"
+    ),
+    **alike(
+        ASKED_ALIKE,
+        "utils.collect_env.get_cudnn_version(run_lambda) "
+        "utils.collect_env.get_intel_gpu_detected(run_lambda) "
+        "utils.collect_env.get_pip_packages(run_lambda) "
+        "utils.collect_env.get_windows_version(run_lambda)",
+    ),
+    "utils.flop_counter.FlopCounterMode.__init__(mods)": DECLARED,
+    "utils.flop_counter.FlopCounterMode.__init__(skip_unsupported)": (
+        "ops that are not counted are always allowed"
+    ),
     "utils.checkpoint.get_device_states(args)": HOST,
     "utils.checkpoint.set_device_states()": HOST,
     "utils.checkpoint.set_device_states(devices)": HOST,
@@ -219,12 +307,34 @@ def said() -> set[str]:
     return names
 
 
+def test_functions_that_only_answer_are_data_with_reasons() -> None:
+    # (Those whose answer is None do nothing; `test_answers.py` calls them all.)
+    for full, value in SAYS.items():
+        assert value is not None or refusal_of(full) is not None, full
+
+
 def test_what_documentation_calls_without_effect_is_listed() -> None:
     assert said() == set(SAID)
 
 
 # Switches of other libraries, which nobody here asks: the reason is `HOST`, or that all is exact.
-MODULES = ["", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+MODULES = [
+    "",
+    "cpu",
+    "cuda",
+    "cudnn",
+    "cusparselt",
+    "kleidiai",
+    "mha",
+    "miopen",
+    "mkl",
+    "mkldnn",
+    "mps",
+    "nnpack",
+    "openmp",
+    "opt_einsum",
+    "quantized",
+]
 
 
 def backend(name: str) -> ModuleType:
@@ -253,7 +363,8 @@ def test_switches_take_values_of_their_kind_only(name: str) -> None:
         with pytest.raises((RuntimeError, TypeError), match=r"expects|Unknown precision"):
             setattr(module, switch, "x")
         assert getattr(module, switch) == before
-        other: Any = {_switch.is_bool: not before, _switch.is_int: 3}.get(check, "ieee")
+        word = {"strategy": "greedy", "engine": "none"}.get(switch, "ieee")
+        other: Any = {_switch.is_bool: not before, _switch.is_int: 3}.get(check, word)
         setattr(module, switch, other)
         assert getattr(module, switch) == other
         setattr(module, switch, before)

@@ -64,7 +64,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "coverage",
-        usage: "which rows of the op table are complete [--family LIST] [--op LIST] [--require LIST] [--all] [--dev]",
+        usage: "which rows of the op table are complete [--family LIST] [--op LIST] [--require LIST] [--all] [--dev]; \
+                which of PyTorch's names are here: `coverage --names` [--module torch.NAME] [--dev]",
         run: coverage::command,
     },
     Command {

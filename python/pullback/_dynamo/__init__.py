@@ -11,14 +11,27 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from . import config as config
 from .eval_frame import OptimizedModule
 from .exc import InvalidBackend
 
 __all__ = [
     "OptimizedModule",
+    "allow_in_graph",
+    "assume_constant_result",
     "disable",
+    "disallow_in_graph",
+    "explain",
+    "export",
+    "forbid_in_graph",
+    "graph_break",
     "is_compiling",
     "list_backends",
+    "mark_dynamic",
+    "mark_static",
+    "mark_static_address",
+    "mark_unbacked",
+    "maybe_mark_dynamic",
     "optimize",
     "reset",
 ]
@@ -148,3 +161,65 @@ def is_compiling() -> bool:
 
 def reset() -> None:
     """Forgets what was compiled, which is nothing."""
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """Says that a function can be part of a captured graph: gives the function itself."""
+    return fn
+
+
+def assume_constant_result(fn: Any) -> Any:
+    """Says that a function's result does not change: gives the function itself."""
+    return fn
+
+
+def disallow_in_graph(fn: Any) -> Any:
+    """Says that a function cannot be part of a captured graph: gives the function itself."""
+    return fn
+
+
+def forbid_in_graph(fn: Any) -> Any:
+    """Says that capturing a function is an error: gives the function itself."""
+    return fn
+
+
+def graph_break(msg: str = "") -> None:
+    """Says where a captured graph ends; none is captured."""
+
+
+def mark_dynamic(t: Any, index: Any, **bounds: Any) -> None:
+    """Says that a size changes from call to call, which every function here allows."""
+
+
+def maybe_mark_dynamic(t: Any, index: Any) -> None:
+    """Says that a size may change from call to call, which every function here allows."""
+
+
+def mark_unbacked(t: Any, index: Any, **options: Any) -> None:
+    """Says that nothing is known of a size, which every function here allows."""
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """Says that a size does not change from call to call, which nothing here makes use of."""
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Says that a tensor stays where it is, which nothing here makes use of."""
+
+
+def explain(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """Would say why a graph ends where it does.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise NotImplementedError("torch._dynamo.explain: no graph is captured that it could explain")
+
+
+def export(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """Would give a captured graph.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise NotImplementedError("torch._dynamo.export: no graph is captured that it could give")

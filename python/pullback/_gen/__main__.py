@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import names, page, stub
+from . import compatibility, page, stub
 from .op import described
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -17,7 +17,7 @@ def texts() -> dict[Path, str]:
     """The text of each generated file."""
     ops = described()
     made = {PACKAGE / name: text for name, text in stub.texts(ops).items()}
-    made[ROOT / "docs" / "names.md"] = names.text()
+    made[ROOT / "docs" / "compatibility.md"] = compatibility.text()
     made[ROOT / "docs" / "ops.md"] = page.text(ops, ROOT / "crates" / "pullback" / "src" / "ops")
     return made
 

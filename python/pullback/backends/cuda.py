@@ -3,9 +3,54 @@
 from __future__ import annotations
 
 from .. import _absent
+from ._attention import (
+    SDPAParams,
+    allow_fp16_bf16_reduction_math_sdp,
+    can_use_cudnn_attention,
+    can_use_efficient_attention,
+    can_use_flash_attention,
+    cudnn_sdp_enabled,
+    enable_cudnn_sdp,
+    enable_flash_sdp,
+    enable_math_sdp,
+    enable_mem_efficient_sdp,
+    flash_sdp_enabled,
+    fp16_bf16_reduction_math_sdp_allowed,
+    is_ck_sdpa_available,
+    is_flash_attention_available,
+    math_sdp_enabled,
+    mem_efficient_sdp_enabled,
+    preferred_blas_library,
+    preferred_linalg_library,
+    preferred_rocm_fa_library,
+    sdp_kernel,
+)
 from ._switch import Switches, guard, is_bool, is_precision
 
-__all__ = ["is_built", "matmul"]
+__all__ = [
+    "SDPAParams",
+    "allow_fp16_bf16_reduction_math_sdp",
+    "can_use_cudnn_attention",
+    "can_use_efficient_attention",
+    "can_use_flash_attention",
+    "cudnn_sdp_enabled",
+    "enable_cudnn_sdp",
+    "enable_flash_sdp",
+    "enable_math_sdp",
+    "enable_mem_efficient_sdp",
+    "flash_sdp_enabled",
+    "fp16_bf16_reduction_math_sdp_allowed",
+    "is_built",
+    "is_ck_sdpa_available",
+    "is_flash_attention_available",
+    "math_sdp_enabled",
+    "matmul",
+    "mem_efficient_sdp_enabled",
+    "preferred_blas_library",
+    "preferred_linalg_library",
+    "preferred_rocm_fa_library",
+    "sdp_kernel",
+]
 
 
 def is_reduction(name: str, value: object) -> None:

@@ -6,33 +6,85 @@ main memory, for tests (`simulate`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _C, _absent, _lazy, _legacy, storage
+from .. import _C, _absent, _lazy, _legacy, _stream, storage
+from .memory import *  # noqa: F403 (its `__all__` is here too, as in PyTorch)
+from .memory import __all__ as _MEMORY
+from .memory import mem_get_info
+from .random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+from .streams import Event, ExternalStream, Stream, StreamContext
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from . import amp as amp
     from . import comm as comm
+    from . import nvtx as nvtx
 
 __all__ = [
+    "Event",
+    "ExternalStream",
+    "Stream",
+    "StreamContext",
+    "can_device_access_peer",
     "current_device",
+    "current_stream",
+    "default_generators",
+    "default_stream",
     "device",
     "device_count",
     "device_of",
-    "empty_cache",
+    "get_arch_list",
+    "get_device_capability",
     "get_device_name",
+    "get_device_properties",
+    "get_gencode_flags",
+    "get_rng_state",
+    "get_rng_state_all",
+    "get_sync_debug_mode",
+    "has_half",
+    "has_magma",
+    "init",
+    "initial_seed",
+    "ipc_collect",
     "is_available",
+    "is_bf16_supported",
     "is_initialized",
+    "is_tf32_supported",
     "manual_seed",
     "manual_seed_all",
+    "seed",
+    "seed_all",
     "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
+    "set_stream",
+    "set_sync_debug_mode",
     "simulate",
+    "stream",
     "synchronize",
+    *_MEMORY,
 ]
 
-_lazy.submodules(globals(), "amp", "comm")
+# One for each device that is there when the program begins.
+default_generators: tuple[Any, ...] = ()
+has_half = False
+has_magma = False
+_sync_debug_mode = 0
+
+_lazy.submodules(globals(), "amp", "comm", "nvtx")
 
 # The classes of tensors and storages can be named, and are an error when they are called.
 for _name in _legacy.DTYPES:
@@ -153,16 +205,157 @@ def synchronize(device: Any = None) -> None:
     get_device_name(device)
 
 
-def empty_cache() -> None:
-    """Gives cached device memory back; does nothing where there is none."""
+class DeviceProperties(NamedTuple):
+    """What a device is.
+
+    Args:
+        name: what it is called.
+        major: the first number of its capability; 0 for a simulated device, as the second.
+        minor: the second number.
+        total_memory: its bytes.
+        multi_processor_count: how many processors work at the same time.
+    """
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
 
 
-def manual_seed(seed: int) -> None:
-    """Seeds the current device's generator; simulated devices draw from the one of main memory."""
+def get_device_properties(device: Any = None) -> DeviceProperties:
+    """What a device is.
+
+    Raises:
+        RuntimeError: if there is no such device.
+    """
+    name = get_device_name(device)
+    return DeviceProperties(name, 0, 0, mem_get_info(device)[1], os.cpu_count() or 1)
 
 
-def manual_seed_all(seed: int) -> None:
-    """Seeds the generators of all devices; simulated devices draw from the one of main memory."""
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """Which instructions of CUDA a device knows: a simulated one knows none, ``(0, 0)``.
+
+    Raises:
+        RuntimeError: if there is no such device.
+    """
+    properties = get_device_properties(device)
+    return properties.major, properties.minor
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether a device can read another's memory; all simulated ones live in main memory.
+
+    Raises:
+        RuntimeError: if there is no such device.
+        AssertionError: for a number that no device has.
+    """
+    _check_available()
+    for number in (_number_of(device), _number_of(peer_device)):
+        if not 0 <= number < device_count():
+            raise AssertionError(f"Invalid device id: {number}")
+    return _number_of(device) != _number_of(peer_device)
+
+
+def init() -> None:
+    """Makes CUDA ready.
+
+    Raises:
+        RuntimeError: without any device.
+    """
+    _check_available()
+
+
+def ipc_collect() -> None:
+    """Frees memory that other processes had; without any device there is none.
+
+    Raises:
+        RuntimeError: without any device.
+    """
+    _check_available()
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether devices compute in ``bfloat16``; simulated ones do what the CPU does.
+
+    Args:
+        including_emulation: whether it counts if they do it by other means.
+    """
+    return is_available() and including_emulation
+
+
+def is_tf32_supported() -> bool:
+    """Whether devices round the factors of products of ``float32``: never."""
+    return False
+
+
+def get_arch_list() -> list[str]:
+    """The devices that this build has kernels for: none."""
+    return []
+
+
+def get_gencode_flags() -> str:
+    """How kernels for devices were compiled; there are none."""
+    return ""
+
+
+def get_sync_debug_mode() -> int:
+    """The setting of :func:`set_sync_debug_mode`, as a number.
+
+    Raises:
+        RuntimeError: without any device.
+    """
+    _check_available()
+    return _sync_debug_mode
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """Keeps what is to be done when a program waits for a device: simulated ones never lag.
+
+    Args:
+        debug_mode: ``"default"``, ``"warn"``, ``"error"``, or 0, 1, 2.
+
+    Raises:
+        RuntimeError: without any device, and for another word.
+    """
+    global _sync_debug_mode
+    _check_available()
+    words = ("default", "warn", "error")
+    if debug_mode not in (*words, 0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode: {debug_mode!r}, expected one of {words}")
+    _sync_debug_mode = words.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
+
+
+def current_stream(device: Any = None) -> Stream:
+    """This thread's stream on a device.
+
+    Raises:
+        RuntimeError: if there is no such device.
+    """
+    stream = _stream.current(device)
+    return stream if isinstance(stream, Stream) else Stream(device, stream_id=stream.stream_id)
+
+
+def default_stream(device: Any = None) -> Stream:
+    """The stream that a device has from the beginning.
+
+    Raises:
+        RuntimeError: if there is no such device.
+    """
+    stream = _stream.default(device)
+    assert isinstance(stream, Stream)
+    return stream
+
+
+def set_stream(stream: Stream | None) -> None:
+    """Makes a stream this thread's; None changes nothing."""
+    if stream is not None:
+        _stream.make_current(stream)
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """A context in which a stream is this thread's; None changes nothing."""
+    return StreamContext(stream)
 
 
 def _number_of(device: Any) -> int:

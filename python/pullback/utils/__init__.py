@@ -5,6 +5,13 @@ A name space only. `data` is imported with it, as programs expect; the others on
 
 from .. import _absent, _lazy
 from . import data
+from ._swap import set_module, swap_tensors
+from .backend_registration import (
+    generate_methods_for_privateuse1_backend,
+    rename_privateuse1_backend,
+)
+from .cpp_backtrace import get_cpp_backtrace
+from .throughput_benchmark import ThroughputBenchmark
 
 _lazy.submodules(
     globals(),
@@ -14,13 +21,29 @@ _lazy.submodules(
     "_mode_utils",
     "_python_dispatch",
     "_pytree",
+    "backcompat",
+    "benchmark",
     "checkpoint",
+    "collect_env",
+    "cpp_backtrace",
     "deterministic",
     "dlpack",
+    "flop_counter",
     "hooks",
     "serialization",
+    "model_zoo",
+    "module_tracker",
+    "weak",
 )
 
-__all__ = ["data"]
+__all__ = [
+    "ThroughputBenchmark",
+    "data",
+    "generate_methods_for_privateuse1_backend",
+    "get_cpp_backtrace",
+    "rename_privateuse1_backend",
+    "set_module",
+    "swap_tensors",
+]
 
 _absent.announce(globals())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from .. import _C
 
+T = TypeVar("T")
 no_dispatch = _C._DisableTorchDispatch
 
 

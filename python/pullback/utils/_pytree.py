@@ -11,9 +11,30 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from ._pytree_path import NAMES, WITH_KEYS
+from ._pytree_path import GetAttrKey as GetAttrKey
+from ._pytree_path import KeyEntry as KeyEntry
+from ._pytree_path import KeyPath as KeyPath
+from ._pytree_path import MappingKey as MappingKey
+from ._pytree_path import SequenceKey as SequenceKey
+from ._pytree_path import key_get as key_get
+from ._pytree_path import keystr as keystr
+from ._pytree_path import tree_flatten_with_path as tree_flatten_with_path
+from ._pytree_path import tree_leaves_with_path as tree_leaves_with_path
+from ._pytree_path import tree_map_with_path as tree_map_with_path
+from ._pytree_path import treespec_dumps as treespec_dumps
+from ._pytree_path import treespec_loads as treespec_loads
+from ._pytree_path import treespec_pprint as treespec_pprint
+
+PyTree = Any
 Context = Any
+DumpableContext = Any
+ToDumpableContextFn = Callable[[Any], Any]
+FromDumpableContextFn = Callable[[Any], Any]
 FlattenFunc = Callable[[Any], tuple[list[Any], Context]]
 UnflattenFunc = Callable[[Iterable[Any], Context], Any]
+FlattenFn = FlattenFunc
+UnflattenFn = UnflattenFunc
 
 
 class NodeDef(NamedTuple):
@@ -43,17 +64,25 @@ def register_pytree_node(
         cls: the type.
         flatten_fn: gives its children as a list, and what else it needs, as a hashable context.
         unflatten_fn: makes it of children and context.
-        serialized_type_name: its name in saved structures, which are not written here.
+        serialized_type_name: its name in structures that are written as texts.
         to_dumpable_context: makes text of the context, for the same purpose.
         from_dumpable_context: makes the context of the text.
-        flatten_with_keys_fn: gives children with their keys, which nothing here asks for.
+        flatten_with_keys_fn: gives children with their keys, as a list of pairs, and the context.
 
     Raises:
-        ValueError: if it is one already.
+        ValueError: if it is one already, and for one of the two functions of texts alone.
     """
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(
+            f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or "
+            "registered."
+        )
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
+    NAMES[cls] = (serialized_type_name, to_dumpable_context, from_dumpable_context)
+    if flatten_with_keys_fn is not None:
+        WITH_KEYS[cls] = flatten_with_keys_fn
 
 
 _register_pytree_node = register_pytree_node
@@ -347,3 +376,61 @@ def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> 
 def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
     """Whether ``pred`` is true of some leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Whether it is not taken apart."""
+    return (is_leaf is not None and is_leaf(tree)) or _node_of(tree) is None
+
+
+def _only(type_or_types: Any, tree: Any, is_leaf: IsLeaf) -> list[Any]:
+    return [leaf for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, type_or_types)]
+
+
+def tree_all_only(
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None
+) -> bool:
+    """Whether ``pred`` is true of all leaves of some types."""
+    return all(map(pred, _only(type_or_types, tree, is_leaf)))
+
+
+def tree_any_only(
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None
+) -> bool:
+    """Whether ``pred`` is true of some leaf of some types."""
+    return any(map(pred, _only(type_or_types, tree, is_leaf)))
+
+
+def is_namedtuple_class(cls: Any) -> bool:
+    """Whether it is a class of named tuples."""
+    is_tuple = isinstance(cls, type) and issubclass(cls, tuple)
+    return is_tuple and hasattr(cls, "_fields") and hasattr(cls, "_make")
+
+
+def is_namedtuple_instance(obj: object) -> bool:
+    """Whether it is a named tuple."""
+    return is_namedtuple_class(type(obj))
+
+
+def is_namedtuple(obj: object) -> bool:
+    """Whether it is a named tuple, or a class of them."""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_structseq_class(cls: Any) -> bool:
+    """Whether it is a class of results with names, as ``torch.return_types.max``."""
+    is_tuple = isinstance(cls, type) and issubclass(cls, tuple)
+    return is_tuple and isinstance(getattr(cls, "n_sequence_fields", None), int)
+
+
+def is_structseq_instance(obj: object) -> bool:
+    """Whether it is a result with names."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: object) -> bool:
+    """Whether it is a result with names, or a class of them."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+PyTreeSpec = TreeSpec

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import _absent, _lazy
+from .distributed import DistributedDataParallel as DistributedDataParallel
 from .scatter_gather import gather as gather
 from .scatter_gather import scatter as scatter
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from . import comm as comm
     from . import scatter_gather as scatter_gather
 
-__all__ = ["comm", "gather", "scatter", "scatter_gather"]
+__all__ = ["DistributedDataParallel", "comm", "gather", "scatter", "scatter_gather"]
 
 _lazy.submodules(globals(), "comm", "scatter_gather")
 

@@ -48,6 +48,7 @@ __all__ = [
     "CheckpointError",
     "CheckpointFunction",
     "CheckpointPolicy",
+    "DefaultDeviceType",
     "GraphExecGroup",
     "SelectiveCheckpointContext",
     "_CachedTorchDispatchMode",
@@ -67,6 +68,22 @@ __all__ = [
 
 _early_stop: bool | None = None
 _debug: bool | None = None
+
+
+class DefaultDeviceType:
+    """The devices whose random state is kept where no argument is on one: kept, there are none."""
+
+    _default_device_type = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Sets the type of devices."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The type of devices."""
+        return DefaultDeviceType._default_device_type
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ come, `collate` how items become a batch, `dataloader` ties them together, in th
 or with worker processes (`multiprocess`, `worker`).
 """
 
-from ... import _absent
+from ... import _absent, _lazy
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader
 from .dataset import (
@@ -18,6 +18,7 @@ from .dataset import (
     TensorDataset,
     random_split,
 )
+from .distributed import DistributedSampler
 from .info import WorkerInfo, get_worker_info
 from .sampler import (
     BatchSampler,
@@ -34,6 +35,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",
@@ -49,5 +51,7 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+_lazy.submodules(globals(), "_utils")
 
 _absent.announce(globals())

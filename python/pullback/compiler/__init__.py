@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import _absent, _dynamo
-from ._dynamo import disable, list_backends, reset
+from .. import _absent, _dynamo
+from .._dynamo import disable, list_backends, reset
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -16,17 +17,24 @@ __all__ = [
     "assume_constant_result",
     "compile",
     "cudagraph_mark_step_begin",
+    "cudagraph_mark_warmup_incomplete",
     "disable",
     "get_default_backend",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
+    "nested_compile_region",
+    "nonstrict_trace",
     "reset",
     "set_default_backend",
+    "set_enable_guard_collectives",
     "set_stance",
+    "substitute_in_graph",
+    "wrap_numpy",
 ]
 
+_guard_collectives = False
 _STANCES = (
     "default",
     "eager_on_recompile",
@@ -38,7 +46,7 @@ _STANCES = (
 
 def compile(*args: Any, **kwargs: Any) -> Any:
     """See ``torch.compile``."""
-    from . import compile
+    from .. import compile
 
     return compile(*args, **kwargs)
 
@@ -60,6 +68,79 @@ def is_exporting() -> bool:
 
 def cudagraph_mark_step_begin() -> None:
     """Says that a step of the program begins, which only CUDA graphs want to know."""
+
+
+def cudagraph_mark_warmup_incomplete() -> None:
+    """Says that a CUDA graph is not to be recorded yet; none ever is."""
+
+
+def nested_compile_region(fn: Any = None, **options: Any) -> Any:
+    """Says that a function is compiled once for all its calls: gives the function itself.
+
+    Args:
+        fn: the function; without one, a decorator is returned.
+        options: how it is compiled.
+    """
+    return (lambda given: given) if fn is None else fn
+
+
+def nonstrict_trace(traceable_fn: Any) -> Any:
+    """Says that a function is captured without looking into it: gives the function itself."""
+    return traceable_fn
+
+
+def substitute_in_graph(
+    original_fn: Callable[..., Any],
+    *,
+    can_constant_fold_through: bool = False,
+    skip_signature_check: bool = False,
+) -> Callable[[Any], Any]:
+    """A decorator for what a captured graph calls in place of a function: gives it itself.
+
+    Args:
+        original_fn: what it stands for.
+        can_constant_fold_through: whether it may be called while the graph is captured.
+        skip_signature_check: whether parameters may differ.
+
+    Raises:
+        TypeError: if ``original_fn`` is no function.
+    """
+    if not callable(original_fn):
+        raise TypeError(f"substitute_in_graph expects a function but got {type(original_fn)}")
+    return lambda given: given
+
+
+def set_enable_guard_collectives(enabled: bool) -> bool:
+    """Keeps whether processes agree on compiling anew, and gives what was kept before."""
+    global _guard_collectives
+    before, _guard_collectives = _guard_collectives, bool(enabled)
+    return before
+
+
+def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function of NumPy's arrays one of tensors, which share memory with the arrays.
+
+    Gradients do not flow through it.
+    """
+    from ..utils._pytree import tree_map, tree_map_only
+
+    def give(tensor: Any) -> Any:
+        return tensor.numpy()
+
+    def take(value: Any) -> Any:
+        from .. import from_numpy
+
+        is_array = type(value).__module__ == "numpy" and hasattr(value, "dtype")
+        return from_numpy(value) if is_array and getattr(value, "ndim", 0) > 0 else value
+
+    @functools.wraps(fn)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        from .._tensor import Tensor
+
+        args, kwargs = tree_map_only(Tensor, give, (args, kwargs))
+        return tree_map(take, fn(*args, **kwargs))
+
+    return run
 
 
 def get_default_backend() -> str:

@@ -1,0 +1,209 @@
+"""How much of PyTorch's public names is here: the page, and the counts of ``cargo xtask coverage``.
+
+A name is here, or it only answers (`_answer`), or it is missing. Run as ``python -m
+pullback._gen.compatibility [--module torch.nn]`` it prints counts, and what is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+import importlib.util
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from types import ModuleType
+from typing import Any
+
+from .._answer import MARK, is_answer, refusal_of
+from .._answer.table import SAYS
+from .._known import Known, table
+
+__all__ = ["HERE", "ANSWERS", "MISSING", "find", "has", "main", "names", "state", "text"]
+
+HERE, ANSWERS, MISSING = "here", "answers", "missing"
+_KINDS = ("work", "answer", "later")
+
+_HEAD = """\
+# PyTorch's public names
+
+Written by `cargo xtask gen`. The names are those of PyTorch 2.15, each where its documentation has
+it (`python/pullback/_pytorch_names.tsv`, with the number of times that 23 public projects use it).
+
+- *here*: it does what PyTorch's does, unless its documentation says otherwise.
+- *answers*: it can be imported; questions get a true answer, and what it cannot do is one error
+  that says why and what to use instead. The section [Answers](#answers) has the reasons.
+- *missing*: an `ImportError` or an `AttributeError`, which in most places names this page.
+
+`cargo xtask coverage --names` prints the same for the working tree; `--module torch.nn` narrows it.
+
+"""
+
+
+def _own(space: str) -> str:
+    return "pullback" + space[len("torch") :]
+
+
+@functools.cache
+def find(space: str) -> Any:
+    """What stands for a namespace of PyTorch, a module or a class; None if nothing does."""
+    name = _own(space)
+    try:
+        if importlib.util.find_spec(name) is not None:
+            return importlib.import_module(name)
+    except ImportError:
+        pass
+    outer, _, last = space.rpartition(".")
+    holder = find(outer) if outer else None
+    return None if holder is None else getattr(holder, last, None)
+
+
+def has(space: str, name: str) -> bool:
+    """Whether a namespace has a name, a submodule among them."""
+    return _thing(space, name) is not None
+
+
+_NOTHING = object()
+
+
+def _thing(space: str, name: str) -> Any:
+    """What a name is; None if it is missing, and a placeholder for a value that is None."""
+    holder = find(space)
+    if holder is None:
+        return None
+    found = getattr(holder, name, _NOTHING)
+    if found is _NOTHING:
+        return find(f"{space}.{name}")
+    return _NOTHING if found is None else found
+
+
+def state(known: Known) -> str:
+    """Whether a name is here, answers, or is missing."""
+    found = _thing(known.space, known.name)
+    if found is None:
+        return MISSING
+    if is_answer(found) or (isinstance(found, ModuleType) and _is_answering(known)):
+        return ANSWERS
+    return HERE
+
+
+def _is_answering(known: Known) -> bool:
+    """Whether a module has no names but those that answer."""
+    inside = table().get(f"{known.space}.{known.name}", {}).values()
+    return bool(inside) and all(state(name) == ANSWERS for name in inside)
+
+
+def names(module: str = "torch") -> Iterator[Known]:
+    """The names of a namespace and of those below it."""
+    for space, known in sorted(table().items()):
+        if space == module or space.startswith(module + "."):
+            yield from known.values()
+
+
+def _counts(chosen: Iterable[Known]) -> dict[str, Counter[str]]:
+    """For each kind of wish, how many names are in which state."""
+    counts: dict[str, Counter[str]] = {kind: Counter() for kind in _KINDS}
+    for known in chosen:
+        counts[known.wanted][state(known)] += 1
+    return counts
+
+
+def _cells(counts: Counter[str]) -> str:
+    return " | ".join(str(counts[which]) for which in (HERE, ANSWERS, MISSING))
+
+
+def _by_module(chosen: Iterable[Known]) -> Iterator[tuple[str, list[Known]]]:
+    for space, group in groupby(chosen, key=lambda known: known.space):
+        yield space, list(group)
+
+
+def _uses(known: Known) -> str:
+    return known.name + (f" ({known.uses})" if known.uses else "")
+
+
+def _missing_lines() -> Iterator[str]:
+    for space, group in _by_module(names()):
+        missing = [known for known in group if state(known) == MISSING]
+        if missing:
+            missing.sort(key=lambda known: (-known.uses, known.name))
+            yield f"- `{space}`: {', '.join(map(_uses, missing))}\n"
+
+
+def _answer_lines() -> Iterator[str]:
+    """A line for each reason in each namespace, with the names it is for."""
+    for space, group in _by_module(names()):
+        reasons: dict[str, list[str]] = {}
+        for known in group:
+            if state(known) == ANSWERS:
+                reasons.setdefault(_reason(known), []).append(known.name)
+        for reason, found in reasons.items():
+            yield f"- `{space}`: {', '.join(sorted(found))}. {reason}.\n"
+
+
+def _reason(known: Known) -> str:
+    """The sentence that explains a name."""
+    full = f"{known.space}.{known.name}"
+    if full in SAYS:
+        value = SAYS[full]
+        return "Does nothing" if value is None else f"Always says `{value!r}`"
+    refusal = refusal_of(full)
+    if refusal is None:
+        # (The object is another namespace's.)
+        sentence = vars(_thing(known.space, known.name))[MARK].partition(": ")[2]
+        return str(sentence[0].upper() + sentence[1:])
+    sentence = f"{refusal.reason}; {refusal.instead}"
+    return sentence[0].upper() + sentence[1:]
+
+
+def text() -> str:
+    """The page."""
+    kinds = [f"| {kind} | {_cells(counts)} |\n" for kind, counts in _counts(names()).items()]
+    rows = []
+    for space, group in _by_module(names()):
+        total = sum(_counts(group).values(), Counter[str]())
+        rows.append(f"| `{space}` | {_cells(total)} |\n")
+    head = " | here | answers | missing |\n|---|---|---|---|\n"
+    return (
+        f"{_HEAD}| wanted{head}{''.join(kinds)}\n"
+        "(*work*: to do what PyTorch's does; *answer*: to answer; *later*: training on several "
+        "processes.)\n\n"
+        f"## By module\n\n| module{head}{''.join(rows)}\n"
+        f"## Missing\n\nMost used first, with the uses.\n\n{''.join(_missing_lines())}\n"
+        f"## Answers\n\n{''.join(_answer_lines())}"
+    )
+
+
+def _print(module: str) -> None:
+    chosen = list(names(module))
+    print(f"{'wanted':32}{'here':>8}{'answers':>9}{'missing':>9}")
+    for kind, counts in _counts(chosen).items():
+        print(f"{kind:32}{counts[HERE]:8}{counts[ANSWERS]:9}{counts[MISSING]:9}")
+    print()
+    for space, group in _by_module(chosen):
+        total = sum(_counts(group).values(), Counter[str]())
+        print(f"{space:32}{total[HERE]:8}{total[ANSWERS]:9}{total[MISSING]:9}")
+    missing = sorted(
+        (known for known in chosen if state(known) == MISSING),
+        key=lambda known: (-known.uses, known.space, known.name),
+    )
+    print(f"\n{len(missing)} missing, most used first:")
+    for known in missing:
+        print(f"{known.uses:6}  {known.space}.{known.name} ({known.kind}, {known.wanted})")
+
+
+def main(arguments: list[str]) -> int:
+    """Prints counts and what is missing; the exit status."""
+    parser = argparse.ArgumentParser(prog="cargo xtask coverage --names")
+    parser.add_argument("--module", default="torch", help="a namespace, as torch.nn")
+    module = parser.parse_args(arguments).module
+    if not any(True for _ in names(module)):
+        print(f"PyTorch has no public names in {module}", file=sys.stderr)
+        return 1
+    _print(module)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

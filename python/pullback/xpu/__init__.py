@@ -1,0 +1,17 @@
+"""Intel's GPUs, which this build has no backend for.
+
+Its names answer, see `_answer/table.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import _absent
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+_absent.announce(globals())

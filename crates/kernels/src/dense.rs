@@ -196,10 +196,10 @@ fn widen(view: StridedRef<'_>, target: *mut f32) -> bool {
     // SAFETY: the caller has room for `numel` elements, written before they are read.
     let target = unsafe { std::slice::from_raw_parts_mut(target, view.numel()) };
     if let Some(source) = view.as_slice::<bf16>() {
-        elementwise::brain_to_single(source.reinterpret_cast(), target);
+        elementwise::bf16_to_f32(source.reinterpret_cast(), target);
         true
     } else if let Some(source) = view.as_slice::<f16>() {
-        elementwise::half_to_single(source.reinterpret_cast(), target);
+        elementwise::f16_to_f32(source.reinterpret_cast(), target);
         true
     } else {
         false
@@ -214,10 +214,10 @@ fn narrow<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) -> bool {
     // SAFETY: T is f32, which its dtype says.
     let source = unsafe { std::slice::from_raw_parts(source.as_ptr().cast::<f32>(), source.len()) };
     if let Some(target) = out.as_slice_mut::<bf16>() {
-        elementwise::single_to_brain(source, target.reinterpret_cast_mut());
+        elementwise::f32_to_bf16(source, target.reinterpret_cast_mut());
         true
     } else if let Some(target) = out.as_slice_mut::<f16>() {
-        elementwise::single_to_half(source, target.reinterpret_cast_mut());
+        elementwise::f32_to_f16(source, target.reinterpret_cast_mut());
         true
     } else {
         false

@@ -6,11 +6,11 @@
 //! in an order that depends on the shapes only, so threads may split rows or columns freely. This
 //! relies on the crate's depth blocking being a function of `k` alone once a block is wider than 64.
 
+mod bf16;
 mod gemv;
 mod half;
 mod integer;
 mod large;
-mod pairs;
 mod small;
 
 pub(crate) use large::Blocked;

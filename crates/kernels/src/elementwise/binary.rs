@@ -76,11 +76,11 @@ binary! {
 
 map!(Nextafter<T: Real>(a: T, b: T) -> T { Real::next_after(a, b) });
 /// Numbers of half precision, which come and go as singles that have the same value.
-trait Half {
+trait HalfBits {
     fn bits(x: f32) -> u16;
     fn from_bits(bits: u16) -> f32;
 }
-impl Half for f16 {
+impl HalfBits for f16 {
     fn bits(x: f32) -> u16 {
         f16::from_f32(x).to_bits()
     }
@@ -88,7 +88,7 @@ impl Half for f16 {
         f16::from_bits(bits).to_f32()
     }
 }
-impl Half for bf16 {
+impl HalfBits for bf16 {
     fn bits(x: f32) -> u16 {
         bf16::from_f32(x).to_bits()
     }
@@ -96,7 +96,7 @@ impl Half for bf16 {
         bf16::from_bits(bits).to_f32()
     }
 }
-map!(narrow NextafterHalf<H: Half>(a: f32, b: f32) -> f32 {
+map!(narrow NextafterHalf<H: HalfBits>(a: f32, b: f32) -> f32 {
     if a.is_nan() | (a == b) | b.is_nan() {
         if a.is_nan() { a } else { b }
     } else if a == 0.0 {

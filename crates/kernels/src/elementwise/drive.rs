@@ -8,7 +8,7 @@
 //! exists once.
 
 use super::copy::copy_tile;
-use super::stage::{Form, copy_rows, gather, repeat, scatter};
+use super::stage::{StorageFormat, copy_rows, gather, repeat, scatter};
 use crate::strided::MAX_OPERANDS;
 use crate::{DType, Error, Iter, Result, parallel};
 use std::mem::MaybeUninit;
@@ -98,7 +98,7 @@ impl Staged {
 struct Plan {
     run: Loops,
     params: *const u8,
-    forms: [Form; OPERANDS],
+    formats: [StorageFormat; OPERANDS],
     /// Bytes of an element, in memory.
     sizes: [usize; OPERANDS],
     operands: usize,
@@ -175,8 +175,13 @@ pub(crate) unsafe fn drive_raw(
         return Err(mismatch(iter));
     }
     let run = Loops { dense: run, direct: None, least: 0 };
-    let mut plan =
-        Plan { run, params, forms: [Form::Same; OPERANDS], sizes: [0; OPERANDS], operands };
+    let mut plan = Plan {
+        run,
+        params,
+        formats: [StorageFormat::Native; OPERANDS],
+        sizes: [0; OPERANDS],
+        operands,
+    };
     plan.sizes[..operands].copy_from_slice(sizes);
     plan.walk(iter);
     Ok(())
@@ -188,16 +193,21 @@ fn drive_any(iter: &Iter, wanted: &[DType], run: Loops, params: *const u8) -> Re
     if iter.operands() != operands || iter.outputs() != 1 {
         return Err(mismatch(iter));
     }
-    let mut plan =
-        Plan { run, params, forms: [Form::Same; OPERANDS], sizes: [0; OPERANDS], operands };
+    let mut plan = Plan {
+        run,
+        params,
+        formats: [StorageFormat::Native; OPERANDS],
+        sizes: [0; OPERANDS],
+        operands,
+    };
     for (i, &want) in wanted.iter().enumerate() {
         let dtype = iter.dtype(i);
         plan.sizes[i] = dtype.size();
-        plan.forms[i] = match (want, dtype) {
-            (DType::F32, DType::F16) => Form::Half,
-            (DType::F32, DType::BF16) => Form::Brain,
-            (DType::C64, DType::C32) => Form::HalfPair,
-            _ if want == dtype => Form::Same,
+        plan.formats[i] = match (want, dtype) {
+            (DType::F32, DType::F16) => StorageFormat::F16,
+            (DType::F32, DType::BF16) => StorageFormat::Bf16,
+            (DType::C64, DType::C32) => StorageFormat::C32,
+            _ if want == dtype => StorageFormat::Native,
             _ => return Err(mismatch(iter)),
         };
     }
@@ -384,10 +394,10 @@ impl Plan {
 
     /// Elements of each operand that a buffer holds.
     fn block(&self) -> usize {
-        let bytes = |operand: usize| match self.forms[operand] {
-            Form::Same => self.sizes[operand],
-            Form::Half | Form::Brain => 4,
-            Form::HalfPair => 8,
+        let bytes = |operand: usize| match self.formats[operand] {
+            StorageFormat::Native => self.sizes[operand],
+            StorageFormat::F16 | StorageFormat::Bf16 => 4,
+            StorageFormat::C32 => 8,
         };
         BUFFER / (0..self.operands).map(bytes).fold(4, usize::max)
     }
@@ -402,7 +412,7 @@ impl Plan {
     ) {
         let mut staged = Staged(0);
         for i in 0..self.operands {
-            let is_staged = self.forms[i] != Form::Same
+            let is_staged = self.formats[i] != StorageFormat::Native
                 || (n > 1 && strides[i] != self.sizes[i] as isize)
                 || (i > 0 && ptrs[i] == ptrs[0]);
             staged.0 |= u8::from(is_staged) << i;
@@ -448,7 +458,7 @@ impl Plan {
             let is_dense = strides[i] == self.sizes[i] as isize;
             let is_output = ptrs[i] == ptrs[0];
             let may_be_single = i > 0 && strides[i] == 0 && single == 0 && !is_output;
-            if self.forms[i] != Form::Same || !(is_dense || may_be_single) {
+            if self.formats[i] != StorageFormat::Native || !(is_dense || may_be_single) {
                 return None;
             }
             if !is_dense {
@@ -484,7 +494,7 @@ impl Plan {
                 if i > 0 && (start == 0 || strides[i] != 0) {
                     // SAFETY: the run has `length` elements from `from`; the buffer has room for a block.
                     unsafe {
-                        gather(self.forms[i], self.sizes[i], from, strides[i], at[i], length);
+                        gather(self.formats[i], self.sizes[i], from, strides[i], at[i], length);
                     };
                 }
             }
@@ -493,7 +503,7 @@ impl Plan {
             if staged.has(0) {
                 let to = ptrs[0].wrapping_offset(start as isize * strides[0]);
                 // SAFETY: the output run has `length` elements from `to`; the loop has filled the buffer.
-                unsafe { scatter(self.forms[0], self.sizes[0], at[0], to, strides[0], length) };
+                unsafe { scatter(self.formats[0], self.sizes[0], at[0], to, strides[0], length) };
             }
         }
     }
@@ -522,24 +532,24 @@ impl Plan {
             if i == 0 {
                 continue;
             }
-            let (form, size) = (self.forms[i], self.sizes[i]);
+            let (format, size) = (self.formats[i], self.sizes[i]);
             // SAFETY: the rows lie inside the operand; the buffers have room for a block, and `between` is filled
             // before it is read.
             unsafe {
                 if is_run(i) {
-                    gather(form, size, ptrs[i], strides[i], at[i], n * rows);
+                    gather(format, size, ptrs[i], strides[i], at[i], n * rows);
                     continue;
                 }
-                let to = if form == Form::Same { at[i] } else { between };
+                let to = if format == StorageFormat::Native { at[i] } else { between };
                 if jumps[i] == 0 {
-                    gather(Form::Same, size, ptrs[i], strides[i], to, n);
+                    gather(StorageFormat::Native, size, ptrs[i], strides[i], to, n);
                     repeat(to, n * size, rows * n * size);
                 } else {
                     let jumps = [(n * size) as isize, jumps[i]];
                     copy_rows((to, ptrs[i]), [size as isize, strides[i]], jumps, size, (n, rows));
                 }
-                if form != Form::Same {
-                    gather(form, size, between, size as isize, at[i], n * rows);
+                if format != StorageFormat::Native {
+                    gather(format, size, between, size as isize, at[i], n * rows);
                 }
             }
         }
@@ -548,15 +558,15 @@ impl Plan {
         if at[0] == ptrs[0] {
             return;
         }
-        let (form, size) = (self.forms[0], self.sizes[0]);
+        let (format, size) = (self.formats[0], self.sizes[0]);
         // SAFETY: the rows lie inside the output; the loop has filled the buffer, and `between` is filled before it is read.
         unsafe {
             if is_run(0) {
-                return scatter(form, size, at[0], ptrs[0], strides[0], n * rows);
+                return scatter(format, size, at[0], ptrs[0], strides[0], n * rows);
             }
             let mut from = at[0];
-            if form != Form::Same {
-                scatter(form, size, at[0], between, size as isize, n * rows);
+            if format != StorageFormat::Native {
+                scatter(format, size, at[0], between, size as isize, n * rows);
                 from = between;
             }
             let jumps = [jumps[0], (n * size) as isize];

@@ -35,7 +35,7 @@ pub use compare::*;
 pub use copy::copy;
 pub(crate) use copy::copy_tile;
 pub use fill::fill;
-pub(crate) use half::{brain_to_single, half_to_single, single_to_brain, single_to_half};
+pub(crate) use half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 pub use runs::copy_slice;
 pub use special_function::*;
 pub use ternary::*;

@@ -194,7 +194,7 @@ accumulate_integer!(u8, i8, i16, i32, i64, u16, u32, u64);
 
 /// The nearest `bf16`, of two the even one, without a branch that nobody could foresee.
 #[inline(always)]
-fn brain(value: f32) -> bf16 {
+fn round_to_bf16(value: f32) -> bf16 {
     let bits = value.to_bits();
     let nearest = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
     bf16::from_bits(if value.is_nan() { bits >> 16 | 0x40 } else { nearest } as u16)
@@ -222,7 +222,7 @@ accumulate_float!(
     f32, f32, |v: f32| v, |v: f32| v;
     f64, f64, |v: f64| v, |v: f64| v;
     f16, f32, f16::to_f32, f16::from_f32;
-    bf16, f32, bf16::to_f32, brain
+    bf16, f32, bf16::to_f32, round_to_bf16
 );
 
 macro_rules! accumulate_complex {
@@ -290,11 +290,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brain_numbers_are_rounded_as_by_the_half_crate() {
+    fn bf16_values_are_rounded_as_by_the_half_crate() {
         for high in 0..=u16::MAX {
             for low in [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff] {
                 let value = f32::from_bits(u32::from(high) << 16 | low);
-                assert_eq!(brain(value).to_bits(), bf16::from_f32(value).to_bits(), "{value:?}");
+                assert_eq!(
+                    round_to_bf16(value).to_bits(),
+                    bf16::from_f32(value).to_bits(),
+                    "{value:?}"
+                );
             }
         }
     }

@@ -86,7 +86,7 @@ fn widen_bf16(from: &[u16], to: &mut [f32]) {
 crate::multiversion! {
 fn widen_f16(from: &[u16], to: &mut [f32]) {
     for (to, &from) in to.iter_mut().zip(from) {
-        *to = f32_of_f16(from);
+        *to = f16_bits_to_f32(from);
     }
 }
 }
@@ -94,7 +94,7 @@ fn widen_f16(from: &[u16], to: &mut [f32]) {
 /// Half to single precision in integer steps that vectorise: the exponent is rebased by a multiplication
 /// with 2^112, which also normalises subnormal numbers.
 #[inline(always)]
-pub(crate) fn f32_of_f16(bits: u16) -> f32 {
+pub(crate) fn f16_bits_to_f32(bits: u16) -> f32 {
     let magnitude = (u32::from(bits) & 0x7fff) << 13;
     let rebased = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
     let is_special = u32::from(bits) & 0x7c00 == 0x7c00;
@@ -119,18 +119,19 @@ unsafe fn load_dense<T: Element, I: Item>(ptr: *const u8, stride: isize, items: 
     convert_dense(unsafe { std::slice::from_raw_parts(ptr.cast::<T>(), items.len()) }, items);
 }
 
-unsafe fn load_half<const BRAIN: bool>(ptr: *const u8, stride: isize, items: &mut [f32]) {
+unsafe fn load_half<const IS_BF16: bool>(ptr: *const u8, stride: isize, items: &mut [f32]) {
     if stride != 2 {
         for (i, item) in items.iter_mut().enumerate() {
             // SAFETY: promised by the caller of the loader.
             let bits = unsafe { get::<u16>(ptr, i as isize * stride) };
-            *item = if BRAIN { f32::from_bits(u32::from(bits) << 16) } else { f32_of_f16(bits) };
+            *item =
+                if IS_BF16 { f32::from_bits(u32::from(bits) << 16) } else { f16_bits_to_f32(bits) };
         }
         return;
     }
     // SAFETY: the elements have no gaps and are live, as the caller promised.
     let bits = unsafe { std::slice::from_raw_parts(ptr.cast::<u16>(), items.len()) };
-    if BRAIN { widen_bf16(bits, items) } else { widen_f16(bits, items) }
+    if IS_BF16 { widen_bf16(bits, items) } else { widen_f16(bits, items) }
 }
 
 /// The loader from `dtype` to real single precision.

@@ -13,7 +13,7 @@ mod moments;
 mod reducer;
 
 pub(crate) use load::{
-    Load, f32_of_f16, is_half, load_converted, load_f64, load_same, store_f64, store_i64,
+    Load, f16_bits_to_f32, is_half, load_converted, load_f64, load_same, store_f64, store_i64,
 };
 pub(crate) use reducer::Ordered;
 
@@ -29,7 +29,7 @@ use load::{
 use moments::{ComplexVariance, Moments, Variance};
 use num_complex::Complex;
 use reducer::{
-    BrainSum, ComplexLogSumExp, ComplexScaled, Count, Extreme, Found, Locate, LogSumExp, NanSum,
+    Bf16Sum, ComplexLogSumExp, ComplexScaled, Count, Extreme, Found, Locate, LogSumExp, NanSum,
     NormOne, NormPower, NormTwo, NormZero, Order, Prod, Real, Scaled, Sum, Truth, XorFloat,
     XorWhole,
 };
@@ -52,10 +52,10 @@ fn as_f32<'a>(input: &'a StridedRef<'a>) -> Source<'a, f32> {
     (input, load_f32(input.dtype()), is_direct::<f32>(input.dtype()))
 }
 /// Whether `bfloat16` numbers are to be added up in single precision, which is done without a copy.
-fn is_brain(out: &StridedMut<'_>, input: &StridedRef<'_>) -> bool {
+fn is_bf16(out: &StridedMut<'_>, input: &StridedRef<'_>) -> bool {
     input.dtype() == DType::BF16 && compute_dtype(out.dtype()) == DType::F32
 }
-fn as_brain<'a>(input: &'a StridedRef<'a>) -> Source<'a, u16> {
+fn as_bf16<'a>(input: &'a StridedRef<'a>) -> Source<'a, u16> {
     (input, load_same::<u16>, true)
 }
 fn as_f64<'a>(input: &'a StridedRef<'a>) -> Source<'a, f64> {
@@ -182,8 +182,8 @@ pub fn sum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> R
     if input.dtype() == DType::Bool && compute_dtype(out.dtype()) == DType::I64 {
         return into_integer(out, as_bool(&input), dims, &Count, |count| count);
     }
-    if is_brain(out, &input) {
-        return into_real(out, as_brain(&input), dims, &BrainSum, f64::from);
+    if is_bf16(out, &input) {
+        return into_real(out, as_bf16(&input), dims, &Bf16Sum, f64::from);
     }
     in_compute_type!(Sum, out, &input, dims, |acc| acc)
 }
@@ -195,8 +195,8 @@ pub fn mean(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
         return Err(Error::not_implemented("mean", out.dtype()));
     }
     let count = reduced_count(&input, dims) as f64;
-    if is_brain(out, &input) {
-        return into_real(out, as_brain(&input), dims, &BrainSum, |acc| f64::from(acc) / count);
+    if is_bf16(out, &input) {
+        return into_real(out, as_bf16(&input), dims, &Bf16Sum, |acc| f64::from(acc) / count);
     }
     in_compute_type!(Sum, out, &input, dims, |acc| acc / count)
 }

@@ -88,8 +88,8 @@ pub(crate) struct Sum<T>(pub(crate) PhantomData<T>);
 simple!(Sum<T: Number>, T => T, T::default(), |this, a, x| a.plus(x), |l, r| l.plus(r));
 
 /// Sum of `bfloat16` numbers in single precision, exactly as [`Sum`] of the widened numbers.
-pub(crate) struct BrainSum;
-impl Reducer for BrainSum {
+pub(crate) struct Bf16Sum;
+impl Reducer for Bf16Sum {
     type Item = u16;
     type Acc = f32;
     #[inline(always)]

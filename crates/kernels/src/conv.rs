@@ -218,7 +218,7 @@ fn forward<T: Number>(
 ) -> Result<()> {
     if g.is_depthwise() {
         depthwise::forward(out, x, w, bias, g)
-    } else if without_matrix(out, x, Weights { data: w, is_turned: false }, bias, g)? {
+    } else if without_matrix(out, x, Weights { data: w, is_reversed: false }, bias, g)? {
         Ok(())
     } else {
         product::forward(out, x, w, bias, g)
@@ -229,9 +229,9 @@ fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) -
     if g.is_depthwise() {
         return depthwise::backward_input(out, grad, w, g);
     }
-    let weights = Weights { data: w, is_turned: true };
-    if let Some(turned) = direct::turned(g)
-        && without_matrix(out, grad, weights, None, &turned)?
+    let weights = Weights { data: w, is_reversed: true };
+    if let Some(backward_input_geometry) = direct::backward_input_geometry(g)
+        && without_matrix(out, grad, weights, None, &backward_input_geometry)?
     {
         return Ok(());
     }

@@ -128,7 +128,7 @@ pub(crate) fn owned<T: Copy>(elements: Cow<'_, [T]>) -> Result<Vec<T>> {
 }
 
 /// Whether a view is of dense matrices one after the other, each column by column.
-fn is_turned(view: StridedRef<'_>) -> bool {
+fn is_transposed(view: StridedRef<'_>) -> bool {
     let ([outer @ .., m, n], [steps @ .., down, along]) = (view.shape(), view.strides()) else {
         return false;
     };
@@ -145,7 +145,7 @@ fn is_turned(view: StridedRef<'_>) -> bool {
 ///
 /// # Safety
 /// So many elements are readable and writable, and overlap nowhere.
-pub(crate) unsafe fn turn<T: Copy>(to: *mut T, from: *const T, (n, width): (usize, usize)) {
+pub(crate) unsafe fn transpose<T: Copy>(to: *mut T, from: *const T, (n, width): (usize, usize)) {
     let size = size_of::<T>();
     let strides = ((n * size) as isize, (width * size) as isize);
     // SAFETY: the caller's promise.
@@ -166,7 +166,7 @@ fn load_into<T: Compute>(view: StridedRef<'_>, out: &mut Vec<T>) {
             return;
         }
     }
-    if view.dtype() == T::DTYPE && is_turned(view) {
+    if view.dtype() == T::DTYPE && is_transposed(view) {
         let [.., m, columns] = *view.shape() else { unreachable!("turned views are matrices") };
         let (m, columns) = (m as usize, columns as usize);
         let start = out.len();
@@ -175,7 +175,7 @@ fn load_into<T: Compute>(view: StridedRef<'_>, out: &mut Vec<T>) {
             // SAFETY: a matrix of the view, of type `T`, whose columns lie one after the other, and as much room.
             unsafe {
                 let from = view.ptr().cast::<T>().add(matrix);
-                turn(target.add(matrix), from, (columns, m));
+                transpose(target.add(matrix), from, (columns, m));
             }
         }
         // SAFETY: `n` elements were written behind those that were there.
@@ -372,7 +372,7 @@ macro_rules! real {
 real!(f32, f64);
 
 #[cfg(test)]
-mod turned_tests {
+mod transposed_tests {
     use super::*;
     use crate::{C64, C128};
 

@@ -319,8 +319,8 @@ pub(crate) unsafe fn product<T: Blocked>(
             gemv::product(sizes, c, a, b, alpha, beta, threads)?;
         } else if sizes.n == 1 && sizes.m > 1 {
             // As a row times a matrix, whose sums lie side by side.
-            let turned = Sizes { m: 1, n: sizes.m, k: sizes.k };
-            small::product(turned, c.t(), b.t(), a.t(), alpha, beta);
+            let transposed = Sizes { m: 1, n: sizes.m, k: sizes.k };
+            small::product(transposed, c.t(), b.t(), a.t(), alpha, beta);
         } else if gemv::are_few(sizes) {
             gemv::few(sizes, c, a, b, alpha, beta)?;
         } else if small::fits(sizes) {

@@ -44,7 +44,7 @@ pub(crate) fn room(width: usize) -> usize {
     width.max(ROWS)
 }
 
-/// Turns the first `count` rows of `width` elements that follow one another in `rows` (which may go on behind them) into
+/// Transposes the first `count` rows of `width` elements that follow one another in `rows` (which may go on behind them) into
 /// columns: `to[j][i]` is element `j` of row `i`. Lanes without a row, and columns from `width` on, hold anything.
 #[inline(always)]
 pub(crate) fn to_columns<T: Element>(to: &mut [Column<T>], rows: &[T], width: usize, count: usize) {
@@ -53,7 +53,7 @@ pub(crate) fn to_columns<T: Element>(to: &mut [Column<T>], rows: &[T], width: us
     split_rows(to, rows, width, count);
 }
 
-/// Turns columns back into the rows that fill `rows`, at most sixteen of `width` elements.
+/// Transposes columns back into the rows that fill `rows`, at most sixteen of `width` elements.
 #[inline(always)]
 pub(crate) fn to_rows<T: Element>(rows: &mut [T], from: &[Column<T>], width: usize) {
     // SAFETY: as in `to_columns`.

@@ -20,7 +20,7 @@ pub use cross::cross;
 pub use decomposition::{cholesky, eigh, qr, svd};
 pub use lu::{det, inv, slogdet, solve};
 
-use crate::dense::{Compute, SharedMut, turn};
+use crate::dense::{Compute, SharedMut, transpose};
 use crate::gemm::MulAdd;
 use crate::simd::math_f64;
 use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, interrupt, memory, parallel};
@@ -226,7 +226,7 @@ fn by_columns<T: Field>(a: &[T], i: usize, m: usize, n: usize) -> Result<Vec<T>>
     let mut columns = memory::with_capacity(m * n)?;
     // SAFETY: the matrix, and room for as many elements, all of which are written.
     unsafe {
-        turn(columns.as_mut_ptr(), a.as_ptr(), (m, n));
+        transpose(columns.as_mut_ptr(), a.as_ptr(), (m, n));
         columns.set_len(m * n);
     }
     Ok(columns)

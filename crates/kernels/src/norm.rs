@@ -196,24 +196,28 @@ fn add_run<T: Real>(to: &mut [T; GROUP], mut x: &[T], mut len: usize, map: impl 
     *to = lanes;
 }
 
-/// As many channels as are looked at together, each one run of at most a group, turned over: a lane for each channel. The sums
-/// of its elements in order are those that lanes of the runs would have. (What follows a run is turned too, if it is there.)
+/// As many channels as are looked at together, each one run of at most a group, transposed: a lane for each channel. The sums
+/// of its elements in order are those that lanes of the runs would have. (What follows a run is transposed too, if it is there.)
 #[inline(always)]
-fn turned<T: Real>(x: &[T], s: Runs, channels: &Range<usize>) -> Option<[[T; TOGETHER]; GROUP]> {
+fn transposed<T: Real>(
+    x: &[T],
+    s: Runs,
+    channels: &Range<usize>,
+) -> Option<[[T; TOGETHER]; GROUP]> {
     const { assert!(GROUP == SQUARE && TOGETHER == SQUARE) };
     let first = channels.start * s.inner;
     let is_there = first + (SQUARE - 1) * s.inner + SQUARE <= x.len();
     if s.batch != 1 || s.inner > GROUP || channels.len() < TOGETHER || !is_there {
         return None;
     }
-    let mut turned = [[T::ZERO; TOGETHER]; GROUP];
+    let mut transposed = [[T::ZERO; TOGETHER]; GROUP];
     let size = size_of::<T>();
     // SAFETY: so many elements are there, as was asked, and the other is a square of its own.
     unsafe {
-        let (to, from) = (turned.as_mut_ptr().cast(), x[first..].as_ptr().cast());
+        let (to, from) = (transposed.as_mut_ptr().cast(), x[first..].as_ptr().cast());
         square::<T, false>(to, (SQUARE * size) as isize, from, (s.inner * size) as isize);
     }
-    Some(turned)
+    Some(transposed)
 }
 
 /// The sum of `map(element, the channel's value)` over each of at most `TOGETHER` channels of short runs.
@@ -226,9 +230,9 @@ fn short_sums<T: Real>(
     map: impl Fn(T, T) -> T,
 ) -> [f64; TOGETHER] {
     let mut totals = [0_f64; TOGETHER];
-    if let Some(turned) = turned(x, s, &channels) {
+    if let Some(transposed) = transposed(x, s, &channels) {
         let mut sums = [T::ZERO; TOGETHER];
-        for column in &turned[..s.inner] {
+        for column in &transposed[..s.inner] {
             let column = *column;
             for l in 0..TOGETHER {
                 sums[l] += map(column[l], values[l]);
@@ -267,7 +271,7 @@ fn short_products<T: Real>(
     means: &[T; TOGETHER],
 ) -> [[f64; TOGETHER]; 2] {
     let mut totals = [[0_f64; TOGETHER]; 2];
-    if let (Some(grad), Some(x)) = (turned(grad, s, &channels), turned(x, s, &channels)) {
+    if let (Some(grad), Some(x)) = (transposed(grad, s, &channels), transposed(x, s, &channels)) {
         let mut sums = [[T::ZERO; TOGETHER]; 2];
         for (g, x) in grad[..s.inner].iter().zip(&x) {
             let (g, x) = (*g, *x);
@@ -325,14 +329,14 @@ fn short_products<T: Real>(
 /// The sum of each row of lanes.
 #[inline(always)]
 fn sum_lanes<T: Real>(lanes: &[[T; GROUP]; TOGETHER]) -> [T; TOGETHER] {
-    let mut turned = [[T::ZERO; GROUP]; GROUP];
+    let mut transposed = [[T::ZERO; GROUP]; GROUP];
     let step = (GROUP * size_of::<T>()) as isize;
     // SAFETY: two squares of their own.
     unsafe {
-        square::<T, false>(turned.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
+        square::<T, false>(transposed.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
     }
-    let mut sums = turned[0];
-    for lane in &turned[1..] {
+    let mut sums = transposed[0];
+    for lane in &transposed[1..] {
         for l in 0..GROUP {
             sums[l] += lane[l];
         }

@@ -28,7 +28,7 @@ trait Scan: Sync {
     const READS: bool = false;
     /// Whether [`Scan::block`] is quicker for long lines.
     const BLOCKS: bool = false;
-    /// Whether a step costs no more than turning its item over would; only for scans without places.
+    /// Whether a step costs no more than transposing its item would; only for scans without places.
     const IS_QUICK: bool = false;
     /// The state before the first item.
     fn start(&self) -> Self::State;

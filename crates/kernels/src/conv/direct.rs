@@ -23,11 +23,11 @@ const LARGEST: usize = 512;
 const USEFUL: f64 = 0.5;
 
 /// The weights of a convolution: as they are, or as the input's gradient sees them, channels exchanged and the kernel
-/// turned round.
+/// backward_input_geometry round.
 #[derive(Clone, Copy)]
 pub(super) struct Weights<'w, T> {
     pub(super) data: &'w [T],
-    pub(super) is_turned: bool,
+    pub(super) is_reversed: bool,
 }
 
 impl<'w, T> Weights<'w, T> {
@@ -44,7 +44,7 @@ impl<'w, T> Weights<'w, T> {
         c: usize,
         count: usize,
     ) -> &'w [T] {
-        let pair = if self.is_turned {
+        let pair = if self.is_reversed {
             (group * g.in_channels + c) * g.out_channels + o
         } else {
             (group * g.out_channels + o) * g.in_channels + c
@@ -54,7 +54,7 @@ impl<'w, T> Weights<'w, T> {
 }
 
 /// The convolution that makes the gradient of `g`'s input from that of its output, if one of stride 1 does.
-pub(super) fn turned(g: &Geometry) -> Option<Geometry> {
+pub(super) fn backward_input_geometry(g: &Geometry) -> Option<Geometry> {
     if g.stride != [1; 3] {
         return None;
     }
@@ -195,7 +195,7 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, rows: usize) -> Result
             let start = (group * blocks + o / rows) * depth * rows + o % rows;
             for c in 0..g.in_channels {
                 for (k, &weight) in weights.of(g, group, o, c).iter().enumerate() {
-                    let k = if weights.is_turned { kernel - 1 - k } else { k };
+                    let k = if weights.is_reversed { kernel - 1 - k } else { k };
                     packed[start + (c * kernel + k) * rows] = weight;
                 }
             }

@@ -192,7 +192,7 @@ pub(super) fn forward<T: Number>(
     Ok(true)
 }
 
-/// Turns (positions, columns) sums into (channels, positions) outputs.
+/// Transposes (positions, columns) sums into (channels, positions) outputs.
 fn store<T: Number>(
     out: &mut [T],
     sums: &[T],
@@ -206,8 +206,8 @@ fn store<T: Number>(
     unsafe { copy_tile::<T, false>(to, from, strides, (positions, channels)) };
 }
 
-/// Input channels of the weights that are turned over at a time.
-const TURNED: usize = 16;
+/// Input channels of the weights that are transposed at a time.
+const CHANNELS_TRANSPOSED: usize = 16;
 
 /// The weights in blocks of `columns` output channels side by side, zeros after the last channel; within a block by kernel
 /// element, then channel.
@@ -220,14 +220,14 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Res
     parallel::try_for_range(g.groups * blocks, tasks_of(depth * columns, 0), &|tasks| {
         let mut rows = memory::filled(
             T::default(),
-            if weights.is_turned { 0 } else { TURNED * kernel * columns },
+            if weights.is_reversed { 0 } else { CHANNELS_TRANSPOSED * kernel * columns },
         )?;
         for task in tasks {
             let (group, first) = (task / blocks, task % blocks * columns);
             let count = columns.min(g.out_channels - first);
             // SAFETY: one block each.
             let to = unsafe { shared.slice(task * depth * columns..(task + 1) * depth * columns) };
-            if weights.is_turned {
+            if weights.is_reversed {
                 // Memory holds the kernels of one input channel side by side; their elements come in reverse.
                 let strides = (-((inputs * columns) as isize * size), kernel as isize * size);
                 for c in 0..inputs {
@@ -239,8 +239,8 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Res
                 continue;
             }
             // Memory holds the kernels of one output channel side by side.
-            for c in (0..inputs).step_by(TURNED) {
-                let run = TURNED.min(inputs - c) * kernel;
+            for c in (0..inputs).step_by(CHANNELS_TRANSPOSED) {
+                let run = CHANNELS_TRANSPOSED.min(inputs - c) * kernel;
                 let strides = (columns as isize * size, depth as isize * size);
                 let last = (count - 1) * depth + run;
                 let from = weights.kernels(g, group, first, c, last).as_ptr().cast();
@@ -345,7 +345,7 @@ pub(super) fn backward_weight<T: Number>(
                     let start = (group * g.out_channels + o) * lines.len();
                     // SAFETY: the task owns these rows.
                     let out = unsafe { shared.slice(start..start + lines.len()) };
-                    turn_kernels(out, &lines, g);
+                    transpose_kernels(out, &lines, g);
                 }
             }
         }
@@ -354,8 +354,8 @@ pub(super) fn backward_weight<T: Number>(
     Ok(true)
 }
 
-/// Turns (kernel elements, channels) into (channels, kernel elements).
-fn turn_kernels<T: Number>(to: &mut [T], from: &[T], g: &Geometry) {
+/// Transposes (kernel elements, channels) into (channels, kernel elements).
+fn transpose_kernels<T: Number>(to: &mut [T], from: &[T], g: &Geometry) {
     let (kernel, channels, size) = (g.kernel_size(), g.in_channels, size_of::<T>() as isize);
     assert!(to.len() == kernel * channels && from.len() == to.len());
     let strides = (kernel as isize * size, channels as isize * size);
@@ -364,7 +364,7 @@ fn turn_kernels<T: Number>(to: &mut [T], from: &[T], g: &Geometry) {
     unsafe { copy_tile::<T, false>(to, from, strides, (kernel, channels)) };
 }
 
-/// Turns (channels, positions) gradients into positions of `rows` channels, of which those past `channels` stay.
+/// Transposes (channels, positions) gradients into positions of `rows` channels, of which those past `channels` stay.
 fn store_rows<T: Number>(
     to: &mut [T],
     from: &[T],

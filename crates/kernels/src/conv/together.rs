@@ -1,6 +1,6 @@
 //! Convolution of many images with few output positions each, as matrix products over several of them.
 //!
-//! A block of images is turned over so that what they have at one position lies side by side: the columns of the products
+//! A block of images is transposed so that what they have at one position lies side by side: the columns of the products
 //! are (position, image), and the rows of the gathered matrix are made of runs of images, whatever stride, padding and
 //! dilation. Otherwise as `product`, whose sums these are, in the order of these columns.
 
@@ -67,7 +67,7 @@ impl Blocks {
             if self.sources.is_empty() { all } else { all.div_ceil(all.div_ceil(fit.max(1))) };
         (0..all).step_by(each).map(move |start| start..all.min(start + each))
     }
-    /// The matrix of `channels` channels of turned images for some positions: gathered into `matrix`, or `x` itself.
+    /// The matrix of `channels` channels of transposed images for some positions: gathered into `matrix`, or `x` itself.
     fn matrix<T: Number>(
         &self,
         matrix: &mut Vec<T>,
@@ -113,8 +113,8 @@ fn sources(g: &Geometry) -> Result<Vec<usize>> {
     Ok(sources)
 }
 
-/// Turns `rows` elements of each of some images, which are `pitch` apart, into `rows` runs of images.
-fn turn_in<T: Number>(
+/// Transposes `rows` elements of each of some images, which are `pitch` apart, into `rows` runs of images.
+fn load_transposed<T: Number>(
     to: &mut Vec<T>,
     x: &[T],
     rows: usize,
@@ -135,11 +135,11 @@ fn turn_in<T: Number>(
     Ok(())
 }
 
-/// Turns runs of images back into `rows` elements of each, `pitch` apart in `out` from `start` on.
+/// Transposes runs of images back into `rows` elements of each, `pitch` apart in `out` from `start` on.
 ///
 /// # Safety
 /// Nobody else uses these elements.
-unsafe fn turn_out<T: Number>(
+unsafe fn store_transposed<T: Number>(
     out: SharedMut<T>,
     start: usize,
     from: &[T],
@@ -202,7 +202,7 @@ fn gather_runs<T: Number, const I: usize>(
 }
 
 crate::multiversion! {
-    /// Adds the rows of the matrix of positions `first..last`, as [`gather`] would fill it, onto turned images.
+    /// Adds the rows of the matrix of positions `first..last`, as [`gather`] would fill it, onto transposed images.
     fn scatter<T: Number>(
         x: &mut [T],
         matrix: &[T],
@@ -260,12 +260,18 @@ pub(super) fn forward<T: Number>(
     let shared = SharedMut::new(out);
     let grain = tasks_of(blocks.images * positions * g.out_channels, k);
     parallel::try_for_range(blocks.count() * g.groups, grain, &|tasks| {
-        let (mut turned, mut matrix, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut transposed, mut matrix, mut sums) = (Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let (block, group) = (blocks.get(task / g.groups), task % g.groups);
             let n = block.len();
             let own = (block.start * g.groups + group) * channels * inputs;
-            turn_in(&mut turned, &x[own..], channels * inputs, g.groups * channels * inputs, n)?;
+            load_transposed(
+                &mut transposed,
+                &x[own..],
+                channels * inputs,
+                g.groups * channels * inputs,
+                n,
+            )?;
             let first = group * g.out_channels;
             let pitch = positions * n;
             memory::resize(&mut sums, g.out_channels * pitch, T::default())?;
@@ -273,7 +279,7 @@ pub(super) fn forward<T: Number>(
                 row.fill(bias.map_or(T::default(), |bias| bias[first + o]));
             }
             for range in blocks.ranges::<T>(k) {
-                let right = blocks.matrix(&mut matrix, &turned, &range, (channels, n))?;
+                let right = blocks.matrix(&mut matrix, &transposed, &range, (channels, n))?;
                 let sizes = Sizes { m: g.out_channels, n: range.len() * n, k };
                 let left = Matrix::rows(w[first * k..].as_ptr(), k);
                 let target = Matrix::rows(sums[range.start * n..].as_mut_ptr(), pitch);
@@ -283,15 +289,15 @@ pub(super) fn forward<T: Number>(
             let all = g.groups * g.out_channels * positions;
             let start = block.start * all + first * positions;
             // SAFETY: each task owns these channels of its images.
-            unsafe { turn_out(shared, start, &sums, g.out_channels * positions, all, n) };
+            unsafe { store_transposed(shared, start, &sums, g.out_channels * positions, all, n) };
         }
         Ok(())
     })?;
     Ok(())
 }
 
-/// The output's gradient of one group of some images, turned.
-fn turn_gradient<T: Number>(
+/// The output's gradient of one group of some images, transposed.
+fn load_gradient<T: Number>(
     to: &mut Vec<T>,
     grad: &[T],
     block: &Range<usize>,
@@ -300,7 +306,7 @@ fn turn_gradient<T: Number>(
 ) -> Result<()> {
     let rows = g.out_channels * g.output_size();
     let own = (block.start * g.groups + group) * rows;
-    turn_in(to, &grad[own..], rows, g.groups * rows, block.len())?;
+    load_transposed(to, &grad[own..], rows, g.groups * rows, block.len())?;
     Ok(())
 }
 
@@ -320,14 +326,14 @@ pub(super) fn backward_input<T: Number>(
     let shared = SharedMut::new(out);
     let grain = tasks_of(blocks.images * positions * each * kernel, g.out_channels);
     parallel::try_for_range(blocks.count() * parts, grain, &|tasks| {
-        let (mut turned, mut matrix, mut grads) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut transposed, mut matrix, mut grads) = (Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let block = blocks.get(task / parts);
             let Part { group, channels } = part(g, task % parts, each);
             let (n, k) = (block.len(), channels.len() * kernel);
-            turn_gradient(&mut grads, grad, &block, group, g)?;
-            turned.clear();
-            memory::resize(&mut turned, channels.len() * inputs * n, T::default())?;
+            load_gradient(&mut grads, grad, &block, group, g)?;
+            transposed.clear();
+            memory::resize(&mut transposed, channels.len() * inputs * n, T::default())?;
             let first = group * g.out_channels;
             let stride = (g.in_channels * kernel) as isize;
             let from = w[first * g.in_channels * kernel + channels.start * kernel..].as_ptr();
@@ -341,18 +347,20 @@ pub(super) fn backward_input<T: Number>(
                     memory::resize(&mut matrix, k * columns, T::default())?;
                     Matrix::rows(matrix.as_mut_ptr(), columns)
                 } else {
-                    Matrix::rows(turned[range.start * n..].as_mut_ptr(), inputs * n)
+                    Matrix::rows(transposed[range.start * n..].as_mut_ptr(), inputs * n)
                 };
-                // SAFETY: the matrix and the turned images are this task's.
+                // SAFETY: the matrix and the transposed images are this task's.
                 unsafe { product(sizes, target, left, right, T::one(), T::default(), false)? };
                 if is_gathered {
-                    scatter(&mut turned, &matrix, &blocks, range.start, range.end, n);
+                    scatter(&mut transposed, &matrix, &blocks, range.start, range.end, n);
                 }
             }
             let pitch = g.groups * g.in_channels * inputs;
             let start = block.start * pitch + (group * g.in_channels + channels.start) * inputs;
             // SAFETY: each task owns these channels of its images.
-            unsafe { turn_out(shared, start, &turned, channels.len() * inputs, pitch, n) };
+            unsafe {
+                store_transposed(shared, start, &transposed, channels.len() * inputs, pitch, n)
+            };
         }
         Ok(())
     })?;
@@ -373,7 +381,7 @@ pub(super) fn backward_weight<T: Number>(
     let shared = SharedMut::new(out);
     let grain = tasks_of(g.out_channels * each * kernel, g.batch * positions);
     parallel::try_for_range(parts, grain, &|tasks| {
-        let (mut turned, mut matrix, mut grads) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut transposed, mut matrix, mut grads) = (Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let Part { group, channels } = part(g, task, each);
             let k = channels.len() * kernel;
@@ -382,13 +390,14 @@ pub(super) fn backward_weight<T: Number>(
             let target = Matrix { ptr: shared.ptr().wrapping_add(at), rs: row as isize, cs: 1 };
             for block in (0..blocks.count()).map(|index| blocks.get(index)) {
                 let n = block.len();
-                turn_gradient(&mut grads, grad, &block, group, g)?;
+                load_gradient(&mut grads, grad, &block, group, g)?;
                 let pitch = g.groups * g.in_channels * inputs;
                 let own = block.start * pitch + (group * g.in_channels + channels.start) * inputs;
-                turn_in(&mut turned, &x[own..], channels.len() * inputs, pitch, n)?;
+                load_transposed(&mut transposed, &x[own..], channels.len() * inputs, pitch, n)?;
                 for range in blocks.ranges::<T>(k) {
                     let left = Matrix::rows(grads[range.start * n..].as_ptr(), positions * n);
-                    let right = blocks.matrix(&mut matrix, &turned, &range, (channels.len(), n))?;
+                    let right =
+                        blocks.matrix(&mut matrix, &transposed, &range, (channels.len(), n))?;
                     let sizes = Sizes { m: g.out_channels, n: k, k: range.len() * n };
                     // SAFETY: the task owns these columns of the weight's gradient.
                     unsafe { product(sizes, target, left, right.t(), T::one(), T::one(), false)? };

@@ -219,7 +219,7 @@ unsafe fn copy_edges<T: Copy>(
 ) {
     let (whole_n, whole_width) = (n - n % SQUARE, width - width % SQUARE);
     let size = size_of::<T>() as isize;
-    if transpose::has_parts::<T>() {
+    if transpose::has_partial_square::<T>() {
         for i in (0..n).step_by(SQUARE) {
             let start = if i < whole_n { whole_width } else { 0 };
             for j in (start..width).step_by(SQUARE) {
@@ -229,7 +229,7 @@ unsafe fn copy_edges<T: Copy>(
                 // SAFETY: the part lies inside the tile, whose elements have four bytes.
                 unsafe {
                     if part.0 * part.1 >= WORTH_PARTS {
-                        transpose::part(to, strides.0, from, strides.1, part);
+                        transpose::partial_square(to, strides.0, from, strides.1, part);
                     } else {
                         copy_items::<T>(to, from, strides, part);
                     }

@@ -244,8 +244,8 @@ impl Plan {
             return None;
         }
         (1..iter.dims()).find(|&dim| {
-            let turned = |i: usize| self.is_transposed(iter, dim, i);
-            iter.size(dim) >= 16 && (1..self.operands).any(turned)
+            let transposed = |i: usize| self.is_transposed(iter, dim, i);
+            iter.size(dim) >= 16 && (1..self.operands).any(transposed)
         })
     }
 
@@ -255,7 +255,7 @@ impl Plan {
         iter.stride(across, operand) == size && step != size && step != 0 && size <= 8
     }
 
-    /// The walk in tiles of dimensions 0 and `across`, for which transposed operands are turned over.
+    /// The walk in tiles of dimensions 0 and `across`, for which transposed operands are transposed.
     fn walk_tiles(&self, iter: &Iter, across: usize) {
         let (n, m) = (iter.size(0), iter.size(across));
         let strips = m.div_ceil(TILE_ROWS);

@@ -288,11 +288,11 @@ impl<T: Copy, const N: usize, const REVERSED: bool> Chunks<T, N, REVERSED> {
         unsafe {
             let chunk: [T; N] = if REVERSED {
                 let lying = read::<[T; N]>(from.sub((at + N - 1) * size));
-                let mut turned = lying;
+                let mut reversed = lying;
                 for i in 0..N {
-                    turned[i] = lying[N - 1 - i];
+                    reversed[i] = lying[N - 1 - i];
                 }
-                turned
+                reversed
             } else {
                 [read::<T>(from); N]
             };

@@ -148,9 +148,9 @@ fn lies_in_pairs<T>(from: Matrix<T>) -> bool {
 /// Packs two whole blocks of rows, by squares of as many pairs as rows.
 fn pack_two<T: HalfFloat>(to: &mut [u32], from: Matrix<T>, pairs: usize) {
     const WIDTH: usize = 2 * ROWS;
-    /// Pairs turned over at a time.
+    /// Pairs transposed at a time.
     const RUN: usize = 64;
-    let mut turned = [0_u32; WIDTH * RUN];
+    let mut transposed = [0_u32; WIDTH * RUN];
     let (first, second) = to.split_at_mut(pairs * ROWS);
     for start in (0..pairs).step_by(RUN) {
         let n = RUN.min(pairs - start);
@@ -158,12 +158,12 @@ fn pack_two<T: HalfFloat>(to: &mut [u32], from: Matrix<T>, pairs: usize) {
         // SAFETY: `WIDTH` rows of `n` pairs, and as many runs of `WIDTH`.
         unsafe {
             let strides = (WIDTH as isize * 4, from.rs * 2);
-            copy_tile::<u32, false>(turned.as_mut_ptr().cast(), at, strides, (WIDTH, n));
+            copy_tile::<u32, false>(transposed.as_mut_ptr().cast(), at, strides, (WIDTH, n));
         }
         let targets = first[start * ROWS..].as_chunks_mut::<ROWS>().0.iter_mut();
         let targets = targets.zip(second[start * ROWS..].as_chunks_mut::<ROWS>().0);
         for (row, (first, second)) in
-            turned.as_chunks::<ROWS>().0.as_chunks::<2>().0[..n].iter().zip(targets)
+            transposed.as_chunks::<ROWS>().0.as_chunks::<2>().0[..n].iter().zip(targets)
         {
             (*first, *second) = (row[0], row[1]);
         }

@@ -180,7 +180,7 @@ crate::multiversion! {
     }
 }
 
-/// The products of short rows without gaps, sixteen at a time turned over; returns how many rows are done. Each is summed
+/// The products of short rows without gaps, sixteen at a time transposed; returns how many rows are done. Each is summed
 /// in order, as [`lanes`] does.
 #[inline(always)]
 fn short_rows<T: MulAdd>(a: Matrix<T>, x: &[T], out: &mut [T]) -> usize {

@@ -32,9 +32,9 @@ pub(super) unsafe fn product<T: Blocked>(
     threads: bool,
 ) -> Result<()> {
     let mut copy = Vec::new();
-    let b = if is_worth_turning(s, b) {
+    let b = if is_worth_transposing(s, b) {
         // SAFETY: the caller's promise.
-        unsafe { turned(s, b, &mut copy)? }
+        unsafe { transposed(s, b, &mut copy)? }
     } else {
         b
     };
@@ -75,21 +75,25 @@ fn workspace<T>(s: Sizes) -> usize {
     (depth * size_of::<T>()).saturating_mul(rows + s.n).min(MOST)
 }
 
-/// Most elements of a right operand that is turned over.
-const TURNED: usize = 1 << 18;
+/// Most elements of a right operand that is transposed.
+const MAX_TRANSPOSED: usize = 1 << 18;
 
-/// Whether the right operand, which lies column by column, is better turned over first: the crate packs columns element
+/// Whether the right operand, which lies column by column, is better transposed first: the crate packs columns element
 /// by element, which takes four times as long as squares that go through registers.
-fn is_worth_turning<T>(s: Sizes, b: Matrix<T>) -> bool {
+fn is_worth_transposing<T>(s: Sizes, b: Matrix<T>) -> bool {
     let is_square = s.k >= SQUARE && s.n >= SQUARE;
-    b.rs == 1 && b.cs != 1 && is_square && s.k * s.n <= TURNED && matches!(size_of::<T>(), 4 | 8)
+    b.rs == 1
+        && b.cs != 1
+        && is_square
+        && s.k * s.n <= MAX_TRANSPOSED
+        && matches!(size_of::<T>(), 4 | 8)
 }
 
 /// The matrix row by row, in `copy`.
 ///
 /// # Safety
 /// All elements of the matrix are live.
-unsafe fn turned<T: Blocked>(s: Sizes, b: Matrix<T>, copy: &mut Vec<T>) -> Result<Matrix<T>> {
+unsafe fn transposed<T: Blocked>(s: Sizes, b: Matrix<T>, copy: &mut Vec<T>) -> Result<Matrix<T>> {
     let size = size_of::<T>() as isize;
     memory::reserve(copy, s.k * s.n)?;
     // SAFETY: room for all elements; `s.n` columns of `s.k` elements, as the caller says.

@@ -2,14 +2,14 @@
 //! QR steps with implicit shifts (Golub and Van Loan, "Matrix Computations", 8.6).
 //!
 //! As in `symmetric`, vectors are kept as rows, and numbers of which there are few are in double precision, of a matrix
-//! scaled to a largest element between 1 and 2. A matrix is at least as high as it is wide; others come turned over.
+//! scaled to a largest element between 1 and 2. A matrix is at least as high as it is wide; others come transposed.
 
 use super::reflection::{
     Group, LANES, Reflections, Rows, apply, apply_right, points_back, reflect,
 };
 use super::symmetric::{SWEEPS, rotate, scale};
 use crate::Result;
-use crate::dense::{Real, turn};
+use crate::dense::{Real, transpose};
 use crate::elementwise::copy_tile;
 use crate::memory;
 use smallvec::SmallVec;
@@ -87,7 +87,7 @@ impl<T: Real> Singular<T> {
         })
     }
 
-    /// The singular values `s` (n), descending, of a matrix (m, n), or with `is_turned` (n, m); and unless they are empty, the
+    /// The singular values `s` (n), descending, of a matrix (m, n), or with `is_transposed` (n, m); and unless they are empty, the
     /// vectors `u` and `vh` of the matrix as it is given. False if it has elements that are not finite, or the steps do not
     /// converge.
     pub(super) fn decompose(
@@ -95,7 +95,7 @@ impl<T: Real> Singular<T> {
         s: &mut [T],
         (u, vh): (&mut [T], &mut [T]),
         a: &[T],
-        is_turned: bool,
+        is_transposed: bool,
     ) -> bool {
         let (m, n) = (self.m, self.n);
         let matrix = match &mut self.tall {
@@ -104,7 +104,7 @@ impl<T: Real> Singular<T> {
         };
         let (item, group) = (size_of::<T>() as isize, size_of::<Group<T>>() as isize);
         let (wide, to_row) = (n as isize * item, matrix.width as isize * group);
-        if is_turned {
+        if is_transposed {
             for (j, row) in a.chunks_exact(m).enumerate() {
                 matrix.row(j)[..m].copy_from_slice(row);
             }
@@ -148,7 +148,7 @@ impl<T: Real> Singular<T> {
         for (s, &i) in s.iter_mut().zip(&order) {
             *s = T::of(diagonal[i] * up);
         }
-        let (first, second) = if is_turned { (1, 0) } else { (0, 1) };
+        let (first, second) = if is_transposed { (1, 0) } else { (0, 1) };
         for (which, to, is_first) in [(first, u, true), (second, vh, false)] {
             if to.is_empty() {
                 continue;
@@ -161,7 +161,7 @@ impl<T: Real> Singular<T> {
             }
             if is_first {
                 // SAFETY: both have as many elements.
-                unsafe { turn(to.as_mut_ptr(), self.sorted.as_ptr(), (count, length)) };
+                unsafe { transpose(to.as_mut_ptr(), self.sorted.as_ptr(), (count, length)) };
             }
         }
         true
@@ -230,14 +230,14 @@ crate::multiversion! {
 
 /// The cosine and sine of the angle that turns `(y, z)` to `(r, 0)`, and `r`.
 #[inline(always)]
-fn angle(y: f64, z: f64) -> (f64, f64, f64) {
+fn givens(y: f64, z: f64) -> (f64, f64, f64) {
     let r = y.mul_add(y, z * z).sqrt();
     if r == 0.0 { (1.0, 0.0, 0.0) } else { (y / r, z / r, r) }
 }
 
 /// Turns rows `i` and `j` of vectors, if they are wanted, by an angle: the first becomes `c i + s j`.
 #[inline(always)]
-fn turn_rows<T: Real>(
+fn rotate_rows<T: Real>(
     vectors: &mut Rows<T>,
     (i, j): (usize, usize),
     (c, s): (f64, f64),
@@ -283,25 +283,25 @@ crate::multiversion! {
                     // The rest of its row moves to the right, out of the matrix.
                     let mut f = std::mem::replace(&mut e[zero], 0.0);
                     for j in zero + 1..=last {
-                        let (c, s, r) = angle(d[j], f);
+                        let (c, s, r) = givens(d[j], f);
                         d[j] = r;
                         if j < last {
                             f = -s * e[j];
                             e[j] *= c;
                         }
-                        turn_rows(left, (zero, j), (c, -s), is_wanted);
+                        rotate_rows(left, (zero, j), (c, -s), is_wanted);
                     }
                 } else {
                     // The rest of its column moves upwards.
                     let mut f = std::mem::replace(&mut e[last - 1], 0.0);
                     for j in (first..last).rev() {
-                        let (c, s, r) = angle(d[j], f);
+                        let (c, s, r) = givens(d[j], f);
                         d[j] = r;
                         if j > first {
                             f = -s * e[j - 1];
                             e[j - 1] *= c;
                         }
-                        turn_rows(right, (j, last), (c, s), is_wanted);
+                        rotate_rows(right, (j, last), (c, s), is_wanted);
                     }
                 }
                 continue;
@@ -314,7 +314,7 @@ crate::multiversion! {
             let shift = b - c * c / (half + half.mul_add(half, c * c).sqrt().copysign(half));
             let (mut y, mut z) = (d[first].mul_add(d[first], -shift), d[first] * e[first]);
             for i in first..last {
-                let (c, s, r) = angle(y, z);
+                let (c, s, r) = givens(y, z);
                 if i > first {
                     e[i - 1] = r;
                 }
@@ -322,8 +322,8 @@ crate::multiversion! {
                 e[i] = c.mul_add(e[i], -(s * d[i]));
                 z = s * d[i + 1];
                 d[i + 1] *= c;
-                turn_rows(right, (i, i + 1), (c, s), is_wanted);
-                let (c, s, r) = angle(y, z);
+                rotate_rows(right, (i, i + 1), (c, s), is_wanted);
+                let (c, s, r) = givens(y, z);
                 d[i] = r;
                 y = c.mul_add(e[i], s * d[i + 1]);
                 d[i + 1] = c.mul_add(d[i + 1], -(s * e[i]));
@@ -331,7 +331,7 @@ crate::multiversion! {
                     z = s * e[i + 1];
                     e[i + 1] *= c;
                 }
-                turn_rows(left, (i, i + 1), (c, s), is_wanted);
+                rotate_rows(left, (i, i + 1), (c, s), is_wanted);
             }
             e[last - 1] = y;
         }

@@ -7,7 +7,7 @@
 
 use super::reflection::{Group, LANES, Pending, Reflections, Rows, points_back, reflect};
 use crate::Result;
-use crate::dense::{Real, turn};
+use crate::dense::{Real, transpose};
 use crate::elementwise::copy_tile;
 use crate::memory;
 use smallvec::SmallVec;
@@ -141,7 +141,7 @@ impl<T: Real> Symmetric<T> {
                 to.copy_from_slice(&self.vectors.row(i)[..n]);
             }
             // SAFETY: both have `n` times `n` elements.
-            unsafe { turn(v.as_mut_ptr(), self.sorted.as_ptr(), (n, n)) };
+            unsafe { transpose(v.as_mut_ptr(), self.sorted.as_ptr(), (n, n)) };
         }
         true
     }
@@ -218,7 +218,7 @@ fn end_of_block(
 /// Lets a block be worked on from its smaller end on, which keeps the small eigenvalues of graded matrices; whether it was turned
 /// round for that. Blocks before row `directed` have their direction.
 #[inline(always)]
-fn turn_block(
+fn reverse_block(
     d: &mut [f64],
     e: &mut [f64],
     (first, last): (usize, usize),
@@ -228,12 +228,12 @@ fn turn_block(
         return false;
     }
     *directed = last + 1;
-    let is_turned = d[last].abs() < d[first].abs();
-    if is_turned {
+    let is_reversed = d[last].abs() < d[first].abs();
+    if is_reversed {
         d[first..=last].reverse();
         e[first..last].reverse();
     }
-    is_turned
+    is_reversed
 }
 
 /// The eigenvalues of a tridiagonal matrix, of which `e` holds the squares of the elements beside the diagonal: QL with shifts,
@@ -253,7 +253,7 @@ fn eigenvalues(d: &mut [f64], e: &mut [f64], tiny: f64) -> bool {
                 return false;
             }
             left -= 1;
-            turn_block(d, e, (first, last), &mut directed);
+            reverse_block(d, e, (first, last), &mut directed);
             let beside = e[first].sqrt();
             let slope = (d[first + 1] - d[first]) / (2.0 * beside);
             let root = slope.mul_add(slope, 1.0).sqrt();
@@ -298,7 +298,7 @@ crate::multiversion! {
                     return false;
                 }
                 left -= 1;
-                if turn_block(d, e, (first, last), &mut directed) {
+                if reverse_block(d, e, (first, last), &mut directed) {
                     for (i, j) in (first..=last).zip((first..=last).rev()).take_while(|(i, j)| i < j) {
                         let (low, high) = vectors.groups.split_at_mut(j * width);
                         low[i * width..][..width].swap_with_slice(&mut high[..width]);

@@ -1,7 +1,7 @@
 //! Many results at once, one per lane: whole rows of items are folded onto a row of partial results.
 //!
 //! Rows are memory itself where neighbouring results read neighbouring elements, several side by side where they are
-//! narrow; short lines are turned over, so that they become columns. Rows are folded in groups of `ROWS`, groups in
+//! narrow; short lines are transposed, so that they become columns. Rows are folded in groups of `ROWS`, groups in
 //! chunks, chunks pairwise: a tree that depends on shape and strides alone.
 
 use super::engine::{
@@ -22,18 +22,18 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 const TILE: usize = 512;
 /// Rows that one thread takes at once.
 const CHUNK_ROWS: usize = 32 * ROWS;
-/// Longest run of items that is turned over: longer lines are folded one by one as fast.
+/// Longest run of items that is transposed: longer lines are folded one by one as fast.
 pub(super) fn short<R: Reducer>(source: &Source<'_, R::Item>) -> usize {
     let has_lanes = R::IS_BY_STEP && source.reduced.len() == 1 || has_lanes::<R>(source);
-    // (A register's worth of wide items is turned over as quickly.)
+    // (A register's worth of wide items is transposed as quickly.)
     let lanes = if size_of::<R::Item>() > 4 { SQUARE } else { SQUARE - 1 };
     if has_lanes { lanes } else { 128 }
 }
 
-/// Fewest lines worth turning over.
+/// Fewest lines worth transposing.
 pub(super) const FEW: usize = 8;
-/// Most turned items of a row of lanes, so that they stay in the nearest cache.
-const TURNED: usize = 2048;
+/// Most transposed items of a row of lanes, so that they stay in the nearest cache.
+const MAX_TRANSPOSED: usize = 2048;
 
 /// How the items of neighbouring results come to lie side by side.
 #[derive(Clone, Copy)]
@@ -42,8 +42,8 @@ struct Lanes {
     step: isize,
     /// Results that are worked on together.
     tile: usize,
-    /// Whether lines are turned over; if not, they lie as columns in memory.
-    is_turned: bool,
+    /// Whether lines are transposed; if not, they lie as columns in memory.
+    is_transposed: bool,
     /// How many lines make sixteen items, if whole lines of 2, 4 or 8 items follow one another; else one.
     dense: usize,
 }
@@ -60,7 +60,7 @@ struct Tile {
 /// What a tile's results are handed to: where it is read from, offsets of outputs, the first result's number, results.
 type Emit<'a, R> = dyn Fn(Tile, [isize; 2], usize, &mut [<R as Reducer>::Acc]) + Sync + 'a;
 
-/// Rows that do not lie in memory as they are needed, and lines of converted items before they are turned over.
+/// Rows that do not lie in memory as they are needed, and lines of converted items before they are transposed.
 type Buffers<I> = [Vec<I>; 2];
 
 /// Room for `n` items.
@@ -80,7 +80,7 @@ pub(super) fn memory<R: Reducer>(
     finish: &Finish<'_, R>,
 ) -> Result<()> {
     let Some((inner, outer)) = plan.kept.split_last() else { return Ok(()) };
-    let lanes = Lanes { step: inner.stride, tile: TILE, is_turned: false, dense: 1 };
+    let lanes = Lanes { step: inner.stride, tile: TILE, is_transposed: false, dense: 1 };
     let emit = |at: [isize; 2], first: usize, accs: &[R::Acc]| {
         finish(Places { at, step: inner.out }.after(first), accs);
     };
@@ -140,8 +140,8 @@ fn side_by_side<R: Reducer>(rows: usize, width: usize) -> usize {
     parts
 }
 
-/// One result per short line: lines are turned over, sixteen at a time.
-pub(super) fn turned<R: Reducer>(
+/// One result per short line: lines are transposed, sixteen at a time.
+pub(super) fn transposed<R: Reducer>(
     r: &R,
     source: &Source<'_, R::Item>,
     plan: &Plan,
@@ -151,10 +151,10 @@ pub(super) fn turned<R: Reducer>(
     let run = run(source);
     let is_dense = plan.reduced.len() == 1 && inner.stride == run.size as isize * run.stride;
     let (dense, tile) = match run.size {
-        2 | 4 | 8 if is_dense => (SQUARE / run.size, TURNED / run.size),
-        size => (1, TURNED / size.max(1).next_multiple_of(SQUARE).min(ROWS)),
+        2 | 4 | 8 if is_dense => (SQUARE / run.size, MAX_TRANSPOSED / run.size),
+        size => (1, MAX_TRANSPOSED / size.max(1).next_multiple_of(SQUARE).min(ROWS)),
     };
-    let lanes = Lanes { step: inner.stride, tile: tile.min(TILE), is_turned: true, dense };
+    let lanes = Lanes { step: inner.stride, tile: tile.min(TILE), is_transposed: true, dense };
     let emit = |_: Tile, at: [isize; 2], first: usize, accs: &mut [R::Acc]| {
         let places = Places { at, step: inner.out }.after(first);
         let (groups, _) = accs.as_chunks::<SQUARE>();
@@ -288,9 +288,9 @@ fn read_rows<'b, I: Copy + Default>(
     buffers: &'b mut Buffers<I>,
 ) {
     let start = |i: usize| tile.ptr.wrapping_offset(offset(source.reduced, rows.start + i));
-    if lanes.is_turned {
-        let turned = turn_rows(source, (tile, lanes), rows.clone(), width, buffers);
-        for (slice, row) in slices.iter_mut().zip(turned.chunks_exact(lanes.tile)) {
+    if lanes.is_transposed {
+        let transposed = transpose_rows(source, (tile, lanes), rows.clone(), width, buffers);
+        for (slice, row) in slices.iter_mut().zip(transposed.chunks_exact(lanes.tile)) {
             *slice = &row[..width];
         }
     } else if let Some(item) = source.item {
@@ -312,16 +312,16 @@ fn read_rows<'b, I: Copy + Default>(
 }
 
 /// Items `rows` of `width` lines as rows of `lanes.tile` items.
-fn turn_rows<'b, I: Copy + Default>(
+fn transpose_rows<'b, I: Copy + Default>(
     source: &Source<'_, I>,
     (tile, lanes): (Tile, Lanes),
     rows: Range<usize>,
     width: usize,
-    [turned, lines]: &'b mut Buffers<I>,
+    [transposed, lines]: &'b mut Buffers<I>,
 ) -> &'b [I] {
     let (run, item) = (run(source), size_of::<I>());
     // A square may write rows past the last one.
-    let turned = room(turned, (ROWS + SQUARE) * lanes.tile);
+    let transposed = room(transposed, (ROWS + SQUARE) * lanes.tile);
     let mut at = rows.start;
     while at < rows.end {
         let within = at % run.size;
@@ -352,10 +352,15 @@ fn turn_rows<'b, I: Copy + Default>(
                 readable,
             }
         };
-        turn(&mut turned[(at - rows.start) * lanes.tile..], lanes.tile, &from, lanes.dense);
+        transpose(
+            &mut transposed[(at - rows.start) * lanes.tile..],
+            lanes.tile,
+            &from,
+            lanes.dense,
+        );
         at += length;
     }
-    turned
+    transposed
 }
 
 /// Lines of items.
@@ -373,7 +378,7 @@ struct Lines {
 crate::multiversion! {
 /// Writes lines as columns: item `i` of line `l` to `to[i * tile + l]`, but for whole groups of dense lines,
 /// where lane `v` of part `p` is line `v * dense + p`.
-fn turn<I: Copy>(to: &mut [I], tile: usize, from: &Lines, dense: usize) {
+fn transpose<I: Copy>(to: &mut [I], tile: usize, from: &Lines, dense: usize) {
     let item = size_of::<I>();
     let row = (SQUARE * item) as isize;
     let mut first = 0;

@@ -460,7 +460,7 @@ pub(crate) fn run<R: Reducer>(
             columns::memory(r, &source, &plan, finish)
         }
         Some(kept) if kept.size >= columns::FEW && run <= columns::short::<R>(&source) => {
-            columns::turned(r, &source, &plan, finish)
+            columns::transposed(r, &source, &plan, finish)
         }
         _ => lines::each(r, &source, &plan, finish),
     }

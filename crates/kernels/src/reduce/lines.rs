@@ -128,7 +128,7 @@ struct Lines<'a> {
 unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) {
     crate::multiversion! {
     fn fold_by_lanes<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) {
-        // Lanes for each line; those of all lines are then turned over and joined at once.
+        // Lanes for each line; those of all lines are then transposed and joined at once.
         let joined = if size_of::<R::Acc>() > 4 {
             join_wide(r, lines, accs.len())
         } else {
@@ -157,13 +157,13 @@ fn join_narrow<R: Reducer>(r: &R, lines: &Lines<'_>, count: usize) -> [R::Acc; L
     for (l, lanes) in lanes.iter_mut().take(count).enumerate() {
         fold_line(r, lines, l, lanes);
     }
-    let mut turned = lanes;
+    let mut transposed = lanes;
     let step = (LINES * size_of::<R::Acc>()) as isize;
     // SAFETY: two squares of their own.
     unsafe {
-        square::<R::Acc, false>(turned.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
+        square::<R::Acc, false>(transposed.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
     }
-    join_rows(r, &turned)
+    join_rows(r, &transposed)
 }
 
 /// The same where sixteen lanes fill two registers: these are joined first, so that small squares do.
@@ -177,15 +177,15 @@ fn join_wide<R: Reducer>(r: &R, lines: &Lines<'_>, count: usize) -> [R::Acc; LIN
             half[j] = r.combine(lanes[j], lanes[j + SMALL]);
         }
     }
-    let mut turned = [[r.identity(); LINES]; SMALL];
+    let mut transposed = [[r.identity(); LINES]; SMALL];
     let item = size_of::<R::Acc>();
     let (to_step, from_step) = ((LINES * item) as isize, (SMALL * item) as isize);
     for first in [0, SMALL] {
-        let to = turned.as_mut_ptr().cast::<u8>().wrapping_add(first * item);
+        let to = transposed.as_mut_ptr().cast::<u8>().wrapping_add(first * item);
         // SAFETY: a small square of the halves, and as much of the rows.
         unsafe { small_square::<R::Acc>(to, to_step, halves[first..].as_ptr().cast(), from_step) };
     }
-    join_rows(r, &turned)
+    join_rows(r, &transposed)
 }
 
 /// Combines rows lane by lane, in order.

@@ -94,11 +94,11 @@ fn walk<T: Gate>(
         multiply((gates, kept), x, weight, all, false)?;
     }
     let sum = memory::collect(bias_x.iter().zip(bias_h).map(|(&a, &b)| a + b))?;
-    let turned;
+    let copy;
     let mut weight = Part::new(&layer.hidden_weight, hidden).t();
     if steps.spans.len() > FEW_STEPS {
-        turned = transposed(&layer.hidden_weight, width, hidden)?;
-        weight = Part::new(&turned, width);
+        copy = transposed(&layer.hidden_weight, width, hidden)?;
+        weight = Part::new(&copy, width);
     }
     let mut products =
         memory::filled(T::ZERO, if layer.cell == Cell::Gru { steps.batch() * width } else { 0 })?;

@@ -1,6 +1,6 @@
 //! The walk of a scan over its lines, in whichever of three ways the lines lie.
 //!
-//! Lines along memory are turned over, sixteen at a time, so that a register holds one item of each; neighbouring lines that
+//! Lines along memory are transposed, sixteen at a time, so that a register holds one item of each; neighbouring lines that
 //! run across memory already lie so. What is left goes item by item. Each line is scanned in its order in all three ways,
 //! so that its results do not depend on the lines beside it; only a few long lines may do better ([`Scan::block`]).
 
@@ -462,22 +462,22 @@ fn wide_columns<S: Scan>(s: &S, job: Job) {
 }
 
 /// Items of sixteen lines, one item of each beside the other.
-type Turned<T> = [[T; SQUARE]; SQUARE];
+type Transposed<T> = [[T; SQUARE]; SQUARE];
 
 /// What a block of lines along memory goes through.
 struct Buffers<T> {
-    items: Turned<T>,
-    results: Turned<T>,
+    items: Transposed<T>,
+    results: Transposed<T>,
     /// Places to write.
-    found: Turned<u32>,
+    found: Transposed<u32>,
     /// Places to read.
-    given: Turned<i64>,
+    given: Transposed<i64>,
 }
 
 /// Lines along memory, sixteen at a time; returns how many of them are done.
 ///
 /// Short lines that touch are taken several to a chunk, which goes through a square as one line would. Of a chunk shorter
-/// than a square, what follows it is turned too, and written before that is.
+/// than a square, what follows it is transposed too, and written before that is.
 #[inline(always)]
 fn rows<S: Scan>(s: &S, job: Job) -> usize {
     let Job { n, length, reverse, .. } = job;

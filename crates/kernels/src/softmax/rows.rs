@@ -1,7 +1,7 @@
 //! Softmax of rows.
 //!
 //! Invariant: a row's result depends on the row alone. Rows of at most `GROUP` elements are summed in order, those of at most
-//! `TURNED` in the lanes of one group that are folded in halves, whether sixteen of them are turned over together or each is
+//! `MAX_TRANSPOSED` in the lanes of one group that are folded in halves, whether sixteen of them are transposed together or each is
 //! taken as it lies; longer ones as [`reduce`] does.
 
 use super::{Exponential, greater, logarithms};
@@ -13,8 +13,8 @@ use crate::simd::transpose::{SQUARE, square};
 /// Elements of a long row between two looks for an interruption; whole groups.
 const PART: usize = 1 << 16;
 
-/// Most elements of rows that are turned over to become columns.
-const TURNED: usize = 128;
+/// Most elements of rows that are transposed to become columns.
+const MAX_TRANSPOSED: usize = 128;
 
 /// `map` of each lane. (`array::map` would be a function of its own, compiled without the instruction set.)
 #[inline(always)]
@@ -155,10 +155,10 @@ fn map_columns<T: Copy>(
 /// Softmax or log-softmax of each row of `size` elements.
 pub(super) fn forward<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
     let (mut out, mut x) = (out, x);
-    if (GROUP..=TURNED).contains(&size) && x.len() >= GROUP * size {
+    if (GROUP..=MAX_TRANSPOSED).contains(&size) && x.len() >= GROUP * size {
         let whole = x.len() / (GROUP * size) * (GROUP * size);
         let (blocks, rest) = out.split_at_mut(whole);
-        turned(blocks, &x[..whole], size, log);
+        transposed(blocks, &x[..whole], size, log);
         (out, x) = (rest, &x[whole..]);
     }
     if size <= GROUP { short(out, x, size, log) } else { long(out, x, size, log) }
@@ -204,11 +204,11 @@ fn squares(size: usize) -> impl Iterator<Item = usize> {
 }
 
 crate::multiversion! {
-/// Blocks of sixteen rows, turned over.
-fn turned<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
+/// Blocks of sixteen rows, transposed.
+fn transposed<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
     const { assert!(GROUP == SQUARE) };
     let (row, inner) = ((size * size_of::<T>()) as isize, (GROUP * size_of::<T>()) as isize);
-    let mut columns = [[T::ZERO; GROUP]; TURNED];
+    let mut columns = [[T::ZERO; GROUP]; MAX_TRANSPOSED];
     let columns = &mut columns[..size];
     for (out, x) in out.chunks_exact_mut(GROUP * size).zip(x.chunks_exact(GROUP * size)) {
         for first in squares(size) {
@@ -284,7 +284,7 @@ fn long<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
             }
             map_row(out, x, |x| (x - top).power());
         }
-        let sum = if size <= TURNED {
+        let sum = if size <= MAX_TRANSPOSED {
             reduce_group(out, T::ZERO, |a, b| a + b, |v| v)
         } else {
             reduce(out, T::ZERO, |a, b| a + b, |v| v)

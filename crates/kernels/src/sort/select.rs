@@ -100,8 +100,8 @@ fn bracket<K: Key>(keys: &[K], at: usize, sample: &mut Vec<K>) -> (K, K) {
     let count = if keys.len() < 1 << 16 { 256 } else { 2048 };
     // Places that are spread evenly and have no period.
     let place = |i: u64| {
-        let turn = u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        ((turn * keys.len() as u128) >> 64) as usize
+        let product = u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        ((product * keys.len() as u128) >> 64) as usize
     };
     sample.clear();
     // bounded: 2048 keys.

@@ -172,7 +172,7 @@ pub(super) fn lines<'a, T: SortKey>(
 /// A line of each lane, as many as there are, from which items are taken.
 struct Source<'a, T> {
     /// The columns, if the lines lie one after the other.
-    turned: Option<&'a [Column<T>]>,
+    transposed: Option<&'a [Column<T>]>,
     from: *const u8,
     /// Bytes from an item to the next, and from a line to the next.
     steps: [isize; 2],
@@ -184,8 +184,8 @@ struct Source<'a, T> {
 impl<T: SortKey> Source<'_, T> {
     #[inline(always)]
     fn column(&self, i: usize) -> Column<T> {
-        if let Some(turned) = self.turned {
-            return turned[i];
+        if let Some(transposed) = self.transposed {
+            return transposed[i];
         }
         let [step, stride] = self.steps;
         let from = self.from.wrapping_offset(i as isize * step);
@@ -214,8 +214,8 @@ crate::multiversion! {
     fn run<T: SortKey>(job: &Job<'_>, offsets: [isize; 3], strides: [isize; 3], length: usize) {
         let (n, size) = (job.n, size_of::<T>() as isize);
         let is_dense = job.steps[0] == size && strides[0] == n as isize * size && n <= LONGEST;
-        let mut turned = Columns::<T>::new(if is_dense { room(n) } else { 0 });
-        let turned = turned.all();
+        let mut transposed = Columns::<T>::new(if is_dense { room(n) } else { 0 });
+        let transposed = transposed.all();
         let width = n.min(LONGEST);
         let mut keys = Columns::<T::Key>::new(width);
         let keys = keys.all();
@@ -237,10 +237,10 @@ crate::multiversion! {
                 // SAFETY: the lines of the run lie one after the other.
                 let rows =
                     unsafe { std::slice::from_raw_parts(from.cast::<T>(), (length - first) * n) };
-                to_columns(turned, rows, n, count);
+                to_columns(transposed, rows, n, count);
             }
             let source = Source {
-                turned: is_dense.then_some(&*turned),
+                transposed: is_dense.then_some(&*transposed),
                 from,
                 steps: [job.steps[0], strides[0]],
                 count,

@@ -159,7 +159,7 @@ fn running_extremes_and_their_gradients_equal_their_twins() {
         }
         let mut grad_x = layout(&mut dice, kind, &shape);
         let (grad, indices) = (grad.view(), indices.view());
-        scan::cumulative_extreme_backward(&mut grad_x.view_mut(), grad, indices, dim).unwrap();
+        scan::cummax_cummin_backward(&mut grad_x.view_mut(), grad, indices, dim).unwrap();
         assert_eq!(grad_x.values(), expected, "{dtype:?} {shape:?} along {dim}");
     }
     set_level(Level::Avx512);

@@ -299,17 +299,17 @@ macro_rules! of_rest {
 }
 of_rest! {
     FloorDivideReal floor_quotient;
-    RemainderReal rest_with_sign;
-    FmodReal rest_itself;
+    RemainderReal floored_remainder;
+    FmodReal truncated_remainder;
 }
 
 #[inline(always)]
-fn rest_itself<T: Real>(_a: T, _b: T, rest: T) -> T {
+fn truncated_remainder<T: Real>(_a: T, _b: T, rest: T) -> T {
     rest
 }
 
 #[inline(always)]
-fn rest_with_sign<T: Real>(_a: T, b: T, rest: T) -> T {
+fn floored_remainder<T: Real>(_a: T, b: T, rest: T) -> T {
     let add = (rest != T::zero()) & (rest.less(T::zero()) != b.less(T::zero()));
     if add { rest.plus(b) } else { rest }
 }
@@ -380,7 +380,7 @@ pub fn pow_scalar(iter: &mut Iter, exponent: Scalar) -> Result<()> {
 macro_rules! bitwise {
     ($($(#[$meta:meta])* $name:ident, $error:literal, $Map:ident, $MapBool:ident, $method:ident, $op:tt;)*) => {$(
         map!($Map<T: Int>(a: T, b: T) -> T { a.$method(b) });
-        map!($MapBool<T: Truth>(a: T, b: T) -> T { T::of(a.truth() $op b.truth()) });
+        map!($MapBool<T: BoolLike>(a: T, b: T) -> T { T::of(a.as_bool() $op b.as_bool()) });
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
             match iter.input_dtype(0) {
@@ -391,13 +391,13 @@ macro_rules! bitwise {
     )*};
 }
 /// `Bool`, as a bound.
-trait Truth: Number {
-    fn truth(self) -> bool;
+trait BoolLike: Number {
+    fn as_bool(self) -> bool;
     fn of(value: bool) -> Self;
 }
-impl Truth for Bool {
+impl BoolLike for Bool {
     #[inline(always)]
-    fn truth(self) -> bool {
+    fn as_bool(self) -> bool {
         self.get()
     }
     #[inline(always)]
@@ -415,18 +415,18 @@ bitwise! {
 }
 
 /// Complex numbers by the type of their parts, for maps from parts.
-trait Parts: Real {
+trait ComplexPart: Real {
     type Whole: ComplexNumber<Part = Self>;
 }
-impl Parts for f32 {
+impl ComplexPart for f32 {
     type Whole = C64;
 }
-impl Parts for f64 {
+impl ComplexPart for f64 {
     type Whole = C128;
 }
-map!(ToComplex<T: Parts>(re: T, im: T) -> T::Whole { T::Whole::from_parts(re, im) });
+map!(ToComplex<T: ComplexPart>(re: T, im: T) -> T::Whole { T::Whole::from_parts(re, im) });
 struct Polar<T>(std::marker::PhantomData<T>);
-impl<T: Parts> Map2 for Polar<T> {
+impl<T: ComplexPart> Map2 for Polar<T> {
     type P = ();
     type A = T;
     type B = T;

@@ -1,11 +1,11 @@
 //! One result after the other, each folded from the line of items that it reduces.
 //!
-//! Lines up to a few hundred items are folded sixteen at a time; long ones in blocks of `BLOCK` items that are combined
+//! LineBatch up to a few hundred items are folded sixteen at a time; long ones in blocks of `BLOCK` items that are combined
 //! pairwise, on several threads where there are many.
 
 use super::engine::{
-    BLOCK, Cascade, Dim, Finish, Places, Plan, Reducer, Source, fold_rest, fold_wide, offset,
-    offsets,
+    BLOCK, Cascade, OutputOffsets, Reducer, ReductionDim, ReductionInput, ReductionPlan,
+    StoreResults, fold_rest, fold_wide, offset, offsets,
 };
 use crate::Result;
 use crate::line::GRAIN;
@@ -22,15 +22,15 @@ const CHUNK_BLOCKS: usize = 32;
 /// One result per position of the kept dimensions, each folded from its own line.
 pub(super) fn each<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
-    plan: &Plan,
-    finish: &Finish<'_, R>,
+    source: &ReductionInput<'_, R::Item>,
+    plan: &ReductionPlan,
+    finish: &StoreResults<'_, R>,
 ) -> Result<()> {
     let (inner, outer) = match plan.kept.split_last() {
         Some((inner, outer)) => (*inner, outer),
-        None => (Dim { size: 1, stride: 0, out: [0; 2] }, &[][..]),
+        None => (ReductionDim { size: 1, stride: 0, out: [0; 2] }, &[][..]),
     };
-    // Lines that are one run of items are folded many at a time, converted first if needs be.
+    // LineBatch that are one run of items are folded many at a time, converted first if needs be.
     let run = match plan.reduced[..] {
         [run] if run.size <= BLOCK && run.size > 0 => Some(run),
         // So are those of several runs, if these fill lanes.
@@ -50,7 +50,7 @@ pub(super) fn each<R: Reducer>(
             let (start, at) = offsets(outer, unit / tiles);
             let first = unit % tiles * tile;
             let lines = tile.min(inner.size - first);
-            let places = Places { at, step: inner.out }.after(first);
+            let outputs = OutputOffsets { at, step: inner.out }.after(first);
             let start = source.ptr.wrapping_offset(start + first as isize * inner.stride);
             let mut accs: SmallVec<[R::Acc; LINES]> = SmallVec::from_elem(r.identity(), lines);
             let step = inner.stride;
@@ -60,14 +60,14 @@ pub(super) fn each<R: Reducer>(
                     unsafe {
                         let runs = source.count / run.size;
                         let lines =
-                            Lines { start, step, length: run.size, outer: outer_runs, runs };
+                            LineBatch { start, step, length: run.size, outer: outer_runs, runs };
                         fold_lines(r, &lines, &mut accs);
                     };
                 }
                 Some(run) => {
                     // bounded: by LINES lines of GATHERED items.
                     buffer.resize(lines * run.size, R::Item::default());
-                    // Lines that follow one another are converted as one.
+                    // LineBatch that follow one another are converted as one.
                     let has_gaps = step != run.size as isize * run.stride;
                     let converted = if has_gaps { run.size } else { buffer.len() };
                     for (l, items) in buffer.chunks_exact_mut(converted).enumerate() {
@@ -77,7 +77,7 @@ pub(super) fn each<R: Reducer>(
                     }
                     let step = (run.size * size_of::<R::Item>()) as isize;
                     let start = buffer.as_ptr().cast();
-                    let lines = Lines { start, step, length: run.size, outer: &[], runs: 1 };
+                    let lines = LineBatch { start, step, length: run.size, outer: &[], runs: 1 };
                     // SAFETY: lines of the buffer.
                     unsafe { fold_lines(r, &lines, &mut accs) };
                 }
@@ -87,7 +87,7 @@ pub(super) fn each<R: Reducer>(
                     }
                 }
             }
-            finish(places, &accs);
+            finish(outputs, &accs);
         }
         Ok(())
     };
@@ -98,7 +98,7 @@ pub(super) fn each<R: Reducer>(
 }
 
 /// Whether lines of one or more runs are folded lane by lane.
-pub(super) fn has_lanes<R: Reducer>(source: &Source<'_, R::Item>) -> bool {
+pub(super) fn has_lanes<R: Reducer>(source: &ReductionInput<'_, R::Item>) -> bool {
     let Some(run) = source.reduced.last() else { return false };
     R::IS_BY_STEP
         && source.item == Some(run.stride)
@@ -111,13 +111,13 @@ const GATHERED: usize = 512;
 /// Most lines folded together.
 const LINES: usize = SQUARE;
 
-/// Lines of `runs` runs each, one for every position of the outer dimensions: the first run of items without gaps, bytes from
+/// LineBatch of `runs` runs each, one for every position of the outer dimensions: the first run of items without gaps, bytes from
 /// line to line, and items in a run.
-struct Lines<'a> {
+struct LineBatch<'a> {
     start: *const u8,
     step: isize,
     length: usize,
-    outer: &'a [Dim],
+    outer: &'a [ReductionDim],
     runs: usize,
 }
 
@@ -125,9 +125,9 @@ struct Lines<'a> {
 ///
 /// # Safety
 /// The lines consist of live items.
-unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) {
+unsafe fn fold_lines<R: Reducer>(r: &R, lines: &LineBatch<'_>, accs: &mut [R::Acc]) {
     crate::multiversion! {
-    fn fold_by_lanes<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) {
+    fn fold_by_lanes<R: Reducer>(r: &R, lines: &LineBatch<'_>, accs: &mut [R::Acc]) {
         // Lanes for each line; those of all lines are then transposed and joined at once.
         let joined = if size_of::<R::Acc>() > 4 {
             join_wide(r, lines, accs.len())
@@ -152,7 +152,7 @@ unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) 
 
 /// Sixteen lanes of each line joined, by a square.
 #[inline(always)]
-fn join_narrow<R: Reducer>(r: &R, lines: &Lines<'_>, count: usize) -> [R::Acc; LINES] {
+fn join_narrow<R: Reducer>(r: &R, lines: &LineBatch<'_>, count: usize) -> [R::Acc; LINES] {
     let mut lanes = [[r.identity(); LINES]; LINES];
     for (l, lanes) in lanes.iter_mut().take(count).enumerate() {
         fold_line(r, lines, l, lanes);
@@ -168,7 +168,7 @@ fn join_narrow<R: Reducer>(r: &R, lines: &Lines<'_>, count: usize) -> [R::Acc; L
 
 /// The same where sixteen lanes fill two registers: these are joined first, so that small squares do.
 #[inline(always)]
-fn join_wide<R: Reducer>(r: &R, lines: &Lines<'_>, count: usize) -> [R::Acc; LINES] {
+fn join_wide<R: Reducer>(r: &R, lines: &LineBatch<'_>, count: usize) -> [R::Acc; LINES] {
     let mut halves = [[r.identity(); SMALL]; LINES];
     for (l, half) in halves.iter_mut().take(count).enumerate() {
         let mut lanes = [r.identity(); LINES];
@@ -205,7 +205,7 @@ const LANED: usize = 512;
 
 /// Folds the runs of a line. (No closure, which might be compiled without the instruction set.)
 #[inline(always)]
-fn fold_line<R: Reducer>(r: &R, lines: &Lines<'_>, l: usize, lanes: &mut [R::Acc; LINES]) {
+fn fold_line<R: Reducer>(r: &R, lines: &LineBatch<'_>, l: usize, lanes: &mut [R::Acc; LINES]) {
     let start = lines.start.wrapping_offset(l as isize * lines.step);
     for run in 0..lines.runs {
         let start = start.wrapping_offset(offset(lines.outer, run));
@@ -234,7 +234,7 @@ fn fold_into_lanes<R: Reducer>(r: &R, lanes: &mut [R::Acc; LINES], items: &[R::I
 /// Folds one line: everything that the reduced dimensions reach from `ptr`.
 pub(super) fn line<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
+    source: &ReductionInput<'_, R::Item>,
     ptr: *const u8,
 ) -> Result<R::Acc> {
     if source.count <= BLOCK {
@@ -266,7 +266,7 @@ pub(super) fn line<R: Reducer>(
 
 fn chunk<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
+    source: &ReductionInput<'_, R::Item>,
     ptr: *const u8,
     blocks: Range<usize>,
 ) -> R::Acc {
@@ -282,7 +282,7 @@ fn chunk<R: Reducer>(
 #[inline]
 fn block<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
+    source: &ReductionInput<'_, R::Item>,
     ptr: *const u8,
     at: usize,
     n: usize,
@@ -307,7 +307,7 @@ fn block<R: Reducer>(
 #[inline(never)]
 fn gathered<R: Reducer, const N: usize>(
     r: &R,
-    source: &Source<'_, R::Item>,
+    source: &ReductionInput<'_, R::Item>,
     ptr: *const u8,
     at: usize,
     n: usize,
@@ -318,7 +318,7 @@ fn gathered<R: Reducer, const N: usize>(
 }
 
 /// Reads items of a line, from number `at` on.
-fn gather<I>(source: &Source<'_, I>, ptr: *const u8, at: usize, items: &mut [I]) {
+fn gather<I>(source: &ReductionInput<'_, I>, ptr: *const u8, at: usize, items: &mut [I]) {
     let (inner, stride) = source.reduced.last().map_or((1, 0), |d| (d.size, d.stride));
     let mut filled = 0;
     while filled < items.len() {

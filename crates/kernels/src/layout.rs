@@ -4,8 +4,8 @@
 //! layouts of the same shape (transposed ones too) belong to `elementwise`.
 
 use crate::elementwise::copy_slice;
-use crate::elementwise::runs::Place;
-use crate::index::{Slices, for_size};
+use crate::elementwise::spans::OffsetPair;
+use crate::index::{SliceCopy, for_size};
 use crate::line::{GRAIN, Layout, Lines, check_dim, check_dtype, check_shape, get, put};
 use crate::strided::is_contiguous;
 use crate::{
@@ -432,7 +432,7 @@ pub fn continue_along(
     }
     let outside = (0..inside.start.min(shape[dim])).chain(inside.end.max(0)..shape[dim]);
     let step = distance(out.strides(), dim, 1, size);
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<OffsetPair> = Vec::new();
     for position in outside {
         let from = source(position);
         if !inside.contains(&from) || from < 0 || from >= shape[dim] {
@@ -440,7 +440,7 @@ pub fn continue_along(
         }
         memory::push(&mut places, [position as isize * step, from as isize * step])?;
     }
-    let slices = Slices {
+    let slices = SliceCopy {
         to: first,
         from: first,
         layouts: [Layout::from(&*out); 2],

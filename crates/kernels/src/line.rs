@@ -104,7 +104,7 @@ impl<const N: usize> Lines<N> {
     /// Size and byte strides of the rows of the walk, and byte strides from one to the next, if it is one over rows of one size.
     pub(crate) fn rows(&self) -> Option<(usize, [isize; N], [isize; N])> {
         match self.dims[..] {
-            [(_, jumps), (inner, strides)] => Some((inner, strides, jumps)),
+            [(_, row_strides), (inner, strides)] => Some((inner, strides, row_strides)),
             _ => None,
         }
     }
@@ -170,10 +170,10 @@ impl<const N: usize> Lines<N> {
         shortest: usize,
         mut visit: impl FnMut([isize; N], [isize; N], usize),
     ) {
-        let (outer, jumps, inner, strides) = match self.dims[..] {
+        let (outer, row_strides, inner, strides) = match self.dims[..] {
             [] => (1, [0; N], 1, [0; N]),
             [(inner, strides)] => (1, [0; N], inner, strides),
-            [.., (outer, jumps), (inner, strides)] => (outer, jumps, inner, strides),
+            [.., (outer, row_strides), (inner, strides)] => (outer, row_strides, inner, strides),
         };
         let mut at = range.start;
         // Positions since the last look for an interruption: runs are cut so that there is one in good time.
@@ -189,9 +189,9 @@ impl<const N: usize> Lines<N> {
             } else if inner > UNASKED {
                 (UNASKED, strides, 1, [0; N])
             } else if inner <= shortest && rows >= ACROSS {
-                (rows.min((BLOCK / inner).max(ACROSS)), jumps, inner, strides)
+                (rows.min((BLOCK / inner).max(ACROSS)), row_strides, inner, strides)
             } else {
-                (inner, strides, rows, jumps)
+                (inner, strides, rows, row_strides)
             };
             at += length * times;
             while times > 0 {

@@ -2,7 +2,7 @@
 
 mod array;
 
-use array::{Array, Dice};
+use array::{Array, TestRng};
 use pullback_kernels::histogram::{Search, histogram};
 use pullback_kernels::{C128, DType};
 
@@ -40,27 +40,27 @@ fn twin(points: &Array, edges: &[Array], weights: Option<&Array>) -> Vec<f64> {
 
 #[test]
 fn histogram_equals_its_twin_in_every_search() {
-    let mut dice = Dice(1);
+    let mut rng = TestRng(1);
     for round in 0..200 {
         let dtype = [DType::F32, DType::F64][round % 2];
         let rank = round / 2 % 4;
         // Some are large enough to be counted in blocks.
-        let count = if round % 50 == 0 { 70_000 } else { dice.below(60) as i64 };
-        let mut points = dice.layout(dtype, &[count, rank as i64]);
+        let count = if round % 50 == 0 { 70_000 } else { rng.below(60) as i64 };
+        let mut points = rng.layout(dtype, &[count, rank as i64]);
         for i in 0..points.numel() {
             // Eighths meet edges; some lie outside.
-            let x = match dice.below(40) {
+            let x = match rng.below(40) {
                 0 => f64::NAN,
                 1 => f64::INFINITY,
-                _ => dice.below(20) as f64 / 8.0 - 1.0,
+                _ => rng.below(20) as f64 / 8.0 - 1.0,
             };
             points.put(i, C128::new(x, 0.0));
         }
-        let edges: Vec<Array> = (0..rank).map(|_| edges(dtype, -0.5, 1 + dice.below(7))).collect();
+        let edges: Vec<Array> = (0..rank).map(|_| edges(dtype, -0.5, 1 + rng.below(7))).collect();
         let views: Vec<_> = edges.iter().map(Array::view).collect();
-        let mut weights = dice.layout(dtype, &[count]);
+        let mut weights = rng.layout(dtype, &[count]);
         for i in 0..weights.numel() {
-            weights.put(i, C128::new(dice.below(9) as f64 - 4.0, 0.0));
+            weights.put(i, C128::new(rng.below(9) as f64 - 4.0, 0.0));
         }
         let weights = (round % 3 == 0).then_some(weights);
         let expected = twin(&points, &edges, weights.as_ref());

@@ -2,7 +2,7 @@
 
 mod array;
 
-use array::{Array, Dice, REAL, lines};
+use array::{Array, REAL, TestRng, lines};
 use pullback_kernels::simd::{Level, set_level};
 use pullback_kernels::{C128, DType, sort};
 use std::cmp::Ordering;
@@ -19,28 +19,28 @@ fn sorted(input: &Array, (base, step, n): (usize, usize, usize), descending: boo
     indices
 }
 
-fn sample(dice: &mut Dice, round: usize) -> (Array, usize) {
+fn sample(rng: &mut TestRng, round: usize) -> (Array, usize) {
     let dtype = REAL[round % REAL.len()];
     let shape = match round % 20 {
         // Lines that are sorted by digits, short ones and long ones.
         19 => vec![2, if round % 40 == 19 { 800 } else { 4060 } + round as i64],
         // Lines that are sorted side by side, and longer ones next to each other.
-        15..19 => vec![dice.below(40) as i64 + 1, dice.below(135) as i64 + 1],
+        15..19 => vec![rng.below(40) as i64 + 1, rng.below(135) as i64 + 1],
         14 => vec![200 + round as i64, 20],
-        _ => dice.shape(),
+        _ => rng.shape(),
     };
-    let dim = dice.below(shape.len().max(1));
-    (dice.array(dtype, &shape, true), dim)
+    let dim = rng.below(shape.len().max(1));
+    (rng.array(dtype, &shape, true), dim)
 }
 
 #[test]
 fn sort_is_stable_and_puts_nan_last() {
-    let mut dice = Dice(1);
+    let mut rng = TestRng(1);
     for round in 0..300 {
-        let (input, dim) = sample(&mut dice, round);
-        let descending = dice.below(2) == 0;
-        let mut values = dice.layout(input.dtype, &input.shape);
-        let mut indices = dice.layout(DType::I64, &input.shape);
+        let (input, dim) = sample(&mut rng, round);
+        let descending = rng.below(2) == 0;
+        let mut values = rng.layout(input.dtype, &input.shape);
+        let mut indices = rng.layout(DType::I64, &input.shape);
         sort::sort(&mut values.view_mut(), &mut indices.view_mut(), input.view(), dim, descending)
             .unwrap();
         for line in lines(&input.shape, dim) {
@@ -62,8 +62,8 @@ fn sort_is_stable_and_puts_nan_last() {
 
 #[test]
 fn wide_keys_sort_over_their_whole_range() {
-    let mut dice = Dice(2);
-    let ints: Vec<i64> = (0..5000).map(|_| dice.roll() as i64 >> dice.below(64)).collect();
+    let mut rng = TestRng(2);
+    let ints: Vec<i64> = (0..5000).map(|_| rng.roll() as i64 >> rng.below(64)).collect();
     let floats: Vec<f64> = ints.iter().map(|&i| f64::from_bits(i as u64)).collect();
     for input in [Array::vector(&ints), Array::vector(&floats)] {
         let mut values = Array::zeros(input.dtype, &[5000]);
@@ -83,19 +83,19 @@ fn wide_keys_sort_over_their_whole_range() {
 
 #[test]
 fn topk_and_kthvalue_are_parts_of_the_sort() {
-    let mut dice = Dice(3);
+    let mut rng = TestRng(3);
     for round in 0..300 {
-        let (input, dim) = sample(&mut dice, round);
+        let (input, dim) = sample(&mut rng, round);
         let n = input.shape.get(dim).map_or(1, |&s| s as usize);
-        let (k, largest) = (dice.below(n + 1), dice.below(2) == 0);
+        let (k, largest) = (rng.below(n + 1), rng.below(2) == 0);
         let mut shape = input.shape.clone();
         if let Some(size) = shape.get_mut(dim) {
             *size = k as i64;
         } else if k == 0 {
             continue;
         }
-        let mut values = dice.layout(input.dtype, &shape);
-        let mut indices = dice.layout(DType::I64, &shape);
+        let mut values = rng.layout(input.dtype, &shape);
+        let mut indices = rng.layout(DType::I64, &shape);
         sort::topk(
             &mut values.view_mut(),
             &mut indices.view_mut(),
@@ -114,7 +114,7 @@ fn topk_and_kthvalue_are_parts_of_the_sort() {
         }
         shape.iter_mut().skip(dim).take(1).for_each(|s| *s = 1);
         let (mut value, mut index) =
-            (dice.layout(input.dtype, &shape), dice.layout(DType::I64, &shape));
+            (rng.layout(input.dtype, &shape), rng.layout(DType::I64, &shape));
         sort::kthvalue(&mut value.view_mut(), &mut index.view_mut(), input.view(), k, dim).unwrap();
         for (line, out) in lines(&input.shape, dim).into_iter().zip(lines(&shape, dim)) {
             assert_eq!(index.get::<i64>(out.0), sorted(&input, line, false)[k - 1] as i64);
@@ -124,17 +124,17 @@ fn topk_and_kthvalue_are_parts_of_the_sort() {
 
 #[test]
 fn median_and_mode_are_parts_of_the_sort() {
-    let mut dice = Dice(6);
+    let mut rng = TestRng(6);
     for round in 0..300 {
         set_level(Level::ALL[round % 3]);
-        let (input, dim) = sample(&mut dice, round);
+        let (input, dim) = sample(&mut rng, round);
         if input.shape.get(dim) == Some(&0) || input.dtype == DType::Bool {
             continue;
         }
         let mut shape = input.shape.clone();
         shape.iter_mut().skip(dim).take(1).for_each(|s| *s = 1);
         let (mut value, mut index) =
-            (dice.layout(input.dtype, &shape), dice.layout(DType::I64, &shape));
+            (rng.layout(input.dtype, &shape), rng.layout(DType::I64, &shape));
         sort::median(&mut value.view_mut(), &mut index.view_mut(), input.view(), dim).unwrap();
         let at = |line: (usize, usize, usize), i: usize| input.at(line.0 + i * line.1);
         for (line, out) in lines(&input.shape, dim).into_iter().zip(lines(&shape, dim)) {
@@ -166,8 +166,8 @@ fn median_and_mode_are_parts_of_the_sort() {
 
 #[test]
 fn topk_of_long_lines_finds_the_best() {
-    let mut dice = Dice(4);
-    let data: Vec<f32> = (0..200_000).map(|_| dice.unit() as f32).collect();
+    let mut rng = TestRng(4);
+    let data: Vec<f32> = (0..200_000).map(|_| rng.unit() as f32).collect();
     let input = Array::vector(&data);
     for k in [1, 7, 300, 5000] {
         let (mut v, mut i) = (Array::zeros(DType::F32, &[k]), Array::zeros(DType::I64, &[k]));
@@ -214,16 +214,16 @@ fn naive_runs<T: Copy>(
 
 #[test]
 fn runs_of_equal_neighbours_are_found_as_by_hand() {
-    let mut dice = Dice(8);
+    let mut rng = TestRng(8);
     for round in 0..240 {
         set_level(Level::ALL[round % 3]);
         let dtype = REAL[round % REAL.len()];
-        let n = [0, 1, 2, 17, 300, 9000][dice.below(6)];
+        let n = [0, 1, 2, 17, 300, 9000][rng.below(6)];
         let mut input = Array::zeros(dtype, &[n]);
-        let variety = [1, 2, 50][dice.below(3)];
+        let variety = [1, 2, 50][rng.below(3)];
         for at in 0..n as usize {
-            let number = match dice.below(variety) {
-                0 if dtype.is_floating_point() => [f64::NAN, -0.0, 0.0][dice.below(3)],
+            let number = match rng.below(variety) {
+                0 if dtype.is_floating_point() => [f64::NAN, -0.0, 0.0][rng.below(3)],
                 other => other as f64,
             };
             input.put(at, C128::new(number, 0.0));
@@ -237,7 +237,7 @@ fn runs_of_equal_neighbours_are_found_as_by_hand() {
             Array::zeros(DType::I64, &[values.len() as i64]),
         ];
         let [v, i, c] = &mut out;
-        let (with_inverse, with_counts) = (dice.below(2) == 0, dice.below(2) == 0);
+        let (with_inverse, with_counts) = (rng.below(2) == 0, rng.below(2) == 0);
         let (mut i_view, mut c_view) = (i.view_mut(), c.view_mut());
         sort::runs(
             &mut v.view_mut(),

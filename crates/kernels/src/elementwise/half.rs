@@ -1,11 +1,11 @@
 //! Conversions between single and half precision: the processor's, or integer steps that vectorise.
 
-use super::drive::{Loop, drive_raw};
+use super::drive::{DenseLoop, drive_raw};
 use crate::{DType, Iter, Result};
 
 /// A whole conversion between single and half precision as one loop, without buffers, if it is one.
 pub(super) fn cast_half(iter: &Iter) -> Option<Result<()>> {
-    let convert: Loop = match (iter.dtype(0), iter.dtype(1)) {
+    let convert: DenseLoop = match (iter.dtype(0), iter.dtype(1)) {
         (DType::F32, DType::BF16) => bf16_to_f32_loop,
         (DType::BF16, DType::F32) => f32_to_bf16_loop,
         (DType::F32, DType::F16) => f16_to_f32_loop,
@@ -20,7 +20,7 @@ pub(super) fn cast_half(iter: &Iter) -> Option<Result<()>> {
 macro_rules! conversion_loop {
     ($($name:ident, $convert:ident;)*) => {$(
         /// # Safety
-        /// As for every [`Loop`]: dense operands, the output apart from the input.
+        /// As for every [`DenseLoop`]: dense operands, the output apart from the input.
         unsafe fn $name(ptrs: &[*mut u8], n: usize, _: *const u8) {
             // SAFETY: the caller's promise.
             unsafe {

@@ -3,7 +3,7 @@
 //! The index tensors are broadcast by the caller; their common dimensions replace the indexed ones: in
 //! place if the indexed dimensions are neighbours, in front of all others if not.
 
-use super::slices::{Slices, list_places};
+use super::slices::{SliceCopy, list_offsets};
 use super::{Accumulate, check_bounds, out_of_bounds};
 use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
 use crate::{DType, Error, Result, StridedMut, StridedRef, for_dtype, memory};
@@ -110,9 +110,9 @@ impl Indexed {
         (to, from): (*mut u8, *const u8),
         layouts: [Layout<'l>; 2],
         repeats: bool,
-    ) -> Slices<'l> {
+    ) -> SliceCopy<'l> {
         let (shape, listed, count) = (&self.shape[..], self.place.clone(), self.offsets.len());
-        Slices { to, from, layouts, shape, listed, count, repeats }
+        SliceCopy { to, from, layouts, shape, listed, count, repeats }
     }
 
     /// Walks of the dimensions before, and after, those of the index, over `other` and the indexed view.
@@ -164,7 +164,7 @@ pub fn index(
     // SAFETY: indices were checked, so slices lie inside both views.
     unsafe {
         slices.copy(&|range, places| {
-            list_places(&positions, range.clone(), places, 0);
+            list_offsets(&positions, range.clone(), places, 0);
             for (place, &offset) in places.iter_mut().zip(&indexed.offsets[range]) {
                 place[1] = offset;
             }
@@ -235,7 +235,7 @@ pub fn index_put(
     // SAFETY: indices were checked, so slices lie inside both views.
     unsafe {
         slices.copy(&|range, places| {
-            list_places(&positions, range.clone(), places, 1);
+            list_offsets(&positions, range.clone(), places, 1);
             for (place, &offset) in places.iter_mut().zip(&indexed.offsets[range]) {
                 place[0] = offset;
             }

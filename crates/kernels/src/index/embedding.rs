@@ -1,7 +1,7 @@
 //! Rows of a table: `embedding`, its gradient, and `one_hot`.
 
 use super::select::numbers;
-use super::slices::{Slices, list_places};
+use super::slices::{SliceCopy, list_offsets};
 use super::{
     AHEAD, Accumulate, add_row, add_scaled_row, check_bounds, columns_each, prefetch_row, with_i64,
 };
@@ -44,7 +44,7 @@ pub fn embedding(
     let last = out.ndim() - 1;
     let row_step = weight.strides()[0] as isize * size as isize;
     let targets = Lines::new(out.shape(), Some(last), [Layout::from(out)]);
-    let slices = Slices {
+    let slices = SliceCopy {
         to: out.ptr(),
         from: weight.ptr(),
         layouts: [
@@ -59,7 +59,7 @@ pub fn embedding(
     // SAFETY: indices were checked, so rows lie inside both views.
     unsafe {
         slices.copy(&|range, places| {
-            list_places(&targets, range.clone(), places, 0);
+            list_offsets(&targets, range.clone(), places, 0);
             for (place, &row) in places.iter_mut().zip(&rows[range]) {
                 place[1] = row as isize * row_step;
             }

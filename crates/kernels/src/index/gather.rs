@@ -129,12 +129,12 @@ fn gather_elements<T: Copy>(
 
 /// A walk over output, input and index as one over short rows, in which outputs and indices have no gaps, if it is one.
 fn short_rows(lines: &Lines<3>, size: usize, (width, step): (usize, isize)) -> Option<Rows> {
-    let (count, strides, jumps) = lines.rows()?;
+    let (count, strides, row_strides) = lines.rows()?;
     let item = size as isize;
     let is_dense = strides == [item, 0, 8]
-        && (jumps[0], jumps[2]) == (count as isize * item, count as isize * 8)
+        && (row_strides[0], row_strides[2]) == (count as isize * item, count as isize * 8)
         && (step == item || width == 1);
-    if is_dense { Rows::new(size, width, count, jumps[1]) } else { None }
+    if is_dense { Rows::new(size, width, count, row_strides[1]) } else { None }
 }
 
 /// One run of a gather.

@@ -22,7 +22,7 @@ pub use gather::{Reduce, ScatterSource, gather, scatter};
 pub use mask::{count_true, masked_scatter, masked_select, nonzero};
 pub use search::{bincount, bincount_size, bucketize, searchsorted};
 pub use select::{index_add, index_copy, index_fill, index_select, put, take};
-pub(crate) use slices::Slices;
+pub(crate) use slices::SliceCopy;
 pub use sparse::{Rows, sparse_matmul};
 
 use crate::line::{Layout, Lines, get};

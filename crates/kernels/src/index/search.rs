@@ -1,4 +1,4 @@
-//! Places in sorted sequences (`searchsorted`, `bucketize`) and counts per value (`bincount`).
+//! Offsets in sorted sequences (`searchsorted`, `bucketize`) and counts per value (`bincount`).
 
 use crate::line::{Layout, Lines, along, check_dtype, check_shape, get};
 use crate::reduce::{store_f64, store_i64};
@@ -154,10 +154,10 @@ fn search_dense<T: SortedElement>(sorted: &[T], values: &[T], right: bool, place
 }
 
 /// Where places are written, by several threads.
-struct Places(*mut i64);
+struct OffsetPairs(*mut i64);
 // SAFETY: threads write disjoint places.
-unsafe impl Sync for Places {}
-impl Places {
+unsafe impl Sync for OffsetPairs {}
+impl OffsetPairs {
     /// # Safety
     /// The places are live and nobody else's.
     unsafe fn part<'p>(&self, range: std::ops::Range<usize>) -> &'p mut [i64] {
@@ -183,7 +183,7 @@ fn search_all<T: Element + PartialOrd>(
         && let (Some(sequence), Some(values)) = (sorted.as_slice::<T>(), values.as_slice::<T>())
         && sorted.ndim() == 1
     {
-        let places = Places(out.ptr().cast());
+        let places = OffsetPairs(out.ptr().cast());
         parallel::for_range(values.len(), 4096, &|range| {
             // SAFETY: the output is dense and has a place for each value; ranges do not overlap.
             let places = unsafe { places.part(range.clone()) };

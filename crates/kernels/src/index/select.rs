@@ -1,12 +1,12 @@
 //! A one-dimensional index along one dimension: `index_select`, `index_add`, `index_copy`, `index_fill`; and the flat forms
 //! `take` and `put`.
 
-use super::slices::Slices;
+use super::slices::SliceCopy;
 use super::{
     AHEAD, Accumulate, add_row, add_scaled_row, check_bounds, columns_each, for_size,
     out_of_bounds, prefetch_row, with_i64,
 };
-use crate::elementwise::runs::Place;
+use crate::elementwise::spans::OffsetPair;
 use crate::line::{
     GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put as put_element,
 };
@@ -96,7 +96,7 @@ pub fn index_select(
         unsafe { pick_elements(out, out_step, &input, step, &rows) };
         return Ok(());
     }
-    let slices = Slices {
+    let slices = SliceCopy {
         to: out.ptr(),
         from: input.ptr(),
         layouts: [Layout::from(out), Layout::from(&input)],
@@ -181,7 +181,7 @@ pub fn index_copy(
         });
         return Ok(());
     }
-    let mut slices = Slices {
+    let mut slices = SliceCopy {
         to: out.ptr(),
         from: source.ptr(),
         layouts: [Layout::from(&*out), Layout::from(&source)],
@@ -193,7 +193,7 @@ pub fn index_copy(
     let place = |(j, &row): (usize, &i64)| [row as isize * step, j as isize * source_step];
     let bytes = source.numel() * source.dtype().size();
     if source.numel() <= GRAIN || parallel::num_threads() == 1 || bytes < LEAST_SLICE * rows.len() {
-        let list = |range: Range<usize>, places: &mut [Place]| {
+        let list = |range: Range<usize>, places: &mut [OffsetPair]| {
             for (to, j) in places.iter_mut().zip(range) {
                 *to = place((j, &rows[j]));
             }
@@ -206,7 +206,8 @@ pub fn index_copy(
     let mut last = memory::filled(usize::MAX, size as usize)?;
     rows.iter().enumerate().for_each(|(j, &row)| last[row as usize] = j);
     let is_last = |&(j, &row): &(usize, &i64)| last[row as usize] == j;
-    let kept: Vec<Place> = memory::collect(rows.iter().enumerate().filter(is_last).map(place))?;
+    let kept: Vec<OffsetPair> =
+        memory::collect(rows.iter().enumerate().filter(is_last).map(place))?;
     (slices.count, slices.repeats) = (kept.len(), false);
     // SAFETY: as above.
     unsafe { slices.copy(&|range, places| places.copy_from_slice(&kept[range])) };
@@ -332,7 +333,7 @@ pub fn index_fill(
             }
             return Ok(());
         }
-        let slices = Slices {
+        let slices = SliceCopy {
             to: out.ptr(),
             from: (&raw const value).cast(),
             layouts: [Layout::from(out), Layout::of(&zeros, size_of::<T>())],

@@ -71,7 +71,7 @@ fn not_dense() -> Error {
 fn multiply<T: Accumulate>(out: &mut [T], rows: Rows<'_>, values: &[T], dense: &[T], n: usize) {
     let count = rows.starts.len() - 1;
     let each = (values.len() / count.max(1)).max(1) * n.max(1);
-    let place = Place(out.as_mut_ptr());
+    let place = OffsetPair(out.as_mut_ptr());
     parallel::for_range(count, (GRAIN / each).max(1), &|range| {
         for row in range {
             // SAFETY: rows of `out` lie one behind the other; each is one block's only.
@@ -89,11 +89,11 @@ fn multiply<T: Accumulate>(out: &mut [T], rows: Rows<'_>, values: &[T], dense: &
     });
 }
 
-struct Place<T>(*mut T);
-impl<T> Place<T> {
+struct OffsetPair<T>(*mut T);
+impl<T> OffsetPair<T> {
     fn at(&self, index: usize) -> *mut T {
         self.0.wrapping_add(index)
     }
 }
 // SAFETY: only handed to blocks that write to rows of their own.
-unsafe impl<T> Sync for Place<T> {}
+unsafe impl<T> Sync for OffsetPair<T> {}

@@ -11,17 +11,17 @@ pub(super) struct Rows {
     size: usize,
     /// Elements of a row.
     width: usize,
-    /// Places for each row.
+    /// Offsets for each row.
     count: usize,
     /// Bytes from a row to the next.
-    jump: isize,
+    row_stride: isize,
     /// Rows that are looked up at once: several if they and their places fit registers and they have no gaps between them.
     together: usize,
 }
 
 impl Rows {
     /// Rows of `width` elements of `size` bytes, if they can be looked up so.
-    pub(super) fn new(size: usize, width: usize, count: usize, jump: isize) -> Option<Self> {
+    pub(super) fn new(size: usize, width: usize, count: usize, row_stride: isize) -> Option<Self> {
         let lanes = if matches!(size, 4 | 8) { 64 / size } else { 0 };
         let is_possible = cfg!(target_arch = "x86_64")
             && (1..=2 * lanes).contains(&width)
@@ -30,12 +30,12 @@ impl Rows {
         if !is_possible {
             return None;
         }
-        let is_dense = jump == (width * size) as isize;
+        let is_dense = row_stride == (width * size) as isize;
         let together = if is_dense { (lanes / count).min(2 * lanes / width).max(1) } else { 1 };
-        Some(Rows { size, width, count, jump, together })
+        Some(Rows { size, width, count, row_stride, together })
     }
 
-    /// Places for each row.
+    /// Offsets for each row.
     pub(super) fn count(&self) -> usize {
         self.count
     }
@@ -89,7 +89,7 @@ impl Rows {
         for row in rows.clone().step_by(self.together) {
             let together = self.together.min(rows.end - row);
             let (held, count) = (lanes(self.width * together), self.count * together);
-            let line = from.wrapping_offset(row as isize * self.jump).cast::<i32>();
+            let line = from.wrapping_offset(row as isize * self.row_stride).cast::<i32>();
             // SAFETY: elements of the rows.
             let (low, high) = unsafe {
                 let high = _mm512_maskz_loadu_epi32((held >> 16) as u16, line.wrapping_add(16));
@@ -128,7 +128,7 @@ impl Rows {
         for row in rows.clone().step_by(self.together) {
             let together = self.together.min(rows.end - row);
             let (held, count) = (lanes(self.width * together), self.count * together);
-            let line = from.wrapping_offset(row as isize * self.jump).cast::<i64>();
+            let line = from.wrapping_offset(row as isize * self.row_stride).cast::<i64>();
             // SAFETY: elements of the rows.
             let (low, high) = unsafe {
                 let high = _mm512_maskz_loadu_epi64((held >> 8) as u8, line.wrapping_add(8));

@@ -63,7 +63,7 @@ fn cross_as<T: Factor>(out: &StridedMut<'_>, a: &StridedRef<'_>, b: &StridedRef<
     let steps = views.map(|view| along(out.shape(), view, dim).1);
     let size = size_of::<T>() as isize;
     crate::parallel::for_range(lines.count(), GRAIN / 3, &|range| {
-        lines.visit_runs(range, |offsets, jumps, n| {
+        lines.visit_runs(range, |offsets, row_strides, n| {
             let at = [
                 out.ptr().wrapping_offset(offsets[0]),
                 a.ptr().cast_mut().wrapping_offset(offsets[1]),
@@ -71,24 +71,29 @@ fn cross_as<T: Factor>(out: &StridedMut<'_>, a: &StridedRef<'_>, b: &StridedRef<
             ];
             // SAFETY: `n` vectors of each view.
             unsafe {
-                if steps == [size; 3] && jumps == [3 * size; 3] {
+                if steps == [size; 3] && row_strides == [3 * size; 3] {
                     run::<T>(at, [size; 3], [3 * size; 3], n);
-                } else if jumps == [size; 3] {
+                } else if row_strides == [size; 3] {
                     run::<T>(at, steps, [size; 3], n);
                 } else {
-                    run::<T>(at, steps, jumps, n);
+                    run::<T>(at, steps, row_strides, n);
                 }
             }
         });
     });
 }
 
-/// `n` products; steps lead from a component to the next, jumps from a vector to the next.
+/// `n` products; steps lead from a component to the next, row_strides from a vector to the next.
 ///
 /// # Safety
 /// All components are live elements, those of the first operand writable and apart from the others.
 #[inline(always)]
-unsafe fn run<T: Factor>(mut at: [*mut u8; 3], steps: [isize; 3], jumps: [isize; 3], n: usize) {
+unsafe fn run<T: Factor>(
+    mut at: [*mut u8; 3],
+    steps: [isize; 3],
+    row_strides: [isize; 3],
+    n: usize,
+) {
     for _ in 0..n {
         // SAFETY: the caller's promise.
         unsafe {
@@ -99,8 +104,8 @@ unsafe fn run<T: Factor>(mut at: [*mut u8; 3], steps: [isize; 3], jumps: [isize;
             put(at[0], steps[0], T::difference(x[2], y[0], x[0], y[2]));
             put(at[0], 2 * steps[0], T::difference(x[0], y[1], x[1], y[0]));
         }
-        for (at, jump) in at.iter_mut().zip(jumps) {
-            *at = at.wrapping_offset(jump);
+        for (at, row_stride) in at.iter_mut().zip(row_strides) {
+            *at = at.wrapping_offset(row_stride);
         }
     }
 }

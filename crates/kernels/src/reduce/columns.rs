@@ -372,7 +372,7 @@ fn transpose_rows<'b, I: Copy + Default>(
     transposed
 }
 
-/// LineBlock of items.
+/// Lines of items.
 ///
 /// Invariant: `width` lines of `length` items can be read, `step` bytes apart; so can `readable` items in all from the first one
 /// on, if lines follow one another without gaps (else it is zero).

@@ -1,6 +1,6 @@
 //! One result after the other, each folded from the line of items that it reduces.
 //!
-//! LineBatch up to a few hundred items are folded sixteen at a time; long ones in blocks of `BLOCK` items that are combined
+//! Lines up to a few hundred items are folded sixteen at a time; long ones in blocks of `BLOCK` items that are combined
 //! pairwise, on several threads where there are many.
 
 use super::engine::{
@@ -30,7 +30,7 @@ pub(super) fn each<R: Reducer>(
         Some((inner, outer)) => (*inner, outer),
         None => (ReductionDim { size: 1, stride: 0, out: [0; 2] }, &[][..]),
     };
-    // LineBatch that are one run of items are folded many at a time, converted first if needs be.
+    // Lines that are one run of items are folded many at a time, converted first if needs be.
     let run = match plan.reduced[..] {
         [run] if run.size <= BLOCK && run.size > 0 => Some(run),
         // So are those of several runs, if these fill lanes.
@@ -67,7 +67,7 @@ pub(super) fn each<R: Reducer>(
                 Some(run) => {
                     // bounded: by LINES lines of GATHERED items.
                     buffer.resize(lines * run.size, R::Item::default());
-                    // LineBatch that follow one another are converted as one.
+                    // Lines that follow one another are converted as one.
                     let has_gaps = step != run.size as isize * run.stride;
                     let converted = if has_gaps { run.size } else { buffer.len() };
                     for (l, items) in buffer.chunks_exact_mut(converted).enumerate() {
@@ -111,7 +111,7 @@ const GATHERED: usize = 512;
 /// Most lines folded together.
 const LINES: usize = SQUARE;
 
-/// LineBatch of `runs` runs each, one for every position of the outer dimensions: the first run of items without gaps, bytes from
+/// Lines of `runs` runs each, one for every position of the outer dimensions: the first run of items without gaps, bytes from
 /// line to line, and items in a run.
 struct LineBatch<'a> {
     start: *const u8,

@@ -142,7 +142,7 @@ pub(crate) fn y1(x: f64) -> f64 {
     above_zero(x, x.mul_add(smooth, -FRAC_2_PI / x))
 }
 
-/// Hankel's expansion (DLMF 10.17.3, 10.17.4) where [`is_far`] holds and [`is_hard_angle`] does not: the sine and the cosine
+/// Hankel's expansion (DLMF 10.17.3, 10.17.4) where [`is_far`] holds and [`needs_slow_reduction`] does not: the sine and the cosine
 /// with their factors, which are taken from the tables by `1/x`.
 #[inline(always)]
 fn hankel<const N: usize, const M: usize>(
@@ -156,7 +156,7 @@ fn hankel<const N: usize, const M: usize>(
     (by_sin + by_cos) * (z * FRAC_1_PI).sqrt()
 }
 
-/// `J0(x)` where [`is_far`] holds and [`is_hard_angle`] does not.
+/// `J0(x)` where [`is_far`] holds and [`needs_slow_reduction`] does not.
 #[inline(always)]
 pub(crate) fn j0_far(x: f64) -> f64 {
     hankel(x.abs(), (1.0, &DIFFERENCE0), (1.0, &SUM0))
@@ -218,7 +218,7 @@ pub(crate) fn logit(x: f64) -> f64 {
     if x >= 0.0 { value } else { f64::NAN }
 }
 
-/// `sin(x) / x` where [`is_hard_angle`] does not hold: 1 at 0.
+/// `sin(x) / x` where [`needs_slow_reduction`] does not hold: 1 at 0.
 #[inline(always)]
 pub(crate) fn spherical_j0(x: f64) -> f64 {
     if x == 0.0 { 1.0 } else { math_f64::sin(x) / x }
@@ -226,6 +226,6 @@ pub(crate) fn spherical_j0(x: f64) -> f64 {
 
 /// Whether an angle is so large that its sine needs more digits of π.
 #[inline(always)]
-pub(crate) fn is_hard_angle(x: f64) -> bool {
+pub(crate) fn needs_slow_reduction(x: f64) -> bool {
     x.abs() > math_f64::TRIG_LIMIT
 }

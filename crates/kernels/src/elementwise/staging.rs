@@ -4,7 +4,7 @@
 
 use super::drive::BLOCK;
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use super::runs::{Grid, Kind, copy_runs, copy_slice};
+use super::spans::{SpanKind, SpanTile, copy_slice, copy_spans_of_kind};
 use std::mem::MaybeUninit;
 
 /// How an operand's elements lie in memory and in the loop.
@@ -71,24 +71,25 @@ pub(super) unsafe fn gather(
     }
 }
 
-/// Copies rows of `n` elements of `size` bytes, of which one side is dense; strides and jumps are those of output and input.
+/// Copies rows of `n` elements of `size` bytes, of which one side is dense; strides and row_strides are those of output and input.
 ///
 /// # Safety
 /// All elements are live, those of the output writable and apart from the input.
 pub(super) unsafe fn copy_rows(
     (to, from): (*mut u8, *const u8),
     strides: [isize; 2],
-    jumps: [isize; 2],
+    row_strides: [isize; 2],
     size: usize,
     (n, rows): (usize, usize),
 ) {
-    if let Some(kind) = Kind::of(strides, size) {
-        let grid = Grid { to, from, places: &[[0, 0]], rows, jumps };
+    if let Some(kind) = SpanKind::of(strides, size) {
+        let grid = SpanTile { to, from, offsets: &[[0, 0]], rows, row_strides };
         // SAFETY: the caller's promise.
-        return unsafe { copy_runs(&grid, kind, size, n) };
+        return unsafe { copy_spans_of_kind(&grid, kind, size, n) };
     }
     for row in 0..rows as isize {
-        let (to, from) = (to.wrapping_offset(row * jumps[0]), from.wrapping_offset(row * jumps[1]));
+        let (to, from) =
+            (to.wrapping_offset(row * row_strides[0]), from.wrapping_offset(row * row_strides[1]));
         // SAFETY: the caller's promise.
         unsafe {
             if strides[0] == size as isize {

@@ -15,7 +15,7 @@ pub use backward::{Gradients, Wanted, backward};
 pub use forward::{Outputs, forward};
 
 use crate::dense::{Real, expect_shape, load, with_output};
-use crate::gemm::{self, Blocked, Matrix, Sizes};
+use crate::gemm::{self, GemmElement, GemmSizes, Matrix};
 use crate::{Error, Result, StridedMut, StridedRef, memory};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -173,7 +173,7 @@ impl<'a, T: Gate> Layer<'a, T> {
 }
 
 /// What the gates need beside arithmetic.
-pub(crate) trait Gate: Real + Blocked {
+pub(crate) trait Gate: Real + GemmElement {
     /// `1 / (1 + e^-x)`.
     fn sigmoid(self) -> Self;
     /// The hyperbolic tangent.
@@ -204,18 +204,18 @@ impl Gate for f64 {
 
 /// A row-major matrix with `columns` columns that lie `stride` apart, or the transposed one.
 #[derive(Clone, Copy)]
-struct Part<'a, T> {
+struct MatrixSlice<'a, T> {
     data: &'a [T],
     columns: usize,
     transposed: bool,
 }
 
-impl<'a, T> Part<'a, T> {
+impl<'a, T> MatrixSlice<'a, T> {
     fn new(data: &'a [T], columns: usize) -> Self {
-        Part { data, columns, transposed: false }
+        MatrixSlice { data, columns, transposed: false }
     }
     fn t(self) -> Self {
-        Part { transposed: !self.transposed, ..self }
+        MatrixSlice { transposed: !self.transposed, ..self }
     }
     fn matrix(self) -> Matrix<T> {
         let matrix = Matrix::rows(self.data.as_ptr(), self.columns);
@@ -226,12 +226,12 @@ impl<'a, T> Part<'a, T> {
 /// `c = a @ b`, added to `c` if `adds`; rows of `c` begin `stride` elements apart.
 fn multiply<T: Gate>(
     (c, stride): (&mut [T], usize),
-    a: Part<'_, T>,
-    b: Part<'_, T>,
-    s: Sizes,
+    a: MatrixSlice<'_, T>,
+    b: MatrixSlice<'_, T>,
+    s: GemmSizes,
     adds: bool,
 ) -> Result<()> {
-    let is_inside = |part: Part<'_, T>, rows: usize, columns: usize| {
+    let is_inside = |part: MatrixSlice<'_, T>, rows: usize, columns: usize| {
         let (rows, columns) = if part.transposed { (columns, rows) } else { (rows, columns) };
         columns <= part.columns && rows * part.columns <= part.data.len()
     };
@@ -240,7 +240,7 @@ fn multiply<T: Gate>(
     let beta = if adds { T::ONE } else { T::ZERO };
     let c = Matrix::rows(c.as_mut_ptr(), stride);
     // SAFETY: just checked; `c` is borrowed mutably, so it overlaps neither operand.
-    unsafe { gemm::product_of_few_rows(s, c, a.matrix(), b.matrix(), beta) }
+    unsafe { gemm::product_without_packing(s, c, a.matrix(), b.matrix(), beta) }
 }
 
 /// Refuses a result with another number of elements; its shape is the caller's.

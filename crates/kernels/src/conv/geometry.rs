@@ -155,7 +155,7 @@ fn check(x: &[i64], weight: &[i64], conv: &Conv, spatial: usize) -> Result<()> {
 
 /// The plain (never transposed) convolution behind a call, with three spatial dimensions.
 #[derive(Clone, Debug)]
-pub(crate) struct Geometry {
+pub(crate) struct ConvGeometry {
     pub(crate) batch: usize,
     pub(crate) groups: usize,
     /// Channels per group of the plain convolution's input and output.
@@ -169,9 +169,9 @@ pub(crate) struct Geometry {
     pub(crate) dilation: [usize; 3],
 }
 
-impl Geometry {
+impl ConvGeometry {
     /// From checked shapes: the call's input, weight and output.
-    pub(crate) fn new(x: &[i64], weight: &[i64], out: &[i64], conv: &Conv) -> Geometry {
+    pub(crate) fn new(x: &[i64], weight: &[i64], out: &[i64], conv: &Conv) -> ConvGeometry {
         let (input, output) = if conv.transposed { (out, x) } else { (x, out) };
         let three = |values: &mut dyn Iterator<Item = usize>, fill: usize| {
             let values: PerDim = values.collect();
@@ -181,7 +181,7 @@ impl Geometry {
         };
         let sizes = |shape: &[i64]| three(&mut shape[2..].iter().map(|&s| s as usize), 1);
         let list = |list: &PerDim, fill| three(&mut list.iter().copied(), fill);
-        Geometry {
+        ConvGeometry {
             batch: x[0] as usize,
             groups: conv.groups,
             in_channels: weight[1] as usize,

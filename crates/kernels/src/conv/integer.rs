@@ -2,7 +2,7 @@
 //!
 //! All types compute in `i64`; what a narrower type keeps of that is what its own wrapping arithmetic gives.
 
-use super::geometry::Geometry;
+use super::geometry::ConvGeometry;
 use crate::dense::SharedMut;
 use crate::parallel;
 
@@ -10,7 +10,13 @@ use crate::parallel;
 const GRAIN: usize = 1 << 15;
 
 /// `out = bias + x (cross-correlated with) w`, as `super::convolution` has it.
-pub(super) fn forward(out: &mut [i64], x: &[i64], w: &[i64], bias: Option<&[i64]>, g: &Geometry) {
+pub(super) fn forward(
+    out: &mut [i64],
+    x: &[i64],
+    w: &[i64],
+    bias: Option<&[i64]>,
+    g: &ConvGeometry,
+) {
     let (size, from, taps) = (g.output_size(), g.input_size(), g.kernel_size());
     let channels = g.groups * g.out_channels;
     let work = (size * g.in_channels).saturating_mul(taps).max(1);
@@ -32,7 +38,7 @@ pub(super) fn forward(out: &mut [i64], x: &[i64], w: &[i64], bias: Option<&[i64]
 }
 
 /// Adds what one input channel gives to one output channel.
-fn add_plane(out: &mut [i64], x: &[i64], w: &[i64], g: &Geometry) {
+fn add_plane(out: &mut [i64], x: &[i64], w: &[i64], g: &ConvGeometry) {
     let place =
         |first: isize, o: usize, dim: usize| (first + (o * g.stride[dim]) as isize) as usize;
     for (k, &w) in w.iter().enumerate() {

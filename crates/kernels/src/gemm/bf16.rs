@@ -5,7 +5,7 @@
 //! instruction takes denormal numbers as zero.
 
 use super::half::{HalfFloat, narrow};
-use super::{Matrix, Sizes};
+use super::{GemmSizes, Matrix};
 use crate::elementwise::copy_tile;
 use crate::{Result, dense::SharedMut, parallel, scratch};
 
@@ -38,7 +38,7 @@ const DEPTH: usize = 512;
 const LEAST: usize = 16 * 16 * 16;
 
 /// The microkernels, if the machine has the instruction and the product is worth it.
-pub(super) fn microkernels(s: Sizes) -> Option<Microkernels> {
+pub(super) fn microkernels(s: GemmSizes) -> Option<Microkernels> {
     #[cfg(target_arch = "x86_64")]
     {
         use crate::simd::{Level, level};
@@ -55,7 +55,7 @@ pub(super) fn microkernels(s: Sizes) -> Option<Microkernels> {
 
 /// `c = beta * c + alpha * a @ b`, each output rounded once.
 pub(super) fn product<T: HalfFloat>(
-    s: Sizes,
+    s: GemmSizes,
     (c, a, b): (Matrix<T>, Matrix<T>, Matrix<T>),
     (alpha, beta): (f32, f32),
     threads: bool,
@@ -116,7 +116,7 @@ pub(super) fn product<T: HalfFloat>(
                         }
                     }
                 }
-                let (c, part) = (c.at(0, block * COLUMNS), Sizes { n: columns, ..s });
+                let (c, part) = (c.at(0, block * COLUMNS), GemmSizes { n: columns, ..s });
                 if alpha == 1.0 && beta == 0.0 && c.cs == 1 {
                     // SAFETY: these rows and columns of `c` are this block's.
                     unsafe {
@@ -267,7 +267,7 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
     pub(super) unsafe fn round(
         sums: *const f32,
-        (to, pitch): (*mut u16, isize),
+        (to, leading_dim): (*mut u16, isize),
         (rows, columns): (usize, usize),
     ) {
         for r in 0..rows {
@@ -278,7 +278,7 @@ mod x86 {
                 unsafe {
                     let rounded = _mm512_cvtneps_pbh(_mm512_loadu_ps(sums.add(r * COLUMNS + j)));
                     let rounded = std::mem::transmute::<__m256bh, __m256i>(rounded);
-                    let to = to.offset(r as isize * pitch).add(j);
+                    let to = to.offset(r as isize * leading_dim).add(j);
                     _mm256_mask_storeu_epi16(to.cast(), mask, rounded);
                 }
             }

@@ -1,7 +1,7 @@
 //! Half-precision products: operands are widened to `f32`, the right one whole, the left one in
 //! blocks of rows; sums are `f32` and each output is rounded once.
 
-use super::{Matrix, Sizes};
+use super::{GemmSizes, Matrix};
 use crate::{Element, Result, elementwise, memory, parallel};
 use half::slice::HalfFloatSliceExt;
 
@@ -13,7 +13,7 @@ const ROWS: usize = 128;
 /// # Safety
 /// As [`super::product`].
 pub(super) unsafe fn product<T: HalfFloat>(
-    s: Sizes,
+    s: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -32,7 +32,7 @@ pub(super) unsafe fn product<T: HalfFloat>(
     let run = |range: std::ops::Range<usize>| {
         for block in range {
             let start = block * ROWS;
-            let part = Sizes { m: ROWS.min(s.m - start), ..s };
+            let part = GemmSizes { m: ROWS.min(s.m - start), ..s };
             let left = widen(a.at(start, 0), part.m, s.k)?;
             let mut sums = memory::filled(0.0_f32, part.m * s.n)?;
             let (sum, left, right) = (
@@ -60,7 +60,7 @@ pub(crate) trait HalfFloat: Element {
     fn widen_row(from: &[Self], to: &mut [f32]);
     fn round_row(from: &[f32], to: &mut [Self]);
     /// The loop that multiplies pairs of numbers as they are, if the machine has one and the product is worth it.
-    fn bf16_microkernels(_: Sizes) -> Option<super::bf16::Microkernels> {
+    fn bf16_microkernels(_: GemmSizes) -> Option<super::bf16::Microkernels> {
         None
     }
 }
@@ -91,7 +91,7 @@ narrow!(
     crate::bf16,
     bf16_to_f32,
     f32_to_bf16,
-    fn bf16_microkernels(s: Sizes) -> Option<super::bf16::Microkernels> {
+    fn bf16_microkernels(s: GemmSizes) -> Option<super::bf16::Microkernels> {
         super::bf16::microkernels(s)
     }
 );
@@ -116,14 +116,14 @@ fn widen<T: HalfFloat>(from: Matrix<T>, rows: usize, columns: usize) -> Result<V
 /// Rounds `alpha * sums + beta * c` into `c`.
 pub(super) fn narrow<T: HalfFloat>(
     c: Matrix<T>,
-    s: Sizes,
+    s: GemmSizes,
     sums: &[f32],
-    pitch: usize,
+    leading_dim: usize,
     alpha: f32,
     beta: f32,
 ) -> Result<()> {
     let mut mixed = Vec::new();
-    for (i, row) in sums.chunks_exact(pitch).take(s.m).enumerate() {
+    for (i, row) in sums.chunks_exact(leading_dim).take(s.m).enumerate() {
         let row = &row[..s.n];
         if c.cs == 1 {
             // SAFETY: a row of `c`.

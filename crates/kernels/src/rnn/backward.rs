@@ -1,10 +1,10 @@
 //! The walk backward: the gradients of all operands from those of the results.
 
 use super::{
-    Cell, Gate, Layer, Operands, Part, Steps, expect_elements, found, gate, multiply, put,
+    Cell, Gate, Layer, MatrixSlice, Operands, Steps, expect_elements, found, gate, multiply, put,
 };
 use crate::dense::{Real, expect_shape, for_compute, load, load_owned, with_output};
-use crate::gemm::Sizes;
+use crate::gemm::GemmSizes;
 use crate::interrupt::Pace;
 use crate::{Result, StridedMut, StridedRef, memory, row};
 use std::borrow::Cow;
@@ -146,9 +146,11 @@ fn walk<T: Gate>(
         }
         if number > 0 || wants_h {
             let by = if layer.cell == Cell::Gru { &by_h } else { &by_x };
-            let s = Sizes { m: span.len(), n: hidden, k: width };
-            let (by, weight) =
-                (Part::new(&by[first..last], width), Part::new(&layer.hidden_weight, hidden));
+            let s = GemmSizes { m: span.len(), n: hidden, k: width };
+            let (by, weight) = (
+                MatrixSlice::new(&by[first..last], width),
+                MatrixSlice::new(&layer.hidden_weight, hidden),
+            );
             multiply((&mut h[..used], hidden), by, weight, s, layer.cell == Cell::Gru)?;
         }
     }
@@ -164,19 +166,19 @@ fn finish<T: Gate>(
     rows: usize,
 ) -> Result<()> {
     let width = layer.width();
-    let by_x = Part::new(&done.by_x, width);
-    let by_h = if layer.cell == Cell::Gru { Part::new(&done.by_h, width) } else { by_x };
+    let by_x = MatrixSlice::new(&done.by_x, width);
+    let by_h = if layer.cell == Cell::Gru { MatrixSlice::new(&done.by_h, width) } else { by_x };
     if let Some(view) = x {
-        let weight = Part::new(&layer.input_weight, layer.inputs);
-        put_product(view, by_x, weight, Sizes { m: rows, n: layer.inputs, k: width })?;
+        let weight = MatrixSlice::new(&layer.input_weight, layer.inputs);
+        put_product(view, by_x, weight, GemmSizes { m: rows, n: layer.inputs, k: width })?;
     }
     if let Some(view) = input {
-        let x = Part::new(&layer.x, layer.inputs);
-        put_product(view, by_x.t(), x, Sizes { m: width, n: layer.inputs, k: rows })?;
+        let x = MatrixSlice::new(&layer.x, layer.inputs);
+        put_product(view, by_x.t(), x, GemmSizes { m: width, n: layer.inputs, k: rows })?;
     }
     if let Some(view) = hidden {
-        let found = Part::new(&known.found, layer.hidden);
-        put_product(view, by_h.t(), found, Sizes { m: width, n: layer.hidden, k: rows })?;
+        let found = MatrixSlice::new(&known.found, layer.hidden);
+        put_product(view, by_h.t(), found, GemmSizes { m: width, n: layer.hidden, k: rows })?;
     }
     let mut sums = None;
     for (view, by) in [(bias_x, by_x), (bias_h, by_h)] {
@@ -198,9 +200,9 @@ fn finish<T: Gate>(
 /// A product into a view, straight if it lies as a matrix.
 fn put_product<T: Gate>(
     view: &mut StridedMut<'_>,
-    a: Part<'_, T>,
-    b: Part<'_, T>,
-    s: Sizes,
+    a: MatrixSlice<'_, T>,
+    b: MatrixSlice<'_, T>,
+    s: GemmSizes,
 ) -> Result<()> {
     expect_elements("gradient", view, s.m * s.n)?;
     with_output::<T, _>(view, |out| multiply((out, s.n), a, b, s, false))?;

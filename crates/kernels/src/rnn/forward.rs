@@ -1,9 +1,11 @@
 //! The walk forward.
 
-use super::{Cell, Gate, Layer, Operands, Part, Steps, expect_elements, gate, multiply, put};
+use super::{
+    Cell, Gate, Layer, MatrixSlice, Operands, Steps, expect_elements, gate, multiply, put,
+};
 use crate::dense::{for_compute, load, with_output};
 use crate::elementwise::copy_tile;
-use crate::gemm::Sizes;
+use crate::gemm::GemmSizes;
 use crate::interrupt::Pace;
 use crate::{Result, StridedMut, StridedRef, memory};
 use std::borrow::Cow;
@@ -84,9 +86,11 @@ fn walk<T: Gate>(
     wants_state: bool,
 ) -> Result<()> {
     let (width, hidden, kept) = (layer.width(), layer.hidden, layer.cell.kept() * layer.hidden);
-    let all = Sizes { m: steps.rows(), n: width, k: layer.inputs };
-    let (x, weight) =
-        (Part::new(&layer.x, layer.inputs), Part::new(&layer.input_weight, layer.inputs).t());
+    let all = GemmSizes { m: steps.rows(), n: width, k: layer.inputs };
+    let (x, weight) = (
+        MatrixSlice::new(&layer.x, layer.inputs),
+        MatrixSlice::new(&layer.input_weight, layer.inputs).t(),
+    );
     // The products become the gates where they lie; those of a plain cell become its output.
     if kept == 0 {
         multiply((output, hidden), x, weight, all, false)?;
@@ -95,10 +99,10 @@ fn walk<T: Gate>(
     }
     let sum = memory::collect(bias_x.iter().zip(bias_h).map(|(&a, &b)| a + b))?;
     let copy;
-    let mut weight = Part::new(&layer.hidden_weight, hidden).t();
+    let mut weight = MatrixSlice::new(&layer.hidden_weight, hidden).t();
     if steps.spans.len() > FEW_STEPS {
         copy = transposed(&layer.hidden_weight, width, hidden)?;
-        weight = Part::new(&copy, width);
+        weight = MatrixSlice::new(&copy, width);
     }
     let mut products =
         memory::filled(T::ZERO, if layer.cell == Cell::Gru { steps.batch() * width } else { 0 })?;
@@ -107,8 +111,8 @@ fn walk<T: Gate>(
         pace.spend(span.len() * hidden * width / 16);
         let (rows, used) = (span.len(), span.len() * hidden);
         let (from, to) = (span.start * hidden, span.end * hidden);
-        let s = Sizes { m: rows, n: width, k: hidden };
-        let h = Part::new(&state.0[..used], hidden);
+        let s = GemmSizes { m: rows, n: width, k: hidden };
+        let h = MatrixSlice::new(&state.0[..used], hidden);
         let out = &mut output[from..to];
         match layer.cell {
             Cell::Lstm => {

@@ -230,7 +230,7 @@ fn runs_of_equal_neighbours_are_found_as_by_hand() {
         }
         let bits: Vec<f64> = (0..n as usize).map(|at| input.at(at)).collect();
         let (values, inverse, counts) = naive_runs(&bits, |a, b| a == b);
-        assert_eq!(sort::count_runs(input.view()).unwrap(), values.len());
+        assert_eq!(sort::count_unique_consecutive(input.view()).unwrap(), values.len());
         let mut out = [
             Array::zeros(dtype, &[values.len() as i64]),
             Array::zeros(DType::I64, &[n]),
@@ -239,7 +239,7 @@ fn runs_of_equal_neighbours_are_found_as_by_hand() {
         let [v, i, c] = &mut out;
         let (with_inverse, with_counts) = (rng.below(2) == 0, rng.below(2) == 0);
         let (mut i_view, mut c_view) = (i.view_mut(), c.view_mut());
-        sort::runs(
+        sort::unique_consecutive(
             &mut v.view_mut(),
             with_inverse.then_some(&mut i_view),
             with_counts.then_some(&mut c_view),
@@ -259,11 +259,16 @@ fn runs_of_equal_neighbours_are_found_as_by_hand() {
 #[test]
 fn rows_that_differ_from_the_row_before_begin_runs() {
     let x = Array::of(&[5, 2], &[1.0_f64, 0.0, 1.0, -0.0, 1.0, f64::NAN, 1.0, f64::NAN, 2.0, 1.0]);
-    assert_eq!(sort::row_runs(x.view()).unwrap(), [0, 2, 3, 4]);
-    assert_eq!(sort::row_runs(Array::zeros(DType::I32, &[3, 0]).view()).unwrap(), [0]);
-    assert!(sort::row_runs(Array::zeros(DType::I32, &[0, 3]).view()).unwrap().is_empty());
-    assert!(sort::row_runs(Array::zeros(DType::C64, &[2, 2]).view()).is_err());
-    assert!(sort::row_runs(Array::zeros(DType::I32, &[2]).view()).is_err());
+    assert_eq!(sort::unique_consecutive_rows(x.view()).unwrap(), [0, 2, 3, 4]);
+    assert_eq!(
+        sort::unique_consecutive_rows(Array::zeros(DType::I32, &[3, 0]).view()).unwrap(),
+        [0]
+    );
+    assert!(
+        sort::unique_consecutive_rows(Array::zeros(DType::I32, &[0, 3]).view()).unwrap().is_empty()
+    );
+    assert!(sort::unique_consecutive_rows(Array::zeros(DType::C64, &[2, 2]).view()).is_err());
+    assert!(sort::unique_consecutive_rows(Array::zeros(DType::I32, &[2]).view()).is_err());
 }
 
 #[test]
@@ -274,9 +279,9 @@ fn bad_arguments_are_refused() {
     assert_eq!(e.message(), "selected index k out of range");
     let e = sort::kthvalue(&mut v.view_mut(), &mut i.view_mut(), x.view(), 4, 0).unwrap_err();
     assert_eq!(e.message(), "kthvalue(): selected number k out of range for dimension 0");
-    let e = sort::runs(&mut v.view_mut(), None, None, x.view()).unwrap_err();
+    let e = sort::unique_consecutive(&mut v.view_mut(), None, None, x.view()).unwrap_err();
     assert_eq!(e.message(), "unique_consecutive: expected room for 1 values, but got 4");
     let gaps = Array::with_strides(DType::F32, &[2], &[2]);
-    assert!(sort::count_runs(gaps.view()).is_err());
-    assert!(sort::count_runs(Array::zeros(DType::C128, &[2]).view()).is_err());
+    assert!(sort::count_unique_consecutive(gaps.view()).is_err());
+    assert!(sort::count_unique_consecutive(Array::zeros(DType::C128, &[2]).view()).is_err());
 }

@@ -580,12 +580,12 @@ fn grouped(
 /// asked for).
 fn element_runs(self_: &Tensor, return_inverse: bool, return_counts: bool) -> Result<[Tensor; 3]> {
     let flat = self_.dense()?.view(&[-1])?;
-    let count = kernel::count_runs(flat.view_ref())? as i64;
+    let count = kernel::count_unique_consecutive(flat.view_ref())? as i64;
     let values = Tensor::empty_of(&[count], self_.dtype())?;
     let inverse = Tensor::empty_of(if return_inverse { self_.shape() } else { &[0] }, DType::I64)?;
     let counts = Tensor::empty_of(&[if return_counts { count } else { 0 }], DType::I64)?;
     let lines = inverse.view(&[-1])?;
-    kernel::runs(
+    kernel::unique_consecutive(
         &mut values.view_mut(),
         return_inverse.then(|| lines.view_mut()).as_mut(),
         return_counts.then(|| counts.view_mut()).as_mut(),
@@ -665,7 +665,7 @@ impl UniqueConsecutive {
         let rows = input.shape()[at];
         let front = input.movedim_int(at as i64, 0)?.dense()?;
         let width = front.numel() as i64 / rows.max(1);
-        let firsts = kernel::row_runs(front.view(&[rows, width])?.view_ref())?;
+        let firsts = kernel::unique_consecutive_rows(front.view(&[rows, width])?.view_ref())?;
         let mut inverse = memory::with_capacity(rows as usize)?;
         for (run, &first) in firsts.iter().enumerate() {
             let end = firsts.get(run + 1).copied().unwrap_or(rows);

@@ -7,8 +7,8 @@ use crate::line::check_dtype;
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, interrupt, memory};
 
 /// Elements that can be compared.
-trait Item: Element + PartialEq {}
-impl<T: Element + PartialEq> Item for T {}
+trait Comparable: Element + PartialEq {}
+impl<T: Element + PartialEq> Comparable for T {}
 
 /// The elements of a dense view.
 fn dense<'a, T: Element>(view: &StridedRef<'a>) -> Result<&'a [T]> {
@@ -39,12 +39,12 @@ macro_rules! for_runs {
 ///
 /// # Errors
 /// For complex dtypes and views with gaps.
-pub fn count_runs(input: StridedRef<'_>) -> Result<usize> {
+pub fn count_unique_consecutive(input: StridedRef<'_>) -> Result<usize> {
     for_runs!(input.dtype(), T => dense::<T>(&input).map(count))
 }
 
 crate::multiversion! {
-fn count<T: Item>(items: &[T]) -> usize {
+fn count<T: Comparable>(items: &[T]) -> usize {
     let Some((_, later)) = items.split_first() else { return 0 };
     let mut runs = 1;
     for (at, (pairs, next)) in items.chunks(4096).zip(later.chunks(4096)).enumerate() {
@@ -59,12 +59,12 @@ fn count<T: Item>(items: &[T]) -> usize {
 }
 }
 
-/// The first elements of all runs, into `values` of the length that [`count_runs`] says; where asked for the number of each
+/// The first elements of all runs, into `values` of the length that [`count_unique_consecutive`] says; where asked for the number of each
 /// element's run and the lengths of runs, as dense `i64`.
 ///
 /// # Errors
-/// As [`count_runs`], and for outputs of other dtypes and lengths.
-pub fn runs(
+/// As [`count_unique_consecutive`], and for outputs of other dtypes and lengths.
+pub fn unique_consecutive(
     values: &mut StridedMut<'_>,
     inverse: Option<&mut StridedMut<'_>>,
     counts: Option<&mut StridedMut<'_>>,
@@ -79,7 +79,7 @@ pub fn runs(
         let found = count(items);
         let Some(values) = values.as_slice_mut::<T>().filter(|values| values.len() == found) else {
             return Err(Error::runtime(format!(
-                "unique_consecutive: expected room for {found} values, but got {number}"
+                "unique_consecutive: expected workspace for {found} values, but got {number}"
             )));
         };
         fill(items, values, inverse, counts);
@@ -97,14 +97,14 @@ fn whole_numbers<'a>(
     let shape = out.shape();
     let Some(numbers) = out.as_slice_mut::<i64>().filter(|numbers| numbers.len() == n) else {
         return Err(Error::runtime(format!(
-            "unique_consecutive: expected room for {n} numbers, but got shape {shape:?}"
+            "unique_consecutive: expected workspace for {n} numbers, but got shape {shape:?}"
         )));
     };
     Ok(Some(numbers))
 }
 
 /// Fills what is asked for; there is a value for each run.
-fn fill<T: Item>(
+fn fill<T: Comparable>(
     items: &[T],
     values: &mut [T],
     inverse: Option<&mut [i64]>,
@@ -136,15 +136,15 @@ fn fill<T: Item>(
 }
 
 /// Elements that are looked at together, for all of them may begin runs, or none.
-const PART: usize = 64;
+const CHUNK: usize = 64;
 
 /// The first elements of runs, of which there are as many as values.
-fn first_elements<T: Item>(items: &[T], values: &mut [T]) {
+fn first_elements<T: Comparable>(items: &[T], values: &mut [T]) {
     values[0] = items[0];
     let (mut done, mut next) = (1, 1);
     while next < values.len() {
-        interrupt::check_every::<10>(done / PART);
-        let part = &items[done..items.len().min(done + PART)];
+        interrupt::check_every::<10>(done / CHUNK);
+        let part = &items[done..items.len().min(done + CHUNK)];
         let runs = count(&items[done - 1..done + part.len()]) - 1;
         if runs == part.len() {
             values[next..next + runs].copy_from_slice(part);
@@ -165,8 +165,8 @@ fn first_elements<T: Item>(items: &[T], values: &mut [T]) {
 /// The numbers of the rows that differ from the row before them, the first row included, of a dense matrix.
 ///
 /// # Errors
-/// As [`count_runs`]; for views that are no matrices.
-pub fn row_runs(input: StridedRef<'_>) -> Result<Vec<i64>> {
+/// As [`count_unique_consecutive`]; for views that are no matrices.
+pub fn unique_consecutive_rows(input: StridedRef<'_>) -> Result<Vec<i64>> {
     let &[rows, width] = input.shape() else {
         return Err(Error::runtime(format!(
             "unique_consecutive: expected a matrix, but got shape {:?}",

@@ -15,7 +15,7 @@ mod small;
 
 pub(crate) use large::GemmElement;
 
-use crate::dense::expect_shape;
+use crate::dense::{SharedMut, expect_shape};
 use crate::{C64, C128, DType, Element, Error, Result, Scalar, StridedMut, StridedRef, parallel};
 
 /// Multiplication and addition as a matrix product needs them: fused for floats, wrapping for
@@ -136,11 +136,16 @@ pub fn bmm(
     supported(c.dtype(), "bmm")?;
     let size = c.dtype().size() as isize;
     let (cs, as_, bs) = (c.strides(), a.strides(), b.strides());
-    let (c_ptr, a_ptr, b_ptr) =
-        (SendPtr(c.ptr()), SendPtr(a.ptr().cast_mut()), SendPtr(b.ptr().cast_mut()));
+    let (c_ptr, a_ptr, b_ptr) = (
+        SharedMut::from_ptr(c.ptr()),
+        SharedMut::from_ptr(a.ptr().cast_mut()),
+        SharedMut::from_ptr(b.ptr().cast_mut()),
+    );
     let dtype = c.dtype();
     let one = |i: usize, threads: bool| {
-        let at = |p: SendPtr, stride: i64| p.0.wrapping_offset(i as isize * stride as isize * size);
+        let at = |p: SharedMut<u8>, stride: i64| {
+            p.ptr().wrapping_offset(i as isize * stride as isize * size)
+        };
         let c_at = (at(c_ptr, cs[0]), &cs[1..]);
         let a_at = (at(a_ptr, as_[0]).cast_const(), &as_[1..]);
         let b_at = (at(b_ptr, bs[0]).cast_const(), &bs[1..]);
@@ -192,13 +197,6 @@ pub fn dot(out: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Re
         true,
     )
 }
-
-#[derive(Clone, Copy)]
-struct SendPtr(*mut u8);
-// SAFETY: a plain address, used for disjoint writes.
-unsafe impl Send for SendPtr {}
-// SAFETY: as above.
-unsafe impl Sync for SendPtr {}
 
 fn same_dtype(a: DType, b: DType) -> Result<()> {
     if a == b {

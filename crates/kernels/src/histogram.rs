@@ -41,7 +41,7 @@ macro_rules! coordinate {
 coordinate!(f32, f64);
 
 /// One dimension of the grid.
-struct Axis<T> {
+struct HistogramAxis<T> {
     edges: Vec<T>,
     bins: usize,
     /// Bytes between the coordinates of neighbouring points, and from a point to its coordinate here.
@@ -49,7 +49,7 @@ struct Axis<T> {
     offset: isize,
 }
 
-impl<T: Coordinate> Axis<T> {
+impl<T: Coordinate> HistogramAxis<T> {
     #[inline(always)]
     fn bin(&self, x: T, search: Search) -> Option<usize> {
         let (first, last) = (self.edges[0], self.edges[self.bins]);
@@ -107,13 +107,13 @@ fn axis<T: Coordinate>(
     points: &StridedRef<'_>,
     nr: usize,
     edges: &StridedRef<'_>,
-) -> Result<Axis<T>> {
+) -> Result<HistogramAxis<T>> {
     check_dtype("histogram: edges", edges.dtype(), T::DTYPE)?;
     let edges = edges.as_slice::<T>().filter(|edges| edges.len() > 1).ok_or_else(|| {
         Error::runtime("histogram: expected at least two edges without gaps".into())
     })?;
     let size = size_of::<T>() as isize;
-    Ok(Axis {
+    Ok(HistogramAxis {
         edges: memory::copied(edges)?,
         bins: edges.len() - 1,
         step: points.strides()[0] as isize * size,
@@ -146,11 +146,12 @@ fn run<T: Coordinate>(
         for point in range {
             interrupt::check_every::<12>(point);
             // SAFETY: `points` has this row, and a column of this type for each axis.
-            let x = |axis: &Axis<T>| unsafe {
+            let x = |axis: &HistogramAxis<T>| unsafe {
                 get::<T>(points.ptr(), point as isize * axis.step + axis.offset)
             };
-            let find =
-                |at: usize, axis: &Axis<T>| Some(at * axis.bins + axis.bin(x(axis), search)?);
+            let find = |at: usize, axis: &HistogramAxis<T>| {
+                Some(at * axis.bins + axis.bin(x(axis), search)?)
+            };
             if let Some(at) = axes.iter().try_fold(0, find) {
                 sums[at] += weight_at(point);
             }

@@ -13,7 +13,7 @@ pub use average::{
 };
 pub use maximum::{max_pool, max_pool_backward};
 
-use crate::windows::{Moves, Windows};
+use crate::windows::{WindowGeometry, Windows};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 
@@ -115,7 +115,7 @@ fn check(x: &[i64], window: &Window, spatial: usize) -> Result<()> {
 
 /// A pooling with three spatial dimensions.
 #[derive(Clone, Debug)]
-struct Geometry {
+struct PoolGeometry {
     planes: usize,
     input: [usize; 3],
     output: [usize; 3],
@@ -125,8 +125,8 @@ struct Geometry {
     dilation: [usize; 3],
 }
 
-impl Geometry {
-    fn new(x: &[i64], out: &[i64], window: &Window) -> Geometry {
+impl PoolGeometry {
+    fn new(x: &[i64], out: &[i64], window: &Window) -> PoolGeometry {
         let spatial = window.kernel.len();
         let list = |values: &[usize], fill| {
             let mut all = [fill; 3];
@@ -134,7 +134,7 @@ impl Geometry {
             all
         };
         let planes = x.len() - spatial;
-        Geometry {
+        PoolGeometry {
             planes: x[..planes].iter().map(|&s| s as usize).product(),
             input: sizes(&x[planes..]),
             output: sizes(&out[planes..]),
@@ -152,8 +152,11 @@ impl Geometry {
     }
     /// The windows if planes are better taken side by side.
     fn small_windows(&self) -> Result<Option<Windows>> {
-        let Geometry { planes, input, output, kernel, stride, padding, dilation } = *self;
-        Windows::of_kernel(planes, &Moves { input, output, kernel, stride, padding, dilation })
+        let PoolGeometry { planes, input, output, kernel, stride, padding, dilation } = *self;
+        Windows::of_kernel(
+            planes,
+            &WindowGeometry { input, output, kernel, stride, padding, dilation },
+        )
     }
     /// Calls `work` for each plane, on several threads if there is enough to do.
     fn for_planes(&self, work: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {

@@ -8,7 +8,7 @@ use crate::dense::SharedMut;
 use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
 use crate::memory;
 use crate::parallel;
-use crate::windows::{Moves, Windows, planes_of};
+use crate::windows::{WindowGeometry, Windows, planes_of};
 
 /// Elements worth a thread of their own.
 const GRAIN: usize = 1 << 13;
@@ -51,7 +51,7 @@ fn for_channels(g: &ConvGeometry, channels: usize, work: &(dyn Fn(usize) + Sync)
 /// The windows if channels are better taken side by side.
 fn small_windows(g: &ConvGeometry) -> Result<Option<Windows>> {
     let ConvGeometry { input, output, kernel, stride, padding, dilation, .. } = *g;
-    let moves = Moves { input, output, kernel, stride, padding, dilation };
+    let moves = WindowGeometry { input, output, kernel, stride, padding, dilation };
     Windows::of_kernel(g.batch * g.groups, &moves)
 }
 

@@ -39,7 +39,7 @@ pub(super) fn forward(
 
 /// Adds what one input channel gives to one output channel.
 fn add_plane(out: &mut [i64], x: &[i64], w: &[i64], g: &ConvGeometry) {
-    let place =
+    let input_index =
         |first: isize, o: usize, dim: usize| (first + (o * g.stride[dim]) as isize) as usize;
     for (k, &w) in w.iter().enumerate() {
         let (kh, kw) = (k / g.kernel[2] % g.kernel[1], k % g.kernel[2]);
@@ -49,9 +49,10 @@ fn add_plane(out: &mut [i64], x: &[i64], w: &[i64], g: &ConvGeometry) {
         for d in depths {
             for h in rows.clone() {
                 let line = (d * g.output[1] + h) * g.output[2];
-                let from = (place(first_d, d, 0) * g.input[1] + place(first_h, h, 1)) * g.input[2];
+                let from = (input_index(first_d, d, 0) * g.input[1] + input_index(first_h, h, 1))
+                    * g.input[2];
                 for c in columns.clone() {
-                    let value = x[from + place(first_w, c, 2)].wrapping_mul(w);
+                    let value = x[from + input_index(first_w, c, 2)].wrapping_mul(w);
                     out[line + c] = out[line + c].wrapping_add(value);
                 }
             }

@@ -343,10 +343,10 @@ two! { [wide]
 
 /// Declares polynomials of an argument and an order, and the order above which they are NaN.
 macro_rules! polynomial {
-    ($($(#[$meta:meta])* $name:ident, $error:literal, $Sequence:ident, $limit:ident;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident, $error:literal, $PolynomialSequence:ident, $limit:ident;)*) => {$(
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
-            let line = line!([wide] lines |out, x, n, limit| polynomial::line::<polynomial::$Sequence>(out, x, n, limit));
+            let line = line!([wide] lines |out, x, n, limit| polynomial::line::<polynomial::$PolynomialSequence>(out, x, n, limit));
             walk2(iter, ($error, Whole), line, $limit(iter))
         }
     )*};

@@ -10,7 +10,7 @@ use crate::{DType, Error, Result, StridedMut, StridedRef, for_dtype, memory};
 use smallvec::SmallVec;
 
 /// An indexed view: where its parts lie.
-struct Indexed {
+struct IndexedView {
     /// Byte offset of each position of the broadcast index.
     offsets: SmallVec<[isize; 16]>,
     /// Shape of the result.
@@ -18,7 +18,7 @@ struct Indexed {
     /// Byte-stride source of the result's dimensions in the indexed view; zero at the index dimensions.
     strides: SmallVec<[i64; 6]>,
     /// Where the index dimensions begin and end in the result.
-    place: std::ops::Range<usize>,
+    index_dims: std::ops::Range<usize>,
 }
 
 fn check_indices(indices: &[StridedRef<'_>], dims: &[usize], ndim: usize) -> Result<()> {
@@ -40,24 +40,24 @@ fn check_indices(indices: &[StridedRef<'_>], dims: &[usize], ndim: usize) -> Res
     Ok(())
 }
 
-impl Indexed {
+impl IndexedView {
     fn new(
         view: Layout<'_>,
         shape: &[i64],
         dims: &[usize],
         indices: &[StridedRef<'_>],
-    ) -> Result<Indexed> {
+    ) -> Result<IndexedView> {
         check_indices(indices, dims, shape.len())?;
         let (first, last) = (dims[0], dims[dims.len() - 1]);
         let are_neighbours = last - first + 1 == dims.len();
         let rest = (0..shape.len()).filter(|d| !dims.contains(d));
         let start = if are_neighbours { first } else { 0 };
         let index_shape = indices[0].shape();
-        let mut result = Indexed {
+        let mut result = IndexedView {
             offsets: SmallVec::new(),
             shape: rest.clone().map(|d| shape[d]).collect(),
             strides: rest.map(|d| view.strides()[d]).collect(),
-            place: start..start + index_shape.len(),
+            index_dims: start..start + index_shape.len(),
         };
         result.shape.insert_many(start, index_shape.iter().copied());
         result.strides.insert_many(start, index_shape.iter().map(|_| 0));
@@ -111,21 +111,21 @@ impl Indexed {
         layouts: [Layout<'l>; 2],
         repeats: bool,
     ) -> SliceCopy<'l> {
-        let (shape, listed, count) = (&self.shape[..], self.place.clone(), self.offsets.len());
+        let (shape, listed, count) = (&self.shape[..], self.index_dims.clone(), self.offsets.len());
         SliceCopy { to, from, layouts, shape, listed, count, repeats }
     }
 
     /// Walks of the dimensions before, and after, those of the index, over `other` and the indexed view.
     fn lines(&self, other: Layout<'_>) -> (Lines<2>, Lines<2>) {
         let views = [other, Layout::of(&self.strides, other.size())];
-        let before = Lines::select(&self.shape, |d| d < self.place.start, views);
-        let after = Lines::select(&self.shape, |d| d >= self.place.end, views);
+        let before = Lines::select(&self.shape, |d| d < self.index_dims.start, views);
+        let after = Lines::select(&self.shape, |d| d >= self.index_dims.end, views);
         (before, after)
     }
 
     /// Byte offsets of the index dimensions' positions in `other`.
     fn positions(&self, other: Layout<'_>) -> Lines<1> {
-        Lines::select(&self.shape, |d| self.place.contains(&d), [other])
+        Lines::select(&self.shape, |d| self.index_dims.contains(&d), [other])
     }
 }
 
@@ -155,7 +155,7 @@ pub fn index(
     {
         return done;
     }
-    let indexed = Indexed::new(Layout::from(&input), input.shape(), dims, indices)?;
+    let indexed = IndexedView::new(Layout::from(&input), input.shape(), dims, indices)?;
     check_shape("index", out.shape(), &indexed.shape)?;
     let out = &*out;
     let layouts = [Layout::from(out), indexed.layout(out.dtype())];
@@ -222,7 +222,7 @@ pub fn index_put(
             values.dtype().scalar_name()
         )));
     }
-    let indexed = Indexed::new(Layout::from(&*out), out.shape(), dims, indices)?;
+    let indexed = IndexedView::new(Layout::from(&*out), out.shape(), dims, indices)?;
     check_shape("index_put", values.shape(), &indexed.shape)?;
     let out = &*out;
     if accumulate {
@@ -244,7 +244,11 @@ pub fn index_put(
     Ok(())
 }
 
-fn add_elements<T: Accumulate>(out: &StridedMut<'_>, indexed: &Indexed, values: &StridedRef<'_>) {
+fn add_elements<T: Accumulate>(
+    out: &StridedMut<'_>,
+    indexed: &IndexedView,
+    values: &StridedRef<'_>,
+) {
     let (before, after) = indexed.lines(Layout::from(values));
     let positions = indexed.positions(Layout::from(values));
     // A slice is mostly one run, which is often short.

@@ -1,6 +1,6 @@
 //! Rows of a table: `embedding`, its gradient, and `one_hot`.
 
-use super::select::numbers;
+use super::select::wrapped_indices;
 use super::slices::{SliceCopy, list_offsets};
 use super::{
     AHEAD, Accumulate, add_row, add_scaled_row, check_bounds, columns_each, prefetch_row, with_i64,
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 /// The indices in row-major order, checked to lie in `0..rows`.
 fn rows_of(indices: StridedRef<'_>, rows: i64) -> Result<Cow<'_, [i64]>> {
-    numbers(indices, rows, false, |_| Error::index("index out of range in self".into()))
+    wrapped_indices(indices, rows, false, |_| Error::index("index out of range in self".into()))
 }
 
 fn check_rows(name: &str, shape: &[i64], indices: &[i64], table: &[i64]) -> Result<()> {
@@ -58,10 +58,10 @@ pub fn embedding(
     };
     // SAFETY: indices were checked, so rows lie inside both views.
     unsafe {
-        slices.copy(&|range, places| {
-            list_offsets(&targets, range.clone(), places, 0);
-            for (place, &row) in places.iter_mut().zip(&rows[range]) {
-                place[1] = row as isize * row_step;
+        slices.copy(&|range, offsets| {
+            list_offsets(&targets, range.clone(), offsets, 0);
+            for (pair, &row) in offsets.iter_mut().zip(&rows[range]) {
+                pair[1] = row as isize * row_step;
             }
         });
     }

@@ -35,7 +35,7 @@ pub fn count_true(input: StridedRef<'_>) -> usize {
         return count_bytes(bytes);
     }
     let mut count = 0;
-    each_true(&input, |_| count += 1);
+    for_each_nonzero(&input, |_| count += 1);
     count
 }
 
@@ -44,7 +44,7 @@ const BITS: usize = 64;
 
 crate::multiversion! {
 /// Bit `i` says whether `elements[i]` (of at most `BITS`) is true.
-fn truth_bits<T: Element>(elements: &[T]) -> u64 {
+fn nonzero_bits<T: Element>(elements: &[T]) -> u64 {
     let mut bytes = [0_u8; BITS];
     for (byte, &element) in bytes.iter_mut().zip(elements) {
         *byte = u8::from(element.is_true());
@@ -61,7 +61,7 @@ fn truth_bits<T: Element>(elements: &[T]) -> u64 {
 }
 
 /// Calls `visit` with the row-major number of every true element, in order.
-fn each_true(input: &StridedRef<'_>, mut visit: impl FnMut(usize)) {
+fn for_each_nonzero(input: &StridedRef<'_>, mut visit: impl FnMut(usize)) {
     let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
     for_dtype!(input.dtype(), all, T => {
         let mut done = 0;
@@ -74,7 +74,7 @@ fn each_true(input: &StridedRef<'_>, mut visit: impl FnMut(usize)) {
                     let ptr = input.ptr().offset(from + first as isize * step);
                     crate::line::read_line(ptr, step, part);
                 }
-                let mut bits = truth_bits(part);
+                let mut bits = nonzero_bits(part);
                 while bits != 0 {
                     visit(done + first + bits.trailing_zeros() as usize);
                     bits &= bits - 1;
@@ -102,7 +102,7 @@ pub fn nonzero(out: &mut StridedMut<'_>, input: StridedRef<'_>) -> Result<()> {
     };
     let mut row = out.ptr();
     let mut left = expected[0];
-    each_true(&input, |at| {
+    for_each_nonzero(&input, |at| {
         // (No more than there is room for, should another thread write the input meanwhile.)
         if left == 0 {
             return;
@@ -165,7 +165,7 @@ fn byte_bits(bytes: &[u8; BITS]) -> u64 {
         // SAFETY: the level is present.
         return unsafe { test(bytes) };
     }
-    truth_bits(bytes)
+    nonzero_bits(bytes)
 }
 
 crate::multiversion! {

@@ -23,7 +23,7 @@ pub use mask::{count_true, masked_scatter, masked_select, nonzero};
 pub use search::{bincount, bincount_size, bucketize, searchsorted};
 pub use select::{index_add, index_copy, index_fill, index_select, put, take};
 pub(crate) use slices::SliceCopy;
-pub use sparse::{Rows, sparse_matmul};
+pub use sparse::{CsrIndices, sparse_matmul};
 
 use crate::line::{Layout, Lines, get};
 use crate::{Bool, C32, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16, memory};

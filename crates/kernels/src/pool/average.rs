@@ -2,7 +2,7 @@
 //! into a given number of (nearly) equal parts.
 
 use super::maximum::for_taps;
-use super::{Geometry, Window, output_shape, sizes};
+use super::{PoolGeometry, Window, output_shape, sizes};
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, owned, with_output};
 use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
 use crate::windows::{Windows, planes_of};
@@ -35,7 +35,7 @@ pub fn avg_pool(
     if out.numel() == 0 {
         return Ok(());
     }
-    let scales = Scales::new(Geometry::new(x.shape(), &shape, window), how)?;
+    let scales = Scales::new(PoolGeometry::new(x.shape(), &shape, window), how)?;
     if x.dtype() == DType::I64 {
         let x = load::<i64>(x)?;
         return with_output::<i64, _>(out, |out| average_integers(out, &x, &scales));
@@ -69,7 +69,7 @@ pub fn avg_pool_backward(
 ) -> Result<()> {
     let shape = output_shape(grad_x.shape(), window)?;
     expect_shape("grad_output", grad.shape(), &shape)?;
-    let scales = Scales::new(Geometry::new(grad_x.shape(), &shape, window), how)?;
+    let scales = Scales::new(PoolGeometry::new(grad_x.shape(), &shape, window), how)?;
     for_compute!(grad.dtype(), "avg_pool2d_backward", T => {
         let grad = load::<T>(grad)?;
         with_output::<T, _>(grad_x, |out| {
@@ -93,13 +93,13 @@ pub fn avg_pool_backward(
 
 /// The divisors of every output: a product of per-dimension counts, or one number.
 struct Scales {
-    g: Geometry,
+    g: PoolGeometry,
     counts: [Vec<f64>; 3],
     fixed: Option<f64>,
 }
 
 impl Scales {
-    fn new(g: Geometry, how: AvgPool) -> Result<Scales> {
+    fn new(g: PoolGeometry, how: AvgPool) -> Result<Scales> {
         if how.divisor_override == Some(0) {
             return Err(Error::runtime("divisor must be not zero".to_owned()));
         }
@@ -287,7 +287,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn plane_forward<T: Real>(out: &mut [T], x: &[T], g: &Geometry) {
+    fn plane_forward<T: Real>(out: &mut [T], x: &[T], g: &PoolGeometry) {
         out.fill(T::ZERO);
         for_taps(g, |o, i, n| {
             let (out, x) = (&mut out[o..o + n], &x[i..]);
@@ -301,7 +301,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn plane_backward<T: Real>(out: &mut [T], grad: &[T], g: &Geometry) {
+    fn plane_backward<T: Real>(out: &mut [T], grad: &[T], g: &PoolGeometry) {
         for_taps(g, |o, i, n| {
             let (out, grad) = (&mut out[i..], &grad[o..o + n]);
             match g.stride[2] {

@@ -156,9 +156,9 @@ fn reduce_large(x: f64) -> (u64, f64, f64) {
     // The product with 192 bits, lowest word first.
     let mut words = [0_u64; 4];
     let mut carry = 0_u128;
-    for (i, place) in words[..3].iter_mut().enumerate() {
+    for (i, word) in words[..3].iter_mut().enumerate() {
         let sum = u128::from(m) * u128::from(window(2 - i)) + carry;
-        *place = sum as u64;
+        *word = sum as u64;
         carry = sum >> 64;
     }
     words[3] = carry as u64;

@@ -3,7 +3,7 @@
 //! registers.
 
 use super::polynomial_at;
-use super::table::Pieces;
+use super::table::PiecewisePolynomial;
 use super::table::bessel_single::{DIFFERENCE0, DIFFERENCE1, J0, J1, SUM0, SUM1, Y0_LOG, Y1_LOG};
 use super::table::single::{
     ATANH, ERFCX, ERFCX_FAR, ERFINV_CENTRE, ERFINV_TAIL, I0E, I0E_FAR, I1E, I1E_FAR, Rational,
@@ -147,8 +147,8 @@ pub(crate) fn y1(x: f64) -> f64 {
 #[inline(always)]
 fn hankel<const N: usize, const M: usize>(
     size: f64,
-    by_sin: (f64, &Pieces<N>),
-    by_cos: (f64, &Pieces<M>),
+    by_sin: (f64, &PiecewisePolynomial<N>),
+    by_cos: (f64, &PiecewisePolynomial<M>),
 ) -> f64 {
     let z = 1.0 / size;
     let by_sin = math_f64::sin(size) * by_sin.0 * by_sin.1.in_first(z);

@@ -17,7 +17,7 @@ pub(super) mod single;
 pub(super) mod temme;
 
 /// One polynomial of `N` coefficients, lowest first, for each of several equal pieces that follow one another.
-pub(crate) struct Pieces<const N: usize> {
+pub(crate) struct PiecewisePolynomial<const N: usize> {
     /// Where the first piece begins.
     low: f64,
     /// Pieces per unit.
@@ -25,13 +25,13 @@ pub(crate) struct Pieces<const N: usize> {
     rows: &'static [[f64; N]],
 }
 
-impl<const N: usize> Pieces<N> {
+impl<const N: usize> PiecewisePolynomial<N> {
     /// The function at `x`, which lies in the interval (NaN gives NaN).
     #[inline(always)]
     pub(crate) fn at(&self, x: f64) -> f64 {
-        let place = (x - self.low) * self.scale;
-        let piece = (place as usize).min(self.rows.len() - 1);
-        let t = 2.0 * (place - piece as f64) - 1.0;
+        let position = (x - self.low) * self.scale;
+        let piece = (position as usize).min(self.rows.len() - 1);
+        let t = 2.0 * (position - piece as f64) - 1.0;
         super::polynomial_at(t, &self.rows[piece])
     }
 

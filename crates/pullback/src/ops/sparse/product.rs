@@ -13,7 +13,7 @@ use crate::interrupt::Pace;
 use crate::tensor::Layout;
 use crate::tensor::shape::list;
 use crate::{DType, Dims, Result, Scalar, Tensor};
-use pullback_kernels::index::{Rows, sparse_matmul};
+use pullback_kernels::index::{CsrIndices, sparse_matmul};
 use pullback_kernels::memory;
 use pullback_macros::op;
 
@@ -65,19 +65,19 @@ fn by_dense(places: &Places, rows: i64, dense: &Tensor) -> Result<Tensor> {
     let wide = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
     let (values, dense) = (places.values.to_dtype(wide)?.dense()?, dense.to_dtype(wide)?.dense()?);
     // (Memory for that many rows may not be there, which tensors say.)
-    let starts = Tensor::empty_of(&[rows + 1], DType::I64)?;
-    let mut view = starts.view_mut();
-    let starts = view.as_slice_mut::<i64>().unwrap_or_default();
+    let crow_indices = Tensor::empty_of(&[rows + 1], DType::I64)?;
+    let mut view = crow_indices.view_mut();
+    let crow_indices = view.as_slice_mut::<i64>().unwrap_or_default();
     let mut before = 0;
-    for (row, start) in (0..=rows).zip(starts.iter_mut()) {
+    for (row, first) in (0..=rows).zip(crow_indices.iter_mut()) {
         while places.indices[0].get(before).is_some_and(|&at| at < row) {
             before += 1;
         }
-        *start = before as i64;
+        *first = before as i64;
     }
     let out = Tensor::empty_of(&[rows, dense.shape()[1]], wide)?;
-    let rows = Rows { starts, columns: &places.indices[1] };
-    sparse_matmul(&mut out.view_mut(), rows, values.view_ref(), dense.view_ref())?;
+    let indices = CsrIndices { crow_indices, col_indices: &places.indices[1] };
+    sparse_matmul(&mut out.view_mut(), indices, values.view_ref(), dense.view_ref())?;
     out.to_dtype(dtype)
 }
 

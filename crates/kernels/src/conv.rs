@@ -18,7 +18,7 @@ mod implicit;
 mod integer;
 mod microkernel;
 
-pub use geometry::{Conv, PerDim, output_shape};
+pub use geometry::{ConvOptions, PerDim, output_shape};
 
 use crate::dense::{Compute, expect_shape, load, with_output};
 use crate::elementwise::copy_slice;
@@ -106,7 +106,7 @@ pub fn convolution(
     x: StridedRef<'_>,
     weight: StridedRef<'_>,
     bias: Option<StridedRef<'_>>,
-    conv: &Conv,
+    conv: &ConvOptions,
 ) -> Result<()> {
     let shape = output_shape(x.shape(), weight.shape(), conv)?;
     expect_shape("output", out.shape(), &shape)?;
@@ -144,7 +144,7 @@ pub fn convolution_backward_input(
     grad_x: &mut StridedMut<'_>,
     grad: StridedRef<'_>,
     weight: StridedRef<'_>,
-    conv: &Conv,
+    conv: &ConvOptions,
 ) -> Result<()> {
     let shape = output_shape(grad_x.shape(), weight.shape(), conv)?;
     expect_shape("grad_output", grad.shape(), &shape)?;
@@ -167,7 +167,7 @@ pub fn convolution_backward_weight(
     grad_weight: &mut StridedMut<'_>,
     grad: StridedRef<'_>,
     x: StridedRef<'_>,
-    conv: &Conv,
+    conv: &ConvOptions,
 ) -> Result<()> {
     let shape = output_shape(x.shape(), grad_weight.shape(), conv)?;
     expect_shape("grad_output", grad.shape(), &shape)?;

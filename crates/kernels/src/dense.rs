@@ -81,7 +81,7 @@ fn for_offsets(shape: &[i64], strides: &[i64], mut each: impl FnMut(isize)) {
     loop {
         interrupt::check_every::<10>(rows);
         rows += 1;
-        for i in interrupt::parts(inner as usize).flatten() {
+        for i in interrupt::chunks(inner as usize).flatten() {
             each(base + i as isize * step);
         }
         let mut dim = outer.len();
@@ -225,53 +225,53 @@ fn narrow<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) -> bool {
 }
 
 /// What a closure that may fail, or may not, has come to.
-pub(crate) trait Outcome {
+pub(crate) trait IntoResult {
     /// What it gives.
     type Value;
-    fn outcome(self) -> Result<Self::Value>;
+    fn into_result(self) -> Result<Self::Value>;
 }
 
-impl Outcome for () {
+impl IntoResult for () {
     type Value = ();
     #[inline(always)]
-    fn outcome(self) -> Result<()> {
+    fn into_result(self) -> Result<()> {
         Ok(())
     }
 }
 
-impl<R> Outcome for Result<R> {
+impl<R> IntoResult for Result<R> {
     type Value = R;
     #[inline(always)]
-    fn outcome(self) -> Self {
+    fn into_result(self) -> Self {
         self
     }
 }
 
 /// Runs `fill` on the elements of `out` as `T`: in place if they lie so, else through a buffer that
 /// holds zeros at first (so `fill` must not read what was in `out`). What fails is not written through the buffer.
-pub(crate) fn with_output<T: Compute, R: Outcome>(
+pub(crate) fn with_output<T: Compute, R: IntoResult>(
     out: &mut StridedMut<'_>,
     fill: impl FnOnce(&mut [T]) -> R,
 ) -> Result<R::Value> {
     if let Some(slice) = out.as_slice_mut::<T>() {
-        return fill(slice).outcome();
+        return fill(slice).into_result();
     }
     let mut buffer = memory::filled(T::default(), out.numel())?;
-    let result = fill(&mut buffer).outcome()?;
+    let result = fill(&mut buffer).into_result()?;
     store(out, &buffer);
     Ok(result)
 }
 
 /// As [`with_output`], but `update` sees the present elements.
-pub(crate) fn with_inout<T: Compute, R: Outcome>(
+pub(crate) fn with_inout<T: Compute, R: IntoResult>(
     out: &mut StridedMut<'_>,
     update: impl FnOnce(&mut [T]) -> R,
 ) -> Result<R::Value> {
     if let Some(slice) = out.as_slice_mut::<T>() {
-        return update(slice).outcome();
+        return update(slice).into_result();
     }
     let mut buffer = load_owned::<T>(out.as_ref())?;
-    let result = update(&mut buffer).outcome()?;
+    let result = update(&mut buffer).into_result()?;
     store(out, &buffer);
     Ok(result)
 }

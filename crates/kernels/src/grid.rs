@@ -27,7 +27,7 @@ pub enum Interpolation {
 
 /// What lies outside of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outside {
+pub enum PaddingMode {
     /// Zeros.
     Zeros,
     /// The element at the border.
@@ -38,16 +38,16 @@ pub enum Outside {
 
 /// How an image is sampled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sampling {
+pub struct SampleOptions {
     /// How a value between elements is made of them.
     pub interpolation: Interpolation,
     /// What lies outside of the image.
-    pub outside: Outside,
+    pub padding_mode: PaddingMode,
     /// Whether -1 and 1 are the centres of the outermost elements, not their outer edges.
     pub align_corners: bool,
 }
 
-impl Sampling {
+impl SampleOptions {
     /// Elements along one dimension that a value is made of.
     fn taps(self) -> usize {
         match self.interpolation {
@@ -77,12 +77,12 @@ struct SampleGeometry {
     sizes: SmallVec<[usize; 3]>,
     /// Places per image.
     points: usize,
-    sampling: Sampling,
+    sampling: SampleOptions,
 }
 
 impl SampleGeometry {
     /// Checks the shapes of images (N, C, *sizes) and points (N, *out, rank).
-    fn new(input: &[i64], grid: &[i64], sampling: Sampling) -> Result<SampleGeometry> {
+    fn new(input: &[i64], grid: &[i64], sampling: SampleOptions) -> Result<SampleGeometry> {
         let rank = input.len().saturating_sub(2);
         let fits = matches!(rank, 2 | 3)
             && grid.len() == rank + 2
@@ -90,7 +90,7 @@ impl SampleGeometry {
             && grid[rank + 1] == rank as i64;
         if !fits || (rank == 3 && sampling.interpolation == Interpolation::Cubic) {
             return Err(Error::runtime(format!(
-                "grid_sample(): cannot sample images of shape {input:?} at points of shape {grid:?} by {:?}",
+                "grid_sample(): cannot sample images of shape {input:?} at places of shape {grid:?} by {:?}",
                 sampling.interpolation
             )));
         }
@@ -238,7 +238,7 @@ fn add_taps<T: Real>(out: &mut [T], plane: &[T], elements: &[i64], weights: &[T]
 }
 
 /// The values of images (N, C, *sizes) at points (N, *out, rank), as (N, C, *out). Points are relative, the innermost
-/// dimension's number first; see [`Sampling`].
+/// dimension's number first; see [`SampleOptions`].
 ///
 /// # Errors
 /// Shapes that do not fit, cubic interpolation of three dimensions, or a dtype that is not floating.
@@ -246,7 +246,7 @@ pub fn grid_sample(
     out: &mut StridedMut<'_>,
     input: StridedRef<'_>,
     grid: StridedRef<'_>,
-    sampling: Sampling,
+    sampling: SampleOptions,
 ) -> Result<()> {
     let g = SampleGeometry::new(input.shape(), grid.shape(), sampling)?;
     expect_shape("output", out.shape(), &g.output_shape(grid.shape()))?;
@@ -287,7 +287,7 @@ pub fn grid_sample_backward(
     grad: StridedRef<'_>,
     input: StridedRef<'_>,
     grid: StridedRef<'_>,
-    sampling: Sampling,
+    sampling: SampleOptions,
 ) -> Result<()> {
     let g = SampleGeometry::new(input.shape(), grid.shape(), sampling)?;
     expect_shape("grad_output", grad.shape(), &g.output_shape(grid.shape()))?;

@@ -10,13 +10,13 @@ use std::sync::{Mutex, PoisonError};
 
 /// How the bin of a coordinate is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Search {
+pub enum BinSearch {
     /// By dividing: edges are evenly spaced, and rounding may put a coordinate that lies near one on its other side.
     Divide,
     /// By dividing, then looking at the edges nearby.
-    DivideAndLook,
+    DivideThenCorrect,
     /// Among edges in ascending order, by halving.
-    Halve,
+    Bisect,
 }
 
 /// Points that are worth a thread of their own.
@@ -51,7 +51,7 @@ struct HistogramAxis<T> {
 
 impl<T: Coordinate> HistogramAxis<T> {
     #[inline(always)]
-    fn bin(&self, x: T, search: Search) -> Option<usize> {
+    fn bin(&self, x: T, search: BinSearch) -> Option<usize> {
         let (first, last) = (self.edges[0], self.edges[self.bins]);
         // (Of NaN both comparisons are false.)
         if !(x >= first && x <= last) {
@@ -61,12 +61,12 @@ impl<T: Coordinate> HistogramAxis<T> {
             from + self.edges[from..to].partition_point(|&edge| edge <= x).saturating_sub(1)
         };
         let bin = match search {
-            Search::Divide => x.guess(first, last, self.bins),
-            Search::DivideAndLook => {
+            BinSearch::Divide => x.guess(first, last, self.bins),
+            BinSearch::DivideThenCorrect => {
                 let guess = x.guess(first, last, self.bins).min(self.bins);
                 below(guess.saturating_sub(1), (guess + 2).min(self.bins + 1))
             }
-            Search::Halve => below(0, self.bins + 1),
+            BinSearch::Bisect => below(0, self.bins + 1),
         };
         Some(bin.min(self.bins - 1))
     }
@@ -80,7 +80,7 @@ impl<T: Coordinate> HistogramAxis<T> {
 pub fn histogram(
     points: &StridedRef<'_>,
     edges: &[StridedRef<'_>],
-    search: Search,
+    search: BinSearch,
     weights: Option<&StridedRef<'_>>,
 ) -> Result<Vec<f64>> {
     let &[count, rank] = points.shape() else {
@@ -124,7 +124,7 @@ fn axis<T: Coordinate>(
 fn run<T: Coordinate>(
     points: &StridedRef<'_>,
     edges: &[StridedRef<'_>],
-    search: Search,
+    search: BinSearch,
     weights: Option<&StridedRef<'_>>,
 ) -> Result<Vec<f64>> {
     let axes = edges

@@ -6,7 +6,7 @@
 use crate::elementwise::copy_slice;
 use crate::elementwise::spans::OffsetPair;
 use crate::index::{SliceCopy, for_size};
-use crate::line::{GRAIN, Layout, Lines, check_dim, check_dtype, check_shape, get, put};
+use crate::line::{GRAIN, LineIter, ViewLayout, check_dim, check_dtype, check_shape, get, put};
 use crate::strided::is_contiguous;
 use crate::{
     DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, memory, parallel,
@@ -306,8 +306,11 @@ fn split_rows(
     let last = input.ndim() - 1;
     let columns = input.shape()[last] as isize;
     let size = out.dtype().size();
-    let matrices =
-        Lines::select(input.shape(), |d| d < last - 1, [Layout::from(out), Layout::from(input)]);
+    let matrices = LineIter::select(
+        input.shape(),
+        |d| d < last - 1,
+        [ViewLayout::from(out), ViewLayout::from(input)],
+    );
     let steps =
         |strides: &[i64]| [strides[last - 1], strides[last]].map(|s| s as isize * size as isize);
     let ([row_step, step], [from_row, from_step]) = (steps(out.strides()), steps(input.strides()));
@@ -440,7 +443,7 @@ pub fn pad_along(
     let slices = SliceCopy {
         to: first,
         from: first,
-        layouts: [Layout::from(&*out); 2],
+        layouts: [ViewLayout::from(&*out); 2],
         shape: &shape,
         listed: dim..dim + 1,
         count: offsets.len(),

@@ -14,7 +14,7 @@ const GRAIN: usize = 1 << 15;
 
 /// The options of [`sgd`].
 #[derive(Clone, Copy, Debug)]
-pub struct Sgd {
+pub struct SgdOptions {
     /// Learning rate.
     pub lr: f64,
     /// Factor of the momentum buffer; 0 means no buffer.
@@ -35,7 +35,7 @@ pub struct Sgd {
 
 /// The options of [`adam`] and [`adamw`].
 #[derive(Clone, Copy, Debug)]
-pub struct Adam {
+pub struct AdamOptions {
     /// Learning rate.
     pub lr: f64,
     /// Decay of the gradient's average.
@@ -58,7 +58,7 @@ pub struct Adam {
 
 /// The tensors of one parameter's step; all have the parameter's shape.
 #[derive(Debug)]
-pub struct State<'s, 'v> {
+pub struct ParamTensors<'s, 'v> {
     /// The parameter.
     pub param: &'s mut StridedMut<'v>,
     /// Its gradient; written only if there is a `grad_scale`.
@@ -74,7 +74,7 @@ pub struct State<'s, 'v> {
 ///
 /// # Errors
 /// Shapes that differ, a missing momentum buffer, or a dtype that is not floating.
-pub fn sgd(state: &mut State<'_, '_>, o: &Sgd) -> Result<()> {
+pub fn sgd(state: &mut ParamTensors<'_, '_>, o: &SgdOptions) -> Result<()> {
     let buffers = usize::from(o.momentum != 0.0);
     run(state, buffers, "fused_sgd_kernel", &|step| step.sgd(o))
 }
@@ -85,7 +85,7 @@ pub fn sgd(state: &mut State<'_, '_>, o: &Sgd) -> Result<()> {
 ///
 /// # Errors
 /// Shapes that differ, missing buffers, or a dtype that is not floating.
-pub fn adam(state: &mut State<'_, '_>, o: &Adam) -> Result<()> {
+pub fn adam(state: &mut ParamTensors<'_, '_>, o: &AdamOptions) -> Result<()> {
     run(state, 2 + usize::from(o.amsgrad), "fused_adam_kernel", &|step| step.adam(o, false))
 }
 
@@ -94,17 +94,17 @@ pub fn adam(state: &mut State<'_, '_>, o: &Adam) -> Result<()> {
 ///
 /// # Errors
 /// As [`adam`].
-pub fn adamw(state: &mut State<'_, '_>, o: &Adam) -> Result<()> {
+pub fn adamw(state: &mut ParamTensors<'_, '_>, o: &AdamOptions) -> Result<()> {
     run(state, 2 + usize::from(o.amsgrad), "fused_adam_kernel", &|step| step.adam(o, true))
 }
 
 /// What a step does to one block, for either compute type.
-type Work<'w> = dyn Fn(&mut dyn Step) + Sync + 'w;
+type BlockStep<'w> = dyn Fn(&mut dyn OptimizerStep) + Sync + 'w;
 
 /// A block of elements of all tensors of a step.
-trait Step {
-    fn sgd(&mut self, o: &Sgd);
-    fn adam(&mut self, o: &Adam, decoupled: bool);
+trait OptimizerStep {
+    fn sgd(&mut self, o: &SgdOptions);
+    fn adam(&mut self, o: &AdamOptions, decoupled: bool);
 }
 
 struct Block<'b, T> {
@@ -113,17 +113,22 @@ struct Block<'b, T> {
     buffers: [&'b mut [T]; 3],
 }
 
-impl<T: Real> Step for Block<'_, T> {
-    fn sgd(&mut self, o: &Sgd) {
+impl<T: Real> OptimizerStep for Block<'_, T> {
+    fn sgd(&mut self, o: &SgdOptions) {
         sgd_block(self.param, self.grad, self.buffers[0], o);
     }
-    fn adam(&mut self, o: &Adam, decoupled: bool) {
+    fn adam(&mut self, o: &AdamOptions, decoupled: bool) {
         let [m, v, top] = &mut self.buffers;
         adam_block(self.param, self.grad, m, v, top, o, decoupled);
     }
 }
 
-fn run(state: &mut State<'_, '_>, buffers: usize, op: &str, work: &Work<'_>) -> Result<()> {
+fn run(
+    state: &mut ParamTensors<'_, '_>,
+    buffers: usize,
+    op: &str,
+    work: &BlockStep<'_>,
+) -> Result<()> {
     if state.buffers.len() < buffers {
         return Err(Error::runtime(format!(
             "{op}: expected {buffers} state buffers, got {}",
@@ -143,7 +148,7 @@ fn run(state: &mut State<'_, '_>, buffers: usize, op: &str, work: &Work<'_>) -> 
 }
 
 /// Runs `work` over blocks of the tensors, in place where they are contiguous and of type `T`.
-fn all_blocks<T: Real>(tensors: &mut [&mut StridedMut<'_>], work: &Work<'_>) -> Result<()> {
+fn all_blocks<T: Real>(tensors: &mut [&mut StridedMut<'_>], work: &BlockStep<'_>) -> Result<()> {
     let n = tensors[0].numel();
     // Copies of the tensors that cannot be worked on in place.
     let mut copies: Vec<Option<Vec<T>>> = Vec::new();
@@ -175,7 +180,7 @@ fn all_blocks<T: Real>(tensors: &mut [&mut StridedMut<'_>], work: &Work<'_>) -> 
 }
 
 crate::multiversion! {
-    fn sgd_block<T: Real>(param: &mut [T], grad: &mut [T], buffer: &mut [T], o: &Sgd) {
+    fn sgd_block<T: Real>(param: &mut [T], grad: &mut [T], buffer: &mut [T], o: &SgdOptions) {
         let n = param.len();
         let (lr, momentum) = (T::of(o.lr), T::of(o.momentum));
         let (keep, decay) = (T::of(1.0 - o.dampening), T::of(o.weight_decay));
@@ -212,7 +217,7 @@ fn unscale<T: Real>(grad: &mut [T], scale: Option<f64>) {
 
 crate::multiversion! {
     fn adam_block<T: Real>(
-        param: &mut [T], grad: &mut [T], m: &mut [T], v: &mut [T], top: &mut [T], o: &Adam, decoupled: bool,
+        param: &mut [T], grad: &mut [T], m: &mut [T], v: &mut [T], top: &mut [T], o: &AdamOptions, decoupled: bool,
     ) {
         let n = param.len();
         unscale(grad, o.grad_scale);

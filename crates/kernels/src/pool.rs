@@ -9,7 +9,7 @@ mod average;
 mod maximum;
 
 pub use average::{
-    AvgPool, adaptive_avg_pool, adaptive_avg_pool_backward, avg_pool, avg_pool_backward,
+    AvgPoolOptions, adaptive_avg_pool, adaptive_avg_pool_backward, avg_pool, avg_pool_backward,
 };
 pub use maximum::{max_pool, max_pool_backward};
 
@@ -22,7 +22,7 @@ const GRAIN: usize = 1 << 13;
 
 /// A pooling window and its movement; the lists have one entry per spatial dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct PoolWindow {
     /// Window sizes.
     pub kernel: SmallVec<[usize; 3]>,
     /// Steps between neighbouring windows.
@@ -40,7 +40,7 @@ pub struct Window {
 /// # Errors
 /// Wrong numbers of dimensions, a padding above half the window, a stride, window or dilation of
 /// zero, or an output without elements.
-pub fn output_shape(x: &[i64], window: &Window) -> Result<SmallVec<[i64; 5]>> {
+pub fn output_shape(x: &[i64], window: &PoolWindow) -> Result<SmallVec<[i64; 5]>> {
     let spatial = window.kernel.len();
     check(x, window, spatial)?;
     let planes = x.len() - spatial;
@@ -70,7 +70,7 @@ pub fn output_shape(x: &[i64], window: &Window) -> Result<SmallVec<[i64; 5]>> {
     Ok(shape)
 }
 
-fn check(x: &[i64], window: &Window, spatial: usize) -> Result<()> {
+fn check(x: &[i64], window: &PoolWindow, spatial: usize) -> Result<()> {
     let fail = |message: String| Err(Error::runtime(message));
     if !(1..=3).contains(&spatial) || x.len() < spatial + 1 {
         return fail(format!(
@@ -126,7 +126,7 @@ struct PoolGeometry {
 }
 
 impl PoolGeometry {
-    fn new(x: &[i64], out: &[i64], window: &Window) -> PoolGeometry {
+    fn new(x: &[i64], out: &[i64], window: &PoolWindow) -> PoolGeometry {
         let spatial = window.kernel.len();
         let list = |values: &[usize], fill| {
             let mut all = [fill; 3];

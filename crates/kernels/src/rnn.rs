@@ -11,7 +11,7 @@ mod backward;
 mod forward;
 mod gate;
 
-pub use backward::{Gradients, Wanted, backward};
+pub use backward::{InputGradients, OutputGradients, backward};
 pub use forward::{Outputs, forward};
 
 use crate::dense::{Real, expect_shape, load, with_output};
@@ -45,7 +45,7 @@ impl Cell {
     }
     /// What is kept of each step for the backward pass, per element of the state, beside states: the gates, and
     /// for GRU also the candidate's hidden part.
-    pub fn kept(self) -> usize {
+    pub fn saved_gates(self) -> usize {
         match self {
             Cell::Lstm | Cell::Gru => 4,
             Cell::Tanh | Cell::Relu => 0,
@@ -245,8 +245,8 @@ fn multiply<T: Gate>(
 
 /// Refuses a result with another number of elements; its shape is the caller's.
 fn expect_elements(name: &str, view: &StridedMut<'_>, count: usize) -> Result<()> {
-    let found: i64 = view.shape().iter().product();
-    expect_shape(name, &[found], &[count as i64])
+    let elements: i64 = view.shape().iter().product();
+    expect_shape(name, &[elements], &[count as i64])
 }
 
 /// Writes `values` into a view of as many elements.
@@ -256,8 +256,8 @@ fn put<T: Gate>(name: &str, view: &mut StridedMut<'_>, values: &[T]) -> Result<(
     Ok(())
 }
 
-/// What each step found in a state: the state before the first step, then what earlier steps left there.
-fn found<'a, T: Gate>(
+/// The state that each step starts from: the state before the first step, then what earlier steps left there.
+fn previous_states<'a, T: Gate>(
     start: &'a [T],
     after: &[T],
     steps: &Steps,
@@ -269,12 +269,12 @@ fn found<'a, T: Gate>(
     let mut out = memory::filled(T::ZERO, after.len())?;
     let mut last: Range<usize> = 0..0;
     for span in &steps.spans {
-        let known = span.len().min(last.len()) * width;
+        let saved = span.len().min(last.len()) * width;
         let to = &mut out[span.start * width..span.end * width];
-        let (old, new) = to.split_at_mut(known);
-        old.copy_from_slice(&after[last.start * width..][..known]);
+        let (old, new) = to.split_at_mut(saved);
+        old.copy_from_slice(&after[last.start * width..][..saved]);
         let rows = new.len();
-        new.copy_from_slice(&start[known..known + rows]);
+        new.copy_from_slice(&start[saved..saved + rows]);
         last = span.clone();
     }
     Ok(Cow::Owned(out))

@@ -16,7 +16,9 @@ pub use unique_consecutive::{
     count_unique_consecutive, unique_consecutive, unique_consecutive_rows,
 };
 
-use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape, get, put, read_line};
+use crate::line::{
+    LineIter, ViewLayout, along, check_dim, check_dtype, check_shape, get, put, read_line,
+};
 use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype, interrupt, memory};
 use key::{Key, SortKey, nan_key};
 use network::{Selection, middle};
@@ -97,10 +99,10 @@ fn sort_lines<T: SortKey, P: Pair>(
     let shape = input.shape();
     let (n, step) = along(shape, input, dim);
     let (_, index_step) = along(shape, indices, dim);
-    let value_view = values.map_or(Layout::from(indices), Layout::from);
+    let value_view = values.map_or(ViewLayout::from(indices), ViewLayout::from);
     let (_, value_step) = values.map_or((n, 0), |v| along(shape, v, dim));
-    let views = [Layout::from(input), value_view, Layout::from(indices)];
-    let lines = Lines::new(shape, Some(dim), views);
+    let views = [ViewLayout::from(input), value_view, ViewLayout::from(indices)];
+    let lines = LineIter::new(shape, Some(dim), views);
     let flip = flip_of::<T>(descending);
     if network::lines::<T>(values, indices, input, dim, flip, Selection::FirstK(n)) {
         return Ok(());
@@ -214,14 +216,14 @@ fn select<T: SortKey, P: Pair>(
     let is_long = pairs.len() > LONG;
     if k < pairs.len() && k > 0 {
         if is_long {
-            pairs.select_nth_unstable_by(k - 1, interrupt::compared());
+            pairs.select_nth_unstable_by(k - 1, interrupt::interruptible_cmp());
         } else {
             pairs.select_nth_unstable(k - 1);
         }
     }
     pairs.truncate(k);
     if is_long {
-        pairs.sort_unstable_by(interrupt::compared());
+        pairs.sort_unstable_by(interrupt::interruptible_cmp());
     } else {
         pairs.sort_unstable();
     }
@@ -299,7 +301,7 @@ fn candidates<T: SortKey, P: Pair>(
         }
         if pairs.len() + GROUP > capacity && k > 0 {
             if pairs.len() > LONG {
-                pairs.select_nth_unstable_by(k - 1, interrupt::compared());
+                pairs.select_nth_unstable_by(k - 1, interrupt::interruptible_cmp());
             } else {
                 pairs.select_nth_unstable(k - 1);
             }
@@ -334,8 +336,8 @@ fn topk_lines<T: SortKey, P: Pair>(
     let (n, step) = along(input.shape(), input, dim);
     let (_, value_step) = along(input.shape(), values, dim);
     let (_, index_step) = along(input.shape(), indices, dim);
-    let views = [Layout::from(input), Layout::from(values), Layout::from(indices)];
-    let lines = Lines::new(input.shape(), Some(dim), views);
+    let views = [ViewLayout::from(input), ViewLayout::from(values), ViewLayout::from(indices)];
+    let lines = LineIter::new(input.shape(), Some(dim), views);
     let flip = flip_of::<T>(largest);
     if network::lines::<T>(Some(values), indices, input, dim, flip, Selection::FirstK(k)) {
         return Ok(());
@@ -500,7 +502,7 @@ fn mode_index<T: SortKey, P: Pair>(workspace: &mut SortWorkspace<P>) -> usize {
     let nan = nan_key::<T>();
     sort_pairs(workspace);
     let (mut longest, mut mode) = (0, 0);
-    let mut pace = interrupt::Pace::new();
+    let mut pace = interrupt::WorkCounter::new();
     for run in workspace.pairs.chunk_by(|a, b| a.key() == b.key() && Some(a.key()) != nan) {
         pace.spend(run.len());
         if let Some(last) = run.last().filter(|_| run.len() > longest) {
@@ -522,8 +524,8 @@ fn select_lines<T: SortKey, P: Pair>(
         return Ok(());
     }
     let (n, step) = along(input.shape(), input, dim);
-    let views = [Layout::from(input), Layout::from(values), Layout::from(indices)];
-    let lines = Lines::new(input.shape(), Some(dim), views);
+    let views = [ViewLayout::from(input), ViewLayout::from(values), ViewLayout::from(indices)];
+    let lines = LineIter::new(input.shape(), Some(dim), views);
     crate::parallel::try_for_range(lines.count(), (16_384 / n).max(1), &|range| {
         let mut workspace =
             SortWorkspace::<P>::new(if selection == Selection::Mode { n } else { 0 })?;
@@ -563,7 +565,7 @@ unsafe fn read_keys<T: SortKey>(line: *const u8, step: isize, keys: &mut [T::Key
     if step == size_of::<T>() as isize {
         // SAFETY: the elements have no gaps.
         let line = unsafe { std::slice::from_raw_parts(line.cast::<T>(), keys.len()) };
-        return interrupt::parts(keys.len()).for_each(|part| {
+        return interrupt::chunks(keys.len()).for_each(|part| {
             keys_of(&line[part.clone()], &mut keys[part]);
         });
     }
@@ -609,7 +611,7 @@ fn unique_of<T: SortKey, P: Pair>(input: &StridedRef<'_>) -> Result<Unique> {
     let n = input.numel();
     let mut workspace = SortWorkspace::<P>::new(n)?;
     let nan_key = nan_key::<T>();
-    let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
+    let lines = LineIter::new(input.shape(), None, [ViewLayout::from(input)]);
     lines.visit(0..lines.count(), |[at]| {
         // SAFETY: the walk stays inside the view.
         let value: T = unsafe { get(input.ptr(), at) };

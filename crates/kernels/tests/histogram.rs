@@ -3,7 +3,7 @@
 mod array;
 
 use array::{Array, TestRng};
-use pullback_kernels::histogram::{Search, histogram};
+use pullback_kernels::histogram::{BinSearch, histogram};
 use pullback_kernels::{C128, DType};
 
 /// Edges that are evenly spaced, as exact numbers: quarters.
@@ -65,7 +65,7 @@ fn histogram_equals_its_twin_in_every_search() {
         let weights = (round % 3 == 0).then_some(weights);
         let expected = twin(&points, &edges, weights.as_ref());
         // (Eighths and quarters divide without rounding.)
-        for search in [Search::Divide, Search::DivideAndLook, Search::Halve] {
+        for search in [BinSearch::Divide, BinSearch::DivideThenCorrect, BinSearch::Bisect] {
             let weights = weights.as_ref().map(Array::view);
             let got = histogram(&points.view(), &views, search, weights.as_ref()).unwrap();
             assert_eq!(got, expected, "round {round}, {search:?}");
@@ -80,9 +80,12 @@ fn looking_at_edges_mends_what_dividing_gets_wrong() {
     let edges = Array::vector(&values);
     let points = Array::of(&[1, 1], &[0.3]);
     let count = |search| histogram(&points.view(), &[edges.view()], search, None).unwrap();
-    assert_eq!(count(Search::DivideAndLook), twin(&points, std::slice::from_ref(&edges), None));
-    assert_eq!(count(Search::Halve), count(Search::DivideAndLook));
-    assert_eq!(count(Search::Halve)[2], 1.0);
+    assert_eq!(
+        count(BinSearch::DivideThenCorrect),
+        twin(&points, std::slice::from_ref(&edges), None)
+    );
+    assert_eq!(count(BinSearch::Bisect), count(BinSearch::DivideThenCorrect));
+    assert_eq!(count(BinSearch::Bisect)[2], 1.0);
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn what_does_not_fit_is_refused() {
     let single = Array::vector(&[0.0_f32]);
     let whole = Array::of(&[2, 1], &[1_i64, 2]);
     let long = Array::vector(&[1.0_f32, 2.0, 3.0]);
-    let search = Search::Halve;
+    let search = BinSearch::Bisect;
     let error = |points: &Array, edges: &[&Array], weights: Option<&Array>| {
         let edges: Vec<_> = edges.iter().map(|e| e.view()).collect();
         let weights = weights.map(Array::view);

@@ -3,8 +3,8 @@
 mod array;
 
 use array::{Array, TestRng, close};
-use pullback_kernels::index::{self, Reduce, ScatterSource};
-use pullback_kernels::simd::{Level, set_level};
+use pullback_kernels::index::{self, ScatterReduction, ScatterSource};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{DType, Error, Scalar, creation, layout, parallel};
 
 const DTYPES: [DType; 6] = [DType::F32, DType::I64, DType::U8, DType::I16, DType::F64, DType::C128];
@@ -35,7 +35,7 @@ fn indices(rng: &mut TestRng, dtype: DType, shape: &[i64], size: i64) -> Array {
 fn gather_and_scatter_equal_their_twins() {
     let mut rng = TestRng(1);
     for round in 0..300 {
-        set_level(Level::ALL[round % 3]);
+        set_level(SimdLevel::ALL[round % 3]);
         let mut shape: Vec<i64> = (0..=rng.below(3)).map(|_| 1 + rng.below(6) as i64).collect();
         let dim = rng.below(shape.len());
         // Rows that fit one register, two, or none.
@@ -58,9 +58,14 @@ fn gather_and_scatter_equal_their_twins() {
             assert_eq!(out.complex_at(at), input.complex_at(target(at)));
         }
         let source = rng.array(dtype, &small, false);
-        for reduce in
-            [Reduce::Assign, Reduce::Sum, Reduce::Prod, Reduce::Mean, Reduce::Amax, Reduce::Amin]
-        {
+        for reduce in [
+            ScatterReduction::Assign,
+            ScatterReduction::Sum,
+            ScatterReduction::Prod,
+            ScatterReduction::Mean,
+            ScatterReduction::Amax,
+            ScatterReduction::Amin,
+        ] {
             for include_self in [true, false] {
                 let mut result = input.clone();
                 let done = index::scatter(
@@ -84,18 +89,24 @@ fn gather_and_scatter_equal_their_twins() {
                         assert_eq!(result.at(at), old);
                         continue;
                     }
-                    if include_self && reduce != Reduce::Assign {
+                    if include_self && reduce != ScatterReduction::Assign {
                         items.insert(0, old);
                     }
                     let sum: f64 = items.iter().sum();
                     let wanted = match reduce {
-                        Reduce::Assign => items[items.len() - 1],
-                        Reduce::Sum => sum,
-                        Reduce::Prod => items.iter().product(),
-                        Reduce::Mean if dtype == DType::I64 => (sum / items.len() as f64).floor(),
-                        Reduce::Mean => sum / items.len() as f64,
-                        Reduce::Amax => items.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-                        Reduce::Amin => items.iter().copied().fold(f64::INFINITY, f64::min),
+                        ScatterReduction::Assign => items[items.len() - 1],
+                        ScatterReduction::Sum => sum,
+                        ScatterReduction::Prod => items.iter().product(),
+                        ScatterReduction::Mean if dtype == DType::I64 => {
+                            (sum / items.len() as f64).floor()
+                        }
+                        ScatterReduction::Mean => sum / items.len() as f64,
+                        ScatterReduction::Amax => {
+                            items.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+                        }
+                        ScatterReduction::Amin => {
+                            items.iter().copied().fold(f64::INFINITY, f64::min)
+                        }
                     };
                     assert!(
                         close(result.at(at), wanted, 1e-5),
@@ -106,7 +117,7 @@ fn gather_and_scatter_equal_their_twins() {
             }
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]
@@ -376,7 +387,7 @@ fn many_halves_scattered_to_one_place_are_rounded_once() {
     for dtype in [DType::F16, DType::BF16, DType::C32] {
         let (zeros, one) = (Array::zeros(DType::I64, &[1, 3000]), ScatterSource::Scalar(1.into()));
         let mut out = Array::zeros(dtype, &[1, 2]);
-        let how = (Reduce::Sum, true);
+        let how = (ScatterReduction::Sum, true);
         index::scatter(&mut out.view_mut(), 1, zeros.view(), one, how).unwrap();
         let mut ones = Array::zeros(dtype, &[1, 3000]);
         for i in 0..3000 {
@@ -403,7 +414,7 @@ fn indices_out_of_range_are_refused_before_any_write() {
             0,
             bad.view(),
             ScatterSource::Scalar(Scalar::Int(1)),
-            (Reduce::Assign, true)
+            (ScatterReduction::Assign, true)
         )
         .is_err()
     );

@@ -4,7 +4,7 @@
 mod tensor;
 
 use pullback_kernels::loss::{self, Reduction};
-use pullback_kernels::optim::{self, Adam, Sgd, State};
+use pullback_kernels::optim::{self, AdamOptions, ParamTensors, SgdOptions};
 use pullback_kernels::{DType, Error};
 use tensor::{Rng, Tensor};
 
@@ -16,7 +16,7 @@ fn sgd_follows_its_formula() {
     for dtype in DTYPES {
         for bits in 0..64 {
             let on = |b: i32| bits >> b & 1 == 1;
-            let o = Sgd {
+            let o = SgdOptions {
                 lr: 0.1,
                 momentum: if on(0) { 0.9 } else { 0.0 },
                 dampening: if on(1) { 0.3 } else { 0.0 },
@@ -34,8 +34,11 @@ fn sgd_follows_its_formula() {
             let (ps, gs, bs) = (p.reals(), g.reals(), b.reals());
             let mut buffers = [b.view_mut()];
             let (mut pv, mut gv) = (p.view_mut(), g.view_mut());
-            optim::sgd(&mut State { param: &mut pv, grad: &mut gv, buffers: &mut buffers }, &o)
-                .unwrap();
+            optim::sgd(
+                &mut ParamTensors { param: &mut pv, grad: &mut gv, buffers: &mut buffers },
+                &o,
+            )
+            .unwrap();
             let (mut ep, mut eb) = (vec![], vec![]);
             for i in 0..ps.len() {
                 let g = gs[i] / o.grad_scale.unwrap_or(1.0) * if o.maximize { -1.0 } else { 1.0 }
@@ -70,7 +73,7 @@ fn adam_and_adamw_follow_their_formulas() {
     for dtype in DTYPES {
         for bits in 0..16 {
             let on = |b: i32| bits >> b & 1 == 1;
-            let o = Adam {
+            let o = AdamOptions {
                 lr: 0.01,
                 beta1: 0.9,
                 beta2: 0.99,
@@ -93,7 +96,8 @@ fn adam_and_adamw_follow_their_formulas() {
             let mut buffers = [m.view_mut(), v.view_mut(), top.view_mut()];
             let (mut pv, mut gv) = (p.view_mut(), g.view_mut());
             let step = if on(3) { optim::adamw } else { optim::adam };
-            step(&mut State { param: &mut pv, grad: &mut gv, buffers: &mut buffers }, &o).unwrap();
+            step(&mut ParamTensors { param: &mut pv, grad: &mut gv, buffers: &mut buffers }, &o)
+                .unwrap();
             let mut new = vec![vec![0.0; 27]; 3];
             for i in 0..27 {
                 let mut g =

@@ -3,7 +3,7 @@
 mod array;
 
 use array::{Array, TestRng, close, lines};
-use pullback_kernels::simd::{Level, set_level};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{C128, DType, Result, StridedMut, StridedRef, parallel, scan, softmax};
 
 /// Shapes around the edges of the blocks that lines are taken in, and the dimension to work along.
@@ -60,7 +60,7 @@ type Backward = fn(&mut StridedMut<'_>, StridedRef<'_>, StridedRef<'_>, usize) -
 #[test]
 fn lines_of_any_layout_are_scanned_in_order() {
     for (round, (shape, dim)) in shapes().into_iter().enumerate() {
-        set_level(Level::ALL[round % 3]);
+        set_level(SimdLevel::ALL[round % 3]);
         parallel::set_num_threads(1 + round % 2);
         let mut rng = TestRng(round as u64);
         let dtypes =
@@ -86,7 +86,7 @@ fn lines_of_any_layout_are_scanned_in_order() {
             }
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 /// The recurrence item by item.
@@ -128,7 +128,7 @@ fn linear_recurrences_equal_their_twins_whatever_the_layout() {
 #[test]
 fn running_extremes_and_their_gradients_equal_their_twins() {
     for (round, (shape, dim)) in shapes().into_iter().enumerate() {
-        set_level(Level::ALL[round % 3]);
+        set_level(SimdLevel::ALL[round % 3]);
         let mut rng = TestRng(round as u64);
         let dtypes = [DType::F32, DType::F64, DType::BF16, DType::I64, DType::U8, DType::U64];
         let dtype = dtypes[round % dtypes.len()];
@@ -162,7 +162,7 @@ fn running_extremes_and_their_gradients_equal_their_twins() {
         scan::cummax_cummin_backward(&mut grad_x.view_mut(), grad, indices, dim).unwrap();
         assert_eq!(grad_x.values(), expected, "{dtype:?} {shape:?} along {dim}");
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 /// What a line's running extremes and their places are, item by item.
@@ -198,7 +198,7 @@ fn running_extremes_of_long_lines_equal_their_twins_on_every_level() {
                     _ => d.below(200) as f64,
                 }
             });
-            for level in Level::ALL {
+            for level in SimdLevel::ALL {
                 set_level(level);
                 for is_max in [true, false] {
                     let mut out = layout(&mut rng, dtype, &[count, n]);
@@ -212,7 +212,7 @@ fn running_extremes_of_long_lines_equal_their_twins_on_every_level() {
             }
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn rows_of_minus_infinity_have_zeros_for_softmax_and_for_the_logarithm_of_their_
             }
             if dim == 1 {
                 let mut sums = Array::with_strides(dtype, &[5], &[1]);
-                softmax::log_of_sums(&mut sums.view_mut(), x.view(), y.view()).unwrap();
+                softmax::logsumexp_from_softmax(&mut sums.view_mut(), x.view(), y.view()).unwrap();
                 for (r, row) in rows.iter().enumerate() {
                     let sum = row.iter().map(|v| v.exp()).sum::<f64>();
                     let twin = if sum == 0.0 { 0.0 } else { sum.ln() };
@@ -275,7 +275,7 @@ fn softmax_and_its_gradient_equal_their_twins() {
                 (softmax::softmax, softmax::softmax_backward)
             };
             let mut bytes = Vec::new();
-            for level in Level::ALL {
+            for level in SimdLevel::ALL {
                 set_level(level);
                 let mut rng = TestRng(round as u64);
                 let (mut y, mut grad_x) =
@@ -308,5 +308,5 @@ fn softmax_and_its_gradient_equal_their_twins() {
             assert!(bytes.windows(2).all(|pair| pair[0] == pair[1]), "{log} {dtype:?} {shape:?}");
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }

@@ -3,7 +3,7 @@
 mod array;
 
 use array::{Array, REAL, TestRng, lines};
-use pullback_kernels::simd::{Level, set_level};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{C128, DType, sort};
 use std::cmp::Ordering;
 
@@ -126,7 +126,7 @@ fn topk_and_kthvalue_are_parts_of_the_sort() {
 fn median_and_mode_are_parts_of_the_sort() {
     let mut rng = TestRng(6);
     for round in 0..300 {
-        set_level(Level::ALL[round % 3]);
+        set_level(SimdLevel::ALL[round % 3]);
         let (input, dim) = sample(&mut rng, round);
         if input.shape.get(dim) == Some(&0) || input.dtype == DType::Bool {
             continue;
@@ -161,7 +161,7 @@ fn median_and_mode_are_parts_of_the_sort() {
             assert_eq!(value.at(out.0).to_bits(), at(line, *wanted).to_bits());
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn naive_runs<T: Copy>(
 fn runs_of_equal_neighbours_are_found_as_by_hand() {
     let mut rng = TestRng(8);
     for round in 0..240 {
-        set_level(Level::ALL[round % 3]);
+        set_level(SimdLevel::ALL[round % 3]);
         let dtype = REAL[round % REAL.len()];
         let n = [0, 1, 2, 17, 300, 9000][rng.below(6)];
         let mut input = Array::zeros(dtype, &[n]);
@@ -253,7 +253,7 @@ fn runs_of_equal_neighbours_are_found_as_by_hand() {
         assert!(!with_inverse || out[1].values() == inverse);
         assert!(!with_counts || out[2].values() == counts);
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::ConvElement;
 use super::geometry::ConvGeometry;
 use crate::Result;
 use crate::dense::SharedMut;
-use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
+use crate::lanes::{Column, ROWS, buffer_width, to_columns, to_rows};
 use crate::memory;
 use crate::parallel;
 use crate::windows::{WindowGeometry, Windows, planes_of};
@@ -74,9 +74,9 @@ crate::multiversion! {
         windows: &Windows,
     ) -> Result<()> {
         let kernel = w.len() / (groups + ROWS - 1);
-        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
-        let mut weights = memory::filled([T::default(); ROWS], room(kernel))?;
-        let mut results = memory::filled([T::default(); ROWS], room(windows.outputs))?;
+        let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
+        let mut weights = memory::filled([T::default(); ROWS], buffer_width(kernel))?;
+        let mut results = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
         let (mut x, mut channel) = (x, first);
         for out in out.chunks_mut((ROWS * windows.outputs).max(1)) {
             let count = out.len() / windows.outputs;
@@ -117,9 +117,9 @@ crate::multiversion! {
         windows: &Windows,
     ) -> Result<()> {
         let kernel = w.len() / (groups + ROWS - 1);
-        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
-        let mut weights = memory::filled([T::default(); ROWS], room(kernel))?;
-        let mut grads = memory::filled([T::default(); ROWS], room(windows.outputs))?;
+        let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
+        let mut weights = memory::filled([T::default(); ROWS], buffer_width(kernel))?;
+        let mut grads = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
         let (mut grad, mut channel) = (grad, first);
         for out in out.chunks_mut((ROWS * windows.inputs).max(1)) {
             let count = out.len() / windows.inputs;
@@ -161,10 +161,10 @@ crate::multiversion! {
         windows: &Windows,
     ) -> Result<()> {
         let count = out.len() / kernel;
-        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
-        let mut grads = memory::filled([T::default(); ROWS], room(windows.outputs))?;
+        let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
+        let mut grads = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
         let mut sums = memory::filled([T::default(); ROWS], kernel)?;
-        let mut totals = memory::filled([T::default(); ROWS], room(kernel))?;
+        let mut totals = memory::filled([T::default(); ROWS], buffer_width(kernel))?;
         let images = grad
             .chunks((groups * windows.outputs).max(1))
             .zip(x.chunks((groups * windows.inputs).max(1)));

@@ -8,7 +8,7 @@ pub type PerDim = SmallVec<[usize; 3]>;
 
 /// How a convolution moves over its input. The lists have one entry per spatial dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conv {
+pub struct ConvOptions {
     /// Steps between neighbouring outputs.
     pub stride: PerDim,
     /// Zeros added on both sides.
@@ -23,11 +23,11 @@ pub struct Conv {
     pub groups: usize,
 }
 
-impl Conv {
+impl ConvOptions {
     /// Stride 1, no padding, no dilation, one group.
-    pub fn plain(spatial: usize) -> Conv {
+    pub fn plain(spatial: usize) -> ConvOptions {
         let all = |value| SmallVec::from_elem(value, spatial);
-        Conv {
+        ConvOptions {
             stride: all(1),
             padding: all(0),
             dilation: all(1),
@@ -43,7 +43,7 @@ impl Conv {
 /// # Errors
 /// Wrong numbers of dimensions, channels that do not fit, a kernel larger than the padded input, a
 /// stride or dilation of zero.
-pub fn output_shape(x: &[i64], weight: &[i64], conv: &Conv) -> Result<SmallVec<[i64; 5]>> {
+pub fn output_shape(x: &[i64], weight: &[i64], conv: &ConvOptions) -> Result<SmallVec<[i64; 5]>> {
     let spatial = conv.stride.len();
     check(x, weight, conv, spatial)?;
     let groups = conv.groups as i64;
@@ -87,7 +87,7 @@ const TOO_LARGE: i64 = 1 << 60;
 /// The largest stride, padding or dilation: beyond all sizes that memory holds, and its square fits an `i64`.
 const FURTHEST: usize = 1 << 31;
 
-fn check(x: &[i64], weight: &[i64], conv: &Conv, spatial: usize) -> Result<()> {
+fn check(x: &[i64], weight: &[i64], conv: &ConvOptions, spatial: usize) -> Result<()> {
     let fail = |message: String| Err(Error::runtime(message));
     if !(1..=3).contains(&spatial) {
         return fail(format!("convolution has 1 to 3 spatial dimensions, got {spatial}"));
@@ -171,7 +171,7 @@ pub(crate) struct ConvGeometry {
 
 impl ConvGeometry {
     /// From checked shapes: the call's input, weight and output.
-    pub(crate) fn new(x: &[i64], weight: &[i64], out: &[i64], conv: &Conv) -> ConvGeometry {
+    pub(crate) fn new(x: &[i64], weight: &[i64], out: &[i64], conv: &ConvOptions) -> ConvGeometry {
         let (input, output) = if conv.transposed { (out, x) } else { (x, out) };
         let three = |values: &mut dyn Iterator<Item = usize>, fill: usize| {
             let values: PerDim = values.collect();

@@ -13,7 +13,7 @@ use super::{ConvElement, WORTH_A_TASK, cost, tasks_of};
 use crate::Result;
 use crate::dense::SharedMut;
 use crate::elementwise::copy_tile;
-use crate::interrupt::Pace;
+use crate::interrupt::WorkCounter;
 use crate::memory;
 use crate::parallel;
 use std::ops::Range;
@@ -153,7 +153,7 @@ pub(super) fn forward<T: ConvElement>(
         let filler = std::iter::repeat_n(0, whole - input.bases.len());
         let bases = memory::collect(input.bases.iter().copied().chain(filler))?;
         let mut sums = memory::filled(T::default(), bases.len() * micro.columns)?;
-        let mut pace = Pace::new();
+        let mut pace = WorkCounter::new();
         for task in tasks {
             let (first, group) = (task / g.groups * images, task % g.groups);
             let own = first..g.batch.min(first + images);
@@ -302,7 +302,7 @@ pub(super) fn backward_weight<T: ConvElement>(
         let (size, tiles) = (rows * columns, shifts.len() * column_blocks);
         let mut sums = memory::filled(T::default(), each * tiles * size)?;
         let mut lines = memory::filled(T::default(), shifts.len() * run)?;
-        let mut pace = Pace::new();
+        let mut pace = WorkCounter::new();
         for task in tasks {
             let (group, part) = (task / parts, task % parts);
             let own = part * each..row_blocks.min((part + 1) * each);

@@ -28,7 +28,7 @@ impl HasMicrokernels for f64 {}
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{HasMicrokernels, Microkernel};
-    use crate::simd::{Level, level};
+    use crate::simd::{SimdLevel, level};
     use std::arch::x86_64::*;
 
     /// A register of numbers.
@@ -199,18 +199,18 @@ mod x86 {
     impl HasMicrokernels for f32 {
         fn microkernels() -> &'static [Microkernel<f32>] {
             match level() {
-                Level::Avx512 => &[F32_8X1, F32_8X2, F32_6X4, F32_8X3],
-                Level::Avx2 => &[F32_6X2, F32_4X3],
-                Level::Baseline => &[],
+                SimdLevel::Avx512 => &[F32_8X1, F32_8X2, F32_6X4, F32_8X3],
+                SimdLevel::Avx2 => &[F32_6X2, F32_4X3],
+                SimdLevel::Baseline => &[],
             }
         }
     }
     impl HasMicrokernels for f64 {
         fn microkernels() -> &'static [Microkernel<f64>] {
             match level() {
-                Level::Avx512 => &[F64_8X1, F64_8X2, F64_6X4, F64_8X3],
-                Level::Avx2 => &[F64_6X2, F64_4X3],
-                Level::Baseline => &[],
+                SimdLevel::Avx512 => &[F64_8X1, F64_8X2, F64_6X4, F64_8X3],
+                SimdLevel::Avx2 => &[F64_6X2, F64_4X3],
+                SimdLevel::Baseline => &[],
             }
         }
     }

@@ -292,7 +292,7 @@ unsafe fn copy_items<T: Copy>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{Level, set_level};
+    use crate::simd::{SimdLevel, set_level};
     use crate::{DType, StridedMut, StridedRef};
 
     struct TestRng(u64);
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn copies_of_every_layout_equal_their_twin_on_every_level() {
         const SIZES: [i64; 16] = [0, 1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 31, 33, 65, 130];
-        for level in Level::ALL {
+        for level in SimdLevel::ALL {
             set_level(level);
             let mut rng = TestRng(7);
             for round in 0..1500 {

@@ -371,9 +371,9 @@ macro_rules! pick {
         #[cfg(target_arch = "x86_64")]
         if $is_wanted {
             match crate::simd::level() {
-                crate::simd::Level::Avx512 => return Some($avx512::<$K>),
-                crate::simd::Level::Avx2 => return Some($avx2::<$K>),
-                crate::simd::Level::Baseline => {}
+                crate::simd::SimdLevel::Avx512 => return Some($avx512::<$K>),
+                crate::simd::SimdLevel::Avx2 => return Some($avx2::<$K>),
+                crate::simd::SimdLevel::Baseline => {}
             }
         }
         None
@@ -381,15 +381,15 @@ macro_rules! pick {
     ($module:ident, $K:ident) => {{
         #[cfg(target_arch = "x86_64")]
         match crate::simd::level() {
-            crate::simd::Level::Avx512 => return $module::avx512::<$K>,
-            crate::simd::Level::Avx2 => return $module::avx2::<$K>,
-            crate::simd::Level::Baseline => {}
+            crate::simd::SimdLevel::Avx512 => return $module::avx512::<$K>,
+            crate::simd::SimdLevel::Avx2 => return $module::avx2::<$K>,
+            crate::simd::SimdLevel::Baseline => {}
         }
         $module::baseline::<$K>
     }};
     (wide $module:ident, $K:ident) => {{
         #[cfg(target_arch = "x86_64")]
-        if crate::simd::level() >= crate::simd::Level::Avx2 {
+        if crate::simd::level() >= crate::simd::SimdLevel::Avx2 {
             return $module::avx2::<$K>;
         }
         $module::baseline::<$K>

@@ -72,7 +72,7 @@ pub(crate) fn f32_to_f16(from: &[f32], to: &mut [u16]) {
 /// The processor's own conversions, eight at a time; both say how many are done.
 #[cfg(target_arch = "x86_64")]
 mod instructions {
-    use crate::simd::{Level, level};
+    use crate::simd::{SimdLevel, level};
     use std::arch::x86_64::*;
 
     pub(super) fn widen(from: &[u16], to: &mut [f32]) -> usize {
@@ -86,7 +86,7 @@ mod instructions {
                 }
             }
         }
-        if level() < Level::Avx2 {
+        if level() < SimdLevel::Avx2 {
             return 0;
         }
         let (from, to) = (from.as_chunks().0, to.as_chunks_mut().0);
@@ -107,7 +107,7 @@ mod instructions {
                 }
             }
         }
-        if level() < Level::Avx2 {
+        if level() < SimdLevel::Avx2 {
             return 0;
         }
         let (from, to) = (from.as_chunks().0, to.as_chunks_mut().0);
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn half_conversions_agree_with_the_half_crate_bit_for_bit() {
-        for level in crate::simd::Level::ALL {
+        for level in crate::simd::SimdLevel::ALL {
             crate::simd::set_level(level);
             check_conversions();
         }

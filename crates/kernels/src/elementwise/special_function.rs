@@ -190,7 +190,7 @@ macro_rules! line {
         }
         let line: $Line = plain;
         #[cfg(target_arch = "x86_64")]
-        let line: $Line = if crate::simd::level() >= crate::simd::Level::Avx2 { fused } else { line };
+        let line: $Line = if crate::simd::level() >= crate::simd::SimdLevel::Avx2 { fused } else { line };
         widest!($width line, $body, $Line, [$($arg: $type),+])
     }};
 }
@@ -206,7 +206,7 @@ macro_rules! widest {
         }
         #[cfg(target_arch = "x86_64")]
         let $line: $Line =
-            if crate::simd::level() == crate::simd::Level::Avx512 { widest } else { $line };
+            if crate::simd::level() == crate::simd::SimdLevel::Avx512 { widest } else { $line };
         $line
     }};
 }

@@ -41,9 +41,9 @@ const LEAST: usize = 16 * 16 * 16;
 pub(super) fn microkernels(s: GemmSizes) -> Option<Microkernels> {
     #[cfg(target_arch = "x86_64")]
     {
-        use crate::simd::{Level, level};
+        use crate::simd::{SimdLevel, level};
         let is_worth = s.work() >= LEAST && s.m >= ROWS / 2 && s.n >= 16;
-        let is_there = || level() == Level::Avx512 && is_x86_feature_detected!("avx512bf16");
+        let is_there = || level() == SimdLevel::Avx512 && is_x86_feature_detected!("avx512bf16");
         (is_worth && is_there()).then_some(Microkernels { tile: x86::tile, round: x86::round })
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -43,7 +43,7 @@ pub(super) unsafe fn product<T: GemmElement>(
         !threads || s.work() < 2 * THREAD_GRAIN || long < 2 * BLOCK || parallel::num_threads() == 1;
     // Before anything is written.
     let tasks = if is_alone { 1 } else { parallel::num_threads().min(long / BLOCK) };
-    memory::check_room(tasks * workspace::<T>(s))?;
+    memory::probe(tasks * workspace::<T>(s))?;
     if is_alone {
         // SAFETY: the caller's promise.
         unsafe { in_blocks(s, c, a, b, alpha, beta, max_call_work::<T>()) };
@@ -194,7 +194,7 @@ unsafe fn block<T: GemmElement>(
 ) {
     let read = beta != T::default();
     // SAFETY: the caller's promise; the crate takes pointers and strides as they are.
-    memory::as_asked(|| unsafe {
+    memory::after_probe(|| unsafe {
         gemm::gemm(
             s.m,
             s.n,

@@ -3,7 +3,7 @@
 
 use super::{GemmSizes, Matrix, MulAdd};
 use crate::elementwise::copy_tile;
-use crate::simd::{Level, level};
+use crate::simd::{SimdLevel, level};
 
 /// Whether a product is small enough for these loops to win.
 pub(super) fn fits(s: GemmSizes) -> bool {
@@ -127,7 +127,7 @@ crate::multiversion! {
     pub(super) fn tiles<T: MulAdd>(s: GemmSizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
         let mut j = 0;
         // Too few rows to hide the latency of a multiply-add: two registers of columns do, where registers abound.
-        let wide = s.m < 8 && level() == Level::Avx512 && size_of::<T>() <= 4;
+        let wide = s.m < 8 && level() == SimdLevel::Avx512 && size_of::<T>() <= 4;
         while j < s.n {
             let left = s.n - j;
             let part = GemmSizes { n: left, ..s };
@@ -160,7 +160,7 @@ unsafe fn column<T: MulAdd, const W: usize>(
     let mut i = 0;
     // Eight rows hide the latency of a multiply-add, but only 32 registers hold them. How rows are grouped
     // does not show in the results.
-    let eight = level() == Level::Avx512 && size_of::<T>() <= 8;
+    let eight = level() == SimdLevel::Avx512 && size_of::<T>() <= 8;
     // SAFETY: the caller's promise.
     unsafe {
         while eight && i + 8 <= s.m {

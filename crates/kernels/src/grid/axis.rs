@@ -1,6 +1,6 @@
 //! The taps of a block of points along one dimension: which elements, with which weights, and how these change with the coordinate.
 
-use super::{Interpolation, Outside, Sampling};
+use super::{Interpolation, PaddingMode, SampleOptions};
 use crate::dense::Real;
 use smallvec::SmallVec;
 
@@ -30,7 +30,7 @@ impl<T: Real> AxisTaps<T> {
         points: &[T],
         step: usize,
         (count, size): (usize, usize),
-        (sampling, has_slopes): (Sampling, bool),
+        (sampling, has_slopes): (SampleOptions, bool),
     ) {
         let (axis, all) = (self, sampling.taps() * count);
         refill(&mut axis.index, 0, all);
@@ -78,20 +78,20 @@ pub(super) fn refill<T: Copy>(numbers: &mut TapVec<T>, value: T, count: usize) {
 
 /// A coordinate in elements, counted from the centre of the first one.
 #[inline(always)]
-fn absolute<T: Real>(relative: T, size: usize, sampling: Sampling) -> T {
+fn absolute<T: Real>(relative: T, size: usize, sampling: SampleOptions) -> T {
     let coord = (relative + T::ONE) * T::of(sampling.scale(size));
     if sampling.align_corners { coord } else { coord - T::of(0.5) }
 }
 
-impl Sampling {
+impl SampleOptions {
     /// Moves points into an image of that size, if the mode does so, where NaN goes to the first element; `slope` becomes the
     /// derivative of the moved coordinate: 1, -1, or 0 at the border and beyond.
     fn move_inside<T: Real>(self, coord: &mut [T], slope: &mut [T], size: usize) {
         let last = T::of(size as f64 - 1.0);
-        match self.outside {
-            Outside::Zeros => {}
-            Outside::Border => clamp(coord, slope, last),
-            Outside::Reflection => {
+        match self.padding_mode {
+            PaddingMode::Zeros => {}
+            PaddingMode::Border => clamp(coord, slope, last),
+            PaddingMode::Reflection => {
                 let (low, span) =
                     if self.align_corners { (T::ZERO, last) } else { (T::of(-0.5), last + T::ONE) };
                 reflect(coord, slope, low, span);

@@ -5,7 +5,7 @@
 
 use super::slices::{SliceCopy, list_offsets};
 use super::{Accumulate, check_bounds, out_of_bounds};
-use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
+use crate::line::{LineIter, ViewLayout, check_dtype, check_shape, get, put};
 use crate::{DType, Error, Result, StridedMut, StridedRef, for_dtype, memory};
 use smallvec::SmallVec;
 
@@ -42,7 +42,7 @@ fn check_indices(indices: &[StridedRef<'_>], dims: &[usize], ndim: usize) -> Res
 
 impl IndexedView {
     fn new(
-        view: Layout<'_>,
+        view: ViewLayout<'_>,
         shape: &[i64],
         dims: &[usize],
         indices: &[StridedRef<'_>],
@@ -87,7 +87,7 @@ impl IndexedView {
             add_steps(&mut self.offsets, dense, size, step);
             return Ok(());
         }
-        let lines = Lines::new(index.shape(), None, [Layout::from(index)]);
+        let lines = LineIter::new(index.shape(), None, [ViewLayout::from(index)]);
         self.make_room(lines.count())?;
         let mut at = 0;
         lines.visit(0..lines.count(), |[from]| {
@@ -100,15 +100,15 @@ impl IndexedView {
     }
 
     /// The layout of the indexed view along the result's dimensions.
-    fn layout(&self, dtype: DType) -> Layout<'_> {
-        Layout::of(&self.strides, dtype.size())
+    fn layout(&self, dtype: DType) -> ViewLayout<'_> {
+        ViewLayout::of(&self.strides, dtype.size())
     }
 
     /// The copy between the indexed view and its result.
     fn slices<'l>(
         &'l self,
         (to, from): (*mut u8, *const u8),
-        layouts: [Layout<'l>; 2],
+        layouts: [ViewLayout<'l>; 2],
         repeats: bool,
     ) -> SliceCopy<'l> {
         let (shape, listed, count) = (&self.shape[..], self.index_dims.clone(), self.offsets.len());
@@ -116,16 +116,16 @@ impl IndexedView {
     }
 
     /// Walks of the dimensions before, and after, those of the index, over `other` and the indexed view.
-    fn lines(&self, other: Layout<'_>) -> (Lines<2>, Lines<2>) {
-        let views = [other, Layout::of(&self.strides, other.size())];
-        let before = Lines::select(&self.shape, |d| d < self.index_dims.start, views);
-        let after = Lines::select(&self.shape, |d| d >= self.index_dims.end, views);
+    fn lines(&self, other: ViewLayout<'_>) -> (LineIter<2>, LineIter<2>) {
+        let views = [other, ViewLayout::of(&self.strides, other.size())];
+        let before = LineIter::select(&self.shape, |d| d < self.index_dims.start, views);
+        let after = LineIter::select(&self.shape, |d| d >= self.index_dims.end, views);
         (before, after)
     }
 
     /// Byte offsets of the index dimensions' positions in `other`.
-    fn positions(&self, other: Layout<'_>) -> Lines<1> {
-        Lines::select(&self.shape, |d| self.index_dims.contains(&d), [other])
+    fn positions(&self, other: ViewLayout<'_>) -> LineIter<1> {
+        LineIter::select(&self.shape, |d| self.index_dims.contains(&d), [other])
     }
 }
 
@@ -155,11 +155,11 @@ pub fn index(
     {
         return done;
     }
-    let indexed = IndexedView::new(Layout::from(&input), input.shape(), dims, indices)?;
+    let indexed = IndexedView::new(ViewLayout::from(&input), input.shape(), dims, indices)?;
     check_shape("index", out.shape(), &indexed.shape)?;
     let out = &*out;
-    let layouts = [Layout::from(out), indexed.layout(out.dtype())];
-    let positions = indexed.positions(Layout::from(out));
+    let layouts = [ViewLayout::from(out), indexed.layout(out.dtype())];
+    let positions = indexed.positions(ViewLayout::from(out));
     let slices = indexed.slices((out.ptr(), input.ptr()), layouts, false);
     // SAFETY: indices were checked, so slices lie inside both views.
     unsafe {
@@ -222,15 +222,15 @@ pub fn index_put(
             values.dtype().scalar_name()
         )));
     }
-    let indexed = IndexedView::new(Layout::from(&*out), out.shape(), dims, indices)?;
+    let indexed = IndexedView::new(ViewLayout::from(&*out), out.shape(), dims, indices)?;
     check_shape("index_put", values.shape(), &indexed.shape)?;
     let out = &*out;
     if accumulate {
         for_dtype!(out.dtype(), all, T => add_elements::<T>(out, &indexed, &values));
         return Ok(());
     }
-    let layouts = [indexed.layout(out.dtype()), Layout::from(&values)];
-    let positions = indexed.positions(Layout::from(&values));
+    let layouts = [indexed.layout(out.dtype()), ViewLayout::from(&values)];
+    let positions = indexed.positions(ViewLayout::from(&values));
     let slices = indexed.slices((out.ptr(), values.ptr()), layouts, true);
     // SAFETY: indices were checked, so slices lie inside both views.
     unsafe {
@@ -249,8 +249,8 @@ fn add_elements<T: Accumulate>(
     indexed: &IndexedView,
     values: &StridedRef<'_>,
 ) {
-    let (before, after) = indexed.lines(Layout::from(values));
-    let positions = indexed.positions(Layout::from(values));
+    let (before, after) = indexed.lines(ViewLayout::from(values));
+    let positions = indexed.positions(ViewLayout::from(values));
     // A slice is mostly one run, which is often short.
     let run = match after.dims().len() {
         0 => Some((1, [0; 2])),

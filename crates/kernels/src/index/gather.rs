@@ -5,7 +5,9 @@ use super::{
     with_i64,
 };
 use crate::dense::{Compute, load, load_owned, store};
-use crate::line::{GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put};
+use crate::line::{
+    GRAIN, LineIter, ViewLayout, along, check_dim, check_dtype, check_shape, get, put,
+};
 use crate::{
     C64, DType, Element, Error, Result, Scalar, StridedMut, StridedRef, for_dtype, memory, parallel,
 };
@@ -20,7 +22,7 @@ const MAX_SHORT_REDUCED: usize = 64;
 
 /// How `scatter` joins a value with what is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reduce {
+pub enum ScatterReduction {
     /// Replace; of repeated targets the last one stays.
     Assign,
     /// Sum (`add` and `sum`).
@@ -102,11 +104,11 @@ fn gather_elements<T: Copy>(
     let (_, step) = along(input.shape(), input, dim);
     let base = base_strides(if index.ndim() == input.ndim() { input.strides() } else { &[0] }, dim);
     let views = [
-        Layout::from(out),
-        Layout::of(&base[..index.ndim()], input.dtype().size()),
-        Layout::from(index),
+        ViewLayout::from(out),
+        ViewLayout::of(&base[..index.ndim()], input.dtype().size()),
+        ViewLayout::from(index),
     ];
-    let lines = Lines::new(index.shape(), None, views);
+    let lines = LineIter::new(index.shape(), None, views);
     let width = along(input.shape(), input, dim).0;
     if let Some(rows) = short_rows(&lines, size_of::<T>(), (width, step)) {
         let grain = GRAIN / rows.count();
@@ -134,7 +136,7 @@ fn gather_elements<T: Copy>(
 
 /// A walk over output, input and index as one over short rows, in which outputs and indices have no gaps, if it is one.
 fn short_rows(
-    lines: &Lines<3>,
+    lines: &LineIter<3>,
     size: usize,
     (width, step): (usize, isize),
 ) -> Option<RegisterTable> {
@@ -184,7 +186,7 @@ pub fn scatter(
     dim: usize,
     index: StridedRef<'_>,
     source: ScatterSource<'_>,
-    (reduce, include_self): (Reduce, bool),
+    (reduce, include_self): (ScatterReduction, bool),
 ) -> Result<()> {
     check_dim(dim, out.ndim())?;
     let dtype = out.dtype();
@@ -197,8 +199,8 @@ pub fn scatter(
         check_index_shape("src", index.shape(), src.shape(), usize::MAX)?;
     }
     check_index_shape("self", index.shape(), out.shape(), dim)?;
-    if dtype.is_complex() && matches!(reduce, Reduce::Amax | Reduce::Amin) {
-        let name = if reduce == Reduce::Amax { "amax" } else { "amin" };
+    if dtype.is_complex() && matches!(reduce, ScatterReduction::Amax | ScatterReduction::Amin) {
+        let name = if reduce == ScatterReduction::Amax { "amax" } else { "amin" };
         return Err(Error::not_implemented(
             &format!("scatter_gather_tensor_cpu_reduce_{name}"),
             dtype,
@@ -208,7 +210,7 @@ pub fn scatter(
         let (size, _) = along(out.shape(), &*out, dim);
         let size = size as i64;
         check_bounds(&index, (0, size), |i| Error::runtime(out_of_bounds(i, dim, size)))?;
-        if reduce != Reduce::Assign {
+        if reduce != ScatterReduction::Assign {
             let how = (reduce, include_self);
             match dtype {
                 DType::F16 | DType::BF16 => {
@@ -229,7 +231,7 @@ pub fn scatter(
         };
         strides = fitted(source_strides, index.ndim());
         let walk = ScatterWalk::new(out, dim, &index, (source, &strides));
-        if reduce == Reduce::Assign {
+        if reduce == ScatterReduction::Assign {
             // SAFETY: every index was checked; sources are of the dtype of `out`.
             for_size!(dtype.size(), T => unsafe { walk.assign::<T>() });
         } else {
@@ -245,7 +247,7 @@ fn scatter_halves<T: Compute>(
     dim: usize,
     index: StridedRef<'_>,
     source: ScatterSource<'_>,
-    how: (Reduce, bool),
+    how: (ScatterReduction, bool),
 ) -> Result<()> {
     let (shape, strides) = (out.shape(), contiguous_strides(out.shape()));
     let mut wide = load_owned::<T>(out.as_ref())?;
@@ -289,7 +291,7 @@ fn fitted(strides: &[i64], rank: usize) -> SmallVec<[i64; 6]> {
 
 /// A walk over index and source.
 struct ScatterWalk<'a> {
-    lines: Lines<3>,
+    lines: LineIter<3>,
     out: &'a StridedMut<'a>,
     index: &'a StridedRef<'a>,
     source: *const u8,
@@ -307,9 +309,12 @@ impl<'a> ScatterWalk<'a> {
         let (_, step) = along(out.shape(), out, dim);
         let base = fitted(&base_strides(out.strides(), dim), index.ndim());
         let size = out.dtype().size();
-        let views =
-            [Layout::of(&base, size), Layout::of(source_strides, size), Layout::from(index)];
-        let lines = Lines::new(index.shape(), None, views);
+        let views = [
+            ViewLayout::of(&base, size),
+            ViewLayout::of(source_strides, size),
+            ViewLayout::from(index),
+        ];
+        let lines = LineIter::new(index.shape(), None, views);
         ScatterWalk { lines, out, index, source, dim, step }
     }
 
@@ -378,11 +383,11 @@ impl<'a> ScatterWalk<'a> {
 
 fn scatter_reduced<T: Accumulate>(
     walk: &ScatterWalk<'_>,
-    reduce: Reduce,
+    reduce: ScatterReduction,
     include_self: bool,
 ) -> Result<()> {
     // (Before anything is written.)
-    let counts = if reduce == Reduce::Mean { walk.out.numel() } else { 0 };
+    let counts = if reduce == ScatterReduction::Mean { walk.out.numel() } else { 0 };
     let counts = memory::filled(0_i64, counts)?;
     if !include_self {
         let identity = identity_of::<T>(reduce);
@@ -399,13 +404,13 @@ fn scatter_reduced<T: Accumulate>(
         };
     }
     match reduce {
-        Reduce::Assign => {}
-        Reduce::Sum | Reduce::Mean => join!(|old, new| old.add(new)),
-        Reduce::Prod => join!(|old, new| old.mul(new)),
-        Reduce::Amax => join!(|old, new| old.larger(new)),
-        Reduce::Amin => join!(|old, new| old.smaller(new)),
+        ScatterReduction::Assign => {}
+        ScatterReduction::Sum | ScatterReduction::Mean => join!(|old, new| old.add(new)),
+        ScatterReduction::Prod => join!(|old, new| old.mul(new)),
+        ScatterReduction::Amax => join!(|old, new| old.larger(new)),
+        ScatterReduction::Amin => join!(|old, new| old.smaller(new)),
     }
-    if reduce == Reduce::Mean {
+    if reduce == ScatterReduction::Mean {
         divide_by_counts::<T>(walk, counts, include_self);
     }
     Ok(())
@@ -428,7 +433,7 @@ fn divide_by_counts<T: Accumulate>(
         },
     );
     let more = i64::from(include_self);
-    let lines = Lines::new(walk.out.shape(), None, [Layout::from(walk.out)]);
+    let lines = LineIter::new(walk.out.shape(), None, [ViewLayout::from(walk.out)]);
     let mut done = 0;
     lines.visit_runs(0..lines.count(), |[to], [step], length| {
         let counts = &counts[done..][..length];
@@ -462,12 +467,12 @@ fn divided<T: Accumulate>(sum: T, count: i64, more: i64) -> T {
 }
 
 /// What joins with anything to that thing.
-fn identity_of<T: Element>(reduce: Reduce) -> T {
+fn identity_of<T: Element>(reduce: ScatterReduction) -> T {
     match reduce {
-        Reduce::Prod => T::from_i64(1),
-        Reduce::Amax => lowest::<T>(),
-        Reduce::Amin => highest::<T>(),
-        Reduce::Assign | Reduce::Sum | Reduce::Mean => T::from_i64(0),
+        ScatterReduction::Prod => T::from_i64(1),
+        ScatterReduction::Amax => lowest::<T>(),
+        ScatterReduction::Amin => highest::<T>(),
+        ScatterReduction::Assign | ScatterReduction::Sum | ScatterReduction::Mean => T::from_i64(0),
     }
 }
 

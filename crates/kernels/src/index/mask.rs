@@ -5,7 +5,7 @@
 
 use super::contiguous_strides;
 use super::for_size;
-use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
+use crate::line::{LineIter, ViewLayout, check_dtype, check_shape, get, put};
 use crate::{Bool, DType, Element, Error, Result, StridedMut, StridedRef, for_dtype};
 use std::mem::MaybeUninit;
 
@@ -62,7 +62,7 @@ fn nonzero_bits<T: Element>(elements: &[T]) -> u64 {
 
 /// Calls `visit` with the row-major number of every true element, in order.
 fn for_each_nonzero(input: &StridedRef<'_>, mut visit: impl FnMut(usize)) {
-    let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
+    let lines = LineIter::new(input.shape(), None, [ViewLayout::from(input)]);
     for_dtype!(input.dtype(), all, T => {
         let mut done = 0;
         lines.visit_runs(0..lines.count(), |[from], [step], length| {
@@ -154,7 +154,7 @@ unsafe fn mask_bits(mask: *const u8, step: isize, n: usize) -> u64 {
 #[inline]
 fn byte_bits(bytes: &[u8; BITS]) -> u64 {
     #[cfg(target_arch = "x86_64")]
-    if crate::simd::level() == crate::simd::Level::Avx512 {
+    if crate::simd::level() == crate::simd::SimdLevel::Avx512 {
         #[target_feature(enable = "avx512f,avx512bw")]
         fn test(bytes: &[u8; BITS]) -> u64 {
             use std::arch::x86_64::{_mm512_loadu_si512, _mm512_test_epi8_mask};
@@ -195,7 +195,8 @@ pub fn masked_select(
     check_shape("masked_select", out.shape(), &[count as i64])?;
     let out = &*out;
     let step = out.strides()[0] as isize * out.dtype().size() as isize;
-    let lines = Lines::new(input.shape(), None, [Layout::from(&input), Layout::from(&mask)]);
+    let lines =
+        LineIter::new(input.shape(), None, [ViewLayout::from(&input), ViewLayout::from(&mask)]);
     for_size!(input.dtype().size(), T => {
         let mut done = 0;
         let mut kept = [MaybeUninit::<T>::uninit(); BITS];
@@ -265,7 +266,7 @@ fn expand_block<T: Copy>(to: &mut [T], bits: u64, source: &[T]) -> usize {
     if matches!(size_of::<T>(), 4 | 8)
         && to.len() == BITS
         && source.len() >= BITS
-        && crate::simd::level() == crate::simd::Level::Avx512
+        && crate::simd::level() == crate::simd::SimdLevel::Avx512
     {
         // SAFETY: the level is present; both sides have a whole block.
         unsafe {
@@ -330,8 +331,8 @@ pub fn masked_scatter(
         return Ok(());
     }
     let out = &*out;
-    let sources = Lines::new(source.shape(), None, [Layout::from(&source)]);
-    let lines = Lines::new(out.shape(), None, [Layout::from(out), Layout::from(&mask)]);
+    let sources = LineIter::new(source.shape(), None, [ViewLayout::from(&source)]);
+    let lines = LineIter::new(out.shape(), None, [ViewLayout::from(out), ViewLayout::from(&mask)]);
     for_size!(out.dtype().size(), T => {
         let size = size_of::<T>() as isize;
         let is_dense = sources.is_dense([size]);

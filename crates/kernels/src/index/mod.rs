@@ -18,14 +18,14 @@ mod table;
 
 pub use advanced::{index, index_put};
 pub use embedding::{embedding, embedding_backward, one_hot};
-pub use gather::{Reduce, ScatterSource, gather, scatter};
+pub use gather::{ScatterReduction, ScatterSource, gather, scatter};
 pub use mask::{count_true, masked_scatter, masked_select, nonzero};
 pub use search::{bincount, bincount_size, bucketize, searchsorted};
 pub use select::{index_add, index_copy, index_fill, index_select, put, take};
 pub(crate) use slices::SliceCopy;
 pub use sparse::{CsrIndices, sparse_matmul};
 
-use crate::line::{Layout, Lines, get};
+use crate::line::{LineIter, ViewLayout, get};
 use crate::{Bool, C32, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16, memory};
 
 /// Runs `$body` with `$T` bound to a type of `$size` bytes that copies as elements of that size do.
@@ -63,7 +63,7 @@ fn with_i64<R>(index: StridedRef<'_>, body: impl FnOnce(StridedRef<'_>) -> Resul
         DType::I64 => body(index),
         DType::I32 => {
             let mut wide = memory::with_capacity(index.numel())?;
-            let lines = Lines::new(index.shape(), None, [Layout::from(&index)]);
+            let lines = LineIter::new(index.shape(), None, [ViewLayout::from(&index)]);
             lines.visit(0..lines.count(), |[at]| {
                 // SAFETY: the walk stays inside the view, whose dtype is i32.
                 wide.push(i64::from(unsafe { get::<i32>(index.ptr(), at) }));
@@ -110,7 +110,7 @@ fn check_bounds(
     if index.as_slice::<i64>().is_some_and(|s| all_within(s, low, high)) {
         return Ok(());
     }
-    let lines = Lines::new(index.shape(), None, [Layout::from(index)]);
+    let lines = LineIter::new(index.shape(), None, [ViewLayout::from(index)]);
     let mut outside = None;
     lines.visit(0..lines.count(), |[at]| {
         // SAFETY: the walk stays inside the view, whose dtype is i64.

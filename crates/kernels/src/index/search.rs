@@ -1,7 +1,7 @@
 //! Positions in sorted sequences (`searchsorted`, `bucketize`) and counts per value (`bincount`).
 
 use crate::dense::SharedMut;
-use crate::line::{Layout, Lines, along, check_dtype, check_shape, get};
+use crate::line::{LineIter, ViewLayout, along, check_dtype, check_shape, get};
 use crate::reduce::{store_f64, store_i64};
 use crate::strided::is_contiguous;
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, memory, parallel};
@@ -193,12 +193,12 @@ fn search_all<T: Element + PartialOrd>(
     };
     let (base, sorter_base) = (of(sorted), sorter.map_or_else(|| zero.clone(), of));
     let views = [
-        Layout::from(out),
-        Layout::from(values),
-        Layout::of(&base, sorted.dtype().size()),
-        Layout::of(&sorter_base, 8),
+        ViewLayout::from(out),
+        ViewLayout::from(values),
+        ViewLayout::of(&base, sorted.dtype().size()),
+        ViewLayout::of(&sorter_base, 8),
     ];
-    let lines = Lines::new(values.shape(), None, views);
+    let lines = LineIter::new(values.shape(), None, views);
     let sorter_step = sorter.map(|s| along(s.shape(), s, last).1);
     parallel::for_range(lines.count(), 1024, &|range| {
         lines.visit(range, |[to, from, base, sorter_base]| {
@@ -251,7 +251,7 @@ fn range_of(values: &[i64]) -> (i64, i64) {
 }
 
 fn each_integer(input: &StridedRef<'_>, mut visit: impl FnMut(i64)) {
-    let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
+    let lines = LineIter::new(input.shape(), None, [ViewLayout::from(input)]);
     for_dtype!(input.dtype(), all, T => lines.visit(0..lines.count(), |[at]| {
         // SAFETY: the walk stays inside the view.
         visit(unsafe { get::<T>(input.ptr(), at) }.to_i64());

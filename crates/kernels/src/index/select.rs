@@ -8,7 +8,8 @@ use super::{
 };
 use crate::elementwise::spans::OffsetPair;
 use crate::line::{
-    GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put as put_element,
+    GRAIN, LineIter, ViewLayout, along, check_dim, check_dtype, check_shape, get,
+    put as put_element,
 };
 use crate::{
     Error, Result, Scalar, StridedMut, StridedRef, for_dtype, interrupt, memory, parallel,
@@ -36,7 +37,7 @@ pub(super) fn wrapped_indices(
     }
     with_i64(index, |index| {
         check_bounds(&index, bounds, refuse)?;
-        let lines = Lines::new(index.shape(), None, [Layout::from(&index)]);
+        let lines = LineIter::new(index.shape(), None, [ViewLayout::from(&index)]);
         let mut wrapped_indices = memory::with_capacity(lines.count())?;
         // SAFETY: the walk stays inside the view, whose dtype is i64.
         lines.visit(0..lines.count(), |[at]| wrapped_indices.push(unsafe { get(index.ptr(), at) }));
@@ -99,7 +100,7 @@ pub fn index_select(
     let slices = SliceCopy {
         to: out.ptr(),
         from: input.ptr(),
-        layouts: [Layout::from(out), Layout::from(&input)],
+        layouts: [ViewLayout::from(out), ViewLayout::from(&input)],
         shape: out.shape(),
         listed: dim..dim + 1,
         count: rows.len(),
@@ -184,7 +185,7 @@ pub fn index_copy(
     let mut slices = SliceCopy {
         to: out.ptr(),
         from: source.ptr(),
-        layouts: [Layout::from(&*out), Layout::from(&source)],
+        layouts: [ViewLayout::from(&*out), ViewLayout::from(&source)],
         shape: source.shape(),
         listed: dim..dim + 1,
         count: rows.len(),
@@ -249,9 +250,9 @@ fn add_slices<T: Accumulate>(
 ) {
     let (_, step) = along(out.shape(), out, dim);
     let (_, source_step) = along(source.shape(), source, dim.min(source.ndim().saturating_sub(1)));
-    let views = [Layout::from(out), Layout::from(source)];
+    let views = [ViewLayout::from(out), ViewLayout::from(source)];
     let rank = out.ndim().min(source.ndim());
-    let lines = Lines::new(&source.shape()[..rank], Some(dim), views);
+    let lines = LineIter::new(&source.shape()[..rank], Some(dim), views);
     let factor: T = alpha.to();
     let is_one = alpha.is(1.0);
     // Threads own disjoint positions of the other dimensions, so each target is added to by one thread in order.
@@ -268,14 +269,14 @@ fn add_slices<T: Accumulate>(
         put_element(to, 0, get::<T>(to, 0).add(new));
     };
     if lines.count() == 1 {
-        return interrupt::parts(rows.len()).flatten().for_each(|j| add([0; 2], j, rows[j]));
+        return interrupt::chunks(rows.len()).flatten().for_each(|j| add([0; 2], j, rows[j]));
     }
     // Along the dimension elements may lie nearer than along the others.
     let is_inner = lines.inner().is_some_and(|[_, from]| from.abs() > source_step.abs());
     parallel::for_range(lines.count(), columns_each(lines.count(), rows.len()), &|range| {
         if is_inner {
             return lines.visit(range, |offsets| {
-                interrupt::parts(rows.len()).flatten().for_each(|j| add(offsets, j, rows[j]));
+                interrupt::chunks(rows.len()).flatten().for_each(|j| add(offsets, j, rows[j]));
             });
         }
         for (j, &row) in rows.iter().enumerate() {
@@ -336,7 +337,7 @@ pub fn index_fill(
         let slices = SliceCopy {
             to: out.ptr(),
             from: (&raw const value).cast(),
-            layouts: [Layout::from(out), Layout::of(&zeros, size_of::<T>())],
+            layouts: [ViewLayout::from(out), ViewLayout::of(&zeros, size_of::<T>())],
             shape: out.shape(),
             listed: dim..dim + 1,
             count: rows.len(),
@@ -369,9 +370,9 @@ pub fn take(out: &mut StridedMut<'_>, input: StridedRef<'_>, index: StridedRef<'
     check_shape("take", out.shape(), index.shape())?;
     let n = input.numel();
     let offsets = wrapped_indices(index, n as i64, true, |i| flat_error(i, n))?;
-    let lines = Lines::new(input.shape(), None, [Layout::from(&input)]);
+    let lines = LineIter::new(input.shape(), None, [ViewLayout::from(&input)]);
     let out = &*out;
-    let targets = Lines::new(out.shape(), None, [Layout::from(out)]);
+    let targets = LineIter::new(out.shape(), None, [ViewLayout::from(out)]);
     let size = input.dtype().size() as isize;
     if lines.is_dense([size]) && targets.is_dense([size]) {
         // SAFETY: positions were checked; both sides have no gaps.
@@ -411,8 +412,8 @@ pub fn put(
     let n = out.numel();
     let offsets = wrapped_indices(index, n as i64, true, |i| flat_error(i, n))?;
     let out = &*out;
-    let targets = Lines::new(out.shape(), None, [Layout::from(out)]);
-    let sources = Lines::new(source.shape(), None, [Layout::from(&source)]);
+    let targets = LineIter::new(out.shape(), None, [ViewLayout::from(out)]);
+    let sources = LineIter::new(source.shape(), None, [ViewLayout::from(&source)]);
     for_dtype!(out.dtype(), all, T => {
         let size = size_of::<T>() as isize;
         let is_dense = targets.is_dense([size]);

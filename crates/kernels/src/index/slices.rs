@@ -5,7 +5,7 @@
 
 use crate::elementwise::spans::{MAX_OFFSETS, OffsetPair, OffsetPairs, SpanKind};
 use crate::elementwise::tiled_spans::{CopyDim, GRAIN, Span, TiledSpans};
-use crate::line::{Layout, Lines};
+use crate::line::{LineIter, ViewLayout};
 use crate::parallel;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use std::ops::Range;
 pub(crate) struct SliceCopy<'l> {
     pub(crate) to: *mut u8,
     pub(crate) from: *const u8,
-    pub(crate) layouts: [Layout<'l>; 2],
+    pub(crate) layouts: [ViewLayout<'l>; 2],
     /// The shape of a slice and what is around it; of the dimensions `listed` only their number counts.
     pub(crate) shape: &'l [i64],
     pub(crate) listed: Range<usize>,
@@ -34,8 +34,8 @@ impl SliceCopy<'_> {
     /// Each slice at each listed offset lies inside live memory on both sides, and no element is both read and written.
     pub(crate) unsafe fn copy(&self, list: &(dyn Fn(Range<usize>, &mut [OffsetPair]) + Sync)) {
         let size = self.layouts[0].size();
-        let outer = Lines::select(self.shape, |d| d < self.listed.start, self.layouts);
-        let inner = Lines::select(self.shape, |d| d >= self.listed.end, self.layouts);
+        let outer = LineIter::select(self.shape, |d| d < self.listed.start, self.layouts);
+        let inner = LineIter::select(self.shape, |d| d >= self.listed.end, self.layouts);
         if outer.count() * inner.count() * self.count == 0 {
             return;
         }
@@ -73,7 +73,7 @@ impl SliceCopy<'_> {
 
 /// Writes down the byte offsets of some positions of a walk as those of one side.
 pub(super) fn list_offsets(
-    lines: &Lines<1>,
+    lines: &LineIter<1>,
     range: Range<usize>,
     offsets: &mut [OffsetPair],
     side: usize,

@@ -2,7 +2,7 @@
 //!
 //! Only for elements of four and eight bytes and AVX-512; elsewhere there is no [`RegisterTable`], and positions are looked up one by one.
 
-use crate::simd::{Level, level};
+use crate::simd::{SimdLevel, level};
 use std::ops::Range;
 
 /// Rows of few elements, each with as many positions to look up; positions and what is found there lie without gaps.
@@ -26,7 +26,7 @@ impl RegisterTable {
         let is_possible = cfg!(target_arch = "x86_64")
             && (1..=2 * lanes).contains(&width)
             && count > 0
-            && level() == Level::Avx512;
+            && level() == SimdLevel::Avx512;
         if !is_possible {
             return None;
         }

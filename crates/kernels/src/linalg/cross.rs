@@ -1,17 +1,17 @@
 //! Cross products of vectors of length three.
 
-use crate::line::{GRAIN, Layout, Lines, along, check_dtype, check_shape, get, put};
+use crate::line::{GRAIN, LineIter, ViewLayout, along, check_dtype, check_shape, get, put};
 use crate::{C64, C128, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
 
 /// Elements that have products and differences.
-trait Factor: Element {
+trait CrossElement: Element {
     /// `a b - c d`; integers wrap.
     fn difference(a: Self, b: Self, c: Self, d: Self) -> Self;
 }
 
 macro_rules! factor {
     ($($t:ty: |$a:ident, $b:ident, $c:ident, $d:ident| $body:expr;)*) => {$(
-        impl Factor for $t {
+        impl CrossElement for $t {
             #[inline(always)]
             fn difference($a: Self, $b: Self, $c: Self, $d: Self) -> Self {
                 $body
@@ -57,9 +57,14 @@ pub fn cross(
     Ok(())
 }
 
-fn cross_as<T: Factor>(out: &StridedMut<'_>, a: &StridedRef<'_>, b: &StridedRef<'_>, dim: usize) {
-    let views = [Layout::from(out), Layout::from(a), Layout::from(b)];
-    let lines = Lines::new(out.shape(), Some(dim), views);
+fn cross_as<T: CrossElement>(
+    out: &StridedMut<'_>,
+    a: &StridedRef<'_>,
+    b: &StridedRef<'_>,
+    dim: usize,
+) {
+    let views = [ViewLayout::from(out), ViewLayout::from(a), ViewLayout::from(b)];
+    let lines = LineIter::new(out.shape(), Some(dim), views);
     let steps = views.map(|view| along(out.shape(), view, dim).1);
     let size = size_of::<T>() as isize;
     crate::parallel::for_range(lines.count(), GRAIN / 3, &|range| {
@@ -88,7 +93,7 @@ fn cross_as<T: Factor>(out: &StridedMut<'_>, a: &StridedRef<'_>, b: &StridedRef<
 /// # Safety
 /// All components are live elements, those of the first operand writable and apart from the others.
 #[inline(always)]
-unsafe fn run<T: Factor>(
+unsafe fn run<T: CrossElement>(
     mut at: [*mut u8; 3],
     steps: [isize; 3],
     row_strides: [isize; 3],

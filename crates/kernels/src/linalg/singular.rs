@@ -5,7 +5,7 @@
 //! scaled to a largest element between 1 and 2. A matrix is at least as high as it is wide; others come transposed.
 
 use super::reflection::{
-    Group, LANES, Reflections, Rows, apply, apply_right, points_back, reflect,
+    Group, LANES, PaddedRows, Reflections, apply, apply_right, largest_is_negative, reflect,
 };
 use super::symmetric::{SWEEPS, rotate, scale};
 use crate::Result;
@@ -27,21 +27,21 @@ pub(super) fn fits(m: usize, n: usize, counts: [usize; 2], has_vectors: bool) ->
 }
 
 /// From so many times as many rows as columns on, a matrix is made a square one first.
-const TALL: usize = 2;
+const TALL_RATIO: usize = 2;
 
 /// What the decomposition of matrices (m, n) with `m >= n` needs.
-pub(super) struct Singular<T> {
+pub(super) struct SvdWorkspace<T> {
     m: usize,
     n: usize,
     /// Left singular vectors that are wanted.
     columns: usize,
     /// The matrix by columns; of a tall one R of its QR decomposition.
-    matrix: Rows<T>,
-    tall: Option<Tall<T>>,
+    matrix: PaddedRows<T>,
+    tall: Option<TallMatrix<T>>,
     left: Reflections<T>,
     right: Reflections<T>,
     /// Left and right ones.
-    vectors: [Rows<T>; 2],
+    vectors: [PaddedRows<T>; 2],
     sums: Vec<Group<T>>,
     diagonal: Vec<f64>,
     above: Vec<f64>,
@@ -49,37 +49,37 @@ pub(super) struct Singular<T> {
 }
 
 /// A tall matrix by columns, Q of its QR decomposition, and R by rows.
-struct Tall<T> {
-    matrix: Rows<T>,
+struct TallMatrix<T> {
+    matrix: PaddedRows<T>,
     q: Reflections<T>,
     r: Vec<T>,
     /// The left vectors of R, shorter than those of the matrix.
-    left: Rows<T>,
+    left: PaddedRows<T>,
 }
 
-impl<T: Real> Singular<T> {
+impl<T: Real> SvdWorkspace<T> {
     /// For so many left singular vectors, `n` or `m`.
     pub(super) fn new(m: usize, n: usize, columns: usize) -> Result<Self> {
-        let tall = if m >= TALL * n {
-            Some(Tall {
-                matrix: Rows::zeros(n, m)?,
+        let tall = if m >= TALL_RATIO * n {
+            Some(TallMatrix {
+                matrix: PaddedRows::zeros(n, m)?,
                 q: Reflections::new(m, n)?,
                 r: memory::filled(T::ZERO, n * n)?,
-                left: Rows::zeros(n, n)?,
+                left: PaddedRows::zeros(n, n)?,
             })
         } else {
             None
         };
         let height = if tall.is_some() { n } else { m };
-        Ok(Singular {
+        Ok(SvdWorkspace {
             m,
             n,
             columns,
-            matrix: Rows::zeros(n, height)?,
+            matrix: PaddedRows::zeros(n, height)?,
             tall,
             left: Reflections::new(height, n)?,
             right: Reflections::new(n, n.saturating_sub(1))?,
-            vectors: [Rows::zeros(columns, m)?, Rows::zeros(n, n)?],
+            vectors: [PaddedRows::zeros(columns, m)?, PaddedRows::zeros(n, n)?],
             sums: memory::filled([T::ZERO; LANES], height.div_ceil(LANES))?,
             diagonal: memory::filled(0.0, n)?,
             above: memory::filled(0.0, n)?,
@@ -134,7 +134,7 @@ impl<T: Real> Singular<T> {
         if is_wanted {
             for k in 0..n {
                 let [left, right] = &mut self.vectors;
-                if points_back(&left.row(k)[..m]) {
+                if largest_is_negative(&left.row(k)[..m]) {
                     for value in left.row(k).iter_mut().chain(right.row(k)) {
                         *value = -*value;
                     }
@@ -170,8 +170,8 @@ impl<T: Real> Singular<T> {
 
 crate::multiversion! {
     /// Decomposes a tall matrix into Q and R, of which the columns become the rows of `square`.
-    fn make_square<T: Real>(square: &mut Rows<T>, tall: &mut Tall<T>) {
-        let Tall { matrix, q, r, .. } = tall;
+    fn make_square<T: Real>(square: &mut PaddedRows<T>, tall: &mut TallMatrix<T>) {
+        let TallMatrix { matrix, q, r, .. } = tall;
         let n = q.taus.len();
         q.factor(matrix, r, n);
         for j in 0..n {
@@ -184,7 +184,7 @@ crate::multiversion! {
 
 crate::multiversion! {
     /// The left vectors of R times Q, and as many others as there is room for.
-    fn make_tall<T: Real>(vectors: &mut Rows<T>, tall: &Tall<T>) {
+    fn make_tall<T: Real>(vectors: &mut PaddedRows<T>, tall: &TallMatrix<T>) {
         let (n, count) = (tall.q.taus.len(), vectors.groups.len() / vectors.width.max(1));
         vectors.groups.fill([T::ZERO; LANES]);
         for k in 0..count {
@@ -202,8 +202,8 @@ crate::multiversion! {
 crate::multiversion! {
     /// Reduces the matrix to an upper bidiagonal one; the vectors become, if they are wanted, the transposed products of the
     /// reflections that do so.
-    fn reduce<T: Real>(of: &mut Singular<T>, is_wanted: bool) {
-        let Singular { n, matrix, left, right, vectors, sums, diagonal, above, .. } = of;
+    fn reduce<T: Real>(of: &mut SvdWorkspace<T>, is_wanted: bool) {
+        let SvdWorkspace { n, matrix, left, right, vectors, sums, diagonal, above, .. } = of;
         let n = *n;
         for k in 0..n {
             let v = left.vectors.groups_mut(k);
@@ -238,7 +238,7 @@ fn givens(y: f64, z: f64) -> (f64, f64, f64) {
 /// Turns rows `i` and `j` of vectors, if they are wanted, by an angle: the first becomes `c i + s j`.
 #[inline(always)]
 fn rotate_rows<T: Real>(
-    vectors: &mut Rows<T>,
+    vectors: &mut PaddedRows<T>,
     (i, j): (usize, usize),
     (c, s): (f64, f64),
     is_wanted: bool,
@@ -253,8 +253,8 @@ fn rotate_rows<T: Real>(
 crate::multiversion! {
     /// Makes the bidiagonal matrix diagonal and not negative, up to the digits of `T`, and turns the vectors along if they are
     /// wanted.
-    fn diagonalise<T: Real>(of: &mut Singular<T>, is_wanted: bool) -> bool {
-        let Singular { n, vectors: [left, right], diagonal: d, above: e, .. } = of;
+    fn diagonalise<T: Real>(of: &mut SvdWorkspace<T>, is_wanted: bool) -> bool {
+        let SvdWorkspace { n, vectors: [left, right], diagonal: d, above: e, .. } = of;
         let n = *n;
         let precision = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let mut norm = 0.0_f64;

@@ -3,10 +3,10 @@
 //! Ties go to the first element in row-major order, a NaN wins over everything, as in PyTorch. The
 //! running maxima of a row of outputs, and their positions, live in two small buffers.
 
-use super::{PoolGeometry, Window, output_shape};
+use super::{PoolGeometry, PoolWindow, output_shape};
 use crate::dense::{Compute, Real, SharedMut, expect_shape, load, with_output};
-use crate::interrupt::Pace;
-use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
+use crate::interrupt::WorkCounter;
+use crate::lanes::{Column, ROWS, buffer_width, to_columns, to_rows};
 use crate::windows::{Windows, planes_of};
 use crate::{DType, Error, Result, StridedMut, StridedRef, memory};
 
@@ -43,7 +43,7 @@ pub fn max_pool(
     out: &mut StridedMut<'_>,
     indices: Option<&mut StridedMut<'_>>,
     x: StridedRef<'_>,
-    window: &Window,
+    window: &PoolWindow,
 ) -> Result<()> {
     let shape = output_shape(x.shape(), window)?;
     expect_shape("output", out.shape(), &shape)?;
@@ -112,8 +112,8 @@ fn all_planes<T: Ordered>(
 
 crate::multiversion! {
     fn columns_values<T: Ordered>(out: &mut [T], x: &[T], windows: &Windows) -> Result<()> {
-        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
-        let mut results = memory::filled([T::default(); ROWS], room(windows.outputs))?;
+        let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
+        let mut results = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
         let mut x = x;
         for out in out.chunks_mut(ROWS * windows.outputs) {
             let count = out.len() / windows.outputs;
@@ -140,9 +140,9 @@ crate::multiversion! {
 crate::multiversion! {
     /// As [`columns_values`], with the position of each maximum.
     fn columns_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], windows: &Windows) -> Result<()> {
-        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
-        let mut results = memory::filled([T::default(); ROWS], room(windows.outputs))?;
-        let mut positions = memory::filled([0_u32; ROWS], room(windows.outputs))?;
+        let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
+        let mut results = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
+        let mut positions = memory::filled([0_u32; ROWS], buffer_width(windows.outputs))?;
         let mut position_rows = memory::filled(0_u32, ROWS * windows.outputs)?;
         let mut x = x;
         let groups = out.chunks_mut(ROWS * windows.outputs);
@@ -243,7 +243,7 @@ fn start_indices(indices: &mut [i64], g: &PoolGeometry) {
         let (taps, first) = g.taps(dim, o);
         (first + (taps.start * g.dilation[dim]) as isize) as usize
     };
-    let (mut at, mut pace) = (0, Pace::new());
+    let (mut at, mut pace) = (0, WorkCounter::new());
     for d in 0..g.output[0] {
         for h in 0..g.output[1] {
             pace.spend(g.output[2]);
@@ -265,7 +265,7 @@ const MAX_ROW_OUTPUTS: usize = 1 << 16;
 pub(super) fn for_taps(g: &PoolGeometry, mut work: impl FnMut(usize, usize, usize)) {
     // Kernel elements further on are outside for every output, however large the kernel.
     let within = g.kernel[2].min((g.input[2] + g.padding[2]).div_ceil(g.dilation[2]));
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     for d in 0..g.output[0] {
         let (depths, first_d) = g.taps(0, d);
         for h in 0..g.output[1] {

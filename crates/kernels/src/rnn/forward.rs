@@ -6,7 +6,7 @@ use super::{
 use crate::dense::{for_compute, load, with_output};
 use crate::elementwise::copy_tile;
 use crate::gemm::GemmSizes;
-use crate::interrupt::Pace;
+use crate::interrupt::WorkCounter;
 use crate::{Result, StridedMut, StridedRef, memory};
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub struct Outputs<'o, 'v> {
     pub h: Option<&'o mut StridedMut<'v>>,
     /// The same for `c` (LSTM).
     pub c: Option<&'o mut StridedMut<'v>>,
-    /// What backward needs of the gates: rows * [`Cell::kept`] * hidden elements, in the type computed in.
+    /// What backward needs of the gates: rows * [`Cell::saved_gates`] * hidden elements, in the type computed in.
     pub gates: Option<&'o mut StridedMut<'v>>,
     /// `c` of every step (LSTM), in the type computed in.
     pub cells: Option<&'o mut StridedMut<'v>>,
@@ -34,7 +34,7 @@ pub fn forward(out: Outputs<'_, '_>, operands: &Operands<'_>, steps: &Steps) -> 
         let [x, h] = operands.biases;
         let biases = [bias::<T>(x, layer.width())?, bias::<T>(h, layer.width())?];
         expect_elements("output", out.output, steps.rows() * layer.hidden)?;
-        let kept = steps.rows() * layer.hidden * layer.cell.kept();
+        let kept = steps.rows() * layer.hidden * layer.cell.saved_gates();
         let cells = if layer.cell == Cell::Lstm { steps.rows() * layer.hidden } else { 0 };
         let wants_state = out.h.is_some() || out.c.is_some();
         let mut state = (Cow::Borrowed(&*layer.h), Cow::Borrowed(&*layer.c));
@@ -85,7 +85,8 @@ fn walk<T: Gate>(
     state: &mut (Cow<'_, [T]>, Cow<'_, [T]>),
     wants_state: bool,
 ) -> Result<()> {
-    let (width, hidden, kept) = (layer.width(), layer.hidden, layer.cell.kept() * layer.hidden);
+    let (width, hidden, kept) =
+        (layer.width(), layer.hidden, layer.cell.saved_gates() * layer.hidden);
     let all = GemmSizes { m: steps.rows(), n: width, k: layer.inputs };
     let (x, weight) = (
         MatrixSlice::new(&layer.x, layer.inputs),
@@ -106,7 +107,7 @@ fn walk<T: Gate>(
     }
     let mut products =
         memory::filled(T::ZERO, if layer.cell == Cell::Gru { steps.batch() * width } else { 0 })?;
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     for (number, span) in steps.spans.iter().enumerate() {
         pace.spend(span.len() * hidden * width / 16);
         let (rows, used) = (span.len(), span.len() * hidden);

@@ -3,7 +3,9 @@
 //! Lines are taken a few side by side, so that those which run across memory are read in its order. What is carried along a
 //! line is in double precision. Each line is computed in its own order, whatever lines are beside it.
 
-use crate::line::{GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put};
+use crate::line::{
+    GRAIN, LineIter, ViewLayout, along, check_dim, check_dtype, check_shape, get, put,
+};
 use crate::{C128, DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, parallel};
 use std::ops::{Add, Mul};
 
@@ -71,8 +73,8 @@ fn run<T: Element, S: Carry<T>>(
     dim: usize,
     reverse: bool,
 ) {
-    let views = [Layout::from(out), Layout::from(input), Layout::from(factor)];
-    let lines = Lines::new(out.shape(), Some(dim), views);
+    let views = [ViewLayout::from(out), ViewLayout::from(input), ViewLayout::from(factor)];
+    let lines = LineIter::new(out.shape(), Some(dim), views);
     let steps = views.map(|view| along(out.shape(), view, dim).1);
     let n = along(out.shape(), views[0], dim).0;
     if n == 0 {

@@ -6,7 +6,7 @@
 
 use super::Scan;
 use crate::dense::SharedMut;
-use crate::line::{GRAIN, Layout, Lines, along, get, put, read_line, write_line};
+use crate::line::{GRAIN, LineIter, ViewLayout, along, get, put, read_line, write_line};
 use crate::simd::prefetch;
 use crate::simd::transpose::{SQUARE, square};
 use crate::{StridedMut, StridedRef, interrupt};
@@ -34,18 +34,18 @@ const LARGE: usize = 1 << 19;
 /// How the lines of one view lie: the address of the first item in the order of the scan, and the bytes from an item to the
 /// next and from a line to the next.
 #[derive(Clone, Copy)]
-struct Span {
+struct LineSpan {
     at: *mut u8,
     step: isize,
     line: isize,
 }
 
-impl Span {
-    fn moved(self, bytes: isize) -> Span {
-        Span { at: self.at.wrapping_offset(bytes), ..self }
+impl LineSpan {
+    fn moved(self, bytes: isize) -> LineSpan {
+        LineSpan { at: self.at.wrapping_offset(bytes), ..self }
     }
     /// The lines from `i` on.
-    fn after_lines(self, i: usize) -> Span {
+    fn after_lines(self, i: usize) -> LineSpan {
         self.moved(i as isize * self.line)
     }
 }
@@ -53,10 +53,10 @@ impl Span {
 /// Lines to scan. Whoever makes one promises that the `length` lines of `n` items of input, output and (if the scan has
 /// indices) indices are live memory of their types, that nobody else writes there, and that outputs overlap nothing.
 #[derive(Clone, Copy)]
-struct Job {
-    input: Span,
-    out: Span,
-    indices: Span,
+struct ScanJob {
+    input: LineSpan,
+    out: LineSpan,
+    indices: LineSpan,
     n: usize,
     length: usize,
     /// Whether steps lead towards lower addresses: the order of the lines is reversed.
@@ -65,15 +65,21 @@ struct Job {
     is_large: bool,
 }
 
-impl Job {
+impl ScanJob {
     /// The position in its line of item `i` in the order of the scan.
     #[inline(always)]
     fn position(self, i: usize) -> usize {
         if self.reverse { self.n - 1 - i } else { i }
     }
-    fn after_lines(self, i: usize) -> Job {
+    fn after_lines(self, i: usize) -> ScanJob {
         let (input, out) = (self.input.after_lines(i), self.out.after_lines(i));
-        Job { input, out, indices: self.indices.after_lines(i), length: self.length - i, ..self }
+        ScanJob {
+            input,
+            out,
+            indices: self.indices.after_lines(i),
+            length: self.length - i,
+            ..self
+        }
     }
 }
 
@@ -93,7 +99,7 @@ pub(super) fn run<S: Scan>(
         return;
     }
     let indices = indices.unwrap_or(out.as_ref());
-    let views = [Layout::from(&input), Layout::from(out), Layout::from(&indices)];
+    let views = [ViewLayout::from(&input), ViewLayout::from(out), ViewLayout::from(&indices)];
     let (n, _) = along(shape, views[0], dim);
     let mut steps = views.map(|view| along(shape, view, dim).1);
     let mut bases = [input.ptr().cast_mut(), out.ptr(), indices.ptr().cast_mut()];
@@ -104,7 +110,7 @@ pub(super) fn run<S: Scan>(
         }
     }
     let bases = bases.map(SharedMut::from_ptr);
-    let lines = Lines::new(shape, Some(dim), views);
+    let lines = LineIter::new(shape, Some(dim), views);
     let size = size_of::<S::Item>() as isize;
     let across = lines.count() > 1
         && lines.inner().is_some_and(|inner| (inner[0], inner[1]) == (size, size));
@@ -116,10 +122,10 @@ pub(super) fn run<S: Scan>(
     crate::parallel::for_range(lines.count(), if in_blocks { 1 } else { grain }, &|range| {
         lines.visit_runs(range, |offsets, line, length| {
             let span = |i: usize| {
-                Span { at: bases[i].ptr(), step: steps[i], line: line[i] }.moved(offsets[i])
+                LineSpan { at: bases[i].ptr(), step: steps[i], line: line[i] }.moved(offsets[i])
             };
             let (input, out, indices) = (span(0), span(1), span(2));
-            let job = Job { input, out, indices, n, length, reverse, is_large };
+            let job = ScanJob { input, out, indices, n, length, reverse, is_large };
             if in_blocks {
                 blocks(s, job);
             } else if is_streamed {
@@ -132,9 +138,9 @@ pub(super) fn run<S: Scan>(
 }
 
 /// Long lines, block by block.
-fn blocks<S: Scan>(s: &S, job: Job) {
+fn blocks<S: Scan>(s: &S, job: ScanJob) {
     for i in 0..job.length {
-        let Job { input, out, .. } = job.after_lines(i);
+        let ScanJob { input, out, .. } = job.after_lines(i);
         let mut state = s.start();
         let mut buffer = [S::Item::default(); BLOCK];
         for at in (0..job.n).step_by(BLOCK) {
@@ -153,7 +159,7 @@ fn blocks<S: Scan>(s: &S, job: Job) {
 }
 
 /// Lines that touch, by way of buffers: in steps from line to line the processor does not see how a large tensor goes on.
-fn streamed<S: Scan>(s: &S, job: Job) {
+fn streamed<S: Scan>(s: &S, job: ScanJob) {
     let (n, length, size) = (job.n, job.length, size_of::<S::Item>() as isize);
     let (block, step) = (SQUARE * n, if job.reverse { -size } else { size });
     let mut done = 0;
@@ -164,14 +170,14 @@ fn streamed<S: Scan>(s: &S, job: Job) {
         while length - done >= SQUARE {
             let now = job.after_lines(done);
             let (from, to) = buffers.split_at_mut(block);
-            let span = |items: &mut [S::Item], span: Span| {
+            let span = |items: &mut [S::Item], span: LineSpan| {
                 let at = items.as_mut_ptr().cast::<u8>().wrapping_offset(-back);
-                Span { at, ..span }
+                LineSpan { at, ..span }
             };
             let (input, out) = (span(from, now.input), span(to, now.out));
             // SAFETY: sixteen lines of the job, one after the other, and buffers of as many items.
             unsafe { read_line(now.input.moved(back).at, size, from) };
-            scan(s, Job { input, out, length: SQUARE, ..now });
+            scan(s, ScanJob { input, out, length: SQUARE, ..now });
             // SAFETY: as above.
             unsafe { write_line(now.out.moved(back).at, size, to) };
             done += SQUARE;
@@ -181,7 +187,7 @@ fn streamed<S: Scan>(s: &S, job: Job) {
 }
 
 crate::multiversion! {
-fn scan<S: Scan>(s: &S, job: Job) {
+fn scan<S: Scan>(s: &S, job: ScanJob) {
     let size = size_of::<S::Item>() as isize;
     let (input, out, indices) = (job.input, job.out, job.indices);
     let (along, indices_along) = if job.reverse { (-size, -8) } else { (size, 8) };
@@ -202,7 +208,7 @@ fn scan<S: Scan>(s: &S, job: Job) {
 /// Lines along memory, a few at a time, item by item: a sum waits for the one before it only in its own line. The processor sees
 /// several streams that move at once, not how memory goes on, so that what comes is asked for. Returns how many lines are done.
 #[inline(always)]
-fn together<S: Scan>(s: &S, job: Job) -> usize {
+fn together<S: Scan>(s: &S, job: ScanJob) -> usize {
     let (size, n) = (size_of::<S::Item>() as isize, job.n as isize);
     // The way of so large items to and from memory takes longer than their sum does.
     if job.is_large && size > 8 {
@@ -216,7 +222,7 @@ fn together<S: Scan>(s: &S, job: Job) -> usize {
     let asks = job.is_large && ahead.unsigned_abs() <= FAR;
     let mut done = 0;
     while job.length - done >= TOGETHER {
-        let Job { input, out, .. } = job.after_lines(done);
+        let ScanJob { input, out, .. } = job.after_lines(done);
         let mut states = [s.start(); TOGETHER];
         for i in 0..n {
             let (from, to) = (input.moved(i * step), out.moved(i * step));
@@ -244,15 +250,15 @@ fn together<S: Scan>(s: &S, job: Job) -> usize {
 /// Long lines of a scan that writes indices, which mostly stay: one by one, and sixteen at a time after one in which they often
 /// did not, which takes the same time whatever the items are.
 #[inline(always)]
-fn each_or_rows<S: Scan>(s: &S, job: Job) {
+fn each_or_rows<S: Scan>(s: &S, job: ScanJob) {
     let mut done = 0;
     while done < job.length {
         let rest = job.after_lines(done);
-        let changing = each(s, Job { length: 1, ..rest });
+        let changing = each(s, ScanJob { length: 1, ..rest });
         done += 1;
         if changing > job.n / SQUARE / 4 {
             let rest = job.after_lines(done);
-            done += rows(s, Job { length: rest.length.min(SQUARE), ..rest });
+            done += rows(s, ScanJob { length: rest.length.min(SQUARE), ..rest });
         }
     }
 }
@@ -268,11 +274,11 @@ fn state_after<S: Scan>(s: &S, item: S::Item) -> S::State {
 /// Item by item; where indices are written, sixteen at a time as long as the state stays, or each item takes the place of the one
 /// before it. Returns for how many sixteens it was neither.
 #[inline(always)]
-fn each<S: Scan>(s: &S, job: Job) -> usize {
+fn each<S: Scan>(s: &S, job: ScanJob) -> usize {
     let size = size_of::<S::Item>() as isize;
     let mut changing = 0;
     for i in 0..job.length {
-        let Job { input, out, indices, n, .. } = job.after_lines(i);
+        let ScanJob { input, out, indices, n, .. } = job.after_lines(i);
         let (mut state, mut index) = (s.start(), 0_i64);
         let is_dense = (input.step, out.step, indices.step) == (size, size, 8);
         let mut first = 0;
@@ -366,7 +372,7 @@ fn each<S: Scan>(s: &S, job: Job) -> usize {
 
 /// Lines that lie across memory, neighbours touching.
 #[inline(always)]
-fn columns<S: Scan>(s: &S, job: Job) {
+fn columns<S: Scan>(s: &S, job: ScanJob) {
     if job.length > NARROW {
         return wide_columns(s, job);
     }
@@ -396,8 +402,8 @@ fn columns<S: Scan>(s: &S, job: Job) {
 
 /// `W` columns, whose states stay in registers.
 #[inline(always)]
-fn column_block<S: Scan, const W: usize>(s: &S, job: Job) {
-    let Job { input, out, indices, n, .. } = job;
+fn column_block<S: Scan, const W: usize>(s: &S, job: ScanJob) {
+    let ScanJob { input, out, indices, n, .. } = job;
     let (mut states, mut index) = ([s.start(); W], [0_i64; W]);
     for i in 0..n {
         let (at, i) = (job.position(i) as i64, i as isize);
@@ -426,9 +432,9 @@ fn column_block<S: Scan, const W: usize>(s: &S, job: Job) {
 
 /// Many columns, row by row over a tile of them.
 #[inline(always)]
-fn wide_columns<S: Scan>(s: &S, job: Job) {
+fn wide_columns<S: Scan>(s: &S, job: ScanJob) {
     for first in (0..job.length).step_by(TILE) {
-        let Job { input, out, indices, n, length, .. } = job.after_lines(first);
+        let ScanJob { input, out, indices, n, length, .. } = job.after_lines(first);
         let width = TILE.min(length);
         let mut states = [s.start(); TILE];
         let mut index = [0_i64; TILE];
@@ -480,8 +486,8 @@ struct Buffers<T> {
 /// Short lines that touch are taken several to a chunk, which goes through a square as one line would. Of a chunk shorter
 /// than a square, what follows it is transposed too, and written before that is.
 #[inline(always)]
-fn rows<S: Scan>(s: &S, job: Job) -> usize {
-    let Job { n, length, reverse, .. } = job;
+fn rows<S: Scan>(s: &S, job: ScanJob) -> usize {
+    let ScanJob { n, length, reverse, .. } = job;
     let size = size_of::<S::Item>();
     let touching = (job.input.line, job.out.line) == ((n * size) as isize, (n * size) as isize)
         && (!S::has_indices() || job.indices.line == (n * 8) as isize);
@@ -499,7 +505,7 @@ fn rows<S: Scan>(s: &S, job: Job) -> usize {
     };
     let mut done = 0;
     while (length - done) * n >= reach {
-        let Job { input, out, indices, .. } = job.after_lines(done);
+        let ScanJob { input, out, indices, .. } = job.after_lines(done);
         let mut spans = [input, out, indices];
         if reverse {
             // In a block, addresses are those of the first items in memory.
@@ -517,7 +523,7 @@ fn rows<S: Scan>(s: &S, job: Job) -> usize {
 /// dozen streams that move at once, too many to guess how memory goes on.
 #[inline(always)]
 fn ask_for_next<S: Scan>(
-    spans: [Span; 3],
+    spans: [LineSpan; 3],
     steps: [isize; 3],
     (first, chunk): (usize, usize),
     reverse: bool,
@@ -547,7 +553,7 @@ fn ask_for_next<S: Scan>(
 fn rows_block<S: Scan>(
     s: &S,
     Buffers { items, results, found, given }: &mut Buffers<S::Item>,
-    [input, out, indices]: [Span; 3],
+    [input, out, indices]: [LineSpan; 3],
     (n, together): (usize, usize),
     (reverse, is_large): (bool, bool),
 ) {

@@ -23,11 +23,11 @@ pub(crate) unsafe fn square<T: Copy, const STREAM: bool>(
 ) {
     #[cfg(target_arch = "x86_64")]
     match size_of::<T>() {
-        4 if super::level() == super::Level::Avx512 => {
+        4 if super::level() == super::SimdLevel::Avx512 => {
             // SAFETY: the level is present; the rest is the caller's promise.
             return unsafe { avx512::square::<STREAM>(to, to_step, from, from_step) };
         }
-        8 if super::level() == super::Level::Avx512 => {
+        8 if super::level() == super::SimdLevel::Avx512 => {
             // SAFETY: as above.
             return unsafe { avx512::square_of_eight::<STREAM>(to, to_step, from, from_step) };
         }
@@ -74,7 +74,7 @@ pub(crate) unsafe fn small_square<T: Copy>(
     from_step: isize,
 ) {
     #[cfg(target_arch = "x86_64")]
-    if size_of::<T>() == 8 && super::level() == super::Level::Avx512 {
+    if size_of::<T>() == 8 && super::level() == super::SimdLevel::Avx512 {
         // SAFETY: the level is present; the rest is the caller's promise.
         return unsafe { avx512::small_square::<false>(to, to_step, from, from_step) };
     }
@@ -109,7 +109,9 @@ unsafe fn plain_small_square<T: Copy>(
 /// Whether there is a quick [`partial_square`] of this type here.
 #[inline(always)]
 pub(crate) fn has_partial_square<T>() -> bool {
-    cfg!(target_arch = "x86_64") && size_of::<T>() == 4 && super::level() == super::Level::Avx512
+    cfg!(target_arch = "x86_64")
+        && size_of::<T>() == 4
+        && super::level() == super::SimdLevel::Avx512
 }
 
 /// As [`square`] for the first `rows` rows and `columns` columns of one of four-byte elements, neither more than
@@ -403,14 +405,14 @@ mod sse2 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{Level, set_level};
+    use crate::simd::{SimdLevel, set_level};
 
     fn check<T: Copy + PartialEq + std::fmt::Debug, const STREAM: bool>(of: impl Fn(usize) -> T) {
         #[repr(align(64))]
         struct Lines<T>([T; SQUARE * SQUARE]);
         let from: Vec<T> = (0..400).map(&of).collect();
         let item = size_of::<T>() as isize;
-        for level in Level::ALL {
+        for level in SimdLevel::ALL {
             set_level(level);
             let mut to = Lines([of(0); SQUARE * SQUARE]);
             let step = SQUARE as isize * item;
@@ -429,7 +431,7 @@ mod tests {
     #[test]
     fn partial_squares_are_transposed_and_nothing_else_is_touched() {
         let from: Vec<u32> = (0..400).collect();
-        for level in Level::ALL {
+        for level in SimdLevel::ALL {
             set_level(level);
             for (rows, columns) in (1..=16).flat_map(|rows| (1..=16).map(move |c| (rows, c))) {
                 if !has_partial_square::<u32>() {
@@ -453,7 +455,7 @@ mod tests {
     #[test]
     fn a_small_square_is_transposed_as_well() {
         let from: Vec<u64> = (0..100).collect();
-        for level in Level::ALL {
+        for level in SimdLevel::ALL {
             set_level(level);
             let mut to = [0_u64; SMALL * SMALL];
             // SAFETY: eight rows of eight elements, ten apart, inside the vector; a square.

@@ -8,8 +8,8 @@ mod pairs;
 mod pick;
 
 use super::key::{Key, SortKey, nan_key};
-use crate::lanes::{Column, Columns, ROWS, room, to_columns};
-use crate::line::{Layout, Lines, along, get, put};
+use crate::lanes::{Column, ColumnBuffer, ROWS, buffer_width, to_columns};
+use crate::line::{LineIter, ViewLayout, along, get, put};
 use crate::{StridedMut, StridedRef};
 use pairs::KeyPositionPairs;
 use pick::{TopKeys, positions_of};
@@ -146,9 +146,9 @@ pub(super) fn lines<'a, T: SortKey>(
     selection: Selection,
 ) -> bool {
     let (n, step) = along(input.shape(), input, dim);
-    let value_view = values.map_or(Layout::from(indices), Layout::from);
-    let views = [Layout::from(input), value_view, Layout::from(indices)];
-    let lines = Lines::new(input.shape(), Some(dim), views);
+    let value_view = values.map_or(ViewLayout::from(indices), ViewLayout::from);
+    let views = [ViewLayout::from(input), value_view, ViewLayout::from(indices)];
+    let lines = LineIter::new(input.shape(), Some(dim), views);
     let (k, size) = (selection.length(n), size_of::<T>() as isize);
     let are_adjacent = lines.inner().is_some_and(|strides| strides[0] == size);
     let is_selected = selection.is_top_k() && are_adjacent && u32::try_from(n).is_ok();
@@ -214,14 +214,14 @@ crate::multiversion! {
     fn run<T: SortKey>(batch: &LineBatch<'_>, offsets: [isize; 3], strides: [isize; 3], length: usize) {
         let (n, size) = (batch.n, size_of::<T>() as isize);
         let is_dense = batch.steps[0] == size && strides[0] == n as isize * size && n <= MAX_LINE;
-        let mut transposed = Columns::<T>::new(if is_dense { room(n) } else { 0 });
+        let mut transposed = ColumnBuffer::<T>::new(if is_dense { buffer_width(n) } else { 0 });
         let transposed = transposed.all();
         let width = n.min(MAX_LINE);
-        let mut keys = Columns::<T::Key>::new(width);
+        let mut keys = ColumnBuffer::<T::Key>::new(width);
         let keys = keys.all();
         let k = batch.selection.length(n);
         let (is_first, is_top_k) = (matches!(batch.selection, Selection::FirstK(_)), batch.selection.is_top_k());
-        let mut sorted = Columns::<T::Key>::new(if is_first || is_top_k { 0 } else { n });
+        let mut sorted = ColumnBuffer::<T::Key>::new(if is_first || is_top_k { 0 } else { n });
         let sorted = sorted.all();
         let mut pairs = KeyPositionPairs::new::<T::Key>(if is_first && !is_top_k { n } else { 0 });
         // Where the columns follow one another without gaps, lanes without a line may be read from the next.

@@ -88,7 +88,7 @@ pub(super) fn sort_pairs<P: Pair>(SortWorkspace { pairs, spare }: &mut SortWorks
         return sort_cached(pairs, spare);
     }
     let (mut all, mut any) = (u64::MAX, 0);
-    for part in interrupt::parts(pairs.len()) {
+    for part in interrupt::chunks(pairs.len()) {
         for p in &pairs[part] {
             (all, any) = (all & p.key(), any | p.key());
         }
@@ -104,7 +104,7 @@ pub(super) fn sort_pairs<P: Pair>(SortWorkspace { pairs, spare }: &mut SortWorks
         // Start each digit at the lowest bit that matters.
         shift += rest.trailing_zeros();
         let mut counts = [0_usize; BUCKETS];
-        for part in interrupt::parts(pairs.len()) {
+        for part in interrupt::chunks(pairs.len()) {
             for &p in &pairs[part] {
                 counts[(p.key() >> shift) as usize & (BUCKETS - 1)] += 1;
             }
@@ -153,7 +153,7 @@ unsafe fn distribute<P: Pair, const N: usize>(
     for start in &mut *starts {
         sum += std::mem::replace(start, sum);
     }
-    for part in interrupt::parts(from.len()) {
+    for part in interrupt::chunks(from.len()) {
         for &p in &from[part] {
             let slot = &mut starts[(p.key() >> shift) as usize & (N - 1)];
             // SAFETY: the starts are prefix sums of the counts, so slots stay below the number of pairs.
@@ -180,10 +180,10 @@ pub(super) fn read_pairs<T: SortKey, P: Pair>(
         // SAFETY: as above; the constant step lets the loop vectorise.
         let pair = |i: usize| P::new(unsafe { get::<T>(ptr, i as isize * dense) }.key() ^ flip, i);
         // bounded: there is room.
-        interrupt::parts(n).for_each(|part| pairs.extend(part.map(pair)));
+        interrupt::chunks(n).for_each(|part| pairs.extend(part.map(pair)));
     } else {
         // bounded: there is room.
-        interrupt::parts(n).for_each(|part| pairs.extend(part.map(pair)));
+        interrupt::chunks(n).for_each(|part| pairs.extend(part.map(pair)));
     }
 }
 

@@ -214,7 +214,7 @@ unsafe fn compact_all<K: Key>(from: *const K, length: usize, to: *mut K, low: K,
 unsafe fn compact<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: K) -> usize {
     let (mut done, mut kept) = (0, 0);
     #[cfg(target_arch = "x86_64")]
-    if crate::simd::level() == crate::simd::Level::Avx512 {
+    if crate::simd::level() == crate::simd::SimdLevel::Avx512 {
         // SAFETY: the level is present; the rest is the caller's promise.
         (done, kept) = unsafe {
             if K::IS_NARROW {
@@ -301,7 +301,7 @@ mod avx512 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{Level, set_level};
+    use crate::simd::{SimdLevel, set_level};
 
     /// Checks selection among the keys that `key` makes of numbers and random bits.
     fn check<K: Key + std::fmt::Debug>(n: usize, key: impl Fn(u64, u64) -> u64) {
@@ -315,7 +315,7 @@ mod tests {
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by_key(|&i| keys[i]);
         let mut workspace = SelectWorkspace::new(n).unwrap();
-        for level in Level::ALL {
+        for level in SimdLevel::ALL {
             set_level(level);
             for at in [0, 1, n / 3, n / 2, n - 1] {
                 let at = at.min(n - 1);

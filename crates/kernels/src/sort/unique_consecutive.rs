@@ -79,7 +79,7 @@ pub fn unique_consecutive(
         let found = count(items);
         let Some(values) = values.as_slice_mut::<T>().filter(|values| values.len() == found) else {
             return Err(Error::runtime(format!(
-                "unique_consecutive: expected workspace for {found} values, but got {number}"
+                "unique_consecutive: expected room for {found} values, but got {number}"
             )));
         };
         fill(items, values, inverse, counts);
@@ -97,7 +97,7 @@ fn whole_numbers<'a>(
     let shape = out.shape();
     let Some(numbers) = out.as_slice_mut::<i64>().filter(|numbers| numbers.len() == n) else {
         return Err(Error::runtime(format!(
-            "unique_consecutive: expected workspace for {n} numbers, but got shape {shape:?}"
+            "unique_consecutive: expected room for {n} numbers, but got shape {shape:?}"
         )));
     };
     Ok(Some(numbers))
@@ -119,7 +119,7 @@ fn fill<T: Comparable>(
     }
     let (mut inverse, mut counts) = (inverse, counts);
     let (mut run, mut begin) = (0, 0);
-    for i in interrupt::parts(items.len()).flatten() {
+    for i in interrupt::chunks(items.len()).flatten() {
         if i > 0 && items[i] != items[i - 1] {
             if let Some(counts) = &mut counts {
                 counts[run] = (i - begin) as i64;

@@ -11,7 +11,7 @@ use crate::ops::linalg::vector_norm::norm_grad;
 use crate::tensor::Writer;
 use crate::tensor::shares_elements;
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, autograd};
-use pullback_kernels::optim::{self as kernel, Adam, Sgd, State};
+use pullback_kernels::optim::{self as kernel, AdamOptions, ParamTensors, SgdOptions};
 use pullback_kernels::reduce;
 use pullback_macros::op;
 
@@ -98,7 +98,7 @@ impl Written<'_> {
     }
 
     /// Runs `step` on each parameter with its gradient and buffers, and counts the writes.
-    fn each(&self, step: impl Fn(usize, &mut State<'_, '_>) -> Result<()>) -> Result<()> {
+    fn each(&self, step: impl Fn(usize, &mut ParamTensors<'_, '_>) -> Result<()>) -> Result<()> {
         for (index, (param, grad)) in self.params.iter().zip(self.grads).enumerate() {
             // A parameter may be its own gradient, but the kernel reads and writes apart.
             let apart = if !self.is_scaled && shares_elements(param, grad) {
@@ -108,7 +108,7 @@ impl Written<'_> {
             };
             let mut views: Vec<_> =
                 self.buffers.iter().map(|list| list[index].view_mut()).collect();
-            let mut state = State {
+            let mut state = ParamTensors {
                 param: &mut param.view_mut(),
                 grad: &mut apart.view_mut(),
                 buffers: &mut views,
@@ -126,7 +126,7 @@ fn sgd(
     params: &[Tensor],
     grads: &[Tensor],
     buffers: &[Tensor],
-    options: Sgd,
+    options: SgdOptions,
     found_inf: Option<&Tensor>,
 ) -> Result<()> {
     check_list(params, grads, "grads")?;
@@ -163,7 +163,7 @@ impl FusedSgd {
         found_inf: Option<&Tensor>,
     ) -> Result<()> {
         let grad_scale = number(grad_scale)?;
-        let options = Sgd {
+        let options = SgdOptions {
             lr,
             momentum,
             dampening,
@@ -235,7 +235,7 @@ struct Lists<'a> {
 
 fn adam(
     lists: &Lists<'_>,
-    options: Adam,
+    options: AdamOptions,
     decoupled: bool,
     (grad_scale, found_inf): (Option<&Tensor>, Option<&Tensor>),
 ) -> Result<()> {
@@ -252,7 +252,7 @@ fn adam(
             lists.steps.len()
         );
     }
-    let options = Adam { grad_scale: number(grad_scale)?, ..options };
+    let options = AdamOptions { grad_scale: number(grad_scale)?, ..options };
     let steps: Vec<f64> =
         lists.steps.iter().map(|count| Ok(count.item()?.to_f64())).collect::<Result<_>>()?;
     let written = Written {
@@ -267,7 +267,7 @@ fn adam(
         return Ok(());
     }
     written.each(|index, state| {
-        let options = Adam { step: steps[index], ..options };
+        let options = AdamOptions { step: steps[index], ..options };
         let step = if decoupled { kernel::adamw } else { kernel::adam };
         Ok(step(state, &options)?)
     })
@@ -301,7 +301,7 @@ impl FusedAdam {
             buffers: [exp_avgs, exp_avg_sqs, max_exp_avg_sqs],
             steps: state_steps,
         };
-        let options = Adam {
+        let options = AdamOptions {
             lr,
             beta1,
             beta2,
@@ -397,7 +397,7 @@ impl FusedAdamw {
             buffers: [exp_avgs, exp_avg_sqs, max_exp_avg_sqs],
             steps: state_steps,
         };
-        let options = Adam {
+        let options = AdamOptions {
             lr,
             beta1,
             beta2,

@@ -3,20 +3,20 @@
 //! Pairs are all different, so that the order of any network is that of a stable sort.
 
 use super::super::key::Key;
-use crate::lanes::{Column, Columns, ROWS};
+use crate::lanes::{Column, ColumnBuffer, ROWS};
 
 /// The pairs of sixteen lines: keys above their positions in one word, or (of wide keys) apart.
 pub(super) struct KeyPositionPairs {
-    keys: Columns<u64>,
-    positions: Columns<u64>,
+    keys: ColumnBuffer<u64>,
+    positions: ColumnBuffer<u64>,
     is_narrow: bool,
 }
 
 impl KeyPositionPairs {
     /// Of lines of `n` elements.
     pub(super) fn new<K: Key>(n: usize) -> KeyPositionPairs {
-        let positions = Columns::new(if K::IS_NARROW { 0 } else { n });
-        KeyPositionPairs { keys: Columns::new(n), positions, is_narrow: K::IS_NARROW }
+        let positions = ColumnBuffer::new(if K::IS_NARROW { 0 } else { n });
+        KeyPositionPairs { keys: ColumnBuffer::new(n), positions, is_narrow: K::IS_NARROW }
     }
     /// Brings pairs of these keys in the order of the network.
     pub(super) fn sort<K: Key>(&mut self, keys: &[Column<K>], network: &[(u8, u8)]) {

@@ -6,7 +6,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::interrupt::{self, Pace};
+use crate::interrupt::{self, WorkCounter};
 use crate::tensor::shape::{wrap_dim, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{index, sort as kernel};
@@ -618,7 +618,7 @@ impl UniqueDim {
         let width = ranks.len().checked_div(rows).unwrap_or(0);
         let row = |i: usize| &ranks[i * width..(i + 1) * width];
         let mut order = memory::collect(0..rows)?;
-        let mut pace = Pace::new();
+        let mut pace = WorkCounter::new();
         order.sort_unstable_by(|&a, &b| {
             pace.spend(2);
             row(a).cmp(row(b)).then(a.cmp(&b))

@@ -266,7 +266,7 @@ fn attend(scores: &Scores, value: &Tensor, output: &Tensor, sums: &Tensor) -> Re
     let weights = Tensor::empty_of(all.shape(), dtype)?;
     softmax::safe_softmax(&mut weights.view_mut(), all.view_ref(), 2)?;
     let rows = flat(&sums.unsqueeze(3)?)?.squeeze_dim(2)?;
-    softmax::log_of_sums(&mut rows.view_mut(), all.view_ref(), weights.view_ref())?;
+    softmax::logsumexp_from_softmax(&mut rows.view_mut(), all.view_ref(), weights.view_ref())?;
     let target = flat(output)?;
     let one = Scalar::Int(1);
     gemm::bmm(&mut target.view_mut(), weights.view_ref(), value.view_ref(), one, zero)?;

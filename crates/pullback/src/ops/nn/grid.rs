@@ -10,7 +10,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
-use pullback_kernels::grid::{self as kernel, Interpolation, Outside, Sampling};
+use pullback_kernels::grid::{self as kernel, Interpolation, PaddingMode, SampleOptions};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -24,7 +24,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// The values of `input` (N, C, *sizes) at the places `grid` (N, *out, d): (N, C, *out). The last dimension of `grid` counts
 /// from the innermost dimension of an image. `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic, of two dimensions);
-/// `padding_mode` says what lies outside: 0 (zeros), 1 (the border) or 2 (reflections). With `align_corners` -1 and 1 are the
+/// `padding_mode` says what lies padding_mode: 0 (zeros), 1 (the border) or 2 (reflections). With `align_corners` -1 and 1 are the
 /// centres of the outermost elements, else their outer edges. At whole places the gradient by `grid` is that of the
 /// interval after them; where a place is moved to the border, and of `nearest`, it is zero.
 #[op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
@@ -288,9 +288,9 @@ fn check_common(input: &Tensor, grid: &Tensor) -> Result<()> {
 /// How to sample, from PyTorch's numbers.
 pub(in crate::ops) fn sampling(
     interpolation: i64,
-    outside: i64,
+    padding_mode: i64,
     align_corners: bool,
-) -> Result<Sampling> {
+) -> Result<SampleOptions> {
     let interpolation = match interpolation {
         0 => Interpolation::Linear,
         1 => Interpolation::Nearest,
@@ -300,18 +300,18 @@ pub(in crate::ops) fn sampling(
             "grid_sampler(): invalid interpolation_mode: {other} (expected 0, 1 or 2)"
         ),
     };
-    let outside = match outside {
-        0 => Outside::Zeros,
-        1 => Outside::Border,
-        2 => Outside::Reflection,
+    let padding_mode = match padding_mode {
+        0 => PaddingMode::Zeros,
+        1 => PaddingMode::Border,
+        2 => PaddingMode::Reflection,
         other => {
             bail!(runtime, "grid_sampler(): invalid padding_mode: {other} (expected 0, 1 or 2)")
         }
     };
-    Ok(Sampling { interpolation, outside, align_corners })
+    Ok(SampleOptions { interpolation, padding_mode, align_corners })
 }
 
-fn check(input: &Tensor, grid: &Tensor, sampling: Sampling, rank: usize) -> Result<()> {
+fn check(input: &Tensor, grid: &Tensor, sampling: SampleOptions, rank: usize) -> Result<()> {
     check_common(input, grid)?;
     ensure!(
         input.ndim() == rank + 2 && grid.ndim() == rank + 2,
@@ -342,7 +342,7 @@ fn check(input: &Tensor, grid: &Tensor, sampling: Sampling, rank: usize) -> Resu
     Ok(())
 }
 
-fn sample(input: &Tensor, grid: &Tensor, sampling: Sampling, rank: usize) -> Result<Tensor> {
+fn sample(input: &Tensor, grid: &Tensor, sampling: SampleOptions, rank: usize) -> Result<Tensor> {
     check(input, grid, sampling, rank)?;
     let mut shape = Dims::from_slice(&input.shape()[..2]);
     shape.extend_from_slice(&grid.shape()[1..=rank]);
@@ -354,16 +354,16 @@ fn sample(input: &Tensor, grid: &Tensor, sampling: Sampling, rank: usize) -> Res
 fn gradients(
     grad: &Tensor,
     [input, grid]: [&Tensor; 2],
-    (interpolation, outside, align_corners): (i64, i64, bool),
+    (interpolation, padding_mode, align_corners): (i64, i64, bool),
     needs: [bool; 2],
 ) -> Result<[Option<Tensor>; 2]> {
     if crate::autograd::needs_ops([Some(grad), Some(input), Some(grid)]) {
-        let sampling = sampling(interpolation, outside, align_corners)?;
+        let sampling = sampling(interpolation, padding_mode, align_corners)?;
         return grid_derivative::gradients(sampling, grad, [input, grid], needs);
     }
     let mask = i64::from(needs[0]) + 2 * i64::from(needs[1]);
     let [by_input, by_grid] =
-        grad.grid_sampler_backward(input, grid, interpolation, outside, align_corners, mask)?;
+        grad.grid_sampler_backward(input, grid, interpolation, padding_mode, align_corners, mask)?;
     Ok([needs[0].then_some(by_input), needs[1].then_some(by_grid)])
 }
 
@@ -375,10 +375,10 @@ fn grid_samples(s: &Sampler, sizes: &[i64]) -> Vec<Sample> {
     let mut places = vec![2];
     places.extend(std::iter::repeat_n(2, sizes.len()));
     places.push(rank);
-    let call = |mode: i64, outside: i64, align: bool| {
+    let call = |mode: i64, padding_mode: i64, align: bool| {
         let start = [s.normal(&image).into(), s.uniform(&places, -1.37, 1.43).into()];
         let call =
-            Sample::new(start).with("interpolation_mode", mode).with("padding_mode", outside);
+            Sample::new(start).with("interpolation_mode", mode).with("padding_mode", padding_mode);
         call.with("align_corners", align)
     };
     if s.dtype.is_complex() {

@@ -11,7 +11,7 @@ use crate::ops::reduce::min_max::lifted;
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::list;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
-use pullback_kernels::loss::{self, Margin, Reduction};
+use pullback_kernels::loss::{self, MarginLossOptions, Reduction};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -72,9 +72,14 @@ fn as_rows(x: &Tensor) -> Result<Tensor> {
 }
 
 /// What the kernel wants to know of a margin loss.
-fn parts(p: Scalar, margin: Scalar, weight: Option<&Tensor>, reduction: Reduction) -> Margin<'_> {
+fn parts(
+    p: Scalar,
+    margin: Scalar,
+    weight: Option<&Tensor>,
+    reduction: Reduction,
+) -> MarginLossOptions<'_> {
     let (margin, weight) = (margin.to_f64(), weight.map(Tensor::view_ref));
-    Margin { margin, square: p.is(2.0), weight, reduction }
+    MarginLossOptions { margin, square: p.is(2.0), weight, reduction }
 }
 
 /// The classes as a column, and what each class but the right one lacks of its distance: `max(0, margin - x[y] + x[j])`.

@@ -467,7 +467,7 @@ impl BatchNormKernel {
             b.as_ref().map(Tensor::view_ref),
             moving_mean.as_mut(),
             moving_var.as_mut(),
-            norm::BatchNorm { training, momentum, eps },
+            norm::BatchNormOptions { training, momentum, eps },
         )?;
         Ok([out, mean, rstd])
     }

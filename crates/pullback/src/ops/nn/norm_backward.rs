@@ -120,7 +120,7 @@ impl BatchNormBackward {
             weight.as_ref().map(Tensor::view_ref),
             mean.view_ref(),
             rstd.view_ref(),
-            norm::BatchNorm { training, momentum: 0.0, eps },
+            norm::BatchNormOptions { training, momentum: 0.0, eps },
         )?;
         Ok(outputs)
     }

@@ -14,7 +14,7 @@ use crate::ops::nn::norm_backward::stats_dtype;
 use crate::ops::shape::join::cat;
 use crate::{Dims, Result, Tensor};
 use pullback_kernels::memory;
-use pullback_kernels::rnn::{self, Cell, Gradients, Operands, Outputs, Steps};
+use pullback_kernels::rnn::{self, Cell, Operands, OutputGradients, Outputs, Steps};
 use pullback_kernels::{StridedMut, StridedRef};
 use pullback_macros::op;
 
@@ -510,7 +510,7 @@ impl<'a> Layer<'a> {
     }
     /// Room for what is kept of the gates.
     fn kept(&self) -> Result<Tensor> {
-        let features = self.cell.kept() as i64 * self.hidden();
+        let features = self.cell.saved_gates() as i64 * self.hidden();
         Tensor::empty_of(&self.shape(features), stats_dtype(self.input))
     }
     fn kept_state(&self) -> Result<Tensor> {
@@ -561,7 +561,7 @@ impl<'a> Layer<'a> {
             let [by_output, by_h, by_c]: [Option<StridedRef<'_>>; 3] =
                 grads.map(|g| g.map(Tensor::view_ref));
             let [output, gates, cells] = results.map(|t| t.map(Tensor::view_ref));
-            let results = Gradients { output, gates, cells, by_output, by_h, by_c };
+            let results = OutputGradients { output, gates, cells, by_output, by_h, by_c };
             rnn::backward(wanted, &self.operands(), &results, &self.steps()?)?;
         }
         Ok(made)

@@ -9,7 +9,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::list;
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
-use pullback_kernels::histogram::{self as kernel, Search};
+use pullback_kernels::histogram::{self as kernel, BinSearch};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -103,7 +103,7 @@ impl Histc {
         // (Half-precision numbers are compared in single precision.)
         let compute = if dtype == DType::F64 { dtype } else { DType::F32 };
         let points = self_.in_dtype(compute)?.reshape(&[-1, 1])?;
-        counted(&points, &[edges.in_dtype(compute)?], Search::Divide, None)?.in_dtype(dtype)
+        counted(&points, &[edges.in_dtype(compute)?], BinSearch::Divide, None)?.in_dtype(dtype)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -144,7 +144,7 @@ impl Histc {
 fn counted(
     points: &Tensor,
     edges: &[Tensor],
-    search: Search,
+    search: BinSearch,
     weights: Option<&Tensor>,
 ) -> Result<Tensor> {
     let shape: Dims = edges.iter().map(|t| t.numel() - 1).collect();
@@ -269,7 +269,7 @@ fn check_edges(points: &Tensor, edges: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
-fn summed(plan: &Plan, edges: &[Tensor], search: Search, density: bool) -> Result<Tensor> {
+fn summed(plan: &Plan, edges: &[Tensor], search: BinSearch, density: bool) -> Result<Tensor> {
     if edges.is_empty() {
         // Points without coordinates are all in the one bin there is, however many they are.
         let count = || Tensor::scalar_of(plan.points.shape()[0], plan.points.dtype());
@@ -321,7 +321,7 @@ impl Histogram {
     ) -> Result<[Tensor; 2]> {
         let plan = line_plan(self_, weight)?;
         let edges = even_edges(&plan, &[bins], range)?;
-        let sums = summed(&plan, &edges, Search::DivideAndLook, density)?;
+        let sums = summed(&plan, &edges, BinSearch::DivideThenCorrect, density)?;
         Ok([sums, edges[0].clone()])
     }
     fn vjp_self() -> Result<Tensor> {
@@ -381,7 +381,7 @@ impl HistogramBins {
         let plan = line_plan(self_, weight)?;
         let edges = [bins.clone()];
         check_edges(&plan.points, &edges)?;
-        let sums = summed(&plan, &edges, Search::Halve, density)?;
+        let sums = summed(&plan, &edges, BinSearch::Bisect, density)?;
         Ok([sums, bins.dense_copy()?])
     }
     fn vjp_self() -> Result<Tensor> {
@@ -478,7 +478,7 @@ impl HistogramddCounts {
         density: bool,
     ) -> Result<Tensor> {
         let plan = plan(self_, bins.len(), weight)?;
-        summed(&plan, &even_edges(&plan, bins, range)?, Search::DivideAndLook, density)
+        summed(&plan, &even_edges(&plan, bins, range)?, BinSearch::DivideThenCorrect, density)
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("_histogramdd_from_bin_cts")
@@ -503,7 +503,7 @@ impl HistogramddTensors {
     ) -> Result<Tensor> {
         let plan = plan(self_, bins.len(), weight)?;
         check_edges(&plan.points, bins)?;
-        summed(&plan, bins, Search::Halve, density)
+        summed(&plan, bins, BinSearch::Bisect, density)
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("_histogramdd_from_bin_tensors")

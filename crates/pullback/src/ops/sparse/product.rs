@@ -9,7 +9,7 @@ use super::{one, tensor};
 use crate::dispatch::Form;
 use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::ensure;
-use crate::interrupt::Pace;
+use crate::interrupt::WorkCounter;
 use crate::tensor::Layout;
 use crate::tensor::shape::list;
 use crate::{DType, Dims, Result, Scalar, Tensor};
@@ -116,7 +116,7 @@ fn sparse_product(a: Places, b: &Places) -> Result<Places> {
     let start_of = |row: i64| b.indices[0].partition_point(|&at| at < row);
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let mut numbers = Vec::new();
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     for (at, (&row, &inner)) in a.indices[0].iter().zip(&a.indices[1]).enumerate() {
         pace.spend(256);
         for other in start_of(inner)..start_of(inner + 1) {

@@ -139,7 +139,10 @@ pub fn convolution(
     })
 }
 
-/// The gradient of [`convolution`] with respect to its input, from `grad` (the output's shape).
+/// The gradient of [`convolution`] with respect to its input: `grad_x` (N, C, *) from `grad`, which has the output's shape.
+///
+/// # Errors
+/// Shapes that do not fit, unequal dtypes, or a dtype that is neither floating nor complex.
 pub fn convolution_backward_input(
     grad_x: &mut StridedMut<'_>,
     grad: StridedRef<'_>,
@@ -162,7 +165,10 @@ pub fn convolution_backward_input(
     })
 }
 
-/// The gradient of [`convolution`] with respect to its weight.
+/// The gradient of [`convolution`] with respect to its weight: `grad_weight` has the weight's shape, `grad` the output's.
+///
+/// # Errors
+/// Shapes that do not fit, unequal dtypes, or a dtype that is neither floating nor complex.
 pub fn convolution_backward_weight(
     grad_weight: &mut StridedMut<'_>,
     grad: StridedRef<'_>,
@@ -243,7 +249,7 @@ fn backward_input<T: ConvElement>(
     im2col_gemm::backward_input(out, grad, w, g)
 }
 
-/// Convolves without a gathered matrix if one of the ways to do so fits; says whether it did.
+/// Convolves directly, without an im2col matrix, if one of the direct algorithms applies; returns whether it did.
 fn without_matrix<T: ConvElement>(
     out: &mut [T],
     x: &[T],

@@ -124,7 +124,11 @@ pub fn matmul(
     dispatch(c.dtype(), "addmm_impl_cpu_", sizes, c_at, a_at, b_at, alpha, beta, true)
 }
 
-/// `c[i] = beta * c[i] + alpha * a[i] @ b[i]` for 3-d views with equal first sizes, as [`matmul`].
+/// `c[i] = beta * c[i] + alpha * a[i] @ b[i]` for 3-d views `a` (batch, m, k), `b` (batch, k, n), `c` (batch, m, n), any
+/// strides; `c` is not read if `beta` is zero.
+///
+/// # Errors
+/// Sizes that do not fit, unequal dtypes, or a dtype without multiplication (bool).
 pub fn bmm(
     c: &mut StridedMut<'_>,
     a: StridedRef<'_>,
@@ -160,7 +164,10 @@ pub fn bmm(
     })
 }
 
-/// The sum of `a[i] * b[i]` over two 1-d views of equal length and dtype, into the 0-dim `out`.
+/// `out = sum over i of a[i] * b[i]` for 1-d views of equal length and dtype and a 0-dim `out`; 0 for empty views.
+///
+/// # Errors
+/// Lengths or dtypes that differ, or a dtype without multiplication (bool).
 pub fn dot(out: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<()> {
     if a.ndim() != 1 || b.ndim() != 1 {
         return Err(Error::runtime(format!(

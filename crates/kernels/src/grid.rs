@@ -25,7 +25,7 @@ pub enum Interpolation {
     Cubic,
 }
 
-/// What lies outside of an image.
+/// The padding mode: the values that are sampled outside of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PaddingMode {
     /// Zeros.
@@ -36,7 +36,7 @@ pub enum PaddingMode {
     Reflection,
 }
 
-/// How an image is sampled.
+/// The options of [`grid_sample`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SampleOptions {
     /// How a value between elements is made of them.

@@ -8,7 +8,7 @@ use crate::line::{check_dtype, check_shape, get};
 use crate::{DType, Element, Error, Result, StridedRef, interrupt, memory, parallel};
 use std::sync::{Mutex, PoisonError};
 
-/// How the bin of a coordinate is found.
+/// The method by which the bin of a coordinate is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BinSearch {
     /// By dividing: edges are evenly spaced, and rounding may put a coordinate that lies near one on its other side.

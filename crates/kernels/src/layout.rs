@@ -405,9 +405,8 @@ pub fn repeat(out: &mut StridedMut<'_>, input: StridedRef<'_>, repeats: &[i64]) 
     unsafe { part.copy() }
 }
 
-/// Continues `out` beyond what has been written: along `dim` only positions `inside` are there, and each other one
-/// becomes a copy of position `source(position)`, which is one of them. Along the dimensions before, `walked` says which
-/// positions are meant.
+/// Fills the padding of `out` along `dim` from its interior: each position outside of `inside` becomes a copy of position
+/// `source(position)`, which lies in `inside`. Of each dimension before `dim`, the positions `walked[d]` are filled.
 ///
 /// # Errors
 /// If there is no such dimension, or a source is not inside.

@@ -12,7 +12,7 @@ use crate::{DType, Error, Result, StridedMut, StridedRef, memory, parallel};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What becomes of the loss of each sample.
+/// The reduction of the losses of all samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// Keep them all.

@@ -12,14 +12,14 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::cell::Cell;
 
-/// What becomes of an allocation that is refused.
+/// What happens on this thread when an allocation fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnAllocFailure {
-    /// It ends the process: whoever asks is the standard library, or a dependency.
+    /// The process aborts: the standard library or a dependency allocates.
     Abort,
-    /// The same, but somebody asked beforehand whether as much memory could be had ([`after_probe`]).
+    /// The process aborts, but a call of [`probe`] has checked before that as much memory is available ([`after_probe`]).
     AbortAfterProbe,
-    /// It becomes an error.
+    /// The failure is returned as an error.
     Error,
 }
 
@@ -27,7 +27,7 @@ thread_local! {
     static ON_ALLOC_FAILURE: Cell<OnAllocFailure> = const { Cell::new(OnAllocFailure::Abort) };
 }
 
-/// What would become of an allocation of this thread, were it refused now. Allocators that refuse on purpose ask this.
+/// What happens if an allocation of this thread fails now. Test allocators that fail on purpose call this.
 pub fn on_alloc_failure() -> OnAllocFailure {
     ON_ALLOC_FAILURE.try_with(Cell::get).unwrap_or(OnAllocFailure::Abort)
 }
@@ -47,30 +47,33 @@ fn during<R>(on_alloc_failure: OnAllocFailure, work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Runs `allocate`, which makes an error of a on_alloc_failure.
+/// Runs `allocate`, which returns an error if an allocation fails.
 #[inline(always)]
 pub fn fallibly<R>(allocate: impl FnOnce() -> R) -> R {
     during(OnAllocFailure::Error, allocate)
 }
 
-/// Runs `work` of a dependency that insists on memory: no more than [`probe`] was asked for, and bounded.
+/// Runs code of a dependency that aborts when an allocation fails; it may allocate no more than [`probe`] has checked.
 #[inline(always)]
 pub fn after_probe<R>(work: impl FnOnce() -> R) -> R {
     during(OnAllocFailure::AbortAfterProbe, work)
 }
 
-/// Asks whether `bytes` bytes could be had, and leaves things as they are: for work that insists on them.
+/// Checks that `bytes` bytes can be allocated now, by allocating and freeing them, for code that would abort otherwise.
+///
+/// # Errors
+/// `OutOfMemoryError` if they cannot.
 pub fn probe(bytes: usize) -> Result<()> {
     with_capacity::<u8>(bytes).map(drop)
 }
 
-/// A list that can ask for memory without insisting on it.
+/// A growable list whose allocations can fail.
 pub trait Buffer: Extend<Self::Item> {
-    /// What is in the list.
+    /// The type of the list's items.
     type Item;
     /// The number of items.
     fn count(&self) -> usize;
-    /// How many items there is room for.
+    /// The number of items that fit without another allocation.
     fn capacity(&self) -> usize;
     /// Makes room for so many items more, exactly or with some to spare; false if there is no memory.
     fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool;

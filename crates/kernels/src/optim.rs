@@ -89,11 +89,10 @@ pub fn adam(state: &mut ParamTensors<'_, '_>, o: &AdamOptions) -> Result<()> {
     run(state, 2 + usize::from(o.amsgrad), "fused_adam_kernel", &|step| step.adam(o, false))
 }
 
-/// One step of `AdamW`: as [`adam`], but the penalty scales the parameter,
-/// `p *= 1 - lr * weight_decay`, before the step.
+/// One step of `AdamW` (decoupled weight decay): `p *= 1 - lr * weight_decay`, then the step of [`adam`] without the penalty.
 ///
 /// # Errors
-/// As [`adam`].
+/// Shapes that differ, missing buffers, or a dtype that is not floating.
 pub fn adamw(state: &mut ParamTensors<'_, '_>, o: &AdamOptions) -> Result<()> {
     run(state, 2 + usize::from(o.amsgrad), "fused_adam_kernel", &|step| step.adam(o, true))
 }

@@ -5,7 +5,7 @@
 //! with the weights' gradients as one product over all steps at the end. The rows of the input are the steps
 //! laid end to end; sequences that end early make later steps shorter ([`Steps::packed`]), so a state is a
 //! buffer of whose rows each step uses the first few. One step is a cell. The arithmetic of the gates is
-//! in `gate`; whoever wants projections or dropout composes them above.
+//! in `gate`. Projections and dropout are not computed here; callers compose them.
 
 mod backward;
 mod forward;
@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The kinds of cell.
+/// The kind of recurrent cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cell {
     /// `c' = f c + i g`, `h' = o tanh(c')` (Hochreiter and Schmidhuber 1997; the forget gate is Gers et al. 2000).
@@ -53,7 +53,7 @@ impl Cell {
     }
 }
 
-/// Which rows of the data are which step, in the order in which the steps are run.
+/// The rows of the data that belong to each time step, in the order in which the steps are computed.
 #[derive(Clone, Debug)]
 pub struct Steps {
     spans: SmallVec<[Range<usize>; 2]>,

@@ -1,4 +1,4 @@
-//! Cumulative operations along a dimension: sums, products, running running_min_or_max with indices, logcumsumexp.
+//! Cumulative operations along a dimension: cumsum, cumprod, cummax and cummin with indices, logcumsumexp.
 //!
 //! Lines are scanned where they lie (`walk`) in one of a few types; other dtypes are converted first. Sums and products of
 //! `f32` and narrower are carried in `f64`.
@@ -271,7 +271,7 @@ pub fn cumsum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize) -> Re
     sums(out, input, dim, false)
 }
 
-/// The sum from each place to the end of the line along `dim`, as [`cumsum`]: its gradient.
+/// The gradient of [`cumsum`]: `out[i] = sum over j >= i of grad[j]` along `dim`.
 pub fn cumsum_backward(out: &mut StridedMut<'_>, grad: StridedRef<'_>, dim: usize) -> Result<()> {
     sums(out, grad, dim, true)
 }
@@ -419,8 +419,8 @@ impl<T: Real> Scan for ScatterToSource<T> {
     }
 }
 
-/// The gradient of [`cummax`] or [`cummin`]: each of `grad` is added where `indices`, which one of them wrote, says. An index
-/// names a place that names itself, and none is below the one before it.
+/// The gradient of [`cummax`] or [`cummin`]: `out[indices[i]] += grad[i]` along `dim`, zeros elsewhere. `indices` are those that
+/// the forward pass wrote: they do not decrease along a line, and `indices[indices[i]] == indices[i]`.
 ///
 /// # Errors
 /// `NotImplementedError` for a dtype that is not floating.

@@ -22,7 +22,7 @@ pub fn softmax(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize) -> Resul
     forward(out, x, dim, false)
 }
 
-/// [`softmax`], but a row that is all `-inf` gives zeros.
+/// Softmax along `dim` like [`softmax`], except that a row that is all `-inf` gives zeros.
 pub fn safe_softmax(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize) -> Result<()> {
     let shape = softmax_shape(x.shape(), dim)?;
     expect_shape("output", out.shape(), x.shape())?;
@@ -50,8 +50,8 @@ fn clear_blocked<T: Real>(out: &mut [T], x: &[T], shape: SoftmaxShape) {
     }
 }
 
-/// `out[r] = log(sum_j exp(x[r, j]))` from the rows of `x` and what [`safe_softmax`] made of them; zero where that is zero. All
-/// are in row-major order, of one dtype.
+/// `out[r] = log(sum_j exp(x[r, j]))` for each row of `x`, computed from `y = safe_softmax(x)`; 0 for rows where `y` is 0. All
+/// views are row-major and of one dtype.
 ///
 /// # Errors
 /// Sizes that do not fit, or a dtype that is not floating.
@@ -88,7 +88,8 @@ fn row_logsumexp<T: Exponential>(x: &[T], y: &[T]) -> T {
     }
 }
 
-/// `out[i] = x[i] - log(sum_j exp(x[j]))` along `dim`, as [`softmax`].
+/// `out[i] = x[i] - log(sum_j exp(x[j]))` along `dim`, shifted by the maximum so that it cannot overflow. A row that is all
+/// `-inf` gives NaN. `out` has the shape of `x`; its dtype may differ.
 pub fn log_softmax(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize) -> Result<()> {
     forward(out, x, dim, true)
 }

@@ -1,7 +1,7 @@
 //! Sorting along a dimension: `sort`, `argsort`, `topk`, `kthvalue`, `median`, `mode`, and `unique`
 //! of all elements; `unique_consecutive` finds equal neighbours.
 //!
-//! Every element becomes an unsigned key whose order is the selection order (NaN above everything, both
+//! Every element becomes an unsigned key whose order is the order of the result (NaN above everything, both
 //! zeros equal), packed with its index; a pair is therefore unique and any sort of pairs is stable.
 //! Long lines are sorted by radix, shorter ones by comparison, several short ones side by side (`network`). Descending order inverts the key, so
 //! ties still keep their original order.
@@ -56,7 +56,7 @@ pub fn sort(
     sort_into(Some(values), indices, &input, dim, descending)
 }
 
-/// The `indices` of [`sort`] alone.
+/// The indices that sort `input` along `dim` stably, ascending or descending: the `indices` of [`sort`].
 ///
 /// # Errors
 /// For complex dtypes.
@@ -407,7 +407,7 @@ pub fn median(
 /// size 1 there.
 ///
 /// # Errors
-/// As [`median`].
+/// If lines have no elements; for bool and complex dtypes.
 pub fn nanmedian(
     values: &mut StridedMut<'_>,
     indices: &mut StridedMut<'_>,

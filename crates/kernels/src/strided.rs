@@ -172,12 +172,12 @@ pub fn is_contiguous(shape: &[i64], strides: &[i64]) -> bool {
 /// Most operands one `Iter` walks over.
 pub const MAX_OPERANDS: usize = 8;
 
-/// A one-dimensional run handed to a loop: addresses of the first elements and byte strides, outputs
-/// first, then inputs, and the number of elements.
+/// A one-dimensional loop: addresses of the first elements and byte strides, outputs first, then
+/// inputs, and the number of elements.
 pub type InnerLoop<'r> = dyn Fn(&[*mut u8], &[isize], usize) + Sync + 'r;
 
-/// Several runs handed to a loop at once: as [`InnerLoop`], with the bytes from each run to the next, and as the last the number
-/// of elements of a run and of runs.
+/// A two-dimensional loop: addresses of the first elements, byte strides along a row, byte strides from row to row, and the
+/// number of elements in a row and of rows.
 pub(crate) type InnerLoop2d<'r> =
     dyn Fn(&[*mut u8], &[isize], &[isize], (usize, usize)) + Sync + 'r;
 
@@ -437,7 +437,7 @@ impl Iter {
         });
     }
 
-    /// As [`Iter::for_each`], with runs that lie at regular distances handed over together.
+    /// Calls `run` for blocks of rows that together cover every element once, as [`Iter::for_each`] does for single rows.
     pub(crate) fn for_each_rows(&self, grain: usize, run: &InnerLoop2d<'_>) {
         if self.numel == 0 {
             return;

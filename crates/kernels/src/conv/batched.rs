@@ -16,7 +16,7 @@ use std::ops::Range;
 
 /// Output positions below which several images share a product.
 const MAX_POSITIONS: usize = 96;
-/// The same where the input itself is the matrix of an image.
+/// Output positions below which several images share a product, if the input itself is the matrix of an image.
 const MAX_POSITIONS_POINTWISE: usize = 32;
 /// Columns that a product should have.
 const MIN_COLUMNS: usize = 256;
@@ -225,7 +225,7 @@ crate::multiversion! {
     }
 }
 
-/// The loop of [`scatter`]; `I` as in [`gather_spans`].
+/// The loop of [`scatter`]; `I` is the number of images, or 0 if it is not a constant.
 #[inline(always)]
 fn scatter_spans<T: ConvElement, const I: usize>(
     x: &mut [T],

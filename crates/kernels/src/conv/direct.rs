@@ -23,7 +23,7 @@ const LARGEST: usize = 512;
 const USEFUL: f64 = 0.5;
 
 /// The weights of a convolution: as they are, or as the input's gradient sees them, channels exchanged and the kernel
-/// backward_input_geometry round.
+/// reversed.
 #[derive(Clone, Copy)]
 pub(super) struct Weights<'w, T> {
     pub(super) data: &'w [T],

@@ -18,7 +18,7 @@ struct RowSegment {
     row: usize,
 }
 
-/// Cuts a range of positions into row_segments of output rows.
+/// Cuts a range of positions into segments of output rows.
 fn row_segments(g: &ConvGeometry, positions: Range<usize>) -> impl Iterator<Item = RowSegment> {
     let (rows, width) = (g.output[1], g.output[2]);
     let mut next = positions.start;

@@ -63,7 +63,7 @@ pub(crate) trait Map2 {
     const CHEAP: bool = false;
     /// Whether there is a loop over rows: for maps that are not cheap, over rows that fill a register.
     const BY_ROWS: bool = Self::CHEAP;
-    /// As for [`Map1`].
+    /// Whether `map` is wrong for some inputs (`needs_slow_path`), which `slow_path` then computes.
     const HAS_SLOW_PATH: bool = false;
     #[inline(always)]
     fn needs_slow_path(_a: Self::A, _b: Self::B) -> bool {

@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 /// A loop over dense memory: addresses (output first), number of elements, address of the op's parameters.
 pub(crate) type DenseLoop = unsafe fn(&[*mut u8], usize, *const u8);
 
-/// As [`DenseLoop`] for several rows, but an input may be the output, and one may be a single element for each row.
+/// A loop over rows: like [`DenseLoop`], but an input may be the output, and one operand may be a single element for each row.
 pub(crate) type RowLoop = unsafe fn(&RowBlock<'_>, *const u8);
 
 /// Rows of elements as a direct loop takes them.
@@ -95,7 +95,7 @@ impl StagedOperands {
     }
 }
 
-/// A loop together with what it expects.
+/// The loops of a call, with the storage formats and element sizes of its operands.
 struct LoopPlan {
     run: OpLoops,
     params: *const u8,

@@ -7,7 +7,7 @@ use crate::simd::{math_f32, math_f64, quick_f32};
 use crate::{C64, C128};
 use num_complex::Complex;
 
-/// Functions that real and complex numbers share.
+/// Elementary functions that real and complex numbers share.
 pub(crate) trait Math: Number {
     fn exp(self) -> Self;
     fn exp2(self) -> Self;
@@ -103,7 +103,7 @@ pub(crate) trait Real: Math + Ordered {
     fn next_after(self, other: Self) -> Self;
     /// The remainder with the sign of the dividend (C's `fmod`).
     fn remainder(self, other: Self) -> Self;
-    /// The same where [`Real::has_fast_remainder`].
+    /// [`Real::remainder`] by a division and a fused multiply-add; exact where [`Real::has_fast_remainder`] holds.
     fn fast_remainder(self, other: Self) -> Self;
     fn has_fast_remainder(self, other: Self) -> bool;
     /// Whether it has the digits of single precision, for which the quick functions of `special` do.

@@ -1,4 +1,4 @@
-//! The loops of every copy: one kind of span, repeated at offsets and at regular distances.
+//! The loops of every strided copy: a span, copied at each of a list of offsets and in rows of constant stride.
 //!
 //! A span is so many elements that lie dense in the output and dense, reversed or repeated in the input, or a single element.
 //! Short ones are what matters: each kind is compiled for chunks of a fixed size, so that a span of 12 bytes is two chunks
@@ -102,7 +102,7 @@ fn copy_dense(tile: &SpanTile<'_>, bytes: usize) {
     }
 }
 
-/// With the largest chunks of elements that fit a register and the span.
+/// Copies reversed or repeated spans in the largest chunks that fit a register and the span.
 fn copy_chunks<T: Copy, const REVERSED: bool>(tile: &SpanTile<'_>, n: usize) {
     match n.min(WIDEST / size_of::<T>()) {
         ..4 => copy_each_span(tile, Chunks::<T, 2, REVERSED>::new(n)),
@@ -261,7 +261,8 @@ fn copy_long(to: *mut u8, from: *const u8, span: Long) {
 }
 }
 
-/// As `to.copy_from_slice(from)`, which for long slices is slow on some processors.
+/// Copies `from` to `to`, as `to.copy_from_slice(from)` does, but with vector moves also for long slices, for which the C
+/// library's copy is slow on some processors.
 ///
 /// # Panics
 /// If their lengths differ.

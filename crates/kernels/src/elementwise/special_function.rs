@@ -19,7 +19,7 @@ use std::f64::consts::PI;
 
 /// A loop over doubles: results, inputs and a parameter.
 type Line1 = unsafe fn(&mut [f64], &[f64], f64);
-/// The same for two inputs.
+/// A loop over doubles with two inputs: results, inputs and a parameter.
 type Line2 = unsafe fn(&mut [f64], &[f64], &[f64], f64);
 
 /// A loop and its parameter.
@@ -274,56 +274,56 @@ macro_rules! two {
 }
 
 one! { []
-    /// Airy's function `Ai`.
+    /// The Airy function `Ai(x)`.
     airy_ai, "airy_ai_cpu", Whole, airy::ai;
-    /// Bessel's function of the first kind, order 0.
+    /// The Bessel function of the first kind of order 0, `J0(x)`.
     bessel_j0, "bessel_j0_cpu", Whole, bessel::j0,
         single single::j0, beyond single::is_far => single::j0_far,
         unless single::needs_slow_reduction;
-    /// Bessel's function of the first kind, order 1.
+    /// The Bessel function of the first kind of order 1, `J1(x)`.
     bessel_j1, "bessel_j1_cpu", Whole, bessel::j1,
         single single::j1, beyond single::is_far => single::j1_far,
         unless single::needs_slow_reduction;
-    /// Bessel's function of the second kind, order 0.
+    /// The Bessel function of the second kind of order 0, `Y0(x)`.
     bessel_y0, "bessel_y0_cpu", Whole, bessel::y0,
         single single::y0, beyond single::is_far => single::y0_far,
         unless single::needs_slow_reduction;
-    /// Bessel's function of the second kind, order 1.
+    /// The Bessel function of the second kind of order 1, `Y1(x)`.
     bessel_y1, "bessel_y1_cpu", Whole, bessel::y1,
         single single::y1, beyond single::is_far => single::y1_far,
         unless single::needs_slow_reduction;
     /// `sin(x) / x`.
     spherical_bessel_j0, "spherical_bessel_j0_cpu", Whole, bessel::spherical_j0,
         single single::spherical_j0, unless single::needs_slow_reduction;
-    /// The modified Bessel function of the first kind, order 0.
+    /// The modified Bessel function of the first kind of order 0, `I0(x)`.
     i0, "i0_vml_cpu", All, modified::i0, single single::i0;
-    /// The same divided by `e^|x|`.
+    /// The exponentially scaled modified Bessel function of the first kind of order 0, `e^-|x| I0(x)`.
     i0e, "i0e_cpu", All, modified::i0e, single single::i0e;
-    /// The modified Bessel function of the first kind, order 1.
+    /// The modified Bessel function of the first kind of order 1, `I1(x)`.
     i1, "i1_cpu", All, modified::i1, single single::i1;
-    /// The same divided by `e^|x|`.
+    /// The exponentially scaled modified Bessel function of the first kind of order 1, `e^-|x| I1(x)`.
     i1e, "i1e_cpu", All, modified::i1e, single single::i1e;
-    /// As [`i0`], for single and double precision.
+    /// `I0(x)` as [`i0`] computes it, but refused for half precision.
     modified_bessel_i0, "modified_bessel_i0_cpu", Whole, modified::i0, single single::i0;
-    /// As [`i1`], for single and double precision.
+    /// `I1(x)` as [`i1`] computes it, but refused for half precision.
     modified_bessel_i1, "modified_bessel_i1_cpu", Whole, modified::i1, single single::i1;
-    /// The modified Bessel function of the second kind, order 0.
+    /// The modified Bessel function of the second kind of order 0, `K0(x)`.
     modified_bessel_k0, "modified_bessel_k0_cpu", Whole, modified::k0;
-    /// The modified Bessel function of the second kind, order 1.
+    /// The modified Bessel function of the second kind of order 1, `K1(x)`.
     modified_bessel_k1, "modified_bessel_k1_cpu", Whole, modified::k1;
-    /// `e^x K0(x)`.
+    /// The exponentially scaled modified Bessel function of the second kind of order 0, `e^x K0(x)`.
     scaled_modified_bessel_k0, "scaled_modified_bessel_k0_cpu", Whole, modified::k0e;
-    /// `e^x K1(x)`.
+    /// The exponentially scaled modified Bessel function of the second kind of order 1, `e^x K1(x)`.
     scaled_modified_bessel_k1, "scaled_modified_bessel_k1_cpu", Whole, modified::k1e;
-    /// `e^(x²) erfc(x)`.
+    /// The scaled complementary error function `erfcx(x) = e^(x²) erfc(x)`.
     erfcx, "erfcx_cpu", Whole, normal::erfcx, single single::erfcx;
-    /// The inverse of the error function.
+    /// The inverse of the error function: `erf(erfinv(x)) = x`; infinite at ±1, NaN beyond.
     erfinv, "erfinv_vml_cpu", All, normal::erfinv, single single::erfinv;
-    /// The normal distribution.
+    /// The cumulative distribution function `Φ(x)` of the standard normal distribution.
     ndtr, "ndtr_cpu", All, normal::ndtr, single single::ndtr;
-    /// Its logarithm.
+    /// The logarithm `ln Φ(x)` of the standard normal distribution function.
     log_ndtr, "log_ndtr_cpu", Whole, normal::log_ndtr, single single::log_ndtr;
-    /// Its inverse.
+    /// The quantile function `Φ⁻¹(p)` of the standard normal distribution; infinite at 0 and 1, NaN outside.
     ndtri, "ndtri_cpu", Whole, normal::ndtri;
     /// `digamma`, for `unary`.
     digamma_of_doubles, "digamma", Whole, gamma::digamma;
@@ -410,7 +410,7 @@ two_precisions! {
     /// The regularised lower incomplete gamma function of `a` up to `b`.
     igamma, "igamma_cpu", All, |a, x| incomplete::igamma(a, x, incomplete::TINY),
         single single_gamma::igamma::<false>;
-    /// What it leaves of 1.
+    /// The regularised upper incomplete gamma function `Q(a, b) = 1 - P(a, b)`.
     igammac, "igammac_cpu", All, |a, x| incomplete::igammac(a, x, incomplete::TINY),
         single single_gamma::igamma::<true>;
 }
@@ -464,7 +464,7 @@ fn mvlgamma_line(out: &mut [f64], a: &[f64], p: f64) {
     }
 }
 
-/// The same for numbers of single precision.
+/// The loop of [`mvlgamma`] for single precision, by functions with about 48 correct bits.
 fn mvlgamma_quick(out: &mut [f64], a: &[f64], p: f64) {
     let lgamma = line!([wide] | x, shift | quick_lgamma(x - shift));
     let mut sum = [0.25 * p * (p - 1.0) * math_f64::log(PI); BLOCK];
@@ -552,7 +552,7 @@ map!(baseline Exponent<T: Real>(x: T) -> i32 { parts(x.wide()).1 });
 pub fn frexp_mantissa(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "frexp_cpu", [float], T => run1::<Mantissa<T>>(iter, ()))
 }
-/// The power of two that goes with it, as `i32`.
+/// The exponent `e` of `x = m 2^e` with the mantissa `m` of [`frexp_mantissa`], as `i32`; 0 for zeros, infinities and NaN.
 pub fn frexp_exponent(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "frexp_cpu", [float], T => run1::<Exponent<T>>(iter, ()))
 }

@@ -1,13 +1,14 @@
-//! What a dense loop's buffers are filled with, and emptied into: elements gathered, spread, converted and scattered.
+//! Filling the staging buffers of dense loops from strided operands, and storing their results: gather, broadcast, conversion
+//! of half precision to and from single precision, scatter.
 //!
-//! Nothing here knows of an op. What is promised by a caller is that elements are live; buffers hold a block of any operand.
+//! Nothing here depends on the op. Callers guarantee that all elements are live and that a buffer holds a block of any operand.
 
 use super::drive::BLOCK;
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use super::spans::{SpanKind, SpanTile, copy_slice, copy_spans_of_kind};
 use std::mem::MaybeUninit;
 
-/// How an operand's elements lie in memory and in the loop.
+/// The storage format of an operand, if it differs from the type that the loop computes in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum StorageFormat {
     Native,
@@ -71,7 +72,7 @@ pub(super) unsafe fn gather(
     }
 }
 
-/// Copies rows of `n` elements of `size` bytes, of which one side is dense; strides and row_strides are those of output and input.
+/// Copies rows of `n` elements of `size` bytes, of which one side is dense; `strides` and `row_strides` are those of output and input.
 ///
 /// # Safety
 /// All elements are live, those of the output writable and apart from the input.
@@ -142,7 +143,7 @@ pub(super) unsafe fn scatter(
     }
 }
 
-/// As [`gather`] for pairs of halves, which become pairs of singles: their parts lie in a row.
+/// Gathers `complex32` elements and converts them to `complex64`.
 unsafe fn gather_c32(from: *const u8, stride: isize, to: *mut u8, n: usize) {
     let mut dense = [const { MaybeUninit::<u32>::uninit() }; BLOCK];
     // SAFETY: `n` elements of four bytes on one side, and of eight on the other, as promised by `gather`'s caller.
@@ -157,7 +158,7 @@ unsafe fn gather_c32(from: *const u8, stride: isize, to: *mut u8, n: usize) {
     }
 }
 
-/// As [`scatter`] for pairs of singles, which become pairs of halves.
+/// Converts `complex64` elements to `complex32` and scatters them.
 unsafe fn scatter_c32(from: *const u8, to: *mut u8, stride: isize, n: usize) {
     let mut dense = [const { MaybeUninit::<u32>::uninit() }; BLOCK];
     // SAFETY: `n` elements of eight bytes on one side, and of four on the other, as promised by `scatter`'s caller; the

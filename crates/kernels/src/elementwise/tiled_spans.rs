@@ -1,8 +1,8 @@
 //! Copies of spans at all positions of any number of dimensions, cut into tiles.
 //!
-//! Of the dimensions around a span one gives rows at regular distances, the inner others a list of offsets (which may begin
-//! with a list of the caller's), and what remains are units of work, several hundred spans each, so that what a unit costs
-//! does not count.
+//! One long dimension becomes the rows of a tile, at a constant stride; the other inner dimensions are expanded into a list of
+//! byte offsets (combined with the list that the caller gives). The remaining outer dimensions are the units of work that
+//! threads share. A unit copies several hundred spans, which hides its overhead. Start at [`TiledSpans::new`].
 
 use super::spans::{MAX_OFFSETS, OffsetPair, OffsetPairs, SpanKind, SpanTile, copy_spans_of_kind};
 use crate::parallel;
@@ -37,7 +37,7 @@ impl Span {
     pub(crate) fn element(size: usize) -> Span {
         Span { kind: SpanKind::Dense, size, n: 1 }
     }
-    /// The same with few bytes as one element.
+    /// The span as a single element, if it has a power of two of at most 64 bytes.
     pub(crate) fn widened(self) -> Span {
         let bytes = self.size * self.n;
         let is_element = self.kind == SpanKind::Dense && bytes <= 64 && bytes.is_power_of_two();
@@ -45,7 +45,7 @@ impl Span {
     }
 }
 
-/// What positions of a dimension outside of the tile are.
+/// What a position of an [`OuterDim`] selects: a part of a span, of the rows, or of the offsets, or a whole tile.
 #[derive(Clone, Copy)]
 enum Role {
     Span,

@@ -192,7 +192,7 @@ fn keys_near<T: Real>(d: T) -> (T, T) {
     (weight, (T::of(3.0) * cube * d - T::of(2.0) * square) * d)
 }
 
-/// The same at a distance from 1 to 2.
+/// Keys' weight of an element at a distance from 1 to 2, and its derivative.
 #[inline(always)]
 fn keys_far<T: Real>(d: T) -> (T, T) {
     let (a, five, eight) = (T::of(KEYS), T::of(5.0 * KEYS), T::of(8.0 * KEYS));

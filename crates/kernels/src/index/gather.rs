@@ -15,12 +15,12 @@ use smallvec::SmallVec;
 
 /// Rows of a gather that are taken side by side, at most.
 const MAX_SHORT_GATHERED: usize = 4;
-/// The same of a scatter that replaces.
+/// Longest rows that a replacing scatter takes side by side.
 const MAX_SHORT_ASSIGNED: usize = 20;
-/// The same of one that joins: with a value just written it has to wait, so that longer rows gain as well.
+/// Longest rows that a reducing scatter takes side by side: it waits for values just written, so that longer rows gain too.
 const MAX_SHORT_REDUCED: usize = 64;
 
-/// How `scatter` joins a value with what is there.
+/// How [`scatter`] combines a value with the element it is written to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScatterReduction {
     /// Replace; of repeated targets the last one stays.
@@ -37,7 +37,7 @@ pub enum ScatterReduction {
     Amin,
 }
 
-/// What is scattered.
+/// The values that [`scatter`] writes.
 #[derive(Clone, Copy, Debug)]
 pub enum ScatterSource<'a> {
     /// Elements at the positions of the index.

@@ -1,4 +1,4 @@
-//! Reading and writing elements at places given by index tensors.
+//! Reading and writing elements at positions given by index tensors.
 //!
 //! Invariants: every index is checked before the first write; index tensors are `i64` or `i32`; repeated targets are
 //! accumulated in row-major order of the index, so results are deterministic. Elements are moved by their

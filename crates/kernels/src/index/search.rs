@@ -154,7 +154,7 @@ fn search_dense<T: SortedElement>(sorted: &[T], values: &[T], right: bool, posit
 }
 }
 
-/// What can be searched for.
+/// An element type with an order, in which `searchsorted` can search.
 trait SortedElement: Element + PartialOrd {}
 impl<T: Element + PartialOrd> SortedElement for T {}
 

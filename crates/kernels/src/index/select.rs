@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The index as consecutive wrapped_indices, wrapped into `0..size` where negative ones count from the end.
+/// The index as consecutive numbers, wrapped into `0..size` where negative ones count from the end.
 pub(super) fn wrapped_indices(
     index: StridedRef<'_>,
     size: i64,
@@ -47,7 +47,7 @@ pub(super) fn wrapped_indices(
 }
 
 crate::multiversion! {
-/// Counts negative wrapped_indices from the end.
+/// Adds `size` to negative indices, which count from the end.
 fn wrap(wrapped_indices: &mut [i64], size: i64) {
     for number in wrapped_indices {
         *number += size & (*number >> 63);

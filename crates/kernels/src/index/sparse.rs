@@ -11,7 +11,7 @@ use crate::{Error, Result, StridedMut, StridedRef, for_dtype, parallel};
 /// Products a thread should have to do at least.
 const GRAIN: usize = 1 << 14;
 
-/// Where the values of each row are, and their columns.
+/// The row pointers and column indices of a sparse matrix in compressed sparse row (CSR) format.
 #[derive(Clone, Copy)]
 pub struct CsrIndices<'a> {
     /// Row `i` has the values `crow_indices[i]..crow_indices[i + 1]`.

@@ -88,7 +88,7 @@ fn cross_as<T: CrossElement>(
     });
 }
 
-/// `n` products; steps lead from a component to the next, row_strides from a vector to the next.
+/// `n` products; `steps` are the byte strides from a component to the next, `row_strides` those from a vector to the next.
 ///
 /// # Safety
 /// All components are live elements, those of the first operand writable and apart from the others.

@@ -49,7 +49,8 @@ pub fn solve(x: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Re
     })
 }
 
-/// `out = a^-1` for (*, n, n). Codes and errors as for [`solve`].
+/// `out = a^-1` for `a` (*, n, n). Gives for each matrix 0, or the number (from 1) of the first pivot that is exactly zero; then
+/// the matrix is singular and `out` becomes NaN.
 ///
 /// # Errors
 /// Shapes that do not fit, or a dtype without linear algebra.

@@ -6,12 +6,12 @@ use crate::{Error, Result, StridedMut, StridedRef, memory};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What a multi-class margin loss is made of, apart from scores and classes.
+/// The options of [`multi_margin_loss`].
 #[derive(Clone, Copy, Debug)]
 pub struct MarginLossOptions<'a> {
     /// How far the right class is to be above the others.
     pub margin: f64,
-    /// Whether what is margin_violation counts squared.
+    /// Whether margin violations are squared (`p = 2`).
     pub square: bool,
     /// A weight per class.
     pub weight: Option<StridedRef<'a>>,

@@ -1,4 +1,4 @@
-//! Reductions over any set of dimensions: sums, products, extremes, truth, norms, variance, logsumexp.
+//! Reductions over any set of dimensions: sum, prod, min, max, any, all, norm, var, logsumexp.
 //!
 //! Each kernel takes an output of the input's shape with size 1 at the reduced dimensions, and any
 //! order and sign of strides. The compute type follows from the dtypes: `f32` for `f16`, `bf16` and

@@ -1,6 +1,6 @@
-//! What the reductions compute, item by item: sums, products, extremes, truth and norms.
+//! The reducers: sums, products, minimum and maximum, any and all, counts, norms and logsumexp.
 //!
-//! Floating-point extremes propagate NaN. Every `combine` keeps the order left then right, so that
+//! Minimum and maximum of floating-point numbers propagate NaN. Every `combine` keeps the order left then right, so that
 //! results do not depend on how work is shared out.
 
 use super::engine::{BLOCK, Reducer, fold_by_step};
@@ -234,7 +234,7 @@ impl<T: Keyed> Order<T> {
         }
         Order { keep: T::ALL, flip }
     }
-    /// The same of magnitudes (of floating-point numbers).
+    /// The order by magnitude of floating-point numbers: the sign bit is ignored.
     pub(crate) fn of_magnitudes(self) -> Self {
         Order { keep: T::ALL ^ T::SIGN, ..self }
     }
@@ -250,7 +250,7 @@ impl<T: Keyed> Order<T> {
     }
 }
 
-/// Key of the element that comes last in an order; of NaN if there is one.
+/// The largest key of the items, from which [`Order::value`] gives the minimum or maximum; NaN if there is one.
 pub(crate) struct MinMax<T: Keyed>(pub(crate) Order<T>);
 
 /// The larger of two numbers; NaN wins.

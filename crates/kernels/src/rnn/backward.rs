@@ -1,4 +1,4 @@
-//! The walk backward: the gradients of all operands from those of the results.
+//! The backward pass of recurrent layers: the gradients of all operands from those of the results.
 
 use super::{
     Cell, Gate, Layer, MatrixSlice, Operands, Steps, expect_elements, gate, multiply,
@@ -23,7 +23,7 @@ pub struct OutputGradients<'a> {
     pub by_output: Option<StridedRef<'a>>,
     /// The gradients of the states after the last step.
     pub by_h: Option<StridedRef<'a>>,
-    /// The same for `c` (LSTM).
+    /// The gradient of the cell states after the last step (LSTM).
     pub by_c: Option<StridedRef<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! The walk forward.
+//! The forward pass of recurrent layers: one product for the inputs of all steps, then the steps one after the other.
 
 use super::{
     Cell, Gate, Layer, MatrixSlice, Operands, Steps, expect_elements, gate, multiply, put,
@@ -16,7 +16,7 @@ pub struct Outputs<'o, 'v> {
     pub output: &'o mut StridedMut<'v>,
     /// The states after the last step: batch * hidden elements.
     pub h: Option<&'o mut StridedMut<'v>>,
-    /// The same for `c` (LSTM).
+    /// The cell states after the last step (LSTM): batch * hidden elements.
     pub c: Option<&'o mut StridedMut<'v>>,
     /// What backward needs of the gates: rows * [`Cell::saved_gates`] * hidden elements, in the type computed in.
     pub gates: Option<&'o mut StridedMut<'v>>,
@@ -24,7 +24,7 @@ pub struct Outputs<'o, 'v> {
     pub cells: Option<&'o mut StridedMut<'v>>,
 }
 
-/// Runs all steps.
+/// Computes a recurrent layer over all steps: the output of each step, the last states, and what the backward pass needs.
 ///
 /// # Errors
 /// Sizes that do not fit, or a dtype that is not floating.

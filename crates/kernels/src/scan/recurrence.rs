@@ -107,7 +107,8 @@ fn run<T: Element, S: Carry<T>>(
     });
 }
 
-/// Scans `count` lines, [`TOGETHER`] at most, of `n` items; steps lead from an item to the next, line_strides from a line to the next.
+/// Scans `count` lines, [`TOGETHER`] at most, of `n` items; `steps` are the byte strides along a line,
+/// `line_strides` those from a line to the next.
 ///
 /// # Safety
 /// All are live elements of type `T`, those of the first operand writable and apart from the others.

@@ -13,7 +13,7 @@ pub(crate) mod transpose;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Asks for the cache line at `at` to be fetched; any address is allowed.
+/// Prefetches the cache line at `at`; any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -25,7 +25,7 @@ pub(crate) fn prefetch(at: *const u8) {
     let _ = at;
 }
 
-/// Which instructions a loop may use.
+/// The instruction set that kernels are compiled for and run with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum SimdLevel {
@@ -56,7 +56,7 @@ pub fn level() -> SimdLevel {
     }
 }
 
-/// Asks the processor, and remembers the answer.
+/// Detects the level that the processor supports and stores it.
 #[cold]
 #[inline(never)]
 fn first_level() -> SimdLevel {

@@ -19,7 +19,7 @@ use std::ops::Range;
 const MAX_LINE: usize = 128;
 /// Fewest lines for which columns pay.
 const MIN_LINES: usize = 4;
-/// The same for longer lines.
+/// Fewest lines longer than `MAX_LINE` for which columns pay.
 const MIN_LONG_LINES: usize = 8;
 /// Most elements of the beginning that are kept at hand instead of sorting, also of longer lines.
 const MAX_TOP_K: usize = 4;

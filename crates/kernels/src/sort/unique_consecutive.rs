@@ -35,7 +35,7 @@ macro_rules! for_runs {
     };
 }
 
-/// How many runs the elements of a dense view make.
+/// The number of runs of equal neighbouring elements in a dense view.
 ///
 /// # Errors
 /// For complex dtypes and views with gaps.
@@ -59,8 +59,8 @@ fn count<T: Comparable>(items: &[T]) -> usize {
 }
 }
 
-/// The first elements of all runs, into `values` of the length that [`count_unique_consecutive`] says; where asked for the number of each
-/// element's run and the lengths of runs, as dense `i64`.
+/// Writes the first element of each run of equal neighbours to `values`, whose length is [`count_unique_consecutive`]. Optional
+/// dense `i64` outputs: `inverse`, the number of each element's run, and `counts`, the length of each run.
 ///
 /// # Errors
 /// As [`count_unique_consecutive`], and for outputs of other dtypes and lengths.

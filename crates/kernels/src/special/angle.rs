@@ -207,7 +207,7 @@ pub fn cos_of_any(x: f64) -> f64 {
     if x.abs() <= TRIG_LIMIT { cos(x) } else { large_cos(x) }
 }
 
-/// Both.
+/// `(sin x, cos x)` of any number, each within 2 ULP.
 #[inline(always)]
 pub fn sin_cos(x: f64) -> (f64, f64) {
     (sin_of_any(x), cos_of_any(x))

@@ -1,6 +1,6 @@
 //! The incomplete gamma functions `P(a, x)` and `Q(a, x) = 1 - P(a, x)`, DLMF chapter 8.
 //!
-//! Four ways, each where it is quick and does not cancel: the series for `P` (DLMF 8.7.1), the continued fraction for `Q` (DLMF
+//! Four methods, each used where it converges fast and does not cancel: the series for `P` (DLMF 8.7.1), the continued fraction for `Q` (DLMF
 //! 8.9.2), for small `x` and `a` a series for `Q`, and for large `a` near `x` Temme's uniform expansion (DLMF 8.12). The
 //! smaller of the two is computed, the other one is what it leaves of 1.
 //! Errors are within about `16 + 4 |ln value|` ULP: the exponent of the common factor is a rounded difference.

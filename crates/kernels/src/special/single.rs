@@ -162,20 +162,20 @@ pub(crate) fn j0_far(x: f64) -> f64 {
     hankel(x.abs(), (1.0, &DIFFERENCE0), (1.0, &SUM0))
 }
 
-/// `J1(x)`, likewise.
+/// `J1(x)` where [`is_far`] holds and [`needs_slow_reduction`] does not.
 #[inline(always)]
 pub(crate) fn j1_far(x: f64) -> f64 {
     let value = hankel(x.abs(), (1.0, &SUM1), (-1.0, &DIFFERENCE1));
     if x < 0.0 { -value } else { value }
 }
 
-/// `Y0(x)`, likewise.
+/// `Y0(x)` where [`is_far`] holds and [`needs_slow_reduction`] does not.
 #[inline(always)]
 pub(crate) fn y0_far(x: f64) -> f64 {
     above_zero(x, hankel(x.abs(), (1.0, &SUM0), (-1.0, &DIFFERENCE0)))
 }
 
-/// `Y1(x)`, likewise.
+/// `Y1(x)` where [`is_far`] holds and [`needs_slow_reduction`] does not.
 #[inline(always)]
 pub(crate) fn y1_far(x: f64) -> f64 {
     above_zero(x, hankel(x.abs(), (-1.0, &DIFFERENCE1), (-1.0, &SUM1)))

@@ -43,7 +43,7 @@ impl<const N: usize> PiecewisePolynomial<N> {
         (row[0], t * super::polynomial_at(t, &row[1..]))
     }
 
-    /// The same for a table of one piece, without looking for it.
+    /// The value at `x` of a table of one piece, without the search for the piece.
     #[inline(always)]
     pub(crate) fn in_first(&self, x: f64) -> f64 {
         super::polynomial_at(2.0 * ((x - self.low) * self.scale) - 1.0, &self.rows[0])

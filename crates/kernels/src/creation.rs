@@ -41,7 +41,7 @@ pub fn arange_size(start: Scalar, end: Scalar, step: Scalar) -> Result<usize> {
 /// Integers have lost their fractions before.
 ///
 /// # Errors
-/// As [`arange_size`].
+/// If `step` is zero, a bound is not finite, or the bounds contradict the sign of `step`.
 pub fn range_size(start: Scalar, end: Scalar, step: Scalar, dtype: DType) -> Result<usize> {
     let numbers = [start, end, step];
     let [a, b, s] = if dtype.is_integral(true) {

@@ -262,7 +262,7 @@ pub(crate) fn with_output<T: Compute, R: IntoResult>(
     Ok(result)
 }
 
-/// As [`with_output`], but `update` sees the present elements.
+/// Runs `update` on the elements of `out` as `T`, in place or through a buffer that holds the present elements.
 pub(crate) fn with_inout<T: Compute, R: IntoResult>(
     out: &mut StridedMut<'_>,
     update: impl FnOnce(&mut [T]) -> R,

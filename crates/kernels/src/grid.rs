@@ -280,7 +280,7 @@ fn forward<T: Real>(out: &mut [T], input: &[T], grid: &[T], g: &SampleGeometry) 
 /// and for the nearest element, it is zero.
 ///
 /// # Errors
-/// As [`grid_sample`].
+/// Shapes that do not fit, cubic interpolation of three dimensions, or a dtype that is not floating.
 pub fn grid_sample_backward(
     grad_input: Option<&mut StridedMut<'_>>,
     grad_grid: Option<&mut StridedMut<'_>>,

@@ -61,7 +61,7 @@ pub struct AdamOptions {
 pub struct ParamTensors<'s, 'v> {
     /// The parameter.
     pub param: &'s mut StridedMut<'v>,
-    /// Its gradient; written only if there is a `grad_scale`.
+    /// The parameter's gradient; written only if there is a `grad_scale`.
     pub grad: &'s mut StridedMut<'v>,
     /// The buffers: the momentum buffer of SGD; `exp_avg`, `exp_avg_sq` and, with `amsgrad`,
     /// `max_exp_avg_sq` of Adam.

@@ -477,7 +477,7 @@ fn select_element(
     select_element_with(name, values, indices, input, (selection, false), dim)
 }
 
-/// As [`select_element`]; says whether NaN is left out, of medians.
+/// [`select_element`] with a second part of `selection`: whether a median ignores NaN.
 fn select_element_with(
     name: &str,
     values: &StridedMut<'_>,

@@ -158,7 +158,7 @@ unsafe fn run_in_place(ptrs: &[*mut u8], n: usize, size: usize, run: DenseLoop, 
     }
 }
 
-/// As `drive`, but only the elements' sizes count (for ops that move values without looking).
+/// Runs a loop over all elements as `drive` does, for ops that move elements by their size, whatever their dtype.
 ///
 /// # Safety
 /// As for `drive`, with operands of the `sizes`.

@@ -10,9 +10,9 @@ use num_complex::Complex;
 
 /// How wide the loops over a type are compiled.
 pub(crate) trait ElementLevels: Element {
-    /// Of loops of arithmetic.
+    /// The levels for which loops of arithmetic are compiled.
     type Levels: Levels;
-    /// Of loops of functions such as `exp`.
+    /// The levels for which loops of functions such as `exp` are compiled.
     type MathLevels: Levels;
 }
 

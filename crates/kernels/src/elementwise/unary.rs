@@ -259,7 +259,7 @@ pub fn sign(iter: &mut Iter) -> Result<()> {
     }
 }
 
-/// As [`sign`]; for complex numbers `x / |x|`, 0 at 0.
+/// The sign of real numbers as [`sign`] gives it; `x / |x|` of complex numbers, 0 at 0.
 pub fn sgn(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
         DType::C32 | DType::C64 => run1::<SgnComplex<C64>>(iter, ()),

@@ -71,7 +71,7 @@ pub fn searchsorted(
 /// The bucket of each value among one-dimensional sorted `boundaries`: [`searchsorted`] with the roles swapped.
 ///
 /// # Errors
-/// As [`searchsorted`].
+/// If shapes or dtypes do not fit; for complex dtypes.
 pub fn bucketize(
     out: &mut StridedMut<'_>,
     values: StridedRef<'_>,

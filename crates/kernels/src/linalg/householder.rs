@@ -48,7 +48,7 @@ impl ComplexColumns {
         (self.re.groups_mut(column), self.im.groups_mut(column))
     }
 
-    /// Those of a column and of the next, if there is one.
+    /// The real and imaginary parts of a column and of the next column, if there is one.
     #[inline(always)]
     fn pair_mut(&mut self, column: usize) -> (PartsMut<'_>, Option<PartsMut<'_>>) {
         let width = self.re.width;
@@ -77,7 +77,7 @@ pub(super) struct ComplexQr {
 }
 
 impl ComplexQr {
-    /// Of a row-major (m, n) matrix.
+    /// Factorises the row-major (m, n) matrix `a`.
     pub(super) fn of<T: Compute + crate::Element>(
         a: &[T],
         m: usize,

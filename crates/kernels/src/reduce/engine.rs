@@ -391,9 +391,9 @@ unsafe impl<I> Sync for ReductionInput<'_, I> {}
 /// Byte offsets in the two outputs of neighbouring results: those of the first, and the steps from one to the next.
 #[derive(Clone, Copy)]
 pub(crate) struct OutputOffsets {
-    /// Of the first result.
+    /// The byte offset of the first result in each output.
     pub(super) at: [isize; 2],
-    /// From one to the next.
+    /// The byte strides from a result to the next.
     pub(super) step: [isize; 2],
 }
 

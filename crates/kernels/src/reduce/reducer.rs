@@ -303,7 +303,7 @@ impl<T: Keyed> Reducer for MinMax<T> {
 pub(crate) struct ValueAndIndex<T> {
     /// The value.
     pub(crate) value: T,
-    /// Its number in the reduced order.
+    /// Its index in the reduced dimensions, in logical order.
     pub(crate) at: usize,
 }
 

@@ -98,9 +98,9 @@ struct SavedState<'a, T: Clone> {
 
 /// The gradients that the steps themselves give.
 struct StepGradients<T> {
-    /// Of the input's products.
+    /// The gradients of the input's products.
     by_x: Vec<T>,
-    /// Of the state's products, where they are others.
+    /// The gradients of the state's products, where they differ from those of the input's (GRU).
     by_h: Vec<T>,
     h: Vec<T>,
     c: Vec<T>,

@@ -21,7 +21,7 @@ const NARROW: usize = 64;
 const TOGETHER: usize = 4;
 /// Items of lines from which on those that write indices are taken one by one.
 const LONG: usize = 8 * SQUARE;
-/// Bytes that they ask for ahead of time, and bytes of lines from which on that pays.
+/// Bytes that a scan prefetches ahead, and bytes of a line from which prefetching pays.
 const AHEAD: isize = 2048;
 const ASKED: usize = 128;
 /// Bytes ahead beyond which it does not: what was asked for would be gone again when it is wanted.

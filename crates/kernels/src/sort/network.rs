@@ -73,7 +73,7 @@ pub(super) fn middle(n: usize) -> usize {
     (n - 1) / 2
 }
 
-/// Those comparators that what is in some positions in the end depends on.
+/// The comparators on which the final contents of `positions` depend: the network without the others.
 fn pruned_to(positions: Range<usize>, comparators: &[(u8, u8)]) -> Vec<(u8, u8)> {
     let mut matters = [false; MAX_LINE];
     matters[positions].fill(true);

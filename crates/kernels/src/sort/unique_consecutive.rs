@@ -63,7 +63,7 @@ fn count<T: Comparable>(items: &[T]) -> usize {
 /// dense `i64` outputs: `inverse`, the number of each element's run, and `counts`, the length of each run.
 ///
 /// # Errors
-/// As [`count_unique_consecutive`], and for outputs of other dtypes and lengths.
+/// For complex dtypes, views with gaps, and outputs of other dtypes and lengths.
 pub fn unique_consecutive(
     values: &mut StridedMut<'_>,
     inverse: Option<&mut StridedMut<'_>>,
@@ -165,7 +165,7 @@ fn first_elements<T: Comparable>(items: &[T], values: &mut [T]) {
 /// The numbers of the rows that differ from the row before them, the first row included, of a dense matrix.
 ///
 /// # Errors
-/// As [`count_unique_consecutive`]; for views that are no matrices.
+/// For complex dtypes, views with gaps, and views that are not matrices.
 pub fn unique_consecutive_rows(input: StridedRef<'_>) -> Result<Vec<i64>> {
     let &[rows, width] = input.shape() else {
         return Err(Error::runtime(format!(

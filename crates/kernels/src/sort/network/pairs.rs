@@ -13,7 +13,7 @@ pub(super) struct KeyPositionPairs {
 }
 
 impl KeyPositionPairs {
-    /// Of lines of `n` elements.
+    /// Room for the pairs of sixteen lines of `n` elements.
     pub(super) fn new<K: Key>(n: usize) -> KeyPositionPairs {
         let positions = ColumnBuffer::new(if K::IS_NARROW { 0 } else { n });
         KeyPositionPairs { keys: ColumnBuffer::new(n), positions, is_narrow: K::IS_NARROW }

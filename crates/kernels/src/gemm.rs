@@ -110,7 +110,8 @@ const THREAD_GRAIN: usize = 1 << 20;
 /// is zero.
 ///
 /// # Errors
-/// Sizes that do not fit, unequal dtypes, or a dtype without multiplication (bool).
+/// Sizes that do not fit, unequal dtypes, or a dtype without products (bool, unsigned integers of more than 8
+/// bits, `complex32`).
 pub fn matmul(
     c: &mut StridedMut<'_>,
     a: StridedRef<'_>,
@@ -128,7 +129,8 @@ pub fn matmul(
 /// strides; `c` is not read if `beta` is zero.
 ///
 /// # Errors
-/// Sizes that do not fit, unequal dtypes, or a dtype without multiplication (bool).
+/// Sizes that do not fit, unequal dtypes, or a dtype without products (bool, unsigned integers of more than 8
+/// bits, `complex32`).
 pub fn bmm(
     c: &mut StridedMut<'_>,
     a: StridedRef<'_>,
@@ -167,7 +169,8 @@ pub fn bmm(
 /// `out = sum over i of a[i] * b[i]` for 1-d views of equal length and dtype and a 0-dim `out`; 0 for empty views.
 ///
 /// # Errors
-/// Lengths or dtypes that differ, or a dtype without multiplication (bool).
+/// Lengths or dtypes that differ, or a dtype without products (bool, unsigned integers of more than 8
+/// bits, `complex32`).
 pub fn dot(out: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<()> {
     if a.ndim() != 1 || b.ndim() != 1 {
         return Err(Error::runtime(format!(

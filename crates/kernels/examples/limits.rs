@@ -5,7 +5,7 @@
 //! `scale` in GB/s, of all threads together. The best of several repeats counts, as nothing makes a loop too fast.
 
 #[cfg(target_arch = "x86_64")]
-use pullback_kernels::simd::Level;
+use pullback_kernels::simd::SimdLevel;
 use pullback_kernels::simd::level;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64 as arch;
@@ -185,10 +185,10 @@ fn single_steps() -> usize {
     match level() {
         // SAFETY: `level` returns only what the processor was found to have.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { single_avx512() },
+        SimdLevel::Avx512 => unsafe { single_avx512() },
         // SAFETY: `level` returns only what the processor was found to have.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { single_avx2() },
+        SimdLevel::Avx2 => unsafe { single_avx2() },
         _ => single_baseline(),
     }
 }
@@ -197,10 +197,10 @@ fn double_steps() -> usize {
     match level() {
         // SAFETY: `level` returns only what the processor was found to have.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { double_avx512() },
+        SimdLevel::Avx512 => unsafe { double_avx512() },
         // SAFETY: `level` returns only what the processor was found to have.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { double_avx2() },
+        SimdLevel::Avx2 => unsafe { double_avx2() },
         _ => double_baseline(),
     }
 }

@@ -4,35 +4,35 @@
 //! All shapes are seen with three spatial dimensions (`geometry`). Three products on non-transposed
 //! geometry do everything: `forward`, `backward_input`, `backward_weight`; a transposed convolution is
 //! the input gradient of a plain one with the roles of input and gradient exchanged. With stride 1 and images that
-//! are not small the input itself is read in shifted rows (`direct`); else the operands of a block of positions are gathered into a matrix that stays in the second-level cache (`gather`) and
-//! multiplied, many small images together (`together`); a depthwise convolution has loops of its own (`depthwise`). Blocks depend on the shapes
+//! are not small the input itself is read in shifted rows (`direct`); else the operands of a block of positions are gathered into a matrix that stays in the second-level cache (`im2col`) and
+//! multiplied, many small images together (`batched`); a depthwise convolution has loops of its own (`depthwise`). Blocks depend on the shapes
 //! only, so results do not depend on threads.
 
+mod batched;
 mod depthwise;
 mod direct;
-mod gather;
 mod geometry;
+mod im2col;
+mod im2col_gemm;
 mod implicit;
 mod integer;
-mod product;
-mod tile;
-mod together;
+mod microkernel;
 
-pub use geometry::{Conv, PerDim, output_shape};
+pub use geometry::{ConvOptions, PerDim, output_shape};
 
 use crate::dense::{Compute, expect_shape, load, with_output};
 use crate::elementwise::copy_slice;
-use crate::gemm::Blocked;
+use crate::gemm::GemmElement;
 use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef};
 use direct::Weights;
-use geometry::Geometry;
+use geometry::ConvGeometry;
 
 /// A type convolutions compute in.
-pub(crate) trait Number: Compute + Blocked + tile::Tiled {}
-impl Number for f32 {}
-impl Number for f64 {}
-impl Number for C64 {}
-impl Number for C128 {}
+pub(crate) trait ConvElement: Compute + GemmElement + microkernel::HasMicrokernels {}
+impl ConvElement for f32 {}
+impl ConvElement for f64 {}
+impl ConvElement for C64 {}
+impl ConvElement for C128 {}
 
 macro_rules! for_number {
     ($dtype:expr, $op:expr, $T:ident => $body:expr) => {
@@ -106,7 +106,7 @@ pub fn convolution(
     x: StridedRef<'_>,
     weight: StridedRef<'_>,
     bias: Option<StridedRef<'_>>,
-    conv: &Conv,
+    conv: &ConvOptions,
 ) -> Result<()> {
     let shape = output_shape(x.shape(), weight.shape(), conv)?;
     expect_shape("output", out.shape(), &shape)?;
@@ -114,7 +114,7 @@ pub fn convolution(
     if let Some(bias) = bias {
         expect_shape("bias", bias.shape(), &shape[1..2])?;
     }
-    let geometry = Geometry::new(x.shape(), weight.shape(), &shape, conv);
+    let geometry = ConvGeometry::new(x.shape(), weight.shape(), &shape, conv);
     if x.dtype().is_integral(false) && !conv.transposed {
         let (x, weight) = (load::<i64>(x)?, load::<i64>(weight)?);
         let bias = bias.map(load::<i64>).transpose()?;
@@ -132,24 +132,27 @@ pub fn convolution(
             }
             backward_input(out, &x, &weight, &geometry)?;
             if let Some(bias) = &bias {
-                product::add_bias(out, bias, geometry.input_size());
+                im2col_gemm::add_bias(out, bias, geometry.input_size());
             }
             Ok(())
         })
     })
 }
 
-/// The gradient of [`convolution`] with respect to its input, from `grad` (the output's shape).
+/// The gradient of [`convolution`] with respect to its input: `grad_x` (N, C, *) from `grad`, which has the output's shape.
+///
+/// # Errors
+/// Shapes that do not fit, unequal dtypes, or a dtype that is neither floating nor complex.
 pub fn convolution_backward_input(
     grad_x: &mut StridedMut<'_>,
     grad: StridedRef<'_>,
     weight: StridedRef<'_>,
-    conv: &Conv,
+    conv: &ConvOptions,
 ) -> Result<()> {
     let shape = output_shape(grad_x.shape(), weight.shape(), conv)?;
     expect_shape("grad_output", grad.shape(), &shape)?;
     same_dtype(grad, weight)?;
-    let geometry = Geometry::new(grad_x.shape(), weight.shape(), &shape, conv);
+    let geometry = ConvGeometry::new(grad_x.shape(), weight.shape(), &shape, conv);
     for_number!(grad.dtype(), "convolution_backward", T => {
         let (grad, weight) = (load::<T>(grad)?, load::<T>(weight)?);
         with_output::<T, _>(grad_x, |out| {
@@ -162,17 +165,20 @@ pub fn convolution_backward_input(
     })
 }
 
-/// The gradient of [`convolution`] with respect to its weight.
+/// The gradient of [`convolution`] with respect to its weight: `grad_weight` has the weight's shape, `grad` the output's.
+///
+/// # Errors
+/// Shapes that do not fit, unequal dtypes, or a dtype that is neither floating nor complex.
 pub fn convolution_backward_weight(
     grad_weight: &mut StridedMut<'_>,
     grad: StridedRef<'_>,
     x: StridedRef<'_>,
-    conv: &Conv,
+    conv: &ConvOptions,
 ) -> Result<()> {
     let shape = output_shape(x.shape(), grad_weight.shape(), conv)?;
     expect_shape("grad_output", grad.shape(), &shape)?;
     same_dtype(grad, x)?;
-    let geometry = Geometry::new(x.shape(), grad_weight.shape(), &shape, conv);
+    let geometry = ConvGeometry::new(x.shape(), grad_weight.shape(), &shape, conv);
     for_number!(grad.dtype(), "convolution_backward", T => {
         let (grad, x) = (load::<T>(grad)?, load::<T>(x)?);
         let (grad, x) = if conv.transposed { (&x, &grad) } else { (&grad, &x) };
@@ -180,7 +186,7 @@ pub fn convolution_backward_weight(
             if geometry.is_depthwise() {
                 depthwise::backward_weight(out, grad, x, &geometry)
             } else if geometry.is_pointwise() || !implicit::backward_weight(out, grad, x, &geometry)? {
-                product::backward_weight(out, grad, x, &geometry)
+                im2col_gemm::backward_weight(out, grad, x, &geometry)
             } else {
                 Ok(())
             }
@@ -204,47 +210,52 @@ pub fn convolution_backward_bias(
     for_number!(grad.dtype(), "convolution_backward", T => {
         let (n, c) = (grad.shape()[0] as usize, grad.shape()[1] as usize);
         let grad = load::<T>(grad)?;
-        with_output::<T, _>(grad_bias, |out| product::backward_bias(out, &grad, n, c))?;
+        with_output::<T, _>(grad_bias, |out| im2col_gemm::backward_bias(out, &grad, n, c))?;
         Ok(())
     })
 }
 
-fn forward<T: Number>(
+fn forward<T: ConvElement>(
     out: &mut [T],
     x: &[T],
     w: &[T],
     bias: Option<&[T]>,
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Result<()> {
     if g.is_depthwise() {
         depthwise::forward(out, x, w, bias, g)
-    } else if without_matrix(out, x, Weights { data: w, is_turned: false }, bias, g)? {
+    } else if without_matrix(out, x, Weights { data: w, is_reversed: false }, bias, g)? {
         Ok(())
     } else {
-        product::forward(out, x, w, bias, g)
+        im2col_gemm::forward(out, x, w, bias, g)
     }
 }
 
-fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) -> Result<()> {
+fn backward_input<T: ConvElement>(
+    out: &mut [T],
+    grad: &[T],
+    w: &[T],
+    g: &ConvGeometry,
+) -> Result<()> {
     if g.is_depthwise() {
         return depthwise::backward_input(out, grad, w, g);
     }
-    let weights = Weights { data: w, is_turned: true };
-    if let Some(turned) = direct::turned(g)
-        && without_matrix(out, grad, weights, None, &turned)?
+    let weights = Weights { data: w, is_reversed: true };
+    if let Some(backward_input_geometry) = direct::backward_input_geometry(g)
+        && without_matrix(out, grad, weights, None, &backward_input_geometry)?
     {
         return Ok(());
     }
-    product::backward_input(out, grad, w, g)
+    im2col_gemm::backward_input(out, grad, w, g)
 }
 
-/// Convolves without a gathered matrix if one of the ways to do so fits; says whether it did.
-fn without_matrix<T: Number>(
+/// Convolves directly, without an im2col matrix, if one of the direct algorithms applies; returns whether it did.
+fn without_matrix<T: ConvElement>(
     out: &mut [T],
     x: &[T],
     weights: Weights<'_, T>,
     bias: Option<&[T]>,
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Result<bool> {
     Ok(!g.is_pointwise()
         && (implicit::forward(out, x, weights, bias, g)?

@@ -41,7 +41,7 @@ pub fn arange_size(start: Scalar, end: Scalar, step: Scalar) -> Result<usize> {
 /// Integers have lost their fractions before.
 ///
 /// # Errors
-/// As [`arange_size`].
+/// If `step` is zero, a bound is not finite, or the bounds contradict the sign of `step`.
 pub fn range_size(start: Scalar, end: Scalar, step: Scalar, dtype: DType) -> Result<usize> {
     let numbers = [start, end, step];
     let [a, b, s] = if dtype.is_integral(true) {
@@ -61,7 +61,7 @@ pub fn range_size(start: Scalar, end: Scalar, step: Scalar, dtype: DType) -> Res
 }
 
 crate::multiversion! {
-/// `value(first)` and so on.
+/// Stores `value(first + i)` at each element `i`.
 fn fill_part<T: Element, F: IntoElement<T>>(out: &mut [T], first: usize, value: &F) {
     for (i, element) in out.iter_mut().enumerate() {
         *element = value.at(first + i);
@@ -69,7 +69,7 @@ fn fill_part<T: Element, F: IntoElement<T>>(out: &mut [T], first: usize, value: 
 }
 }
 
-/// A rule for elements by their number.
+/// A function from an element's index to its value.
 trait IntoElement<T>: Sync {
     fn at(&self, i: usize) -> T;
 }
@@ -138,7 +138,7 @@ pub fn arange(out: &mut StridedMut<'_>, start: Scalar, step: Scalar) -> Result<(
     Ok(())
 }
 
-/// As [`arange`] with the bounds in double precision where the dtype is `f32`.
+/// `start + i * step` for each element `i`, like [`arange`], but computed in double precision where the dtype is `f32`.
 ///
 /// # Errors
 /// For bool, complex dtypes and unsigned integers of more than 8 bits.

@@ -81,7 +81,7 @@ fn for_offsets(shape: &[i64], strides: &[i64], mut each: impl FnMut(isize)) {
     loop {
         interrupt::check_every::<10>(rows);
         rows += 1;
-        for i in interrupt::parts(inner as usize).flatten() {
+        for i in interrupt::chunks(inner as usize).flatten() {
             each(base + i as isize * step);
         }
         let mut dim = outer.len();
@@ -128,7 +128,7 @@ pub(crate) fn owned<T: Copy>(elements: Cow<'_, [T]>) -> Result<Vec<T>> {
 }
 
 /// Whether a view is of dense matrices one after the other, each column by column.
-fn is_turned(view: StridedRef<'_>) -> bool {
+fn is_transposed(view: StridedRef<'_>) -> bool {
     let ([outer @ .., m, n], [steps @ .., down, along]) = (view.shape(), view.strides()) else {
         return false;
     };
@@ -145,7 +145,7 @@ fn is_turned(view: StridedRef<'_>) -> bool {
 ///
 /// # Safety
 /// So many elements are readable and writable, and overlap nowhere.
-pub(crate) unsafe fn turn<T: Copy>(to: *mut T, from: *const T, (n, width): (usize, usize)) {
+pub(crate) unsafe fn transpose<T: Copy>(to: *mut T, from: *const T, (n, width): (usize, usize)) {
     let size = size_of::<T>();
     let strides = ((n * size) as isize, (width * size) as isize);
     // SAFETY: the caller's promise.
@@ -166,7 +166,7 @@ fn load_into<T: Compute>(view: StridedRef<'_>, out: &mut Vec<T>) {
             return;
         }
     }
-    if view.dtype() == T::DTYPE && is_turned(view) {
+    if view.dtype() == T::DTYPE && is_transposed(view) {
         let [.., m, columns] = *view.shape() else { unreachable!("turned views are matrices") };
         let (m, columns) = (m as usize, columns as usize);
         let start = out.len();
@@ -175,7 +175,7 @@ fn load_into<T: Compute>(view: StridedRef<'_>, out: &mut Vec<T>) {
             // SAFETY: a matrix of the view, of type `T`, whose columns lie one after the other, and as much room.
             unsafe {
                 let from = view.ptr().cast::<T>().add(matrix);
-                turn(target.add(matrix), from, (columns, m));
+                transpose(target.add(matrix), from, (columns, m));
             }
         }
         // SAFETY: `n` elements were written behind those that were there.
@@ -196,10 +196,10 @@ fn widen(view: StridedRef<'_>, target: *mut f32) -> bool {
     // SAFETY: the caller has room for `numel` elements, written before they are read.
     let target = unsafe { std::slice::from_raw_parts_mut(target, view.numel()) };
     if let Some(source) = view.as_slice::<bf16>() {
-        elementwise::brain_to_single(source.reinterpret_cast(), target);
+        elementwise::bf16_to_f32(source.reinterpret_cast(), target);
         true
     } else if let Some(source) = view.as_slice::<f16>() {
-        elementwise::half_to_single(source.reinterpret_cast(), target);
+        elementwise::f16_to_f32(source.reinterpret_cast(), target);
         true
     } else {
         false
@@ -214,10 +214,10 @@ fn narrow<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) -> bool {
     // SAFETY: T is f32, which its dtype says.
     let source = unsafe { std::slice::from_raw_parts(source.as_ptr().cast::<f32>(), source.len()) };
     if let Some(target) = out.as_slice_mut::<bf16>() {
-        elementwise::single_to_brain(source, target.reinterpret_cast_mut());
+        elementwise::f32_to_bf16(source, target.reinterpret_cast_mut());
         true
     } else if let Some(target) = out.as_slice_mut::<f16>() {
-        elementwise::single_to_half(source, target.reinterpret_cast_mut());
+        elementwise::f32_to_f16(source, target.reinterpret_cast_mut());
         true
     } else {
         false
@@ -225,39 +225,39 @@ fn narrow<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) -> bool {
 }
 
 /// What a closure that may fail, or may not, has come to.
-pub(crate) trait Outcome {
+pub(crate) trait IntoResult {
     /// What it gives.
     type Value;
-    fn outcome(self) -> Result<Self::Value>;
+    fn into_result(self) -> Result<Self::Value>;
 }
 
-impl Outcome for () {
+impl IntoResult for () {
     type Value = ();
     #[inline(always)]
-    fn outcome(self) -> Result<()> {
+    fn into_result(self) -> Result<()> {
         Ok(())
     }
 }
 
-impl<R> Outcome for Result<R> {
+impl<R> IntoResult for Result<R> {
     type Value = R;
     #[inline(always)]
-    fn outcome(self) -> Self {
+    fn into_result(self) -> Self {
         self
     }
 }
 
 /// Runs `fill` on the elements of `out` as `T`: in place if they lie so, else through a buffer that
 /// holds zeros at first (so `fill` must not read what was in `out`). What fails is not written through the buffer.
-pub(crate) fn with_output<T: Compute, R: Outcome>(
+pub(crate) fn with_output<T: Compute, R: IntoResult>(
     out: &mut StridedMut<'_>,
     fill: impl FnOnce(&mut [T]) -> R,
 ) -> Result<R::Value> {
     if let Some(slice) = out.as_slice_mut::<T>() {
-        return fill(slice).outcome();
+        return fill(slice).into_result();
     }
     let mut buffer = memory::filled(T::default(), out.numel())?;
-    let result = fill(&mut buffer).outcome()?;
+    let result = fill(&mut buffer).into_result()?;
     store(out, &buffer);
     Ok(result)
 }
@@ -358,7 +358,7 @@ macro_rules! real {
 real!(f32, f64);
 
 #[cfg(test)]
-mod turned_tests {
+mod transposed_tests {
     use super::*;
     use crate::{C64, C128};
 

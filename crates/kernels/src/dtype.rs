@@ -208,7 +208,7 @@ impl DType {
 /// # Safety
 /// It has no padding, and any bytes are a value; `Bits` has its size and alignment.
 pub unsafe trait Element: Copy + Send + Sync + Default + std::fmt::Debug + 'static {
-    /// Its tag.
+    /// The dtype of tensors that hold this type.
     const DTYPE: DType;
     /// What stands for all types of its size where elements are only moved: an unsigned integer, or a complex number.
     type Bits: Element;
@@ -235,13 +235,13 @@ pub(crate) fn truncated(value: f64) -> i64 {
     if value < 9_223_372_036_854_775_808.0 { value as i64 } else { i64::MIN }
 }
 
-/// As [`truncated`] in 32 bits.
+/// A real number without its fraction in 32 bits, as x86 converts it: the least number for values out of range and NaN.
 #[inline(always)]
 pub(crate) fn truncated_32(value: f64) -> i32 {
     if value < 2_147_483_648.0 { value as i32 } else { i32::MIN }
 }
 
-/// As [`truncated`] in 64 bits without sign: numbers from 2^63 on have their place, what is below zero wraps.
+/// A real number without its fraction as an unsigned 64-bit integer; negative numbers wrap.
 #[inline(always)]
 pub(crate) fn truncated_unsigned(value: f64) -> u64 {
     const HALF: f64 = 9_223_372_036_854_775_808.0;

@@ -6,16 +6,16 @@
 //! in an order that depends on the shapes only, so threads may split rows or columns freely. This
 //! relies on the crate's depth blocking being a function of `k` alone once a block is wider than 64.
 
+mod bf16;
 mod gemv;
 mod half;
 mod integer;
 mod large;
-mod pairs;
 mod small;
 
-pub(crate) use large::Blocked;
+pub(crate) use large::GemmElement;
 
-use crate::dense::expect_shape;
+use crate::dense::{SharedMut, expect_shape};
 use crate::{C64, C128, DType, Element, Error, Result, Scalar, StridedMut, StridedRef, parallel};
 
 /// Multiplication and addition as a matrix product needs them: fused for floats, wrapping for
@@ -87,13 +87,13 @@ impl<T> Matrix<T> {
 
 /// The sizes of a product: (m x k) times (k x n).
 #[derive(Clone, Copy)]
-pub(crate) struct Sizes {
+pub(crate) struct GemmSizes {
     pub(crate) m: usize,
     pub(crate) n: usize,
     pub(crate) k: usize,
 }
 
-impl Sizes {
+impl GemmSizes {
     /// Multiply-adds in all.
     fn work(self) -> usize {
         self.m.saturating_mul(self.n).saturating_mul(self.k)
@@ -110,7 +110,8 @@ const THREAD_GRAIN: usize = 1 << 20;
 /// is zero.
 ///
 /// # Errors
-/// Sizes that do not fit, unequal dtypes, or a dtype without multiplication (bool).
+/// Sizes that do not fit, unequal dtypes, or a dtype without products (bool, unsigned integers of more than 8
+/// bits, `complex32`).
 pub fn matmul(
     c: &mut StridedMut<'_>,
     a: StridedRef<'_>,
@@ -121,10 +122,15 @@ pub fn matmul(
     let sizes = check_matmul(c, a, b)?;
     let (c_at, a_at, b_at) =
         ((c.ptr(), c.strides()), (a.ptr(), a.strides()), (b.ptr(), b.strides()));
-    run(c.dtype(), "addmm_impl_cpu_", sizes, c_at, a_at, b_at, alpha, beta, true)
+    dispatch(c.dtype(), "addmm_impl_cpu_", sizes, c_at, a_at, b_at, alpha, beta, true)
 }
 
-/// `c[i] = beta * c[i] + alpha * a[i] @ b[i]` for 3-d views with equal first sizes, as [`matmul`].
+/// `c[i] = beta * c[i] + alpha * a[i] @ b[i]` for 3-d views `a` (batch, m, k), `b` (batch, k, n), `c` (batch, m, n), any
+/// strides; `c` is not read if `beta` is zero.
+///
+/// # Errors
+/// Sizes that do not fit, unequal dtypes, or a dtype without products (bool, unsigned integers of more than 8
+/// bits, `complex32`).
 pub fn bmm(
     c: &mut StridedMut<'_>,
     a: StridedRef<'_>,
@@ -136,15 +142,20 @@ pub fn bmm(
     supported(c.dtype(), "bmm")?;
     let size = c.dtype().size() as isize;
     let (cs, as_, bs) = (c.strides(), a.strides(), b.strides());
-    let (c_ptr, a_ptr, b_ptr) =
-        (Address(c.ptr()), Address(a.ptr().cast_mut()), Address(b.ptr().cast_mut()));
+    let (c_ptr, a_ptr, b_ptr) = (
+        SharedMut::from_ptr(c.ptr()),
+        SharedMut::from_ptr(a.ptr().cast_mut()),
+        SharedMut::from_ptr(b.ptr().cast_mut()),
+    );
     let dtype = c.dtype();
     let one = |i: usize, threads: bool| {
-        let at = |p: Address, stride: i64| p.0.wrapping_offset(i as isize * stride as isize * size);
+        let at = |p: SharedMut<u8>, stride: i64| {
+            p.ptr().wrapping_offset(i as isize * stride as isize * size)
+        };
         let c_at = (at(c_ptr, cs[0]), &cs[1..]);
         let a_at = (at(a_ptr, as_[0]).cast_const(), &as_[1..]);
         let b_at = (at(b_ptr, bs[0]).cast_const(), &bs[1..]);
-        run(dtype, "bmm", sizes, c_at, a_at, b_at, alpha, beta, threads)
+        dispatch(dtype, "bmm", sizes, c_at, a_at, b_at, alpha, beta, threads)
     };
     let each = sizes.work().max(sizes.m * sizes.n).max(1);
     if batch < 4 && each > THREAD_GRAIN {
@@ -155,7 +166,11 @@ pub fn bmm(
     })
 }
 
-/// The sum of `a[i] * b[i]` over two 1-d views of equal length and dtype, into the 0-dim `out`.
+/// `out = sum over i of a[i] * b[i]` for 1-d views of equal length and dtype and a 0-dim `out`; 0 for empty views.
+///
+/// # Errors
+/// Lengths or dtypes that differ, or a dtype without products (bool, unsigned integers of more than 8
+/// bits, `complex32`).
 pub fn dot(out: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<()> {
     if a.ndim() != 1 || b.ndim() != 1 {
         return Err(Error::runtime(format!(
@@ -174,13 +189,13 @@ pub fn dot(out: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Re
         )));
     }
     let n = a.shape()[0] as usize;
-    let sizes = Sizes { m: 1, n: 1, k: n };
+    let sizes = GemmSizes { m: 1, n: 1, k: n };
     let (sa, sb) = ([0, a.strides()[0]], [b.strides()[0], 0]);
     let (zero, one) = (Scalar::Int(0), Scalar::Int(1));
     same_dtype(a.dtype(), b.dtype())?;
     same_dtype(a.dtype(), out.dtype())?;
     expect_shape("out", out.shape(), &[])?;
-    run(
+    dispatch(
         a.dtype(),
         "dot",
         sizes,
@@ -193,13 +208,6 @@ pub fn dot(out: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Re
     )
 }
 
-#[derive(Clone, Copy)]
-struct Address(*mut u8);
-// SAFETY: a plain address, used for disjoint writes.
-unsafe impl Send for Address {}
-// SAFETY: as above.
-unsafe impl Sync for Address {}
-
 fn same_dtype(a: DType, b: DType) -> Result<()> {
     if a == b {
         return Ok(());
@@ -211,7 +219,7 @@ fn same_dtype(a: DType, b: DType) -> Result<()> {
     )))
 }
 
-fn check_matmul(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<Sizes> {
+fn check_matmul(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<GemmSizes> {
     same_dtype(a.dtype(), b.dtype())?;
     same_dtype(a.dtype(), c.dtype())?;
     let (&[m, k], &[k2, n]) = (a.shape(), b.shape()) else {
@@ -227,10 +235,14 @@ fn check_matmul(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Res
         )));
     }
     expect_shape("out", c.shape(), &[m, n])?;
-    Ok(Sizes { m: m as usize, n: n as usize, k: k as usize })
+    Ok(GemmSizes { m: m as usize, n: n as usize, k: k as usize })
 }
 
-fn check_bmm(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<(usize, Sizes)> {
+fn check_bmm(
+    c: &StridedMut<'_>,
+    a: StridedRef<'_>,
+    b: StridedRef<'_>,
+) -> Result<(usize, GemmSizes)> {
     same_dtype(a.dtype(), b.dtype())?;
     same_dtype(a.dtype(), c.dtype())?;
     let (&[batch, m, k], &[batch2, k2, n]) = (a.shape(), b.shape()) else {
@@ -242,7 +254,7 @@ fn check_bmm(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result
         )));
     }
     expect_shape("out", c.shape(), &[batch, m, n])?;
-    Ok((batch as usize, Sizes { m: m as usize, n: n as usize, k: k as usize }))
+    Ok((batch as usize, GemmSizes { m: m as usize, n: n as usize, k: k as usize }))
 }
 
 fn supported(dtype: DType, op: &str) -> Result<()> {
@@ -254,17 +266,17 @@ fn supported(dtype: DType, op: &str) -> Result<()> {
     }
 }
 
-type Place<'s> = (*const u8, &'s [i64]);
+type PtrAndStrides<'s> = (*const u8, &'s [i64]);
 
 /// Binds the dtype and runs the product.
 #[allow(clippy::too_many_arguments, reason = "three matrices, two factors and how to run")]
-fn run(
+fn dispatch(
     dtype: DType,
     op: &str,
-    sizes: Sizes,
+    sizes: GemmSizes,
     c: (*mut u8, &[i64]),
-    a: Place<'_>,
-    b: Place<'_>,
+    a: PtrAndStrides<'_>,
+    b: PtrAndStrides<'_>,
     alpha: Scalar,
     beta: Scalar,
     threads: bool,
@@ -297,8 +309,8 @@ const TINY: usize = 512;
 ///
 /// # Safety
 /// All elements of the matrices are live; `c` overlaps neither `a` nor `b`.
-pub(crate) unsafe fn product<T: Blocked>(
-    sizes: Sizes,
+pub(crate) unsafe fn product<T: GemmElement>(
+    sizes: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -319,10 +331,10 @@ pub(crate) unsafe fn product<T: Blocked>(
             gemv::product(sizes, c, a, b, alpha, beta, threads)?;
         } else if sizes.n == 1 && sizes.m > 1 {
             // As a row times a matrix, whose sums lie side by side.
-            let turned = Sizes { m: 1, n: sizes.m, k: sizes.k };
-            small::product(turned, c.t(), b.t(), a.t(), alpha, beta);
-        } else if gemv::are_few(sizes) {
-            gemv::few(sizes, c, a, b, alpha, beta)?;
+            let transposed = GemmSizes { m: 1, n: sizes.m, k: sizes.k };
+            small::product(transposed, c.t(), b.t(), a.t(), alpha, beta);
+        } else if gemv::has_few_outputs(sizes) {
+            gemv::few_outputs(sizes, c, a, b, alpha, beta)?;
         } else if small::fits(sizes) {
             small::product(sizes, c, a, b, alpha, beta);
         } else {
@@ -341,8 +353,8 @@ const UNPACKED: usize = 1 << 16;
 ///
 /// # Safety
 /// As [`product`].
-pub(crate) unsafe fn product_of_few_rows<T: Blocked>(
-    sizes: Sizes,
+pub(crate) unsafe fn product_without_packing<T: GemmElement>(
+    sizes: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,

@@ -1,16 +1,16 @@
-//! Sampling of images at any places, `grid_sample`, and its gradients: linear, nearest and cubic interpolation of two or three
+//! Sampling of images at any points, `grid_sample`, and its gradients: linear, nearest and cubic interpolation of two or three
 //! dimensions.
 //!
 //! A value is a sum over taps: elements of the image and their weights, products of one factor per dimension. Taps are made
-//! for a block of places at once, a dimension at a time (`axis`), and used for all channels, so that every loop is over
-//! neighbouring places. What lies outside of the image is never read. Gradients by the image are added in the order of the
-//! places within a plane, those by the places are sums over channels in order: the same for any number of threads.
+//! for a block of points at once, a dimension at a time (`axis`), and used for all channels, so that every loop is over
+//! neighbouring points. What lies outside of the image is never read. Gradients by the image are added in the order of the
+//! points within a plane, those by the points are sums over channels in order: the same for any number of threads.
 
 mod axis;
 
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
 use crate::{Error, Result, StridedMut, StridedRef, interrupt, parallel};
-use axis::{Axis, Few, refill};
+use axis::{AxisTaps, TapVec, refill};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -25,9 +25,9 @@ pub enum Interpolation {
     Cubic,
 }
 
-/// What lies outside of an image.
+/// The padding mode: the values that are sampled outside of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outside {
+pub enum PaddingMode {
     /// Zeros.
     Zeros,
     /// The element at the border.
@@ -36,18 +36,18 @@ pub enum Outside {
     Reflection,
 }
 
-/// How an image is sampled.
+/// The options of [`grid_sample`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sampling {
+pub struct SampleOptions {
     /// How a value between elements is made of them.
     pub interpolation: Interpolation,
     /// What lies outside of the image.
-    pub outside: Outside,
+    pub padding_mode: PaddingMode,
     /// Whether -1 and 1 are the centres of the outermost elements, not their outer edges.
     pub align_corners: bool,
 }
 
-impl Sampling {
+impl SampleOptions {
     /// Elements along one dimension that a value is made of.
     fn taps(self) -> usize {
         match self.interpolation {
@@ -56,7 +56,7 @@ impl Sampling {
             Interpolation::Cubic => 4,
         }
     }
-    /// The derivative of a place in elements by the relative one.
+    /// The derivative of a coordinate in elements by the relative one.
     fn scale(self, size: usize) -> f64 {
         (if self.align_corners { size as f64 - 1.0 } else { size as f64 }) / 2.0
     }
@@ -70,19 +70,19 @@ const GRAIN: usize = 1 << 15;
 const CHANNELS: usize = 16;
 
 /// Sizes of a call.
-struct Geometry {
+struct SampleGeometry {
     images: usize,
     channels: usize,
     /// The sizes of an image, outermost first.
     sizes: SmallVec<[usize; 3]>,
     /// Places per image.
-    places: usize,
-    sampling: Sampling,
+    points: usize,
+    sampling: SampleOptions,
 }
 
-impl Geometry {
-    /// Checks the shapes of images (N, C, *sizes) and places (N, *out, rank).
-    fn new(input: &[i64], grid: &[i64], sampling: Sampling) -> Result<Geometry> {
+impl SampleGeometry {
+    /// Checks the shapes of images (N, C, *sizes) and points (N, *out, rank).
+    fn new(input: &[i64], grid: &[i64], sampling: SampleOptions) -> Result<SampleGeometry> {
         let rank = input.len().saturating_sub(2);
         let fits = matches!(rank, 2 | 3)
             && grid.len() == rank + 2
@@ -95,14 +95,14 @@ impl Geometry {
             )));
         }
         let sizes: SmallVec<[usize; 3]> = input[2..].iter().map(|&n| n as usize).collect();
-        let places = grid[1..=rank].iter().map(|&n| n as usize).product();
-        if sizes.contains(&0) && places > 0 && input[0] > 0 {
+        let points = grid[1..=rank].iter().map(|&n| n as usize).product();
+        if sizes.contains(&0) && points > 0 && input[0] > 0 {
             return Err(Error::runtime(format!(
                 "grid_sample(): expected images with elements, but got shape {input:?}"
             )));
         }
         let (images, channels) = (input[0] as usize, input[1] as usize);
-        Ok(Geometry { images, channels, sizes, places, sampling })
+        Ok(SampleGeometry { images, channels, sizes, points, sampling })
     }
     fn rank(&self) -> usize {
         self.sizes.len()
@@ -111,7 +111,7 @@ impl Geometry {
     fn plane(&self) -> usize {
         self.sizes.iter().product()
     }
-    /// Taps of a place.
+    /// Taps of a coordinate.
     fn taps(&self) -> usize {
         self.sampling.taps().pow(self.rank() as u32)
     }
@@ -120,35 +120,35 @@ impl Geometry {
         shape.extend_from_slice(&grid[1..=self.rank()]);
         shape
     }
-    /// Calls `work` with an image and some of its places, a block at most, on several threads.
+    /// Calls `work` with an image and some of its points, a block at most, on several threads.
     fn for_blocks(&self, work: &(dyn Fn(usize, Range<usize>) + Sync)) {
-        let blocks = self.places.div_ceil(BLOCK);
-        let sums = self.channels * self.taps() * self.places.min(BLOCK);
+        let blocks = self.points.div_ceil(BLOCK);
+        let sums = self.channels * self.taps() * self.points.min(BLOCK);
         parallel::for_range(self.images * blocks, (GRAIN / sums.max(1)).max(1), &|range| {
             for at in range {
                 let (image, start) = (at / blocks, at % blocks * BLOCK);
-                work(image, start..self.places.min(start + BLOCK));
+                work(image, start..self.points.min(start + BLOCK));
             }
         });
     }
 }
 
-/// The taps of a block of places.
+/// The taps of a block of points.
 #[derive(Default)]
-struct Taps<T> {
+struct SampleTaps<T> {
     /// Places in the block.
     count: usize,
     /// One for each dimension, outermost first.
-    axes: [Axis<T>; 3],
-    /// For each tap and place the element's number in its plane, or -1 outside.
-    elements: Few<i64>,
-    weights: Few<T>,
+    axes: [AxisTaps<T>; 3],
+    /// For each tap and coordinate the element's number in its plane, or -1 outside.
+    elements: TapVec<i64>,
+    weights: TapVec<T>,
 }
 
-impl<T: Real> Taps<T> {
-    /// Makes these the taps of places, of which `grid` holds `rank` numbers each, the innermost dimension's first. (In place:
+impl<T: Real> SampleTaps<T> {
+    /// Makes these the taps of points, of which `grid` holds `rank` numbers each, the innermost dimension's first. (In place:
     /// they are long to move.)
-    fn set(&mut self, g: &Geometry, grid: &[T], has_slopes: bool) {
+    fn set(&mut self, g: &SampleGeometry, grid: &[T], has_slopes: bool) {
         let rank = g.rank();
         self.count = grid.len() / rank;
         for (dim, &size) in g.sizes.iter().enumerate() {
@@ -169,7 +169,7 @@ impl<T: Real> Taps<T> {
 
 /// The number along a dimension of a tap, which are counted with the innermost dimension first to change.
 #[inline(always)]
-fn part_of(g: &Geometry, tap: usize, dim: usize) -> usize {
+fn tap_index(g: &SampleGeometry, tap: usize, dim: usize) -> usize {
     let each = g.sampling.taps();
     // (Each dimension has one tap, two or four.)
     tap >> (each.ilog2() as usize * (g.rank() - 1 - dim)) & (each - 1)
@@ -177,13 +177,13 @@ fn part_of(g: &Geometry, tap: usize, dim: usize) -> usize {
 
 crate::multiversion! {
 /// The numbers of elements in their plane, -1 where one is along any dimension, and the products of their weights.
-fn join<T: Real>(elements: &mut [i64], weights: &mut [T], axes: &[Axis<T>], g: &Geometry) {
+fn join<T: Real>(elements: &mut [i64], weights: &mut [T], axes: &[AxisTaps<T>], g: &SampleGeometry) {
     let count = elements.len() / g.taps();
     for tap in 0..g.taps() {
         let start = tap * count;
         let (elements, weights) = (&mut elements[start..][..count], &mut weights[start..][..count]);
         let ((first, by_first), (second, by_second)) =
-            (axes[0].tap(part_of(g, tap, 0), count), axes[1].tap(part_of(g, tap, 1), count));
+            (axes[0].tap(tap_index(g, tap, 0), count), axes[1].tap(tap_index(g, tap, 1), count));
         let size = g.sizes[1] as i64;
         for i in 0..count {
             let at = first[i] * size + second[i];
@@ -191,7 +191,7 @@ fn join<T: Real>(elements: &mut [i64], weights: &mut [T], axes: &[Axis<T>], g: &
             weights[i] = by_first[i] * by_second[i];
         }
         if axes.len() == 3 {
-            let (third, by_third) = axes[2].tap(part_of(g, tap, 2), count);
+            let (third, by_third) = axes[2].tap(tap_index(g, tap, 2), count);
             let size = g.sizes[2] as i64;
             for i in 0..count {
                 let at = elements[i] * size + third[i];
@@ -203,7 +203,7 @@ fn join<T: Real>(elements: &mut [i64], weights: &mut [T], axes: &[Axis<T>], g: &
 }
 }
 
-/// `out[i] += plane[elements[i]] * weights[i]`, where -1 is the place of a zero.
+/// `out[i] += plane[elements[i]] * weights[i]`, where the element -1 stands for a zero.
 ///
 /// The caller promises that the numbers are -1 or those of elements of the plane.
 #[inline(always)]
@@ -237,8 +237,8 @@ fn add_taps<T: Real>(out: &mut [T], plane: &[T], elements: &[i64], weights: &[T]
 }
 }
 
-/// The values of images (N, C, *sizes) at places (N, *out, rank), as (N, C, *out). Places are relative, the innermost
-/// dimension's number first; see [`Sampling`].
+/// The values of images (N, C, *sizes) at points (N, *out, rank), as (N, C, *out). Points are relative, the innermost
+/// dimension's number first; see [`SampleOptions`].
 ///
 /// # Errors
 /// Shapes that do not fit, cubic interpolation of three dimensions, or a dtype that is not floating.
@@ -246,9 +246,9 @@ pub fn grid_sample(
     out: &mut StridedMut<'_>,
     input: StridedRef<'_>,
     grid: StridedRef<'_>,
-    sampling: Sampling,
+    sampling: SampleOptions,
 ) -> Result<()> {
-    let g = Geometry::new(input.shape(), grid.shape(), sampling)?;
+    let g = SampleGeometry::new(input.shape(), grid.shape(), sampling)?;
     expect_shape("output", out.shape(), &g.output_shape(grid.shape()))?;
     for_compute!(input.dtype(), "grid_sample", T => {
         let (input, grid) = (load::<T>(input)?, load::<T>(grid)?);
@@ -256,17 +256,17 @@ pub fn grid_sample(
     })
 }
 
-fn forward<T: Real>(out: &mut [T], input: &[T], grid: &[T], g: &Geometry) {
+fn forward<T: Real>(out: &mut [T], input: &[T], grid: &[T], g: &SampleGeometry) {
     let (rank, plane) = (g.rank(), g.plane());
     let out = SharedMut::new(out);
     g.for_blocks(&|image, range| {
-        let first = image * g.places;
-        let places = (first + range.start) * rank..(first + range.end) * rank;
-        let mut taps = Taps::default();
-        taps.set(g, &grid[places], false);
+        let first = image * g.points;
+        let points = (first + range.start) * rank..(first + range.end) * rank;
+        let mut taps = SampleTaps::default();
+        taps.set(g, &grid[points], false);
         for channel in image * g.channels..(image + 1) * g.channels {
-            let start = channel * g.places;
-            // SAFETY: a block of places of a plane, which this task alone writes.
+            let start = channel * g.points;
+            // SAFETY: a block of points of a plane, which this task alone writes.
             let out = unsafe { out.slice(start + range.start..start + range.end) };
             let plane = &input[channel * plane..(channel + 1) * plane];
             add_taps(out, plane, &taps.elements, &taps.weights);
@@ -274,62 +274,62 @@ fn forward<T: Real>(out: &mut [T], input: &[T], grid: &[T], g: &Geometry) {
     });
 }
 
-/// The gradients of [`grid_sample`] by images and by places, those that are asked for.
+/// The gradients of [`grid_sample`] by images and by points, those that are asked for.
 ///
-/// The gradient by a place that lies on an element is that of the interval behind it; where a place was moved to the border,
+/// The gradient by a coordinate that lies on an element is that of the interval behind it; where a coordinate was moved to the border,
 /// and for the nearest element, it is zero.
 ///
 /// # Errors
-/// As [`grid_sample`].
+/// Shapes that do not fit, cubic interpolation of three dimensions, or a dtype that is not floating.
 pub fn grid_sample_backward(
     grad_input: Option<&mut StridedMut<'_>>,
     grad_grid: Option<&mut StridedMut<'_>>,
     grad: StridedRef<'_>,
     input: StridedRef<'_>,
     grid: StridedRef<'_>,
-    sampling: Sampling,
+    sampling: SampleOptions,
 ) -> Result<()> {
-    let g = Geometry::new(input.shape(), grid.shape(), sampling)?;
+    let g = SampleGeometry::new(input.shape(), grid.shape(), sampling)?;
     expect_shape("grad_output", grad.shape(), &g.output_shape(grid.shape()))?;
     for_compute!(input.dtype(), "grid_sample_backward", T => {
-        let (grad, places) = (load::<T>(grad)?, load::<T>(grid)?);
+        let (grad, points) = (load::<T>(grad)?, load::<T>(grid)?);
         if let Some(out) = grad_input {
             expect_shape("grad_input", out.shape(), input.shape())?;
-            with_output::<T, _>(out, |out| by_input(out, &grad, &places, &g))?;
+            with_output::<T, _>(out, |out| by_input(out, &grad, &points, &g))?;
         }
         if let Some(out) = grad_grid {
             expect_shape("grad_grid", out.shape(), grid.shape())?;
             let input = load::<T>(input)?;
-            with_output::<T, _>(out, |out| by_grid(out, &grad, &input, &places, &g))?;
+            with_output::<T, _>(out, |out| by_grid(out, &grad, &input, &points, &g))?;
         }
         Ok(())
     })
 }
 
-fn by_input<T: Real>(out: &mut [T], grad: &[T], grid: &[T], g: &Geometry) {
+fn by_input<T: Real>(out: &mut [T], grad: &[T], grid: &[T], g: &SampleGeometry) {
     let (rank, plane) = (g.rank(), g.plane());
     let groups = g.channels.div_ceil(CHANNELS);
-    let sums = g.places * g.taps() * g.channels.min(CHANNELS);
+    let sums = g.points * g.taps() * g.channels.min(CHANNELS);
     out.fill(T::ZERO);
     let out = SharedMut::new(out);
     parallel::for_range(g.images * groups, (GRAIN / sums.max(1)).max(1), &|range| {
         for at in range {
             let (image, first) = (at / groups, at % groups * CHANNELS);
             let channels = first..g.channels.min(first + CHANNELS);
-            let mut taps = Taps::default();
-            for start in (0..g.places).step_by(BLOCK) {
+            let mut taps = SampleTaps::default();
+            for start in (0..g.points).step_by(BLOCK) {
                 interrupt::check();
-                let block = start..g.places.min(start + BLOCK);
-                let places = image * g.places + block.start..image * g.places + block.end;
-                taps.set(g, &grid[places.start * rank..places.end * rank], false);
+                let block = start..g.points.min(start + BLOCK);
+                let points = image * g.points + block.start..image * g.points + block.end;
+                taps.set(g, &grid[points.start * rank..points.end * rank], false);
                 for channel in channels.clone().map(|channel| image * g.channels + channel) {
                     // SAFETY: a plane, which this task alone writes.
                     let out = unsafe { out.slice(channel * plane..(channel + 1) * plane) };
-                    let from = channel * g.places;
+                    let from = channel * g.points;
                     let grad = &grad[from + block.start..from + block.end];
                     for tap in 0..g.taps() {
                         let (elements, weights) = taps.tap(tap);
-                        spread_tap(out, grad, elements, weights);
+                        scatter_tap(out, grad, elements, weights);
                     }
                 }
             }
@@ -338,7 +338,7 @@ fn by_input<T: Real>(out: &mut [T], grad: &[T], grid: &[T], g: &Geometry) {
 }
 
 /// `plane[elements[i]] += grad[i] * weights[i]`, but for the elements -1.
-fn spread_tap<T: Real>(plane: &mut [T], grad: &[T], elements: &[i64], weights: &[T]) {
+fn scatter_tap<T: Real>(plane: &mut [T], grad: &[T], elements: &[i64], weights: &[T]) {
     for ((&grad, &at), &weight) in grad.iter().zip(elements).zip(weights) {
         if at >= 0 {
             plane[at as usize] += grad * weight;
@@ -346,19 +346,19 @@ fn spread_tap<T: Real>(plane: &mut [T], grad: &[T], elements: &[i64], weights: &
     }
 }
 
-fn by_grid<T: Real>(out: &mut [T], grad: &[T], input: &[T], grid: &[T], g: &Geometry) {
+fn by_grid<T: Real>(out: &mut [T], grad: &[T], input: &[T], grid: &[T], g: &SampleGeometry) {
     if g.sampling.interpolation == Interpolation::Nearest {
         return out.fill(T::ZERO);
     }
     let (rank, plane) = (g.rank(), g.plane());
     let out = SharedMut::new(out);
     g.for_blocks(&|image, range| {
-        let first = image * g.places;
-        let places = (first + range.start) * rank..(first + range.end) * rank;
-        let mut taps = Taps::default();
-        taps.set(g, &grid[places.clone()], true);
-        // SAFETY: the gradients of a block of places, which this task alone writes.
-        let out = unsafe { out.slice(places) };
+        let first = image * g.points;
+        let points = (first + range.start) * rank..(first + range.end) * rank;
+        let mut taps = SampleTaps::default();
+        taps.set(g, &grid[points.clone()], true);
+        // SAFETY: the gradients of a block of points, which this task alone writes.
+        let out = unsafe { out.slice(points) };
         out.fill(T::ZERO);
         let mut sum = [T::ZERO; BLOCK];
         let sum = &mut sum[..range.len()];
@@ -366,7 +366,7 @@ fn by_grid<T: Real>(out: &mut [T], grad: &[T], input: &[T], grid: &[T], g: &Geom
             sum.fill(T::ZERO);
             let (elements, _) = taps.tap(tap);
             for channel in image * g.channels..(image + 1) * g.channels {
-                let grad = &grad[channel * g.places..][range.clone()];
+                let grad = &grad[channel * g.points..][range.clone()];
                 add_tap(sum, &input[channel * plane..(channel + 1) * plane], elements, grad);
             }
             for dim in 0..rank {
@@ -380,18 +380,18 @@ fn by_grid<T: Real>(out: &mut [T], grad: &[T], input: &[T], grid: &[T], g: &Geom
     });
 }
 
-/// Adds a tap's sums times the derivative of its weight by the place along a dimension to every `rank`-th number of `out`.
+/// Adds a tap's sums times the derivative of its weight by the coordinate along a dimension to every `rank`-th number of `out`.
 fn add_slope<T: Real>(
     out: &mut [T],
     sum: &[T],
-    taps: &Taps<T>,
+    taps: &SampleTaps<T>,
     (tap, dim): (usize, usize),
-    g: &Geometry,
+    g: &SampleGeometry,
 ) {
     for (i, (out, &sum)) in out.iter_mut().step_by(g.rank()).zip(sum).enumerate() {
         let mut slope = T::ONE;
         for (other, axis) in taps.axes[..g.rank()].iter().enumerate() {
-            let at = part_of(g, tap, other) * taps.count + i;
+            let at = tap_index(g, tap, other) * taps.count + i;
             slope *= if other == dim { axis.slope[at] } else { axis.weight[at] };
         }
         *out += sum * slope;

@@ -8,15 +8,15 @@ use crate::line::{check_dtype, check_shape, get};
 use crate::{DType, Element, Error, Result, StridedRef, interrupt, memory, parallel};
 use std::sync::{Mutex, PoisonError};
 
-/// How the bin of a coordinate is found.
+/// The method by which the bin of a coordinate is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Search {
+pub enum BinSearch {
     /// By dividing: edges are evenly spaced, and rounding may put a coordinate that lies near one on its other side.
     Divide,
     /// By dividing, then looking at the edges nearby.
-    DivideAndLook,
+    DivideThenCorrect,
     /// Among edges in ascending order, by halving.
-    Halve,
+    Bisect,
 }
 
 /// Points that are worth a thread of their own.
@@ -41,7 +41,7 @@ macro_rules! coordinate {
 coordinate!(f32, f64);
 
 /// One dimension of the grid.
-struct Axis<T> {
+struct HistogramAxis<T> {
     edges: Vec<T>,
     bins: usize,
     /// Bytes between the coordinates of neighbouring points, and from a point to its coordinate here.
@@ -49,9 +49,9 @@ struct Axis<T> {
     offset: isize,
 }
 
-impl<T: Coordinate> Axis<T> {
+impl<T: Coordinate> HistogramAxis<T> {
     #[inline(always)]
-    fn bin(&self, x: T, search: Search) -> Option<usize> {
+    fn bin(&self, x: T, search: BinSearch) -> Option<usize> {
         let (first, last) = (self.edges[0], self.edges[self.bins]);
         // (Of NaN both comparisons are false.)
         if !(x >= first && x <= last) {
@@ -61,12 +61,12 @@ impl<T: Coordinate> Axis<T> {
             from + self.edges[from..to].partition_point(|&edge| edge <= x).saturating_sub(1)
         };
         let bin = match search {
-            Search::Divide => x.guess(first, last, self.bins),
-            Search::DivideAndLook => {
+            BinSearch::Divide => x.guess(first, last, self.bins),
+            BinSearch::DivideThenCorrect => {
                 let guess = x.guess(first, last, self.bins).min(self.bins);
                 below(guess.saturating_sub(1), (guess + 2).min(self.bins + 1))
             }
-            Search::Halve => below(0, self.bins + 1),
+            BinSearch::Bisect => below(0, self.bins + 1),
         };
         Some(bin.min(self.bins - 1))
     }
@@ -80,7 +80,7 @@ impl<T: Coordinate> Axis<T> {
 pub fn histogram(
     points: &StridedRef<'_>,
     edges: &[StridedRef<'_>],
-    search: Search,
+    search: BinSearch,
     weights: Option<&StridedRef<'_>>,
 ) -> Result<Vec<f64>> {
     let &[count, rank] = points.shape() else {
@@ -107,13 +107,13 @@ fn axis<T: Coordinate>(
     points: &StridedRef<'_>,
     nr: usize,
     edges: &StridedRef<'_>,
-) -> Result<Axis<T>> {
+) -> Result<HistogramAxis<T>> {
     check_dtype("histogram: edges", edges.dtype(), T::DTYPE)?;
     let edges = edges.as_slice::<T>().filter(|edges| edges.len() > 1).ok_or_else(|| {
         Error::runtime("histogram: expected at least two edges without gaps".into())
     })?;
     let size = size_of::<T>() as isize;
-    Ok(Axis {
+    Ok(HistogramAxis {
         edges: memory::copied(edges)?,
         bins: edges.len() - 1,
         step: points.strides()[0] as isize * size,
@@ -124,7 +124,7 @@ fn axis<T: Coordinate>(
 fn run<T: Coordinate>(
     points: &StridedRef<'_>,
     edges: &[StridedRef<'_>],
-    search: Search,
+    search: BinSearch,
     weights: Option<&StridedRef<'_>>,
 ) -> Result<Vec<f64>> {
     let axes = edges
@@ -146,11 +146,12 @@ fn run<T: Coordinate>(
         for point in range {
             interrupt::check_every::<12>(point);
             // SAFETY: `points` has this row, and a column of this type for each axis.
-            let x = |axis: &Axis<T>| unsafe {
+            let x = |axis: &HistogramAxis<T>| unsafe {
                 get::<T>(points.ptr(), point as isize * axis.step + axis.offset)
             };
-            let find =
-                |at: usize, axis: &Axis<T>| Some(at * axis.bins + axis.bin(x(axis), search)?);
+            let find = |at: usize, axis: &HistogramAxis<T>| {
+                Some(at * axis.bins + axis.bin(x(axis), search)?)
+            };
             if let Some(at) = axes.iter().try_fold(0, find) {
                 sums[at] += weight_at(point);
             }

@@ -1,13 +1,13 @@
-//! How a computation that takes long is left before its end: for Ctrl-C, a deadline, a caller who no longer wants it.
+//! Interrupting a long computation: for Ctrl-C, a deadline, or a caller that no longer needs the result.
 //!
-//! Kernels call [`check`] between parts of their work, each worth microseconds. Every so often that asks the check of the
-//! thread: one that [`watch`] gave for a stretch of work, or the one of the process. If there is a reason to stop, the
-//! thread unwinds with [`Interrupted`] as its payload (no message is printed), to the caller of [`watch`] or to the
+//! Kernels call [`check`] between chunks of their work, each worth microseconds. At intervals, [`check`] calls the thread's
+//! check function: the one that [`with_check`] installed, or else that of the process ([`set_process_check`]). If there is a reason to stop, the
+//! thread unwinds with [`Interrupted`] as its payload (no message is printed), to the caller of [`with_check`] or to the
 //! boundary of a language binding, which both make an error of it. Threads that work for another one share a flag with it
-//! ([`obeying`]) and stop when that is set.
+//! ([`with_stop_flag`]) and stop when that is set.
 //!
-//! Invariants: without any check a call of [`check`] is one load; a check that says nothing changes no result; whoever
-//! is unwound leaves partly written memory and nothing else behind.
+//! Invariants: while no check function is installed, a call of [`check`] costs one load; a check that returns `None` changes no
+//! result; an interrupted kernel leaves partly written outputs and no other trace.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -19,44 +19,44 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Why work is given up: for whoever asked for it.
+/// The reason for an interruption, handed to the caller of [`with_check`] or [`catch`].
 pub type Reason = Box<dyn Any + Send>;
 
-/// Whether the work of this thread is to be given up, and why.
+/// A check function: returns the reason to interrupt the work of this thread, or `None` to continue.
 pub type Check<'a> = dyn Fn() -> Option<Reason> + 'a;
 
-/// What the unwinding of an interrupted thread carries.
+/// The panic payload with which an interrupted thread unwinds.
 pub struct Interrupted(pub Reason);
 
-/// The reason of a thread that works for another one, which knows the true one.
-struct Stopped;
+/// The reason of a thread that stopped because its stop flag was set; the thread that set the flag knows the original reason.
+struct StopFlagSet;
 
-/// How often the check of the process is asked, and a thread that waits for another one looks up: an interruption is felt
-/// as immediate below a quarter of a second, and a question ten times a second costs nothing.
+/// The interval at which the check function of the process is called, and at which a thread that waits for another one looks
+/// for an interruption. Users perceive less than a quarter of a second as immediate, and ten calls a second cost nothing.
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Whether there has ever been a check or a flag to look at.
-static IS_USED: AtomicBool = AtomicBool::new(false);
-/// The check of every thread that has none of its own.
-static PROCESS: OnceLock<fn() -> Option<Reason>> = OnceLock::new();
+/// Whether a check function or a stop flag has ever been installed.
+static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
+/// The check function of every thread that has none of its own.
+static PROCESS_CHECK: OnceLock<fn() -> Option<Reason>> = OnceLock::new();
 
-/// What a thread asks. (Nothing here needs to be dropped, so that it is found without asking whether it still lives.)
-struct Watch {
-    /// From when on the check is to be asked again, in milliseconds of the clock.
+/// The check function and stop flag of a thread. (No field has a destructor, so that the access needs no liveness test.)
+struct ThreadState {
+    /// The time of the next call of the check function, in milliseconds of [`clock`].
     due: Cell<u64>,
-    /// Milliseconds between two questions.
+    /// Milliseconds between two calls of the check function.
     interval: Cell<u64>,
-    /// The check that `watch` gave.
+    /// The check function that [`with_check`] installed.
     check: Cell<Option<&'static Check<'static>>>,
     /// The flag of the thread for which this one works.
     stop: Cell<Option<&'static AtomicBool>>,
-    /// How many hold interruptions off.
+    /// The number of active calls of [`without_interrupts`].
     held: Cell<u32>,
 }
 
 thread_local! {
-    static WATCH: Watch = const {
-        Watch {
+    static THREAD_STATE: ThreadState = const {
+        ThreadState {
             due: Cell::new(0),
             interval: Cell::new(INTERVAL.as_millis() as u64),
             check: Cell::new(None),
@@ -66,22 +66,26 @@ thread_local! {
     };
 }
 
-/// Unwinds if the work of this thread is to be given up. To be called between parts of work that take microseconds or more.
+/// Unwinds with [`Interrupted`] if the work of this thread is to be interrupted. Kernels call it between chunks of work that
+/// take microseconds or more.
+///
+/// # Panics
+/// By design: the interruption is a panic with the payload [`Interrupted`].
 #[inline(always)]
 pub fn check() {
-    if IS_USED.load(Relaxed) {
+    if IS_ACTIVE.load(Relaxed) {
         check_now();
     }
 }
 
 #[inline(never)]
 fn check_now() {
-    if let Some(reason) = asked() {
+    if let Some(reason) = pending() {
         resume_unwind(Box::new(Interrupted(reason)));
     }
 }
 
-/// Calls [`check`] once for every `1 << SHIFT` values of a counter: for loops whose steps are too short to ask each time.
+/// Calls [`check`] once for every `1 << SHIFT` values of the counter `step`, for loops whose steps are too short for a call each.
 #[inline(always)]
 pub fn check_every<const SHIFT: u32>(step: usize) {
     if step & ((1 << SHIFT) - 1) == (1 << SHIFT) - 1 {
@@ -89,22 +93,22 @@ pub fn check_every<const SHIFT: u32>(step: usize) {
     }
 }
 
-/// Steps of a loop that are one part of its work, some ten microseconds.
-const PART: usize = 1 << 14;
+/// Steps of a loop between two calls of [`check`]: some ten microseconds.
+const CHUNK: usize = 1 << 14;
 
-/// `0..n` in parts, before each of which but the first this is a [`check`].
+/// Splits `0..n` into chunks and calls [`check`] before each chunk but the first.
 #[inline]
-pub fn parts(n: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..n).step_by(PART).map(move |start| {
+pub fn chunks(n: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..n).step_by(CHUNK).map(move |start| {
         if start > 0 {
             check();
         }
-        start..n.min(start + PART)
+        start..n.min(start + CHUNK)
     })
 }
 
-/// The order of two, for sorts and selections of so many that these take long: it looks for an interruption meanwhile.
-pub fn compared<T: Ord>() -> impl FnMut(&T, &T) -> Ordering {
+/// A comparison function that calls [`check`] at intervals, for sorts and selections that take long.
+pub fn interruptible_cmp<T: Ord>() -> impl FnMut(&T, &T) -> Ordering {
     let mut count = 0_usize;
     move |a, b| {
         check_every::<16>(count);
@@ -113,92 +117,92 @@ pub fn compared<T: Ord>() -> impl FnMut(&T, &T) -> Ordering {
     }
 }
 
-/// Counts work, and is a [`check`] once there was enough of it: for parts that may be short or long.
+/// Counts steps of work and calls [`check`] once enough have been counted, for loops whose chunks differ in length.
 #[derive(Default)]
-pub struct Pace(usize);
+pub struct WorkCounter(usize);
 
-impl Pace {
-    /// Nothing done so far.
-    pub const fn new() -> Pace {
-        Pace(0)
+impl WorkCounter {
+    /// A counter at zero.
+    pub const fn new() -> WorkCounter {
+        WorkCounter(0)
     }
-    /// So many steps of a nanosecond or less are about to be done.
+    /// Counts `steps` steps, of a nanosecond or less each, that are about to be done.
     #[inline(always)]
     pub fn spend(&mut self, steps: usize) {
         self.0 = self.0.saturating_add(steps);
-        if self.0 >= 2 * PART {
+        if self.0 >= 2 * CHUNK {
             self.0 = 0;
             check();
         }
     }
 }
 
-/// Why the work of this thread is to be given up, if it is.
-pub fn asked() -> Option<Reason> {
-    if !IS_USED.load(Relaxed) {
+/// The reason to interrupt the work of this thread, if there is one. Calls the check function if its interval has passed.
+pub fn pending() -> Option<Reason> {
+    if !IS_ACTIVE.load(Relaxed) {
         return None;
     }
-    WATCH.with(|watch| {
-        if watch.held.get() != 0 {
+    THREAD_STATE.with(|state| {
+        if state.held.get() != 0 {
             return None;
         }
-        if watch.stop.get().is_some_and(|stop| stop.load(Relaxed)) {
-            return Some(Box::new(Stopped) as Reason);
+        if state.stop.get().is_some_and(|stop| stop.load(Relaxed)) {
+            return Some(Box::new(StopFlagSet) as Reason);
         }
         let now = clock::milliseconds();
-        if now < watch.due.get() {
+        if now < state.due.get() {
             return None;
         }
-        watch.due.set(now + watch.interval.get());
-        match watch.check.get() {
-            // (A check that computes is not asked about that.)
-            Some(check) => hold_off(check),
-            None => PROCESS.get().and_then(|check| check()),
+        state.due.set(now + state.interval.get());
+        match state.check.get() {
+            // A check function that itself runs kernels must not be interrupted.
+            Some(check) => without_interrupts(check),
+            None => PROCESS_CHECK.get().and_then(|check| check()),
         }
     })
 }
 
-/// Says once what threads ask that have no check of their own. It may say yes only on a thread that is within a call
-/// whose boundary knows [`Interrupted`].
+/// Installs the check function of all threads that have none of their own; only the first call has an effect. The function
+/// may return a reason only on a thread whose outermost call catches [`Interrupted`].
 pub fn set_process_check(check: fn() -> Option<Reason>) {
-    let _ = PROCESS.set(check);
-    IS_USED.store(true, Relaxed);
+    let _ = PROCESS_CHECK.set(check);
+    IS_ACTIVE.store(true, Relaxed);
 }
 
-/// Lets the interval to the next question begin now: what just begins is not asked about at once.
+/// Restarts the interval to the next call of the check function, so that work that just begins is not checked at once.
 #[inline]
-pub fn begin() {
-    if IS_USED.load(Relaxed) {
-        WATCH.with(|watch| watch.due.set(clock::milliseconds() + watch.interval.get()));
+pub fn restart_interval() {
+    if IS_ACTIVE.load(Relaxed) {
+        THREAD_STATE.with(|state| state.due.set(clock::milliseconds() + state.interval.get()));
     }
 }
 
-/// Runs `work` and asks `check` about every `interval` whether it is to be given up.
+/// Runs `work` and calls `check` about every `interval`; if it returns a reason, `work` is interrupted.
 ///
 /// # Errors
-/// The reason that the check gave. Other panics go on.
-pub fn watch<R>(
+/// The reason that `check` returned. Panics other than interruptions propagate.
+pub fn with_check<R>(
     interval: Duration,
     check: &Check<'_>,
     work: impl FnOnce() -> R,
 ) -> Result<R, Reason> {
-    IS_USED.store(true, Relaxed);
-    // SAFETY: only the lifetime changes; `Restored` takes the reference away before this function returns or unwinds.
+    IS_ACTIVE.store(true, Relaxed);
+    // SAFETY: only the lifetime changes; `RestoreOnDrop` takes the reference away before this function returns or unwinds.
     let check = unsafe { std::mem::transmute::<&Check<'_>, &'static Check<'static>>(check) };
-    let _restored = Restored::now();
-    WATCH.with(|watch| {
-        watch.check.set(Some(check));
-        watch.interval.set(interval.as_millis() as u64);
+    let _restored = RestoreOnDrop::now();
+    THREAD_STATE.with(|state| {
+        state.check.set(Some(check));
+        state.interval.set(interval.as_millis() as u64);
     });
-    begin();
-    caught(work)
+    restart_interval();
+    catch(work)
 }
 
-/// Runs `work`; an interruption becomes its reason.
+/// Runs `work` and catches an interruption.
 ///
 /// # Errors
-/// If `work` was interrupted. Other panics go on.
-pub fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Reason> {
+/// The reason, if `work` was interrupted. Panics other than interruptions propagate.
+pub fn catch<R>(work: impl FnOnce() -> R) -> Result<R, Reason> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => Ok(result),
         Err(panic) => match panic.downcast::<Interrupted>() {
@@ -208,69 +212,75 @@ pub fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Reason> {
     }
 }
 
-/// Runs `work`, for another thread: it stops soon after `stop` was set.
-pub fn obeying<R>(stop: &AtomicBool, work: impl FnOnce() -> R) -> R {
-    // SAFETY: only the lifetime changes; `Restored` takes the reference away before this function returns or unwinds.
+/// Runs `work` on behalf of another thread: it is interrupted soon after `stop` is set.
+pub fn with_stop_flag<R>(stop: &AtomicBool, work: impl FnOnce() -> R) -> R {
+    // SAFETY: only the lifetime changes; `RestoreOnDrop` takes the reference away before this function returns or unwinds.
     let stop = unsafe { std::mem::transmute::<&AtomicBool, &'static AtomicBool>(stop) };
-    let _restored = Restored::now();
-    WATCH.with(|watch| watch.stop.set(Some(stop)));
+    let _restored = RestoreOnDrop::now();
+    THREAD_STATE.with(|state| state.stop.set(Some(stop)));
     work()
 }
 
-/// Runs `work`, which is short or must come to its end, without interruption.
-pub fn hold_off<R>(work: impl FnOnce() -> R) -> R {
-    let _restored = Restored::now();
-    WATCH.with(|watch| watch.held.set(watch.held.get() + 1));
+/// Runs `work`, which is short or must complete, without interruptions.
+pub fn without_interrupts<R>(work: impl FnOnce() -> R) -> R {
+    let _restored = RestoreOnDrop::now();
+    THREAD_STATE.with(|state| state.held.set(state.held.get() + 1));
     work()
 }
 
-/// Puts back what the thread asked before, on every way out.
-struct Restored {
+/// Restores the thread's check function, interval and stop flag when it is dropped.
+struct RestoreOnDrop {
     interval: u64,
     check: Option<&'static Check<'static>>,
     stop: Option<&'static AtomicBool>,
     held: u32,
 }
 
-impl Restored {
-    fn now() -> Restored {
-        WATCH.with(|watch| Restored {
-            interval: watch.interval.get(),
-            check: watch.check.get(),
-            stop: watch.stop.get(),
-            held: watch.held.get(),
+impl RestoreOnDrop {
+    fn now() -> RestoreOnDrop {
+        THREAD_STATE.with(|state| RestoreOnDrop {
+            interval: state.interval.get(),
+            check: state.check.get(),
+            stop: state.stop.get(),
+            held: state.held.get(),
         })
     }
 }
 
-impl Drop for Restored {
+impl Drop for RestoreOnDrop {
     fn drop(&mut self) {
-        WATCH.with(|watch| {
-            watch.interval.set(self.interval);
-            watch.check.set(self.check);
-            watch.stop.set(self.stop);
-            watch.held.set(self.held);
+        THREAD_STATE.with(|state| {
+            state.interval.set(self.interval);
+            state.check.set(self.check);
+            state.stop.set(self.stop);
+            state.held.set(self.held);
         });
     }
 }
 
-/// Multiply-adds from which on a call that cannot be cut into parts has a thread of its own: some 10 milliseconds, against
-/// 50 microseconds that the thread costs.
-const ASIDE: usize = 1 << 26;
+/// Multiply-adds from which a call that cannot be split runs on a thread of its own: some 10 milliseconds, where the thread
+/// costs 50 microseconds.
+const OWN_THREAD_COST: usize = 1 << 26;
 
-/// Whether a call of so many multiply-adds goes [`aside`].
-pub fn is_long(cost: usize) -> bool {
-    cost >= ASIDE && IS_USED.load(Relaxed)
+/// Whether [`on_own_thread`] starts a thread for a call of `cost` multiply-adds.
+pub fn needs_own_thread(cost: usize) -> bool {
+    cost >= OWN_THREAD_COST && IS_ACTIVE.load(Relaxed)
 }
 
-/// Runs `work`, one call of about `cost` multiply-adds that nothing can interrupt. If it is long, that is on a thread of its
-/// own, which owns all that it works with: an interrupted caller leaves, and the thread's result is dropped when it has one.
-pub fn aside<R: Send + 'static>(cost: usize, work: impl FnOnce() -> R + Send + 'static) -> R {
-    if !is_long(cost) {
+/// Runs `work`, a single uninterruptible call of about `cost` multiply-adds. A long one runs on a thread of its own that owns
+/// its operands, so that an interrupted caller can return at once; the thread's result is then dropped.
+///
+/// # Panics
+/// With the panic of `work`, or with [`Interrupted`].
+pub fn on_own_thread<R: Send + 'static>(
+    cost: usize,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> R {
+    if !needs_own_thread(cost) {
         return work();
     }
     let (done, outcome) = channel();
-    // The work is in a place from which it comes back if there is no thread to be had.
+    // The closure is kept in a shared slot, from which it is taken back if no thread can be started.
     let place = Arc::new(Mutex::new(Some(work)));
     let taken = {
         let place = Arc::clone(&place);
@@ -291,11 +301,14 @@ pub fn aside<R: Send + 'static>(cost: usize, work: impl FnOnce() -> R + Send + '
     {
         return work();
     }
-    received(&outcome).unwrap_or_else(|panic| resume_unwind(panic))
+    receive(&outcome).unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Waits for what another thread sends, which it does in any case, and is interrupted meanwhile as kernels are.
-pub fn received<T>(outcome: &std::sync::mpsc::Receiver<T>) -> T {
+/// Waits for the value that another thread sends and calls [`check`] while it waits.
+///
+/// # Panics
+/// With [`Interrupted`]; and if the sender is dropped without sending.
+pub fn receive<T>(outcome: &std::sync::mpsc::Receiver<T>) -> T {
     loop {
         match outcome.recv_timeout(INTERVAL / 2) {
             Ok(value) => return value,
@@ -342,8 +355,8 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     fn counted(limit: usize) -> impl Fn() -> Option<Reason> {
-        let asked = AtomicUsize::new(0);
-        move || (asked.fetch_add(1, Relaxed) + 1 == limit).then(|| Box::new(limit) as Reason)
+        let count = AtomicUsize::new(0);
+        move || (count.fetch_add(1, Relaxed) + 1 == limit).then(|| Box::new(limit) as Reason)
     }
 
     #[test]
@@ -355,37 +368,40 @@ mod tests {
                 steps.set(steps.get() + 1);
             });
         };
-        let reason = watch(Duration::ZERO, &counted(4), work).unwrap_err();
+        let reason = with_check(Duration::ZERO, &counted(4), work).unwrap_err();
         assert_eq!(*reason.downcast::<usize>().unwrap(), 4);
         assert_eq!(steps.get(), 3);
-        // Nobody is asked outside of the watch, and one that says nothing lets all be done.
+        // Outside of `with_check` no check function is called, and one that returns `None` lets all work be done.
         work();
-        assert!(watch(Duration::ZERO, &counted(100), work).is_ok());
+        assert!(with_check(Duration::ZERO, &counted(100), work).is_ok());
         assert_eq!(steps.get(), 23);
     }
 
     #[test]
     fn an_inner_watch_and_a_hold_end_with_their_work() {
         let outer = counted(2);
-        let result = watch(Duration::ZERO, &outer, || {
-            let inner = watch(Duration::ZERO, &counted(1), check);
+        let result = with_check(Duration::ZERO, &outer, || {
+            let inner = with_check(Duration::ZERO, &counted(1), check);
             assert!(inner.is_err());
-            hold_off(|| (0..5).for_each(|_| check()));
+            without_interrupts(|| (0..5).for_each(|_| check()));
             check();
             check();
         });
         assert!(result.is_err(), "the outer check was asked twice");
-        let panicking = || hold_off(|| resume_unwind(Box::new(7_i32)));
+        let panicking = || without_interrupts(|| resume_unwind(Box::new(7_i32)));
         assert!(catch_unwind(panicking).is_err());
-        assert!(watch(Duration::ZERO, &counted(1), check).is_err(), "nothing is held off any more");
+        assert!(
+            with_check(Duration::ZERO, &counted(1), check).is_err(),
+            "nothing is held off any more"
+        );
     }
 
     #[test]
     fn the_interval_is_kept() {
-        let asked = Cell::new(0);
+        let count = Cell::new(0);
         let start = std::time::Instant::now();
         let counts = || {
-            asked.set(asked.get() + 1);
+            count.set(count.get() + 1);
             None
         };
         let interval = Duration::from_millis(20);
@@ -394,8 +410,8 @@ mod tests {
                 check();
             }
         };
-        assert!(watch(interval, &counts, wait).is_ok());
-        assert!((1..=10).contains(&asked.get()), "asked {} times", asked.get());
+        assert!(with_check(interval, &counts, wait).is_ok());
+        assert!((1..=10).contains(&count.get()), "asked {} times", count.get());
     }
 
     #[test]
@@ -409,13 +425,15 @@ mod tests {
             is_open
         };
         let start = std::time::Instant::now();
-        let result = watch(Duration::ZERO, &counted(1), || aside(ASIDE, call));
+        let result =
+            with_check(Duration::ZERO, &counted(1), || on_own_thread(OWN_THREAD_COST, call));
         assert!(result.is_err() && start.elapsed() < Duration::from_secs(2));
         go.send(()).unwrap();
         while Arc::strong_count(&held) > 1 {
             std::thread::yield_now();
         }
-        let value = watch(Duration::ZERO, &counted(100), || aside(ASIDE, || 5));
+        let value =
+            with_check(Duration::ZERO, &counted(100), || on_own_thread(OWN_THREAD_COST, || 5));
         assert!(matches!(value, Ok(5)));
     }
 }

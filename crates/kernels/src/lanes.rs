@@ -13,17 +13,17 @@ pub(crate) const ROWS: usize = SQUARE;
 pub(crate) type Column<T> = [T; ROWS];
 
 /// Columns that begin at multiples of a cache line, so that none of their registers lies in two.
-pub(crate) struct Columns<T> {
+pub(crate) struct ColumnBuffer<T> {
     items: Vec<T>,
     count: usize,
 }
 
-impl<T: Copy + Default> Columns<T> {
+impl<T: Copy + Default> ColumnBuffer<T> {
     /// So many columns of default elements.
     pub(crate) fn new(count: usize) -> Self {
-        let room = if count == 0 { 0 } else { count * ROWS + LINE / size_of::<T>() };
+        let room = if count == 0 { 0 } else { count * ROWS + CACHE_LINE / size_of::<T>() };
         // bounded: rows are short.
-        Columns { items: vec![T::default(); room], count }
+        ColumnBuffer { items: vec![T::default(); room], count }
     }
     #[inline(always)]
     pub(crate) fn all(&mut self) -> &mut [Column<T>] {
@@ -31,34 +31,34 @@ impl<T: Copy + Default> Columns<T> {
             return &mut [];
         }
         // (Elements that lie at no such place in time are taken where they are.)
-        let skipped = self.items.as_ptr().align_offset(LINE).min(LINE / size_of::<T>());
+        let skipped = self.items.as_ptr().align_offset(CACHE_LINE).min(CACHE_LINE / size_of::<T>());
         self.items[skipped..][..self.count * ROWS].as_chunks_mut().0
     }
 }
 
 /// Bytes of a cache line.
-const LINE: usize = 64;
+const CACHE_LINE: usize = 64;
 
 /// How many columns a buffer for rows of `width` elements has to have.
-pub(crate) fn room(width: usize) -> usize {
+pub(crate) fn buffer_width(width: usize) -> usize {
     width.max(ROWS)
 }
 
-/// Turns the first `count` rows of `width` elements that follow one another in `rows` (which may go on behind them) into
+/// Transposes the first `count` rows of `width` elements that follow one another in `rows` (which may go on behind them) into
 /// columns: `to[j][i]` is element `j` of row `i`. Lanes without a row, and columns from `width` on, hold anything.
 #[inline(always)]
 pub(crate) fn to_columns<T: Element>(to: &mut [Column<T>], rows: &[T], width: usize, count: usize) {
     // SAFETY: columns of elements and columns of their bits are the same bytes, and any bytes are either.
     let (to, rows) = unsafe { (cast_mut::<_, Column<T::Bits>>(to), cast::<_, T::Bits>(rows)) };
-    split_rows(to, rows, width, count);
+    rows_to_columns(to, rows, width, count);
 }
 
-/// Turns columns back into the rows that fill `rows`, at most sixteen of `width` elements.
+/// Transposes columns back into the rows that fill `rows`, at most sixteen of `width` elements.
 #[inline(always)]
 pub(crate) fn to_rows<T: Element>(rows: &mut [T], from: &[Column<T>], width: usize) {
     // SAFETY: as in `to_columns`.
     let (rows, from) = unsafe { (cast_mut::<_, T::Bits>(rows), cast::<_, Column<T::Bits>>(from)) };
-    join_columns(rows, from, width);
+    columns_to_rows(rows, from, width);
 }
 
 /// # Safety
@@ -79,20 +79,20 @@ unsafe fn cast_mut<T, U>(of: &mut [T]) -> &mut [U] {
 
 crate::multiversion! {
 /// [`to_columns`], compiled once for each size of elements and not in every loop that wants columns.
-fn split_rows<T: Element>(to: &mut [Column<T>], rows: &[T], width: usize, count: usize) {
-    assert!(count <= ROWS && count * width <= rows.len() && to.len() >= room(width));
+fn rows_to_columns<T: Element>(to: &mut [Column<T>], rows: &[T], width: usize, count: usize) {
+    assert!(count <= ROWS && count * width <= rows.len() && to.len() >= buffer_width(width));
     if count == ROWS {
         match width {
             0 => return,
-            1 => return split::<T, 1>(to, rows),
-            2 => return split::<T, 2>(to, rows),
-            3 => return split::<T, 3>(to, rows),
-            4 => return split::<T, 4>(to, rows),
+            1 => return split_rows_of::<T, 1>(to, rows),
+            2 => return split_rows_of::<T, 2>(to, rows),
+            3 => return split_rows_of::<T, 3>(to, rows),
+            4 => return split_rows_of::<T, 4>(to, rows),
             _ => {}
         }
     }
     let size = size_of::<T>();
-    let reach = (ROWS - 1) * width + room(width);
+    let reach = (ROWS - 1) * width + buffer_width(width);
     let mut start = 0;
     while start < width {
         // The last square may have columns of the one before once more.
@@ -121,19 +121,19 @@ fn split_rows<T: Element>(to: &mut [Column<T>], rows: &[T], width: usize, count:
 
 crate::multiversion! {
 /// [`to_rows`], compiled once as well.
-fn join_columns<T: Element>(rows: &mut [T], from: &[Column<T>], width: usize) {
+fn columns_to_rows<T: Element>(rows: &mut [T], from: &[Column<T>], width: usize) {
     if rows.is_empty() {
         return;
     }
-    assert!(from.len() >= room(width));
+    assert!(from.len() >= buffer_width(width));
     let count = rows.len() / width;
     assert!(count <= ROWS && count * width == rows.len());
     if count == ROWS {
         match width {
-            1 => return join::<T, 1>(rows, from),
-            2 => return join::<T, 2>(rows, from),
-            3 => return join::<T, 3>(rows, from),
-            4 => return join::<T, 4>(rows, from),
+            1 => return join_rows_of::<T, 1>(rows, from),
+            2 => return join_rows_of::<T, 2>(rows, from),
+            3 => return join_rows_of::<T, 3>(rows, from),
+            4 => return join_rows_of::<T, 4>(rows, from),
             _ => {}
         }
     }
@@ -177,7 +177,7 @@ const fn column_step<T>() -> isize {
 
 /// [`to_columns`] of sixteen rows of `W` elements.
 #[inline(always)]
-fn split<T: Element, const W: usize>(to: &mut [Column<T>], rows: &[T]) {
+fn split_rows_of<T: Element, const W: usize>(to: &mut [Column<T>], rows: &[T]) {
     let (rows, _) = rows.as_chunks::<W>();
     let Some(&rows) = rows.first_chunk::<ROWS>() else { return };
     for j in 0..W {
@@ -191,7 +191,7 @@ fn split<T: Element, const W: usize>(to: &mut [Column<T>], rows: &[T]) {
 
 /// [`to_rows`] of sixteen rows of `W` elements.
 #[inline(always)]
-fn join<T: Element, const W: usize>(rows: &mut [T], from: &[Column<T>]) {
+fn join_rows_of<T: Element, const W: usize>(rows: &mut [T], from: &[Column<T>]) {
     let (rows, _) = rows.as_chunks_mut::<W>();
     let (Some(rows), Some(&columns)) = (rows.first_chunk_mut::<ROWS>(), from.first_chunk::<W>())
     else {
@@ -209,7 +209,7 @@ fn join<T: Element, const W: usize>(rows: &mut [T], from: &[Column<T>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{Level, set_level};
+    use crate::simd::{SimdLevel, set_level};
 
     crate::multiversion! {
         fn there_and_back(rows: &[u32], width: usize, count: usize, columns: &mut [Column<u32>], back: &mut [u32]) {
@@ -221,13 +221,13 @@ mod tests {
     #[test]
     fn rows_become_columns_and_rows_again_whatever_their_number_and_length() {
         let data: Vec<u32> = (0..2000).collect();
-        for level in Level::ALL {
+        for level in SimdLevel::ALL {
             set_level(level);
             for width in (0..=20).chain([31, 32, 33, 50]) {
                 for count in [1, 2, 7, 15, 16] {
                     for slack in [0, 1, 300] {
                         let rows = &data[..count * width + slack];
-                        let mut columns = vec![[u32::MAX; ROWS]; room(width)];
+                        let mut columns = vec![[u32::MAX; ROWS]; buffer_width(width)];
                         let mut back = vec![u32::MAX; count * width];
                         there_and_back(rows, width, count, &mut columns, &mut back);
                         assert_eq!(back, data[..count * width], "{width} {count} {slack}");

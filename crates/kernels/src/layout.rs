@@ -4,9 +4,9 @@
 //! layouts of the same shape (transposed ones too) belong to `elementwise`.
 
 use crate::elementwise::copy_slice;
-use crate::elementwise::runs::Place;
-use crate::index::{Slices, for_size};
-use crate::line::{GRAIN, Layout, Lines, check_dim, check_dtype, check_shape, get, put};
+use crate::elementwise::spans::OffsetPair;
+use crate::index::{SliceCopy, for_size};
+use crate::line::{GRAIN, LineIter, ViewLayout, check_dim, check_dtype, check_shape, get, put};
 use crate::strided::is_contiguous;
 use crate::{
     DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, memory, parallel,
@@ -14,7 +14,7 @@ use crate::{
 use smallvec::SmallVec;
 
 /// A rectangular part of a copy: addresses, shape and strides (in elements) on both sides.
-struct Part<'a> {
+struct BoxCopy<'a> {
     to: *mut u8,
     to_strides: &'a [i64],
     from: *const u8,
@@ -23,7 +23,7 @@ struct Part<'a> {
     dtype: DType,
 }
 
-impl Part<'_> {
+impl BoxCopy<'_> {
     /// Copies the part.
     ///
     /// # Safety
@@ -92,7 +92,7 @@ pub fn cat(out: &mut StridedMut<'_>, inputs: &[StridedRef<'_>], dim: usize) -> R
     }
     let mut at = 0;
     for input in inputs.iter().filter(|i| !is_skipped(i)) {
-        let part = Part {
+        let part = BoxCopy {
             to: out.ptr().wrapping_offset(distance(out.strides(), dim, at, size)),
             to_strides: out.strides(),
             from: input.ptr(),
@@ -164,7 +164,7 @@ pub fn flip(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
             strides[dim] = -strides[dim];
         }
     }
-    let part = Part {
+    let part = BoxCopy {
         to: out.ptr(),
         to_strides: out.strides(),
         from,
@@ -206,11 +206,11 @@ pub fn roll(
         }
     }
     let mut shape: SmallVec<[i64; 6]> = SmallVec::from_slice(input.shape());
-    roll_parts((out, &input), &shift, 0, (out.ptr(), input.ptr()), &mut shape)
+    roll_boxes((out, &input), &shift, 0, (out.ptr(), input.ptr()), &mut shape)
 }
 
 /// Splits dimension `dim` where it wraps, then the next; without dimensions left, copies.
-fn roll_parts(
+fn roll_boxes(
     (out, input): (&StridedMut<'_>, &StridedRef<'_>),
     shift: &[i64],
     dim: usize,
@@ -219,7 +219,7 @@ fn roll_parts(
 ) -> Result<()> {
     let size = out.dtype().size();
     if dim == shift.len() {
-        let part = Part {
+        let part = BoxCopy {
             to,
             to_strides: out.strides(),
             from,
@@ -236,7 +236,7 @@ fn roll_parts(
             shape[dim] = length;
             let to = to.wrapping_offset(distance(out.strides(), dim, target, size));
             let from = from.wrapping_offset(distance(input.strides(), dim, start, size));
-            roll_parts((out, input), shift, dim + 1, (to, from), shape)?;
+            roll_boxes((out, input), shift, dim + 1, (to, from), shape)?;
         }
     }
     shape[dim] = whole;
@@ -281,7 +281,7 @@ fn triangle(
     }
     if !kept.is_empty() {
         shape[last - 1] = kept.end - kept.start;
-        let part = Part {
+        let part = BoxCopy {
             to: out.ptr().wrapping_offset(first(out.strides(), kept.start)),
             to_strides: out.strides(),
             from: input.ptr().wrapping_offset(first(input.strides(), kept.start)),
@@ -306,8 +306,11 @@ fn split_rows(
     let last = input.ndim() - 1;
     let columns = input.shape()[last] as isize;
     let size = out.dtype().size();
-    let matrices =
-        Lines::select(input.shape(), |d| d < last - 1, [Layout::from(out), Layout::from(input)]);
+    let matrices = LineIter::select(
+        input.shape(),
+        |d| d < last - 1,
+        [ViewLayout::from(out), ViewLayout::from(input)],
+    );
     let steps =
         |strides: &[i64]| [strides[last - 1], strides[last]].map(|s| s as isize * size as isize);
     let ([row_step, step], [from_row, from_step]) = (steps(out.strides()), steps(input.strides()));
@@ -390,7 +393,7 @@ pub fn repeat(out: &mut StridedMut<'_>, input: StridedRef<'_>, repeats: &[i64]) 
         // bounded: by the rank.
         from.extend([0, stride]);
     }
-    let part = Part {
+    let part = BoxCopy {
         to: out.ptr(),
         to_strides: &to,
         from: input.ptr(),
@@ -402,13 +405,12 @@ pub fn repeat(out: &mut StridedMut<'_>, input: StridedRef<'_>, repeats: &[i64]) 
     unsafe { part.copy() }
 }
 
-/// Continues `out` beyond what has been written: along `dim` only positions `inside` are there, and each other one
-/// becomes a copy of position `source(position)`, which is one of them. Along the dimensions before, `walked` says which
-/// positions are meant.
+/// Fills the padding of `out` along `dim` from its interior: each position outside of `inside` becomes a copy of position
+/// `source(position)`, which lies in `inside`. Of each dimension before `dim`, the positions `walked[d]` are filled.
 ///
 /// # Errors
 /// If there is no such dimension, or a source is not inside.
-pub fn continue_along(
+pub fn pad_along(
     out: &mut StridedMut<'_>,
     dim: usize,
     inside: std::ops::Range<i64>,
@@ -422,34 +424,31 @@ pub fn continue_along(
     for (d, range) in walked.iter().enumerate().take(dim) {
         let is_inside = range.start >= 0 && range.start <= range.end && range.end <= shape[d];
         if !is_inside {
-            return Err(Error::runtime(format!(
-                "continue_along: {range:?} of {} positions",
-                shape[d]
-            )));
+            return Err(Error::runtime(format!("pad_along: {range:?} of {} positions", shape[d])));
         }
         first = first.wrapping_offset(distance(out.strides(), d, range.start, size));
         shape[d] = range.end - range.start;
     }
     let outside = (0..inside.start.min(shape[dim])).chain(inside.end.max(0)..shape[dim]);
     let step = distance(out.strides(), dim, 1, size);
-    let mut places: Vec<Place> = Vec::new();
+    let mut offsets: Vec<OffsetPair> = Vec::new();
     for position in outside {
         let from = source(position);
         if !inside.contains(&from) || from < 0 || from >= shape[dim] {
-            return Err(Error::runtime(format!("continue_along: position {from} is not inside")));
+            return Err(Error::runtime(format!("pad_along: position {from} is not inside")));
         }
-        memory::push(&mut places, [position as isize * step, from as isize * step])?;
+        memory::push(&mut offsets, [position as isize * step, from as isize * step])?;
     }
-    let slices = Slices {
+    let slices = SliceCopy {
         to: first,
         from: first,
-        layouts: [Layout::from(&*out); 2],
+        layouts: [ViewLayout::from(&*out); 2],
         shape: &shape,
         listed: dim..dim + 1,
-        count: places.len(),
+        count: offsets.len(),
         repeats: false,
     };
     // SAFETY: all positions lie inside the view; those that are read are not written.
-    unsafe { slices.copy(&|range, list| list.copy_from_slice(&places[range])) };
+    unsafe { slices.copy(&|range, list| list.copy_from_slice(&offsets[range])) };
     Ok(())
 }

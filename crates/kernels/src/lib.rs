@@ -1,8 +1,8 @@
-//! Numbers in, numbers out: the kernels under pullback.
+//! The numeric kernels of pullback, for CPUs.
 //!
 //! A kernel takes checked strided views (`StridedRef`, `StridedMut`) or an `Iter` over several of
 //! them, plus plain arguments; it knows no tensor, no graph and no Python. One file starts threads
-//! (`parallel`), one folder picks the instruction set (`simd`). Results never depend on the number
+//! (`parallel`), one folder selects the instruction set (`simd`). Results never depend on the number
 //! of threads: work is split in fixed-size blocks. Start at `strided`, then `elementwise`.
 
 pub mod conv;

@@ -20,7 +20,7 @@ pub use cross::cross;
 pub use decomposition::{cholesky, eigh, qr, svd};
 pub use lu::{det, inv, slogdet, solve};
 
-use crate::dense::{Compute, SharedMut, turn};
+use crate::dense::{Compute, SharedMut, transpose};
 use crate::gemm::MulAdd;
 use crate::simd::math_f64;
 use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, interrupt, memory, parallel};
@@ -32,25 +32,25 @@ const GRAIN: usize = 1 << 15;
 /// A type that matrices are factorised in.
 pub(crate) trait Field: Compute + MulAdd + faer::traits::ComplexField {
     /// The type of singular values.
-    type Part: Compute;
-    fn over(self, by: Self) -> Self;
+    type RealPart: Compute;
+    fn divided_by(self, by: Self) -> Self;
     fn minus(self, by: Self) -> Self;
     /// The size that LAPACK pivots by: |re| + |im|.
-    fn size(self) -> f64;
+    fn cabs1(self) -> f64;
     fn conjugate(self) -> Self;
-    fn part(self) -> Self::Part;
+    fn real_part(self) -> Self::RealPart;
     fn magnitude(self) -> f64;
 }
 
 macro_rules! field {
     ($($t:ident => $part:ty, $size:expr, $conj:expr, $real:expr);*) => {$(
         impl Field for $t {
-            type Part = $part;
-            #[inline(always)] fn over(self, by: Self) -> Self { self / by }
+            type RealPart = $part;
+            #[inline(always)] fn divided_by(self, by: Self) -> Self { self / by }
             #[inline(always)] fn minus(self, by: Self) -> Self { self - by }
-            #[inline(always)] fn size(self) -> f64 { $size(self) }
+            #[inline(always)] fn cabs1(self) -> f64 { $size(self) }
             #[inline(always)] fn conjugate(self) -> Self { $conj(self) }
-            #[inline(always)] fn part(self) -> $part { $real(self) }
+            #[inline(always)] fn real_part(self) -> $part { $real(self) }
             #[inline(always)] fn magnitude(self) -> f64 { let z = <C128 as Compute>::convert(self); math_f64::hypot(z.re, z.im) }
         }
     )*};
@@ -139,7 +139,7 @@ impl<F> From<Error> for Failure<F> {
 }
 
 /// What becomes of one matrix.
-type Outcome<F> = std::result::Result<(), Failure<F>>;
+type FactorResult<F> = std::result::Result<(), Failure<F>>;
 
 /// Runs `work` for each matrix of a batch; the message of the first failure names its element if
 /// there is a batch dimension.
@@ -148,7 +148,7 @@ fn for_batch(
     cost: usize,
     name: &str,
     is_batched: bool,
-    work: &(dyn Fn(usize) -> Outcome<&'static str> + Sync),
+    work: &(dyn Fn(usize) -> FactorResult<&'static str> + Sync),
 ) -> Result<()> {
     for_batch_with(batch, cost, name, is_batched, &|| Ok(()), &|(), i| work(i))
 }
@@ -160,7 +160,7 @@ fn for_batch_with<S>(
     name: &str,
     is_batched: bool,
     make: &(dyn Fn() -> Result<S> + Sync),
-    work: &(dyn Fn(&mut S, usize) -> Outcome<&'static str> + Sync),
+    work: &(dyn Fn(&mut S, usize) -> FactorResult<&'static str> + Sync),
 ) -> Result<()> {
     let failed = Mutex::new(None::<(usize, &'static str)>);
     parallel::try_for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
@@ -191,7 +191,7 @@ fn for_batch_with<S>(
 fn codes_of_batch(
     batch: usize,
     cost: usize,
-    work: &(dyn Fn(usize) -> Outcome<usize> + Sync),
+    work: &(dyn Fn(usize) -> FactorResult<usize> + Sync),
 ) -> Result<Vec<i32>> {
     let mut codes = memory::filled(0, batch)?;
     let shared = SharedMut::new(&mut codes);
@@ -212,12 +212,12 @@ fn codes_of_batch(
 
 /// What a result holds that could not be computed.
 fn undefined<T: Field>() -> T {
-    T::default().over(T::default())
+    T::default().divided_by(T::default())
 }
 
 /// Matrix `i` of a row-major batch, column by column.
-fn to_columns<T: Field>(a: &[T], i: usize, m: usize, n: usize) -> Result<factors::Columns<T>> {
-    Ok(factors::Columns::new(by_columns(a, i, m, n)?, m, n))
+fn to_columns<T: Field>(a: &[T], i: usize, m: usize, n: usize) -> Result<factors::ColMajor<T>> {
+    Ok(factors::ColMajor::new(by_columns(a, i, m, n)?, m, n))
 }
 
 /// The elements of matrix `i` of a row-major batch, column by column.
@@ -226,7 +226,7 @@ fn by_columns<T: Field>(a: &[T], i: usize, m: usize, n: usize) -> Result<Vec<T>>
     let mut columns = memory::with_capacity(m * n)?;
     // SAFETY: the matrix, and room for as many elements, all of which are written.
     unsafe {
-        turn(columns.as_mut_ptr(), a.as_ptr(), (m, n));
+        transpose(columns.as_mut_ptr(), a.as_ptr(), (m, n));
         columns.set_len(m * n);
     }
     Ok(columns)

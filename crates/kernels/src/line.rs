@@ -10,15 +10,15 @@ use std::ops::Range;
 
 /// Strides and element size of a view, all that the walk needs of it.
 #[derive(Clone, Copy)]
-pub(crate) struct Layout<'a> {
+pub(crate) struct ViewLayout<'a> {
     strides: &'a [i64],
     size: usize,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> ViewLayout<'a> {
     /// Strides in elements of `size` bytes.
     pub(crate) fn of(strides: &'a [i64], size: usize) -> Self {
-        Layout { strides, size }
+        ViewLayout { strides, size }
     }
     /// Bytes of an element.
     pub(crate) fn size(&self) -> usize {
@@ -30,21 +30,25 @@ impl<'a> Layout<'a> {
     }
 }
 
-impl<'a> From<&StridedRef<'a>> for Layout<'a> {
+impl<'a> From<&StridedRef<'a>> for ViewLayout<'a> {
     fn from(view: &StridedRef<'a>) -> Self {
-        Layout { strides: view.strides(), size: view.dtype().size() }
+        ViewLayout { strides: view.strides(), size: view.dtype().size() }
     }
 }
 
-impl<'a> From<&StridedMut<'a>> for Layout<'a> {
+impl<'a> From<&StridedMut<'a>> for ViewLayout<'a> {
     fn from(view: &StridedMut<'a>) -> Self {
-        Layout { strides: view.strides(), size: view.dtype().size() }
+        ViewLayout { strides: view.strides(), size: view.dtype().size() }
     }
 }
 
 /// Length of a view along a dimension and the byte stride there; a 0-dim view is one line of one element.
 #[inline]
-pub(crate) fn along<'a>(shape: &[i64], view: impl Into<Layout<'a>>, dim: usize) -> (usize, isize) {
+pub(crate) fn along<'a>(
+    shape: &[i64],
+    view: impl Into<ViewLayout<'a>>,
+    dim: usize,
+) -> (usize, isize) {
     let view = view.into();
     if shape.is_empty() {
         return (1, view.size as isize);
@@ -53,15 +57,15 @@ pub(crate) fn along<'a>(shape: &[i64], view: impl Into<Layout<'a>>, dim: usize) 
 }
 
 /// The walk over the positions of some dimensions.
-pub(crate) struct Lines<const N: usize> {
+pub(crate) struct LineIter<const N: usize> {
     /// Size and byte strides of each walked dimension, outermost first; neighbours merged where possible.
     dims: SmallVec<[(usize, [isize; N]); 5]>,
     count: usize,
 }
 
-impl<const N: usize> Lines<N> {
+impl<const N: usize> LineIter<N> {
     /// The walk over every dimension of `shape` except `skip` (`None`: all of them).
-    pub(crate) fn new(shape: &[i64], skip: Option<usize>, views: [Layout<'_>; N]) -> Self {
+    pub(crate) fn new(shape: &[i64], skip: Option<usize>, views: [ViewLayout<'_>; N]) -> Self {
         Self::select(shape, |dim| Some(dim) != skip, views)
     }
 
@@ -69,7 +73,7 @@ impl<const N: usize> Lines<N> {
     pub(crate) fn select(
         shape: &[i64],
         keep: impl Fn(usize) -> bool,
-        views: [Layout<'_>; N],
+        views: [ViewLayout<'_>; N],
     ) -> Self {
         let mut dims: SmallVec<[(usize, [isize; N]); 5]> = SmallVec::new();
         let mut count = 1;
@@ -87,7 +91,7 @@ impl<const N: usize> Lines<N> {
                 _ => dims.push((size as usize, strides)),
             }
         }
-        Lines { dims, count }
+        LineIter { dims, count }
     }
 
     /// How many positions there are.
@@ -104,7 +108,7 @@ impl<const N: usize> Lines<N> {
     /// Size and byte strides of the rows of the walk, and byte strides from one to the next, if it is one over rows of one size.
     pub(crate) fn rows(&self) -> Option<(usize, [isize; N], [isize; N])> {
         match self.dims[..] {
-            [(_, jumps), (inner, strides)] => Some((inner, strides, jumps)),
+            [(_, row_strides), (inner, strides)] => Some((inner, strides, row_strides)),
             _ => None,
         }
     }
@@ -161,7 +165,7 @@ impl<const N: usize> Lines<N> {
         self.visit_across(range, 0, visit);
     }
 
-    /// As [`Lines::visit_runs`], but where the innermost rows are not longer than `shortest`, runs go across a block of them:
+    /// As [`LineIter::visit_runs`], but where the innermost rows are not longer than `shortest`, runs go across a block of them:
     /// positions still come in the order of each dimension, if the others are held.
     #[inline(always)]
     pub(crate) fn visit_across(
@@ -170,10 +174,10 @@ impl<const N: usize> Lines<N> {
         shortest: usize,
         mut visit: impl FnMut([isize; N], [isize; N], usize),
     ) {
-        let (outer, jumps, inner, strides) = match self.dims[..] {
+        let (outer, row_strides, inner, strides) = match self.dims[..] {
             [] => (1, [0; N], 1, [0; N]),
             [(inner, strides)] => (1, [0; N], inner, strides),
-            [.., (outer, jumps), (inner, strides)] => (outer, jumps, inner, strides),
+            [.., (outer, row_strides), (inner, strides)] => (outer, row_strides, inner, strides),
         };
         let mut at = range.start;
         // Positions since the last look for an interruption: runs are cut so that there is one in good time.
@@ -189,9 +193,9 @@ impl<const N: usize> Lines<N> {
             } else if inner > UNASKED {
                 (UNASKED, strides, 1, [0; N])
             } else if inner <= shortest && rows >= ACROSS {
-                (rows.min((BLOCK / inner).max(ACROSS)), jumps, inner, strides)
+                (rows.min((BLOCK / inner).max(ACROSS)), row_strides, inner, strides)
             } else {
-                (inner, strides, rows, jumps)
+                (inner, strides, rows, row_strides)
             };
             at += length * times;
             while times > 0 {

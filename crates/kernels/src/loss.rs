@@ -5,14 +5,14 @@
 
 mod margin;
 
-pub use margin::{Margin, multi_margin_loss, multi_margin_loss_backward};
+pub use margin::{MarginLossOptions, multi_margin_loss, multi_margin_loss_backward};
 
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
 use crate::{DType, Error, Result, StridedMut, StridedRef, memory, parallel};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What becomes of the loss of each sample.
+/// The reduction of the losses of all samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// Keep them all.
@@ -28,19 +28,19 @@ const BLOCK: usize = 4096;
 
 /// The shapes of a loss: samples (N, S) and classes C of a (N, C, S) input.
 #[derive(Clone, Copy)]
-struct Shape {
+struct LossShape {
     batch: usize,
     classes: usize,
     inner: usize,
 }
 
-impl Shape {
-    fn of(x: &[i64], target: &[i64]) -> Result<Shape> {
+impl LossShape {
+    fn of(x: &[i64], target: &[i64]) -> Result<LossShape> {
         let product = |s: &[i64]| s.iter().map(|&s| s as usize).product();
         match (x, target) {
-            (&[c], [] | [1]) => Ok(Shape { batch: 1, classes: c as usize, inner: 1 }),
+            (&[c], [] | [1]) => Ok(LossShape { batch: 1, classes: c as usize, inner: 1 }),
             (&[n, c, ref inner @ ..], &[tn, ref rest @ ..]) if tn == n && rest == inner => {
-                Ok(Shape { batch: n as usize, classes: c as usize, inner: product(inner) })
+                Ok(LossShape { batch: n as usize, classes: c as usize, inner: product(inner) })
             }
             (&[n, _, ..], &[tn, ..]) if tn != n => Err(Error::value(format!(
                 "Expected input batch_size ({n}) to match target batch_size ({tn})."
@@ -136,7 +136,7 @@ pub fn nll_loss(
     reduction: Reduction,
     ignore_index: i64,
 ) -> Result<()> {
-    let s = Shape::of(x.shape(), target.shape())?;
+    let s = LossShape::of(x.shape(), target.shape())?;
     let shape: &[i64] = if reduction == Reduction::None { target.shape() } else { &[] };
     expect_shape("output", out.shape(), shape)?;
     let targets = targets(target, s.classes, ignore_index)?;
@@ -209,7 +209,7 @@ pub fn nll_loss_backward(
     ignore_index: i64,
     total_weight: StridedRef<'_>,
 ) -> Result<()> {
-    let s = Shape::of(grad_x.shape(), target.shape())?;
+    let s = LossShape::of(grad_x.shape(), target.shape())?;
     let shape: &[i64] = if reduction == Reduction::None { target.shape() } else { &[] };
     expect_shape("grad_output", grad.shape(), shape)?;
     let targets = targets(target, s.classes, ignore_index)?;

@@ -12,66 +12,69 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::cell::Cell;
 
-/// What becomes of an allocation that is refused.
+/// What happens on this thread when an allocation fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// It ends the process: whoever asks is the standard library, or a dependency.
-    EndsProcess,
-    /// The same, but somebody asked beforehand whether as much memory could be had ([`as_asked`]).
-    WasAsked,
-    /// It becomes an error.
-    IsError,
+pub enum OnAllocFailure {
+    /// The process aborts: the standard library or a dependency allocates.
+    Abort,
+    /// The process aborts, but a call of [`probe`] has checked before that as much memory is available ([`after_probe`]).
+    AbortAfterProbe,
+    /// The failure is returned as an error.
+    Error,
 }
 
 thread_local! {
-    static REFUSAL: Cell<Refusal> = const { Cell::new(Refusal::EndsProcess) };
+    static ON_ALLOC_FAILURE: Cell<OnAllocFailure> = const { Cell::new(OnAllocFailure::Abort) };
 }
 
-/// What would become of an allocation of this thread, were it refused now. Allocators that refuse on purpose ask this.
-pub fn refusal() -> Refusal {
-    REFUSAL.try_with(Cell::get).unwrap_or(Refusal::EndsProcess)
+/// What happens if an allocation of this thread fails now. Test allocators that fail on purpose call this.
+pub fn on_alloc_failure() -> OnAllocFailure {
+    ON_ALLOC_FAILURE.try_with(Cell::get).unwrap_or(OnAllocFailure::Abort)
 }
 
 #[inline(always)]
-fn during<R>(refusal: Refusal, work: impl FnOnce() -> R) -> R {
+fn during<R>(on_alloc_failure: OnAllocFailure, work: impl FnOnce() -> R) -> R {
     /// Says that the time is over, also when a panic ends it.
-    struct End(Refusal);
+    struct End(OnAllocFailure);
     impl Drop for End {
         #[inline(always)]
         fn drop(&mut self) {
-            let _ = REFUSAL.try_with(|now| now.set(self.0));
+            let _ = ON_ALLOC_FAILURE.try_with(|now| now.set(self.0));
         }
     }
-    let before = REFUSAL.try_with(|now| now.replace(refusal));
-    let _end = End(before.unwrap_or(Refusal::EndsProcess));
+    let before = ON_ALLOC_FAILURE.try_with(|now| now.replace(on_alloc_failure));
+    let _end = End(before.unwrap_or(OnAllocFailure::Abort));
     work()
 }
 
-/// Runs `allocate`, which makes an error of a refusal.
+/// Runs `allocate`, which returns an error if an allocation fails.
 #[inline(always)]
 pub fn fallibly<R>(allocate: impl FnOnce() -> R) -> R {
-    during(Refusal::IsError, allocate)
+    during(OnAllocFailure::Error, allocate)
 }
 
-/// Runs `work` of a dependency that insists on memory: no more than [`check_room`] was asked for, and bounded.
+/// Runs code of a dependency that aborts when an allocation fails; it may allocate no more than [`probe`] has checked.
 #[inline(always)]
-pub fn as_asked<R>(work: impl FnOnce() -> R) -> R {
-    during(Refusal::WasAsked, work)
+pub fn after_probe<R>(work: impl FnOnce() -> R) -> R {
+    during(OnAllocFailure::AbortAfterProbe, work)
 }
 
-/// Asks whether `bytes` bytes could be had, and leaves things as they are: for work that insists on them.
-pub fn check_room(bytes: usize) -> Result<()> {
+/// Checks that `bytes` bytes can be allocated now, by allocating and freeing them, for code that would abort otherwise.
+///
+/// # Errors
+/// `OutOfMemoryError` if they cannot.
+pub fn probe(bytes: usize) -> Result<()> {
     with_capacity::<u8>(bytes).map(drop)
 }
 
-/// A list that can ask for memory without insisting on it.
+/// A growable list whose allocations can fail.
 pub trait Buffer: Extend<Self::Item> {
-    /// What is in the list.
+    /// The type of the list's items.
     type Item;
     /// The number of items.
     fn count(&self) -> usize;
-    /// How many items there is room for.
-    fn room(&self) -> usize;
+    /// The number of items that fit without another allocation.
+    fn capacity(&self) -> usize;
     /// Makes room for so many items more, exactly or with some to spare; false if there is no memory.
     fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool;
 }
@@ -86,7 +89,7 @@ macro_rules! buffer {
                 self.len()
             }
             #[inline(always)]
-            fn room(&self) -> usize {
+            fn capacity(&self) -> usize {
                 self.capacity()
             }
             fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool {
@@ -114,7 +117,7 @@ fn refused<B: Buffer>(buffer: &B, more: usize) -> Error {
 /// Makes room for exactly `more` items.
 #[inline]
 pub fn reserve<B: Buffer>(buffer: &mut B, more: usize) -> Result<()> {
-    if more > buffer.room() - buffer.count() && !buffer.try_reserve(more, true) {
+    if more > buffer.capacity() - buffer.count() && !buffer.try_reserve(more, true) {
         return Err(refused(buffer, more));
     }
     Ok(())
@@ -124,7 +127,7 @@ pub fn reserve<B: Buffer>(buffer: &mut B, more: usize) -> Result<()> {
 #[inline]
 pub fn grow<B: Buffer>(buffer: &mut B, more: usize) -> Result<()> {
     let is_first = buffer.count() == 0;
-    if more > buffer.room() - buffer.count() && !buffer.try_reserve(more, is_first) {
+    if more > buffer.capacity() - buffer.count() && !buffer.try_reserve(more, is_first) {
         return Err(refused(buffer, more));
     }
     Ok(())
@@ -165,7 +168,7 @@ pub fn resize<T: Clone>(list: &mut Vec<T>, n: usize, value: T) -> Result<()> {
 /// Appends one item.
 #[inline]
 pub fn push<B: Buffer>(buffer: &mut B, item: B::Item) -> Result<()> {
-    if buffer.count() == buffer.room() && !buffer.try_reserve(1, false) {
+    if buffer.count() == buffer.capacity() && !buffer.try_reserve(1, false) {
         return Err(refused(buffer, 1));
     }
     buffer.extend(std::iter::once(item));
@@ -178,7 +181,7 @@ pub fn extend<B: Buffer>(buffer: &mut B, items: impl IntoIterator<Item = B::Item
     let mut items = items.into_iter();
     grow(buffer, items.size_hint().0)?;
     // What is announced fits; the rest, if there is more, comes item by item.
-    let announced = buffer.room() - buffer.count();
+    let announced = buffer.capacity() - buffer.count();
     buffer.extend(items.by_ref().take(announced));
     items.try_for_each(|item| push(buffer, item))
 }
@@ -235,11 +238,11 @@ mod tests {
             assert!(resize(&mut list, n, 0).is_err());
             assert_eq!(list, [1]);
         }
-        assert_eq!(refusal(), Refusal::EndsProcess);
+        assert_eq!(on_alloc_failure(), OnAllocFailure::Abort);
         fallibly(|| {
-            as_asked(|| assert_eq!(refusal(), Refusal::WasAsked));
-            assert_eq!(refusal(), Refusal::IsError);
+            after_probe(|| assert_eq!(on_alloc_failure(), OnAllocFailure::AbortAfterProbe));
+            assert_eq!(on_alloc_failure(), OnAllocFailure::Error);
         });
-        assert_eq!(refusal(), Refusal::EndsProcess);
+        assert_eq!(on_alloc_failure(), OnAllocFailure::Abort);
     }
 }

@@ -10,7 +10,7 @@ mod group;
 mod layer;
 mod narrow;
 
-pub use batch::{BatchNorm, batch_norm, batch_norm_backward};
+pub use batch::{BatchNormOptions, batch_norm, batch_norm_backward};
 pub use group::{group_norm, group_norm_backward};
 pub use layer::{layer_norm, layer_norm_backward, rms_norm, rms_norm_backward};
 
@@ -52,26 +52,26 @@ fn store_optional<T: Compute>(view: Option<&mut StridedMut<'_>>, values: &[T]) {
 
 /// Elements in (batch, channel) runs, as (N, C, S) lies: the runs of one channel are normalised together.
 #[derive(Clone, Copy)]
-struct Runs {
+struct ChannelSpans {
     batch: usize,
     channels: usize,
     inner: usize,
 }
 
-impl Runs {
+impl ChannelSpans {
     /// Rows of `n` elements, each its own channel.
-    fn rows(rows: usize, n: usize) -> Runs {
-        Runs { batch: 1, channels: rows, inner: n }
+    fn rows(rows: usize, n: usize) -> ChannelSpans {
+        ChannelSpans { batch: 1, channels: rows, inner: n }
     }
     /// The run of batch element `n` of channel `c`.
     #[inline(always)]
-    fn run(self, n: usize, c: usize) -> Range<usize> {
+    fn span(self, n: usize, c: usize) -> Range<usize> {
         let start = (n * self.channels + c) * self.inner;
         start..start + self.inner
     }
     /// The runs of these channels of batch element `n`, which lie one after the other.
     #[inline(always)]
-    fn runs(self, n: usize, channels: &Range<usize>) -> Range<usize> {
+    fn spans(self, n: usize, channels: &Range<usize>) -> Range<usize> {
         let start = n * self.channels * self.inner;
         start + channels.start * self.inner..start + channels.end * self.inner
     }
@@ -103,45 +103,49 @@ impl Runs {
     /// How many channels to look at together: enough for the roots and quotients to go side by side, while the
     /// elements of long runs stay in the nearest cache.
     #[inline(always)]
-    fn together(self) -> usize {
-        if self.is_short() { TOGETHER } else { (1536 / self.count().max(1)).clamp(1, TOGETHER) }
+    fn channels_at_once(self) -> usize {
+        if self.is_short() {
+            CHANNELS_AT_ONCE
+        } else {
+            (1536 / self.count().max(1)).clamp(1, CHANNELS_AT_ONCE)
+        }
     }
 }
 
 /// Most channels looked at together.
-const TOGETHER: usize = 16;
+const CHANNELS_AT_ONCE: usize = 16;
 /// Most elements of a short run.
 const SHORT: usize = 4 * GROUP;
 
 /// What is known of channels looked at together.
 struct Statistics<T> {
-    means: [T; TOGETHER],
-    variances: [f64; TOGETHER],
-    rstds: [T; TOGETHER],
+    means: [T; CHANNELS_AT_ONCE],
+    variances: [f64; CHANNELS_AT_ONCE],
+    rstds: [T; CHANNELS_AT_ONCE],
 }
 
 /// Mean (zero, if it is not to be `centred`), biased variance about it, and `1 / sqrt(variance + eps)` of at most
-/// `TOGETHER` channels.
+/// `CHANNELS_AT_ONCE` channels.
 #[inline(always)]
 fn statistics<T: Real>(
     x: &[T],
-    s: Runs,
+    s: ChannelSpans,
     channels: Range<usize>,
     centred: bool,
     eps: f64,
 ) -> Statistics<T> {
     let count = s.count() as f64;
-    let (mut means, mut rstds) = ([T::ZERO; TOGETHER], [T::ZERO; TOGETHER]);
-    let mut variances = [0_f64; TOGETHER];
+    let (mut means, mut rstds) = ([T::ZERO; CHANNELS_AT_ONCE], [T::ZERO; CHANNELS_AT_ONCE]);
+    let mut variances = [0_f64; CHANNELS_AT_ONCE];
     if s.is_short() {
         if centred {
             let totals = short_sums(x, s, channels.clone(), &means, |x, _| x);
-            for i in 0..TOGETHER {
+            for i in 0..CHANNELS_AT_ONCE {
                 means[i] = T::of(totals[i] / count);
             }
         }
         let squares = short_sums(x, s, channels, &means, |x, mean| (x - mean) * (x - mean));
-        for i in 0..TOGETHER {
+        for i in 0..CHANNELS_AT_ONCE {
             variances[i] = squares[i] / count;
         }
     } else {
@@ -149,19 +153,19 @@ fn statistics<T: Real>(
             for (mean, c) in means.iter_mut().zip(channels.clone()) {
                 let mut total = 0_f64;
                 for n in 0..s.batch {
-                    total += sum(&x[s.run(n, c)]);
+                    total += sum(&x[s.span(n, c)]);
                 }
                 *mean = T::of(total / count);
             }
         }
         for ((variance, &mean), c) in variances.iter_mut().zip(&means).zip(channels) {
             for n in 0..s.batch {
-                *variance += sum_squares(&x[s.run(n, c)], mean);
+                *variance += sum_squares(&x[s.span(n, c)], mean);
             }
             *variance /= count;
         }
     }
-    for i in 0..TOGETHER {
+    for i in 0..CHANNELS_AT_ONCE {
         rstds[i] = reciprocal_std(variances[i], eps);
     }
     Statistics { means, variances, rstds }
@@ -178,7 +182,7 @@ fn group_of<T: Real>(x: &[T]) -> [T; GROUP] {
 
 /// Adds `map` of a short run, the first `len` elements of `x`, to lanes.
 #[inline(always)]
-fn add_run<T: Real>(to: &mut [T; GROUP], mut x: &[T], mut len: usize, map: impl Fn(T) -> T) {
+fn add_span<T: Real>(to: &mut [T; GROUP], mut x: &[T], mut len: usize, map: impl Fn(T) -> T) {
     let mut lanes = *to;
     while len >= GROUP {
         let group = group_of(x);
@@ -196,45 +200,49 @@ fn add_run<T: Real>(to: &mut [T; GROUP], mut x: &[T], mut len: usize, map: impl 
     *to = lanes;
 }
 
-/// As many channels as are looked at together, each one run of at most a group, turned over: a lane for each channel. The sums
-/// of its elements in order are those that lanes of the runs would have. (What follows a run is turned too, if it is there.)
+/// As many channels as are looked at together, each one run of at most a group, transposed: a lane for each channel. The sums
+/// of its elements in order are those that lanes of the runs would have. (What follows a run is transposed too, if it is there.)
 #[inline(always)]
-fn turned<T: Real>(x: &[T], s: Runs, channels: &Range<usize>) -> Option<[[T; TOGETHER]; GROUP]> {
-    const { assert!(GROUP == SQUARE && TOGETHER == SQUARE) };
+fn transposed<T: Real>(
+    x: &[T],
+    s: ChannelSpans,
+    channels: &Range<usize>,
+) -> Option<[[T; CHANNELS_AT_ONCE]; GROUP]> {
+    const { assert!(GROUP == SQUARE && CHANNELS_AT_ONCE == SQUARE) };
     let first = channels.start * s.inner;
     let is_there = first + (SQUARE - 1) * s.inner + SQUARE <= x.len();
-    if s.batch != 1 || s.inner > GROUP || channels.len() < TOGETHER || !is_there {
+    if s.batch != 1 || s.inner > GROUP || channels.len() < CHANNELS_AT_ONCE || !is_there {
         return None;
     }
-    let mut turned = [[T::ZERO; TOGETHER]; GROUP];
+    let mut transposed = [[T::ZERO; CHANNELS_AT_ONCE]; GROUP];
     let size = size_of::<T>();
     // SAFETY: so many elements are there, as was asked, and the other is a square of its own.
     unsafe {
-        let (to, from) = (turned.as_mut_ptr().cast(), x[first..].as_ptr().cast());
+        let (to, from) = (transposed.as_mut_ptr().cast(), x[first..].as_ptr().cast());
         square::<T, false>(to, (SQUARE * size) as isize, from, (s.inner * size) as isize);
     }
-    Some(turned)
+    Some(transposed)
 }
 
-/// The sum of `map(element, the channel's value)` over each of at most `TOGETHER` channels of short runs.
+/// The sum of `map(element, the channel's value)` over each of at most `CHANNELS_AT_ONCE` channels of short runs.
 #[inline(always)]
 fn short_sums<T: Real>(
     x: &[T],
-    s: Runs,
+    s: ChannelSpans,
     channels: Range<usize>,
-    values: &[T; TOGETHER],
+    values: &[T; CHANNELS_AT_ONCE],
     map: impl Fn(T, T) -> T,
-) -> [f64; TOGETHER] {
-    let mut totals = [0_f64; TOGETHER];
-    if let Some(turned) = turned(x, s, &channels) {
-        let mut sums = [T::ZERO; TOGETHER];
-        for column in &turned[..s.inner] {
+) -> [f64; CHANNELS_AT_ONCE] {
+    let mut totals = [0_f64; CHANNELS_AT_ONCE];
+    if let Some(transposed) = transposed(x, s, &channels) {
+        let mut sums = [T::ZERO; CHANNELS_AT_ONCE];
+        for column in &transposed[..s.inner] {
             let column = *column;
-            for l in 0..TOGETHER {
+            for l in 0..CHANNELS_AT_ONCE {
                 sums[l] += map(column[l], values[l]);
             }
         }
-        for i in 0..TOGETHER {
+        for i in 0..CHANNELS_AT_ONCE {
             totals[i] = sums[i].wide();
         }
         return totals;
@@ -242,15 +250,15 @@ fn short_sums<T: Real>(
     let mut first = 0;
     while first < s.batch {
         let last = s.batch.min(first + s.summed_together());
-        let mut lanes = [[T::ZERO; GROUP]; TOGETHER];
+        let mut lanes = [[T::ZERO; GROUP]; CHANNELS_AT_ONCE];
         // Runs as they lie: those of one channel may all fall on the same lines of a cache.
         for n in first..last {
             for ((lanes, &value), c) in lanes.iter_mut().zip(values).zip(channels.clone()) {
-                add_run(lanes, &x[s.run(n, c).start..], s.inner, |x| map(x, value));
+                add_span(lanes, &x[s.span(n, c).start..], s.inner, |x| map(x, value));
             }
         }
         let sums = sum_lanes(&lanes);
-        for i in 0..TOGETHER {
+        for i in 0..CHANNELS_AT_ONCE {
             totals[i] += sums[i].wide();
         }
         first = last;
@@ -258,25 +266,25 @@ fn short_sums<T: Real>(
     totals
 }
 
-/// The sums of `g` and of `g * (x - mean)` over each of at most `TOGETHER` channels of short runs.
+/// The sums of `g` and of `g * (x - mean)` over each of at most `CHANNELS_AT_ONCE` channels of short runs.
 #[inline(always)]
 fn short_products<T: Real>(
     (grad, x): (&[T], &[T]),
-    s: Runs,
+    s: ChannelSpans,
     channels: Range<usize>,
-    means: &[T; TOGETHER],
-) -> [[f64; TOGETHER]; 2] {
-    let mut totals = [[0_f64; TOGETHER]; 2];
-    if let (Some(grad), Some(x)) = (turned(grad, s, &channels), turned(x, s, &channels)) {
-        let mut sums = [[T::ZERO; TOGETHER]; 2];
+    means: &[T; CHANNELS_AT_ONCE],
+) -> [[f64; CHANNELS_AT_ONCE]; 2] {
+    let mut totals = [[0_f64; CHANNELS_AT_ONCE]; 2];
+    if let (Some(grad), Some(x)) = (transposed(grad, s, &channels), transposed(x, s, &channels)) {
+        let mut sums = [[T::ZERO; CHANNELS_AT_ONCE]; 2];
         for (g, x) in grad[..s.inner].iter().zip(&x) {
             let (g, x) = (*g, *x);
-            for l in 0..TOGETHER {
+            for l in 0..CHANNELS_AT_ONCE {
                 sums[0][l] += g[l];
                 sums[1][l] += g[l] * (x[l] - means[l]);
             }
         }
-        for i in 0..TOGETHER {
+        for i in 0..CHANNELS_AT_ONCE {
             totals[0][i] = sums[0][i].wide();
             totals[1][i] = sums[1][i].wide();
         }
@@ -285,11 +293,11 @@ fn short_products<T: Real>(
     let mut first = 0;
     while first < s.batch {
         let last = s.batch.min(first + s.summed_together());
-        let mut lanes = [[[T::ZERO; GROUP]; TOGETHER]; 2];
+        let mut lanes = [[[T::ZERO; GROUP]; CHANNELS_AT_ONCE]; 2];
         for n in first..last {
             for (i, c) in channels.clone().enumerate() {
                 let (mean, mut sum, mut along) = (means[i], lanes[0][i], lanes[1][i]);
-                let at = s.run(n, c).start;
+                let at = s.span(n, c).start;
                 let (mut grad, mut x, mut left) = (&grad[at..], &x[at..], s.inner);
                 while left >= GROUP {
                     let (g, v) = (group_of(grad), group_of(x));
@@ -313,7 +321,7 @@ fn short_products<T: Real>(
         }
         for (totals, lanes) in totals.iter_mut().zip(&lanes) {
             let sums = sum_lanes(lanes);
-            for i in 0..TOGETHER {
+            for i in 0..CHANNELS_AT_ONCE {
                 totals[i] += sums[i].wide();
             }
         }
@@ -324,15 +332,15 @@ fn short_products<T: Real>(
 
 /// The sum of each row of lanes.
 #[inline(always)]
-fn sum_lanes<T: Real>(lanes: &[[T; GROUP]; TOGETHER]) -> [T; TOGETHER] {
-    let mut turned = [[T::ZERO; GROUP]; GROUP];
+fn sum_lanes<T: Real>(lanes: &[[T; GROUP]; CHANNELS_AT_ONCE]) -> [T; CHANNELS_AT_ONCE] {
+    let mut transposed = [[T::ZERO; GROUP]; GROUP];
     let step = (GROUP * size_of::<T>()) as isize;
     // SAFETY: two squares of their own.
     unsafe {
-        square::<T, false>(turned.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
+        square::<T, false>(transposed.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
     }
-    let mut sums = turned[0];
-    for lane in &turned[1..] {
+    let mut sums = transposed[0];
+    for lane in &transposed[1..] {
         for l in 0..GROUP {
             sums[l] += lane[l];
         }

@@ -159,7 +159,7 @@ impl Pool {
         unsafe { shared.open(Job::new(&work, total, grain, threads), threads - 1) };
         self.wake(threads - 1);
         shared.take_part();
-        let panic = shared.finish(&|| interrupt::asked().map(interrupted));
+        let panic = shared.finish(&|| interrupt::pending().map(interrupted));
         self.busy.store(false, Ordering::Release);
         if let Some(payload) = panic {
             resume_unwind(payload);
@@ -178,7 +178,7 @@ impl Pool {
             let sleeper = Arc::new(Sleeper::new());
             let (shared, its) = (Arc::clone(&self.shared), Arc::clone(&sleeper));
             let life = move || {
-                interrupt::obeying(shared.stop(), || {
+                interrupt::with_stop_flag(shared.stop(), || {
                     loop {
                         shared.serve(&its);
                     }

@@ -9,11 +9,11 @@ mod average;
 mod maximum;
 
 pub use average::{
-    AvgPool, adaptive_avg_pool, adaptive_avg_pool_backward, avg_pool, avg_pool_backward,
+    AvgPoolOptions, adaptive_avg_pool, adaptive_avg_pool_backward, avg_pool, avg_pool_backward,
 };
 pub use maximum::{max_pool, max_pool_backward};
 
-use crate::windows::{Moves, Windows};
+use crate::windows::{WindowGeometry, Windows};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 
@@ -22,7 +22,7 @@ const GRAIN: usize = 1 << 13;
 
 /// A pooling window and its movement; the lists have one entry per spatial dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct PoolWindow {
     /// Window sizes.
     pub kernel: SmallVec<[usize; 3]>,
     /// Steps between neighbouring windows.
@@ -40,7 +40,7 @@ pub struct Window {
 /// # Errors
 /// Wrong numbers of dimensions, a padding above half the window, a stride, window or dilation of
 /// zero, or an output without elements.
-pub fn output_shape(x: &[i64], window: &Window) -> Result<SmallVec<[i64; 5]>> {
+pub fn output_shape(x: &[i64], window: &PoolWindow) -> Result<SmallVec<[i64; 5]>> {
     let spatial = window.kernel.len();
     check(x, window, spatial)?;
     let planes = x.len() - spatial;
@@ -70,7 +70,7 @@ pub fn output_shape(x: &[i64], window: &Window) -> Result<SmallVec<[i64; 5]>> {
     Ok(shape)
 }
 
-fn check(x: &[i64], window: &Window, spatial: usize) -> Result<()> {
+fn check(x: &[i64], window: &PoolWindow, spatial: usize) -> Result<()> {
     let fail = |message: String| Err(Error::runtime(message));
     if !(1..=3).contains(&spatial) || x.len() < spatial + 1 {
         return fail(format!(
@@ -115,7 +115,7 @@ fn check(x: &[i64], window: &Window, spatial: usize) -> Result<()> {
 
 /// A pooling with three spatial dimensions.
 #[derive(Clone, Debug)]
-struct Geometry {
+struct PoolGeometry {
     planes: usize,
     input: [usize; 3],
     output: [usize; 3],
@@ -125,8 +125,8 @@ struct Geometry {
     dilation: [usize; 3],
 }
 
-impl Geometry {
-    fn new(x: &[i64], out: &[i64], window: &Window) -> Geometry {
+impl PoolGeometry {
+    fn new(x: &[i64], out: &[i64], window: &PoolWindow) -> PoolGeometry {
         let spatial = window.kernel.len();
         let list = |values: &[usize], fill| {
             let mut all = [fill; 3];
@@ -134,7 +134,7 @@ impl Geometry {
             all
         };
         let planes = x.len() - spatial;
-        Geometry {
+        PoolGeometry {
             planes: x[..planes].iter().map(|&s| s as usize).product(),
             input: sizes(&x[planes..]),
             output: sizes(&out[planes..]),
@@ -152,8 +152,11 @@ impl Geometry {
     }
     /// The windows if planes are better taken side by side.
     fn small_windows(&self) -> Result<Option<Windows>> {
-        let Geometry { planes, input, output, kernel, stride, padding, dilation } = *self;
-        Windows::of_kernel(planes, &Moves { input, output, kernel, stride, padding, dilation })
+        let PoolGeometry { planes, input, output, kernel, stride, padding, dilation } = *self;
+        Windows::of_kernel(
+            planes,
+            &WindowGeometry { input, output, kernel, stride, padding, dilation },
+        )
     }
     /// Calls `work` for each plane, on several threads if there is enough to do.
     fn for_planes(&self, work: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {

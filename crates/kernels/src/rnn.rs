@@ -5,23 +5,23 @@
 //! with the weights' gradients as one product over all steps at the end. The rows of the input are the steps
 //! laid end to end; sequences that end early make later steps shorter ([`Steps::packed`]), so a state is a
 //! buffer of whose rows each step uses the first few. One step is a cell. The arithmetic of the gates is
-//! in `gate`; whoever wants projections or dropout composes them above.
+//! in `gate`. Projections and dropout are not computed here; callers compose them.
 
 mod backward;
 mod forward;
 mod gate;
 
-pub use backward::{Gradients, Wanted, backward};
+pub use backward::{InputGradients, OutputGradients, backward};
 pub use forward::{Outputs, forward};
 
 use crate::dense::{Real, expect_shape, load, with_output};
-use crate::gemm::{self, Blocked, Matrix, Sizes};
+use crate::gemm::{self, GemmElement, GemmSizes, Matrix};
 use crate::{Error, Result, StridedMut, StridedRef, memory};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The kinds of cell.
+/// The kind of recurrent cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cell {
     /// `c' = f c + i g`, `h' = o tanh(c')` (Hochreiter and Schmidhuber 1997; the forget gate is Gers et al. 2000).
@@ -45,7 +45,7 @@ impl Cell {
     }
     /// What is kept of each step for the backward pass, per element of the state, beside states: the gates, and
     /// for GRU also the candidate's hidden part.
-    pub fn kept(self) -> usize {
+    pub fn saved_gates(self) -> usize {
         match self {
             Cell::Lstm | Cell::Gru => 4,
             Cell::Tanh | Cell::Relu => 0,
@@ -53,7 +53,7 @@ impl Cell {
     }
 }
 
-/// Which rows of the data are which step, in the order in which the steps are run.
+/// The rows of the data that belong to each time step, in the order in which the steps are computed.
 #[derive(Clone, Debug)]
 pub struct Steps {
     spans: SmallVec<[Range<usize>; 2]>,
@@ -173,7 +173,7 @@ impl<'a, T: Gate> Layer<'a, T> {
 }
 
 /// What the gates need beside arithmetic.
-pub(crate) trait Gate: Real + Blocked {
+pub(crate) trait Gate: Real + GemmElement {
     /// `1 / (1 + e^-x)`.
     fn sigmoid(self) -> Self;
     /// The hyperbolic tangent.
@@ -204,18 +204,18 @@ impl Gate for f64 {
 
 /// A row-major matrix with `columns` columns that lie `stride` apart, or the transposed one.
 #[derive(Clone, Copy)]
-struct Part<'a, T> {
+struct MatrixSlice<'a, T> {
     data: &'a [T],
     columns: usize,
     transposed: bool,
 }
 
-impl<'a, T> Part<'a, T> {
+impl<'a, T> MatrixSlice<'a, T> {
     fn new(data: &'a [T], columns: usize) -> Self {
-        Part { data, columns, transposed: false }
+        MatrixSlice { data, columns, transposed: false }
     }
     fn t(self) -> Self {
-        Part { transposed: !self.transposed, ..self }
+        MatrixSlice { transposed: !self.transposed, ..self }
     }
     fn matrix(self) -> Matrix<T> {
         let matrix = Matrix::rows(self.data.as_ptr(), self.columns);
@@ -226,12 +226,12 @@ impl<'a, T> Part<'a, T> {
 /// `c = a @ b`, added to `c` if `adds`; rows of `c` begin `stride` elements apart.
 fn multiply<T: Gate>(
     (c, stride): (&mut [T], usize),
-    a: Part<'_, T>,
-    b: Part<'_, T>,
-    s: Sizes,
+    a: MatrixSlice<'_, T>,
+    b: MatrixSlice<'_, T>,
+    s: GemmSizes,
     adds: bool,
 ) -> Result<()> {
-    let is_inside = |part: Part<'_, T>, rows: usize, columns: usize| {
+    let is_inside = |part: MatrixSlice<'_, T>, rows: usize, columns: usize| {
         let (rows, columns) = if part.transposed { (columns, rows) } else { (rows, columns) };
         columns <= part.columns && rows * part.columns <= part.data.len()
     };
@@ -240,13 +240,13 @@ fn multiply<T: Gate>(
     let beta = if adds { T::ONE } else { T::ZERO };
     let c = Matrix::rows(c.as_mut_ptr(), stride);
     // SAFETY: just checked; `c` is borrowed mutably, so it overlaps neither operand.
-    unsafe { gemm::product_of_few_rows(s, c, a.matrix(), b.matrix(), beta) }
+    unsafe { gemm::product_without_packing(s, c, a.matrix(), b.matrix(), beta) }
 }
 
 /// Refuses a result with another number of elements; its shape is the caller's.
 fn expect_elements(name: &str, view: &StridedMut<'_>, count: usize) -> Result<()> {
-    let found: i64 = view.shape().iter().product();
-    expect_shape(name, &[found], &[count as i64])
+    let elements: i64 = view.shape().iter().product();
+    expect_shape(name, &[elements], &[count as i64])
 }
 
 /// Writes `values` into a view of as many elements.
@@ -256,8 +256,8 @@ fn put<T: Gate>(name: &str, view: &mut StridedMut<'_>, values: &[T]) -> Result<(
     Ok(())
 }
 
-/// What each step found in a state: the state before the first step, then what earlier steps left there.
-fn found<'a, T: Gate>(
+/// The state that each step starts from: the state before the first step, then what earlier steps left there.
+fn previous_states<'a, T: Gate>(
     start: &'a [T],
     after: &[T],
     steps: &Steps,
@@ -269,12 +269,12 @@ fn found<'a, T: Gate>(
     let mut out = memory::filled(T::ZERO, after.len())?;
     let mut last: Range<usize> = 0..0;
     for span in &steps.spans {
-        let known = span.len().min(last.len()) * width;
+        let saved = span.len().min(last.len()) * width;
         let to = &mut out[span.start * width..span.end * width];
-        let (old, new) = to.split_at_mut(known);
-        old.copy_from_slice(&after[last.start * width..][..known]);
+        let (old, new) = to.split_at_mut(saved);
+        old.copy_from_slice(&after[last.start * width..][..saved]);
         let rows = new.len();
-        new.copy_from_slice(&start[known..known + rows]);
+        new.copy_from_slice(&start[saved..saved + rows]);
         last = span.clone();
     }
     Ok(Cow::Owned(out))

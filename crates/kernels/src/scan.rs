@@ -1,4 +1,4 @@
-//! Cumulative operations along a dimension: sums, products, running extremes with indices, logcumsumexp.
+//! Cumulative operations along a dimension: cumsum, cumprod, cummax and cummin with indices, logcumsumexp.
 //!
 //! Lines are scanned where they lie (`walk`) in one of a few types; other dtypes are converted first. Sums and products of
 //! `f32` and narrower are carried in `f64`.
@@ -24,17 +24,17 @@ trait Scan: Sync {
     type State: Copy + Send + Sync;
     /// Whether it also writes where in the line its state was last taken; an item that becomes the state is the result up to it.
     const WRITES: bool = false;
-    /// Whether it reads places, and asks which items are at their own.
+    /// Whether it reads indices, and asks which items are at their own.
     const READS: bool = false;
     /// Whether [`Scan::block`] is quicker for long lines.
     const BLOCKS: bool = false;
-    /// Whether a step costs no more than turning its item over would; only for scans without places.
+    /// Whether a step costs no more than transposing its item would; only for scans without indices.
     const IS_QUICK: bool = false;
     /// The state before the first item.
     fn start(&self) -> Self::State;
-    /// Whether there are places to write or to read.
+    /// Whether there are indices to write or to read.
     #[inline(always)]
-    fn has_places() -> bool {
+    fn has_indices() -> bool {
         Self::WRITES || Self::READS
     }
     /// Takes one item and whether its place is its own; yields the result up to it, and whether it became the state.
@@ -183,9 +183,9 @@ plain_scan!(
 
 /// Running `log(sum(exp(x)))`: the maximum so far, and the sum of the powers relative to it. No step waits for the exponential
 /// or the logarithm of the one before it.
-struct Log<T>(PhantomData<T>);
+struct LogCumSumExp<T>(PhantomData<T>);
 
-impl<T: Real> Scan for Log<T> {
+impl<T: Real> Scan for LogCumSumExp<T> {
     type Item = T;
     type State = (f64, f64);
     #[inline(always)]
@@ -271,7 +271,7 @@ pub fn cumsum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize) -> Re
     sums(out, input, dim, false)
 }
 
-/// The sum from each place to the end of the line along `dim`, as [`cumsum`]: its gradient.
+/// The gradient of [`cumsum`]: `out[i] = sum over j >= i of grad[j]` along `dim`.
 pub fn cumsum_backward(out: &mut StridedMut<'_>, grad: StridedRef<'_>, dim: usize) -> Result<()> {
     sums(out, grad, dim, true)
 }
@@ -309,17 +309,17 @@ pub fn logcumsumexp(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize)
         return Err(Error::not_implemented("logcumsumexp_out_cpu", input.dtype()));
     }
     match compute_dtype(out.dtype()) {
-        DType::F32 => run(&Log::<f32>(PhantomData), out, input, dim, false),
-        DType::F64 => run(&Log::<f64>(PhantomData), out, input, dim, false),
+        DType::F32 => run(&LogCumSumExp::<f32>(PhantomData), out, input, dim, false),
+        DType::F64 => run(&LogCumSumExp::<f64>(PhantomData), out, input, dim, false),
         DType::C64 | DType::C128 => run(&LogC128, out, input, dim, false),
         _ => Err(Error::not_implemented("logcumsumexp_out_cpu", out.dtype())),
     }
 }
 
 /// Running extreme: NaN stays, of equal values the later one counts.
-struct Extreme<T, const MAX: bool>(PhantomData<T>);
+struct RunningMinMax<T, const MAX: bool>(PhantomData<T>);
 
-impl<T: Ordered + Element, const MAX: bool> Scan for Extreme<T, MAX> {
+impl<T: Ordered + Element, const MAX: bool> Scan for RunningMinMax<T, MAX> {
     type Item = T;
     type State = T;
     const WRITES: bool = true;
@@ -336,19 +336,19 @@ impl<T: Ordered + Element, const MAX: bool> Scan for Extreme<T, MAX> {
     }
 }
 
-fn extremes<T: Ordered + Compute, const MAX: bool>(
+fn running_min_or_max<T: Ordered + Compute, const MAX: bool>(
     values: &mut StridedMut<'_>,
     indices: &StridedMut<'_>,
     input: StridedRef<'_>,
     dim: usize,
 ) -> Result<()> {
     converted::<T>(values, input, |values, input| {
-        let scan = Extreme::<T, MAX>(PhantomData);
+        let scan = RunningMinMax::<T, MAX>(PhantomData);
         walk::run(&scan, values, Some(indices.as_ref()), input, dim, false);
     })
 }
 
-fn cumulative_extreme<const MAX: bool>(
+fn cummax_or_cummin<const MAX: bool>(
     name: &str,
     values: &mut StridedMut<'_>,
     indices: &mut StridedMut<'_>,
@@ -362,14 +362,14 @@ fn cumulative_extreme<const MAX: bool>(
     match input.dtype() {
         dtype if dtype.is_complex() => Err(Error::not_implemented(&format!("{name}_cpu"), dtype)),
         DType::U64 => {
-            let scan = Extreme::<u64, MAX>(PhantomData);
+            let scan = RunningMinMax::<u64, MAX>(PhantomData);
             walk::run(&scan, values, Some(indices.as_ref()), input, dim, false);
             Ok(())
         }
         dtype => match compute_dtype(dtype) {
-            DType::F32 => extremes::<f32, MAX>(values, indices, input, dim),
-            DType::F64 => extremes::<f64, MAX>(values, indices, input, dim),
-            _ => extremes::<i64, MAX>(values, indices, input, dim),
+            DType::F32 => running_min_or_max::<f32, MAX>(values, indices, input, dim),
+            DType::F64 => running_min_or_max::<f64, MAX>(values, indices, input, dim),
+            _ => running_min_or_max::<i64, MAX>(values, indices, input, dim),
         },
     }
 }
@@ -384,7 +384,7 @@ pub fn cummax(
     input: StridedRef<'_>,
     dim: usize,
 ) -> Result<()> {
-    cumulative_extreme::<true>("cummax", values, indices, input, dim)
+    cummax_or_cummin::<true>("cummax", values, indices, input, dim)
 }
 
 /// Running minimum along `dim` and where it was last reached; NaN stays.
@@ -397,13 +397,13 @@ pub fn cummin(
     input: StridedRef<'_>,
     dim: usize,
 ) -> Result<()> {
-    cumulative_extreme::<false>("cummin", values, indices, input, dim)
+    cummax_or_cummin::<false>("cummin", values, indices, input, dim)
 }
 
 /// From the end of a line: what has come up to an item at its own place, nothing elsewhere.
-struct Collect<T>(PhantomData<T>);
+struct ScatterToSource<T>(PhantomData<T>);
 
-impl<T: Real> Scan for Collect<T> {
+impl<T: Real> Scan for ScatterToSource<T> {
     type Item = T;
     type State = f64;
     const READS: bool = true;
@@ -419,12 +419,12 @@ impl<T: Real> Scan for Collect<T> {
     }
 }
 
-/// The gradient of [`cummax`] or [`cummin`]: each of `grad` is added where `indices`, which one of them wrote, says. An index
-/// names a place that names itself, and none is below the one before it.
+/// The gradient of [`cummax`] or [`cummin`]: `out[indices[i]] += grad[i]` along `dim`, zeros elsewhere. `indices` are those that
+/// the forward pass wrote: they do not decrease along a line, and `indices[indices[i]] == indices[i]`.
 ///
 /// # Errors
 /// `NotImplementedError` for a dtype that is not floating.
-pub fn cumulative_extreme_backward(
+pub fn cummax_cummin_backward(
     out: &mut StridedMut<'_>,
     grad: StridedRef<'_>,
     indices: StridedRef<'_>,
@@ -435,7 +435,7 @@ pub fn cumulative_extreme_backward(
     check_dtype("cummax_backward", indices.dtype(), DType::I64)?;
     for_compute!(grad.dtype(), "cummax_backward", T => {
         converted::<T>(out, grad, |out, grad| {
-            walk::run(&Collect::<T>(PhantomData), out, Some(indices), grad, dim, true);
+            walk::run(&ScatterToSource::<T>(PhantomData), out, Some(indices), grad, dim, true);
         })
     })
 }

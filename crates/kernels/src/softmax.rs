@@ -11,7 +11,7 @@ use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output
 use crate::row::GROUP;
 use crate::simd::{math_f32, math_f64};
 use crate::{Error, Result, StridedMut, StridedRef};
-use columns::Block;
+use columns::ColumnBlock;
 
 /// Elements worth a thread of their own.
 const GRAIN: usize = 1 << 14;
@@ -22,9 +22,9 @@ pub fn softmax(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize) -> Resul
     forward(out, x, dim, false)
 }
 
-/// [`softmax`], but a row that is all `-inf` gives zeros.
+/// Softmax along `dim` like [`softmax`], except that a row that is all `-inf` gives zeros.
 pub fn safe_softmax(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize) -> Result<()> {
-    let shape = around(x.shape(), dim)?;
+    let shape = softmax_shape(x.shape(), dim)?;
     expect_shape("output", out.shape(), x.shape())?;
     for_compute!(x.dtype(), "softmax_lastdim_kernel_impl", T => {
         let x = load::<T>(x)?;
@@ -37,8 +37,8 @@ pub fn safe_softmax(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize) -> 
 }
 
 /// Puts zeros where a row of `x` holds nothing but `-inf`, of which softmax makes NaN.
-fn clear_blocked<T: Real>(out: &mut [T], x: &[T], shape: Around) {
-    let Around { size, inner, .. } = shape;
+fn clear_blocked<T: Real>(out: &mut [T], x: &[T], shape: SoftmaxShape) {
+    let SoftmaxShape { size, inner, .. } = shape;
     let all = (size * inner).max(1);
     for (out, x) in out.chunks_exact_mut(all).zip(x.chunks_exact(all)) {
         for i in 0..inner {
@@ -50,12 +50,16 @@ fn clear_blocked<T: Real>(out: &mut [T], x: &[T], shape: Around) {
     }
 }
 
-/// `out[r] = log(sum_j exp(x[r, j]))` from the rows of `x` and what [`safe_softmax`] made of them; zero where that is zero. All
-/// are in row-major order, of one dtype.
+/// `out[r] = log(sum_j exp(x[r, j]))` for each row of `x`, computed from `y = safe_softmax(x)`; 0 for rows where `y` is 0. All
+/// views are row-major and of one dtype.
 ///
 /// # Errors
 /// Sizes that do not fit, or a dtype that is not floating.
-pub fn log_of_sums(out: &mut StridedMut<'_>, x: StridedRef<'_>, y: StridedRef<'_>) -> Result<()> {
+pub fn logsumexp_from_softmax(
+    out: &mut StridedMut<'_>,
+    x: StridedRef<'_>,
+    y: StridedRef<'_>,
+) -> Result<()> {
     expect_shape("softmax", y.shape(), x.shape())?;
     expect_shape("output", out.shape(), &x.shape()[..x.ndim().saturating_sub(1)])?;
     let size = x.shape().last().map_or(1, |&size| size as usize);
@@ -64,15 +68,15 @@ pub fn log_of_sums(out: &mut StridedMut<'_>, x: StridedRef<'_>, y: StridedRef<'_
         with_output::<T, _>(out, |out| {
             for (row, out) in out.iter_mut().enumerate() {
                 let row = row * size..(row + 1) * size;
-                *out = log_of_sum(&x[row.clone()], &y[row]);
+                *out = row_logsumexp(&x[row.clone()], &y[row]);
             }
         })?;
         Ok(())
     })
 }
 
-/// The greatest element's power is one, so that its softmax is one by the sum of the shifted powers.
-fn log_of_sum<T: Exponential>(x: &[T], y: &[T]) -> T {
+/// The greatest element's exponential is one, so that its softmax is one by the sum of the shifted exponentials.
+fn row_logsumexp<T: Exponential>(x: &[T], y: &[T]) -> T {
     let top = |row: &[T], start| row.iter().copied().fold(start, greater);
     match y.first() {
         Some(first) if first.is_nan() => *first,
@@ -84,7 +88,8 @@ fn log_of_sum<T: Exponential>(x: &[T], y: &[T]) -> T {
     }
 }
 
-/// `out[i] = x[i] - log(sum_j exp(x[j]))` along `dim`, as [`softmax`].
+/// `out[i] = x[i] - log(sum_j exp(x[j]))` along `dim`, shifted by the maximum so that it cannot overflow. A row that is all
+/// `-inf` gives NaN. `out` has the shape of `x`; its dtype may differ.
 pub fn log_softmax(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize) -> Result<()> {
     forward(out, x, dim, true)
 }
@@ -112,14 +117,14 @@ pub fn log_softmax_backward(
 /// The numbers that there is a softmax of.
 trait Exponential: Real {
     /// `e^self`.
-    fn power(self) -> Self;
+    fn exponential(self) -> Self;
     /// `ln self`.
     fn logarithm(self) -> Self;
 }
 
 impl Exponential for f32 {
     #[inline(always)]
-    fn power(self) -> f32 {
+    fn exponential(self) -> f32 {
         math_f32::exp_single(self)
     }
     #[inline(always)]
@@ -130,7 +135,7 @@ impl Exponential for f32 {
 
 impl Exponential for f64 {
     #[inline(always)]
-    fn power(self) -> f64 {
+    fn exponential(self) -> f64 {
         math_f64::exp(self)
     }
     #[inline(always)]
@@ -150,7 +155,7 @@ fn logarithms<T: Exponential>(groups: &mut [[T; GROUP]]) {
 }
 }
 
-/// The greater of a maximum so far and an element. NaN may get lost: where there is one, the sum of powers is NaN too.
+/// The greater of a maximum so far and an element. NaN may get lost: where there is one, the sum of exponentials is NaN too.
 #[inline(always)]
 fn greater<T: Real>(top: T, x: T) -> T {
     if x > top { x } else { top }
@@ -158,16 +163,16 @@ fn greater<T: Real>(top: T, x: T) -> T {
 
 /// A shape seen around one dimension.
 #[derive(Clone, Copy)]
-struct Around {
+struct SoftmaxShape {
     outer: usize,
     size: usize,
     inner: usize,
 }
 
-fn around(shape: &[i64], dim: usize) -> Result<Around> {
+fn softmax_shape(shape: &[i64], dim: usize) -> Result<SoftmaxShape> {
     let product = |s: &[i64]| s.iter().map(|&s| s as usize).product();
     if shape.is_empty() && dim == 0 {
-        return Ok(Around { outer: 1, size: 1, inner: 1 });
+        return Ok(SoftmaxShape { outer: 1, size: 1, inner: 1 });
     }
     if dim >= shape.len() {
         return Err(Error::index(format!(
@@ -176,7 +181,7 @@ fn around(shape: &[i64], dim: usize) -> Result<Around> {
             shape.len().max(1) - 1
         )));
     }
-    Ok(Around {
+    Ok(SoftmaxShape {
         outer: product(&shape[..dim]),
         size: shape[dim] as usize,
         inner: product(&shape[dim + 1..]),
@@ -184,7 +189,7 @@ fn around(shape: &[i64], dim: usize) -> Result<Around> {
 }
 
 fn forward(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize, log: bool) -> Result<()> {
-    let shape = around(x.shape(), dim)?;
+    let shape = softmax_shape(x.shape(), dim)?;
     expect_shape("output", out.shape(), x.shape())?;
     let op = if log { "log_softmax_lastdim_kernel_impl" } else { "softmax_lastdim_kernel_impl" };
     for_compute!(x.dtype(), op, T => {
@@ -201,7 +206,7 @@ fn backward(
     dim: usize,
     log: bool,
 ) -> Result<()> {
-    let shape = around(y.shape(), dim)?;
+    let shape = softmax_shape(y.shape(), dim)?;
     expect_shape("grad", grad.shape(), y.shape())?;
     expect_shape("grad_input", grad_x.shape(), y.shape())?;
     for_compute!(y.dtype(), "softmax_backward", T => {
@@ -211,14 +216,14 @@ fn backward(
     })
 }
 
-fn forward_all<T: Exponential>(out: &mut [T], x: &[T], s: Around, log: bool) {
+fn forward_all<T: Exponential>(out: &mut [T], x: &[T], s: SoftmaxShape, log: bool) {
     if x.is_empty() {
         return;
     }
     let out = SharedMut::new(out);
     if s.inner >= GROUP {
         return columns::for_blocks(s, GRAIN, &|base, width| {
-            let block = Block { base, width, size: s.size, step: s.inner };
+            let block = ColumnBlock { base, width, size: s.size, step: s.inner };
             columns::forward(out, x, block, log);
         });
     }
@@ -235,14 +240,14 @@ fn forward_all<T: Exponential>(out: &mut [T], x: &[T], s: Around, log: bool) {
     });
 }
 
-fn backward_all<T: Exponential>(out: &mut [T], grad: &[T], y: &[T], s: Around, log: bool) {
+fn backward_all<T: Exponential>(out: &mut [T], grad: &[T], y: &[T], s: SoftmaxShape, log: bool) {
     if y.is_empty() {
         return;
     }
     let out = SharedMut::new(out);
     if s.inner >= GROUP {
         return columns::for_blocks(s, GRAIN, &|base, width| {
-            let block = Block { base, width, size: s.size, step: s.inner };
+            let block = ColumnBlock { base, width, size: s.size, step: s.inner };
             columns::backward(out, grad, y, block, log);
         });
     }

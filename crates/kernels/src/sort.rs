@@ -1,25 +1,29 @@
 //! Sorting along a dimension: `sort`, `argsort`, `topk`, `kthvalue`, `median`, `mode`, and `unique`
-//! of all elements; `runs` finds equal neighbours.
+//! of all elements; `unique_consecutive` finds equal neighbours.
 //!
-//! Every element becomes an unsigned key whose order is the wanted order (NaN above everything, both
+//! Every element becomes an unsigned key whose order is the order of the result (NaN above everything, both
 //! zeros equal), packed with its index; a pair is therefore unique and any sort of pairs is stable.
-//! Long lines are sorted by radix, shorter ones by comparison, several short ones side by side (`short`). Descending order inverts the key, so
+//! Long lines are sorted by radix, shorter ones by comparison, several short ones side by side (`network`). Descending order inverts the key, so
 //! ties still keep their original order.
 
 mod key;
+mod network;
 mod radix;
-mod runs;
 mod select;
-mod short;
+mod unique_consecutive;
 
-pub use runs::{count_runs, row_runs, runs};
+pub use unique_consecutive::{
+    count_unique_consecutive, unique_consecutive, unique_consecutive_rows,
+};
 
-use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape, get, put, read_line};
+use crate::line::{
+    LineIter, ViewLayout, along, check_dim, check_dtype, check_shape, get, put, read_line,
+};
 use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype, interrupt, memory};
 use key::{Key, SortKey, nan_key};
-use radix::{Pair, Room, WidePair, flip_of, read_pairs, sort_pairs};
-use select::Keys;
-use short::{Wanted, middle};
+use network::{Selection, middle};
+use radix::{Pair, SortWorkspace, WidePair, flip_of, read_pairs, sort_pairs};
+use select::SelectWorkspace;
 use smallvec::SmallVec;
 
 /// Calls `$f::<T, P>` with the element type of `$dtype` and the pair type that suits it and lines of `$n`.
@@ -52,7 +56,7 @@ pub fn sort(
     sort_into(Some(values), indices, &input, dim, descending)
 }
 
-/// The `indices` of [`sort`] alone.
+/// The indices that sort `input` along `dim` stably, ascending or descending: the `indices` of [`sort`].
 ///
 /// # Errors
 /// For complex dtypes.
@@ -95,22 +99,22 @@ fn sort_lines<T: SortKey, P: Pair>(
     let shape = input.shape();
     let (n, step) = along(shape, input, dim);
     let (_, index_step) = along(shape, indices, dim);
-    let value_view = values.map_or(Layout::from(indices), Layout::from);
+    let value_view = values.map_or(ViewLayout::from(indices), ViewLayout::from);
     let (_, value_step) = values.map_or((n, 0), |v| along(shape, v, dim));
-    let views = [Layout::from(input), value_view, Layout::from(indices)];
-    let lines = Lines::new(shape, Some(dim), views);
+    let views = [ViewLayout::from(input), value_view, ViewLayout::from(indices)];
+    let lines = LineIter::new(shape, Some(dim), views);
     let flip = flip_of::<T>(descending);
-    if short::lines::<T>(values, indices, input, dim, flip, Wanted::First(n)) {
+    if network::lines::<T>(values, indices, input, dim, flip, Selection::FirstK(n)) {
         return Ok(());
     }
     let grain = (4096 / n.max(1)).max(1);
     crate::parallel::try_for_range(lines.count(), grain, &|range| {
-        let mut room = Room::<P>::new(n)?;
+        let mut workspace = SortWorkspace::<P>::new(n)?;
         lines.visit(range, |[from, to, index_to]| {
             let line = input.ptr().wrapping_offset(from);
-            read_pairs::<T, P>(line, step, n, flip, &mut room.pairs);
-            sort_pairs(&mut room);
-            for (i, p) in room.pairs.iter().enumerate() {
+            read_pairs::<T, P>(line, step, n, flip, &mut workspace.pairs);
+            sort_pairs(&mut workspace);
+            for (i, p) in workspace.pairs.iter().enumerate() {
                 interrupt::check_every::<14>(i);
                 let i = i as isize;
                 // SAFETY: the line lies inside the views, whose dtypes were checked.
@@ -212,14 +216,14 @@ fn select<T: SortKey, P: Pair>(
     let is_long = pairs.len() > LONG;
     if k < pairs.len() && k > 0 {
         if is_long {
-            pairs.select_nth_unstable_by(k - 1, interrupt::compared());
+            pairs.select_nth_unstable_by(k - 1, interrupt::interruptible_cmp());
         } else {
             pairs.select_nth_unstable(k - 1);
         }
     }
     pairs.truncate(k);
     if is_long {
-        pairs.sort_unstable_by(interrupt::compared());
+        pairs.sort_unstable_by(interrupt::interruptible_cmp());
     } else {
         pairs.sort_unstable();
     }
@@ -232,7 +236,7 @@ const LONG: usize = 1 << 18;
 const PREVIEW: usize = 2048;
 
 crate::multiversion! {
-/// The smallest keys of the places that are equal modulo `GROUP`; there are whole groups.
+/// The smallest keys of the positions that are equal modulo `GROUP`; there are whole groups.
 fn smallest<T: SortKey>(items: &[T], flip: u64) -> [u64; GROUP] {
     let mut least = [u64::MAX; GROUP];
     let (groups, _) = items.as_chunks::<GROUP>();
@@ -246,7 +250,7 @@ fn smallest<T: SortKey>(items: &[T], flip: u64) -> [u64; GROUP] {
 }
 
 /// A key below which, it included, there are at least `k` of these: the `k`-th smallest of the smallest of many groups.
-fn bar_of<T: SortKey>(items: &[T], k: usize, flip: u64) -> u64 {
+fn threshold_of<T: SortKey>(items: &[T], k: usize, flip: u64) -> u64 {
     let least = smallest(items, flip);
     let mut some: SmallVec<[u64; GROUP]> = SmallVec::from_slice(&least);
     // Few groups are sorted sooner, and nearly as good.
@@ -261,7 +265,7 @@ fn bar_of<T: SortKey>(items: &[T], k: usize, flip: u64) -> u64 {
 }
 
 /// Collects pairs that may be among the best `k`: whenever the buffer is full, it is cut down to the best `k`, the worst of
-/// which is from then on the bar that others must beat.
+/// which is from then on the threshold that others must beat.
 fn candidates<T: SortKey, P: Pair>(
     ptr: *const u8,
     step: isize,
@@ -271,12 +275,12 @@ fn candidates<T: SortKey, P: Pair>(
 ) {
     let capacity = capacity(k);
     pairs.clear();
-    let mut bar = u64::MAX;
+    let mut threshold = u64::MAX;
     if (1..=GROUP / 4).contains(&k) && step == size_of::<T>() as isize && n >= 2 * GROUP {
         // SAFETY: the caller gives a line of `n` elements of `T`, here without gaps.
         let preview = unsafe { std::slice::from_raw_parts(ptr.cast::<T>(), n.min(PREVIEW)) };
         // One above: equal ones are wanted.
-        bar = bar_of(preview, k, flip).saturating_add(1);
+        threshold = threshold_of(preview, k, flip).saturating_add(1);
     }
     let mut items = [T::default(); GROUP];
     for at in (0..n).step_by(GROUP) {
@@ -284,35 +288,35 @@ fn candidates<T: SortKey, P: Pair>(
         let length = GROUP.min(n - at);
         // SAFETY: the caller gives a line of `n` elements of `T`.
         unsafe { read_line(ptr.offset(at as isize * step), step, &mut items[..length]) };
-        if !beats(&items, flip, bar) {
+        if !beats(&items, flip, threshold) {
             continue;
         }
         for (i, &item) in items[..length].iter().enumerate() {
             let key = item.key() ^ flip;
             // An equal key that comes later is never better, but before the first cut all are wanted.
-            if key < bar || bar == u64::MAX {
+            if key < threshold || threshold == u64::MAX {
                 // bounded: there is room for the capacity.
                 pairs.push(P::new(key, at + i));
             }
         }
         if pairs.len() + GROUP > capacity && k > 0 {
             if pairs.len() > LONG {
-                pairs.select_nth_unstable_by(k - 1, interrupt::compared());
+                pairs.select_nth_unstable_by(k - 1, interrupt::interruptible_cmp());
             } else {
                 pairs.select_nth_unstable(k - 1);
             }
-            bar = pairs[k - 1].key();
+            threshold = pairs[k - 1].key();
             pairs.truncate(k);
         }
     }
 }
 
 crate::multiversion! {
-/// Whether any key of the group is below the bar (the tail of a short group may say yes for nothing).
-fn beats<T: SortKey>(items: &[T; GROUP], flip: u64, bar: u64) -> bool {
-    let mut any = bar == u64::MAX;
+/// Whether any key of the group is below the threshold (the tail of a short group may say yes for nothing).
+fn beats<T: SortKey>(items: &[T; GROUP], flip: u64, threshold: u64) -> bool {
+    let mut any = threshold == u64::MAX;
     for item in items {
-        any |= (item.key() ^ flip) < bar;
+        any |= (item.key() ^ flip) < threshold;
     }
     any
 }
@@ -332,10 +336,10 @@ fn topk_lines<T: SortKey, P: Pair>(
     let (n, step) = along(input.shape(), input, dim);
     let (_, value_step) = along(input.shape(), values, dim);
     let (_, index_step) = along(input.shape(), indices, dim);
-    let views = [Layout::from(input), Layout::from(values), Layout::from(indices)];
-    let lines = Lines::new(input.shape(), Some(dim), views);
+    let views = [ViewLayout::from(input), ViewLayout::from(values), ViewLayout::from(indices)];
+    let lines = LineIter::new(input.shape(), Some(dim), views);
     let flip = flip_of::<T>(largest);
-    if short::lines::<T>(Some(values), indices, input, dim, flip, Wanted::First(k)) {
+    if network::lines::<T>(Some(values), indices, input, dim, flip, Selection::FirstK(k)) {
         return Ok(());
     }
     crate::parallel::try_for_range(lines.count(), (16_384 / n.max(1)).max(1), &|range| {
@@ -380,7 +384,7 @@ pub fn kthvalue(
     if dtype == DType::Bool || dtype.is_complex() {
         return Err(Error::not_implemented("kthvalue_cpu", dtype));
     }
-    pick("kthvalue", values, indices, input, Wanted::At(k - 1), dim)
+    select_element("kthvalue", values, indices, input, Selection::Kth(k - 1), dim)
 }
 
 /// The lower median along `dim`, or the first NaN if there is one, and its index; outputs have size 1 there.
@@ -396,14 +400,14 @@ pub fn median(
     if input.dtype() == DType::Bool {
         return Err(Error::not_implemented("median_out", DType::Bool));
     }
-    pick("median", values, indices, input, Wanted::Median, dim)
+    select_element("median", values, indices, input, Selection::Median, dim)
 }
 
 /// The lower median along `dim` of what is not NaN, or the first NaN if nothing else is there, and its index; outputs have
 /// size 1 there.
 ///
 /// # Errors
-/// As [`median`].
+/// If lines have no elements; for bool and complex dtypes.
 pub fn nanmedian(
     values: &mut StridedMut<'_>,
     indices: &mut StridedMut<'_>,
@@ -415,9 +419,9 @@ pub fn nanmedian(
         return Err(Error::not_implemented("median_out", DType::Bool));
     }
     if !may_have_nan(&input) {
-        return pick("median", values, indices, input, Wanted::At(middle(n)), dim);
+        return select_element("median", values, indices, input, Selection::Kth(middle(n)), dim);
     }
-    pick_with("median", values, indices, input, (Wanted::Median, true), dim)
+    select_element_with("median", values, indices, input, (Selection::Median, true), dim)
 }
 
 /// Whether there is a NaN, or could be one as the view has gaps.
@@ -447,7 +451,7 @@ pub fn mode(
     input: StridedRef<'_>,
     dim: usize,
 ) -> Result<()> {
-    pick("mode", values, indices, input, Wanted::Mode, dim)
+    select_element("mode", values, indices, input, Selection::Mode, dim)
 }
 
 /// The length of lines, of which none may be empty.
@@ -462,24 +466,24 @@ fn line_length(name: &str, input: &StridedRef<'_>, dim: usize) -> Result<usize> 
 }
 
 /// One element of each line and its index.
-fn pick(
+fn select_element(
     name: &str,
     values: &StridedMut<'_>,
     indices: &StridedMut<'_>,
     input: StridedRef<'_>,
-    wanted: Wanted,
+    selection: Selection,
     dim: usize,
 ) -> Result<()> {
-    pick_with(name, values, indices, input, (wanted, false), dim)
+    select_element_with(name, values, indices, input, (selection, false), dim)
 }
 
-/// As [`pick`]; says whether NaN is left out, of medians.
-fn pick_with(
+/// [`select_element`] with a second part of `selection`: whether a median ignores NaN.
+fn select_element_with(
     name: &str,
     values: &StridedMut<'_>,
     indices: &StridedMut<'_>,
     input: StridedRef<'_>,
-    wanted: (Wanted, bool),
+    selection: (Selection, bool),
     dim: usize,
 ) -> Result<()> {
     let n = line_length(name, &input, dim)?;
@@ -488,18 +492,18 @@ fn pick_with(
     check_shape(name, indices.shape(), values.shape())?;
     check_selected(name, values, &input, dim, 1)?;
     let input = &input;
-    with_pair!(input.dtype(), n, pick_lines(values, indices, input, wanted, dim), else {
+    with_pair!(input.dtype(), n, select_lines(values, indices, input, selection, dim), else {
         Err(Error::not_implemented(name, input.dtype()))
     })
 }
 
 /// The index of the last of the first longest run of equal elements, of a line of pairs.
-fn mode_index<T: SortKey, P: Pair>(room: &mut Room<P>) -> usize {
+fn mode_index<T: SortKey, P: Pair>(workspace: &mut SortWorkspace<P>) -> usize {
     let nan = nan_key::<T>();
-    sort_pairs(room);
+    sort_pairs(workspace);
     let (mut longest, mut mode) = (0, 0);
-    let mut pace = interrupt::Pace::new();
-    for run in room.pairs.chunk_by(|a, b| a.key() == b.key() && Some(a.key()) != nan) {
+    let mut pace = interrupt::WorkCounter::new();
+    for run in workspace.pairs.chunk_by(|a, b| a.key() == b.key() && Some(a.key()) != nan) {
         pace.spend(run.len());
         if let Some(last) = run.last().filter(|_| run.len() > longest) {
             (longest, mode) = (run.len(), last.index());
@@ -508,39 +512,40 @@ fn mode_index<T: SortKey, P: Pair>(room: &mut Room<P>) -> usize {
     mode
 }
 
-fn pick_lines<T: SortKey, P: Pair>(
+fn select_lines<T: SortKey, P: Pair>(
     values: &StridedMut<'_>,
     indices: &StridedMut<'_>,
     input: &StridedRef<'_>,
-    (wanted, ignores_nan): (Wanted, bool),
+    (selection, ignores_nan): (Selection, bool),
     dim: usize,
 ) -> Result<()> {
-    // (Side by side, all lines have their middle at the same place.)
-    if !ignores_nan && short::lines::<T>(Some(values), indices, input, dim, 0, wanted) {
+    // (Side by side, all lines have their middle at the same position.)
+    if !ignores_nan && network::lines::<T>(Some(values), indices, input, dim, 0, selection) {
         return Ok(());
     }
     let (n, step) = along(input.shape(), input, dim);
-    let views = [Layout::from(input), Layout::from(values), Layout::from(indices)];
-    let lines = Lines::new(input.shape(), Some(dim), views);
+    let views = [ViewLayout::from(input), ViewLayout::from(values), ViewLayout::from(indices)];
+    let lines = LineIter::new(input.shape(), Some(dim), views);
     crate::parallel::try_for_range(lines.count(), (16_384 / n).max(1), &|range| {
-        let mut room = Room::<P>::new(if wanted == Wanted::Mode { n } else { 0 })?;
-        let mut keys = Keys::new(if wanted == Wanted::Mode { 0 } else { n })?;
+        let mut workspace =
+            SortWorkspace::<P>::new(if selection == Selection::Mode { n } else { 0 })?;
+        let mut keys = SelectWorkspace::new(if selection == Selection::Mode { 0 } else { n })?;
         lines.visit(range, |[from, to, index_to]| {
             let line = input.ptr().wrapping_offset(from);
-            let at = match wanted {
-                Wanted::First(at) | Wanted::At(at) => Some(at),
-                Wanted::Median => Some(middle(n)),
-                Wanted::Mode => None,
+            let at = match selection {
+                Selection::FirstK(at) | Selection::Kth(at) => Some(at),
+                Selection::Median => Some(middle(n)),
+                Selection::Mode => None,
             };
             let index = if let Some(at) = at {
                 // SAFETY: a line of the input.
                 unsafe { read_keys::<T>(line, step, keys.line()) };
-                let at = if ignores_nan { middle(keys.numbers().max(1)) } else { at };
-                let nan_counts = wanted == Wanted::Median && !ignores_nan;
-                keys.place(at, nan_counts && nan_key::<T>().is_some())
+                let at = if ignores_nan { middle(keys.count_non_nan().max(1)) } else { at };
+                let nan_counts = selection == Selection::Median && !ignores_nan;
+                keys.position(at, nan_counts && nan_key::<T>().is_some())
             } else {
-                read_pairs::<T, P>(line, step, n, 0, &mut room.pairs);
-                mode_index::<T, P>(&mut room)
+                read_pairs::<T, P>(line, step, n, 0, &mut workspace.pairs);
+                mode_index::<T, P>(&mut workspace)
             };
             // SAFETY: the line lies inside the views, whose dtypes were checked.
             unsafe {
@@ -560,7 +565,7 @@ unsafe fn read_keys<T: SortKey>(line: *const u8, step: isize, keys: &mut [T::Key
     if step == size_of::<T>() as isize {
         // SAFETY: the elements have no gaps.
         let line = unsafe { std::slice::from_raw_parts(line.cast::<T>(), keys.len()) };
-        return interrupt::parts(keys.len()).for_each(|part| {
+        return interrupt::chunks(keys.len()).for_each(|part| {
             keys_of(&line[part.clone()], &mut keys[part]);
         });
     }
@@ -604,19 +609,19 @@ pub fn unique(input: StridedRef<'_>) -> Result<Unique> {
 
 fn unique_of<T: SortKey, P: Pair>(input: &StridedRef<'_>) -> Result<Unique> {
     let n = input.numel();
-    let mut room = Room::<P>::new(n)?;
+    let mut workspace = SortWorkspace::<P>::new(n)?;
     let nan_key = nan_key::<T>();
-    let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
+    let lines = LineIter::new(input.shape(), None, [ViewLayout::from(input)]);
     lines.visit(0..lines.count(), |[at]| {
         // SAFETY: the walk stays inside the view.
         let value: T = unsafe { get(input.ptr(), at) };
         // bounded: there is room.
-        room.pairs.push(P::new(value.key(), room.pairs.len()));
+        workspace.pairs.push(P::new(value.key(), workspace.pairs.len()));
     });
-    sort_pairs(&mut room);
+    sort_pairs(&mut workspace);
     let mut found = Unique { inverse: memory::filled(0, n)?, ..Unique::default() };
     let mut last = None;
-    for (at, p) in room.pairs.into_iter().enumerate() {
+    for (at, p) in workspace.pairs.into_iter().enumerate() {
         interrupt::check_every::<14>(at);
         if last != Some(p.key()) || nan_key == last {
             memory::push(&mut found.positions, p.index() as i64)?;

@@ -172,13 +172,14 @@ pub fn is_contiguous(shape: &[i64], strides: &[i64]) -> bool {
 /// Most operands one `Iter` walks over.
 pub const MAX_OPERANDS: usize = 8;
 
-/// A one-dimensional run handed to a loop: addresses of the first elements and byte strides, outputs
-/// first, then inputs, and the number of elements.
-pub type Run<'r> = dyn Fn(&[*mut u8], &[isize], usize) + Sync + 'r;
+/// A one-dimensional loop: addresses of the first elements and byte strides, outputs first, then
+/// inputs, and the number of elements.
+pub type InnerLoop<'r> = dyn Fn(&[*mut u8], &[isize], usize) + Sync + 'r;
 
-/// Several runs handed to a loop at once: as [`Run`], with the bytes from each run to the next, and as the last the number
-/// of elements of a run and of runs.
-pub(crate) type RunRows<'r> = dyn Fn(&[*mut u8], &[isize], &[isize], (usize, usize)) + Sync + 'r;
+/// A two-dimensional loop: addresses of the first elements, byte strides along a row, byte strides from row to row, and the
+/// number of elements in a row and of rows.
+pub(crate) type InnerLoop2d<'r> =
+    dyn Fn(&[*mut u8], &[isize], &[isize], (usize, usize)) + Sync + 'r;
 
 /// Walks several views of one shape together, in an order that is good for memory: dimensions are
 /// sorted by the strides of the first operand and merged where all operands allow it.
@@ -416,7 +417,7 @@ impl Iter {
     /// Calls `run` for one-dimensional runs that together cover every element once, on several
     /// threads if there are more than `grain` elements. `run` must not assume an order between runs.
     #[inline]
-    pub fn for_each(&self, grain: usize, run: &Run<'_>) {
+    pub fn for_each(&self, grain: usize, run: &InnerLoop<'_>) {
         if self.numel == 0 {
             return;
         }
@@ -424,20 +425,20 @@ impl Iter {
         if self.shape.len() <= 1 && self.numel <= grain {
             return run(&self.ptrs[..n], self.steps(0), self.numel);
         }
-        self.for_each_rows(grain, &|ptrs, strides, jumps, (length, rows)| {
+        self.for_each_rows(grain, &|ptrs, strides, row_strides, (length, rows)| {
             let mut at = [std::ptr::null_mut::<u8>(); MAX_OPERANDS];
             at[..n].copy_from_slice(&ptrs[..n]);
             for _ in 0..rows {
                 run(&at[..n], strides, length);
-                for (at, &jump) in at[..n].iter_mut().zip(jumps) {
-                    *at = at.wrapping_offset(jump);
+                for (at, &row_stride) in at[..n].iter_mut().zip(row_strides) {
+                    *at = at.wrapping_offset(row_stride);
                 }
             }
         });
     }
 
-    /// As [`Iter::for_each`], with runs that lie at regular distances handed over together.
-    pub(crate) fn for_each_rows(&self, grain: usize, run: &RunRows<'_>) {
+    /// Calls `run` for blocks of rows that together cover every element once, as [`Iter::for_each`] does for single rows.
+    pub(crate) fn for_each_rows(&self, grain: usize, run: &InnerLoop2d<'_>) {
         if self.numel == 0 {
             return;
         }
@@ -457,12 +458,12 @@ impl Iter {
     }
 
     /// The part of the walk that covers elements `range` of the linear order.
-    fn walk(&self, range: std::ops::Range<usize>, run: &RunRows<'_>) {
+    fn walk(&self, range: std::ops::Range<usize>, run: &InnerLoop2d<'_>) {
         let n = self.operands;
         let inner = self.shape.first().copied().unwrap_or(1);
         let outer = self.shape.get(1).copied().unwrap_or(1);
         let mut at = range.start;
-        let (strides, jumps) = (self.steps(0), self.steps(1));
+        let (strides, row_strides) = (self.steps(0), self.steps(1));
         while at < range.end {
             let mut ptrs = [std::ptr::null_mut::<u8>(); MAX_OPERANDS];
             for (i, ptr) in ptrs[..n].iter_mut().enumerate() {
@@ -479,7 +480,7 @@ impl Iter {
             } else {
                 (left.min(inner - column), 1)
             };
-            run(&ptrs[..n], strides, jumps, (length, rows));
+            run(&ptrs[..n], strides, row_strides, (length, rows));
             at += length * rows;
         }
     }

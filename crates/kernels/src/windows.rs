@@ -12,7 +12,7 @@ const GRAIN: usize = 1 << 16;
 
 /// The inputs of one output along a dimension.
 #[derive(Clone, Copy)]
-struct Taps {
+struct WindowTaps {
     first: usize,
     count: usize,
     /// Which element of the kernel the first input meets.
@@ -20,7 +20,7 @@ struct Taps {
 }
 
 /// How a kernel moves over three dimensions.
-pub(crate) struct Moves {
+pub(crate) struct WindowGeometry {
     pub(crate) input: [usize; 3],
     pub(crate) output: [usize; 3],
     pub(crate) kernel: [usize; 3],
@@ -29,20 +29,20 @@ pub(crate) struct Moves {
     pub(crate) dilation: [usize; 3],
 }
 
-impl Moves {
-    fn taps(&self, dim: usize, o: usize) -> Taps {
+impl WindowGeometry {
+    fn taps(&self, dim: usize, o: usize) -> WindowTaps {
         let step = self.dilation[dim];
         let start = o * self.stride[dim];
         let element = self.padding[dim].saturating_sub(start).div_ceil(step);
         let first = (start + element * step).saturating_sub(self.padding[dim]);
         let room = self.input[dim].saturating_sub(first).div_ceil(step);
-        Taps { first, count: self.kernel[dim].saturating_sub(element).min(room), element }
+        WindowTaps { first, count: self.kernel[dim].saturating_sub(element).min(room), element }
     }
 }
 
 /// Which inputs of a plane belong to which output.
 pub(crate) struct Windows {
-    taps: [Vec<Taps>; 3],
+    taps: [Vec<WindowTaps>; 3],
     /// Steps between neighbouring elements of a window, in elements of the plane.
     steps: [usize; 3],
     /// Elements between neighbouring planes, rows and columns, of the input and of the kernel.
@@ -62,7 +62,7 @@ fn are_small(planes: usize, input: [usize; 3], output: [usize; 3]) -> bool {
 
 impl Windows {
     /// The windows of a kernel if its planes are better taken side by side.
-    pub(crate) fn of_kernel(planes: usize, m: &Moves) -> Result<Option<Windows>> {
+    pub(crate) fn of_kernel(planes: usize, m: &WindowGeometry) -> Result<Option<Windows>> {
         let work = m.kernel.iter().fold(1_usize, |n, &k| n.saturating_mul(k));
         if !are_small(planes, m.input, m.output) {
             return Ok(None);
@@ -89,7 +89,7 @@ impl Windows {
         let taps = |dim: usize| {
             let taps = |o| {
                 let part = part(o, output[dim], input[dim]);
-                Taps { first: part.start, count: part.len(), element: 0 }
+                WindowTaps { first: part.start, count: part.len(), element: 0 }
             };
             memory::collect((0..output[dim]).map(taps))
         };
@@ -101,7 +101,7 @@ impl Windows {
         kernel: [usize; 3],
         dilation: [usize; 3],
         work: usize,
-        taps: impl Fn(usize) -> Result<Vec<Taps>>,
+        taps: impl Fn(usize) -> Result<Vec<WindowTaps>>,
     ) -> Result<Windows> {
         let taps = [taps(0)?, taps(1)?, taps(2)?];
         let strides_of = |sizes: [usize; 3]| [sizes[1] * sizes[2], sizes[2], 1];

@@ -3,8 +3,8 @@
 
 mod tensor;
 
-use pullback_kernels::conv::{self, Conv};
-use pullback_kernels::simd::{Level, set_level};
+use pullback_kernels::conv::{self, ConvOptions};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{C128, DType, parallel};
 use tensor::{Rng, Tensor};
 
@@ -23,7 +23,7 @@ fn unflat(mut flat: i64, shape: &[i64]) -> Vec<i64> {
 type Each<'a> = &'a mut dyn FnMut(&[i64], &[i64], &[i64]);
 
 /// Calls `each(x index, weight index, output index)` for every product of the convolution.
-fn for_products(x: &[i64], w: &[i64], out: &[i64], c: &Conv, each: Each<'_>) {
+fn for_products(x: &[i64], w: &[i64], out: &[i64], c: &ConvOptions, each: Each<'_>) {
     let spatial = c.stride.len();
     // The side the kernel slides over, and the side whose positions it is placed at.
     let (wide, narrow) = if c.transposed { (out, x) } else { (x, out) };
@@ -63,7 +63,7 @@ fn flat(index: &[i64], shape: &[i64]) -> usize {
     index.iter().zip(shape).fold(0, |f, (i, s)| f * s + i) as usize
 }
 
-fn check(rng: &mut Rng, dtype: DType, x_shape: &[i64], w_shape: &[i64], c: &Conv) {
+fn check(rng: &mut Rng, dtype: DType, x_shape: &[i64], w_shape: &[i64], c: &ConvOptions) {
     let (x, w) = (rng.tensor(dtype, x_shape), rng.tensor(dtype, w_shape));
     let shape = conv::output_shape(x_shape, w_shape, c).unwrap();
     let what = format!("{dtype:?} x {x_shape:?} w {w_shape:?} {c:?}");
@@ -106,7 +106,7 @@ fn random_convolutions_and_their_gradients_equal_the_naive_twin() {
             let spatial = rng.below(3) as usize + 1;
             let groups = [1, 1, 2, 3][rng.below(4) as usize];
             let (ci, co) = (rng.below(3) + 1, rng.below(4) + 1);
-            let mut c = Conv::plain(spatial);
+            let mut c = ConvOptions::plain(spatial);
             c.groups = groups as usize;
             c.transposed = rng.below(3) == 0;
             for d in 0..spatial {
@@ -134,22 +134,25 @@ fn random_convolutions_and_their_gradients_equal_the_naive_twin() {
 #[test]
 fn larger_and_special_convolutions_equal_the_naive_twin() {
     let mut rng = Rng(8);
-    let conv2 = |stride: usize, padding: usize, groups: usize| Conv {
+    let conv2 = |stride: usize, padding: usize, groups: usize| ConvOptions {
         stride: [stride; 2].as_slice().into(),
         padding: [padding; 2].as_slice().into(),
         groups,
-        ..Conv::plain(2)
+        ..ConvOptions::plain(2)
     };
-    let cases = [(DType::F32, Level::Avx512), (DType::F64, Level::Avx512)];
-    let lower =
-        [(DType::F32, Level::Avx2), (DType::F64, Level::Avx2), (DType::F32, Level::Baseline)];
+    let cases = [(DType::F32, SimdLevel::Avx512), (DType::F64, SimdLevel::Avx512)];
+    let lower = [
+        (DType::F32, SimdLevel::Avx2),
+        (DType::F64, SimdLevel::Avx2),
+        (DType::F32, SimdLevel::Baseline),
+    ];
     for (dtype, level) in cases.into_iter().chain(lower) {
         set_level(level);
         // Tiles of other sizes, kernels that are no squares, dilation, groups, three dimensions, one dimension.
-        let wide = Conv { dilation: [2, 1].as_slice().into(), ..conv2(1, 2, 2) };
+        let wide = ConvOptions { dilation: [2, 1].as_slice().into(), ..conv2(1, 2, 2) };
         check(&mut rng, dtype, &[3, 8, 17, 23], &[14, 4, 2, 3], &wide);
-        check(&mut rng, dtype, &[2, 9, 96], &[7, 9, 5], &Conv::plain(1));
-        check(&mut rng, dtype, &[1, 3, 6, 9, 30], &[9, 3, 3, 2, 3], &Conv::plain(3));
+        check(&mut rng, dtype, &[2, 9, 96], &[7, 9, 5], &ConvOptions::plain(1));
+        check(&mut rng, dtype, &[1, 3, 6, 9, 30], &[9, 3, 3, 2, 3], &ConvOptions::plain(3));
         // Images so small that several share a product.
         check(&mut rng, dtype, &[5, 12, 4, 4], &[10, 12, 3, 3], &conv2(1, 1, 1));
         check(&mut rng, dtype, &[7, 12, 5, 3], &[10, 6, 3, 3], &conv2(2, 1, 2));
@@ -171,7 +174,7 @@ fn larger_and_special_convolutions_equal_the_naive_twin() {
         check(&mut rng, dtype, &[2, 32, 8, 8], &[16, 32, 3, 3], &conv2(1, 1, 1));
         check(&mut rng, dtype, &[1, 30, 8, 9], &[96, 10, 3, 5], &conv2(2, 1, 3));
         check(&mut rng, dtype, &[3, 24, 9, 8], &[32, 12, 3, 2], &wide);
-        let tall = Conv { dilation: [1, 2].as_slice().into(), ..conv2(1, 1, 1) };
+        let tall = ConvOptions { dilation: [1, 2].as_slice().into(), ..conv2(1, 1, 1) };
         check(&mut rng, dtype, &[2, 17, 11, 9], &[33, 17, 3, 3], &tall);
         check(&mut rng, dtype, &[2, 3, 21, 20], &[24, 3, 7, 7], &conv2(2, 3, 1));
         check(&mut rng, dtype, &[1, 180, 6, 6], &[16, 180, 3, 3], &conv2(1, 1, 1));
@@ -179,14 +182,14 @@ fn larger_and_special_convolutions_equal_the_naive_twin() {
         check(&mut rng, dtype, &[2, 12, 19, 19], &[12, 1, 5, 5], &conv2(2, 2, 12));
         check(&mut rng, dtype, &[1, 3, 40, 40], &[8, 3, 7, 7], &conv2(2, 3, 1));
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
     let mut rng = Rng(12);
     let (x_shape, w_shape) = ([9, 40, 7, 7], [70, 40, 3, 3]);
-    let c = Conv { padding: [1; 2].as_slice().into(), ..Conv::plain(2) };
+    let c = ConvOptions { padding: [1; 2].as_slice().into(), ..ConvOptions::plain(2) };
     let (x, w) = (rng.tensor(DType::F32, &x_shape), rng.tensor(DType::F32, &w_shape));
     let grad = rng.tensor(DType::F32, &[9, 70, 7, 7]);
     let run = |threads: usize| {
@@ -204,15 +207,17 @@ fn one_and_two_threads_give_the_same_bits() {
 #[test]
 fn an_empty_batch_gives_empty_outputs_and_zero_weight_gradients() {
     let mut rng = Rng(9);
-    check(&mut rng, DType::F32, &[0, 3, 5, 5], &[4, 3, 3, 3], &Conv::plain(2));
-    check(&mut rng, DType::F32, &[0, 16, 5, 5], &[17, 16, 3, 3], &Conv::plain(2));
+    check(&mut rng, DType::F32, &[0, 3, 5, 5], &[4, 3, 3, 3], &ConvOptions::plain(2));
+    check(&mut rng, DType::F32, &[0, 16, 5, 5], &[17, 16, 3, 3], &ConvOptions::plain(2));
 }
 
 #[test]
 fn bad_shapes_are_refused_in_pytorchs_words() {
-    let error = conv::output_shape(&[1, 3, 5, 5], &[4, 2, 3, 3], &Conv::plain(2)).unwrap_err();
+    let error =
+        conv::output_shape(&[1, 3, 5, 5], &[4, 2, 3, 3], &ConvOptions::plain(2)).unwrap_err();
     assert!(error.message().contains("to have 2 channels, but got 3 channels instead"), "{error}");
-    let error = conv::output_shape(&[1, 2, 2, 5], &[4, 2, 3, 3], &Conv::plain(2)).unwrap_err();
+    let error =
+        conv::output_shape(&[1, 2, 2, 5], &[4, 2, 3, 3], &ConvOptions::plain(2)).unwrap_err();
     assert!(
         error.message().contains("Kernel size can't be greater than actual input size"),
         "{error}"

@@ -5,7 +5,7 @@
 mod ulp;
 
 use pullback_kernels::elementwise as ew;
-use pullback_kernels::simd::{Level, math_f64, set_level};
+use pullback_kernels::simd::{SimdLevel, math_f64, set_level};
 use pullback_kernels::{
     Bool, C64, C128, DType, Element, Error, Iter, Result, Scalar, StridedMut, StridedRef, bf16,
     f16, for_dtype,
@@ -154,7 +154,7 @@ fn check<T: Element, R: Element>(
             (0..inputs).map(|_| View::drawn(&mut random, &shape, true)).collect();
         let columns: Vec<Vec<T>> = views.iter().map(View::values).collect();
         let mut first: Option<Vec<String>> = None;
-        for level in Level::ALL {
+        for level in SimdLevel::ALL {
             set_level(level);
             let mut out: View<R> = View::drawn(&mut Random(round), &shape, false);
             let refs: Vec<_> = views.iter().map(View::as_ref).collect();
@@ -173,7 +173,7 @@ fn check<T: Element, R: Element>(
             let text: Vec<String> = got.iter().map(|v| format!("{v:?}")).collect();
             assert_eq!(*first.get_or_insert_with(|| text.clone()), text, "{label}: levels differ");
         }
-        set_level(Level::Avx512);
+        set_level(SimdLevel::Avx512);
     }
 }
 

@@ -3,24 +3,25 @@
 mod tensor;
 
 use pullback_kernels::DType;
-use pullback_kernels::grid::{self, Interpolation, Outside, Sampling};
+use pullback_kernels::grid::{self, Interpolation, PaddingMode, SampleOptions};
 use pullback_kernels::parallel::{num_threads, set_num_threads};
-use pullback_kernels::simd::{Level, set_level};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use tensor::{Rng, Tensor};
 
 const INTERPOLATIONS: [Interpolation; 3] =
     [Interpolation::Linear, Interpolation::Nearest, Interpolation::Cubic];
-const OUTSIDES: [Outside; 3] = [Outside::Zeros, Outside::Border, Outside::Reflection];
+const PADDING_MODES: [PaddingMode; 3] =
+    [PaddingMode::Zeros, PaddingMode::Border, PaddingMode::Reflection];
 
-fn samplings(rank: usize) -> Vec<Sampling> {
+fn samplings(rank: usize) -> Vec<SampleOptions> {
     let mut all = Vec::new();
     for interpolation in INTERPOLATIONS {
         if rank == 3 && interpolation == Interpolation::Cubic {
             continue;
         }
-        for outside in OUTSIDES {
+        for padding_mode in PADDING_MODES {
             for align_corners in [false, true] {
-                all.push(Sampling { interpolation, outside, align_corners });
+                all.push(SampleOptions { interpolation, padding_mode, align_corners });
             }
         }
     }
@@ -28,13 +29,13 @@ fn samplings(rank: usize) -> Vec<Sampling> {
 }
 
 /// A place in elements, moved into the image if that is what happens to it.
-fn moved(place: f64, size: i64, sampling: Sampling) -> f64 {
+fn moved(place: f64, size: i64, sampling: SampleOptions) -> f64 {
     let last = size as f64 - 1.0;
     let limited = |x: f64| if x > 0.0 { x.min(last) } else { 0.0 };
-    match sampling.outside {
-        Outside::Zeros => place,
-        Outside::Border => limited(place),
-        Outside::Reflection => {
+    match sampling.padding_mode {
+        PaddingMode::Zeros => place,
+        PaddingMode::Border => limited(place),
+        PaddingMode::Reflection => {
             let (low, high) = if sampling.align_corners { (0.0, last) } else { (-0.5, last + 0.5) };
             if high == low || !place.is_finite() {
                 return 0.0;
@@ -50,7 +51,7 @@ fn moved(place: f64, size: i64, sampling: Sampling) -> f64 {
 }
 
 /// The elements along a dimension that a relative place is made of, and their weights.
-fn taps(relative: f64, size: i64, sampling: Sampling) -> Vec<(f64, f64)> {
+fn taps(relative: f64, size: i64, sampling: SampleOptions) -> Vec<(f64, f64)> {
     let n = size as f64;
     let place = if sampling.align_corners {
         f64::midpoint(relative, 1.0) * (n - 1.0)
@@ -79,7 +80,7 @@ fn taps(relative: f64, size: i64, sampling: Sampling) -> Vec<(f64, f64)> {
 }
 
 /// The value of one plane at a place, whose last number belongs to the first dimension.
-fn naive(plane: &[f64], sizes: &[i64], place: &[f64], sampling: Sampling) -> f64 {
+fn naive(plane: &[f64], sizes: &[i64], place: &[f64], sampling: SampleOptions) -> f64 {
     let Some((&size, inner)) = sizes.split_first() else { return plane[0] };
     let width = plane.len() / size as usize;
     let along = taps(place[sizes.len() - 1], size, sampling);
@@ -123,7 +124,7 @@ fn call(rng: &mut Rng, dtype: DType, rank: usize) -> Call {
 }
 
 /// All values, by the twin.
-fn expected(call: &Call, image: &[f64], places: &[f64], sampling: Sampling) -> Vec<f64> {
+fn expected(call: &Call, image: &[f64], places: &[f64], sampling: SampleOptions) -> Vec<f64> {
     let sizes = &call.input.shape[2..];
     let (n, c) = (call.input.shape[0] as usize, call.input.shape[1] as usize);
     let plane: usize = sizes.iter().product::<i64>() as usize;
@@ -144,7 +145,7 @@ fn values_equal_the_naive_twin() {
     let mut rng = Rng(3);
     for round in 0..120 {
         let dtype = [DType::F32, DType::F64, DType::F16, DType::BF16][round % 4];
-        set_level(Level::ALL[round % 3]);
+        set_level(SimdLevel::ALL[round % 3]);
         let call = call(&mut rng, dtype, 2 + round / 4 % 2);
         for sampling in samplings(call.input.shape.len() - 2) {
             let mut out = rng.tensor(dtype, &call.grad.shape);
@@ -155,14 +156,14 @@ fn values_equal_the_naive_twin() {
             out.assert_reals(&wanted, &what);
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]
 fn gradients_equal_differences_of_the_naive_twin() {
     let mut rng = Rng(4);
     for round in 0..40 {
-        set_level(Level::ALL[round % 3]);
+        set_level(SimdLevel::ALL[round % 3]);
         let call = call(&mut rng, DType::F64, 2 + round % 2);
         let (image, places) = (call.input.reals(), call.grid.reals());
         let grad = call.grad.reals();
@@ -208,7 +209,7 @@ fn gradients_equal_differences_of_the_naive_twin() {
             }
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]
@@ -218,9 +219,9 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let places = rng.dense(DType::F32, &[2, 50, 40, 2]);
     let grad = rng.dense(DType::F32, &[2, 40, 50, 40]);
     let before = num_threads();
-    let sampling = Sampling {
+    let sampling = SampleOptions {
         interpolation: Interpolation::Cubic,
-        outside: Outside::Reflection,
+        padding_mode: PaddingMode::Reflection,
         align_corners: false,
     };
     let run = |threads: usize| {
@@ -275,7 +276,7 @@ fn places_that_are_no_numbers_read_nothing_outside() {
 fn shapes_that_do_not_fit_are_refused() {
     let mut rng = Rng(6);
     let sampling = samplings(2)[0];
-    let cubic = Sampling { interpolation: Interpolation::Cubic, ..sampling };
+    let cubic = SampleOptions { interpolation: Interpolation::Cubic, ..sampling };
     for (image, places, out, sampling) in [
         (vec![1, 1, 2, 2], vec![2, 1, 1, 2], vec![2, 1, 1, 1], sampling),
         (vec![1, 1, 2, 2], vec![1, 1, 1, 3], vec![1, 1, 1, 1], sampling),

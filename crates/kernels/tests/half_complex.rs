@@ -4,7 +4,7 @@
 mod tensor;
 
 use pullback_kernels::elementwise as ew;
-use pullback_kernels::simd::{Level, set_level};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{C32, C128, DType, Element, Iter, Result, Scalar};
 use tensor::{Rng, Tensor};
 
@@ -36,7 +36,7 @@ fn check(label: &str, (from, count): (DType, usize), to: DType, kernel: Kernel<'
     let mut rng = Rng(label.len() as u64);
     let shapes: [&[i64]; 8] =
         [&[], &[0], &[1], &[7], &[2, 3, 5], &[40, 33], &[3, 700], &[300, 130]];
-    for level in Level::ALL {
+    for level in SimdLevel::ALL {
         set_level(level);
         for shape in shapes {
             let inputs: Vec<Tensor> = (0..count).map(|_| rng.tensor(from, shape)).collect();
@@ -49,7 +49,7 @@ fn check(label: &str, (from, count): (DType, usize), to: DType, kernel: Kernel<'
             assert_eq!(format!("{:?}", out.values()), format!("{expected:?}"), "{label} {shape:?}");
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]

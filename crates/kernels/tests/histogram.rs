@@ -2,8 +2,8 @@
 
 mod array;
 
-use array::{Array, Dice};
-use pullback_kernels::histogram::{Search, histogram};
+use array::{Array, TestRng};
+use pullback_kernels::histogram::{BinSearch, histogram};
 use pullback_kernels::{C128, DType};
 
 /// Edges that are evenly spaced, as exact numbers: quarters.
@@ -40,32 +40,32 @@ fn twin(points: &Array, edges: &[Array], weights: Option<&Array>) -> Vec<f64> {
 
 #[test]
 fn histogram_equals_its_twin_in_every_search() {
-    let mut dice = Dice(1);
+    let mut rng = TestRng(1);
     for round in 0..200 {
         let dtype = [DType::F32, DType::F64][round % 2];
         let rank = round / 2 % 4;
         // Some are large enough to be counted in blocks.
-        let count = if round % 50 == 0 { 70_000 } else { dice.below(60) as i64 };
-        let mut points = dice.layout(dtype, &[count, rank as i64]);
+        let count = if round % 50 == 0 { 70_000 } else { rng.below(60) as i64 };
+        let mut points = rng.layout(dtype, &[count, rank as i64]);
         for i in 0..points.numel() {
             // Eighths meet edges; some lie outside.
-            let x = match dice.below(40) {
+            let x = match rng.below(40) {
                 0 => f64::NAN,
                 1 => f64::INFINITY,
-                _ => dice.below(20) as f64 / 8.0 - 1.0,
+                _ => rng.below(20) as f64 / 8.0 - 1.0,
             };
             points.put(i, C128::new(x, 0.0));
         }
-        let edges: Vec<Array> = (0..rank).map(|_| edges(dtype, -0.5, 1 + dice.below(7))).collect();
+        let edges: Vec<Array> = (0..rank).map(|_| edges(dtype, -0.5, 1 + rng.below(7))).collect();
         let views: Vec<_> = edges.iter().map(Array::view).collect();
-        let mut weights = dice.layout(dtype, &[count]);
+        let mut weights = rng.layout(dtype, &[count]);
         for i in 0..weights.numel() {
-            weights.put(i, C128::new(dice.below(9) as f64 - 4.0, 0.0));
+            weights.put(i, C128::new(rng.below(9) as f64 - 4.0, 0.0));
         }
         let weights = (round % 3 == 0).then_some(weights);
         let expected = twin(&points, &edges, weights.as_ref());
         // (Eighths and quarters divide without rounding.)
-        for search in [Search::Divide, Search::DivideAndLook, Search::Halve] {
+        for search in [BinSearch::Divide, BinSearch::DivideThenCorrect, BinSearch::Bisect] {
             let weights = weights.as_ref().map(Array::view);
             let got = histogram(&points.view(), &views, search, weights.as_ref()).unwrap();
             assert_eq!(got, expected, "round {round}, {search:?}");
@@ -80,9 +80,12 @@ fn looking_at_edges_mends_what_dividing_gets_wrong() {
     let edges = Array::vector(&values);
     let points = Array::of(&[1, 1], &[0.3]);
     let count = |search| histogram(&points.view(), &[edges.view()], search, None).unwrap();
-    assert_eq!(count(Search::DivideAndLook), twin(&points, std::slice::from_ref(&edges), None));
-    assert_eq!(count(Search::Halve), count(Search::DivideAndLook));
-    assert_eq!(count(Search::Halve)[2], 1.0);
+    assert_eq!(
+        count(BinSearch::DivideThenCorrect),
+        twin(&points, std::slice::from_ref(&edges), None)
+    );
+    assert_eq!(count(BinSearch::Bisect), count(BinSearch::DivideThenCorrect));
+    assert_eq!(count(BinSearch::Bisect)[2], 1.0);
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn what_does_not_fit_is_refused() {
     let single = Array::vector(&[0.0_f32]);
     let whole = Array::of(&[2, 1], &[1_i64, 2]);
     let long = Array::vector(&[1.0_f32, 2.0, 3.0]);
-    let search = Search::Halve;
+    let search = BinSearch::Bisect;
     let error = |points: &Array, edges: &[&Array], weights: Option<&Array>| {
         let edges: Vec<_> = edges.iter().map(|e| e.view()).collect();
         let weights = weights.map(Array::view);

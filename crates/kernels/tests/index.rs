@@ -2,9 +2,9 @@
 
 mod array;
 
-use array::{Array, Dice, close};
-use pullback_kernels::index::{self, Reduce, ScatterSource};
-use pullback_kernels::simd::{Level, set_level};
+use array::{Array, TestRng, close};
+use pullback_kernels::index::{self, ScatterReduction, ScatterSource};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{DType, Error, Scalar, creation, layout, parallel};
 
 const DTYPES: [DType; 6] = [DType::F32, DType::I64, DType::U8, DType::I16, DType::F64, DType::C128];
@@ -22,10 +22,10 @@ fn position(shape: &[i64], c: &[usize]) -> usize {
     shape.iter().zip(c).fold(0, |at, (&s, &c)| at * s as usize + c)
 }
 
-fn indices(dice: &mut Dice, dtype: DType, shape: &[i64], size: i64) -> Array {
-    let mut index = dice.layout(dtype, shape);
+fn indices(rng: &mut TestRng, dtype: DType, shape: &[i64], size: i64) -> Array {
+    let mut index = rng.layout(dtype, shape);
     for i in 0..index.numel() {
-        let value = dice.below(size as usize) as f64;
+        let value = rng.below(size as usize) as f64;
         index.put(i, pullback_kernels::C128::new(value, 0.0));
     }
     index
@@ -33,22 +33,21 @@ fn indices(dice: &mut Dice, dtype: DType, shape: &[i64], size: i64) -> Array {
 
 #[test]
 fn gather_and_scatter_equal_their_twins() {
-    let mut dice = Dice(1);
+    let mut rng = TestRng(1);
     for round in 0..300 {
-        set_level(Level::ALL[round % 3]);
-        let mut shape: Vec<i64> = (0..=dice.below(3)).map(|_| 1 + dice.below(6) as i64).collect();
-        let dim = dice.below(shape.len());
+        set_level(SimdLevel::ALL[round % 3]);
+        let mut shape: Vec<i64> = (0..=rng.below(3)).map(|_| 1 + rng.below(6) as i64).collect();
+        let dim = rng.below(shape.len());
         // Rows that fit one register, two, or none.
         let width = if round % 5 == 0 { 40 } else { 9 };
-        shape[dim] = 1 + dice.below(width) as i64;
-        let mut small: Vec<i64> =
-            shape.iter().map(|&s| 1 + dice.below(s as usize) as i64).collect();
-        small[dim] = 1 + dice.below(width) as i64;
+        shape[dim] = 1 + rng.below(width) as i64;
+        let mut small: Vec<i64> = shape.iter().map(|&s| 1 + rng.below(s as usize) as i64).collect();
+        small[dim] = 1 + rng.below(width) as i64;
         let dtype = DTYPES[round % DTYPES.len()];
-        let input = dice.array(dtype, &shape, false);
-        let kind = [DType::I64, DType::I32][dice.below(2)];
-        let index = indices(&mut dice, kind, &small, shape[dim]);
-        let mut out = dice.layout(dtype, &small);
+        let input = rng.array(dtype, &shape, false);
+        let kind = [DType::I64, DType::I32][rng.below(2)];
+        let index = indices(&mut rng, kind, &small, shape[dim]);
+        let mut out = rng.layout(dtype, &small);
         index::gather(&mut out.view_mut(), input.view(), dim, index.view()).unwrap();
         let target = |at: usize| {
             let mut c = coordinates(&small, at);
@@ -58,10 +57,15 @@ fn gather_and_scatter_equal_their_twins() {
         for at in 0..out.numel() {
             assert_eq!(out.complex_at(at), input.complex_at(target(at)));
         }
-        let source = dice.array(dtype, &small, false);
-        for reduce in
-            [Reduce::Assign, Reduce::Sum, Reduce::Prod, Reduce::Mean, Reduce::Amax, Reduce::Amin]
-        {
+        let source = rng.array(dtype, &small, false);
+        for reduce in [
+            ScatterReduction::Assign,
+            ScatterReduction::Sum,
+            ScatterReduction::Prod,
+            ScatterReduction::Mean,
+            ScatterReduction::Amax,
+            ScatterReduction::Amin,
+        ] {
             for include_self in [true, false] {
                 let mut result = input.clone();
                 let done = index::scatter(
@@ -85,18 +89,24 @@ fn gather_and_scatter_equal_their_twins() {
                         assert_eq!(result.at(at), old);
                         continue;
                     }
-                    if include_self && reduce != Reduce::Assign {
+                    if include_self && reduce != ScatterReduction::Assign {
                         items.insert(0, old);
                     }
                     let sum: f64 = items.iter().sum();
                     let wanted = match reduce {
-                        Reduce::Assign => items[items.len() - 1],
-                        Reduce::Sum => sum,
-                        Reduce::Prod => items.iter().product(),
-                        Reduce::Mean if dtype == DType::I64 => (sum / items.len() as f64).floor(),
-                        Reduce::Mean => sum / items.len() as f64,
-                        Reduce::Amax => items.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-                        Reduce::Amin => items.iter().copied().fold(f64::INFINITY, f64::min),
+                        ScatterReduction::Assign => items[items.len() - 1],
+                        ScatterReduction::Sum => sum,
+                        ScatterReduction::Prod => items.iter().product(),
+                        ScatterReduction::Mean if dtype == DType::I64 => {
+                            (sum / items.len() as f64).floor()
+                        }
+                        ScatterReduction::Mean => sum / items.len() as f64,
+                        ScatterReduction::Amax => {
+                            items.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+                        }
+                        ScatterReduction::Amin => {
+                            items.iter().copied().fold(f64::INFINITY, f64::min)
+                        }
                     };
                     assert!(
                         close(result.at(at), wanted, 1e-5),
@@ -107,22 +117,22 @@ fn gather_and_scatter_equal_their_twins() {
             }
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]
 fn slices_by_index_equal_their_twins() {
-    let mut dice = Dice(2);
+    let mut rng = TestRng(2);
     for round in 0..300 {
-        let shape: Vec<i64> = (0..=dice.below(3)).map(|_| 1 + dice.below(6) as i64).collect();
-        let dim = dice.below(shape.len());
-        let count = dice.below(7) as i64;
+        let shape: Vec<i64> = (0..=rng.below(3)).map(|_| 1 + rng.below(6) as i64).collect();
+        let dim = rng.below(shape.len());
+        let count = rng.below(7) as i64;
         let mut part = shape.clone();
         part[dim] = count;
         let dtype = DTYPES[round % DTYPES.len()];
-        let input = dice.array(dtype, &shape, false);
-        let rows = indices(&mut dice, DType::I64, &[count], shape[dim]);
-        let mut out = dice.layout(dtype, &part);
+        let input = rng.array(dtype, &shape, false);
+        let rows = indices(&mut rng, DType::I64, &[count], shape[dim]);
+        let mut out = rng.layout(dtype, &part);
         index::index_select(&mut out.view_mut(), input.view(), dim, rows.view()).unwrap();
         let target = |at: usize| {
             let mut c = coordinates(&part, at);
@@ -131,7 +141,7 @@ fn slices_by_index_equal_their_twins() {
         };
         (0..out.numel())
             .for_each(|at| assert_eq!(out.complex_at(at), input.complex_at(target(at))));
-        let source = dice.array(dtype, &part, false);
+        let source = rng.array(dtype, &part, false);
         let (mut added, mut copied, mut filled) = (input.clone(), input.clone(), input.clone());
         index::index_add(&mut added.view_mut(), dim, rows.view(), source.view(), Scalar::Int(2))
             .unwrap();
@@ -154,29 +164,29 @@ fn slices_by_index_equal_their_twins() {
 
 #[test]
 fn long_lists_of_slices_equal_their_twins() {
-    let mut dice = Dice(9);
+    let mut rng = TestRng(9);
     let shapes: [&[i64]; 7] =
         [&[40], &[30, 2], &[30, 9], &[5, 70], &[70, 3, 5], &[2, 40, 20], &[3, 20, 7, 2]];
     for round in 0..140 {
         let shape = shapes[round % shapes.len()];
-        let dim = dice.below(shape.len());
-        let count = [1, 15, 16, 255, 256, 257, 700][dice.below(7)];
+        let dim = rng.below(shape.len());
+        let count = [1, 15, 16, 255, 256, 257, 700][rng.below(7)];
         let dtype = DTYPES[round % DTYPES.len()];
         let mut part = shape.to_vec();
         part[dim] = count;
-        let input = dice.array(dtype, shape, false);
-        let rows = indices(&mut dice, DType::I64, &[count], shape[dim]);
+        let input = rng.array(dtype, shape, false);
+        let rows = indices(&mut rng, DType::I64, &[count], shape[dim]);
         let source = |at: usize| {
             let mut c = coordinates(&part, at);
             c[dim] = rows.at(c[dim]) as usize;
             position(shape, &c)
         };
-        let mut out = dice.layout(dtype, &part);
+        let mut out = rng.layout(dtype, &part);
         index::index_select(&mut out.view_mut(), input.view(), dim, rows.view()).unwrap();
-        let mut indexed = dice.layout(dtype, &part);
+        let mut indexed = rng.layout(dtype, &part);
         index::index(&mut indexed.view_mut(), input.view(), &[dim], &[rows.view()]).unwrap();
         let mut written = input.clone();
-        let values = dice.array(dtype, &part, false);
+        let values = rng.array(dtype, &part, false);
         index::index_put(&mut written.view_mut(), &[dim], &[rows.view()], values.view(), false)
             .unwrap();
         let mut wanted: Vec<_> = (0..input.numel()).map(|at| input.complex_at(at)).collect();
@@ -193,7 +203,7 @@ fn long_lists_of_slices_equal_their_twins() {
 
 #[test]
 fn the_last_of_repeated_slices_stays_whatever_the_number_of_threads() {
-    let mut dice = Dice(12);
+    let mut rng = TestRng(12);
     let before = parallel::num_threads();
     for (shape, dim, count) in [
         (vec![3000], 0, 70_000),
@@ -204,8 +214,8 @@ fn the_last_of_repeated_slices_stays_whatever_the_number_of_threads() {
         let mut part = shape.clone();
         part[dim] = count;
         let (input, source) =
-            (dice.array(DType::F32, &shape, false), dice.array(DType::F32, &part, false));
-        let rows = indices(&mut dice, DType::I64, &[count], shape[dim]);
+            (rng.array(DType::F32, &shape, false), rng.array(DType::F32, &part, false));
+        let rows = indices(&mut rng, DType::I64, &[count], shape[dim]);
         let mut wanted: Vec<_> = (0..input.numel()).map(|at| input.at(at)).collect();
         for at in 0..source.numel() {
             let mut c = coordinates(&part, at);
@@ -224,15 +234,15 @@ fn the_last_of_repeated_slices_stays_whatever_the_number_of_threads() {
 
 #[test]
 fn single_elements_are_picked_along_any_lines_by_any_number_of_threads() {
-    let mut dice = Dice(14);
+    let mut rng = TestRng(14);
     let before = parallel::num_threads();
     for dtype in DTYPES {
-        let input = dice.array(dtype, &[5000], false);
-        let rows = indices(&mut dice, DType::I64, &[70_001], 5000);
+        let input = rng.array(dtype, &[5000], false);
+        let rows = indices(&mut rng, DType::I64, &[70_001], 5000);
         for threads in [1, 3] {
             parallel::set_num_threads(threads);
-            let mut selected = dice.layout(dtype, &[70_001]);
-            let mut taken = dice.layout(dtype, &[70_001]);
+            let mut selected = rng.layout(dtype, &[70_001]);
+            let mut taken = rng.layout(dtype, &[70_001]);
             index::index_select(&mut selected.view_mut(), input.view(), 0, rows.view()).unwrap();
             index::take(&mut taken.view_mut(), input.view(), rows.view()).unwrap();
             for at in 0..selected.numel() {
@@ -247,21 +257,21 @@ fn single_elements_are_picked_along_any_lines_by_any_number_of_threads() {
 
 #[test]
 fn masks_of_many_words_take_and_give_in_order() {
-    let mut dice = Dice(11);
+    let mut rng = TestRng(11);
     for round in 0..120 {
         let shape = [[3, 100], [1, 64], [130, 2], [65, 1], [7, 63]][round % 5];
         let dtype = DTYPES[round % DTYPES.len()];
-        let share = [0, 1, 5, 9, 10][dice.below(5)];
-        let mut mask = dice.layout(DType::Bool, &shape);
+        let share = [0, 1, 5, 9, 10][rng.below(5)];
+        let mut mask = rng.layout(DType::Bool, &shape);
         for at in 0..mask.numel() {
-            let value = f64::from(u8::from(dice.below(10) < share));
+            let value = f64::from(u8::from(rng.below(10) < share));
             mask.put(at, pullback_kernels::C128::new(value, 0.0));
         }
         let places: Vec<usize> = (0..mask.numel()).filter(|&at| mask.at(at) != 0.0).collect();
-        let input = dice.array(dtype, &shape, false);
-        let mut taken = dice.layout(dtype, &[places.len() as i64]);
+        let input = rng.array(dtype, &shape, false);
+        let mut taken = rng.layout(dtype, &[places.len() as i64]);
         index::masked_select(&mut taken.view_mut(), input.view(), mask.view()).unwrap();
-        let source = dice.array(dtype, &[places.len() as i64 + 3], false);
+        let source = rng.array(dtype, &[places.len() as i64 + 3], false);
         let mut written = input.clone();
         index::masked_scatter(&mut written.view_mut(), mask.view(), source.view()).unwrap();
         for (number, &at) in places.iter().enumerate() {
@@ -276,18 +286,18 @@ fn masks_of_many_words_take_and_give_in_order() {
 
 #[test]
 fn advanced_indexing_equals_its_twin() {
-    let mut dice = Dice(3);
+    let mut rng = TestRng(3);
     for _ in 0..300 {
-        let shape: Vec<i64> = (0..2 + dice.below(3)).map(|_| 1 + dice.below(5) as i64).collect();
-        let mut dims: Vec<usize> = (0..shape.len()).filter(|_| dice.below(2) == 0).collect();
+        let shape: Vec<i64> = (0..2 + rng.below(3)).map(|_| 1 + rng.below(5) as i64).collect();
+        let mut dims: Vec<usize> = (0..shape.len()).filter(|_| rng.below(2) == 0).collect();
         if dims.is_empty() {
-            dims.push(dice.below(shape.len()));
+            dims.push(rng.below(shape.len()));
         }
-        let common: Vec<i64> = (0..dice.below(3)).map(|_| dice.below(4) as i64).collect();
+        let common: Vec<i64> = (0..rng.below(3)).map(|_| rng.below(4) as i64).collect();
         let list: Vec<Array> =
-            dims.iter().map(|&d| indices(&mut dice, DType::I64, &common, shape[d])).collect();
+            dims.iter().map(|&d| indices(&mut rng, DType::I64, &common, shape[d])).collect();
         let views: Vec<_> = list.iter().map(Array::view).collect();
-        let input = dice.array(DType::F64, &shape, false);
+        let input = rng.array(DType::F64, &shape, false);
         let neighbours = dims[dims.len() - 1] - dims[0] + 1 == dims.len();
         let start = if neighbours { dims[0] } else { 0 };
         let rest: Vec<usize> = (0..shape.len()).filter(|d| !dims.contains(d)).collect();
@@ -305,10 +315,10 @@ fn advanced_indexing_equals_its_twin() {
                 .collect();
             position(&shape, &full)
         };
-        let mut out = dice.layout(DType::F64, &result);
+        let mut out = rng.layout(DType::F64, &result);
         index::index(&mut out.view_mut(), input.view(), &dims, &views).unwrap();
         (0..out.numel()).for_each(|at| assert_eq!(out.at(at), input.at(target(at))));
-        let values = dice.array(DType::F64, &result, false);
+        let values = rng.array(DType::F64, &result, false);
         for accumulate in [true, false] {
             let (mut changed, mut wanted) = (input.clone(), input.values());
             index::index_put(&mut changed.view_mut(), &dims, &views, values.view(), accumulate)
@@ -377,7 +387,7 @@ fn many_halves_scattered_to_one_place_are_rounded_once() {
     for dtype in [DType::F16, DType::BF16, DType::C32] {
         let (zeros, one) = (Array::zeros(DType::I64, &[1, 3000]), ScatterSource::Scalar(1.into()));
         let mut out = Array::zeros(dtype, &[1, 2]);
-        let how = (Reduce::Sum, true);
+        let how = (ScatterReduction::Sum, true);
         index::scatter(&mut out.view_mut(), 1, zeros.view(), one, how).unwrap();
         let mut ones = Array::zeros(dtype, &[1, 3000]);
         for i in 0..3000 {
@@ -404,7 +414,7 @@ fn indices_out_of_range_are_refused_before_any_write() {
             0,
             bad.view(),
             ScatterSource::Scalar(Scalar::Int(1)),
-            (Reduce::Assign, true)
+            (ScatterReduction::Assign, true)
         )
         .is_err()
     );
@@ -430,12 +440,12 @@ fn indices_out_of_range_are_refused_before_any_write() {
 
 #[test]
 fn layout_kernels_move_elements() {
-    let mut dice = Dice(4);
+    let mut rng = TestRng(4);
     for _ in 0..100 {
-        let shape: Vec<i64> = (0..=dice.below(3)).map(|_| dice.below(5) as i64).collect();
-        let dim = dice.below(shape.len());
-        let x = dice.array(DType::I16, &shape, false);
-        let mut out = dice.layout(DType::I16, &shape);
+        let shape: Vec<i64> = (0..=rng.below(3)).map(|_| rng.below(5) as i64).collect();
+        let dim = rng.below(shape.len());
+        let x = rng.array(DType::I16, &shape, false);
+        let mut out = rng.layout(DType::I16, &shape);
         layout::flip(&mut out.view_mut(), x.view(), &[dim]).unwrap();
         let flipped = |at: usize| {
             let mut c = coordinates(&shape, at);
@@ -453,7 +463,7 @@ fn layout_kernels_move_elements() {
         let mut twice = shape.clone();
         twice[dim] *= 2;
         let (mut joined, mut repeated) =
-            (dice.layout(DType::I16, &twice), dice.layout(DType::I16, &twice));
+            (rng.layout(DType::I16, &twice), rng.layout(DType::I16, &twice));
         layout::cat(
             &mut joined.view_mut(),
             &[x.view(), Array::zeros(DType::I16, &[0]).view(), x.view()],

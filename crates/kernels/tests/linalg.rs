@@ -3,7 +3,7 @@
 
 mod tensor;
 
-use pullback_kernels::simd::{Level, set_level};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{C128, DType, linalg};
 use tensor::{Rng, Tensor};
 
@@ -447,7 +447,7 @@ fn eigenvalues_hold_at_every_scale_and_when_they_repeat() {
                 values.sort_by(f64::total_cmp);
                 let largest = values.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
                 let mut results = Vec::new();
-                for level in Level::ALL {
+                for level in SimdLevel::ALL {
                     set_level(level);
                     let mut w = Tensor::full(dtype, &[n as i64], 0.0);
                     let mut v = Tensor::full(dtype, &[n as i64, n as i64], 0.0);

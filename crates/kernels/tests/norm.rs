@@ -3,7 +3,7 @@
 
 mod tensor;
 
-use pullback_kernels::norm::{self, BatchNorm};
+use pullback_kernels::norm::{self, BatchNormOptions};
 use pullback_kernels::{DType, parallel, softmax};
 use tensor::{Rng, Tensor};
 
@@ -370,7 +370,7 @@ fn batch_norm_equals_the_naive_twin() {
                 Tensor::full(stat_type, &shape[1..2], 0.5),
                 Tensor::full(stat_type, &shape[1..2], 2.0),
             );
-            let how = BatchNorm { training: true, momentum: 0.25, eps: 1e-3 };
+            let how = BatchNormOptions { training: true, momentum: 0.25, eps: 1e-3 };
             let saved = Some((&mut mean.view_mut(), &mut rstd.view_mut()));
             norm::batch_norm(
                 &mut y.view_mut(),
@@ -398,7 +398,7 @@ fn batch_norm_equals_the_naive_twin() {
                 assert!((run_var.reals()[ch] - (1.5 + 0.25 * v)).abs() < 1e-4, "{what}");
             }
             let mut eval = rng.tensor(dtype, &shape);
-            let how_eval = BatchNorm { training: false, ..how };
+            let how_eval = BatchNormOptions { training: false, ..how };
             norm::batch_norm(
                 &mut eval.view_mut(),
                 None,
@@ -493,7 +493,7 @@ fn batch_norm_of_many_narrow_samples_gives_the_same_bits_on_any_number_of_thread
             parallel::set_num_threads(threads);
             let new = |shape: &[i64]| Tensor::full(DType::F32, shape, 0.0);
             let (mut y, mut mean, mut rstd) = (new(shape), new(channels), new(channels));
-            let how = BatchNorm { training: true, momentum: 0.1, eps: 1e-5 };
+            let how = BatchNormOptions { training: true, momentum: 0.1, eps: 1e-5 };
             let saved = Some((&mut mean.view_mut(), &mut rstd.view_mut()));
             norm::batch_norm(&mut y.view_mut(), saved, x.view(), None, None, None, None, how)
                 .unwrap();

@@ -3,15 +3,15 @@
 mod tensor;
 
 use pullback_kernels::DType;
-use pullback_kernels::pool::{self, AvgPool, Window};
-use pullback_kernels::simd::{Level, set_level};
+use pullback_kernels::pool::{self, AvgPoolOptions, PoolWindow};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use smallvec::SmallVec;
 use tensor::{Rng, Tensor};
 
 const DTYPES: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 
-fn window(rng: &mut Rng, spatial: usize, dilated: bool) -> Window {
-    let mut w = Window {
+fn window(rng: &mut Rng, spatial: usize, dilated: bool) -> PoolWindow {
+    let mut w = PoolWindow {
         kernel: SmallVec::default(),
         stride: SmallVec::default(),
         padding: SmallVec::default(),
@@ -30,7 +30,7 @@ fn window(rng: &mut Rng, spatial: usize, dilated: bool) -> Window {
 
 /// For each output of a plane: the input positions of its window (row-major, inside only), and the
 /// window's size clipped to the padded input.
-fn windows(input: &[i64], output: &[i64], w: &Window) -> Vec<(Vec<usize>, i64)> {
+fn windows(input: &[i64], output: &[i64], w: &PoolWindow) -> Vec<(Vec<usize>, i64)> {
     let spatial = input.len();
     let unflat = |mut flat: i64, shape: &[i64]| {
         let mut index = vec![0; shape.len()];
@@ -75,7 +75,7 @@ fn pooling_and_its_gradients_equal_the_naive_twin() {
         while done < 80 {
             let spatial = rng.below(3) as usize + 1;
             let w = window(&mut rng, spatial, true);
-            set_level(Level::ALL[rng.below(3) as usize]);
+            set_level(SimdLevel::ALL[rng.below(3) as usize]);
             // Planes that are taken side by side, less and more than go together, and rows too long for it.
             let mut shape = vec![vec![2, 3], vec![3], vec![1], vec![16], vec![5, 7]]
                 .swap_remove(rng.below(5) as usize);
@@ -127,15 +127,15 @@ fn pooling_and_its_gradients_equal_the_naive_twin() {
             adaptive(&mut rng, dtype, &x, spatial);
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
-fn average(rng: &mut Rng, dtype: DType, x: &Tensor, w: &Window, spatial: usize) {
-    let w = Window { dilation: w.dilation.iter().map(|_| 1).collect(), ..w.clone() };
+fn average(rng: &mut Rng, dtype: DType, x: &Tensor, w: &PoolWindow, spatial: usize) {
+    let w = PoolWindow { dilation: w.dilation.iter().map(|_| 1).collect(), ..w.clone() };
     let Ok(shape) = pool::output_shape(&x.shape, &w) else { return };
     let at = x.shape.len() - spatial;
     let (input, output) = (x.shape[at..].to_vec(), shape[at..].to_vec());
-    let how = AvgPool {
+    let how = AvgPoolOptions {
         count_include_pad: rng.below(2) == 0,
         divisor_override: (rng.below(3) == 0).then_some(7),
     };
@@ -202,7 +202,7 @@ fn adaptive(rng: &mut Rng, dtype: DType, x: &Tensor, spatial: usize) {
 
 #[test]
 fn nan_wins_and_all_minus_infinity_points_at_the_first_element() {
-    let w = Window {
+    let w = PoolWindow {
         kernel: [2].as_slice().into(),
         stride: [2].as_slice().into(),
         padding: [0].as_slice().into(),
@@ -220,7 +220,7 @@ fn nan_wins_and_all_minus_infinity_points_at_the_first_element() {
 
 #[test]
 fn integers_pool_too_and_bad_windows_are_refused() {
-    let mut w = Window {
+    let mut w = PoolWindow {
         kernel: [2].as_slice().into(),
         stride: [1].as_slice().into(),
         padding: [0].as_slice().into(),

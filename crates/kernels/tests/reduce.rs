@@ -2,7 +2,7 @@
 
 mod array;
 
-use array::{Array, Dice, REAL, close, lines};
+use array::{Array, REAL, TestRng, close, lines};
 use pullback_kernels::{C128, DType, Result, StridedMut, StridedRef, parallel, reduce, scan};
 
 /// The groups of row-major positions that one result each is made from, in the order of results.
@@ -29,20 +29,20 @@ fn reduced(shape: &[i64], dims: &[usize]) -> Vec<i64> {
     shape.iter().enumerate().map(|(d, &s)| if dims.contains(&d) { 1 } else { s }).collect()
 }
 
-fn some_dims(dice: &mut Dice, ndim: usize) -> Vec<usize> {
-    match dice.below(3) {
+fn some_dims(rng: &mut TestRng, ndim: usize) -> Vec<usize> {
+    match rng.below(3) {
         0 => (0..ndim).collect(),
-        1 if ndim > 0 => vec![dice.below(ndim)],
-        _ => (0..ndim).filter(|_| dice.below(2) == 0).collect(),
+        1 if ndim > 0 => vec![rng.below(ndim)],
+        _ => (0..ndim).filter(|_| rng.below(2) == 0).collect(),
     }
 }
 
 /// Many short lines, or the same as narrow columns.
-fn many_lines(dice: &mut Dice) -> Vec<i64> {
-    let most = [8, 20, 140][dice.below(3)];
-    let length = 1 + dice.below(most);
-    let mut shape = vec![1 + dice.below(6000 / length) as i64, length as i64];
-    if dice.below(2) == 0 {
+fn many_lines(rng: &mut TestRng) -> Vec<i64> {
+    let most = [8, 20, 140][rng.below(3)];
+    let length = 1 + rng.below(most);
+    let mut shape = vec![1 + rng.below(6000 / length) as i64, length as i64];
+    if rng.below(2) == 0 {
         shape.swap(0, 1);
     }
     shape
@@ -58,21 +58,21 @@ fn compare(
     tolerance: f64,
     twin: impl Fn(&[f64]) -> f64,
 ) {
-    let mut dice = Dice(tolerance.to_bits());
+    let mut rng = TestRng(tolerance.to_bits());
     for round in 0..400 {
         let dtype = dtypes[round % dtypes.len()];
         let shape = match round % 50 {
             49 => vec![3, 300, 40 + round as i64],
-            r if r % 5 == 4 => many_lines(&mut dice),
-            _ => dice.shape(),
+            r if r % 5 == 4 => many_lines(&mut rng),
+            _ => rng.shape(),
         };
         let dims = if round % 5 == 4 {
-            vec![dice.below(shape.len())]
+            vec![rng.below(shape.len())]
         } else {
-            some_dims(&mut dice, shape.len())
+            some_dims(&mut rng, shape.len())
         };
-        let input = dice.array(dtype, &shape, round % 4 == 0);
-        let mut result = dice.layout(out(dtype), &reduced(&shape, &dims));
+        let input = rng.array(dtype, &shape, round % 4 == 0);
+        let mut result = rng.layout(out(dtype), &reduced(&shape, &dims));
         if kernel(&mut result.view_mut(), input.view(), &dims).is_err() {
             assert!(shape.contains(&0), "{dtype:?} {shape:?} {dims:?}");
             continue;
@@ -201,17 +201,17 @@ fn moments_and_norms_equal_their_twins() {
 
 #[test]
 fn complex_sums_means_and_variances_equal_their_twins() {
-    let mut dice = Dice(5);
+    let mut rng = TestRng(5);
     for round in 0..100 {
         let dtype = [DType::C64, DType::C128][round % 2];
-        let shape = dice.shape();
-        let dims = some_dims(&mut dice, shape.len());
-        let input = dice.array(dtype, &shape, false);
+        let shape = rng.shape();
+        let dims = some_dims(&mut rng, shape.len());
+        let input = rng.array(dtype, &shape, false);
         let out_shape = reduced(&shape, &dims);
-        let (mut sum, mut prod) = (dice.layout(dtype, &out_shape), dice.layout(dtype, &out_shape));
+        let (mut sum, mut prod) = (rng.layout(dtype, &out_shape), rng.layout(dtype, &out_shape));
         let (mut var, mut mean) =
-            (dice.layout(dtype.to_real(), &out_shape), dice.layout(dtype, &out_shape));
-        let mut norm = dice.layout(dtype.to_real(), &out_shape);
+            (rng.layout(dtype.to_real(), &out_shape), rng.layout(dtype, &out_shape));
+        let mut norm = rng.layout(dtype.to_real(), &out_shape);
         reduce::sum(&mut sum.view_mut(), input.view(), &dims).unwrap();
         reduce::prod(&mut prod.view_mut(), input.view(), &[]).unwrap_or(());
         reduce::var_mean(&mut var.view_mut(), &mut mean.view_mut(), input.view(), &dims, 1.0)
@@ -233,7 +233,7 @@ fn complex_sums_means_and_variances_equal_their_twins() {
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
-    let mut dice = Dice(9);
+    let mut rng = TestRng(9);
     let shapes = [vec![1_000_003], vec![3000, 700], vec![50_000, 20], vec![7, 40_000]];
     for (shape, dims) in shapes.iter().zip([vec![0], vec![0], vec![0], vec![1]]) {
         let mut input = Array::zeros(DType::F32, shape);
@@ -242,7 +242,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
             .as_slice_mut::<f32>()
             .unwrap()
             .iter_mut()
-            .for_each(|x| *x = dice.unit() as f32);
+            .for_each(|x| *x = rng.unit() as f32);
         let run = |kernel: Kernel, threads: usize| {
             parallel::set_num_threads(threads);
             let mut out = Array::zeros(DType::F32, &reduced(shape, &dims));
@@ -318,13 +318,13 @@ fn compare_scan(
     twin: impl Fn(f64, f64) -> f64,
     start: f64,
 ) {
-    let mut dice = Dice(3);
+    let mut rng = TestRng(3);
     for round in 0..200 {
         let dtype = dtypes[round % dtypes.len()];
-        let shape = if round % 40 == 39 { vec![70, 1000 + round as i64] } else { dice.shape() };
-        let dim = dice.below(shape.len().max(1));
-        let input = dice.array(dtype, &shape, false);
-        let mut result = dice.layout(out(dtype), &shape);
+        let shape = if round % 40 == 39 { vec![70, 1000 + round as i64] } else { rng.shape() };
+        let dim = rng.below(shape.len().max(1));
+        let input = rng.array(dtype, &shape, false);
+        let mut result = rng.layout(out(dtype), &shape);
         kernel(&mut result.view_mut(), input.view(), dim).unwrap();
         for (base, step, n) in lines(&shape, dim) {
             let mut state = start;

@@ -2,7 +2,7 @@
 
 mod tensor;
 
-use pullback_kernels::rnn::{self, Cell, Gradients, Operands, Outputs, Steps};
+use pullback_kernels::rnn::{self, Cell, Operands, OutputGradients, Outputs, Steps};
 use pullback_kernels::{DType, StridedMut};
 use tensor::{Rng, Tensor};
 
@@ -132,7 +132,7 @@ impl Case {
     /// `output, h, c, gates, cells`.
     fn forward(&self, dtype: DType) -> Vec<Tensor> {
         let is_lstm = self.cell == Cell::Lstm;
-        let (total, kept) = (self.rows.iter().sum(), self.cell.kept() as i64 * self.hidden);
+        let (total, kept) = (self.rows.iter().sum(), self.cell.saved_gates() as i64 * self.hidden);
         let wide = if dtype == DType::F64 { dtype } else { DType::F32 };
         let c = if is_lstm { self.rows[0] } else { 0 };
         let mut out = vec![
@@ -191,8 +191,8 @@ fn gradients_equal_differences_of_the_naive_twin() {
             case.inputs.iter().map(|t| Tensor::full(dtype, &t.shape, 0.0)).collect();
         let is_lstm = case.cell == Cell::Lstm;
         // One step of a cell with gates needs nothing but those.
-        let is_alone = case.rows.len() == 1 && case.cell.kept() > 0;
-        let known = Gradients {
+        let is_alone = case.rows.len() == 1 && case.cell.saved_gates() > 0;
+        let known = OutputGradients {
             output: (!is_alone).then(|| results[0].view()),
             gates: Some(results[3].view()),
             cells: (is_lstm && !is_alone).then(|| results[4].view()),

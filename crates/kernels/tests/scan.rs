@@ -2,8 +2,8 @@
 
 mod array;
 
-use array::{Array, Dice, close, lines};
-use pullback_kernels::simd::{Level, set_level};
+use array::{Array, TestRng, close, lines};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{C128, DType, Result, StridedMut, StridedRef, parallel, scan, softmax};
 
 /// Shapes around the edges of the blocks that lines are taken in, and the dimension to work along.
@@ -27,27 +27,27 @@ fn shapes() -> Vec<(Vec<i64>, usize)> {
 }
 
 /// Zeros without gaps, with gaps between rows, or column by column.
-fn layout(dice: &mut Dice, dtype: DType, shape: &[i64]) -> Array {
-    let gap = i64::from(dice.below(3) == 0);
+fn layout(rng: &mut TestRng, dtype: DType, shape: &[i64]) -> Array {
+    let gap = i64::from(rng.below(3) == 0);
     let mut strides = vec![1; shape.len()];
     for d in (1..shape.len()).rev() {
         strides[d - 1] = strides[d] * (shape[d].max(1) + gap);
     }
-    if shape.len() == 2 && dice.below(6) == 0 {
+    if shape.len() == 2 && rng.below(6) == 0 {
         strides = vec![1, shape[0].max(1)];
     }
     Array::with_strides(dtype, shape, &strides)
 }
 
 fn values(
-    dice: &mut Dice,
+    rng: &mut TestRng,
     dtype: DType,
     shape: &[i64],
-    mut of: impl FnMut(&mut Dice) -> f64,
+    mut of: impl FnMut(&mut TestRng) -> f64,
 ) -> Array {
-    let mut array = layout(dice, dtype, shape);
+    let mut array = layout(rng, dtype, shape);
     for i in 0..array.numel() {
-        let value = of(dice);
+        let value = of(rng);
         array.put(i, C128::new(value, 0.0));
     }
     array
@@ -60,9 +60,9 @@ type Backward = fn(&mut StridedMut<'_>, StridedRef<'_>, StridedRef<'_>, usize) -
 #[test]
 fn lines_of_any_layout_are_scanned_in_order() {
     for (round, (shape, dim)) in shapes().into_iter().enumerate() {
-        set_level(Level::ALL[round % 3]);
+        set_level(SimdLevel::ALL[round % 3]);
         parallel::set_num_threads(1 + round % 2);
-        let mut dice = Dice(round as u64);
+        let mut rng = TestRng(round as u64);
         let dtypes =
             [DType::F32, DType::F64, DType::I64, DType::BF16, DType::C32, DType::C64, DType::I16];
         // Signs keep products whole, also in the narrow types.
@@ -73,8 +73,8 @@ fn lines_of_any_layout_are_scanned_in_order() {
         ];
         for (i, (kernel, reverse, join)) in scans.into_iter().enumerate() {
             let dtype = dtypes[(round + i) % dtypes.len()];
-            let x = values(&mut dice, dtype, &shape, |d| if d.below(2) == 0 { 1.0 } else { -1.0 });
-            let mut out = layout(&mut dice, dtype, &shape);
+            let x = values(&mut rng, dtype, &shape, |d| if d.below(2) == 0 { 1.0 } else { -1.0 });
+            let mut out = layout(&mut rng, dtype, &shape);
             kernel(&mut out.view_mut(), x.view(), dim).unwrap();
             for (base, step, n) in lines(&shape, dim) {
                 let mut state = if i == 2 { 1.0 } else { 0.0 };
@@ -86,7 +86,7 @@ fn lines_of_any_layout_are_scanned_in_order() {
             }
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 /// The recurrence item by item.
@@ -108,15 +108,15 @@ fn linear_recurrences_equal_their_twins_whatever_the_layout() {
         [DType::F32, DType::F64, DType::BF16, DType::F16, DType::C32, DType::C64, DType::C128];
     for (round, (shape, dim)) in shapes().into_iter().enumerate() {
         parallel::set_num_threads(1 + round % 2);
-        let (mut dice, dtype) = (Dice(round as u64), dtypes[round % dtypes.len()]);
-        let input = values(&mut dice, dtype, &shape, |d| d.below(9) as f64 - 4.0);
-        let mut factor = values(&mut dice, dtype, &shape, |d| [0.0, 0.5, -0.5][d.below(3)]);
+        let (mut rng, dtype) = (TestRng(round as u64), dtypes[round % dtypes.len()]);
+        let input = values(&mut rng, dtype, &shape, |d| d.below(9) as f64 - 4.0);
+        let mut factor = values(&mut rng, dtype, &shape, |d| [0.0, 0.5, -0.5][d.below(3)]);
         let reverse = round % 3 == 0;
         for (base, step, n) in lines(&shape, dim).into_iter().filter(|line| line.2 > 0) {
             let first = base + step * if reverse { n - 1 } else { 0 };
             factor.put(first, C128::new(f64::INFINITY, 0.0));
         }
-        let mut out = layout(&mut dice, dtype, &shape);
+        let mut out = layout(&mut rng, dtype, &shape);
         let inputs = (input.view(), factor.view());
         scan::linear_recurrence(&mut out.view_mut(), inputs, dim, reverse).unwrap();
         let what = format!("{dtype:?} {shape:?} along {dim}, reversed: {reverse}");
@@ -128,22 +128,22 @@ fn linear_recurrences_equal_their_twins_whatever_the_layout() {
 #[test]
 fn running_extremes_and_their_gradients_equal_their_twins() {
     for (round, (shape, dim)) in shapes().into_iter().enumerate() {
-        set_level(Level::ALL[round % 3]);
-        let mut dice = Dice(round as u64);
+        set_level(SimdLevel::ALL[round % 3]);
+        let mut rng = TestRng(round as u64);
         let dtypes = [DType::F32, DType::F64, DType::BF16, DType::I64, DType::U8, DType::U64];
         let dtype = dtypes[round % dtypes.len()];
-        let x = values(&mut dice, dtype, &shape, |d| match d.below(30) {
+        let x = values(&mut rng, dtype, &shape, |d| match d.below(30) {
             0 if dtype.is_floating_point() => f64::NAN,
             1 if dtype.is_floating_point() => f64::NEG_INFINITY,
             _ => d.below(100) as f64,
         });
-        let mut out = layout(&mut dice, dtype, &shape);
-        let mut indices = layout(&mut dice, DType::I64, &shape);
+        let mut out = layout(&mut rng, dtype, &shape);
+        let mut indices = layout(&mut rng, DType::I64, &shape);
         scan::cummax(&mut out.view_mut(), &mut indices.view_mut(), x.view(), dim).unwrap();
         let mut expected = vec![0.0; x.numel()];
         let is_float = dtype.is_floating_point();
         let kind = if is_float { dtype } else { DType::F64 };
-        let grad = values(&mut dice, kind, &shape, |d| d.below(3) as f64);
+        let grad = values(&mut rng, kind, &shape, |d| d.below(3) as f64);
         for (base, step, n) in lines(&shape, dim) {
             let (mut top, mut place) = (f64::NEG_INFINITY, 0);
             for j in 0..n {
@@ -157,12 +157,12 @@ fn running_extremes_and_their_gradients_equal_their_twins() {
                 expected[base + step * place] += grad.at(at);
             }
         }
-        let mut grad_x = layout(&mut dice, kind, &shape);
+        let mut grad_x = layout(&mut rng, kind, &shape);
         let (grad, indices) = (grad.view(), indices.view());
-        scan::cumulative_extreme_backward(&mut grad_x.view_mut(), grad, indices, dim).unwrap();
+        scan::cummax_cummin_backward(&mut grad_x.view_mut(), grad, indices, dim).unwrap();
         assert_eq!(grad_x.values(), expected, "{dtype:?} {shape:?} along {dim}");
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 /// What a line's running extremes and their places are, item by item.
@@ -186,10 +186,10 @@ fn running_extremes_of_long_lines_equal_their_twins_on_every_level() {
     let dtypes = [DType::F32, DType::F64, DType::BF16, DType::I64, DType::U8, DType::U64];
     for (round, dtype) in dtypes.into_iter().enumerate() {
         for (count, n) in [(1, 5000), (2, 383), (17, 256), (300, 700), (300, 130)] {
-            let mut dice = Dice(round as u64);
+            let mut rng = TestRng(round as u64);
             let mut i = 0_i64;
             // Lines that rise again and again, lines that fall, and any.
-            let x = values(&mut dice, dtype, &[count, n], |d| {
+            let x = values(&mut rng, dtype, &[count, n], |d| {
                 i += 1;
                 match (i / n % 3, d.below(700)) {
                     (_, 0) if dtype.is_floating_point() => f64::NAN,
@@ -198,11 +198,11 @@ fn running_extremes_of_long_lines_equal_their_twins_on_every_level() {
                     _ => d.below(200) as f64,
                 }
             });
-            for level in Level::ALL {
+            for level in SimdLevel::ALL {
                 set_level(level);
                 for is_max in [true, false] {
-                    let mut out = layout(&mut dice, dtype, &[count, n]);
-                    let mut indices = layout(&mut dice, DType::I64, &[count, n]);
+                    let mut out = layout(&mut rng, dtype, &[count, n]);
+                    let mut indices = layout(&mut rng, DType::I64, &[count, n]);
                     let (to, places) = (&mut out.view_mut(), &mut indices.view_mut());
                     let scan = if is_max { scan::cummax } else { scan::cummin };
                     scan(to, places, x.view(), 1).unwrap();
@@ -212,7 +212,7 @@ fn running_extremes_of_long_lines_equal_their_twins_on_every_level() {
             }
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn rows_of_minus_infinity_have_zeros_for_softmax_and_for_the_logarithm_of_their_
             }
             if dim == 1 {
                 let mut sums = Array::with_strides(dtype, &[5], &[1]);
-                softmax::log_of_sums(&mut sums.view_mut(), x.view(), y.view()).unwrap();
+                softmax::logsumexp_from_softmax(&mut sums.view_mut(), x.view(), y.view()).unwrap();
                 for (r, row) in rows.iter().enumerate() {
                     let sum = row.iter().map(|v| v.exp()).sum::<f64>();
                     let twin = if sum == 0.0 { 0.0 } else { sum.ln() };
@@ -261,13 +261,13 @@ fn rows_of_minus_infinity_have_zeros_for_softmax_and_for_the_logarithm_of_their_
 #[test]
 fn softmax_and_its_gradient_equal_their_twins() {
     for (round, (shape, dim)) in shapes().into_iter().enumerate() {
-        let mut dice = Dice(round as u64);
+        let mut rng = TestRng(round as u64);
         let dtype = [DType::F32, DType::F64, DType::BF16][round % 3];
-        let x = values(&mut dice, dtype, &shape, |d| match d.below(20) {
+        let x = values(&mut rng, dtype, &shape, |d| match d.below(20) {
             0 => f64::NEG_INFINITY,
             _ => d.unit() * 8.0 - 4.0,
         });
-        let grad = values(&mut dice, dtype, &shape, |d| d.unit() - 0.5);
+        let grad = values(&mut rng, dtype, &shape, |d| d.unit() - 0.5);
         for log in [false, true] {
             let (forward, backward): (Scan, Backward) = if log {
                 (softmax::log_softmax, softmax::log_softmax_backward)
@@ -275,11 +275,11 @@ fn softmax_and_its_gradient_equal_their_twins() {
                 (softmax::softmax, softmax::softmax_backward)
             };
             let mut bytes = Vec::new();
-            for level in Level::ALL {
+            for level in SimdLevel::ALL {
                 set_level(level);
-                let mut dice = Dice(round as u64);
+                let mut rng = TestRng(round as u64);
                 let (mut y, mut grad_x) =
-                    (layout(&mut dice, dtype, &shape), layout(&mut dice, dtype, &shape));
+                    (layout(&mut rng, dtype, &shape), layout(&mut rng, dtype, &shape));
                 forward(&mut y.view_mut(), x.view(), dim).unwrap();
                 backward(&mut grad_x.view_mut(), grad.view(), y.view(), dim).unwrap();
                 let what = format!("{log} {level:?} {dtype:?} {shape:?} along {dim}");
@@ -308,5 +308,5 @@ fn softmax_and_its_gradient_equal_their_twins() {
             assert!(bytes.windows(2).all(|pair| pair[0] == pair[1]), "{log} {dtype:?} {shape:?}");
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }

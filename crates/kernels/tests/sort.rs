@@ -2,8 +2,8 @@
 
 mod array;
 
-use array::{Array, Dice, REAL, lines};
-use pullback_kernels::simd::{Level, set_level};
+use array::{Array, REAL, TestRng, lines};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{C128, DType, sort};
 use std::cmp::Ordering;
 
@@ -19,28 +19,28 @@ fn sorted(input: &Array, (base, step, n): (usize, usize, usize), descending: boo
     indices
 }
 
-fn sample(dice: &mut Dice, round: usize) -> (Array, usize) {
+fn sample(rng: &mut TestRng, round: usize) -> (Array, usize) {
     let dtype = REAL[round % REAL.len()];
     let shape = match round % 20 {
         // Lines that are sorted by digits, short ones and long ones.
         19 => vec![2, if round % 40 == 19 { 800 } else { 4060 } + round as i64],
         // Lines that are sorted side by side, and longer ones next to each other.
-        15..19 => vec![dice.below(40) as i64 + 1, dice.below(135) as i64 + 1],
+        15..19 => vec![rng.below(40) as i64 + 1, rng.below(135) as i64 + 1],
         14 => vec![200 + round as i64, 20],
-        _ => dice.shape(),
+        _ => rng.shape(),
     };
-    let dim = dice.below(shape.len().max(1));
-    (dice.array(dtype, &shape, true), dim)
+    let dim = rng.below(shape.len().max(1));
+    (rng.array(dtype, &shape, true), dim)
 }
 
 #[test]
 fn sort_is_stable_and_puts_nan_last() {
-    let mut dice = Dice(1);
+    let mut rng = TestRng(1);
     for round in 0..300 {
-        let (input, dim) = sample(&mut dice, round);
-        let descending = dice.below(2) == 0;
-        let mut values = dice.layout(input.dtype, &input.shape);
-        let mut indices = dice.layout(DType::I64, &input.shape);
+        let (input, dim) = sample(&mut rng, round);
+        let descending = rng.below(2) == 0;
+        let mut values = rng.layout(input.dtype, &input.shape);
+        let mut indices = rng.layout(DType::I64, &input.shape);
         sort::sort(&mut values.view_mut(), &mut indices.view_mut(), input.view(), dim, descending)
             .unwrap();
         for line in lines(&input.shape, dim) {
@@ -62,8 +62,8 @@ fn sort_is_stable_and_puts_nan_last() {
 
 #[test]
 fn wide_keys_sort_over_their_whole_range() {
-    let mut dice = Dice(2);
-    let ints: Vec<i64> = (0..5000).map(|_| dice.roll() as i64 >> dice.below(64)).collect();
+    let mut rng = TestRng(2);
+    let ints: Vec<i64> = (0..5000).map(|_| rng.roll() as i64 >> rng.below(64)).collect();
     let floats: Vec<f64> = ints.iter().map(|&i| f64::from_bits(i as u64)).collect();
     for input in [Array::vector(&ints), Array::vector(&floats)] {
         let mut values = Array::zeros(input.dtype, &[5000]);
@@ -83,19 +83,19 @@ fn wide_keys_sort_over_their_whole_range() {
 
 #[test]
 fn topk_and_kthvalue_are_parts_of_the_sort() {
-    let mut dice = Dice(3);
+    let mut rng = TestRng(3);
     for round in 0..300 {
-        let (input, dim) = sample(&mut dice, round);
+        let (input, dim) = sample(&mut rng, round);
         let n = input.shape.get(dim).map_or(1, |&s| s as usize);
-        let (k, largest) = (dice.below(n + 1), dice.below(2) == 0);
+        let (k, largest) = (rng.below(n + 1), rng.below(2) == 0);
         let mut shape = input.shape.clone();
         if let Some(size) = shape.get_mut(dim) {
             *size = k as i64;
         } else if k == 0 {
             continue;
         }
-        let mut values = dice.layout(input.dtype, &shape);
-        let mut indices = dice.layout(DType::I64, &shape);
+        let mut values = rng.layout(input.dtype, &shape);
+        let mut indices = rng.layout(DType::I64, &shape);
         sort::topk(
             &mut values.view_mut(),
             &mut indices.view_mut(),
@@ -114,7 +114,7 @@ fn topk_and_kthvalue_are_parts_of_the_sort() {
         }
         shape.iter_mut().skip(dim).take(1).for_each(|s| *s = 1);
         let (mut value, mut index) =
-            (dice.layout(input.dtype, &shape), dice.layout(DType::I64, &shape));
+            (rng.layout(input.dtype, &shape), rng.layout(DType::I64, &shape));
         sort::kthvalue(&mut value.view_mut(), &mut index.view_mut(), input.view(), k, dim).unwrap();
         for (line, out) in lines(&input.shape, dim).into_iter().zip(lines(&shape, dim)) {
             assert_eq!(index.get::<i64>(out.0), sorted(&input, line, false)[k - 1] as i64);
@@ -124,17 +124,17 @@ fn topk_and_kthvalue_are_parts_of_the_sort() {
 
 #[test]
 fn median_and_mode_are_parts_of_the_sort() {
-    let mut dice = Dice(6);
+    let mut rng = TestRng(6);
     for round in 0..300 {
-        set_level(Level::ALL[round % 3]);
-        let (input, dim) = sample(&mut dice, round);
+        set_level(SimdLevel::ALL[round % 3]);
+        let (input, dim) = sample(&mut rng, round);
         if input.shape.get(dim) == Some(&0) || input.dtype == DType::Bool {
             continue;
         }
         let mut shape = input.shape.clone();
         shape.iter_mut().skip(dim).take(1).for_each(|s| *s = 1);
         let (mut value, mut index) =
-            (dice.layout(input.dtype, &shape), dice.layout(DType::I64, &shape));
+            (rng.layout(input.dtype, &shape), rng.layout(DType::I64, &shape));
         sort::median(&mut value.view_mut(), &mut index.view_mut(), input.view(), dim).unwrap();
         let at = |line: (usize, usize, usize), i: usize| input.at(line.0 + i * line.1);
         for (line, out) in lines(&input.shape, dim).into_iter().zip(lines(&shape, dim)) {
@@ -161,13 +161,13 @@ fn median_and_mode_are_parts_of_the_sort() {
             assert_eq!(value.at(out.0).to_bits(), at(line, *wanted).to_bits());
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]
 fn topk_of_long_lines_finds_the_best() {
-    let mut dice = Dice(4);
-    let data: Vec<f32> = (0..200_000).map(|_| dice.unit() as f32).collect();
+    let mut rng = TestRng(4);
+    let data: Vec<f32> = (0..200_000).map(|_| rng.unit() as f32).collect();
     let input = Array::vector(&data);
     for k in [1, 7, 300, 5000] {
         let (mut v, mut i) = (Array::zeros(DType::F32, &[k]), Array::zeros(DType::I64, &[k]));
@@ -214,32 +214,32 @@ fn naive_runs<T: Copy>(
 
 #[test]
 fn runs_of_equal_neighbours_are_found_as_by_hand() {
-    let mut dice = Dice(8);
+    let mut rng = TestRng(8);
     for round in 0..240 {
-        set_level(Level::ALL[round % 3]);
+        set_level(SimdLevel::ALL[round % 3]);
         let dtype = REAL[round % REAL.len()];
-        let n = [0, 1, 2, 17, 300, 9000][dice.below(6)];
+        let n = [0, 1, 2, 17, 300, 9000][rng.below(6)];
         let mut input = Array::zeros(dtype, &[n]);
-        let variety = [1, 2, 50][dice.below(3)];
+        let variety = [1, 2, 50][rng.below(3)];
         for at in 0..n as usize {
-            let number = match dice.below(variety) {
-                0 if dtype.is_floating_point() => [f64::NAN, -0.0, 0.0][dice.below(3)],
+            let number = match rng.below(variety) {
+                0 if dtype.is_floating_point() => [f64::NAN, -0.0, 0.0][rng.below(3)],
                 other => other as f64,
             };
             input.put(at, C128::new(number, 0.0));
         }
         let bits: Vec<f64> = (0..n as usize).map(|at| input.at(at)).collect();
         let (values, inverse, counts) = naive_runs(&bits, |a, b| a == b);
-        assert_eq!(sort::count_runs(input.view()).unwrap(), values.len());
+        assert_eq!(sort::count_unique_consecutive(input.view()).unwrap(), values.len());
         let mut out = [
             Array::zeros(dtype, &[values.len() as i64]),
             Array::zeros(DType::I64, &[n]),
             Array::zeros(DType::I64, &[values.len() as i64]),
         ];
         let [v, i, c] = &mut out;
-        let (with_inverse, with_counts) = (dice.below(2) == 0, dice.below(2) == 0);
+        let (with_inverse, with_counts) = (rng.below(2) == 0, rng.below(2) == 0);
         let (mut i_view, mut c_view) = (i.view_mut(), c.view_mut());
-        sort::runs(
+        sort::unique_consecutive(
             &mut v.view_mut(),
             with_inverse.then_some(&mut i_view),
             with_counts.then_some(&mut c_view),
@@ -253,17 +253,22 @@ fn runs_of_equal_neighbours_are_found_as_by_hand() {
         assert!(!with_inverse || out[1].values() == inverse);
         assert!(!with_counts || out[2].values() == counts);
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]
 fn rows_that_differ_from_the_row_before_begin_runs() {
     let x = Array::of(&[5, 2], &[1.0_f64, 0.0, 1.0, -0.0, 1.0, f64::NAN, 1.0, f64::NAN, 2.0, 1.0]);
-    assert_eq!(sort::row_runs(x.view()).unwrap(), [0, 2, 3, 4]);
-    assert_eq!(sort::row_runs(Array::zeros(DType::I32, &[3, 0]).view()).unwrap(), [0]);
-    assert!(sort::row_runs(Array::zeros(DType::I32, &[0, 3]).view()).unwrap().is_empty());
-    assert!(sort::row_runs(Array::zeros(DType::C64, &[2, 2]).view()).is_err());
-    assert!(sort::row_runs(Array::zeros(DType::I32, &[2]).view()).is_err());
+    assert_eq!(sort::unique_consecutive_rows(x.view()).unwrap(), [0, 2, 3, 4]);
+    assert_eq!(
+        sort::unique_consecutive_rows(Array::zeros(DType::I32, &[3, 0]).view()).unwrap(),
+        [0]
+    );
+    assert!(
+        sort::unique_consecutive_rows(Array::zeros(DType::I32, &[0, 3]).view()).unwrap().is_empty()
+    );
+    assert!(sort::unique_consecutive_rows(Array::zeros(DType::C64, &[2, 2]).view()).is_err());
+    assert!(sort::unique_consecutive_rows(Array::zeros(DType::I32, &[2]).view()).is_err());
 }
 
 #[test]
@@ -274,9 +279,9 @@ fn bad_arguments_are_refused() {
     assert_eq!(e.message(), "selected index k out of range");
     let e = sort::kthvalue(&mut v.view_mut(), &mut i.view_mut(), x.view(), 4, 0).unwrap_err();
     assert_eq!(e.message(), "kthvalue(): selected number k out of range for dimension 0");
-    let e = sort::runs(&mut v.view_mut(), None, None, x.view()).unwrap_err();
+    let e = sort::unique_consecutive(&mut v.view_mut(), None, None, x.view()).unwrap_err();
     assert_eq!(e.message(), "unique_consecutive: expected room for 1 values, but got 4");
     let gaps = Array::with_strides(DType::F32, &[2], &[2]);
-    assert!(sort::count_runs(gaps.view()).is_err());
-    assert!(sort::count_runs(Array::zeros(DType::C128, &[2]).view()).is_err());
+    assert!(sort::count_unique_consecutive(gaps.view()).is_err());
+    assert!(sort::count_unique_consecutive(Array::zeros(DType::C128, &[2]).view()).is_err());
 }

@@ -5,7 +5,7 @@
 mod tensor;
 
 use pullback_kernels::elementwise as ew;
-use pullback_kernels::simd::{Level, set_level};
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{DType, Iter, Result};
 use tensor::Tensor;
 
@@ -34,7 +34,7 @@ fn numbers(n: usize, step: usize) -> Vec<f64> {
 
 fn check(label: &str, kernel: Kernel, dtype: DType, inputs: &[&[f64]]) {
     let whole = results(kernel, dtype, inputs);
-    for level in Level::ALL {
+    for level in SimdLevel::ALL {
         set_level(level);
         assert_eq!(results(kernel, dtype, inputs), whole, "{label} {dtype:?} {level:?}");
         for (first, n) in [(0, 1), (3, 10), (17, 16), (250, 33)] {
@@ -43,7 +43,7 @@ fn check(label: &str, kernel: Kernel, dtype: DType, inputs: &[&[f64]]) {
             assert_eq!(part, whole[first..first + n], "{label} {dtype:?} {level:?} {first} {n}");
         }
     }
-    set_level(Level::Avx512);
+    set_level(SimdLevel::Avx512);
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub fn set_interrupt_check(check: fn() -> Result<()>) {
 /// Lets the time until the first question begin now.
 #[inline]
 pub fn begin_watch() {
-    interrupt::begin();
+    interrupt::restart_interval();
 }
 
 /// The error that a panic stands for, if it is an interruption.

@@ -11,7 +11,9 @@ use std::any::Any;
 use std::time::Duration;
 
 pub use interrupt::INTERVAL;
-pub(crate) use interrupt::{Pace, check_every, hold_off, obeying, parts, received};
+pub(crate) use interrupt::{
+    WorkCounter, check_every, chunks, receive, with_stop_flag, without_interrupts,
+};
 
 /// Goes on unless the work of this thread is to be given up: then it unwinds to the [`watch`] around it. The library's own
 /// ops do this; a long computation of one's own may do it too.
@@ -51,12 +53,12 @@ pub fn watch<R>(
     work: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
     let check = || check().err().map(boxed);
-    interrupt::watch(interval, &check, work).unwrap_or_else(|reason| Err(error_of(reason)))
+    interrupt::with_check(interval, &check, work).unwrap_or_else(|reason| Err(error_of(reason)))
 }
 
 /// Runs `work`; an interruption becomes its error.
 pub(crate) fn caught<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
-    interrupt::caught(work).unwrap_or_else(|reason| Err(error_of(reason)))
+    interrupt::catch(work).unwrap_or_else(|reason| Err(error_of(reason)))
 }
 
 /// An error as a reason to give work up.

@@ -11,7 +11,7 @@
 use libmimalloc_sys::mi_is_in_heap_region;
 use mimalloc::MiMalloc;
 use pullback::binding::FROM_KERNEL;
-use pullback::binding::memory::{Refusal, refusal};
+use pullback::binding::memory::{OnAllocFailure, on_alloc_failure};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -33,7 +33,7 @@ fn is_systems(place: *mut u8, size: usize) -> bool {
 #[cold]
 #[inline(never)]
 fn help(layout: Layout) -> *mut u8 {
-    if refusal() == Refusal::IsError {
+    if on_alloc_failure() == OnAllocFailure::Error {
         return std::ptr::null_mut();
     }
     HELPED.store(true, Relaxed);

@@ -1,14 +1,14 @@
 //! Depthwise convolution: one input and one output channel per group, so there is nothing to
 //! multiply as matrices; each kernel element scales a shifted row. Small channels are taken sixteen side by side.
 
-use super::Number;
-use super::geometry::Geometry;
+use super::ConvElement;
+use super::geometry::ConvGeometry;
 use crate::Result;
 use crate::dense::SharedMut;
-use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
+use crate::lanes::{Column, ROWS, buffer_width, to_columns, to_rows};
 use crate::memory;
 use crate::parallel;
-use crate::windows::{Moves, Windows, planes_of};
+use crate::windows::{WindowGeometry, Windows, planes_of};
 
 /// Elements worth a thread of their own.
 const GRAIN: usize = 1 << 13;
@@ -16,7 +16,7 @@ const GRAIN: usize = 1 << 13;
 /// For every kernel element and output row inside the input: `work(k, output row start, input row
 /// start, length)`; the starts are of the first valid output and its input.
 #[inline(always)]
-fn for_rows(g: &Geometry, mut work: impl FnMut(usize, usize, usize, usize)) {
+fn for_rows(g: &ConvGeometry, mut work: impl FnMut(usize, usize, usize, usize)) {
     let mut k = 0;
     for kd in 0..g.kernel[0] {
         let (depths, first_d) = g.inside(0, kd);
@@ -43,28 +43,28 @@ fn for_rows(g: &Geometry, mut work: impl FnMut(usize, usize, usize, usize)) {
     }
 }
 
-fn for_channels(g: &Geometry, channels: usize, work: &(dyn Fn(usize) + Sync)) {
+fn for_channels(g: &ConvGeometry, channels: usize, work: &(dyn Fn(usize) + Sync)) {
     let size = (g.output_size() * g.kernel_size()).max(1);
     parallel::for_range(channels, (GRAIN / size).max(1), &|range| range.for_each(work));
 }
 
 /// The windows if channels are better taken side by side.
-fn small_windows(g: &Geometry) -> Result<Option<Windows>> {
-    let Geometry { input, output, kernel, stride, padding, dilation, .. } = *g;
-    let moves = Moves { input, output, kernel, stride, padding, dilation };
+fn small_windows(g: &ConvGeometry) -> Result<Option<Windows>> {
+    let ConvGeometry { input, output, kernel, stride, padding, dilation, .. } = *g;
+    let moves = WindowGeometry { input, output, kernel, stride, padding, dilation };
     Windows::of_kernel(g.batch * g.groups, &moves)
 }
 
 /// What each channel has `size` elements of, for as many more channels as a column may begin before the last: after the
 /// last of an image comes the first of the next.
-fn cyclic<T: Number>(values: &[T], size: usize) -> Result<Vec<T>> {
+fn cyclic<T: ConvElement>(values: &[T], size: usize) -> Result<Vec<T>> {
     let more = values.iter().cycle().take((ROWS - 1) * size);
     memory::collect(values.iter().chain(more).copied())
 }
 
 crate::multiversion! {
     /// `bias` and `w` are cyclic; the first channel of `x` is the `first` of its image, of `groups`.
-    fn columns_forward<T: Number>(
+    fn columns_forward<T: ConvElement>(
         out: &mut [T],
         x: &[T],
         w: &[T],
@@ -74,9 +74,9 @@ crate::multiversion! {
         windows: &Windows,
     ) -> Result<()> {
         let kernel = w.len() / (groups + ROWS - 1);
-        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
-        let mut weights = memory::filled([T::default(); ROWS], room(kernel))?;
-        let mut results = memory::filled([T::default(); ROWS], room(windows.outputs))?;
+        let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
+        let mut weights = memory::filled([T::default(); ROWS], buffer_width(kernel))?;
+        let mut results = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
         let (mut x, mut channel) = (x, first);
         for out in out.chunks_mut((ROWS * windows.outputs).max(1)) {
             let count = out.len() / windows.outputs;
@@ -108,7 +108,7 @@ crate::multiversion! {
 
 crate::multiversion! {
     /// As [`columns_forward`], for the input's gradient `out`.
-    fn columns_input<T: Number>(
+    fn columns_input<T: ConvElement>(
         out: &mut [T],
         grad: &[T],
         w: &[T],
@@ -117,9 +117,9 @@ crate::multiversion! {
         windows: &Windows,
     ) -> Result<()> {
         let kernel = w.len() / (groups + ROWS - 1);
-        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
-        let mut weights = memory::filled([T::default(); ROWS], room(kernel))?;
-        let mut grads = memory::filled([T::default(); ROWS], room(windows.outputs))?;
+        let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
+        let mut weights = memory::filled([T::default(); ROWS], buffer_width(kernel))?;
+        let mut grads = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
         let (mut grad, mut channel) = (grad, first);
         for out in out.chunks_mut((ROWS * windows.inputs).max(1)) {
             let count = out.len() / windows.inputs;
@@ -152,7 +152,7 @@ crate::multiversion! {
 crate::multiversion! {
     /// The gradient of the weights of at most sixteen channels, of which the first in memory is that of `grad` and `x`;
     /// images have `groups` channels. Each image's sums are added to those before.
-    fn columns_weight<T: Number>(
+    fn columns_weight<T: ConvElement>(
         out: &mut [T],
         grad: &[T],
         x: &[T],
@@ -161,10 +161,10 @@ crate::multiversion! {
         windows: &Windows,
     ) -> Result<()> {
         let count = out.len() / kernel;
-        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
-        let mut grads = memory::filled([T::default(); ROWS], room(windows.outputs))?;
+        let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
+        let mut grads = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
         let mut sums = memory::filled([T::default(); ROWS], kernel)?;
-        let mut totals = memory::filled([T::default(); ROWS], room(kernel))?;
+        let mut totals = memory::filled([T::default(); ROWS], buffer_width(kernel))?;
         let images = grad
             .chunks((groups * windows.outputs).max(1))
             .zip(x.chunks((groups * windows.inputs).max(1)));
@@ -200,12 +200,12 @@ crate::multiversion! {
     }
 }
 
-pub(super) fn forward<T: Number>(
+pub(super) fn forward<T: ConvElement>(
     out: &mut [T],
     x: &[T],
     w: &[T],
     bias: Option<&[T]>,
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Result<()> {
     let (size, from, kernel) = (g.output_size(), g.input_size(), g.kernel_size());
     let out = SharedMut::new(out);
@@ -228,7 +228,7 @@ pub(super) fn forward<T: Number>(
     Ok(())
 }
 
-fn channel_forward<T: Number>(out: &mut [T], x: &[T], w: &[T], g: &Geometry) {
+fn channel_forward<T: ConvElement>(out: &mut [T], x: &[T], w: &[T], g: &ConvGeometry) {
     let stride = g.stride[2];
     for_rows(g, |k, o, i, n| {
         if stride == 1 {
@@ -241,7 +241,7 @@ fn channel_forward<T: Number>(out: &mut [T], x: &[T], w: &[T], g: &Geometry) {
 
 crate::multiversion! {
     /// `out += w * x`.
-    fn add_scaled<T: Number>(out: &mut [T], x: &[T], w: T) {
+    fn add_scaled<T: ConvElement>(out: &mut [T], x: &[T], w: T) {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = x.mul_add_to(w, *out);
         }
@@ -250,7 +250,7 @@ crate::multiversion! {
 
 crate::multiversion! {
     /// `out += w * x`, with every `stride`-th element of `x`.
-    fn add_sampled<T: Number>(out: &mut [T], x: &[T], stride: usize, w: T) {
+    fn add_sampled<T: ConvElement>(out: &mut [T], x: &[T], stride: usize, w: T) {
         for (out, &x) in out.iter_mut().zip(x.iter().step_by(stride)) {
             *out = x.mul_add_to(w, *out);
         }
@@ -259,18 +259,18 @@ crate::multiversion! {
 
 crate::multiversion! {
     /// Every `stride`-th element of `out += w * x`.
-    fn add_spread<T: Number>(out: &mut [T], x: &[T], stride: usize, w: T) {
+    fn add_spread<T: ConvElement>(out: &mut [T], x: &[T], stride: usize, w: T) {
         for (out, &x) in out.iter_mut().step_by(stride).zip(x) {
             *out = x.mul_add_to(w, *out);
         }
     }
 }
 
-pub(super) fn backward_input<T: Number>(
+pub(super) fn backward_input<T: ConvElement>(
     out: &mut [T],
     grad: &[T],
     w: &[T],
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Result<()> {
     let (size, from, kernel) = (g.output_size(), g.input_size(), g.kernel_size());
     let out = SharedMut::new(out);
@@ -293,7 +293,7 @@ pub(super) fn backward_input<T: Number>(
     Ok(())
 }
 
-fn channel_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
+fn channel_input<T: ConvElement>(out: &mut [T], grad: &[T], w: &[T], g: &ConvGeometry) {
     let stride = g.stride[2];
     for_rows(g, |k, o, i, n| {
         if stride == 1 {
@@ -304,11 +304,11 @@ fn channel_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
     });
 }
 
-pub(super) fn backward_weight<T: Number>(
+pub(super) fn backward_weight<T: ConvElement>(
     out: &mut [T],
     grad: &[T],
     x: &[T],
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Result<()> {
     let (size, from, kernel) = (g.output_size(), g.input_size(), g.kernel_size());
     let out = SharedMut::new(out);
@@ -333,7 +333,7 @@ pub(super) fn backward_weight<T: Number>(
     Ok(())
 }
 
-fn channel_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {
+fn channel_weight<T: ConvElement>(out: &mut [T], grad: &[T], x: &[T], g: &ConvGeometry) {
     let stride = g.stride[2];
     for_rows(g, |k, o, i, n| {
         let grad = &grad[o..o + n];
@@ -347,7 +347,7 @@ fn channel_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {
 }
 
 crate::multiversion! {
-    fn dot_row<T: Number>(a: &[T], b: &[T]) -> T {
+    fn dot_row<T: ConvElement>(a: &[T], b: &[T]) -> T {
         const LANES: usize = 16;
         let mut lanes = [T::default(); LANES];
         let (a_blocks, b_blocks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
@@ -369,7 +369,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn dot_sampled<T: Number>(a: &[T], b: &[T], stride: usize) -> T {
+    fn dot_sampled<T: ConvElement>(a: &[T], b: &[T], stride: usize) -> T {
         let mut sum = T::default();
         for (&a, &b) in a.iter().zip(b.iter().step_by(stride)) {
             sum = a.mul_add_to(b, sum);

@@ -7,9 +7,9 @@
 //! tiles and threads. (J. Zhang, F. Franchetti, T. M. Low: "High performance zero-memory overhead direct convolutions",
 //! 2018, have the idea of the loops.)
 
-use super::geometry::Geometry;
-use super::tile::Micro;
-use super::{Number, copy_row, tasks_of};
+use super::geometry::ConvGeometry;
+use super::microkernel::Microkernel;
+use super::{ConvElement, copy_row, tasks_of};
 use crate::Result;
 use crate::dense::SharedMut;
 use crate::memory;
@@ -23,28 +23,28 @@ const LARGEST: usize = 512;
 const USEFUL: f64 = 0.5;
 
 /// The weights of a convolution: as they are, or as the input's gradient sees them, channels exchanged and the kernel
-/// turned round.
+/// reversed.
 #[derive(Clone, Copy)]
 pub(super) struct Weights<'w, T> {
     pub(super) data: &'w [T],
-    pub(super) is_turned: bool,
+    pub(super) is_reversed: bool,
 }
 
 impl<'w, T> Weights<'w, T> {
     /// The kernel, in memory's order, between input channel `c` and output channel `o` of a group of `g`.
-    pub(super) fn of(self, g: &Geometry, group: usize, o: usize, c: usize) -> &'w [T] {
+    pub(super) fn of(self, g: &ConvGeometry, group: usize, o: usize, c: usize) -> &'w [T] {
         self.kernels(g, group, o, c, g.kernel_size())
     }
     /// `count` elements from that kernel on.
     pub(super) fn kernels(
         self,
-        g: &Geometry,
+        g: &ConvGeometry,
         group: usize,
         o: usize,
         c: usize,
         count: usize,
     ) -> &'w [T] {
-        let pair = if self.is_turned {
+        let pair = if self.is_reversed {
             (group * g.in_channels + c) * g.out_channels + o
         } else {
             (group * g.out_channels + o) * g.in_channels + c
@@ -54,7 +54,7 @@ impl<'w, T> Weights<'w, T> {
 }
 
 /// The convolution that makes the gradient of `g`'s input from that of its output, if one of stride 1 does.
-pub(super) fn turned(g: &Geometry) -> Option<Geometry> {
+pub(super) fn backward_input_geometry(g: &ConvGeometry) -> Option<ConvGeometry> {
     if g.stride != [1; 3] {
         return None;
     }
@@ -62,7 +62,7 @@ pub(super) fn turned(g: &Geometry) -> Option<Geometry> {
     for (d, padding) in padding.iter_mut().enumerate() {
         *padding = (g.dilation[d] * (g.kernel[d] - 1)).checked_sub(g.padding[d])?;
     }
-    Some(Geometry {
+    Some(ConvGeometry {
         in_channels: g.out_channels,
         out_channels: g.in_channels,
         input: g.output,
@@ -73,8 +73,8 @@ pub(super) fn turned(g: &Geometry) -> Option<Geometry> {
 }
 
 /// How a convolution is laid out for this way.
-struct Layout<T: 'static> {
-    micro: &'static Micro<T>,
+struct DirectLayout<T: 'static> {
+    micro: &'static Microkernel<T>,
     /// Sizes of the padded input.
     padded: [usize; 3],
     /// Positions from the first output to the last, along the padded rows.
@@ -82,7 +82,7 @@ struct Layout<T: 'static> {
 }
 
 /// The best layout, if there is a good one.
-fn layout<T: Number>(g: &Geometry) -> Option<Layout<T>> {
+fn layout<T: ConvElement>(g: &ConvGeometry) -> Option<DirectLayout<T>> {
     let outputs = g.output_size();
     if g.stride != [1; 3] || outputs == 0 || g.kernel_size() * g.in_channels < 8 {
         return None;
@@ -90,24 +90,24 @@ fn layout<T: Number>(g: &Geometry) -> Option<Layout<T>> {
     let padded: [usize; 3] = std::array::from_fn(|d| g.input[d] + 2 * g.padding[d]);
     let line = |d: usize, h: usize| (d * padded[1] + h) * padded[2];
     let positions = line(g.output[0] - 1, g.output[1] - 1) + g.output[2];
-    let share = |micro: &Micro<T>| {
+    let share = |micro: &Microkernel<T>| {
         let rows = g.out_channels as f64 / g.out_channels.next_multiple_of(micro.rows) as f64;
         rows * outputs as f64 / positions.next_multiple_of(micro.columns) as f64
     };
-    let micro = T::micros().iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
-    (share(micro) >= USEFUL).then_some(Layout { micro, padded, positions })
+    let micro = T::microkernels().iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    (share(micro) >= USEFUL).then_some(DirectLayout { micro, padded, positions })
 }
 
 /// Convolves if this way fits; says whether it did.
-pub(super) fn forward<T: Number>(
+pub(super) fn forward<T: ConvElement>(
     out: &mut [T],
     x: &[T],
     weights: Weights<'_, T>,
     bias: Option<&[T]>,
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Result<bool> {
     let Some(layout) = layout::<T>(g) else { return Ok(false) };
-    let Micro { rows, columns, run, .. } = *layout.micro;
+    let Microkernel { rows, columns, shifted, .. } = *layout.micro;
     let shifts = shifts(g, layout.padded)?;
     let packed = pack(weights, g, rows)?;
     let plane: usize = layout.padded.iter().product();
@@ -116,9 +116,9 @@ pub(super) fn forward<T: Number>(
     let strips = if images >= 2 * parallel::num_threads() { 1 } else { tiles.div_ceil(TOGETHER) };
     let each = tiles.div_ceil(strips);
     let outputs = g.output_size();
-    let mut all_pieces = memory::with_capacity(tiles)?;
+    let mut all_segments = memory::with_capacity(tiles)?;
     for tile in 0..tiles {
-        all_pieces.push(pieces(tile * columns, columns, g, layout.padded)?);
+        all_segments.push(output_segments(tile * columns, columns, g, layout.padded)?);
     }
     let shared = SharedMut::new(out);
     let grain = tasks_of(each * columns * g.out_channels, shifts.len());
@@ -143,13 +143,13 @@ pub(super) fn forward<T: Number>(
                         * shifts.len()
                         * rows..];
                     let these = first..last.min(first + TOGETHER);
-                    for (number, pieces) in these.clone().zip(&all_pieces[these]) {
+                    for (number, segments) in these.clone().zip(&all_segments[these]) {
                         let start = number * columns;
                         // SAFETY: every shift stays a tile short of the end of `padded`; weights are packed in such
                         // blocks; a tile has `rows * columns` elements.
                         unsafe {
                             let x = padded.as_ptr().add(start);
-                            run(&shifts, x, weights.as_ptr(), tile.as_mut_ptr());
+                            shifted(&shifts, x, weights.as_ptr(), tile.as_mut_ptr());
                         }
                         for r in 0..count {
                             let at = (image * g.out_channels + block * rows + r) * outputs;
@@ -157,7 +157,7 @@ pub(super) fn forward<T: Number>(
                             let out = unsafe { shared.slice(at..at + outputs) };
                             let values = &tile[r * columns..(r + 1) * columns];
                             let bias = bias.map(|bias| bias[channel + r]);
-                            store(out, values, pieces, bias);
+                            store(out, values, segments, bias);
                         }
                     }
                 }
@@ -169,7 +169,7 @@ pub(super) fn forward<T: Number>(
 }
 
 /// The distances from an output's position to the elements that it sums, in the weights' order.
-fn shifts(g: &Geometry, padded: [usize; 3]) -> Result<Vec<usize>> {
+fn shifts(g: &ConvGeometry, padded: [usize; 3]) -> Result<Vec<usize>> {
     let plane: usize = padded.iter().product();
     let mut shifts = memory::with_capacity(g.in_channels * g.kernel_size())?;
     for c in 0..g.in_channels {
@@ -186,7 +186,7 @@ fn shifts(g: &Geometry, padded: [usize; 3]) -> Result<Vec<usize>> {
 }
 
 /// The weights in blocks of `rows` output channels, those of a block side by side, zeros after the last channel.
-fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, rows: usize) -> Result<Vec<T>> {
+fn pack<T: ConvElement>(weights: Weights<'_, T>, g: &ConvGeometry, rows: usize) -> Result<Vec<T>> {
     let (kernel, blocks) = (g.kernel_size(), g.out_channels.div_ceil(rows));
     let depth = g.in_channels * kernel;
     let mut packed = memory::filled(T::default(), g.groups * blocks * depth * rows)?;
@@ -195,7 +195,7 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, rows: usize) -> Result
             let start = (group * blocks + o / rows) * depth * rows + o % rows;
             for c in 0..g.in_channels {
                 for (k, &weight) in weights.of(g, group, o, c).iter().enumerate() {
-                    let k = if weights.is_turned { kernel - 1 - k } else { k };
+                    let k = if weights.is_reversed { kernel - 1 - k } else { k };
                     packed[start + (c * kernel + k) * rows] = weight;
                 }
             }
@@ -205,7 +205,7 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, rows: usize) -> Result
 }
 
 /// Copies an image into the middle of the padded one, whose border is zero and stays so.
-fn pad<T: Number>(padded: &mut [T], x: &[T], g: &Geometry, sizes: [usize; 3]) {
+fn pad<T: ConvElement>(padded: &mut [T], x: &[T], g: &ConvGeometry, sizes: [usize; 3]) {
     let [_, height, width] = g.input;
     let plane: usize = sizes.iter().product();
     for (line, row) in x.chunks_exact(width.max(1)).enumerate() {
@@ -217,7 +217,7 @@ fn pad<T: Number>(padded: &mut [T], x: &[T], g: &Geometry, sizes: [usize; 3]) {
 }
 
 /// Values of a tile's rows that are outputs side by side.
-struct Piece {
+struct OutputSegment {
     /// Where they begin in the row.
     from: usize,
     /// Where they begin in the channel's outputs.
@@ -226,9 +226,14 @@ struct Piece {
 }
 
 /// The outputs in the tile whose first value belongs to position `start`.
-fn pieces(start: usize, columns: usize, g: &Geometry, padded: [usize; 3]) -> Result<Vec<Piece>> {
+fn output_segments(
+    start: usize,
+    columns: usize,
+    g: &ConvGeometry,
+    padded: [usize; 3],
+) -> Result<Vec<OutputSegment>> {
     let [depth, height, width] = g.output;
-    let mut pieces = Vec::new();
+    let mut segments = Vec::new();
     let mut from = 0;
     while from < columns {
         let position = start + from;
@@ -239,18 +244,21 @@ fn pieces(start: usize, columns: usize, g: &Geometry, padded: [usize; 3]) -> Res
         }
         if h < height && w < width {
             let count = (width - w).min(columns - from);
-            memory::push(&mut pieces, Piece { from, to: (d * height + h) * width + w, count })?;
+            memory::push(
+                &mut segments,
+                OutputSegment { from, to: (d * height + h) * width + w, count },
+            )?;
         }
         from += padded[2] - w;
     }
-    Ok(pieces)
+    Ok(segments)
 }
 
 /// Writes the outputs of a row of a tile.
-fn store<T: Number>(out: &mut [T], values: &[T], pieces: &[Piece], bias: Option<T>) {
-    for piece in pieces {
-        let out = &mut out[piece.to..piece.to + piece.count];
-        let values = &values[piece.from..piece.from + piece.count];
+fn store<T: ConvElement>(out: &mut [T], values: &[T], segments: &[OutputSegment], bias: Option<T>) {
+    for segment in segments {
+        let out = &mut out[segment.to..segment.to + segment.count];
+        let values = &values[segment.from..segment.from + segment.count];
         match bias {
             None => copy_row(out, values),
             Some(bias) => {

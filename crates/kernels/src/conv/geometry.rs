@@ -8,7 +8,7 @@ pub type PerDim = SmallVec<[usize; 3]>;
 
 /// How a convolution moves over its input. The lists have one entry per spatial dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conv {
+pub struct ConvOptions {
     /// Steps between neighbouring outputs.
     pub stride: PerDim,
     /// Zeros added on both sides.
@@ -23,11 +23,11 @@ pub struct Conv {
     pub groups: usize,
 }
 
-impl Conv {
+impl ConvOptions {
     /// Stride 1, no padding, no dilation, one group.
-    pub fn plain(spatial: usize) -> Conv {
+    pub fn plain(spatial: usize) -> ConvOptions {
         let all = |value| SmallVec::from_elem(value, spatial);
-        Conv {
+        ConvOptions {
             stride: all(1),
             padding: all(0),
             dilation: all(1),
@@ -43,7 +43,7 @@ impl Conv {
 /// # Errors
 /// Wrong numbers of dimensions, channels that do not fit, a kernel larger than the padded input, a
 /// stride or dilation of zero.
-pub fn output_shape(x: &[i64], weight: &[i64], conv: &Conv) -> Result<SmallVec<[i64; 5]>> {
+pub fn output_shape(x: &[i64], weight: &[i64], conv: &ConvOptions) -> Result<SmallVec<[i64; 5]>> {
     let spatial = conv.stride.len();
     check(x, weight, conv, spatial)?;
     let groups = conv.groups as i64;
@@ -87,7 +87,7 @@ const TOO_LARGE: i64 = 1 << 60;
 /// The largest stride, padding or dilation: beyond all sizes that memory holds, and its square fits an `i64`.
 const FURTHEST: usize = 1 << 31;
 
-fn check(x: &[i64], weight: &[i64], conv: &Conv, spatial: usize) -> Result<()> {
+fn check(x: &[i64], weight: &[i64], conv: &ConvOptions, spatial: usize) -> Result<()> {
     let fail = |message: String| Err(Error::runtime(message));
     if !(1..=3).contains(&spatial) {
         return fail(format!("convolution has 1 to 3 spatial dimensions, got {spatial}"));
@@ -155,7 +155,7 @@ fn check(x: &[i64], weight: &[i64], conv: &Conv, spatial: usize) -> Result<()> {
 
 /// The plain (never transposed) convolution behind a call, with three spatial dimensions.
 #[derive(Clone, Debug)]
-pub(crate) struct Geometry {
+pub(crate) struct ConvGeometry {
     pub(crate) batch: usize,
     pub(crate) groups: usize,
     /// Channels per group of the plain convolution's input and output.
@@ -169,9 +169,9 @@ pub(crate) struct Geometry {
     pub(crate) dilation: [usize; 3],
 }
 
-impl Geometry {
+impl ConvGeometry {
     /// From checked shapes: the call's input, weight and output.
-    pub(crate) fn new(x: &[i64], weight: &[i64], out: &[i64], conv: &Conv) -> Geometry {
+    pub(crate) fn new(x: &[i64], weight: &[i64], out: &[i64], conv: &ConvOptions) -> ConvGeometry {
         let (input, output) = if conv.transposed { (out, x) } else { (x, out) };
         let three = |values: &mut dyn Iterator<Item = usize>, fill: usize| {
             let values: PerDim = values.collect();
@@ -181,7 +181,7 @@ impl Geometry {
         };
         let sizes = |shape: &[i64]| three(&mut shape[2..].iter().map(|&s| s as usize), 1);
         let list = |list: &PerDim, fill| three(&mut list.iter().copied(), fill);
-        Geometry {
+        ConvGeometry {
             batch: x[0] as usize,
             groups: conv.groups,
             in_channels: weight[1] as usize,

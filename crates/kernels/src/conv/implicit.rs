@@ -7,13 +7,13 @@
 //! order, whatever the tiles and threads.
 
 use super::direct::Weights;
-use super::geometry::Geometry;
-use super::tile::{Micro, Tiled};
-use super::{Number, WORTH_A_TASK, cost, tasks_of};
+use super::geometry::ConvGeometry;
+use super::microkernel::{HasMicrokernels, Microkernel};
+use super::{ConvElement, WORTH_A_TASK, cost, tasks_of};
 use crate::Result;
 use crate::dense::SharedMut;
 use crate::elementwise::copy_tile;
-use crate::interrupt::Pace;
+use crate::interrupt::WorkCounter;
 use crate::memory;
 use crate::parallel;
 use std::ops::Range;
@@ -30,24 +30,27 @@ const USEFUL: f64 = 0.6;
 const LARGEST: usize = 512;
 
 /// The loop that fills its tiles best with `rows` and `columns` that come in so many.
-fn best<T: Number>(rows: Option<usize>, columns: usize) -> Option<Micro<T>> {
+fn best_microkernel<T: ConvElement>(rows: Option<usize>, columns: usize) -> Option<Microkernel<T>> {
     let part = |n: usize, size: usize| n as f64 / n.next_multiple_of(size) as f64;
-    let share = |m: &Micro<T>| rows.map_or(1.0, |n| part(n, m.rows)) * part(columns, m.columns);
-    let micro = *<T as Tiled>::micros().iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let share =
+        |m: &Microkernel<T>| rows.map_or(1.0, |n| part(n, m.rows)) * part(columns, m.columns);
+    let micro = *<T as HasMicrokernels>::microkernels()
+        .iter()
+        .max_by(|a, b| share(a).total_cmp(&share(b)))?;
     (share(&micro) >= USEFUL).then_some(micro)
 }
 
 /// Images with the channels side by side, in the middle of zeros.
-struct Images<T> {
+struct ChannelsLastImages<T> {
     data: Vec<T>,
     /// Where the outputs' positions begin, image after image.
     bases: Vec<usize>,
     padded: [usize; 3],
 }
 
-impl<T: Number> Images<T> {
+impl<T: ConvElement> ChannelsLastImages<T> {
     /// For up to `count` images; reads may go `slack` elements past the last.
-    fn new(g: &Geometry, count: usize, slack: usize) -> Result<Images<T>> {
+    fn new(g: &ConvGeometry, count: usize, slack: usize) -> Result<ChannelsLastImages<T>> {
         let padded: [usize; 3] = std::array::from_fn(|d| g.input[d] + 2 * g.padding[d]);
         let size = padded.iter().product::<usize>() * g.in_channels;
         let mut bases = memory::with_capacity(count * g.output_size())?;
@@ -62,11 +65,15 @@ impl<T: Number> Images<T> {
                 }
             }
         }
-        Ok(Images { data: memory::filled(T::default(), count * size + slack)?, bases, padded })
+        Ok(ChannelsLastImages {
+            data: memory::filled(T::default(), count * size + slack)?,
+            bases,
+            padded,
+        })
     }
 
     /// Takes in the channels of a group of some images.
-    fn fill(&mut self, x: &[T], images: &Range<usize>, group: usize, g: &Geometry) {
+    fn fill(&mut self, x: &[T], images: &Range<usize>, group: usize, g: &ConvGeometry) {
         let (channels, inputs, size) = (g.in_channels, g.input_size(), size_of::<T>() as isize);
         let [depth, height, width] = g.input;
         let whole = self.padded.iter().product::<usize>() * channels;
@@ -92,7 +99,7 @@ impl<T: Number> Images<T> {
     }
 
     /// The distances from a position's base to the runs that it meets, in the kernel's order.
-    fn shifts(&self, g: &Geometry) -> Result<Vec<usize>> {
+    fn shifts(&self, g: &ConvGeometry) -> Result<Vec<usize>> {
         let mut shifts = memory::with_capacity(g.kernel_size())?;
         for d in 0..g.kernel[0] {
             for h in 0..g.kernel[1] {
@@ -107,22 +114,22 @@ impl<T: Number> Images<T> {
 }
 
 /// How many kernel elements share a run.
-fn joined(g: &Geometry) -> usize {
+fn joined(g: &ConvGeometry) -> usize {
     if g.dilation[2] == 1 { g.kernel[2].max(1) } else { 1 }
 }
 
 /// How many images are worked on together.
-fn together(g: &Geometry) -> usize {
+fn together(g: &ConvGeometry) -> usize {
     POSITIONS.div_ceil(g.output_size().max(1)).clamp(1, g.batch.max(1))
 }
 
 /// Convolves if this way fits; says whether it did.
-pub(super) fn forward<T: Number>(
+pub(super) fn forward<T: ConvElement>(
     out: &mut [T],
     x: &[T],
     weights: Weights<'_, T>,
     bias: Option<&[T]>,
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Result<bool> {
     let (outputs, run) = (g.output_size(), joined(g) * g.in_channels);
     // Few channels are better read in shifted rows, where there are such rows.
@@ -131,7 +138,7 @@ pub(super) fn forward<T: Number>(
         return Ok(false);
     }
     let images = together(g);
-    let Some(micro) = best::<T>(None, g.out_channels) else { return Ok(false) };
+    let Some(micro) = best_microkernel::<T>(None, g.out_channels) else { return Ok(false) };
     let packed = pack(weights, g, micro.columns)?;
     let blocks = g.out_channels.div_ceil(micro.columns);
     let depth = g.in_channels * g.kernel_size();
@@ -139,14 +146,14 @@ pub(super) fn forward<T: Number>(
     let shared = SharedMut::new(out);
     let grain = tasks_of(images * outputs * g.out_channels, depth);
     parallel::try_for_range(g.batch.div_ceil(images) * g.groups, grain, &|tasks| {
-        let mut input = Images::new(g, images, 0)?;
+        let mut input = ChannelsLastImages::new(g, images, 0)?;
         let shifts = input.shifts(g)?;
         // Positions that fill the last tile are computed and dropped.
         let whole = input.bases.len().next_multiple_of(micro.rows);
         let filler = std::iter::repeat_n(0, whole - input.bases.len());
         let bases = memory::collect(input.bases.iter().copied().chain(filler))?;
         let mut sums = memory::filled(T::default(), bases.len() * micro.columns)?;
-        let mut pace = Pace::new();
+        let mut pace = WorkCounter::new();
         for task in tasks {
             let (first, group) = (task / g.groups * images, task % g.groups);
             let own = first..g.batch.min(first + images);
@@ -167,7 +174,7 @@ pub(super) fn forward<T: Number>(
                             unsafe {
                                 let x = input.data.as_ptr().add(shift + c);
                                 let sums = sums.as_mut_ptr().add(at * micro.columns);
-                                (micro.runs)(&bases[at..at + micro.rows], x, weights, depth, sums);
+                                (micro.spans)(&bases[at..at + micro.rows], x, weights, depth, sums);
                             }
                         }
                     }
@@ -182,7 +189,7 @@ pub(super) fn forward<T: Number>(
                     store(out, sums, micro.columns, (outputs, count));
                     if let Some(bias) = bias {
                         let bias = &bias[group * g.out_channels + start..][..count];
-                        super::product::add_bias(out, bias, outputs);
+                        super::im2col_gemm::add_bias(out, bias, outputs);
                     }
                 }
             }
@@ -192,8 +199,8 @@ pub(super) fn forward<T: Number>(
     Ok(true)
 }
 
-/// Turns (positions, columns) sums into (channels, positions) outputs.
-fn store<T: Number>(
+/// Transposes (positions, columns) sums into (channels, positions) outputs.
+fn store<T: ConvElement>(
     out: &mut [T],
     sums: &[T],
     columns: usize,
@@ -206,12 +213,16 @@ fn store<T: Number>(
     unsafe { copy_tile::<T, false>(to, from, strides, (positions, channels)) };
 }
 
-/// Input channels of the weights that are turned over at a time.
-const TURNED: usize = 16;
+/// Input channels of the weights that are transposed at a time.
+const CHANNELS_TRANSPOSED: usize = 16;
 
 /// The weights in blocks of `columns` output channels side by side, zeros after the last channel; within a block by kernel
 /// element, then channel.
-fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Result<Vec<T>> {
+fn pack<T: ConvElement>(
+    weights: Weights<'_, T>,
+    g: &ConvGeometry,
+    columns: usize,
+) -> Result<Vec<T>> {
     let (kernel, blocks) = (g.kernel_size(), g.out_channels.div_ceil(columns));
     let (inputs, size) = (g.in_channels, size_of::<T>() as isize);
     let depth = inputs * kernel;
@@ -220,14 +231,14 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Res
     parallel::try_for_range(g.groups * blocks, tasks_of(depth * columns, 0), &|tasks| {
         let mut rows = memory::filled(
             T::default(),
-            if weights.is_turned { 0 } else { TURNED * kernel * columns },
+            if weights.is_reversed { 0 } else { CHANNELS_TRANSPOSED * kernel * columns },
         )?;
         for task in tasks {
             let (group, first) = (task / blocks, task % blocks * columns);
             let count = columns.min(g.out_channels - first);
             // SAFETY: one block each.
             let to = unsafe { shared.slice(task * depth * columns..(task + 1) * depth * columns) };
-            if weights.is_turned {
+            if weights.is_reversed {
                 // Memory holds the kernels of one input channel side by side; their elements come in reverse.
                 let strides = (-((inputs * columns) as isize * size), kernel as isize * size);
                 for c in 0..inputs {
@@ -239,8 +250,8 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Res
                 continue;
             }
             // Memory holds the kernels of one output channel side by side.
-            for c in (0..inputs).step_by(TURNED) {
-                let run = TURNED.min(inputs - c) * kernel;
+            for c in (0..inputs).step_by(CHANNELS_TRANSPOSED) {
+                let run = CHANNELS_TRANSPOSED.min(inputs - c) * kernel;
                 let strides = (columns as isize * size, depth as isize * size);
                 let last = (count - 1) * depth + run;
                 let from = weights.kernels(g, group, first, c, last).as_ptr().cast();
@@ -260,17 +271,17 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Res
 }
 
 /// The weight's gradient if this way fits; says whether it did.
-pub(super) fn backward_weight<T: Number>(
+pub(super) fn backward_weight<T: ConvElement>(
     out: &mut [T],
     grad: &[T],
     x: &[T],
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Result<bool> {
     let (outputs, run) = (g.output_size(), joined(g) * g.in_channels);
     if run < CHANNELS || g.out_channels < CHANNELS || outputs == 0 || out.is_empty() {
         return Ok(false);
     }
-    let Some(micro) = best::<T>(Some(g.out_channels), run) else { return Ok(false) };
+    let Some(micro) = best_microkernel::<T>(Some(g.out_channels), run) else { return Ok(false) };
     let (rows, columns) = (micro.rows, micro.columns);
     let images = together(g);
     let (row_blocks, column_blocks) = (g.out_channels.div_ceil(rows), run.div_ceil(columns));
@@ -285,13 +296,13 @@ pub(super) fn backward_weight<T: Number>(
     let parts = row_blocks.div_ceil(each);
     let (sums, products) = work(each * rows);
     parallel::try_for_range(g.groups * parts, tasks_of(sums, products), &|tasks| {
-        let mut input = Images::new(g, images, columns)?;
+        let mut input = ChannelsLastImages::new(g, images, columns)?;
         let shifts = input.shifts(g)?;
         let mut packed = memory::filled(T::default(), images * outputs * rows)?;
         let (size, tiles) = (rows * columns, shifts.len() * column_blocks);
         let mut sums = memory::filled(T::default(), each * tiles * size)?;
         let mut lines = memory::filled(T::default(), shifts.len() * run)?;
-        let mut pace = Pace::new();
+        let mut pace = WorkCounter::new();
         for task in tasks {
             let (group, part) = (task / parts, task % parts);
             let own = part * each..row_blocks.min((part + 1) * each);
@@ -321,7 +332,7 @@ pub(super) fn backward_weight<T: Number>(
                             unsafe {
                                 let x = input.data.as_ptr().add(shift + column * columns);
                                 let bases = &input.bases[..positions];
-                                (micro.run)(bases, x, packed.as_ptr(), to.as_mut_ptr());
+                                (micro.shifted)(bases, x, packed.as_ptr(), to.as_mut_ptr());
                             }
                             if !is_first {
                                 for (sum, value) in target.iter_mut().zip(&tile) {
@@ -345,7 +356,7 @@ pub(super) fn backward_weight<T: Number>(
                     let start = (group * g.out_channels + o) * lines.len();
                     // SAFETY: the task owns these rows.
                     let out = unsafe { shared.slice(start..start + lines.len()) };
-                    turn_kernels(out, &lines, g);
+                    transpose_kernels(out, &lines, g);
                 }
             }
         }
@@ -354,8 +365,8 @@ pub(super) fn backward_weight<T: Number>(
     Ok(true)
 }
 
-/// Turns (kernel elements, channels) into (channels, kernel elements).
-fn turn_kernels<T: Number>(to: &mut [T], from: &[T], g: &Geometry) {
+/// Transposes (kernel elements, channels) into (channels, kernel elements).
+fn transpose_kernels<T: ConvElement>(to: &mut [T], from: &[T], g: &ConvGeometry) {
     let (kernel, channels, size) = (g.kernel_size(), g.in_channels, size_of::<T>() as isize);
     assert!(to.len() == kernel * channels && from.len() == to.len());
     let strides = (kernel as isize * size, channels as isize * size);
@@ -364,8 +375,8 @@ fn turn_kernels<T: Number>(to: &mut [T], from: &[T], g: &Geometry) {
     unsafe { copy_tile::<T, false>(to, from, strides, (kernel, channels)) };
 }
 
-/// Turns (channels, positions) gradients into positions of `rows` channels, of which those past `channels` stay.
-fn store_rows<T: Number>(
+/// Transposes (channels, positions) gradients into positions of `rows` channels, of which those past `channels` stay.
+fn store_rows<T: ConvElement>(
     to: &mut [T],
     from: &[T],
     rows: usize,

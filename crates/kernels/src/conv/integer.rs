@@ -2,7 +2,7 @@
 //!
 //! All types compute in `i64`; what a narrower type keeps of that is what its own wrapping arithmetic gives.
 
-use super::geometry::Geometry;
+use super::geometry::ConvGeometry;
 use crate::dense::SharedMut;
 use crate::parallel;
 
@@ -10,7 +10,13 @@ use crate::parallel;
 const GRAIN: usize = 1 << 15;
 
 /// `out = bias + x (cross-correlated with) w`, as `super::convolution` has it.
-pub(super) fn forward(out: &mut [i64], x: &[i64], w: &[i64], bias: Option<&[i64]>, g: &Geometry) {
+pub(super) fn forward(
+    out: &mut [i64],
+    x: &[i64],
+    w: &[i64],
+    bias: Option<&[i64]>,
+    g: &ConvGeometry,
+) {
     let (size, from, taps) = (g.output_size(), g.input_size(), g.kernel_size());
     let channels = g.groups * g.out_channels;
     let work = (size * g.in_channels).saturating_mul(taps).max(1);
@@ -32,8 +38,8 @@ pub(super) fn forward(out: &mut [i64], x: &[i64], w: &[i64], bias: Option<&[i64]
 }
 
 /// Adds what one input channel gives to one output channel.
-fn add_plane(out: &mut [i64], x: &[i64], w: &[i64], g: &Geometry) {
-    let place =
+fn add_plane(out: &mut [i64], x: &[i64], w: &[i64], g: &ConvGeometry) {
+    let input_index =
         |first: isize, o: usize, dim: usize| (first + (o * g.stride[dim]) as isize) as usize;
     for (k, &w) in w.iter().enumerate() {
         let (kh, kw) = (k / g.kernel[2] % g.kernel[1], k % g.kernel[2]);
@@ -43,9 +49,10 @@ fn add_plane(out: &mut [i64], x: &[i64], w: &[i64], g: &Geometry) {
         for d in depths {
             for h in rows.clone() {
                 let line = (d * g.output[1] + h) * g.output[2];
-                let from = (place(first_d, d, 0) * g.input[1] + place(first_h, h, 1)) * g.input[2];
+                let from = (input_index(first_d, d, 0) * g.input[1] + input_index(first_h, h, 1))
+                    * g.input[2];
                 for c in columns.clone() {
-                    let value = x[from + place(first_w, c, 2)].wrapping_mul(w);
+                    let value = x[from + input_index(first_w, c, 2)].wrapping_mul(w);
                     out[line + c] = out[line + c].wrapping_add(value);
                 }
             }

@@ -16,7 +16,7 @@ pub fn relu(iter: &mut Iter) -> Result<()> {
         }
     }
 }
-map!(Relu<T: Ordered>(x: T) -> T { if x.less(T::zero()) { T::zero() } else { x } });
+map!(Relu<T: Ordered>(x: T) -> T { if x.is_less(T::zero()) { T::zero() } else { x } });
 
 fn refuse_complex(dtype: DType) -> Result<()> {
     if dtype.is_complex() {
@@ -65,10 +65,10 @@ plain! {
     mish, "mish_cpu", Mish<T>(x) x.times(Real::tanh_softplus(x));
     /// `x min(max(x + 3, 0), 6) / 6`.
     hardswish, "hardswish_cpu", Hardswish<T>(x) {
-        x.times(limit6(x.plus(T::of(3.0)))).over(T::of(6.0))
+        x.times(limit6(x.plus(T::of(3.0)))).divided_by(T::of(6.0))
     };
     /// `min(max(x + 3, 0), 6) / 6`.
-    hardsigmoid, "hardsigmoid_cpu", Hardsigmoid<T>(x) limit6(x.plus(T::of(3.0))).over(T::of(6.0));
+    hardsigmoid, "hardsigmoid_cpu", Hardsigmoid<T>(x) limit6(x.plus(T::of(3.0))).divided_by(T::of(6.0));
     /// `ln(1 / (1 + e^-x))`.
     log_sigmoid, "log_sigmoid_cpu", LogSigmoid<T>(x) {
         smaller(x, T::zero()).minus(Real::log1p_exp(x))
@@ -85,13 +85,13 @@ plain_backward! {
     /// The derivative of `hardswish`; inputs: gradient, `x`.
     hardswish_backward, "hardswish_backward_cpu", HardswishBackward<T>(g, x) {
         let three = T::of(3.0);
-        let middle = g.times(x.over(three).plus(T::of(0.5)));
+        let middle = g.times(x.divided_by(three).plus(T::of(0.5)));
         if x <= three.negative() { T::zero() } else if x < three { middle } else { g }
     };
     /// The derivative of `hardsigmoid`; inputs: gradient, `x`.
     hardsigmoid_backward, "hardsigmoid_backward", HardsigmoidBackward<T>(g, x) {
         let inside = (x > T::of(-3.0)) & (x < T::of(3.0));
-        if inside { g.over(T::of(6.0)) } else { T::zero() }
+        if inside { g.divided_by(T::of(6.0)) } else { T::zero() }
     };
     /// The derivative of `log_sigmoid`, `g sigmoid(-x)`; inputs: gradient, `x`.
     log_sigmoid_backward, "log_sigmoid_backward_cpu", LogSigmoidBackward<T>(g, x) {
@@ -103,7 +103,7 @@ plain_backward! {
     };
 }
 
-map!(math Silu<T: Math>(x: T) -> T { x.over(T::one().plus(Math::exp(x.negative()))) });
+map!(math Silu<T: Math>(x: T) -> T { x.divided_by(T::one().plus(Math::exp(x.negative()))) });
 /// `x sigmoid(x)`.
 pub fn silu(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "silu_cpu", [float complex], T => run1::<Silu<T>>(iter, ()))
@@ -138,7 +138,7 @@ impl<T: Real> Map2 for Glu<T> {
     type A = T;
     type B = T;
     type Out = T;
-    type Width = T::MathWidth;
+    type Levels = T::MathLevels;
     // Its inputs are halves of rows: rows with gaps.
     const BY_ROWS: bool = true;
     #[inline(always)]
@@ -216,7 +216,7 @@ struct Softplus<T> {
 map!(math SoftplusMap<T: Real>[p => Softplus<T>](x: T) -> T {
     let scaled = x.times(p.beta);
     let above = if scaled > T::zero() { scaled } else { T::zero() };
-    let soft = above.plus(Real::log1p_exp(scaled)).over(p.beta);
+    let soft = above.plus(Real::log1p_exp(scaled)).divided_by(p.beta);
     if scaled > p.threshold { x } else { soft }
 });
 map!(math SoftplusBackward<T: Real>[p => Softplus<T>](g: T, x: T) -> T {
@@ -343,9 +343,9 @@ pub fn prelu_backward(iter: &mut Iter) -> Result<()> {
 /// `threshold` and `value`, or the two ends of `hardtanh`.
 #[derive(Clone, Copy)]
 struct Pair<T>(T, T);
-map!(Threshold<T: Ordered>[p => Pair<T>](x: T) -> T { if x.less_equal(p.0) { p.1 } else { x } });
+map!(Threshold<T: Ordered>[p => Pair<T>](x: T) -> T { if x.is_less_equal(p.0) { p.1 } else { x } });
 map!(ThresholdBackward<T: Ordered>[threshold => T](g: T, x: T) -> T {
-    if x.less_equal(threshold) { T::zero() } else { g }
+    if x.is_less_equal(threshold) { T::zero() } else { g }
 });
 map!(HardtanhBackward<T: Real>[p => Pair<T>](g: T, x: T) -> T {
     if (x <= p.0) | (x >= p.1) { T::zero() } else { g }

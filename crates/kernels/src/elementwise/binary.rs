@@ -45,27 +45,27 @@ binary! {
     };
     /// 0 below 0, 1 above, `b` at 0; 0 for NaN.
     heaviside, "heaviside_cpu", [bool int float], => Heaviside<T: Order>(a, b) {
-        let step = if T::zero().less(a) { T::one() } else { T::zero() };
+        let step = if T::zero().is_less(a) { T::one() } else { T::zero() };
         if a == T::zero() { b } else { step }
     };
     /// The larger; NaN if either is.
     maximum, "maximum_cpu", [bool int unsigned float], => Maximum<T: Order>(a, b) {
-        let larger = if a.less(b) { b } else { a };
+        let larger = if a.is_less(b) { b } else { a };
         if b.is_not_a_number() { b } else if a.is_not_a_number() { a } else { larger }
     };
     /// The smaller; NaN if either is.
     minimum, "minimum_cpu", [bool int unsigned float], => Minimum<T: Order>(a, b) {
-        let smaller = if b.less(a) { b } else { a };
+        let smaller = if b.is_less(a) { b } else { a };
         if b.is_not_a_number() { b } else if a.is_not_a_number() { a } else { smaller }
     };
     /// The larger; the other one if one is NaN.
     fmax, "fmax_cpu", [bool int unsigned float], => Fmax<T: Order>(a, b) {
-        let larger = if a.less(b) { b } else { a };
+        let larger = if a.is_less(b) { b } else { a };
         if a.is_not_a_number() { b } else { larger }
     };
     /// The smaller; the other one if one is NaN.
     fmin, "fmin_cpu", [bool int unsigned float], => Fmin<T: Order>(a, b) {
-        let smaller = if b.less(a) { b } else { a };
+        let smaller = if b.is_less(a) { b } else { a };
         if a.is_not_a_number() { b } else { smaller }
     };
     /// `a << b`; 0 if `b` is negative or at least the width.
@@ -76,11 +76,11 @@ binary! {
 
 map!(Nextafter<T: Real>(a: T, b: T) -> T { Real::next_after(a, b) });
 /// Numbers of half precision, which come and go as singles that have the same value.
-trait Half {
+trait HalfBits {
     fn bits(x: f32) -> u16;
     fn from_bits(bits: u16) -> f32;
 }
-impl Half for f16 {
+impl HalfBits for f16 {
     fn bits(x: f32) -> u16 {
         f16::from_f32(x).to_bits()
     }
@@ -88,7 +88,7 @@ impl Half for f16 {
         f16::from_bits(bits).to_f32()
     }
 }
-impl Half for bf16 {
+impl HalfBits for bf16 {
     fn bits(x: f32) -> u16 {
         bf16::from_f32(x).to_bits()
     }
@@ -96,7 +96,7 @@ impl Half for bf16 {
         bf16::from_bits(bits).to_f32()
     }
 }
-map!(narrow NextafterHalf<H: Half>(a: f32, b: f32) -> f32 {
+map!(baseline NextafterHalf<H: HalfBits>(a: f32, b: f32) -> f32 {
     if a.is_nan() | (a == b) | b.is_nan() {
         if a.is_nan() { a } else { b }
     } else if a == 0.0 {
@@ -118,7 +118,7 @@ pub fn nextafter(iter: &mut Iter) -> Result<()> {
     }
 }
 
-map!(TrueDivide<T: Math>(a: T, b: T) -> T { a.over(b) });
+map!(TrueDivide<T: Math>(a: T, b: T) -> T { a.divided_by(b) });
 /// Quotients of complex singles by the formula of school: in double precision no product of theirs overflows or vanishes.
 struct DivideSingles;
 impl DivideSingles {
@@ -133,7 +133,7 @@ impl Map2 for DivideSingles {
     type A = C64;
     type B = C64;
     type Out = C64;
-    type Width = super::dense::Widest;
+    type Levels = super::dense::AllLevels;
     #[inline(always)]
     fn map((): (), a: C64, b: C64) -> C64 {
         let scale = 1.0 / Self::square(b);
@@ -141,14 +141,14 @@ impl Map2 for DivideSingles {
         let (re, im) = (f64::from(a.re), f64::from(a.im));
         C64::new(((re * c + im * d) * scale) as f32, ((im * c - re * d) * scale) as f32)
     }
-    const REPAIRS: bool = true;
+    const HAS_SLOW_PATH: bool = true;
     #[inline(always)]
-    fn is_hard(_a: C64, b: C64) -> bool {
+    fn needs_slow_path(_a: C64, b: C64) -> bool {
         let square = Self::square(b);
         !((square > 0.0) & (square < f64::INFINITY))
     }
-    fn repair((): (), a: C64, b: C64) -> C64 {
-        a.over(b)
+    fn slow_path((): (), a: C64, b: C64) -> C64 {
+        a.divided_by(b)
     }
 }
 /// `a / b`, of floating and complex numbers.
@@ -217,7 +217,7 @@ macro_rules! division {
             type A = T;
             type B = T;
             type Out = T;
-            type Width = super::dense::Narrow;
+            type Levels = super::dense::BaselineOnly;
             #[inline(always)]
             fn map(zero_seen: ZeroSeen<'a>, $a: T, $b: T) -> T {
                 if $b == T::zero() {
@@ -247,8 +247,8 @@ division! {
     /// `floor(a / b)`. Integers: `ZeroDivisionError` where `b` is 0.
     floor_divide, "div_floor_cpu",
         FloorDivideInt(a, b) {
-            let (quotient, rest) = (a.quotient(b), a.rest(b));
-            let lower = (rest != T::zero()) & (rest.less(T::zero()) != b.less(T::zero()));
+            let (quotient, rest) = (a.quotient(b), a.remainder(b));
+            let lower = (rest != T::zero()) & (rest.is_less(T::zero()) != b.is_less(T::zero()));
             if lower { quotient.minus(T::one()) } else { quotient }
         },
         FloorDivideReal;
@@ -259,18 +259,18 @@ division! {
     /// `a - b floor(a / b)`: the remainder with the sign of `b`. Integers: `ZeroDivisionError` where `b` is 0.
     remainder, "remainder_cpu",
         RemainderInt(a, b) {
-            let rest = a.rest(b);
-            let add = (rest != T::zero()) & (rest.less(T::zero()) != b.less(T::zero()));
+            let rest = a.remainder(b);
+            let add = (rest != T::zero()) & (rest.is_less(T::zero()) != b.is_less(T::zero()));
             if add { rest.plus(b) } else { rest }
         },
         RemainderReal;
     /// The remainder with the sign of `a` (C's `fmod`). Integers: `ZeroDivisionError` where `b` is 0.
     fmod, "fmod_cpu",
-        FmodInt(a, b) a.rest(b),
+        FmodInt(a, b) a.remainder(b),
         FmodReal;
 }
 
-map!(TruncDivideReal<T: Real>(a: T, b: T) -> T { Real::trunc(a.over(b)) });
+map!(TruncDivideReal<T: Real>(a: T, b: T) -> T { Real::trunc(a.divided_by(b)) });
 
 /// Declares maps of real numbers and the remainder of their division, which is quick to have for most.
 macro_rules! of_rest {
@@ -281,36 +281,36 @@ macro_rules! of_rest {
             type A = T;
             type B = T;
             type Out = T;
-            type Width = T::MathWidth;
+            type Levels = T::MathLevels;
             #[inline(always)]
             fn map((): (), a: T, b: T) -> T {
-                $of(a, b, Real::quick_rest(a, b))
+                $of(a, b, Real::fast_remainder(a, b))
             }
-            const REPAIRS: bool = true;
+            const HAS_SLOW_PATH: bool = true;
             #[inline(always)]
-            fn is_hard(a: T, b: T) -> bool {
-                !Real::has_quick_rest(a, b)
+            fn needs_slow_path(a: T, b: T) -> bool {
+                !Real::has_fast_remainder(a, b)
             }
-            fn repair((): (), a: T, b: T) -> T {
-                $of(a, b, Real::rest(a, b))
+            fn slow_path((): (), a: T, b: T) -> T {
+                $of(a, b, Real::remainder(a, b))
             }
         }
     )*};
 }
 of_rest! {
     FloorDivideReal floor_quotient;
-    RemainderReal rest_with_sign;
-    FmodReal rest_itself;
+    RemainderReal floored_remainder;
+    FmodReal truncated_remainder;
 }
 
 #[inline(always)]
-fn rest_itself<T: Real>(_a: T, _b: T, rest: T) -> T {
+fn truncated_remainder<T: Real>(_a: T, _b: T, rest: T) -> T {
     rest
 }
 
 #[inline(always)]
-fn rest_with_sign<T: Real>(_a: T, b: T, rest: T) -> T {
-    let add = (rest != T::zero()) & (rest.less(T::zero()) != b.less(T::zero()));
+fn floored_remainder<T: Real>(_a: T, b: T, rest: T) -> T {
+    let add = (rest != T::zero()) & (rest.is_less(T::zero()) != b.is_less(T::zero()));
     if add { rest.plus(b) } else { rest }
 }
 
@@ -318,18 +318,18 @@ fn rest_with_sign<T: Real>(_a: T, b: T, rest: T) -> T {
 /// whole number (Python's rule: `1.0 // 0.1` is 9).
 #[inline(always)]
 fn floor_quotient<T: Real>(a: T, b: T, rest: T) -> T {
-    let whole = a.over(b);
-    let quotient = a.minus(rest).over(b);
-    let lower = (rest != T::zero()) & (b.less(T::zero()) != rest.less(T::zero()));
+    let whole = a.divided_by(b);
+    let quotient = a.minus(rest).divided_by(b);
+    let lower = (rest != T::zero()) & (b.is_less(T::zero()) != rest.is_less(T::zero()));
     let quotient = if lower { quotient.minus(T::one()) } else { quotient };
     let floor = Real::floor(quotient);
     // The subtraction above may have rounded to just below the next whole number.
-    let next = if T::of(0.5).less(quotient.minus(floor)) { floor.plus(T::one()) } else { floor };
+    let next = if T::of(0.5).is_less(quotient.minus(floor)) { floor.plus(T::one()) } else { floor };
     let result = if quotient == T::zero() { Real::copysign(T::zero(), whole) } else { next };
     if b == T::zero() { whole } else { result }
 }
 
-map!(narrow PowInt<T: Int>(a: T, b: T) -> T { Int::power(a, b.to_i64()) });
+map!(baseline PowInt<T: Int>(a: T, b: T) -> T { Int::power(a, b.to_i64()) });
 map!(math Pow<T: Math>(a: T, b: T) -> T { Math::power(a, b) });
 /// `a^b`; integers wrap, and with a negative exponent give 1/a^|b| towards zero.
 pub fn pow(iter: &mut Iter) -> Result<()> {
@@ -341,7 +341,7 @@ pub fn pow(iter: &mut Iter) -> Result<()> {
     }
 }
 
-map!(narrow PowIntScalar<T: Int>[b => i64](a: T) -> T { Int::power(a, b) });
+map!(baseline PowIntScalar<T: Int>[b => i64](a: T) -> T { Int::power(a, b) });
 map!(math PowScalar<T: Math>[b => T](a: T) -> T { Math::power(a, b) });
 map!(Cube<T: Number>(a: T) -> T { a.times(a).times(a) });
 map!(math InverseSquare<T: Math>(a: T) -> T { Math::reciprocal(a.times(a)) });
@@ -380,7 +380,7 @@ pub fn pow_scalar(iter: &mut Iter, exponent: Scalar) -> Result<()> {
 macro_rules! bitwise {
     ($($(#[$meta:meta])* $name:ident, $error:literal, $Map:ident, $MapBool:ident, $method:ident, $op:tt;)*) => {$(
         map!($Map<T: Int>(a: T, b: T) -> T { a.$method(b) });
-        map!($MapBool<T: Truth>(a: T, b: T) -> T { T::of(a.truth() $op b.truth()) });
+        map!($MapBool<T: BoolLike>(a: T, b: T) -> T { T::of(a.as_bool() $op b.as_bool()) });
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
             match iter.input_dtype(0) {
@@ -391,13 +391,13 @@ macro_rules! bitwise {
     )*};
 }
 /// `Bool`, as a bound.
-trait Truth: Number {
-    fn truth(self) -> bool;
+trait BoolLike: Number {
+    fn as_bool(self) -> bool;
     fn of(value: bool) -> Self;
 }
-impl Truth for Bool {
+impl BoolLike for Bool {
     #[inline(always)]
-    fn truth(self) -> bool {
+    fn as_bool(self) -> bool {
         self.get()
     }
     #[inline(always)]
@@ -415,33 +415,33 @@ bitwise! {
 }
 
 /// Complex numbers by the type of their parts, for maps from parts.
-trait Parts: Real {
+trait ComplexPart: Real {
     type Whole: ComplexNumber<Part = Self>;
 }
-impl Parts for f32 {
+impl ComplexPart for f32 {
     type Whole = C64;
 }
-impl Parts for f64 {
+impl ComplexPart for f64 {
     type Whole = C128;
 }
-map!(ToComplex<T: Parts>(re: T, im: T) -> T::Whole { T::Whole::from_parts(re, im) });
+map!(ToComplex<T: ComplexPart>(re: T, im: T) -> T::Whole { T::Whole::from_parts(re, im) });
 struct Polar<T>(std::marker::PhantomData<T>);
-impl<T: Parts> Map2 for Polar<T> {
+impl<T: ComplexPart> Map2 for Polar<T> {
     type P = ();
     type A = T;
     type B = T;
     type Out = T::Whole;
-    type Width = T::MathWidth;
+    type Levels = T::MathLevels;
     #[inline(always)]
     fn map((): (), size: T, angle: T) -> T::Whole {
         T::Whole::from_parts(size.times(Math::cos(angle)), size.times(Math::sin(angle)))
     }
-    const REPAIRS: bool = true;
+    const HAS_SLOW_PATH: bool = true;
     #[inline(always)]
-    fn is_hard(_size: T, angle: T) -> bool {
-        angle.is_hard_angle()
+    fn needs_slow_path(_size: T, angle: T) -> bool {
+        angle.needs_slow_reduction()
     }
-    fn repair((): (), size: T, angle: T) -> T::Whole {
+    fn slow_path((): (), size: T, angle: T) -> T::Whole {
         T::Whole::from_parts(size.times(angle.cos_any()), size.times(angle.sin_any()))
     }
 }

@@ -4,14 +4,14 @@
 //! `Element::from_f64`); complex to real keeps the real part; anything to `bool` asks whether it is not zero. Half types go
 //! through `f32`, in `drive`, so there is one loop per pair of the other thirteen dtypes.
 
-use super::dense::{Map1, Widest, run1};
-use super::number::Lane;
+use super::dense::{AllLevels, Map1, run1};
+use super::number::ElementLevels;
 use crate::{Bool, C64, C128, DType, Element, Iter, Result};
 use num_complex::Complex;
 use std::marker::PhantomData;
 
 /// What an element is on its way from one type to another.
-trait Source: Lane {
+trait Source: ElementLevels {
     /// Whether conversion to an integer goes through `i32` or `i64` of a number that it has room for, which is quick.
     const IS_FLOAT: bool = false;
     fn convert<T: Target>(self) -> T;
@@ -27,7 +27,7 @@ trait Source: Lane {
     }
 }
 /// What can be made from each kind of source.
-trait Target: Lane {
+trait Target: ElementLevels {
     /// Whether this is an integer of at most 32 bits.
     const IS_SHORT: bool = false;
     /// Whether this is an integer of 64 bits with sign.
@@ -150,17 +150,17 @@ impl<A: Source, T: Target> Map1 for Convert<A, T> {
     type P = ();
     type A = A;
     type Out = T;
-    type Width = Widest;
-    const REPAIRS: bool = A::IS_FLOAT && (T::IS_SHORT || T::IS_LONG);
+    type Levels = AllLevels;
+    const HAS_SLOW_PATH: bool = A::IS_FLOAT && (T::IS_SHORT || T::IS_LONG);
     #[inline(always)]
     fn map((): (), a: A) -> T {
-        if Self::REPAIRS { a.convert_small() } else { a.convert() }
+        if Self::HAS_SLOW_PATH { a.convert_small() } else { a.convert() }
     }
     #[inline(always)]
-    fn is_hard(a: A) -> bool {
+    fn needs_slow_path(a: A) -> bool {
         a.is_large(T::IS_SHORT)
     }
-    fn repair((): (), a: A) -> T {
+    fn slow_path((): (), a: A) -> T {
         a.convert()
     }
 }

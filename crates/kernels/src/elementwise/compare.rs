@@ -23,13 +23,13 @@ comparison! {
     /// `a != b`; always for NaN.
     ne, "ne_cpu", [bool int unsigned float complex], Ne<T: Number>(a, b) a != b;
     /// `a < b`.
-    lt, "lt_cpu", [bool int float], Lt<T: Ordered>(a, b) a.less(b);
+    lt, "lt_cpu", [bool int float], Lt<T: Ordered>(a, b) a.is_less(b);
     /// `a <= b`.
-    le, "le_cpu", [bool int float], Le<T: Ordered>(a, b) a.less_equal(b);
+    le, "le_cpu", [bool int float], Le<T: Ordered>(a, b) a.is_less_equal(b);
     /// `a > b`.
-    gt, "gt_cpu", [bool int float], Gt<T: Ordered>(a, b) b.less(a);
+    gt, "gt_cpu", [bool int float], Gt<T: Ordered>(a, b) b.is_less(a);
     /// `a >= b`.
-    ge, "ge_cpu", [bool int float], Ge<T: Ordered>(a, b) b.less_equal(a);
+    ge, "ge_cpu", [bool int float], Ge<T: Ordered>(a, b) b.is_less_equal(a);
     /// Both not zero (NaN is not zero).
     logical_and, "logical_and_cpu", [bool int float complex], And<T: Number>(a, b) a.is_true() & b.is_true();
     /// At least one not zero.
@@ -77,7 +77,7 @@ kind! {
 }
 
 map!(SignBit<T: Real>(x: T) -> Bool { Bool::new(Real::copysign(T::one(), x) < T::zero()) });
-map!(BelowZero<T: Ordered>(x: T) -> Bool { Bool::new(x.less(T::zero())) });
+map!(BelowZero<T: Ordered>(x: T) -> Bool { Bool::new(x.is_less(T::zero())) });
 /// Whether the sign is negative, also of zero and NaN; refused for complex numbers.
 pub fn signbit(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {

@@ -4,8 +4,8 @@
 //! Runs of a register's size or less count as elements of that size, so that reversing rows, say, is reversing
 //! wide elements.
 
-use super::grids::{Dim, GRAIN, Grids, Run};
-use super::runs::Kind;
+use super::spans::SpanKind;
+use super::tiled_spans::{CopyDim, GRAIN, Span, TiledSpans};
 use crate::simd::transpose::{self, SMALL, SQUARE};
 use crate::{Error, Iter, Result, parallel};
 use smallvec::SmallVec;
@@ -36,33 +36,33 @@ pub fn copy(iter: &mut Iter) -> Result<()> {
         unsafe { std::ptr::copy(ptrs[1].cast_const(), ptrs[0], iter.numel() * size) };
         return Ok(());
     }
-    let mut plan = Plan::new(iter);
+    let mut plan = CopyPlan::new(iter);
     plan.widen();
     match plan.transposed_dim() {
         Some(across) => plan.copy_transposed(across),
-        None => plan.copy_grids(),
+        None => plan.copy_spans(),
     }
     Ok(())
 }
 
 /// A copy: elements of `size` bytes, dimensions innermost first.
-struct Plan {
+struct CopyPlan {
     to: *mut u8,
     from: *const u8,
     size: usize,
-    dims: SmallVec<[Dim; 6]>,
+    dims: SmallVec<[CopyDim; 6]>,
 }
 
 // SAFETY: threads write disjoint elements of the output and only read the input, which an `Iter` promised to be live.
-unsafe impl Sync for Plan {}
+unsafe impl Sync for CopyPlan {}
 
-impl Plan {
-    fn new(iter: &Iter) -> Plan {
+impl CopyPlan {
+    fn new(iter: &Iter) -> CopyPlan {
         let dim = |dim: usize| {
             let steps = [iter.stride(dim, 0), iter.stride(dim, 1)];
-            Dim { size: iter.size(dim), steps }
+            CopyDim { size: iter.size(dim), steps }
         };
-        Plan {
+        CopyPlan {
             to: iter.ptr(0),
             from: iter.ptr(1),
             size: iter.dtype(0).size(),
@@ -103,20 +103,20 @@ impl Plan {
         Some(found + 1)
     }
 
-    fn copy_grids(&self) {
+    fn copy_spans(&self) {
         let (run, rest) = match self.dims.split_first() {
-            Some((&dim, rest)) if let Some(kind) = Kind::of(dim.steps, self.size) => {
-                (Run { kind, size: self.size, n: dim.size }, rest)
+            Some((&dim, rest)) if let Some(kind) = SpanKind::of(dim.steps, self.size) => {
+                (Span { kind, size: self.size, n: dim.size }, rest)
             }
-            _ => (Run::element(self.size), &self.dims[..]),
+            _ => (Span::element(self.size), &self.dims[..]),
         };
-        let grids = Grids::new((self.to, self.from), run, &[[0; 2]], rest);
+        let spans = TiledSpans::new((self.to, self.from), run, &[[0; 2]], rest);
         // SAFETY: the runs are those of the two views, which are live and do not overlap unless they are the same.
-        unsafe { grids.copy(false) };
+        unsafe { spans.copy(false) };
     }
 }
 
-impl Plan {
+impl CopyPlan {
     fn copy_transposed(&self, across: usize) {
         match self.size {
             1 => self.copy_tiles::<u8>(across),
@@ -219,7 +219,7 @@ unsafe fn copy_edges<T: Copy>(
 ) {
     let (whole_n, whole_width) = (n - n % SQUARE, width - width % SQUARE);
     let size = size_of::<T>() as isize;
-    if transpose::has_parts::<T>() {
+    if transpose::has_partial_square::<T>() {
         for i in (0..n).step_by(SQUARE) {
             let start = if i < whole_n { whole_width } else { 0 };
             for j in (start..width).step_by(SQUARE) {
@@ -229,7 +229,7 @@ unsafe fn copy_edges<T: Copy>(
                 // SAFETY: the part lies inside the tile, whose elements have four bytes.
                 unsafe {
                     if part.0 * part.1 >= WORTH_PARTS {
-                        transpose::part(to, strides.0, from, strides.1, part);
+                        transpose::partial_square(to, strides.0, from, strides.1, part);
                     } else {
                         copy_items::<T>(to, from, strides, part);
                     }
@@ -292,11 +292,11 @@ unsafe fn copy_items<T: Copy>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{Level, set_level};
+    use crate::simd::{SimdLevel, set_level};
     use crate::{DType, StridedMut, StridedRef};
 
-    struct Dice(u64);
-    impl Dice {
+    struct TestRng(u64);
+    impl TestRng {
         fn below(&mut self, n: usize) -> usize {
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (self.0 >> 33) as usize % n
@@ -307,17 +307,17 @@ mod tests {
     }
 
     /// Strides of a view without overlaps whose dimensions lie in random order, with gaps between some; and its length.
-    fn layout(dice: &mut Dice, shape: &[i64]) -> (Vec<i64>, i64) {
+    fn layout(rng: &mut TestRng, shape: &[i64]) -> (Vec<i64>, i64) {
         let mut order: Vec<usize> = (0..shape.len()).collect();
         for end in (1..order.len()).rev() {
-            if dice.below(2) == 0 {
-                order.swap(end, dice.below(end + 1));
+            if rng.below(2) == 0 {
+                order.swap(end, rng.below(end + 1));
             }
         }
         let (mut strides, mut next) = (vec![0; shape.len()], 1);
         for &dim in order.iter().rev() {
             strides[dim] = next;
-            next *= shape[dim] + dice.of(&[0, 0, 0, 1]);
+            next *= shape[dim] + rng.of(&[0, 0, 0, 1]);
         }
         (strides, next)
     }
@@ -331,13 +331,13 @@ mod tests {
         all
     }
 
-    fn check(dice: &mut Dice, dtype: DType, shape: &[i64]) {
+    fn check(rng: &mut TestRng, dtype: DType, shape: &[i64]) {
         let size = dtype.size();
-        let (to_strides, to_length) = layout(dice, shape);
-        let (mut strides, mut length) = layout(dice, shape);
+        let (to_strides, to_length) = layout(rng, shape);
+        let (mut strides, mut length) = layout(rng, shape);
         let mut first = 0;
         for dim in 0..shape.len() {
-            match dice.below(5) {
+            match rng.below(5) {
                 0 => strides[dim] = 0,
                 1 => {
                     first += (shape[dim] - 1).max(0) * strides[dim];
@@ -347,7 +347,7 @@ mod tests {
             }
         }
         length = length.max(first + 1);
-        let from: Vec<u8> = (0..length as usize * size).map(|_| dice.below(256) as u8).collect();
+        let from: Vec<u8> = (0..length as usize * size).map(|_| rng.below(256) as u8).collect();
         let (mut to, aligned) =
             (vec![1_u128; to_length as usize * size / 16 + 1], from.len() / 16 + 1);
         let mut source = vec![0_u128; aligned];
@@ -370,8 +370,8 @@ mod tests {
             let wanted = std::slice::from_raw_parts_mut(wanted.as_mut_ptr().cast::<u8>(), bytes);
             (wanted, std::slice::from_raw_parts(to.as_ptr().cast::<u8>(), bytes))
         };
-        let places = offsets(shape, &to_strides, 0);
-        for (to, at) in places.into_iter().zip(offsets(shape, &strides, first)) {
+        let targets = offsets(shape, &to_strides, 0);
+        for (to, at) in targets.into_iter().zip(offsets(shape, &strides, first)) {
             let (to, at) = (to as usize * size, at as usize * size);
             wanted[to..to + size].copy_from_slice(&from[at..at + size]);
         }
@@ -381,22 +381,22 @@ mod tests {
     #[test]
     fn copies_of_every_layout_equal_their_twin_on_every_level() {
         const SIZES: [i64; 16] = [0, 1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 31, 33, 65, 130];
-        for level in Level::ALL {
+        for level in SimdLevel::ALL {
             set_level(level);
-            let mut dice = Dice(7);
+            let mut rng = TestRng(7);
             for round in 0..1500 {
                 let dtype = [DType::U8, DType::I16, DType::F32, DType::F64, DType::C128][round % 5];
-                let mut shape: Vec<i64> = (0..dice.below(5)).map(|_| dice.of(&SIZES[..])).collect();
+                let mut shape: Vec<i64> = (0..rng.below(5)).map(|_| rng.of(&SIZES[..])).collect();
                 while shape.iter().product::<i64>() > 20_000 {
-                    let at = dice.below(shape.len());
-                    shape[at] = dice.of(&[1, 2, 3]);
+                    let at = rng.below(shape.len());
+                    shape[at] = rng.of(&[1, 2, 3]);
                 }
-                check(&mut dice, dtype, &shape);
+                check(&mut rng, dtype, &shape);
             }
             for shape in [&[40_000, 2][..], &[2, 40_000], &[3, 700, 5], &[300_000], &[2, 300, 600]]
             {
                 for _ in 0..4 {
-                    check(&mut dice, DType::F32, shape);
+                    check(&mut rng, DType::F32, shape);
                 }
             }
         }

@@ -3,52 +3,52 @@
 //! `Map1`, `Map2`, `Map3` say what one element becomes; `run1`, `run2`, `run3` hand the loop of the
 //! level in use to `drive`. Invariant of a loop: every operand is dense, aligned, of the map's types,
 //! and the output overlaps no input (`drive` copies where a caller works in place), which lets LLVM
-//! vectorise without checks at run time. Maps that memory is slower than also have a `Direct` loop, which
+//! vectorise without checks at run time. Maps that memory is slower than also have a `RowLoop` loop, which
 //! takes rows, in-place calls and one number for all elements of a row as they come.
 
-use super::drive::{Direct, Loop, Loops, Rows, drive};
+use super::drive::{DenseLoop, OpLoops, RowBlock, RowLoop, drive};
 use crate::{Element, Iter, Result};
 
 /// Which levels an op is compiled for: none but the baseline, up to AVX2, or all.
-pub(crate) trait Width {
-    fn loop1<K: Map1>() -> Loop;
-    fn loop2<K: Map2>() -> Loop;
-    fn loop3<K: Map3>() -> Loop;
-    fn direct1<K: Map1>() -> Option<Direct> {
+pub(crate) trait Levels {
+    fn loop1<K: Map1>() -> DenseLoop;
+    fn loop2<K: Map2>() -> DenseLoop;
+    fn loop3<K: Map3>() -> DenseLoop;
+    fn row_loop1<K: Map1>() -> Option<RowLoop> {
         None
     }
-    fn direct2<K: Map2>() -> Option<Direct> {
+    fn row_loop2<K: Map2>() -> Option<RowLoop> {
         None
     }
 }
 
 /// Compiled for the baseline only: library functions that no wider register would speed up.
-pub(crate) struct Narrow;
+pub(crate) struct BaselineOnly;
 /// Compiled up to AVX2: integers and complex numbers, where memory is the limit anyway.
-pub(crate) struct Wide;
+pub(crate) struct UpToAvx2;
 /// Compiled for every level.
-pub(crate) struct Widest;
+pub(crate) struct AllLevels;
 
 /// A map of one input.
 pub(crate) trait Map1 {
     type P: Copy + Sync;
     type A: Element;
     type Out: Element;
-    type Width: Width;
+    type Levels: Levels;
     fn map(p: Self::P, a: Self::A) -> Self::Out;
     /// Whether memory is slower than the map.
     const CHEAP: bool = false;
-    /// Whether `map` does not hold for some inputs (`is_hard`), which `repair` then computes.
-    const REPAIRS: bool = false;
+    /// Whether `map` does not hold for some inputs (`needs_slow_path`), which `slow_path` then computes.
+    const HAS_SLOW_PATH: bool = false;
     #[inline(always)]
-    fn is_hard(_a: Self::A) -> bool {
+    fn needs_slow_path(_a: Self::A) -> bool {
         false
     }
-    fn repair(p: Self::P, a: Self::A) -> Self::Out {
+    fn slow_path(p: Self::P, a: Self::A) -> Self::Out {
         Self::map(p, a)
     }
-    /// Whether `repair` is worth registers too, because hard inputs come in numbers.
-    const REPAIRS_WIDE: bool = false;
+    /// Whether `slow_path` is worth registers too, because hard inputs come in numbers.
+    const SLOW_PATH_IS_WIDE: bool = false;
 }
 
 /// A map of two inputs.
@@ -57,19 +57,19 @@ pub(crate) trait Map2 {
     type A: Element;
     type B: Element;
     type Out: Element;
-    type Width: Width;
+    type Levels: Levels;
     fn map(p: Self::P, a: Self::A, b: Self::B) -> Self::Out;
     /// Whether memory is slower than the map.
     const CHEAP: bool = false;
     /// Whether there is a loop over rows: for maps that are not cheap, over rows that fill a register.
     const BY_ROWS: bool = Self::CHEAP;
-    /// As for [`Map1`].
-    const REPAIRS: bool = false;
+    /// Whether `map` is wrong for some inputs (`needs_slow_path`), which `slow_path` then computes.
+    const HAS_SLOW_PATH: bool = false;
     #[inline(always)]
-    fn is_hard(_a: Self::A, _b: Self::B) -> bool {
+    fn needs_slow_path(_a: Self::A, _b: Self::B) -> bool {
         false
     }
-    fn repair(p: Self::P, a: Self::A, b: Self::B) -> Self::Out {
+    fn slow_path(p: Self::P, a: Self::A, b: Self::B) -> Self::Out {
         Self::map(p, a, b)
     }
 }
@@ -81,7 +81,7 @@ pub(crate) trait Map3 {
     type B: Element;
     type C: Element;
     type Out: Element;
-    type Width: Width;
+    type Levels: Levels;
     fn map(p: Self::P, a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
 }
 
@@ -94,7 +94,7 @@ const CHUNK: usize = 256;
 fn body1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
     let n = out.len();
     let a = &a[..n];
-    if !K::REPAIRS {
+    if !K::HAS_SLOW_PATH {
         for i in 0..n {
             out[i] = K::map(p, a[i]);
         }
@@ -104,24 +104,24 @@ fn body1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
         let mut hard = false;
         for (out, &a) in out.iter_mut().zip(a) {
             *out = K::map(p, a);
-            hard |= K::is_hard(a);
+            hard |= K::needs_slow_path(a);
         }
-        if hard && K::REPAIRS_WIDE {
+        if hard && K::SLOW_PATH_IS_WIDE {
             for (out, &a) in out.iter_mut().zip(a) {
-                *out = if K::is_hard(a) { K::repair(p, a) } else { *out };
+                *out = if K::needs_slow_path(a) { K::slow_path(p, a) } else { *out };
             }
         } else if hard {
-            repair1::<K>(out, a, p);
+            slow_path1::<K>(out, a, p);
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn repair1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
+fn slow_path1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
     for (out, &a) in out.iter_mut().zip(a) {
-        if K::is_hard(a) {
-            *out = K::repair(p, a);
+        if K::needs_slow_path(a) {
+            *out = K::slow_path(p, a);
         }
     }
 }
@@ -130,7 +130,7 @@ fn repair1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
 fn body2<K: Map2>(out: &mut [K::Out], a: &[K::A], b: &[K::B], p: K::P) {
     let n = out.len();
     let (a, b) = (&a[..n], &b[..n]);
-    if !K::REPAIRS {
+    if !K::HAS_SLOW_PATH {
         for i in 0..n {
             out[i] = K::map(p, a[i], b[i]);
         }
@@ -140,20 +140,20 @@ fn body2<K: Map2>(out: &mut [K::Out], a: &[K::A], b: &[K::B], p: K::P) {
         let mut hard = false;
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = K::map(p, a, b);
-            hard |= K::is_hard(a, b);
+            hard |= K::needs_slow_path(a, b);
         }
         if hard {
-            repair2::<K>(out, a, b, p);
+            slow_path2::<K>(out, a, b, p);
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn repair2<K: Map2>(out: &mut [K::Out], a: &[K::A], b: &[K::B], p: K::P) {
+fn slow_path2<K: Map2>(out: &mut [K::Out], a: &[K::A], b: &[K::B], p: K::P) {
     for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-        if K::is_hard(a, b) {
-            *out = K::repair(p, a, b);
+        if K::needs_slow_path(a, b) {
+            *out = K::slow_path(p, a, b);
         }
     }
 }
@@ -220,20 +220,20 @@ dense_loops!(three, Map3, body3, [a: A = 1, b: B = 2, c: C = 3]);
 /// Calls `each` with the addresses of each row. What a row needs stays in registers: a value read back from the stack
 /// between rows waits for the output's stores, which are told apart from it by the last twelve bits of their addresses.
 #[inline(always)]
-fn each_row<const N: usize>(run: &Rows<'_>, each: impl Fn([*mut u8; N])) {
+fn for_each_row<const N: usize>(run: &RowBlock<'_>, each: impl Fn([*mut u8; N])) {
     let mut at: [*mut u8; N] = std::array::from_fn(|i| run.at[i]);
-    let jumps: [isize; N] = std::array::from_fn(|i| run.jumps[i]);
+    let row_strides: [isize; N] = std::array::from_fn(|i| run.row_strides[i]);
     for _ in 0..run.count {
         each(at);
-        for (at, jump) in at.iter_mut().zip(jumps) {
-            *at = at.wrapping_offset(jump);
+        for (at, row_stride) in at.iter_mut().zip(row_strides) {
+            *at = at.wrapping_offset(row_stride);
         }
     }
 }
 
-/// Replaces `n` elements by what `map` makes of them. Many are taken from two places in turn: memory reads ahead at
+/// Replaces `n` elements by what `map` makes of them. Many are taken from two positions in turn: memory reads ahead at
 /// both, which is a fifth faster than at one. (Half a page more or less between them, for a load waits for a store to
-/// the same place of another page.)
+/// the same offset in another page.)
 ///
 /// # Safety
 /// Nobody else uses the elements, which are of type `A` and then of type `Out`.
@@ -262,23 +262,23 @@ unsafe fn in_place<Out, A: Copy>(out: *mut u8, n: usize, map: impl Fn(A) -> Out)
 /// The direct loop of a map of one input, which is one element for each row if `single` is 1.
 ///
 /// # Safety
-/// As for [`Direct`], for operands of the map's types.
+/// As for [`RowLoop`], for operands of the map's types.
 #[inline(always)]
-unsafe fn direct_body1<K: Map1>(run: &Rows<'_>, p: K::P) {
+unsafe fn row_body1<K: Map1>(run: &RowBlock<'_>, p: K::P) {
     let n = run.n;
     // SAFETY: `n` elements on both sides. One pointer serves both where they are the same, so that LLVM knows.
     unsafe {
         if run.single == 1 {
-            each_row(run, |[out, a]| {
+            for_each_row(run, |[out, a]| {
                 let value = K::map(p, *a.cast());
                 for i in 0..n {
                     *out.cast::<K::Out>().add(i) = value;
                 }
             });
         } else if run.is_output(1) {
-            each_row(run, |[out]| in_place::<K::Out, K::A>(out, n, |a| K::map(p, a)));
+            for_each_row(run, |[out]| in_place::<K::Out, K::A>(out, n, |a| K::map(p, a)));
         } else {
-            each_row(run, |[out, a]| {
+            for_each_row(run, |[out, a]| {
                 for i in 0..n {
                     *out.cast::<K::Out>().add(i) = K::map(p, *a.cast::<K::A>().add(i));
                 }
@@ -290,53 +290,53 @@ unsafe fn direct_body1<K: Map1>(run: &Rows<'_>, p: K::P) {
 /// The direct loop of a map of two inputs, of which the one numbered `single` (0: none) is one element for each row.
 ///
 /// # Safety
-/// As for [`Direct`], for operands of the map's types.
+/// As for [`RowLoop`], for operands of the map's types.
 #[inline(always)]
-unsafe fn direct_body2<K: Map2>(run: &Rows<'_>, p: K::P) {
+unsafe fn row_body2<K: Map2>(run: &RowBlock<'_>, p: K::P) {
     let n = run.n;
     // SAFETY: `n` elements on all sides but the single one's. One pointer serves for output and input where they are
     // the same, so that LLVM knows.
     unsafe {
         match (run.single, run.is_output(1), run.is_output(2)) {
-            (1, _, true) => each_row(run, |[out, a]| {
+            (1, _, true) => for_each_row(run, |[out, a]| {
                 let a = *a.cast();
                 in_place::<K::Out, K::B>(out, n, |b| K::map(p, a, b));
             }),
-            (1, _, false) => each_row(run, |[out, a, b]| {
+            (1, _, false) => for_each_row(run, |[out, a, b]| {
                 let a = *a.cast();
                 for i in 0..n {
                     *out.cast::<K::Out>().add(i) = K::map(p, a, *b.cast::<K::B>().add(i));
                 }
             }),
-            (2, true, _) => each_row(run, |[out, _, b]| {
+            (2, true, _) => for_each_row(run, |[out, _, b]| {
                 let b = *b.cast();
                 in_place::<K::Out, K::A>(out, n, |a| K::map(p, a, b));
             }),
-            (2, false, _) => each_row(run, |[out, a, b]| {
+            (2, false, _) => for_each_row(run, |[out, a, b]| {
                 let b = *b.cast();
                 for i in 0..n {
                     *out.cast::<K::Out>().add(i) = K::map(p, *a.cast::<K::A>().add(i), b);
                 }
             }),
-            (_, true, true) => each_row(run, |[out]| {
+            (_, true, true) => for_each_row(run, |[out]| {
                 for i in 0..n {
                     let (a, b) = (*out.cast::<K::A>().add(i), *out.cast::<K::B>().add(i));
                     *out.cast::<K::Out>().add(i) = K::map(p, a, b);
                 }
             }),
-            (_, false, true) => each_row(run, |[out, a]| {
+            (_, false, true) => for_each_row(run, |[out, a]| {
                 for i in 0..n {
                     let (a, b) = (*a.cast::<K::A>().add(i), *out.cast::<K::B>().add(i));
                     *out.cast::<K::Out>().add(i) = K::map(p, a, b);
                 }
             }),
-            (_, true, false) => each_row(run, |[out, _, b]| {
+            (_, true, false) => for_each_row(run, |[out, _, b]| {
                 for i in 0..n {
                     let (a, b) = (*out.cast::<K::A>().add(i), *b.cast::<K::B>().add(i));
                     *out.cast::<K::Out>().add(i) = K::map(p, a, b);
                 }
             }),
-            (_, false, false) => each_row(run, |[out, a, b]| {
+            (_, false, false) => for_each_row(run, |[out, a, b]| {
                 for i in 0..n {
                     let (a, b) = (*a.cast::<K::A>().add(i), *b.cast::<K::B>().add(i));
                     *out.cast::<K::Out>().add(i) = K::map(p, a, b);
@@ -346,24 +346,24 @@ unsafe fn direct_body2<K: Map2>(run: &Rows<'_>, p: K::P) {
     }
 }
 
-/// Direct loops per level; the baseline has none.
-macro_rules! direct_loops {
+/// Row loops per level; the baseline has none.
+macro_rules! row_loops {
     ($($name:ident, $map:ident, $body:ident, $features:literal;)*) => {$(
         /// # Safety
-        /// As for [`Direct`]; the operands are of the map's types, `p` points to its parameters, the level is present.
+        /// As for [`RowLoop`]; the operands are of the map's types, `p` points to its parameters, the level is present.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
-        unsafe fn $name<K: $map>(run: &Rows<'_>, p: *const u8) {
+        unsafe fn $name<K: $map>(run: &RowBlock<'_>, p: *const u8) {
             // SAFETY: as promised by the caller.
             unsafe { $body::<K>(run, *p.cast::<K::P>()) };
         }
     )*};
 }
-direct_loops! {
-    direct1_avx2, Map1, direct_body1, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
-    direct2_avx2, Map2, direct_body2, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
-    direct1_avx512, Map1, direct_body1, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
-    direct2_avx512, Map2, direct_body2, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
+row_loops! {
+    direct1_avx2, Map1, row_body1, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
+    direct2_avx2, Map2, row_body2, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
+    direct1_avx512, Map1, row_body1, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
+    direct2_avx512, Map2, row_body2, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
 }
 
 macro_rules! pick {
@@ -371,9 +371,9 @@ macro_rules! pick {
         #[cfg(target_arch = "x86_64")]
         if $is_wanted {
             match crate::simd::level() {
-                crate::simd::Level::Avx512 => return Some($avx512::<$K>),
-                crate::simd::Level::Avx2 => return Some($avx2::<$K>),
-                crate::simd::Level::Baseline => {}
+                crate::simd::SimdLevel::Avx512 => return Some($avx512::<$K>),
+                crate::simd::SimdLevel::Avx2 => return Some($avx2::<$K>),
+                crate::simd::SimdLevel::Baseline => {}
             }
         }
         None
@@ -381,70 +381,70 @@ macro_rules! pick {
     ($module:ident, $K:ident) => {{
         #[cfg(target_arch = "x86_64")]
         match crate::simd::level() {
-            crate::simd::Level::Avx512 => return $module::avx512::<$K>,
-            crate::simd::Level::Avx2 => return $module::avx2::<$K>,
-            crate::simd::Level::Baseline => {}
+            crate::simd::SimdLevel::Avx512 => return $module::avx512::<$K>,
+            crate::simd::SimdLevel::Avx2 => return $module::avx2::<$K>,
+            crate::simd::SimdLevel::Baseline => {}
         }
         $module::baseline::<$K>
     }};
     (wide $module:ident, $K:ident) => {{
         #[cfg(target_arch = "x86_64")]
-        if crate::simd::level() >= crate::simd::Level::Avx2 {
+        if crate::simd::level() >= crate::simd::SimdLevel::Avx2 {
             return $module::avx2::<$K>;
         }
         $module::baseline::<$K>
     }};
 }
 
-impl Width for Narrow {
+impl Levels for BaselineOnly {
     #[inline(always)]
-    fn loop1<K: Map1>() -> Loop {
+    fn loop1<K: Map1>() -> DenseLoop {
         one::baseline::<K>
     }
     #[inline(always)]
-    fn loop2<K: Map2>() -> Loop {
+    fn loop2<K: Map2>() -> DenseLoop {
         two::baseline::<K>
     }
     #[inline(always)]
-    fn loop3<K: Map3>() -> Loop {
+    fn loop3<K: Map3>() -> DenseLoop {
         three::baseline::<K>
     }
 }
 
-impl Width for Wide {
+impl Levels for UpToAvx2 {
     #[inline(always)]
-    fn loop1<K: Map1>() -> Loop {
+    fn loop1<K: Map1>() -> DenseLoop {
         pick!(wide one, K)
     }
     #[inline(always)]
-    fn loop2<K: Map2>() -> Loop {
+    fn loop2<K: Map2>() -> DenseLoop {
         pick!(wide two, K)
     }
     #[inline(always)]
-    fn loop3<K: Map3>() -> Loop {
+    fn loop3<K: Map3>() -> DenseLoop {
         pick!(wide three, K)
     }
 }
 
-impl Width for Widest {
+impl Levels for AllLevels {
     #[inline(always)]
-    fn loop1<K: Map1>() -> Loop {
+    fn loop1<K: Map1>() -> DenseLoop {
         pick!(one, K)
     }
     #[inline(always)]
-    fn loop2<K: Map2>() -> Loop {
+    fn loop2<K: Map2>() -> DenseLoop {
         pick!(two, K)
     }
     #[inline(always)]
-    fn loop3<K: Map3>() -> Loop {
+    fn loop3<K: Map3>() -> DenseLoop {
         pick!(three, K)
     }
     #[inline(always)]
-    fn direct1<K: Map1>() -> Option<Direct> {
+    fn row_loop1<K: Map1>() -> Option<RowLoop> {
         pick!(direct K::CHEAP, K, direct1_avx2, direct1_avx512)
     }
     #[inline(always)]
-    fn direct2<K: Map2>() -> Option<Direct> {
+    fn row_loop2<K: Map2>() -> Option<RowLoop> {
         pick!(direct K::BY_ROWS, K, direct2_avx2, direct2_avx512)
     }
 }
@@ -453,7 +453,8 @@ impl Width for Widest {
 #[inline]
 pub(crate) fn run1<K: Map1>(iter: &Iter, p: K::P) -> Result<()> {
     let dtypes = [K::Out::DTYPE, K::A::DTYPE];
-    let loops = Loops { dense: K::Width::loop1::<K>(), direct: K::Width::direct1::<K>(), least: 0 };
+    let loops =
+        OpLoops { dense: K::Levels::loop1::<K>(), direct: K::Levels::row_loop1::<K>(), least: 0 };
     // SAFETY: the loops read operands of these dtypes and parameters of this type.
     unsafe { drive(iter, &dtypes, loops, (&raw const p).cast()) }
 }
@@ -463,7 +464,8 @@ pub(crate) fn run1<K: Map1>(iter: &Iter, p: K::P) -> Result<()> {
 pub(crate) fn run2<K: Map2>(iter: &Iter, p: K::P) -> Result<()> {
     let dtypes = [K::Out::DTYPE, K::A::DTYPE, K::B::DTYPE];
     let least = if K::CHEAP { 0 } else { REGISTER };
-    let loops = Loops { dense: K::Width::loop2::<K>(), direct: K::Width::direct2::<K>(), least };
+    let loops =
+        OpLoops { dense: K::Levels::loop2::<K>(), direct: K::Levels::row_loop2::<K>(), least };
     // SAFETY: the loops read operands of these dtypes and parameters of this type.
     unsafe { drive(iter, &dtypes, loops, (&raw const p).cast()) }
 }
@@ -472,17 +474,17 @@ pub(crate) fn run2<K: Map2>(iter: &Iter, p: K::P) -> Result<()> {
 #[inline]
 pub(crate) fn run3<K: Map3>(iter: &Iter, p: K::P) -> Result<()> {
     let dtypes = [K::Out::DTYPE, K::A::DTYPE, K::B::DTYPE, K::C::DTYPE];
-    let loops = Loops { dense: K::Width::loop3::<K>(), direct: None, least: 0 };
+    let loops = OpLoops { dense: K::Levels::loop3::<K>(), direct: None, least: 0 };
     // SAFETY: the loops read operands of these dtypes and parameters of this type.
     unsafe { drive(iter, &dtypes, loops, (&raw const p).cast()) }
 }
 
 /// Declares a map: `map!(Exp<T: Math>(x: T) -> T { x.exp() })`, with parameters
-/// `map!(Elu<T: Real>[p: EluParams<T>](x: T) -> T { ... })`. `narrow` before the name: baseline only.
+/// `map!(Elu<T: Real>[p: EluParams<T>](x: T) -> T { ... })`. `baseline` before the name: baseline only.
 macro_rules! map {
-    (narrow $($rest:tt)+) => { map!(@[$crate::elementwise::dense::Narrow, false] $($rest)+); };
+    (baseline $($rest:tt)+) => { map!(@[$crate::elementwise::dense::BaselineOnly, false] $($rest)+); };
     (math $name:ident<$T:ident: $bound:path> $($rest:tt)+) => {
-        map!(@[<$T as $crate::elementwise::number::Lane>::MathWidth, false] $name<$T: $bound> $($rest)+);
+        map!(@[<$T as $crate::elementwise::number::ElementLevels>::MathLevels, false] $name<$T: $bound> $($rest)+);
     };
     (@[$width:ty, $cheap:literal] $name:ident<$T:ident: $bound:path>[$p:pat => $P:ty]($($arg:ident: $In:ty),+) -> $Out:ty $body:block) => {
         map!(@impl [$width, $cheap] $name, $T, $bound, $p, $P, [$($arg: $In),+], $Out, $body);
@@ -496,7 +498,7 @@ macro_rules! map {
             type P = $P;
             type A = $A;
             type Out = $Out;
-            type Width = $width;
+            type Levels = $width;
             const CHEAP: bool = $cheap;
             #[inline(always)]
             fn map($p: $P, $a: $A) -> $Out $body
@@ -509,7 +511,7 @@ macro_rules! map {
             type A = $A;
             type B = $B;
             type Out = $Out;
-            type Width = $width;
+            type Levels = $width;
             const CHEAP: bool = $cheap;
             #[inline(always)]
             fn map($p: $P, $a: $A, $b: $B) -> $Out $body
@@ -523,13 +525,13 @@ macro_rules! map {
             type B = $B;
             type C = $C;
             type Out = $Out;
-            type Width = $width;
+            type Levels = $width;
             #[inline(always)]
             fn map($p: $P, $a: $A, $b: $B, $c: $C) -> $Out $body
         }
     };
     ($name:ident<$T:ident: $bound:path> $($rest:tt)+) => {
-        map!(@[<$T as $crate::elementwise::number::Lane>::Width, true] $name<$T: $bound> $($rest)+);
+        map!(@[<$T as $crate::elementwise::number::ElementLevels>::Levels, true] $name<$T: $bound> $($rest)+);
     };
 }
 

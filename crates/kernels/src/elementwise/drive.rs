@@ -8,23 +8,23 @@
 //! exists once.
 
 use super::copy::copy_tile;
-use super::stage::{Form, copy_rows, gather, repeat, scatter};
+use super::staging::{StorageFormat, copy_rows, gather, repeat, scatter};
 use crate::strided::MAX_OPERANDS;
 use crate::{DType, Error, Iter, Result, parallel};
 use std::mem::MaybeUninit;
 
 /// A loop over dense memory: addresses (output first), number of elements, address of the op's parameters.
-pub(crate) type Loop = unsafe fn(&[*mut u8], usize, *const u8);
+pub(crate) type DenseLoop = unsafe fn(&[*mut u8], usize, *const u8);
 
-/// As [`Loop`] for several rows, but an input may be the output, and one may be a single element for each row.
-pub(crate) type Direct = unsafe fn(&Rows<'_>, *const u8);
+/// A loop over rows: like [`DenseLoop`], but an input may be the output, and one operand may be a single element for each row.
+pub(crate) type RowLoop = unsafe fn(&RowBlock<'_>, *const u8);
 
 /// Rows of elements as a direct loop takes them.
-pub(crate) struct Rows<'r> {
+pub(crate) struct RowBlock<'r> {
     /// Addresses in the first row, output first.
     pub(crate) at: &'r [*mut u8],
     /// Bytes from a row to the next.
-    pub(crate) jumps: &'r [isize],
+    pub(crate) row_strides: &'r [isize],
     /// Elements of a row, and rows.
     pub(crate) n: usize,
     pub(crate) count: usize,
@@ -34,16 +34,16 @@ pub(crate) struct Rows<'r> {
 
 /// The loops of an op.
 #[derive(Clone, Copy)]
-pub(crate) struct Loops {
-    pub(crate) dense: Loop,
-    pub(crate) direct: Option<Direct>,
+pub(crate) struct OpLoops {
+    pub(crate) dense: DenseLoop,
+    pub(crate) direct: Option<RowLoop>,
     /// Elements of a row from which the direct loop is the better one.
     pub(crate) least: usize,
 }
 
 /// Bytes of a block of one operand: few enough that the library's copy of them uses plain vector moves.
 const BUFFER: usize = 2048;
-/// Bytes between two buffers, so that they do not begin at the same place of a page, which makes loads wait for stores.
+/// Bytes between two buffers, so that they do not begin at the same offset in a page, which makes loads wait for stores.
 const SPACING: usize = 192;
 /// Most elements of a block (loops work on at least four bytes, or on few bytes at a time).
 pub(super) const BLOCK: usize = BUFFER / 4;
@@ -52,11 +52,11 @@ const TILE: usize = 128;
 /// and so many loops (two cache lines of four-byte elements).
 const TILE_ROWS: usize = 32;
 /// Fewest rows for which one that serves them all is laid out several times.
-const REPEATED: usize = 8;
+const MIN_REPEATED_ROWS: usize = 8;
 /// Most elements of rows that are staged together although they lie as a loop needs them.
-const SHORT: usize = 128;
+const MAX_STAGED_ROW: usize = 128;
 /// Most operands of a pointwise op.
-const OPERANDS: usize = 4;
+const MAX_LOOP_OPERANDS: usize = 4;
 /// Elements from which work is worth splitting over threads.
 const GRAIN: usize = 32768;
 
@@ -64,48 +64,49 @@ const GRAIN: usize = 32768;
 const PARTS: usize = 64;
 
 /// Bytes of output up to which an in-place call takes the short way.
-const SMALL: usize = 512;
+const MAX_SMALL_OUTPUT: usize = 512;
 
 #[repr(C, align(64))]
-struct Small([MaybeUninit<u8>; SMALL]);
+struct OutputBuffer([MaybeUninit<u8>; MAX_SMALL_OUTPUT]);
 
 #[repr(C, align(64))]
-struct Buffer([MaybeUninit<u8>; BUFFER + SPACING]);
+struct StagingBuffer([MaybeUninit<u8>; BUFFER + SPACING]);
 
 #[repr(C, align(64))]
-struct Tile([MaybeUninit<u8>; TILE * TILE_ROWS * 8]);
+struct TileBuffer([MaybeUninit<u8>; TILE * TILE_ROWS * 8]);
 
-impl Rows<'_> {
+impl RowBlock<'_> {
     /// Whether an input is the output, in every row.
     #[inline(always)]
     pub(crate) fn is_output(&self, operand: usize) -> bool {
-        self.at[operand] == self.at[0] && (self.count <= 1 || self.jumps[operand] == self.jumps[0])
+        self.at[operand] == self.at[0]
+            && (self.count <= 1 || self.row_strides[operand] == self.row_strides[0])
     }
 }
 
 /// The operands that go through buffers, one bit each. (Bytes that are written one by one and read together would have to
 /// wait for all stores before them to reach the cache, which takes long while a large output is written.)
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Staged(u8);
+struct StagedOperands(u8);
 
-impl Staged {
+impl StagedOperands {
     fn has(self, operand: usize) -> bool {
         self.0 >> operand & 1 != 0
     }
 }
 
-/// A loop together with what it expects.
-struct Plan {
-    run: Loops,
+/// The loops of a call, with the storage formats and element sizes of its operands.
+struct LoopPlan {
+    run: OpLoops,
     params: *const u8,
-    forms: [Form; OPERANDS],
+    formats: [StorageFormat; MAX_LOOP_OPERANDS],
     /// Bytes of an element, in memory.
-    sizes: [usize; OPERANDS],
+    sizes: [usize; MAX_LOOP_OPERANDS],
     operands: usize,
 }
 
 // SAFETY: the parameters are `Sync` (the maps' `P` is) and outlive the call.
-unsafe impl Sync for Plan {}
+unsafe impl Sync for LoopPlan {}
 
 /// Runs `run` over all elements, if the operands have the `wanted` dtypes (`f32` accepts half types, `C64` accepts `C32`).
 ///
@@ -115,7 +116,7 @@ unsafe impl Sync for Plan {}
 pub(crate) unsafe fn drive(
     iter: &Iter,
     wanted: &[DType],
-    run: Loops,
+    run: OpLoops,
     params: *const u8,
 ) -> Result<()> {
     let operands = wanted.len();
@@ -131,7 +132,7 @@ pub(crate) unsafe fn drive(
             unsafe { (run.dense)(ptrs, iter.numel(), params) };
             return Ok(());
         }
-        if iter.numel() * wanted[0].size() <= SMALL {
+        if iter.numel() * wanted[0].size() <= MAX_SMALL_OUTPUT {
             // SAFETY: as above, and the result fits the buffer.
             unsafe { run_in_place(ptrs, iter.numel(), wanted[0].size(), run.dense, params) };
             return Ok(());
@@ -143,11 +144,11 @@ pub(crate) unsafe fn drive(
 /// Runs a small dense loop whose output is also an input, through a buffer for the output.
 ///
 /// # Safety
-/// The operands are dense and of the loop's dtypes, the output at most `SMALL` bytes.
+/// The operands are dense and of the loop's dtypes, the output at most `MAX_SMALL_OUTPUT` bytes.
 #[inline(never)]
-unsafe fn run_in_place(ptrs: &[*mut u8], n: usize, size: usize, run: Loop, params: *const u8) {
-    let mut buffer = MaybeUninit::<Small>::uninit();
-    let mut at = [std::ptr::null_mut(); OPERANDS];
+unsafe fn run_in_place(ptrs: &[*mut u8], n: usize, size: usize, run: DenseLoop, params: *const u8) {
+    let mut buffer = MaybeUninit::<OutputBuffer>::uninit();
+    let mut at = [std::ptr::null_mut(); MAX_LOOP_OPERANDS];
     at[..ptrs.len()].copy_from_slice(ptrs);
     at[0] = buffer.as_mut_ptr().cast();
     // SAFETY: the loop fills `n` elements of the buffer, which are then copied to the output.
@@ -157,14 +158,14 @@ unsafe fn run_in_place(ptrs: &[*mut u8], n: usize, size: usize, run: Loop, param
     }
 }
 
-/// As `drive`, but only the elements' sizes count (for ops that move values without looking).
+/// Runs a loop over all elements as `drive` does, for ops that move elements by their size, whatever their dtype.
 ///
 /// # Safety
 /// As for `drive`, with operands of the `sizes`.
 pub(crate) unsafe fn drive_raw(
     iter: &Iter,
     sizes: &[usize],
-    run: Loop,
+    run: DenseLoop,
     params: *const u8,
 ) -> Result<()> {
     let operands = sizes.len();
@@ -174,30 +175,40 @@ pub(crate) unsafe fn drive_raw(
     if !fits {
         return Err(mismatch(iter));
     }
-    let run = Loops { dense: run, direct: None, least: 0 };
-    let mut plan =
-        Plan { run, params, forms: [Form::Same; OPERANDS], sizes: [0; OPERANDS], operands };
+    let run = OpLoops { dense: run, direct: None, least: 0 };
+    let mut plan = LoopPlan {
+        run,
+        params,
+        formats: [StorageFormat::Native; MAX_LOOP_OPERANDS],
+        sizes: [0; MAX_LOOP_OPERANDS],
+        operands,
+    };
     plan.sizes[..operands].copy_from_slice(sizes);
     plan.walk(iter);
     Ok(())
 }
 
 #[inline(never)]
-fn drive_any(iter: &Iter, wanted: &[DType], run: Loops, params: *const u8) -> Result<()> {
+fn drive_any(iter: &Iter, wanted: &[DType], run: OpLoops, params: *const u8) -> Result<()> {
     let operands = wanted.len();
     if iter.operands() != operands || iter.outputs() != 1 {
         return Err(mismatch(iter));
     }
-    let mut plan =
-        Plan { run, params, forms: [Form::Same; OPERANDS], sizes: [0; OPERANDS], operands };
+    let mut plan = LoopPlan {
+        run,
+        params,
+        formats: [StorageFormat::Native; MAX_LOOP_OPERANDS],
+        sizes: [0; MAX_LOOP_OPERANDS],
+        operands,
+    };
     for (i, &want) in wanted.iter().enumerate() {
         let dtype = iter.dtype(i);
         plan.sizes[i] = dtype.size();
-        plan.forms[i] = match (want, dtype) {
-            (DType::F32, DType::F16) => Form::Half,
-            (DType::F32, DType::BF16) => Form::Brain,
-            (DType::C64, DType::C32) => Form::HalfPair,
-            _ if want == dtype => Form::Same,
+        plan.formats[i] = match (want, dtype) {
+            (DType::F32, DType::F16) => StorageFormat::F16,
+            (DType::F32, DType::BF16) => StorageFormat::Bf16,
+            (DType::C64, DType::C32) => StorageFormat::C32,
+            _ if want == dtype => StorageFormat::Native,
             _ => return Err(mismatch(iter)),
         };
     }
@@ -215,15 +226,15 @@ fn mismatch(iter: &Iter) -> Error {
     ))
 }
 
-impl Plan {
+impl LoopPlan {
     fn walk(&self, iter: &Iter) {
         if let Some(across) = self.transposed_dim(iter) {
             return self.walk_tiles(iter, across);
         }
         // Whole pages, whatever the size of an element: no part starts inside of a vector.
         let part = (iter.numel() / PARTS).next_multiple_of(4096).max(GRAIN);
-        iter.for_each_rows(part, &|ptrs, strides, jumps, size| {
-            self.run_rows(ptrs, strides, jumps, size);
+        iter.for_each_rows(part, &|ptrs, strides, row_strides, size| {
+            self.run_rows(ptrs, strides, row_strides, size);
         });
     }
 
@@ -234,8 +245,8 @@ impl Plan {
             return None;
         }
         (1..iter.dims()).find(|&dim| {
-            let turned = |i: usize| self.is_transposed(iter, dim, i);
-            iter.size(dim) >= 16 && (1..self.operands).any(turned)
+            let transposed = |i: usize| self.is_transposed(iter, dim, i);
+            iter.size(dim) >= 16 && (1..self.operands).any(transposed)
         })
     }
 
@@ -245,7 +256,7 @@ impl Plan {
         iter.stride(across, operand) == size && step != size && step != 0 && size <= 8
     }
 
-    /// The walk in tiles of dimensions 0 and `across`, for which transposed operands are turned over.
+    /// The walk in tiles of dimensions 0 and `across`, for which transposed operands are transposed.
     fn walk_tiles(&self, iter: &Iter, across: usize) {
         let (n, m) = (iter.size(0), iter.size(across));
         let strips = m.div_ceil(TILE_ROWS);
@@ -253,7 +264,7 @@ impl Plan {
         parallel::for_range(planes * strips, (GRAIN / (n * TILE_ROWS)).max(1), &|tasks| {
             for task in tasks {
                 let (mut plane, first) = (task / strips, task % strips * TILE_ROWS);
-                let mut ptrs = [std::ptr::null_mut(); OPERANDS];
+                let mut ptrs = [std::ptr::null_mut(); MAX_LOOP_OPERANDS];
                 for (i, ptr) in ptrs[..self.operands].iter_mut().enumerate() {
                     *ptr = iter.ptr(i).wrapping_offset(first as isize * iter.stride(across, i));
                 }
@@ -266,7 +277,7 @@ impl Plan {
                 }
                 let rows = TILE_ROWS.min(m - first);
                 for start in (0..n).step_by(TILE) {
-                    let at: [_; OPERANDS] = std::array::from_fn(|i| {
+                    let at: [_; MAX_LOOP_OPERANDS] = std::array::from_fn(|i| {
                         let step = if i < self.operands { iter.stride(0, i) } else { 0 };
                         ptrs[i].wrapping_offset(start as isize * step)
                     });
@@ -281,18 +292,18 @@ impl Plan {
         &self,
         iter: &Iter,
         across: usize,
-        mut at: [*mut u8; OPERANDS],
+        mut at: [*mut u8; MAX_LOOP_OPERANDS],
         (n, rows): (usize, usize),
     ) {
         #[expect(
             clippy::large_stack_arrays,
             reason = "96 KiB, made only for large transposed operands"
         )]
-        let mut tiles = [const { MaybeUninit::<Tile>::uninit() }; OPERANDS - 1];
-        let (mut steps, mut jumps) = ([0; OPERANDS], [0; OPERANDS]);
+        let mut tiles = [const { MaybeUninit::<TileBuffer>::uninit() }; MAX_LOOP_OPERANDS - 1];
+        let (mut steps, mut row_strides) = ([0; MAX_LOOP_OPERANDS], [0; MAX_LOOP_OPERANDS]);
         for i in 0..self.operands {
             let size = self.sizes[i];
-            (steps[i], jumps[i]) = (iter.stride(0, i), iter.stride(across, i));
+            (steps[i], row_strides[i]) = (iter.stride(0, i), iter.stride(across, i));
             if i == 0 || !self.is_transposed(iter, across, i) {
                 continue;
             }
@@ -307,10 +318,10 @@ impl Plan {
                     _ => copy_tile::<u64, false>(to, from, strides, (n, rows)),
                 }
             }
-            (at[i], steps[i], jumps[i]) = (to, size as isize, strides.0);
+            (at[i], steps[i], row_strides[i]) = (to, size as isize, strides.0);
         }
         let operands = self.operands;
-        self.run_rows(&at[..operands], &steps[..operands], &jumps[..operands], (n, rows));
+        self.run_rows(&at[..operands], &steps[..operands], &row_strides[..operands], (n, rows));
     }
 
     /// Runs of elements at regular distances: `n` elements in each of `rows` rows.
@@ -318,24 +329,24 @@ impl Plan {
         &self,
         ptrs: &[*mut u8],
         strides: &[isize],
-        jumps: &[isize],
+        row_strides: &[isize],
         (n, rows): (usize, usize),
     ) {
-        if rows >= REPEATED && n > 1 && self.repeats(strides, jumps, n) {
-            self.run_repeated(ptrs, strides, jumps, (n, rows));
+        if rows >= MIN_REPEATED_ROWS && n > 1 && self.repeats(strides, row_strides, n) {
+            self.run_repeated(ptrs, strides, row_strides, (n, rows));
         } else {
-            self.run_lines(ptrs, strides, jumps, (n, rows));
+            self.run_row_by_row(ptrs, strides, row_strides, (n, rows));
         }
     }
 
     /// Whether short rows follow one another in every operand but some of which one row, or one element, serves all.
-    fn repeats(&self, strides: &[isize], jumps: &[isize], n: usize) -> bool {
+    fn repeats(&self, strides: &[isize], row_strides: &[isize], n: usize) -> bool {
         let mut repeats = false;
         for i in 0..self.operands {
             let size = self.sizes[i] as isize;
-            let (is_dense, is_same) = (strides[i] == size, jumps[i] == 0 && i > 0);
+            let (is_dense, is_same) = (strides[i] == size, row_strides[i] == 0 && i > 0);
             let fits = if is_dense {
-                is_same || jumps[i] == n as isize * size
+                is_same || row_strides[i] == n as isize * size
             } else {
                 is_same && strides[i] == 0
             };
@@ -347,22 +358,23 @@ impl Plan {
         repeats
     }
 
-    /// As [`Plan::run_lines`], where [`Plan::repeats`]: a row that serves all is laid out several times, so that others are
+    /// As [`LoopPlan::run_row_by_row`], where [`LoopPlan::repeats`]: a row that serves all is laid out several times, so that others are
     /// taken as few long rows.
     #[inline(never)]
     fn run_repeated(
         &self,
         ptrs: &[*mut u8],
         strides: &[isize],
-        jumps: &[isize],
+        row_strides: &[isize],
         (n, rows): (usize, usize),
     ) {
-        let mut buffers = [const { MaybeUninit::<Buffer>::uninit() }; OPERANDS - 1];
+        let mut buffers = [const { MaybeUninit::<StagingBuffer>::uninit() }; MAX_LOOP_OPERANDS - 1];
         let many = (self.block() / n).min(rows);
-        let (mut at, mut wide) = ([std::ptr::null_mut(); OPERANDS], [0; OPERANDS]);
+        let (mut at, mut wide) =
+            ([std::ptr::null_mut(); MAX_LOOP_OPERANDS], [0; MAX_LOOP_OPERANDS]);
         for i in 0..self.operands {
-            (at[i], wide[i]) = (ptrs[i], many as isize * jumps[i]);
-            if i > 0 && jumps[i] == 0 && strides[i] != 0 {
+            (at[i], wide[i]) = (ptrs[i], many as isize * row_strides[i]);
+            if i > 0 && row_strides[i] == 0 && strides[i] != 0 {
                 at[i] = buffers[i - 1].as_mut_ptr().cast();
                 let bytes = n * self.sizes[i];
                 // SAFETY: the row lies inside the operand, `many` of them in a buffer.
@@ -373,65 +385,65 @@ impl Plan {
             }
         }
         let (all, rest) = (rows / many, rows % many);
-        self.run_lines(&at[..self.operands], strides, &wide[..self.operands], (many * n, all));
+        self.run_row_by_row(&at[..self.operands], strides, &wide[..self.operands], (many * n, all));
         if rest > 0 {
             for (at, wide) in at.iter_mut().zip(wide) {
                 *at = at.wrapping_offset(all as isize * wide);
             }
-            self.run_lines(&at[..self.operands], strides, jumps, (rest * n, 1));
+            self.run_row_by_row(&at[..self.operands], strides, row_strides, (rest * n, 1));
         }
     }
 
     /// Elements of each operand that a buffer holds.
     fn block(&self) -> usize {
-        let bytes = |operand: usize| match self.forms[operand] {
-            Form::Same => self.sizes[operand],
-            Form::Half | Form::Brain => 4,
-            Form::HalfPair => 8,
+        let bytes = |operand: usize| match self.formats[operand] {
+            StorageFormat::Native => self.sizes[operand],
+            StorageFormat::F16 | StorageFormat::Bf16 => 4,
+            StorageFormat::C32 => 8,
         };
         BUFFER / (0..self.operands).map(bytes).fold(4, usize::max)
     }
 
-    /// As [`Plan::run_rows`], row by row or in blocks of rows.
-    fn run_lines(
+    /// As [`LoopPlan::run_rows`], row by row or in blocks of rows.
+    fn run_row_by_row(
         &self,
         ptrs: &[*mut u8],
         strides: &[isize],
-        jumps: &[isize],
+        row_strides: &[isize],
         (n, rows): (usize, usize),
     ) {
-        let mut staged = Staged(0);
+        let mut staged = StagedOperands(0);
         for i in 0..self.operands {
-            let is_staged = self.forms[i] != Form::Same
+            let is_staged = self.formats[i] != StorageFormat::Native
                 || (n > 1 && strides[i] != self.sizes[i] as isize)
                 || (i > 0 && ptrs[i] == ptrs[0]);
             staged.0 |= u8::from(is_staged) << i;
         }
-        let is_staged = staged != Staged(0);
+        let is_staged = staged != StagedOperands(0);
         if (is_staged || rows > 1)
             && n >= self.run.least
             && let Some(direct) = self.run.direct
             && let Some(single) = self.single(ptrs, strides)
         {
-            let (at, jumps) = (&ptrs[..self.operands], &jumps[..self.operands]);
-            let run = Rows { at, jumps, n, count: rows, single };
+            let (at, row_strides) = (&ptrs[..self.operands], &row_strides[..self.operands]);
+            let run = RowBlock { at, row_strides, n, count: rows, single };
             // SAFETY: operands are dense or single as the loop is told, and of the right dtypes.
             return unsafe { direct(&run, self.params) };
         }
         let block = self.block();
         // Short rows are staged together; so are those that lie as needed but would leave registers half empty, if the output
         // is one run.
-        let is_dense = jumps[0] == n as isize * strides[0];
-        let is_short = n <= SHORT && rows > 1 && is_dense;
+        let is_dense = row_strides[0] == n as isize * strides[0];
+        let is_short = n <= MAX_STAGED_ROW && rows > 1 && is_dense;
         let together = if is_staged || is_short { (block / n.max(1)).clamp(1, rows) } else { 1 };
-        let mut at = [std::ptr::null_mut(); OPERANDS];
+        let mut at = [std::ptr::null_mut(); MAX_LOOP_OPERANDS];
         for first in (0..rows).step_by(together) {
             for i in 0..self.operands {
-                at[i] = ptrs[i].wrapping_offset(first as isize * jumps[i]);
+                at[i] = ptrs[i].wrapping_offset(first as isize * row_strides[i]);
             }
             if together > 1 {
                 let size = (n, together.min(rows - first));
-                self.run_staged_rows(at, strides, jumps, size, staged);
+                self.run_staged_rows(at, strides, row_strides, size, staged);
             } else if is_staged {
                 self.run_staged(&at, strides, (n, block), staged);
             } else {
@@ -448,7 +460,7 @@ impl Plan {
             let is_dense = strides[i] == self.sizes[i] as isize;
             let is_output = ptrs[i] == ptrs[0];
             let may_be_single = i > 0 && strides[i] == 0 && single == 0 && !is_output;
-            if self.forms[i] != Form::Same || !(is_dense || may_be_single) {
+            if self.formats[i] != StorageFormat::Native || !(is_dense || may_be_single) {
                 return None;
             }
             if !is_dense {
@@ -464,13 +476,13 @@ impl Plan {
     #[inline(never)]
     fn run_staged(
         &self,
-        ptrs: &[*mut u8; OPERANDS],
+        ptrs: &[*mut u8; MAX_LOOP_OPERANDS],
         strides: &[isize],
         (n, block): (usize, usize),
-        staged: Staged,
+        staged: StagedOperands,
     ) {
-        let mut buffers = [const { MaybeUninit::<Buffer>::uninit() }; OPERANDS];
-        let mut at: [*mut u8; OPERANDS] = [std::ptr::null_mut(); OPERANDS];
+        let mut buffers = [const { MaybeUninit::<StagingBuffer>::uninit() }; MAX_LOOP_OPERANDS];
+        let mut at: [*mut u8; MAX_LOOP_OPERANDS] = [std::ptr::null_mut(); MAX_LOOP_OPERANDS];
         for start in (0..n).step_by(block) {
             let length = block.min(n - start);
             for i in 0..self.operands {
@@ -484,7 +496,7 @@ impl Plan {
                 if i > 0 && (start == 0 || strides[i] != 0) {
                     // SAFETY: the run has `length` elements from `from`; the buffer has room for a block.
                     unsafe {
-                        gather(self.forms[i], self.sizes[i], from, strides[i], at[i], length);
+                        gather(self.formats[i], self.sizes[i], from, strides[i], at[i], length);
                     };
                 }
             }
@@ -493,7 +505,7 @@ impl Plan {
             if staged.has(0) {
                 let to = ptrs[0].wrapping_offset(start as isize * strides[0]);
                 // SAFETY: the output run has `length` elements from `to`; the loop has filled the buffer.
-                unsafe { scatter(self.forms[0], self.sizes[0], at[0], to, strides[0], length) };
+                unsafe { scatter(self.formats[0], self.sizes[0], at[0], to, strides[0], length) };
             }
         }
     }
@@ -502,18 +514,18 @@ impl Plan {
     #[inline(never)]
     fn run_staged_rows(
         &self,
-        ptrs: [*mut u8; OPERANDS],
+        ptrs: [*mut u8; MAX_LOOP_OPERANDS],
         strides: &[isize],
-        jumps: &[isize],
+        row_strides: &[isize],
         (n, rows): (usize, usize),
-        staged: Staged,
+        staged: StagedOperands,
     ) {
-        let mut buffers = [const { MaybeUninit::<Buffer>::uninit() }; OPERANDS];
-        let mut rows_buffer = MaybeUninit::<Buffer>::uninit();
+        let mut buffers = [const { MaybeUninit::<StagingBuffer>::uninit() }; MAX_LOOP_OPERANDS];
+        let mut rows_buffer = MaybeUninit::<StagingBuffer>::uninit();
         let between: *mut u8 = rows_buffer.as_mut_ptr().cast();
         let mut at = ptrs;
         // Rows that follow one another at the elements' distance are one run.
-        let is_run = |i: usize| jumps[i] == n as isize * strides[i];
+        let is_run = |i: usize| row_strides[i] == n as isize * strides[i];
         for i in 0..self.operands {
             if !staged.has(i) && is_run(i) {
                 continue;
@@ -522,24 +534,30 @@ impl Plan {
             if i == 0 {
                 continue;
             }
-            let (form, size) = (self.forms[i], self.sizes[i]);
+            let (format, size) = (self.formats[i], self.sizes[i]);
             // SAFETY: the rows lie inside the operand; the buffers have room for a block, and `between` is filled
             // before it is read.
             unsafe {
                 if is_run(i) {
-                    gather(form, size, ptrs[i], strides[i], at[i], n * rows);
+                    gather(format, size, ptrs[i], strides[i], at[i], n * rows);
                     continue;
                 }
-                let to = if form == Form::Same { at[i] } else { between };
-                if jumps[i] == 0 {
-                    gather(Form::Same, size, ptrs[i], strides[i], to, n);
+                let to = if format == StorageFormat::Native { at[i] } else { between };
+                if row_strides[i] == 0 {
+                    gather(StorageFormat::Native, size, ptrs[i], strides[i], to, n);
                     repeat(to, n * size, rows * n * size);
                 } else {
-                    let jumps = [(n * size) as isize, jumps[i]];
-                    copy_rows((to, ptrs[i]), [size as isize, strides[i]], jumps, size, (n, rows));
+                    let row_strides = [(n * size) as isize, row_strides[i]];
+                    copy_rows(
+                        (to, ptrs[i]),
+                        [size as isize, strides[i]],
+                        row_strides,
+                        size,
+                        (n, rows),
+                    );
                 }
-                if form != Form::Same {
-                    gather(form, size, between, size as isize, at[i], n * rows);
+                if format != StorageFormat::Native {
+                    gather(format, size, between, size as isize, at[i], n * rows);
                 }
             }
         }
@@ -548,21 +566,21 @@ impl Plan {
         if at[0] == ptrs[0] {
             return;
         }
-        let (form, size) = (self.forms[0], self.sizes[0]);
+        let (format, size) = (self.formats[0], self.sizes[0]);
         // SAFETY: the rows lie inside the output; the loop has filled the buffer, and `between` is filled before it is read.
         unsafe {
             if is_run(0) {
-                return scatter(form, size, at[0], ptrs[0], strides[0], n * rows);
+                return scatter(format, size, at[0], ptrs[0], strides[0], n * rows);
             }
             let mut from = at[0];
-            if form != Form::Same {
-                scatter(form, size, at[0], between, size as isize, n * rows);
+            if format != StorageFormat::Native {
+                scatter(format, size, at[0], between, size as isize, n * rows);
                 from = between;
             }
-            let jumps = [jumps[0], (n * size) as isize];
-            copy_rows((ptrs[0], from), [strides[0], size as isize], jumps, size, (n, rows));
+            let row_strides = [row_strides[0], (n * size) as isize];
+            copy_rows((ptrs[0], from), [strides[0], size as isize], row_strides, size, (n, rows));
         }
     }
 }
 
-const _: () = assert!(OPERANDS <= MAX_OPERANDS);
+const _: () = assert!(MAX_LOOP_OPERANDS <= MAX_OPERANDS);

@@ -1,15 +1,15 @@
 //! Conversions between single and half precision: the processor's, or integer steps that vectorise.
 
-use super::drive::{Loop, drive_raw};
+use super::drive::{DenseLoop, drive_raw};
 use crate::{DType, Iter, Result};
 
 /// A whole conversion between single and half precision as one loop, without buffers, if it is one.
 pub(super) fn cast_half(iter: &Iter) -> Option<Result<()>> {
-    let convert: Loop = match (iter.dtype(0), iter.dtype(1)) {
-        (DType::F32, DType::BF16) => brain_to_single_loop,
-        (DType::BF16, DType::F32) => single_to_brain_loop,
-        (DType::F32, DType::F16) => half_to_single_loop,
-        (DType::F16, DType::F32) => single_to_half_loop,
+    let convert: DenseLoop = match (iter.dtype(0), iter.dtype(1)) {
+        (DType::F32, DType::BF16) => bf16_to_f32_loop,
+        (DType::BF16, DType::F32) => f32_to_bf16_loop,
+        (DType::F32, DType::F16) => f16_to_f32_loop,
+        (DType::F16, DType::F32) => f32_to_f16_loop,
         _ => return None,
     };
     let sizes = [iter.dtype(0).size(), iter.dtype(1).size()];
@@ -20,7 +20,7 @@ pub(super) fn cast_half(iter: &Iter) -> Option<Result<()>> {
 macro_rules! conversion_loop {
     ($($name:ident, $convert:ident;)*) => {$(
         /// # Safety
-        /// As for every [`Loop`]: dense operands, the output apart from the input.
+        /// As for every [`DenseLoop`]: dense operands, the output apart from the input.
         unsafe fn $name(ptrs: &[*mut u8], n: usize, _: *const u8) {
             // SAFETY: the caller's promise.
             unsafe {
@@ -31,14 +31,14 @@ macro_rules! conversion_loop {
     )*};
 }
 conversion_loop! {
-    brain_to_single_loop, brain_to_single;
-    single_to_brain_loop, single_to_brain;
-    half_to_single_loop, half_to_single;
-    single_to_half_loop, single_to_half;
+    bf16_to_f32_loop, bf16_to_f32;
+    f32_to_bf16_loop, f32_to_bf16;
+    f16_to_f32_loop, f16_to_f32;
+    f32_to_f16_loop, f32_to_f16;
 }
 
 crate::multiversion! {
-    pub(crate) fn brain_to_single(from: &[u16], to: &mut [f32]) {
+    pub(crate) fn bf16_to_f32(from: &[u16], to: &mut [f32]) {
         for (to, &bits) in to.iter_mut().zip(from) {
             *to = f32::from_bits(u32::from(bits) << 16);
         }
@@ -46,7 +46,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    pub(crate) fn single_to_brain(from: &[f32], to: &mut [u16]) {
+    pub(crate) fn f32_to_bf16(from: &[f32], to: &mut [u16]) {
         for (to, &x) in to.iter_mut().zip(from) {
             let bits = x.to_bits();
             // To the nearest, ties to even: the carry goes into the exponent as it should.
@@ -58,13 +58,13 @@ crate::multiversion! {
 }
 
 /// Half to single precision; a signalling NaN becomes a quiet one.
-pub(crate) fn half_to_single(from: &[u16], to: &mut [f32]) {
+pub(crate) fn f16_to_f32(from: &[u16], to: &mut [f32]) {
     let done = instructions::widen(from, to);
     widen_half(&from[done..], &mut to[done..]);
 }
 
 /// Single to half precision, to the nearest, ties to even.
-pub(crate) fn single_to_half(from: &[f32], to: &mut [u16]) {
+pub(crate) fn f32_to_f16(from: &[f32], to: &mut [u16]) {
     let done = instructions::narrow(from, to);
     narrow_half(&from[done..], &mut to[done..]);
 }
@@ -72,7 +72,7 @@ pub(crate) fn single_to_half(from: &[f32], to: &mut [u16]) {
 /// The processor's own conversions, eight at a time; both say how many are done.
 #[cfg(target_arch = "x86_64")]
 mod instructions {
-    use crate::simd::{Level, level};
+    use crate::simd::{SimdLevel, level};
     use std::arch::x86_64::*;
 
     pub(super) fn widen(from: &[u16], to: &mut [f32]) -> usize {
@@ -86,7 +86,7 @@ mod instructions {
                 }
             }
         }
-        if level() < Level::Avx2 {
+        if level() < SimdLevel::Avx2 {
             return 0;
         }
         let (from, to) = (from.as_chunks().0, to.as_chunks_mut().0);
@@ -107,7 +107,7 @@ mod instructions {
                 }
             }
         }
-        if level() < Level::Avx2 {
+        if level() < SimdLevel::Avx2 {
             return 0;
         }
         let (from, to) = (from.as_chunks().0, to.as_chunks_mut().0);
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn half_conversions_agree_with_the_half_crate_bit_for_bit() {
-        for level in crate::simd::Level::ALL {
+        for level in crate::simd::SimdLevel::ALL {
             crate::simd::set_level(level);
             check_conversions();
         }
@@ -175,18 +175,18 @@ mod tests {
     fn check_conversions() {
         let all: Vec<u16> = (0..=u16::MAX).collect();
         let mut wide = vec![0f32; all.len()];
-        half_to_single(&all, &mut wide);
+        f16_to_f32(&all, &mut wide);
         for (&bits, x) in all.iter().zip(&wide) {
             assert_eq!(x.to_bits(), f16::from_bits(bits).to_f32().to_bits(), "{bits:#x}");
         }
-        brain_to_single(&all, &mut wide);
+        bf16_to_f32(&all, &mut wide);
         for (&bits, x) in all.iter().zip(&wide) {
             let want = bf16::from_bits(bits).to_f32();
             assert!(x.to_bits() == want.to_bits() || (x.is_nan() && want.is_nan()), "{bits:#x}");
         }
         let singles: Vec<f32> = (0..=u32::MAX).step_by(4093).map(f32::from_bits).collect();
         let mut narrow = vec![0u16; singles.len()];
-        single_to_half(&singles, &mut narrow);
+        f32_to_f16(&singles, &mut narrow);
         for (x, &bits) in singles.iter().zip(&narrow) {
             let want = f16::from_f32(*x);
             assert!(
@@ -194,7 +194,7 @@ mod tests {
                 "{x:e}"
             );
         }
-        single_to_brain(&singles, &mut narrow);
+        f32_to_bf16(&singles, &mut narrow);
         for (x, &bits) in singles.iter().zip(&narrow) {
             let want = bf16::from_f32(*x);
             assert!(

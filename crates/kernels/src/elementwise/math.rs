@@ -7,7 +7,7 @@ use crate::simd::{math_f32, math_f64, quick_f32};
 use crate::{C64, C128};
 use num_complex::Complex;
 
-/// Functions that real and complex numbers share.
+/// Elementary functions that real and complex numbers share.
 pub(crate) trait Math: Number {
     fn exp(self) -> Self;
     fn exp2(self) -> Self;
@@ -32,13 +32,13 @@ pub(crate) trait Math: Number {
     fn acosh(self) -> Self;
     fn atanh(self) -> Self;
     fn sigmoid(self) -> Self;
-    fn over(self, other: Self) -> Self;
+    fn divided_by(self, other: Self) -> Self;
     fn power(self, exponent: Self) -> Self;
     fn logaddexp(self, other: Self) -> Self;
     fn conjugate(self) -> Self;
     /// Whether `sin`, `cos`, `tan` do not hold for this angle, so that the `_any` versions must be used.
     #[inline(always)]
-    fn is_hard_angle(self) -> bool {
+    fn needs_slow_reduction(self) -> bool {
         false
     }
     fn sin_any(self) -> Self {
@@ -50,23 +50,23 @@ pub(crate) trait Math: Number {
     fn tan_any(self) -> Self {
         Math::tan(self)
     }
-    /// Whether there are versions of `exp`, `exp2` and `sigmoid` that are quicker where [`Math::is_usual`]; else they are
+    /// Whether there are versions of `exp`, `exp2` and `sigmoid` that are quicker where [`Math::is_fast_exp_argument`]; else they are
     /// the functions themselves.
-    const HAS_QUICK: bool = false;
+    const HAS_FAST_EXP: bool = false;
     #[inline(always)]
-    fn is_usual(self) -> bool {
+    fn is_fast_exp_argument(self) -> bool {
         true
     }
     #[inline(always)]
-    fn quick_exp(self) -> Self {
+    fn fast_exp(self) -> Self {
         Math::exp(self)
     }
     #[inline(always)]
-    fn quick_exp2(self) -> Self {
+    fn fast_exp2(self) -> Self {
         Math::exp2(self)
     }
     #[inline(always)]
-    fn quick_sigmoid(self) -> Self {
+    fn fast_sigmoid(self) -> Self {
         Math::sigmoid(self)
     }
 }
@@ -102,10 +102,10 @@ pub(crate) trait Real: Math + Ordered {
     /// The next number towards `other`; `other` if they are equal, NaN if either is.
     fn next_after(self, other: Self) -> Self;
     /// The remainder with the sign of the dividend (C's `fmod`).
-    fn rest(self, other: Self) -> Self;
-    /// The same where [`Real::has_quick_rest`].
-    fn quick_rest(self, other: Self) -> Self;
-    fn has_quick_rest(self, other: Self) -> bool;
+    fn remainder(self, other: Self) -> Self;
+    /// [`Real::remainder`] by a division and a fused multiply-add; exact where [`Real::has_fast_remainder`] holds.
+    fn fast_remainder(self, other: Self) -> Self;
+    fn has_fast_remainder(self, other: Self) -> bool;
     /// Whether it has the digits of single precision, for which the quick functions of `special` do.
     const IS_SINGLE: bool;
     fn fused(self, factor: Self, term: Self) -> Self;
@@ -121,7 +121,7 @@ macro_rules! real {
             #[inline(always)] fn sqrt(self) -> Self { <$t>::sqrt(self) }
             #[inline(always)] fn rsqrt(self) -> Self { 1.0 / <$t>::sqrt(self) }
             #[inline(always)] fn reciprocal(self) -> Self { 1.0 / self }
-            #[inline(always)] fn over(self, other: Self) -> Self { self / other }
+            #[inline(always)] fn divided_by(self, other: Self) -> Self { self / other }
             #[inline(always)] fn power(self, exponent: Self) -> Self { $m::pow(self, exponent) }
             #[inline(always)]
             fn logaddexp(self, other: Self) -> Self {
@@ -131,16 +131,16 @@ macro_rules! real {
                 if (self == other) & (self.abs() == $t::INFINITY) { self } else { sum }
             }
             #[inline(always)] fn conjugate(self) -> Self { self }
-            #[inline(always)] fn is_hard_angle(self) -> bool { self.abs() > $m::TRIG_LIMIT }
+            #[inline(always)] fn needs_slow_reduction(self) -> bool { self.abs() > $m::TRIG_LIMIT }
             fn sin_any(self) -> Self { math_f64::sin_of_any(self as f64) as $t }
             fn cos_any(self) -> Self { math_f64::cos_of_any(self as f64) as $t }
             fn tan_any(self) -> Self { math_f64::tan_of_any(self as f64) as $t }
             $(
-                const HAS_QUICK: bool = true;
-                #[inline(always)] fn is_usual(self) -> bool { $q::is_usual(self) }
-                #[inline(always)] fn quick_exp(self) -> Self { $q::exp(self) }
-                #[inline(always)] fn quick_exp2(self) -> Self { $q::exp2(self) }
-                #[inline(always)] fn quick_sigmoid(self) -> Self { $q::sigmoid(self) }
+                const HAS_FAST_EXP: bool = true;
+                #[inline(always)] fn is_fast_exp_argument(self) -> bool { $q::is_fast_exp_argument(self) }
+                #[inline(always)] fn fast_exp(self) -> Self { $q::exp(self) }
+                #[inline(always)] fn fast_exp2(self) -> Self { $q::exp2(self) }
+                #[inline(always)] fn fast_sigmoid(self) -> Self { $q::sigmoid(self) }
             )?
         }
 
@@ -171,9 +171,9 @@ macro_rules! real {
                 else if self > other { self.next_down() }
                 else { other }
             }
-            #[inline(always)] fn rest(self, other: Self) -> Self { self % other }
+            #[inline(always)] fn remainder(self, other: Self) -> Self { self % other }
             #[inline(always)]
-            fn quick_rest(self, other: Self) -> Self {
+            fn fast_remainder(self, other: Self) -> Self {
                 // Exact, as is every difference of a number and a multiple that is smaller than the divisor.
                 let rest = (-(self / other).trunc()).mul_add(other, self);
                 // A quotient may have been rounded to the next whole number.
@@ -182,7 +182,7 @@ macro_rules! real {
                 rest.copysign(self)
             }
             #[inline(always)]
-            fn has_quick_rest(self, other: Self) -> bool {
+            fn has_fast_remainder(self, other: Self) -> bool {
                 // Whole quotients have no digits after the point, and none is missing before it.
                 let limit = (1_u64 << ($t::MANTISSA_DIGITS - 1)) as $t;
                 ((self / other).abs() < limit) & (other.abs() < $t::INFINITY)
@@ -225,7 +225,7 @@ macro_rules! complex_math {
                 narrow(complex::reciprocal(complex::exp(-widen(self)) + 1.0))
             }
             #[inline(always)]
-            fn over(self, other: Self) -> Self { narrow(complex::div(widen(self), widen(other))) }
+            fn divided_by(self, other: Self) -> Self { narrow(complex::div(widen(self), widen(other))) }
             #[inline(always)]
             fn power(self, exponent: Self) -> Self { narrow(complex::pow(widen(self), widen(exponent))) }
             #[inline(always)]
@@ -248,11 +248,11 @@ macro_rules! complex_math {
 }
 
 /// Between `complex64` or `complex128` and the latter.
-trait Through: Copy {
+trait ViaC128: Copy {
     fn to_wide(self) -> C128;
     fn from_wide(wide: C128) -> Self;
 }
-impl Through for C64 {
+impl ViaC128 for C64 {
     #[inline(always)]
     fn to_wide(self) -> C128 {
         Complex::new(f64::from(self.re), f64::from(self.im))
@@ -262,7 +262,7 @@ impl Through for C64 {
         Complex::new(wide.re as f32, wide.im as f32)
     }
 }
-impl Through for C128 {
+impl ViaC128 for C128 {
     #[inline(always)]
     fn to_wide(self) -> C128 {
         self
@@ -273,11 +273,11 @@ impl Through for C128 {
     }
 }
 #[inline(always)]
-fn widen<T: Through>(z: T) -> C128 {
+fn widen<T: ViaC128>(z: T) -> C128 {
     z.to_wide()
 }
 #[inline(always)]
-fn narrow<T: Through>(z: C128) -> T {
+fn narrow<T: ViaC128>(z: C128) -> T {
     T::from_wide(z)
 }
 

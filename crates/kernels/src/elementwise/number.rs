@@ -4,33 +4,33 @@
 //! and whole-number division, `Ordered` comparison, `Real` is `f32` and `f64`. Functions beyond
 //! arithmetic are in `math`. Everything is `#[inline(always)]`: it is compiled into each level's loop.
 
-use super::dense::{self, Width};
+use super::dense::{self, Levels};
 use crate::{Bool, C64, C128, Element};
 use num_complex::Complex;
 
 /// How wide the loops over a type are compiled.
-pub(crate) trait Lane: Element {
-    /// Of loops of arithmetic.
-    type Width: Width;
-    /// Of loops of functions such as `exp`.
-    type MathWidth: Width;
+pub(crate) trait ElementLevels: Element {
+    /// The levels for which loops of arithmetic are compiled.
+    type Levels: Levels;
+    /// The levels for which loops of functions such as `exp` are compiled.
+    type MathLevels: Levels;
 }
 
 macro_rules! lane {
     ($($t:ty => $width:ident, $math:ident;)*) => {$(
-        impl Lane for $t {
-            type Width = dense::$width;
-            type MathWidth = dense::$math;
+        impl ElementLevels for $t {
+            type Levels = dense::$width;
+            type MathLevels = dense::$math;
         }
     )*};
 }
-lane!(Bool => Wide, Narrow; u8 => Wide, Narrow; i8 => Wide, Narrow; i16 => Wide, Narrow;
-      i32 => Wide, Narrow; i64 => Wide, Narrow; u16 => Wide, Narrow; u32 => Wide, Narrow;
-      u64 => Wide, Narrow; f32 => Widest, Widest; f64 => Widest, Widest;
-      C64 => Wide, Narrow; C128 => Wide, Narrow;);
+lane!(Bool => UpToAvx2, BaselineOnly; u8 => UpToAvx2, BaselineOnly; i8 => UpToAvx2, BaselineOnly; i16 => UpToAvx2, BaselineOnly;
+      i32 => UpToAvx2, BaselineOnly; i64 => UpToAvx2, BaselineOnly; u16 => UpToAvx2, BaselineOnly; u32 => UpToAvx2, BaselineOnly;
+      u64 => UpToAvx2, BaselineOnly; f32 => AllLevels, AllLevels; f64 => AllLevels, AllLevels;
+      C64 => UpToAvx2, BaselineOnly; C128 => UpToAvx2, BaselineOnly;);
 
 /// Arithmetic.
-pub(crate) trait Number: Lane + PartialEq {
+pub(crate) trait Number: ElementLevels + PartialEq {
     #[inline(always)]
     fn zero() -> Self {
         Self::from_i64(0)
@@ -47,8 +47,8 @@ pub(crate) trait Number: Lane + PartialEq {
 
 /// Comparison.
 pub(crate) trait Ordered: Number + PartialOrd {
-    fn less(self, other: Self) -> bool;
-    fn less_equal(self, other: Self) -> bool;
+    fn is_less(self, other: Self) -> bool;
+    fn is_less_equal(self, other: Self) -> bool;
     fn is_not_a_number(self) -> bool;
 }
 
@@ -61,7 +61,7 @@ pub(crate) trait Int: Ordered {
     /// Quotient towards zero; the divisor is not zero.
     fn quotient(self, other: Self) -> Self;
     /// What the quotient towards zero leaves; the divisor is not zero.
-    fn rest(self, other: Self) -> Self;
+    fn remainder(self, other: Self) -> Self;
     fn shift_left(self, count: Self) -> Self;
     fn shift_right(self, count: Self) -> Self;
     fn power(self, exponent: i64) -> Self;
@@ -71,8 +71,8 @@ pub(crate) trait Int: Ordered {
 macro_rules! ordered {
     ($($t:ty: $nan:expr),*) => {$(
         impl Ordered for $t {
-            #[inline(always)] fn less(self, other: Self) -> bool { self < other }
-            #[inline(always)] fn less_equal(self, other: Self) -> bool { self <= other }
+            #[inline(always)] fn is_less(self, other: Self) -> bool { self < other }
+            #[inline(always)] fn is_less_equal(self, other: Self) -> bool { self <= other }
             #[inline(always)] fn is_not_a_number(self) -> bool { $nan(self) }
         }
     )*};
@@ -93,7 +93,7 @@ macro_rules! int {
             #[inline(always)] fn xor(self, other: Self) -> Self { self ^ other }
             #[inline(always)] fn not(self) -> Self { !self }
             #[inline(always)] fn quotient(self, other: Self) -> Self { self.wrapping_div(other) }
-            #[inline(always)] fn rest(self, other: Self) -> Self { self.wrapping_rem(other) }
+            #[inline(always)] fn remainder(self, other: Self) -> Self { self.wrapping_rem(other) }
             #[inline(always)]
             fn shift_left(self, count: Self) -> Self {
                 // A negative count is a huge one when read as unsigned.
@@ -172,11 +172,11 @@ impl PartialOrd for Bool {
 
 impl Ordered for Bool {
     #[inline(always)]
-    fn less(self, other: Self) -> bool {
+    fn is_less(self, other: Self) -> bool {
         !self.get() & other.get()
     }
     #[inline(always)]
-    fn less_equal(self, other: Self) -> bool {
+    fn is_less_equal(self, other: Self) -> bool {
         !self.get() | other.get()
     }
     #[inline(always)]

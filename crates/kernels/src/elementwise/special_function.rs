@@ -5,7 +5,7 @@
 //! `digamma` of singles, are in `unary`.
 
 use super::dense::{run1, run2};
-use super::drive::{Loops, drive};
+use super::drive::{OpLoops, drive};
 use super::math::{ComplexNumber, Math, Real};
 use super::number::{Int, Number};
 use super::special::{is_quick_lgamma, quick_lgamma};
@@ -19,7 +19,7 @@ use std::f64::consts::PI;
 
 /// A loop over doubles: results, inputs and a parameter.
 type Line1 = unsafe fn(&mut [f64], &[f64], f64);
-/// The same for two inputs.
+/// A loop over doubles with two inputs: results, inputs and a parameter.
 type Line2 = unsafe fn(&mut [f64], &[f64], &[f64], f64);
 
 /// A loop and its parameter.
@@ -33,7 +33,7 @@ struct Job<L> {
 const BLOCK: usize = 256;
 
 /// # Safety
-/// As for every `Loop` of two operands of doubles; `p` points to a `Job<Line1>`.
+/// As for every `DenseLoop` of two operands of doubles; `p` points to a `Job<Line1>`.
 unsafe fn doubles1(ptrs: &[*mut u8], n: usize, p: *const u8) {
     // SAFETY: the caller's promise; the job's loop was chosen for this machine.
     unsafe {
@@ -44,7 +44,7 @@ unsafe fn doubles1(ptrs: &[*mut u8], n: usize, p: *const u8) {
 }
 
 /// # Safety
-/// As for every `Loop` of three operands of doubles; `p` points to a `Job<Line2>`.
+/// As for every `DenseLoop` of three operands of doubles; `p` points to a `Job<Line2>`.
 unsafe fn doubles2(ptrs: &[*mut u8], n: usize, p: *const u8) {
     // SAFETY: the caller's promise; the job's loop was chosen for this machine.
     unsafe {
@@ -68,7 +68,7 @@ fn narrow(from: &[f64], to: &mut [f32]) {
 }
 
 /// # Safety
-/// As for every `Loop` of two operands of singles; `p` points to a `Job<Line1>`.
+/// As for every `DenseLoop` of two operands of singles; `p` points to a `Job<Line1>`.
 unsafe fn singles1(ptrs: &[*mut u8], n: usize, p: *const u8) {
     // SAFETY: the caller's promise.
     let (job, x, out) = unsafe {
@@ -86,7 +86,7 @@ unsafe fn singles1(ptrs: &[*mut u8], n: usize, p: *const u8) {
 }
 
 /// # Safety
-/// As for every `Loop` of three operands of singles; `p` points to a `Job<Line2>`.
+/// As for every `DenseLoop` of three operands of singles; `p` points to a `Job<Line2>`.
 unsafe fn singles2(ptrs: &[*mut u8], n: usize, p: *const u8) {
     // SAFETY: the caller's promise.
     let (job, x, y, out) = unsafe {
@@ -131,7 +131,7 @@ fn walk1(
 ) -> Result<()> {
     let dtype = loop_dtype(iter.input_dtype(0), name, floats)?;
     let dense = if dtype == DType::F64 { doubles1 } else { singles1 };
-    let (job, loops) = (Job { line, parameter }, Loops { dense, direct: None, least: 0 });
+    let (job, loops) = (Job { line, parameter }, OpLoops { dense, direct: None, least: 0 });
     // SAFETY: the loops read operands of this dtype and such a job.
     unsafe { drive(iter, &[dtype; 2], loops, (&raw const job).cast()) }
 }
@@ -144,7 +144,7 @@ fn walk2(
 ) -> Result<()> {
     let dtype = loop_dtype(iter.input_dtype(0), name, floats)?;
     let dense = if dtype == DType::F64 { doubles2 } else { singles2 };
-    let (job, loops) = (Job { line, parameter }, Loops { dense, direct: None, least: 0 });
+    let (job, loops) = (Job { line, parameter }, OpLoops { dense, direct: None, least: 0 });
     // SAFETY: the loops read operands of this dtype and such a job.
     unsafe { drive(iter, &[dtype; 3], loops, (&raw const job).cast()) }
 }
@@ -154,9 +154,9 @@ fn walk2(
 macro_rules! line {
     (|$($rest:tt)+) => { line!([] |$($rest)+) };
     ($width:tt |$x:ident, $p:pat_param| $body:expr $(, beyond $is_far:path => $far:path)?
-        $(, unless $is_hard:path => $exact:path)?) => {
+        $(, unless $needs_slow_path:path => $exact:path)?) => {
         line!(@ $width [out, a], [$x], $p, $body, Line1, out.iter_mut().zip(a), (out, &$x),
-            [$(blend!(out, a, $is_far, $far);)? $(repair(out, a, |x| $is_hard(x), |x| $exact(x));)?])
+            [$(blend!(out, a, $is_far, $far);)? $(slow_path(out, a, |x| $needs_slow_path(x), |x| $exact(x));)?])
     };
     ($width:tt |$x:ident, $y:ident, $p:pat_param| $body:expr) => {
         line!(@ $width [out, a, b], [$x $y], $p, $body, Line2, out.iter_mut().zip(a).zip(b), ((out, &$x), &$y), [])
@@ -190,7 +190,7 @@ macro_rules! line {
         }
         let line: $Line = plain;
         #[cfg(target_arch = "x86_64")]
-        let line: $Line = if crate::simd::level() >= crate::simd::Level::Avx2 { fused } else { line };
+        let line: $Line = if crate::simd::level() >= crate::simd::SimdLevel::Avx2 { fused } else { line };
         widest!($width line, $body, $Line, [$($arg: $type),+])
     }};
 }
@@ -206,7 +206,7 @@ macro_rules! widest {
         }
         #[cfg(target_arch = "x86_64")]
         let $line: $Line =
-            if crate::simd::level() == crate::simd::Level::Avx512 { widest } else { $line };
+            if crate::simd::level() == crate::simd::SimdLevel::Avx512 { widest } else { $line };
         $line
     }};
 }
@@ -231,13 +231,18 @@ macro_rules! blend {
 
 /// Computes the numbers for which a quick function does not hold.
 #[inline(always)]
-fn repair(out: &mut [f64], a: &[f64], is_hard: impl Fn(f64) -> bool, exact: impl Fn(f64) -> f64) {
+fn slow_path(
+    out: &mut [f64],
+    a: &[f64],
+    needs_slow_path: impl Fn(f64) -> bool,
+    exact: impl Fn(f64) -> f64,
+) {
     let mut any = false;
     for &x in a {
-        any |= is_hard(x);
+        any |= needs_slow_path(x);
     }
     if any {
-        for (out, &x) in out.iter_mut().zip(a).filter(|(_, x)| is_hard(**x)) {
+        for (out, &x) in out.iter_mut().zip(a).filter(|(_, x)| needs_slow_path(**x)) {
             *out = exact(x);
         }
     }
@@ -246,11 +251,11 @@ fn repair(out: &mut [f64], a: &[f64], is_hard: impl Fn(f64) -> bool, exact: impl
 /// Declares functions of one number; `single` is what does for single and half precision.
 macro_rules! one {
     ($width:tt $($(#[$meta:meta])* $name:ident, $error:literal, $floats:ident, $function:path
-        $(, single $quick:path $(, beyond $is_far:path => $far:path)? $(, unless $is_hard:path)?)?;)*) => {$(
+        $(, single $quick:path $(, beyond $is_far:path => $far:path)? $(, unless $needs_slow_path:path)?)?;)*) => {$(
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
             $(if iter.input_dtype(0) != DType::F64 {
-                let line = line!([wide] |x, _| $quick(x) $(, beyond $is_far => $far)? $(, unless $is_hard => $function)?);
+                let line = line!([wide] |x, _| $quick(x) $(, beyond $is_far => $far)? $(, unless $needs_slow_path => $function)?);
                 return walk1(iter, ($error, $floats), line, 0.0);
             })?
             walk1(iter, ($error, $floats), line!($width |x, _| $function(x)), 0.0)
@@ -269,56 +274,56 @@ macro_rules! two {
 }
 
 one! { []
-    /// Airy's function `Ai`.
+    /// The Airy function `Ai(x)`.
     airy_ai, "airy_ai_cpu", Whole, airy::ai;
-    /// Bessel's function of the first kind, order 0.
+    /// The Bessel function of the first kind of order 0, `J0(x)`.
     bessel_j0, "bessel_j0_cpu", Whole, bessel::j0,
         single single::j0, beyond single::is_far => single::j0_far,
-        unless single::is_hard_angle;
-    /// Bessel's function of the first kind, order 1.
+        unless single::needs_slow_reduction;
+    /// The Bessel function of the first kind of order 1, `J1(x)`.
     bessel_j1, "bessel_j1_cpu", Whole, bessel::j1,
         single single::j1, beyond single::is_far => single::j1_far,
-        unless single::is_hard_angle;
-    /// Bessel's function of the second kind, order 0.
+        unless single::needs_slow_reduction;
+    /// The Bessel function of the second kind of order 0, `Y0(x)`.
     bessel_y0, "bessel_y0_cpu", Whole, bessel::y0,
         single single::y0, beyond single::is_far => single::y0_far,
-        unless single::is_hard_angle;
-    /// Bessel's function of the second kind, order 1.
+        unless single::needs_slow_reduction;
+    /// The Bessel function of the second kind of order 1, `Y1(x)`.
     bessel_y1, "bessel_y1_cpu", Whole, bessel::y1,
         single single::y1, beyond single::is_far => single::y1_far,
-        unless single::is_hard_angle;
+        unless single::needs_slow_reduction;
     /// `sin(x) / x`.
     spherical_bessel_j0, "spherical_bessel_j0_cpu", Whole, bessel::spherical_j0,
-        single single::spherical_j0, unless single::is_hard_angle;
-    /// The modified Bessel function of the first kind, order 0.
+        single single::spherical_j0, unless single::needs_slow_reduction;
+    /// The modified Bessel function of the first kind of order 0, `I0(x)`.
     i0, "i0_vml_cpu", All, modified::i0, single single::i0;
-    /// The same divided by `e^|x|`.
+    /// The exponentially scaled modified Bessel function of the first kind of order 0, `e^-|x| I0(x)`.
     i0e, "i0e_cpu", All, modified::i0e, single single::i0e;
-    /// The modified Bessel function of the first kind, order 1.
+    /// The modified Bessel function of the first kind of order 1, `I1(x)`.
     i1, "i1_cpu", All, modified::i1, single single::i1;
-    /// The same divided by `e^|x|`.
+    /// The exponentially scaled modified Bessel function of the first kind of order 1, `e^-|x| I1(x)`.
     i1e, "i1e_cpu", All, modified::i1e, single single::i1e;
-    /// As [`i0`], for single and double precision.
+    /// `I0(x)` as [`i0`] computes it, but refused for half precision.
     modified_bessel_i0, "modified_bessel_i0_cpu", Whole, modified::i0, single single::i0;
-    /// As [`i1`], for single and double precision.
+    /// `I1(x)` as [`i1`] computes it, but refused for half precision.
     modified_bessel_i1, "modified_bessel_i1_cpu", Whole, modified::i1, single single::i1;
-    /// The modified Bessel function of the second kind, order 0.
+    /// The modified Bessel function of the second kind of order 0, `K0(x)`.
     modified_bessel_k0, "modified_bessel_k0_cpu", Whole, modified::k0;
-    /// The modified Bessel function of the second kind, order 1.
+    /// The modified Bessel function of the second kind of order 1, `K1(x)`.
     modified_bessel_k1, "modified_bessel_k1_cpu", Whole, modified::k1;
-    /// `e^x K0(x)`.
+    /// The exponentially scaled modified Bessel function of the second kind of order 0, `e^x K0(x)`.
     scaled_modified_bessel_k0, "scaled_modified_bessel_k0_cpu", Whole, modified::k0e;
-    /// `e^x K1(x)`.
+    /// The exponentially scaled modified Bessel function of the second kind of order 1, `e^x K1(x)`.
     scaled_modified_bessel_k1, "scaled_modified_bessel_k1_cpu", Whole, modified::k1e;
-    /// `e^(x²) erfc(x)`.
+    /// The scaled complementary error function `erfcx(x) = e^(x²) erfc(x)`.
     erfcx, "erfcx_cpu", Whole, normal::erfcx, single single::erfcx;
-    /// The inverse of the error function.
+    /// The inverse of the error function: `erf(erfinv(x)) = x`; infinite at ±1, NaN beyond.
     erfinv, "erfinv_vml_cpu", All, normal::erfinv, single single::erfinv;
-    /// The normal distribution.
+    /// The cumulative distribution function `Φ(x)` of the standard normal distribution.
     ndtr, "ndtr_cpu", All, normal::ndtr, single single::ndtr;
-    /// Its logarithm.
+    /// The logarithm `ln Φ(x)` of the standard normal distribution function.
     log_ndtr, "log_ndtr_cpu", Whole, normal::log_ndtr, single single::log_ndtr;
-    /// Its inverse.
+    /// The quantile function `Φ⁻¹(p)` of the standard normal distribution; infinite at 0 and 1, NaN outside.
     ndtri, "ndtri_cpu", Whole, normal::ndtri;
     /// `digamma`, for `unary`.
     digamma_of_doubles, "digamma", Whole, gamma::digamma;
@@ -338,10 +343,10 @@ two! { [wide]
 
 /// Declares polynomials of an argument and an order, and the order above which they are NaN.
 macro_rules! polynomial {
-    ($($(#[$meta:meta])* $name:ident, $error:literal, $Sequence:ident, $limit:ident;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident, $error:literal, $PolynomialSequence:ident, $limit:ident;)*) => {$(
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
-            let line = line!([wide] lines |out, x, n, limit| polynomial::line::<polynomial::$Sequence>(out, x, n, limit));
+            let line = line!([wide] lines |out, x, n, limit| polynomial::line::<polynomial::$PolynomialSequence>(out, x, n, limit));
             walk2(iter, ($error, Whole), line, $limit(iter))
         }
     )*};
@@ -405,7 +410,7 @@ two_precisions! {
     /// The regularised lower incomplete gamma function of `a` up to `b`.
     igamma, "igamma_cpu", All, |a, x| incomplete::igamma(a, x, incomplete::TINY),
         single single_gamma::igamma::<false>;
-    /// What it leaves of 1.
+    /// The regularised upper incomplete gamma function `Q(a, b) = 1 - P(a, b)`.
     igammac, "igammac_cpu", All, |a, x| incomplete::igammac(a, x, incomplete::TINY),
         single single_gamma::igamma::<true>;
 }
@@ -459,7 +464,7 @@ fn mvlgamma_line(out: &mut [f64], a: &[f64], p: f64) {
     }
 }
 
-/// The same for numbers of single precision.
+/// The loop of [`mvlgamma`] for single precision, by functions with about 48 correct bits.
 fn mvlgamma_quick(out: &mut [f64], a: &[f64], p: f64) {
     let lgamma = line!([wide] | x, shift | quick_lgamma(x - shift));
     let mut sum = [0.25 * p * (p - 1.0) * math_f64::log(PI); BLOCK];
@@ -475,9 +480,9 @@ fn mvlgamma_quick(out: &mut [f64], a: &[f64], p: f64) {
     out.copy_from_slice(&sum[..out.len()]);
 }
 
-map!(narrow SincComplex<T: ComplexNumber>(z: T) -> T {
+map!(baseline SincComplex<T: ComplexNumber>(z: T) -> T {
     let angle = T::from_parts(T::Part::of(PI).times(z.part_re()), T::Part::of(PI).times(z.part_im()));
-    if z == T::zero() { T::one() } else { Math::sin(angle).over(angle) }
+    if z == T::zero() { T::one() } else { Math::sin(angle).divided_by(angle) }
 });
 /// `sin(πx) / (πx)`, 1 at 0.
 pub fn sinc(iter: &mut Iter) -> Result<()> {
@@ -503,7 +508,7 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     a << shift
 }
 
-map!(narrow Gcd<T: Int>(a: T, b: T) -> T {
+map!(baseline Gcd<T: Int>(a: T, b: T) -> T {
     T::from_i64(common_divisor(a.to_i64().unsigned_abs(), b.to_i64().unsigned_abs()) as i64)
 });
 /// The greatest common divisor, not negative (but for the smallest integer, which has no opposite); 0 of two zeros.
@@ -511,7 +516,7 @@ pub fn gcd(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "gcd_cpu", [int], T => run2::<Gcd<T>>(iter, ()))
 }
 
-map!(narrow Lcm<T: Int>(a: T, b: T) -> T {
+map!(baseline Lcm<T: Int>(a: T, b: T) -> T {
     let (first, second) = (a.to_i64(), b.to_i64());
     let divisor = common_divisor(first.unsigned_abs(), second.unsigned_abs()) as i64;
     if divisor == 0 {
@@ -541,13 +546,13 @@ fn parts(x: f64) -> (f64, i32) {
     (f64::from_bits(bits & !(0x7ff << 52) | (BIAS as u64) << 52), exponent)
 }
 
-map!(narrow Mantissa<T: Real>(x: T) -> T { T::of(parts(x.wide()).0) });
-map!(narrow Exponent<T: Real>(x: T) -> i32 { parts(x.wide()).1 });
+map!(baseline Mantissa<T: Real>(x: T) -> T { T::of(parts(x.wide()).0) });
+map!(baseline Exponent<T: Real>(x: T) -> i32 { parts(x.wide()).1 });
 /// The mantissa of a number, `1/2 <= |m| < 1`.
 pub fn frexp_mantissa(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "frexp_cpu", [float], T => run1::<Mantissa<T>>(iter, ()))
 }
-/// The power of two that goes with it, as `i32`.
+/// The exponent `e` of `x = m 2^e` with the mantissa `m` of [`frexp_mantissa`], as `i32`; 0 for zeros, infinities and NaN.
 pub fn frexp_exponent(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "frexp_cpu", [float], T => run1::<Exponent<T>>(iter, ()))
 }

@@ -1,7 +1,7 @@
 //! Ops of three inputs, and ops that choose or limit: `where`, `masked_fill`, `clamp`, `lerp`,
 //! `addcmul`, `addcdiv`.
 
-use super::dense::{Map2, Map3, Wide, Width, run1, run2, run3};
+use super::dense::{Levels, Map2, Map3, UpToAvx2, run1, run2, run3};
 use super::drive::drive_raw;
 use super::math::{ComplexNumber, Math, Real};
 use super::number::{Number, Ordered};
@@ -16,7 +16,7 @@ impl<T: Element> Map3 for Choose<T> {
     type B = T;
     type C = T;
     type Out = T;
-    type Width = Wide;
+    type Levels = UpToAvx2;
     #[inline(always)]
     fn map((): (), condition: Bool, a: T, b: T) -> T {
         if condition.get() { a } else { b }
@@ -46,7 +46,7 @@ pub fn where_(iter: &mut Iter) -> Result<()> {
 fn choose<T: Element>(iter: &Iter) -> Result<()> {
     let size = size_of::<T>();
     // SAFETY: the loop moves values of this size; the condition was checked to be `Bool`.
-    unsafe { drive_raw(iter, &[size, 1, size, size], Wide::loop3::<Choose<T>>(), [].as_ptr()) }
+    unsafe { drive_raw(iter, &[size, 1, size, size], UpToAvx2::loop3::<Choose<T>>(), [].as_ptr()) }
 }
 
 /// Replaces without looking at the values.
@@ -56,7 +56,7 @@ impl<T: Element> Map2 for Fill<T> {
     type A = T;
     type B = Bool;
     type Out = T;
-    type Width = Wide;
+    type Levels = UpToAvx2;
     #[inline(always)]
     fn map(value: T, a: T, mask: Bool) -> T {
         if mask.get() { value } else { a }
@@ -84,7 +84,7 @@ pub fn masked_fill(iter: &mut Iter, value: Scalar) -> Result<()> {
         let (size, value) = (size_of::<T>(), value.to::<T>());
         // SAFETY: the operands were checked; `value` is the map's parameter.
         unsafe {
-            drive_raw(iter, &[size, size, 1], Wide::loop2::<Fill<T>>(), (&raw const value).cast())
+            drive_raw(iter, &[size, size, 1], UpToAvx2::loop2::<Fill<T>>(), (&raw const value).cast())
         }
     })
 }
@@ -98,12 +98,12 @@ struct Limits<T> {
 #[inline(always)]
 fn at_least<T: Ordered>(x: T, low: T) -> T {
     // NaN in either wins: a comparison with it is false.
-    let larger = if x.less(low) { low } else { x };
+    let larger = if x.is_less(low) { low } else { x };
     if low.is_not_a_number() { low } else { larger }
 }
 #[inline(always)]
 fn at_most<T: Ordered>(x: T, high: T) -> T {
-    let smaller = if high.less(x) { high } else { x };
+    let smaller = if high.is_less(x) { high } else { x };
     if high.is_not_a_number() { high } else { smaller }
 }
 #[inline(always)]
@@ -200,7 +200,7 @@ pub fn lerp_scalar(iter: &mut Iter, weight: Scalar) -> Result<()> {
 }
 
 map!(Addcmul<T: Number>[value => T](x: T, a: T, b: T) -> T { x.plus(value.times(a).times(b)) });
-map!(Addcdiv<T: Math>[value => T](x: T, a: T, b: T) -> T { x.plus(value.times(a).over(b)) });
+map!(Addcdiv<T: Math>[value => T](x: T, a: T, b: T) -> T { x.plus(value.times(a).divided_by(b)) });
 /// `x + value a b`.
 pub fn addcmul(iter: &mut Iter, value: Scalar) -> Result<()> {
     compute!(iter.input_dtype(0), "addcmul_cpu_out", [int float complex], T => {
@@ -222,7 +222,7 @@ struct Slope<T> {
     beyond: T,
 }
 map!(LogitBackward<T: Real>[p => Slope<T>](grad: T, x: T) -> T {
-    let slope = grad.over(x.times(x.negative().plus(T::one())));
+    let slope = grad.divided_by(x.times(x.negative().plus(T::one())));
     if (x < p.low) | (x > p.high) { p.beyond } else { slope }
 });
 /// `grad / (x (1 - x))`; 0 where `x` is not in `eps..=1 - eps`, NaN outside of `0..=1` if no `eps` limits it.
@@ -237,7 +237,7 @@ pub fn logit_backward(iter: &mut Iter, eps: Option<f64>) -> Result<()> {
 }
 
 map!(RenormFactor<T: Real>[limit => T](norm: T) -> T {
-    let factor = limit.over(norm.plus(T::of(1e-7)));
+    let factor = limit.divided_by(norm.plus(T::of(1e-7)));
     if norm > limit { factor } else { T::one() }
 });
 /// `limit / (norm + 1e-7)` of norms above the limit, 1 of the others, for `renorm`.

@@ -72,28 +72,28 @@ macro_rules! quick {
             type P = ();
             type A = T;
             type Out = T;
-            type Width = T::MathWidth;
+            type Levels = T::MathLevels;
             #[inline(always)]
             fn map((): (), x: T) -> T {
                 Math::$quick(x)
             }
-            const REPAIRS: bool = T::HAS_QUICK;
-            const REPAIRS_WIDE: bool = true;
+            const HAS_SLOW_PATH: bool = T::HAS_FAST_EXP;
+            const SLOW_PATH_IS_WIDE: bool = true;
             #[inline(always)]
-            fn is_hard(x: T) -> bool {
-                !x.is_usual()
+            fn needs_slow_path(x: T) -> bool {
+                !x.is_fast_exp_argument()
             }
             #[inline(always)]
-            fn repair((): (), x: T) -> T {
+            fn slow_path((): (), x: T) -> T {
                 Math::$name(x)
             }
         }
     )*};
 }
 quick! {
-    Exp exp quick_exp;
-    Exp2 exp2 quick_exp2;
-    Sigmoid sigmoid quick_sigmoid;
+    Exp exp fast_exp;
+    Exp2 exp2 fast_exp2;
+    Sigmoid sigmoid fast_sigmoid;
 }
 
 /// `2^x`.
@@ -112,7 +112,7 @@ impl Map1 for ExpHalf {
     type P = ();
     type A = f32;
     type Out = f32;
-    type Width = super::dense::Widest;
+    type Levels = super::dense::AllLevels;
     #[inline(always)]
     fn map((): (), x: f32) -> f32 {
         crate::simd::math_f32::exp_single(x)
@@ -135,17 +135,17 @@ macro_rules! gamma_maps {
             type P = ();
             type A = T;
             type Out = T;
-            type Width = T::MathWidth;
+            type Levels = T::MathLevels;
             #[inline(always)]
             fn map((): (), x: T) -> T {
                 if T::IS_SINGLE { T::of(special::$quick(x.wide())) } else { $exact(x) }
             }
-            const REPAIRS: bool = true;
+            const HAS_SLOW_PATH: bool = true;
             #[inline(always)]
-            fn is_hard(x: T) -> bool {
+            fn needs_slow_path(x: T) -> bool {
                 T::IS_SINGLE && !special::$is_quick(x.wide())
             }
-            fn repair((): (), x: T) -> T {
+            fn slow_path((): (), x: T) -> T {
                 $exact(x)
             }
         }
@@ -178,17 +178,17 @@ macro_rules! circular {
             type P = ();
             type A = T;
             type Out = T;
-            type Width = T::MathWidth;
+            type Levels = T::MathLevels;
             #[inline(always)]
             fn map((): (), x: T) -> T {
                 Math::$name(x)
             }
-            const REPAIRS: bool = true;
+            const HAS_SLOW_PATH: bool = true;
             #[inline(always)]
-            fn is_hard(x: T) -> bool {
-                x.is_hard_angle()
+            fn needs_slow_path(x: T) -> bool {
+                x.needs_slow_reduction()
             }
-            fn repair((): (), x: T) -> T {
+            fn slow_path((): (), x: T) -> T {
                 x.$any()
             }
         }
@@ -236,7 +236,7 @@ pub fn abs(iter: &mut Iter) -> Result<()> {
 }
 
 map!(Sign<T: Ordered>(x: T) -> T {
-    let (up, down) = (T::zero().less(x), x.less(T::zero()));
+    let (up, down) = (T::zero().is_less(x), x.is_less(T::zero()));
     T::from_i64(i64::from(up) - i64::from(down))
 });
 map!(SignReal<T: Real>(x: T) -> T {
@@ -244,7 +244,7 @@ map!(SignReal<T: Real>(x: T) -> T {
     let up = if x > T::zero() { T::one() } else { T::zero() };
     if x < T::zero() { T::one().negative() } else { up }
 });
-map!(narrow SgnComplex<T: ComplexNumber>(x: T) -> T { ComplexNumber::sgn(x) });
+map!(baseline SgnComplex<T: ComplexNumber>(x: T) -> T { ComplexNumber::sgn(x) });
 /// -1, 0 or 1 by the sign; 0 for NaN.
 pub fn sign(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
@@ -259,7 +259,7 @@ pub fn sign(iter: &mut Iter) -> Result<()> {
     }
 }
 
-/// As [`sign`]; for complex numbers `x / |x|`, 0 at 0.
+/// The sign of real numbers as [`sign`] gives it; `x / |x|` of complex numbers, 0 at 0.
 pub fn sgn(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
         DType::C32 | DType::C64 => run1::<SgnComplex<C64>>(iter, ()),
@@ -296,8 +296,8 @@ rounding! {
 }
 
 map!(Round<T: Real>(x: T) -> T { Real::round(x) });
-map!(RoundUp<T: Real>[p => T](x: T) -> T { Real::round(x.over(p)).times(p) });
-map!(RoundDown<T: Real>[p => T](x: T) -> T { Real::round(x.times(p)).over(p) });
+map!(RoundUp<T: Real>[p => T](x: T) -> T { Real::round(x.divided_by(p)).times(p) });
+map!(RoundDown<T: Real>[p => T](x: T) -> T { Real::round(x.times(p)).divided_by(p) });
 /// To `decimals` places (negative: tens, hundreds ...), ties to even.
 pub fn round(iter: &mut Iter, decimals: i64) -> Result<()> {
     let dtype = iter.input_dtype(0);
@@ -337,7 +337,7 @@ map!(AngleReal<T: Real>(x: T) -> T {
     let angle = if x < T::zero() { T::of(std::f64::consts::PI) } else { T::zero() };
     if x.is_not_a_number() { x } else { angle }
 });
-map!(narrow AngleComplex<T: ComplexNumber>(x: T) -> T::Part { Real::atan2(x.part_im(), x.part_re()) });
+map!(baseline AngleComplex<T: ComplexNumber>(x: T) -> T::Part { Real::atan2(x.part_im(), x.part_re()) });
 /// The angle of a complex number with the real axis, in `[-π, π]`; of a real number 0 or π.
 pub fn angle(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {

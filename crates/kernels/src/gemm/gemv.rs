@@ -4,7 +4,7 @@
 //! Invariant: an output's sum depends on `k` and the orientation only: rows are summed in fixed lanes
 //! (`dot`), columns one after the other (`axpy`), long dot products in fixed chunks.
 
-use super::{Matrix, MulAdd, Sizes, small};
+use super::{GemmSizes, Matrix, MulAdd, small};
 use crate::Result;
 use crate::dense::SharedMut;
 use crate::memory;
@@ -24,7 +24,7 @@ const GRAIN: usize = 1 << 17;
 /// # Safety
 /// As [`super::product`].
 pub(super) unsafe fn product<T: MulAdd>(
-    s: Sizes,
+    s: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -34,7 +34,7 @@ pub(super) unsafe fn product<T: MulAdd>(
 ) -> Result<()> {
     if s.n != 1 {
         // A row times a matrix is the transposed matrix times a column.
-        let s = Sizes { m: s.n, n: 1, k: s.k };
+        let s = GemmSizes { m: s.n, n: 1, k: s.k };
         // SAFETY: the caller's promise.
         return unsafe { product(s, c.t(), b.t(), a.t(), alpha, beta, threads) };
     }
@@ -67,19 +67,19 @@ fn vector<T: MulAdd>(ptr: *const T, stride: isize, n: usize, copy: &mut Vec<T>) 
 }
 
 /// Whether there are so few outputs, each of so many products, that rows and columns are better multiplied one by one.
-pub(super) fn are_few(s: Sizes) -> bool {
-    s.m.max(s.n) <= FEW && s.k >= 256 && s.k * (s.m + s.n) <= CHUNK
+pub(super) fn has_few_outputs(s: GemmSizes) -> bool {
+    s.m.max(s.n) <= MAX_FEW && s.k >= 256 && s.k * (s.m + s.n) <= CHUNK
 }
 
 /// Most rows and columns of few outputs.
-const FEW: usize = 4;
+const MAX_FEW: usize = 4;
 
-/// `c = beta * c + alpha * a @ b` where [`are_few`].
+/// `c = beta * c + alpha * a @ b` where [`has_few_outputs`].
 ///
 /// # Safety
 /// As [`super::product`].
-pub(super) unsafe fn few<T: MulAdd>(
-    s: Sizes,
+pub(super) unsafe fn few_outputs<T: MulAdd>(
+    s: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -94,7 +94,7 @@ pub(super) unsafe fn few<T: MulAdd>(
     // SAFETY: as above.
     let right = if is_same { left } else { unsafe { without_gaps(b, (s.n, s.k), &mut second)? } };
     for (j, x) in right.chunks_exact(s.k).enumerate() {
-        let mut sums = [T::default(); FEW];
+        let mut sums = [T::default(); MAX_FEW];
         rows(Matrix::rows(left.as_ptr(), s.k), x, &mut sums[..s.m]);
         // SAFETY: `c` has `m` rows.
         unsafe { small::finish(c.at(0, j).t(), &sums[..s.m], alpha, beta) };
@@ -123,7 +123,7 @@ unsafe fn without_gaps<T: MulAdd>(
     Ok(copy)
 }
 
-fn by_rows<T: MulAdd>(s: Sizes, a: Matrix<T>, x: &[T], sums: &mut [T], threads: bool) {
+fn by_rows<T: MulAdd>(s: GemmSizes, a: Matrix<T>, x: &[T], sums: &mut [T], threads: bool) {
     let grain = if threads { (GRAIN / s.k).max(1) } else { s.m };
     let sums = SharedMut::new(sums);
     let run = |range: std::ops::Range<usize>| {
@@ -134,7 +134,7 @@ fn by_rows<T: MulAdd>(s: Sizes, a: Matrix<T>, x: &[T], sums: &mut [T], threads: 
     if grain >= s.m { run(0..s.m) } else { parallel::for_range(s.m, grain, &run) }
 }
 
-fn by_columns<T: MulAdd>(s: Sizes, a: Matrix<T>, x: &[T], sums: &mut [T], threads: bool) {
+fn by_columns<T: MulAdd>(s: GemmSizes, a: Matrix<T>, x: &[T], sums: &mut [T], threads: bool) {
     // Blocks of outputs that stay in the first-level cache.
     const BLOCK: usize = 2048;
     let blocks = s.m.div_ceil(BLOCK);
@@ -180,7 +180,7 @@ crate::multiversion! {
     }
 }
 
-/// The products of short rows without gaps, sixteen at a time turned over; returns how many rows are done. Each is summed
+/// The products of short rows without gaps, sixteen at a time transposed; returns how many rows are done. Each is summed
 /// in order, as [`lanes`] does.
 #[inline(always)]
 fn short_rows<T: MulAdd>(a: Matrix<T>, x: &[T], out: &mut [T]) -> usize {

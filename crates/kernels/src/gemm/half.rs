@@ -1,7 +1,7 @@
 //! Half-precision products: operands are widened to `f32`, the right one whole, the left one in
 //! blocks of rows; sums are `f32` and each output is rounded once.
 
-use super::{Matrix, Sizes};
+use super::{GemmSizes, Matrix};
 use crate::{Element, Result, elementwise, memory, parallel};
 use half::slice::HalfFloatSliceExt;
 
@@ -12,8 +12,8 @@ const ROWS: usize = 128;
 ///
 /// # Safety
 /// As [`super::product`].
-pub(super) unsafe fn product<T: Narrow>(
-    s: Sizes,
+pub(super) unsafe fn product<T: HalfFloat>(
+    s: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -24,15 +24,15 @@ pub(super) unsafe fn product<T: Narrow>(
     if s.m == 0 || s.n == 0 {
         return Ok(());
     }
-    if let Some(loops) = T::pairs(s) {
-        return super::pairs::product(s, (c, a, b), (alpha, beta), threads, loops);
+    if let Some(loops) = T::bf16_microkernels(s) {
+        return super::bf16::product(s, (c, a, b), (alpha, beta), threads, loops);
     }
     let right = widen(b, s.k, s.n)?;
     let blocks = s.m.div_ceil(ROWS);
     let run = |range: std::ops::Range<usize>| {
         for block in range {
             let start = block * ROWS;
-            let part = Sizes { m: ROWS.min(s.m - start), ..s };
+            let part = GemmSizes { m: ROWS.min(s.m - start), ..s };
             let left = widen(a.at(start, 0), part.m, s.k)?;
             let mut sums = memory::filled(0.0_f32, part.m * s.n)?;
             let (sum, left, right) = (
@@ -54,20 +54,20 @@ pub(super) unsafe fn product<T: Narrow>(
 }
 
 /// `f16` and `bf16`.
-pub(crate) trait Narrow: Element {
+pub(crate) trait HalfFloat: Element {
     fn widen(self) -> f32;
     fn round(value: f32) -> Self;
     fn widen_row(from: &[Self], to: &mut [f32]);
     fn round_row(from: &[f32], to: &mut [Self]);
     /// The loop that multiplies pairs of numbers as they are, if the machine has one and the product is worth it.
-    fn pairs(_: Sizes) -> Option<super::pairs::Loops> {
+    fn bf16_microkernels(_: GemmSizes) -> Option<super::bf16::Microkernels> {
         None
     }
 }
 
 macro_rules! narrow {
     ($t:ty, $widen_row:ident, $round_row:ident, $($pairs:item)?) => {
-        impl Narrow for $t {
+        impl HalfFloat for $t {
             #[inline(always)]
             fn widen(self) -> f32 {
                 self.to_f32()
@@ -86,17 +86,17 @@ macro_rules! narrow {
         }
     };
 }
-narrow!(crate::f16, half_to_single, single_to_half,);
+narrow!(crate::f16, f16_to_f32, f32_to_f16,);
 narrow!(
     crate::bf16,
-    brain_to_single,
-    single_to_brain,
-    fn pairs(s: Sizes) -> Option<super::pairs::Loops> {
-        super::pairs::loops(s)
+    bf16_to_f32,
+    f32_to_bf16,
+    fn bf16_microkernels(s: GemmSizes) -> Option<super::bf16::Microkernels> {
+        super::bf16::microkernels(s)
     }
 );
 
-fn widen<T: Narrow>(from: Matrix<T>, rows: usize, columns: usize) -> Result<Vec<f32>> {
+fn widen<T: HalfFloat>(from: Matrix<T>, rows: usize, columns: usize) -> Result<Vec<f32>> {
     let mut out = memory::filled(0.0, rows * columns)?;
     for (i, to) in out.chunks_exact_mut(columns.max(1)).enumerate() {
         let row = from.at(i, 0);
@@ -114,16 +114,16 @@ fn widen<T: Narrow>(from: Matrix<T>, rows: usize, columns: usize) -> Result<Vec<
 }
 
 /// Rounds `alpha * sums + beta * c` into `c`.
-pub(super) fn narrow<T: Narrow>(
+pub(super) fn narrow<T: HalfFloat>(
     c: Matrix<T>,
-    s: Sizes,
+    s: GemmSizes,
     sums: &[f32],
-    pitch: usize,
+    leading_dim: usize,
     alpha: f32,
     beta: f32,
 ) -> Result<()> {
     let mut mixed = Vec::new();
-    for (i, row) in sums.chunks_exact(pitch).take(s.m).enumerate() {
+    for (i, row) in sums.chunks_exact(leading_dim).take(s.m).enumerate() {
         let row = &row[..s.n];
         if c.cs == 1 {
             // SAFETY: a row of `c`.

@@ -1,7 +1,7 @@
 //! Integer products, wrapping. Wrapping arithmetic is a ring, so every type sums in itself and any
 //! order gives the same result.
 
-use super::{Matrix, MulAdd, Sizes, gemv, small};
+use super::{GemmSizes, Matrix, MulAdd, gemv, small};
 use crate::Result;
 use crate::memory;
 use crate::parallel;
@@ -14,7 +14,7 @@ const ROWS: usize = 32;
 /// # Safety
 /// As [`super::product`].
 pub(super) unsafe fn product<T: MulAdd>(
-    s: Sizes,
+    s: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -39,7 +39,7 @@ pub(super) unsafe fn product<T: MulAdd>(
     let b = if b.cs == 1 { b } else { Matrix::rows(copy.as_ptr(), s.n) };
     let run = |range: std::ops::Range<usize>| {
         let start = range.start * ROWS;
-        let part = Sizes { m: (range.end * ROWS).min(s.m) - start, ..s };
+        let part = GemmSizes { m: (range.end * ROWS).min(s.m) - start, ..s };
         if size_of::<T>() == 8 {
             strips(part, c.at(start, 0), a.at(start, 0), b, alpha, beta)?;
         } else {
@@ -56,7 +56,7 @@ pub(super) unsafe fn product<T: MulAdd>(
 }
 
 /// A row-major copy of the right operand.
-fn packed<T: MulAdd>(b: Matrix<T>, s: Sizes) -> Result<Vec<T>> {
+fn packed<T: MulAdd>(b: Matrix<T>, s: GemmSizes) -> Result<Vec<T>> {
     let at = |i: usize| b.at(i / s.n, i % s.n).ptr;
     // SAFETY: inside `b`.
     memory::collect((0..s.k * s.n).map(|i| unsafe { *at(i) }))
@@ -64,7 +64,7 @@ fn packed<T: MulAdd>(b: Matrix<T>, s: Sizes) -> Result<Vec<T>> {
 
 /// Strips of columns, each packed, with the sums of a tile in registers.
 fn strips<T: MulAdd>(
-    s: Sizes,
+    s: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -79,7 +79,7 @@ fn strips<T: MulAdd>(
             // SAFETY: `width` columns of row `p` lie inside `b`.
             to.copy_from_slice(unsafe { std::slice::from_raw_parts(b.at(p, j).ptr, width) });
         }
-        let part = Sizes { n: width, ..s };
+        let part = GemmSizes { n: width, ..s };
         small::tiles(part, c.at(0, j), a, Matrix::rows(strip.as_ptr(), width), alpha, beta);
     }
     Ok(())
@@ -87,7 +87,7 @@ fn strips<T: MulAdd>(
 
 crate::multiversion! {
     /// Four rows at a time over blocks of columns, the sums of a block in the first-level cache.
-    fn panel<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
+    fn panel<T: MulAdd>(s: GemmSizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
         const COLUMNS: usize = 256;
         let mut sums = [[T::default(); COLUMNS]; 4];
         let mut j = 0;

@@ -3,17 +3,17 @@
 //! Invariant: every block is wider than 64 in one direction, so the crate's depth blocking (and with
 //! it each element's summation order) is the same for the whole product and for a block of it.
 
-use super::{Matrix, MulAdd, Sizes, THREAD_GRAIN};
+use super::{GemmSizes, Matrix, MulAdd, THREAD_GRAIN};
 use crate::elementwise::copy_tile;
 use crate::simd::transpose::SQUARE;
 use crate::{C64, C128, Result, interrupt, memory, parallel};
 
 /// Types that the `gemm` crate multiplies.
-pub(crate) trait Blocked: MulAdd {}
-impl Blocked for f32 {}
-impl Blocked for f64 {}
-impl Blocked for C64 {}
-impl Blocked for C128 {}
+pub(crate) trait GemmElement: MulAdd {}
+impl GemmElement for f32 {}
+impl GemmElement for f64 {}
+impl GemmElement for C64 {}
+impl GemmElement for C128 {}
 
 /// Rows or columns of one block; a multiple of every register tile of the crate.
 const BLOCK: usize = 192;
@@ -22,8 +22,8 @@ const BLOCK: usize = 192;
 ///
 /// # Safety
 /// As [`super::product`].
-pub(super) unsafe fn product<T: Blocked>(
-    s: Sizes,
+pub(super) unsafe fn product<T: GemmElement>(
+    s: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -32,9 +32,9 @@ pub(super) unsafe fn product<T: Blocked>(
     threads: bool,
 ) -> Result<()> {
     let mut copy = Vec::new();
-    let b = if is_worth_turning(s, b) {
+    let b = if is_worth_transposing(s, b) {
         // SAFETY: the caller's promise.
-        unsafe { turned(s, b, &mut copy)? }
+        unsafe { transposed(s, b, &mut copy)? }
     } else {
         b
     };
@@ -43,10 +43,10 @@ pub(super) unsafe fn product<T: Blocked>(
         !threads || s.work() < 2 * THREAD_GRAIN || long < 2 * BLOCK || parallel::num_threads() == 1;
     // Before anything is written.
     let tasks = if is_alone { 1 } else { parallel::num_threads().min(long / BLOCK) };
-    memory::check_room(tasks * workspace::<T>(s))?;
+    memory::probe(tasks * workspace::<T>(s))?;
     if is_alone {
         // SAFETY: the caller's promise.
-        unsafe { in_parts(s, c, a, b, alpha, beta, longest::<T>()) };
+        unsafe { in_blocks(s, c, a, b, alpha, beta, max_call_work::<T>()) };
         return Ok(());
     }
     let by_rows = s.m >= s.n;
@@ -57,11 +57,27 @@ pub(super) unsafe fn product<T: Blocked>(
         // SAFETY: the blocks are disjoint parts of `c`; else the caller's promise.
         unsafe {
             if by_rows {
-                let part = Sizes { m: end - start, ..s };
-                in_parts(part, c.at(start, 0), a.at(start, 0), b, alpha, beta, longest::<T>());
+                let part = GemmSizes { m: end - start, ..s };
+                in_blocks(
+                    part,
+                    c.at(start, 0),
+                    a.at(start, 0),
+                    b,
+                    alpha,
+                    beta,
+                    max_call_work::<T>(),
+                );
             } else {
-                let part = Sizes { n: end - start, ..s };
-                in_parts(part, c.at(0, start), a, b.at(0, start), alpha, beta, longest::<T>());
+                let part = GemmSizes { n: end - start, ..s };
+                in_blocks(
+                    part,
+                    c.at(0, start),
+                    a,
+                    b.at(0, start),
+                    alpha,
+                    beta,
+                    max_call_work::<T>(),
+                );
             }
         }
     });
@@ -69,27 +85,35 @@ pub(super) unsafe fn product<T: Blocked>(
 }
 
 /// Bytes that the crate packs operands into, about: it goes through them in pieces that fit the processor's caches.
-fn workspace<T>(s: Sizes) -> usize {
+fn workspace<T>(s: GemmSizes) -> usize {
     const MOST: usize = 64 << 20;
     let (depth, rows) = (s.k.min(1024), s.m.min(1024));
     (depth * size_of::<T>()).saturating_mul(rows + s.n).min(MOST)
 }
 
-/// Most elements of a right operand that is turned over.
-const TURNED: usize = 1 << 18;
+/// Most elements of a right operand that is transposed.
+const MAX_TRANSPOSED: usize = 1 << 18;
 
-/// Whether the right operand, which lies column by column, is better turned over first: the crate packs columns element
+/// Whether the right operand, which lies column by column, is better transposed first: the crate packs columns element
 /// by element, which takes four times as long as squares that go through registers.
-fn is_worth_turning<T>(s: Sizes, b: Matrix<T>) -> bool {
+fn is_worth_transposing<T>(s: GemmSizes, b: Matrix<T>) -> bool {
     let is_square = s.k >= SQUARE && s.n >= SQUARE;
-    b.rs == 1 && b.cs != 1 && is_square && s.k * s.n <= TURNED && matches!(size_of::<T>(), 4 | 8)
+    b.rs == 1
+        && b.cs != 1
+        && is_square
+        && s.k * s.n <= MAX_TRANSPOSED
+        && matches!(size_of::<T>(), 4 | 8)
 }
 
 /// The matrix row by row, in `copy`.
 ///
 /// # Safety
 /// All elements of the matrix are live.
-unsafe fn turned<T: Blocked>(s: Sizes, b: Matrix<T>, copy: &mut Vec<T>) -> Result<Matrix<T>> {
+unsafe fn transposed<T: GemmElement>(
+    s: GemmSizes,
+    b: Matrix<T>,
+    copy: &mut Vec<T>,
+) -> Result<Matrix<T>> {
     let size = size_of::<T>() as isize;
     memory::reserve(copy, s.k * s.n)?;
     // SAFETY: room for all elements; `s.n` columns of `s.k` elements, as the caller says.
@@ -107,14 +131,14 @@ unsafe fn turned<T: Blocked>(s: Sizes, b: Matrix<T>, copy: &mut Vec<T>) -> Resul
 }
 
 /// Most multiply-adds of one call of the crate, which nothing can interrupt: some 50 milliseconds.
-fn longest<T>() -> usize {
+fn max_call_work<T>() -> usize {
     (1 << 31) / size_of::<T>()
 }
 
 /// Rows and columns of the parts in which a product is computed so that none has more than `most` multiply-adds, where that
 /// is possible: one of the two is more than 64, as the invariant wants it, unless the whole product has none.
-fn part(s: Sizes, most: usize) -> (usize, usize) {
-    let Sizes { m, n, k } = s;
+fn block_sizes(s: GemmSizes, most: usize) -> (usize, usize) {
+    let GemmSizes { m, n, k } = s;
     let most = (most / k.max(1)).max(1);
     if m * n <= most {
         return (m, n);
@@ -132,8 +156,8 @@ fn part(s: Sizes, most: usize) -> (usize, usize) {
 ///
 /// # Safety
 /// As [`super::product`].
-unsafe fn in_parts<T: Blocked>(
-    s: Sizes,
+unsafe fn in_blocks<T: GemmElement>(
+    s: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -141,14 +165,14 @@ unsafe fn in_parts<T: Blocked>(
     beta: T,
     most: usize,
 ) {
-    let (rows, columns) = part(s, most);
+    let (rows, columns) = block_sizes(s, most);
     let (down, across) = (s.m / rows, s.n / columns);
     for at in 0..down * across {
         if at > 0 {
             interrupt::check();
         }
         let (i, j) = (at / across, at % across);
-        let size = Sizes {
+        let size = GemmSizes {
             m: if i + 1 == down { s.m - i * rows } else { rows },
             n: if j + 1 == across { s.n - j * columns } else { columns },
             k: s.k,
@@ -160,10 +184,17 @@ unsafe fn in_parts<T: Blocked>(
 }
 
 /// One call of the crate.
-unsafe fn block<T: Blocked>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
+unsafe fn block<T: GemmElement>(
+    s: GemmSizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+    beta: T,
+) {
     let read = beta != T::default();
     // SAFETY: the caller's promise; the crate takes pointers and strides as they are.
-    memory::as_asked(|| unsafe {
+    memory::after_probe(|| unsafe {
         gemm::gemm(
             s.m,
             s.n,
@@ -193,7 +224,7 @@ mod tests {
     use super::*;
 
     /// The product of fixed pseudo-random matrices in parts of at most `most` multiply-adds.
-    fn product_in(s: Sizes, most: usize) -> Vec<f64> {
+    fn product_in(s: GemmSizes, most: usize) -> Vec<f64> {
         let number = |i: usize| ((i * 7919 + 13) % 1009) as f64 / 512.0 - 1.0;
         let a: Vec<f64> = (0..s.m * s.k).map(number).collect();
         let b: Vec<f64> = (0..s.k * s.n).map(|i| number(i + 5)).collect();
@@ -202,7 +233,7 @@ mod tests {
         // SAFETY: three row-major matrices of these sizes.
         unsafe {
             let (a, b) = (Matrix::rows(a.as_ptr(), s.k), Matrix::rows(b.as_ptr(), s.n));
-            in_parts(s, to, a, b, 0.75, 0.25, most);
+            in_blocks(s, to, a, b, 0.75, 0.25, most);
         }
         c
     }
@@ -220,10 +251,10 @@ mod tests {
             (60, 500, 900),
         ];
         for (m, n, k) in sizes {
-            let s = Sizes { m, n, k };
+            let s = GemmSizes { m, n, k };
             let whole = product_in(s, usize::MAX);
             for most in [1, 1 << 20, 1 << 24] {
-                assert!(part(s, most) != (m, n) || most > 1, "{m} {n} {k} is cut");
+                assert!(block_sizes(s, most) != (m, n) || most > 1, "{m} {n} {k} is cut");
                 assert!(product_in(s, most) == whole, "{m} {n} {k} in parts of {most}");
             }
         }

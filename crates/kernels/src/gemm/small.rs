@@ -1,12 +1,12 @@
 //! Products too small for blocking and packing: a register tile of rows by lanes, straight from the
 //! operands. The right operand is copied only when its rows are not contiguous.
 
-use super::{Matrix, MulAdd, Sizes};
+use super::{GemmSizes, Matrix, MulAdd};
 use crate::elementwise::copy_tile;
-use crate::simd::{Level, level};
+use crate::simd::{SimdLevel, level};
 
 /// Whether a product is small enough for these loops to win.
-pub(super) fn fits(s: Sizes) -> bool {
+pub(super) fn fits(s: GemmSizes) -> bool {
     s.work() <= LARGEST && s.k * s.n <= LIMIT && s.k * s.m <= LIMIT
 }
 
@@ -21,7 +21,7 @@ const LIMIT: usize = 2048;
 ///
 /// # Safety
 /// All elements of `c` are live.
-pub(super) unsafe fn scale<T: MulAdd>(s: Sizes, c: Matrix<T>, beta: T) {
+pub(super) unsafe fn scale<T: MulAdd>(s: GemmSizes, c: Matrix<T>, beta: T) {
     let zero = T::default();
     for i in 0..s.m {
         for j in 0..s.n {
@@ -37,7 +37,7 @@ pub(super) unsafe fn scale<T: MulAdd>(s: Sizes, c: Matrix<T>, beta: T) {
 /// # Safety
 /// As [`super::product`].
 pub(super) unsafe fn product<T: MulAdd>(
-    s: Sizes,
+    s: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -45,7 +45,7 @@ pub(super) unsafe fn product<T: MulAdd>(
     beta: T,
 ) {
     if c.cs != 1 && c.rs == 1 {
-        let s = Sizes { m: s.n, n: s.m, k: s.k };
+        let s = GemmSizes { m: s.n, n: s.m, k: s.k };
         // SAFETY: the transposed product, with the caller's promise. Its `c` has unit columns.
         return unsafe { product(s, c.t(), b.t(), a.t(), alpha, beta) };
     }
@@ -75,7 +75,7 @@ pub(super) unsafe fn product<T: MulAdd>(
 /// # Safety
 /// As [`super::product`]; rows of `b` and `c` have no gaps.
 pub(super) unsafe fn outer<T: MulAdd>(
-    s: Sizes,
+    s: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -124,13 +124,13 @@ crate::multiversion! {
 
 crate::multiversion! {
     /// [`product`] with rows of `b` that have no gaps.
-    pub(super) fn tiles<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
+    pub(super) fn tiles<T: MulAdd>(s: GemmSizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
         let mut j = 0;
         // Too few rows to hide the latency of a multiply-add: two registers of columns do, where registers abound.
-        let wide = s.m < 8 && level() == Level::Avx512 && size_of::<T>() <= 4;
+        let wide = s.m < 8 && level() == SimdLevel::Avx512 && size_of::<T>() <= 4;
         while j < s.n {
             let left = s.n - j;
-            let part = Sizes { n: left, ..s };
+            let part = GemmSizes { n: left, ..s };
             let (c, b) = (c.at(0, j), b.at(0, j));
             // SAFETY: `product`'s caller promised live matrices; the tiles stay inside the sizes.
             unsafe {
@@ -150,7 +150,7 @@ crate::multiversion! {
 /// All rows of `W` columns; returns `W`.
 #[inline(always)]
 unsafe fn column<T: MulAdd, const W: usize>(
-    s: Sizes,
+    s: GemmSizes,
     c: Matrix<T>,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -160,7 +160,7 @@ unsafe fn column<T: MulAdd, const W: usize>(
     let mut i = 0;
     // Eight rows hide the latency of a multiply-add, but only 32 registers hold them. How rows are grouped
     // does not show in the results.
-    let eight = level() == Level::Avx512 && size_of::<T>() <= 8;
+    let eight = level() == SimdLevel::Avx512 && size_of::<T>() <= 8;
     // SAFETY: the caller's promise.
     unsafe {
         while eight && i + 8 <= s.m {

@@ -3,14 +3,14 @@
 //! The index tensors are broadcast by the caller; their common dimensions replace the indexed ones: in
 //! place if the indexed dimensions are neighbours, in front of all others if not.
 
-use super::slices::{Slices, list_places};
+use super::slices::{SliceCopy, list_offsets};
 use super::{Accumulate, check_bounds, out_of_bounds};
-use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
+use crate::line::{LineIter, ViewLayout, check_dtype, check_shape, get, put};
 use crate::{DType, Error, Result, StridedMut, StridedRef, for_dtype, memory};
 use smallvec::SmallVec;
 
 /// An indexed view: where its parts lie.
-struct Indexed {
+struct IndexedView {
     /// Byte offset of each position of the broadcast index.
     offsets: SmallVec<[isize; 16]>,
     /// Shape of the result.
@@ -18,7 +18,7 @@ struct Indexed {
     /// Byte-stride source of the result's dimensions in the indexed view; zero at the index dimensions.
     strides: SmallVec<[i64; 6]>,
     /// Where the index dimensions begin and end in the result.
-    place: std::ops::Range<usize>,
+    index_dims: std::ops::Range<usize>,
 }
 
 fn check_indices(indices: &[StridedRef<'_>], dims: &[usize], ndim: usize) -> Result<()> {
@@ -40,24 +40,24 @@ fn check_indices(indices: &[StridedRef<'_>], dims: &[usize], ndim: usize) -> Res
     Ok(())
 }
 
-impl Indexed {
+impl IndexedView {
     fn new(
-        view: Layout<'_>,
+        view: ViewLayout<'_>,
         shape: &[i64],
         dims: &[usize],
         indices: &[StridedRef<'_>],
-    ) -> Result<Indexed> {
+    ) -> Result<IndexedView> {
         check_indices(indices, dims, shape.len())?;
         let (first, last) = (dims[0], dims[dims.len() - 1]);
         let are_neighbours = last - first + 1 == dims.len();
         let rest = (0..shape.len()).filter(|d| !dims.contains(d));
         let start = if are_neighbours { first } else { 0 };
         let index_shape = indices[0].shape();
-        let mut result = Indexed {
+        let mut result = IndexedView {
             offsets: SmallVec::new(),
             shape: rest.clone().map(|d| shape[d]).collect(),
             strides: rest.map(|d| view.strides()[d]).collect(),
-            place: start..start + index_shape.len(),
+            index_dims: start..start + index_shape.len(),
         };
         result.shape.insert_many(start, index_shape.iter().copied());
         result.strides.insert_many(start, index_shape.iter().map(|_| 0));
@@ -87,7 +87,7 @@ impl Indexed {
             add_steps(&mut self.offsets, dense, size, step);
             return Ok(());
         }
-        let lines = Lines::new(index.shape(), None, [Layout::from(index)]);
+        let lines = LineIter::new(index.shape(), None, [ViewLayout::from(index)]);
         self.make_room(lines.count())?;
         let mut at = 0;
         lines.visit(0..lines.count(), |[from]| {
@@ -100,32 +100,32 @@ impl Indexed {
     }
 
     /// The layout of the indexed view along the result's dimensions.
-    fn layout(&self, dtype: DType) -> Layout<'_> {
-        Layout::of(&self.strides, dtype.size())
+    fn layout(&self, dtype: DType) -> ViewLayout<'_> {
+        ViewLayout::of(&self.strides, dtype.size())
     }
 
     /// The copy between the indexed view and its result.
     fn slices<'l>(
         &'l self,
         (to, from): (*mut u8, *const u8),
-        layouts: [Layout<'l>; 2],
+        layouts: [ViewLayout<'l>; 2],
         repeats: bool,
-    ) -> Slices<'l> {
-        let (shape, listed, count) = (&self.shape[..], self.place.clone(), self.offsets.len());
-        Slices { to, from, layouts, shape, listed, count, repeats }
+    ) -> SliceCopy<'l> {
+        let (shape, listed, count) = (&self.shape[..], self.index_dims.clone(), self.offsets.len());
+        SliceCopy { to, from, layouts, shape, listed, count, repeats }
     }
 
     /// Walks of the dimensions before, and after, those of the index, over `other` and the indexed view.
-    fn lines(&self, other: Layout<'_>) -> (Lines<2>, Lines<2>) {
-        let views = [other, Layout::of(&self.strides, other.size())];
-        let before = Lines::select(&self.shape, |d| d < self.place.start, views);
-        let after = Lines::select(&self.shape, |d| d >= self.place.end, views);
+    fn lines(&self, other: ViewLayout<'_>) -> (LineIter<2>, LineIter<2>) {
+        let views = [other, ViewLayout::of(&self.strides, other.size())];
+        let before = LineIter::select(&self.shape, |d| d < self.index_dims.start, views);
+        let after = LineIter::select(&self.shape, |d| d >= self.index_dims.end, views);
         (before, after)
     }
 
     /// Byte offsets of the index dimensions' positions in `other`.
-    fn positions(&self, other: Layout<'_>) -> Lines<1> {
-        Lines::select(&self.shape, |d| self.place.contains(&d), [other])
+    fn positions(&self, other: ViewLayout<'_>) -> LineIter<1> {
+        LineIter::select(&self.shape, |d| self.index_dims.contains(&d), [other])
     }
 }
 
@@ -155,16 +155,16 @@ pub fn index(
     {
         return done;
     }
-    let indexed = Indexed::new(Layout::from(&input), input.shape(), dims, indices)?;
+    let indexed = IndexedView::new(ViewLayout::from(&input), input.shape(), dims, indices)?;
     check_shape("index", out.shape(), &indexed.shape)?;
     let out = &*out;
-    let layouts = [Layout::from(out), indexed.layout(out.dtype())];
-    let positions = indexed.positions(Layout::from(out));
+    let layouts = [ViewLayout::from(out), indexed.layout(out.dtype())];
+    let positions = indexed.positions(ViewLayout::from(out));
     let slices = indexed.slices((out.ptr(), input.ptr()), layouts, false);
     // SAFETY: indices were checked, so slices lie inside both views.
     unsafe {
         slices.copy(&|range, places| {
-            list_places(&positions, range.clone(), places, 0);
+            list_offsets(&positions, range.clone(), places, 0);
             for (place, &offset) in places.iter_mut().zip(&indexed.offsets[range]) {
                 place[1] = offset;
             }
@@ -222,20 +222,20 @@ pub fn index_put(
             values.dtype().scalar_name()
         )));
     }
-    let indexed = Indexed::new(Layout::from(&*out), out.shape(), dims, indices)?;
+    let indexed = IndexedView::new(ViewLayout::from(&*out), out.shape(), dims, indices)?;
     check_shape("index_put", values.shape(), &indexed.shape)?;
     let out = &*out;
     if accumulate {
         for_dtype!(out.dtype(), all, T => add_elements::<T>(out, &indexed, &values));
         return Ok(());
     }
-    let layouts = [indexed.layout(out.dtype()), Layout::from(&values)];
-    let positions = indexed.positions(Layout::from(&values));
+    let layouts = [indexed.layout(out.dtype()), ViewLayout::from(&values)];
+    let positions = indexed.positions(ViewLayout::from(&values));
     let slices = indexed.slices((out.ptr(), values.ptr()), layouts, true);
     // SAFETY: indices were checked, so slices lie inside both views.
     unsafe {
         slices.copy(&|range, places| {
-            list_places(&positions, range.clone(), places, 1);
+            list_offsets(&positions, range.clone(), places, 1);
             for (place, &offset) in places.iter_mut().zip(&indexed.offsets[range]) {
                 place[0] = offset;
             }
@@ -244,9 +244,13 @@ pub fn index_put(
     Ok(())
 }
 
-fn add_elements<T: Accumulate>(out: &StridedMut<'_>, indexed: &Indexed, values: &StridedRef<'_>) {
-    let (before, after) = indexed.lines(Layout::from(values));
-    let positions = indexed.positions(Layout::from(values));
+fn add_elements<T: Accumulate>(
+    out: &StridedMut<'_>,
+    indexed: &IndexedView,
+    values: &StridedRef<'_>,
+) {
+    let (before, after) = indexed.lines(ViewLayout::from(values));
+    let positions = indexed.positions(ViewLayout::from(values));
     // A slice is mostly one run, which is often short.
     let run = match after.dims().len() {
         0 => Some((1, [0; 2])),

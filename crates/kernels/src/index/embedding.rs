@@ -1,11 +1,11 @@
 //! Rows of a table: `embedding`, its gradient, and `one_hot`.
 
-use super::select::numbers;
-use super::slices::{Slices, list_places};
+use super::select::wrapped_indices;
+use super::slices::{SliceCopy, list_offsets};
 use super::{
     AHEAD, Accumulate, add_row, add_scaled_row, check_bounds, columns_each, prefetch_row, with_i64,
 };
-use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
+use crate::line::{LineIter, ViewLayout, check_dtype, check_shape, get, put};
 use crate::{
     DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, for_dtype, interrupt,
     memory, parallel,
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 /// The indices in row-major order, checked to lie in `0..rows`.
 fn rows_of(indices: StridedRef<'_>, rows: i64) -> Result<Cow<'_, [i64]>> {
-    numbers(indices, rows, false, |_| Error::index("index out of range in self".into()))
+    wrapped_indices(indices, rows, false, |_| Error::index("index out of range in self".into()))
 }
 
 fn check_rows(name: &str, shape: &[i64], indices: &[i64], table: &[i64]) -> Result<()> {
@@ -43,13 +43,13 @@ pub fn embedding(
     let out = &*out;
     let last = out.ndim() - 1;
     let row_step = weight.strides()[0] as isize * size as isize;
-    let targets = Lines::new(out.shape(), Some(last), [Layout::from(out)]);
-    let slices = Slices {
+    let targets = LineIter::new(out.shape(), Some(last), [ViewLayout::from(out)]);
+    let slices = SliceCopy {
         to: out.ptr(),
         from: weight.ptr(),
         layouts: [
-            Layout::of(&out.strides()[last..], size),
-            Layout::of(&weight.strides()[1..], size),
+            ViewLayout::of(&out.strides()[last..], size),
+            ViewLayout::of(&weight.strides()[1..], size),
         ],
         shape: &out.shape()[last..],
         listed: 0..0,
@@ -58,10 +58,10 @@ pub fn embedding(
     };
     // SAFETY: indices were checked, so rows lie inside both views.
     unsafe {
-        slices.copy(&|range, places| {
-            list_places(&targets, range.clone(), places, 0);
-            for (place, &row) in places.iter_mut().zip(&rows[range]) {
-                place[1] = row as isize * row_step;
+        slices.copy(&|range, offsets| {
+            list_offsets(&targets, range.clone(), offsets, 0);
+            for (pair, &row) in offsets.iter_mut().zip(&rows[range]) {
+                pair[1] = row as isize * row_step;
             }
         });
     }
@@ -111,7 +111,7 @@ fn sum_rows<T: Accumulate>(
     let (row_step, step) = (out.strides()[0] as isize * size, out.strides()[1] as isize * size);
     let grad_step = grad.strides()[last] as isize * size;
     let width = out.shape()[1] as usize;
-    let lines = Lines::new(grad.shape(), Some(last), [Layout::from(grad)]);
+    let lines = LineIter::new(grad.shape(), Some(last), [ViewLayout::from(grad)]);
     let zero = T::default();
     // Threads own disjoint columns, so each sum is made by one thread in order.
     let is_dense = step == size && grad_step == size;
@@ -194,8 +194,8 @@ pub fn one_hot(out: &mut StridedMut<'_>, indices: StridedRef<'_>) -> Result<()> 
         })?;
         let last = out.ndim() - 1;
         let step = out.strides()[last] as isize * 8;
-        let views = [Layout::of(&out.strides()[..last], 8), Layout::from(&indices)];
-        let lines = Lines::new(indices.shape(), None, views);
+        let views = [ViewLayout::of(&out.strides()[..last], 8), ViewLayout::from(&indices)];
+        let lines = LineIter::new(indices.shape(), None, views);
         elementwise::fill(&mut Iter::new(std::slice::from_ref(out), &[])?, Scalar::Int(0))?;
         lines.visit(0..lines.count(), |[to, from]| {
             // SAFETY: the walk stays inside both views, indices were checked.

@@ -1,25 +1,28 @@
-//! `gather` and `scatter`: an index of the output's (or source's) rank names places along one dimension.
+//! `gather` and `scatter`: an index of the output's (or source's) rank names positions along one dimension.
 
 use super::{
-    Accumulate, check_bounds, contiguous_strides, for_size, out_of_bounds, table::Rows, with_i64,
+    Accumulate, check_bounds, contiguous_strides, for_size, out_of_bounds, table::RegisterTable,
+    with_i64,
 };
 use crate::dense::{Compute, load, load_owned, store};
-use crate::line::{GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put};
+use crate::line::{
+    GRAIN, LineIter, ViewLayout, along, check_dim, check_dtype, check_shape, get, put,
+};
 use crate::{
     C64, DType, Element, Error, Result, Scalar, StridedMut, StridedRef, for_dtype, memory, parallel,
 };
 use smallvec::SmallVec;
 
 /// Rows of a gather that are taken side by side, at most.
-const SHORT: usize = 4;
-/// The same of a scatter that replaces.
-const SHORT_ASSIGNED: usize = 20;
-/// The same of one that joins: with a value just written it has to wait, so that longer rows gain as well.
-const SHORT_JOINED: usize = 64;
+const MAX_SHORT_GATHERED: usize = 4;
+/// Longest rows that a replacing scatter takes side by side.
+const MAX_SHORT_ASSIGNED: usize = 20;
+/// Longest rows that a reducing scatter takes side by side: it waits for values just written, so that longer rows gain too.
+const MAX_SHORT_REDUCED: usize = 64;
 
-/// How `scatter` joins a value with what is there.
+/// How [`scatter`] combines a value with the element it is written to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reduce {
+pub enum ScatterReduction {
     /// Replace; of repeated targets the last one stays.
     Assign,
     /// Sum (`add` and `sum`).
@@ -34,10 +37,10 @@ pub enum Reduce {
     Amin,
 }
 
-/// What is scattered.
+/// The values that [`scatter`] writes.
 #[derive(Clone, Copy, Debug)]
 pub enum ScatterSource<'a> {
-    /// Elements at the places of the index.
+    /// Elements at the positions of the index.
     Tensor(StridedRef<'a>),
     /// One number for every place.
     Scalar(Scalar),
@@ -101,40 +104,48 @@ fn gather_elements<T: Copy>(
     let (_, step) = along(input.shape(), input, dim);
     let base = base_strides(if index.ndim() == input.ndim() { input.strides() } else { &[0] }, dim);
     let views = [
-        Layout::from(out),
-        Layout::of(&base[..index.ndim()], input.dtype().size()),
-        Layout::from(index),
+        ViewLayout::from(out),
+        ViewLayout::of(&base[..index.ndim()], input.dtype().size()),
+        ViewLayout::from(index),
     ];
-    let lines = Lines::new(index.shape(), None, views);
+    let lines = LineIter::new(index.shape(), None, views);
     let width = along(input.shape(), input, dim).0;
     if let Some(rows) = short_rows(&lines, size_of::<T>(), (width, step)) {
         let grain = GRAIN / rows.count();
         return parallel::for_range(lines.count() / rows.count(), grain, &|range| {
             // SAFETY: rows of the views, whose indices were checked.
-            unsafe { rows.look_up(out.ptr(), input.ptr(), index.ptr().cast(), range) };
+            unsafe { rows.lookup(out.ptr(), input.ptr(), index.ptr().cast(), range) };
         });
     }
     parallel::for_range(lines.count(), GRAIN, &|range| {
-        lines.visit_across(range, SHORT, |[to, from, at], [out_step, base_step, index_step], n| {
-            let at = index.ptr().wrapping_offset(at);
-            let to = out.ptr().wrapping_offset(to);
-            let from = input.ptr().wrapping_offset(from);
-            // SAFETY: the walk stays inside the views and every index was checked.
-            unsafe {
-                gather_run::<T>((to, out_step), (from, base_step, step), (at, index_step), n);
-            }
-        });
+        lines.visit_across(
+            range,
+            MAX_SHORT_GATHERED,
+            |[to, from, at], [out_step, base_step, index_step], n| {
+                let at = index.ptr().wrapping_offset(at);
+                let to = out.ptr().wrapping_offset(to);
+                let from = input.ptr().wrapping_offset(from);
+                // SAFETY: the walk stays inside the views and every index was checked.
+                unsafe {
+                    gather_run::<T>((to, out_step), (from, base_step, step), (at, index_step), n);
+                }
+            },
+        );
     });
 }
 
 /// A walk over output, input and index as one over short rows, in which outputs and indices have no gaps, if it is one.
-fn short_rows(lines: &Lines<3>, size: usize, (width, step): (usize, isize)) -> Option<Rows> {
-    let (count, strides, jumps) = lines.rows()?;
+fn short_rows(
+    lines: &LineIter<3>,
+    size: usize,
+    (width, step): (usize, isize),
+) -> Option<RegisterTable> {
+    let (count, strides, row_strides) = lines.rows()?;
     let item = size as isize;
     let is_dense = strides == [item, 0, 8]
-        && (jumps[0], jumps[2]) == (count as isize * item, count as isize * 8)
+        && (row_strides[0], row_strides[2]) == (count as isize * item, count as isize * 8)
         && (step == item || width == 1);
-    if is_dense { Rows::new(size, width, count, jumps[1]) } else { None }
+    if is_dense { RegisterTable::new(size, width, count, row_strides[1]) } else { None }
 }
 
 /// One run of a gather.
@@ -165,7 +176,7 @@ unsafe fn gather_run<T: Copy>(
     }
 }
 
-/// Writes `source` into `out` at the places that `index` names along `dim`, joined by `reduce` with what is there (`include_self`)
+/// Writes `source` into `out` at the positions that `index` names along `dim`, joined by `reduce` with what is there (`include_self`)
 /// or only with one another.
 ///
 /// # Errors
@@ -175,7 +186,7 @@ pub fn scatter(
     dim: usize,
     index: StridedRef<'_>,
     source: ScatterSource<'_>,
-    (reduce, include_self): (Reduce, bool),
+    (reduce, include_self): (ScatterReduction, bool),
 ) -> Result<()> {
     check_dim(dim, out.ndim())?;
     let dtype = out.dtype();
@@ -188,8 +199,8 @@ pub fn scatter(
         check_index_shape("src", index.shape(), src.shape(), usize::MAX)?;
     }
     check_index_shape("self", index.shape(), out.shape(), dim)?;
-    if dtype.is_complex() && matches!(reduce, Reduce::Amax | Reduce::Amin) {
-        let name = if reduce == Reduce::Amax { "amax" } else { "amin" };
+    if dtype.is_complex() && matches!(reduce, ScatterReduction::Amax | ScatterReduction::Amin) {
+        let name = if reduce == ScatterReduction::Amax { "amax" } else { "amin" };
         return Err(Error::not_implemented(
             &format!("scatter_gather_tensor_cpu_reduce_{name}"),
             dtype,
@@ -199,7 +210,7 @@ pub fn scatter(
         let (size, _) = along(out.shape(), &*out, dim);
         let size = size as i64;
         check_bounds(&index, (0, size), |i| Error::runtime(out_of_bounds(i, dim, size)))?;
-        if reduce != Reduce::Assign {
+        if reduce != ScatterReduction::Assign {
             let how = (reduce, include_self);
             match dtype {
                 DType::F16 | DType::BF16 => {
@@ -219,12 +230,12 @@ pub fn scatter(
             }
         };
         strides = fitted(source_strides, index.ndim());
-        let walk = Scatter::new(out, dim, &index, (source, &strides));
-        if reduce == Reduce::Assign {
+        let walk = ScatterWalk::new(out, dim, &index, (source, &strides));
+        if reduce == ScatterReduction::Assign {
             // SAFETY: every index was checked; sources are of the dtype of `out`.
             for_size!(dtype.size(), T => unsafe { walk.assign::<T>() });
         } else {
-            for_dtype!(dtype, all, T => scatter_joined::<T>(&walk, reduce, include_self)?);
+            for_dtype!(dtype, all, T => scatter_reduced::<T>(&walk, reduce, include_self)?);
         }
         Ok(())
     })
@@ -236,7 +247,7 @@ fn scatter_halves<T: Compute>(
     dim: usize,
     index: StridedRef<'_>,
     source: ScatterSource<'_>,
-    how: (Reduce, bool),
+    how: (ScatterReduction, bool),
 ) -> Result<()> {
     let (shape, strides) = (out.shape(), contiguous_strides(out.shape()));
     let mut wide = load_owned::<T>(out.as_ref())?;
@@ -279,8 +290,8 @@ fn fitted(strides: &[i64], rank: usize) -> SmallVec<[i64; 6]> {
 }
 
 /// A walk over index and source.
-struct Scatter<'a> {
-    lines: Lines<3>,
+struct ScatterWalk<'a> {
+    lines: LineIter<3>,
     out: &'a StridedMut<'a>,
     index: &'a StridedRef<'a>,
     source: *const u8,
@@ -288,7 +299,7 @@ struct Scatter<'a> {
     step: isize,
 }
 
-impl<'a> Scatter<'a> {
+impl<'a> ScatterWalk<'a> {
     fn new(
         out: &'a StridedMut<'a>,
         dim: usize,
@@ -298,10 +309,13 @@ impl<'a> Scatter<'a> {
         let (_, step) = along(out.shape(), out, dim);
         let base = fitted(&base_strides(out.strides(), dim), index.ndim());
         let size = out.dtype().size();
-        let views =
-            [Layout::of(&base, size), Layout::of(source_strides, size), Layout::from(index)];
-        let lines = Lines::new(index.shape(), None, views);
-        Scatter { lines, out, index, source, dim, step }
+        let views = [
+            ViewLayout::of(&base, size),
+            ViewLayout::of(source_strides, size),
+            ViewLayout::from(index),
+        ];
+        let lines = LineIter::new(index.shape(), None, views);
+        ScatterWalk { lines, out, index, source, dim, step }
     }
 
     /// Calls `visit` with addresses of target base, source and index, their strides and a length; those of one target come in
@@ -309,7 +323,7 @@ impl<'a> Scatter<'a> {
     #[inline(always)]
     fn runs(&self, shortest: usize, mut visit: impl FnMut([*mut u8; 3], [isize; 3], usize)) {
         let is_along = self.lines.inner().is_some_and(|strides| strides[0] == 0);
-        let shortest = if is_along { shortest } else { SHORT };
+        let shortest = if is_along { shortest } else { MAX_SHORT_GATHERED };
         let (source, index) = (self.source.cast_mut(), self.index.ptr().cast_mut());
         self.lines.visit_across(0..self.lines.count(), shortest, |offsets, strides, n| {
             let [to, from, at] = offsets;
@@ -322,18 +336,21 @@ impl<'a> Scatter<'a> {
     #[inline(always)]
     fn each<T>(&self, mut visit: impl FnMut(*mut u8, *const u8)) {
         let size = size_of::<T>() as isize;
-        self.runs(SHORT_JOINED, |[to, from, at], strides, n| {
+        self.runs(MAX_SHORT_REDUCED, |[to, from, at], strides, n| {
             // SAFETY: the walk stays inside the index view.
-            let place = |j: isize, step: isize| unsafe { get::<i64>(at, j * step) } as isize;
+            let index_at = |j: isize, step: isize| unsafe { get::<i64>(at, j * step) } as isize;
             // (Constant steps make quicker code.)
             if strides == [0, size, 8] && self.step == size {
                 for j in 0..n as isize {
-                    visit(to.wrapping_offset(place(j, 8) * size), from.wrapping_offset(j * size));
+                    visit(
+                        to.wrapping_offset(index_at(j, 8) * size),
+                        from.wrapping_offset(j * size),
+                    );
                 }
                 return;
             }
             for j in 0..n as isize {
-                let to = to.wrapping_offset(j * strides[0] + place(j, strides[2]) * self.step);
+                let to = to.wrapping_offset(j * strides[0] + index_at(j, strides[2]) * self.step);
                 visit(to, from.wrapping_offset(j * strides[1]));
             }
         });
@@ -345,7 +362,7 @@ impl<'a> Scatter<'a> {
     /// Every index is in range, and the source's elements are of that size.
     unsafe fn assign<T: Copy>(&self) {
         let size = size_of::<T>() as isize;
-        self.runs(SHORT_ASSIGNED, |[to, from, at], strides, n| {
+        self.runs(MAX_SHORT_ASSIGNED, |[to, from, at], strides, n| {
             // SAFETY: the walk stays inside the views. The first form has constant steps so that it becomes quick code.
             unsafe {
                 if strides == [0, size, 8] && self.step == size {
@@ -364,13 +381,13 @@ impl<'a> Scatter<'a> {
     }
 }
 
-fn scatter_joined<T: Accumulate>(
-    walk: &Scatter<'_>,
-    reduce: Reduce,
+fn scatter_reduced<T: Accumulate>(
+    walk: &ScatterWalk<'_>,
+    reduce: ScatterReduction,
     include_self: bool,
 ) -> Result<()> {
     // (Before anything is written.)
-    let counts = if reduce == Reduce::Mean { walk.out.numel() } else { 0 };
+    let counts = if reduce == ScatterReduction::Mean { walk.out.numel() } else { 0 };
     let counts = memory::filled(0_i64, counts)?;
     if !include_self {
         let identity = identity_of::<T>(reduce);
@@ -387,30 +404,36 @@ fn scatter_joined<T: Accumulate>(
         };
     }
     match reduce {
-        Reduce::Assign => {}
-        Reduce::Sum | Reduce::Mean => join!(|old, new| old.add(new)),
-        Reduce::Prod => join!(|old, new| old.mul(new)),
-        Reduce::Amax => join!(|old, new| old.larger(new)),
-        Reduce::Amin => join!(|old, new| old.smaller(new)),
+        ScatterReduction::Assign => {}
+        ScatterReduction::Sum | ScatterReduction::Mean => join!(|old, new| old.add(new)),
+        ScatterReduction::Prod => join!(|old, new| old.mul(new)),
+        ScatterReduction::Amax => join!(|old, new| old.larger(new)),
+        ScatterReduction::Amin => join!(|old, new| old.smaller(new)),
     }
-    if reduce == Reduce::Mean {
+    if reduce == ScatterReduction::Mean {
         divide_by_counts::<T>(walk, counts, include_self);
     }
     Ok(())
 }
 
 /// Divides sums by how many elements they have; `counts` are zeros, one for each element.
-fn divide_by_counts<T: Accumulate>(walk: &Scatter<'_>, mut counts: Vec<i64>, include_self: bool) {
+fn divide_by_counts<T: Accumulate>(
+    walk: &ScatterWalk<'_>,
+    mut counts: Vec<i64>,
+    include_self: bool,
+) {
     let (shape, strides) = (walk.out.shape(), contiguous_strides(walk.out.shape()));
     // SAFETY: as many elements as the shape has, which nobody else knows.
     let view = unsafe { StridedMut::new(counts.as_mut_ptr().cast(), DType::I64, shape, &strides) };
     let none = fitted(&[], walk.index.ndim());
-    Scatter::new(&view, walk.dim, walk.index, (std::ptr::null(), &none)).each::<i64>(|to, _| {
-        // SAFETY: targets are counts, as every index was checked.
-        unsafe { put(to, 0, get::<i64>(to, 0) + 1) };
-    });
+    ScatterWalk::new(&view, walk.dim, walk.index, (std::ptr::null(), &none)).each::<i64>(
+        |to, _| {
+            // SAFETY: targets are counts, as every index was checked.
+            unsafe { put(to, 0, get::<i64>(to, 0) + 1) };
+        },
+    );
     let more = i64::from(include_self);
-    let lines = Lines::new(walk.out.shape(), None, [Layout::from(walk.out)]);
+    let lines = LineIter::new(walk.out.shape(), None, [ViewLayout::from(walk.out)]);
     let mut done = 0;
     lines.visit_runs(0..lines.count(), |[to], [step], length| {
         let counts = &counts[done..][..length];
@@ -444,12 +467,12 @@ fn divided<T: Accumulate>(sum: T, count: i64, more: i64) -> T {
 }
 
 /// What joins with anything to that thing.
-fn identity_of<T: Element>(reduce: Reduce) -> T {
+fn identity_of<T: Element>(reduce: ScatterReduction) -> T {
     match reduce {
-        Reduce::Prod => T::from_i64(1),
-        Reduce::Amax => lowest::<T>(),
-        Reduce::Amin => highest::<T>(),
-        Reduce::Assign | Reduce::Sum | Reduce::Mean => T::from_i64(0),
+        ScatterReduction::Prod => T::from_i64(1),
+        ScatterReduction::Amax => lowest::<T>(),
+        ScatterReduction::Amin => highest::<T>(),
+        ScatterReduction::Assign | ScatterReduction::Sum | ScatterReduction::Mean => T::from_i64(0),
     }
 }
 

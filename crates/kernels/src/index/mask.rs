@@ -5,7 +5,7 @@
 
 use super::contiguous_strides;
 use super::for_size;
-use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
+use crate::line::{LineIter, ViewLayout, check_dtype, check_shape, get, put};
 use crate::{Bool, DType, Element, Error, Result, StridedMut, StridedRef, for_dtype};
 use std::mem::MaybeUninit;
 
@@ -35,7 +35,7 @@ pub fn count_true(input: StridedRef<'_>) -> usize {
         return count_bytes(bytes);
     }
     let mut count = 0;
-    each_true(&input, |_| count += 1);
+    for_each_nonzero(&input, |_| count += 1);
     count
 }
 
@@ -44,7 +44,7 @@ const BITS: usize = 64;
 
 crate::multiversion! {
 /// Bit `i` says whether `elements[i]` (of at most `BITS`) is true.
-fn truth_bits<T: Element>(elements: &[T]) -> u64 {
+fn nonzero_bits<T: Element>(elements: &[T]) -> u64 {
     let mut bytes = [0_u8; BITS];
     for (byte, &element) in bytes.iter_mut().zip(elements) {
         *byte = u8::from(element.is_true());
@@ -61,8 +61,8 @@ fn truth_bits<T: Element>(elements: &[T]) -> u64 {
 }
 
 /// Calls `visit` with the row-major number of every true element, in order.
-fn each_true(input: &StridedRef<'_>, mut visit: impl FnMut(usize)) {
-    let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
+fn for_each_nonzero(input: &StridedRef<'_>, mut visit: impl FnMut(usize)) {
+    let lines = LineIter::new(input.shape(), None, [ViewLayout::from(input)]);
     for_dtype!(input.dtype(), all, T => {
         let mut done = 0;
         lines.visit_runs(0..lines.count(), |[from], [step], length| {
@@ -74,7 +74,7 @@ fn each_true(input: &StridedRef<'_>, mut visit: impl FnMut(usize)) {
                     let ptr = input.ptr().offset(from + first as isize * step);
                     crate::line::read_line(ptr, step, part);
                 }
-                let mut bits = truth_bits(part);
+                let mut bits = nonzero_bits(part);
                 while bits != 0 {
                     visit(done + first + bits.trailing_zeros() as usize);
                     bits &= bits - 1;
@@ -102,7 +102,7 @@ pub fn nonzero(out: &mut StridedMut<'_>, input: StridedRef<'_>) -> Result<()> {
     };
     let mut row = out.ptr();
     let mut left = expected[0];
-    each_true(&input, |at| {
+    for_each_nonzero(&input, |at| {
         // (No more than there is room for, should another thread write the input meanwhile.)
         if left == 0 {
             return;
@@ -154,7 +154,7 @@ unsafe fn mask_bits(mask: *const u8, step: isize, n: usize) -> u64 {
 #[inline]
 fn byte_bits(bytes: &[u8; BITS]) -> u64 {
     #[cfg(target_arch = "x86_64")]
-    if crate::simd::level() == crate::simd::Level::Avx512 {
+    if crate::simd::level() == crate::simd::SimdLevel::Avx512 {
         #[target_feature(enable = "avx512f,avx512bw")]
         fn test(bytes: &[u8; BITS]) -> u64 {
             use std::arch::x86_64::{_mm512_loadu_si512, _mm512_test_epi8_mask};
@@ -165,7 +165,7 @@ fn byte_bits(bytes: &[u8; BITS]) -> u64 {
         // SAFETY: the level is present.
         return unsafe { test(bytes) };
     }
-    truth_bits(bytes)
+    nonzero_bits(bytes)
 }
 
 crate::multiversion! {
@@ -195,7 +195,8 @@ pub fn masked_select(
     check_shape("masked_select", out.shape(), &[count as i64])?;
     let out = &*out;
     let step = out.strides()[0] as isize * out.dtype().size() as isize;
-    let lines = Lines::new(input.shape(), None, [Layout::from(&input), Layout::from(&mask)]);
+    let lines =
+        LineIter::new(input.shape(), None, [ViewLayout::from(&input), ViewLayout::from(&mask)]);
     for_size!(input.dtype().size(), T => {
         let mut done = 0;
         let mut kept = [MaybeUninit::<T>::uninit(); BITS];
@@ -265,7 +266,7 @@ fn expand_block<T: Copy>(to: &mut [T], bits: u64, source: &[T]) -> usize {
     if matches!(size_of::<T>(), 4 | 8)
         && to.len() == BITS
         && source.len() >= BITS
-        && crate::simd::level() == crate::simd::Level::Avx512
+        && crate::simd::level() == crate::simd::SimdLevel::Avx512
     {
         // SAFETY: the level is present; both sides have a whole block.
         unsafe {
@@ -330,8 +331,8 @@ pub fn masked_scatter(
         return Ok(());
     }
     let out = &*out;
-    let sources = Lines::new(source.shape(), None, [Layout::from(&source)]);
-    let lines = Lines::new(out.shape(), None, [Layout::from(out), Layout::from(&mask)]);
+    let sources = LineIter::new(source.shape(), None, [ViewLayout::from(&source)]);
+    let lines = LineIter::new(out.shape(), None, [ViewLayout::from(out), ViewLayout::from(&mask)]);
     for_size!(out.dtype().size(), T => {
         let size = size_of::<T>() as isize;
         let is_dense = sources.is_dense([size]);

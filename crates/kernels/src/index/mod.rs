@@ -1,4 +1,4 @@
-//! Reading and writing elements at places given by index tensors.
+//! Reading and writing elements at positions given by index tensors.
 //!
 //! Invariants: every index is checked before the first write; index tensors are `i64` or `i32`; repeated targets are
 //! accumulated in row-major order of the index, so results are deterministic. Elements are moved by their
@@ -18,14 +18,14 @@ mod table;
 
 pub use advanced::{index, index_put};
 pub use embedding::{embedding, embedding_backward, one_hot};
-pub use gather::{Reduce, ScatterSource, gather, scatter};
+pub use gather::{ScatterReduction, ScatterSource, gather, scatter};
 pub use mask::{count_true, masked_scatter, masked_select, nonzero};
 pub use search::{bincount, bincount_size, bucketize, searchsorted};
 pub use select::{index_add, index_copy, index_fill, index_select, put, take};
-pub(crate) use slices::Slices;
-pub use sparse::{Rows, sparse_matmul};
+pub(crate) use slices::SliceCopy;
+pub use sparse::{CsrIndices, sparse_matmul};
 
-use crate::line::{Layout, Lines, get};
+use crate::line::{LineIter, ViewLayout, get};
 use crate::{Bool, C32, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16, memory};
 
 /// Runs `$body` with `$T` bound to a type of `$size` bytes that copies as elements of that size do.
@@ -63,7 +63,7 @@ fn with_i64<R>(index: StridedRef<'_>, body: impl FnOnce(StridedRef<'_>) -> Resul
         DType::I64 => body(index),
         DType::I32 => {
             let mut wide = memory::with_capacity(index.numel())?;
-            let lines = Lines::new(index.shape(), None, [Layout::from(&index)]);
+            let lines = LineIter::new(index.shape(), None, [ViewLayout::from(&index)]);
             lines.visit(0..lines.count(), |[at]| {
                 // SAFETY: the walk stays inside the view, whose dtype is i32.
                 wide.push(i64::from(unsafe { get::<i32>(index.ptr(), at) }));
@@ -110,7 +110,7 @@ fn check_bounds(
     if index.as_slice::<i64>().is_some_and(|s| all_within(s, low, high)) {
         return Ok(());
     }
-    let lines = Lines::new(index.shape(), None, [Layout::from(index)]);
+    let lines = LineIter::new(index.shape(), None, [ViewLayout::from(index)]);
     let mut outside = None;
     lines.visit(0..lines.count(), |[at]| {
         // SAFETY: the walk stays inside the view, whose dtype is i64.
@@ -194,7 +194,7 @@ accumulate_integer!(u8, i8, i16, i32, i64, u16, u32, u64);
 
 /// The nearest `bf16`, of two the even one, without a branch that nobody could foresee.
 #[inline(always)]
-fn brain(value: f32) -> bf16 {
+fn round_to_bf16(value: f32) -> bf16 {
     let bits = value.to_bits();
     let nearest = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
     bf16::from_bits(if value.is_nan() { bits >> 16 | 0x40 } else { nearest } as u16)
@@ -222,7 +222,7 @@ accumulate_float!(
     f32, f32, |v: f32| v, |v: f32| v;
     f64, f64, |v: f64| v, |v: f64| v;
     f16, f32, f16::to_f32, f16::from_f32;
-    bf16, f32, bf16::to_f32, brain
+    bf16, f32, bf16::to_f32, round_to_bf16
 );
 
 macro_rules! accumulate_complex {
@@ -290,11 +290,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brain_numbers_are_rounded_as_by_the_half_crate() {
+    fn bf16_values_are_rounded_as_by_the_half_crate() {
         for high in 0..=u16::MAX {
             for low in [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff] {
                 let value = f32::from_bits(u32::from(high) << 16 | low);
-                assert_eq!(brain(value).to_bits(), bf16::from_f32(value).to_bits(), "{value:?}");
+                assert_eq!(
+                    round_to_bf16(value).to_bits(),
+                    bf16::from_f32(value).to_bits(),
+                    "{value:?}"
+                );
             }
         }
     }

@@ -1,12 +1,13 @@
-//! Places in sorted sequences (`searchsorted`, `bucketize`) and counts per value (`bincount`).
+//! Positions in sorted sequences (`searchsorted`, `bucketize`) and counts per value (`bincount`).
 
-use crate::line::{Layout, Lines, along, check_dtype, check_shape, get};
+use crate::dense::SharedMut;
+use crate::line::{LineIter, ViewLayout, along, check_dtype, check_shape, get};
 use crate::reduce::{store_f64, store_i64};
 use crate::strided::is_contiguous;
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, memory, parallel};
 use smallvec::SmallVec;
 
-/// For each value the first place in its sorted sequence where it could be inserted: before equal elements, or after
+/// For each value the first position in its sorted sequence where it could be inserted: before equal elements, or after
 /// them if `right`. `sorted` has the leading dimensions of `values`, or is one sequence for all; `sorter` holds
 /// the sorting order of a sequence that is not sorted itself.
 ///
@@ -70,7 +71,7 @@ pub fn searchsorted(
 /// The bucket of each value among one-dimensional sorted `boundaries`: [`searchsorted`] with the roles swapped.
 ///
 /// # Errors
-/// As [`searchsorted`].
+/// If shapes or dtypes do not fit; for complex dtypes.
 pub fn bucketize(
     out: &mut StridedMut<'_>,
     values: StridedRef<'_>,
@@ -87,14 +88,14 @@ pub fn bucketize(
 }
 
 /// One sorted sequence.
-struct Sequence {
+struct SortedSequence {
     ptr: *const u8,
     step: isize,
     n: usize,
     sorter: Option<(*const u8, isize)>,
 }
 
-impl Sequence {
+impl SortedSequence {
     /// # Safety
     /// The sequence has `n` elements of `T`, its sorter as many indices below `n`.
     #[inline(always)]
@@ -126,12 +127,12 @@ impl Sequence {
 const LANES: usize = 8;
 
 crate::multiversion! {
-/// As [`Sequence::search`] for many values in one dense sequence: each step halves for a group of values, without branches
+/// As [`SortedSequence::search`] for many values in one dense sequence: each step halves for a group of values, without branches
 /// that depend on them.
-fn search_dense<T: SortedElement>(sorted: &[T], values: &[T], right: bool, places: &mut [i64]) {
-    let Some(last) = sorted.len().checked_sub(1) else { return places.fill(0) };
+fn search_dense<T: SortedElement>(sorted: &[T], values: &[T], right: bool, positions: &mut [i64]) {
+    let Some(last) = sorted.len().checked_sub(1) else { return positions.fill(0) };
     let steps = usize::BITS - sorted.len().leading_zeros();
-    for (values, places) in values.chunks(LANES).zip(places.chunks_mut(LANES)) {
+    for (values, positions) in values.chunks(LANES).zip(positions.chunks_mut(LANES)) {
         let mut wanted = [values[0]; LANES];
         wanted[..values.len()].copy_from_slice(values);
         let (mut low, mut high) = ([0; LANES], [sorted.len(); LANES]);
@@ -146,27 +147,14 @@ fn search_dense<T: SortedElement>(sorted: &[T], values: &[T], right: bool, place
                 high[i] = if is_open & is_after { middle } else { high[i] };
             }
         }
-        for (place, &low) in places.iter_mut().zip(&low) {
-            *place = low as i64;
+        for (position, &low) in positions.iter_mut().zip(&low) {
+            *position = low as i64;
         }
     }
 }
 }
 
-/// Where places are written, by several threads.
-struct Places(*mut i64);
-// SAFETY: threads write disjoint places.
-unsafe impl Sync for Places {}
-impl Places {
-    /// # Safety
-    /// The places are live and nobody else's.
-    unsafe fn part<'p>(&self, range: std::ops::Range<usize>) -> &'p mut [i64] {
-        // SAFETY: the caller's promise.
-        unsafe { std::slice::from_raw_parts_mut(self.0.add(range.start), range.len()) }
-    }
-}
-
-/// What can be searched for.
+/// An element type with an order, in which `searchsorted` can search.
 trait SortedElement: Element + PartialOrd {}
 impl<T: Element + PartialOrd> SortedElement for T {}
 
@@ -183,11 +171,11 @@ fn search_all<T: Element + PartialOrd>(
         && let (Some(sequence), Some(values)) = (sorted.as_slice::<T>(), values.as_slice::<T>())
         && sorted.ndim() == 1
     {
-        let places = Places(out.ptr().cast());
+        let shared = SharedMut::<i64>::from_ptr(out.ptr().cast());
         parallel::for_range(values.len(), 4096, &|range| {
-            // SAFETY: the output is dense and has a place for each value; ranges do not overlap.
-            let places = unsafe { places.part(range.clone()) };
-            search_dense(sequence, &values[range], right, places);
+            // SAFETY: the output is dense and has a position for each value; ranges do not overlap.
+            let positions = unsafe { shared.slice(range.clone()) };
+            search_dense(sequence, &values[range], right, positions);
         });
         return Ok(());
     }
@@ -205,17 +193,17 @@ fn search_all<T: Element + PartialOrd>(
     };
     let (base, sorter_base) = (of(sorted), sorter.map_or_else(|| zero.clone(), of));
     let views = [
-        Layout::from(out),
-        Layout::from(values),
-        Layout::of(&base, sorted.dtype().size()),
-        Layout::of(&sorter_base, 8),
+        ViewLayout::from(out),
+        ViewLayout::from(values),
+        ViewLayout::of(&base, sorted.dtype().size()),
+        ViewLayout::of(&sorter_base, 8),
     ];
-    let lines = Lines::new(values.shape(), None, views);
+    let lines = LineIter::new(values.shape(), None, views);
     let sorter_step = sorter.map(|s| along(s.shape(), s, last).1);
     parallel::for_range(lines.count(), 1024, &|range| {
         lines.visit(range, |[to, from, base, sorter_base]| {
             let sorter = sorter.zip(sorter_step);
-            let sequence = Sequence {
+            let sequence = SortedSequence {
                 ptr: sorted.ptr().wrapping_offset(base),
                 step,
                 n,
@@ -223,8 +211,8 @@ fn search_all<T: Element + PartialOrd>(
             };
             // SAFETY: the walk stays inside the views; sorter indices were checked.
             unsafe {
-                let place = sequence.search(get::<T>(values.ptr(), from), right);
-                store_i64(out.ptr(), to, out.dtype(), place);
+                let position = sequence.search(get::<T>(values.ptr(), from), right);
+                store_i64(out.ptr(), to, out.dtype(), position);
             }
         });
     });
@@ -263,7 +251,7 @@ fn range_of(values: &[i64]) -> (i64, i64) {
 }
 
 fn each_integer(input: &StridedRef<'_>, mut visit: impl FnMut(i64)) {
-    let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
+    let lines = LineIter::new(input.shape(), None, [ViewLayout::from(input)]);
     for_dtype!(input.dtype(), all, T => lines.visit(0..lines.count(), |[at]| {
         // SAFETY: the walk stays inside the view.
         visit(unsafe { get::<T>(input.ptr(), at) }.to_i64());

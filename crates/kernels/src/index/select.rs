@@ -1,14 +1,15 @@
 //! A one-dimensional index along one dimension: `index_select`, `index_add`, `index_copy`, `index_fill`; and the flat forms
 //! `take` and `put`.
 
-use super::slices::Slices;
+use super::slices::SliceCopy;
 use super::{
     AHEAD, Accumulate, add_row, add_scaled_row, check_bounds, columns_each, for_size,
     out_of_bounds, prefetch_row, with_i64,
 };
-use crate::elementwise::runs::Place;
+use crate::elementwise::spans::OffsetPair;
 use crate::line::{
-    GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put as put_element,
+    GRAIN, LineIter, ViewLayout, along, check_dim, check_dtype, check_shape, get,
+    put as put_element,
 };
 use crate::{
     Error, Result, Scalar, StridedMut, StridedRef, for_dtype, interrupt, memory, parallel,
@@ -18,7 +19,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// The index as consecutive numbers, wrapped into `0..size` where negative ones count from the end.
-pub(super) fn numbers(
+pub(super) fn wrapped_indices(
     index: StridedRef<'_>,
     size: i64,
     allows_negative: bool,
@@ -30,25 +31,25 @@ pub(super) fn numbers(
         if !allows_negative {
             return Ok(dense.into());
         }
-        let mut numbers = memory::copied(dense)?;
-        wrap(&mut numbers, size);
-        return Ok(numbers.into());
+        let mut wrapped_indices = memory::copied(dense)?;
+        wrap(&mut wrapped_indices, size);
+        return Ok(wrapped_indices.into());
     }
     with_i64(index, |index| {
         check_bounds(&index, bounds, refuse)?;
-        let lines = Lines::new(index.shape(), None, [Layout::from(&index)]);
-        let mut numbers = memory::with_capacity(lines.count())?;
+        let lines = LineIter::new(index.shape(), None, [ViewLayout::from(&index)]);
+        let mut wrapped_indices = memory::with_capacity(lines.count())?;
         // SAFETY: the walk stays inside the view, whose dtype is i64.
-        lines.visit(0..lines.count(), |[at]| numbers.push(unsafe { get(index.ptr(), at) }));
-        wrap(&mut numbers, size);
-        Ok(numbers.into())
+        lines.visit(0..lines.count(), |[at]| wrapped_indices.push(unsafe { get(index.ptr(), at) }));
+        wrap(&mut wrapped_indices, size);
+        Ok(wrapped_indices.into())
     })
 }
 
 crate::multiversion! {
-/// Counts negative numbers from the end.
-fn wrap(numbers: &mut [i64], size: i64) {
-    for number in numbers {
+/// Adds `size` to negative indices, which count from the end.
+fn wrap(wrapped_indices: &mut [i64], size: i64) {
+    for number in wrapped_indices {
         *number += size & (*number >> 63);
     }
 }
@@ -88,7 +89,7 @@ pub fn index_select(
     check_slices("index_select", out.shape(), input.shape(), dim, index.numel())?;
     let (size, step) = along(input.shape(), &input, dim);
     let refuse = |_| Error::index("index out of range in self".into());
-    let rows = numbers(index, size as i64, false, refuse)?;
+    let rows = wrapped_indices(index, size as i64, false, refuse)?;
     let out = &*out;
     let out_step = along(out.shape(), out, dim).1;
     if out.numel() == rows.len() {
@@ -96,10 +97,10 @@ pub fn index_select(
         unsafe { pick_elements(out, out_step, &input, step, &rows) };
         return Ok(());
     }
-    let slices = Slices {
+    let slices = SliceCopy {
         to: out.ptr(),
         from: input.ptr(),
-        layouts: [Layout::from(out), Layout::from(&input)],
+        layouts: [ViewLayout::from(out), ViewLayout::from(&input)],
         shape: out.shape(),
         listed: dim..dim + 1,
         count: rows.len(),
@@ -107,9 +108,9 @@ pub fn index_select(
     };
     // SAFETY: indices were checked, so slices lie inside both views.
     unsafe {
-        slices.copy(&|range, places| {
-            for (place, j) in places.iter_mut().zip(range) {
-                *place = [j as isize * out_step, rows[j] as isize * step];
+        slices.copy(&|range, offsets| {
+            for (pair, j) in offsets.iter_mut().zip(range) {
+                *pair = [j as isize * out_step, rows[j] as isize * step];
             }
         });
     }
@@ -167,7 +168,7 @@ pub fn index_copy(
     let (size, step) = along(out.shape(), &*out, dim);
     let size = size as i64;
     let refuse = |i| Error::index(format!("index_copy_(): {}", out_of_bounds(i, dim, size)));
-    let rows = numbers(index, size, false, refuse)?;
+    let rows = wrapped_indices(index, size, false, refuse)?;
     let (_, source_step) = along(source.shape(), &source, dim.min(source.ndim().saturating_sub(1)));
     if source.numel() == rows.len() {
         for_size!(source.dtype().size(), T => {
@@ -181,21 +182,21 @@ pub fn index_copy(
         });
         return Ok(());
     }
-    let mut slices = Slices {
+    let mut slices = SliceCopy {
         to: out.ptr(),
         from: source.ptr(),
-        layouts: [Layout::from(&*out), Layout::from(&source)],
+        layouts: [ViewLayout::from(&*out), ViewLayout::from(&source)],
         shape: source.shape(),
         listed: dim..dim + 1,
         count: rows.len(),
         repeats: true,
     };
-    let place = |(j, &row): (usize, &i64)| [row as isize * step, j as isize * source_step];
+    let offsets_of = |(j, &row): (usize, &i64)| [row as isize * step, j as isize * source_step];
     let bytes = source.numel() * source.dtype().size();
     if source.numel() <= GRAIN || parallel::num_threads() == 1 || bytes < LEAST_SLICE * rows.len() {
-        let list = |range: Range<usize>, places: &mut [Place]| {
-            for (to, j) in places.iter_mut().zip(range) {
-                *to = place((j, &rows[j]));
+        let list = |range: Range<usize>, offsets: &mut [OffsetPair]| {
+            for (to, j) in offsets.iter_mut().zip(range) {
+                *to = offsets_of((j, &rows[j]));
             }
         };
         // SAFETY: indices were checked, so slices lie inside both views.
@@ -206,10 +207,11 @@ pub fn index_copy(
     let mut last = memory::filled(usize::MAX, size as usize)?;
     rows.iter().enumerate().for_each(|(j, &row)| last[row as usize] = j);
     let is_last = |&(j, &row): &(usize, &i64)| last[row as usize] == j;
-    let kept: Vec<Place> = memory::collect(rows.iter().enumerate().filter(is_last).map(place))?;
-    (slices.count, slices.repeats) = (kept.len(), false);
+    let last_writes: Vec<OffsetPair> =
+        memory::collect(rows.iter().enumerate().filter(is_last).map(offsets_of))?;
+    (slices.count, slices.repeats) = (last_writes.len(), false);
     // SAFETY: as above.
-    unsafe { slices.copy(&|range, places| places.copy_from_slice(&kept[range])) };
+    unsafe { slices.copy(&|range, offsets| offsets.copy_from_slice(&last_writes[range])) };
     Ok(())
 }
 
@@ -233,7 +235,7 @@ pub fn index_add(
     check_slices("index_add_", source.shape(), out.shape(), dim, index.numel())?;
     let size = along(out.shape(), &*out, dim).0 as i64;
     let refuse = |i| Error::index(out_of_bounds(i, dim, size));
-    let rows = numbers(index, size, false, refuse)?;
+    let rows = wrapped_indices(index, size, false, refuse)?;
     let out = &*out;
     for_dtype!(out.dtype(), all, T => add_slices::<T>(out, dim, &rows, &source, alpha));
     Ok(())
@@ -248,9 +250,9 @@ fn add_slices<T: Accumulate>(
 ) {
     let (_, step) = along(out.shape(), out, dim);
     let (_, source_step) = along(source.shape(), source, dim.min(source.ndim().saturating_sub(1)));
-    let views = [Layout::from(out), Layout::from(source)];
+    let views = [ViewLayout::from(out), ViewLayout::from(source)];
     let rank = out.ndim().min(source.ndim());
-    let lines = Lines::new(&source.shape()[..rank], Some(dim), views);
+    let lines = LineIter::new(&source.shape()[..rank], Some(dim), views);
     let factor: T = alpha.to();
     let is_one = alpha.is(1.0);
     // Threads own disjoint positions of the other dimensions, so each target is added to by one thread in order.
@@ -267,14 +269,14 @@ fn add_slices<T: Accumulate>(
         put_element(to, 0, get::<T>(to, 0).add(new));
     };
     if lines.count() == 1 {
-        return interrupt::parts(rows.len()).flatten().for_each(|j| add([0; 2], j, rows[j]));
+        return interrupt::chunks(rows.len()).flatten().for_each(|j| add([0; 2], j, rows[j]));
     }
     // Along the dimension elements may lie nearer than along the others.
     let is_inner = lines.inner().is_some_and(|[_, from]| from.abs() > source_step.abs());
     parallel::for_range(lines.count(), columns_each(lines.count(), rows.len()), &|range| {
         if is_inner {
             return lines.visit(range, |offsets| {
-                interrupt::parts(rows.len()).flatten().for_each(|j| add(offsets, j, rows[j]));
+                interrupt::chunks(rows.len()).flatten().for_each(|j| add(offsets, j, rows[j]));
             });
         }
         for (j, &row) in rows.iter().enumerate() {
@@ -320,7 +322,7 @@ pub fn index_fill(
     let (size, step) = along(out.shape(), &*out, dim);
     let size = size as i64;
     let refuse = |i| Error::index(out_of_bounds(i, dim, size));
-    let rows = numbers(index, size, true, refuse)?;
+    let rows = wrapped_indices(index, size, true, refuse)?;
     let out = &*out;
     let zeros: SmallVec<[i64; 6]> = SmallVec::from_elem(0, out.ndim());
     for_dtype!(out.dtype(), all, T => {
@@ -332,10 +334,10 @@ pub fn index_fill(
             }
             return Ok(());
         }
-        let slices = Slices {
+        let slices = SliceCopy {
             to: out.ptr(),
             from: (&raw const value).cast(),
-            layouts: [Layout::from(out), Layout::of(&zeros, size_of::<T>())],
+            layouts: [ViewLayout::from(out), ViewLayout::of(&zeros, size_of::<T>())],
             shape: out.shape(),
             listed: dim..dim + 1,
             count: rows.len(),
@@ -343,9 +345,9 @@ pub fn index_fill(
         };
         // SAFETY: indices were checked, so slices lie inside the view; on the other side there is one element.
         unsafe {
-            slices.copy(&|range, places| {
-                for (place, &row) in places.iter_mut().zip(&rows[range]) {
-                    *place = [row as isize * step, 0];
+            slices.copy(&|range, offsets| {
+                for (pair, &row) in offsets.iter_mut().zip(&rows[range]) {
+                    *pair = [row as isize * step, 0];
                 }
             });
         }
@@ -367,20 +369,20 @@ pub fn take(out: &mut StridedMut<'_>, input: StridedRef<'_>, index: StridedRef<'
     check_dtype("take", out.dtype(), input.dtype())?;
     check_shape("take", out.shape(), index.shape())?;
     let n = input.numel();
-    let places = numbers(index, n as i64, true, |i| flat_error(i, n))?;
-    let lines = Lines::new(input.shape(), None, [Layout::from(&input)]);
+    let offsets = wrapped_indices(index, n as i64, true, |i| flat_error(i, n))?;
+    let lines = LineIter::new(input.shape(), None, [ViewLayout::from(&input)]);
     let out = &*out;
-    let targets = Lines::new(out.shape(), None, [Layout::from(out)]);
+    let targets = LineIter::new(out.shape(), None, [ViewLayout::from(out)]);
     let size = input.dtype().size() as isize;
     if lines.is_dense([size]) && targets.is_dense([size]) {
         // SAFETY: positions were checked; both sides have no gaps.
-        unsafe { pick_elements(out, size, &input, size, &places) };
+        unsafe { pick_elements(out, size, &input, size, &offsets) };
         return Ok(());
     }
     for_size!(input.dtype().size(), T => {
-        let mut numbers = places.iter();
+        let mut wrapped_indices = offsets.iter();
         targets.visit(0..targets.count(), |[to]| {
-            let Some(&at) = numbers.next() else { return };
+            let Some(&at) = wrapped_indices.next() else { return };
             let [from] = lines.offsets(at as usize);
             // SAFETY: positions were checked; the walk stays inside `out`.
             unsafe { put_element(out.ptr(), to, get::<T>(input.ptr(), from)) }
@@ -408,16 +410,16 @@ pub fn put(
         )));
     }
     let n = out.numel();
-    let places = numbers(index, n as i64, true, |i| flat_error(i, n))?;
+    let offsets = wrapped_indices(index, n as i64, true, |i| flat_error(i, n))?;
     let out = &*out;
-    let targets = Lines::new(out.shape(), None, [Layout::from(out)]);
-    let sources = Lines::new(source.shape(), None, [Layout::from(&source)]);
+    let targets = LineIter::new(out.shape(), None, [ViewLayout::from(out)]);
+    let sources = LineIter::new(source.shape(), None, [ViewLayout::from(&source)]);
     for_dtype!(out.dtype(), all, T => {
         let size = size_of::<T>() as isize;
         let is_dense = targets.is_dense([size]);
-        let mut numbers = places.iter();
+        let mut wrapped_indices = offsets.iter();
         sources.visit(0..sources.count(), |[from]| {
-            let Some(&place) = numbers.next() else { return };
+            let Some(&place) = wrapped_indices.next() else { return };
             let to = if is_dense { place as isize * size } else { targets.offsets(place as usize)[0] };
             // SAFETY: positions were checked; the walk stays inside `source`.
             unsafe {

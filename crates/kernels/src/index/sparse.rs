@@ -4,29 +4,30 @@
 //! the number of threads.
 
 use super::{AHEAD, Accumulate, add_scaled_row, prefetch_row};
+use crate::dense::SharedMut;
 use crate::line::{check_dtype, check_shape};
 use crate::{Error, Result, StridedMut, StridedRef, for_dtype, parallel};
 
 /// Products a thread should have to do at least.
 const GRAIN: usize = 1 << 14;
 
-/// Where the values of each row are, and their columns.
+/// The row pointers and column indices of a sparse matrix in compressed sparse row (CSR) format.
 #[derive(Clone, Copy)]
-pub struct Rows<'a> {
-    /// Row `i` has the values `starts[i]..starts[i + 1]`.
-    pub starts: &'a [i64],
+pub struct CsrIndices<'a> {
+    /// Row `i` has the values `crow_indices[i]..crow_indices[i + 1]`.
+    pub crow_indices: &'a [i64],
     /// The column of each value.
-    pub columns: &'a [i64],
+    pub col_indices: &'a [i64],
 }
 
-impl Rows<'_> {
+impl CsrIndices<'_> {
     fn check(self, rows: i64, columns: i64, count: i64) -> Result<()> {
-        let is_right = self.starts.len() as i64 == rows + 1
-            && self.starts.first() == Some(&0)
-            && self.starts.last() == Some(&count)
-            && self.starts.is_sorted()
-            && self.columns.len() as i64 == count
-            && self.columns.iter().all(|&column| (0..columns).contains(&column));
+        let is_right = self.crow_indices.len() as i64 == rows + 1
+            && self.crow_indices.first() == Some(&0)
+            && self.crow_indices.last() == Some(&count)
+            && self.crow_indices.is_sorted()
+            && self.col_indices.len() as i64 == count
+            && self.col_indices.iter().all(|&column| (0..columns).contains(&column));
         if is_right {
             return Ok(());
         }
@@ -42,7 +43,7 @@ impl Rows<'_> {
 /// For other shapes, dtypes or orders, and for indices that are not valid.
 pub fn sparse_matmul(
     out: &mut StridedMut<'_>,
-    rows: Rows<'_>,
+    indices: CsrIndices<'_>,
     values: StridedRef<'_>,
     dense: StridedRef<'_>,
 ) -> Result<()> {
@@ -53,13 +54,13 @@ pub fn sparse_matmul(
     };
     let k = dense.shape().first().copied().unwrap_or(0);
     check_shape("sparse_matmul", dense.shape(), &[k, n])?;
-    rows.check(m, k, values.shape().iter().product())?;
+    indices.check(m, k, values.shape().iter().product())?;
     for_dtype!(out.dtype(), all, T => {
         let (Some(values), Some(dense)) = (values.as_slice::<T>(), dense.as_slice::<T>()) else {
             return Err(not_dense());
         };
         let Some(out) = out.as_slice_mut::<T>() else { return Err(not_dense()) };
-        multiply(out, rows, values, dense, n as usize);
+        multiply(out, indices, values, dense, n as usize);
     });
     Ok(())
 }
@@ -68,32 +69,30 @@ fn not_dense() -> Error {
     Error::runtime("sparse_matmul: values and matrices must be row-major".into())
 }
 
-fn multiply<T: Accumulate>(out: &mut [T], rows: Rows<'_>, values: &[T], dense: &[T], n: usize) {
-    let count = rows.starts.len() - 1;
+fn multiply<T: Accumulate>(
+    out: &mut [T],
+    indices: CsrIndices<'_>,
+    values: &[T],
+    dense: &[T],
+    n: usize,
+) {
+    let count = indices.crow_indices.len() - 1;
     let each = (values.len() / count.max(1)).max(1) * n.max(1);
-    let place = Place(out.as_mut_ptr());
+    let shared = SharedMut::new(out);
     parallel::for_range(count, (GRAIN / each).max(1), &|range| {
         for row in range {
             // SAFETY: rows of `out` lie one behind the other; each is one block's only.
-            let sum = unsafe { std::slice::from_raw_parts_mut(place.at(row * n), n) };
+            let sum = unsafe { shared.slice(row * n..(row + 1) * n) };
             sum.fill(T::default());
-            let places = rows.starts[row] as usize..rows.starts[row + 1] as usize;
-            for (&value, at) in values[places.clone()].iter().zip(places) {
-                if let Some(&next) = rows.columns.get(at + AHEAD) {
+            let entries =
+                indices.crow_indices[row] as usize..indices.crow_indices[row + 1] as usize;
+            for (&value, at) in values[entries.clone()].iter().zip(entries) {
+                if let Some(&next) = indices.col_indices.get(at + AHEAD) {
                     prefetch_row(dense[next as usize * n..].as_ptr().cast(), n * size_of::<T>());
                 }
-                let from = rows.columns[at] as usize * n;
+                let from = indices.col_indices[at] as usize * n;
                 add_scaled_row(sum, &dense[from..from + n], value);
             }
         }
     });
 }
-
-struct Place<T>(*mut T);
-impl<T> Place<T> {
-    fn at(&self, index: usize) -> *mut T {
-        self.0.wrapping_add(index)
-    }
-}
-// SAFETY: only handed to blocks that write to rows of their own.
-unsafe impl<T> Sync for Place<T> {}

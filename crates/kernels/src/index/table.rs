@@ -1,50 +1,50 @@
-//! Gathers along short rows: a row that fits two registers is looked up there, sixteen or eight places at once.
+//! Gathers along short rows: a row that fits two registers is looked up there, sixteen or eight positions at once.
 //!
-//! Only for elements of four and eight bytes and AVX-512; elsewhere there is no [`Rows`], and places are looked up one by one.
+//! Only for elements of four and eight bytes and AVX-512; elsewhere there is no [`RegisterTable`], and positions are looked up one by one.
 
-use crate::simd::{Level, level};
+use crate::simd::{SimdLevel, level};
 use std::ops::Range;
 
-/// Rows of few elements, each with as many places to look up; places and what is found there lie without gaps.
-pub(super) struct Rows {
+/// Rows of few elements, each with as many positions to look up; positions and what is found there lie without gaps.
+pub(super) struct RegisterTable {
     /// Bytes of an element.
     size: usize,
     /// Elements of a row.
     width: usize,
-    /// Places for each row.
+    /// Positions for each row.
     count: usize,
     /// Bytes from a row to the next.
-    jump: isize,
-    /// Rows that are looked up at once: several if they and their places fit registers and they have no gaps between them.
+    row_stride: isize,
+    /// Rows that are looked up at once: several if they and their positions fit registers and they have no gaps between them.
     together: usize,
 }
 
-impl Rows {
+impl RegisterTable {
     /// Rows of `width` elements of `size` bytes, if they can be looked up so.
-    pub(super) fn new(size: usize, width: usize, count: usize, jump: isize) -> Option<Self> {
+    pub(super) fn new(size: usize, width: usize, count: usize, row_stride: isize) -> Option<Self> {
         let lanes = if matches!(size, 4 | 8) { 64 / size } else { 0 };
         let is_possible = cfg!(target_arch = "x86_64")
             && (1..=2 * lanes).contains(&width)
             && count > 0
-            && level() == Level::Avx512;
+            && level() == SimdLevel::Avx512;
         if !is_possible {
             return None;
         }
-        let is_dense = jump == (width * size) as isize;
+        let is_dense = row_stride == (width * size) as isize;
         let together = if is_dense { (lanes / count).min(2 * lanes / width).max(1) } else { 1 };
-        Some(Rows { size, width, count, jump, together })
+        Some(RegisterTable { size, width, count, row_stride, together })
     }
 
-    /// Places for each row.
+    /// Positions for each row.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Writes the elements of `rows` at their places. (All three addresses are those of row 0.)
+    /// Writes the elements of `rows` at their positions. (All three addresses are those of row 0.)
     ///
     /// # Safety
-    /// Rows, places and outputs are live, outputs writable and apart from the others; places are inside of rows.
-    pub(super) unsafe fn look_up(
+    /// Rows, positions and outputs are live, outputs writable and apart from the others; positions are inside of rows.
+    pub(super) unsafe fn lookup(
         &self,
         to: *mut u8,
         from: *const u8,
@@ -55,26 +55,26 @@ impl Rows {
         // SAFETY: there are such rows only where the level is present; the rest is the caller's promise.
         unsafe {
             if self.size == 4 {
-                self.look_up_four(to.cast(), from, at, rows);
+                self.lookup_four(to.cast(), from, at, rows);
             } else {
-                self.look_up_eight(to.cast(), from, at, rows);
+                self.lookup_eight(to.cast(), from, at, rows);
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (to, from, at, rows, self);
     }
 
-    /// For each lane of places, how many elements lie before its row in the registers.
+    /// For each lane of positions, how many elements lie before its row in the registers.
     #[cfg(target_arch = "x86_64")]
     fn bases<const LANES: usize>(&self) -> [u64; LANES] {
         std::array::from_fn(|lane| ((lane / self.count).min(self.together - 1) * self.width) as u64)
     }
 
     /// # Safety
-    /// As [`Rows::look_up`], for elements of four bytes.
+    /// As [`RegisterTable::lookup`], for elements of four bytes.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    unsafe fn look_up_four(
+    unsafe fn lookup_four(
         &self,
         to: *mut i32,
         from: *const u8,
@@ -89,7 +89,7 @@ impl Rows {
         for row in rows.clone().step_by(self.together) {
             let together = self.together.min(rows.end - row);
             let (held, count) = (lanes(self.width * together), self.count * together);
-            let line = from.wrapping_offset(row as isize * self.jump).cast::<i32>();
+            let line = from.wrapping_offset(row as isize * self.row_stride).cast::<i32>();
             // SAFETY: elements of the rows.
             let (low, high) = unsafe {
                 let high = _mm512_maskz_loadu_epi32((held >> 16) as u16, line.wrapping_add(16));
@@ -97,14 +97,14 @@ impl Rows {
             };
             for j in (0..count).step_by(16) {
                 let (wanted, first) = (lanes(count - j) as u16, row * self.count + j);
-                // SAFETY: places of the rows, and as many outputs.
+                // SAFETY: positions of the rows, and as many outputs.
                 unsafe {
                     let at = at.add(first);
                     let near = _mm512_maskz_loadu_epi64(wanted as u8, at);
                     let far = _mm512_maskz_loadu_epi64((wanted >> 8) as u8, at.wrapping_add(8));
-                    let places = _mm512_permutex2var_epi32(near, even, far);
-                    let places = _mm512_add_epi32(places, bases);
-                    let found = _mm512_permutex2var_epi32(low, places, high);
+                    let positions = _mm512_permutex2var_epi32(near, even, far);
+                    let positions = _mm512_add_epi32(positions, bases);
+                    let found = _mm512_permutex2var_epi32(low, positions, high);
                     _mm512_mask_storeu_epi32(to.add(first), wanted, found);
                 }
             }
@@ -112,10 +112,10 @@ impl Rows {
     }
 
     /// # Safety
-    /// As [`Rows::look_up`], for elements of eight bytes.
+    /// As [`RegisterTable::lookup`], for elements of eight bytes.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    unsafe fn look_up_eight(
+    unsafe fn lookup_eight(
         &self,
         to: *mut i64,
         from: *const u8,
@@ -128,7 +128,7 @@ impl Rows {
         for row in rows.clone().step_by(self.together) {
             let together = self.together.min(rows.end - row);
             let (held, count) = (lanes(self.width * together), self.count * together);
-            let line = from.wrapping_offset(row as isize * self.jump).cast::<i64>();
+            let line = from.wrapping_offset(row as isize * self.row_stride).cast::<i64>();
             // SAFETY: elements of the rows.
             let (low, high) = unsafe {
                 let high = _mm512_maskz_loadu_epi64((held >> 8) as u8, line.wrapping_add(8));
@@ -136,11 +136,11 @@ impl Rows {
             };
             for j in (0..count).step_by(8) {
                 let (wanted, first) = (lanes(count - j) as u8, row * self.count + j);
-                // SAFETY: places of the rows, and as many outputs.
+                // SAFETY: positions of the rows, and as many outputs.
                 unsafe {
-                    let places = _mm512_maskz_loadu_epi64(wanted, at.add(first));
-                    let places = _mm512_add_epi64(places, bases);
-                    let found = _mm512_permutex2var_epi64(low, places, high);
+                    let positions = _mm512_maskz_loadu_epi64(wanted, at.add(first));
+                    let positions = _mm512_add_epi64(positions, bases);
+                    let found = _mm512_permutex2var_epi64(low, positions, high);
                     _mm512_mask_storeu_epi64(to.add(first), wanted, found);
                 }
             }

@@ -1,17 +1,17 @@
 //! Cross products of vectors of length three.
 
-use crate::line::{GRAIN, Layout, Lines, along, check_dtype, check_shape, get, put};
+use crate::line::{GRAIN, LineIter, ViewLayout, along, check_dtype, check_shape, get, put};
 use crate::{C64, C128, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
 
 /// Elements that have products and differences.
-trait Factor: Element {
+trait CrossElement: Element {
     /// `a b - c d`; integers wrap.
     fn difference(a: Self, b: Self, c: Self, d: Self) -> Self;
 }
 
 macro_rules! factor {
     ($($t:ty: |$a:ident, $b:ident, $c:ident, $d:ident| $body:expr;)*) => {$(
-        impl Factor for $t {
+        impl CrossElement for $t {
             #[inline(always)]
             fn difference($a: Self, $b: Self, $c: Self, $d: Self) -> Self {
                 $body
@@ -57,13 +57,18 @@ pub fn cross(
     Ok(())
 }
 
-fn cross_as<T: Factor>(out: &StridedMut<'_>, a: &StridedRef<'_>, b: &StridedRef<'_>, dim: usize) {
-    let views = [Layout::from(out), Layout::from(a), Layout::from(b)];
-    let lines = Lines::new(out.shape(), Some(dim), views);
+fn cross_as<T: CrossElement>(
+    out: &StridedMut<'_>,
+    a: &StridedRef<'_>,
+    b: &StridedRef<'_>,
+    dim: usize,
+) {
+    let views = [ViewLayout::from(out), ViewLayout::from(a), ViewLayout::from(b)];
+    let lines = LineIter::new(out.shape(), Some(dim), views);
     let steps = views.map(|view| along(out.shape(), view, dim).1);
     let size = size_of::<T>() as isize;
     crate::parallel::for_range(lines.count(), GRAIN / 3, &|range| {
-        lines.visit_runs(range, |offsets, jumps, n| {
+        lines.visit_runs(range, |offsets, row_strides, n| {
             let at = [
                 out.ptr().wrapping_offset(offsets[0]),
                 a.ptr().cast_mut().wrapping_offset(offsets[1]),
@@ -71,24 +76,29 @@ fn cross_as<T: Factor>(out: &StridedMut<'_>, a: &StridedRef<'_>, b: &StridedRef<
             ];
             // SAFETY: `n` vectors of each view.
             unsafe {
-                if steps == [size; 3] && jumps == [3 * size; 3] {
+                if steps == [size; 3] && row_strides == [3 * size; 3] {
                     run::<T>(at, [size; 3], [3 * size; 3], n);
-                } else if jumps == [size; 3] {
+                } else if row_strides == [size; 3] {
                     run::<T>(at, steps, [size; 3], n);
                 } else {
-                    run::<T>(at, steps, jumps, n);
+                    run::<T>(at, steps, row_strides, n);
                 }
             }
         });
     });
 }
 
-/// `n` products; steps lead from a component to the next, jumps from a vector to the next.
+/// `n` products; `steps` are the byte strides from a component to the next, `row_strides` those from a vector to the next.
 ///
 /// # Safety
 /// All components are live elements, those of the first operand writable and apart from the others.
 #[inline(always)]
-unsafe fn run<T: Factor>(mut at: [*mut u8; 3], steps: [isize; 3], jumps: [isize; 3], n: usize) {
+unsafe fn run<T: CrossElement>(
+    mut at: [*mut u8; 3],
+    steps: [isize; 3],
+    row_strides: [isize; 3],
+    n: usize,
+) {
     for _ in 0..n {
         // SAFETY: the caller's promise.
         unsafe {
@@ -99,8 +109,8 @@ unsafe fn run<T: Factor>(mut at: [*mut u8; 3], steps: [isize; 3], jumps: [isize;
             put(at[0], steps[0], T::difference(x[2], y[0], x[0], y[2]));
             put(at[0], 2 * steps[0], T::difference(x[0], y[1], x[1], y[0]));
         }
-        for (at, jump) in at.iter_mut().zip(jumps) {
-            *at = at.wrapping_offset(jump);
+        for (at, row_stride) in at.iter_mut().zip(row_strides) {
+            *at = at.wrapping_offset(row_stride);
         }
     }
 }

@@ -6,11 +6,11 @@ use super::{
     symmetric, to_columns, undefined, with_batch, write,
 };
 use crate::dense::{Compute, Real, SharedMut, expect_shape, load, store, with_output};
-use crate::interrupt::aside;
+use crate::interrupt::on_own_thread;
 use crate::{C128, DType, Result, StridedMut, StridedRef, memory, parallel};
 
 /// An output that may be left out.
-type Wanted<'o, 'v> = Option<&'o mut StridedMut<'v>>;
+type OptionalOutput<'o, 'v> = Option<&'o mut StridedMut<'v>>;
 
 const NOT_FINITE: &str =
     "The algorithm failed to converge because the input matrix contained non-finite values.";
@@ -21,9 +21,9 @@ const NOT_FINITE: &str =
 /// # Errors
 /// Non-finite input, shapes that do not fit, or a dtype without linear algebra.
 pub fn svd(
-    u: Wanted<'_, '_>,
+    u: OptionalOutput<'_, '_>,
     s: &mut StridedMut<'_>,
-    vh: Wanted<'_, '_>,
+    vh: OptionalOutput<'_, '_>,
     a: StridedRef<'_>,
     full_matrices: bool,
 ) -> Result<()> {
@@ -49,7 +49,7 @@ pub fn svd(
         let a = load::<T>(a)?;
         let mut us = optional::<T>("U", u.as_deref(), &with_batch(shape, &[m, columns]))?;
         let mut vs = optional::<T>("Vh", vh.as_deref(), &with_batch(shape, &[rows, n]))?;
-        let mut ss = memory::filled(<T as Field>::Part::default(), batch * k)?;
+        let mut ss = memory::filled(<T as Field>::RealPart::default(), batch * k)?;
         let wanted = (u.is_some(), vh.is_some());
         let (us_, vs_, ss_) = (SharedMut::new(&mut us), SharedMut::new(&mut vs), SharedMut::new(&mut ss));
         for_batch(batch, 8 * m * n * k, "linalg.svd", is_batched, &|i| {
@@ -58,7 +58,7 @@ pub fn svd(
             // SAFETY: one task per matrix.
             let ss = unsafe { ss_.slice(i * k..(i + 1) * k) };
             let decompose = move || factors::singular(&matrix, full_matrices);
-            let found = aside(8 * m * n * k, decompose)?.ok_or(Failure::OfMatrix(NOT_FINITE))?;
+            let found = on_own_thread(8 * m * n * k, decompose)?.ok_or(Failure::OfMatrix(NOT_FINITE))?;
             for (s, &found) in ss.iter_mut().zip(&found.s) {
                 *s = unscaled(found, up);
             }
@@ -81,10 +81,10 @@ pub fn svd(
 }
 
 /// [`svd`] of small real matrices, with so many columns of `u` and rows of `vh`.
-fn svd_of_small<T: Real + Field<Part = T>>(
-    u: Wanted<'_, '_>,
+fn svd_of_small<T: Real + Field<RealPart = T>>(
+    u: OptionalOutput<'_, '_>,
     s: &mut StridedMut<'_>,
-    vh: Wanted<'_, '_>,
+    vh: OptionalOutput<'_, '_>,
     a: StridedRef<'_>,
     (batch, m, n, [columns, rows]): (usize, usize, usize, [usize; 2]),
 ) -> Result<()> {
@@ -98,7 +98,7 @@ fn svd_of_small<T: Real + Field<Part = T>>(
     let (us_, vs_) = (SharedMut::new(&mut us), SharedMut::new(&mut vs));
     with_output::<T, _>(s, |s| {
         let s = SharedMut::new(s);
-        let make = || singular::Singular::<T>::new(m.max(n), k, columns.max(rows));
+        let make = || singular::SvdWorkspace::<T>::new(m.max(n), k, columns.max(rows));
         for_batch_with(batch, 8 * m * n * k, "linalg.svd", is_batched, &make, &|solver, i| {
             let a = &a[i * m * n..(i + 1) * m * n];
             // SAFETY: one task per matrix.
@@ -123,7 +123,7 @@ fn svd_of_small<T: Real + Field<Part = T>>(
 fn scale<T: Field>(elements: &mut [T]) -> Option<f64> {
     let mut largest = 0.0;
     for value in &*elements {
-        let size = Field::size(*value);
+        let size = Field::cabs1(*value);
         // (NaN stays.)
         largest = if size > largest || size.is_nan() { size } else { largest };
     }
@@ -138,8 +138,8 @@ fn scale<T: Field>(elements: &mut [T]) -> Option<f64> {
 }
 
 /// A value of a scaled matrix.
-fn unscaled<T: Field>(value: T, up: f64) -> T::Part {
-    <T::Part>::convert(C128::convert(value).re * up)
+fn unscaled<T: Field>(value: T, up: f64) -> T::RealPart {
+    <T::RealPart>::convert(C128::convert(value).re * up)
 }
 
 /// `a = q r` for `a` (*, m, n), `r` upper triangular with a real diagonal (that may be negative): `q` (*, m, m) and `r`
@@ -148,7 +148,7 @@ fn unscaled<T: Field>(value: T, up: f64) -> T::Part {
 /// # Errors
 /// Shapes that do not fit or a dtype without linear algebra.
 pub fn qr(
-    q: Wanted<'_, '_>,
+    q: OptionalOutput<'_, '_>,
     r: &mut StridedMut<'_>,
     a: StridedRef<'_>,
     complete: bool,
@@ -176,7 +176,7 @@ pub fn qr(
             let r = SharedMut::new(r);
             for_batch(batch, 4 * m * n * n, "linalg.qr", true, &|i| {
                 if a_dtype.is_complex() {
-                    let qr = householder::Reflected::of(&a[i * m * n..(i + 1) * m * n], m, n)?;
+                    let qr = householder::ComplexQr::of(&a[i * m * n..(i + 1) * m * n], m, n)?;
                     // SAFETY: one task per matrix.
                     unsafe {
                         write(r, i, k, n, |row, c| qr.r::<T>(row, c));
@@ -188,12 +188,12 @@ pub fn qr(
                     return Ok(());
                 }
                 let matrix = to_columns(&a, i, m, n)?;
-                let qr = aside(2 * m * n * k, move || factors::Qr::of(matrix))?;
+                let qr = on_own_thread(2 * m * n * k, move || factors::Qr::of(matrix))?;
                 // SAFETY: one task per matrix.
                 unsafe {
                     write(r, i, k, n, |row, c| qr.r(row, c));
                     if wanted {
-                        let q = aside(2 * m * k * k, move || qr.q(k))?;
+                        let q = on_own_thread(2 * m * k * k, move || qr.q(k))?;
                         write(qs_, i, m, k, |row, c| q.at(row, c));
                     }
                 }
@@ -207,7 +207,7 @@ pub fn qr(
 
 /// [`qr`] of small real matrices.
 fn qr_of_small<T: Real>(
-    q: Wanted<'_, '_>,
+    q: OptionalOutput<'_, '_>,
     r: &mut StridedMut<'_>,
     a: StridedRef<'_>,
     sizes: (usize, usize, usize, usize),
@@ -259,7 +259,7 @@ pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Res
             codes_of_batch(batch, n * n * n / 2, &|i| {
                 let mut matrix = to_columns(&a, i, n, n)?;
                 matrix.make_hermitian(upper);
-                let l = aside(n * n * n / 6, move || factors::cholesky(matrix)).inspect_err(|_| {
+                let l = on_own_thread(n * n * n / 6, move || factors::cholesky(matrix)).inspect_err(|_| {
                     // SAFETY: one task per matrix.
                     unsafe { write(out, i, n, n, |_, _| undefined()) };
                 })?;
@@ -292,7 +292,7 @@ fn cholesky_of_small<T: Real>(
 /// Non-finite input, shapes that do not fit, or a dtype without linear algebra.
 pub fn eigh(
     w: &mut StridedMut<'_>,
-    v: Wanted<'_, '_>,
+    v: OptionalOutput<'_, '_>,
     a: StridedRef<'_>,
     upper: bool,
 ) -> Result<()> {
@@ -310,7 +310,7 @@ pub fn eigh(
         let a = load::<T>(a)?;
         let mut vs = optional::<T>("eigenvectors", v.as_deref(), shape)?;
         let wanted = v.is_some();
-        let mut ws = memory::filled(<T as Field>::Part::default(), batch * n)?;
+        let mut ws = memory::filled(<T as Field>::RealPart::default(), batch * n)?;
         let (vs_, ws_) = (SharedMut::new(&mut vs), SharedMut::new(&mut ws));
         // Matrices of order 0 have no eigenvalues, and `faer` does not take them.
         let count = if n == 0 { 0 } else { batch };
@@ -318,7 +318,7 @@ pub fn eigh(
             let mut matrix = to_columns(&a, i, n, n)?;
             matrix.make_hermitian(upper);
             let up = scale(matrix.elements()).ok_or(Failure::OfMatrix(NOT_FINITE))?;
-            let found = aside(8 * n * n * n, move || factors::eigen(&matrix))?;
+            let found = on_own_thread(8 * n * n * n, move || factors::eigen(&matrix))?;
             let (values, vectors) = found.ok_or(Failure::OfMatrix(NOT_FINITE))?;
             // SAFETY: one task per matrix.
             unsafe {
@@ -338,9 +338,9 @@ pub fn eigh(
 }
 
 /// [`eigh`] of small real matrices.
-fn eigh_of_small<T: Real + Field<Part = T>>(
+fn eigh_of_small<T: Real + Field<RealPart = T>>(
     w: &mut StridedMut<'_>,
-    v: Wanted<'_, '_>,
+    v: OptionalOutput<'_, '_>,
     a: StridedRef<'_>,
     (batch, n): (usize, usize),
     upper: bool,
@@ -353,7 +353,7 @@ fn eigh_of_small<T: Real + Field<Part = T>>(
     with_output::<T, _>(w, |w| {
         let w = SharedMut::new(w);
         let count = if n == 0 { 0 } else { batch };
-        let make = || symmetric::Symmetric::<T>::new(n, per_v > 0);
+        let make = || symmetric::EighWorkspace::<T>::new(n, per_v > 0);
         for_batch_with(count, 8 * n * n * n, "linalg.eigh", is_batched, &make, &|solver, i| {
             let a = &a[i * n * n..(i + 1) * n * n];
             // SAFETY: one task per matrix.

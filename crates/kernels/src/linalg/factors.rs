@@ -34,26 +34,26 @@ fn in_workspace<R>(
     let mut buffer =
         buffer.map_err(|_| Error::out_of_memory(request.unaligned_bytes_required()))?;
     if elements > SMALL {
-        memory::check_room(PACKED)?;
+        memory::probe(PACKED)?;
     }
-    Ok(memory::as_asked(|| work(MemStack::new(&mut buffer))))
+    Ok(memory::after_probe(|| work(MemStack::new(&mut buffer))))
 }
 
 /// A matrix column by column.
-pub(super) struct Columns<T> {
+pub(super) struct ColMajor<T> {
     data: Vec<T>,
     rows: usize,
     count: usize,
 }
 
-impl<T: Field> Columns<T> {
+impl<T: Field> ColMajor<T> {
     /// Takes the elements over.
     pub(super) fn new(data: Vec<T>, rows: usize, columns: usize) -> Self {
         debug_assert_eq!(data.len(), rows * columns);
-        Columns { data, rows, count: columns }
+        ColMajor { data, rows, count: columns }
     }
     fn zeros(rows: usize, columns: usize) -> Result<Self> {
-        Ok(Columns { data: memory::filled(T::default(), rows * columns)?, rows, count: columns })
+        Ok(ColMajor { data: memory::filled(T::default(), rows * columns)?, rows, count: columns })
     }
     /// The element.
     #[inline(always)]
@@ -77,7 +77,7 @@ impl<T: Field> Columns<T> {
     /// The Hermitian matrix that one triangle gives: of its diagonal the real parts count.
     pub(super) fn make_hermitian(&mut self, upper: bool) {
         for c in 0..self.count {
-            self.set(c, c, T::convert(self.at(c, c).part()));
+            self.set(c, c, T::convert(self.at(c, c).real_part()));
             for r in c + 1..self.rows {
                 let (from, to) = if upper { ((c, r), (r, c)) } else { ((r, c), (c, r)) };
                 self.set(to.0, to.1, self.at(from.0, from.1).conjugate());
@@ -88,14 +88,14 @@ impl<T: Field> Columns<T> {
 
 /// `P a = L U` of a square matrix.
 pub(super) struct Lu<T> {
-    factors: Columns<T>,
+    factors: ColMajor<T>,
     /// Which row of the matrix became each row, and the other way about.
     forward: Vec<usize>,
     backward: Vec<usize>,
 }
 
 impl<T: Field> Lu<T> {
-    pub(super) fn of(mut matrix: Columns<T>) -> Result<Self> {
+    pub(super) fn of(mut matrix: ColMajor<T>) -> Result<Self> {
         let n = matrix.rows;
         let (mut forward, mut backward) = (memory::filled(0, n)?, memory::filled(0, n)?);
         let request = lu::lu_in_place_scratch::<usize, T>(n, n, Par::Seq, Spec::default());
@@ -127,8 +127,8 @@ impl<T: Field> Lu<T> {
 /// The lower factor L of a Hermitian positive definite matrix, `a = L L^H`, in the lower triangle; else the order of the
 /// first minor that is not positive definite.
 pub(super) fn cholesky<T: Field>(
-    mut matrix: Columns<T>,
-) -> std::result::Result<Columns<T>, Failure<usize>> {
+    mut matrix: ColMajor<T>,
+) -> std::result::Result<ColMajor<T>, Failure<usize>> {
     let request = cholesky_in_place_scratch::<T>(matrix.rows, Par::Seq, Spec::default());
     let done = in_workspace(request, matrix.data.len(), |stack| {
         let to = matrix.view_mut();
@@ -141,9 +141,9 @@ pub(super) fn cholesky<T: Field>(
 }
 
 /// The eigenvalues of a Hermitian matrix, ascending, and its eigenvectors as columns; none if they do not converge.
-pub(super) fn eigen<T: Field>(matrix: &Columns<T>) -> Result<Option<(Vec<T>, Columns<T>)>> {
+pub(super) fn eigen<T: Field>(matrix: &ColMajor<T>) -> Result<Option<(Vec<T>, ColMajor<T>)>> {
     let n = matrix.rows;
-    let (mut values, mut vectors) = (memory::filled(T::default(), n)?, Columns::zeros(n, n)?);
+    let (mut values, mut vectors) = (memory::filled(T::default(), n)?, ColMajor::zeros(n, n)?);
     let request =
         self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, Par::Seq, Spec::default());
     let done = in_workspace(request, n * n, |stack| {
@@ -155,20 +155,20 @@ pub(super) fn eigen<T: Field>(matrix: &Columns<T>) -> Result<Option<(Vec<T>, Col
 }
 
 /// `a = u diag(s) v^H`.
-pub(super) struct Singular<T> {
-    pub(super) u: Columns<T>,
+pub(super) struct Svd<T> {
+    pub(super) u: ColMajor<T>,
     pub(super) s: Vec<T>,
-    pub(super) v: Columns<T>,
+    pub(super) v: ColMajor<T>,
 }
 
 /// The singular values and vectors, all or as many as values; none if they do not converge.
-pub(super) fn singular<T: Field>(matrix: &Columns<T>, full: bool) -> Result<Option<Singular<T>>> {
+pub(super) fn singular<T: Field>(matrix: &ColMajor<T>, full: bool) -> Result<Option<Svd<T>>> {
     let (m, n) = (matrix.rows, matrix.count);
     let k = m.min(n);
     let (mut u, mut v) = if full {
-        (Columns::zeros(m, m)?, Columns::zeros(n, n)?)
+        (ColMajor::zeros(m, m)?, ColMajor::zeros(n, n)?)
     } else {
-        (Columns::zeros(m, k)?, Columns::zeros(n, k)?)
+        (ColMajor::zeros(m, k)?, ColMajor::zeros(n, k)?)
     };
     let mut s = memory::filled(T::default(), k)?;
     let wanted = || if full { ComputeSvdVectors::Full } else { ComputeSvdVectors::Thin };
@@ -178,21 +178,21 @@ pub(super) fn singular<T: Field>(matrix: &Columns<T>, full: bool) -> Result<Opti
         let (u, v) = (Some(u.view_mut()), Some(v.view_mut()));
         svd(matrix.view(), s, u, v, Par::Seq, stack, Spec::default())
     })?;
-    Ok(done.is_ok().then_some(Singular { u, s, v }))
+    Ok(done.is_ok().then_some(Svd { u, s, v }))
 }
 
 /// `a = Q R` by Householder's reflections.
 pub(super) struct Qr<T> {
     /// R in the upper triangle, the reflections below.
-    factors: Columns<T>,
-    coefficients: Columns<T>,
+    factors: ColMajor<T>,
+    coefficients: ColMajor<T>,
 }
 
 impl<T: Field> Qr<T> {
-    pub(super) fn of(mut matrix: Columns<T>) -> Result<Self> {
+    pub(super) fn of(mut matrix: ColMajor<T>) -> Result<Self> {
         let (m, n) = (matrix.rows, matrix.count);
         let block = qr::recommended_block_size::<T>(m, n);
-        let mut coefficients = Columns::zeros(block, m.min(n))?;
+        let mut coefficients = ColMajor::zeros(block, m.min(n))?;
         let request = qr::qr_in_place_scratch::<T>(m, n, block, Par::Seq, Spec::default());
         in_workspace(request, m * n, |stack| {
             let (factors, to) = (matrix.view_mut(), coefficients.view_mut());
@@ -205,9 +205,9 @@ impl<T: Field> Qr<T> {
         if row <= column { self.factors.at(row, column) } else { T::default() }
     }
     /// The first `k` columns of Q.
-    pub(super) fn q(&self, k: usize) -> Result<Columns<T>> {
+    pub(super) fn q(&self, k: usize) -> Result<ColMajor<T>> {
         let (m, block) = (self.factors.rows, self.coefficients.rows);
-        let mut q = Columns::zeros(m, k)?;
+        let mut q = ColMajor::zeros(m, k)?;
         (0..k).for_each(|c| q.set(c, c, T::one()));
         let request =
             apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(m, block, k);

@@ -5,7 +5,7 @@
 //! had by turning another library's result. As in `reflection`, columns are worked on as rows of whole registers; here
 //! in double precision, real and imaginary parts apart.
 
-use super::reflection::{Group, LANES, Rows, plus, times, total};
+use super::reflection::{Group, LANES, PaddedRows, plus, times, total};
 use crate::C128;
 use crate::Result;
 use crate::dense::Compute;
@@ -18,14 +18,17 @@ const NOTHING: Group<f64> = [0.0; LANES];
 const SQUARED: std::ops::RangeInclusive<f64> = 1e-120..=1e120;
 
 /// Columns of complex numbers: their real parts and their imaginary parts, a row of groups for each column.
-pub(super) struct Columns {
-    re: Rows<f64>,
-    im: Rows<f64>,
+pub(super) struct ComplexColumns {
+    re: PaddedRows<f64>,
+    im: PaddedRows<f64>,
 }
 
-impl Columns {
+impl ComplexColumns {
     fn zeros(rows: usize, columns: usize) -> Result<Self> {
-        Ok(Columns { re: Rows::zeros(columns, rows)?, im: Rows::zeros(columns, rows)? })
+        Ok(ComplexColumns {
+            re: PaddedRows::zeros(columns, rows)?,
+            im: PaddedRows::zeros(columns, rows)?,
+        })
     }
 
     /// The element at a row and a column.
@@ -45,7 +48,7 @@ impl Columns {
         (self.re.groups_mut(column), self.im.groups_mut(column))
     }
 
-    /// Those of a column and of the next, if there is one.
+    /// The real and imaginary parts of a column and of the next column, if there is one.
     #[inline(always)]
     fn pair_mut(&mut self, column: usize) -> (PartsMut<'_>, Option<PartsMut<'_>>) {
         let width = self.re.width;
@@ -63,34 +66,34 @@ impl Columns {
 }
 
 /// A = H1 H2 ... R with `Hk = I - tau v v^H`.
-pub(super) struct Reflected {
+pub(super) struct ComplexQr {
     /// Row by row, as long as A's rows.
     r: Vec<C128>,
     columns: usize,
     /// One for each reflection; what comes before its 1 is zero.
-    vectors: Columns,
+    vectors: ComplexColumns,
     taus: Vec<C128>,
     rows: usize,
 }
 
-impl Reflected {
-    /// Of a row-major (m, n) matrix.
+impl ComplexQr {
+    /// Factorises the row-major (m, n) matrix `a`.
     pub(super) fn of<T: Compute + crate::Element>(
         a: &[T],
         m: usize,
         n: usize,
-    ) -> Result<Reflected> {
-        let mut rest = Columns::zeros(m, n)?;
+    ) -> Result<ComplexQr> {
+        let mut rest = ComplexColumns::zeros(m, n)?;
         for (i, row) in a.chunks_exact(n.max(1)).enumerate() {
             for (j, &value) in row.iter().enumerate() {
                 rest.set(i, j, C128::convert(value));
             }
         }
         let steps = m.min(n);
-        let mut reflected = Reflected {
+        let mut reflected = ComplexQr {
             r: memory::filled(ZERO, steps * n)?,
             columns: n,
-            vectors: Columns::zeros(m, steps)?,
+            vectors: ComplexColumns::zeros(m, steps)?,
             taus: memory::filled(ZERO, steps)?,
             rows: m,
         };
@@ -104,8 +107,8 @@ impl Reflected {
     }
 
     /// The first `k` columns of Q.
-    pub(super) fn q(&self, k: usize) -> Result<Columns> {
-        let mut q = Columns::zeros(self.rows, k)?;
+    pub(super) fn q(&self, k: usize) -> Result<ComplexColumns> {
+        let mut q = ComplexColumns::zeros(self.rows, k)?;
         for c in 0..k {
             q.set(c, c, C128::new(1.0, 0.0));
         }
@@ -213,7 +216,7 @@ fn add_and_multiply<const N: usize>(
     products
 }
 
-impl Reflected {
+impl ComplexQr {
     /// Applies reflections `from` to `to` (or, if `FORWARD`, their adjoints, the first of them first) to a few columns.
     #[inline(always)]
     fn apply<const N: usize, const FORWARD: bool>(
@@ -267,7 +270,7 @@ impl Reflected {
 
 crate::multiversion! {
 /// Makes columns an upper triangular matrix, the R of `of`.
-fn factor(of: &mut Reflected, columns: &mut Columns) {
+fn factor(of: &mut ComplexQr, columns: &mut ComplexColumns) {
     for j in (0..of.columns).step_by(2) {
         interrupt::check();
         // Both get all reflections that there are, then the second the one of the first.
@@ -288,7 +291,7 @@ fn factor(of: &mut Reflected, columns: &mut Columns) {
 
 crate::multiversion! {
 /// Makes columns of the identity those of Q.
-fn multiply(of: &Reflected, q: &mut Columns) {
+fn multiply(of: &ComplexQr, q: &mut ComplexColumns) {
     let count = q.re.groups.len() / q.re.width.max(1);
     for c in (0..count).step_by(2) {
         interrupt::check();

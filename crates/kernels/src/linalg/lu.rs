@@ -4,12 +4,12 @@
 //! vector rows; larger ones by `faer`, which solves triangular ones as they are. A zero pivot means singular, exactly as LAPACK reports it.
 
 use super::{
-    Failure, Field, Outcome, codes_of_batch, expect_dtype, factors, for_batch, for_field, matrices,
-    squares, to_columns, undefined, with_batch, write,
+    FactorResult, Failure, Field, codes_of_batch, expect_dtype, factors, for_batch, for_field,
+    matrices, squares, to_columns, undefined, with_batch, write,
 };
 use crate::dense::{Compute, SharedMut, expect_shape, load, store, with_output};
 use crate::gemm::MulAdd;
-use crate::interrupt::{self, aside};
+use crate::interrupt::{self, on_own_thread};
 use crate::simd::math_f64;
 use crate::{Error, Result, StridedMut, StridedRef, memory};
 use faer::linalg::triangular_solve::{
@@ -49,7 +49,8 @@ pub fn solve(x: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Re
     })
 }
 
-/// `out = a^-1` for (*, n, n). Codes and errors as for [`solve`].
+/// `out = a^-1` for `a` (*, n, n). Gives for each matrix 0, or the number (from 1) of the first pivot that is exactly zero; then
+/// the matrix is singular and `out` becomes NaN.
 ///
 /// # Errors
 /// Shapes that do not fit, or a dtype without linear algebra.
@@ -108,7 +109,7 @@ pub fn slogdet(
     expect_shape("logabsdet", log.shape(), &with_batch(a.shape(), &[]))?;
     for_field!(a.dtype(), "linalg.slogdet", "linalg_slogdet_cpu", T => {
         let a = load::<T>(a)?;
-        let mut logs = memory::filled(<T as Field>::Part::default(), batch)?;
+        let mut logs = memory::filled(<T as Field>::RealPart::default(), batch)?;
         let logs_ = SharedMut::new(&mut logs);
         with_output::<T, _>(sign, |sign| {
             let sign = SharedMut::new(sign);
@@ -136,7 +137,7 @@ fn slogdet_one<T: Field>(a: &[T], i: usize, n: usize) -> Result<(T, f64)> {
         if size == 0.0 {
             return Ok((T::default(), f64::NEG_INFINITY));
         }
-        sign = sign.mul_add_to(d.over(T::convert(size)), T::default());
+        sign = sign.mul_add_to(d.divided_by(T::convert(size)), T::default());
         log += math_f64::log(size);
     }
     Ok((sign, log))
@@ -152,7 +153,7 @@ fn det_one<T: Field>(a: &[T], i: usize, n: usize) -> Result<T> {
 fn pivots<T: Field>(a: &[T], i: usize, n: usize) -> Result<(bool, Vec<T>)> {
     if n > SMALL {
         let matrix = to_columns(a, i, n, n)?;
-        let lu = aside(n * n * n / 3, move || factors::Lu::of(matrix))?;
+        let lu = on_own_thread(n * n * n / 3, move || factors::Lu::of(matrix))?;
         return Ok((is_odd(lu.rows())?, memory::collect((0..n).map(|d| lu.pivot(d)))?));
     }
     let mut lu = memory::copied(&a[i * n * n..(i + 1) * n * n])?;
@@ -199,12 +200,12 @@ fn solve_triangular<T: Field>(a: &[T], n: usize, side: Side, x: &mut [T], k: usi
         }
     };
     let cost = n * n * k / 2;
-    if !interrupt::is_long(cost) {
+    if !interrupt::needs_own_thread(cost) {
         solve(a, x);
         return Ok(());
     }
     let (a, mut right) = (memory::copied(a)?, memory::copied(x)?);
-    let solved = aside(cost, move || {
+    let solved = on_own_thread(cost, move || {
         solve(&a, &mut right);
         right
     });
@@ -214,7 +215,7 @@ fn solve_triangular<T: Field>(a: &[T], n: usize, side: Side, x: &mut [T], k: usi
 
 /// Solves matrix `i` for the right-hand sides in `x` (n, k), in place; else the number (from 1) of the
 /// first zero pivot, and `x` becomes NaN.
-fn solve_one<T: Field>(a: &[T], i: usize, n: usize, x: &mut [T], k: usize) -> Outcome<usize> {
+fn solve_one<T: Field>(a: &[T], i: usize, n: usize, x: &mut [T], k: usize) -> FactorResult<usize> {
     if n == 0 {
         return Ok(());
     }
@@ -225,13 +226,13 @@ fn solve_one<T: Field>(a: &[T], i: usize, n: usize, x: &mut [T], k: usize) -> Ou
             return Ok(solve_triangular(own, n, side, x, k)?);
         }
         let matrix = to_columns(a, i, n, n)?;
-        let lu = aside(n * n * n / 3, move || factors::Lu::of(matrix))?;
+        let lu = on_own_thread(n * n * n / 3, move || factors::Lu::of(matrix))?;
         if let Some(d) = (0..n).find(|&d| lu.pivot(d) == zero) {
             x.fill(undefined());
             return Err(Failure::OfMatrix(d + 1));
         }
         let mut right = memory::copied(x)?;
-        let solved = aside(n * n * k, move || {
+        let solved = on_own_thread(n * n * k, move || {
             lu.solve(MatMut::from_row_major_slice_mut(&mut right, n, k)).map(|()| right)
         })?;
         x.copy_from_slice(&solved);
@@ -268,7 +269,7 @@ crate::multiversion! {
         for p in 0..n {
             let mut best = p;
             for r in p + 1..n {
-                if a[r * n + p].size() > a[best * n + p].size() {
+                if a[r * n + p].cabs1() > a[best * n + p].cabs1() {
                     best = r;
                 }
             }
@@ -282,7 +283,7 @@ crate::multiversion! {
             if pivot[p] == T::default() {
                 continue;
             }
-            let inverse = T::one().over(pivot[p]);
+            let inverse = T::one().divided_by(pivot[p]);
             for row in lower.chunks_exact_mut(n) {
                 let factor = row[p].mul_add_to(inverse, T::default());
                 row[p] = factor;
@@ -318,7 +319,7 @@ crate::multiversion! {
             let from = &mut lower[..k];
             let pivot = lu[p * n + p];
             for v in from.iter_mut() {
-                *v = v.over(pivot);
+                *v = v.divided_by(pivot);
             }
             for (r, row) in upper.chunks_exact_mut(k).enumerate() {
                 let minus = T::default().minus(lu[r * n + p]);

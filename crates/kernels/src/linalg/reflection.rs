@@ -19,16 +19,16 @@ pub(super) const LANES: usize = 16;
 pub(super) type Group<T> = [T; LANES];
 
 /// Rows of whole groups, those that are begun filled up with zeros.
-pub(super) struct Rows<T> {
+pub(super) struct PaddedRows<T> {
     pub(super) groups: Vec<Group<T>>,
     /// Groups of a row.
     pub(super) width: usize,
 }
 
-impl<T: Real> Rows<T> {
+impl<T: Real> PaddedRows<T> {
     pub(super) fn zeros(rows: usize, columns: usize) -> Result<Self> {
         let width = columns.div_ceil(LANES);
-        Ok(Rows { groups: memory::filled([T::ZERO; LANES], rows * width)?, width })
+        Ok(PaddedRows { groups: memory::filled([T::ZERO; LANES], rows * width)?, width })
     }
 
     /// The groups of row `i`.
@@ -37,7 +37,7 @@ impl<T: Real> Rows<T> {
         &self.groups[i * self.width..(i + 1) * self.width]
     }
 
-    /// As [`Rows::groups`].
+    /// As [`PaddedRows::groups`].
     #[inline(always)]
     pub(super) fn groups_mut(&mut self, i: usize) -> &mut [Group<T>] {
         &mut self.groups[i * self.width..(i + 1) * self.width]
@@ -55,7 +55,7 @@ const SQUARED: std::ops::RangeInclusive<f64> = 1e-10..=1e15;
 
 /// Whether the largest of some elements is negative. The sign of a vector is up to the iteration that found it, which a
 /// change in the last digit may turn; with this vectors are given one that such a change leaves alone.
-pub(super) fn points_back<T: Real>(vector: &[T]) -> bool {
+pub(super) fn largest_is_negative<T: Real>(vector: &[T]) -> bool {
     let mut largest = T::ZERO;
     for &x in vector {
         largest = if x.abs() > largest.abs() { x } else { largest };
@@ -159,7 +159,7 @@ pub(super) fn reflect<T: Real>(x: &mut [Group<T>], at: usize) -> (T, T) {
 #[inline(always)]
 pub(super) fn sum_of_rows<T: Real>(
     sum: &mut [Group<T>],
-    a: &Rows<T>,
+    a: &PaddedRows<T>,
     v: &[T],
     (top, first): (usize, usize),
 ) {
@@ -194,7 +194,7 @@ pub(super) fn sum_of_rows<T: Real>(
 /// not change.
 #[inline(always)]
 pub(super) fn apply<T: Real>(
-    a: &mut Rows<T>,
+    a: &mut PaddedRows<T>,
     (v, tau): (&[T], T),
     (top, left): (usize, usize),
     sum: &mut [Group<T>],
@@ -299,7 +299,7 @@ fn add<T: Real>(row: &mut [Group<T>], factor: T, v: &[Group<T>]) {
 /// Applies a reflection, whose vector comes in groups and is zero before column `left`, to rows from the other side.
 #[inline(always)]
 pub(super) fn apply_right<T: Real>(
-    a: &mut Rows<T>,
+    a: &mut PaddedRows<T>,
     (v, tau): (&[Group<T>], T),
     (top, rows): (usize, usize),
     left: usize,
@@ -317,7 +317,7 @@ pub(super) fn apply_right<T: Real>(
 }
 
 /// What is still to be taken from a symmetric matrix, `v w^T + w v^T`.
-pub(super) struct Pending<T> {
+pub(super) struct PendingRank2Update<T> {
     v: Vec<Group<T>>,
     w: Vec<Group<T>>,
     /// Sums over the columns of each row, of which `w` is made together with those over rows.
@@ -326,7 +326,7 @@ pub(super) struct Pending<T> {
     after: [Group<T>; LANES],
 }
 
-impl<T: Real> Pending<T> {
+impl<T: Real> PendingRank2Update<T> {
     pub(super) fn new(width: usize) -> Result<Self> {
         let nothing = [T::ZERO; LANES];
         let mut after = [nothing; LANES];
@@ -334,7 +334,7 @@ impl<T: Real> Pending<T> {
             after[lane + 1..].fill(T::ONE);
         }
         let (v, w) = (memory::filled(nothing, width)?, memory::filled(nothing, width)?);
-        Ok(Pending { v, w, along: memory::filled(T::ZERO, width * LANES)?, after })
+        Ok(PendingRank2Update { v, w, along: memory::filled(T::ZERO, width * LANES)?, after })
     }
 
     /// For a matrix that is as it should be.
@@ -351,7 +351,7 @@ impl<T: Real> Pending<T> {
 
     /// Takes it from row `i`, from the diagonal on.
     #[inline(always)]
-    pub(super) fn take(&self, a: &mut Rows<T>, i: usize) {
+    pub(super) fn take(&self, a: &mut PaddedRows<T>, i: usize) {
         for g in i / LANES..a.width {
             let x = &mut a.groups_mut(i)[g];
             *x = self.taken(*x, i, g);
@@ -364,7 +364,7 @@ impl<T: Real> Pending<T> {
     #[inline(always)]
     pub(super) fn reflect(
         &mut self,
-        a: &mut Rows<T>,
+        a: &mut PaddedRows<T>,
         (v, tau): (&[Group<T>], T),
         (n, top): (usize, usize),
         sums: &mut [Group<T>],
@@ -428,7 +428,7 @@ impl<T: Real> Pending<T> {
 
 /// The reflections of a decomposition, one after the other: all of `v`, of which what comes before its 1 is zero, and tau.
 pub(super) struct Reflections<T> {
-    pub(super) vectors: Rows<T>,
+    pub(super) vectors: PaddedRows<T>,
     pub(super) taus: Vec<T>,
     rows: usize,
 }
@@ -436,7 +436,7 @@ pub(super) struct Reflections<T> {
 impl<T: Real> Reflections<T> {
     pub(super) fn new(rows: usize, count: usize) -> Result<Self> {
         Ok(Reflections {
-            vectors: Rows::zeros(count, rows)?,
+            vectors: PaddedRows::zeros(count, rows)?,
             taus: memory::filled(T::ZERO, count)?,
             rows,
         })
@@ -449,7 +449,7 @@ impl<T: Real> Reflections<T> {
 
     /// The first columns of their product, as rows; reflection `k` begins at row `k + offset`.
     #[inline(always)]
-    pub(super) fn product(&self, columns: &mut Rows<T>, offset: usize) {
+    pub(super) fn product(&self, columns: &mut PaddedRows<T>, offset: usize) {
         let count = columns.groups.len() / columns.width.max(1);
         columns.groups.fill([T::ZERO; LANES]);
         for c in 0..count {
@@ -461,7 +461,7 @@ impl<T: Real> Reflections<T> {
     /// Their product with vectors, which come as rows: those of the identity, of which the first reflections leave the last
     /// alone, or any.
     #[inline(always)]
-    pub(super) fn multiply(&self, rows: &mut Rows<T>, offset: usize, is_identity: bool) {
+    pub(super) fn multiply(&self, rows: &mut PaddedRows<T>, offset: usize, is_identity: bool) {
         let width = rows.width.max(1);
         for (pair, rows) in rows.groups.chunks_mut(2 * width).enumerate() {
             let identity = is_identity.then_some(2 * pair);
@@ -529,7 +529,7 @@ impl<T: Real> Reflections<T> {
 
     /// Makes columns, which come as rows, an upper triangular matrix `r` (as many rows as reflections, `n` columns).
     #[inline(always)]
-    pub(super) fn factor(&mut self, columns: &mut Rows<T>, r: &mut [T], n: usize) {
+    pub(super) fn factor(&mut self, columns: &mut PaddedRows<T>, r: &mut [T], n: usize) {
         let (width, steps) = (columns.width.max(1), self.taus.len());
         r.fill(T::ZERO);
         for (pair, rows) in columns.groups.chunks_mut(2 * width).enumerate() {
@@ -577,10 +577,10 @@ crate::multiversion! {
     /// `a = q r` of one matrix (m, n): `r` (k, n) and, if it is not empty, `q` (m, k). Columns are worked on as rows.
     pub(super) fn qr<T: Real>(q: &mut [T], r: &mut [T], a: &[T], m: usize, n: usize, k: usize) -> Result<()> {
         let steps = m.min(n);
-        let mut columns = Rows::zeros(n, m)?;
+        let mut columns = PaddedRows::zeros(n, m)?;
         let (item, group) = (size_of::<T>(), size_of::<Group<T>>());
         r[steps * n..].fill(T::ZERO);
-        let step_of = |rows: &Rows<T>| (rows.width * group) as isize;
+        let step_of = |rows: &PaddedRows<T>| (rows.width * group) as isize;
         let strides = (step_of(&columns), (n * item) as isize);
         // SAFETY: `m` runs of `n` elements, and `n` rows of `m`.
         unsafe { copy_tile::<T, false>(columns.groups.as_mut_ptr().cast(), a.as_ptr().cast(), strides, (m, n)) };
@@ -589,7 +589,7 @@ crate::multiversion! {
         if q.is_empty() {
             return Ok(());
         }
-        let mut columns = Rows::zeros(k, m)?;
+        let mut columns = PaddedRows::zeros(k, m)?;
         reflections.product(&mut columns, 0);
         let strides = ((k * item) as isize, step_of(&columns));
         // SAFETY: `k` rows of `m` elements, and `m` runs of `k`.

@@ -2,14 +2,14 @@
 //! QR steps with implicit shifts (Golub and Van Loan, "Matrix Computations", 8.6).
 //!
 //! As in `symmetric`, vectors are kept as rows, and numbers of which there are few are in double precision, of a matrix
-//! scaled to a largest element between 1 and 2. A matrix is at least as high as it is wide; others come turned over.
+//! scaled to a largest element between 1 and 2. A matrix is at least as high as it is wide; others come transposed.
 
 use super::reflection::{
-    Group, LANES, Reflections, Rows, apply, apply_right, points_back, reflect,
+    Group, LANES, PaddedRows, Reflections, apply, apply_right, largest_is_negative, reflect,
 };
 use super::symmetric::{SWEEPS, rotate, scale};
 use crate::Result;
-use crate::dense::{Real, turn};
+use crate::dense::{Real, transpose};
 use crate::elementwise::copy_tile;
 use crate::memory;
 use smallvec::SmallVec;
@@ -27,21 +27,21 @@ pub(super) fn fits(m: usize, n: usize, counts: [usize; 2], has_vectors: bool) ->
 }
 
 /// From so many times as many rows as columns on, a matrix is made a square one first.
-const TALL: usize = 2;
+const TALL_RATIO: usize = 2;
 
 /// What the decomposition of matrices (m, n) with `m >= n` needs.
-pub(super) struct Singular<T> {
+pub(super) struct SvdWorkspace<T> {
     m: usize,
     n: usize,
     /// Left singular vectors that are wanted.
     columns: usize,
     /// The matrix by columns; of a tall one R of its QR decomposition.
-    matrix: Rows<T>,
-    tall: Option<Tall<T>>,
+    matrix: PaddedRows<T>,
+    tall: Option<TallMatrix<T>>,
     left: Reflections<T>,
     right: Reflections<T>,
     /// Left and right ones.
-    vectors: [Rows<T>; 2],
+    vectors: [PaddedRows<T>; 2],
     sums: Vec<Group<T>>,
     diagonal: Vec<f64>,
     above: Vec<f64>,
@@ -49,37 +49,37 @@ pub(super) struct Singular<T> {
 }
 
 /// A tall matrix by columns, Q of its QR decomposition, and R by rows.
-struct Tall<T> {
-    matrix: Rows<T>,
+struct TallMatrix<T> {
+    matrix: PaddedRows<T>,
     q: Reflections<T>,
     r: Vec<T>,
     /// The left vectors of R, shorter than those of the matrix.
-    left: Rows<T>,
+    left: PaddedRows<T>,
 }
 
-impl<T: Real> Singular<T> {
+impl<T: Real> SvdWorkspace<T> {
     /// For so many left singular vectors, `n` or `m`.
     pub(super) fn new(m: usize, n: usize, columns: usize) -> Result<Self> {
-        let tall = if m >= TALL * n {
-            Some(Tall {
-                matrix: Rows::zeros(n, m)?,
+        let tall = if m >= TALL_RATIO * n {
+            Some(TallMatrix {
+                matrix: PaddedRows::zeros(n, m)?,
                 q: Reflections::new(m, n)?,
                 r: memory::filled(T::ZERO, n * n)?,
-                left: Rows::zeros(n, n)?,
+                left: PaddedRows::zeros(n, n)?,
             })
         } else {
             None
         };
         let height = if tall.is_some() { n } else { m };
-        Ok(Singular {
+        Ok(SvdWorkspace {
             m,
             n,
             columns,
-            matrix: Rows::zeros(n, height)?,
+            matrix: PaddedRows::zeros(n, height)?,
             tall,
             left: Reflections::new(height, n)?,
             right: Reflections::new(n, n.saturating_sub(1))?,
-            vectors: [Rows::zeros(columns, m)?, Rows::zeros(n, n)?],
+            vectors: [PaddedRows::zeros(columns, m)?, PaddedRows::zeros(n, n)?],
             sums: memory::filled([T::ZERO; LANES], height.div_ceil(LANES))?,
             diagonal: memory::filled(0.0, n)?,
             above: memory::filled(0.0, n)?,
@@ -87,7 +87,7 @@ impl<T: Real> Singular<T> {
         })
     }
 
-    /// The singular values `s` (n), descending, of a matrix (m, n), or with `is_turned` (n, m); and unless they are empty, the
+    /// The singular values `s` (n), descending, of a matrix (m, n), or with `is_transposed` (n, m); and unless they are empty, the
     /// vectors `u` and `vh` of the matrix as it is given. False if it has elements that are not finite, or the steps do not
     /// converge.
     pub(super) fn decompose(
@@ -95,7 +95,7 @@ impl<T: Real> Singular<T> {
         s: &mut [T],
         (u, vh): (&mut [T], &mut [T]),
         a: &[T],
-        is_turned: bool,
+        is_transposed: bool,
     ) -> bool {
         let (m, n) = (self.m, self.n);
         let matrix = match &mut self.tall {
@@ -104,7 +104,7 @@ impl<T: Real> Singular<T> {
         };
         let (item, group) = (size_of::<T>() as isize, size_of::<Group<T>>() as isize);
         let (wide, to_row) = (n as isize * item, matrix.width as isize * group);
-        if is_turned {
+        if is_transposed {
             for (j, row) in a.chunks_exact(m).enumerate() {
                 matrix.row(j)[..m].copy_from_slice(row);
             }
@@ -134,7 +134,7 @@ impl<T: Real> Singular<T> {
         if is_wanted {
             for k in 0..n {
                 let [left, right] = &mut self.vectors;
-                if points_back(&left.row(k)[..m]) {
+                if largest_is_negative(&left.row(k)[..m]) {
                     for value in left.row(k).iter_mut().chain(right.row(k)) {
                         *value = -*value;
                     }
@@ -148,7 +148,7 @@ impl<T: Real> Singular<T> {
         for (s, &i) in s.iter_mut().zip(&order) {
             *s = T::of(diagonal[i] * up);
         }
-        let (first, second) = if is_turned { (1, 0) } else { (0, 1) };
+        let (first, second) = if is_transposed { (1, 0) } else { (0, 1) };
         for (which, to, is_first) in [(first, u, true), (second, vh, false)] {
             if to.is_empty() {
                 continue;
@@ -161,7 +161,7 @@ impl<T: Real> Singular<T> {
             }
             if is_first {
                 // SAFETY: both have as many elements.
-                unsafe { turn(to.as_mut_ptr(), self.sorted.as_ptr(), (count, length)) };
+                unsafe { transpose(to.as_mut_ptr(), self.sorted.as_ptr(), (count, length)) };
             }
         }
         true
@@ -170,8 +170,8 @@ impl<T: Real> Singular<T> {
 
 crate::multiversion! {
     /// Decomposes a tall matrix into Q and R, of which the columns become the rows of `square`.
-    fn make_square<T: Real>(square: &mut Rows<T>, tall: &mut Tall<T>) {
-        let Tall { matrix, q, r, .. } = tall;
+    fn make_square<T: Real>(square: &mut PaddedRows<T>, tall: &mut TallMatrix<T>) {
+        let TallMatrix { matrix, q, r, .. } = tall;
         let n = q.taus.len();
         q.factor(matrix, r, n);
         for j in 0..n {
@@ -184,7 +184,7 @@ crate::multiversion! {
 
 crate::multiversion! {
     /// The left vectors of R times Q, and as many others as there is room for.
-    fn make_tall<T: Real>(vectors: &mut Rows<T>, tall: &Tall<T>) {
+    fn make_tall<T: Real>(vectors: &mut PaddedRows<T>, tall: &TallMatrix<T>) {
         let (n, count) = (tall.q.taus.len(), vectors.groups.len() / vectors.width.max(1));
         vectors.groups.fill([T::ZERO; LANES]);
         for k in 0..count {
@@ -202,8 +202,8 @@ crate::multiversion! {
 crate::multiversion! {
     /// Reduces the matrix to an upper bidiagonal one; the vectors become, if they are wanted, the transposed products of the
     /// reflections that do so.
-    fn reduce<T: Real>(of: &mut Singular<T>, is_wanted: bool) {
-        let Singular { n, matrix, left, right, vectors, sums, diagonal, above, .. } = of;
+    fn reduce<T: Real>(of: &mut SvdWorkspace<T>, is_wanted: bool) {
+        let SvdWorkspace { n, matrix, left, right, vectors, sums, diagonal, above, .. } = of;
         let n = *n;
         for k in 0..n {
             let v = left.vectors.groups_mut(k);
@@ -230,15 +230,15 @@ crate::multiversion! {
 
 /// The cosine and sine of the angle that turns `(y, z)` to `(r, 0)`, and `r`.
 #[inline(always)]
-fn angle(y: f64, z: f64) -> (f64, f64, f64) {
+fn givens(y: f64, z: f64) -> (f64, f64, f64) {
     let r = y.mul_add(y, z * z).sqrt();
     if r == 0.0 { (1.0, 0.0, 0.0) } else { (y / r, z / r, r) }
 }
 
 /// Turns rows `i` and `j` of vectors, if they are wanted, by an angle: the first becomes `c i + s j`.
 #[inline(always)]
-fn turn_rows<T: Real>(
-    vectors: &mut Rows<T>,
+fn rotate_rows<T: Real>(
+    vectors: &mut PaddedRows<T>,
     (i, j): (usize, usize),
     (c, s): (f64, f64),
     is_wanted: bool,
@@ -253,8 +253,8 @@ fn turn_rows<T: Real>(
 crate::multiversion! {
     /// Makes the bidiagonal matrix diagonal and not negative, up to the digits of `T`, and turns the vectors along if they are
     /// wanted.
-    fn diagonalise<T: Real>(of: &mut Singular<T>, is_wanted: bool) -> bool {
-        let Singular { n, vectors: [left, right], diagonal: d, above: e, .. } = of;
+    fn diagonalise<T: Real>(of: &mut SvdWorkspace<T>, is_wanted: bool) -> bool {
+        let SvdWorkspace { n, vectors: [left, right], diagonal: d, above: e, .. } = of;
         let n = *n;
         let precision = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let mut norm = 0.0_f64;
@@ -283,25 +283,25 @@ crate::multiversion! {
                     // The rest of its row moves to the right, out of the matrix.
                     let mut f = std::mem::replace(&mut e[zero], 0.0);
                     for j in zero + 1..=last {
-                        let (c, s, r) = angle(d[j], f);
+                        let (c, s, r) = givens(d[j], f);
                         d[j] = r;
                         if j < last {
                             f = -s * e[j];
                             e[j] *= c;
                         }
-                        turn_rows(left, (zero, j), (c, -s), is_wanted);
+                        rotate_rows(left, (zero, j), (c, -s), is_wanted);
                     }
                 } else {
                     // The rest of its column moves upwards.
                     let mut f = std::mem::replace(&mut e[last - 1], 0.0);
                     for j in (first..last).rev() {
-                        let (c, s, r) = angle(d[j], f);
+                        let (c, s, r) = givens(d[j], f);
                         d[j] = r;
                         if j > first {
                             f = -s * e[j - 1];
                             e[j - 1] *= c;
                         }
-                        turn_rows(right, (j, last), (c, s), is_wanted);
+                        rotate_rows(right, (j, last), (c, s), is_wanted);
                     }
                 }
                 continue;
@@ -314,7 +314,7 @@ crate::multiversion! {
             let shift = b - c * c / (half + half.mul_add(half, c * c).sqrt().copysign(half));
             let (mut y, mut z) = (d[first].mul_add(d[first], -shift), d[first] * e[first]);
             for i in first..last {
-                let (c, s, r) = angle(y, z);
+                let (c, s, r) = givens(y, z);
                 if i > first {
                     e[i - 1] = r;
                 }
@@ -322,8 +322,8 @@ crate::multiversion! {
                 e[i] = c.mul_add(e[i], -(s * d[i]));
                 z = s * d[i + 1];
                 d[i + 1] *= c;
-                turn_rows(right, (i, i + 1), (c, s), is_wanted);
-                let (c, s, r) = angle(y, z);
+                rotate_rows(right, (i, i + 1), (c, s), is_wanted);
+                let (c, s, r) = givens(y, z);
                 d[i] = r;
                 y = c.mul_add(e[i], s * d[i + 1]);
                 d[i + 1] = c.mul_add(d[i + 1], -(s * e[i]));
@@ -331,7 +331,7 @@ crate::multiversion! {
                     z = s * e[i + 1];
                     e[i + 1] *= c;
                 }
-                turn_rows(left, (i, i + 1), (c, s), is_wanted);
+                rotate_rows(left, (i, i + 1), (c, s), is_wanted);
             }
             e[last - 1] = y;
         }

@@ -3,7 +3,7 @@
 
 use crate::Result;
 use crate::dense::{Real, SharedMut};
-use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
+use crate::lanes::{Column, ROWS, buffer_width, to_columns, to_rows};
 use crate::memory;
 use crate::parallel;
 
@@ -18,16 +18,16 @@ pub(super) fn fits(batch: usize, m: usize, n: usize) -> bool {
 }
 
 /// Elements of `T` in lanes.
-type Lanes<T> = Vec<Column<T>>;
+type BatchLanes<T> = Vec<Column<T>>;
 
 #[inline(always)]
-fn zeros<T: Real>(n: usize) -> Result<Lanes<T>> {
-    memory::filled([T::ZERO; ROWS], room(n))
+fn zeros<T: Real>(n: usize) -> Result<BatchLanes<T>> {
+    memory::filled([T::ZERO; ROWS], buffer_width(n))
 }
 
 /// `a - b * c` of each lane.
 #[inline(always)]
-fn less<T: Real>(mut a: Column<T>, b: Column<T>, c: Column<T>) -> Column<T> {
+fn minus_product<T: Real>(mut a: Column<T>, b: Column<T>, c: Column<T>) -> Column<T> {
     for l in 0..ROWS {
         a[l] = (-b[l]).mul_add(c[l], a[l]);
     }
@@ -138,7 +138,7 @@ fn apply<T: Real>(
     }
     x[k * width] = first;
     for i in k + 1..m {
-        x[i * width] = less(x[i * width], product, v[i]);
+        x[i * width] = minus_product(x[i * width], product, v[i]);
     }
 }
 
@@ -209,7 +209,7 @@ crate::multiversion! {
         for j in 0..n {
             let mut pivot = lanes[j * n + j];
             for k in 0..j {
-                pivot = less(pivot, factor[at(j, k)], factor[at(j, k)]);
+                pivot = minus_product(pivot, factor[at(j, k)], factor[at(j, k)]);
             }
             for l in 0..ROWS {
                 let fails = ((pivot[l] <= T::ZERO) | pivot[l].is_nan()) & (failed[l] == 0);
@@ -220,7 +220,7 @@ crate::multiversion! {
             for i in j + 1..n {
                 let mut x = lanes[at(i, j)];
                 for k in 0..j {
-                    x = less(x, factor[at(i, k)], factor[at(j, k)]);
+                    x = minus_product(x, factor[at(i, k)], factor[at(j, k)]);
                 }
                 for l in 0..ROWS {
                     x[l] /= pivot[l];

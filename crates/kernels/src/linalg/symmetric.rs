@@ -5,9 +5,11 @@
 //! the rotations are computed in double precision, of a matrix scaled to a largest element between 1 and 2 by a power
 //! of two: no square overflows, and none that counts vanishes.
 
-use super::reflection::{Group, LANES, Pending, Reflections, Rows, points_back, reflect};
+use super::reflection::{
+    Group, LANES, PaddedRows, PendingRank2Update, Reflections, largest_is_negative, reflect,
+};
 use crate::Result;
-use crate::dense::{Real, turn};
+use crate::dense::{Real, transpose};
 use crate::elementwise::copy_tile;
 use crate::memory;
 use smallvec::SmallVec;
@@ -57,30 +59,30 @@ crate::multiversion! {
 }
 
 /// What the decomposition of a matrix of order `n` needs.
-pub(super) struct Symmetric<T> {
+pub(super) struct EighWorkspace<T> {
     n: usize,
-    matrix: Rows<T>,
+    matrix: PaddedRows<T>,
     reflections: Reflections<T>,
     /// The eigenvectors.
-    vectors: Rows<T>,
+    vectors: PaddedRows<T>,
     sums: Vec<Group<T>>,
-    pending: Pending<T>,
+    pending: PendingRank2Update<T>,
     diagonal: Vec<f64>,
     beside: Vec<f64>,
     /// The eigenvectors in order, without gaps.
     sorted: Vec<T>,
 }
 
-impl<T: Real> Symmetric<T> {
+impl<T: Real> EighWorkspace<T> {
     pub(super) fn new(n: usize, has_vectors: bool) -> Result<Self> {
         let wanted = if has_vectors { n } else { 0 };
-        let matrix = Rows::zeros(n, n)?;
-        Ok(Symmetric {
+        let matrix = PaddedRows::zeros(n, n)?;
+        Ok(EighWorkspace {
             n,
             reflections: Reflections::new(n, n.saturating_sub(2))?,
-            vectors: Rows::zeros(wanted, n)?,
+            vectors: PaddedRows::zeros(wanted, n)?,
             sums: memory::filled([T::ZERO; LANES], matrix.width)?,
-            pending: Pending::new(matrix.width)?,
+            pending: PendingRank2Update::new(matrix.width)?,
             matrix,
             diagonal: memory::filled(0.0, n)?,
             beside: memory::filled(0.0, n)?,
@@ -131,7 +133,7 @@ impl<T: Real> Symmetric<T> {
         if is_wanted {
             for i in 0..n {
                 let vector = &mut self.vectors.row(i)[..n];
-                if points_back(vector) {
+                if largest_is_negative(vector) {
                     for value in vector {
                         *value = -*value;
                     }
@@ -141,7 +143,7 @@ impl<T: Real> Symmetric<T> {
                 to.copy_from_slice(&self.vectors.row(i)[..n]);
             }
             // SAFETY: both have `n` times `n` elements.
-            unsafe { turn(v.as_mut_ptr(), self.sorted.as_ptr(), (n, n)) };
+            unsafe { transpose(v.as_mut_ptr(), self.sorted.as_ptr(), (n, n)) };
         }
         true
     }
@@ -150,8 +152,8 @@ impl<T: Real> Symmetric<T> {
 crate::multiversion! {
     /// Reduces the matrix to a tridiagonal one; the vectors become, if they are wanted, the transposed product of the
     /// reflections that do so.
-    fn reduce<T: Real>(of: &mut Symmetric<T>, is_wanted: bool) {
-        let Symmetric { n, matrix, reflections, vectors, sums, pending, diagonal, beside, .. } = of;
+    fn reduce<T: Real>(of: &mut EighWorkspace<T>, is_wanted: bool) {
+        let EighWorkspace { n, matrix, reflections, vectors, sums, pending, diagonal, beside, .. } = of;
         let n = *n;
         pending.clear();
         for k in 0..n {
@@ -218,7 +220,7 @@ fn end_of_block(
 /// Lets a block be worked on from its smaller end on, which keeps the small eigenvalues of graded matrices; whether it was turned
 /// round for that. Blocks before row `directed` have their direction.
 #[inline(always)]
-fn turn_block(
+fn reverse_block(
     d: &mut [f64],
     e: &mut [f64],
     (first, last): (usize, usize),
@@ -228,12 +230,12 @@ fn turn_block(
         return false;
     }
     *directed = last + 1;
-    let is_turned = d[last].abs() < d[first].abs();
-    if is_turned {
+    let is_reversed = d[last].abs() < d[first].abs();
+    if is_reversed {
         d[first..=last].reverse();
         e[first..last].reverse();
     }
-    is_turned
+    is_reversed
 }
 
 /// The eigenvalues of a tridiagonal matrix, of which `e` holds the squares of the elements beside the diagonal: QL with shifts,
@@ -253,7 +255,7 @@ fn eigenvalues(d: &mut [f64], e: &mut [f64], tiny: f64) -> bool {
                 return false;
             }
             left -= 1;
-            turn_block(d, e, (first, last), &mut directed);
+            reverse_block(d, e, (first, last), &mut directed);
             let beside = e[first].sqrt();
             let slope = (d[first + 1] - d[first]) / (2.0 * beside);
             let root = slope.mul_add(slope, 1.0).sqrt();
@@ -281,8 +283,8 @@ fn eigenvalues(d: &mut [f64], e: &mut [f64], tiny: f64) -> bool {
 
 crate::multiversion! {
     /// Makes the tridiagonal matrix diagonal, up to the digits of `T`, and turns the vectors along.
-    fn diagonalise<T: Real>(of: &mut Symmetric<T>) -> bool {
-        let Symmetric { n, vectors, diagonal: d, beside: e, .. } = of;
+    fn diagonalise<T: Real>(of: &mut EighWorkspace<T>) -> bool {
+        let EighWorkspace { n, vectors, diagonal: d, beside: e, .. } = of;
         let (n, width) = (*n, vectors.width);
         let precision = precision::<T>();
         let mut directed = 0;
@@ -298,7 +300,7 @@ crate::multiversion! {
                     return false;
                 }
                 left -= 1;
-                if turn_block(d, e, (first, last), &mut directed) {
+                if reverse_block(d, e, (first, last), &mut directed) {
                     for (i, j) in (first..=last).zip((first..=last).rev()).take_while(|(i, j)| i < j) {
                         let (low, high) = vectors.groups.split_at_mut(j * width);
                         low[i * width..][..width].swap_with_slice(&mut high[..width]);

@@ -6,12 +6,12 @@ use crate::{Error, Result, StridedMut, StridedRef, memory};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What a multi-class margin loss is made of, apart from scores and classes.
+/// The options of [`multi_margin_loss`].
 #[derive(Clone, Copy, Debug)]
-pub struct Margin<'a> {
+pub struct MarginLossOptions<'a> {
     /// How far the right class is to be above the others.
     pub margin: f64,
-    /// Whether what is lacking counts squared.
+    /// Whether margin violations are squared (`p = 2`).
     pub square: bool,
     /// A weight per class.
     pub weight: Option<StridedRef<'a>>,
@@ -41,18 +41,18 @@ fn classes(target: StridedRef<'_>, columns: usize) -> Result<Cow<'_, [i64]>> {
 }
 
 /// The shares of the classes in the loss of a row: their weights over the number of classes.
-struct Shares<T> {
+struct ClassFactors<T> {
     even: T,
     own: Option<Vec<T>>,
 }
 
-impl<T: Real> Shares<T> {
+impl<T: Real> ClassFactors<T> {
     fn of(weight: Option<StridedRef<'_>>, columns: usize) -> Result<Self> {
         let count = T::of(columns as f64);
         let own = load_weight::<T>(weight, columns)?;
         let own =
             own.map(|all| memory::collect(all.iter().map(|&weight| weight / count))).transpose()?;
-        Ok(Shares { even: T::ONE / count, own })
+        Ok(ClassFactors { even: T::ONE / count, own })
     }
     #[inline(always)]
     fn get(&self, class: usize) -> T {
@@ -62,10 +62,10 @@ impl<T: Real> Shares<T> {
 
 /// What a class lacks of its distance; nothing if it is the right one.
 #[inline(always)]
-fn lacking<T: Real>(x: T, base: T, is_right: bool) -> T {
+fn margin_violation<T: Real>(x: T, base: T, is_target: bool) -> T {
     let z = base + x;
     // Written so that NaN passes.
-    if (z <= T::ZERO) | is_right { T::ZERO } else { z }
+    if (z <= T::ZERO) | is_target { T::ZERO } else { z }
 }
 
 /// The sum over the classes but the right one of what they lack, or of its squares.
@@ -73,7 +73,7 @@ fn lacking<T: Real>(x: T, base: T, is_right: bool) -> T {
 fn row_loss<T: Real>(row: &[T], class: usize, margin: T, square: bool) -> T {
     let (base, mut sum) = (margin - row[class], T::ZERO);
     for (j, &x) in row.iter().enumerate() {
-        let z = lacking(x, base, j == class);
+        let z = margin_violation(x, base, j == class);
         sum += if square { z * z } else { z };
     }
     sum
@@ -89,12 +89,12 @@ pub fn multi_margin_loss(
     out: &mut StridedMut<'_>,
     x: StridedRef<'_>,
     target: StridedRef<'_>,
-    p: Margin<'_>,
+    p: MarginLossOptions<'_>,
 ) -> Result<()> {
     let (rows, columns) = sizes(x, target)?;
     let classes = classes(target, columns)?;
     for_compute!(x.dtype(), "multi_margin_loss_cpu_kernel", T => {
-        let (x, shares) = (load::<T>(x)?, Shares::<T>::of(p.weight, columns)?);
+        let (x, shares) = (load::<T>(x)?, ClassFactors::<T>::of(p.weight, columns)?);
         let margin = T::of(p.margin);
         // The loss of each of some rows.
         let losses = |rows: Range<usize>| {
@@ -132,12 +132,12 @@ pub fn multi_margin_loss_backward(
     grad: StridedRef<'_>,
     x: StridedRef<'_>,
     target: StridedRef<'_>,
-    p: Margin<'_>,
+    p: MarginLossOptions<'_>,
 ) -> Result<()> {
     let (rows, columns) = sizes(x, target)?;
     let classes = classes(target, columns)?;
     for_compute!(x.dtype(), "multi_margin_loss_cpu_kernel", T => {
-        let (x, shares) = (load::<T>(x)?, Shares::<T>::of(p.weight, columns)?);
+        let (x, shares) = (load::<T>(x)?, ClassFactors::<T>::of(p.weight, columns)?);
         let margin = T::of(p.margin);
         let grad = load::<T>(grad)?;
         let even = match p.reduction {
@@ -153,7 +153,7 @@ pub fn multi_margin_loss_backward(
                 let scale = grad * shares.get(class);
                 let (base, mut pull) = (margin - row[class], T::ZERO);
                 for (j, (out, &x)) in out.iter_mut().zip(row).enumerate() {
-                    let z = lacking(x, base, j == class);
+                    let z = margin_violation(x, base, j == class);
                     let slope = match (p.square, z > T::ZERO) {
                         (true, _) => z + z,
                         (false, true) => T::ONE,

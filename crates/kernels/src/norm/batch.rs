@@ -4,8 +4,8 @@
 //! samples with few elements each, several make a row (`narrow`).
 
 use super::{
-    Runs, TOGETHER, affine_each, combine_each, load_optional, narrow, reciprocal_std,
-    short_products, statistics, store_optional, sum, sum_products,
+    CHANNELS_AT_ONCE, ChannelSpans, affine_each, combine_each, load_optional, narrow,
+    reciprocal_std, short_products, statistics, store_optional, sum, sum_products,
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
 use crate::{Error, Result, StridedMut, StridedRef, memory};
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// How to normalise.
 #[derive(Clone, Copy, Debug)]
-pub struct BatchNorm {
+pub struct BatchNormOptions {
     /// Use the batch's statistics (and update the running ones) instead of the running statistics.
     pub training: bool,
     /// Share of the new statistics in the running ones.
@@ -23,14 +23,14 @@ pub struct BatchNorm {
 }
 
 /// (N, C, S) of an input.
-fn runs_of(shape: &[i64]) -> Result<Runs> {
+fn spans_of(shape: &[i64]) -> Result<ChannelSpans> {
     if shape.len() < 2 {
         return Err(Error::runtime(format!(
             "Expected 2 or more dimensions for batch_norm, but got input of size {shape:?}"
         )));
     }
     let inner = shape[2..].iter().map(|&s| s as usize).product();
-    Ok(Runs { batch: shape[0] as usize, channels: shape[1] as usize, inner })
+    Ok(ChannelSpans { batch: shape[0] as usize, channels: shape[1] as usize, inner })
 }
 
 /// `out = (x - mean) * rstd * weight + bias` per channel of `x` (N, C, *).
@@ -50,9 +50,9 @@ pub fn batch_norm(
     bias: Option<StridedRef<'_>>,
     running_mean: Option<&mut StridedMut<'_>>,
     running_var: Option<&mut StridedMut<'_>>,
-    how: BatchNorm,
+    how: BatchNormOptions,
 ) -> Result<()> {
-    let s = runs_of(x.shape())?;
+    let s = spans_of(x.shape())?;
     expect_shape("output", out.shape(), x.shape())?;
     if !how.training && (running_mean.is_none() || running_var.is_none()) {
         return Err(Error::runtime(
@@ -124,9 +124,9 @@ pub fn batch_norm_backward(
     weight: Option<StridedRef<'_>>,
     mean: StridedRef<'_>,
     rstd_or_var: StridedRef<'_>,
-    how: BatchNorm,
+    how: BatchNormOptions,
 ) -> Result<()> {
-    let s = runs_of(x.shape())?;
+    let s = spans_of(x.shape())?;
     expect_shape("grad_output", grad.shape(), x.shape())?;
     expect_shape("mean", mean.shape(), &[s.channels as i64])?;
     expect_shape("rstd", rstd_or_var.shape(), &[s.channels as i64])?;
@@ -164,10 +164,14 @@ fn moved<T: Real>(old: T, new: f64, momentum: f64) -> T {
 }
 
 /// Writes the runs of these channels.
-type Write<'w, T> = dyn Fn(SharedMut<T>, Range<usize>) + Sync + 'w;
+type WriteChannels<'w, T> = dyn Fn(SharedMut<T>, Range<usize>) + Sync + 'w;
 
 /// Calls `write` for ranges of channels of the output, each channel in one of them.
-fn write_channels<T: Real>(view: &mut StridedMut<'_>, s: Runs, write: &Write<'_, T>) -> Result<()> {
+fn write_channels<T: Real>(
+    view: &mut StridedMut<'_>,
+    s: ChannelSpans,
+    write: &WriteChannels<'_, T>,
+) -> Result<()> {
     with_output::<T, _>(view, |out| {
         let shared = SharedMut::new(out);
         s.for_channels(&|channels| {
@@ -181,7 +185,7 @@ fn write_channels<T: Real>(view: &mut StridedMut<'_>, s: Runs, write: &Write<'_,
 fn write_affine<T: Real>(
     view: &mut StridedMut<'_>,
     x: &[T],
-    s: Runs,
+    s: ChannelSpans,
     factors: [&[T]; 2],
 ) -> Result<()> {
     if narrow::is_narrow(s) {
@@ -195,7 +199,7 @@ fn write_affine<T: Real>(
 fn write_combined<T: Real>(
     view: &mut StridedMut<'_>,
     operands: (&[T], &[T]),
-    s: Runs,
+    s: ChannelSpans,
     factors: [&[T]; 3],
 ) -> Result<()> {
     if narrow::is_narrow(s) {
@@ -205,7 +209,7 @@ fn write_combined<T: Real>(
 }
 
 crate::multiversion! {
-    fn affine_runs<T: Real>(out: SharedMut<T>, x: &[T], s: Runs, channels: Range<usize>, scale: &[T], shift: &[T]) {
+    fn affine_runs<T: Real>(out: SharedMut<T>, x: &[T], s: ChannelSpans, channels: Range<usize>, scale: &[T], shift: &[T]) {
         if s.inner == 1 {
             for n in 0..s.batch {
                 let span = s.line(n, &channels);
@@ -220,7 +224,7 @@ crate::multiversion! {
         }
         let factors = [&scale[channels.clone()], &shift[channels.clone()]];
         for n in 0..s.batch {
-            let span = s.runs(n, &channels);
+            let span = s.spans(n, &channels);
             // SAFETY: each channel is in one range.
             affine_each(unsafe { out.slice(span.clone()) }, &x[span], s.inner, factors);
         }
@@ -228,7 +232,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn combine_runs<T: Real>(out: SharedMut<T>, operands: (&[T], &[T]), s: Runs, channels: Range<usize>, factors: [&[T]; 3]) {
+    fn combine_runs<T: Real>(out: SharedMut<T>, operands: (&[T], &[T]), s: ChannelSpans, channels: Range<usize>, factors: [&[T]; 3]) {
         let ((grad, x), [scale, along, shift]) = (operands, factors);
         if s.inner == 1 {
             for n in 0..s.batch {
@@ -245,7 +249,7 @@ crate::multiversion! {
         }
         let factors = [scale, along, shift].map(|values| &values[channels.clone()]);
         for n in 0..s.batch {
-            let span = s.runs(n, &channels);
+            let span = s.spans(n, &channels);
             // SAFETY: as above.
             let out = unsafe { out.slice(span.clone()) };
             combine_each(out, (&grad[span.clone()], &x[span]), s.inner, factors);
@@ -255,7 +259,7 @@ crate::multiversion! {
 
 fn all_statistics<T: Real>(
     x: &[T],
-    s: Runs,
+    s: ChannelSpans,
     eps: f64,
     means: &mut [T],
     rstds: &mut [T],
@@ -280,7 +284,7 @@ fn all_statistics<T: Real>(
 }
 
 crate::multiversion! {
-    fn channel_statistics<T: Real>(x: &[T], s: Runs, channels: Range<usize>, eps: f64, means: &mut [T], rstds: &mut [T], variances: &mut [f64]) -> Result<()> {
+    fn channel_statistics<T: Real>(x: &[T], s: ChannelSpans, channels: Range<usize>, eps: f64, means: &mut [T], rstds: &mut [T], variances: &mut [f64]) -> Result<()> {
         if s.inner == 1 {
             let zeros = memory::filled(T::ZERO, channels.len())?;
             column_sums(x, s, &channels, &zeros, variances, |x, _| x)?;
@@ -296,7 +300,7 @@ crate::multiversion! {
         }
         let mut first = channels.start;
         while first < channels.end {
-            let now = first..channels.end.min(first + s.together());
+            let now = first..channels.end.min(first + s.channels_at_once());
             let found = statistics(x, s, now.clone(), true, eps);
             let at = now.start - channels.start..now.end - channels.start;
             means[at.clone()].copy_from_slice(&found.means[..now.len()]);
@@ -315,7 +319,7 @@ const ROWS: usize = 64;
 #[inline(always)]
 fn column_sums<T: Real>(
     x: &[T],
-    s: Runs,
+    s: ChannelSpans,
     channels: &Range<usize>,
     values: &[T],
     totals: &mut [f64],
@@ -345,7 +349,7 @@ fn column_sums<T: Real>(
 #[inline(always)]
 fn column_products<T: Real>(
     (grad, x): (&[T], &[T]),
-    s: Runs,
+    s: ChannelSpans,
     channels: &Range<usize>,
     means: &[T],
 ) -> Result<[Vec<f64>; 2]> {
@@ -380,7 +384,7 @@ fn channel_sums<T: Real>(
     x: &[T],
     mean: &[T],
     rstd: &[T],
-    s: Runs,
+    s: ChannelSpans,
     gw: &mut [T],
     gb: &mut [T],
 ) -> Result<()> {
@@ -402,7 +406,7 @@ fn channel_sums<T: Real>(
 }
 
 crate::multiversion! {
-    fn sums_of_channels<T: Real>(operands: (&[T], &[T]), mean: &[T], rstd: &[T], s: Runs, channels: Range<usize>, gw: &mut [T], gb: &mut [T]) -> Result<()> {
+    fn sums_of_channels<T: Real>(operands: (&[T], &[T]), mean: &[T], rstd: &[T], s: ChannelSpans, channels: Range<usize>, gw: &mut [T], gb: &mut [T]) -> Result<()> {
         let (grad, x) = operands;
         if s.inner == 1 {
             let [totals, along] = column_products((grad, x), s, &channels, &mean[channels.clone()])?;
@@ -415,8 +419,8 @@ crate::multiversion! {
         if s.is_short() {
             let mut first = channels.start;
             while first < channels.end {
-                let now = first..channels.end.min(first + s.together());
-                let mut means = [T::ZERO; TOGETHER];
+                let now = first..channels.end.min(first + s.channels_at_once());
+                let mut means = [T::ZERO; CHANNELS_AT_ONCE];
                 means[..now.len()].copy_from_slice(&mean[now.clone()]);
                 let [totals, along] = short_products((grad, x), s, now.clone(), &means);
                 for (i, c) in now.clone().enumerate() {
@@ -430,7 +434,7 @@ crate::multiversion! {
         for (i, c) in channels.enumerate() {
             let (mut along, mut total) = (0.0, 0.0);
             for n in 0..s.batch {
-                let span = s.run(n, c);
+                let span = s.span(n, c);
                 along += sum_products(&grad[span.clone()], &x[span.clone()], mean[c]);
                 total += sum(&grad[span]);
             }

@@ -1,22 +1,22 @@
 //! Group norm over (N, C, *): statistics per batch element and group of channels.
 
 use super::{
-    GRAIN, Runs, TOGETHER, affine, buffer, combine, load_optional, short_products, statistics,
-    store_optional, sum, sum_products,
+    CHANNELS_AT_ONCE, ChannelSpans, GRAIN, affine, buffer, combine, load_optional, short_products,
+    statistics, store_optional, sum, sum_products,
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
 use crate::{Error, Result, StridedMut, StridedRef, memory, parallel};
 use std::ops::Range;
 
 #[derive(Clone, Copy)]
-struct Shape {
+struct GroupNormShape {
     batch: usize,
     channels: usize,
     inner: usize,
     groups: usize,
 }
 
-impl Shape {
+impl GroupNormShape {
     fn of(shape: &[i64], groups: usize) -> Result<Self> {
         if shape.len() < 2 {
             return Err(Error::runtime(format!(
@@ -36,7 +36,7 @@ impl Shape {
             )));
         }
         let inner = shape[2..].iter().map(|&s| s as usize).product();
-        Ok(Shape { batch: shape[0] as usize, channels, inner, groups })
+        Ok(GroupNormShape { batch: shape[0] as usize, channels, inner, groups })
     }
     fn per_group(self) -> usize {
         self.channels / self.groups
@@ -47,8 +47,8 @@ impl Shape {
         start..start + self.inner
     }
     /// Each (batch element, group) as a row.
-    fn rows(self) -> Runs {
-        Runs::rows(self.batch * self.groups, self.per_group() * self.inner)
+    fn rows(self) -> ChannelSpans {
+        ChannelSpans::rows(self.batch * self.groups, self.per_group() * self.inner)
     }
     /// Calls `work` for ranges of rows, each in one of them.
     fn for_rows(self, work: &(dyn Fn(Range<usize>) + Sync)) {
@@ -74,7 +74,7 @@ pub fn group_norm(
     groups: usize,
     eps: f64,
 ) -> Result<()> {
-    let s = Shape::of(x.shape(), groups)?;
+    let s = GroupNormShape::of(x.shape(), groups)?;
     expect_shape("output", out.shape(), x.shape())?;
     for_compute!(x.dtype(), "GroupNormKernelImpl", T => {
         let w = load_optional::<T>("weight", weight, s.channels)?;
@@ -98,12 +98,12 @@ pub fn group_norm(
 }
 
 crate::multiversion! {
-    fn normalise_rows<T: Real>(out: SharedMut<T>, found: (&mut [T], &mut [T]), x: &[T], s: Shape, rows: Range<usize>, parameters: (Option<&[T]>, Option<&[T]>), eps: f64) {
+    fn normalise_rows<T: Real>(out: SharedMut<T>, found: (&mut [T], &mut [T]), x: &[T], s: GroupNormShape, rows: Range<usize>, parameters: (Option<&[T]>, Option<&[T]>), eps: f64) {
         let ((means, rstds), (w, b)) = (found, parameters);
         let all = s.rows();
         let (start, mut first) = (rows.start, rows.start);
         while first < rows.end {
-            let now = first..rows.end.min(first + all.together());
+            let now = first..rows.end.min(first + all.channels_at_once());
             let found = statistics(x, all, now.clone(), true, eps);
             for (at, row) in now.clone().enumerate() {
                 let (mean, rstd) = (found.means[at], found.rstds[at]);
@@ -111,8 +111,8 @@ crate::multiversion! {
                 rstds[row - start] = rstd;
                 if s.inner == 1 {
                     // SAFETY: as below.
-                    let out = unsafe { out.slice(all.run(0, row)) };
-                    for (i, (out, &x)) in out.iter_mut().zip(&x[all.run(0, row)]).enumerate() {
+                    let out = unsafe { out.slice(all.span(0, row)) };
+                    for (i, (out, &x)) in out.iter_mut().zip(&x[all.span(0, row)]).enumerate() {
                         let c = row % s.groups * s.per_group() + i;
                         let scale = w.map_or(rstd, |w| rstd * w[c]);
                         *out = x.mul_add(scale, b.map_or(T::ZERO, |b| b[c]) - mean * scale);
@@ -149,7 +149,7 @@ pub fn group_norm_backward(
     weight: Option<StridedRef<'_>>,
     groups: usize,
 ) -> Result<()> {
-    let s = Shape::of(x.shape(), groups)?;
+    let s = GroupNormShape::of(x.shape(), groups)?;
     expect_shape("grad_output", grad.shape(), x.shape())?;
     for (name, view) in [("mean", &mean), ("rstd", &rstd)] {
         if view.numel() != s.batch * groups {
@@ -170,7 +170,7 @@ pub fn group_norm_backward(
             store_optional(grad_bias, &zeros);
             return Ok(());
         }
-        let input = Input { s, grad: &grad, x: &x, mean: &mean, rstd: &rstd, weight: w.as_deref() };
+        let input = GroupNormInput { s, grad: &grad, x: &x, mean: &mean, rstd: &rstd, weight: w.as_deref() };
         // Per batch element and channel: sum of grad * h, sum of grad.
         let mut sums = memory::filled((0.0, 0.0), s.batch * s.channels)?;
         channel_sums(&input, &mut sums);
@@ -193,8 +193,8 @@ pub fn group_norm_backward(
     })
 }
 
-struct Input<'a, T> {
-    s: Shape,
+struct GroupNormInput<'a, T> {
+    s: GroupNormShape,
     grad: &'a [T],
     x: &'a [T],
     mean: &'a [T],
@@ -202,7 +202,7 @@ struct Input<'a, T> {
     weight: Option<&'a [T]>,
 }
 
-fn channel_sums<T: Real>(input: &Input<'_, T>, sums: &mut [(f64, f64)]) {
+fn channel_sums<T: Real>(input: &GroupNormInput<'_, T>, sums: &mut [(f64, f64)]) {
     let (s, sums) = (input.s, SharedMut::new(sums));
     s.for_rows(&|rows| {
         let channels = rows.start * s.per_group()..rows.end * s.per_group();
@@ -212,10 +212,10 @@ fn channel_sums<T: Real>(input: &Input<'_, T>, sums: &mut [(f64, f64)]) {
 }
 
 crate::multiversion! {
-    fn sums_of_rows<T: Real>(input: &Input<'_, T>, rows: Range<usize>, sums: &mut [(f64, f64)]) {
+    fn sums_of_rows<T: Real>(input: &GroupNormInput<'_, T>, rows: Range<usize>, sums: &mut [(f64, f64)]) {
         let s = input.s;
         let first = rows.start;
-        let channels = Runs::rows(s.batch * s.channels, s.inner);
+        let channels = ChannelSpans::rows(s.batch * s.channels, s.inner);
         if s.inner == 1 {
             let width = s.per_group();
             for (row, sums) in rows.zip(sums.chunks_exact_mut(width.max(1))) {
@@ -232,8 +232,8 @@ crate::multiversion! {
             let (start, end) = (first * s.per_group(), rows.end * s.per_group());
             let mut at = start;
             while at < end {
-                let now = at..end.min(at + TOGETHER);
-                let mut means = [T::ZERO; TOGETHER];
+                let now = at..end.min(at + CHANNELS_AT_ONCE);
+                let mut means = [T::ZERO; CHANNELS_AT_ONCE];
                 for (mean, channel) in means.iter_mut().zip(now.clone()) {
                     *mean = input.mean[channel / s.per_group()];
                 }
@@ -257,13 +257,13 @@ crate::multiversion! {
     }
 }
 
-fn input_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, sums: &[(f64, f64)]) {
+fn input_gradient<T: Real>(out: &mut [T], input: &GroupNormInput<'_, T>, sums: &[(f64, f64)]) {
     let out = SharedMut::new(out);
     input.s.for_rows(&|rows| gradient_of_rows(out, input, sums, rows));
 }
 
 crate::multiversion! {
-    fn gradient_of_rows<T: Real>(out: SharedMut<T>, input: &Input<'_, T>, sums: &[(f64, f64)], rows: Range<usize>) {
+    fn gradient_of_rows<T: Real>(out: SharedMut<T>, input: &GroupNormInput<'_, T>, sums: &[(f64, f64)], rows: Range<usize>) {
         let s = input.s;
         let m = (s.per_group() * s.inner) as f64;
         for row in rows {
@@ -278,7 +278,7 @@ crate::multiversion! {
             let along = T::ZERO - T::of(along / m) * rstd * rstd;
             let shift = T::ZERO - T::of(total / m) * rstd - along * mean;
             if s.inner == 1 {
-                let span = s.rows().run(0, row);
+                let span = s.rows().span(0, row);
                 // SAFETY: rows are disjoint, and each is in one range.
                 let out = unsafe { out.slice(span.clone()) };
                 let operands = input.grad[span.clone()].iter().zip(&input.x[span]);

@@ -1,8 +1,8 @@
 //! Layer norm and RMS norm: statistics over the trailing elements of each row.
 
 use super::{
-    GRAIN, Runs, SHORT, TOGETHER as BLOCK, buffer, group_of, load_optional, statistics,
-    store_optional, sum_lanes,
+    CHANNELS_AT_ONCE as BLOCK, ChannelSpans, GRAIN, SHORT, buffer, group_of, load_optional,
+    statistics, store_optional, sum_lanes,
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
 use crate::row::{GROUP, fold};
@@ -10,7 +10,7 @@ use crate::{Error, Result, StridedMut, StridedRef, memory, parallel};
 use std::ops::Range;
 
 /// Optional outputs of a backward pass.
-type Wanted<'o, 'v> = Option<&'o mut StridedMut<'v>>;
+type OptionalOutput<'o, 'v> = Option<&'o mut StridedMut<'v>>;
 
 /// `out = (x - mean) * rstd * weight + bias` over rows of `n` trailing elements.
 ///
@@ -60,9 +60,9 @@ pub fn layer_norm(
 /// `grad_bias = sum over rows of grad`.
 #[allow(clippy::too_many_arguments, reason = "three outputs, five inputs, one number")]
 pub fn layer_norm_backward(
-    grad_x: Wanted<'_, '_>,
-    grad_weight: Wanted<'_, '_>,
-    grad_bias: Wanted<'_, '_>,
+    grad_x: OptionalOutput<'_, '_>,
+    grad_weight: OptionalOutput<'_, '_>,
+    grad_bias: OptionalOutput<'_, '_>,
     grad: StridedRef<'_>,
     x: StridedRef<'_>,
     mean: StridedRef<'_>,
@@ -106,8 +106,8 @@ pub fn rms_norm(
 /// The gradients of [`rms_norm`]: with `h = x * rstd` and `g = grad * weight`,
 /// `grad_x = rstd * (g - h * mean(g * h))` and `grad_weight = sum over rows of grad * h`.
 pub fn rms_norm_backward(
-    grad_x: Wanted<'_, '_>,
-    grad_weight: Wanted<'_, '_>,
+    grad_x: OptionalOutput<'_, '_>,
+    grad_weight: OptionalOutput<'_, '_>,
     grad: StridedRef<'_>,
     x: StridedRef<'_>,
     rstd: StridedRef<'_>,
@@ -146,10 +146,10 @@ crate::multiversion! {
     /// Normalises rows of `n` elements, about their means if there is a place for these.
     fn normalise_rows<T: Real>(out: &mut [T], means: Option<&mut [T]>, rstds: &mut [T], x: &[T], parameters: (Option<&[T]>, Option<&[T]>), n: usize, eps: f64) {
         let (mut means, (w, b)) = (means, parameters);
-        let runs = Runs::rows(rstds.len(), n);
+        let runs = ChannelSpans::rows(rstds.len(), n);
         let mut first = 0;
         while first < rstds.len() {
-            let rows = first..rstds.len().min(first + runs.together());
+            let rows = first..rstds.len().min(first + runs.channels_at_once());
             let found = statistics(x, runs, rows.clone(), means.is_some(), eps);
             for (i, row) in rows.clone().enumerate() {
                 let (mean, rstd) = (found.means[i], found.rstds[i]);
@@ -157,7 +157,7 @@ crate::multiversion! {
                     means[row] = mean;
                 }
                 rstds[row] = rstd;
-                normalise(&mut out[runs.run(0, row)], &x[runs.run(0, row)], mean, rstd, w, b);
+                normalise(&mut out[runs.span(0, row)], &x[runs.span(0, row)], mean, rstd, w, b);
             }
             first = rows.end;
         }
@@ -197,9 +197,9 @@ fn block_rows(rows: usize) -> usize {
 
 #[allow(clippy::too_many_arguments, reason = "the union of the two norms")]
 fn backward(
-    grad_x: Wanted<'_, '_>,
-    grad_weight: Wanted<'_, '_>,
-    grad_bias: Wanted<'_, '_>,
+    grad_x: OptionalOutput<'_, '_>,
+    grad_weight: OptionalOutput<'_, '_>,
+    grad_bias: OptionalOutput<'_, '_>,
     grad: StridedRef<'_>,
     x: StridedRef<'_>,
     mean: Option<StridedRef<'_>>,
@@ -216,7 +216,7 @@ fn backward(
         let w = load_optional::<T>("weight", weight, n)?;
         let means = load_optional::<T>("mean", mean, rows)?;
         let (x, grad, rstd) = (load::<T>(x)?, load::<T>(grad)?, load::<T>(rstd)?);
-        let input = Input { x: &x, grad: &grad, mean: means.as_deref(), rstd: &rstd, weight: w.as_deref(), n };
+        let input = LayerNormInput { x: &x, grad: &grad, mean: means.as_deref(), rstd: &rstd, weight: w.as_deref(), n };
         let (mut w, mut b) = (buffer::<T>(grad_weight.as_deref(), n)?, buffer::<T>(grad_bias.as_deref(), n)?);
         if let Some(view) = grad_x {
             expect_shape("grad_input", view.shape(), shape_of(&input, view.shape()))?;
@@ -231,7 +231,7 @@ fn backward(
 }
 
 /// The operands of a backward pass as slices.
-struct Input<'a, T> {
+struct LayerNormInput<'a, T> {
     x: &'a [T],
     grad: &'a [T],
     mean: Option<&'a [T]>,
@@ -241,28 +241,28 @@ struct Input<'a, T> {
 }
 
 /// The shape a gradient must have; only its number of elements can be wrong here.
-fn shape_of<'s, T>(input: &Input<'_, T>, shape: &'s [i64]) -> &'s [i64] {
+fn shape_of<'s, T>(input: &LayerNormInput<'_, T>, shape: &'s [i64]) -> &'s [i64] {
     let n: i64 = shape.iter().product();
     if n as usize == input.x.len() { shape } else { &[] }
 }
 
 /// Rows whose parameters' gradients are summed before they are written.
-const TOGETHER: usize = 4;
+const ROWS_AT_ONCE: usize = 4;
 
 /// Rows that are worked on together, while they are in the cache.
-fn rows_together(n: usize) -> usize {
-    (1024 / n.max(1)).clamp(1, 16) * TOGETHER
+fn rows_at_once(n: usize) -> usize {
+    (1024 / n.max(1)).clamp(1, 16) * ROWS_AT_ONCE
 }
 
 /// All gradients in one pass over the rows, `w` and `b` (which may be empty) summed by blocks of rows.
 fn gradients<T: Real>(
     out: Option<&mut [T]>,
     (w, b): (&mut [T], &mut [T]),
-    input: &Input<'_, T>,
+    input: &LayerNormInput<'_, T>,
     rows: usize,
 ) -> Result<()> {
     let (n, each) = (input.n, block_rows(rows));
-    let together = rows_together(n);
+    let together = rows_at_once(n);
     let blocks = rows.div_ceil(each);
     let out = out.map(SharedMut::new);
     let width = if w.is_empty() && b.is_empty() { 0 } else { 2 * n };
@@ -299,7 +299,7 @@ fn gradients<T: Real>(
 }
 
 crate::multiversion! {
-    fn input_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, rows: &Range<usize>) {
+    fn input_gradient<T: Real>(out: &mut [T], input: &LayerNormInput<'_, T>, rows: &Range<usize>) {
         let n = input.n;
         if n <= SHORT {
             return short_gradient(out, input, rows);
@@ -318,7 +318,7 @@ crate::multiversion! {
 
 /// The input gradient of short rows.
 #[inline(always)]
-fn short_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, rows: &Range<usize>) {
+fn short_gradient<T: Real>(out: &mut [T], input: &LayerNormInput<'_, T>, rows: &Range<usize>) {
     let n = input.n;
     let (count, mut weights) = (T::of(n as f64), [T::ONE; SHORT]);
     if let Some(w) = input.weight {
@@ -437,13 +437,13 @@ fn weighted_sums<T: Real>(
 
 crate::multiversion! {
     /// `w += grad * h` and `b += grad` over rows.
-    fn parameter_gradients<T: Real>(w: &mut [T], b: &mut [T], input: &Input<'_, T>, rows: Range<usize>) {
+    fn parameter_gradients<T: Real>(w: &mut [T], b: &mut [T], input: &LayerNormInput<'_, T>, rows: Range<usize>) {
         let n = input.n;
         let (w, b) = (&mut w[..n], &mut b[..n]);
         let statistics = |row: usize| (input.mean.map_or(T::ZERO, |m| m[row]), input.rstd[row]);
         let row_of = |row: usize| (&input.grad[row * n..(row + 1) * n], &input.x[row * n..(row + 1) * n]);
         let mut first = rows.start;
-        while first + TOGETHER <= rows.end {
+        while first + ROWS_AT_ONCE <= rows.end {
             let [(g0, x0), (g1, x1), (g2, x2), (g3, x3)] = std::array::from_fn(|i| row_of(first + i));
             let [(m0, r0), (m1, r1), (m2, r2), (m3, r3)] = std::array::from_fn(|i| statistics(first + i));
             for i in 0..n {
@@ -453,7 +453,7 @@ crate::multiversion! {
                 w[i] = g3[i].mul_add((x3[i] - m3) * r3, sum);
                 b[i] = b[i] + g0[i] + g1[i] + g2[i] + g3[i];
             }
-            first += TOGETHER;
+            first += ROWS_AT_ONCE;
         }
         for row in first..rows.end {
             let ((g, x), (mean, rstd)) = (row_of(row), statistics(row));

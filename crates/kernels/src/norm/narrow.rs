@@ -4,7 +4,7 @@
 //! elements, however few a channel has in a sample. Fixed blocks of wide rows are the tasks; what they sum is added up in
 //! their order, so that results do not depend on threads.
 
-use super::{GRAIN, Runs};
+use super::{ChannelSpans, GRAIN};
 use crate::Result;
 use crate::dense::{Real, SharedMut};
 use crate::memory;
@@ -20,25 +20,25 @@ const FEWEST: usize = 4 * SAMPLES;
 const ROWS: usize = 64;
 
 /// Whether there are many samples of few elements.
-pub(super) fn is_narrow(s: Runs) -> bool {
+pub(super) fn is_narrow(s: ChannelSpans) -> bool {
     (1..=NARROW).contains(&(s.channels * s.inner)) && s.batch >= FEWEST
 }
 
 /// The channels' values along a wide row.
-fn pattern<T: Real>(values: &[T], s: Runs) -> Result<Vec<T>> {
+fn pattern<T: Real>(values: &[T], s: ChannelSpans) -> Result<Vec<T>> {
     let width = s.channels * s.inner;
     memory::collect((0..SAMPLES * width).map(|i| values[i % width / s.inner]))
 }
 
 /// Adds what a block makes of two operands and a pattern to the totals of the channels, which have so many elements each.
-type Block<T> = fn((&[T], &[T]), &[T], usize, &mut [f64]);
+type BlockSum<T> = fn((&[T], &[T]), &[T], usize, &mut [f64]);
 
 /// The sum over each channel of what `block` makes of two operands and the channel's value.
 fn sums<T: Real>(
     operands: (&[T], &[T]),
-    s: Runs,
+    s: ChannelSpans,
     values: &[T],
-    block: Block<T>,
+    block: BlockSum<T>,
 ) -> Result<Vec<f64>> {
     let (a, b) = operands;
     let pattern = pattern(values, s)?;
@@ -110,7 +110,7 @@ fn products<T: Real>(operands: (&[T], &[T]), pattern: &[T], inner: usize, totals
 /// The mean of each channel, and the biased variance about it.
 pub(super) fn statistics<T: Real>(
     x: &[T],
-    s: Runs,
+    s: ChannelSpans,
     means: &mut [T],
     variances: &mut [f64],
 ) -> Result<()> {
@@ -129,7 +129,7 @@ pub(super) fn statistics<T: Real>(
 pub(super) fn gradient_sums<T: Real>(
     grad: &[T],
     x: &[T],
-    s: Runs,
+    s: ChannelSpans,
     means: &[T],
 ) -> Result<[Vec<f64>; 2]> {
     Ok([sums((grad, x), s, means, plain)?, sums((grad, x), s, means, products)?])
@@ -144,7 +144,12 @@ fn for_rows(length: usize, width: usize, work: &(dyn Fn(std::ops::Range<usize>) 
 }
 
 /// `out = x * scale + shift`, with the channels' factors.
-pub(super) fn affine<T: Real>(out: &mut [T], x: &[T], s: Runs, factors: [&[T]; 2]) -> Result<()> {
+pub(super) fn affine<T: Real>(
+    out: &mut [T],
+    x: &[T],
+    s: ChannelSpans,
+    factors: [&[T]; 2],
+) -> Result<()> {
     crate::multiversion! {
     fn rows<T: Real>(out: &mut [T], x: &[T], scale: &[T], shift: &[T]) {
         let width = scale.len();
@@ -168,7 +173,7 @@ pub(super) fn affine<T: Real>(out: &mut [T], x: &[T], s: Runs, factors: [&[T]; 2
 pub(super) fn combine<T: Real>(
     out: &mut [T],
     (grad, x): (&[T], &[T]),
-    s: Runs,
+    s: ChannelSpans,
     factors: [&[T]; 3],
 ) -> Result<()> {
     crate::multiversion! {

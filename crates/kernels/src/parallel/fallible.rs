@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// As [`for_range`]; the first error that a block meets is returned when all blocks have ended. Blocks not yet begun
+/// Calls `work` for blocks of `0..total` as [`for_range`] does, and returns the first error of a block when all have ended. Blocks not yet begun
 /// are then skipped.
 pub fn try_for_range(
     total: usize,

@@ -2,16 +2,16 @@
 //! into a given number of (nearly) equal parts.
 
 use super::maximum::for_taps;
-use super::{Geometry, Window, output_shape, sizes};
+use super::{PoolGeometry, PoolWindow, output_shape, sizes};
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, owned, with_output};
-use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
+use crate::lanes::{Column, ROWS, buffer_width, to_columns, to_rows};
 use crate::windows::{Windows, planes_of};
 use crate::{DType, Error, Result, StridedMut, StridedRef, memory};
 use std::ops::Range;
 
 /// What an average is divided by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AvgPool {
+pub struct AvgPoolOptions {
     /// Count the padding as elements (of value zero).
     pub count_include_pad: bool,
     /// Divide by this instead of the number of elements.
@@ -27,15 +27,15 @@ pub struct AvgPool {
 pub fn avg_pool(
     out: &mut StridedMut<'_>,
     x: StridedRef<'_>,
-    window: &Window,
-    how: AvgPool,
+    window: &PoolWindow,
+    how: AvgPoolOptions,
 ) -> Result<()> {
     let shape = output_shape(x.shape(), window)?;
     expect_shape("output", out.shape(), &shape)?;
     if out.numel() == 0 {
         return Ok(());
     }
-    let scales = Scales::new(Geometry::new(x.shape(), &shape, window), how)?;
+    let scales = Scales::new(PoolGeometry::new(x.shape(), &shape, window), how)?;
     if x.dtype() == DType::I64 {
         let x = load::<i64>(x)?;
         return with_output::<i64, _>(out, |out| average_integers(out, &x, &scales));
@@ -64,12 +64,12 @@ pub fn avg_pool(
 pub fn avg_pool_backward(
     grad_x: &mut StridedMut<'_>,
     grad: StridedRef<'_>,
-    window: &Window,
-    how: AvgPool,
+    window: &PoolWindow,
+    how: AvgPoolOptions,
 ) -> Result<()> {
     let shape = output_shape(grad_x.shape(), window)?;
     expect_shape("grad_output", grad.shape(), &shape)?;
-    let scales = Scales::new(Geometry::new(grad_x.shape(), &shape, window), how)?;
+    let scales = Scales::new(PoolGeometry::new(grad_x.shape(), &shape, window), how)?;
     for_compute!(grad.dtype(), "avg_pool2d_backward", T => {
         let grad = load::<T>(grad)?;
         with_output::<T, _>(grad_x, |out| {
@@ -93,13 +93,13 @@ pub fn avg_pool_backward(
 
 /// The divisors of every output: a product of per-dimension counts, or one number.
 struct Scales {
-    g: Geometry,
+    g: PoolGeometry,
     counts: [Vec<f64>; 3],
     fixed: Option<f64>,
 }
 
 impl Scales {
-    fn new(g: Geometry, how: AvgPool) -> Result<Scales> {
+    fn new(g: PoolGeometry, how: AvgPoolOptions) -> Result<Scales> {
         if how.divisor_override == Some(0) {
             return Err(Error::runtime("divisor must be not zero".to_owned()));
         }
@@ -219,8 +219,8 @@ fn side_by_side_backward<T: Real>(
 
 crate::multiversion! {
     fn columns_forward<T: Real>(out: &mut [T], x: &[T], windows: &Windows, divisors: &[T]) -> Result<()> {
-        let mut columns = memory::filled([T::ZERO; ROWS], room(windows.inputs))?;
-        let mut results = memory::filled([T::ZERO; ROWS], room(windows.outputs))?;
+        let mut columns = memory::filled([T::ZERO; ROWS], buffer_width(windows.inputs))?;
+        let mut results = memory::filled([T::ZERO; ROWS], buffer_width(windows.outputs))?;
         let mut x = x;
         for out in out.chunks_mut((ROWS * windows.outputs).max(1)) {
             let count = out.len() / windows.outputs;
@@ -252,8 +252,8 @@ crate::multiversion! {
 
 crate::multiversion! {
     fn columns_backward<T: Real>(out: &mut [T], grad: &[T], windows: &Windows, divisors: &[T]) -> Result<()> {
-        let mut columns = memory::filled([T::ZERO; ROWS], room(windows.inputs))?;
-        let mut shares = memory::filled([T::ZERO; ROWS], room(windows.outputs))?;
+        let mut columns = memory::filled([T::ZERO; ROWS], buffer_width(windows.inputs))?;
+        let mut shares = memory::filled([T::ZERO; ROWS], buffer_width(windows.outputs))?;
         let mut grad = grad;
         for out in out.chunks_mut((ROWS * windows.inputs).max(1)) {
             let count = out.len() / windows.inputs;
@@ -287,7 +287,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn plane_forward<T: Real>(out: &mut [T], x: &[T], g: &Geometry) {
+    fn plane_forward<T: Real>(out: &mut [T], x: &[T], g: &PoolGeometry) {
         out.fill(T::ZERO);
         for_taps(g, |o, i, n| {
             let (out, x) = (&mut out[o..o + n], &x[i..]);
@@ -301,7 +301,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn plane_backward<T: Real>(out: &mut [T], grad: &[T], g: &Geometry) {
+    fn plane_backward<T: Real>(out: &mut [T], grad: &[T], g: &PoolGeometry) {
         for_taps(g, |o, i, n| {
             let (out, grad) = (&mut out[i..], &grad[o..o + n]);
             match g.stride[2] {

@@ -3,10 +3,10 @@
 //! Ties go to the first element in row-major order, a NaN wins over everything, as in PyTorch. The
 //! running maxima of a row of outputs, and their positions, live in two small buffers.
 
-use super::{Geometry, Window, output_shape};
+use super::{PoolGeometry, PoolWindow, output_shape};
 use crate::dense::{Compute, Real, SharedMut, expect_shape, load, with_output};
-use crate::interrupt::Pace;
-use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
+use crate::interrupt::WorkCounter;
+use crate::lanes::{Column, ROWS, buffer_width, to_columns, to_rows};
 use crate::windows::{Windows, planes_of};
 use crate::{DType, Error, Result, StridedMut, StridedRef, memory};
 
@@ -43,14 +43,14 @@ pub fn max_pool(
     out: &mut StridedMut<'_>,
     indices: Option<&mut StridedMut<'_>>,
     x: StridedRef<'_>,
-    window: &Window,
+    window: &PoolWindow,
 ) -> Result<()> {
     let shape = output_shape(x.shape(), window)?;
     expect_shape("output", out.shape(), &shape)?;
     if let Some(indices) = &indices {
         expect_shape("indices", indices.shape(), &shape)?;
     }
-    let g = Geometry::new(x.shape(), &shape, window);
+    let g = PoolGeometry::new(x.shape(), &shape, window);
     match x.dtype() {
         DType::F16 | DType::BF16 | DType::F32 => forward::<f32>(out, indices, x, &g)?,
         DType::F64 => forward::<f64>(out, indices, x, &g)?,
@@ -64,7 +64,7 @@ fn forward<T: Ordered>(
     out: &mut StridedMut<'_>,
     indices: Option<&mut StridedMut<'_>>,
     x: StridedRef<'_>,
-    g: &Geometry,
+    g: &PoolGeometry,
 ) -> Result<()> {
     let x = load::<T>(x)?;
     with_output::<T, _>(out, |out| match indices {
@@ -73,7 +73,12 @@ fn forward<T: Ordered>(
     })
 }
 
-fn all_planes<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geometry) -> Result<()> {
+fn all_planes<T: Ordered>(
+    out: &mut [T],
+    indices: &mut [i64],
+    x: &[T],
+    g: &PoolGeometry,
+) -> Result<()> {
     let (size, from) = (g.output_size(), g.input_size());
     let wanted = !indices.is_empty();
     let (out, indices) = (SharedMut::new(out), SharedMut::new(indices));
@@ -107,8 +112,8 @@ fn all_planes<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geome
 
 crate::multiversion! {
     fn columns_values<T: Ordered>(out: &mut [T], x: &[T], windows: &Windows) -> Result<()> {
-        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
-        let mut results = memory::filled([T::default(); ROWS], room(windows.outputs))?;
+        let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
+        let mut results = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
         let mut x = x;
         for out in out.chunks_mut(ROWS * windows.outputs) {
             let count = out.len() / windows.outputs;
@@ -135,10 +140,10 @@ crate::multiversion! {
 crate::multiversion! {
     /// As [`columns_values`], with the position of each maximum.
     fn columns_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], windows: &Windows) -> Result<()> {
-        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
-        let mut results = memory::filled([T::default(); ROWS], room(windows.outputs))?;
-        let mut places = memory::filled([0_u32; ROWS], room(windows.outputs))?;
-        let mut places_rows = memory::filled(0_u32, ROWS * windows.outputs)?;
+        let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
+        let mut results = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
+        let mut positions = memory::filled([0_u32; ROWS], buffer_width(windows.outputs))?;
+        let mut position_rows = memory::filled(0_u32, ROWS * windows.outputs)?;
         let mut x = x;
         let groups = out.chunks_mut(ROWS * windows.outputs);
         for (out, indices) in groups.zip(indices.chunks_mut(ROWS * windows.outputs)) {
@@ -146,23 +151,23 @@ crate::multiversion! {
             to_columns(&mut columns, x, windows.inputs, count);
             windows.fold(
                 |_, first| ([T::LOWEST; ROWS], [first as u32; ROWS]),
-                |(mut best, mut places): (Column<T>, Column<u32>), at, _| {
+                |(mut best, mut positions): (Column<T>, Column<u32>), at, _| {
                     // SAFETY: there is a column for each input.
                     let values = unsafe { *columns.get_unchecked(at) };
                     for l in 0..ROWS {
                         let wins = values[l].beats(best[l]);
                         best[l] = if wins { values[l] } else { best[l] };
-                        places[l] = if wins { at as u32 } else { places[l] };
+                        positions[l] = if wins { at as u32 } else { positions[l] };
                     }
-                    (best, places)
+                    (best, positions)
                 },
-                |o, result| (results[o], places[o]) = result,
+                |o, result| (results[o], positions[o]) = result,
             );
             to_rows(out, &results, windows.outputs);
-            let places_rows = &mut places_rows[..indices.len()];
-            to_rows(places_rows, &places, windows.outputs);
-            for (index, &place) in indices.iter_mut().zip(&*places_rows) {
-                *index = i64::from(place);
+            let position_rows = &mut position_rows[..indices.len()];
+            to_rows(position_rows, &positions, windows.outputs);
+            for (index, &position) in indices.iter_mut().zip(&*position_rows) {
+                *index = i64::from(position);
             }
             x = &x[count * windows.inputs..];
         }
@@ -171,7 +176,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn plane_values<T: Ordered>(out: &mut [T], x: &[T], g: &Geometry) {
+    fn plane_values<T: Ordered>(out: &mut [T], x: &[T], g: &PoolGeometry) {
         out.fill(T::LOWEST);
         for_taps(g, |o, i, n| {
             let (best, x) = (&mut out[o..o + n], &x[i..]);
@@ -197,7 +202,7 @@ fn keep_larger_at<T: Ordered, const S: usize>(best: &mut [T], x: &[T], stride: u
 }
 
 crate::multiversion! {
-    fn plane_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geometry) {
+    fn plane_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &PoolGeometry) {
         out.fill(T::LOWEST);
         start_indices(indices, g);
         for_taps(g, |o, i, n| {
@@ -233,12 +238,12 @@ fn keep_larger_index_at<T: Ordered, const S: usize>(
 
 /// Each window's first element inside the input: the answer if nothing beats the lowest value.
 #[inline(always)]
-fn start_indices(indices: &mut [i64], g: &Geometry) {
+fn start_indices(indices: &mut [i64], g: &PoolGeometry) {
     let first = |dim: usize, o: usize| {
         let (taps, first) = g.taps(dim, o);
         (first + (taps.start * g.dilation[dim]) as isize) as usize
     };
-    let (mut at, mut pace) = (0, Pace::new());
+    let (mut at, mut pace) = (0, WorkCounter::new());
     for d in 0..g.output[0] {
         for h in 0..g.output[1] {
             pace.spend(g.output[2]);
@@ -252,22 +257,22 @@ fn start_indices(indices: &mut [i64], g: &Geometry) {
 }
 
 /// Outputs of a row that are worked on together.
-const PART: usize = 1 << 16;
+const MAX_ROW_OUTPUTS: usize = 1 << 16;
 
 /// For every output row, or a part of a long one, and kernel element inside: `work(first output, its input, outputs)`. Kernel
 /// elements come in row-major order for each output.
 #[inline(always)]
-pub(super) fn for_taps(g: &Geometry, mut work: impl FnMut(usize, usize, usize)) {
+pub(super) fn for_taps(g: &PoolGeometry, mut work: impl FnMut(usize, usize, usize)) {
     // Kernel elements further on are outside for every output, however large the kernel.
     let within = g.kernel[2].min((g.input[2] + g.padding[2]).div_ceil(g.dilation[2]));
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     for d in 0..g.output[0] {
         let (depths, first_d) = g.taps(0, d);
         for h in 0..g.output[1] {
             let (rows, first_h) = g.taps(1, h);
             let out = (d * g.output[1] + h) * g.output[2];
-            for start in (0..g.output[2]).step_by(PART) {
-                let part = start..g.output[2].min(start + PART);
+            for start in (0..g.output[2]).step_by(MAX_ROW_OUTPUTS) {
+                let part = start..g.output[2].min(start + MAX_ROW_OUTPUTS);
                 for kd in depths.clone() {
                     let id = (first_d + (kd * g.dilation[0]) as isize) as usize;
                     for kh in rows.clone() {

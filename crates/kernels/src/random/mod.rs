@@ -15,25 +15,25 @@ pub use rejection::{binomial, dirichlet, poisson, standard_gamma};
 pub use sample::{multinomial, randperm};
 
 use crate::dense::{Real, load};
-use crate::line::{Layout, Lines, check_shape, put};
+use crate::line::{LineIter, ViewLayout, check_shape, put};
 use crate::{
     DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt,
 };
 use smallvec::SmallVec;
 
 /// The walk over a view in the order of its memory.
-fn memory_order(out: &StridedMut<'_>) -> Lines<1> {
+fn memory_order(out: &StridedMut<'_>) -> LineIter<1> {
     let mut dims: SmallVec<[usize; 6]> = (0..out.ndim()).collect();
     dims.sort_by_key(|&d| std::cmp::Reverse(out.strides()[d].unsigned_abs()));
     let shape: SmallVec<[i64; 6]> = dims.iter().map(|&d| out.shape()[d]).collect();
     let strides: SmallVec<[i64; 6]> = dims.iter().map(|&d| out.strides()[d]).collect();
-    Lines::new(&shape, None, [Layout::of(&strides, out.dtype().size())])
+    LineIter::new(&shape, None, [ViewLayout::of(&strides, out.dtype().size())])
 }
 
 /// Stores `draw()` at every element, in the order of memory.
 fn fill_each<T: Element>(out: &StridedMut<'_>, mut draw: impl FnMut() -> T) {
     if out.is_contiguous() {
-        for index in interrupt::parts(out.numel()).flatten() {
+        for index in interrupt::chunks(out.numel()).flatten() {
             // SAFETY: inside the view, which is row-major; the caller chose `T` by its dtype.
             unsafe { put(out.ptr(), (index * size_of::<T>()) as isize, draw()) };
         }
@@ -483,7 +483,7 @@ fn draw_below<T: Real>(
             }
             return Ok(());
         }
-        let lines = Lines::new(out.shape(), None, [Layout::from(&*out)]);
+        let lines = LineIter::new(out.shape(), None, [ViewLayout::from(&*out)]);
         let mut left = p.iter();
         lines.visit(0..lines.count(), |[to]| {
             let Some(p) = left.next() else { return };

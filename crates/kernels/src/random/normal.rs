@@ -100,7 +100,8 @@ pub(super) fn blocks_f32(data: &mut [f32], mean: f32, std: f32) {
 }
 }
 
-/// As [`blocks_f32`] in double precision, with the system's logarithm, sine and cosine.
+/// Turns uniform numbers into normal ones in double precision, in the blocks of [`blocks_f32`], with the system's logarithm,
+/// sine and cosine.
 pub(super) fn blocks_f64(data: &mut [f64], mean: f64, std: f64) {
     let (blocks, _) = data.as_chunks_mut::<16>();
     for block in blocks {

@@ -5,7 +5,7 @@
 //! (NaN, negative shapes) is NaN and takes nothing from the stream.
 
 use super::Generator;
-use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
+use crate::line::{ViewLayout, LineIter, check_dtype, check_shape, get, put};
 use crate::special::log_gamma::lgamma;
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, memory};
 
@@ -46,7 +46,7 @@ fn least(dtype: DType) -> f64 {
 
 /// Stores what `draw` makes of each parameter, row by row.
 fn fill_by<T: Element>(out: &StridedMut<'_>, p: &StridedRef<'_>, mut draw: impl FnMut(f64) -> f64) {
-    let lines = Lines::new(out.shape(), None, [Layout::from(out), Layout::from(p)]);
+    let lines = LineIter::new(out.shape(), None, [ViewLayout::from(out), ViewLayout::from(p)]);
     lines.visit(0..lines.count(), |[to, from]| {
         // SAFETY: the walk stays inside both views, whose dtype the caller has checked.
         unsafe { put(out.ptr(), to, T::from_f64(draw(get::<T>(p.ptr(), from).to_f64()))) };
@@ -132,7 +132,7 @@ pub fn dirichlet(
     };
     let least = least(dtype);
     for_dtype!(dtype, float, T => {
-        let lines = Lines::new(a.shape(), None, [Layout::from(&a)]);
+        let lines = LineIter::new(a.shape(), None, [ViewLayout::from(&a)]);
         lines.visit(0..lines.count(), |[from]| {
             // SAFETY: the walk stays inside the view.
             let a = unsafe { get::<T>(a.ptr(), from) }.to_f64();
@@ -148,7 +148,7 @@ pub fn dirichlet(
                 }
             }
         }
-        let lines = Lines::new(out.shape(), None, [Layout::from(&*out)]);
+        let lines = LineIter::new(out.shape(), None, [ViewLayout::from(&*out)]);
         let mut left = draws.iter();
         lines.visit(0..lines.count(), |[to]| {
             let Some(&share) = left.next() else { return };
@@ -351,8 +351,8 @@ pub fn binomial(
         check_dtype("binomial", dtype, input.dtype())?;
     }
     let precision = Precision::of(dtype);
-    let views = [Layout::from(&*out), Layout::from(&count), Layout::from(&p)];
-    let lines = Lines::new(out.shape(), None, views);
+    let views = [ViewLayout::from(&*out), ViewLayout::from(&count), ViewLayout::from(&p)];
+    let lines = LineIter::new(out.shape(), None, views);
     for_dtype!(dtype, float, T => lines.visit(0..lines.count(), |[to, n, p_at]| {
         // SAFETY: the walk stays inside the three views of this dtype.
         unsafe {

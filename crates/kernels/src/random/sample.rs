@@ -1,7 +1,7 @@
 //! Permutations and draws from discrete distributions.
 
 use super::{Generator, exact_limit};
-use crate::line::{Layout, Lines, along, check_dtype, check_shape, get, put};
+use crate::line::{LineIter, ViewLayout, along, check_dtype, check_shape, get, put};
 use crate::{
     DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt, memory,
     sort,
@@ -24,7 +24,7 @@ pub fn randperm(out: &mut StridedMut<'_>, generator: &mut Generator) -> Result<(
     let (dtype, n) = (out.dtype(), out.numel());
     check_count(dtype, n)?;
     let mut order = memory::collect(0..n as u64)?;
-    for i in interrupt::parts(n.saturating_sub(1)).flatten() {
+    for i in interrupt::chunks(n.saturating_sub(1)).flatten() {
         let rest = n - i;
         let draw = if n < WIDE_COUNT {
             generator.next_u32() as usize % rest
@@ -124,7 +124,7 @@ fn draw_rows<T: Probability>(
     generator: &mut Generator,
 ) -> Result<()> {
     let classes = p.shape()[p.ndim() - 1] as usize;
-    let lines = Lines::new(p.shape(), None, [Layout::from(p)]);
+    let lines = LineIter::new(p.shape(), None, [ViewLayout::from(p)]);
     let mut table = memory::with_capacity::<T>(lines.count())?;
     for_dtype!(p.dtype(), float, S => lines.visit(0..lines.count(), |[at]| {
         // SAFETY: the walk stays inside the view.
@@ -146,7 +146,7 @@ fn draw_rows<T: Probability>(
         return race(out, &mut table, p.shape(), round, generator);
     }
     let (draws, step) = along(out.shape(), out, out.ndim() - 1);
-    let targets = Lines::new(out.shape(), Some(out.ndim() - 1), [Layout::from(out)]);
+    let targets = LineIter::new(out.shape(), Some(out.ndim() - 1), [ViewLayout::from(out)]);
     let mut rows = table.chunks_mut(classes);
     targets.visit(0..targets.count(), |[to]| {
         let Some(row) = rows.next() else { return };
@@ -160,7 +160,7 @@ fn draw_rows<T: Probability>(
         for v in row.iter_mut() {
             *v = *v / total;
         }
-        for j in interrupt::parts(draws).flatten() {
+        for j in interrupt::chunks(draws).flatten() {
             let j = j as isize;
             let u = generator.next_f64();
             let category = row.partition_point(|v| v.to_f64() < u).min(classes - 1);

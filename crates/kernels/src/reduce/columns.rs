@@ -1,12 +1,12 @@
 //! Many results at once, one per lane: whole rows of items are folded onto a row of partial results.
 //!
 //! Rows are memory itself where neighbouring results read neighbouring elements, several side by side where they are
-//! narrow; short lines are turned over, so that they become columns. Rows are folded in groups of `ROWS`, groups in
+//! narrow; short lines are transposed, so that they become columns. Rows are folded in groups of `ROWS`, groups in
 //! chunks, chunks pairwise: a tree that depends on shape and strides alone.
 
 use super::engine::{
-    Cascade, Dim, Finish, Places, Plan, ROWS, Reducer, Source, combine_each, fold_rows_wide,
-    offset, offsets,
+    Cascade, OutputOffsets, ROWS, Reducer, ReductionDim, ReductionInput, ReductionPlan,
+    StoreResults, combine_each, fold_rows_wide, offset, offsets,
 };
 use super::lines::has_lanes;
 use crate::Result;
@@ -22,35 +22,35 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 const TILE: usize = 512;
 /// Rows that one thread takes at once.
 const CHUNK_ROWS: usize = 32 * ROWS;
-/// Longest run of items that is turned over: longer lines are folded one by one as fast.
-pub(super) fn short<R: Reducer>(source: &Source<'_, R::Item>) -> usize {
+/// Longest run of items that is transposed: longer lines are folded one by one as fast.
+pub(super) fn max_line_length<R: Reducer>(source: &ReductionInput<'_, R::Item>) -> usize {
     let has_lanes = R::IS_BY_STEP && source.reduced.len() == 1 || has_lanes::<R>(source);
-    // (A register's worth of wide items is turned over as quickly.)
+    // (A register's worth of wide items is transposed as quickly.)
     let lanes = if size_of::<R::Item>() > 4 { SQUARE } else { SQUARE - 1 };
     if has_lanes { lanes } else { 128 }
 }
 
-/// Fewest lines worth turning over.
-pub(super) const FEW: usize = 8;
-/// Most turned items of a row of lanes, so that they stay in the nearest cache.
-const TURNED: usize = 2048;
+/// Fewest lines worth transposing.
+pub(super) const MIN_LINES: usize = 8;
+/// Most transposed items of a row of lanes, so that they stay in the nearest cache.
+const MAX_TRANSPOSED: usize = 2048;
 
 /// How the items of neighbouring results come to lie side by side.
 #[derive(Clone, Copy)]
-struct Lanes {
+struct LaneLayout {
     /// Bytes from one result's items to the next one's.
     step: isize,
     /// Results that are worked on together.
     tile: usize,
-    /// Whether lines are turned over; if not, they lie as columns in memory.
-    is_turned: bool,
+    /// Whether lines are transposed; if not, they lie as columns in memory.
+    is_transposed: bool,
     /// How many lines make sixteen items, if whole lines of 2, 4 or 8 items follow one another; else one.
     dense: usize,
 }
 
 /// Where the results of a tile are read from.
 #[derive(Clone, Copy)]
-struct Tile {
+struct ResultTile {
     /// The first result's first item.
     ptr: *const u8,
     /// Results from the first to the last of the dimension, of which the tile may be a part.
@@ -58,13 +58,14 @@ struct Tile {
 }
 
 /// What a tile's results are handed to: where it is read from, offsets of outputs, the first result's number, results.
-type Emit<'a, R> = dyn Fn(Tile, [isize; 2], usize, &mut [<R as Reducer>::Acc]) + Sync + 'a;
+type EmitTile<'a, R> =
+    dyn Fn(ResultTile, [isize; 2], usize, &mut [<R as Reducer>::Acc]) + Sync + 'a;
 
-/// Rows that do not lie in memory as they are needed, and lines of converted items before they are turned over.
+/// Rows that do not lie in memory as they are needed, and lines of converted items before they are transposed.
 type Buffers<I> = [Vec<I>; 2];
 
 /// Room for `n` items.
-fn room<I: Copy + Default>(buffer: &mut Vec<I>, n: usize) -> &mut [I] {
+fn resized<I: Copy + Default>(buffer: &mut Vec<I>, n: usize) -> &mut [I] {
     if buffer.len() < n {
         // bounded: by the rows and the width of a tile.
         buffer.resize(n, I::default());
@@ -73,16 +74,16 @@ fn room<I: Copy + Default>(buffer: &mut Vec<I>, n: usize) -> &mut [I] {
 }
 
 /// One result per column of memory: the innermost kept dimension has stride one and whole rows are folded.
-pub(super) fn memory<R: Reducer>(
+pub(super) fn contiguous<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
-    plan: &Plan,
-    finish: &Finish<'_, R>,
+    source: &ReductionInput<'_, R::Item>,
+    plan: &ReductionPlan,
+    finish: &StoreResults<'_, R>,
 ) -> Result<()> {
     let Some((inner, outer)) = plan.kept.split_last() else { return Ok(()) };
-    let lanes = Lanes { step: inner.stride, tile: TILE, is_turned: false, dense: 1 };
+    let lanes = LaneLayout { step: inner.stride, tile: TILE, is_transposed: false, dense: 1 };
     let emit = |at: [isize; 2], first: usize, accs: &[R::Acc]| {
-        finish(Places { at, step: inner.out }.after(first), accs);
+        finish(OutputOffsets { at, step: inner.out }.after(first), accs);
     };
     let (width, rows) = (inner.size, source.count);
     let parts = match plan.reduced[..] {
@@ -90,16 +91,20 @@ pub(super) fn memory<R: Reducer>(
         _ => 1,
     };
     if parts == 1 {
-        let emit =
-            |_: Tile, outs: [isize; 2], first: usize, accs: &mut [R::Acc]| emit(outs, first, accs);
+        let emit = |_: ResultTile, outs: [isize; 2], first: usize, accs: &mut [R::Acc]| {
+            emit(outs, first, accs)
+        };
         return tiles(r, source, (inner, outer, plan.kept_count), lanes, &emit);
     }
     // Rows without gaps: `parts` of them are one wide row; what is left over is folded as it is.
-    let wide_rows =
-        [Dim { size: rows / parts, stride: plan.reduced[0].stride * parts as isize, out: [0; 2] }];
-    let wide = Source { reduced: &wide_rows, count: rows / parts, ..*source };
-    let wide_inner = Dim { size: width * parts, ..*inner };
-    let emit = |tile: Tile, outs: [isize; 2], _: usize, accs: &mut [R::Acc]| {
+    let wide_rows = [ReductionDim {
+        size: rows / parts,
+        stride: plan.reduced[0].stride * parts as isize,
+        out: [0; 2],
+    }];
+    let wide = ReductionInput { reduced: &wide_rows, count: rows / parts, ..*source };
+    let wide_inner = ReductionDim { size: width * parts, ..*inner };
+    let emit = |tile: ResultTile, outs: [isize; 2], _: usize, accs: &mut [R::Acc]| {
         for (part, accs) in accs.chunks_exact_mut(width).enumerate() {
             for acc in accs {
                 *acc = r.interleaved(*acc, part, parts);
@@ -132,7 +137,7 @@ pub(super) fn memory<R: Reducer>(
 /// How many narrow rows are folded as one: enough to fill registers, while some rows are left.
 fn side_by_side<R: Reducer>(rows: usize, width: usize) -> usize {
     let mut parts = 1;
-    // (Places are costly to join: they are worth it where a register would not be full.)
+    // (OutputOffsets are costly to join: they are worth it where a register would not be full.)
     let is_wide = R::IS_ORDERED && width >= SQUARE;
     while !is_wide && parts * 2 * width <= TILE / 2 && parts * 16 <= rows {
         parts *= 2;
@@ -140,57 +145,61 @@ fn side_by_side<R: Reducer>(rows: usize, width: usize) -> usize {
     parts
 }
 
-/// One result per short line: lines are turned over, sixteen at a time.
-pub(super) fn turned<R: Reducer>(
+/// One result per short line: lines are transposed, sixteen at a time.
+pub(super) fn transposed<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
-    plan: &Plan,
-    finish: &Finish<'_, R>,
+    source: &ReductionInput<'_, R::Item>,
+    plan: &ReductionPlan,
+    finish: &StoreResults<'_, R>,
 ) -> Result<()> {
     let Some((inner, outer)) = plan.kept.split_last() else { return Ok(()) };
     let run = run(source);
     let is_dense = plan.reduced.len() == 1 && inner.stride == run.size as isize * run.stride;
     let (dense, tile) = match run.size {
-        2 | 4 | 8 if is_dense => (SQUARE / run.size, TURNED / run.size),
-        size => (1, TURNED / size.max(1).next_multiple_of(SQUARE).min(ROWS)),
+        2 | 4 | 8 if is_dense => (SQUARE / run.size, MAX_TRANSPOSED / run.size),
+        size => (1, MAX_TRANSPOSED / size.max(1).next_multiple_of(SQUARE).min(ROWS)),
     };
-    let lanes = Lanes { step: inner.stride, tile: tile.min(TILE), is_turned: true, dense };
-    let emit = |_: Tile, at: [isize; 2], first: usize, accs: &mut [R::Acc]| {
-        let places = Places { at, step: inner.out }.after(first);
+    let lanes = LaneLayout { step: inner.stride, tile: tile.min(TILE), is_transposed: true, dense };
+    let emit = |_: ResultTile, at: [isize; 2], first: usize, accs: &mut [R::Acc]| {
+        let outputs = OutputOffsets { at, step: inner.out }.after(first);
         let (groups, _) = accs.as_chunks::<SQUARE>();
         let dealt = if dense > 1 { accs.len() / (SQUARE * dense) * dense } else { 0 };
         for (g, group) in groups[..dealt].iter().enumerate() {
             // Dense lines: lane `v` of part `p` is line `v * dense + p`.
-            let places = places.after(g / dense * dense * SQUARE + g % dense);
-            let step = places.step.map(|step| step * dense as isize);
-            finish(Places { step, ..places }, group);
+            let outputs = outputs.after(g / dense * dense * SQUARE + g % dense);
+            let step = outputs.step.map(|step| step * dense as isize);
+            finish(OutputOffsets { step, ..outputs }, group);
         }
-        finish(places.after(dealt * SQUARE), &accs[dealt * SQUARE..]);
+        finish(outputs.after(dealt * SQUARE), &accs[dealt * SQUARE..]);
     };
     tiles(r, source, (inner, outer, plan.kept_count), lanes, &emit)
 }
 
 /// The innermost reduced dimension.
-fn run<I>(source: &Source<'_, I>) -> Dim {
-    source.reduced.last().copied().unwrap_or(Dim { size: 1, stride: source.element, out: [0; 2] })
+fn run<I>(source: &ReductionInput<'_, I>) -> ReductionDim {
+    source.reduced.last().copied().unwrap_or(ReductionDim {
+        size: 1,
+        stride: source.element,
+        out: [0; 2],
+    })
 }
 
 /// Folds tile after tile, on several threads where there is enough to do.
 fn tiles<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
-    (inner, outer, kept_count): (&Dim, &[Dim], usize),
-    lanes: Lanes,
-    emit: &Emit<'_, R>,
+    source: &ReductionInput<'_, R::Item>,
+    (inner, outer, kept_count): (&ReductionDim, &[ReductionDim], usize),
+    lanes: LaneLayout,
+    emit: &EmitTile<'_, R>,
 ) -> Result<()> {
     let tiles = inner.size.div_ceil(lanes.tile);
     let units = tiles * (kept_count / inner.size);
     let chunks = source.count.div_ceil(CHUNK_ROWS).max(1);
-    let place = |unit: usize| {
+    let locate = |unit: usize| {
         let (start, outs) = offsets(outer, unit / tiles);
         let first = unit % tiles * lanes.tile;
         let ptr = source.ptr.wrapping_offset(start + first as isize * inner.stride);
-        let tile = Tile { ptr, left: inner.size - first };
+        let tile = ResultTile { ptr, left: inner.size - first };
         (tile, outs, first, lanes.tile.min(tile.left))
     };
     let most = lanes.tile.min(inner.size);
@@ -200,7 +209,7 @@ fn tiles<R: Reducer>(
             let mut accs: SmallVec<[R::Acc; 64]> = SmallVec::from_elem(r.identity(), most);
             let mut buffers = Buffers::<R::Item>::default();
             for unit in range {
-                let (tile, outs, first, width) = place(unit);
+                let (tile, outs, first, width) = locate(unit);
                 let accs = &mut accs[..width];
                 row_chunk(r, source, (tile, lanes), 0..source.count, accs, &mut buffers);
                 emit(tile, outs, first, accs);
@@ -218,7 +227,7 @@ fn tiles<R: Reducer>(
     parallel::for_range(units * chunks, 1, &|range| {
         let mut buffers = Buffers::<R::Item>::default();
         for index in range {
-            let (tile, _, _, width) = place(index / chunks);
+            let (tile, _, _, width) = locate(index / chunks);
             let row = index % chunks * CHUNK_ROWS;
             let rows = row..(row + CHUNK_ROWS).min(source.count);
             // SAFETY: each (unit, chunk) has a slot of its own in `partial`, which outlives the loop.
@@ -231,7 +240,7 @@ fn tiles<R: Reducer>(
     });
     let mut accs = memory::filled(r.identity(), most)?;
     for unit in 0..units {
-        let (tile, outs, first, width) = place(unit);
+        let (tile, outs, first, width) = locate(unit);
         for (j, acc) in accs[..width].iter_mut().enumerate() {
             let mut cascade = Cascade::new();
             for c in 0..chunks {
@@ -247,8 +256,8 @@ fn tiles<R: Reducer>(
 /// Folds some rows of a tile into `accs`.
 fn row_chunk<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
-    place: (Tile, Lanes),
+    source: &ReductionInput<'_, R::Item>,
+    tile: (ResultTile, LaneLayout),
     rows: Range<usize>,
     accs: &mut [R::Acc],
     buffers: &mut Buffers<R::Item>,
@@ -261,7 +270,7 @@ fn row_chunk<R: Reducer>(
     while at < end {
         let n = ROWS.min(end - at);
         let mut slices: [&[R::Item]; ROWS] = [&[]; ROWS];
-        read_rows(&mut slices[..n], source, place, at..at + n, accs.len(), buffers);
+        read_rows(&mut slices[..n], source, tile, at..at + n, accs.len(), buffers);
         fold_rows_wide(r, accs, &slices[..n], at);
         if n < rows.len() {
             if at == rows.start {
@@ -281,16 +290,16 @@ fn row_chunk<R: Reducer>(
 /// Points `slices` at some rows of a tile, `width` items each, which may have to be made first.
 fn read_rows<'b, I: Copy + Default>(
     slices: &mut [&'b [I]],
-    source: &Source<'_, I>,
-    (tile, lanes): (Tile, Lanes),
+    source: &ReductionInput<'_, I>,
+    (tile, lanes): (ResultTile, LaneLayout),
     rows: Range<usize>,
     width: usize,
     buffers: &'b mut Buffers<I>,
 ) {
     let start = |i: usize| tile.ptr.wrapping_offset(offset(source.reduced, rows.start + i));
-    if lanes.is_turned {
-        let turned = turn_rows(source, (tile, lanes), rows.clone(), width, buffers);
-        for (slice, row) in slices.iter_mut().zip(turned.chunks_exact(lanes.tile)) {
+    if lanes.is_transposed {
+        let transposed = transpose_rows(source, (tile, lanes), rows.clone(), width, buffers);
+        for (slice, row) in slices.iter_mut().zip(transposed.chunks_exact(lanes.tile)) {
             *slice = &row[..width];
         }
     } else if let Some(item) = source.item {
@@ -300,7 +309,7 @@ fn read_rows<'b, I: Copy + Default>(
             *slice = unsafe { std::slice::from_raw_parts(start(i).cast(), width) };
         }
     } else {
-        let converted = room(&mut buffers[0], slices.len() * width);
+        let converted = resized(&mut buffers[0], slices.len() * width);
         for (i, row) in converted.chunks_exact_mut(width).enumerate() {
             // SAFETY: the row lies inside the input view; its elements have the loader's dtype.
             unsafe { (source.load)(start(i), source.element, row) };
@@ -312,16 +321,16 @@ fn read_rows<'b, I: Copy + Default>(
 }
 
 /// Items `rows` of `width` lines as rows of `lanes.tile` items.
-fn turn_rows<'b, I: Copy + Default>(
-    source: &Source<'_, I>,
-    (tile, lanes): (Tile, Lanes),
+fn transpose_rows<'b, I: Copy + Default>(
+    source: &ReductionInput<'_, I>,
+    (tile, lanes): (ResultTile, LaneLayout),
     rows: Range<usize>,
     width: usize,
-    [turned, lines]: &'b mut Buffers<I>,
+    [transposed, lines]: &'b mut Buffers<I>,
 ) -> &'b [I] {
     let (run, item) = (run(source), size_of::<I>());
     // A square may write rows past the last one.
-    let turned = room(turned, (ROWS + SQUARE) * lanes.tile);
+    let transposed = resized(transposed, (ROWS + SQUARE) * lanes.tile);
     let mut at = rows.start;
     while at < rows.end {
         let within = at % run.size;
@@ -330,9 +339,9 @@ fn turn_rows<'b, I: Copy + Default>(
         let has_gaps = lanes.step != run.size as isize * run.stride;
         let from = if source.item == Some(run.stride) {
             let readable = if has_gaps { 0 } else { tile.left * run.size - within };
-            Lines { ptr: start, step: lanes.step, length, width, readable }
+            LineBlock { ptr: start, step: lanes.step, length, width, readable }
         } else {
-            let lines = room(lines, width * length + SQUARE);
+            let lines = resized(lines, width * length + SQUARE);
             if has_gaps || length < run.size {
                 for (l, line) in lines[..width * length].chunks_exact_mut(length).enumerate() {
                     let line_start = start.wrapping_offset(l as isize * lanes.step);
@@ -344,7 +353,7 @@ fn turn_rows<'b, I: Copy + Default>(
                 unsafe { (source.load)(start, run.stride, &mut lines[..width * length]) };
             }
             let readable = lines.len();
-            Lines {
+            LineBlock {
                 ptr: lines.as_ptr().cast(),
                 step: (length * item) as isize,
                 length,
@@ -352,17 +361,22 @@ fn turn_rows<'b, I: Copy + Default>(
                 readable,
             }
         };
-        turn(&mut turned[(at - rows.start) * lanes.tile..], lanes.tile, &from, lanes.dense);
+        transpose(
+            &mut transposed[(at - rows.start) * lanes.tile..],
+            lanes.tile,
+            &from,
+            lanes.dense,
+        );
         at += length;
     }
-    turned
+    transposed
 }
 
 /// Lines of items.
 ///
 /// Invariant: `width` lines of `length` items can be read, `step` bytes apart; so can `readable` items in all from the first one
 /// on, if lines follow one another without gaps (else it is zero).
-struct Lines {
+struct LineBlock {
     ptr: *const u8,
     step: isize,
     length: usize,
@@ -373,7 +387,7 @@ struct Lines {
 crate::multiversion! {
 /// Writes lines as columns: item `i` of line `l` to `to[i * tile + l]`, but for whole groups of dense lines,
 /// where lane `v` of part `p` is line `v * dense + p`.
-fn turn<I: Copy>(to: &mut [I], tile: usize, from: &Lines, dense: usize) {
+fn transpose<I: Copy>(to: &mut [I], tile: usize, from: &LineBlock, dense: usize) {
     let item = size_of::<I>();
     let row = (SQUARE * item) as isize;
     let mut first = 0;
@@ -409,9 +423,9 @@ fn turn<I: Copy>(to: &mut [I], tile: usize, from: &Lines, dense: usize) {
             }
             for l in 0..lines {
                 for i in 0..SQUARE.min(from.length - at) {
-                    let place = ptr.wrapping_offset(l as isize * from.step).cast::<I>();
+                    let item = ptr.wrapping_offset(l as isize * from.step).cast::<I>();
                     // SAFETY: an item of one of the lines.
-                    to[(at + i) * tile + first + l] = unsafe { place.add(i).read() };
+                    to[(at + i) * tile + first + l] = unsafe { item.add(i).read() };
                 }
             }
         }

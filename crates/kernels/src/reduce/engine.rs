@@ -234,16 +234,16 @@ impl<A: Copy> Cascade<A> {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Dim {
+pub(super) struct ReductionDim {
     pub(super) size: usize,
     pub(super) stride: isize,
     pub(super) out: [isize; 2],
 }
 
-type Dims = SmallVec<[Dim; 5]>;
+type Dims = SmallVec<[ReductionDim; 5]>;
 
 /// Shape of a reduction: kept and reduced dimensions, outermost first, merged where possible.
-pub(crate) struct Plan {
+pub(crate) struct ReductionPlan {
     pub(super) kept: Dims,
     pub(super) reduced: Dims,
     pub(super) kept_count: usize,
@@ -280,9 +280,9 @@ pub(crate) fn check(out: &StridedMut<'_>, input: &StridedRef<'_>, dims: &[usize]
     check_shape("reduction output", out.shape(), &expected)
 }
 
-impl Plan {
-    fn empty() -> Plan {
-        Plan { kept: Dims::new(), reduced: Dims::new(), kept_count: 1, reduced_count: 1 }
+impl ReductionPlan {
+    fn empty() -> ReductionPlan {
+        ReductionPlan { kept: Dims::new(), reduced: Dims::new(), kept_count: 1, reduced_count: 1 }
     }
 
     /// Plans the reduction in an empty plan. (In place: it is long to move.)
@@ -297,7 +297,7 @@ impl Plan {
         let item = input.dtype().size() as isize;
         for (dim, (&size, &stride)) in input.shape().iter().zip(input.strides()).enumerate() {
             let out = outs.map(|o| o.strides()[dim] as isize * o.dtype().size() as isize);
-            let new = Dim { size: size as usize, stride: stride as isize * item, out };
+            let new = ReductionDim { size: size as usize, stride: stride as isize * item, out };
             let is_reduced = dims.contains(&dim);
             let count = if is_reduced { &mut plan.reduced_count } else { &mut plan.kept_count };
             *count *= new.size;
@@ -333,7 +333,7 @@ fn merge(dims: &mut Dims, with_out: bool) {
         let can_merge = joins(outer.stride, inner.stride)
             && (!with_out || (0..2).all(|o| joins(outer.out[o], inner.out[o])));
         if can_merge {
-            dims[last] = Dim { size: outer.size * inner.size, ..inner };
+            dims[last] = ReductionDim { size: outer.size * inner.size, ..inner };
         } else {
             last += 1;
             dims[last] = inner;
@@ -344,7 +344,7 @@ fn merge(dims: &mut Dims, with_out: bool) {
 
 /// Byte offset in the input of position `at` of some dimensions.
 #[inline]
-pub(super) fn offset(dims: &[Dim], mut at: usize) -> isize {
+pub(super) fn offset(dims: &[ReductionDim], mut at: usize) -> isize {
     // Positions are inside of the dimensions: the outermost needs no division.
     let Some((outermost, inner)) = dims.split_first() else { return 0 };
     let mut sum = 0;
@@ -357,10 +357,10 @@ pub(super) fn offset(dims: &[Dim], mut at: usize) -> isize {
 
 /// Byte offsets in input and outputs of position `at` of the kept dimensions.
 #[inline]
-pub(super) fn offsets(dims: &[Dim], mut at: usize) -> (isize, [isize; 2]) {
+pub(super) fn offsets(dims: &[ReductionDim], mut at: usize) -> (isize, [isize; 2]) {
     let Some((outermost, inner)) = dims.split_first() else { return (0, [0; 2]) };
     let (mut sum, mut outs) = (0, [0; 2]);
-    let mut add = |dim: &Dim, index: isize| {
+    let mut add = |dim: &ReductionDim, index: isize| {
         sum += index * dim.stride;
         outs[0] += index * dim.out[0];
         outs[1] += index * dim.out[1];
@@ -374,48 +374,48 @@ pub(super) fn offsets(dims: &[Dim], mut at: usize) -> (isize, [isize; 2]) {
 }
 
 /// An input as the engine reads it.
-pub(super) struct Source<'a, I> {
+pub(super) struct ReductionInput<'a, I> {
     pub(super) ptr: *const u8,
     /// Bytes of an element if elements are items, so that memory can be used in place.
     pub(super) item: Option<isize>,
     /// Bytes of an element.
     pub(super) element: isize,
     pub(super) load: Load<I>,
-    pub(super) reduced: &'a [Dim],
+    pub(super) reduced: &'a [ReductionDim],
     pub(super) count: usize,
 }
 
 // SAFETY: it only reads memory that the input view keeps alive and shared.
-unsafe impl<I> Sync for Source<'_, I> {}
+unsafe impl<I> Sync for ReductionInput<'_, I> {}
 
-/// Where neighbouring results go in the two outputs: byte offsets of the first, and from one to the next.
+/// Byte offsets in the two outputs of neighbouring results: those of the first, and the steps from one to the next.
 #[derive(Clone, Copy)]
-pub(crate) struct Places {
-    /// Of the first result.
+pub(crate) struct OutputOffsets {
+    /// The byte offset of the first result in each output.
     pub(super) at: [isize; 2],
-    /// From one to the next.
+    /// The byte strides from a result to the next.
     pub(super) step: [isize; 2],
 }
 
-impl Places {
-    /// The first place in one of the outputs and the distance to the next.
+impl OutputOffsets {
+    /// The offset of the first result in one of the outputs, and the step to the next.
     #[inline(always)]
     pub(crate) fn of(&self, out: usize) -> (isize, isize) {
         (self.at[out], self.step[out])
     }
     /// As many results further on.
     #[inline(always)]
-    pub(super) fn after(self, results: usize) -> Places {
+    pub(super) fn after(self, results: usize) -> OutputOffsets {
         let by = results as isize;
         let at = [self.at[0] + by * self.step[0], self.at[1] + by * self.step[1]];
-        Places { at, ..self }
+        OutputOffsets { at, ..self }
     }
 }
 
-/// Gets results and their places. (Not a type parameter: every reducer is compiled once, whatever is made of its results.)
-pub(super) type Finish<'a, R> = dyn Fn(Places, &[<R as Reducer>::Acc]) + Sync + 'a;
+/// Stores results at their offsets in the outputs. (Not a type parameter: every reducer is compiled once, whatever is made of its results.)
+pub(super) type StoreResults<'a, R> = dyn Fn(OutputOffsets, &[<R as Reducer>::Acc]) + Sync + 'a;
 
-/// Runs a reduction; `finish` gets results and their places.
+/// Runs a reduction; `finish` stores results.
 ///
 /// `is_direct` says that elements of the input are the reducer's items.
 pub(crate) fn run<R: Reducer>(
@@ -423,12 +423,12 @@ pub(crate) fn run<R: Reducer>(
     (input, load, is_direct): (&StridedRef<'_>, Load<R::Item>, bool),
     outs: [&StridedMut<'_>; 2],
     dims: &[usize],
-    finish: &Finish<'_, R>,
+    finish: &StoreResults<'_, R>,
 ) -> Result<()> {
     let size = input.dtype().size() as isize;
     if is_direct && outs[0].numel() == 1 && input.is_contiguous() {
-        let dim = Dim { size: input.numel(), stride: size, out: [0; 2] };
-        let source = Source {
+        let dim = ReductionDim { size: input.numel(), stride: size, out: [0; 2] };
+        let source = ReductionInput {
             ptr: input.ptr(),
             item: Some(size),
             element: size,
@@ -436,16 +436,16 @@ pub(crate) fn run<R: Reducer>(
             reduced: &[dim],
             count: dim.size,
         };
-        let places = Places { at: [0; 2], step: [0; 2] };
-        finish(places, &[lines::line::<R>(r, &source, input.ptr())?]);
+        let outputs = OutputOffsets { at: [0; 2], step: [0; 2] };
+        finish(outputs, &[lines::line::<R>(r, &source, input.ptr())?]);
         return Ok(());
     }
-    let mut plan = Plan::empty();
+    let mut plan = ReductionPlan::empty();
     plan.fill(input, outs, dims, R::IS_ORDERED);
     if plan.kept_count == 0 {
         return Ok(());
     }
-    let source = Source::<R::Item> {
+    let source = ReductionInput::<R::Item> {
         ptr: input.ptr(),
         item: is_direct.then_some(size),
         element: size,
@@ -457,10 +457,12 @@ pub(crate) fn run<R: Reducer>(
     let run = plan.reduced.last().map_or(1, |d| d.size);
     match plan.kept.last() {
         Some(kept) if kept.stride == size && innermost > size && (kept.size >= 4 || run >= 64) => {
-            columns::memory(r, &source, &plan, finish)
+            columns::contiguous(r, &source, &plan, finish)
         }
-        Some(kept) if kept.size >= columns::FEW && run <= columns::short::<R>(&source) => {
-            columns::turned(r, &source, &plan, finish)
+        Some(kept)
+            if kept.size >= columns::MIN_LINES && run <= columns::max_line_length::<R>(&source) =>
+        {
+            columns::transposed(r, &source, &plan, finish)
         }
         _ => lines::each(r, &source, &plan, finish),
     }

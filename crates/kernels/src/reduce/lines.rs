@@ -4,8 +4,8 @@
 //! pairwise, on several threads where there are many.
 
 use super::engine::{
-    BLOCK, Cascade, Dim, Finish, Places, Plan, Reducer, Source, fold_rest, fold_wide, offset,
-    offsets,
+    BLOCK, Cascade, OutputOffsets, Reducer, ReductionDim, ReductionInput, ReductionPlan,
+    StoreResults, fold_rest, fold_wide, offset, offsets,
 };
 use crate::Result;
 use crate::line::GRAIN;
@@ -22,13 +22,13 @@ const CHUNK_BLOCKS: usize = 32;
 /// One result per position of the kept dimensions, each folded from its own line.
 pub(super) fn each<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
-    plan: &Plan,
-    finish: &Finish<'_, R>,
+    source: &ReductionInput<'_, R::Item>,
+    plan: &ReductionPlan,
+    finish: &StoreResults<'_, R>,
 ) -> Result<()> {
     let (inner, outer) = match plan.kept.split_last() {
         Some((inner, outer)) => (*inner, outer),
-        None => (Dim { size: 1, stride: 0, out: [0; 2] }, &[][..]),
+        None => (ReductionDim { size: 1, stride: 0, out: [0; 2] }, &[][..]),
     };
     // Lines that are one run of items are folded many at a time, converted first if needs be.
     let run = match plan.reduced[..] {
@@ -50,7 +50,7 @@ pub(super) fn each<R: Reducer>(
             let (start, at) = offsets(outer, unit / tiles);
             let first = unit % tiles * tile;
             let lines = tile.min(inner.size - first);
-            let places = Places { at, step: inner.out }.after(first);
+            let outputs = OutputOffsets { at, step: inner.out }.after(first);
             let start = source.ptr.wrapping_offset(start + first as isize * inner.stride);
             let mut accs: SmallVec<[R::Acc; LINES]> = SmallVec::from_elem(r.identity(), lines);
             let step = inner.stride;
@@ -60,7 +60,7 @@ pub(super) fn each<R: Reducer>(
                     unsafe {
                         let runs = source.count / run.size;
                         let lines =
-                            Lines { start, step, length: run.size, outer: outer_runs, runs };
+                            LineBatch { start, step, length: run.size, outer: outer_runs, runs };
                         fold_lines(r, &lines, &mut accs);
                     };
                 }
@@ -77,7 +77,7 @@ pub(super) fn each<R: Reducer>(
                     }
                     let step = (run.size * size_of::<R::Item>()) as isize;
                     let start = buffer.as_ptr().cast();
-                    let lines = Lines { start, step, length: run.size, outer: &[], runs: 1 };
+                    let lines = LineBatch { start, step, length: run.size, outer: &[], runs: 1 };
                     // SAFETY: lines of the buffer.
                     unsafe { fold_lines(r, &lines, &mut accs) };
                 }
@@ -87,7 +87,7 @@ pub(super) fn each<R: Reducer>(
                     }
                 }
             }
-            finish(places, &accs);
+            finish(outputs, &accs);
         }
         Ok(())
     };
@@ -98,7 +98,7 @@ pub(super) fn each<R: Reducer>(
 }
 
 /// Whether lines of one or more runs are folded lane by lane.
-pub(super) fn has_lanes<R: Reducer>(source: &Source<'_, R::Item>) -> bool {
+pub(super) fn has_lanes<R: Reducer>(source: &ReductionInput<'_, R::Item>) -> bool {
     let Some(run) = source.reduced.last() else { return false };
     R::IS_BY_STEP
         && source.item == Some(run.stride)
@@ -113,11 +113,11 @@ const LINES: usize = SQUARE;
 
 /// Lines of `runs` runs each, one for every position of the outer dimensions: the first run of items without gaps, bytes from
 /// line to line, and items in a run.
-struct Lines<'a> {
+struct LineBatch<'a> {
     start: *const u8,
     step: isize,
     length: usize,
-    outer: &'a [Dim],
+    outer: &'a [ReductionDim],
     runs: usize,
 }
 
@@ -125,10 +125,10 @@ struct Lines<'a> {
 ///
 /// # Safety
 /// The lines consist of live items.
-unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) {
+unsafe fn fold_lines<R: Reducer>(r: &R, lines: &LineBatch<'_>, accs: &mut [R::Acc]) {
     crate::multiversion! {
-    fn fold_by_lanes<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) {
-        // Lanes for each line; those of all lines are then turned over and joined at once.
+    fn fold_by_lanes<R: Reducer>(r: &R, lines: &LineBatch<'_>, accs: &mut [R::Acc]) {
+        // Lanes for each line; those of all lines are then transposed and joined at once.
         let joined = if size_of::<R::Acc>() > 4 {
             join_wide(r, lines, accs.len())
         } else {
@@ -152,23 +152,23 @@ unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) 
 
 /// Sixteen lanes of each line joined, by a square.
 #[inline(always)]
-fn join_narrow<R: Reducer>(r: &R, lines: &Lines<'_>, count: usize) -> [R::Acc; LINES] {
+fn join_narrow<R: Reducer>(r: &R, lines: &LineBatch<'_>, count: usize) -> [R::Acc; LINES] {
     let mut lanes = [[r.identity(); LINES]; LINES];
     for (l, lanes) in lanes.iter_mut().take(count).enumerate() {
         fold_line(r, lines, l, lanes);
     }
-    let mut turned = lanes;
+    let mut transposed = lanes;
     let step = (LINES * size_of::<R::Acc>()) as isize;
     // SAFETY: two squares of their own.
     unsafe {
-        square::<R::Acc, false>(turned.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
+        square::<R::Acc, false>(transposed.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
     }
-    join_rows(r, &turned)
+    join_rows(r, &transposed)
 }
 
 /// The same where sixteen lanes fill two registers: these are joined first, so that small squares do.
 #[inline(always)]
-fn join_wide<R: Reducer>(r: &R, lines: &Lines<'_>, count: usize) -> [R::Acc; LINES] {
+fn join_wide<R: Reducer>(r: &R, lines: &LineBatch<'_>, count: usize) -> [R::Acc; LINES] {
     let mut halves = [[r.identity(); SMALL]; LINES];
     for (l, half) in halves.iter_mut().take(count).enumerate() {
         let mut lanes = [r.identity(); LINES];
@@ -177,15 +177,15 @@ fn join_wide<R: Reducer>(r: &R, lines: &Lines<'_>, count: usize) -> [R::Acc; LIN
             half[j] = r.combine(lanes[j], lanes[j + SMALL]);
         }
     }
-    let mut turned = [[r.identity(); LINES]; SMALL];
+    let mut transposed = [[r.identity(); LINES]; SMALL];
     let item = size_of::<R::Acc>();
     let (to_step, from_step) = ((LINES * item) as isize, (SMALL * item) as isize);
     for first in [0, SMALL] {
-        let to = turned.as_mut_ptr().cast::<u8>().wrapping_add(first * item);
+        let to = transposed.as_mut_ptr().cast::<u8>().wrapping_add(first * item);
         // SAFETY: a small square of the halves, and as much of the rows.
         unsafe { small_square::<R::Acc>(to, to_step, halves[first..].as_ptr().cast(), from_step) };
     }
-    join_rows(r, &turned)
+    join_rows(r, &transposed)
 }
 
 /// Combines rows lane by lane, in order.
@@ -205,7 +205,7 @@ const LANED: usize = 512;
 
 /// Folds the runs of a line. (No closure, which might be compiled without the instruction set.)
 #[inline(always)]
-fn fold_line<R: Reducer>(r: &R, lines: &Lines<'_>, l: usize, lanes: &mut [R::Acc; LINES]) {
+fn fold_line<R: Reducer>(r: &R, lines: &LineBatch<'_>, l: usize, lanes: &mut [R::Acc; LINES]) {
     let start = lines.start.wrapping_offset(l as isize * lines.step);
     for run in 0..lines.runs {
         let start = start.wrapping_offset(offset(lines.outer, run));
@@ -234,7 +234,7 @@ fn fold_into_lanes<R: Reducer>(r: &R, lanes: &mut [R::Acc; LINES], items: &[R::I
 /// Folds one line: everything that the reduced dimensions reach from `ptr`.
 pub(super) fn line<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
+    source: &ReductionInput<'_, R::Item>,
     ptr: *const u8,
 ) -> Result<R::Acc> {
     if source.count <= BLOCK {
@@ -266,7 +266,7 @@ pub(super) fn line<R: Reducer>(
 
 fn chunk<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
+    source: &ReductionInput<'_, R::Item>,
     ptr: *const u8,
     blocks: Range<usize>,
 ) -> R::Acc {
@@ -282,7 +282,7 @@ fn chunk<R: Reducer>(
 #[inline]
 fn block<R: Reducer>(
     r: &R,
-    source: &Source<'_, R::Item>,
+    source: &ReductionInput<'_, R::Item>,
     ptr: *const u8,
     at: usize,
     n: usize,
@@ -307,7 +307,7 @@ fn block<R: Reducer>(
 #[inline(never)]
 fn gathered<R: Reducer, const N: usize>(
     r: &R,
-    source: &Source<'_, R::Item>,
+    source: &ReductionInput<'_, R::Item>,
     ptr: *const u8,
     at: usize,
     n: usize,
@@ -318,7 +318,7 @@ fn gathered<R: Reducer, const N: usize>(
 }
 
 /// Reads items of a line, from number `at` on.
-fn gather<I>(source: &Source<'_, I>, ptr: *const u8, at: usize, items: &mut [I]) {
+fn gather<I>(source: &ReductionInput<'_, I>, ptr: *const u8, at: usize, items: &mut [I]) {
     let (inner, stride) = source.reduced.last().map_or((1, 0), |d| (d.size, d.stride));
     let mut filled = 0;
     while filled < items.len() {

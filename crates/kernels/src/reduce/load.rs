@@ -86,7 +86,7 @@ fn widen_bf16(from: &[u16], to: &mut [f32]) {
 crate::multiversion! {
 fn widen_f16(from: &[u16], to: &mut [f32]) {
     for (to, &from) in to.iter_mut().zip(from) {
-        *to = f32_of_f16(from);
+        *to = f16_bits_to_f32(from);
     }
 }
 }
@@ -94,7 +94,7 @@ fn widen_f16(from: &[u16], to: &mut [f32]) {
 /// Half to single precision in integer steps that vectorise: the exponent is rebased by a multiplication
 /// with 2^112, which also normalises subnormal numbers.
 #[inline(always)]
-pub(crate) fn f32_of_f16(bits: u16) -> f32 {
+pub(crate) fn f16_bits_to_f32(bits: u16) -> f32 {
     let magnitude = (u32::from(bits) & 0x7fff) << 13;
     let rebased = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
     let is_special = u32::from(bits) & 0x7c00 == 0x7c00;
@@ -119,18 +119,19 @@ unsafe fn load_dense<T: Element, I: Item>(ptr: *const u8, stride: isize, items: 
     convert_dense(unsafe { std::slice::from_raw_parts(ptr.cast::<T>(), items.len()) }, items);
 }
 
-unsafe fn load_half<const BRAIN: bool>(ptr: *const u8, stride: isize, items: &mut [f32]) {
+unsafe fn load_half<const IS_BF16: bool>(ptr: *const u8, stride: isize, items: &mut [f32]) {
     if stride != 2 {
         for (i, item) in items.iter_mut().enumerate() {
             // SAFETY: promised by the caller of the loader.
             let bits = unsafe { get::<u16>(ptr, i as isize * stride) };
-            *item = if BRAIN { f32::from_bits(u32::from(bits) << 16) } else { f32_of_f16(bits) };
+            *item =
+                if IS_BF16 { f32::from_bits(u32::from(bits) << 16) } else { f16_bits_to_f32(bits) };
         }
         return;
     }
     // SAFETY: the elements have no gaps and are live, as the caller promised.
     let bits = unsafe { std::slice::from_raw_parts(ptr.cast::<u16>(), items.len()) };
-    if BRAIN { widen_bf16(bits, items) } else { widen_f16(bits, items) }
+    if IS_BF16 { widen_bf16(bits, items) } else { widen_f16(bits, items) }
 }
 
 /// The loader from `dtype` to real single precision.
@@ -174,7 +175,7 @@ fn take_spaced<T: Element>(from: &[Spaced<T>], to: &mut [T]) {
 }
 
 crate::multiversion! {
-fn truths<U: Bits>(from: &[U], mask: U, to: &mut [Bool]) {
+fn nonzero<U: Bits>(from: &[U], mask: U, to: &mut [Bool]) {
     for (to, &from) in to.iter_mut().zip(from) {
         *to = Bool::new((from & mask).is_true());
     }
@@ -182,7 +183,7 @@ fn truths<U: Bits>(from: &[U], mask: U, to: &mut [Bool]) {
 }
 
 crate::multiversion! {
-fn spaced_truths<U: Bits>(from: &[Spaced<U>], mask: U, to: &mut [Bool]) {
+fn spaced_nonzero<U: Bits>(from: &[Spaced<U>], mask: U, to: &mut [Bool]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to = Bool::new((from.0 & mask).is_true());
     }
@@ -195,7 +196,7 @@ impl<U: Element + BitAnd<Output = U>> Bits for U {}
 
 /// Reads truth from the bits of elements: any bit, but not the sign of floating numbers. (Comparisons of integers are quick one by
 /// one as well.)
-unsafe fn load_truth<U: Bits, const FLOATS: bool>(
+unsafe fn load_nonzero<U: Bits, const FLOATS: bool>(
     ptr: *const u8,
     stride: isize,
     items: &mut [Bool],
@@ -204,7 +205,11 @@ unsafe fn load_truth<U: Bits, const FLOATS: bool>(
     let mask = U::from_i64(if FLOATS { i64::MAX >> (64 - 8 * size) } else { -1 });
     if stride == size {
         // SAFETY: the elements have no gaps and are live, as the caller promised.
-        return truths(unsafe { std::slice::from_raw_parts(ptr.cast(), items.len()) }, mask, items);
+        return nonzero(
+            unsafe { std::slice::from_raw_parts(ptr.cast(), items.len()) },
+            mask,
+            items,
+        );
     }
     let mut done = 0;
     if stride == 2 * size {
@@ -212,7 +217,7 @@ unsafe fn load_truth<U: Bits, const FLOATS: bool>(
         done = items.len().saturating_sub(1);
         // SAFETY: elements and what lies between them.
         let from = unsafe { std::slice::from_raw_parts(ptr.cast::<Spaced<U>>(), done) };
-        spaced_truths(from, mask, &mut items[..done]);
+        spaced_nonzero(from, mask, &mut items[..done]);
     }
     for (i, item) in items.iter_mut().enumerate().skip(done) {
         // SAFETY: promised by the caller of the loader.
@@ -223,13 +228,13 @@ unsafe fn load_truth<U: Bits, const FLOATS: bool>(
 /// The loader from `dtype` to truth values.
 pub(crate) fn load_bool(dtype: DType) -> Load<Bool> {
     match dtype {
-        DType::Bool | DType::U8 | DType::I8 => load_truth::<u8, false>,
-        DType::I16 | DType::U16 => load_truth::<u16, false>,
-        DType::I32 | DType::U32 => load_truth::<u32, false>,
-        DType::I64 | DType::U64 => load_truth::<u64, false>,
-        DType::F16 | DType::BF16 => load_truth::<u16, true>,
-        DType::F32 => load_truth::<u32, true>,
-        DType::F64 => load_truth::<u64, true>,
+        DType::Bool | DType::U8 | DType::I8 => load_nonzero::<u8, false>,
+        DType::I16 | DType::U16 => load_nonzero::<u16, false>,
+        DType::I32 | DType::U32 => load_nonzero::<u32, false>,
+        DType::I64 | DType::U64 => load_nonzero::<u64, false>,
+        DType::F16 | DType::BF16 => load_nonzero::<u16, true>,
+        DType::F32 => load_nonzero::<u32, true>,
+        DType::F64 => load_nonzero::<u64, true>,
         DType::C32 => load_any::<C32, Bool>,
         DType::C64 => load_any::<C64, Bool>,
         DType::C128 => load_any::<C128, Bool>,
@@ -321,9 +326,9 @@ pub(crate) unsafe fn store_f64(ptr: *mut u8, offset: isize, dtype: DType, value:
     }
 }
 
-/// Calls `work` with the byte offset of each value; `place` is that of the first and the distance between them.
+/// Calls `work` with the byte offset of each value; `(first, step)` are the offset of the first one and the distance between neighbours.
 #[inline(always)]
-pub(crate) fn each_place<A: Copy>(
+pub(crate) fn for_each_offset<A: Copy>(
     (first, step): (isize, isize),
     values: &[A],
     work: impl Fn(isize, A),
@@ -335,21 +340,21 @@ pub(crate) fn each_place<A: Copy>(
     }
 }
 
-/// Writes mapped values at a [`place`](each_place).
+/// Writes mapped values at the byte offsets `(first, step)` (see [`for_each_offset`]).
 ///
 /// # Safety
 /// All of it are elements of type `T`, which nothing else accesses now.
 #[inline(always)]
 pub(crate) unsafe fn put_each<A: Copy, T: Copy>(
     ptr: *mut u8,
-    place: (isize, isize),
+    output: (isize, isize),
     values: &[A],
     map: impl Fn(A) -> T,
 ) {
-    if place.1 == size_of::<T>() as isize {
+    if output.1 == size_of::<T>() as isize {
         // SAFETY: elements without gaps, as the caller promised.
         let out = unsafe {
-            std::slice::from_raw_parts_mut(ptr.wrapping_offset(place.0).cast::<T>(), values.len())
+            std::slice::from_raw_parts_mut(ptr.wrapping_offset(output.0).cast::<T>(), values.len())
         };
         for (out, &value) in out.iter_mut().zip(values) {
             *out = map(value);
@@ -357,17 +362,17 @@ pub(crate) unsafe fn put_each<A: Copy, T: Copy>(
         return;
     }
     // SAFETY: promised by the caller.
-    each_place(place, values, |at, value| unsafe { put(ptr, at, map(value)) });
+    for_each_offset(output, values, |at, value| unsafe { put(ptr, at, map(value)) });
 }
 
-/// Stores mapped values as elements of `dtype` at a [`place`](each_place).
+/// Stores mapped values as elements of `dtype` at the byte offsets `(first, step)` (see [`for_each_offset`]).
 ///
 /// # Safety
 /// All of it are elements of `dtype`, which nothing else accesses now.
 #[inline]
 pub(crate) unsafe fn store_each_f64<A: Copy>(
     ptr: *mut u8,
-    place: (isize, isize),
+    output: (isize, isize),
     dtype: DType,
     values: &[A],
     map: &impl Fn(A) -> f64,
@@ -375,10 +380,10 @@ pub(crate) unsafe fn store_each_f64<A: Copy>(
     // SAFETY: promised by the caller.
     unsafe {
         match dtype {
-            DType::F32 => put_each(ptr, place, values, |value| map(value) as f32),
-            DType::F64 => put_each(ptr, place, values, map),
-            DType::BF16 => put_each(ptr, place, values, |value| bf16::from_f64(map(value))),
-            _ => each_place(place, values, |at, value| store_f64(ptr, at, dtype, map(value))),
+            DType::F32 => put_each(ptr, output, values, |value| map(value) as f32),
+            DType::F64 => put_each(ptr, output, values, map),
+            DType::BF16 => put_each(ptr, output, values, |value| bf16::from_f64(map(value))),
+            _ => for_each_offset(output, values, |at, value| store_f64(ptr, at, dtype, map(value))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reductions over any set of dimensions: sums, products, extremes, truth, norms, moments, logsumexp.
+//! Reductions over any set of dimensions: sum, prod, min, max, any, all, norm, var, logsumexp.
 //!
 //! Each kernel takes an output of the input's shape with size 1 at the reduced dimensions, and any
 //! order and sign of strides. The compute type follows from the dtypes: `f32` for `f16`, `bf16` and
@@ -9,11 +9,11 @@ mod columns;
 mod engine;
 mod lines;
 mod load;
-mod moments;
 mod reducer;
+mod variance;
 
 pub(crate) use load::{
-    Load, f32_of_f16, is_half, load_converted, load_f64, load_same, store_f64, store_i64,
+    Load, f16_bits_to_f32, is_half, load_converted, load_f64, load_same, store_f64, store_i64,
 };
 pub(crate) use reducer::Ordered;
 
@@ -21,19 +21,19 @@ use crate::elementwise::complex;
 use crate::line::{check_dtype, check_shape};
 use crate::simd::math_f64;
 use crate::{Bool, C64, C128, DType, Error, Result, StridedMut, StridedRef};
-use engine::{Places, Reducer, check, is_direct, run};
+use engine::{OutputOffsets, Reducer, check, is_direct, run};
 use load::{
-    each_place, load_bool, load_f32, load_i64, load_magnitude_f32, load_magnitude_f64, put_each,
-    store_c128, store_each_f64,
+    for_each_offset, load_bool, load_f32, load_i64, load_magnitude_f32, load_magnitude_f64,
+    put_each, store_c128, store_each_f64,
 };
-use moments::{ComplexVariance, Moments, Variance};
 use num_complex::Complex;
 use reducer::{
-    BrainSum, ComplexLogSumExp, ComplexScaled, Count, Extreme, Found, Locate, LogSumExp, NanSum,
-    NormOne, NormPower, NormTwo, NormZero, Order, Prod, Real, Scaled, Sum, Truth, XorFloat,
-    XorWhole,
+    AbsPowerSum, AbsSum, AnyOrAll, ArgMinMax, Bf16Sum, ComplexLogSumExp, ComplexLogSumExpAcc,
+    CountNonzero, LogSumExp, LogSumExpAcc, MinMax, NanSum, NonzeroCount, Order, Prod, Real,
+    SquareSum, Sum, ValueAndIndex, XorFloat, XorInt,
 };
 use std::marker::PhantomData;
+use variance::{ComplexVariance, Variance, VarianceAcc};
 
 /// The type that a reduction with a result of `dtype` is computed in.
 pub(crate) const fn compute_dtype(dtype: DType) -> DType {
@@ -46,74 +46,76 @@ pub(crate) const fn compute_dtype(dtype: DType) -> DType {
 }
 
 /// The input, its loader to `I`, and whether its elements are items already.
-type Source<'a, I> = (&'a StridedRef<'a>, Load<I>, bool);
+type TypedInput<'a, I> = (&'a StridedRef<'a>, Load<I>, bool);
 
-fn as_f32<'a>(input: &'a StridedRef<'a>) -> Source<'a, f32> {
+fn as_f32<'a>(input: &'a StridedRef<'a>) -> TypedInput<'a, f32> {
     (input, load_f32(input.dtype()), is_direct::<f32>(input.dtype()))
 }
 /// Whether `bfloat16` numbers are to be added up in single precision, which is done without a copy.
-fn is_brain(out: &StridedMut<'_>, input: &StridedRef<'_>) -> bool {
+fn is_bf16(out: &StridedMut<'_>, input: &StridedRef<'_>) -> bool {
     input.dtype() == DType::BF16 && compute_dtype(out.dtype()) == DType::F32
 }
-fn as_brain<'a>(input: &'a StridedRef<'a>) -> Source<'a, u16> {
+fn as_bf16<'a>(input: &'a StridedRef<'a>) -> TypedInput<'a, u16> {
     (input, load_same::<u16>, true)
 }
-fn as_f64<'a>(input: &'a StridedRef<'a>) -> Source<'a, f64> {
+fn as_f64<'a>(input: &'a StridedRef<'a>) -> TypedInput<'a, f64> {
     (input, load_f64(input.dtype()), is_direct::<f64>(input.dtype()))
 }
-fn as_i64<'a>(input: &'a StridedRef<'a>) -> Source<'a, i64> {
+fn as_i64<'a>(input: &'a StridedRef<'a>) -> TypedInput<'a, i64> {
     (input, load_i64(input.dtype()), is_direct::<i64>(input.dtype()))
 }
-fn as_c64<'a>(input: &'a StridedRef<'a>) -> Source<'a, C64> {
+fn as_c64<'a>(input: &'a StridedRef<'a>) -> TypedInput<'a, C64> {
     (input, load_converted(input.dtype()), is_direct::<C64>(input.dtype()))
 }
-fn as_c128<'a>(input: &'a StridedRef<'a>) -> Source<'a, C128> {
+fn as_c128<'a>(input: &'a StridedRef<'a>) -> TypedInput<'a, C128> {
     (input, load_converted(input.dtype()), is_direct::<C128>(input.dtype()))
 }
-fn as_bool<'a>(input: &'a StridedRef<'a>) -> Source<'a, Bool> {
+fn as_bool<'a>(input: &'a StridedRef<'a>) -> TypedInput<'a, Bool> {
     // A byte is true if it is not zero, whether it is called bool, uint8 or int8.
     let is_byte = matches!(input.dtype(), DType::Bool | DType::U8 | DType::I8);
     (input, load_bool(input.dtype()), is_byte)
 }
-fn magnitudes_f32<'a>(input: &'a StridedRef<'a>) -> Source<'a, f32> {
+fn as_abs_f32<'a>(input: &'a StridedRef<'a>) -> TypedInput<'a, f32> {
     (input, load_magnitude_f32(input.dtype()), is_direct::<f32>(input.dtype()))
 }
-fn magnitudes_f64<'a>(input: &'a StridedRef<'a>) -> Source<'a, f64> {
+fn as_abs_f64<'a>(input: &'a StridedRef<'a>) -> TypedInput<'a, f64> {
     (input, load_magnitude_f64(input.dtype()), is_direct::<f64>(input.dtype()))
 }
 
 /// Runs a reducer whose real result is mapped and stored in `out`.
 fn into_real<R: Reducer>(
     out: &mut StridedMut<'_>,
-    source: Source<'_, R::Item>,
+    source: TypedInput<'_, R::Item>,
     dims: &[usize],
     r: &R,
     map: impl Fn(R::Acc) -> f64 + Sync,
 ) -> Result<()> {
     let out = &*out;
-    run(r, source, [out, out], dims, &|places, accs| {
-        // SAFETY: the engine gives places of elements of `out`.
-        unsafe { store_each_f64(out.ptr(), places.of(0), out.dtype(), accs, &map) }
+    run(r, source, [out, out], dims, &|outputs, accs| {
+        // SAFETY: the engine gives offsets of elements of `out`.
+        unsafe { store_each_f64(out.ptr(), outputs.of(0), out.dtype(), accs, &map) }
     })
 }
 
 fn into_integer<R: Reducer>(
     out: &mut StridedMut<'_>,
-    source: Source<'_, R::Item>,
+    source: TypedInput<'_, R::Item>,
     dims: &[usize],
     r: &R,
     map: impl Fn(R::Acc) -> i64 + Sync,
 ) -> Result<()> {
     let out = &*out;
-    run(r, source, [out, out], dims, &|places, accs| {
-        let place = places.of(0);
-        // SAFETY: the engine gives places of elements of `out`.
+    run(r, source, [out, out], dims, &|outputs, accs| {
+        let output = outputs.of(0);
+        // SAFETY: the engine gives offsets of elements of `out`.
         unsafe {
             match out.dtype() {
-                DType::I64 => put_each(out.ptr(), place, accs, &map),
-                DType::Bool => put_each(out.ptr(), place, accs, |acc| Bool::new(map(acc) != 0)),
+                DType::I64 => put_each(out.ptr(), output, accs, &map),
+                DType::Bool => put_each(out.ptr(), output, accs, |acc| Bool::new(map(acc) != 0)),
                 dtype => {
-                    each_place(place, accs, |at, acc| store_i64(out.ptr(), at, dtype, map(acc)));
+                    for_each_offset(output, accs, |at, acc| {
+                        store_i64(out.ptr(), at, dtype, map(acc))
+                    });
                 }
             }
         }
@@ -122,15 +124,15 @@ fn into_integer<R: Reducer>(
 
 fn into_complex<R: Reducer>(
     out: &mut StridedMut<'_>,
-    source: Source<'_, R::Item>,
+    source: TypedInput<'_, R::Item>,
     dims: &[usize],
     r: &R,
     map: impl Fn(R::Acc) -> C128 + Sync,
 ) -> Result<()> {
     let out = &*out;
-    run(r, source, [out, out], dims, &|places, accs| {
-        each_place(places.of(0), accs, |at, acc| {
-            // SAFETY: the engine gives places of elements of `out`.
+    run(r, source, [out, out], dims, &|outputs, accs| {
+        for_each_offset(outputs.of(0), accs, |at, acc| {
+            // SAFETY: the engine gives offsets of elements of `out`.
             unsafe { store_c128(out.ptr(), at, out.dtype(), map(acc)) }
         });
     })
@@ -177,13 +179,13 @@ macro_rules! in_compute_type {
 pub fn sum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     check(out, &input, dims)?;
     if out.dtype() == DType::Bool {
-        return into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from);
+        return into_integer(out, as_bool(&input), dims, &AnyOrAll::<true>, i64::from);
     }
     if input.dtype() == DType::Bool && compute_dtype(out.dtype()) == DType::I64 {
-        return into_integer(out, as_bool(&input), dims, &Count, |count| count);
+        return into_integer(out, as_bool(&input), dims, &CountNonzero, |count| count);
     }
-    if is_brain(out, &input) {
-        return into_real(out, as_brain(&input), dims, &BrainSum, f64::from);
+    if is_bf16(out, &input) {
+        return into_real(out, as_bf16(&input), dims, &Bf16Sum, f64::from);
     }
     in_compute_type!(Sum, out, &input, dims, |acc| acc)
 }
@@ -195,8 +197,8 @@ pub fn mean(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
         return Err(Error::not_implemented("mean", out.dtype()));
     }
     let count = reduced_count(&input, dims) as f64;
-    if is_brain(out, &input) {
-        return into_real(out, as_brain(&input), dims, &BrainSum, |acc| f64::from(acc) / count);
+    if is_bf16(out, &input) {
+        return into_real(out, as_bf16(&input), dims, &Bf16Sum, |acc| f64::from(acc) / count);
     }
     in_compute_type!(Sum, out, &input, dims, |acc| acc / count)
 }
@@ -205,7 +207,7 @@ pub fn mean(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
 pub fn prod(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     check(out, &input, dims)?;
     if out.dtype() == DType::Bool {
-        return into_integer(out, as_bool(&input), dims, &Truth::<false>, i64::from);
+        return into_integer(out, as_bool(&input), dims, &AnyOrAll::<false>, i64::from);
     }
     in_compute_type!(Prod, out, &input, dims, |acc| acc)
 }
@@ -270,11 +272,11 @@ pub fn xor_bits(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize])
     if input.dtype().is_floating_point() {
         into_integer(out, as_f64(&input), dims, &XorFloat, |bits| bits)
     } else {
-        into_integer(out, as_i64(&input), dims, &XorWhole, |bits| bits)
+        into_integer(out, as_i64(&input), dims, &XorInt, |bits| bits)
     }
 }
 
-fn extreme(
+fn min_or_max(
     name: &str,
     out: &mut StridedMut<'_>,
     input: StridedRef<'_>,
@@ -286,22 +288,22 @@ fn extreme(
     check_not_empty(name, &input, dims)?;
     match input.dtype() {
         DType::Bool if is_max => {
-            into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from)
+            into_integer(out, as_bool(&input), dims, &AnyOrAll::<true>, i64::from)
         }
-        DType::Bool => into_integer(out, as_bool(&input), dims, &Truth::<false>, i64::from),
+        DType::Bool => into_integer(out, as_bool(&input), dims, &AnyOrAll::<false>, i64::from),
         half if is_half(half) => {
             let order = Order::new(is_max, false);
             let value = |key: f32| f64::from(order.value(key));
-            into_real(out, as_f32(&input), dims, &Extreme(order), value)
+            into_real(out, as_f32(&input), dims, &MinMax(order), value)
         }
         dtype => {
             let out = &*out;
             keyed_dtype!(dtype, T => {
                 let order = Order::<T>::new(is_max, is_unsigned(dtype));
                 let source = (&input, load_same::<T> as Load<T>, true);
-                run(&Extreme(order), source, [out, out], dims, &|places, keys| {
-                    // SAFETY: the engine gives places of elements of `out`, whose bits are those of a `T`.
-                    unsafe { put_each(out.ptr(), places.of(0), keys, |key| order.value(key)) }
+                run(&MinMax(order), source, [out, out], dims, &|outputs, keys| {
+                    // SAFETY: the engine gives offsets of elements of `out`, whose bits are those of a `T`.
+                    unsafe { put_each(out.ptr(), outputs.of(0), keys, |key| order.value(key)) }
                 })
             }, else Err(Error::not_implemented(&format!("{name}_values_cpu"), dtype)))
         }
@@ -352,7 +354,7 @@ use keyed_dtype;
 /// # Errors
 /// If a reduced dimension has size 0; for complex dtypes.
 pub fn amax(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
-    extreme("amax", out, input, dims, true)
+    min_or_max("amax", out, input, dims, true)
 }
 
 /// Smallest value over `dims`; NaN if there is one.
@@ -360,11 +362,11 @@ pub fn amax(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
 /// # Errors
 /// If a reduced dimension has size 0; for complex dtypes.
 pub fn amin(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
-    extreme("amin", out, input, dims, false)
+    min_or_max("amin", out, input, dims, false)
 }
 
-/// Finds the extreme and its place; `name` is the function's for a dtype that it does not have.
-fn locate(
+/// Stores the indices, and if asked for the values, of the largest or smallest elements; `name` is the function's for a dtype that it does not have.
+fn value_and_index(
     name: &str,
     values: Option<&StridedMut<'_>>,
     indices: &StridedMut<'_>,
@@ -375,36 +377,37 @@ fn locate(
     let outs = [indices, values.unwrap_or(indices)];
     if is_half(input.dtype()) {
         let order = Order::new(is_max, false);
-        return run(&Locate(order), as_f32(input), outs, dims, &|places, accs| {
-            // SAFETY: the engine gives places of elements of the outputs; the dtype of `indices` was checked.
+        return run(&ArgMinMax(order), as_f32(input), outs, dims, &|outputs, accs| {
+            // SAFETY: the engine gives offsets of elements of the outputs; the dtype of `indices` was checked.
             unsafe {
-                put_each(indices.ptr(), places.of(0), accs, |acc| acc.at as i64);
+                put_each(indices.ptr(), outputs.of(0), accs, |acc| acc.at as i64);
                 let Some(values) = values else { return };
                 if values.dtype() == DType::BF16 {
                     // What was widened is narrowed: nothing is rounded.
-                    let value = |acc: Found<f32>| (order.value(acc.value).to_bits() >> 16) as u16;
-                    return put_each(values.ptr(), places.of(1), accs, value);
+                    let value =
+                        |acc: ValueAndIndex<f32>| (order.value(acc.value).to_bits() >> 16) as u16;
+                    return put_each(values.ptr(), outputs.of(1), accs, value);
                 }
-                let value = |acc: Found<f32>| f64::from(order.value(acc.value));
-                store_each_f64(values.ptr(), places.of(1), values.dtype(), accs, &value);
+                let value = |acc: ValueAndIndex<f32>| f64::from(order.value(acc.value));
+                store_each_f64(values.ptr(), outputs.of(1), values.dtype(), accs, &value);
             }
         });
     }
     keyed_dtype!(input.dtype(), T => {
         let order = Order::<T>::new(is_max, is_unsigned(input.dtype()));
-        run(&Locate(order), (input, load_same::<T>, true), outs, dims, &|places, accs| {
+        run(&ArgMinMax(order), (input, load_same::<T>, true), outs, dims, &|outputs, accs| {
             // SAFETY: as above; the dtype of `values` is the input's, whose bits are those of a `T`.
             unsafe {
-                put_each(indices.ptr(), places.of(0), accs, |acc| acc.at as i64);
+                put_each(indices.ptr(), outputs.of(0), accs, |acc| acc.at as i64);
                 if let Some(values) = values {
-                    put_each(values.ptr(), places.of(1), accs, |acc| order.value(acc.value));
+                    put_each(values.ptr(), outputs.of(1), accs, |acc| order.value(acc.value));
                 }
             }
         })
     }, else Err(Error::not_implemented(&format!("{name}_cpu"), input.dtype())))
 }
 
-fn extreme_dim(
+fn min_or_max_dim(
     name: &str,
     values: &mut StridedMut<'_>,
     indices: &mut StridedMut<'_>,
@@ -417,7 +420,7 @@ fn extreme_dim(
     check_dtype(name, values.dtype(), input.dtype())?;
     check_dtype(name, indices.dtype(), DType::I64)?;
     check_not_empty(name, &input, &[dim])?;
-    locate(name, Some(values), indices, &input, &[dim], is_max)
+    value_and_index(name, Some(values), indices, &input, &[dim], is_max)
 }
 
 /// Largest value along `dim` and the index of its first occurrence (the first NaN if there is one).
@@ -430,7 +433,7 @@ pub fn max_dim(
     input: StridedRef<'_>,
     dim: usize,
 ) -> Result<()> {
-    extreme_dim("max", values, indices, input, dim, true)
+    min_or_max_dim("max", values, indices, input, dim, true)
 }
 
 /// Smallest value along `dim` and the index of its first occurrence (the first NaN if there is one).
@@ -443,10 +446,10 @@ pub fn min_dim(
     input: StridedRef<'_>,
     dim: usize,
 ) -> Result<()> {
-    extreme_dim("min", values, indices, input, dim, false)
+    min_or_max_dim("min", values, indices, input, dim, false)
 }
 
-fn arg_extreme(
+fn arg_min_or_max(
     name: &str,
     out: &mut StridedMut<'_>,
     input: StridedRef<'_>,
@@ -459,7 +462,7 @@ fn arg_extreme(
     if input.dtype() == DType::Bool {
         return Err(Error::unsupported(format!("{name}(): does not support bool input")));
     }
-    locate(name, None, out, &input, dims, is_max)
+    value_and_index(name, None, out, &input, dims, is_max)
 }
 
 /// Index of the first largest value over `dims` (one dimension, or all: then of the flattened input).
@@ -467,7 +470,7 @@ fn arg_extreme(
 /// # Errors
 /// If a reduced dimension has size 0; for bool and complex dtypes.
 pub fn argmax(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
-    arg_extreme("argmax", out, input, dims, true)
+    arg_min_or_max("argmax", out, input, dims, true)
 }
 
 /// Index of the first smallest value over `dims` (one dimension, or all: then of the flattened input).
@@ -475,19 +478,19 @@ pub fn argmax(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -
 /// # Errors
 /// If a reduced dimension has size 0; for bool and complex dtypes.
 pub fn argmin(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
-    arg_extreme("argmin", out, input, dims, false)
+    arg_min_or_max("argmin", out, input, dims, false)
 }
 
 /// Whether any element is true (NaN is); `out` is bool or any other dtype (then 0 or 1). No items give false.
 pub fn any(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     check(out, &input, dims)?;
-    into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from)
+    into_integer(out, as_bool(&input), dims, &AnyOrAll::<true>, i64::from)
 }
 
 /// Whether every element is true (NaN is); `out` is bool or any other dtype (then 0 or 1). No items give true.
 pub fn all(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     check(out, &input, dims)?;
-    into_integer(out, as_bool(&input), dims, &Truth::<false>, i64::from)
+    into_integer(out, as_bool(&input), dims, &AnyOrAll::<false>, i64::from)
 }
 
 /// How many elements are not zero.
@@ -497,11 +500,11 @@ pub fn count_nonzero(
     dims: &[usize],
 ) -> Result<()> {
     check(out, &input, dims)?;
-    into_integer(out, as_bool(&input), dims, &Count, |count| count)
+    into_integer(out, as_bool(&input), dims, &CountNonzero, |count| count)
 }
 
 /// Stores variance (or its root) and, if asked for, the mean.
-fn moments(
+fn variance(
     out: &mut StridedMut<'_>,
     mean: Option<&mut StridedMut<'_>>,
     input: StridedRef<'_>,
@@ -525,30 +528,30 @@ fn moments(
         let variance = squares / (count - correction).max(0.0);
         if is_std { variance.sqrt() } else { variance }
     };
-    let real = |places: Places, accs: &[Moments<f64>]| {
-        // SAFETY: the engine gives places of elements of `out` and `mean`.
+    let real = |outputs: OutputOffsets, accs: &[VarianceAcc<f64>]| {
+        // SAFETY: the engine gives offsets of elements of `out` and `mean`.
         unsafe {
-            let value = |m: Moments<f64>| value(m.count, m.squares);
-            store_each_f64(out.ptr(), places.of(0), out.dtype(), accs, &value);
+            let value = |m: VarianceAcc<f64>| value(m.count, m.squares);
+            store_each_f64(out.ptr(), outputs.of(0), out.dtype(), accs, &value);
             if let Some(mean) = mean {
-                let value = |m: Moments<f64>| if m.count == 0.0 { f64::NAN } else { m.mean };
-                store_each_f64(mean.ptr(), places.of(1), mean.dtype(), accs, &value);
+                let value = |m: VarianceAcc<f64>| if m.count == 0.0 { f64::NAN } else { m.mean };
+                store_each_f64(mean.ptr(), outputs.of(1), mean.dtype(), accs, &value);
             }
         }
     };
     match compute_dtype(input.dtype()) {
         DType::F32 => run(&Variance(PhantomData), as_f32(&input), outs, dims, &real),
         DType::F64 => run(&Variance(PhantomData), as_f64(&input), outs, dims, &real),
-        _ => run(&ComplexVariance, as_c128(&input), outs, dims, &|places, accs| {
-            each_place(places.of(0), accs, |at, m: Moments<C128>| {
-                // SAFETY: the engine gives places of elements of `out`.
+        _ => run(&ComplexVariance, as_c128(&input), outs, dims, &|outputs, accs| {
+            for_each_offset(outputs.of(0), accs, |at, m: VarianceAcc<C128>| {
+                // SAFETY: the engine gives offsets of elements of `out`.
                 unsafe { store_f64(out.ptr(), at, out.dtype(), value(m.count, m.squares)) }
             });
             let Some(mean) = mean else { return };
-            each_place(places.of(1), accs, |at, m| {
+            for_each_offset(outputs.of(1), accs, |at, m| {
                 let nan = Complex::new(f64::NAN, f64::NAN);
                 let value = if m.count == 0.0 { nan } else { m.mean };
-                // SAFETY: the engine gives places of elements of `mean`.
+                // SAFETY: the engine gives offsets of elements of `mean`.
                 unsafe { store_c128(mean.ptr(), at, mean.dtype(), value) }
             });
         }),
@@ -562,7 +565,7 @@ pub fn var(
     dims: &[usize],
     correction: f64,
 ) -> Result<()> {
-    moments(out, None, input, dims, (correction, false))
+    variance(out, None, input, dims, (correction, false))
 }
 
 /// Standard deviation over `dims`: the root of [`var`].
@@ -572,7 +575,7 @@ pub fn std(
     dims: &[usize],
     correction: f64,
 ) -> Result<()> {
-    moments(out, None, input, dims, (correction, true))
+    variance(out, None, input, dims, (correction, true))
 }
 
 /// Variance and mean over `dims`, in one pass.
@@ -583,7 +586,7 @@ pub fn var_mean(
     dims: &[usize],
     correction: f64,
 ) -> Result<()> {
-    moments(var, Some(mean), input, dims, (correction, false))
+    variance(var, Some(mean), input, dims, (correction, false))
 }
 
 /// Standard deviation and mean over `dims`, in one pass.
@@ -594,7 +597,7 @@ pub fn std_mean(
     dims: &[usize],
     correction: f64,
 ) -> Result<()> {
-    moments(std, Some(mean), input, dims, (correction, true))
+    variance(std, Some(mean), input, dims, (correction, true))
 }
 
 fn check_norm(input: &StridedRef<'_>, dims: &[usize], p: f64) -> Result<()> {
@@ -627,30 +630,30 @@ pub fn norm(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize], p: 
     check_norm(&input, dims, p)?;
     let is_double = matches!(input.dtype(), DType::F64 | DType::C128) || out.dtype() == DType::F64;
     if is_double {
-        norm_in(out, magnitudes_f64(&input), dims, p)
+        norm_in(out, as_abs_f64(&input), dims, p)
     } else {
-        norm_in(out, magnitudes_f32(&input), dims, p)
+        norm_in(out, as_abs_f32(&input), dims, p)
     }
 }
 
 fn norm_in<T: Real>(
     out: &mut StridedMut<'_>,
-    source: Source<'_, T>,
+    source: TypedInput<'_, T>,
     dims: &[usize],
     p: f64,
 ) -> Result<()> {
     let wide = |acc: T| acc.wide();
     if p == 2.0 {
-        into_real(out, source, dims, &NormTwo(PhantomData), |acc: T| acc.wide().sqrt())
+        into_real(out, source, dims, &SquareSum(PhantomData), |acc: T| acc.wide().sqrt())
     } else if p == 1.0 {
-        into_real(out, source, dims, &NormOne(PhantomData), wide)
+        into_real(out, source, dims, &AbsSum(PhantomData), wide)
     } else if p == 0.0 {
-        into_real(out, source, dims, &NormZero(PhantomData), wide)
+        into_real(out, source, dims, &NonzeroCount(PhantomData), wide)
     } else if p.is_infinite() {
         let order = Order::new(p > 0.0, false).of_magnitudes();
-        into_real(out, source, dims, &Extreme(order), |key: T| order.value(key).wide())
+        into_real(out, source, dims, &MinMax(order), |key: T| order.value(key).wide())
     } else {
-        into_real(out, source, dims, &NormPower(T::of(p)), |acc: T| {
+        into_real(out, source, dims, &AbsPowerSum(T::of(p)), |acc: T| {
             math_f64::pow(acc.wide(), 1.0 / p)
         })
     }
@@ -661,21 +664,29 @@ pub fn logsumexp(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]
     check(out, &input, dims)?;
     let join = |max: f64, sum: f64| math_f64::log(sum) + if max.is_infinite() { 0.0 } else { max };
     match compute_dtype(out.dtype()) {
-        DType::F32 => {
-            into_real(out, as_f32(&input), dims, &LogSumExp(PhantomData), |acc: Scaled<f32>| {
-                join(f64::from(acc.max), f64::from(acc.sum))
-            })
-        }
-        DType::F64 => {
-            into_real(out, as_f64(&input), dims, &LogSumExp(PhantomData), |acc: Scaled<f64>| {
-                join(acc.max, acc.sum)
-            })
-        }
-        DType::C64 | DType::C128 => {
-            into_complex(out, as_c128(&input), dims, &ComplexLogSumExp, |acc: ComplexScaled| {
+        DType::F32 => into_real(
+            out,
+            as_f32(&input),
+            dims,
+            &LogSumExp(PhantomData),
+            |acc: LogSumExpAcc<f32>| join(f64::from(acc.max), f64::from(acc.sum)),
+        ),
+        DType::F64 => into_real(
+            out,
+            as_f64(&input),
+            dims,
+            &LogSumExp(PhantomData),
+            |acc: LogSumExpAcc<f64>| join(acc.max, acc.sum),
+        ),
+        DType::C64 | DType::C128 => into_complex(
+            out,
+            as_c128(&input),
+            dims,
+            &ComplexLogSumExp,
+            |acc: ComplexLogSumExpAcc| {
                 complex::log(acc.sum) + if acc.max.is_infinite() { 0.0 } else { acc.max }
-            })
-        }
+            },
+        ),
         _ => Err(Error::not_implemented("logsumexp", out.dtype())),
     }
 }

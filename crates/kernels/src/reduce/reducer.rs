@@ -1,6 +1,6 @@
-//! What the reductions compute, item by item: sums, products, extremes, truth and norms.
+//! The reducers: sums, products, minimum and maximum, any and all, counts, norms and logsumexp.
 //!
-//! Floating-point extremes propagate NaN. Every `combine` keeps the order left then right, so that
+//! Minimum and maximum of floating-point numbers propagate NaN. Every `combine` keeps the order left then right, so that
 //! results do not depend on how work is shared out.
 
 use super::engine::{BLOCK, Reducer, fold_by_step};
@@ -88,8 +88,8 @@ pub(crate) struct Sum<T>(pub(crate) PhantomData<T>);
 simple!(Sum<T: Number>, T => T, T::default(), |this, a, x| a.plus(x), |l, r| l.plus(r));
 
 /// Sum of `bfloat16` numbers in single precision, exactly as [`Sum`] of the widened numbers.
-pub(crate) struct BrainSum;
-impl Reducer for BrainSum {
+pub(crate) struct Bf16Sum;
+impl Reducer for Bf16Sum {
     type Item = u16;
     type Acc = f32;
     #[inline(always)]
@@ -107,8 +107,8 @@ impl Reducer for BrainSum {
 }
 
 /// The bits of whole numbers laid over each other by "exclusive or".
-pub(crate) struct XorWhole;
-impl Reducer for XorWhole {
+pub(crate) struct XorInt;
+impl Reducer for XorInt {
     type Item = i64;
     type Acc = i64;
     #[inline(always)]
@@ -188,7 +188,7 @@ pub(crate) trait Keyed: Ordered {
     /// The highest bit.
     const SIGN: Self::Bits;
     /// The bits whose change turns the order round.
-    const REVERSING: Self::Bits;
+    const ORDER_FLIP: Self::Bits;
     /// The number's bits.
     fn bits(self) -> Self::Bits;
     /// The number of these bits.
@@ -201,7 +201,7 @@ macro_rules! keyed {
             const NONE: $bits = 0;
             const ALL: $bits = !0;
             const SIGN: $bits = $sign;
-            const REVERSING: $bits = $reversing;
+            const ORDER_FLIP: $bits = $reversing;
             #[inline(always)] fn bits(self) -> $bits { $to(self) }
             #[inline(always)] fn of_bits(bits: $bits) -> Self { $from(bits) }
         }
@@ -227,14 +227,14 @@ impl<T: Keyed> Order<T> {
     pub(crate) fn new(is_max: bool, is_unsigned: bool) -> Self {
         let mut flip = T::NONE;
         if !is_max {
-            flip = flip ^ T::REVERSING;
+            flip = flip ^ T::ORDER_FLIP;
         }
         if is_unsigned {
             flip = flip ^ T::SIGN;
         }
         Order { keep: T::ALL, flip }
     }
-    /// The same of magnitudes (of floating-point numbers).
+    /// The order by magnitude of floating-point numbers: the sign bit is ignored.
     pub(crate) fn of_magnitudes(self) -> Self {
         Order { keep: T::ALL ^ T::SIGN, ..self }
     }
@@ -250,8 +250,8 @@ impl<T: Keyed> Order<T> {
     }
 }
 
-/// Key of the element that comes last in an order; of NaN if there is one.
-pub(crate) struct Extreme<T: Keyed>(pub(crate) Order<T>);
+/// The largest key of the items, from which [`Order::value`] gives the minimum or maximum; NaN if there is one.
+pub(crate) struct MinMax<T: Keyed>(pub(crate) Order<T>);
 
 /// The larger of two numbers; NaN wins.
 #[inline(always)]
@@ -259,7 +259,7 @@ fn larger<T: Ordered>(a: T, x: T) -> T {
     if (x > a) | x.is_unordered() { x } else { a }
 }
 
-impl<T: Keyed> Reducer for Extreme<T> {
+impl<T: Keyed> Reducer for MinMax<T> {
     type Item = T;
     type Acc = T;
     #[inline(always)]
@@ -298,33 +298,33 @@ impl<T: Keyed> Reducer for Extreme<T> {
     }
 }
 
-/// A value and the place where it was first seen; no place yet is `usize::MAX`.
+/// A value and the index where it was first seen; `usize::MAX` before any item.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<T> {
+pub(crate) struct ValueAndIndex<T> {
     /// The value.
     pub(crate) value: T,
-    /// Its number in the reduced order.
+    /// Its index in the reduced dimensions, in logical order.
     pub(crate) at: usize,
 }
 
 /// Key of the element that comes last in an order, with its first position; the first NaN wins.
-pub(crate) struct Locate<T: Keyed>(pub(crate) Order<T>);
+pub(crate) struct ArgMinMax<T: Keyed>(pub(crate) Order<T>);
 
-impl<T: Keyed> Reducer for Locate<T> {
+impl<T: Keyed> Reducer for ArgMinMax<T> {
     type Item = T;
-    type Acc = Found<T>;
+    type Acc = ValueAndIndex<T>;
     const IS_BY_STEP: bool = false;
     const IS_ORDERED: bool = true;
     #[inline(always)]
-    fn identity(&self) -> Found<T> {
-        Found { value: T::LOWEST, at: usize::MAX }
+    fn identity(&self) -> ValueAndIndex<T> {
+        ValueAndIndex { value: T::LOWEST, at: usize::MAX }
     }
     #[inline(always)]
-    fn step(&self, acc: Found<T>, item: T, at: usize) -> Found<T> {
-        self.combine(acc, Found { value: self.0.key(item), at })
+    fn step(&self, acc: ValueAndIndex<T>, item: T, at: usize) -> ValueAndIndex<T> {
+        self.combine(acc, ValueAndIndex { value: self.0.key(item), at })
     }
     #[inline(always)]
-    fn combine(&self, left: Found<T>, right: Found<T>) -> Found<T> {
+    fn combine(&self, left: ValueAndIndex<T>, right: ValueAndIndex<T>) -> ValueAndIndex<T> {
         let is_first_nan = right.value.is_unordered() & !left.value.is_unordered();
         // Of equals the first: rows side by side are not joined in their order.
         let is_same =
@@ -333,43 +333,43 @@ impl<T: Keyed> Reducer for Locate<T> {
         if (takes | (left.at == usize::MAX)) & (right.at != usize::MAX) { right } else { left }
     }
     #[inline(always)]
-    fn interleaved(&self, acc: Found<T>, part: usize, parts: usize) -> Found<T> {
-        Found { at: acc.at * parts + part, ..acc }
+    fn interleaved(&self, acc: ValueAndIndex<T>, part: usize, parts: usize) -> ValueAndIndex<T> {
+        ValueAndIndex { at: acc.at * parts + part, ..acc }
     }
-    /// The extreme first, then its place: both loops vectorise.
+    /// The largest key first, then its position: both loops vectorise.
     #[inline(always)]
-    fn fold(&self, items: &[T], at: usize) -> Found<T> {
+    fn fold(&self, items: &[T], at: usize) -> ValueAndIndex<T> {
         if items.is_empty() {
             return self.identity();
         }
-        let value = fold_by_step(&Extreme(self.0), items, 0);
+        let value = fold_by_step(&MinMax(self.0), items, 0);
         let is_nan = value.is_unordered();
-        let is_it = |x: T| {
+        let predicate = |x: T| {
             let key = self.0.key(x);
             (key == value) | (is_nan & key.is_unordered())
         };
-        Found { value, at: at + position(items, is_it) }
+        ValueAndIndex { value, at: at + position(items, predicate) }
     }
     #[inline(always)]
-    fn fold_rows(&self, accs: &mut [Found<T>], rows: &[&[T]], at: usize) {
+    fn fold_rows(&self, accs: &mut [ValueAndIndex<T>], rows: &[&[T]], at: usize) {
         let Some((first, rows)) = rows.split_first() else { return accs.fill(self.identity()) };
         for (block, accs) in accs.chunks_mut(64).enumerate() {
-            let (mut values, mut places) = ([T::LOWEST; 64], [0_u32; 64]);
+            let (mut values, mut indices) = ([T::LOWEST; 64], [0_u32; 64]);
             let columns = block * 64..block * 64 + accs.len();
             for (value, &x) in values.iter_mut().zip(&first[columns.clone()]) {
                 *value = self.0.key(x);
             }
             for (i, row) in rows.iter().enumerate() {
                 let row = &row[columns.clone()];
-                for ((value, place), &x) in values.iter_mut().zip(&mut places).zip(row) {
+                for ((value, index), &x) in values.iter_mut().zip(&mut indices).zip(row) {
                     let (key, best) = (self.0.key(x), *value);
                     let takes = is_above(key, best) & !best.is_unordered();
                     *value = if takes { key } else { best };
-                    *place = if takes { i as u32 + 1 } else { *place };
+                    *index = if takes { i as u32 + 1 } else { *index };
                 }
             }
-            for ((acc, &value), &place) in accs.iter_mut().zip(&values).zip(&places) {
-                *acc = Found { value, at: at + place as usize };
+            for ((acc, &value), &index) in accs.iter_mut().zip(&values).zip(&indices) {
+                *acc = ValueAndIndex { value, at: at + index as usize };
             }
         }
     }
@@ -382,26 +382,26 @@ fn is_above<T: Ordered>(key: T, best: T) -> bool {
     !(key <= best)
 }
 
-/// Index of the first item that `is_it` accepts; there must be one.
+/// Index of the first item that `predicate` accepts; there must be one.
 #[inline(always)]
-fn position<T: Copy>(items: &[T], is_it: impl Fn(T) -> bool) -> usize {
+fn position<T: Copy>(items: &[T], predicate: impl Fn(T) -> bool) -> usize {
     let (groups, rest) = items.as_chunks::<64>();
     for (g, group) in groups.iter().enumerate() {
         let mut found = false;
         for &x in group {
-            found |= is_it(x);
+            found |= predicate(x);
         }
         if found {
-            return g * 64 + group.iter().position(|&x| is_it(x)).unwrap_or(0);
+            return g * 64 + group.iter().position(|&x| predicate(x)).unwrap_or(0);
         }
     }
-    groups.len() * 64 + rest.iter().position(|&x| is_it(x)).unwrap_or(0)
+    groups.len() * 64 + rest.iter().position(|&x| predicate(x)).unwrap_or(0)
 }
 
 /// Whether any (or, if not `ANY`, every) item is true.
-pub(crate) struct Truth<const ANY: bool>;
+pub(crate) struct AnyOrAll<const ANY: bool>;
 
-impl<const ANY: bool> Reducer for Truth<ANY> {
+impl<const ANY: bool> Reducer for AnyOrAll<ANY> {
     type Item = Bool;
     type Acc = u8;
     #[inline(always)]
@@ -420,9 +420,9 @@ impl<const ANY: bool> Reducer for Truth<ANY> {
 }
 
 /// How many items are true.
-pub(crate) struct Count;
+pub(crate) struct CountNonzero;
 
-impl Reducer for Count {
+impl Reducer for CountNonzero {
     type Item = Bool;
     type Acc = i64;
     const IS_BY_STEP: bool = false;
@@ -470,7 +470,7 @@ impl Reducer for Count {
     }
 }
 
-/// Real floating-point arithmetic for norms and moments.
+/// Real floating-point arithmetic for norms and variance.
 pub(crate) trait Real: Number + Keyed {
     /// From double precision.
     fn of(value: f64) -> Self;
@@ -503,26 +503,26 @@ real! {
 }
 
 /// Sum of magnitudes.
-pub(crate) struct NormOne<T>(pub(crate) PhantomData<T>);
-simple!(NormOne<T: Real>, T => T, T::default(), |this, a, x| a.plus(x.abs()), |l, r| l.plus(r));
+pub(crate) struct AbsSum<T>(pub(crate) PhantomData<T>);
+simple!(AbsSum<T: Real>, T => T, T::default(), |this, a, x| a.plus(x.abs()), |l, r| l.plus(r));
 
 /// Sum of squares.
-pub(crate) struct NormTwo<T>(pub(crate) PhantomData<T>);
-simple!(NormTwo<T: Real>, T => T, T::default(), |this, a, x| a.plus(x.times(x)), |l, r| l.plus(r));
+pub(crate) struct SquareSum<T>(pub(crate) PhantomData<T>);
+simple!(SquareSum<T: Real>, T => T, T::default(), |this, a, x| a.plus(x.times(x)), |l, r| l.plus(r));
 
 /// Number of items that are not zero.
-pub(crate) struct NormZero<T>(pub(crate) PhantomData<T>);
-simple!(NormZero<T: Real>, T => T, T::default(),
+pub(crate) struct NonzeroCount<T>(pub(crate) PhantomData<T>);
+simple!(NonzeroCount<T: Real>, T => T, T::default(),
     |this, a, x| a.plus(if x == T::default() { T::default() } else { T::ONE }), |l, r| l.plus(r));
 
 /// Sum of magnitudes to a power.
-pub(crate) struct NormPower<T>(pub(crate) T);
-simple!(NormPower<T: Real>, T => T, T::default(),
+pub(crate) struct AbsPowerSum<T>(pub(crate) T);
+simple!(AbsPowerSum<T: Real>, T => T, T::default(),
     |this, a, x| a.plus(x.abs().power(this.0)), |l, r| l.plus(r));
 
 /// Largest value and the sum of exponentials relative to it.
 #[derive(Clone, Copy)]
-pub(crate) struct Scaled<T> {
+pub(crate) struct LogSumExpAcc<T> {
     /// The largest value.
     pub(crate) max: T,
     /// `sum(exp(x - max))`.
@@ -540,31 +540,31 @@ fn centre<T: Real>(max: T) -> T {
 
 impl<T: Real> Reducer for LogSumExp<T> {
     type Item = T;
-    type Acc = Scaled<T>;
+    type Acc = LogSumExpAcc<T>;
     const IS_BY_STEP: bool = false;
     #[inline(always)]
-    fn identity(&self) -> Scaled<T> {
-        Scaled { max: T::LOWEST, sum: T::default() }
+    fn identity(&self) -> LogSumExpAcc<T> {
+        LogSumExpAcc { max: T::LOWEST, sum: T::default() }
     }
     #[inline(always)]
-    fn step(&self, acc: Scaled<T>, item: T, _: usize) -> Scaled<T> {
+    fn step(&self, acc: LogSumExpAcc<T>, item: T, _: usize) -> LogSumExpAcc<T> {
         let exp = item.minus(centre(item)).exponential();
-        self.combine(acc, Scaled { max: item, sum: exp })
+        self.combine(acc, LogSumExpAcc { max: item, sum: exp })
     }
     #[inline(always)]
-    fn combine(&self, left: Scaled<T>, right: Scaled<T>) -> Scaled<T> {
+    fn combine(&self, left: LogSumExpAcc<T>, right: LogSumExpAcc<T>) -> LogSumExpAcc<T> {
         let max = larger(left.max, right.max);
-        let scale = |part: Scaled<T>| {
+        let scale = |part: LogSumExpAcc<T>| {
             if part.max == max || part.sum == T::default() {
                 return part.sum;
             }
             part.sum.times(centre(part.max).minus(centre(max)).exponential())
         };
-        Scaled { max, sum: scale(left).plus(scale(right)) }
+        LogSumExpAcc { max, sum: scale(left).plus(scale(right)) }
     }
     #[inline(always)]
-    fn fold(&self, items: &[T], _: usize) -> Scaled<T> {
-        let max = fold_by_step(&Extreme(Order::new(true, false)), items, 0);
+    fn fold(&self, items: &[T], _: usize) -> LogSumExpAcc<T> {
+        let max = fold_by_step(&MinMax(Order::new(true, false)), items, 0);
         let centre = centre(max);
         let mut lanes = [T::default(); 16];
         let (groups, rest) = items.as_chunks::<16>();
@@ -574,10 +574,10 @@ impl<T: Real> Reducer for LogSumExp<T> {
         if !rest.is_empty() {
             add_exponentials(&mut lanes, lowest(rest), [centre; 16]);
         }
-        Scaled { max, sum: fold_by_step(&Sum(PhantomData), &lanes, 0) }
+        LogSumExpAcc { max, sum: fold_by_step(&Sum(PhantomData), &lanes, 0) }
     }
     #[inline(always)]
-    fn fold_rows(&self, accs: &mut [Scaled<T>], rows: &[&[T]], _: usize) {
+    fn fold_rows(&self, accs: &mut [LogSumExpAcc<T>], rows: &[&[T]], _: usize) {
         for (block, accs) in accs.chunks_mut(16).enumerate() {
             let columns = block * 16..block * 16 + accs.len();
             let mut max = [T::LOWEST; 16];
@@ -595,7 +595,7 @@ impl<T: Real> Reducer for LogSumExp<T> {
                 add_exponentials(&mut sums, lowest(&row[columns.clone()]), centres);
             }
             for (j, acc) in accs.iter_mut().enumerate() {
-                *acc = Scaled { max: max[j], sum: sums[j] };
+                *acc = LogSumExpAcc { max: max[j], sum: sums[j] };
             }
         }
     }
@@ -627,7 +627,7 @@ pub(crate) struct ComplexLogSumExp;
 
 /// The largest real part and the sum of exponentials relative to it.
 #[derive(Clone, Copy)]
-pub(crate) struct ComplexScaled {
+pub(crate) struct ComplexLogSumExpAcc {
     /// The largest real part.
     pub(crate) max: f64,
     /// `sum(exp(z - max))`.
@@ -636,26 +636,30 @@ pub(crate) struct ComplexScaled {
 
 impl Reducer for ComplexLogSumExp {
     type Item = C128;
-    type Acc = ComplexScaled;
+    type Acc = ComplexLogSumExpAcc;
     #[inline(always)]
-    fn identity(&self) -> ComplexScaled {
-        ComplexScaled { max: f64::NEG_INFINITY, sum: C128::default() }
+    fn identity(&self) -> ComplexLogSumExpAcc {
+        ComplexLogSumExpAcc { max: f64::NEG_INFINITY, sum: C128::default() }
     }
     #[inline(always)]
-    fn step(&self, acc: ComplexScaled, item: C128, _: usize) -> ComplexScaled {
+    fn step(&self, acc: ComplexLogSumExpAcc, item: C128, _: usize) -> ComplexLogSumExpAcc {
         let sum = complex::exp(item - centre(item.re));
-        self.combine(acc, ComplexScaled { max: item.re, sum })
+        self.combine(acc, ComplexLogSumExpAcc { max: item.re, sum })
     }
     #[inline(always)]
-    fn combine(&self, left: ComplexScaled, right: ComplexScaled) -> ComplexScaled {
+    fn combine(
+        &self,
+        left: ComplexLogSumExpAcc,
+        right: ComplexLogSumExpAcc,
+    ) -> ComplexLogSumExpAcc {
         let max = larger(left.max, right.max);
-        let scale = |part: ComplexScaled| {
+        let scale = |part: ComplexLogSumExpAcc| {
             if part.max == max || part.sum == C128::default() {
                 return part.sum;
             }
             part.sum * math_f64::exp(centre(part.max) - centre(max))
         };
-        ComplexScaled { max, sum: scale(left) + scale(right) }
+        ComplexLogSumExpAcc { max, sum: scale(left) + scale(right) }
     }
 }
 

@@ -1,17 +1,18 @@
-//! The walk backward: the gradients of all operands from those of the results.
+//! The backward pass of recurrent layers: the gradients of all operands from those of the results.
 
 use super::{
-    Cell, Gate, Layer, Operands, Part, Steps, expect_elements, found, gate, multiply, put,
+    Cell, Gate, Layer, MatrixSlice, Operands, Steps, expect_elements, gate, multiply,
+    previous_states, put,
 };
 use crate::dense::{Real, expect_shape, for_compute, load, load_owned, with_output};
-use crate::gemm::Sizes;
-use crate::interrupt::Pace;
+use crate::gemm::GemmSizes;
+use crate::interrupt::WorkCounter;
 use crate::{Result, StridedMut, StridedRef, memory, row};
 use std::borrow::Cow;
 
 /// What came out of the layer and the gradients of it; a gradient that is `None` is zero.
 #[derive(Clone, Copy)]
-pub struct Gradients<'a> {
+pub struct OutputGradients<'a> {
     /// `h` of every step; not needed for one step of LSTM or GRU.
     pub output: Option<StridedRef<'a>>,
     /// What forward kept of the gates (LSTM and GRU).
@@ -22,21 +23,21 @@ pub struct Gradients<'a> {
     pub by_output: Option<StridedRef<'a>>,
     /// The gradients of the states after the last step.
     pub by_h: Option<StridedRef<'a>>,
-    /// The same for `c` (LSTM).
+    /// The gradient of the cell states after the last step (LSTM).
     pub by_c: Option<StridedRef<'a>>,
 }
 
 /// Where the gradients go: of `x`, `h`, `c`, the two weights and the two biases. `None` is not wanted.
-pub type Wanted<'o, 'v> = [Option<&'o mut StridedMut<'v>>; 7];
+pub type InputGradients<'o, 'v> = [Option<&'o mut StridedMut<'v>>; 7];
 
 /// The gradients of all operands, by the gradients of all results.
 ///
 /// # Errors
 /// Sizes that do not fit, or a dtype that is not floating.
 pub fn backward<'a>(
-    wanted: Wanted<'_, '_>,
+    wanted: InputGradients<'_, '_>,
     operands: &Operands<'a>,
-    results: &Gradients<'a>,
+    results: &OutputGradients<'a>,
     steps: &Steps,
 ) -> Result<()> {
     for_compute!(operands.x.dtype(), "rnn_backward", T => {
@@ -48,12 +49,12 @@ pub fn backward<'a>(
             cells => given(cells)?,
         };
         check_known(&layer, steps, [&output, &gates, &cells])?;
-        let known = Known {
+        let saved = SavedState {
             output: &output,
             gates: &gates,
             cells: &cells,
-            found: found(&layer.h, &output, steps, layer.hidden)?,
-            found_c: if layer.cell == Cell::Lstm { found(&layer.c, &cells, steps, layer.hidden)? } else { Cow::Borrowed(&[]) },
+            previous: previous_states(&layer.h, &output, steps, layer.hidden)?,
+            previous_c: if layer.cell == Cell::Lstm { previous_states(&layer.c, &cells, steps, layer.hidden)? } else { Cow::Borrowed(&[]) },
             by_output: results.by_output.map(load::<T>).transpose()?,
         };
         let state = steps.batch() * layer.hidden;
@@ -62,44 +63,44 @@ pub fn backward<'a>(
         };
         let h = start(results.by_h, state)?;
         let c = start(results.by_c, if layer.cell == Cell::Lstm { state } else { 0 })?;
-        let done = walk(&layer, &known, steps, h, c, wanted[1].is_some())?;
-        finish(wanted, &layer, &known, &done, steps.rows())
+        let done = walk(&layer, &saved, steps, h, c, wanted[1].is_some())?;
+        finish(wanted, &layer, &saved, &done, steps.rows())
     })
 }
 
 /// Refuses results that are not those of the layer.
-fn check_known<T: Gate>(layer: &Layer<'_, T>, steps: &Steps, known: [&[T]; 3]) -> Result<()> {
+fn check_known<T: Gate>(layer: &Layer<'_, T>, steps: &Steps, saved: [&[T]; 3]) -> Result<()> {
     let (state, is_step) = (steps.rows() * layer.hidden, steps.spans.len() == 1);
-    let is_plain = layer.cell.kept() == 0;
+    let is_plain = layer.cell.saved_gates() == 0;
     let expected = [
-        if is_step && !is_plain { known[0].len() } else { state },
-        if is_plain { known[1].len() } else { state * layer.cell.kept() },
-        if layer.cell == Cell::Lstm { state } else { known[2].len() },
+        if is_step && !is_plain { saved[0].len() } else { state },
+        if is_plain { saved[1].len() } else { state * layer.cell.saved_gates() },
+        if layer.cell == Cell::Lstm { state } else { saved[2].len() },
     ];
-    for (name, (known, expected)) in
-        ["output", "gates", "cells"].into_iter().zip(known.iter().zip(expected))
+    for (name, (saved, expected)) in
+        ["output", "gates", "cells"].into_iter().zip(saved.iter().zip(expected))
     {
-        expect_shape(name, &[known.len() as i64], &[expected as i64])?;
+        expect_shape(name, &[saved.len() as i64], &[expected as i64])?;
     }
     Ok(())
 }
 
 /// What forward left, as slices.
-struct Known<'a, T: Clone> {
+struct SavedState<'a, T: Clone> {
     output: &'a [T],
     gates: &'a [T],
     cells: &'a [T],
-    /// The states that the steps found.
-    found: Cow<'a, [T]>,
-    found_c: Cow<'a, [T]>,
+    /// The `h` (and `c`) that each step started from.
+    previous: Cow<'a, [T]>,
+    previous_c: Cow<'a, [T]>,
     by_output: Option<Cow<'a, [T]>>,
 }
 
 /// The gradients that the steps themselves give.
-struct Done<T> {
-    /// Of the input's products.
+struct StepGradients<T> {
+    /// The gradients of the input's products.
     by_x: Vec<T>,
-    /// Of the state's products, where they are others.
+    /// The gradients of the state's products, where they differ from those of the input's (GRU).
     by_h: Vec<T>,
     h: Vec<T>,
     c: Vec<T>,
@@ -108,75 +109,78 @@ struct Done<T> {
 /// All steps from the last to the first. The first one's `h` is left out unless `wants_h`.
 fn walk<T: Gate>(
     layer: &Layer<'_, T>,
-    known: &Known<'_, T>,
+    saved: &SavedState<'_, T>,
     steps: &Steps,
     mut h: Vec<T>,
     mut c: Vec<T>,
     wants_h: bool,
-) -> Result<Done<T>> {
-    let (width, hidden, kept) = (layer.width(), layer.hidden, layer.cell.kept() * layer.hidden);
+) -> Result<StepGradients<T>> {
+    let (width, hidden, kept) =
+        (layer.width(), layer.hidden, layer.cell.saved_gates() * layer.hidden);
     let rows = steps.rows();
     let mut by_x = memory::filled(T::ZERO, rows * width)?;
     let mut by_h = memory::filled(T::ZERO, if layer.cell == Cell::Gru { rows * width } else { 0 })?;
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     for (number, span) in steps.spans.iter().enumerate().rev() {
         pace.spend(span.len() * hidden * width / 16);
         let (used, from, to) = (span.len() * hidden, span.start * hidden, span.end * hidden);
         let (first, last) = (span.start * width, span.end * width);
-        if let Some(grad) = &known.by_output {
+        if let Some(grad) = &saved.by_output {
             row::add_into(&mut h[..used], &grad[from..to]);
         }
-        let gates = &known.gates[..known.gates.len().min(span.end * kept)];
+        let gates = &saved.gates[..saved.gates.len().min(span.end * kept)];
         let by = &mut by_x[first..last];
         match layer.cell {
             Cell::Lstm => {
-                let (old, new) = (&known.found_c[from..to], &known.cells[from..to]);
+                let (old, new) = (&saved.previous_c[from..to], &saved.cells[from..to]);
                 let gates = &gates[span.start * kept..];
                 gate::lstm_backward(by, gates, old, new, &h[..used], &mut c[..used], hidden);
             }
             Cell::Gru => {
-                let (gates, found) = (&gates[span.start * kept..], &known.found[from..to]);
+                let (gates, previous) = (&gates[span.start * kept..], &saved.previous[from..to]);
                 let by_h = &mut by_h[first..last];
-                gate::gru_backward(by, by_h, gates, found, &mut h[..used], hidden);
+                gate::gru_backward(by, by_h, gates, previous, &mut h[..used], hidden);
             }
             Cell::Tanh | Cell::Relu => {
                 let is_relu = layer.cell == Cell::Relu;
-                gate::plain_backward(by, &known.output[from..to], &h[..used], is_relu);
+                gate::plain_backward(by, &saved.output[from..to], &h[..used], is_relu);
             }
         }
         if number > 0 || wants_h {
             let by = if layer.cell == Cell::Gru { &by_h } else { &by_x };
-            let s = Sizes { m: span.len(), n: hidden, k: width };
-            let (by, weight) =
-                (Part::new(&by[first..last], width), Part::new(&layer.hidden_weight, hidden));
+            let s = GemmSizes { m: span.len(), n: hidden, k: width };
+            let (by, weight) = (
+                MatrixSlice::new(&by[first..last], width),
+                MatrixSlice::new(&layer.hidden_weight, hidden),
+            );
             multiply((&mut h[..used], hidden), by, weight, s, layer.cell == Cell::Gru)?;
         }
     }
-    Ok(Done { by_x, by_h, h, c })
+    Ok(StepGradients { by_x, by_h, h, c })
 }
 
 /// The products over all steps, and everything into its place.
 fn finish<T: Gate>(
-    [x, h, c, input, hidden, bias_x, bias_h]: Wanted<'_, '_>,
+    [x, h, c, input, hidden, bias_x, bias_h]: InputGradients<'_, '_>,
     layer: &Layer<'_, T>,
-    known: &Known<'_, T>,
-    done: &Done<T>,
+    saved: &SavedState<'_, T>,
+    done: &StepGradients<T>,
     rows: usize,
 ) -> Result<()> {
     let width = layer.width();
-    let by_x = Part::new(&done.by_x, width);
-    let by_h = if layer.cell == Cell::Gru { Part::new(&done.by_h, width) } else { by_x };
+    let by_x = MatrixSlice::new(&done.by_x, width);
+    let by_h = if layer.cell == Cell::Gru { MatrixSlice::new(&done.by_h, width) } else { by_x };
     if let Some(view) = x {
-        let weight = Part::new(&layer.input_weight, layer.inputs);
-        put_product(view, by_x, weight, Sizes { m: rows, n: layer.inputs, k: width })?;
+        let weight = MatrixSlice::new(&layer.input_weight, layer.inputs);
+        put_product(view, by_x, weight, GemmSizes { m: rows, n: layer.inputs, k: width })?;
     }
     if let Some(view) = input {
-        let x = Part::new(&layer.x, layer.inputs);
-        put_product(view, by_x.t(), x, Sizes { m: width, n: layer.inputs, k: rows })?;
+        let x = MatrixSlice::new(&layer.x, layer.inputs);
+        put_product(view, by_x.t(), x, GemmSizes { m: width, n: layer.inputs, k: rows })?;
     }
     if let Some(view) = hidden {
-        let found = Part::new(&known.found, layer.hidden);
-        put_product(view, by_h.t(), found, Sizes { m: width, n: layer.hidden, k: rows })?;
+        let previous = MatrixSlice::new(&saved.previous, layer.hidden);
+        put_product(view, by_h.t(), previous, GemmSizes { m: width, n: layer.hidden, k: rows })?;
     }
     let mut sums = None;
     for (view, by) in [(bias_x, by_x), (bias_h, by_h)] {
@@ -198,9 +202,9 @@ fn finish<T: Gate>(
 /// A product into a view, straight if it lies as a matrix.
 fn put_product<T: Gate>(
     view: &mut StridedMut<'_>,
-    a: Part<'_, T>,
-    b: Part<'_, T>,
-    s: Sizes,
+    a: MatrixSlice<'_, T>,
+    b: MatrixSlice<'_, T>,
+    s: GemmSizes,
 ) -> Result<()> {
     expect_elements("gradient", view, s.m * s.n)?;
     with_output::<T, _>(view, |out| multiply((out, s.n), a, b, s, false))?;

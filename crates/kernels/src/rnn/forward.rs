@@ -1,10 +1,12 @@
-//! The walk forward.
+//! The forward pass of recurrent layers: one product for the inputs of all steps, then the steps one after the other.
 
-use super::{Cell, Gate, Layer, Operands, Part, Steps, expect_elements, gate, multiply, put};
+use super::{
+    Cell, Gate, Layer, MatrixSlice, Operands, Steps, expect_elements, gate, multiply, put,
+};
 use crate::dense::{for_compute, load, with_output};
 use crate::elementwise::copy_tile;
-use crate::gemm::Sizes;
-use crate::interrupt::Pace;
+use crate::gemm::GemmSizes;
+use crate::interrupt::WorkCounter;
 use crate::{Result, StridedMut, StridedRef, memory};
 use std::borrow::Cow;
 
@@ -14,15 +16,15 @@ pub struct Outputs<'o, 'v> {
     pub output: &'o mut StridedMut<'v>,
     /// The states after the last step: batch * hidden elements.
     pub h: Option<&'o mut StridedMut<'v>>,
-    /// The same for `c` (LSTM).
+    /// The cell states after the last step (LSTM): batch * hidden elements.
     pub c: Option<&'o mut StridedMut<'v>>,
-    /// What backward needs of the gates: rows * [`Cell::kept`] * hidden elements, in the type computed in.
+    /// What backward needs of the gates: rows * [`Cell::saved_gates`] * hidden elements, in the type computed in.
     pub gates: Option<&'o mut StridedMut<'v>>,
     /// `c` of every step (LSTM), in the type computed in.
     pub cells: Option<&'o mut StridedMut<'v>>,
 }
 
-/// Runs all steps.
+/// Computes a recurrent layer over all steps: the output of each step, the last states, and what the backward pass needs.
 ///
 /// # Errors
 /// Sizes that do not fit, or a dtype that is not floating.
@@ -32,7 +34,7 @@ pub fn forward(out: Outputs<'_, '_>, operands: &Operands<'_>, steps: &Steps) -> 
         let [x, h] = operands.biases;
         let biases = [bias::<T>(x, layer.width())?, bias::<T>(h, layer.width())?];
         expect_elements("output", out.output, steps.rows() * layer.hidden)?;
-        let kept = steps.rows() * layer.hidden * layer.cell.kept();
+        let kept = steps.rows() * layer.hidden * layer.cell.saved_gates();
         let cells = if layer.cell == Cell::Lstm { steps.rows() * layer.hidden } else { 0 };
         let wants_state = out.h.is_some() || out.c.is_some();
         let mut state = (Cow::Borrowed(&*layer.h), Cow::Borrowed(&*layer.c));
@@ -83,10 +85,13 @@ fn walk<T: Gate>(
     state: &mut (Cow<'_, [T]>, Cow<'_, [T]>),
     wants_state: bool,
 ) -> Result<()> {
-    let (width, hidden, kept) = (layer.width(), layer.hidden, layer.cell.kept() * layer.hidden);
-    let all = Sizes { m: steps.rows(), n: width, k: layer.inputs };
-    let (x, weight) =
-        (Part::new(&layer.x, layer.inputs), Part::new(&layer.input_weight, layer.inputs).t());
+    let (width, hidden, kept) =
+        (layer.width(), layer.hidden, layer.cell.saved_gates() * layer.hidden);
+    let all = GemmSizes { m: steps.rows(), n: width, k: layer.inputs };
+    let (x, weight) = (
+        MatrixSlice::new(&layer.x, layer.inputs),
+        MatrixSlice::new(&layer.input_weight, layer.inputs).t(),
+    );
     // The products become the gates where they lie; those of a plain cell become its output.
     if kept == 0 {
         multiply((output, hidden), x, weight, all, false)?;
@@ -94,21 +99,21 @@ fn walk<T: Gate>(
         multiply((gates, kept), x, weight, all, false)?;
     }
     let sum = memory::collect(bias_x.iter().zip(bias_h).map(|(&a, &b)| a + b))?;
-    let turned;
-    let mut weight = Part::new(&layer.hidden_weight, hidden).t();
+    let copy;
+    let mut weight = MatrixSlice::new(&layer.hidden_weight, hidden).t();
     if steps.spans.len() > FEW_STEPS {
-        turned = transposed(&layer.hidden_weight, width, hidden)?;
-        weight = Part::new(&turned, width);
+        copy = transposed(&layer.hidden_weight, width, hidden)?;
+        weight = MatrixSlice::new(&copy, width);
     }
     let mut products =
         memory::filled(T::ZERO, if layer.cell == Cell::Gru { steps.batch() * width } else { 0 })?;
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     for (number, span) in steps.spans.iter().enumerate() {
         pace.spend(span.len() * hidden * width / 16);
         let (rows, used) = (span.len(), span.len() * hidden);
         let (from, to) = (span.start * hidden, span.end * hidden);
-        let s = Sizes { m: rows, n: width, k: hidden };
-        let h = Part::new(&state.0[..used], hidden);
+        let s = GemmSizes { m: rows, n: width, k: hidden };
+        let h = MatrixSlice::new(&state.0[..used], hidden);
         let out = &mut output[from..to];
         match layer.cell {
             Cell::Lstm => {

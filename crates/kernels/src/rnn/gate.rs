@@ -29,17 +29,17 @@ fn parts<T, const N: usize>(row: &[T], width: usize) -> [&[T]; N] {
 }
 
 crate::multiversion! {
-    /// LSTM: `gates` holds the products and becomes the gates `i, f, g, o`; with `found` the old `c`,
-    /// `c = f * found + i * g` and `h = o * tanh(c)`.
-    pub(super) fn lstm<T: Gate>(gates: &mut [T], bias: &[T], found: &[T], c: &mut [T], h: &mut [T], width: usize) {
+    /// LSTM: `gates` holds the products and becomes the gates `i, f, g, o`; with `previous` the old `c`,
+    /// `c = f * previous + i * g` and `h = o * tanh(c)`.
+    pub(super) fn lstm<T: Gate>(gates: &mut [T], bias: &[T], previous: &[T], c: &mut [T], h: &mut [T], width: usize) {
         let each = width.max(1);
         for (row, gates) in gates.chunks_exact_mut(4 * each).enumerate() {
             let span = row * width..(row + 1) * width;
-            let (found, c, h) = (&found[span.clone()], &mut c[span.clone()], &mut h[span]);
+            let (previous, c, h) = (&previous[span.clone()], &mut c[span.clone()], &mut h[span]);
             sigmoid_row(&mut gates[..2 * width], &bias[..2 * width]);
             tanh_row(&mut gates[2 * width..3 * width], &bias[2 * width..3 * width]);
             sigmoid_row(&mut gates[3 * width..], &bias[3 * width..]);
-            new_cells(gates, found, c);
+            new_cells(gates, previous, c);
             let o = &gates[3 * width..4 * width];
             for k in 0..width {
                 h[k] = o[k] * c[k].tanh();
@@ -48,29 +48,29 @@ crate::multiversion! {
     }
 }
 
-/// `c` of one step, from its gates and the `c` it found; as far as there are both.
-pub(super) fn cells<T: Gate>(gates: &[T], found: &[T], width: usize) -> Result<Vec<T>> {
-    let mut c = memory::filled(T::ZERO, found.len())?;
-    fill_cells(gates, found, &mut c, width.max(1));
+/// `c` of one step, from its gates and the `c` of the step before, for as many rows as both have.
+pub(super) fn cells<T: Gate>(gates: &[T], previous: &[T], width: usize) -> Result<Vec<T>> {
+    let mut c = memory::filled(T::ZERO, previous.len())?;
+    fill_cells(gates, previous, &mut c, width.max(1));
     Ok(c)
 }
 
 crate::multiversion! {
-    fn fill_cells<T: Gate>(gates: &[T], found: &[T], c: &mut [T], width: usize) {
-        let rows = gates.chunks_exact(4 * width).zip(found.chunks_exact(width));
-        for ((gates, found), c) in rows.zip(c.chunks_exact_mut(width)) {
-            new_cells(gates, found, c);
+    fn fill_cells<T: Gate>(gates: &[T], previous: &[T], c: &mut [T], width: usize) {
+        let rows = gates.chunks_exact(4 * width).zip(previous.chunks_exact(width));
+        for ((gates, previous), c) in rows.zip(c.chunks_exact_mut(width)) {
+            new_cells(gates, previous, c);
         }
     }
 }
 
-/// `c = f * found + i * g` of one row.
+/// `c = f * previous + i * g` of one row.
 #[inline(always)]
-fn new_cells<T: Gate>(gates: &[T], found: &[T], c: &mut [T]) {
+fn new_cells<T: Gate>(gates: &[T], previous: &[T], c: &mut [T]) {
     let [i, f, g] = parts::<T, 3>(gates, c.len());
-    let found = &found[..c.len()];
+    let previous = &previous[..c.len()];
     for k in 0..c.len() {
-        c[k] = f[k].mul_add(found[k], i[k] * g[k]);
+        c[k] = f[k].mul_add(previous[k], i[k] * g[k]);
     }
 }
 
@@ -78,12 +78,12 @@ crate::multiversion! {
     /// The backward of [`lstm`]: `h` is the gradient of the step's `h`; `c` that of its `c`, and becomes that of
     /// the old `c`; `out` becomes the gradients of the products.
     pub(super) fn lstm_backward<T: Gate>(
-        out: &mut [T], gates: &[T], found: &[T], new: &[T], h: &[T], c: &mut [T], width: usize
+        out: &mut [T], gates: &[T], previous: &[T], new: &[T], h: &[T], c: &mut [T], width: usize
     ) {
         let each = width.max(1);
         for (row, out) in out.chunks_exact_mut(4 * each).enumerate() {
             let span = row * width..(row + 1) * width;
-            let (found, new, h) = (&found[span.clone()], &new[span.clone()], &h[span.clone()]);
+            let (previous, new, h) = (&previous[span.clone()], &new[span.clone()], &h[span.clone()]);
             let c = &mut c[span];
             let [i, f, g, o] = parts::<T, 4>(&gates[row * 4 * width..(row + 1) * 4 * width], width);
             let (by_i, rest) = out.split_at_mut(width);
@@ -95,7 +95,7 @@ crate::multiversion! {
                 by_o[k] = h[k] * t * o[k] * (T::ONE - o[k]);
                 let by_c = c[k] + h[k] * o[k] * (T::ONE - t * t);
                 by_i[k] = by_c * g[k] * i[k] * (T::ONE - i[k]);
-                by_f[k] = by_c * found[k] * f[k] * (T::ONE - f[k]);
+                by_f[k] = by_c * previous[k] * f[k] * (T::ONE - f[k]);
                 by_g[k] = by_c * i[k] * (T::ONE - g[k] * g[k]);
                 c[k] = by_c * f[k];
             }
@@ -106,15 +106,15 @@ crate::multiversion! {
 crate::multiversion! {
     /// GRU: `kept` holds the input's products in its first three quarters and becomes the gates `r, z`, the
     /// candidate `n = tanh(x_n + r * m)` and `m`, the hidden part of the candidate; `products` are the state's
-    /// products; with `found` the old `h`, `h = n + z * (found - n)`.
+    /// products; with `previous` the old `h`, `h = n + z * (previous - n)`.
     pub(super) fn gru<T: Gate>(
-        kept: &mut [T], products: &[T], biases: (&[T], &[T]), found: &[T], h: &mut [T], width: usize
+        kept: &mut [T], products: &[T], biases: (&[T], &[T]), previous: &[T], h: &mut [T], width: usize
     ) {
         let each = width.max(1);
         let (bias_x, bias_h) = biases;
         for (row, kept) in kept.chunks_exact_mut(4 * each).enumerate() {
             let span = row * width..(row + 1) * width;
-            let (found, h) = (&found[span.clone()], &mut h[span]);
+            let (previous, h) = (&previous[span.clone()], &mut h[span]);
             let products = &products[row * 3 * width..(row + 1) * 3 * width];
             for ((x, &p), &b) in kept[..2 * width].iter_mut().zip(products).zip(bias_h) {
                 *x += p + b;
@@ -131,7 +131,7 @@ crate::multiversion! {
                 n[k] = r[k].mul_add(m[k], n[k] + bias_x[2 * width + k]).tanh();
             }
             for k in 0..width {
-                h[k] = z[k].mul_add(found[k] - n[k], n[k]);
+                h[k] = z[k].mul_add(previous[k] - n[k], n[k]);
             }
         }
     }
@@ -141,13 +141,13 @@ crate::multiversion! {
     /// The backward of [`gru`]: `h` is the gradient of the step's `h` and becomes what of it goes straight to the
     /// old one; `by_x` and `by_h` become the gradients of the input's and of the state's products.
     pub(super) fn gru_backward<T: Gate>(
-        by_x: &mut [T], by_h: &mut [T], kept: &[T], found: &[T], h: &mut [T], width: usize
+        by_x: &mut [T], by_h: &mut [T], kept: &[T], previous: &[T], h: &mut [T], width: usize
     ) {
         let each = width.max(1);
         let rows = by_x.chunks_exact_mut(3 * each).zip(by_h.chunks_exact_mut(3 * each));
         for (row, (by_x, by_h)) in rows.enumerate() {
             let span = row * width..(row + 1) * width;
-            let (found, h) = (&found[span.clone()], &mut h[span]);
+            let (previous, h) = (&previous[span.clone()], &mut h[span]);
             let [r, z, n, m] = parts::<T, 4>(&kept[row * 4 * width..(row + 1) * 4 * width], width);
             let (by_r, rest) = by_x.split_at_mut(width);
             let (by_z, by_n) = rest.split_at_mut(width);
@@ -157,7 +157,7 @@ crate::multiversion! {
                 by_n[k] = by_candidate;
                 by_m[k] = by_candidate * r[k];
                 by_r[k] = by_candidate * m[k] * r[k] * (T::ONE - r[k]);
-                by_z[k] = h[k] * (found[k] - n[k]) * z[k] * (T::ONE - z[k]);
+                by_z[k] = h[k] * (previous[k] - n[k]) * z[k] * (T::ONE - z[k]);
                 h[k] *= z[k];
             }
             by_h[..2 * width].copy_from_slice(&by_x[..2 * width]);

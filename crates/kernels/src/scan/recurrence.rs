@@ -3,7 +3,9 @@
 //! Lines are taken a few side by side, so that those which run across memory are read in its order. What is carried along a
 //! line is in double precision. Each line is computed in its own order, whatever lines are beside it.
 
-use crate::line::{GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put};
+use crate::line::{
+    GRAIN, LineIter, ViewLayout, along, check_dim, check_dtype, check_shape, get, put,
+};
 use crate::{C128, DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, parallel};
 use std::ops::{Add, Mul};
 
@@ -71,15 +73,15 @@ fn run<T: Element, S: Carry<T>>(
     dim: usize,
     reverse: bool,
 ) {
-    let views = [Layout::from(out), Layout::from(input), Layout::from(factor)];
-    let lines = Lines::new(out.shape(), Some(dim), views);
+    let views = [ViewLayout::from(out), ViewLayout::from(input), ViewLayout::from(factor)];
+    let lines = LineIter::new(out.shape(), Some(dim), views);
     let steps = views.map(|view| along(out.shape(), view, dim).1);
     let n = along(out.shape(), views[0], dim).0;
     if n == 0 {
         return;
     }
     parallel::for_range(lines.count(), (GRAIN / n).max(1), &|range| {
-        lines.visit_runs(range, |mut offsets, jumps, mut length| {
+        lines.visit_runs(range, |mut offsets, line_strides, mut length| {
             while length > 0 {
                 let count = length.min(TOGETHER);
                 let mut at = [
@@ -95,8 +97,8 @@ fn run<T: Element, S: Carry<T>>(
                     }
                 }
                 // SAFETY: `count` lines of `n` items of each view; those of the output are this thread's.
-                unsafe { scan::<T, S>(at, (steps, n), (jumps, count)) };
-                for (offset, jump) in offsets.iter_mut().zip(jumps) {
+                unsafe { scan::<T, S>(at, (steps, n), (line_strides, count)) };
+                for (offset, jump) in offsets.iter_mut().zip(line_strides) {
                     *offset += jump * count as isize;
                 }
                 length -= count;
@@ -105,7 +107,8 @@ fn run<T: Element, S: Carry<T>>(
     });
 }
 
-/// Scans `count` lines, [`TOGETHER`] at most, of `n` items; steps lead from an item to the next, jumps from a line to the next.
+/// Scans `count` lines, [`TOGETHER`] at most, of `n` items; `steps` are the byte strides along a line,
+/// `line_strides` those from a line to the next.
 ///
 /// # Safety
 /// All are live elements of type `T`, those of the first operand writable and apart from the others.
@@ -113,7 +116,7 @@ fn run<T: Element, S: Carry<T>>(
 unsafe fn scan<T: Element, S: Carry<T>>(
     mut at: [*mut u8; 3],
     (steps, n): ([isize; 3], usize),
-    (jumps, count): ([isize; 3], usize),
+    (line_strides, count): ([isize; 3], usize),
 ) {
     let mut states = [S::default(); TOGETHER];
     for i in 0..n {
@@ -121,13 +124,13 @@ unsafe fn scan<T: Element, S: Carry<T>>(
             let line = line as isize;
             // SAFETY: the caller's promise.
             unsafe {
-                let item = S::widen(get::<T>(at[1], line * jumps[1]));
+                let item = S::widen(get::<T>(at[1], line * line_strides[1]));
                 *state = if i == 0 {
                     item
                 } else {
-                    item + S::widen(get::<T>(at[2], line * jumps[2])) * *state
+                    item + S::widen(get::<T>(at[2], line * line_strides[2])) * *state
                 };
-                put(at[0], line * jumps[0], state.round());
+                put(at[0], line * line_strides[0], state.round());
             }
         }
         for (at, step) in at.iter_mut().zip(steps) {

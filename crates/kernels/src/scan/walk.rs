@@ -1,12 +1,12 @@
 //! The walk of a scan over its lines, in whichever of three ways the lines lie.
 //!
-//! Lines along memory are turned over, sixteen at a time, so that a register holds one item of each; neighbouring lines that
+//! Lines along memory are transposed, sixteen at a time, so that a register holds one item of each; neighbouring lines that
 //! run across memory already lie so. What is left goes item by item. Each line is scanned in its order in all three ways,
 //! so that its results do not depend on the lines beside it; only a few long lines may do better ([`Scan::block`]).
 
 use super::Scan;
 use crate::dense::SharedMut;
-use crate::line::{GRAIN, Layout, Lines, along, get, put, read_line, write_line};
+use crate::line::{GRAIN, LineIter, ViewLayout, along, get, put, read_line, write_line};
 use crate::simd::prefetch;
 use crate::simd::transpose::{SQUARE, square};
 use crate::{StridedMut, StridedRef, interrupt};
@@ -19,9 +19,9 @@ const TILE: usize = 256;
 const NARROW: usize = 64;
 /// Lines along memory whose items are taken in turn.
 const TOGETHER: usize = 4;
-/// Items of lines from which on those that write places are taken one by one.
+/// Items of lines from which on those that write indices are taken one by one.
 const LONG: usize = 8 * SQUARE;
-/// Bytes that they ask for ahead of time, and bytes of lines from which on that pays.
+/// Bytes that a scan prefetches ahead, and bytes of a line from which prefetching pays.
 const AHEAD: isize = 2048;
 const ASKED: usize = 128;
 /// Bytes ahead beyond which it does not: what was asked for would be gone again when it is wanted.
@@ -34,29 +34,29 @@ const LARGE: usize = 1 << 19;
 /// How the lines of one view lie: the address of the first item in the order of the scan, and the bytes from an item to the
 /// next and from a line to the next.
 #[derive(Clone, Copy)]
-struct Span {
+struct LineSpan {
     at: *mut u8,
     step: isize,
     line: isize,
 }
 
-impl Span {
-    fn moved(self, bytes: isize) -> Span {
-        Span { at: self.at.wrapping_offset(bytes), ..self }
+impl LineSpan {
+    fn moved(self, bytes: isize) -> LineSpan {
+        LineSpan { at: self.at.wrapping_offset(bytes), ..self }
     }
     /// The lines from `i` on.
-    fn after_lines(self, i: usize) -> Span {
+    fn after_lines(self, i: usize) -> LineSpan {
         self.moved(i as isize * self.line)
     }
 }
 
 /// Lines to scan. Whoever makes one promises that the `length` lines of `n` items of input, output and (if the scan has
-/// places) of places are live memory of their types, that nobody else writes there, and that outputs overlap nothing.
+/// indices) indices are live memory of their types, that nobody else writes there, and that outputs overlap nothing.
 #[derive(Clone, Copy)]
-struct Job {
-    input: Span,
-    out: Span,
-    places: Span,
+struct ScanJob {
+    input: LineSpan,
+    out: LineSpan,
+    indices: LineSpan,
     n: usize,
     length: usize,
     /// Whether steps lead towards lower addresses: the order of the lines is reversed.
@@ -65,24 +65,30 @@ struct Job {
     is_large: bool,
 }
 
-impl Job {
-    /// The place in its line of item `i` in the order of the scan.
+impl ScanJob {
+    /// The position in its line of item `i` in the order of the scan.
     #[inline(always)]
-    fn place(self, i: usize) -> usize {
+    fn position(self, i: usize) -> usize {
         if self.reverse { self.n - 1 - i } else { i }
     }
-    fn after_lines(self, i: usize) -> Job {
+    fn after_lines(self, i: usize) -> ScanJob {
         let (input, out) = (self.input.after_lines(i), self.out.after_lines(i));
-        Job { input, out, places: self.places.after_lines(i), length: self.length - i, ..self }
+        ScanJob {
+            input,
+            out,
+            indices: self.indices.after_lines(i),
+            length: self.length - i,
+            ..self
+        }
     }
 }
 
 /// Scans every line of `input` along `dim` into `out` (both of the scan's type), from its end if `reverse`; writes or reads
-/// `places` (of `int64`) if the scan has any.
+/// `indices` (of `int64`) if the scan has any.
 pub(super) fn run<S: Scan>(
     s: &S,
     out: &StridedMut<'_>,
-    places: Option<StridedRef<'_>>,
+    indices: Option<StridedRef<'_>>,
     input: StridedRef<'_>,
     dim: usize,
     reverse: bool,
@@ -92,11 +98,11 @@ pub(super) fn run<S: Scan>(
     if input.numel() == 0 {
         return;
     }
-    let places = places.unwrap_or(out.as_ref());
-    let views = [Layout::from(&input), Layout::from(out), Layout::from(&places)];
+    let indices = indices.unwrap_or(out.as_ref());
+    let views = [ViewLayout::from(&input), ViewLayout::from(out), ViewLayout::from(&indices)];
     let (n, _) = along(shape, views[0], dim);
     let mut steps = views.map(|view| along(shape, view, dim).1);
-    let mut bases = [input.ptr().cast_mut(), out.ptr(), places.ptr().cast_mut()];
+    let mut bases = [input.ptr().cast_mut(), out.ptr(), indices.ptr().cast_mut()];
     if reverse {
         for (base, step) in bases.iter_mut().zip(&mut steps) {
             *base = base.wrapping_offset((n - 1) as isize * *step);
@@ -104,7 +110,7 @@ pub(super) fn run<S: Scan>(
         }
     }
     let bases = bases.map(SharedMut::from_ptr);
-    let lines = Lines::new(shape, Some(dim), views);
+    let lines = LineIter::new(shape, Some(dim), views);
     let size = size_of::<S::Item>() as isize;
     let across = lines.count() > 1
         && lines.inner().is_some_and(|inner| (inner[0], inner[1]) == (size, size));
@@ -116,10 +122,10 @@ pub(super) fn run<S: Scan>(
     crate::parallel::for_range(lines.count(), if in_blocks { 1 } else { grain }, &|range| {
         lines.visit_runs(range, |offsets, line, length| {
             let span = |i: usize| {
-                Span { at: bases[i].ptr(), step: steps[i], line: line[i] }.moved(offsets[i])
+                LineSpan { at: bases[i].ptr(), step: steps[i], line: line[i] }.moved(offsets[i])
             };
-            let (input, out, places) = (span(0), span(1), span(2));
-            let job = Job { input, out, places, n, length, reverse, is_large };
+            let (input, out, indices) = (span(0), span(1), span(2));
+            let job = ScanJob { input, out, indices, n, length, reverse, is_large };
             if in_blocks {
                 blocks(s, job);
             } else if is_streamed {
@@ -132,9 +138,9 @@ pub(super) fn run<S: Scan>(
 }
 
 /// Long lines, block by block.
-fn blocks<S: Scan>(s: &S, job: Job) {
+fn blocks<S: Scan>(s: &S, job: ScanJob) {
     for i in 0..job.length {
-        let Job { input, out, .. } = job.after_lines(i);
+        let ScanJob { input, out, .. } = job.after_lines(i);
         let mut state = s.start();
         let mut buffer = [S::Item::default(); BLOCK];
         for at in (0..job.n).step_by(BLOCK) {
@@ -153,7 +159,7 @@ fn blocks<S: Scan>(s: &S, job: Job) {
 }
 
 /// Lines that touch, by way of buffers: in steps from line to line the processor does not see how a large tensor goes on.
-fn streamed<S: Scan>(s: &S, job: Job) {
+fn streamed<S: Scan>(s: &S, job: ScanJob) {
     let (n, length, size) = (job.n, job.length, size_of::<S::Item>() as isize);
     let (block, step) = (SQUARE * n, if job.reverse { -size } else { size });
     let mut done = 0;
@@ -164,14 +170,14 @@ fn streamed<S: Scan>(s: &S, job: Job) {
         while length - done >= SQUARE {
             let now = job.after_lines(done);
             let (from, to) = buffers.split_at_mut(block);
-            let span = |items: &mut [S::Item], span: Span| {
+            let span = |items: &mut [S::Item], span: LineSpan| {
                 let at = items.as_mut_ptr().cast::<u8>().wrapping_offset(-back);
-                Span { at, ..span }
+                LineSpan { at, ..span }
             };
             let (input, out) = (span(from, now.input), span(to, now.out));
             // SAFETY: sixteen lines of the job, one after the other, and buffers of as many items.
             unsafe { read_line(now.input.moved(back).at, size, from) };
-            scan(s, Job { input, out, length: SQUARE, ..now });
+            scan(s, ScanJob { input, out, length: SQUARE, ..now });
             // SAFETY: as above.
             unsafe { write_line(now.out.moved(back).at, size, to) };
             done += SQUARE;
@@ -181,17 +187,17 @@ fn streamed<S: Scan>(s: &S, job: Job) {
 }
 
 crate::multiversion! {
-fn scan<S: Scan>(s: &S, job: Job) {
+fn scan<S: Scan>(s: &S, job: ScanJob) {
     let size = size_of::<S::Item>() as isize;
-    let (input, out, places) = (job.input, job.out, job.places);
-    let (along, places_along) = if job.reverse { (-size, -8) } else { (size, 8) };
-    if (input.step, out.step) == (along, along) && (!S::has_places() || places.step == places_along) {
+    let (input, out, indices) = (job.input, job.out, job.indices);
+    let (along, indices_along) = if job.reverse { (-size, -8) } else { (size, 8) };
+    if (input.step, out.step) == (along, along) && (!S::has_indices() || indices.step == indices_along) {
         if S::WRITES && job.n >= LONG && !job.reverse {
             return each_or_rows(s, job);
         }
         let done = if S::IS_QUICK { together(s, job) } else { rows(s, job) };
         each(s, job.after_lines(done));
-    } else if (input.line, out.line) == (size, size) && (!S::has_places() || places.line == 8) {
+    } else if (input.line, out.line) == (size, size) && (!S::has_indices() || indices.line == 8) {
         columns(s, job);
     } else {
         each(s, job);
@@ -200,9 +206,9 @@ fn scan<S: Scan>(s: &S, job: Job) {
 }
 
 /// Lines along memory, a few at a time, item by item: a sum waits for the one before it only in its own line. The processor sees
-/// several places that move at once, not how memory goes on, so that what comes is asked for. Returns how many lines are done.
+/// several streams that move at once, not how memory goes on, so that what comes is asked for. Returns how many lines are done.
 #[inline(always)]
-fn together<S: Scan>(s: &S, job: Job) -> usize {
+fn together<S: Scan>(s: &S, job: ScanJob) -> usize {
     let (size, n) = (size_of::<S::Item>() as isize, job.n as isize);
     // The way of so large items to and from memory takes longer than their sum does.
     if job.is_large && size > 8 {
@@ -216,7 +222,7 @@ fn together<S: Scan>(s: &S, job: Job) -> usize {
     let asks = job.is_large && ahead.unsigned_abs() <= FAR;
     let mut done = 0;
     while job.length - done >= TOGETHER {
-        let Job { input, out, .. } = job.after_lines(done);
+        let ScanJob { input, out, .. } = job.after_lines(done);
         let mut states = [s.start(); TOGETHER];
         for i in 0..n {
             let (from, to) = (input.moved(i * step), out.moved(i * step));
@@ -241,18 +247,18 @@ fn together<S: Scan>(s: &S, job: Job) -> usize {
     done
 }
 
-/// Long lines of a scan that writes places, which mostly stay: one by one, and sixteen at a time after one in which they often
+/// Long lines of a scan that writes indices, which mostly stay: one by one, and sixteen at a time after one in which they often
 /// did not, which takes the same time whatever the items are.
 #[inline(always)]
-fn each_or_rows<S: Scan>(s: &S, job: Job) {
+fn each_or_rows<S: Scan>(s: &S, job: ScanJob) {
     let mut done = 0;
     while done < job.length {
         let rest = job.after_lines(done);
-        let changing = each(s, Job { length: 1, ..rest });
+        let changing = each(s, ScanJob { length: 1, ..rest });
         done += 1;
         if changing > job.n / SQUARE / 4 {
             let rest = job.after_lines(done);
-            done += rows(s, Job { length: rest.length.min(SQUARE), ..rest });
+            done += rows(s, ScanJob { length: rest.length.min(SQUARE), ..rest });
         }
     }
 }
@@ -265,16 +271,16 @@ fn state_after<S: Scan>(s: &S, item: S::Item) -> S::State {
     state
 }
 
-/// Item by item; where places are written, sixteen at a time as long as the state stays, or each item takes the place of the one
+/// Item by item; where indices are written, sixteen at a time as long as the state stays, or each item takes the place of the one
 /// before it. Returns for how many sixteens it was neither.
 #[inline(always)]
-fn each<S: Scan>(s: &S, job: Job) -> usize {
+fn each<S: Scan>(s: &S, job: ScanJob) -> usize {
     let size = size_of::<S::Item>() as isize;
     let mut changing = 0;
     for i in 0..job.length {
-        let Job { input, out, places, n, .. } = job.after_lines(i);
-        let (mut state, mut place) = (s.start(), 0_i64);
-        let is_dense = (input.step, out.step, places.step) == (size, size, 8);
+        let ScanJob { input, out, indices, n, .. } = job.after_lines(i);
+        let (mut state, mut index) = (s.start(), 0_i64);
+        let is_dense = (input.step, out.step, indices.step) == (size, size, 8);
         let mut first = 0;
         while first < n {
             interrupt::check_every::<10>(first / SQUARE);
@@ -292,7 +298,7 @@ fn each<S: Scan>(s: &S, job: Job) -> usize {
                     // SAFETY: as above.
                     unsafe {
                         put(out.at, from, [result; SQUARE]);
-                        put(places.at, to, [place; SQUARE]);
+                        put(indices.at, to, [index; SQUARE]);
                     }
                     first += SQUARE;
                     continue;
@@ -304,18 +310,19 @@ fn each<S: Scan>(s: &S, job: Job) -> usize {
                     all_taken &= s.next(&mut state, item, false).1;
                 }
                 if all_taken {
-                    let found: [i64; SQUARE] = std::array::from_fn(|l| job.place(first + l) as i64);
+                    let found: [i64; SQUARE] =
+                        std::array::from_fn(|l| job.position(first + l) as i64);
                     // SAFETY: as above.
                     unsafe {
                         put(out.at, from, items);
-                        put(places.at, to, found);
+                        put(indices.at, to, found);
                     }
-                    (state, place) = (state_after(s, items[SQUARE - 1]), found[SQUARE - 1]);
+                    (state, index) = (state_after(s, items[SQUARE - 1]), found[SQUARE - 1]);
                     first += SQUARE;
                     continue;
                 }
                 changing += 1;
-                // States one after the other, then results all at once, and then places.
+                // States one after the other, then results all at once, and then indices.
                 let mut before = [state; SQUARE];
                 for (before, item) in before.iter_mut().zip(items) {
                     *before = state;
@@ -331,29 +338,29 @@ fn each<S: Scan>(s: &S, job: Job) -> usize {
                     latest = if *found > 0 { *found } else { latest };
                     *found = latest;
                 }
-                let before = place + 1;
+                let before = index + 1;
                 let found =
                     found.map(|at| if at > 0 { (first + at as usize) as i64 } else { before } - 1);
-                place = found[SQUARE - 1];
+                index = found[SQUARE - 1];
                 // SAFETY: as above.
                 unsafe {
                     put(out.at, from, results);
-                    put(places.at, to, found);
+                    put(indices.at, to, found);
                 }
                 first += SQUARE;
                 continue;
             }
             let last = n.min(first + SQUARE);
             for i in first..last {
-                let (at, i) = (job.place(i) as i64, i as isize);
+                let (at, i) = (job.position(i) as i64, i as isize);
                 // SAFETY: items of a line, as the job promises.
                 unsafe {
-                    let own = S::READS && get::<i64>(places.at, i * places.step) == at;
+                    let own = S::READS && get::<i64>(indices.at, i * indices.step) == at;
                     let (item, taken) = s.next(&mut state, get(input.at, i * input.step), own);
                     put(out.at, i * out.step, item);
                     if S::WRITES {
-                        place = if taken { at } else { place };
-                        put(places.at, i * places.step, place);
+                        index = if taken { at } else { index };
+                        put(indices.at, i * indices.step, index);
                     }
                 }
             }
@@ -365,7 +372,7 @@ fn each<S: Scan>(s: &S, job: Job) -> usize {
 
 /// Lines that lie across memory, neighbours touching.
 #[inline(always)]
-fn columns<S: Scan>(s: &S, job: Job) {
+fn columns<S: Scan>(s: &S, job: ScanJob) {
     if job.length > NARROW {
         return wide_columns(s, job);
     }
@@ -395,29 +402,29 @@ fn columns<S: Scan>(s: &S, job: Job) {
 
 /// `W` columns, whose states stay in registers.
 #[inline(always)]
-fn column_block<S: Scan, const W: usize>(s: &S, job: Job) {
-    let Job { input, out, places, n, .. } = job;
-    let (mut states, mut place) = ([s.start(); W], [0_i64; W]);
+fn column_block<S: Scan, const W: usize>(s: &S, job: ScanJob) {
+    let ScanJob { input, out, indices, n, .. } = job;
+    let (mut states, mut index) = ([s.start(); W], [0_i64; W]);
     for i in 0..n {
-        let (at, i) = (job.place(i) as i64, i as isize);
+        let (at, i) = (job.position(i) as i64, i as isize);
         // SAFETY: a row of the job's items.
         let mut items: [S::Item; W] = unsafe { get(input.at, i * input.step) };
         if S::READS {
             // SAFETY: as above.
-            place = unsafe { get(places.at, i * places.step) };
+            index = unsafe { get(indices.at, i * indices.step) };
         }
         for l in 0..W {
-            let (item, taken) = s.next(&mut states[l], items[l], S::READS && place[l] == at);
+            let (item, taken) = s.next(&mut states[l], items[l], S::READS && index[l] == at);
             items[l] = item;
             if S::WRITES {
-                place[l] = if taken { at } else { place[l] };
+                index[l] = if taken { at } else { index[l] };
             }
         }
         // SAFETY: as above.
         unsafe {
             put(out.at, i * out.step, items);
             if S::WRITES {
-                put(places.at, i * places.step, place);
+                put(indices.at, i * indices.step, index);
             }
         }
     }
@@ -425,18 +432,18 @@ fn column_block<S: Scan, const W: usize>(s: &S, job: Job) {
 
 /// Many columns, row by row over a tile of them.
 #[inline(always)]
-fn wide_columns<S: Scan>(s: &S, job: Job) {
+fn wide_columns<S: Scan>(s: &S, job: ScanJob) {
     for first in (0..job.length).step_by(TILE) {
-        let Job { input, out, places, n, length, .. } = job.after_lines(first);
+        let ScanJob { input, out, indices, n, length, .. } = job.after_lines(first);
         let width = TILE.min(length);
         let mut states = [s.start(); TILE];
-        let mut place = [0_i64; TILE];
-        let (states, place) = (&mut states[..width], &mut place[..width]);
+        let mut index = [0_i64; TILE];
+        let (states, index) = (&mut states[..width], &mut index[..width]);
         for i in 0..n {
-            let (at, i) = (job.place(i) as i64, i as isize);
+            let (at, i) = (job.position(i) as i64, i as isize);
             let from = input.moved(i * input.step).at.cast::<S::Item>();
             let to = out.moved(i * out.step).at.cast::<S::Item>();
-            let places = places.moved(i * places.step).at;
+            let indices = indices.moved(i * indices.step).at;
             // SAFETY: a row of the tile each, as the job promises.
             let (from, to) = unsafe {
                 let to = std::slice::from_raw_parts_mut(to, width);
@@ -444,46 +451,46 @@ fn wide_columns<S: Scan>(s: &S, job: Job) {
             };
             if S::READS {
                 // SAFETY: as above.
-                unsafe { read_line(places, 8, place) };
+                unsafe { read_line(indices, 8, index) };
             }
             for l in 0..width {
-                let (item, taken) = s.next(&mut states[l], from[l], S::READS && place[l] == at);
+                let (item, taken) = s.next(&mut states[l], from[l], S::READS && index[l] == at);
                 to[l] = item;
                 if S::WRITES {
-                    place[l] = if taken { at } else { place[l] };
+                    index[l] = if taken { at } else { index[l] };
                 }
             }
             if S::WRITES {
                 // SAFETY: as above.
-                unsafe { write_line(places, 8, place) };
+                unsafe { write_line(indices, 8, index) };
             }
         }
     }
 }
 
 /// Items of sixteen lines, one item of each beside the other.
-type Turned<T> = [[T; SQUARE]; SQUARE];
+type Transposed<T> = [[T; SQUARE]; SQUARE];
 
 /// What a block of lines along memory goes through.
 struct Buffers<T> {
-    items: Turned<T>,
-    results: Turned<T>,
+    items: Transposed<T>,
+    results: Transposed<T>,
     /// Places to write.
-    found: Turned<u32>,
+    found: Transposed<u32>,
     /// Places to read.
-    given: Turned<i64>,
+    given: Transposed<i64>,
 }
 
 /// Lines along memory, sixteen at a time; returns how many of them are done.
 ///
 /// Short lines that touch are taken several to a chunk, which goes through a square as one line would. Of a chunk shorter
-/// than a square, what follows it is turned too, and written before that is.
+/// than a square, what follows it is transposed too, and written before that is.
 #[inline(always)]
-fn rows<S: Scan>(s: &S, job: Job) -> usize {
-    let Job { n, length, reverse, .. } = job;
+fn rows<S: Scan>(s: &S, job: ScanJob) -> usize {
+    let ScanJob { n, length, reverse, .. } = job;
     let size = size_of::<S::Item>();
     let touching = (job.input.line, job.out.line) == ((n * size) as isize, (n * size) as isize)
-        && (!S::has_places() || job.places.line == (n * 8) as isize);
+        && (!S::has_indices() || job.indices.line == (n * 8) as isize);
     if n > u32::MAX as usize || (n < SQUARE && !touching) {
         return 0;
     }
@@ -498,8 +505,8 @@ fn rows<S: Scan>(s: &S, job: Job) -> usize {
     };
     let mut done = 0;
     while (length - done) * n >= reach {
-        let Job { input, out, places, .. } = job.after_lines(done);
-        let mut spans = [input, out, places];
+        let ScanJob { input, out, indices, .. } = job.after_lines(done);
+        let mut spans = [input, out, indices];
         if reverse {
             // In a block, addresses are those of the first items in memory.
             for span in &mut spans {
@@ -512,11 +519,11 @@ fn rows<S: Scan>(s: &S, job: Job) -> usize {
     done
 }
 
-/// Asks for the items, results and places of sixteen chunks after those from item `first` on: the processor sees several
-/// dozen places that move at once, too many to guess how memory goes on.
+/// Asks for the items, results and indices of sixteen chunks after those from item `first` on: the processor sees several
+/// dozen streams that move at once, too many to guess how memory goes on.
 #[inline(always)]
 fn ask_for_next<S: Scan>(
-    spans: [Span; 3],
+    spans: [LineSpan; 3],
     steps: [isize; 3],
     (first, chunk): (usize, usize),
     reverse: bool,
@@ -546,16 +553,16 @@ fn ask_for_next<S: Scan>(
 fn rows_block<S: Scan>(
     s: &S,
     Buffers { items, results, found, given }: &mut Buffers<S::Item>,
-    [input, out, places]: [Span; 3],
+    [input, out, indices]: [LineSpan; 3],
     (n, together): (usize, usize),
     (reverse, is_large): (bool, bool),
 ) {
     let size = size_of::<S::Item>() as isize;
     let inner = SQUARE as isize * size;
     let chunk = n * together;
-    let steps = [input, out, places].map(|span| span.line * together as isize);
+    let steps = [input, out, indices].map(|span| span.line * together as isize);
     let mut states = [s.start(); SQUARE];
-    let mut place = [0_u32; SQUARE];
+    let mut index = [0_u32; SQUARE];
     // Items of the present line, and of the chunk.
     let (mut at, mut done) = (0, 0);
     while done < chunk {
@@ -570,15 +577,15 @@ fn rows_block<S: Scan>(
                 found.copy_within(from..from + known, to);
             }
         }
-        if is_large && S::has_places() {
-            ask_for_next::<S>([input, out, places], steps, (first, chunk), reverse);
+        if is_large && S::has_indices() {
+            ask_for_next::<S>([input, out, indices], steps, (first, chunk), reverse);
         }
         // SAFETY: sixteen items of sixteen chunks; what a shorter chunk lacks are items of the lines after it.
         unsafe {
             let from = input.moved(first as isize * size).at;
             square::<S::Item, false>(items.as_mut_ptr().cast(), inner, from, steps[0]);
             if S::READS {
-                let from = places.moved(first as isize * 8).at;
+                let from = indices.moved(first as isize * 8).at;
                 let inner = (SQUARE * 8) as isize;
                 square::<i64, false>(given.as_mut_ptr().cast(), inner, from, steps[2]);
             }
@@ -592,12 +599,12 @@ fn rows_block<S: Scan>(
                 let (item, taken) = s.next(&mut states[l], column[l], own);
                 column[l] = item;
                 if S::WRITES {
-                    place[l] = if taken { in_line as u32 } else { place[l] };
+                    index[l] = if taken { in_line as u32 } else { index[l] };
                 }
             }
             results[j] = column;
             if S::WRITES {
-                found[j] = place;
+                found[j] = index;
             }
             at += 1;
             if at == n {
@@ -620,7 +627,7 @@ fn rows_block<S: Scan>(
             }
         }
         if S::WRITES {
-            let to = places.moved(first as isize * 8).at;
+            let to = indices.moved(first as isize * 8).at;
             let (mut lines, inner) = ([[0_u32; SQUARE]; SQUARE], (SQUARE * 4) as isize);
             // SAFETY: as above.
             unsafe {

@@ -436,7 +436,7 @@ pub fn gelu(x: f32) -> f32 {
     gelu_of_tail(x, p, a * t, n, e)
 }
 
-/// As [`gelu`], for results that are rounded to half precision: relative error 2^-15.
+/// `x Φ(x)` for results that are rounded to half precision: relative error 2^-15.
 #[inline(always)]
 pub fn gelu_half(x: f32) -> f32 {
     let a = gelu_tail_end(x);

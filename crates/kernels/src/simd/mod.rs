@@ -1,6 +1,6 @@
 //! The one place that picks the instruction set.
 //!
-//! A loop is written once, as plain Rust, and compiled once per `Level`; LLVM turns it into vector
+//! A loop is written once, as plain Rust, and compiled once per `SimdLevel`; LLVM turns it into vector
 //! code for the registers that level has. `level()` is asked once per kernel call. Invariant: all
 //! levels give the same bits, because the code is the same and Rust never contracts or reorders
 //! floating-point arithmetic (fused multiply-adds are written as `mul_add`). On machines other than
@@ -13,7 +13,7 @@ pub(crate) mod transpose;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Asks for the cache line at `at` to be fetched; any address is allowed.
+/// Prefetches the cache line at `at`; any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -25,10 +25,10 @@ pub(crate) fn prefetch(at: *const u8) {
     let _ = at;
 }
 
-/// Which instructions a loop may use.
+/// The instruction set that kernels are compiled for and run with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
-pub enum Level {
+pub enum SimdLevel {
     /// What every machine of the target has (SSE2 on x86-64, NEON on aarch64).
     Baseline = 1,
     /// AVX2, FMA, BMI and F16C: 256-bit registers.
@@ -37,9 +37,9 @@ pub enum Level {
     Avx512 = 3,
 }
 
-impl Level {
+impl SimdLevel {
     /// Every level, lowest first.
-    pub const ALL: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
+    pub const ALL: [SimdLevel; 3] = [SimdLevel::Baseline, SimdLevel::Avx2, SimdLevel::Avx512];
 }
 
 /// The level in use; 0 until the first question.
@@ -47,25 +47,25 @@ static LEVEL: AtomicU8 = AtomicU8::new(0);
 
 /// The level that kernels use: the highest this machine has, unless [`set_level`] lowered it.
 #[inline(always)]
-pub fn level() -> Level {
+pub fn level() -> SimdLevel {
     match LEVEL.load(Ordering::Relaxed) {
-        1 => Level::Baseline,
-        2 => Level::Avx2,
-        3 => Level::Avx512,
+        1 => SimdLevel::Baseline,
+        2 => SimdLevel::Avx2,
+        3 => SimdLevel::Avx512,
         _ => first_level(),
     }
 }
 
-/// Asks the processor, and remembers the answer.
+/// Detects the level that the processor supports and stores it.
 #[cold]
 #[inline(never)]
-fn first_level() -> Level {
-    set_level(Level::Avx512)
+fn first_level() -> SimdLevel {
+    set_level(SimdLevel::Avx512)
 }
 
 /// Restricts kernels to `wanted` or to what the machine has, whichever is lower; returns the level
 /// now in use. For tests: every level gives the same bits, so programs have no reason to call it.
-pub fn set_level(wanted: Level) -> Level {
+pub fn set_level(wanted: SimdLevel) -> SimdLevel {
     let level = wanted.min(highest_level());
     LEVEL.store(level as u8, Ordering::Relaxed);
     level
@@ -73,7 +73,7 @@ pub fn set_level(wanted: Level) -> Level {
 
 /// The highest level of this machine.
 #[cfg(target_arch = "x86_64")]
-pub fn highest_level() -> Level {
+pub fn highest_level() -> SimdLevel {
     let avx2 = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("fma")
         && is_x86_feature_detected!("f16c")
@@ -88,21 +88,21 @@ pub fn highest_level() -> Level {
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl");
     if avx512 {
-        Level::Avx512
+        SimdLevel::Avx512
     } else if avx2 {
-        Level::Avx2
+        SimdLevel::Avx2
     } else {
-        Level::Baseline
+        SimdLevel::Baseline
     }
 }
 
 /// The highest level of this machine.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn highest_level() -> Level {
-    Level::Baseline
+pub fn highest_level() -> SimdLevel {
+    SimdLevel::Baseline
 }
 
-/// Compiles a function once per [`Level`] and calls the version of the level in use.
+/// Compiles a function once per [`SimdLevel`] and calls the version of the level in use.
 ///
 /// `multiversion! { pub fn sum<T: Number>(a: &[T]) -> T { ... } }`. What the body calls must be
 /// `#[inline(always)]` to be compiled with it; closures passed to other functions are not.
@@ -132,10 +132,10 @@ macro_rules! multiversion {
             #[cfg(target_arch = "x86_64")]
             match $crate::simd::level() {
                 // SAFETY: `level` returns only what the processor was found to have.
-                $crate::simd::Level::Avx512 => return unsafe { avx512 $(::<$($g),+>)? ($($arg),*) },
+                $crate::simd::SimdLevel::Avx512 => return unsafe { avx512 $(::<$($g),+>)? ($($arg),*) },
                 // SAFETY: as above.
-                $crate::simd::Level::Avx2 => return unsafe { avx2 $(::<$($g),+>)? ($($arg),*) },
-                $crate::simd::Level::Baseline => {}
+                $crate::simd::SimdLevel::Avx2 => return unsafe { avx2 $(::<$($g),+>)? ($($arg),*) },
+                $crate::simd::SimdLevel::Baseline => {}
             }
             baseline $(::<$($g),+>)? ($($arg),*)
         }

@@ -1,7 +1,7 @@
 //! Exponentials of an `f32` in single precision: twice as many elements to a register as in `math_f32`, which computes in
 //! double precision, and none of its conversions.
 //!
-//! They hold where [`is_usual`] does, so that no step leaves the range of normal numbers; elsewhere use `math_f32`. The error
+//! They hold where [`is_fast_exp_argument`] does, so that no step leaves the range of normal numbers; elsewhere use `math_f32`. The error
 //! stays below 0.75 units in the last place there too (tested in `tests/accuracy.rs`), because what is rounded last is a sum
 //! of two numbers, of which the smaller carries the rounding errors.
 
@@ -16,7 +16,7 @@ const LN2_LOW: f32 = -2.121_944_4e-4;
 
 /// Where the functions of this file hold.
 #[inline(always)]
-pub fn is_usual(x: f32) -> bool {
+pub fn is_fast_exp_argument(x: f32) -> bool {
     x.abs() < 87.0
 }
 

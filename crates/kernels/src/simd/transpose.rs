@@ -1,4 +1,4 @@
-//! Squares of elements turned over their diagonal: the inner step of every copy between rows and columns.
+//! Squares of elements transposed their diagonal: the inner step of every copy between rows and columns.
 //!
 //! Elements of four and eight bytes go through 512-bit registers where there are such, those of one and two bytes through
 //! the 128-bit registers of every x86-64 machine; everything else is plain Rust.
@@ -23,11 +23,11 @@ pub(crate) unsafe fn square<T: Copy, const STREAM: bool>(
 ) {
     #[cfg(target_arch = "x86_64")]
     match size_of::<T>() {
-        4 if super::level() == super::Level::Avx512 => {
+        4 if super::level() == super::SimdLevel::Avx512 => {
             // SAFETY: the level is present; the rest is the caller's promise.
             return unsafe { avx512::square::<STREAM>(to, to_step, from, from_step) };
         }
-        8 if super::level() == super::Level::Avx512 => {
+        8 if super::level() == super::SimdLevel::Avx512 => {
             // SAFETY: as above.
             return unsafe { avx512::square_of_eight::<STREAM>(to, to_step, from, from_step) };
         }
@@ -41,7 +41,7 @@ pub(crate) unsafe fn square<T: Copy, const STREAM: bool>(
     unsafe { plain_square::<T>(to, to_step, from, from_step) }
 }
 
-/// [`square`] where nothing is known of the machine: once for each type, not in every loop that turns one over.
+/// [`square`] where nothing is known of the machine: once for each type, not in every loop that transposes one.
 #[inline(never)]
 unsafe fn plain_square<T: Copy>(to: *mut u8, to_step: isize, from: *const u8, from_step: isize) {
     let mut lines = [[MaybeUninit::<T>::uninit(); SQUARE]; SQUARE];
@@ -74,7 +74,7 @@ pub(crate) unsafe fn small_square<T: Copy>(
     from_step: isize,
 ) {
     #[cfg(target_arch = "x86_64")]
-    if size_of::<T>() == 8 && super::level() == super::Level::Avx512 {
+    if size_of::<T>() == 8 && super::level() == super::SimdLevel::Avx512 {
         // SAFETY: the level is present; the rest is the caller's promise.
         return unsafe { avx512::small_square::<false>(to, to_step, from, from_step) };
     }
@@ -106,19 +106,21 @@ unsafe fn plain_small_square<T: Copy>(
     }
 }
 
-/// Whether there is a quick [`part`] of this type here.
+/// Whether there is a quick [`partial_square`] of this type here.
 #[inline(always)]
-pub(crate) fn has_parts<T>() -> bool {
-    cfg!(target_arch = "x86_64") && size_of::<T>() == 4 && super::level() == super::Level::Avx512
+pub(crate) fn has_partial_square<T>() -> bool {
+    cfg!(target_arch = "x86_64")
+        && size_of::<T>() == 4
+        && super::level() == super::SimdLevel::Avx512
 }
 
 /// As [`square`] for the first `rows` rows and `columns` columns of one of four-byte elements, neither more than
 /// [`SQUARE`].
 ///
 /// # Safety
-/// As [`square`] for these elements; [`has_parts`] is true.
+/// As [`square`] for these elements; [`has_partial_square`] is true.
 #[inline(always)]
-pub(crate) unsafe fn part(
+pub(crate) unsafe fn partial_square(
     to: *mut u8,
     to_step: isize,
     from: *const u8,
@@ -128,7 +130,7 @@ pub(crate) unsafe fn part(
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the level is present; the rest is the caller's promise.
     unsafe {
-        avx512::part(to, to_step, from, from_step, (rows, columns));
+        avx512::partial_square(to, to_step, from, from_step, (rows, columns));
     }
     #[cfg(not(target_arch = "x86_64"))]
     unreachable!(
@@ -172,7 +174,7 @@ mod avx512 {
     /// The columns of sixteen rows of four-byte elements.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn turned(mut r: [__m512i; SQUARE]) -> [__m512i; SQUARE] {
+    fn transposed(mut r: [__m512i; SQUARE]) -> [__m512i; SQUARE] {
         // Within 128 bits: 4 x 4 elements of four rows.
         for i in (0..SQUARE).step_by(4) {
             let (a, b) = zip::<4>(r[i], r[i + 1]);
@@ -205,7 +207,7 @@ mod avx512 {
             // SAFETY: a row of the square.
             *r = unsafe { _mm512_loadu_si512(from.wrapping_offset(i as isize * from_step).cast()) };
         }
-        for (j, column) in turned(r).into_iter().enumerate() {
+        for (j, column) in transposed(r).into_iter().enumerate() {
             let at = to.wrapping_offset(j as isize * to_step).cast();
             // SAFETY: a row of the square, aligned if it is streamed.
             unsafe {
@@ -219,9 +221,9 @@ mod avx512 {
     }
 
     /// # Safety
-    /// As [`super::part`].
+    /// As [`super::partial_square`].
     #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn part(
+    pub(super) unsafe fn partial_square(
         to: *mut u8,
         to_step: isize,
         from: *const u8,
@@ -237,7 +239,7 @@ mod avx512 {
                 *r = unsafe { _mm512_maskz_loadu_epi32(first(columns), at) };
             }
         }
-        for (j, column) in turned(r).into_iter().enumerate() {
+        for (j, column) in transposed(r).into_iter().enumerate() {
             if j < columns {
                 let at = to.wrapping_offset(j as isize * to_step).cast();
                 // SAFETY: a column, of which only the first `rows` elements are written.
@@ -286,8 +288,8 @@ mod avx512 {
             let (high_even, high_odd) = deal(r[odd + 4], r[odd + 6]);
             let (first, third) = deal(low_even, high_even);
             let (second, fourth) = deal(low_odd, high_odd);
-            for (part, row) in [first, second, third, fourth].into_iter().enumerate() {
-                let at = to.wrapping_offset((2 * part + odd) as isize * to_step).cast();
+            for (partial_square, row) in [first, second, third, fourth].into_iter().enumerate() {
+                let at = to.wrapping_offset((2 * partial_square + odd) as isize * to_step).cast();
                 // SAFETY: a row of the square, aligned if it is streamed.
                 unsafe {
                     if STREAM { _mm512_stream_si512(at, row) } else { _mm512_storeu_si512(at, row) }
@@ -403,14 +405,14 @@ mod sse2 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{Level, set_level};
+    use crate::simd::{SimdLevel, set_level};
 
     fn check<T: Copy + PartialEq + std::fmt::Debug, const STREAM: bool>(of: impl Fn(usize) -> T) {
         #[repr(align(64))]
         struct Lines<T>([T; SQUARE * SQUARE]);
         let from: Vec<T> = (0..400).map(&of).collect();
         let item = size_of::<T>() as isize;
-        for level in Level::ALL {
+        for level in SimdLevel::ALL {
             set_level(level);
             let mut to = Lines([of(0); SQUARE * SQUARE]);
             let step = SQUARE as isize * item;
@@ -427,19 +429,19 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_squares_are_turned_and_nothing_else_is_touched() {
+    fn partial_squares_are_transposed_and_nothing_else_is_touched() {
         let from: Vec<u32> = (0..400).collect();
-        for level in Level::ALL {
+        for level in SimdLevel::ALL {
             set_level(level);
             for (rows, columns) in (1..=16).flat_map(|rows| (1..=16).map(move |c| (rows, c))) {
-                if !has_parts::<u32>() {
+                if !has_partial_square::<u32>() {
                     continue;
                 }
                 let mut to = [u32::MAX; SQUARE * SQUARE];
                 // SAFETY: rows of 16 elements, 20 apart, inside the vector; a square.
                 unsafe {
                     let (to, from) = (to.as_mut_ptr().cast(), from.as_ptr().cast());
-                    part(to, 64, from, 80, (rows, columns));
+                    partial_square(to, 64, from, 80, (rows, columns));
                 }
                 for (at, &value) in to.iter().enumerate() {
                     let (i, j) = (at % SQUARE, at / SQUARE);
@@ -451,9 +453,9 @@ mod tests {
     }
 
     #[test]
-    fn a_small_square_is_turned_as_well() {
+    fn a_small_square_is_transposed_as_well() {
         let from: Vec<u64> = (0..100).collect();
-        for level in Level::ALL {
+        for level in SimdLevel::ALL {
             set_level(level);
             let mut to = [0_u64; SMALL * SMALL];
             // SAFETY: eight rows of eight elements, ten apart, inside the vector; a square.
@@ -465,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_square_is_turned_over_its_diagonal_on_every_level() {
+    fn a_square_is_transposed_on_every_level() {
         check::<u8, false>(|i| (i % 251) as u8);
         check::<u16, false>(|i| i as u16);
         check::<u32, false>(|i| i as u32);

@@ -5,7 +5,7 @@
 //! are, not on who computes it.
 
 use super::rows::joined;
-use super::{Around, Exponential, greater, logarithms};
+use super::{Exponential, SoftmaxShape, greater, logarithms};
 use crate::dense::{Real, SharedMut};
 use crate::row::GROUP;
 
@@ -13,7 +13,7 @@ use crate::row::GROUP;
 const COLUMNS: usize = 4 * GROUP;
 
 /// Calls `work(offset, width)` for blocks of neighbouring columns, of at least a group each.
-pub(super) fn for_blocks(s: Around, grain: usize, work: &(dyn Fn(usize, usize) + Sync)) {
+pub(super) fn for_blocks(s: SoftmaxShape, grain: usize, work: &(dyn Fn(usize, usize) + Sync)) {
     let blocks = (s.inner / COLUMNS).max(1);
     let grain = (grain / (s.size * s.inner.min(COLUMNS))).max(1);
     crate::parallel::for_range(s.outer * blocks, grain, &|range| {
@@ -28,7 +28,7 @@ pub(super) fn for_blocks(s: Around, grain: usize, work: &(dyn Fn(usize, usize) +
 
 /// Where the lines of a block of columns lie: element `j` of its first column at `base + j * step`.
 #[derive(Clone, Copy)]
-pub(super) struct Block {
+pub(super) struct ColumnBlock {
     pub(super) base: usize,
     pub(super) width: usize,
     pub(super) size: usize,
@@ -56,14 +56,14 @@ unsafe fn put_group<T: Real>(out: SharedMut<T>, at: usize, group: Lanes<T>) {
 /// The steps of a softmax for one group of columns. (Functions: what is used four times over as a closure would be compiled
 /// without the instruction set; a loop over groups, by a lane of several groups at a time.)
 #[inline(always)]
-fn raised<T: Real>(top: Lanes<T>, x: Lanes<T>) -> Lanes<T> {
+fn lane_max<T: Real>(top: Lanes<T>, x: Lanes<T>) -> Lanes<T> {
     joined(top, x, greater)
 }
 
 #[inline(always)]
-fn powers<T: Exponential>(mut x: Lanes<T>, top: Lanes<T>) -> Lanes<T> {
+fn exponentials<T: Exponential>(mut x: Lanes<T>, top: Lanes<T>) -> Lanes<T> {
     for l in 0..GROUP {
-        x[l] = (x[l] - top[l]).power();
+        x[l] = (x[l] - top[l]).exponential();
     }
     x
 }
@@ -93,32 +93,32 @@ fn slopes<T: Exponential>(grad: Lanes<T>, mut y: Lanes<T>, sum: Lanes<T>, log: b
 
 crate::multiversion! {
 /// Softmax of a block of columns. No other thread touches their elements of `out`, which has as many as `x`.
-pub(super) fn forward<T: Exponential>(out: SharedMut<T>, x: &[T], block: Block, log: bool) {
-    let Block { base, width, size, step } = block;
+pub(super) fn forward<T: Exponential>(out: SharedMut<T>, x: &[T], block: ColumnBlock, log: bool) {
+    let ColumnBlock { base, width, size, step } = block;
     let mut first = 0;
     while width - first >= COLUMNS {
         let starts = (0..size).map(|j| base + first + j * step);
         let [mut a, mut b, mut c, mut d] = [[T::NEG_INFINITY; GROUP]; 4];
         for at in starts.clone() {
-            a = raised(a, group(x, at));
-            b = raised(b, group(x, at + GROUP));
-            c = raised(c, group(x, at + 2 * GROUP));
-            d = raised(d, group(x, at + 3 * GROUP));
+            a = lane_max(a, group(x, at));
+            b = lane_max(b, group(x, at + GROUP));
+            c = lane_max(c, group(x, at + 2 * GROUP));
+            d = lane_max(d, group(x, at + 3 * GROUP));
         }
         let tops = [a, b, c, d];
         let mut totals = [[T::ZERO; GROUP]; 4];
         for at in starts.clone() {
             // SAFETY: groups of the block.
             unsafe {
-                add_power(out, x, at, tops[0], &mut totals[0], log);
-                add_power(out, x, at + GROUP, tops[1], &mut totals[1], log);
-                add_power(out, x, at + 2 * GROUP, tops[2], &mut totals[2], log);
-                add_power(out, x, at + 3 * GROUP, tops[3], &mut totals[3], log);
+                add_exponential(out, x, at, tops[0], &mut totals[0], log);
+                add_exponential(out, x, at + GROUP, tops[1], &mut totals[1], log);
+                add_exponential(out, x, at + 2 * GROUP, tops[2], &mut totals[2], log);
+                add_exponential(out, x, at + 3 * GROUP, tops[3], &mut totals[3], log);
             }
         }
         reduce_totals(&mut totals, log);
         for at in starts {
-            // SAFETY: groups of the block, of which the powers were written.
+            // SAFETY: groups of the block, of which the exponentials were written.
             unsafe {
                 put_result(out, x, at, tops[0], totals[0], log);
                 put_result(out, x, at + GROUP, tops[1], totals[1], log);
@@ -134,16 +134,16 @@ pub(super) fn forward<T: Exponential>(out: SharedMut<T>, x: &[T], block: Block, 
         let starts = (0..size).map(|j| start + j * step);
         let mut top = [T::NEG_INFINITY; GROUP];
         for at in starts.clone() {
-            top = raised(top, group(x, at));
+            top = lane_max(top, group(x, at));
         }
         let mut total = [[T::ZERO; GROUP]];
         for at in starts.clone() {
             // SAFETY: a group of the block.
-            unsafe { add_power(out, x, at, top, &mut total[0], log) };
+            unsafe { add_exponential(out, x, at, top, &mut total[0], log) };
         }
         reduce_totals(&mut total, log);
         for at in starts {
-            // SAFETY: a group of the block, of which the powers were written.
+            // SAFETY: a group of the block, of which the exponentials were written.
             unsafe { put_result(out, x, at, top, total[0], log) };
         }
         first += GROUP;
@@ -151,12 +151,12 @@ pub(super) fn forward<T: Exponential>(out: SharedMut<T>, x: &[T], block: Block, 
 }
 }
 
-/// Adds the powers of a group, which are also written where they are of use.
+/// Adds the exponentials of a group, which are also written where they are of use.
 ///
 /// # Safety
 /// As [`put_group`].
 #[inline(always)]
-unsafe fn add_power<T: Exponential>(
+unsafe fn add_exponential<T: Exponential>(
     out: SharedMut<T>,
     x: &[T],
     at: usize,
@@ -164,15 +164,15 @@ unsafe fn add_power<T: Exponential>(
     total: &mut Lanes<T>,
     log: bool,
 ) {
-    let power = powers(group(x, at), top);
+    let exponential = exponentials(group(x, at), top);
     if !log {
         // SAFETY: the caller's promise.
-        unsafe { put_group(out, at, power) };
+        unsafe { put_group(out, at, exponential) };
     }
-    *total = sums(*total, power);
+    *total = sums(*total, exponential);
 }
 
-/// What the totals of powers shift or scale results by.
+/// What the totals of exponentials shift or scale results by.
 #[inline(always)]
 fn reduce_totals<T: Exponential>(totals: &mut [Lanes<T>], log: bool) {
     if log {
@@ -183,10 +183,10 @@ fn reduce_totals<T: Exponential>(totals: &mut [Lanes<T>], log: bool) {
     }
 }
 
-/// Writes the results of a group, from its powers or from `x`.
+/// Writes the results of a group, from its exponentials or from `x`.
 ///
 /// # Safety
-/// As [`put_group`]; if not `log`, the group's powers are there.
+/// As [`put_group`]; if not `log`, the group's exponentials are there.
 #[inline(always)]
 unsafe fn put_result<T: Exponential>(
     out: SharedMut<T>,
@@ -212,19 +212,19 @@ pub(super) fn backward<T: Exponential>(
     out: SharedMut<T>,
     grad: &[T],
     y: &[T],
-    block: Block,
+    block: ColumnBlock,
     log: bool,
 ) {
-    let Block { base, width, size, step } = block;
+    let ColumnBlock { base, width, size, step } = block;
     let mut first = 0;
     while width - first >= COLUMNS {
         let starts = (0..size).map(|j| base + first + j * step);
         let [mut a, mut b, mut c, mut d] = [[T::ZERO; GROUP]; 4];
         for at in starts.clone() {
-            a = sums(a, weighed(grad, y, at, log));
-            b = sums(b, weighed(grad, y, at + GROUP, log));
-            c = sums(c, weighed(grad, y, at + 2 * GROUP, log));
-            d = sums(d, weighed(grad, y, at + 3 * GROUP, log));
+            a = sums(a, weighted_grad(grad, y, at, log));
+            b = sums(b, weighted_grad(grad, y, at + GROUP, log));
+            c = sums(c, weighted_grad(grad, y, at + 2 * GROUP, log));
+            d = sums(d, weighted_grad(grad, y, at + 3 * GROUP, log));
         }
         for at in starts {
             let [at_b, at_c, at_d] = [at + GROUP, at + 2 * GROUP, at + 3 * GROUP];
@@ -243,7 +243,7 @@ pub(super) fn backward<T: Exponential>(
         let starts = (0..size).map(|j| start + j * step);
         let mut sum = [T::ZERO; GROUP];
         for at in starts.clone() {
-            sum = sums(sum, weighed(grad, y, at, log));
+            sum = sums(sum, weighted_grad(grad, y, at, log));
         }
         for at in starts {
             // SAFETY: a group of the block.
@@ -256,7 +256,7 @@ pub(super) fn backward<T: Exponential>(
 
 /// A group of gradients, times their results if not `log`.
 #[inline(always)]
-fn weighed<T: Real>(grad: &[T], y: &[T], at: usize, log: bool) -> Lanes<T> {
+fn weighted_grad<T: Real>(grad: &[T], y: &[T], at: usize, log: bool) -> Lanes<T> {
     let grad = group(grad, at);
     if log { grad } else { products(grad, group(y, at)) }
 }
@@ -264,15 +264,15 @@ fn weighed<T: Real>(grad: &[T], y: &[T], at: usize, log: bool) -> Lanes<T> {
 /// The gradient of one element.
 #[inline(always)]
 fn gradient<T: Exponential>(grad: T, y: T, sum: T, log: bool) -> T {
-    if log { grad - y.power() * sum } else { y * (grad - sum) }
+    if log { grad - y.exponential() * sum } else { y * (grad - sum) }
 }
 
 /// Sixteen rows of fewer than sixteen columns, as they lie.
-type Wide<T> = [[T; GROUP]; GROUP];
+type WideRow<T> = [[T; GROUP]; GROUP];
 
 /// Makes a wide row of at most sixteen rows, filled up with `fill`; returns how many groups they are in.
 #[inline(always)]
-fn fill_wide<T: Real>(wide: &mut Wide<T>, x: &[T], fill: T) -> usize {
+fn fill_wide<T: Real>(wide: &mut WideRow<T>, x: &[T], fill: T) -> usize {
     let used = x.len().div_ceil(GROUP);
     if used > 0 {
         wide[..used].fill([fill; GROUP]);
@@ -303,16 +303,16 @@ fn join_rows<T: Real>(wide: &mut [[T; GROUP]], join: impl Fn(T, T) -> T) {
 
 /// The greater of `top` and of rows side by side.
 #[inline(always)]
-fn raise<T: Real>(top: &mut [[T; GROUP]], x: &[[T; GROUP]]) {
+fn update_max<T: Real>(top: &mut [[T; GROUP]], x: &[[T; GROUP]]) {
     for (top, x) in top.iter_mut().zip(x) {
         let x = std::hint::black_box(x);
         *top = joined(*top, *x, greater);
     }
 }
 
-/// Adds the powers of rows side by side, which go to `out` if they are of use there.
+/// Adds the exponentials of rows side by side, which go to `out` if they are of use there.
 #[inline(always)]
-fn add_powers<T: Exponential>(
+fn add_exponentials<T: Exponential>(
     sum: &mut [[T; GROUP]],
     top: &[[T; GROUP]],
     (out, x): (&mut [[T; GROUP]], &[[T; GROUP]]),
@@ -321,15 +321,15 @@ fn add_powers<T: Exponential>(
     for ((sum, top), (out, x)) in sum.iter_mut().zip(top).zip(out.iter_mut().zip(x)) {
         // Hidden, here and below, or LLVM takes a lane of several groups at a time, gathered from memory.
         let x = std::hint::black_box(x);
-        let power = joined(*x, *top, |x, top| (x - top).power());
+        let exponential = joined(*x, *top, |x, top| (x - top).exponential());
         if !log {
-            *out = power;
+            *out = exponential;
         }
-        *sum = joined(*sum, power, |a, b| a + b);
+        *sum = joined(*sum, exponential, |a, b| a + b);
     }
 }
 
-/// The results of rows side by side, from their powers in `out` or, if `log`, from `x`.
+/// The results of rows side by side, from their exponentials in `out` or, if `log`, from `x`.
 #[inline(always)]
 fn finish<T: Real>(
     sum: &[[T; GROUP]],
@@ -342,14 +342,14 @@ fn finish<T: Real>(
         *out = if log {
             joined(joined(*x, *top, |x, top| x - top), *sum, |x, shift| x - shift)
         } else {
-            joined(*out, *sum, |power, scale| power * scale)
+            joined(*out, *sum, |exponential, scale| exponential * scale)
         };
     }
 }
 
 crate::multiversion! {
 /// Softmax of fewer than sixteen columns, one block of `size` rows after the other.
-pub(super) fn narrow_forward<T: Exponential>(out: &mut [T], x: &[T], s: Around, log: bool) {
+pub(super) fn narrow_forward<T: Exponential>(out: &mut [T], x: &[T], s: SoftmaxShape, log: bool) {
     let (line, period) = (s.size * s.inner, GROUP * s.inner);
     let whole = line / period * period;
     let [mut top, mut sum, mut rest, mut last] = [[[T::ZERO; GROUP]; GROUP]; 4];
@@ -361,14 +361,14 @@ pub(super) fn narrow_forward<T: Exponential>(out: &mut [T], x: &[T], s: Around, 
         top.fill([T::NEG_INFINITY; GROUP]);
         sum.fill([T::ZERO; GROUP]);
         for x in x.chunks_exact(period) {
-            raise(top, x.as_chunks().0);
+            update_max(top, x.as_chunks().0);
         }
-        raise(top, rest);
+        update_max(top, rest);
         join_rows(top, greater);
         for (out, x) in out.chunks_exact_mut(period).zip(x.chunks_exact(period)) {
-            add_powers(sum, top, (out.as_chunks_mut().0, x.as_chunks().0), log);
+            add_exponentials(sum, top, (out.as_chunks_mut().0, x.as_chunks().0), log);
         }
-        add_powers(sum, top, (last, rest), log);
+        add_exponentials(sum, top, (last, rest), log);
         join_rows(sum, |a, b| a + b);
         if log {
             logarithms(sum);
@@ -424,7 +424,7 @@ pub(super) fn narrow_backward<T: Exponential>(
     out: &mut [T],
     grad: &[T],
     y: &[T],
-    s: Around,
+    s: SoftmaxShape,
     log: bool,
 ) {
     let (line, period) = (s.size * s.inner, GROUP * s.inner);

@@ -1,7 +1,7 @@
 //! Softmax of rows.
 //!
 //! Invariant: a row's result depends on the row alone. Rows of at most `GROUP` elements are summed in order, those of at most
-//! `TURNED` in the lanes of one group that are folded in halves, whether sixteen of them are turned over together or each is
+//! `MAX_TRANSPOSED` in the lanes of one group that are folded in halves, whether sixteen of them are transposed together or each is
 //! taken as it lies; longer ones as [`reduce`] does.
 
 use super::{Exponential, greater, logarithms};
@@ -13,8 +13,8 @@ use crate::simd::transpose::{SQUARE, square};
 /// Elements of a long row between two looks for an interruption; whole groups.
 const PART: usize = 1 << 16;
 
-/// Most elements of rows that are turned over to become columns.
-const TURNED: usize = 128;
+/// Most elements of rows that are transposed to become columns.
+const MAX_TRANSPOSED: usize = 128;
 
 /// `map` of each lane. (`array::map` would be a function of its own, compiled without the instruction set.)
 #[inline(always)]
@@ -72,11 +72,11 @@ fn map_pairs<T: Real>(out: &mut [T], x: &[T], y: &[T], map: impl Fn(T, T) -> T) 
 }
 
 /// Up to [`GROUP`] rows of at most [`GROUP`] elements, seen as columns: one lane per row.
-type Short<T> = [[T; GROUP]; GROUP];
+type RowTile<T> = [[T; GROUP]; GROUP];
 
 /// Writes the rows `x` of `size` elements as columns. (In place: such an array is long to move.)
 #[inline(always)]
-fn load_columns<T: Real>(columns: &mut Short<T>, x: &[T], size: usize) {
+fn load_columns<T: Real>(columns: &mut RowTile<T>, x: &[T], size: usize) {
     for (row, x) in x.chunks_exact(size).enumerate() {
         for (column, &value) in columns.iter_mut().zip(x) {
             column[row % GROUP] = value;
@@ -86,7 +86,7 @@ fn load_columns<T: Real>(columns: &mut Short<T>, x: &[T], size: usize) {
 
 /// Writes columns back as rows.
 #[inline(always)]
-fn store_columns<T: Copy>(out: &mut [T], size: usize, columns: &Short<T>) {
+fn store_columns<T: Copy>(out: &mut [T], size: usize, columns: &RowTile<T>) {
     for (row, out) in out.chunks_exact_mut(size).enumerate() {
         for (value, column) in out.iter_mut().zip(columns) {
             *value = column[row % GROUP];
@@ -96,7 +96,11 @@ fn store_columns<T: Copy>(out: &mut [T], size: usize, columns: &Short<T>) {
 
 /// Folds the first `size` columns, one after the other.
 #[inline(always)]
-fn fold_columns<T: Copy>(columns: &Short<T>, size: usize, join: impl Fn(T, T) -> T) -> [T; GROUP] {
+fn fold_columns<T: Copy>(
+    columns: &RowTile<T>,
+    size: usize,
+    join: impl Fn(T, T) -> T,
+) -> [T; GROUP] {
     let mut lanes = columns[0];
     for column in columns.iter().take(size).skip(1) {
         for l in 0..GROUP {
@@ -108,13 +112,13 @@ fn fold_columns<T: Copy>(columns: &Short<T>, size: usize, join: impl Fn(T, T) ->
 
 /// The sum of `e^x` of the first `size` columns, one after the other.
 #[inline(always)]
-fn sum_of_powers<T: Exponential>(columns: &Short<T>, size: usize) -> [T; GROUP] {
+fn sum_of_exponentials<T: Exponential>(columns: &RowTile<T>, size: usize) -> [T; GROUP] {
     let mut sum = [T::ZERO; GROUP];
     for column in columns.iter().take(size) {
         // Hidden, as in `map_columns`.
         let column = *std::hint::black_box(column);
         for l in 0..GROUP {
-            sum[l] += column[l].power();
+            sum[l] += column[l].exponential();
         }
     }
     sum
@@ -122,7 +126,7 @@ fn sum_of_powers<T: Exponential>(columns: &Short<T>, size: usize) -> [T; GROUP] 
 
 /// The sum of the products of the first `size` columns of both, one after the other.
 #[inline(always)]
-fn sum_of_products<T: Real>(a: &Short<T>, b: &Short<T>, size: usize) -> [T; GROUP] {
+fn sum_of_products<T: Real>(a: &RowTile<T>, b: &RowTile<T>, size: usize) -> [T; GROUP] {
     let mut sum = [T::ZERO; GROUP];
     for (at, pair) in a.iter().zip(b).take(size).enumerate() {
         // Hidden, as in `map_columns`.
@@ -138,7 +142,7 @@ fn sum_of_products<T: Real>(a: &Short<T>, b: &Short<T>, size: usize) -> [T; GROU
 /// `map(column element, the lane's value)` of the first `size` columns.
 #[inline(always)]
 fn map_columns<T: Copy>(
-    columns: &mut Short<T>,
+    columns: &mut RowTile<T>,
     size: usize,
     lanes: &[T; GROUP],
     map: impl Fn(T, T) -> T,
@@ -155,10 +159,10 @@ fn map_columns<T: Copy>(
 /// Softmax or log-softmax of each row of `size` elements.
 pub(super) fn forward<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
     let (mut out, mut x) = (out, x);
-    if (GROUP..=TURNED).contains(&size) && x.len() >= GROUP * size {
+    if (GROUP..=MAX_TRANSPOSED).contains(&size) && x.len() >= GROUP * size {
         let whole = x.len() / (GROUP * size) * (GROUP * size);
         let (blocks, rest) = out.split_at_mut(whole);
-        turned(blocks, &x[..whole], size, log);
+        transposed(blocks, &x[..whole], size, log);
         (out, x) = (rest, &x[whole..]);
     }
     if size <= GROUP { short(out, x, size, log) } else { long(out, x, size, log) }
@@ -182,12 +186,12 @@ fn short<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
         let top = fold_columns(&y, size, greater);
         if log {
             map_columns(&mut y, size, &top, |x, top| x - top);
-            let mut shift = [sum_of_powers(&y, size)];
+            let mut shift = [sum_of_exponentials(&y, size)];
             logarithms(&mut shift);
             let [shift] = shift;
             map_columns(&mut y, size, &shift, |x, shift| x - shift);
         } else {
-            map_columns(&mut y, size, &top, |x, top| (x - top).power());
+            map_columns(&mut y, size, &top, |x, top| (x - top).exponential());
             let sum = fold_columns(&y, size, |a, b| a + b);
             let scale = map_lanes(sum, |sum| T::ONE / sum);
             map_columns(&mut y, size, &scale, |y, scale| y * scale);
@@ -204,11 +208,11 @@ fn squares(size: usize) -> impl Iterator<Item = usize> {
 }
 
 crate::multiversion! {
-/// Blocks of sixteen rows, turned over.
-fn turned<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
+/// Blocks of sixteen rows, transposed.
+fn transposed<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
     const { assert!(GROUP == SQUARE) };
     let (row, inner) = ((size * size_of::<T>()) as isize, (GROUP * size_of::<T>()) as isize);
-    let mut columns = [[T::ZERO; GROUP]; TURNED];
+    let mut columns = [[T::ZERO; GROUP]; MAX_TRANSPOSED];
     let columns = &mut columns[..size];
     for (out, x) in out.chunks_exact_mut(GROUP * size).zip(x.chunks_exact(GROUP * size)) {
         for first in squares(size) {
@@ -224,15 +228,15 @@ fn turned<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
         let chains = if size <= GROUP { 1 } else { GROUP };
         let mut sums = [[T::ZERO; GROUP]; GROUP];
         for (j, column) in columns.iter_mut().enumerate() {
-            let mut power = *column;
+            let mut exponential = *column;
             for l in 0..GROUP {
-                power[l] = (power[l] - top[l]).power();
+                exponential[l] = (exponential[l] - top[l]).exponential();
             }
             if !log {
-                *column = power;
+                *column = exponential;
             }
             let sum = &mut sums[j % chains];
-            *sum = joined(*sum, power, |a, b| a + b);
+            *sum = joined(*sum, exponential, |a, b| a + b);
         }
         let mut width = chains / 2;
         while width > 0 {
@@ -282,9 +286,9 @@ fn long<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
             if size > PART {
                 interrupt::check();
             }
-            map_row(out, x, |x| (x - top).power());
+            map_row(out, x, |x| (x - top).exponential());
         }
-        let sum = if size <= TURNED {
+        let sum = if size <= MAX_TRANSPOSED {
             reduce_group(out, T::ZERO, |a, b| a + b, |v| v)
         } else {
             reduce(out, T::ZERO, |a, b| a + b, |v| v)
@@ -313,7 +317,7 @@ fn short_backward<T: Exponential>(out: &mut [T], grad: &[T], y: &[T], size: usiz
         load_columns(&mut y, result, size);
         if log {
             let sum = fold_columns(&grad, size, |a, b| a + b);
-            map_columns(&mut y, size, &sum, |y, sum| y.power() * sum);
+            map_columns(&mut y, size, &sum, |y, sum| y.exponential() * sum);
             for j in 0..size {
                 for l in 0..GROUP {
                     grad[j][l] -= y[j][l];
@@ -339,7 +343,7 @@ fn long_backward<T: Exponential>(out: &mut [T], grad: &[T], y: &[T], size: usize
     for (out, (grad, y)) in out.chunks_exact_mut(size).zip(rows) {
         if log {
             let sum = reduce(grad, T::ZERO, |a, b| a + b, |v| v);
-            map_pairs(out, grad, y, |g, y| g - y.power() * sum);
+            map_pairs(out, grad, y, |g, y| g - y.exponential() * sum);
         } else {
             let sum = sum_pairs(grad, y, |g, y| g * y);
             for ((out, &g), &y) in out.iter_mut().zip(grad).zip(y) {

@@ -1,6 +1,6 @@
-//! Keys: unsigned numbers whose order is that of the elements they are made of.
+//! SelectWorkspace: unsigned numbers whose order is that of the elements they are made of.
 
-use crate::reduce::f32_of_f16;
+use crate::reduce::f16_bits_to_f32;
 use crate::{Bool, Element, bf16, f16};
 use std::ops::{Add, BitXor, Sub};
 
@@ -88,7 +88,7 @@ impl SortKey for f16 {
     type Key = u32;
     #[inline(always)]
     fn key(self) -> u64 {
-        key_of_f32(f32_of_f16(self.to_bits()))
+        key_of_f32(f16_bits_to_f32(self.to_bits()))
     }
 }
 impl SortKey for bf16 {

@@ -53,42 +53,42 @@ impl Pair for WidePair {
 }
 
 /// Lines up to this length are sorted by comparison.
-const SHORT: usize = 768;
+const MAX_COMPARISON_SORT: usize = 768;
 /// Bits of a radix digit.
 const DIGIT: u32 = 11;
 const BUCKETS: usize = 1 << DIGIT;
 
 /// Longest lines whose digits have eight bits: larger tables would take longer than the passes that they save.
-const NEAR: usize = 4096;
+const MAX_CACHED: usize = 4096;
 /// Buckets of such a digit.
 const FEW_BUCKETS: usize = 256;
 
 /// Pairs of a line, and scratch space for as many.
-pub(super) struct Room<P> {
+pub(super) struct SortWorkspace<P> {
     pub(super) pairs: Vec<P>,
     spare: Vec<P>,
 }
 
-impl<P: Pair> Room<P> {
+impl<P: Pair> SortWorkspace<P> {
     /// For lines of `n` elements.
     pub(super) fn new(n: usize) -> Result<Self> {
-        let spare = memory::filled(P::default(), if n > SHORT { n } else { 0 })?;
-        Ok(Room { pairs: memory::with_capacity(n)?, spare })
+        let spare = memory::filled(P::default(), if n > MAX_COMPARISON_SORT { n } else { 0 })?;
+        Ok(SortWorkspace { pairs: memory::with_capacity(n)?, spare })
     }
 }
 
 /// Sorts pairs, whose indices ascend on entry.
-pub(super) fn sort_pairs<P: Pair>(Room { pairs, spare }: &mut Room<P>) {
-    if pairs.len() <= SHORT {
+pub(super) fn sort_pairs<P: Pair>(SortWorkspace { pairs, spare }: &mut SortWorkspace<P>) {
+    if pairs.len() <= MAX_COMPARISON_SORT {
         pairs.sort_unstable();
         return;
     }
     debug_assert_eq!(spare.len(), pairs.len());
-    if pairs.len() <= NEAR {
-        return sort_near(pairs, spare);
+    if pairs.len() <= MAX_CACHED {
+        return sort_cached(pairs, spare);
     }
     let (mut all, mut any) = (u64::MAX, 0);
-    for part in interrupt::parts(pairs.len()) {
+    for part in interrupt::chunks(pairs.len()) {
         for p in &pairs[part] {
             (all, any) = (all & p.key(), any | p.key());
         }
@@ -104,7 +104,7 @@ pub(super) fn sort_pairs<P: Pair>(Room { pairs, spare }: &mut Room<P>) {
         // Start each digit at the lowest bit that matters.
         shift += rest.trailing_zeros();
         let mut counts = [0_usize; BUCKETS];
-        for part in interrupt::parts(pairs.len()) {
+        for part in interrupt::chunks(pairs.len()) {
             for &p in &pairs[part] {
                 counts[(p.key() >> shift) as usize & (BUCKETS - 1)] += 1;
             }
@@ -117,7 +117,7 @@ pub(super) fn sort_pairs<P: Pair>(Room { pairs, spare }: &mut Room<P>) {
 }
 
 /// As [`sort_pairs`] of a line in the nearest cache: all digits are counted in one pass.
-fn sort_near<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
+fn sort_cached<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
     const DIGITS: usize = 8;
     let mut counts = [[0_usize; FEW_BUCKETS]; DIGITS];
     let counts = &mut counts[..P::BITS as usize / 8];
@@ -141,7 +141,7 @@ fn sort_near<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
 /// Distributes pairs by one digit, keeping their order within a bucket.
 ///
 /// # Safety
-/// The counts are those of that digit among the pairs, for which `to` has room.
+/// The counts are those of that digit among the pairs, for which `to` has workspace.
 unsafe fn distribute<P: Pair, const N: usize>(
     from: &[P],
     to: &mut [P],
@@ -153,7 +153,7 @@ unsafe fn distribute<P: Pair, const N: usize>(
     for start in &mut *starts {
         sum += std::mem::replace(start, sum);
     }
-    for part in interrupt::parts(from.len()) {
+    for part in interrupt::chunks(from.len()) {
         for &p in &from[part] {
             let slot = &mut starts[(p.key() >> shift) as usize & (N - 1)];
             // SAFETY: the starts are prefix sums of the counts, so slots stay below the number of pairs.
@@ -180,10 +180,10 @@ pub(super) fn read_pairs<T: SortKey, P: Pair>(
         // SAFETY: as above; the constant step lets the loop vectorise.
         let pair = |i: usize| P::new(unsafe { get::<T>(ptr, i as isize * dense) }.key() ^ flip, i);
         // bounded: there is room.
-        interrupt::parts(n).for_each(|part| pairs.extend(part.map(pair)));
+        interrupt::chunks(n).for_each(|part| pairs.extend(part.map(pair)));
     } else {
         // bounded: there is room.
-        interrupt::parts(n).for_each(|part| pairs.extend(part.map(pair)));
+        interrupt::chunks(n).for_each(|part| pairs.extend(part.map(pair)));
     }
 }
 

@@ -11,22 +11,22 @@ use crate::{Result, interrupt, memory};
 /// So many keys or fewer are left to the standard library.
 const FEW: usize = 48;
 /// Up to so many keys a sample that says more than a pivot would take longer than the passes that it saves.
-const PIVOTED: usize = 4096;
+const MAX_PIVOT_LENGTH: usize = 4096;
 /// Keys that are counted without carrying over, a multiple of every register's lanes.
 const BLOCK: usize = 4096;
 
-/// The keys of a line, and room to select among them.
-pub(super) struct Keys<K> {
+/// The keys of a lineand room to select among them.
+pub(super) struct SelectWorkspace<K> {
     line: Vec<K>,
     kept: Vec<K>,
     sample: Vec<K>,
 }
 
-impl<K: Key> Keys<K> {
+impl<K: Key> SelectWorkspace<K> {
     /// Room for lines of `n` elements.
     pub(super) fn new(n: usize) -> Result<Self> {
         let zero = K::default();
-        Ok(Keys {
+        Ok(SelectWorkspace {
             line: memory::filled(zero, n)?,
             kept: memory::filled(zero, n)?,
             sample: Vec::new(),
@@ -37,11 +37,11 @@ impl<K: Key> Keys<K> {
         &mut self.line
     }
     /// How many of the line are below the largest key, which is that of NaN.
-    pub(super) fn numbers(&self) -> usize {
+    pub(super) fn count_non_nan(&self) -> usize {
         count_all(&self.line, K::MAX, K::MAX).0
     }
-    /// The place of the element that a stable sort puts at `at`, or, if it counts, that of the first NaN, the largest key.
-    pub(super) fn place(&mut self, at: usize, nan_counts: bool) -> usize {
+    /// The position of the element that a stable sort puts at `at`, or, if it counts, that of the first NaN, the largest key.
+    pub(super) fn position(&mut self, at: usize, nan_counts: bool) -> usize {
         if nan_counts && has(&self.line, K::MAX) {
             return occurrence(&self.line, K::MAX, 0);
         }
@@ -76,7 +76,7 @@ impl<K: Key> Keys<K> {
             let to = self.kept.as_mut_ptr();
             let from = if is_first { self.line.as_ptr() } else { to.cast_const() };
             // SAFETY: `kept` has room for as many, and is where they are or apart from them.
-            unsafe { keep_all(from, length, to, low, high) };
+            unsafe { compact_all(from, length, to, low, high) };
             (is_first, length) = (false, end - skipped);
         }
         if is_first {
@@ -93,19 +93,19 @@ impl<K: Key> Keys<K> {
 
 /// Two keys between which number `at` of many in order likely is, both included.
 fn bracket<K: Key>(keys: &[K], at: usize, sample: &mut Vec<K>) -> (K, K) {
-    if keys.len() <= PIVOTED {
+    if keys.len() <= MAX_PIVOT_LENGTH {
         let pivot = pivot(keys);
         return (pivot, pivot);
     }
     let count = if keys.len() < 1 << 16 { 256 } else { 2048 };
     // Places that are spread evenly and have no period.
-    let place = |i: u64| {
-        let turn = u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        ((turn * keys.len() as u128) >> 64) as usize
+    let position = |i: u64| {
+        let product = u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        ((product * keys.len() as u128) >> 64) as usize
     };
     sample.clear();
     // bounded: 2048 keys.
-    sample.extend((0..count as u64).map(|i| keys[place(i)]));
+    sample.extend((0..count as u64).map(|i| keys[position(i)]));
     // Five standard deviations of a rank in the middle lie between the two.
     let (middle, margin) = (at * count / keys.len(), count.isqrt() * 5 / 4);
     let (first, last) = (middle.saturating_sub(margin), middle + margin);
@@ -165,7 +165,7 @@ fn count<K: Key>(keys: &[K], low: K, high: K) -> (usize, usize) {
 }
 
 crate::multiversion! {
-/// The place of occurrence number `rank` of a key that occurs so often.
+/// The position of occurrence number `rank` of a key that occurs so often.
 fn occurrence<K: Key>(keys: &[K], key: K, rank: usize) -> usize {
     const GROUP: usize = 64;
     let (groups, _) = keys.as_chunks::<GROUP>();
@@ -197,30 +197,31 @@ fn occurrence<K: Key>(keys: &[K], key: K, rank: usize) -> usize {
 ///
 /// # Safety
 /// The keys are live, and `to` has room for all of them: where they are, or apart from them.
-unsafe fn keep_all<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: K) {
+unsafe fn compact_all<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: K) {
     let mut kept = 0;
     for start in (0..length).step_by(PART) {
         interrupt::check();
         // SAFETY: a part of the keys; not more were kept than were read.
-        kept += unsafe { keep(from.add(start), PART.min(length - start), to.add(kept), low, high) };
+        kept +=
+            unsafe { compact(from.add(start), PART.min(length - start), to.add(kept), low, high) };
     }
 }
 
-/// As [`keep_all`] at once; gives how many were kept.
+/// As [`compact_all`] at once; gives how many were kept.
 ///
 /// # Safety
-/// As [`keep_all`]; `to` may also lie before the keys.
-unsafe fn keep<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: K) -> usize {
+/// As [`compact_all`]; `to` may also lie before the keys.
+unsafe fn compact<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: K) -> usize {
     let (mut done, mut kept) = (0, 0);
     #[cfg(target_arch = "x86_64")]
-    if crate::simd::level() == crate::simd::Level::Avx512 {
+    if crate::simd::level() == crate::simd::SimdLevel::Avx512 {
         // SAFETY: the level is present; the rest is the caller's promise.
         (done, kept) = unsafe {
             if K::IS_NARROW {
                 let (low, high) = (low.wide() as u32, high.wide() as u32);
-                avx512::keep_narrow(from.cast(), length, to.cast(), low, high)
+                avx512::compact_narrow(from.cast(), length, to.cast(), low, high)
             } else {
-                avx512::keep_wide(from.cast(), length, to.cast(), low.wide(), high.wide())
+                avx512::compact_wide(from.cast(), length, to.cast(), low.wide(), high.wide())
             }
         };
     }
@@ -240,12 +241,12 @@ unsafe fn keep<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: 
 mod avx512 {
     use std::arch::x86_64::*;
 
-    /// As [`super::keep`], but only whole registers: returns how many keys were looked at and how many kept.
+    /// As [`super::compact`], but only whole registers: returns how many keys were looked at and how many kept.
     ///
     /// # Safety
-    /// As [`super::keep`].
+    /// As [`super::compact`].
     #[target_feature(enable = "avx512f,popcnt")]
-    pub(super) unsafe fn keep_narrow(
+    pub(super) unsafe fn compact_narrow(
         from: *const u32,
         length: usize,
         to: *mut u32,
@@ -268,12 +269,12 @@ mod avx512 {
         (done, kept)
     }
 
-    /// As [`keep_narrow`] for wide keys.
+    /// As [`compact_narrow`] for wide keys.
     ///
     /// # Safety
-    /// As [`super::keep`].
+    /// As [`super::compact`].
     #[target_feature(enable = "avx512f,popcnt")]
-    pub(super) unsafe fn keep_wide(
+    pub(super) unsafe fn compact_wide(
         from: *const u64,
         length: usize,
         to: *mut u64,
@@ -300,7 +301,7 @@ mod avx512 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{Level, set_level};
+    use crate::simd::{SimdLevel, set_level};
 
     /// Checks selection among the keys that `key` makes of numbers and random bits.
     fn check<K: Key + std::fmt::Debug>(n: usize, key: impl Fn(u64, u64) -> u64) {
@@ -313,15 +314,15 @@ mod tests {
             .collect();
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by_key(|&i| keys[i]);
-        let mut room = Keys::new(n).unwrap();
-        for level in Level::ALL {
+        let mut workspace = SelectWorkspace::new(n).unwrap();
+        for level in SimdLevel::ALL {
             set_level(level);
             for at in [0, 1, n / 3, n / 2, n - 1] {
                 let at = at.min(n - 1);
-                room.line().copy_from_slice(&keys);
-                assert_eq!(room.place(at, false), order[at], "{n} {at} {level:?}");
+                workspace.line().copy_from_slice(&keys);
+                assert_eq!(workspace.position(at, false), order[at], "{n} {at} {level:?}");
                 let nan = keys.iter().position(|&key| key == K::MAX);
-                assert_eq!(room.place(at, true), nan.unwrap_or(order[at]));
+                assert_eq!(workspace.position(at, true), nan.unwrap_or(order[at]));
             }
         }
     }

@@ -22,7 +22,7 @@ fn zeta(x: f64) -> (f64, f64) {
 
 /// The sine and cosine of an angle that is larger by a small one.
 #[inline(always)]
-fn turned((sin, cos): (f64, f64), by: f64) -> (f64, f64) {
+fn rotated((sin, cos): (f64, f64), by: f64) -> (f64, f64) {
     const LINEAR: f64 = 1e-6;
     let (small_sin, small_cos) =
         if by.abs() < LINEAR { (by, (-0.5 * by).mul_add(by, 1.0)) } else { math_f64::sin_cos(by) };
@@ -49,7 +49,7 @@ pub(crate) fn ai(x: f64) -> f64 {
     }
     let (zeta, rest) = zeta(-x);
     let (sin, cos) = math_f64::sin_cos(zeta);
-    let (sin, cos) = turned((sin, cos), rest);
+    let (sin, cos) = rotated((sin, cos), rest);
     let w = 1.0 / zeta;
     let wave = cos * WAVE_DIFFERENCE.at(w) + sin * WAVE_SUM.at(w);
     wave / ((2.0 * PI).sqrt() * (-x).sqrt().sqrt())

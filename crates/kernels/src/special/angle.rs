@@ -25,7 +25,7 @@ fn atan_near(t: f64) -> f64 {
 
 /// `n π/4 + value`.
 #[inline(always)]
-fn turned(n: f64, value: f64) -> f64 {
+fn add_octants(n: f64, value: f64) -> f64 {
     let turn = n * FRAC_PI_4;
     let low = n.mul_add(FRAC_PI_4, -turn);
     turn + (value + n.mul_add(0.5 * PI_2_LOW, low))
@@ -41,7 +41,7 @@ pub fn atan(x: f64) -> f64 {
     let t = if is_far { -1.0 } else { over } / if is_far { size } else { under };
     let value = atan_near(t);
     let n = if is_far { 2.0 } else { 1.0 };
-    (if is_middle { turned(n, value) } else { value }).copysign(x)
+    (if is_middle { add_octants(n, value) } else { value }).copysign(x)
 }
 
 /// The angle of the point `(x, y)` in `-π..=π`, within 2 ULP; signs of zeros and infinities as C has them.
@@ -65,7 +65,7 @@ pub fn atan2(y: f64, x: f64) -> f64 {
     let (n, value) = if is_steep { (2.0 - n, -value) } else { (n, value) };
     let is_left = x.is_sign_negative();
     let (n, value) = if is_left { (4.0 - n, -value) } else { (n, value) };
-    let angle = if n == 0.0 { value } else { turned(n, value) };
+    let angle = if n == 0.0 { value } else { add_octants(n, value) };
     let angle = if x.is_nan() | y.is_nan() { f64::NAN } else { angle };
     angle.copysign(y)
 }
@@ -156,9 +156,9 @@ fn reduce_large(x: f64) -> (u64, f64, f64) {
     // The product with 192 bits, lowest word first.
     let mut words = [0_u64; 4];
     let mut carry = 0_u128;
-    for (i, place) in words[..3].iter_mut().enumerate() {
+    for (i, word) in words[..3].iter_mut().enumerate() {
         let sum = u128::from(m) * u128::from(window(2 - i)) + carry;
-        *place = sum as u64;
+        *word = sum as u64;
         carry = sum >> 64;
     }
     words[3] = carry as u64;
@@ -207,7 +207,7 @@ pub fn cos_of_any(x: f64) -> f64 {
     if x.abs() <= TRIG_LIMIT { cos(x) } else { large_cos(x) }
 }
 
-/// Both.
+/// `(sin x, cos x)` of any number, each within 2 ULP.
 #[inline(always)]
 pub fn sin_cos(x: f64) -> (f64, f64) {
     (sin_of_any(x), cos_of_any(x))

@@ -1,6 +1,6 @@
 //! The incomplete gamma functions `P(a, x)` and `Q(a, x) = 1 - P(a, x)`, DLMF chapter 8.
 //!
-//! Four ways, each where it is quick and does not cancel: the series for `P` (DLMF 8.7.1), the continued fraction for `Q` (DLMF
+//! Four methods, each used where it converges fast and does not cancel: the series for `P` (DLMF 8.7.1), the continued fraction for `Q` (DLMF
 //! 8.9.2), for small `x` and `a` a series for `Q`, and for large `a` near `x` Temme's uniform expansion (DLMF 8.12). The
 //! smaller of the two is computed, the other one is what it leaves of 1.
 //! Errors are within about `16 + 4 |ln value|` ULP: the exponent of the common factor is a rounded difference.
@@ -14,7 +14,7 @@ use crate::simd::math_f64;
 use std::f64::consts::PI;
 
 /// One of the two functions, and which.
-enum Part {
+enum GammaTail {
     P(f64),
     Q(f64),
 }
@@ -103,7 +103,7 @@ fn by_small_series(a: f64, x: f64, tiny: f64) -> f64 {
 
 /// Temme's expansion; for `a` from 32 upwards and `x` within four tenths of it.
 #[inline(always)]
-fn by_expansion(a: f64, x: f64) -> Part {
+fn by_expansion(a: f64, x: f64) -> GammaTail {
     let m = (x - a) / a;
     let eta = m * (2.0 * LOG_PART.at(m)).sqrt();
     let inverse = 1.0 / a;
@@ -113,25 +113,29 @@ fn by_expansion(a: f64, x: f64) -> Part {
     let z = eta.abs() * (0.5 * a).sqrt();
     let power = math_f64::exp(-distance(a, x));
     let half = 0.5 * erfcx_positive(z);
-    if m < 0.0 { Part::P(power * (half - rest)) } else { Part::Q(power * (half + rest)) }
+    if m < 0.0 { GammaTail::P(power * (half - rest)) } else { GammaTail::Q(power * (half + rest)) }
 }
 
 #[inline(always)]
-fn smaller(a: f64, x: f64, tiny: f64) -> Part {
+fn smaller(a: f64, x: f64, tiny: f64) -> GammaTail {
     if a >= LARGE && (x - a).abs() < 0.4 * a {
         return by_expansion(a, x);
     }
     if x <= 1.1 {
         let is_small = if x < 0.5 { a * -math_f64::log(x) < 0.4 } else { a < 1.1 * x };
         return if is_small {
-            Part::Q(by_small_series(a, x, tiny))
+            GammaTail::Q(by_small_series(a, x, tiny))
         } else {
-            Part::P(by_series(a, x, tiny))
+            GammaTail::P(by_series(a, x, tiny))
         };
     }
     // For small `a` most of it lies below.
     let middle = if a < 2.0 { a } else { a + 1.0 };
-    if x < middle { Part::P(by_series(a, x, tiny)) } else { Part::Q(by_fraction(a, x, tiny)) }
+    if x < middle {
+        GammaTail::P(by_series(a, x, tiny))
+    } else {
+        GammaTail::Q(by_fraction(a, x, tiny))
+    }
 }
 
 /// What `P` is at the limits of its arguments.
@@ -159,8 +163,8 @@ pub(crate) fn igamma(a: f64, x: f64, tiny: f64) -> f64 {
         return value;
     }
     match smaller(a, x, tiny) {
-        Part::P(value) => value,
-        Part::Q(value) => 1.0 - value,
+        GammaTail::P(value) => value,
+        GammaTail::Q(value) => 1.0 - value,
     }
 }
 
@@ -171,7 +175,7 @@ pub(crate) fn igammac(a: f64, x: f64, tiny: f64) -> f64 {
         return 1.0 - value;
     }
     match smaller(a, x, tiny) {
-        Part::P(value) => 1.0 - value,
-        Part::Q(value) => value,
+        GammaTail::P(value) => 1.0 - value,
+        GammaTail::Q(value) => value,
     }
 }

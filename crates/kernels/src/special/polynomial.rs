@@ -22,7 +22,7 @@ fn order(n: f64) -> Option<i64> {
 
 /// The `n`-th of a sequence by its recurrence, whose argument is `x`.
 #[inline(always)]
-fn recur<S: Sequence>(x: f64, n: i64) -> f64 {
+fn recur<S: PolynomialSequence>(x: f64, n: i64) -> f64 {
     if n == 0 {
         return 1.0;
     }
@@ -35,10 +35,10 @@ fn recur<S: Sequence>(x: f64, n: i64) -> f64 {
 }
 
 /// A sequence of polynomials as loops need it: the `n`-th at one number, and by recurrence at several.
-pub(crate) trait Sequence {
+pub(crate) trait PolynomialSequence {
     /// The polynomial of any order; `limit` is the order above which it is NaN, if the sequence has one.
     fn at(x: f64, n: f64, limit: f64) -> f64;
-    /// The largest order up to which [`Sequence::at`] is the recurrence everywhere, or equal to it.
+    /// The largest order up to which [`PolynomialSequence::at`] is the recurrence everywhere, or equal to it.
     fn recurs_up_to(limit: f64) -> f64;
     /// What the recurrence runs over.
     #[inline(always)]
@@ -57,7 +57,7 @@ const LANES: usize = 16;
 /// The polynomials of the orders `n` at `x`. Where neighbours have one order, which is the usual case, their recurrences run
 /// side by side; the results are the same.
 #[inline(always)]
-pub(crate) fn line<S: Sequence>(out: &mut [f64], x: &[f64], n: &[f64], limit: f64) {
+pub(crate) fn line<S: PolynomialSequence>(out: &mut [f64], x: &[f64], n: &[f64], limit: f64) {
     let (out, out_rest) = out.as_chunks_mut::<LANES>();
     let ((x, x_rest), (n, n_rest)) = (x.as_chunks::<LANES>(), n.as_chunks::<LANES>());
     for ((out, x), n) in out.iter_mut().zip(x).zip(n) {
@@ -76,7 +76,7 @@ pub(crate) fn line<S: Sequence>(out: &mut [f64], x: &[f64], n: &[f64], limit: f6
 
 /// As [`recur`], for one order from 1 upwards.
 #[inline(always)]
-fn side_by_side<S: Sequence>(x: &[f64; LANES], n: f64) -> [f64; LANES] {
+fn side_by_side<S: PolynomialSequence>(x: &[f64; LANES], n: f64) -> [f64; LANES] {
     let mut before = [1.0; LANES];
     let x = lanes!(i => S::argument(x[i]));
     let mut now = lanes!(i => S::first(x[i]));
@@ -107,7 +107,7 @@ fn hyperbolic_angle(x: f64) -> f64 {
 /// sign of the second;
 /// `wave(n, θ)` is the value at `cos θ`, `growth(n, θ, is_negative)` that at `±cosh θ` but for its sign.
 #[inline(always)]
-fn chebyshev<S: Sequence>(
+fn chebyshev<S: PolynomialSequence>(
     x: f64,
     n: f64,
     (at_one, at_minus_one): (OfOrder, OfOrder),
@@ -193,7 +193,7 @@ macro_rules! sequences {
         $first:expr, |$k:pat_param, $before:ident, $now:ident| $next:expr $(, of $argument:expr)?;)*) => {$(
         $(#[$meta])*
         pub(crate) struct $Name;
-        impl Sequence for $Name {
+        impl PolynomialSequence for $Name {
             #[inline(always)]
             fn at($x: f64, $n: f64, $limit: f64) -> f64 {
                 $at
@@ -264,7 +264,7 @@ fn twice(x: f64, before: f64, now: f64) -> f64 {
 }
 /// Hermite's, by either recurrence.
 #[inline(always)]
-fn hermite<S: Sequence>(x: f64, n: f64, limit: f64) -> f64 {
+fn hermite<S: PolynomialSequence>(x: f64, n: f64, limit: f64) -> f64 {
     let Some(n) = order(n) else { return 0.0 };
     if n > limit as i64 {
         return f64::NAN;

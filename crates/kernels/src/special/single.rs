@@ -3,7 +3,7 @@
 //! registers.
 
 use super::polynomial_at;
-use super::table::Pieces;
+use super::table::PiecewisePolynomial;
 use super::table::bessel_single::{DIFFERENCE0, DIFFERENCE1, J0, J1, SUM0, SUM1, Y0_LOG, Y1_LOG};
 use super::table::single::{
     ATANH, ERFCX, ERFCX_FAR, ERFINV_CENTRE, ERFINV_TAIL, I0E, I0E_FAR, I1E, I1E_FAR, Rational,
@@ -142,13 +142,13 @@ pub(crate) fn y1(x: f64) -> f64 {
     above_zero(x, x.mul_add(smooth, -FRAC_2_PI / x))
 }
 
-/// Hankel's expansion (DLMF 10.17.3, 10.17.4) where [`is_far`] holds and [`is_hard_angle`] does not: the sine and the cosine
+/// Hankel's expansion (DLMF 10.17.3, 10.17.4) where [`is_far`] holds and [`needs_slow_reduction`] does not: the sine and the cosine
 /// with their factors, which are taken from the tables by `1/x`.
 #[inline(always)]
 fn hankel<const N: usize, const M: usize>(
     size: f64,
-    by_sin: (f64, &Pieces<N>),
-    by_cos: (f64, &Pieces<M>),
+    by_sin: (f64, &PiecewisePolynomial<N>),
+    by_cos: (f64, &PiecewisePolynomial<M>),
 ) -> f64 {
     let z = 1.0 / size;
     let by_sin = math_f64::sin(size) * by_sin.0 * by_sin.1.in_first(z);
@@ -156,26 +156,26 @@ fn hankel<const N: usize, const M: usize>(
     (by_sin + by_cos) * (z * FRAC_1_PI).sqrt()
 }
 
-/// `J0(x)` where [`is_far`] holds and [`is_hard_angle`] does not.
+/// `J0(x)` where [`is_far`] holds and [`needs_slow_reduction`] does not.
 #[inline(always)]
 pub(crate) fn j0_far(x: f64) -> f64 {
     hankel(x.abs(), (1.0, &DIFFERENCE0), (1.0, &SUM0))
 }
 
-/// `J1(x)`, likewise.
+/// `J1(x)` where [`is_far`] holds and [`needs_slow_reduction`] does not.
 #[inline(always)]
 pub(crate) fn j1_far(x: f64) -> f64 {
     let value = hankel(x.abs(), (1.0, &SUM1), (-1.0, &DIFFERENCE1));
     if x < 0.0 { -value } else { value }
 }
 
-/// `Y0(x)`, likewise.
+/// `Y0(x)` where [`is_far`] holds and [`needs_slow_reduction`] does not.
 #[inline(always)]
 pub(crate) fn y0_far(x: f64) -> f64 {
     above_zero(x, hankel(x.abs(), (1.0, &SUM0), (-1.0, &DIFFERENCE0)))
 }
 
-/// `Y1(x)`, likewise.
+/// `Y1(x)` where [`is_far`] holds and [`needs_slow_reduction`] does not.
 #[inline(always)]
 pub(crate) fn y1_far(x: f64) -> f64 {
     above_zero(x, hankel(x.abs(), (-1.0, &DIFFERENCE1), (-1.0, &SUM1)))
@@ -218,7 +218,7 @@ pub(crate) fn logit(x: f64) -> f64 {
     if x >= 0.0 { value } else { f64::NAN }
 }
 
-/// `sin(x) / x` where [`is_hard_angle`] does not hold: 1 at 0.
+/// `sin(x) / x` where [`needs_slow_reduction`] does not hold: 1 at 0.
 #[inline(always)]
 pub(crate) fn spherical_j0(x: f64) -> f64 {
     if x == 0.0 { 1.0 } else { math_f64::sin(x) / x }
@@ -226,6 +226,6 @@ pub(crate) fn spherical_j0(x: f64) -> f64 {
 
 /// Whether an angle is so large that its sine needs more digits of π.
 #[inline(always)]
-pub(crate) fn is_hard_angle(x: f64) -> bool {
+pub(crate) fn needs_slow_reduction(x: f64) -> bool {
     x.abs() > math_f64::TRIG_LIMIT
 }

@@ -14,13 +14,13 @@ const LANES: usize = 16;
 type Lanes = [f64; LANES];
 
 /// A function of pairs side by side.
-trait Pairs {
+trait PairFunction {
     fn of(a: &Lanes, b: &Lanes) -> Lanes;
 }
 
 /// Fills `out` from pairs, `LANES` at a time; the last ones beside pairs of twos, which take few terms.
 #[inline(always)]
-fn in_lanes<P: Pairs>(out: &mut [f64], a: &[f64], b: &[f64]) {
+fn in_lanes<P: PairFunction>(out: &mut [f64], a: &[f64], b: &[f64]) {
     let (out, out_rest) = out.as_chunks_mut::<LANES>();
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
@@ -107,7 +107,7 @@ fn fraction(a: &Lanes, x: &Lanes) -> Lanes {
 
 /// `P(a, x)`, or `Q(a, x)` if `UPPER`.
 struct Gamma<const UPPER: bool>;
-impl<const UPPER: bool> Pairs for Gamma<UPPER> {
+impl<const UPPER: bool> PairFunction for Gamma<UPPER> {
     #[inline(always)]
     fn of(a: &Lanes, x: &Lanes) -> Lanes {
         let (mut hard, mut below) = (0, 0);
@@ -199,7 +199,7 @@ fn zeta_lanes(s: &Lanes, q: &Lanes) -> Lanes {
 }
 
 struct Zeta;
-impl Pairs for Zeta {
+impl PairFunction for Zeta {
     #[inline(always)]
     fn of(s: &Lanes, q: &Lanes) -> Lanes {
         let mut hard = 0;

@@ -1,7 +1,7 @@
 //! Identities that tie the functions to one another and to those of the standard library; `python/tests/test_special_values.py`
 //! compares them with numbers of many digits.
 
-use super::polynomial::Sequence;
+use super::polynomial::PolynomialSequence;
 use super::{
     airy, bessel, elementary, gamma, incomplete, modified, normal, polynomial, single,
     single_gamma, zeta,
@@ -237,7 +237,7 @@ fn incomplete_gamma_functions_of_singles_hold_where_sum_and_fraction_meet() {
 }
 
 /// Whether polynomials of neighbours are those of each number alone.
-fn check_line<S: Sequence>() {
+fn check_line<S: PolynomialSequence>() {
     let x: Vec<f64> = SINGLES.into_iter().chain([f32::NAN, -1.0]).map(f64::from).collect();
     let x: Vec<f64> = x.iter().chain(&x).chain(&x).copied().collect();
     let mut out = vec![0.0; x.len()];

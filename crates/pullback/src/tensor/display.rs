@@ -508,7 +508,7 @@ impl Tensor {
                 shown(value, bits)
             };
             memory::reserve(values, size as usize)?;
-            for part in interrupt::parts(size as usize) {
+            for part in interrupt::chunks(size as usize) {
                 memory::extend(values, part.map(|index| element(index as i64)))?;
             }
             Ok(())

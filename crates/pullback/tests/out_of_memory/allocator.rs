@@ -1,9 +1,9 @@
 //! An allocator that refuses on purpose and looks out for those who insist.
 //!
-//! It refuses only what becomes an error ([`memory::refusal`]); anything else would end the process. What it does and
+//! It refuses only what becomes an error ([`memory::on_alloc_failure`]); anything else would end the process. What it does and
 //! notes is the thread's own, but for the live bytes, which are the process's.
 
-use pullback_kernels::memory::{self, Refusal};
+use pullback_kernels::memory::{self, OnAllocFailure};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
@@ -43,7 +43,7 @@ fn is_refused(bytes: usize) -> bool {
         // What remembering takes itself.
         return false;
     }
-    if memory::refusal() != Refusal::IsError {
+    if memory::on_alloc_failure() != OnAllocFailure::Error {
         note(bytes);
         return false;
     }
@@ -62,7 +62,8 @@ fn is_refused(bytes: usize) -> bool {
 
 fn note(bytes: usize) {
     let large = LARGE.try_with(Cell::get).unwrap_or(0);
-    if large == 0 || bytes < large || memory::refusal() == Refusal::WasAsked {
+    if large == 0 || bytes < large || memory::on_alloc_failure() == OnAllocFailure::AbortAfterProbe
+    {
         return;
     }
     // What the note itself takes is not noted.

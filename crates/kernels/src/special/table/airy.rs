@@ -1,10 +1,10 @@
 //! Made by `fit_special.py`, which says how; not to be edited.
 
-use super::Pieces;
+use super::PiecewisePolynomial;
 
 /// `Ai(x)`.
 #[rustfmt::skip]
-pub(crate) static AI: Pieces<14> = Pieces {
+pub(crate) static AI: PiecewisePolynomial<14> = PiecewisePolynomial {
     low: -8.0,
     scale: 2.0,
     rows: &[
@@ -133,7 +133,7 @@ pub(crate) static AI: Pieces<14> = Pieces {
 
 /// `2 sqrt(π) x^(1/4) e^ζ Ai(x)` by `1/ζ`, `ζ = 2/3 x^(3/2)`.
 #[rustfmt::skip]
-pub(crate) static DECAY: Pieces<11> = Pieces {
+pub(crate) static DECAY: PiecewisePolynomial<11> = PiecewisePolynomial {
     low: 0.0,
     scale: 16.0,
     rows: &[
@@ -187,7 +187,7 @@ pub(crate) static DECAY: Pieces<11> = Pieces {
 
 /// `P + Q` of DLMF 9.7.9 by `1/ζ`.
 #[rustfmt::skip]
-pub(crate) static WAVE_SUM: Pieces<12> = Pieces {
+pub(crate) static WAVE_SUM: PiecewisePolynomial<12> = PiecewisePolynomial {
     low: 0.0,
     scale: 14.222222222222221,
     rows: &[
@@ -201,7 +201,7 @@ pub(crate) static WAVE_SUM: Pieces<12> = Pieces {
 
 /// `P - Q` of DLMF 9.7.9 by `1/ζ`.
 #[rustfmt::skip]
-pub(crate) static WAVE_DIFFERENCE: Pieces<11> = Pieces {
+pub(crate) static WAVE_DIFFERENCE: PiecewisePolynomial<11> = PiecewisePolynomial {
     low: 0.0,
     scale: 14.222222222222221,
     rows: &[

@@ -1,10 +1,10 @@
 //! Made by `fit_special.py`, which says how; not to be edited.
 
-use super::Pieces;
+use super::PiecewisePolynomial;
 
 /// `P + Q` of order 0 by `1/x`, DLMF 10.17.
 #[rustfmt::skip]
-pub(crate) static SUM0: Pieces<11> = Pieces {
+pub(crate) static SUM0: PiecewisePolynomial<11> = PiecewisePolynomial {
     low: 0.0,
     scale: 16.0,
     rows: &[
@@ -23,7 +23,7 @@ pub(crate) static SUM0: Pieces<11> = Pieces {
 
 /// `P - Q` of order 0 by `1/x`.
 #[rustfmt::skip]
-pub(crate) static DIFFERENCE0: Pieces<11> = Pieces {
+pub(crate) static DIFFERENCE0: PiecewisePolynomial<11> = PiecewisePolynomial {
     low: 0.0,
     scale: 16.0,
     rows: &[
@@ -42,7 +42,7 @@ pub(crate) static DIFFERENCE0: Pieces<11> = Pieces {
 
 /// `P + Q` of order 1 by `1/x`.
 #[rustfmt::skip]
-pub(crate) static SUM1: Pieces<11> = Pieces {
+pub(crate) static SUM1: PiecewisePolynomial<11> = PiecewisePolynomial {
     low: 0.0,
     scale: 16.0,
     rows: &[
@@ -61,7 +61,7 @@ pub(crate) static SUM1: Pieces<11> = Pieces {
 
 /// `P - Q` of order 1 by `1/x`.
 #[rustfmt::skip]
-pub(crate) static DIFFERENCE1: Pieces<11> = Pieces {
+pub(crate) static DIFFERENCE1: PiecewisePolynomial<11> = PiecewisePolynomial {
     low: 0.0,
     scale: 16.0,
     rows: &[

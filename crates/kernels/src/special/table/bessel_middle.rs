@@ -1,10 +1,10 @@
 //! Made by `fit_special.py`, which says how; not to be edited.
 
-use super::Pieces;
+use super::PiecewisePolynomial;
 
 /// `Y0(x)`.
 #[rustfmt::skip]
-pub(crate) static Y0: Pieces<17> = Pieces {
+pub(crate) static Y0: PiecewisePolynomial<17> = PiecewisePolynomial {
     low: 1.0,
     scale: 2.0,
     rows: &[
@@ -111,7 +111,7 @@ pub(crate) static Y0: Pieces<17> = Pieces {
 
 /// `Y1(x)`.
 #[rustfmt::skip]
-pub(crate) static Y1: Pieces<18> = Pieces {
+pub(crate) static Y1: PiecewisePolynomial<18> = PiecewisePolynomial {
     low: 1.0,
     scale: 2.0,
     rows: &[

@@ -1,10 +1,10 @@
 //! Made by `fit_special.py`, which says how; not to be edited.
 
-use super::Pieces;
+use super::PiecewisePolynomial;
 
 /// `J0(x)` by `x²`.
 #[rustfmt::skip]
-pub(crate) static J0: Pieces<17> = Pieces {
+pub(crate) static J0: PiecewisePolynomial<17> = PiecewisePolynomial {
     low: 0.0,
     scale: 0.015625,
     rows: &[
@@ -20,7 +20,7 @@ pub(crate) static J0: Pieces<17> = Pieces {
 
 /// `J1(x) / x` by `x²`.
 #[rustfmt::skip]
-pub(crate) static J1: Pieces<16> = Pieces {
+pub(crate) static J1: PiecewisePolynomial<16> = PiecewisePolynomial {
     low: 0.0,
     scale: 0.015625,
     rows: &[
@@ -35,7 +35,7 @@ pub(crate) static J1: Pieces<16> = Pieces {
 
 /// `Y0(x) - 2/π ln(x) J0(x)` by `x²`.
 #[rustfmt::skip]
-pub(crate) static Y0_LOG: Pieces<17> = Pieces {
+pub(crate) static Y0_LOG: PiecewisePolynomial<17> = PiecewisePolynomial {
     low: 0.0,
     scale: 0.015625,
     rows: &[
@@ -51,7 +51,7 @@ pub(crate) static Y0_LOG: Pieces<17> = Pieces {
 
 /// `(Y1(x) - 2/π (ln(x) J1(x) - 1/x)) / x` by `x²`.
 #[rustfmt::skip]
-pub(crate) static Y1_LOG: Pieces<16> = Pieces {
+pub(crate) static Y1_LOG: PiecewisePolynomial<16> = PiecewisePolynomial {
     low: 0.0,
     scale: 0.015625,
     rows: &[
@@ -66,7 +66,7 @@ pub(crate) static Y1_LOG: Pieces<16> = Pieces {
 
 /// `P + Q` of order 0 by `1/x`, DLMF 10.17.
 #[rustfmt::skip]
-pub(crate) static SUM0: Pieces<15> = Pieces {
+pub(crate) static SUM0: PiecewisePolynomial<15> = PiecewisePolynomial {
     low: 0.0,
     scale: 8.0,
     rows: &[
@@ -81,7 +81,7 @@ pub(crate) static SUM0: Pieces<15> = Pieces {
 
 /// `P - Q` of order 0 by `1/x`.
 #[rustfmt::skip]
-pub(crate) static DIFFERENCE0: Pieces<15> = Pieces {
+pub(crate) static DIFFERENCE0: PiecewisePolynomial<15> = PiecewisePolynomial {
     low: 0.0,
     scale: 8.0,
     rows: &[
@@ -96,7 +96,7 @@ pub(crate) static DIFFERENCE0: Pieces<15> = Pieces {
 
 /// `P + Q` of order 1 by `1/x`.
 #[rustfmt::skip]
-pub(crate) static SUM1: Pieces<15> = Pieces {
+pub(crate) static SUM1: PiecewisePolynomial<15> = PiecewisePolynomial {
     low: 0.0,
     scale: 8.0,
     rows: &[
@@ -111,7 +111,7 @@ pub(crate) static SUM1: Pieces<15> = Pieces {
 
 /// `P - Q` of order 1 by `1/x`.
 #[rustfmt::skip]
-pub(crate) static DIFFERENCE1: Pieces<15> = Pieces {
+pub(crate) static DIFFERENCE1: PiecewisePolynomial<15> = PiecewisePolynomial {
     low: 0.0,
     scale: 8.0,
     rows: &[

@@ -1,10 +1,10 @@
 //! Made by `fit_special.py`, which says how; not to be edited.
 
-use super::Pieces;
+use super::PiecewisePolynomial;
 
 /// `J0(x)`.
 #[rustfmt::skip]
-pub(crate) static J0: Pieces<13> = Pieces {
+pub(crate) static J0: PiecewisePolynomial<13> = PiecewisePolynomial {
     low: 0.0,
     scale: 1.0,
     rows: &[
@@ -61,7 +61,7 @@ pub(crate) static J0: Pieces<13> = Pieces {
 
 /// `J1(x) / x`.
 #[rustfmt::skip]
-pub(crate) static J1: Pieces<13> = Pieces {
+pub(crate) static J1: PiecewisePolynomial<13> = PiecewisePolynomial {
     low: 0.0,
     scale: 1.0,
     rows: &[
@@ -118,7 +118,7 @@ pub(crate) static J1: Pieces<13> = Pieces {
 
 /// `Y0(x) - 2/π ln(x) J0(x)` by `x²`.
 #[rustfmt::skip]
-pub(crate) static Y0_LOG: Pieces<8> = Pieces {
+pub(crate) static Y0_LOG: PiecewisePolynomial<8> = PiecewisePolynomial {
     low: 0.0,
     scale: 1.0,
     rows: &[
@@ -131,7 +131,7 @@ pub(crate) static Y0_LOG: Pieces<8> = Pieces {
 
 /// `(Y1(x) - 2/π (ln(x) J1(x) - 1/x)) / x` by `x²`.
 #[rustfmt::skip]
-pub(crate) static Y1_LOG: Pieces<8> = Pieces {
+pub(crate) static Y1_LOG: PiecewisePolynomial<8> = PiecewisePolynomial {
     low: 0.0,
     scale: 1.0,
     rows: &[

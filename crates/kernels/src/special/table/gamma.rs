@@ -1,10 +1,10 @@
 //! Made by `fit_special.py`, which says how; not to be edited.
 
-use super::Pieces;
+use super::PiecewisePolynomial;
 
 /// `Γ(x)`.
 #[rustfmt::skip]
-pub(crate) static GAMMA: Pieces<14> = Pieces {
+pub(crate) static GAMMA: PiecewisePolynomial<14> = PiecewisePolynomial {
     low: 1.0,
     scale: 4.0,
     rows: &[
@@ -37,7 +37,7 @@ pub(crate) static GAMMA: Pieces<14> = Pieces {
 
 /// `ln Γ(1 + x) / x`.
 #[rustfmt::skip]
-pub(crate) static LOG_GAMMA: Pieces<17> = Pieces {
+pub(crate) static LOG_GAMMA: PiecewisePolynomial<17> = PiecewisePolynomial {
     low: -0.5,
     scale: 4.0,
     rows: &[
@@ -74,7 +74,7 @@ pub(crate) static LOG_GAMMA: Pieces<17> = Pieces {
 
 /// `ψ(x) / (x - x0)` with the zero `x0` of `ψ`.
 #[rustfmt::skip]
-pub(crate) static DIGAMMA: Pieces<14> = Pieces {
+pub(crate) static DIGAMMA: PiecewisePolynomial<14> = PiecewisePolynomial {
     low: 1.0,
     scale: 4.0,
     rows: &[
@@ -107,7 +107,7 @@ pub(crate) static DIGAMMA: Pieces<14> = Pieces {
 
 /// `(m - ln(1 + m)) / m²`.
 #[rustfmt::skip]
-pub(crate) static LOG_PART: Pieces<17> = Pieces {
+pub(crate) static LOG_PART: PiecewisePolynomial<17> = PiecewisePolynomial {
     low: -0.5,
     scale: 4.0,
     rows: &[

@@ -1,10 +1,10 @@
 //! Made by `fit_special.py`, which says how; not to be edited.
 
-use super::Pieces;
+use super::PiecewisePolynomial;
 
 /// `ln Γ(x) / ((x - 1) (x - 2))`.
 #[rustfmt::skip]
-pub(crate) static LOG_GAMMA_MIDDLE: Pieces<16> = Pieces {
+pub(crate) static LOG_GAMMA_MIDDLE: PiecewisePolynomial<16> = PiecewisePolynomial {
     low: 0.5,
     scale: 4.0,
     rows: &[
@@ -73,7 +73,7 @@ pub(crate) static LOG_GAMMA_MIDDLE: Pieces<16> = Pieces {
 
 /// `ln Γ(x)`.
 #[rustfmt::skip]
-pub(crate) static LOG_GAMMA_BEYOND: Pieces<12> = Pieces {
+pub(crate) static LOG_GAMMA_BEYOND: PiecewisePolynomial<12> = PiecewisePolynomial {
     low: 3.0,
     scale: 2.0,
     rows: &[
@@ -140,7 +140,7 @@ pub(crate) static STIRLING: [f64; 9] = [
 
 /// `ln Γ(1 + x)`.
 #[rustfmt::skip]
-pub(crate) static LOG_GAMMA_NEAR: Pieces<10> = Pieces {
+pub(crate) static LOG_GAMMA_NEAR: PiecewisePolynomial<10> = PiecewisePolynomial {
     low: -0.5,
     scale: 64.0,
     rows: &[

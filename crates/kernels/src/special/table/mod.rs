@@ -17,7 +17,7 @@ pub(super) mod single;
 pub(super) mod temme;
 
 /// One polynomial of `N` coefficients, lowest first, for each of several equal pieces that follow one another.
-pub(crate) struct Pieces<const N: usize> {
+pub(crate) struct PiecewisePolynomial<const N: usize> {
     /// Where the first piece begins.
     low: f64,
     /// Pieces per unit.
@@ -25,13 +25,13 @@ pub(crate) struct Pieces<const N: usize> {
     rows: &'static [[f64; N]],
 }
 
-impl<const N: usize> Pieces<N> {
+impl<const N: usize> PiecewisePolynomial<N> {
     /// The function at `x`, which lies in the interval (NaN gives NaN).
     #[inline(always)]
     pub(crate) fn at(&self, x: f64) -> f64 {
-        let place = (x - self.low) * self.scale;
-        let piece = (place as usize).min(self.rows.len() - 1);
-        let t = 2.0 * (place - piece as f64) - 1.0;
+        let position = (x - self.low) * self.scale;
+        let piece = (position as usize).min(self.rows.len() - 1);
+        let t = 2.0 * (position - piece as f64) - 1.0;
         super::polynomial_at(t, &self.rows[piece])
     }
 
@@ -43,7 +43,7 @@ impl<const N: usize> Pieces<N> {
         (row[0], t * super::polynomial_at(t, &row[1..]))
     }
 
-    /// The same for a table of one piece, without looking for it.
+    /// The value at `x` of a table of one piece, without the search for the piece.
     #[inline(always)]
     pub(crate) fn in_first(&self, x: f64) -> f64 {
         super::polynomial_at(2.0 * ((x - self.low) * self.scale) - 1.0, &self.rows[0])

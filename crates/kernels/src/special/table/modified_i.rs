@@ -1,10 +1,10 @@
 //! Made by `fit_special.py`, which says how; not to be edited.
 
-use super::Pieces;
+use super::PiecewisePolynomial;
 
 /// `e^-x I0(x)`.
 #[rustfmt::skip]
-pub(crate) static I0E: Pieces<15> = Pieces {
+pub(crate) static I0E: PiecewisePolynomial<15> = PiecewisePolynomial {
     low: 0.0,
     scale: 1.0,
     rows: &[
@@ -61,7 +61,7 @@ pub(crate) static I0E: Pieces<15> = Pieces {
 
 /// `e^-x I1(x) / x`.
 #[rustfmt::skip]
-pub(crate) static I1E: Pieces<15> = Pieces {
+pub(crate) static I1E: PiecewisePolynomial<15> = PiecewisePolynomial {
     low: 0.0,
     scale: 1.0,
     rows: &[
@@ -118,7 +118,7 @@ pub(crate) static I1E: Pieces<15> = Pieces {
 
 /// `sqrt(x) e^-x I0(x)` by `1/x`.
 #[rustfmt::skip]
-pub(crate) static I0E_LARGE: Pieces<11> = Pieces {
+pub(crate) static I0E_LARGE: PiecewisePolynomial<11> = PiecewisePolynomial {
     low: 0.0,
     scale: 32.0,
     rows: &[
@@ -147,7 +147,7 @@ pub(crate) static I0E_LARGE: Pieces<11> = Pieces {
 
 /// `sqrt(x) e^-x I1(x)` by `1/x`.
 #[rustfmt::skip]
-pub(crate) static I1E_LARGE: Pieces<11> = Pieces {
+pub(crate) static I1E_LARGE: PiecewisePolynomial<11> = PiecewisePolynomial {
     low: 0.0,
     scale: 32.0,
     rows: &[

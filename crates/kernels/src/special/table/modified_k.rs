@@ -1,10 +1,10 @@
 //! Made by `fit_special.py`, which says how; not to be edited.
 
-use super::Pieces;
+use super::PiecewisePolynomial;
 
 /// `I0(x)` by `x²`.
 #[rustfmt::skip]
-pub(crate) static I0: Pieces<8> = Pieces {
+pub(crate) static I0: PiecewisePolynomial<8> = PiecewisePolynomial {
     low: 0.0,
     scale: 1.0,
     rows: &[
@@ -17,7 +17,7 @@ pub(crate) static I0: Pieces<8> = Pieces {
 
 /// `I1(x) / x` by `x²`.
 #[rustfmt::skip]
-pub(crate) static I1: Pieces<8> = Pieces {
+pub(crate) static I1: PiecewisePolynomial<8> = PiecewisePolynomial {
     low: 0.0,
     scale: 1.0,
     rows: &[
@@ -30,7 +30,7 @@ pub(crate) static I1: Pieces<8> = Pieces {
 
 /// `K0(x) + ln(x) I0(x)` by `x²`.
 #[rustfmt::skip]
-pub(crate) static K0_LOG: Pieces<8> = Pieces {
+pub(crate) static K0_LOG: PiecewisePolynomial<8> = PiecewisePolynomial {
     low: 0.0,
     scale: 1.0,
     rows: &[
@@ -43,7 +43,7 @@ pub(crate) static K0_LOG: Pieces<8> = Pieces {
 
 /// `(K1(x) - ln(x) I1(x) - 1/x) / x` by `x²`.
 #[rustfmt::skip]
-pub(crate) static K1_LOG: Pieces<8> = Pieces {
+pub(crate) static K1_LOG: PiecewisePolynomial<8> = PiecewisePolynomial {
     low: 0.0,
     scale: 1.0,
     rows: &[
@@ -56,7 +56,7 @@ pub(crate) static K1_LOG: Pieces<8> = Pieces {
 
 /// `sqrt(x) e^x K0(x)` by `1/x`.
 #[rustfmt::skip]
-pub(crate) static K0E: Pieces<14> = Pieces {
+pub(crate) static K0E: PiecewisePolynomial<14> = PiecewisePolynomial {
     low: 0.0,
     scale: 8.0,
     rows: &[
@@ -113,7 +113,7 @@ pub(crate) static K0E: Pieces<14> = Pieces {
 
 /// `sqrt(x) e^x K1(x)` by `1/x`.
 #[rustfmt::skip]
-pub(crate) static K1E: Pieces<14> = Pieces {
+pub(crate) static K1E: PiecewisePolynomial<14> = PiecewisePolynomial {
     low: 0.0,
     scale: 8.0,
     rows: &[

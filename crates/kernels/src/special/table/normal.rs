@@ -1,10 +1,10 @@
 //! Made by `fit_special.py`, which says how; not to be edited.
 
-use super::Pieces;
+use super::PiecewisePolynomial;
 
 /// `erfcx(x)`.
 #[rustfmt::skip]
-pub(crate) static ERFCX: Pieces<12> = Pieces {
+pub(crate) static ERFCX: PiecewisePolynomial<12> = PiecewisePolynomial {
     low: 0.0,
     scale: 4.0,
     rows: &[
@@ -53,7 +53,7 @@ pub(crate) static ERFCX: Pieces<12> = Pieces {
 
 /// `x erfcx(x)` by `1/x`.
 #[rustfmt::skip]
-pub(crate) static ERFCX_LARGE: Pieces<11> = Pieces {
+pub(crate) static ERFCX_LARGE: PiecewisePolynomial<11> = PiecewisePolynomial {
     low: 0.0,
     scale: 16.0,
     rows: &[

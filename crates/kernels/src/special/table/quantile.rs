@@ -1,10 +1,10 @@
 //! Made by `fit_special.py`, which says how; not to be edited.
 
-use super::Pieces;
+use super::PiecewisePolynomial;
 
 /// `ndtri(1/2 + q) / q` by `q²`.
 #[rustfmt::skip]
-pub(crate) static CENTRE: Pieces<14> = Pieces {
+pub(crate) static CENTRE: PiecewisePolynomial<14> = PiecewisePolynomial {
     low: 0.0,
     scale: 64.0,
     rows: &[
@@ -91,7 +91,7 @@ pub(crate) static CENTRE: Pieces<14> = Pieces {
 
 /// `-ndtri(p) / r` by `1/r`, where `r = sqrt(-2 ln p)`.
 #[rustfmt::skip]
-pub(crate) static TAIL: Pieces<15> = Pieces {
+pub(crate) static TAIL: PiecewisePolynomial<15> = PiecewisePolynomial {
     low: 0.025,
     scale: 40.0,
     rows: &[

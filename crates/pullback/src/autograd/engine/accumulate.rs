@@ -32,7 +32,7 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
     }
     // (What a signal's handler computes in the middle of an addition must find nothing locked.)
     let hooks = if grad.numel() > ASKED {
-        interrupt::hold_off(|| take_in(node, leaf, grad))
+        interrupt::without_interrupts(|| take_in(node, leaf, grad))
     } else {
         take_in(node, leaf, grad)
     }?;

@@ -172,7 +172,7 @@ impl Threads<'_, '_> {
             warning::withhold();
             while let Some(job) = queue.pop() {
                 // (Nobody waits for it if the task failed.)
-                let _ = done.send(interrupt::obeying(stop, || job.run(request)));
+                let _ = done.send(interrupt::with_stop_flag(stop, || job.run(request)));
             }
         };
         let name = format!("pullback_{device}");
@@ -277,7 +277,7 @@ fn drive(
             Some(_) => outcomes.try_recv().ok(),
             None if away == 0 => return Ok(()),
             // (The threads live, and each job gives an outcome.)
-            None => Some(interrupt::received(outcomes)),
+            None => Some(interrupt::receive(outcomes)),
         };
         if let Some(outcome) = outcome {
             here.extend(next);

@@ -69,7 +69,7 @@ fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
             let _entered = state.enter();
             IN_PART.with(|p| p.set(in_part));
             device::serve(served);
-            let work = || interrupt::obeying(stop, || run_here(request));
+            let work = || interrupt::with_stop_flag(stop, || run_here(request));
             // (Nobody waits for it if this thread's caller was interrupted.)
             let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
         };
@@ -78,7 +78,7 @@ fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
             bail!(runtime, "could not start a thread for a nested backward: {error}");
         }
         let _stopping = StopOnUnwind(stop);
-        interrupt::received(&outcome).unwrap_or_else(|panic| resume_unwind(panic))
+        interrupt::receive(&outcome).unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 

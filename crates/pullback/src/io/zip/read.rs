@@ -221,10 +221,10 @@ impl Record {
         Ok(())
     }
     fn inflated(&self, stored: &[u8]) -> Result<Vec<u8>> {
-        memory::check_room(self.size as usize)?;
+        memory::probe(self.size as usize)?;
         let inflate =
             || miniz_oxide::inflate::decompress_to_vec_with_limit(stored, self.size as usize);
-        match memory::as_asked(inflate) {
+        match memory::after_probe(inflate) {
             Ok(bytes) if bytes.len() as u64 == self.size => Ok(bytes),
             outcome => Err(Error::runtime(format!(
                 "PytorchStreamReader failed reading file {:?}: decompression gives {}, but {} bytes were recorded",

@@ -613,7 +613,7 @@ fn triangle(
         if is_lower { 0..diagonal.saturating_add(1).min(col) } else { diagonal.max(0)..col }
     };
     let least = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(0);
-    pullback_kernels::memory::check_room(least.saturating_mul(2 * size_of::<i64>()))?;
+    pullback_kernels::memory::probe(least.saturating_mul(2 * size_of::<i64>()))?;
     let lengths = rows.clone().map(|i| columns(i).end - columns(i).start);
     let count = lengths.fold(0_i64, i64::saturating_add);
     let spec = options.spec(&[2, count], DType::I64)?;

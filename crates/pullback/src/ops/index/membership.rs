@@ -3,7 +3,7 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::interrupt::{self, Pace};
+use crate::interrupt::{self, WorkCounter};
 use crate::tensor::Cpu;
 use crate::tensor::promote::result_type;
 use crate::{Bool, DType, ErrorKind, Result, Scalar, Tensor};
@@ -48,7 +48,7 @@ fn find<T: PartialOrd + Copy>(
     let mut sorted = memory::with_capacity(others.len())?;
     memory::extend(&mut sorted, others.iter().copied().filter(is_number))?;
     let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     sorted.sort_unstable_by(|a, b| {
         pace.spend(1);
         order(a, b)

@@ -12,7 +12,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
-use pullback_kernels::index::{self as kernel, Reduce, ScatterSource};
+use pullback_kernels::index::{self as kernel, ScatterReduction, ScatterSource};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
@@ -170,7 +170,7 @@ fn scatter(
     dim: i64,
     index: &Tensor,
     source: ScatterSource<'_>,
-    how: (Reduce, bool),
+    how: (ScatterReduction, bool),
 ) -> Result<()> {
     let dim = wrap_dim(dim, self_.ndim())?;
     check_places_dtype("scatter", index)?;
@@ -192,7 +192,7 @@ pub(in crate::ops) fn scatter_tensor(
     dim: i64,
     index: &Tensor,
     src: &Tensor,
-    how: (Reduce, bool),
+    how: (ScatterReduction, bool),
 ) -> Result<()> {
     wrap_dim(dim, self_.ndim())?;
     check_dtypes(name, self_, src, "src")?;
@@ -219,7 +219,7 @@ pub(in crate::ops) fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
     not_differentiable(index), jvp = linear, batch = scatter)]
 impl Scatter {
     fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
-        scatter_tensor(cpu, "scatter", self_, dim, index, src, (Reduce::Assign, true))
+        scatter_tensor(cpu, "scatter", self_, dim, index, src, (ScatterReduction::Assign, true))
     }
     fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         zero_at(grad, dim, index)
@@ -256,7 +256,7 @@ pub(in crate::ops) fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> 
 )]
 impl ScatterValue {
     fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
-        scatter(cpu, self_, dim, index, ScatterSource::Scalar(value), (Reduce::Assign, true))
+        scatter(cpu, self_, dim, index, ScatterSource::Scalar(value), (ScatterReduction::Assign, true))
     }
     fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         zero_at(grad, dim, index)
@@ -272,10 +272,10 @@ impl ScatterValue {
     }
 }
 
-fn simple_reduce(reduce: &str) -> Result<Reduce> {
+fn simple_reduce(reduce: &str) -> Result<ScatterReduction> {
     match reduce {
-        "add" => Ok(Reduce::Sum),
-        "multiply" => Ok(Reduce::Prod),
+        "add" => Ok(ScatterReduction::Sum),
+        "multiply" => Ok(ScatterReduction::Prod),
         _ => bail!(runtime, "reduce argument must be either add or multiply."),
     }
 }
@@ -397,7 +397,7 @@ impl ScatterValueReduce {
     not_differentiable(index), jvp = linear, batch = scatter)]
 impl ScatterAdd {
     fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
-        scatter_tensor(cpu, "scatter", self_, dim, index, src, (Reduce::Sum, true))
+        scatter_tensor(cpu, "scatter", self_, dim, index, src, (ScatterReduction::Sum, true))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())

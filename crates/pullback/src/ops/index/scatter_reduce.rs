@@ -10,20 +10,20 @@ use crate::ops::reduce::any_all::{all_examples, is_any_true};
 use crate::tensor::Cpu;
 use crate::tensor::shape::wrap_dim;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor, TensorSpec};
-use pullback_kernels::index::Reduce;
+use pullback_kernels::index::ScatterReduction;
 use pullback_macros::op;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&SCATTER_REDUCE, &INDEX_REDUCE];
 
 /// The way to join that a word means.
-fn way(reduce: &str) -> Result<Reduce> {
+fn way(reduce: &str) -> Result<ScatterReduction> {
     Ok(match reduce {
-        "sum" => Reduce::Sum,
-        "prod" => Reduce::Prod,
-        "mean" => Reduce::Mean,
-        "amax" => Reduce::Amax,
-        "amin" => Reduce::Amin,
+        "sum" => ScatterReduction::Sum,
+        "prod" => ScatterReduction::Prod,
+        "mean" => ScatterReduction::Mean,
+        "amax" => ScatterReduction::Amax,
+        "amin" => ScatterReduction::Amin,
         _ => bail!(
             runtime,
             "reduce argument must be either sum, prod, mean, amax or amin, got {reduce}."

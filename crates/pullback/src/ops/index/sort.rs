@@ -6,7 +6,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::interrupt::{self, Pace};
+use crate::interrupt::{self, WorkCounter};
 use crate::tensor::Cpu;
 use crate::tensor::shape::{wrap_dim, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
@@ -606,12 +606,12 @@ fn element_runs(
     return_counts: bool,
 ) -> Result<[Tensor; 3]> {
     let flat = self_.dense(cpu)?.view(&[-1])?;
-    let count = kernel::count_runs(flat.view_ref(cpu))? as i64;
+    let count = kernel::count_unique_consecutive(flat.view_ref(cpu))? as i64;
     let values = Tensor::empty_of(&[count], self_.dtype())?;
     let inverse = Tensor::empty_of(if return_inverse { self_.shape() } else { &[0] }, DType::I64)?;
     let counts = Tensor::empty_of(&[if return_counts { count } else { 0 }], DType::I64)?;
     let lines = inverse.view(&[-1])?;
-    kernel::runs(
+    kernel::unique_consecutive(
         &mut values.view_mut(cpu),
         return_inverse.then(|| lines.view_mut(cpu)).as_mut(),
         return_counts.then(|| counts.view_mut(cpu)).as_mut(),
@@ -645,7 +645,7 @@ impl UniqueDim {
         let width = ranks.len().checked_div(rows).unwrap_or(0);
         let row = |i: usize| &ranks[i * width..(i + 1) * width];
         let mut order = memory::collect(0..rows)?;
-        let mut pace = Pace::new();
+        let mut pace = WorkCounter::new();
         order.sort_unstable_by(|&a, &b| {
             pace.spend(2);
             row(a).cmp(row(b)).then(a.cmp(&b))
@@ -693,7 +693,7 @@ impl UniqueConsecutive {
         let rows = input.shape()[at];
         let front = input.movedim_int(at as i64, 0)?.dense(cpu)?;
         let width = front.numel() as i64 / rows.max(1);
-        let firsts = kernel::row_runs(front.view(&[rows, width])?.view_ref(cpu))?;
+        let firsts = kernel::unique_consecutive_rows(front.view(&[rows, width])?.view_ref(cpu))?;
         let mut inverse = memory::with_capacity(rows as usize)?;
         for (run, &first) in firsts.iter().enumerate() {
             let end = firsts.get(run + 1).copied().unwrap_or(rows);

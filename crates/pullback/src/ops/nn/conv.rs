@@ -11,7 +11,7 @@ use crate::ops::pointwise::ternary::c_name;
 use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{Dims, Result, Scalar, Tensor};
-use pullback_kernels::conv::{self as kernel, Conv};
+use pullback_kernels::conv::{self as kernel, ConvOptions};
 use pullback_macros::op;
 use smallvec::SmallVec;
 
@@ -56,7 +56,7 @@ type Movement<'a> = (&'a [i64], &'a [i64], &'a [i64], bool, &'a [i64], i64);
 fn conv_of(
     rank: usize,
     (stride, padding, dilation, transposed, output_padding, groups): Movement<'_>,
-) -> Result<Conv> {
+) -> Result<ConvOptions> {
     ensure!(
         (3..=5).contains(&rank),
         runtime,
@@ -64,7 +64,7 @@ fn conv_of(
     );
     ensure!(groups > 0, runtime, "non-positive groups is not supported");
     let spatial = rank - 2;
-    Ok(Conv {
+    Ok(ConvOptions {
         stride: per_dim(stride, "stride", spatial, 1)?,
         padding: per_dim(padding, "padding", spatial, 0)?,
         dilation: per_dim(dilation, "dilation", spatial, 1)?,

@@ -1,4 +1,4 @@
-//! Sampling of images at any places, and grids of places from affine maps.
+//! SampleOptions of images at any places, and grids of places from affine maps.
 //!
 //! Places are relative: -1 and 1 are the ends of a dimension. Values and gradients are one kernel each; where derivatives of
 //! gradients may be wanted these are made of ops that have some (`grid_derivative`). Not here: resizing (`antialias`).
@@ -10,7 +10,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::list;
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
-use pullback_kernels::grid::{self as kernel, Interpolation, Outside, Sampling};
+use pullback_kernels::grid::{self as kernel, Interpolation, PaddingMode, SampleOptions};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -293,7 +293,7 @@ pub(in crate::ops) fn sampling(
     interpolation: i64,
     outside: i64,
     align_corners: bool,
-) -> Result<Sampling> {
+) -> Result<SampleOptions> {
     let interpolation = match interpolation {
         0 => Interpolation::Linear,
         1 => Interpolation::Nearest,
@@ -304,17 +304,17 @@ pub(in crate::ops) fn sampling(
         ),
     };
     let outside = match outside {
-        0 => Outside::Zeros,
-        1 => Outside::Border,
-        2 => Outside::Reflection,
+        0 => PaddingMode::Zeros,
+        1 => PaddingMode::Border,
+        2 => PaddingMode::Reflection,
         other => {
             bail!(runtime, "grid_sampler(): invalid padding_mode: {other} (expected 0, 1 or 2)")
         }
     };
-    Ok(Sampling { interpolation, outside, align_corners })
+    Ok(SampleOptions { interpolation, padding_mode: outside, align_corners })
 }
 
-fn check(input: &Tensor, grid: &Tensor, sampling: Sampling, rank: usize) -> Result<()> {
+fn check(input: &Tensor, grid: &Tensor, sampling: SampleOptions, rank: usize) -> Result<()> {
     check_common(input, grid)?;
     ensure!(
         input.ndim() == rank + 2 && grid.ndim() == rank + 2,
@@ -349,7 +349,7 @@ fn sample(
     cpu: Cpu,
     input: &Tensor,
     grid: &Tensor,
-    sampling: Sampling,
+    sampling: SampleOptions,
     rank: usize,
 ) -> Result<Tensor> {
     check(input, grid, sampling, rank)?;

@@ -5,7 +5,7 @@
 //! and ways are those of the kernel (`pullback_kernels::grid`); whole parts of places are constants.
 
 use crate::{DType, Result, Scalar, Tensor};
-use pullback_kernels::grid::{Interpolation, Outside, Sampling};
+use pullback_kernels::grid::{Interpolation, PaddingMode, SampleOptions};
 use smallvec::SmallVec;
 
 /// One of the elements that a place is interpolated from, along one dimension: its index, whether it lies inside, its
@@ -34,7 +34,7 @@ type Taps = SmallVec<[Tap; 4]>;
 
 /// The gradients by images and places that are asked for, as differentiable functions of all three tensors.
 pub(in crate::ops) fn gradients(
-    sampling: Sampling,
+    sampling: SampleOptions,
     grad: &Tensor,
     [input, grid]: [&Tensor; 2],
     needs: [bool; 2],
@@ -68,25 +68,25 @@ pub(in crate::ops) fn gradients(
 }
 
 /// The derivative of a place in elements by the relative one.
-fn scale(sampling: Sampling, size: i64) -> f64 {
+fn scale(sampling: SampleOptions, size: i64) -> f64 {
     (if sampling.align_corners { size as f64 - 1.0 } else { size as f64 }) / 2.0
 }
 
 /// Places in units of elements, from the first one's centre.
-fn absolute(sampling: Sampling, place: &Tensor, size: i64) -> Result<Tensor> {
+fn absolute(sampling: SampleOptions, place: &Tensor, size: i64) -> Result<Tensor> {
     let place = place.plus(1.0)?.times(scale(sampling, size))?;
     if sampling.align_corners { Ok(place) } else { place.plus(-0.5) }
 }
 
 /// Places moved into an image of that size, if the mode does so, where NaN goes to the first element; and their derivatives,
 /// 1, -1, or 0 at the border and beyond. Both are constants.
-fn moved_inside(sampling: Sampling, place: &Tensor, size: i64) -> Result<(Tensor, Tensor)> {
+fn moved_inside(sampling: SampleOptions, place: &Tensor, size: i64) -> Result<(Tensor, Tensor)> {
     let place = place.detach()?;
     let last = (size - 1) as f64;
-    let (moved, way) = match sampling.outside {
-        Outside::Zeros => return Ok((place.clone(), place.ones_like()?)),
-        Outside::Border => (place.clone(), place.ones_like()?),
-        Outside::Reflection => {
+    let (moved, way) = match sampling.padding_mode {
+        PaddingMode::Zeros => return Ok((place.clone(), place.ones_like()?)),
+        PaddingMode::Border => (place.clone(), place.ones_like()?),
+        PaddingMode::Reflection => {
             let is_aligned = sampling.align_corners;
             let (low, span) = if is_aligned { (0.0, last) } else { (-0.5, size as f64) };
             reflected(&place, low, span)?
@@ -115,7 +115,7 @@ fn reflected(place: &Tensor, low: f64, span: f64) -> Result<(Tensor, Tensor)> {
 }
 
 /// The elements that places (in units of elements) are interpolated from.
-fn taps(sampling: Sampling, place: &Tensor, size: i64) -> Result<Taps> {
+fn taps(sampling: SampleOptions, place: &Tensor, size: i64) -> Result<Taps> {
     match sampling.interpolation {
         Interpolation::Nearest => {
             let at = moved_inside(sampling, place, size)?.0.round()?;
@@ -188,7 +188,7 @@ fn combinations(dims: &[Taps]) -> Vec<Combination<'_>> {
     all
 }
 
-/// The places in a plane, and what lies outside, both (N, 1, places).
+/// The places in a plane, and what lies padding_mode, both (N, 1, places).
 fn element(combination: &[&Tap], sizes: &[i64]) -> Result<(Tensor, Tensor)> {
     let (mut index, mut inside) = (combination[0].index.clone(), combination[0].inside.clone());
     for (tap, &size) in combination.iter().zip(sizes).skip(1) {
@@ -211,9 +211,9 @@ fn factor(combination: &[&Tap], along: Option<usize>) -> Result<Tensor> {
 /// The gradient (N, C, plane) by the image.
 fn by_image(image: &Tensor, grad: &Tensor, dims: &[Taps], sizes: &[i64]) -> Result<Tensor> {
     combinations(dims).iter().try_fold(image.zeros_like()?, |sum, combination| {
-        let (index, outside) = element(combination, sizes)?;
+        let (index, padding_mode) = element(combination, sizes)?;
         let part = grad.mul(&factor(combination, None)?.unsqueeze(1)?)?;
-        let part = part.masked_fill(&outside, Scalar::Int(0))?;
+        let part = part.masked_fill(&padding_mode, Scalar::Int(0))?;
         sum.scatter_add(2, &index.expand(part.shape(), false)?, &part)
     })
 }
@@ -228,9 +228,9 @@ fn by_place(
     let none = grad.sum_dim(Some(&[1]), false)?.zeros_like()?;
     let mut slopes: SmallVec<[Tensor; 3]> = SmallVec::from_elem(none, dims.len());
     for combination in combinations(dims) {
-        let (index, outside) = element(&combination, sizes)?;
+        let (index, padding_mode) = element(&combination, sizes)?;
         let value = image.gather(2, &index.expand(grad.shape(), false)?)?;
-        let value = value.masked_fill(&outside, Scalar::Int(0))?;
+        let value = value.masked_fill(&padding_mode, Scalar::Int(0))?;
         let sum = grad.mul(&value)?.sum_dim(Some(&[1]), false)?;
         for (dim, slope) in slopes.iter_mut().enumerate() {
             *slope = slope.add(&sum.mul(&factor(&combination, Some(dim))?)?)?;

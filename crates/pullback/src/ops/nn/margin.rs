@@ -12,7 +12,7 @@ use crate::tensor::Cpu;
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::list;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
-use pullback_kernels::loss::{self, Margin, Reduction};
+use pullback_kernels::loss::{self, MarginLossOptions, Reduction};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -80,9 +80,9 @@ fn parts<'a>(
     margin: Scalar,
     weight: Option<&'a Tensor>,
     reduction: Reduction,
-) -> Margin<'a> {
+) -> MarginLossOptions<'a> {
     let (margin, weight) = (margin.to_f64(), weight.map(|t| t.view_ref(cpu)));
-    Margin { margin, square: p.is(2.0), weight, reduction }
+    MarginLossOptions { margin, square: p.is(2.0), weight, reduction }
 }
 
 /// The classes as a column, and what each class but the right one lacks of its distance: `max(0, margin - x[y] + x[j])`.

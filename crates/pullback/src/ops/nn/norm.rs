@@ -471,7 +471,7 @@ impl BatchNormKernel {
             b.as_ref().map(|t| t.view_ref(cpu)),
             moving_mean.as_mut(),
             moving_var.as_mut(),
-            norm::BatchNorm { training, momentum, eps },
+            norm::BatchNormOptions { training, momentum, eps },
         )?;
         Ok([out, mean, rstd])
     }

@@ -123,7 +123,7 @@ impl BatchNormBackward {
             weight.as_ref().map(|t| t.view_ref(cpu)),
             mean.view_ref(cpu),
             rstd.view_ref(cpu),
-            norm::BatchNorm { training, momentum: 0.0, eps },
+            norm::BatchNormOptions { training, momentum: 0.0, eps },
         )?;
         Ok(outputs)
     }

@@ -217,7 +217,7 @@ fn mirrored(cpu: Cpu, x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor>
             "reflect" => 2 * (end - 1) - position,
             _ => position.clamp(start, end - 1),
         };
-        layout::continue_along(&mut out.view_mut(cpu), dim, start..end, &inside[..dim], &source)?;
+        layout::pad_along(&mut out.view_mut(cpu), dim, start..end, &inside[..dim], &source)?;
     }
     Ok(out)
 }

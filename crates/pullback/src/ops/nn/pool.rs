@@ -9,7 +9,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::{list, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
-use pullback_kernels::pool::{self as kernel, AvgPool, Window};
+use pullback_kernels::pool::{self as kernel, AvgPoolOptions, PoolWindow};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -45,7 +45,7 @@ fn window(
     padding: &[i64],
     dilation: &[i64],
     ceil_mode: bool,
-) -> Result<Window> {
+) -> Result<PoolWindow> {
     let two = |what: &str, must: &str, values: &[i64]| {
         pair(values).ok_or_else(|| {
             let text = format!("{name}: {what} {must} a single int, or a tuple of two ints");
@@ -72,7 +72,7 @@ fn window(
     let least = padding[0].min(padding[1]);
     ensure!(least >= 0, runtime, "pad must be non-negative, but got pad: {least}");
     let sizes = |values: [i64; 2]| values.iter().map(|&v| v as usize).collect();
-    Ok(Window {
+    Ok(PoolWindow {
         kernel: sizes(kernel),
         stride: sizes(stride),
         padding: sizes(padding),
@@ -417,9 +417,9 @@ impl MaxPool1d {
     }
 }
 
-fn average(count_include_pad: bool, divisor_override: Option<i64>) -> Result<AvgPool> {
+fn average(count_include_pad: bool, divisor_override: Option<i64>) -> Result<AvgPoolOptions> {
     ensure!(divisor_override != Some(0), runtime, "divisor must be not zero");
-    Ok(AvgPool { count_include_pad, divisor_override })
+    Ok(AvgPoolOptions { count_include_pad, divisor_override })
 }
 
 /// The mean of each window; the last two dimensions are pooled.

@@ -16,7 +16,7 @@ use crate::ops::shape::join::cat;
 use crate::tensor::Cpu;
 use crate::{Dims, Result, Tensor};
 use pullback_kernels::memory;
-use pullback_kernels::rnn::{self, Cell, Gradients, Operands, Outputs, Steps};
+use pullback_kernels::rnn::{self, Cell, OutputGradients, Operands, Outputs, Steps};
 use pullback_kernels::{StridedMut, StridedRef};
 use pullback_macros::op;
 use smallvec::SmallVec;
@@ -517,7 +517,7 @@ impl<'a> Layer<'a> {
     }
     /// Room for what is kept of the gates.
     fn kept(&self) -> Result<Tensor> {
-        let features = self.cell.kept() as i64 * self.hidden();
+        let features = self.cell.saved_gates() as i64 * self.hidden();
         Tensor::empty_of(&self.shape(features), stats_dtype(self.input))
     }
     fn kept_state(&self) -> Result<Tensor> {
@@ -545,7 +545,7 @@ impl<'a> Layer<'a> {
     }
 
     /// The gradients of [`Layer::tensors`] by those of the output and of the last states; `results` are the
-    /// output, what was kept of the gates, and the cells, as far as [`Gradients`] wants them.
+    /// output, what was kept of the gates, and the cells, as far as [`OutputGradients`] wants them.
     fn vjp(
         &self,
         results: [Option<&Tensor>; 3],
@@ -597,7 +597,7 @@ impl<'a> Layer<'a> {
             let [by_output, by_h, by_c]: [Option<StridedRef<'_>>; 3] =
                 grads.map(|g| g.map(|t| t.view_ref(cpu)));
             let [output, gates, cells] = results.map(|t| t.map(|t| t.view_ref(cpu)));
-            let results = Gradients { output, gates, cells, by_output, by_h, by_c };
+            let results = OutputGradients { output, gates, cells, by_output, by_h, by_c };
             rnn::backward(wanted, &self.operands(cpu), &results, &self.steps()?)?;
         }
         Ok(made.into_iter().flatten().collect())

@@ -10,7 +10,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
-use pullback_kernels::histogram::{self as kernel, Search};
+use pullback_kernels::histogram::{self as kernel, BinSearch};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -104,7 +104,7 @@ impl Histc {
         // (Half-precision numbers are compared in single precision.)
         let compute = if dtype == DType::F64 { dtype } else { DType::F32 };
         let points = self_.in_dtype(cpu, compute)?.reshape(&[-1, 1])?;
-        counted(cpu, &points, &[edges.in_dtype(cpu, compute)?], Search::Divide, None)?
+        counted(cpu, &points, &[edges.in_dtype(cpu, compute)?], BinSearch::Divide, None)?
             .in_dtype(cpu, dtype)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -147,7 +147,7 @@ fn counted(
     cpu: Cpu,
     points: &Tensor,
     edges: &[Tensor],
-    search: Search,
+    search: BinSearch,
     weights: Option<&Tensor>,
 ) -> Result<Tensor> {
     let shape: Dims = edges.iter().map(|t| t.numel() - 1).collect();
@@ -276,7 +276,7 @@ fn summed(
     cpu: Cpu,
     plan: &Plan,
     edges: &[Tensor],
-    search: Search,
+    search: BinSearch,
     density: bool,
 ) -> Result<Tensor> {
     if edges.is_empty() {
@@ -331,7 +331,7 @@ impl Histogram {
     ) -> Result<[Tensor; 2]> {
         let plan = line_plan(self_, weight)?;
         let edges = even_edges(&plan, &[bins], range)?;
-        let sums = summed(cpu, &plan, &edges, Search::DivideAndLook, density)?;
+        let sums = summed(cpu, &plan, &edges, BinSearch::DivideThenCorrect, density)?;
         Ok([sums, edges[0].clone()])
     }
     fn vjp_self() -> Result<Tensor> {
@@ -392,7 +392,7 @@ impl HistogramBins {
         let plan = line_plan(self_, weight)?;
         let edges = [bins.clone()];
         check_edges(&plan.points, &edges)?;
-        let sums = summed(cpu, &plan, &edges, Search::Halve, density)?;
+        let sums = summed(cpu, &plan, &edges, BinSearch::Bisect, density)?;
         Ok([sums, bins.dense_copy(cpu)?])
     }
     fn vjp_self() -> Result<Tensor> {
@@ -490,7 +490,7 @@ impl HistogramddCounts {
         density: bool,
     ) -> Result<Tensor> {
         let plan = plan(self_, bins.len(), weight)?;
-        summed(cpu, &plan, &even_edges(&plan, bins, range)?, Search::DivideAndLook, density)
+        summed(cpu, &plan, &even_edges(&plan, bins, range)?, BinSearch::DivideThenCorrect, density)
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("_histogramdd_from_bin_cts")
@@ -516,7 +516,7 @@ impl HistogramddTensors {
     ) -> Result<Tensor> {
         let plan = plan(self_, bins.len(), weight)?;
         check_edges(&plan.points, bins)?;
-        summed(cpu, &plan, bins, Search::Halve, density)
+        summed(cpu, &plan, bins, BinSearch::Bisect, density)
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("_histogramdd_from_bin_tensors")

@@ -12,7 +12,7 @@ use crate::ops::reduce::sum::{kept_shape, reduced, restore, squeeze_dims, unredu
 use crate::tensor::shape::{wrap_dim, wrap_dims};
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Tensor};
-use pullback_kernels::index::{self, Reduce, ScatterSource};
+use pullback_kernels::index::{self, ScatterReduction, ScatterSource};
 use pullback_kernels::{StridedMut, StridedRef, reduce};
 use pullback_macros::op;
 use std::borrow::Cow;
@@ -452,7 +452,7 @@ impl SelectAlongBackward {
             at,
             indices.view_ref(cpu),
             source,
-            (Reduce::Assign, true),
+            (ScatterReduction::Assign, true),
         )?;
         Ok(out)
     }

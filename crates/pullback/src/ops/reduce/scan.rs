@@ -236,7 +236,7 @@ impl PickBackward {
     fn cpu(cpu: Cpu, grad_output: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         let dim = wrap_dim(dim, grad_output.ndim())?;
         let out = Tensor::empty_of(grad_output.shape(), grad_output.dtype())?;
-        scan::cumulative_extreme_backward(
+        scan::cummax_cummin_backward(
             &mut lifted(&out)?.view_mut(cpu),
             lifted(grad_output)?.view_ref(cpu),
             lifted(indices)?.view_ref(cpu),

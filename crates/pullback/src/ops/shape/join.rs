@@ -6,7 +6,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::interrupt::{self, Pace};
+use crate::interrupt::{self, WorkCounter};
 use crate::tensor::Cpu;
 use crate::tensor::promote::result_type;
 use crate::tensor::shape::{list, wrap_dim, wrap_dims, wrap_own_dim};
@@ -665,11 +665,11 @@ impl RepeatInterleave {
         let out = Tensor::empty_of(&[total], DType::I64)?;
         let mut view = out.view_mut(cpu);
         let mut rest = view.as_slice_mut::<i64>().unwrap_or_default();
-        let mut pace = Pace::new();
+        let mut pace = WorkCounter::new();
         for (place, &n) in counts.iter().enumerate() {
             pace.spend(1 + n as usize);
             let (own, after) = rest.split_at_mut(n as usize);
-            interrupt::parts(own.len()).for_each(|part| own[part].fill(place as i64));
+            interrupt::chunks(own.len()).for_each(|part| own[part].fill(place as i64));
             rest = after;
         }
         out.converted(cpu, repeats.dtype())

@@ -52,7 +52,7 @@ fn room_for(count: i64) -> Result<Vec<Tensor>> {
     // What a tensor's own record takes, or more.
     const RECORD: usize = 512;
     if count >= 1 << 20 {
-        memory::check_room((count as usize).saturating_mul(RECORD))?;
+        memory::probe((count as usize).saturating_mul(RECORD))?;
     }
     Ok(memory::with_capacity(count as usize)?)
 }

@@ -7,7 +7,7 @@ use super::places::{Places, list_of, table};
 use super::product::{check_matrices, scaled};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
-use crate::interrupt::Pace;
+use crate::interrupt::WorkCounter;
 use crate::tensor::shape::{list, wrap_dim};
 use crate::tensor::{Layout, TensorSpec};
 use crate::{DType, Dims, Result, Scalar, Tensor};
@@ -230,7 +230,7 @@ fn groups(places: &Places, dim: usize) -> Result<Vec<i64>> {
         }
     }
     let mut kept = memory::copied(&lines)?;
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     kept.sort_unstable_by(|a, b| {
         pace.spend(1);
         a.cmp(b)

@@ -5,7 +5,7 @@
 //! within the sizes.
 
 use crate::error::{bail, ensure};
-use crate::interrupt::{self, Pace};
+use crate::interrupt::{self, WorkCounter};
 use crate::ops::shape::join::cat;
 use crate::tensor::{Compressed, Coo, Cpu, Layout, Sparse, shape::list};
 use crate::{DType, Dims, Error, MemoryFormat, Result, Tensor, TensorSpec};
@@ -78,7 +78,7 @@ impl Places {
             return Ok(Places { is_coalesced: true, ..self });
         }
         let order = in_order(&numbers)?;
-        let mut pace = Pace::new();
+        let mut pace = WorkCounter::new();
         let mut kept: Vec<usize> = memory::with_capacity(numbers.len())?;
         let mut targets = memory::filled(0_i64, numbers.len())?;
         for &at in &order {
@@ -105,7 +105,7 @@ impl Places {
     /// For each of `wanted` (numbers of places), where its value is among these, which are in order.
     pub(super) fn find(&self, wanted: &[i64]) -> Result<Vec<Option<usize>>> {
         let numbers = self.numbers()?;
-        let mut pace = Pace::new();
+        let mut pace = WorkCounter::new();
         let place = |number| {
             pace.spend(64);
             numbers.binary_search(number).ok()
@@ -189,7 +189,7 @@ pub(super) fn places_of(positions: &[usize]) -> Result<Tensor> {
 /// The positions of numbers in ascending order, those of equal ones in theirs.
 pub(super) fn in_order(numbers: &[i64]) -> Result<Vec<usize>> {
     let mut order = memory::collect(0..numbers.len())?;
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     order.sort_unstable_by_key(|&at| {
         pace.spend(1);
         (numbers[at], at)
@@ -239,7 +239,7 @@ pub(super) fn rows_of(indices: &Tensor) -> Result<Vec<Vec<i64>>> {
 pub(super) fn numbers(indices: &[Vec<i64>], sizes: &[i64], count: usize) -> Result<Vec<i64>> {
     let mut numbers = memory::filled(0_i64, count)?;
     for (row, &size) in indices.iter().zip(sizes) {
-        for part in interrupt::parts(count) {
+        for part in interrupt::chunks(count) {
             for (number, &index) in numbers[part.clone()].iter_mut().zip(&row[part]) {
                 *number = *number * size + index;
             }
@@ -338,7 +338,7 @@ pub(super) fn to_dense(tensor: &Tensor) -> Result<Tensor> {
 
 /// What dividing the numbers by `size` leaves; the numbers become the quotients.
 fn taken_off(numbers: &mut [i64], size: i64, quotient: impl Fn(i64) -> i64) -> Result<Vec<i64>> {
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     let rest = |number: &mut i64| {
         pace.spend(2);
         let above = quotient(*number);
@@ -406,7 +406,7 @@ fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<Places> {
     let each = parts.plain.shape()[form.batch] as usize;
     let room = minors.len() * (block_rows * block_columns) as usize;
     let mut numbers = memory::with_capacity(room)?;
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     for batch in 0..batches {
         let starts = &starts[(batch * (major + 1)) as usize..][..=major as usize];
         let minors = &minors[batch as usize * each..][..each];
@@ -485,7 +485,7 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
     let numbers = places.numbers()?;
     let mut blocks = memory::with_capacity(numbers.len())?;
     let mut inner = memory::with_capacity(numbers.len())?;
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     for &number in &numbers {
         pace.spend(16);
         let (column, line) = (number % columns, number / columns);

@@ -9,11 +9,11 @@ use super::{one, tensor};
 use crate::dispatch::Form;
 use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::ensure;
-use crate::interrupt::Pace;
+use crate::interrupt::WorkCounter;
 use crate::tensor::shape::list;
 use crate::tensor::{Cpu, Layout};
 use crate::{DType, Dims, Result, Scalar, Tensor};
-use pullback_kernels::index::{Rows, sparse_matmul};
+use pullback_kernels::index::{CsrIndices, sparse_matmul};
 use pullback_kernels::memory;
 use pullback_macros::op;
 
@@ -77,7 +77,7 @@ fn by_dense(cpu: Cpu, places: &Places, rows: i64, dense: &Tensor) -> Result<Tens
         *start = before as i64;
     }
     let out = Tensor::empty_of(&[rows, dense.shape()[1]], wide)?;
-    let rows = Rows { starts, columns: &places.indices[1] };
+    let rows = CsrIndices { crow_indices: starts, col_indices: &places.indices[1] };
     sparse_matmul(&mut out.view_mut(cpu), rows, values.view_ref(cpu), dense.view_ref(cpu))?;
     out.to_dtype(dtype)
 }
@@ -117,7 +117,7 @@ fn sparse_product(a: Places, b: &Places) -> Result<Places> {
     let start_of = |row: i64| b.indices[0].partition_point(|&at| at < row);
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let mut numbers = Vec::new();
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     for (at, (&row, &inner)) in a.indices[0].iter().zip(&a.indices[1]).enumerate() {
         pace.spend(256);
         for other in start_of(inner)..start_of(inner + 1) {

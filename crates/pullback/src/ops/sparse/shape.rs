@@ -8,7 +8,7 @@ use super::{int, ints, one, tensor};
 use crate::dispatch::Form as CallForm;
 use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::{bail, ensure};
-use crate::interrupt::Pace;
+use crate::interrupt::WorkCounter;
 use crate::tensor::Cpu;
 use crate::tensor::promote;
 use crate::tensor::shape::{list, wrap_dim};
@@ -381,7 +381,7 @@ pub(crate) fn index_select(
     // For each index of the result, the places that have the index it takes.
     let order = in_order(&places.indices[row])?;
     let (mut kept, mut new) = (Vec::new(), Vec::new());
-    let mut pace = Pace::new();
+    let mut pace = WorkCounter::new();
     for (at, &index) in wanted.iter().enumerate() {
         pace.spend(256);
         let first = order.partition_point(|&i| places.indices[row][i] < index);

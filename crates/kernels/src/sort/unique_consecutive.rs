@@ -7,8 +7,8 @@ use crate::line::check_dtype;
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, interrupt, memory};
 
 /// Elements that can be compared.
-trait Item: Element + PartialEq {}
-impl<T: Element + PartialEq> Item for T {}
+trait Comparable: Element + PartialEq {}
+impl<T: Element + PartialEq> Comparable for T {}
 
 /// The elements of a dense view.
 fn dense<'a, T: Element>(view: &StridedRef<'a>) -> Result<&'a [T]> {
@@ -35,16 +35,16 @@ macro_rules! for_runs {
     };
 }
 
-/// How many runs the elements of a dense view make.
+/// The number of runs of equal neighbouring elements in a dense view.
 ///
 /// # Errors
 /// For complex dtypes and views with gaps.
-pub fn count_runs(input: StridedRef<'_>) -> Result<usize> {
+pub fn count_unique_consecutive(input: StridedRef<'_>) -> Result<usize> {
     for_runs!(input.dtype(), T => dense::<T>(&input).map(count))
 }
 
 crate::multiversion! {
-fn count<T: Item>(items: &[T]) -> usize {
+fn count<T: Comparable>(items: &[T]) -> usize {
     let Some((_, later)) = items.split_first() else { return 0 };
     let mut runs = 1;
     for (at, (pairs, next)) in items.chunks(4096).zip(later.chunks(4096)).enumerate() {
@@ -59,12 +59,12 @@ fn count<T: Item>(items: &[T]) -> usize {
 }
 }
 
-/// The first elements of all runs, into `values` of the length that [`count_runs`] says; where asked for the number of each
-/// element's run and the lengths of runs, as dense `i64`.
+/// Writes the first element of each run of equal neighbours to `values`, whose length is [`count_unique_consecutive`]. Optional
+/// dense `i64` outputs: `inverse`, the number of each element's run, and `counts`, the length of each run.
 ///
 /// # Errors
-/// As [`count_runs`], and for outputs of other dtypes and lengths.
-pub fn runs(
+/// For complex dtypes, views with gaps, and outputs of other dtypes and lengths.
+pub fn unique_consecutive(
     values: &mut StridedMut<'_>,
     inverse: Option<&mut StridedMut<'_>>,
     counts: Option<&mut StridedMut<'_>>,
@@ -104,7 +104,7 @@ fn whole_numbers<'a>(
 }
 
 /// Fills what is asked for; there is a value for each run.
-fn fill<T: Item>(
+fn fill<T: Comparable>(
     items: &[T],
     values: &mut [T],
     inverse: Option<&mut [i64]>,
@@ -119,7 +119,7 @@ fn fill<T: Item>(
     }
     let (mut inverse, mut counts) = (inverse, counts);
     let (mut run, mut begin) = (0, 0);
-    for i in interrupt::parts(items.len()).flatten() {
+    for i in interrupt::chunks(items.len()).flatten() {
         if i > 0 && items[i] != items[i - 1] {
             if let Some(counts) = &mut counts {
                 counts[run] = (i - begin) as i64;
@@ -136,15 +136,15 @@ fn fill<T: Item>(
 }
 
 /// Elements that are looked at together, for all of them may begin runs, or none.
-const PART: usize = 64;
+const CHUNK: usize = 64;
 
 /// The first elements of runs, of which there are as many as values.
-fn first_elements<T: Item>(items: &[T], values: &mut [T]) {
+fn first_elements<T: Comparable>(items: &[T], values: &mut [T]) {
     values[0] = items[0];
     let (mut done, mut next) = (1, 1);
     while next < values.len() {
-        interrupt::check_every::<10>(done / PART);
-        let part = &items[done..items.len().min(done + PART)];
+        interrupt::check_every::<10>(done / CHUNK);
+        let part = &items[done..items.len().min(done + CHUNK)];
         let runs = count(&items[done - 1..done + part.len()]) - 1;
         if runs == part.len() {
             values[next..next + runs].copy_from_slice(part);
@@ -165,8 +165,8 @@ fn first_elements<T: Item>(items: &[T], values: &mut [T]) {
 /// The numbers of the rows that differ from the row before them, the first row included, of a dense matrix.
 ///
 /// # Errors
-/// As [`count_runs`]; for views that are no matrices.
-pub fn row_runs(input: StridedRef<'_>) -> Result<Vec<i64>> {
+/// For complex dtypes, views with gaps, and views that are not matrices.
+pub fn unique_consecutive_rows(input: StridedRef<'_>) -> Result<Vec<i64>> {
     let &[rows, width] = input.shape() else {
         return Err(Error::runtime(format!(
             "unique_consecutive: expected a matrix, but got shape {:?}",

@@ -2,33 +2,33 @@
 
 /// The loops of one shape of tile.
 #[derive(Clone, Copy)]
-pub(crate) struct Micro<T> {
+pub(crate) struct Microkernel<T> {
     pub(super) rows: usize,
     pub(super) columns: usize,
     /// `out[r * columns + j] = sum over k of w[k * rows + r] * x[shifts[k] + j]`.
-    pub(super) run: unsafe fn(shifts: &[usize], x: *const T, w: *const T, out: *mut T),
+    pub(super) shifted: unsafe fn(shifts: &[usize], x: *const T, w: *const T, out: *mut T),
     /// `sums[r * columns + j] += sum over k < depth of x[bases[r] + k] * w[k * columns + j]`.
-    pub(super) runs:
+    pub(super) spans:
         unsafe fn(bases: &[usize], x: *const T, w: *const T, depth: usize, sums: *mut T),
 }
 
 /// The tile loops of this machine, none where it has no wide registers.
-pub(crate) trait Tiled: Sized + 'static {
-    fn micros() -> &'static [Micro<Self>] {
+pub(crate) trait HasMicrokernels: Sized + 'static {
+    fn microkernels() -> &'static [Microkernel<Self>] {
         &[]
     }
 }
-impl Tiled for crate::C64 {}
-impl Tiled for crate::C128 {}
+impl HasMicrokernels for crate::C64 {}
+impl HasMicrokernels for crate::C128 {}
 #[cfg(not(target_arch = "x86_64"))]
-impl Tiled for f32 {}
+impl HasMicrokernels for f32 {}
 #[cfg(not(target_arch = "x86_64"))]
-impl Tiled for f64 {}
+impl HasMicrokernels for f64 {}
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Micro, Tiled};
-    use crate::simd::{Level, level};
+    use super::{HasMicrokernels, Microkernel};
+    use crate::simd::{SimdLevel, level};
     use std::arch::x86_64::*;
 
     /// A register of numbers.
@@ -82,7 +82,7 @@ mod x86 {
     }
 
     /// # Safety
-    /// As for `run` of [`Micro`], with `M` rows and `N` registers of columns.
+    /// As for `shifted` of [`Microkernel`], with `M` rows and `N` registers of columns.
     #[inline(always)]
     unsafe fn tile<V: Vector, const M: usize, const N: usize>(
         shifts: &[usize],
@@ -115,9 +115,9 @@ mod x86 {
     }
 
     /// # Safety
-    /// As for `runs` of [`Micro`], with `M` rows and `N` registers of columns.
+    /// As for `spans` of [`Microkernel`], with `M` rows and `N` registers of columns.
     #[inline(always)]
-    unsafe fn tile_of_runs<V: Vector, const M: usize, const N: usize>(
+    unsafe fn tile_of_spans<V: Vector, const M: usize, const N: usize>(
         bases: &[usize],
         x: *const V::T,
         w: *const V::T,
@@ -157,8 +157,8 @@ mod x86 {
         }
     }
 
-    macro_rules! micros {
-        ($($name:ident, $runs:ident, $micro:ident, $v:ident, $t:ty, $rows:literal x $registers:literal, $features:literal;)*) => {$(
+    macro_rules! microkernels {
+        ($($name:ident, $spans:ident, $micro:ident, $v:ident, $t:ty, $rows:literal x $registers:literal, $features:literal;)*) => {$(
             /// # Safety
             /// As [`tile`]; the level is present.
             #[target_feature(enable = $features)]
@@ -167,50 +167,50 @@ mod x86 {
                 unsafe { tile::<$v, $rows, $registers>(shifts, x, w, out, 0.0) };
             }
             /// # Safety
-            /// As [`tile_of_runs`]; the level is present.
+            /// As [`tile_of_spans`]; the level is present.
             #[target_feature(enable = $features)]
-            unsafe fn $runs(bases: &[usize], x: *const $t, w: *const $t, depth: usize, sums: *mut $t) {
+            unsafe fn $spans(bases: &[usize], x: *const $t, w: *const $t, depth: usize, sums: *mut $t) {
                 // SAFETY: the caller's promise.
-                unsafe { tile_of_runs::<$v, $rows, $registers>(bases, x, w, depth, sums, 0.0) };
+                unsafe { tile_of_spans::<$v, $rows, $registers>(bases, x, w, depth, sums, 0.0) };
             }
-            const $micro: Micro<$t> = Micro {
+            const $micro: Microkernel<$t> = Microkernel {
                 rows: $rows,
                 columns: $registers * <$v as Vector>::LANES,
-                run: $name,
-                runs: $runs,
+                shifted: $name,
+                spans: $spans,
             };
         )*};
     }
-    micros! {
-        single_8x3, single_8x3_of_runs, SINGLE_8X3, __m512, f32, 8 x 3, "avx512f";
-        single_6x4, single_6x4_of_runs, SINGLE_6X4, __m512, f32, 6 x 4, "avx512f";
-        double_8x3, double_8x3_of_runs, DOUBLE_8X3, __m512d, f64, 8 x 3, "avx512f";
-        double_6x4, double_6x4_of_runs, DOUBLE_6X4, __m512d, f64, 6 x 4, "avx512f";
-        single_8x2, single_8x2_of_runs, SINGLE_8X2, __m512, f32, 8 x 2, "avx512f";
-        single_8x1, single_8x1_of_runs, SINGLE_8X1, __m512, f32, 8 x 1, "avx512f";
-        double_8x2, double_8x2_of_runs, DOUBLE_8X2, __m512d, f64, 8 x 2, "avx512f";
-        double_8x1, double_8x1_of_runs, DOUBLE_8X1, __m512d, f64, 8 x 1, "avx512f";
-        single_6x2, single_6x2_of_runs, SINGLE_6X2, __m256, f32, 6 x 2, "avx2,fma";
-        double_6x2, double_6x2_of_runs, DOUBLE_6X2, __m256d, f64, 6 x 2, "avx2,fma";
-        single_4x3, single_4x3_of_runs, SINGLE_4X3, __m256, f32, 4 x 3, "avx2,fma";
-        double_4x3, double_4x3_of_runs, DOUBLE_4X3, __m256d, f64, 4 x 3, "avx2,fma";
+    microkernels! {
+        f32_8x3, f32_8x3_of_spans, F32_8X3, __m512, f32, 8 x 3, "avx512f";
+        f32_6x4, f32_6x4_of_spans, F32_6X4, __m512, f32, 6 x 4, "avx512f";
+        f64_8x3, f64_8x3_of_spans, F64_8X3, __m512d, f64, 8 x 3, "avx512f";
+        f64_6x4, f64_6x4_of_spans, F64_6X4, __m512d, f64, 6 x 4, "avx512f";
+        f32_8x2, f32_8x2_of_spans, F32_8X2, __m512, f32, 8 x 2, "avx512f";
+        f32_8x1, f32_8x1_of_spans, F32_8X1, __m512, f32, 8 x 1, "avx512f";
+        f64_8x2, f64_8x2_of_spans, F64_8X2, __m512d, f64, 8 x 2, "avx512f";
+        f64_8x1, f64_8x1_of_spans, F64_8X1, __m512d, f64, 8 x 1, "avx512f";
+        f32_6x2, f32_6x2_of_spans, F32_6X2, __m256, f32, 6 x 2, "avx2,fma";
+        f64_6x2, f64_6x2_of_spans, F64_6X2, __m256d, f64, 6 x 2, "avx2,fma";
+        f32_4x3, f32_4x3_of_spans, F32_4X3, __m256, f32, 4 x 3, "avx2,fma";
+        f64_4x3, f64_4x3_of_spans, F64_4X3, __m256d, f64, 4 x 3, "avx2,fma";
     }
 
-    impl Tiled for f32 {
-        fn micros() -> &'static [Micro<f32>] {
+    impl HasMicrokernels for f32 {
+        fn microkernels() -> &'static [Microkernel<f32>] {
             match level() {
-                Level::Avx512 => &[SINGLE_8X1, SINGLE_8X2, SINGLE_6X4, SINGLE_8X3],
-                Level::Avx2 => &[SINGLE_6X2, SINGLE_4X3],
-                Level::Baseline => &[],
+                SimdLevel::Avx512 => &[F32_8X1, F32_8X2, F32_6X4, F32_8X3],
+                SimdLevel::Avx2 => &[F32_6X2, F32_4X3],
+                SimdLevel::Baseline => &[],
             }
         }
     }
-    impl Tiled for f64 {
-        fn micros() -> &'static [Micro<f64>] {
+    impl HasMicrokernels for f64 {
+        fn microkernels() -> &'static [Microkernel<f64>] {
             match level() {
-                Level::Avx512 => &[DOUBLE_8X1, DOUBLE_8X2, DOUBLE_6X4, DOUBLE_8X3],
-                Level::Avx2 => &[DOUBLE_6X2, DOUBLE_4X3],
-                Level::Baseline => &[],
+                SimdLevel::Avx512 => &[F64_8X1, F64_8X2, F64_6X4, F64_8X3],
+                SimdLevel::Avx2 => &[F64_6X2, F64_4X3],
+                SimdLevel::Baseline => &[],
             }
         }
     }

@@ -8,7 +8,7 @@ use std::ops::{Add, Mul, Sub};
 
 /// Count, mean and sum of squared deviations of some items.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Moments<M> {
+pub(crate) struct VarianceAcc<M> {
     /// How many.
     pub(crate) count: f64,
     /// Their mean.
@@ -18,27 +18,27 @@ pub(crate) struct Moments<M> {
 }
 
 /// What a mean may be.
-pub(crate) trait Mean:
+pub(crate) trait MeanValue:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<f64, Output = Self>
 {
     /// The squared magnitude.
     fn square(self) -> f64;
 }
-impl Mean for f64 {
+impl MeanValue for f64 {
     #[inline(always)]
     fn square(self) -> f64 {
         self * self
     }
 }
-impl Mean for C128 {
+impl MeanValue for C128 {
     #[inline(always)]
     fn square(self) -> f64 {
         self.norm_sqr()
     }
 }
 
-impl<M: Mean> Moments<M> {
-    /// The moments of all items, by Chan, Golub and LeVeque's formula ("Updating formulae and a pairwise algorithm for
+impl<M: MeanValue> VarianceAcc<M> {
+    /// The variance of all items, by Chan, Golub and LeVeque's formula ("Updating formulae and a pairwise algorithm for
     /// computing sample variances", 1979).
     #[inline(always)]
     fn join(self, right: Self) -> Self {
@@ -51,7 +51,7 @@ impl<M: Mean> Moments<M> {
         let count = self.count + right.count;
         let distance = right.mean - self.mean;
         let between = distance.square() * (self.count * right.count / count);
-        Moments {
+        VarianceAcc {
             count,
             mean: self.mean + distance * (right.count / count),
             squares: self.squares + right.squares + between,
@@ -59,7 +59,7 @@ impl<M: Mean> Moments<M> {
     }
 }
 
-/// Mean and variance: two passes within a block in cache; blocks are joined ([`Moments::join`]).
+/// Mean and variance: two passes within a block in cache; blocks are joined ([`VarianceAcc::join`]).
 pub(crate) struct Variance<T>(pub(crate) PhantomData<T>);
 
 /// Sum of distances and of squared distances from a centre.
@@ -87,10 +87,10 @@ impl<T: Real> Reducer for Deviation<T> {
 }
 
 #[inline(always)]
-fn moments_of<T: Real>(count: usize, centre: T, distance: f64, squares: f64) -> Moments<f64> {
+fn variance_acc<T: Real>(count: usize, centre: T, distance: f64, squares: f64) -> VarianceAcc<f64> {
     let n = count as f64;
     // The centre is the mean rounded to T; the sum of distances corrects it.
-    Moments {
+    VarianceAcc {
         count: n,
         mean: centre.wide() + distance / n,
         squares: squares - distance * distance / n,
@@ -126,32 +126,32 @@ fn squares_of<T: Real>(items: &[T], centre: T) -> (f64, f64) {
 
 impl<T: Real> Reducer for Variance<T> {
     type Item = T;
-    type Acc = Moments<f64>;
+    type Acc = VarianceAcc<f64>;
     const IS_BY_STEP: bool = false;
     #[inline(always)]
-    fn identity(&self) -> Moments<f64> {
-        Moments::default()
+    fn identity(&self) -> VarianceAcc<f64> {
+        VarianceAcc::default()
     }
     #[inline(always)]
-    fn step(&self, acc: Moments<f64>, item: T, _: usize) -> Moments<f64> {
-        self.combine(acc, Moments { count: 1.0, mean: item.wide(), squares: 0.0 })
+    fn step(&self, acc: VarianceAcc<f64>, item: T, _: usize) -> VarianceAcc<f64> {
+        self.combine(acc, VarianceAcc { count: 1.0, mean: item.wide(), squares: 0.0 })
     }
     #[inline(always)]
-    fn combine(&self, left: Moments<f64>, right: Moments<f64>) -> Moments<f64> {
+    fn combine(&self, left: VarianceAcc<f64>, right: VarianceAcc<f64>) -> VarianceAcc<f64> {
         left.join(right)
     }
     #[inline(always)]
-    fn fold(&self, items: &[T], _: usize) -> Moments<f64> {
+    fn fold(&self, items: &[T], _: usize) -> VarianceAcc<f64> {
         if items.is_empty() {
-            return Moments::default();
+            return VarianceAcc::default();
         }
         let sum = fold_by_step(&Sum(PhantomData), items, 0);
         let centre = T::of(sum.wide() / items.len() as f64);
         let (distance, squares) = squares_of(items, centre);
-        moments_of(items.len(), centre, distance, squares)
+        variance_acc(items.len(), centre, distance, squares)
     }
     #[inline(always)]
-    fn fold_rows(&self, accs: &mut [Moments<f64>], rows: &[&[T]], _: usize) {
+    fn fold_rows(&self, accs: &mut [VarianceAcc<f64>], rows: &[&[T]], _: usize) {
         let n = rows.len() as f64;
         for (block, accs) in accs.chunks_mut(64).enumerate() {
             let columns = block * 64..block * 64 + accs.len();
@@ -174,7 +174,7 @@ impl<T: Real> Reducer for Variance<T> {
                 }
             }
             for (j, acc) in accs.iter_mut().enumerate() {
-                *acc = moments_of(rows.len(), sums[j], distances[j].wide(), squares[j].wide());
+                *acc = variance_acc(rows.len(), sums[j], distances[j].wide(), squares[j].wide());
             }
         }
     }
@@ -185,17 +185,17 @@ pub(crate) struct ComplexVariance;
 
 impl Reducer for ComplexVariance {
     type Item = C128;
-    type Acc = Moments<C128>;
+    type Acc = VarianceAcc<C128>;
     #[inline(always)]
-    fn identity(&self) -> Moments<C128> {
-        Moments::default()
+    fn identity(&self) -> VarianceAcc<C128> {
+        VarianceAcc::default()
     }
     #[inline(always)]
-    fn step(&self, acc: Moments<C128>, item: C128, _: usize) -> Moments<C128> {
-        self.combine(acc, Moments { count: 1.0, mean: item, squares: 0.0 })
+    fn step(&self, acc: VarianceAcc<C128>, item: C128, _: usize) -> VarianceAcc<C128> {
+        self.combine(acc, VarianceAcc { count: 1.0, mean: item, squares: 0.0 })
     }
     #[inline(always)]
-    fn combine(&self, left: Moments<C128>, right: Moments<C128>) -> Moments<C128> {
+    fn combine(&self, left: VarianceAcc<C128>, right: VarianceAcc<C128>) -> VarianceAcc<C128> {
         left.join(right)
     }
 }

@@ -1,42 +1,42 @@
-//! One element, or the best few, of each of sixteen lines side by side, by keys alone.
+//! One element, or the top few, of each of sixteen lines side by side, by keys alone.
 //!
-//! An element is found as its key and how many equal ones come before it: no place has to be moved along with a key.
+//! An element is found as its key and how many equal ones come before it: no position has to be moved along with a key.
 
 use super::super::key::Key;
-use super::pairs::exchange;
-use super::{BEST, Wanted, middle};
+use super::pairs::compare_exchange;
+use super::{MAX_TOP_K, Selection, middle};
 use crate::lanes::{Column, ROWS};
 
 crate::multiversion! {
-/// The places of what is wanted of lines with these keys. `sorted` is room for them in the order of the network; `has_nan` says
+/// The positions of what is selected from lines with these keys. `sorted` is room for them in the order of the network; `has_nan` says
 /// that the largest key is that of NaN.
-pub(super) fn picked<K: Key>(
+pub(super) fn positions_of<K: Key>(
     keys: &[Column<K>],
     sorted: &mut [Column<K>],
     network: &[(u8, u8)],
-    wanted: Wanted,
+    selection: Selection,
     has_nan: bool,
 ) -> Column<u64> {
     sorted.copy_from_slice(keys);
-    exchange(sorted, network);
-    let (targets, ranks) = match wanted {
-        Wanted::Mode => mode(sorted, has_nan),
-        Wanted::Median => ranked(keys, sorted, middle(keys.len()), has_nan),
-        Wanted::First(at) | Wanted::At(at) => ranked(keys, sorted, at, false),
+    compare_exchange(sorted, network);
+    let (targets, ranks) = match selection {
+        Selection::Mode => mode(sorted, has_nan),
+        Selection::Median => ranked(keys, sorted, middle(keys.len()), has_nan),
+        Selection::FirstK(at) | Selection::Kth(at) => ranked(keys, sorted, at, false),
     };
-    let (mut seen, mut places) = ([K::default(); ROWS], [K::default(); ROWS]);
+    let (mut seen, mut positions) = ([K::default(); ROWS], [K::default(); ROWS]);
     for (i, keys) in keys.iter().enumerate() {
         // Hidden, or LLVM takes the same lane of several columns together.
         let (keys, i) = (*keys, std::hint::black_box(K::of(i as u64)));
         for l in 0..ROWS {
             let is_equal = keys[l] == targets[l];
-            places[l] = if is_equal & (seen[l] == ranks[l]) { i } else { places[l] };
+            positions[l] = if is_equal & (seen[l] == ranks[l]) { i } else { positions[l] };
             seen[l] = seen[l] + K::from(is_equal);
         }
     }
     let mut wide = [0; ROWS];
     for l in 0..ROWS {
-        wide[l] = places[l].wide();
+        wide[l] = positions[l].wide();
     }
     wide
 }
@@ -88,16 +88,16 @@ fn mode<K: Key>(sorted: &[Column<K>], has_nan: bool) -> (Column<K>, Column<K>) {
 }
 
 /// The first few of each line in order, as far as it was looked at.
-pub(super) struct Best<K> {
-    keys: [Column<K>; BEST],
-    places: [Column<K>; BEST],
+pub(super) struct TopKeys<K> {
+    keys: [Column<K>; MAX_TOP_K],
+    positions: [Column<K>; MAX_TOP_K],
 }
 
-impl<K: Key> Best<K> {
+impl<K: Key> TopKeys<K> {
     pub(super) fn new() -> Self {
-        Best { keys: [[K::MAX; ROWS]; BEST], places: [[K::default(); ROWS]; BEST] }
+        TopKeys { keys: [[K::MAX; ROWS]; MAX_TOP_K], positions: [[K::default(); ROWS]; MAX_TOP_K] }
     }
-    /// Goes on with the keys from place `first` on, as far as the first `k` are concerned. (Three columns of each make poor code.)
+    /// Goes on with the keys from position `first` on, as far as the first `k` are concerned. (Three columns of each make poor code.)
     pub(super) fn advance(&mut self, keys: &[Column<K>], first: usize, k: usize) {
         match k {
             1 => advance_one(self, keys, first),
@@ -105,10 +105,10 @@ impl<K: Key> Best<K> {
             _ => advance_four(self, keys, first),
         }
     }
-    pub(super) fn places(&self, i: usize) -> Column<u64> {
+    pub(super) fn positions(&self, i: usize) -> Column<u64> {
         let mut wide = [0; ROWS];
-        for (wide, place) in wide.iter_mut().zip(self.places[i]) {
-            *wide = place.wide();
+        for (wide, position) in wide.iter_mut().zip(self.positions[i]) {
+            *wide = position.wide();
         }
         wide
     }
@@ -117,8 +117,8 @@ impl<K: Key> Best<K> {
 macro_rules! advance {
     ($($name:ident $n:literal),*) => {$(
         crate::multiversion! {
-            fn $name<K: Key>(best: &mut Best<K>, keys: &[Column<K>], first: usize) {
-                advance::<K, $n>(best, keys, first);
+            fn $name<K: Key>(top: &mut TopKeys<K>, keys: &[Column<K>], first: usize) {
+                advance::<K, $n>(top, keys, first);
             }
         }
     )*};
@@ -126,45 +126,45 @@ macro_rules! advance {
 advance!(advance_one 1, advance_two 2, advance_four 4);
 
 #[inline(always)]
-fn advance<K: Key, const N: usize>(best: &mut Best<K>, keys: &[Column<K>], first: usize) {
-    let (mut sorted, mut places) = ([[K::MAX; ROWS]; N], [[K::default(); ROWS]; N]);
+fn advance<K: Key, const N: usize>(top: &mut TopKeys<K>, keys: &[Column<K>], first: usize) {
+    let (mut sorted, mut positions) = ([[K::MAX; ROWS]; N], [[K::default(); ROWS]; N]);
     for j in 0..N {
-        (sorted[j], places[j]) = (best.keys[j], best.places[j]);
+        (sorted[j], positions[j]) = (top.keys[j], top.positions[j]);
     }
     for (i, keys) in keys.iter().enumerate() {
-        insert(&mut sorted, &mut places, *keys, first + i);
+        insert(&mut sorted, &mut positions, *keys, first + i);
     }
     for j in 0..N {
-        (best.keys[j], best.places[j]) = (sorted[j], places[j]);
+        (top.keys[j], top.positions[j]) = (sorted[j], positions[j]);
     }
 }
 
-/// Inserts the keys of a place behind all that are not larger; of places before `N` all are taken.
+/// Inserts the keys of a position behind all that are not larger; of positions before `N` all are taken.
 #[inline(always)]
 fn insert<K: Key, const N: usize>(
     sorted: &mut [Column<K>; N],
-    places: &mut [Column<K>; N],
+    positions: &mut [Column<K>; N],
     keys: Column<K>,
-    place: usize,
+    position: usize,
 ) {
     // Hidden, or LLVM takes the same lane of several columns together.
-    let (held, place) = std::hint::black_box((place, K::of(place as u64)));
+    let (held, position) = std::hint::black_box((position, K::of(position as u64)));
     // What is passed moves down, the last one first.
     for j in (0..N).rev() {
-        let (mut here, mut at) = (sorted[j], places[j]);
+        let (mut here, mut at) = (sorted[j], positions[j]);
         for l in 0..ROWS {
             let passes = (keys[l] < here[l]) | (j >= held);
             here[l] = if passes { keys[l] } else { here[l] };
-            at[l] = if passes { place } else { at[l] };
+            at[l] = if passes { position } else { at[l] };
         }
         if j > 0 {
-            let (above, place_above) = (sorted[j - 1], places[j - 1]);
+            let (above, position_above) = (sorted[j - 1], positions[j - 1]);
             for l in 0..ROWS {
                 let passes = (keys[l] < above[l]) | (j > held);
                 here[l] = if passes { above[l] } else { here[l] };
-                at[l] = if passes { place_above[l] } else { at[l] };
+                at[l] = if passes { position_above[l] } else { at[l] };
             }
         }
-        (sorted[j], places[j]) = (here, at);
+        (sorted[j], positions[j]) = (here, at);
     }
 }

@@ -4,14 +4,14 @@
 //! one in blocks of `COLUMNS` columns, packed by the chunk of `DEPTH` pairs. Each sum runs over the pairs in order. The
 //! instruction takes denormal numbers as zero.
 
-use super::half::{Narrow, narrow};
-use super::{Matrix, Sizes};
+use super::half::{HalfFloat, narrow};
+use super::{GemmSizes, Matrix};
 use crate::elementwise::copy_tile;
 use crate::{Result, dense::SharedMut, parallel, scratch};
 
 /// `sums[r * COLUMNS + j] += sum over k < n of pair(left[k * ROWS + r]) . pair(right[k * COLUMNS + j])` for `j < columns`
 /// (or more), or `=` if `is_first`.
-type Tile = unsafe fn(
+type TileKernel = unsafe fn(
     operands: (*const u32, *const u32),
     n: usize,
     columns: usize,
@@ -21,13 +21,13 @@ type Tile = unsafe fn(
 
 /// Rounds `(rows, columns)` sums, `COLUMNS` to a row, to where a matrix begins, whose rows are so many elements apart. Sums
 /// are never denormal: the instruction that makes them sees to that.
-type Round = unsafe fn(sums: *const f32, to: (*mut u16, isize), size: (usize, usize));
+type RoundKernel = unsafe fn(sums: *const f32, to: (*mut u16, isize), size: (usize, usize));
 
-/// The loops of a machine that has the instruction.
+/// The microkernels of a machine that has the instruction.
 #[derive(Clone, Copy)]
-pub(super) struct Loops {
-    tile: Tile,
-    round: Round,
+pub(super) struct Microkernels {
+    tile: TileKernel,
+    round: RoundKernel,
 }
 
 const ROWS: usize = 8;
@@ -37,14 +37,14 @@ const DEPTH: usize = 512;
 /// Fewest multiply-adds for which packing pays.
 const LEAST: usize = 16 * 16 * 16;
 
-/// The loops, if the machine has the instruction and the product is worth it.
-pub(super) fn loops(s: Sizes) -> Option<Loops> {
+/// The microkernels, if the machine has the instruction and the product is worth it.
+pub(super) fn microkernels(s: GemmSizes) -> Option<Microkernels> {
     #[cfg(target_arch = "x86_64")]
     {
-        use crate::simd::{Level, level};
+        use crate::simd::{SimdLevel, level};
         let is_worth = s.work() >= LEAST && s.m >= ROWS / 2 && s.n >= 16;
-        let is_there = || level() == Level::Avx512 && is_x86_feature_detected!("avx512bf16");
-        (is_worth && is_there()).then_some(Loops { tile: x86::tile, round: x86::round })
+        let is_there = || level() == SimdLevel::Avx512 && is_x86_feature_detected!("avx512bf16");
+        (is_worth && is_there()).then_some(Microkernels { tile: x86::tile, round: x86::round })
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -54,12 +54,12 @@ pub(super) fn loops(s: Sizes) -> Option<Loops> {
 }
 
 /// `c = beta * c + alpha * a @ b`, each output rounded once.
-pub(super) fn product<T: Narrow>(
-    s: Sizes,
+pub(super) fn product<T: HalfFloat>(
+    s: GemmSizes,
     (c, a, b): (Matrix<T>, Matrix<T>, Matrix<T>),
     (alpha, beta): (f32, f32),
     threads: bool,
-    loops: Loops,
+    microkernels: Microkernels,
 ) -> Result<()> {
     debug_assert_eq!(size_of::<T>(), 2);
     let pairs = s.k.div_ceil(2);
@@ -106,14 +106,22 @@ pub(super) fn product<T: Narrow>(
                         unsafe {
                             let left = left.ptr().add((row * pairs + first) * ROWS);
                             let sums = sums.as_mut_ptr().add(row * ROWS * COLUMNS);
-                            (loops.tile)((left, right.as_ptr()), n, columns, first == 0, sums);
+                            (microkernels.tile)(
+                                (left, right.as_ptr()),
+                                n,
+                                columns,
+                                first == 0,
+                                sums,
+                            );
                         }
                     }
                 }
-                let (c, part) = (c.at(0, block * COLUMNS), Sizes { n: columns, ..s });
+                let (c, part) = (c.at(0, block * COLUMNS), GemmSizes { n: columns, ..s });
                 if alpha == 1.0 && beta == 0.0 && c.cs == 1 {
                     // SAFETY: these rows and columns of `c` are this block's.
-                    unsafe { (loops.round)(sums.as_ptr(), (c.ptr.cast(), c.rs), (s.m, columns)) };
+                    unsafe {
+                        (microkernels.round)(sums.as_ptr(), (c.ptr.cast(), c.rs), (s.m, columns))
+                    };
                 } else {
                     narrow(c, part, sums, COLUMNS, alpha, beta)?;
                 }
@@ -138,11 +146,11 @@ fn lies_in_pairs<T>(from: Matrix<T>) -> bool {
 }
 
 /// Packs two whole blocks of rows, by squares of as many pairs as rows.
-fn pack_two<T: Narrow>(to: &mut [u32], from: Matrix<T>, pairs: usize) {
+fn pack_two<T: HalfFloat>(to: &mut [u32], from: Matrix<T>, pairs: usize) {
     const WIDTH: usize = 2 * ROWS;
-    /// Pairs turned over at a time.
+    /// Pairs transposed at a time.
     const RUN: usize = 64;
-    let mut turned = [0_u32; WIDTH * RUN];
+    let mut transposed = [0_u32; WIDTH * RUN];
     let (first, second) = to.split_at_mut(pairs * ROWS);
     for start in (0..pairs).step_by(RUN) {
         let n = RUN.min(pairs - start);
@@ -150,12 +158,12 @@ fn pack_two<T: Narrow>(to: &mut [u32], from: Matrix<T>, pairs: usize) {
         // SAFETY: `WIDTH` rows of `n` pairs, and as many runs of `WIDTH`.
         unsafe {
             let strides = (WIDTH as isize * 4, from.rs * 2);
-            copy_tile::<u32, false>(turned.as_mut_ptr().cast(), at, strides, (WIDTH, n));
+            copy_tile::<u32, false>(transposed.as_mut_ptr().cast(), at, strides, (WIDTH, n));
         }
         let targets = first[start * ROWS..].as_chunks_mut::<ROWS>().0.iter_mut();
         let targets = targets.zip(second[start * ROWS..].as_chunks_mut::<ROWS>().0);
         for (row, (first, second)) in
-            turned.as_chunks::<ROWS>().0.as_chunks::<2>().0[..n].iter().zip(targets)
+            transposed.as_chunks::<ROWS>().0.as_chunks::<2>().0[..n].iter().zip(targets)
         {
             (*first, *second) = (row[0], row[1]);
         }
@@ -163,7 +171,7 @@ fn pack_two<T: Narrow>(to: &mut [u32], from: Matrix<T>, pairs: usize) {
 }
 
 /// Packs the columns `depth` of `count` rows of `from` as pairs: `to[k * width + r]`; what lies beyond is zero.
-fn pack<T: Narrow>(
+fn pack<T: HalfFloat>(
     to: &mut [u32],
     width: usize,
     from: Matrix<T>,
@@ -235,7 +243,7 @@ mod x86 {
     const VECTORS: usize = COLUMNS / LANES;
 
     /// # Safety
-    /// As for [`super::Tile`]: `n` blocks of both operands and a tile of sums are live; the machine has the features.
+    /// As for [`super::TileKernel`]: `n` blocks of both operands and a tile of sums are live; the machine has the features.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(super) unsafe fn tile(
         operands: (*const u32, *const u32),
@@ -255,11 +263,11 @@ mod x86 {
     }
 
     /// # Safety
-    /// As for [`super::Round`]: the sums are live, the target's rows writable; the machine has the features.
+    /// As for [`super::RoundKernel`]: the sums are live, the target's rows writable; the machine has the features.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
     pub(super) unsafe fn round(
         sums: *const f32,
-        (to, pitch): (*mut u16, isize),
+        (to, leading_dim): (*mut u16, isize),
         (rows, columns): (usize, usize),
     ) {
         for r in 0..rows {
@@ -270,7 +278,7 @@ mod x86 {
                 unsafe {
                     let rounded = _mm512_cvtneps_pbh(_mm512_loadu_ps(sums.add(r * COLUMNS + j)));
                     let rounded = std::mem::transmute::<__m256bh, __m256i>(rounded);
-                    let to = to.offset(r as isize * pitch).add(j);
+                    let to = to.offset(r as isize * leading_dim).add(j);
                     _mm256_mask_storeu_epi16(to.cast(), mask, rounded);
                 }
             }

@@ -1,20 +1,21 @@
-//! What a dense loop's buffers are filled with, and emptied into: elements gathered, spread, converted and scattered.
+//! Filling the staging buffers of dense loops from strided operands, and storing their results: gather, broadcast, conversion
+//! of half precision to and from single precision, scatter.
 //!
-//! Nothing here knows of an op. What is promised by a caller is that elements are live; buffers hold a block of any operand.
+//! Nothing here depends on the op. Callers guarantee that all elements are live and that a buffer holds a block of any operand.
 
 use super::drive::BLOCK;
-use super::half::{brain_to_single, half_to_single, single_to_brain, single_to_half};
-use super::runs::{Grid, Kind, copy_runs, copy_slice};
+use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+use super::spans::{SpanKind, SpanTile, copy_slice, copy_spans_of_kind};
 use std::mem::MaybeUninit;
 
-/// How an operand's elements lie in memory and in the loop.
+/// The storage format of an operand, if it differs from the type that the loop computes in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
-    Same,
-    Half,
-    Brain,
+pub(super) enum StorageFormat {
+    Native,
+    F16,
+    Bf16,
     /// A complex number of two halves.
-    HalfPair,
+    C32,
 }
 
 /// Repeats the first `bytes` until there are `all`, in ever longer parts.
@@ -36,7 +37,7 @@ pub(super) unsafe fn repeat(at: *mut u8, bytes: usize, all: usize) {
 /// # Safety
 /// `from` has `n <= BLOCK` elements at `stride`, `to` has room for `n`, aligned for any of them.
 pub(super) unsafe fn gather(
-    form: Form,
+    format: StorageFormat,
     size: usize,
     from: *const u8,
     stride: isize,
@@ -45,13 +46,13 @@ pub(super) unsafe fn gather(
 ) {
     // SAFETY: as promised by the caller.
     unsafe {
-        match (form, size) {
-            (Form::Same, 1) => gather_as::<u8>(from, stride, to, n),
-            (Form::Same, 2) => gather_as::<u16>(from, stride, to, n),
-            (Form::Same, 4) => gather_as::<u32>(from, stride, to, n),
-            (Form::Same, 8) => gather_as::<u64>(from, stride, to, n),
-            (Form::Same, _) => gather_as::<[u64; 2]>(from, stride, to, n),
-            (Form::HalfPair, _) => gather_pairs(from, stride, to, n),
+        match (format, size) {
+            (StorageFormat::Native, 1) => gather_as::<u8>(from, stride, to, n),
+            (StorageFormat::Native, 2) => gather_as::<u16>(from, stride, to, n),
+            (StorageFormat::Native, 4) => gather_as::<u32>(from, stride, to, n),
+            (StorageFormat::Native, 8) => gather_as::<u64>(from, stride, to, n),
+            (StorageFormat::Native, _) => gather_as::<[u64; 2]>(from, stride, to, n),
+            (StorageFormat::C32, _) => gather_c32(from, stride, to, n),
             (half, _) => {
                 let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
                 let to = std::slice::from_raw_parts_mut(to.cast::<f32>(), n);
@@ -61,40 +62,41 @@ pub(super) unsafe fn gather(
                     gather_as::<u16>(from, stride, dense.as_mut_ptr().cast(), n);
                     std::slice::from_raw_parts(dense.as_ptr().cast(), n)
                 };
-                if half == Form::Half {
-                    half_to_single(bits, to);
+                if half == StorageFormat::F16 {
+                    f16_to_f32(bits, to);
                 } else {
-                    brain_to_single(bits, to);
+                    bf16_to_f32(bits, to);
                 }
             }
         }
     }
 }
 
-/// Copies rows of `n` elements of `size` bytes, of which one side is dense; strides and jumps are those of output and input.
+/// Copies rows of `n` elements of `size` bytes, of which one side is dense; `strides` and `row_strides` are those of output and input.
 ///
 /// # Safety
 /// All elements are live, those of the output writable and apart from the input.
 pub(super) unsafe fn copy_rows(
     (to, from): (*mut u8, *const u8),
     strides: [isize; 2],
-    jumps: [isize; 2],
+    row_strides: [isize; 2],
     size: usize,
     (n, rows): (usize, usize),
 ) {
-    if let Some(kind) = Kind::of(strides, size) {
-        let grid = Grid { to, from, places: &[[0, 0]], rows, jumps };
+    if let Some(kind) = SpanKind::of(strides, size) {
+        let grid = SpanTile { to, from, offsets: &[[0, 0]], rows, row_strides };
         // SAFETY: the caller's promise.
-        return unsafe { copy_runs(&grid, kind, size, n) };
+        return unsafe { copy_spans_of_kind(&grid, kind, size, n) };
     }
     for row in 0..rows as isize {
-        let (to, from) = (to.wrapping_offset(row * jumps[0]), from.wrapping_offset(row * jumps[1]));
+        let (to, from) =
+            (to.wrapping_offset(row * row_strides[0]), from.wrapping_offset(row * row_strides[1]));
         // SAFETY: the caller's promise.
         unsafe {
             if strides[0] == size as isize {
-                gather(Form::Same, size, from, strides[1], to, n);
+                gather(StorageFormat::Native, size, from, strides[1], to, n);
             } else {
-                scatter(Form::Same, size, from, to, strides[0], n);
+                scatter(StorageFormat::Native, size, from, to, strides[0], n);
             }
         }
     }
@@ -105,7 +107,7 @@ pub(super) unsafe fn copy_rows(
 /// # Safety
 /// `from` has `n <= BLOCK` elements, `to` has `n` writable ones at `stride`.
 pub(super) unsafe fn scatter(
-    form: Form,
+    format: StorageFormat,
     size: usize,
     from: *const u8,
     to: *mut u8,
@@ -114,13 +116,13 @@ pub(super) unsafe fn scatter(
 ) {
     // SAFETY: as promised by the caller.
     unsafe {
-        match (form, size) {
-            (Form::Same, 1) => scatter_as::<u8>(from, to, stride, n),
-            (Form::Same, 2) => scatter_as::<u16>(from, to, stride, n),
-            (Form::Same, 4) => scatter_as::<u32>(from, to, stride, n),
-            (Form::Same, 8) => scatter_as::<u64>(from, to, stride, n),
-            (Form::Same, _) => scatter_as::<[u64; 2]>(from, to, stride, n),
-            (Form::HalfPair, _) => scatter_pairs(from, to, stride, n),
+        match (format, size) {
+            (StorageFormat::Native, 1) => scatter_as::<u8>(from, to, stride, n),
+            (StorageFormat::Native, 2) => scatter_as::<u16>(from, to, stride, n),
+            (StorageFormat::Native, 4) => scatter_as::<u32>(from, to, stride, n),
+            (StorageFormat::Native, 8) => scatter_as::<u64>(from, to, stride, n),
+            (StorageFormat::Native, _) => scatter_as::<[u64; 2]>(from, to, stride, n),
+            (StorageFormat::C32, _) => scatter_c32(from, to, stride, n),
             (half, _) => {
                 let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
                 let from = std::slice::from_raw_parts(from.cast::<f32>(), n);
@@ -128,10 +130,10 @@ pub(super) unsafe fn scatter(
                 let bits: *mut u16 = if direct { to.cast() } else { dense.as_mut_ptr().cast() };
                 // Written before it is read.
                 let bits = std::slice::from_raw_parts_mut(bits, n);
-                if half == Form::Half {
-                    single_to_half(from, bits);
+                if half == StorageFormat::F16 {
+                    f32_to_f16(from, bits);
                 } else {
-                    single_to_brain(from, bits);
+                    f32_to_bf16(from, bits);
                 }
                 if !direct {
                     scatter_as::<u16>(dense.as_ptr().cast(), to, stride, n);
@@ -141,8 +143,8 @@ pub(super) unsafe fn scatter(
     }
 }
 
-/// As [`gather`] for pairs of halves, which become pairs of singles: their parts lie in a row.
-unsafe fn gather_pairs(from: *const u8, stride: isize, to: *mut u8, n: usize) {
+/// Gathers `complex32` elements and converts them to `complex64`.
+unsafe fn gather_c32(from: *const u8, stride: isize, to: *mut u8, n: usize) {
     let mut dense = [const { MaybeUninit::<u32>::uninit() }; BLOCK];
     // SAFETY: `n` elements of four bytes on one side, and of eight on the other, as promised by `gather`'s caller.
     unsafe {
@@ -152,12 +154,12 @@ unsafe fn gather_pairs(from: *const u8, stride: isize, to: *mut u8, n: usize) {
         }
         let from = if is_dense { from } else { dense.as_ptr().cast() };
         let parts = std::slice::from_raw_parts(from.cast::<u16>(), 2 * n);
-        half_to_single(parts, std::slice::from_raw_parts_mut(to.cast::<f32>(), 2 * n));
+        f16_to_f32(parts, std::slice::from_raw_parts_mut(to.cast::<f32>(), 2 * n));
     }
 }
 
-/// As [`scatter`] for pairs of singles, which become pairs of halves.
-unsafe fn scatter_pairs(from: *const u8, to: *mut u8, stride: isize, n: usize) {
+/// Converts `complex64` elements to `complex32` and scatters them.
+unsafe fn scatter_c32(from: *const u8, to: *mut u8, stride: isize, n: usize) {
     let mut dense = [const { MaybeUninit::<u32>::uninit() }; BLOCK];
     // SAFETY: `n` elements of eight bytes on one side, and of four on the other, as promised by `scatter`'s caller; the
     // buffer is written before it is read.
@@ -165,7 +167,7 @@ unsafe fn scatter_pairs(from: *const u8, to: *mut u8, stride: isize, n: usize) {
         let is_dense = stride == 4 || n <= 1;
         let parts: *mut u16 = if is_dense { to.cast() } else { dense.as_mut_ptr().cast() };
         let from = std::slice::from_raw_parts(from.cast::<f32>(), 2 * n);
-        single_to_half(from, std::slice::from_raw_parts_mut(parts, 2 * n));
+        f32_to_f16(from, std::slice::from_raw_parts_mut(parts, 2 * n));
         if !is_dense {
             scatter_as::<u32>(dense.as_ptr().cast(), to, stride, n);
         }

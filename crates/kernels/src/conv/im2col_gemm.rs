@@ -4,14 +4,14 @@
 //! forward `out (O, P) = weight (O, K) @ gathered (K, P)`, input gradient
 //! `gathered (K, P) = weight^T @ grad (O, P)` added back, weight gradient
 //! `weight (O, K) += grad (O, P) @ gathered^T`. Each task owns its outputs, and sums over batch and
-//! blocks in order. Many images with few positions each are taken together (`together`).
+//! blocks in order. Many images with few positions each are taken together (`batched`).
 
-use super::gather::{gather, scatter};
-use super::geometry::Geometry;
-use super::{Number, tasks_of, together};
+use super::geometry::ConvGeometry;
+use super::im2col::{gather, scatter};
+use super::{ConvElement, batched, tasks_of};
 use crate::Result;
 use crate::dense::SharedMut;
-use crate::gemm::{Matrix, Sizes, product};
+use crate::gemm::{GemmSizes, Matrix, product};
 use crate::memory;
 use crate::parallel;
 use std::ops::Range;
@@ -23,21 +23,21 @@ const LEAST: usize = 96;
 
 /// How the positions of an image are cut into blocks.
 #[derive(Clone, Copy)]
-struct Blocks {
+struct PositionBlocks {
     /// Positions per block.
     positions: usize,
     all: usize,
 }
 
-impl Blocks {
+impl PositionBlocks {
     /// For a matrix of `rows` rows, none if the input itself is the matrix.
-    fn new<T>(g: &Geometry, rows: Option<usize>) -> Blocks {
+    fn new<T>(g: &ConvGeometry, rows: Option<usize>) -> PositionBlocks {
         let all = g.output_size();
-        let Some(rows) = rows else { return Blocks { positions: all.max(1), all } };
+        let Some(rows) = rows else { return PositionBlocks { positions: all.max(1), all } };
         let fit = BLOCK_BYTES / (rows.max(1) * size_of::<T>());
         let wanted = fit.clamp(LEAST, 4096).min(all).max(1);
         // Blocks of even size, so that the last one is no sliver.
-        Blocks { positions: all.div_ceil(all.div_ceil(wanted).max(1)).max(1), all }
+        PositionBlocks { positions: all.div_ceil(all.div_ceil(wanted).max(1)).max(1), all }
     }
     /// Blocks per image.
     fn count(self) -> usize {
@@ -50,33 +50,33 @@ impl Blocks {
 }
 
 /// The rows of the matrix if the input has to be gathered.
-fn gathered_rows(g: &Geometry, rows: usize) -> Option<usize> {
+fn gathered_rows(g: &ConvGeometry, rows: usize) -> Option<usize> {
     (!g.is_pointwise()).then_some(rows)
 }
 
 /// The input channels of one group of one batch element.
-fn input_channels(g: &Geometry, n: usize, group: usize) -> Range<usize> {
+fn input_channels(g: &ConvGeometry, n: usize, group: usize) -> Range<usize> {
     let size = g.in_channels * g.input_size();
     let start = (n * g.groups + group) * size;
     start..start + size
 }
 
-pub(super) fn forward<T: Number>(
+pub(super) fn forward<T: ConvElement>(
     out: &mut [T],
     x: &[T],
     w: &[T],
     bias: Option<&[T]>,
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Result<()> {
     let positions = g.output_size();
     if out.is_empty() {
         return Ok(());
     }
-    if together::fits(g) {
-        return together::forward(out, x, w, bias, g);
+    if batched::fits(g) {
+        return batched::forward(out, x, w, bias, g);
     }
     let k = g.in_channels * g.kernel_size();
-    let blocks = Blocks::new::<T>(g, gathered_rows(g, k));
+    let blocks = PositionBlocks::new::<T>(g, gathered_rows(g, k));
     let is_gathered = !g.is_pointwise();
     let channels = g.groups * g.out_channels;
     let shared = SharedMut::new(out);
@@ -95,7 +95,7 @@ pub(super) fn forward<T: Number>(
             } else {
                 Matrix::rows(x[block.start..].as_ptr(), positions)
             };
-            let sizes = Sizes { m: g.out_channels, n: columns, k };
+            let sizes = GemmSizes { m: g.out_channels, n: columns, k };
             let first = group * g.out_channels;
             let left = Matrix::rows(w[first * k..].as_ptr(), k);
             let at = (image * channels + first) * positions + block.start;
@@ -111,7 +111,12 @@ pub(super) fn forward<T: Number>(
 }
 
 /// Fills the output with the bias; returns the factor for what is there.
-fn start_with_bias<T: Number>(c: Matrix<T>, s: Sizes, bias: Option<&[T]>, first: usize) -> T {
+fn start_with_bias<T: ConvElement>(
+    c: Matrix<T>,
+    s: GemmSizes,
+    bias: Option<&[T]>,
+    first: usize,
+) -> T {
     let Some(bias) = bias else { return T::default() };
     for o in 0..s.m {
         // SAFETY: `s.n` elements of a row the caller owns.
@@ -120,7 +125,7 @@ fn start_with_bias<T: Number>(c: Matrix<T>, s: Sizes, bias: Option<&[T]>, first:
     T::one()
 }
 
-pub(super) fn add_bias<T: Number>(out: &mut [T], bias: &[T], size: usize) {
+pub(super) fn add_bias<T: ConvElement>(out: &mut [T], bias: &[T], size: usize) {
     for (channel, bias) in out.chunks_exact_mut(size.max(1)).zip(bias.iter().cycle()) {
         for value in channel {
             *value = value.plus(*bias);
@@ -129,31 +134,31 @@ pub(super) fn add_bias<T: Number>(out: &mut [T], bias: &[T], size: usize) {
 }
 
 /// Input channels per task of the gradients: as many as keep a block of the matrix in cache.
-pub(super) fn channels_per_task<T>(g: &Geometry) -> usize {
+pub(super) fn channels_per_task<T>(g: &ConvGeometry) -> usize {
     let fit = BLOCK_BYTES / (g.kernel_size() * size_of::<T>() * 256.min(g.output_size().max(1)));
     fit.clamp(1, g.in_channels.max(1))
 }
 
 /// A task of the gradients: batch element or none, group, input channels.
-pub(super) struct Part {
+pub(super) struct GradientTask {
     pub(super) group: usize,
     pub(super) channels: Range<usize>,
 }
 
-pub(super) fn part(g: &Geometry, index: usize, each: usize) -> Part {
+pub(super) fn gradient_task(g: &ConvGeometry, index: usize, each: usize) -> GradientTask {
     let per_group = g.in_channels.div_ceil(each);
     let start = index % per_group * each;
-    Part { group: index / per_group, channels: start..g.in_channels.min(start + each) }
+    GradientTask { group: index / per_group, channels: start..g.in_channels.min(start + each) }
 }
 
-pub(super) fn backward_input<T: Number>(
+pub(super) fn backward_input<T: ConvElement>(
     out: &mut [T],
     grad: &[T],
     w: &[T],
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Result<()> {
-    if together::fits(g) {
-        return together::backward_input(out, grad, w, g);
+    if batched::fits(g) {
+        return batched::backward_input(out, grad, w, g);
     }
     out.fill(T::default());
     let (positions, kernel) = (g.output_size(), g.kernel_size());
@@ -167,9 +172,10 @@ pub(super) fn backward_input<T: Number>(
     parallel::try_for_range(g.batch * parts, grain, &|tasks| {
         let mut matrix = Vec::new();
         for task in tasks {
-            let (image, Part { group, channels }) = (task / parts, part(g, task % parts, each));
+            let (image, GradientTask { group, channels }) =
+                (task / parts, gradient_task(g, task % parts, each));
             let k = channels.len() * kernel;
-            let blocks = Blocks::new::<T>(g, gathered_rows(g, k));
+            let blocks = PositionBlocks::new::<T>(g, gathered_rows(g, k));
             let first = group * g.out_channels;
             let stride = (g.in_channels * kernel) as isize;
             let from = w[first * g.in_channels * kernel + channels.start * kernel..].as_ptr();
@@ -178,7 +184,7 @@ pub(super) fn backward_input<T: Number>(
             for block in (0..blocks.count()).map(|index| blocks.get(index)) {
                 let columns = block.len();
                 let right = gradient(grad, image, group, &block, g);
-                let sizes = Sizes { m: k, n: columns, k: g.out_channels };
+                let sizes = GemmSizes { m: k, n: columns, k: g.out_channels };
                 if g.is_pointwise() {
                     let target =
                         Matrix::rows(shared.ptr().wrapping_add(start + block.start), positions);
@@ -201,26 +207,26 @@ pub(super) fn backward_input<T: Number>(
 }
 
 /// The positions of a block of the output's gradient as a matrix.
-fn gradient<T: Number>(
+fn gradient<T: ConvElement>(
     grad: &[T],
     image: usize,
     group: usize,
     block: &Range<usize>,
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Matrix<T> {
     let all = g.output_size();
     let at = (image * g.groups + group) * g.out_channels * all + block.start;
     Matrix::rows(grad[at..].as_ptr(), all)
 }
 
-pub(super) fn backward_weight<T: Number>(
+pub(super) fn backward_weight<T: ConvElement>(
     out: &mut [T],
     grad: &[T],
     x: &[T],
-    g: &Geometry,
+    g: &ConvGeometry,
 ) -> Result<()> {
-    if together::fits(g) {
-        return together::backward_weight(out, grad, x, g);
+    if batched::fits(g) {
+        return batched::backward_weight(out, grad, x, g);
     }
     out.fill(T::default());
     let (positions, kernel) = (g.output_size(), g.kernel_size());
@@ -234,9 +240,9 @@ pub(super) fn backward_weight<T: Number>(
     parallel::try_for_range(parts, grain, &|tasks| {
         let mut matrix = Vec::new();
         for task in tasks {
-            let Part { group, channels } = part(g, task, each);
+            let GradientTask { group, channels } = gradient_task(g, task, each);
             let k = channels.len() * kernel;
-            let blocks = Blocks::new::<T>(g, gathered_rows(g, k));
+            let blocks = PositionBlocks::new::<T>(g, gathered_rows(g, k));
             let first = group * g.out_channels;
             let row = g.in_channels * kernel;
             let at = shared.ptr().wrapping_add(first * row + channels.start * kernel);
@@ -254,7 +260,7 @@ pub(super) fn backward_weight<T: Number>(
                     gather(&mut matrix, x, g, block)?;
                     Matrix::rows(matrix.as_ptr(), columns)
                 };
-                let sizes = Sizes { m: g.out_channels, n: k, k: columns };
+                let sizes = GemmSizes { m: g.out_channels, n: k, k: columns };
                 // SAFETY: the task owns these columns of the weight's gradient.
                 unsafe { product(sizes, target, left, right.t(), T::one(), T::one(), false)? };
             }
@@ -264,7 +270,12 @@ pub(super) fn backward_weight<T: Number>(
     Ok(())
 }
 
-pub(super) fn backward_bias<T: Number>(out: &mut [T], grad: &[T], batch: usize, channels: usize) {
+pub(super) fn backward_bias<T: ConvElement>(
+    out: &mut [T],
+    grad: &[T],
+    batch: usize,
+    channels: usize,
+) {
     let size = if out.is_empty() || batch == 0 { 0 } else { grad.len() / (batch * channels) };
     let shared = SharedMut::new(out);
     parallel::for_range(channels, ((1 << 14) / (batch * size).max(1)).max(1), &|range| {
@@ -281,7 +292,7 @@ pub(super) fn backward_bias<T: Number>(out: &mut [T], grad: &[T], batch: usize, 
 }
 
 crate::multiversion! {
-    fn channel_sum<T: Number>(x: &[T]) -> T {
+    fn channel_sum<T: ConvElement>(x: &[T]) -> T {
         crate::row::reduce(x, T::default(), T::plus, |v| v)
     }
 }

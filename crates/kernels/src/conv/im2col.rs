@@ -4,22 +4,22 @@
 //! Rows are (channel, kernel element) in the weight's order, columns are output positions
 //! `positions`, a range of the row-major order of the output.
 
-use super::geometry::Geometry;
-use super::{Number, copy_row};
+use super::geometry::ConvGeometry;
+use super::{ConvElement, copy_row};
 use crate::{Result, memory};
 use std::ops::Range;
 
-/// A piece of one output row: where it starts in the block, its outputs along the last dimension, and
+/// A segment of one output row: where it starts in the block, its outputs along the last dimension, and
 /// the output row's other two coordinates.
-struct Piece {
+struct RowSegment {
     at: usize,
     columns: Range<usize>,
     depth: usize,
     row: usize,
 }
 
-/// Cuts a range of positions into pieces of output rows.
-fn pieces(g: &Geometry, positions: Range<usize>) -> impl Iterator<Item = Piece> {
+/// Cuts a range of positions into segments of output rows.
+fn row_segments(g: &ConvGeometry, positions: Range<usize>) -> impl Iterator<Item = RowSegment> {
     let (rows, width) = (g.output[1], g.output[2]);
     let mut next = positions.start;
     std::iter::from_fn(move || {
@@ -28,29 +28,34 @@ fn pieces(g: &Geometry, positions: Range<usize>) -> impl Iterator<Item = Piece> 
             let length = (width - column).min(positions.end - next);
             let at = next - positions.start;
             next += length;
-            Piece { at, columns: column..column + length, depth: line / rows, row: line % rows }
+            RowSegment {
+                at,
+                columns: column..column + length,
+                depth: line / rows,
+                row: line % rows,
+            }
         })
     })
 }
 
 /// The input row that output row (`depth`, `row`) meets at kernel element (`kd`, `kh`), if inside.
-fn input_row(g: &Geometry, piece: &Piece, kd: usize, kh: usize) -> Option<usize> {
-    let d = (piece.depth * g.stride[0] + kd * g.dilation[0]).checked_sub(g.padding[0])?;
-    let h = (piece.row * g.stride[1] + kh * g.dilation[1]).checked_sub(g.padding[1])?;
+fn input_row(g: &ConvGeometry, segment: &RowSegment, kd: usize, kh: usize) -> Option<usize> {
+    let d = (segment.depth * g.stride[0] + kd * g.dilation[0]).checked_sub(g.padding[0])?;
+    let h = (segment.row * g.stride[1] + kh * g.dilation[1]).checked_sub(g.padding[1])?;
     (d < g.input[0] && h < g.input[1]).then(|| (d * g.input[1] + h) * g.input[2])
 }
 
 /// Kernel elements as (row of the matrix within a channel, depth, height, width).
-fn elements(g: &Geometry) -> impl Iterator<Item = (usize, usize, usize, usize)> + use<> {
+fn elements(g: &ConvGeometry) -> impl Iterator<Item = (usize, usize, usize, usize)> + use<> {
     let [_, height, width] = g.kernel;
     (0..g.kernel_size()).map(move |k| (k, k / (height * width), k / width % height, k % width))
 }
 
 /// Fills `matrix` (channels x kernel elements, positions) from the channels in `x`.
-pub(super) fn gather<T: Number>(
+pub(super) fn gather<T: ConvElement>(
     matrix: &mut [T],
     x: &[T],
-    g: &Geometry,
+    g: &ConvGeometry,
     positions: Range<usize>,
 ) -> Result<()> {
     let width = positions.len();
@@ -59,22 +64,22 @@ pub(super) fn gather<T: Number>(
         matrix[..].fill(T::default());
         return Ok(());
     }
-    let pieces = memory::collect(pieces(g, positions))?;
+    let row_segments = memory::collect(row_segments(g, positions))?;
     for (c, x) in x.chunks_exact(g.input_size()).enumerate() {
         for (k, kd, kh, kw) in elements(g) {
             let row = &mut matrix[(c * kernel + k) * width..][..width];
             let (inside, first) = g.inside(2, kw);
-            for piece in &pieces {
-                let out = &mut row[piece.at..piece.at + piece.columns.len()];
-                let Some(line) = input_row(g, piece, kd, kh) else {
+            for segment in &row_segments {
+                let out = &mut row[segment.at..segment.at + segment.columns.len()];
+                let Some(line) = input_row(g, segment, kd, kh) else {
                     out.fill(T::default());
                     continue;
                 };
-                let (start, end) = overlap(&piece.columns, &inside);
+                let (start, end) = overlap(&segment.columns, &inside);
                 out[..start].fill(T::default());
                 out[end..].fill(T::default());
                 let from = (line as isize + first) as usize;
-                let begin = (piece.columns.start + start) * g.stride[2];
+                let begin = (segment.columns.start + start) * g.stride[2];
                 let source = |i: usize| from.wrapping_add(begin + i * g.stride[2]);
                 if start == end {
                 } else if g.stride[2] == 1 {
@@ -98,28 +103,28 @@ fn overlap(columns: &Range<usize>, inside: &Range<usize>) -> (usize, usize) {
     (start - columns.start, end - columns.start)
 }
 
-/// Adds `matrix` (as [`gather`] would fill it) onto the channels in `x`.
-pub(super) fn scatter<T: Number>(
+/// Adds `matrix` (as [`im2col`] would fill it) onto the channels in `x`.
+pub(super) fn scatter<T: ConvElement>(
     x: &mut [T],
     matrix: &[T],
-    g: &Geometry,
+    g: &ConvGeometry,
     positions: Range<usize>,
 ) -> Result<()> {
     let width = positions.len();
     let kernel = g.kernel_size();
-    let pieces = memory::collect(pieces(g, positions))?;
+    let row_segments = memory::collect(row_segments(g, positions))?;
     for (c, x) in x.chunks_exact_mut(g.input_size().max(1)).enumerate() {
         for (k, kd, kh, kw) in elements(g) {
             let row = &matrix[(c * kernel + k) * width..][..width];
             let (inside, first) = g.inside(2, kw);
-            for piece in &pieces {
-                let Some(line) = input_row(g, piece, kd, kh) else { continue };
-                let (start, end) = overlap(&piece.columns, &inside);
+            for segment in &row_segments {
+                let Some(line) = input_row(g, segment, kd, kh) else { continue };
+                let (start, end) = overlap(&segment.columns, &inside);
                 if start == end {
                     continue;
                 }
-                let values = &row[piece.at + start..piece.at + end];
-                let begin = (piece.columns.start + start) * g.stride[2];
+                let values = &row[segment.at + start..segment.at + end];
+                let begin = (segment.columns.start + start) * g.stride[2];
                 let x = &mut x[((line + begin) as isize + first) as usize..];
                 if g.stride[2] == 1 {
                     for (x, &v) in x.iter_mut().zip(values) {

@@ -8,78 +8,78 @@ mod pairs;
 mod pick;
 
 use super::key::{Key, SortKey, nan_key};
-use crate::lanes::{Column, Columns, ROWS, room, to_columns};
-use crate::line::{Layout, Lines, along, get, put};
+use crate::lanes::{Column, ColumnBuffer, ROWS, buffer_width, to_columns};
+use crate::line::{LineIter, ViewLayout, along, get, put};
 use crate::{StridedMut, StridedRef};
-use pairs::Pairs;
-use pick::{Best, picked};
+use pairs::KeyPositionPairs;
+use pick::{TopKeys, positions_of};
 use std::ops::Range;
 
 /// Longest line that is sorted, and columns that are looked at together.
-const LONGEST: usize = 128;
+const MAX_LINE: usize = 128;
 /// Fewest lines for which columns pay.
-const FEWEST: usize = 4;
-/// The same for longer lines.
-const FEWEST_LONG: usize = 8;
+const MIN_LINES: usize = 4;
+/// Fewest lines longer than `MAX_LINE` for which columns pay.
+const MIN_LONG_LINES: usize = 8;
 /// Most elements of the beginning that are kept at hand instead of sorting, also of longer lines.
-const BEST: usize = 4;
+const MAX_TOP_K: usize = 4;
 
-/// What is wanted of a line in order.
+/// What is selected from a line in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Selection {
     /// The first so many pairs.
-    First(usize),
+    FirstK(usize),
     /// The pair of this number.
-    At(usize),
+    Kth(usize),
     /// The lower of the two in the middle, or the first NaN.
     Median,
     /// The last of the first longest run of equal elements; each NaN is a run of its own.
     Mode,
 }
 
-impl Wanted {
+impl Selection {
     /// How many of the beginning have to be known.
     fn length(self, n: usize) -> usize {
         match self {
-            Wanted::First(k) => k,
-            Wanted::At(at) => at + 1,
-            Wanted::Median | Wanted::Mode => n,
+            Selection::FirstK(k) => k,
+            Selection::Kth(at) => at + 1,
+            Selection::Median | Selection::Mode => n,
         }
     }
-    /// Whether no more than the best few have to be known.
-    fn is_best(self) -> bool {
+    /// Whether no more than the top few have to be known.
+    fn is_top_k(self) -> bool {
         match self {
-            Wanted::First(k) => k <= BEST,
-            Wanted::At(at) => at < BEST,
-            Wanted::Median | Wanted::Mode => false,
+            Selection::FirstK(k) => k <= MAX_TOP_K,
+            Selection::Kth(at) => at < MAX_TOP_K,
+            Selection::Median | Selection::Mode => false,
         }
     }
     /// The network for lines of `n` elements, if they go through one.
     fn network(self, n: usize) -> Vec<(u8, u8)> {
-        if self.is_best() {
+        if self.is_top_k() {
             return Vec::new();
         }
         let all = network(n, self.length(n));
         match self {
-            Wanted::At(at) => leading_to(at..at + 1, &all),
-            Wanted::Median => leading_to(middle(n)..middle(n) + 1, &all),
-            _ => leading_to(0..self.length(n), &all),
+            Selection::Kth(at) => pruned_to(at..at + 1, &all),
+            Selection::Median => pruned_to(middle(n)..middle(n) + 1, &all),
+            _ => pruned_to(0..self.length(n), &all),
         }
     }
 }
 
-/// The place of the lower median in order.
+/// The position of the lower median in order.
 pub(super) fn middle(n: usize) -> usize {
     (n - 1) / 2
 }
 
-/// Those exchanges that what is in some places in the end depends on.
-fn leading_to(places: Range<usize>, exchanges: &[(u8, u8)]) -> Vec<(u8, u8)> {
-    let mut matters = [false; LONGEST];
-    matters[places].fill(true);
+/// The comparators on which the final contents of `positions` depend: the network without the others.
+fn pruned_to(positions: Range<usize>, comparators: &[(u8, u8)]) -> Vec<(u8, u8)> {
+    let mut matters = [false; MAX_LINE];
+    matters[positions].fill(true);
     // bounded: lines are short.
-    let mut leading = Vec::with_capacity(exchanges.len());
-    for &(i, j) in exchanges.iter().rev() {
+    let mut leading = Vec::with_capacity(comparators.len());
+    for &(i, j) in comparators.iter().rev() {
         if matters[usize::from(i)] | matters[usize::from(j)] {
             (matters[usize::from(i)], matters[usize::from(j)]) = (true, true);
             leading.push((i, j));
@@ -89,18 +89,18 @@ fn leading_to(places: Range<usize>, exchanges: &[(u8, u8)]) -> Vec<(u8, u8)> {
     leading
 }
 
-/// The exchanges that bring the first `k` of `n` pairs in order.
+/// The comparators that bring the first `k` of `n` pairs in order.
 fn network(n: usize, k: usize) -> Vec<(u8, u8)> {
     let levels = n.next_power_of_two().trailing_zeros() as usize;
     // bounded: lines are short.
-    let mut exchanges = Vec::with_capacity(n * levels * (levels + 1) / 4);
-    let mut add = |i: usize, j: usize| exchanges.push((i as u8, j as u8));
-    // The best one first, then the best of the others, or all by merging (Batcher's sort for any number).
+    let mut comparators = Vec::with_capacity(n * levels * (levels + 1) / 4);
+    let mut add = |i: usize, j: usize| comparators.push((i as u8, j as u8));
+    // The top one first, then the top of the others, or all by merging (Batcher's sort for any number).
     if k * 4 < levels * (levels + 1) {
         for i in 0..k.min(n) {
             (i + 1..n).for_each(|j| add(i, j));
         }
-        return exchanges;
+        return comparators;
     }
     let mut p = 1_usize;
     while p < n {
@@ -119,11 +119,11 @@ fn network(n: usize, k: usize) -> Vec<(u8, u8)> {
         }
         p *= 2;
     }
-    exchanges
+    comparators
 }
 
-/// Lines and where what is wanted of them goes.
-struct Job<'a> {
+/// Lines and where what is selected from them goes.
+struct LineBatch<'a> {
     input: &'a StridedRef<'a>,
     values: Option<&'a StridedMut<'a>>,
     indices: &'a StridedMut<'a>,
@@ -131,11 +131,11 @@ struct Job<'a> {
     steps: [isize; 3],
     n: usize,
     flip: u64,
-    wanted: Wanted,
+    selection: Selection,
     network: Vec<(u8, u8)>,
 }
 
-/// Does what is wanted of the lines along `dim` if they are better taken side by side; says whether it did. `flip` is what
+/// Does what is selected from the lines along `dim` if they are better taken side by side; says whether it did. `flip` is what
 /// keys are inverted with.
 pub(super) fn lines<'a, T: SortKey>(
     values: Option<&'a StridedMut<'a>>,
@@ -143,36 +143,36 @@ pub(super) fn lines<'a, T: SortKey>(
     input: &'a StridedRef<'a>,
     dim: usize,
     flip: u64,
-    wanted: Wanted,
+    selection: Selection,
 ) -> bool {
     let (n, step) = along(input.shape(), input, dim);
-    let value_view = values.map_or(Layout::from(indices), Layout::from);
-    let views = [Layout::from(input), value_view, Layout::from(indices)];
-    let lines = Lines::new(input.shape(), Some(dim), views);
-    let (k, size) = (wanted.length(n), size_of::<T>() as isize);
+    let value_view = values.map_or(ViewLayout::from(indices), ViewLayout::from);
+    let views = [ViewLayout::from(input), value_view, ViewLayout::from(indices)];
+    let lines = LineIter::new(input.shape(), Some(dim), views);
+    let (k, size) = (selection.length(n), size_of::<T>() as isize);
     let are_adjacent = lines.inner().is_some_and(|strides| strides[0] == size);
-    let is_selected = wanted.is_best() && are_adjacent && u32::try_from(n).is_ok();
-    let fewest = if n <= LONGEST { FEWEST } else { FEWEST_LONG };
-    if lines.count() < fewest || n == 0 || k == 0 || !(n <= LONGEST || is_selected) {
+    let is_selected = selection.is_top_k() && are_adjacent && u32::try_from(n).is_ok();
+    let fewest = if n <= MAX_LINE { MIN_LINES } else { MIN_LONG_LINES };
+    if lines.count() < fewest || n == 0 || k == 0 || !(n <= MAX_LINE || is_selected) {
         return false;
     }
     let steps =
         [step, along(input.shape(), value_view, dim).1, along(input.shape(), indices, dim).1];
-    let network = wanted.network(n);
-    let job = Job { input, values, indices, steps, n, flip, wanted, network };
+    let network = selection.network(n);
+    let batch = LineBatch { input, values, indices, steps, n, flip, selection, network };
     let grain = (16_384 / n).next_multiple_of(ROWS).max(ROWS);
     crate::parallel::for_range(lines.count(), grain, &|range| {
         lines.visit_runs(range, |offsets, strides, length| {
-            run::<T>(&job, offsets, strides, length);
+            run::<T>(&batch, offsets, strides, length);
         });
     });
     true
 }
 
 /// A line of each lane, as many as there are, from which items are taken.
-struct Source<'a, T> {
+struct LaneSource<'a, T> {
     /// The columns, if the lines lie one after the other.
-    turned: Option<&'a [Column<T>]>,
+    transposed: Option<&'a [Column<T>]>,
     from: *const u8,
     /// Bytes from an item to the next, and from a line to the next.
     steps: [isize; 2],
@@ -181,11 +181,11 @@ struct Source<'a, T> {
     ahead: usize,
 }
 
-impl<T: SortKey> Source<'_, T> {
+impl<T: SortKey> LaneSource<'_, T> {
     #[inline(always)]
     fn column(&self, i: usize) -> Column<T> {
-        if let Some(turned) = self.turned {
-            return turned[i];
+        if let Some(transposed) = self.transposed {
+            return transposed[i];
         }
         let [step, stride] = self.steps;
         let from = self.from.wrapping_offset(i as isize * step);
@@ -211,64 +211,64 @@ impl<T: SortKey> Source<'_, T> {
 
 crate::multiversion! {
     /// Works on `length` lines from `offsets` on, `strides` apart.
-    fn run<T: SortKey>(job: &Job<'_>, offsets: [isize; 3], strides: [isize; 3], length: usize) {
-        let (n, size) = (job.n, size_of::<T>() as isize);
-        let is_dense = job.steps[0] == size && strides[0] == n as isize * size && n <= LONGEST;
-        let mut turned = Columns::<T>::new(if is_dense { room(n) } else { 0 });
-        let turned = turned.all();
-        let width = n.min(LONGEST);
-        let mut keys = Columns::<T::Key>::new(width);
+    fn run<T: SortKey>(batch: &LineBatch<'_>, offsets: [isize; 3], strides: [isize; 3], length: usize) {
+        let (n, size) = (batch.n, size_of::<T>() as isize);
+        let is_dense = batch.steps[0] == size && strides[0] == n as isize * size && n <= MAX_LINE;
+        let mut transposed = ColumnBuffer::<T>::new(if is_dense { buffer_width(n) } else { 0 });
+        let transposed = transposed.all();
+        let width = n.min(MAX_LINE);
+        let mut keys = ColumnBuffer::<T::Key>::new(width);
         let keys = keys.all();
-        let k = job.wanted.length(n);
-        let (is_first, is_best) = (matches!(job.wanted, Wanted::First(_)), job.wanted.is_best());
-        let mut sorted = Columns::<T::Key>::new(if is_first || is_best { 0 } else { n });
+        let k = batch.selection.length(n);
+        let (is_first, is_top_k) = (matches!(batch.selection, Selection::FirstK(_)), batch.selection.is_top_k());
+        let mut sorted = ColumnBuffer::<T::Key>::new(if is_first || is_top_k { 0 } else { n });
         let sorted = sorted.all();
-        let mut pairs = Pairs::new::<T::Key>(if is_first && !is_best { n } else { 0 });
+        let mut pairs = KeyPositionPairs::new::<T::Key>(if is_first && !is_top_k { n } else { 0 });
         // Where the columns follow one another without gaps, lanes without a line may be read from the next.
-        let follow = strides[0] == size && job.steps[0] == length as isize * size;
+        let follow = strides[0] == size && batch.steps[0] == length as isize * size;
         for first in (0..length).step_by(ROWS) {
             let count = ROWS.min(length - first);
             let mut at = offsets;
             for i in 0..3 {
                 at[i] += first as isize * strides[i];
             }
-            let from = job.input.ptr().wrapping_offset(at[0]);
+            let from = batch.input.ptr().wrapping_offset(at[0]);
             if is_dense {
                 // SAFETY: the lines of the run lie one after the other.
                 let rows =
                     unsafe { std::slice::from_raw_parts(from.cast::<T>(), (length - first) * n) };
-                to_columns(turned, rows, n, count);
+                to_columns(transposed, rows, n, count);
             }
-            let source = Source {
-                turned: is_dense.then_some(&*turned),
+            let source = LaneSource {
+                transposed: is_dense.then_some(&*transposed),
                 from,
-                steps: [job.steps[0], strides[0]],
+                steps: [batch.steps[0], strides[0]],
                 count,
                 ahead: if follow { n * length - first } else { 0 },
             };
             let lines = (from, at, strides, count);
-            if is_best {
-                let mut best = Best::new();
-                for done in (0..n).step_by(LONGEST) {
-                    let keys = &mut keys[..LONGEST.min(n - done)];
-                    source.keys(keys, done, job.flip);
-                    best.advance(keys, done, k);
+            if is_top_k {
+                let mut top = TopKeys::new();
+                for done in (0..n).step_by(MAX_LINE) {
+                    let keys = &mut keys[..MAX_LINE.min(n - done)];
+                    source.keys(keys, done, batch.flip);
+                    top.advance(keys, done, k);
                 }
                 for i in if is_first { 0 } else { k - 1 }..k {
-                    write::<T>(job, best.places(i), lines, if is_first { i } else { 0 });
+                    write::<T>(batch, top.positions(i), lines, if is_first { i } else { 0 });
                 }
                 continue;
             }
-            source.keys(keys, 0, job.flip);
+            source.keys(keys, 0, batch.flip);
             if is_first {
-                pairs.sort(keys, &job.network);
+                pairs.sort(keys, &batch.network);
                 for i in 0..k {
-                    write::<T>(job, pairs.places(i), lines, i);
+                    write::<T>(batch, pairs.positions(i), lines, i);
                 }
             } else {
                 let has_nan = nan_key::<T>().is_some();
-                let places = picked(keys, sorted, &job.network, job.wanted, has_nan);
-                write::<T>(job, places, lines, 0);
+                let positions = positions_of(keys, sorted, &batch.network, batch.selection, has_nan);
+                write::<T>(batch, positions, lines, 0);
             }
         }
     }
@@ -297,27 +297,27 @@ unsafe fn column<T: SortKey>(
     column
 }
 
-/// Writes the places, and the elements there, as elements `i` of the outputs' lines. Given are where the first line's elements
+/// Writes the positions, and the elements there, as elements `i` of the outputs' lines. Given are where the first line's elements
 /// are, the offsets of the first lines, the strides between lines and their number.
 #[inline(always)]
 fn write<T: SortKey>(
-    job: &Job<'_>,
-    places: Column<u64>,
+    batch: &LineBatch<'_>,
+    positions: Column<u64>,
     (from, offsets, strides, count): (*const u8, [isize; 3], [isize; 3], usize),
     i: usize,
 ) {
-    let [step, value_step, index_step] = job.steps;
-    let to = job.indices.ptr().wrapping_offset(offsets[2] + i as isize * index_step);
-    for (l, &place) in places.iter().enumerate().take(count) {
-        // SAFETY: every place is below `n`, and the lines lie inside the views, whose dtypes were checked.
-        unsafe { put(to, l as isize * strides[2], place as i64) };
+    let [step, value_step, index_step] = batch.steps;
+    let to = batch.indices.ptr().wrapping_offset(offsets[2] + i as isize * index_step);
+    for (l, &position) in positions.iter().enumerate().take(count) {
+        // SAFETY: every position is below `n`, and the lines lie inside the views, whose dtypes were checked.
+        unsafe { put(to, l as isize * strides[2], position as i64) };
     }
-    let Some(values) = job.values else { return };
+    let Some(values) = batch.values else { return };
     let to = values.ptr().wrapping_offset(offsets[1] + i as isize * value_step);
-    for (l, &place) in places.iter().enumerate().take(count) {
+    for (l, &position) in positions.iter().enumerate().take(count) {
         // SAFETY: as above.
         unsafe {
-            let value: T = get(from, l as isize * strides[0] + place as isize * step);
+            let value: T = get(from, l as isize * strides[0] + position as isize * step);
             put(to, l as isize * strides[1], value);
         }
     }
@@ -328,12 +328,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_order_what_is_wanted() {
+    fn networks_order_what_is_selected() {
         let mut state = 1_u32;
         for n in (0..=40_usize).chain([63, 64, 65, 100, 127, 128]) {
             for k in [0, 1, 2, 3, 7, n / 2, n] {
                 let k: usize = k.min(n);
-                let last = leading_to(k.saturating_sub(1)..k, &network(n, k));
+                let last = pruned_to(k.saturating_sub(1)..k, &network(n, k));
                 for range in [2, 7, 1000] {
                     let mut numbers: Vec<u32> = (0..n)
                         .map(|_| {
@@ -343,8 +343,8 @@ mod tests {
                         .collect();
                     let mut expected = numbers.clone();
                     expected.sort_unstable();
-                    let sort = |numbers: &mut Vec<u32>, exchanges: &[(u8, u8)]| {
-                        for &(i, j) in exchanges {
+                    let sort = |numbers: &mut Vec<u32>, comparators: &[(u8, u8)]| {
+                        for &(i, j) in comparators {
                             let (i, j) = (usize::from(i), usize::from(j));
                             if numbers[i] > numbers[j] {
                                 numbers.swap(i, j);
@@ -354,7 +354,7 @@ mod tests {
                     let mut one = numbers.clone();
                     sort(&mut one, &last);
                     assert_eq!(one[..k].last(), expected[..k].last(), "{n} {k}");
-                    sort(&mut numbers, &leading_to(0..k, &network(n, k)));
+                    sort(&mut numbers, &pruned_to(0..k, &network(n, k)));
                     assert_eq!(numbers[..k], expected[..k], "{n} {k}");
                 }
             }

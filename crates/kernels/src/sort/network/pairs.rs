@@ -1,22 +1,22 @@
-//! Pairs of a key and a place, sixteen lines side by side, sorted by a network of exchanges.
+//! Pairs of a key and a position, sixteen lines side by side, sorted by a network of exchanges.
 //!
 //! Pairs are all different, so that the order of any network is that of a stable sort.
 
 use super::super::key::Key;
-use crate::lanes::{Column, Columns, ROWS};
+use crate::lanes::{Column, ColumnBuffer, ROWS};
 
-/// The pairs of sixteen lines: keys above their places in one word, or (of wide keys) apart.
-pub(super) struct Pairs {
-    keys: Columns<u64>,
-    places: Columns<u64>,
+/// The pairs of sixteen lines: keys above their positions in one word, or (of wide keys) apart.
+pub(super) struct KeyPositionPairs {
+    keys: ColumnBuffer<u64>,
+    positions: ColumnBuffer<u64>,
     is_narrow: bool,
 }
 
-impl Pairs {
-    /// Of lines of `n` elements.
-    pub(super) fn new<K: Key>(n: usize) -> Pairs {
-        let places = Columns::new(if K::IS_NARROW { 0 } else { n });
-        Pairs { keys: Columns::new(n), places, is_narrow: K::IS_NARROW }
+impl KeyPositionPairs {
+    /// Room for the pairs of sixteen lines of `n` elements.
+    pub(super) fn new<K: Key>(n: usize) -> KeyPositionPairs {
+        let positions = ColumnBuffer::new(if K::IS_NARROW { 0 } else { n });
+        KeyPositionPairs { keys: ColumnBuffer::new(n), positions, is_narrow: K::IS_NARROW }
     }
     /// Brings pairs of these keys in the order of the network.
     pub(super) fn sort<K: Key>(&mut self, keys: &[Column<K>], network: &[(u8, u8)]) {
@@ -24,19 +24,19 @@ impl Pairs {
             fill_narrow(self.keys.all(), keys);
             sort_narrow(self.keys.all(), network);
         } else {
-            fill_wide(self.keys.all(), self.places.all(), keys);
-            sort_wide(self.keys.all(), self.places.all(), network);
+            fill_wide(self.keys.all(), self.positions.all(), keys);
+            sort_wide(self.keys.all(), self.positions.all(), network);
         }
     }
-    pub(super) fn places(&mut self, i: usize) -> Column<u64> {
+    pub(super) fn positions(&mut self, i: usize) -> Column<u64> {
         if !self.is_narrow {
-            return self.places.all()[i];
+            return self.positions.all()[i];
         }
-        let mut places = self.keys.all()[i];
-        for place in &mut places {
-            *place &= u64::from(u32::MAX);
+        let mut positions = self.keys.all()[i];
+        for position in &mut positions {
+            *position &= u64::from(u32::MAX);
         }
-        places
+        positions
     }
 }
 
@@ -44,10 +44,10 @@ crate::multiversion! {
 fn fill_narrow<K: Key>(pairs: &mut [Column<u64>], keys: &[Column<K>]) {
     for (i, (pairs, keys)) in pairs.iter_mut().zip(keys).enumerate() {
         // Hidden, or LLVM takes the same lane of several columns together.
-        let (keys, place) = (*keys, std::hint::black_box(i as u64));
+        let (keys, position) = (*keys, std::hint::black_box(i as u64));
         let mut column = [0; ROWS];
         for l in 0..ROWS {
-            column[l] = keys[l].wide() << 32 | place;
+            column[l] = keys[l].wide() << 32 | position;
         }
         *pairs = column;
     }
@@ -55,26 +55,26 @@ fn fill_narrow<K: Key>(pairs: &mut [Column<u64>], keys: &[Column<K>]) {
 }
 
 crate::multiversion! {
-fn fill_wide<K: Key>(to: &mut [Column<u64>], places: &mut [Column<u64>], keys: &[Column<K>]) {
-    for (i, ((to, places), keys)) in to.iter_mut().zip(places).zip(keys).enumerate() {
+fn fill_wide<K: Key>(to: &mut [Column<u64>], positions: &mut [Column<u64>], keys: &[Column<K>]) {
+    for (i, ((to, positions), keys)) in to.iter_mut().zip(positions).zip(keys).enumerate() {
         let mut column = [0; ROWS];
         for l in 0..ROWS {
             column[l] = keys[l].wide();
         }
-        (*to, *places) = (column, [i as u64; ROWS]);
+        (*to, *positions) = (column, [i as u64; ROWS]);
     }
 }
 }
 
 crate::multiversion! {
 fn sort_narrow(pairs: &mut [Column<u64>], network: &[(u8, u8)]) {
-    exchange(pairs, network);
+    compare_exchange(pairs, network);
 }
 }
 
 /// Brings columns in the order of the network.
 #[inline(always)]
-pub(super) fn exchange<K: Key>(columns: &mut [Column<K>], network: &[(u8, u8)]) {
+pub(super) fn compare_exchange<K: Key>(columns: &mut [Column<K>], network: &[(u8, u8)]) {
     for &(i, j) in network {
         let (i, j) = (usize::from(i), usize::from(j));
         let (mut a, mut b) = (columns[i], columns[j]);
@@ -92,11 +92,11 @@ pub(super) fn exchange<K: Key>(columns: &mut [Column<K>], network: &[(u8, u8)]) 
 }
 
 crate::multiversion! {
-fn sort_wide(keys: &mut [Column<u64>], places: &mut [Column<u64>], network: &[(u8, u8)]) {
+fn sort_wide(keys: &mut [Column<u64>], positions: &mut [Column<u64>], network: &[(u8, u8)]) {
     for &(i, j) in network {
         let (i, j) = (usize::from(i), usize::from(j));
         let (mut a, mut b) = (keys[i], keys[j]);
-        let (mut at_a, mut at_b) = (places[i], places[j]);
+        let (mut at_a, mut at_b) = (positions[i], positions[j]);
         let (mut change, mut moved) = ([0; ROWS], [0; ROWS]);
         for l in 0..ROWS {
             let swap = (a[l] > b[l]) | ((a[l] == b[l]) & (at_a[l] > at_b[l]));
@@ -111,7 +111,7 @@ fn sort_wide(keys: &mut [Column<u64>], places: &mut [Column<u64>], network: &[(u
             a[l] ^= change[l];
             b[l] ^= change[l];
         }
-        (places[i], places[j]) = (at_a, at_b);
+        (positions[i], positions[j]) = (at_a, at_b);
         (keys[i], keys[j]) = (a, b);
     }
 }

@@ -366,7 +366,7 @@ pub(super) fn backward_input<T: ConvElement>(
             let start = block.start * pitch + (group * g.in_channels + channels.start) * inputs;
             // SAFETY: each task owns these channels of its images.
             unsafe {
-                store_transposed(shared, start, &transposed, channels.len() * inputs, pitch, n)
+                store_transposed(shared, start, &transposed, channels.len() * inputs, pitch, n);
             };
         }
         Ok(())

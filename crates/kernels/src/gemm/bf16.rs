@@ -120,7 +120,7 @@ pub(super) fn product<T: HalfFloat>(
                 if alpha == 1.0 && beta == 0.0 && c.cs == 1 {
                     // SAFETY: these rows and columns of `c` are this block's.
                     unsafe {
-                        (microkernels.round)(sums.as_ptr(), (c.ptr.cast(), c.rs), (s.m, columns))
+                        (microkernels.round)(sums.as_ptr(), (c.ptr.cast(), c.rs), (s.m, columns));
                     };
                 } else {
                     narrow(c, part, sums, COLUMNS, alpha, beta)?;

@@ -92,7 +92,7 @@ pub(super) fn contiguous<R: Reducer>(
     };
     if parts == 1 {
         let emit = |_: ResultTile, outs: [isize; 2], first: usize, accs: &mut [R::Acc]| {
-            emit(outs, first, accs)
+            emit(outs, first, accs);
         };
         return tiles(r, source, (inner, outer, plan.kept_count), lanes, &emit);
     }

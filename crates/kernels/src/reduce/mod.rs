@@ -114,7 +114,7 @@ fn into_integer<R: Reducer>(
                 DType::Bool => put_each(out.ptr(), output, accs, |acc| Bool::new(map(acc) != 0)),
                 dtype => {
                     for_each_offset(output, accs, |at, acc| {
-                        store_i64(out.ptr(), at, dtype, map(acc))
+                        store_i64(out.ptr(), at, dtype, map(acc));
                     });
                 }
             }

@@ -1,4 +1,4 @@
-//! SelectWorkspace: unsigned numbers whose order is that of the elements they are made of.
+//! Keys: unsigned numbers whose order is that of the elements they are made of.
 
 use crate::reduce::f16_bits_to_f32;
 use crate::{Bool, Element, bf16, f16};

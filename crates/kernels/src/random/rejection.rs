@@ -5,7 +5,7 @@
 //! (NaN, negative shapes) is NaN and takes nothing from the stream.
 
 use super::Generator;
-use crate::line::{ViewLayout, LineIter, check_dtype, check_shape, get, put};
+use crate::line::{LineIter, ViewLayout, check_dtype, check_shape, get, put};
 use crate::special::log_gamma::lgamma;
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, memory};
 

@@ -256,7 +256,14 @@ pub(in crate::ops) fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> 
 )]
 impl ScatterValue {
     fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
-        scatter(cpu, self_, dim, index, ScatterSource::Scalar(value), (ScatterReduction::Assign, true))
+        scatter(
+            cpu,
+            self_,
+            dim,
+            index,
+            ScatterSource::Scalar(value),
+            (ScatterReduction::Assign, true),
+        )
     }
     fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         zero_at(grad, dim, index)

@@ -268,7 +268,11 @@ fn attend(cpu: Cpu, scores: &Scores, value: &Tensor, output: &Tensor, sums: &Ten
     let weights = Tensor::empty_of(all.shape(), dtype)?;
     softmax::safe_softmax(&mut weights.view_mut(cpu), all.view_ref(cpu), 2)?;
     let rows = flat(cpu, &sums.unsqueeze(3)?)?.squeeze_dim(2)?;
-    softmax::logsumexp_from_softmax(&mut rows.view_mut(cpu), all.view_ref(cpu), weights.view_ref(cpu))?;
+    softmax::logsumexp_from_softmax(
+        &mut rows.view_mut(cpu),
+        all.view_ref(cpu),
+        weights.view_ref(cpu),
+    )?;
     let target = flat(cpu, output)?;
     let one = Scalar::Int(1);
     gemm::bmm(&mut target.view_mut(cpu), weights.view_ref(cpu), value.view_ref(cpu), one, zero)?;

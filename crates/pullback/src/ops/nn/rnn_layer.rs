@@ -16,7 +16,7 @@ use crate::ops::shape::join::cat;
 use crate::tensor::Cpu;
 use crate::{Dims, Result, Tensor};
 use pullback_kernels::memory;
-use pullback_kernels::rnn::{self, Cell, OutputGradients, Operands, Outputs, Steps};
+use pullback_kernels::rnn::{self, Cell, Operands, OutputGradients, Outputs, Steps};
 use pullback_kernels::{StridedMut, StridedRef};
 use pullback_macros::op;
 use smallvec::SmallVec;

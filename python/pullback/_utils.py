@@ -6,6 +6,7 @@ strides must lie inside of the storage, and indices of sparse tensors are checke
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,36 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 
+# How many bytes may be walked through that a file does not hold.
+_SPARE = 1 << 20
+
+
+def _shown(value: Any) -> str:
+    """A value of a file for a message. A collection is not walked: it may unfold without end."""
+    if type(value) in (str, bytes):
+        return repr(value[:99])
+    if value is None or type(value) in (bool, float) or isinstance(value, type):
+        return repr(value)
+    if type(value) is int:
+        return repr(value) if value.bit_length() < 300 else f"an int of {value.bit_length()} bits"
+    return f"an object of {type(value)}"
+
+
+def _check_held(tensor: Any, spare: int = 0) -> None:
+    """Refuses what is no tensor, and one of a few bytes that shows them without end.
+
+    Args:
+        tensor: the tensor.
+        spare: how many bytes it may show more than once.
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"expected a tensor, not {_shown(tensor)}")
+    if tensor.layout is _C.strided and tensor.device.type != "meta":
+        held = tensor.untyped_storage().nbytes()
+        if tensor.numel() * tensor.dtype.itemsize > held + spare:
+            raise RuntimeError(f"{tensor.numel()} elements cannot come from {held} bytes")
+
+
 def _element_size(dtype: Any) -> int:
     """How many bytes an element has."""
     return int(dtype.itemsize)
@@ -27,7 +58,7 @@ def _element_size(dtype: Any) -> int:
 def _finish(tensor: Tensor, requires_grad: bool, metadata: Any) -> Tensor:
     for name in metadata or {}:
         if name not in ("conj", "neg"):
-            raise RuntimeError(f"a tensor's metadata {name!r} is not known")
+            raise RuntimeError(f"a tensor's metadata {_shown(name)} is not known")
     # (Detached: there is no base to be a view of.)
     if metadata and metadata.get("conj"):
         tensor = tensor._conj().detach()
@@ -94,11 +125,16 @@ def _rebuild_sparse_tensor(layout: Any, data: tuple[Any, ...]) -> Tensor:
     """A sparse tensor: indices and values, sizes, and whether coordinates are in order."""
     if layout is _C.sparse_coo:
         indices, values, size, *rest = data
+        # (Short ones may be expanded, as gradients are.)
+        _check_held(indices, _SPARE)
+        _check_held(values, _SPARE)
         return of_parts(layout, size, indices, values, bool(rest[0]) if rest else False)
     if layout in (_C.sparse_csr, _C.sparse_csc, _C.sparse_bsr, _C.sparse_bsc):
         compressed, plain, values, size = data
+        for part in (compressed, plain, values):
+            _check_held(part, _SPARE)
         return of_parts(layout, size, compressed, plain, values)
-    raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+    raise NotImplementedError(f"rebuilding sparse tensor for layout {_shown(layout)}")
 
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
@@ -129,6 +165,7 @@ def _rebuild_device_tensor_from_cpu_tensor(
     data: Tensor, dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
     """A tensor of a device that has no storages."""
+    _check_held(data)
     tensor = data.to(dtype=dtype, device=_restored(device))
     tensor.requires_grad = requires_grad
     return tensor
@@ -137,7 +174,14 @@ def _rebuild_device_tensor_from_cpu_tensor(
 def _rebuild_device_tensor_from_numpy(
     data: Any, dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
-    """The same of an array."""
+    """The same of an array.
+
+    Raises:
+        TypeError: for anything else: what says of itself where its memory is, is not believed.
+    """
+    numpy = sys.modules.get("numpy")
+    if numpy is None or type(data) is not numpy.ndarray:
+        raise TypeError(f"expected an array of NumPy, not {_shown(data)}")
     return _rebuild_device_tensor_from_cpu_tensor(_C.from_numpy(data), dtype, device, requires_grad)
 
 

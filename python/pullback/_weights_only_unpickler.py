@@ -16,13 +16,20 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _C, _tensor, _utils
+from ._utils import _shown as shown
 
 __all__: list[str] = []
 
 UnpicklingError = pickle.UnpicklingError
 
+# Of the texts that bytes are written as; others may take the square of a text's length.
+_ENCODINGS = ("latin1", "latin-1", "iso-8859-1", "utf-8", "utf8", "ascii")
+
 # Modules whose functions are never called, whoever says that they are safe.
 _BLOCKED = frozenset({"sys", "os", "posix", "nt"})
+
+# What makes a collection of another.
+_COPYING = (OrderedDict, Counter, set, bytearray, encode, _C.Size)
 
 _user_globals: set[Any] = set()
 
@@ -124,7 +131,7 @@ def _get_allowed_globals() -> dict[str, Any]:
     return named
 
 
-def _shown(path: str) -> str:
+def _named(path: str) -> str:
     """A name as the program would write it."""
     return path.removeprefix("builtins.")
 
@@ -132,9 +139,13 @@ def _shown(path: str) -> str:
 class _Rules:
     """What the machine asks. The storages of the file are asked of ``persistent_load``."""
 
-    def __init__(self, persistent_load: Callable[[Any], Any]) -> None:
+    def __init__(self, persistent_load: Callable[[Any], Any], size: int) -> None:
         self._persistent_load = persistent_load
-        self._globals = {**_get_user_allowed_globals(), **_get_allowed_globals()}
+        # How many elements calls may copy: what is copied stands in the file, mostly once.
+        self._copies_left = 16 * size + 4096
+        trusted = _get_user_allowed_globals()
+        self._trusted = {id(value) for value in trusted.values()}
+        self._globals = {**trusted, **_get_allowed_globals()}
         # (Not all can be hashed, and equality may be anybody's.)
         self._ids = {id(value) for value in self._globals.values()}
 
@@ -151,7 +162,7 @@ class _Rules:
             )
         if path in self._globals:
             return self._globals[path]
-        path = _shown(path)
+        path = _named(path)
         raise UnpicklingError(
             f"Unsupported global: GLOBAL {path} was not an allowed global by default. Please use "
             f"`torch.serialization.add_safe_globals([{path}])` or the "
@@ -161,23 +172,48 @@ class _Rules:
 
     def reduce(self, function: Any, arguments: Any) -> Any:
         """Calls a function of the list."""
-        if id(function) not in self._ids:
-            raise UnpicklingError(f"Trying to call reduce for unrecognized function {function}")
-        if type(arguments) is not tuple:
-            raise UnpicklingError(f"arguments should be a tuple, but got {type(arguments)}")
+        self._check_call(function, arguments)
         return function(*arguments)
+
+    def _check_call(self, function: Any, arguments: Any) -> None:
+        """Refuses calls that are not of the list, and those that no file of weights needs."""
+        while True:
+            if id(function) not in self._ids:
+                raise UnpicklingError(
+                    f"Trying to call reduce for unrecognized function {shown(function)}"
+                )
+            if type(arguments) is not tuple:
+                raise UnpicklingError(f"arguments should be a tuple, but got {type(arguments)}")
+            self._check_copy(function, arguments)
+            _check_arguments(function, arguments)
+            if function is not _tensor._rebuild_from_type_v2 or len(arguments) < 3:
+                return
+            # This one calls another.
+            function, _, arguments, *_ = arguments
+
+    def _check_copy(self, function: Any, arguments: tuple[Any, ...]) -> None:
+        """Refuses files that have the same things copied again and again."""
+        if arguments and any(function is known for known in _COPYING):
+            given = arguments[0]
+            self._copies_left -= len(given) if hasattr(type(given), "__len__") else 0
+            if self._copies_left < 0:
+                raise UnpicklingError(f"the file lets {function} copy more than it holds")
 
     def new_object(self, kind: Any, arguments: Any, keywords: Any) -> Any:
         """An object of a class of the list."""
         from .nn.parameter import Parameter
 
+        if type(arguments) is not tuple or type(keywords or {}) is not dict:
+            raise UnpicklingError(f"arguments should be a tuple, but got {type(arguments)}")
         if kind is Parameter and not keywords:
             return Parameter(*arguments)
         if id(kind) not in self._ids or not isinstance(kind, type):
             raise UnpicklingError(
                 "Can only create new object for nn.Parameter or classes allowlisted via "
-                f"`add_safe_globals` but got {kind}"
+                f"`add_safe_globals` but got {shown(kind)}"
             )
+        self._check_copy(kind, arguments)
+        _check_arguments(kind, (*arguments, *(keywords or {}).values()))
         return kind.__new__(kind, *arguments, **(keywords or {}))
 
     def build(self, instance: Any, state: Any) -> None:
@@ -185,8 +221,13 @@ class _Rules:
         from .nn.parameter import Parameter
 
         kind = type(instance)
+        if id(kind) not in self._trusted:
+            _check_state(state)
+        if kind in (_tensor.Tensor, Parameter) and type(state) is tuple and len(state) == 4:
+            # (It would grow the storage to what the tensor needs.)
+            _utils._rebuild_tensor(*state)
         if kind is _tensor.Tensor:
-            if type(state) is not tuple:
+            if type(state) is not tuple or len(state) != 4:
                 raise UnpicklingError(f"a tensor's state should be a tuple, not {type(state)}")
             instance.set_(*state)
         elif kind is Parameter:
@@ -224,10 +265,40 @@ class _Rules:
         if type(key) is not tuple and type(key) is not int:
             raise UnpicklingError(f"persistent_load id must be tuple or int, but got {type(key)}")
         if type(key) is tuple and (not key or key[0] not in ("storage", b"storage")):
-            raise UnpicklingError(
-                f"Only persistent_load of storage is allowed, but got {key[0] if key else key!r}"
-            )
+            given = shown(key[0]) if key else "()"
+            raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {given}")
         return self._persistent_load(key)
+
+
+def _check_arguments(function: Any, arguments: tuple[Any, ...]) -> None:
+    """Refuses what lets a short file take much memory, or time, or memory that is not its own."""
+    if arguments and any(function is kind for kind in _without_arguments()):
+        raise UnpicklingError(f"{function} takes no arguments in files of weights")
+    if function is bytearray and arguments and type(arguments[0]) not in (str, bytes, bytearray):
+        raise UnpicklingError(f"a bytearray is made of bytes, not of {shown(arguments[0])}")
+    if function is encode and (len(arguments) != 2 or arguments[1] not in _ENCODINGS):
+        raise UnpicklingError(f"bytes are written in one of the encodings {_ENCODINGS}")
+    takes_state = (_tensor._rebuild_from_type_v2, _utils._rebuild_parameter_with_state)
+    if arguments and any(function is known for known in takes_state):
+        _check_state(arguments[-1])
+
+
+@functools.cache
+def _without_arguments() -> tuple[Any, ...]:
+    """The classes whose objects would be as large as a number says."""
+    from . import storage
+    from ._legacy import CLASSES
+
+    own = (_tensor.Tensor, storage.TypedStorage, storage.UntypedStorage)
+    return (*own, *CLASSES.values())
+
+
+def _check_state(state: Any) -> None:
+    """Refuses attributes that others ask an object for, as NumPy for the place of its memory."""
+    for part in state if type(state) is tuple else (state,):
+        for name in part if isinstance(part, dict) else ():
+            if type(name) is str and name.startswith("__"):
+                raise UnpicklingError(f"files of weights cannot set the attribute {shown(name)}")
 
 
 def _set_state(instance: Any, state: Any) -> None:
@@ -276,4 +347,4 @@ def load(
         UnpicklingError: for what weights do not need, and for pickles that are wrong.
         EOFError: if it ends early.
     """
-    return _C._unpickle(data, start, _Rules(persistent_load), encoding)
+    return _C._unpickle(data, start, _Rules(persistent_load, len(data)), encoding)

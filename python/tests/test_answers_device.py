@@ -109,6 +109,10 @@ assert cuda.get_device_capability() == (0, 0) and cuda.get_device_properties(1).
 assert cuda.mem_get_info()[0] <= cuda.mem_get_info()[1]
 assert torch.equal(cuda.get_rng_state(), torch.get_rng_state())
 cuda.set_rng_state_all(cuda.get_rng_state_all())
+cuda.manual_seed_all(3)
+drawn = torch.randn(3, device="cuda")
+cuda.manual_seed(3)
+assert torch.equal(drawn, torch.randn(3, device="cuda")) and cuda.initial_seed() == 3
 cuda.set_sync_debug_mode("warn")
 assert cuda.get_sync_debug_mode() == 1 and cuda.can_device_access_peer(0, 1)
 assert torch.get_device_module() is cuda and torch.float32 in (

@@ -217,8 +217,9 @@ def test_objects_are_copied(world: None) -> None:
     assert found == [3]
     dist.scatter_object_list(found, [7], 0)
     assert found == [7]
-    dist.broadcast_object_list(found, 0)
-    assert found == [7]
+    kept = [thing]
+    dist.broadcast_object_list(kept, 0)
+    assert kept[0] is thing
     with pytest.raises(IndexError):
         dist.all_gather_object([], 1)
     with pytest.raises(ValueError, match="list of size at least 1"):
@@ -251,8 +252,11 @@ def test_groups_of_this_process(world: None) -> None:
 def test_a_mesh_of_one(world: None) -> None:
     mesh = dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("a", "b"))
     assert (mesh.shape, mesh.ndim, mesh.size()) == ((1, 1), 2, 1)
+    assert mesh["a"].get_group() is mesh.get_group("a")
     assert mesh["a"].get_group().size() == 1
-    assert mesh.get_coordinate() == [0, 0]
+    assert mesh.get_coordinate() == (0, 0)
+    assert mesh == dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("a", "b"))
+    assert mesh != dist.init_device_mesh("cpu", (1, 1))
     assert repr(mesh["b"]) == "DeviceMesh((1,), 'cpu', mesh_dim_names=('b',))"
     with pytest.raises(KeyError, match="'c' does not exist"):
         mesh.get_group("c")

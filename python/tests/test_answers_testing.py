@@ -214,6 +214,8 @@ def test_searches_in_texts() -> None:
     FileCheck().check_count("a", 2).run("a a a")
     FileCheck().check_source_highlighted("bad").run("a bad b\n  ~~~ \n")
     FileCheck().run_from_annotations("# CHECK: a\n# CHECK-NOT: x\n# CHECK: b", "a b")
+    with pytest.raises(RuntimeError, match="Expected to not find"):
+        FileCheck().run("# CHECK: a\n# CHECK-NOT: x\n# CHECK: b", "a x b")
     for check, text in (
         (FileCheck().check("x"), 'Expected to find "x" but did not find it'),
         (FileCheck().check("a").check_not("b").check("c"), 'Expected to not find "b" but found it'),

@@ -6,6 +6,8 @@ import collections
 import gc
 import hashlib
 import os
+import sys
+import urllib.error
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from pathlib import Path
 from typing import Any
@@ -35,13 +37,20 @@ def repository(tmp_path: Path) -> Path:
         "    'Makes a model.'\n"
         "    import pullback\n"
         "    return pullback.nn.Linear(size, scale(), bias=bias)\n"
+        "def late():\n"
+        "    from other import NAME\n"
+        "    return NAME\n"
     )
+    (folder / "other.py").write_text("NAME = 'imported by a call'\n")
     return folder
 
 
 def test_a_model_from_a_local_folder(repository: Path) -> None:
     model = hub.load(str(repository), "model", 2, source="local", bias=False)
     assert (model.in_features, model.out_features, model.bias) == (2, 3, None)
+    before = list(sys.path)
+    assert hub.load(str(repository), "late", source="local") == "imported by a call"
+    assert sys.path == before
     with pytest.raises(RuntimeError, match="Cannot find callable nope in hubconf"):
         hub.load(str(repository), "nope", source="local")
     with pytest.raises(ValueError, match="Unknown source"):
@@ -62,13 +71,19 @@ def test_repositories_that_were_downloaded(
     kept.parent.mkdir()
     repository.rename(kept)
     assert hub.get_dir() == str(tmp_path / "hub")
-    assert hub.list("owner/name", trust_repo=True, verbose=False) == ["scale", "model"]
+    assert hub.list("owner/name", trust_repo=True, verbose=False) == [
+        "scale",
+        "model",
+        "late",
+    ]
     assert hub.help("owner/name", "model") == "Makes a model."
     with pytest.raises(ValueError, match="expected 'owner/name'"):
         hub.load("owner", "model", trust_repo=True)
     monkeypatch.setattr("builtins.input", lambda question: "n")
     with pytest.raises(Exception, match=r"Untrusted repository\."):
         hub.load("another/name", "model")
+    with pytest.raises(Exception, match=r"Untrusted repository\."):
+        hub.load("owner/name", "late", trust_repo=False)
 
 
 def test_where_downloads_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +103,7 @@ def test_downloads_check_their_sum(tmp_path: Path, capsys: pytest.CaptureFixture
     with pytest.raises(RuntimeError, match=r'invalid hash value \(expected "0000", got'):
         hub.download_url_to_file(source.as_uri(), str(target), "0000", progress=False)
     assert sorted(os.listdir(tmp_path)) == ["source"]
-    with pytest.raises(RuntimeError, match=r"cannot download http://127\.0\.0\.1:9/x: no netw"):
+    with pytest.raises(urllib.error.URLError, match=r"cannot download http://127\.0\.0\.1:9/x: no"):
         hub.download_url_to_file("http://127.0.0.1:9/x", str(target))
 
 
@@ -109,6 +124,8 @@ def test_paths_lead_to_leaves() -> None:
     assert [pytree.keystr(path) for path, _ in leaves] == texts
     assert [pytree.key_get(TREE, path) for path, _ in leaves] == [leaf for _, leaf in leaves]
     assert spec == pytree.tree_structure(TREE)
+    # (Nine leaves, and the containers of which there are seven.)
+    assert (spec.num_leaves, spec.num_nodes) == (9, 16)
     found = pytree.tree_map_with_path(lambda k, x, y: (pytree.keystr(k), x + y), [1], [2])
     assert found == [("[0]", 3)]
     assert pytree.tree_leaves_with_path([1], is_leaf=lambda x: isinstance(x, list)) == [((), [1])]
@@ -218,6 +235,7 @@ def test_times_are_summarised() -> None:
     low, high = numpy.percentile(times, [25, 75])
     assert one.iqr == pytest.approx(high - low)
     assert one.has_warnings
+    assert one.as_row_name == "x"
     assert not one.meets_confidence()
     assert measurement([1.0] * 100).significant_figures == 5
     assert one.significant_figures == 1

@@ -335,11 +335,11 @@ def test_a_legacy_file_may_end_anywhere(name: str) -> None:
             torch.load(io.BytesIO(data[:length]))
 
 
-def archive_of(data: bytes) -> io.BytesIO:
+def archive_of(data: bytes, storage: bytes = struct.pack("<f", 1)) -> io.BytesIO:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("archive/data.pkl", data)
-        archive.writestr("archive/data/0", struct.pack("<f", 1))
+        archive.writestr("archive/data/0", storage)
         archive.writestr("archive/version", "3\n")
     buffer.seek(0)
     return buffer
@@ -398,6 +398,50 @@ def test_tensors_stay_inside_of_their_storages(geometry: Any, weights_only: bool
     data = data.replace(b"h\x00)R", b"}")
     with pytest.raises((RuntimeError, ValueError, pickle.UnpicklingError)):
         torch.load(archive_of(data), weights_only=weights_only)
+
+
+STORAGE = b"(X\x07\0\0\0storagectorch\nLongStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x01tQ"
+# One number, shown 2^40 times.
+ENDLESS = (
+    b"ctorch._utils\n_rebuild_tensor_v2\n(" + STORAGE
+    + b"K\0\x8a\x06\0\0\0\0\0\1\x85K\0\x85\x89}tR"
+)  # fmt: skip
+ORDERED = b"ccollections\nOrderedDict\n)R"
+# A tuple that holds another twice, and so on: short to write, without end to walk.
+DOUBLED = b")\x85" + b"2\x86" * 60
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"ctorch._utils\n_rebuild_device_tensor_from_numpy\n(" + ORDERED
+         + b"ctorch\nint64\nX\x03\0\0\0cpu\x89tR.", "expected an array of NumPy"),
+        (ORDERED + b"}X\x13\0\0\0__array_interface__K\1sb.", "cannot set the attribute"),
+        (b"ctorch\nTensor\n\x8a\x06\0\0\0\0\0\1\x85R.", "takes no arguments"),
+        (b"ctorch.storage\nUntypedStorage\n\x8a\x06\0\0\0\0\0\1\x85\x81.", "takes no arguments"),
+        (b"cbuiltins\nbytearray\n\x8a\x06\0\0\0\0\0\1\x85R.", "is made of bytes"),
+        (b"ctorch._tensor\n_rebuild_from_type_v2\n(cbuiltins\nbytearray\nctorch\nTensor\n"
+         b"\x8a\x06\0\0\0\0\0\1\x85NtR.", "is made of bytes"),
+        (b"c_codecs\nencode\nX\1\0\0\0aX\x08\0\0\0punycode\x86R.", "one of the encodings"),
+        (b"ctorch._utils\n_rebuild_sparse_tensor\nctorch.serialization\n_get_layout\n"
+         b"X\x10\0\0\0torch.sparse_coo\x85R(" + ENDLESS + ENDLESS + b"K\5\x85t\x86R.",
+         "elements cannot come from 8 bytes"),
+        (b"ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n(" + ENDLESS
+         + b"ctorch\nfloat64\nX\x03\0\0\0cpu\x89tR.", "elements cannot come from 8 bytes"),
+        (b"ctorch\nTensor\n)\x81(" + STORAGE + b"K\0\x8a\x06\0\0\0\0\0\1\x85K\1\x85tb.",
+         "out of bounds for storage of size 8"),
+        (STORAGE.replace(b"K\1", DOUBLED) + b".", "a storage cannot have an object of"),
+        (STORAGE.replace(b"X\x03\0\0\0cpu", DOUBLED) + b".", "a name should be text"),
+        (b"(" + b"N" * 1000 + b"lq\0cbuiltins\nset\nq\1" + b"h\1h\0\x85R0" * 100 + b".",
+         "copy more than it holds"),
+        (STORAGE + STORAGE.replace(b"K\1", b"K\2") + b"\x86.", "has two sizes"),
+    ],
+)  # fmt: skip
+def test_a_short_file_takes_no_memory_or_time_that_it_does_not_hold(
+    data: bytes, message: str
+) -> None:
+    with pytest.raises((RuntimeError, TypeError, pickle.UnpicklingError), match=message):
+        torch.load(archive_of(data, struct.pack("<q", 1)))
 
 
 def test_arguments_are_checked() -> None:

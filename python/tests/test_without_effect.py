@@ -139,11 +139,6 @@ LISTED = {
         "cuda.streams.Event.__init__(external)",
     ),
     **alike(
-        SEED,
-        "cuda.random.manual_seed(,seed) cuda.random.manual_seed_all(,seed) cuda.random.seed() "
-        "cuda.random.seed_all()",
-    ),
-    **alike(
         UNWATCHED,
         "cuda.nvtx.mark(,msg) cuda.nvtx.range_end(,range_id) cuda.nvtx.range_push(msg) "
         "cuda.nvtx.range_start(msg)",

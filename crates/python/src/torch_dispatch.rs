@@ -19,7 +19,7 @@ use pullback::autograd::torch_dispatch::{self, Dispatched, TorchDispatch};
 use pullback::dispatch::{Arg, Form, OpDef, Outputs, TensorVec, Traits, Value};
 use pullback::{Scalar, Tensor};
 use pullback_schema::Default;
-use pullback_schema::python::Form as Spelling;
+use pullback_schema::python::{Form as Spelling, accepts_numbers};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::PyTypeObject;
 use pyo3::intern;
@@ -157,14 +157,16 @@ fn to_python<'py>(
 ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
     let (mut positional, named) = (Vec::new(), PyDict::new(py));
     let mut given = 0;
+    // (Only where the call takes one again is a number given as a number.)
+    let takes_number = accepts_numbers(def.name);
     for (arg, argument) in args.iter().zip(&def.schema().args) {
         let is_default = argument.default.as_ref().is_some_and(|d| is_default(*arg, d));
         if argument.keyword_only {
             if !is_default {
-                named.set_item(&argument.name, object(py, *arg)?)?;
+                named.set_item(&argument.name, object(py, *arg, takes_number)?)?;
             }
         } else {
-            positional.push(object(py, *arg)?);
+            positional.push(object(py, *arg, takes_number)?);
             if !is_default {
                 given = positional.len();
             }
@@ -181,8 +183,9 @@ fn to_python<'py>(
     Ok((PyTuple::new(py, positional)?, named))
 }
 
-fn object<'py>(py: Python<'py>, arg: Arg<'_>) -> PyResult<Bound<'py, PyAny>> {
+fn object<'py>(py: Python<'py>, arg: Arg<'_>, takes_number: bool) -> PyResult<Bound<'py, PyAny>> {
     if let Arg::Tensor(tensor) = arg
+        && takes_number
         && tensor.is_wrapped_number()
     {
         return value(py, Value::Scalar(tensor.element().map_err(raise)?));

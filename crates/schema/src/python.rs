@@ -176,7 +176,7 @@ impl Display for Signature {
 }
 
 /// The arithmetic ops and copies, in-place forms too, take a number for a tensor.
-fn accepts_numbers(name: &str) -> bool {
+pub fn accepts_numbers(name: &str) -> bool {
     let family = name.strip_suffix('_').unwrap_or(name);
     let is_arithmetic = matches!(
         family,

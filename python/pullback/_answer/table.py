@@ -198,6 +198,7 @@ SAYS: dict[str, Any] = {
     "torch.distributed.rpc.is_available": False,
     "torch.mps.device_count": 0,
     "torch.mps.is_available": False,
+    "torch.mps.manual_seed": None,
     "torch.package.is_from_package": False,
     "torch.utils.cpp_extension.is_ninja_available": False,
     "torch.utils.cpp_extension.include_paths": [],

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _C, _weights_only_unpickler, serialization
+from .._utils import _shown as shown
 from ..storage import TypedStorage, UntypedStorage, _typed
 from .load import _UNSAFE, check_count, dtype_of, text, unpickler_of
 from .save import Pickled, pickled
@@ -248,7 +249,7 @@ class _Stream:
             raise RuntimeError("Invalid magic number; corrupt file?")
         version = self.part()
         if version != _VERSION:
-            raise RuntimeError(f"Invalid protocol version: {version}")
+            raise RuntimeError(f"Invalid protocol version: {shown(version)}")
         info = self.part()
         little = info.get("little_endian", True) if isinstance(info, dict) else True
         self.swaps = bool(little) != (sys.byteorder == "little")
@@ -301,15 +302,20 @@ class _Stream:
                 _check_source(*saved[1:])
             return saved[1]
         if kind != "storage" or len(saved) != 6:
-            raise RuntimeError(f"Unknown saved id type: {kind if kind else saved!r:.99}")
+            raise RuntimeError(f"Unknown saved id type: {kind if kind else shown(saved)}")
         _, storage_kind, key, location, _, view = saved
         dtype = dtype_of(storage_kind)
         root = self._storage(text(key), dtype, text(location))
         if view is None:
             return root
         name, offset, count = view
+        name = text(name)
+        check_count(offset)
+        check_count(count)
+        size = dtype.itemsize
+        if (offset + count) * size > root._untyped_storage.nbytes():
+            raise RuntimeError(f"view {name!r:.99} is not inside of its storage: file is damaged")
         if name not in self.views:
-            size = dtype.itemsize
             part = root._untyped_storage[offset * size : (offset + count) * size]
             self.views[name] = _typed(part, dtype)
         return self.views[name]

@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import _weights_only_unpickler, serialization
 from .._C import uint8
+from .._utils import _shown as shown
 from ..storage import _DTYPES, TypedStorage, UntypedStorage, _typed
 from .name import OURS
 
@@ -21,34 +22,17 @@ __all__ = ["archive_loader", "load_checkpoint", "unpickler_of"]
 
 _PACKAGE = __package__.partition(".")[0]
 _UNSAFE = (
-    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
-    "from `False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will "
-    "likely succeed, but it can result in arbitrary code execution. Do it only if you got the file "
-    "from a trusted source."
+    "`weights_only=False` reads such a file, but then the file can run any code (arbitrary code "
+    "execution): pass it only if you trust where the file comes from."
 )
 
 
 def _explained(message: str) -> str:
     """What to say of a file that holds more than weights."""
-    docs = (
-        "\n\nCheck the documentation of torch.load to learn more about types accepted by default "
-        "with weights_only https://pytorch.org/docs/stable/generated/torch.load.html."
-    )
+    text = f"Weights only load failed. {_UNSAFE}"
     if re.search(r"GLOBAL (\S+) was not an allowed global by default", message):
-        return (
-            "Weights only load failed. This file can still be loaded, to do so you have two "
-            "options, \033[1mdo those steps only if you trust the source of the checkpoint\033[0m."
-            f" \n\t(1) {_UNSAFE}\n\t(2) Alternatively, to load with `weights_only=True` please "
-            "check the recommended steps in the following error message.\n\tWeightsUnpickler "
-            f"error: {message}{docs}"
-        )
-    text = f"Weights only load failed. {_UNSAFE}\n"
-    if not re.search(r"whose module (\S+) is blocked", message):
-        text += (
-            "Please file an issue with the following so that we can make `weights_only=True` "
-            "compatible with your use case: WeightsUnpickler error: "
-        )
-    return f"{text}\n\n{message}{docs}"
+        text += " Or say which of the names in it are safe, as follows."
+    return f"{text}\nWeightsUnpickler error: {message}"
 
 
 def load_checkpoint(f: Any, place: Any, module: Any, mmap: bool, options: dict[str, Any]) -> Any:
@@ -143,10 +127,8 @@ def _byte_order(archive: Any) -> str:
     default = serialization.get_default_load_endianness()
     if default is None and sys.byteorder == "big":
         warnings.warn(
-            "The default load endianness for checkpoints without a byteorder mark on big endian "
-            "machines was changed from 'native' to 'little' endian, to avoid this behavior please "
-            "use torch.serialization.set_default_load_endianness to set the desired default load "
-            "endianness",
+            "The file has no byteorder mark, and is read as little endian on this big endian "
+            "machine: torch.serialization.set_default_load_endianness says otherwise",
             UserWarning,
             stacklevel=6,
         )
@@ -161,19 +143,23 @@ def dtype_of(kind: Any) -> Any:
         return uint8
     dtype = getattr(kind, "dtype", None)
     if dtype is None:
-        raise pickle.UnpicklingError(f"{kind!r} is no class of storages")
+        raise pickle.UnpicklingError(f"{shown(kind)} is no class of storages")
     return dtype
 
 
 def check_count(count: Any) -> None:
     """Refuses what cannot be a number of elements."""
     if type(count) is not int or not 0 <= count < 2**59:
-        raise pickle.UnpicklingError(f"a storage cannot have {count!r:.99} elements")
+        raise pickle.UnpicklingError(f"a storage cannot have {shown(count)} elements")
 
 
 def text(value: Any) -> str:
     """A name; those that Python 2 wrote may be bytes."""
-    return value.decode("ascii") if isinstance(value, bytes) else value
+    if type(value) is bytes:
+        return value.decode("ascii")
+    if type(value) is not str:
+        raise pickle.UnpicklingError(f"a name should be text, not {shown(value)}")
+    return value
 
 
 def archive_loader(
@@ -188,7 +174,8 @@ def archive_loader(
         if serialization._serialization_tls.skip_data:
             archive.check_record_size(name, nbytes)
             return UntypedStorage(nbytes).fill_(0)
-        if whole is not None and archive.is_record_stored(name):
+        # (What is swapped is written to, which a shared map would let the file see.)
+        if whole is not None and not swaps and archive.is_record_stored(name):
             archive.check_record_size(name, nbytes)
             start = archive.get_record_offset(name)
             if start % dtype.itemsize == 0:
@@ -199,20 +186,22 @@ def archive_loader(
 
     def persistent_load(saved: Any) -> TypedStorage:
         if type(saved) is not tuple or len(saved) != 5 or text(saved[0]) != "storage":
-            raise pickle.UnpicklingError(f"a storage is described by five parts, not {saved!r:.99}")
+            given = shown(saved)
+            raise pickle.UnpicklingError(f"a storage is described by five parts, not {given}")
         _, kind, key, location, count = saved
         check_count(count)
         dtype, key, location = dtype_of(kind), text(key), text(location)
         nbytes = count * dtype.itemsize
         known = loaded.get(key)
-        if known is not None and known._untyped_storage.nbytes() == nbytes:
+        if known is not None:
+            # (The first reference says how long it is; others must fit into it, as tensors do.)
+            if nbytes > known._untyped_storage.nbytes():
+                raise pickle.UnpicklingError(f"storage {shown(key)} has two sizes")
             return known if known.dtype == dtype else _typed(known._untyped_storage, dtype)
         storage = read(f"data/{key}", dtype, nbytes)
         if swaps:
             storage.byteswap(dtype)
-        found = _typed(restore(storage, location), dtype)
-        # (References that do not agree about the size each have a storage.)
-        return loaded.setdefault(key, found) if known is None else found
+        return loaded.setdefault(key, _typed(restore(storage, location), dtype))
 
     return persistent_load
 

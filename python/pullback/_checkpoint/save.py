@@ -8,6 +8,7 @@ of which `_C._resolve_names` makes the names afterwards.
 from __future__ import annotations
 
 import io
+import pickle
 import sys
 from collections import OrderedDict
 from types import FunctionType
@@ -104,7 +105,10 @@ def pickled(obj: object, module: Any, protocol: int, persistent_id: Any) -> byte
 
     class Pickler(module.Pickler):  # type: ignore[misc]
         def persistent_id(self, value: Any) -> Any:
-            return persistent_id(value)
+            found = persistent_id(value)
+            if found is not None and protocol == 0:
+                raise pickle.PicklingError("protocol 0 cannot refer to storages and names of torch")
+            return found
 
         def reducer_override(self, value: Any) -> Any:
             own = _reduce_own(value)

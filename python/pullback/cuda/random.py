@@ -70,19 +70,29 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds the current device's generator; simulated devices draw from the one of main memory."""
+    """Seeds the current device's generator, which for a simulated one is that of main memory."""
+    from . import is_available
+
+    if is_available():
+        _random.manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seeds the generators of all devices; simulated devices draw from the one of main memory."""
+    """Seeds the generators of all devices; simulated ones have that of main memory."""
+    manual_seed(seed)
 
 
 def seed() -> None:
-    """Seeds the current device's generator by chance; simulated devices have none of their own."""
+    """Seeds the current device's generator by chance: see :func:`manual_seed`."""
+    from . import is_available
+
+    if is_available():
+        _random.seed()
 
 
 def seed_all() -> None:
-    """Seeds the generators of all devices by chance; simulated devices have none of their own."""
+    """Seeds the generators of all devices by chance: see :func:`manual_seed_all`."""
+    seed()
 
 
 def initial_seed() -> int:

@@ -74,7 +74,9 @@ def broadcast_object_list(
         return
     _group.resolved(group)
     _check_root(0 if src is None and group_src is None else src, group_src, "broadcast")
-    object_list[:] = [copied(thing) for thing in object_list]
+    for thing in object_list:
+        # (The process that sends keeps its own; what cannot be sent is an error all the same.)
+        copied(thing)
 
 
 def scatter_object_list(

@@ -27,6 +27,9 @@ class RedOpType(enum.IntEnum):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}.{self.name}: {self.value}>"
 
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
 
 class ReduceOp:
     """Stands for :class:`RedOpType`, whose members it has.
@@ -78,7 +81,6 @@ class Work:
 
     Args:
         result: the tensors that it wrote.
-        source: the rank that was received from, if any was.
     """
 
     def __init__(self, result: list[Any] | None = None) -> None:

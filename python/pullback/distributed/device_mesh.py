@@ -33,6 +33,7 @@ class DeviceMesh:
         mesh: Any,
         *,
         mesh_dim_names: Sequence[str] | None = None,
+        _groups: list[Any] | None = None,
     ) -> None:
         from .. import as_tensor
 
@@ -49,7 +50,8 @@ class DeviceMesh:
                 f"{self.mesh.ndim}"
             )
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
-        self._groups = [_group.new_group([0]) for _ in range(self.mesh.ndim)]
+        made = [_group.new_group([0]) for _ in range(self.mesh.ndim if _groups is None else 0)]
+        self._groups = made if _groups is None else _groups
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -105,24 +107,33 @@ class DeviceMesh:
         self._dimension(mesh_dim)
         return 0
 
-    def get_coordinate(self) -> list[int]:
+    def get_coordinate(self) -> tuple[int, ...]:
         """The numbers of this process along all dimensions."""
-        return [0] * self.ndim
+        return (0,) * self.ndim
 
     def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
         """The mesh of some dimensions only."""
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
-        for name in names:
-            self._dimension(name)
-        return DeviceMesh(
-            self.device_type, self.mesh.reshape([1] * len(names)), mesh_dim_names=names
-        )
+        mesh = self.mesh.reshape([1] * len(names))
+        groups = [self.get_group(name) for name in names]
+        return DeviceMesh(self.device_type, mesh, mesh_dim_names=names, _groups=groups)
 
     def __enter__(self) -> DeviceMesh:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         pass
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeviceMesh):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.device_type, self.shape, self.mesh_dim_names
 
     def __repr__(self) -> str:
         names = "" if self.mesh_dim_names is None else f", mesh_dim_names={self.mesh_dim_names}"

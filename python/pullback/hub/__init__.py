@@ -12,6 +12,8 @@ import importlib.util
 import inspect
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -33,20 +35,27 @@ _FILE = "hubconf.py"
 _DEPENDENCIES = "dependencies"
 
 
+@contextmanager
+def _importing_from(folder: str) -> Iterator[None]:
+    """A context in which the folder's modules can be imported."""
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
 def _module_of(folder: str) -> ModuleType:
     """The module ``hubconf.py`` of a folder, whose dependencies are there."""
     path = os.path.join(folder, _FILE)
     if not os.path.isfile(path):
         raise FileNotFoundError(f"there is no file {_FILE} in {folder}")
-    sys.path.insert(0, folder)
-    try:
-        spec = importlib.util.spec_from_file_location("hubconf", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
+    spec = importlib.util.spec_from_file_location("hubconf", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    with _importing_from(folder):
         spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(folder)
     missing = [
         name
         for name in getattr(module, _DEPENDENCIES, ())
@@ -153,7 +162,9 @@ def load(
         folder = folder_of(repo_or_dir, force_reload, trust_repo, verbose)
     else:
         folder = os.fspath(repo_or_dir)
-    return _entry(_module_of(folder), model)(*args, **kwargs)
+    # (Functions often import the folder's modules only when they are called.)
+    with _importing_from(folder):
+        return _entry(_module_of(folder), model)(*args, **kwargs)
 
 
 _absent.announce(globals())

@@ -46,22 +46,29 @@ class _Bar:
             print(f"\r{self.done} bytes" + " " * 24, file=sys.stderr)
 
 
+class DownloadError(urllib.error.URLError, RuntimeError):
+    """Something could not be downloaded."""
+
+    def __str__(self) -> str:
+        return str(self.reason)
+
+
 def open_url(url: str) -> Any:
     """The answer of a server.
 
     Raises:
-        RuntimeError: if there is none, with the address.
+        DownloadError: if there is none, with the address.
     """
     request = urllib.request.Request(url, headers={"User-Agent": "torch.hub"})
     try:
         return urllib.request.urlopen(request)
     except urllib.error.HTTPError as error:
-        raise RuntimeError(
+        raise DownloadError(
             f"cannot download {url}: HTTP error {error.code} {error.reason}"
         ) from error
     except (urllib.error.URLError, OSError) as error:
         reason = getattr(error, "reason", error)
-        raise RuntimeError(f"cannot download {url}: no network? ({reason})") from error
+        raise DownloadError(f"cannot download {url}: no network? ({reason})") from error
 
 
 def download_url_to_file(

@@ -76,13 +76,14 @@ def _unpack(packed: str, folder: str) -> None:
 
 
 def _check_trust(name: str, owner: str, trust: bool | str | None) -> None:
-    """Asks once whether a repository's code may be run, and keeps the answer."""
+    """Asks whether a repository's code may be run, and keeps the answer; False asks every time."""
     path = os.path.join(get_dir(), "trusted_list")
     known = set()
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             known = set(file.read().split())
-    if name in known or owner in _OWNERS:
+    is_known = name in known or owner in _OWNERS
+    if is_known and trust is not False:
         return
     if trust not in (True, None, "check", False):
         raise ValueError(f"trust_repo must be True, False, None or 'check', but got {trust!r}")
@@ -90,5 +91,7 @@ def _check_trust(name: str, owner: str, trust: bool | str | None) -> None:
         question = f"The code of {name} will be run. Do you trust it and want it listed? (y/N) "
         if input(question).strip().lower() not in ("y", "yes"):
             raise Exception("Untrusted repository.")
+    if is_known:
+        return
     with open(path, "a", encoding="utf-8") as file:
         file.write(f"{name}\n")

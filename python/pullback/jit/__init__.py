@@ -110,7 +110,7 @@ def script(
 
     Raises:
         RuntimeError: for a class of modules.
-        TypeError: for anything else that is not callable.
+        TypeError: for a function that is not Python's, and anything else that is not callable.
     """
     from ..nn import Module
 
@@ -125,7 +125,7 @@ def script(
                 "instance instead"
             )
         return obj
-    if not callable(obj):
+    if not callable(obj) or inspect.isbuiltin(obj):
         raise TypeError(f"{type(obj)} is a built-in class: a function or a module is scripted")
     return ScriptFunction(obj)
 

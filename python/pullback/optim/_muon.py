@@ -150,10 +150,19 @@ def muon(
         raise RuntimeError("Foreach is not supported for Muon yet")
     if has_complex:
         raise ValueError("Complex parameters are not supported")
+    # Before anything changes.
+    if ns_steps >= 100:
+        raise ValueError(
+            "Number of steps must be less than 100 for computational efficiency, got "
+            f"ns_steps={ns_steps}"
+        )
+    if len(ns_coefficients) != 3:
+        raise ValueError(f"Coefficients must be a tuple of exactly 3 values, got {ns_coefficients}")
+    for grad in grads:
+        if grad.ndim != 2:
+            raise ValueError(f"Param gradient must be a 2D matrix, got size {grad.size()}")
     rate: Any = scalar_of(lr)
     for param, grad, buffer in zip(params, grads, muon_momentum_bufs, strict=True):
-        if grad.ndim != 2:
-            raise ValueError("Param gradient must be a 2D matrix")
         buffer.lerp_(grad, 1 - momentum)
         update = grad.lerp(buffer, momentum) if nesterov else buffer
         update = _orthogonalize(update, ns_coefficients, ns_steps, eps)
@@ -166,10 +175,6 @@ def _orthogonalize(
     matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
 ) -> Tensor:
     """Newton-Schulz iterations towards the orthogonal factor of a matrix, in bfloat16."""
-    if steps >= 100:
-        raise ValueError("Number of steps must be less than 100 for computational efficiency")
-    if len(coefficients) != 3:
-        raise ValueError("Coefficients must be a tuple of exactly 3 values")
     a, b, c = coefficients
     # The products of rows with rows are the smaller for a wide matrix.
     is_tall = matrix.size(0) > matrix.size(1)

@@ -146,6 +146,11 @@ def adagrad(
             raise RuntimeError("adagrad with fused=True does not support differentiable=True")
     elif grad_scale is not None or found_inf is not None:
         raise AssertionError("Expected grad_scale and found_inf to be None")
+    # Before anything changes: other parameters of the list may be dense.
+    if weight_decay != 0 and any(grad.is_sparse for grad in grads):
+        raise RuntimeError(
+            f"weight_decay option is not compatible with sparse gradients, got {weight_decay}"
+        )
     options = {
         "lr": lr,
         "lr_decay": lr_decay,
@@ -166,8 +171,6 @@ def adagrad(
 
 
 def _plain_adagrad(rule: Any, param: Tensor, grad: Tensor, state_sum: Tensor, step: Tensor) -> None:
-    if rule.weight_decay != 0 and grad.is_sparse:
-        raise RuntimeError("weight_decay option is not compatible with sparse gradients")
     step.add_(1)
     grad = climb(rule, grad)
     if rule.weight_decay != 0:

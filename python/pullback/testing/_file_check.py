@@ -61,13 +61,19 @@ class FileCheck:
         """The text follows, on a line above one that marks it with ``~~~``."""
         return self._add("HIGHLIGHTED", test)
 
-    def run(self, test_string: Any) -> None:
-        """Looks for all in the text of an object.
+    def run(self, *texts: Any) -> None:
+        """Looks for all in the text of an object; of two texts the first has the wishes.
 
         Raises:
             RuntimeError: for a wish that is not fulfilled, with the text.
+            TypeError: for another number of texts.
         """
-        self._run(self._wishes, str(test_string))
+        if len(texts) == 2:
+            self.run_from_annotations(*texts)
+            return
+        if len(texts) != 1:
+            raise TypeError(f"FileCheck.run() takes one or two texts, but got {len(texts)}")
+        self._run(self._wishes, str(texts[0]))
 
     def run_from_annotations(self, checks_file: str, test_string: Any) -> None:
         """As :meth:`run` with wishes written as lines ``# CHECK: text``."""

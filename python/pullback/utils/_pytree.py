@@ -185,6 +185,11 @@ class TreeSpec:
         """How many children the root has."""
         return len(self.children_specs)
 
+    @property
+    def num_nodes(self) -> int:
+        """How many containers and leaves there are."""
+        return 1 + sum(child.num_nodes for child in self.children_specs)
+
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """The tree with these leaves.
 
@@ -276,6 +281,11 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves in order."""
     return tree_flatten(tree, is_leaf)[0]
+
+
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
+    """The leaves of a call's arguments, those by name last."""
+    return tree_leaves(args) + tree_leaves(list(kwargs.values()))
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeSpec:

@@ -91,6 +91,7 @@ fn findings(sources: &[Source]) -> Vec<Finding> {
             arrow::ops(source, &arrows, &mut findings);
             order::reading(source, &arrows, &mut findings);
             place::unsafe_code(source, &mut findings);
+            place::access(source, &mut findings);
             place::modes(source, &arrows, &mut findings);
             op_name::binding(source, &ops, &mut findings);
         }

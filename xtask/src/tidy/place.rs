@@ -134,6 +134,28 @@ pub(super) fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
+/// Ops' files that read elements by `Cpu::of`, which only run time checks: coordinates of sparse tensors decide what a result is.
+const CHECKED_ACCESS: &str = "crates/pullback/src/ops/sparse/places.rs";
+
+/// An op that reads memory outside of a kernel.
+pub(super) fn access(source: &Source, findings: &mut Vec<Finding>) {
+    if !source.path.starts_with(OPS) || source.path == CHECKED_ACCESS {
+        return;
+    }
+    let code = source.code_without_tests();
+    let tokens = tokens(&code);
+    for at in 0..tokens.len() {
+        let next = tokens[at..]
+            .iter()
+            .map(|token| token.text)
+            .filter(|text| *text != ":" && *text != "::");
+        if tokens[at].text == "Cpu" && next.take(2).eq(["Cpu", "of"]) {
+            let message = "only a kernel reads memory, by the `Cpu` that the dispatcher gives it";
+            findings.push(Finding::new(source, tokens[at].line, message));
+        }
+    }
+}
+
 /// The lines where an op looks at what its thread works under.
 fn mode_lines(source: &Source, arrows: &BTreeSet<Arrow>) -> Vec<(usize, String)> {
     let is_op = source.path.starts_with(OPS) && module_of(source).is_some();
@@ -255,5 +277,13 @@ mod tests {
         assert_eq!(unneeded(&[], |_| BTreeSet::new()).len(), rows);
         let source = [Source::new(UNSAFE_ELSEWHERE[0].0, "unsafe { f() }")];
         assert_eq!(unneeded(&source, |_| BTreeSet::new()).len(), rows - 1);
+    }
+
+    #[test]
+    fn ops_read_memory_in_kernels_only() {
+        let text = "fn vjp(x: &Tensor) { x.view_ref(Cpu::of(x)?); }\nfn cpu(cpu: Cpu) {}";
+        assert_eq!(lines(access, "crates/pullback/src/ops/reduce/sum.rs", text), [1]);
+        assert!(lines(access, CHECKED_ACCESS, text).is_empty());
+        assert!(lines(access, "crates/pullback/src/binding.rs", text).is_empty());
     }
 }

@@ -260,6 +260,21 @@ fn tensor<S: Source>(tree: &Tree<S>, item: Item) -> Result<Tensor> {
     }
 }
 
+/// The same of one that is walked through at once: one that shows a few bytes without end is refused.
+fn held<S: Source>(tree: &Tree<S>, item: Item) -> Result<Tensor> {
+    const SPARE: u64 = 1 << 20;
+    let tensor = tensor(tree, item)?;
+    let held = tensor.storage().map_or(0, |storage| storage.nbytes() as u64);
+    let shown = (tensor.numel() as u64).saturating_mul(tensor.dtype().size() as u64);
+    ensure!(
+        shown <= held.saturating_add(SPARE),
+        runtime,
+        "{} elements cannot come from {held} bytes",
+        tensor.numel()
+    );
+    Ok(tensor)
+}
+
 fn with_grad(tensor: Tensor, requires_grad: bool) -> Result<Tensor> {
     if requires_grad { tensor.with_grad() } else { Ok(tensor) }
 }
@@ -318,12 +333,12 @@ fn sparse<S: Source>(tree: &Tree<S>, layout: Item, data: Item) -> Result<Tensor>
     match (layout, &parts[..]) {
         (Layout::SparseCoo, [indices, values, size, rest @ ..]) => {
             let is_coalesced = matches!(rest, [Item::Bool(true)]);
-            let (indices, values) = (tensor(tree, *indices)?, tensor(tree, *values)?);
+            let (indices, values) = (held(tree, *indices)?, held(tree, *values)?);
             Tensor::sparse_coo(&indices, &values, &numbers(tree, *size)?, is_coalesced)
         }
         (layout, [compressed, plain, values, size]) if layout.is_compressed() => {
-            let (compressed, plain) = (tensor(tree, *compressed)?, tensor(tree, *plain)?);
-            let values = tensor(tree, *values)?;
+            let (compressed, plain) = (held(tree, *compressed)?, held(tree, *plain)?);
+            let values = held(tree, *values)?;
             Tensor::sparse_compressed(&compressed, &plain, &values, &numbers(tree, *size)?, *layout)
         }
         _ => Err(wrong()),

@@ -114,12 +114,18 @@ impl Saved {
                 self.pickle.reduce();
             }
             Value::List(items) => self.list(items)?,
+            // (Once each: tuples that hold others twice would unfold without end.)
             Value::Tuple(items) => {
+                let address = Arc::as_ptr(items) as usize;
+                if out.known(address) {
+                    return Ok(());
+                }
                 out.begin_tuple(items.len());
                 for item in items.iter() {
                     self.value(item)?;
                 }
                 self.pickle.tuple(items.len());
+                self.pickle.remember(address);
             }
             Value::Set(items) => {
                 out.global("builtins", "set");

@@ -79,17 +79,21 @@ impl Default for Limits {
 /// The highest protocol there is.
 const HIGHEST: u8 = 5;
 
-/// An object on the stack, and how deep tuples lie in it.
+/// An object on the stack, how deep tuples lie in it, and how many objects a walk through it meets: one that is there twice is
+/// met twice.
 #[derive(Clone)]
 struct Entry<O> {
     object: O,
     depth: u32,
+    size: u64,
 }
 
 struct Machine<'a, 'b, B: Build> {
     reader: Reader<'a>,
     builder: &'b mut B,
     limits: Limits,
+    /// How many objects a walk through a tuple may meet. Each level may double them, and a hash walks through all.
+    largest: u64,
     stack: Vec<Entry<B::Object>>,
     /// Where the marks are: heights of the stack.
     marks: Vec<usize>,
@@ -108,7 +112,8 @@ pub fn run<B: Build>(
 ) -> Result<(B::Object, usize), B::Error> {
     let reader = Reader::new(bytes, at);
     let (stack, marks, memo) = (Vec::new(), Vec::new(), HashMap::new());
-    let mut machine = Machine { reader, builder, limits, stack, marks, memo };
+    let largest = (bytes.len() as u64).saturating_mul(16).saturating_add(4096);
+    let mut machine = Machine { reader, builder, limits, largest, stack, marks, memo };
     loop {
         let op = machine.reader.next().map_err(Broken)?;
         if op == Op::Stop {
@@ -143,7 +148,7 @@ impl<B: Build> Machine<'_, '_, B> {
         }
     }
     fn push(&mut self, object: B::Object) {
-        self.stack.push(Entry { object, depth: 0 });
+        self.stack.push(Entry { object, depth: 0, size: 1 });
     }
     /// What lies above the last mark, which goes.
     fn pop_mark(&mut self) -> Result<Vec<Entry<B::Object>>, B::Error> {
@@ -158,19 +163,24 @@ impl<B: Build> Machine<'_, '_, B> {
         let items = self.objects()?;
         if items.len() % 2 == 1 { self.fault("a key has no value") } else { Ok(items) }
     }
-    fn depth_above(&self, items: &[Entry<B::Object>]) -> Result<u32, B::Error> {
+    fn measure(&self, items: &[Entry<B::Object>]) -> Result<(u32, u64), B::Error> {
         let depth = 1 + items.iter().map(|item| item.depth).max().unwrap_or(0);
         if depth > self.limits.tuple_depth {
             return self
                 .fault(format!("tuples are nested deeper than {}", self.limits.tuple_depth));
         }
-        Ok(depth)
+        let size = items.iter().fold(1_u64, |sum, item| sum.saturating_add(item.size));
+        if size > self.largest {
+            return self
+                .fault(format!("a tuple unfolds to {size} objects: more than {}", self.largest));
+        }
+        Ok((depth, size))
     }
     fn tuple(&mut self, items: Vec<Entry<B::Object>>) -> Result<(), B::Error> {
-        let depth = self.depth_above(&items)?;
+        let (depth, size) = self.measure(&items)?;
         let objects = items.into_iter().map(|item| item.object).collect();
         let object = self.builder.tuple(objects)?;
-        self.stack.push(Entry { object, depth });
+        self.stack.push(Entry { object, depth, size });
         Ok(())
     }
     fn tuple_of(&mut self, count: usize) -> Result<(), B::Error> {
@@ -245,10 +255,10 @@ impl<B: Build> Machine<'_, '_, B> {
             }
             Op::FrozenSet => {
                 let items = self.pop_mark()?;
-                let depth = self.depth_above(&items)?;
+                let (depth, size) = self.measure(&items)?;
                 let objects = items.into_iter().map(|item| item.object).collect();
                 let object = self.builder.set(objects, true)?;
-                self.stack.push(Entry { object, depth });
+                self.stack.push(Entry { object, depth, size });
                 return Ok(());
             }
             Op::Append => {

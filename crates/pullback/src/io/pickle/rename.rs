@@ -6,11 +6,14 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// The names of classes and functions that a pickle asks for, pairs of module and name in the order in which they come. Names
-/// that are the result of a computation cannot be known without running it: texts are followed through the memo only.
+/// Longer texts are no names. (Each use of a name is listed, with a copy of its text.)
+const LONGEST: usize = 256;
+
+/// The names of classes and functions that a pickle asks for, pairs of module and name in the order in which they come. Texts are
+/// followed through the memo only.
 ///
 /// # Errors
-/// What is wrong with the pickle.
+/// What is wrong with the pickle; a name that is the result of a computation, which cannot be known without running it.
 pub fn globals(bytes: &[u8]) -> Result<Vec<(String, String)>, Fault> {
     let mut names = Vec::new();
     let mut reader = Reader::new(bytes, 0);
@@ -26,12 +29,15 @@ pub fn globals(bytes: &[u8]) -> Result<Vec<(String, String)>, Fault> {
             }
             Op::StackGlobal => {
                 let [module, name] = std::mem::take(&mut last);
-                if let (Some(module), Some(name)) = (module, name) {
-                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                    names.push((text(&module), text(&name)));
-                }
+                let (Some(module), Some(name)) = (module, name) else {
+                    return Err(reader.fault("the name of a class or function is computed"));
+                };
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                names.push((text(&module), text(&name)));
             }
-            Op::Constant(Constant::Text(text)) => last = [last[1].take(), Some(text)],
+            Op::Constant(Constant::Text(text)) => {
+                last = [last[1].take(), Some(text).filter(|text| text.len() <= LONGEST)];
+            }
             Op::Get(key) => last = [last[1].take(), memo.get(&key).cloned().flatten()],
             Op::Put(key) => drop(memo.insert(key, last[1].clone())),
             Op::Memoize => drop(memo.insert(memo.len() as u32, last[1].clone())),

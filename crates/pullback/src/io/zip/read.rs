@@ -221,18 +221,15 @@ impl Record {
         Ok(())
     }
     fn inflated(&self, stored: &[u8]) -> Result<Vec<u8>> {
-        memory::probe(self.size as usize)?;
-        let inflate =
-            || miniz_oxide::inflate::decompress_to_vec_with_limit(stored, self.size as usize);
-        match memory::after_probe(inflate) {
-            Ok(bytes) if bytes.len() as u64 == self.size => Ok(bytes),
+        // (At its full length at once: a list that grows would need half as much again.)
+        let mut bytes = memory::filled(0_u8, self.size as usize)?;
+        let parts = std::iter::once(stored);
+        match miniz_oxide::inflate::decompress_slice_iter_to_slice(&mut bytes, parts, false, true) {
+            Ok(count) if count as u64 == self.size => Ok(bytes),
             outcome => Err(Error::runtime(format!(
                 "PytorchStreamReader failed reading file {:?}: decompression gives {}, but {} bytes were recorded",
                 self.name,
-                outcome.map_or_else(
-                    |error| error.to_string(),
-                    |bytes| format!("{} bytes", bytes.len())
-                ),
+                outcome.map_or_else(|error| format!("{error:?}"), |count| format!("{count} bytes")),
                 self.size
             ))),
         }

@@ -585,6 +585,7 @@ impl<'a> Layer<'a> {
         grads: [Option<&Tensor>; 3],
         needs: i64,
     ) -> Result<TensorVec> {
+        self.check_results(results, grads)?;
         let mut made = [const { None }; 7];
         for (nr, (made, tensor)) in made.iter_mut().zip(self.tensors()).enumerate() {
             if let (Some(tensor), true) = (tensor, needs >> nr & 1 != 0) {
@@ -601,6 +602,36 @@ impl<'a> Layer<'a> {
             rnn::backward(wanted, &self.operands(cpu), &results, &self.steps()?)?;
         }
         Ok(made.into_iter().flatten().collect())
+    }
+
+    /// Refuses results and gradients of another number of elements than the layer's.
+    fn check_results(
+        &self,
+        [_, gates, cells]: [Option<&Tensor>; 3],
+        [by_output, by_h, by_c]: [Option<&Tensor>; 3],
+    ) -> Result<()> {
+        let numel = |features: i64| self.shape(features).iter().product::<i64>();
+        let (output, state) = (numel(self.hidden()), self.h.numel());
+        let kept = numel(self.cell.saved_gates() as i64 * self.hidden());
+        let of_cells = self.c.map_or(0, Tensor::numel);
+        let expected = [
+            ("gates", gates, kept),
+            ("cells", cells, if self.c.is_some() { output } else { 0 }),
+            ("the gradient of the output", by_output, output),
+            ("the gradient of h", by_h, state),
+            ("the gradient of c", by_c, of_cells),
+        ];
+        for (name, tensor, count) in expected {
+            if let Some(tensor) = tensor {
+                ensure!(
+                    tensor.numel() == count,
+                    runtime,
+                    "_rnn_layer_backward: expected {name} to have {count} elements, but got {}",
+                    tensor.numel()
+                );
+            }
+        }
+        Ok(())
     }
 
     /// The same from plain ops: the gradient of [`Layer::plain`] of views of the operands, so that one tensor in

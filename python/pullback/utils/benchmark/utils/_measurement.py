@@ -191,6 +191,7 @@ class Measurement:
         word = "very high" if part > _IQR_GROSS else "high"
         return f"  WARNING: Interquartile range is {part * 100:.1f}% of the median: it is {word}."
 
+    @property
     def as_row_name(self) -> str:
         """What a table calls it."""
         return self.task_spec.sub_label or self.task_spec.stmt or "[Unknown]"

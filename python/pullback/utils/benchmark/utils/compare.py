@@ -74,8 +74,8 @@ class Compare:
     def _table(self, results: list[Measurement]) -> str:
         unit, scale = select_unit(min(m.median for m in results))
         columns = ordered_unique(m.description for m in results)
-        keys = ordered_unique((m.num_threads, m.env, m.as_row_name()) for m in results)
-        cells = {((m.num_threads, m.env, m.as_row_name()), m.description): m for m in results}
+        keys = ordered_unique((m.num_threads, m.env, m.as_row_name) for m in results)
+        cells = {((m.num_threads, m.env, m.as_row_name), m.description): m for m in results}
         head = ["", *(column or "" for column in columns)]
         lines: list[list[str]] = []
         threads = None

@@ -160,6 +160,8 @@ pub(super) fn run<S: Step>(
         (0..lists.params.len())
             .try_for_each(|index| numbers(index).tensors().try_for_each(check_target))?;
     }
+    // The numbers are read for all parameters before the first is written: one that cannot be read is refused in time.
+    (0..lists.params.len()).try_for_each(|index| numbers(index).get().map(drop))?;
     if found_inf.map(Rate::get).transpose()? == Some(1.0) {
         return Ok(());
     }

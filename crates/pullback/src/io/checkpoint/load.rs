@@ -7,7 +7,7 @@ use crate::io::zip::Archive;
 use crate::io::{FileSource, Source, Value};
 use crate::{DType, Result, Storage};
 use pullback_kernels::memory;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub fn load_from(source: impl Source) -> Result<Value> {
     let (nodes, storages) = (Vec::new(), HashMap::new());
     let mut tree = Tree { archive, folder, swaps, nodes, storages };
     let (root, _) = pickle::run(&data, 0, Limits::default(), &mut tree)?;
-    Finished { nodes: &tree.nodes, done: HashMap::new(), open: HashMap::new() }
+    Finished { nodes: &tree.nodes, done: HashMap::new(), open: HashSet::new() }
         .value(root)
         .map(|(value, _)| value)
 }
@@ -276,7 +276,7 @@ struct Finished<'a> {
     /// What was made, and how deep it is nested.
     done: HashMap<u32, (Value, u32)>,
     /// What is being made.
-    open: HashMap<u32, ()>,
+    open: HashSet<u32>,
 }
 
 impl Finished<'_> {
@@ -296,7 +296,7 @@ impl Finished<'_> {
             runtime,
             "collections are nested deeper than {DEEPEST}"
         );
-        ensure!(self.open.insert(place, ()).is_none(), runtime, "a collection contains itself");
+        ensure!(self.open.insert(place), runtime, "a collection contains itself");
         let nodes = self.nodes;
         let made = match &nodes[place as usize] {
             Node::Value(value) => (value.clone(), 0),

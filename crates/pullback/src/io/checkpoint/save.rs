@@ -196,7 +196,9 @@ impl Saved {
 
     fn sizes(&mut self, sizes: &[i64]) {
         self.pickle.begin_tuple(sizes.len());
-        sizes.iter().for_each(|&size| self.pickle.int(size));
+        for &size in sizes {
+            self.pickle.int(size);
+        }
         self.pickle.tuple(sizes.len());
     }
 

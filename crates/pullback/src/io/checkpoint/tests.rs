@@ -140,7 +140,7 @@ fn checkpoint(pickle: &[u8]) -> Vec<u8> {
 }
 
 fn of_tensor(count: &str, offset: &str, size: &str, stride: &str) -> Vec<u8> {
-    let head = "ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\00X\x03\0\0\0cpu";
+    let head = "ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpu";
     let text = format!("{head}{count}tQ{offset}{size}\u{85}{stride}\u{85}I00\n}}tR.");
     text.chars().map(|character| character as u8).collect()
 }

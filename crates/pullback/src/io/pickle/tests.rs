@@ -45,8 +45,9 @@ impl Build for Shown {
         Ok(shown(format!("{}<{}>", if is_frozen { "frozen" } else { "" }, joined(&items))))
     }
     fn append(&mut self, list: &Text, items: Vec<Text>) -> Result<(), Broken> {
-        let more = joined(&items);
-        list.0.borrow_mut().push_str(&format!("+{more}"));
+        let mut text = list.0.borrow_mut();
+        text.push('+');
+        text.push_str(&joined(&items));
         Ok(())
     }
     fn set_items(&mut self, dict: &Text, items: Vec<Text>) -> Result<(), Broken> {

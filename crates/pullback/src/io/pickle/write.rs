@@ -147,12 +147,11 @@ impl Pickler {
     fn memorize(&mut self) -> u32 {
         let at = self.count;
         self.count += 1;
-        match u8::try_from(at) {
-            Ok(byte) => self.out.extend([code::BINPUT, byte]),
-            Err(_) => {
-                self.out.push(code::LONG_BINPUT);
-                self.out.extend(at.to_le_bytes());
-            }
+        if let Ok(byte) = u8::try_from(at) {
+            self.out.extend([code::BINPUT, byte]);
+        } else {
+            self.out.push(code::LONG_BINPUT);
+            self.out.extend(at.to_le_bytes());
         }
         at
     }

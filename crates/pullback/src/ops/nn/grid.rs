@@ -1,4 +1,4 @@
-//! SampleOptions of images at any places, and grids of places from affine maps.
+//! Samples of images at any positions, and grids of places from affine maps.
 //!
 //! Places are relative: -1 and 1 are the ends of a dimension. Values and gradients are one kernel each; where derivatives of
 //! gradients may be wanted these are made of ops that have some (`grid_derivative`). Not here: resizing (`antialias`).

@@ -188,7 +188,7 @@ fn combinations(dims: &[Taps]) -> Vec<Combination<'_>> {
     all
 }
 
-/// The places in a plane, and what lies padding_mode, both (N, 1, places).
+/// The places in a plane, and what lies outside, both (N, 1, places).
 fn element(combination: &[&Tap], sizes: &[i64]) -> Result<(Tensor, Tensor)> {
     let (mut index, mut inside) = (combination[0].index.clone(), combination[0].inside.clone());
     for (tap, &size) in combination.iter().zip(sizes).skip(1) {

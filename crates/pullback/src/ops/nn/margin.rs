@@ -74,13 +74,13 @@ fn as_rows(x: &Tensor) -> Result<Tensor> {
 }
 
 /// What the kernel wants to know of a margin loss.
-fn parts<'a>(
+fn parts(
     cpu: Cpu,
     p: Scalar,
     margin: Scalar,
-    weight: Option<&'a Tensor>,
+    weight: Option<&Tensor>,
     reduction: Reduction,
-) -> MarginLossOptions<'a> {
+) -> MarginLossOptions<'_> {
     let (margin, weight) = (margin.to_f64(), weight.map(|t| t.view_ref(cpu)));
     MarginLossOptions { margin, square: p.is(2.0), weight, reduction }
 }

@@ -105,7 +105,7 @@ impl RnnLayerBackward {
             };
             let grads = [results[0].clone(), Some(h), None];
             let lists = [operands.to_vec(), results.to_vec(), grads.to_vec()];
-            let sample = Sample::new(lists.map(|list| Value::OptTensors(list.into())));
+            let sample = Sample::new(lists.map(Value::OptTensors));
             let sample = sample.with("cell", cell as i64).with("needs", 0b001_1011_i64);
             Ok(sample.with("batch_sizes", sizes).with("reverse", reverse).without_gradient())
         };

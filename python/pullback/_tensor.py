@@ -308,6 +308,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         has_own = given is not None and given is not getattr(object, "__getstate__", None)
         state = given(self) if has_own and given is not None else _state(self)
         func, arguments = _reduced(self)
+        if self.requires_grad and self.layout is not _C.strided:
+            # (What rebuilds a sparse tensor has no argument for it.)
+            attributes, slots = state if isinstance(state, tuple) else (state, None)
+            state = (attributes, {**(slots or {}), "requires_grad": True})
         if kind is Tensor and not state:
             return func, arguments
         return _rebuild_from_type_v2, (func, kind, arguments, state)

@@ -1,8 +1,8 @@
 """Every op gives the same where its tensors' memory is not in them.
 
 The calls of the op table run once on plain tensors, once on a wrapper subclass that holds its
-tensor in an attribute (its own memory is zeros, so that whoever reads it is found out) and once on
-tensors of a simulated device: results, gradients and errors are equal.
+tensor in an attribute (its own memory is zeros, so that whoever reads it is found out), and in
+`simulated/test_op.py` on tensors of a device: results, gradients and errors are equal.
 """
 
 from __future__ import annotations
@@ -100,15 +100,6 @@ class Holding(Run):
         return [Held(t.detach()).requires_grad_(t.requires_grad) for t in super().build(gradient)]
 
 
-class OnDevice(Run):
-    """A call on tensors of a simulated device."""
-
-    def build(self, gradient: bool) -> list[Any]:
-        return [
-            t.detach().to("cuda").requires_grad_(t.requires_grad) for t in super().build(gradient)
-        ]
-
-
 def outcome(run: Run) -> Any:
     """Results and gradients of a call, or the class of its error."""
     tensors = run.build(gradient=run.call.gradient)
@@ -137,13 +128,6 @@ def seen(leaf: Any) -> Any:
     return str(leaf.dtype), list(leaf.shape), leaf.tolist()
 
 
-@pytest.fixture
-def device() -> Iterator[None]:
-    torch.cuda.simulate(1)
-    yield
-    torch.cuda.simulate(0)
-
-
 def agree(found: Any, expected: Any) -> bool:
     """Whether two outcomes are the same but for rounding: other ops may compute them."""
     if isinstance(expected, float):
@@ -165,16 +149,4 @@ def test_op_gives_the_same_on_a_wrapper(name: str) -> None:
         if is_meant(call, "f64") and call.determined:
             expected = outcome(Run(torch, op, call, "f64"))
             found = outcome(Holding(torch, op, call, "f64"))
-            assert agree(found, expected), (call, found, expected)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", PRESENT)
-@pytest.mark.usefixtures("device")
-def test_op_gives_the_same_on_a_simulated_device(name: str) -> None:
-    op = OPS[name]
-    for call in op.calls:
-        if is_meant(call, "f64") and call.determined:
-            expected = outcome(Run(torch, op, call, "f64"))
-            found = outcome(OnDevice(torch, op, call, "f64"))
             assert agree(found, expected), (call, found, expected)

@@ -1,7 +1,7 @@
 //! Optimiser steps, each fused into one pass over a parameter's elements.
 //!
 //! Here is what the steps share: the walk over a parameter, its gradient and its buffers. The formulas
-//! are in [`rule`]; a new optimiser is a struct there and a name in its list. Factors are computed in
+//! are in `rule`; a new optimiser is a struct there and a name in its list. Factors are computed in
 //! doubles and rounded to the compute type once; half-precision state is computed in `f32` and rounded
 //! back. Every element is independent, so results do not depend on threads.
 

@@ -157,9 +157,10 @@ fn to_python<'py>(
 ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
     let (mut positional, named) = (Vec::new(), PyDict::new(py));
     let mut given = 0;
-    // (Only where the call takes one again is a number given as a number.)
-    let takes_number = accepts_numbers(def.name);
-    for (arg, argument) in args.iter().zip(&def.schema().args) {
+    for (index, (arg, argument)) in args.iter().zip(&def.schema().args).enumerate() {
+        // (Only where the call takes one again is a number given as a number.)
+        let takes_number =
+            accepts_numbers(def.name) || index > 0 && def.is(Traits::NUMBERS_AS_TENSORS);
         let is_default = argument.default.as_ref().is_some_and(|d| is_default(*arg, d));
         if argument.keyword_only {
             if !is_default {

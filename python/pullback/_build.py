@@ -38,17 +38,18 @@ has_spectral = True
 
 
 class classproperty:
-    """A property of a class: ``fget(cls)``, read from the class or an object.
+    """A property of a class: ``func(cls)``, read from the class or an object.
 
     Args:
-        fget: the function.
+        func: the function; one of ``staticmethod`` gets no class.
     """
 
-    def __init__(self, fget: Callable[[Any], Any]) -> None:
-        self.fget = fget
+    def __init__(self, func: Callable[[Any], Any]) -> None:
+        is_bound = isinstance(func, (classmethod, staticmethod))
+        self.fget: Any = func if is_bound else classmethod(func)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self.fget(type(instance) if owner is None else owner)
+        return self.fget.__get__(instance, type(instance) if owner is None else owner)()
 
 
 class AcceleratorError(RuntimeError):
@@ -100,7 +101,7 @@ def is_vulkan_available() -> bool:
     return False
 
 
-def cudnn_is_acceptable(tensor: Any) -> bool:
+def cudnn_is_acceptable(input: Any) -> bool:
     """Whether cuDNN could work on the tensor: no."""
     return False
 

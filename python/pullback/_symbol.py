@@ -76,9 +76,10 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
     return t if b else f
 
 
-def sym_sum(args: Sequence[Any]) -> Any:
-    """The sum of numbers; 0 of none."""
-    return sum(args)
+def sym_sum(*args: Any) -> Any:
+    """The sum of numbers, given one by one or as one list or tuple; 0 of none."""
+    is_one = len(args) == 1 and isinstance(args[0], (list, tuple))
+    return sum(args[0] if is_one else args)
 
 
 def sym_sqrt(a: Any) -> float:

@@ -33,6 +33,7 @@ MISSING = {
     "autograd.profiler_util.FunctionEvent": BY_PROFILER,
     "Tensor.norm": "the dtype is given by name only",
     "norm": "out= and the dtype are given by name only",
+    "functional.norm": "out= and the dtype are given by name only",
     "sparse_coo_tensor": "PyTorch's schema has a layout, its parser takes none either",
 }
 EXTRA = {

@@ -110,7 +110,8 @@ LISTED = {
         "_dynamo.graph_break(,msg) _dynamo.mark_dynamic(,t,index,bounds) "
         "_dynamo.mark_static(,t,index) _dynamo.mark_static_address(,t,guard) "
         "_dynamo.mark_unbacked(,t,index,options) _dynamo.maybe_mark_dynamic(,t,index) "
-        "compiler.cudagraph_mark_warmup_incomplete() compiler.nested_compile_region(options) "
+        "compiler.cudagraph_mark_warmup_incomplete() "
+        "compiler.nested_compile_region(max_reuse_entries,options,reuse_hash_fn) "
         "compiler.substitute_in_graph(can_constant_fold_through,skip_signature_check) "
         "jit.TracerWarning.ignore_lib_warnings() jit.annotate(the_type) "
         "jit.enable_onednn_fusion(,enabled) jit.freeze(optimize_numerics,preserved_attrs) "
@@ -121,13 +122,13 @@ LISTED = {
     ),
     **alike(
         HOST,
-        "_build.cudnn_is_acceptable(tensor) _build.init_num_threads() "
+        "_build.cudnn_is_acceptable(input) _build.init_num_threads() "
         "_build.prepare_multiprocessing_environment(,path) "
         "accelerator.current_accelerator(check_available) accelerator.memory.empty_cache() "
         "accelerator.memory.empty_host_cache() cpu.Event.record(,stream) cpu.Event.synchronize() "
         "cpu.Event.wait(,stream) cpu.Stream.wait_event(,event) cpu.Stream.wait_stream(,stream) "
         "cpu.current_stream(device) cuda.memory.caching_allocator_enable(,value) "
-        "cuda.memory.empty_cache() cuda.memory.memory_snapshot(mempool_id) "
+        "cuda.memory.empty_cache() cuda.memory.memory_snapshot(include_traces,mempool_id) "
         "cuda.memory.reset_accumulated_host_memory_stats() "
         "cuda.memory.reset_peak_host_memory_stats()",
     ),
@@ -145,16 +146,19 @@ LISTED = {
     ),
     **alike(
         ALONE,
-        "distributed._collective.barrier(device_ids) "
+        "distributed._collective.barrier(device_ids,timeout) "
         "distributed._collective.monitored_barrier(timeout,wait_all_ranks) "
-        "distributed._group.new_group(device_id,pg_options,timeout,use_local_synchronization) "
-        "distributed._group.rendezvous(kwargs) distributed._object.broadcast_object_list(device) "
+        "distributed._group.new_group"
+        "(device_id,pg_options,sort_ranks,timeout,use_local_synchronization) "
+        "distributed._group.rendezvous(kwargs) "
+        "distributed._object.broadcast_object_list(device,weights_only) "
+        "distributed.device_mesh.DeviceMesh.__init__(preserve_rank_order) "
         "distributed._store.FileStore.__init__(world_size) "
         "distributed._store.TCPStore.__init__(options) distributed._work.Work.synchronize() "
         "distributed._work.Work.wait(timeout) distributed.breakpoint(timeout_s) "
         "distributed.init_process_group(device_id,group_name,pg_options) "
         "nn.parallel.distributed.DistributedDataParallel.__init__"
-        "(bucket_cap_mb,check_reduction,init_sync,options) "
+        "(bucket_cap_mb,bucket_cap_mb_list,check_reduction,init_sync,skip_all_reduce_unused_params) "
         "nn.parallel.distributed.DistributedDataParallel.join"
         "(divide_by_initial_world_size,enable,throw_on_early_termination)",
     ),
@@ -162,8 +166,8 @@ LISTED = {
         REFUSES,
         "_script.ScriptFunction.save(f) jit._module.ScriptModule.save(f) "
         "distributed._collective.irecv(tag) distributed._collective.isend(tag) "
-        "distributed._object.recv_object_list(device,object_list,use_batch) "
-        "distributed._object.send_object_list(device,object_list,use_batch) "
+        "distributed._object.recv_object_list(device,object_list,use_batch,weights_only) "
+        "distributed._object.send_object_list(device,object_list,use_batch,weights_only) "
         "utils.benchmark.utils.timer.Timer.collect_callgrind(args,kwargs)",
     ),
     **alike(

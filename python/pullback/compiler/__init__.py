@@ -74,12 +74,16 @@ def cudagraph_mark_warmup_incomplete() -> None:
     """Says that a CUDA graph is not to be recorded yet; none ever is."""
 
 
-def nested_compile_region(fn: Any = None, **options: Any) -> Any:
+def nested_compile_region(
+    fn: Any = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None
+) -> Any:
     """Says that a function is compiled once for all its calls: gives the function itself.
 
     Args:
         fn: the function; without one, a decorator is returned.
-        options: how it is compiled.
+        options: how it would be compiled.
+        max_reuse_entries: how many compiled forms would be kept.
+        reuse_hash_fn: by what calls would be told apart.
     """
     return (lambda given: given) if fn is None else fn
 

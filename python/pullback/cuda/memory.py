@@ -94,8 +94,13 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
     return {}
 
 
-def memory_snapshot(mempool_id: Any = None) -> list[Any]:
-    """The blocks of the allocators of devices, which have none: empty."""
+def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list[Any]:
+    """The blocks of the allocators of devices, which have none: empty.
+
+    Args:
+        mempool_id: of which pool; there is none.
+        include_traces: whether with what happened to them; nothing did.
+    """
     return []
 
 

@@ -219,6 +219,8 @@ def init_process_group(
     group_name: str = "",
     pg_options: Any = None,
     device_id: Any = None,
+    _ranks: list[int] | None = None,
+    enable_reconfigure: bool = False,
 ) -> None:
     """Makes the group of all processes, of which this is the only one.
 
@@ -233,12 +235,20 @@ def init_process_group(
         group_name: has no meaning any more.
         pg_options: options of the backend, which has none.
         device_id: the device to which the group is bound; none is.
+        enable_reconfigure: must be False: processes of a group of one do not change.
 
     Raises:
         RuntimeError: for a world of several processes, and a backend that this build has not.
         ValueError: for what is missing, and if there is a group.
         AssertionError: for a URL beside a store, and a backend that nobody knows.
+        NotImplementedError: for ``enable_reconfigure``.
     """
+    if enable_reconfigure:
+        raise NotImplementedError(
+            "init_process_group(enable_reconfigure=True): the processes of a group do not change"
+        )
+    if _ranks is not None and list(_ranks) != [0]:
+        raise ValueError(f"init_process_group(): the ranks must be [0], but got {_ranks}")
     _group.start(backend, init_method, timeout, world_size, rank, store)
 
 
@@ -350,14 +360,22 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def new_subgroups(
-    group_size: int | None = None, group: Any = None, **options: Any
+    group_size: int | None = None,
+    group: Any = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
     """Groups of equal size, one after the other: this process's, and the list of all.
 
     Args:
         group_size: how many processes are in each: one.
         group: the group to be divided.
-        options: see :func:`new_group`.
+        timeout: how long to wait; nothing waits.
+        backend: what carries messages; the same as before for None.
+        pg_options: options of the backend, which has none.
+        group_desc: what they are for.
 
     Raises:
         ValueError: for another size.
@@ -365,18 +383,25 @@ def new_subgroups(
     _group.resolved(group)
     if group_size not in (None, 1):
         raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size (1)")
-    made = new_group([0], **options)
+    made = new_group([0], timeout, backend, pg_options, group_desc=group_desc)
     return made, [made]
 
 
 def new_subgroups_by_enumeration(
-    ranks_per_subgroup_list: Sequence[Sequence[int]], **options: Any
+    ranks_per_subgroup_list: Sequence[Sequence[int]],
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
     """Groups of listed processes: this process's, and the list of all.
 
     Args:
         ranks_per_subgroup_list: a list for each group.
-        options: see :func:`new_group`.
+        timeout: how long to wait; nothing waits.
+        backend: what carries messages; the same as before for None.
+        pg_options: options of the backend, which has none.
+        group_desc: what they are for.
 
     Raises:
         ValueError: for no list, and a process that is not there or in two groups.
@@ -386,7 +411,7 @@ def new_subgroups_by_enumeration(
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     if lists != [[0]]:
         raise ValueError(f"every process must be in one group, here 0 alone: {lists}")
-    made = new_group([0], **options)
+    made = new_group([0], timeout, backend, pg_options, group_desc=group_desc)
     return made, [made]
 
 
@@ -435,9 +460,9 @@ def set_timeout(timeout: timedelta, group: Any = None) -> None:
     _group.resolved(group).get_group_store().set_timeout(timeout)
 
 
-def supports_complex(op: Any) -> bool:
+def supports_complex(reduceOp: Any) -> bool:
     """Whether complex numbers can be reduced so."""
-    found = op.op if isinstance(op, ReduceOp) else op
+    found = reduceOp.op if isinstance(reduceOp, ReduceOp) else reduceOp
     return found in (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM)
 
 

@@ -374,16 +374,41 @@ def gather(
 
 
 def gather_into_tensor(
-    output_tensor: Tensor,
-    input_tensor: Tensor,
+    tensor: Tensor,
+    gather_tensor: Tensor | None = None,
     dst: int | None = None,
     group: Any = None,
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """As :func:`gather`, into one tensor, the processes' one below the other."""
+    """As :func:`gather`, into one tensor, the processes' one below the other.
+
+    Args:
+        tensor: this process's.
+        gather_tensor: where they come, contiguous; its number of elements matters, not its shape.
+        dst: the rank of the process that has the tensor; 0 unless given.
+        group: among which processes.
+        async_op: whether to return a handle.
+        group_dst: its rank in the group, in place of ``dst``.
+
+    Raises:
+        ValueError: without a tensor to write to, for one that is not contiguous or has another
+            dtype.
+        RuntimeError: for another number of elements.
+    """
+    _check_tensor(tensor, "tensor")
+    if not _group.is_member(group):
+        return None
+    _group.resolved(group)
     _check_root(0 if dst is None and group_dst is None else dst, group_dst, "gather")
-    return _into(output_tensor, input_tensor, group, async_op, "gather")
+    if gather_tensor is None:
+        raise ValueError("gather_tensor must be specified on the destination rank")
+    _check_tensor(gather_tensor, "gather_tensor")
+    if not gather_tensor.is_contiguous():
+        raise ValueError("gather_tensor must be contiguous")
+    is_fit = gather_tensor.numel() == tensor.numel()
+    _write(gather_tensor.view(tensor.shape) if is_fit else gather_tensor, tensor, "gather")
+    return _done(async_op, gather_tensor)
 
 
 gather_single = gather_into_tensor
@@ -441,13 +466,19 @@ def all_to_all_single(
     return _into(output, input, group, async_op, "alltoall")
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+def barrier(
+    group: Any = None,
+    async_op: bool = False,
+    device_ids: Any = None,
+    timeout: timedelta | None = None,
+) -> Work | None:
     """Waits until all processes are here: they are.
 
     Args:
         group: which processes.
         async_op: whether to return a handle.
         device_ids: on which devices NCCL would wait.
+        timeout: how long to wait at most; nothing waits.
 
     Raises:
         ValueError: before there is a group.

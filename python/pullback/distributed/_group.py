@@ -304,6 +304,7 @@ def new_group(
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
     device_id: Any = None,
+    sort_ranks: bool = True,
 ) -> Any:
     """A group of some of the processes.
 
@@ -315,6 +316,7 @@ def new_group(
         use_local_synchronization: whether only members wait for each other.
         group_desc: what it is for.
         device_id: the device to which it is bound; none is.
+        sort_ranks: whether the processes are numbered in the order of ``ranks``, which is one.
 
     Returns:
         The group; ``GroupMember.NON_GROUP_MEMBER`` for an empty list.

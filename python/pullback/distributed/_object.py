@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 from . import _group
@@ -9,21 +10,37 @@ from ._collective import _check_root, _refuse_peer
 from ._store import copied
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+def _received(thing: Any, weights_only: bool) -> Any:
+    """What another process would get; with ``weights_only`` as ``torch.load`` has it."""
+    if not weights_only:
+        return copied(thing)
+    from .. import load, save
+
+    file = io.BytesIO()
+    save(thing, file)
+    file.seek(0)
+    return load(file, weights_only=True)
+
+
+def all_gather_object(
+    object_list: list[Any], obj: Any, group: Any = None, weights_only: bool = False
+) -> None:
     """Writes the objects of all processes into a list.
 
     Args:
         object_list: a list with a place for each process.
         obj: this process's.
         group: among which processes.
+        weights_only: whether objects are read as ``torch.load(weights_only=True)`` would.
 
     Raises:
         IndexError: for a list without a place.
+        UnpicklingError: for what ``weights_only`` does not read.
     """
     if not _group.is_member(group):
         return
     _group.resolved(group)
-    object_list[0] = copied(obj)
+    object_list[0] = _received(obj, weights_only)
 
 
 def gather_object(
@@ -32,6 +49,7 @@ def gather_object(
     dst: int | None = None,
     group: Any = None,
     group_dst: int | None = None,
+    weights_only: bool = False,
 ) -> None:
     """Writes the objects of all processes into a list that one process has.
 
@@ -41,9 +59,11 @@ def gather_object(
         dst: the rank of the process that has the list; 0 unless given.
         group: among which processes.
         group_dst: its rank in the group, in place of ``dst``.
+        weights_only: whether objects are read as ``torch.load(weights_only=True)`` would.
 
     Raises:
         ValueError: without a list.
+        UnpicklingError: for what ``weights_only`` does not read.
     """
     if not _group.is_member(group):
         return
@@ -51,7 +71,7 @@ def gather_object(
     _check_root(0 if dst is None and group_dst is None else dst, group_dst, "gather")
     if not object_gather_list:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    object_gather_list[0] = copied(obj)
+    object_gather_list[0] = _received(obj, weights_only)
 
 
 def broadcast_object_list(
@@ -60,6 +80,7 @@ def broadcast_object_list(
     group: Any = None,
     device: Any = None,
     group_src: int | None = None,
+    weights_only: bool = False,
 ) -> None:
     """Gives all processes the objects in the list of one: they stay as they are.
 
@@ -69,6 +90,7 @@ def broadcast_object_list(
         group: to which processes.
         device: where the bytes would be on their way.
         group_src: its rank in the group, in place of ``src``.
+        weights_only: how receivers would read them; the process that sends keeps its own.
     """
     if not _group.is_member(group):
         return
@@ -85,6 +107,7 @@ def scatter_object_list(
     src: int | None = None,
     group: Any = None,
     group_src: int | None = None,
+    weights_only: bool = False,
 ) -> None:
     """Sends each process one object of a list that one process has.
 
@@ -94,9 +117,11 @@ def scatter_object_list(
         src: the rank of the process that has the list; 0 unless given.
         group: among which processes.
         group_src: its rank in the group, in place of ``src``.
+        weights_only: whether objects are read as ``torch.load(weights_only=True)`` would.
 
     Raises:
         ValueError: for lists without a place, or another number of objects.
+        UnpicklingError: for what ``weights_only`` does not read.
     """
     if not _group.is_member(group):
         return
@@ -108,7 +133,7 @@ def scatter_object_list(
     _check_root(0 if src is None and group_src is None else src, group_src, "scatter")
     if scatter_object_input_list is None or len(scatter_object_input_list) != 1:
         raise ValueError("source rank must provide non-None scatter_object_input_list of size 1")
-    scatter_object_output_list[0] = copied(scatter_object_input_list[0])
+    scatter_object_output_list[0] = _received(scatter_object_input_list[0], weights_only)
 
 
 def send_object_list(
@@ -118,6 +143,7 @@ def send_object_list(
     device: Any = None,
     group_dst: int | None = None,
     use_batch: bool = False,
+    weights_only: bool = False,
 ) -> None:
     """Would send another process objects.
 
@@ -128,6 +154,7 @@ def send_object_list(
         device: where the bytes would be on their way.
         group_dst: its rank in the group, in place of ``dst``.
         use_batch: whether all are one message.
+        weights_only: whether objects would be read as ``torch.load(weights_only=True)`` would.
 
     Raises:
         ValueError: always: there is no other process.
@@ -143,6 +170,7 @@ def recv_object_list(
     device: Any = None,
     group_src: int | None = None,
     use_batch: bool = False,
+    weights_only: bool = False,
 ) -> int:
     """Would receive objects from another process.
 
@@ -153,6 +181,7 @@ def recv_object_list(
         device: where the bytes would be on their way.
         group_src: its rank in the group, in place of ``src``.
         use_batch: whether all are one message.
+        weights_only: whether objects would be read as ``torch.load(weights_only=True)`` would.
 
     Raises:
         ValueError: always: there is no other process.

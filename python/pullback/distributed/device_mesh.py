@@ -22,21 +22,29 @@ class DeviceMesh:
         device_type: the devices' type.
         mesh: the processes' numbers, a tensor or lists of lists.
         mesh_dim_names: names for the dimensions.
+        backend_override: what carries messages along each dimension, and its options; None for
+            what the group of all processes has.
+        preserve_rank_order: whether processes keep the order that ``mesh`` has, of which is one.
 
     Raises:
-        RuntimeError: for more than one process, and for another number of names.
+        TypeError: without ``mesh``.
+        RuntimeError: for more than one process, and for another number of names or of backends.
     """
 
     def __init__(
         self,
         device_type: str,
-        mesh: Any,
+        mesh: Any = None,
         *,
         mesh_dim_names: Sequence[str] | None = None,
-        _groups: list[Any] | None = None,
+        backend_override: Sequence[tuple[str | None, Any]] | None = None,
+        preserve_rank_order: bool = False,
+        _init_backend: bool = True,
     ) -> None:
         from .. import as_tensor
 
+        if mesh is None:
+            raise TypeError("DeviceMesh(): mesh must be given")
         self.device_type = device_type
         self.mesh: Tensor = as_tensor(mesh, dtype=_C.int64)
         if self.mesh.numel() != 1 or int(self.mesh) != 0:
@@ -50,8 +58,18 @@ class DeviceMesh:
                 f"{self.mesh.ndim}"
             )
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
-        made = [_group.new_group([0]) for _ in range(self.mesh.ndim if _groups is None else 0)]
-        self._groups = made if _groups is None else _groups
+        carriers = list(backend_override or [(None, None)] * self.ndim)
+        if len(carriers) != self.ndim:
+            raise RuntimeError(
+                f"backend_override must have a backend for each dimension: {carriers} for "
+                f"{self.ndim}"
+            )
+        self._groups: list[Any] = []
+        if _init_backend:
+            self._groups = [
+                _group.new_group([0], backend=carrier, pg_options=options)
+                for carrier, options in carriers
+            ]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -116,7 +134,9 @@ class DeviceMesh:
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
         mesh = self.mesh.reshape([1] * len(names))
         groups = [self.get_group(name) for name in names]
-        return DeviceMesh(self.device_type, mesh, mesh_dim_names=names, _groups=groups)
+        made = DeviceMesh(self.device_type, mesh, mesh_dim_names=names, _init_backend=False)
+        made._groups = groups
+        return made
 
     def __enter__(self) -> DeviceMesh:
         return self
@@ -140,11 +160,38 @@ class DeviceMesh:
         return f"DeviceMesh({self.shape}, '{self.device_type}'{names})"
 
 
+def _overrides(
+    given: dict[Any, Any], ndim: int, names: Sequence[str] | None
+) -> list[tuple[str | None, Any]]:
+    """The backend and its options for each dimension."""
+    left = dict(given)
+    found: list[tuple[str | None, Any]] = []
+    for number in range(ndim):
+        name = names[number] if names and number < len(names) else None
+        keys = [key for key in (number, name) if key is not None and key in left]
+        if len(keys) > 1:
+            raise RuntimeError(
+                f"Found redundant dim index {number} and name {name} in backend_override"
+            )
+        value = left.pop(keys[0]) if keys else None
+        is_pair = isinstance(value, tuple)
+        found.append(
+            value if is_pair else (value, None) if isinstance(value, str) else (None, value)
+        )
+    if left:
+        raise RuntimeError(
+            f"Found invalid keys in backend_override: got {list(left)}, expected integers in "
+            f"range [0, {ndim}) or one of {tuple(names or ())}"
+        )
+    return found
+
+
 def init_device_mesh(
     device_type: str,
     mesh_shape: tuple[int, ...],
     *,
     mesh_dim_names: tuple[str, ...] | None = None,
+    backend_override: dict[int | str, Any] | None = None,
 ) -> DeviceMesh:
     """A mesh of all processes; makes the group of all of them if there is none.
 
@@ -152,9 +199,12 @@ def init_device_mesh(
         device_type: the devices' type, without a number.
         mesh_shape: how many processes there are along each dimension: 1.
         mesh_dim_names: names for the dimensions.
+        backend_override: what carries messages along dimensions, by number or name: a backend, its
+            options, or both as a tuple.
 
     Raises:
-        RuntimeError: for more than one process, names that stand twice, and devices with numbers.
+        RuntimeError: for more than one process, names that stand twice, devices with numbers, and
+            backends for dimensions that are not there.
     """
     from .. import zeros
 
@@ -167,7 +217,8 @@ def init_device_mesh(
             f"a mesh of {math.prod(mesh_shape)} processes is not available: "
             f"{_answer.why('pullback.distributed')}"
         )
+    carriers = _overrides(backend_override or {}, len(mesh_shape), mesh_dim_names)
     if not _group.is_initialized():
         _group.start(None, None, None, -1, -1, None)
     mesh = zeros(mesh_shape, dtype=_C.int64)
-    return DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names)
+    return DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, backend_override=carriers)

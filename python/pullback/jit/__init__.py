@@ -130,6 +130,12 @@ def script(
     return ScriptFunction(obj)
 
 
+def _refuse_own(name: str, module_class: Any, unit: Any) -> None:
+    for parameter, value in (("_module_class", module_class), ("_compilation_unit", unit)):
+        if value is not None:
+            raise NotImplementedError(f"torch.jit.{name}({parameter}=...): nothing is compiled")
+
+
 def trace(
     func: Any,
     example_inputs: Any = None,
@@ -138,8 +144,11 @@ def trace(
     check_inputs: Any = None,
     check_tolerance: float = 1e-5,
     strict: bool = True,
-    *,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
     example_kwarg_inputs: dict[str, Any] | None = None,
+    _store_inputs: bool = True,
 ) -> Any:
     """Runs a function or module on an example, and gives what stands for it: it runs as Python.
 
@@ -158,10 +167,13 @@ def trace(
 
     Raises:
         RuntimeError: without example, or with both.
+        NotImplementedError: for a class of modules or a unit to compile into, which are PyTorch's
+            own parameters.
     """
     from .._tensor import Tensor
     from ..nn import Module
 
+    _refuse_own("trace", _module_class, _compilation_unit)
     if (example_inputs is None) == (example_kwarg_inputs is None):
         raise RuntimeError("example_inputs or example_kwarg_inputs should be given, and only one")
     if example_kwarg_inputs is not None:
@@ -182,6 +194,11 @@ def trace_module(
     check_inputs: Any = None,
     check_tolerance: float = 1e-5,
     strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
 ) -> Any:
     """As :func:`trace` for several methods of a module.
 
@@ -190,20 +207,26 @@ def trace_module(
         inputs: an example by the name of the method.
         optimize: must be None.
         check_trace: see :func:`trace`, as the others.
+        example_inputs_is_kwarg: whether examples are dictionaries of arguments by name.
 
     Raises:
         AttributeError: for what is no module, or no dictionary.
+        NotImplementedError: as :func:`trace`.
     """
     from .._tensor import Tensor
     from ..nn import Module
 
+    _refuse_own("trace_module", _module_class, _compilation_unit)
     if not is_a(mod, Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not is_a(inputs, dict):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
     for name, example in inputs.items():
         method = mod if name == "forward" else getattr(mod, name)
-        method(*((example,) if is_a(example, Tensor) else tuple(example)))
+        if example_inputs_is_kwarg:
+            method(**example)
+        else:
+            method(*((example,) if is_a(example, Tensor) else tuple(example)))
     return mod if is_a(mod, ScriptModule) else wrap(mod, TopLevelTracedModule)
 
 

@@ -47,6 +47,7 @@ class SystemEnv(NamedTuple):
     caching_allocator_config: str | None
     is_xnnpack_available: str | None
     cpu_info: str | None
+    rocm_compiled_version: str | None
 
 
 _BITS = sys.maxsize.bit_length() + 1
@@ -271,6 +272,7 @@ def get_env_info() -> SystemEnv:
         caching_allocator_config=get_cachingallocator_config(),
         is_xnnpack_available=is_xnnpack_available(),
         cpu_info=get_cpu_info(run),
+        rocm_compiled_version="N/A",
     )
 
 

@@ -40,7 +40,7 @@ impl Tensor {
     /// Refuses to read the elements of a tensor whose memory does not hold them.
     ///
     /// # Errors
-    /// As [`Cpu::of`].
+    /// `RuntimeError` for a batched tensor, `TypeError` for a sparse one, `NotImplementedError` for one whose class overrides its ops.
     pub fn check_elements(&self) -> Result<()> {
         ensure!(
             !self.has_flag(Flag::BATCHED),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ class DistributedDataParallel(Module):
         device_ids: must be None or empty: the module is in main memory.
         output_device: must be None.
         dim: along which dimension inputs would be scattered.
-        broadcast_buffers: whether buffers would be sent before each forward.
+        broadcast_buffers: the former name of ``forward_sync_buffers``: a warning.
         init_sync: whether parameters would be sent at first.
         process_group: the group; that of all processes unless given.
         bucket_cap_mb: how much would be sent at once.
@@ -29,12 +30,20 @@ class DistributedDataParallel(Module):
         check_reduction: has no meaning any more.
         gradient_as_bucket_view: whether gradients would be views of what is sent.
         static_graph: whether every iteration uses the same parameters.
+        delay_all_reduce_named_params: names and parameters whose gradients would be sent later:
+            they are added to those that are ignored.
+        param_to_hook_all_reduce: the parameter whose gradient would start that; given with them.
         mixed_precision: must be None; see ``torch.autocast``.
         device_mesh: a mesh, in place of ``process_group``.
-        options: further options of what is sent.
+        skip_all_reduce_unused_params: whether parameters without gradient would not be sent.
+        bucket_cap_mb_list: how much would be sent at once, for each message.
+        batched_grad_copy: whether gradients would be copied together before they are sent.
+        forward_sync_buffers: whether buffers would be sent before each forward; so unless given.
+        lazy_bucket_allocation: whether memory for what is sent would be asked for late.
 
     Raises:
-        ValueError: before there is a group, and for devices.
+        ValueError: before there is a group, for devices, and for one of the parameters of delays
+            without the other.
         RuntimeError: if no parameter requires grad.
         TypeError: for what is no module.
         NotImplementedError: for ``mixed_precision``.
@@ -48,7 +57,7 @@ class DistributedDataParallel(Module):
         device_ids: Any = None,
         output_device: Any = None,
         dim: int = 0,
-        broadcast_buffers: bool = True,
+        broadcast_buffers: bool | None = None,
         init_sync: bool = True,
         process_group: Any = None,
         bucket_cap_mb: float | None = None,
@@ -56,11 +65,22 @@ class DistributedDataParallel(Module):
         check_reduction: bool = False,
         gradient_as_bucket_view: bool = False,
         static_graph: bool = False,
+        delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None,
         mixed_precision: Any = None,
         device_mesh: Any = None,
-        **options: Any,
+        skip_all_reduce_unused_params: bool = False,
+        bucket_cap_mb_list: list[int] | None = None,
+        batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
+        lazy_bucket_allocation: bool = False,
     ) -> None:
         super().__init__()
+        if (delay_all_reduce_named_params is None) != (param_to_hook_all_reduce is None):
+            raise ValueError(
+                "delay_all_reduce_named_params and param_to_hook_all_reduce need to be set at the "
+                "same time."
+            )
         self.process_group = _group_of(process_group, device_mesh)
         _check(module, device_ids, output_device, mixed_precision)
         self.module = module
@@ -68,13 +88,25 @@ class DistributedDataParallel(Module):
         self.device, self.device_type = parameter.device, parameter.device.type
         self.device_ids, self.output_device = None, None
         self.dim = dim
-        self.broadcast_buffers = broadcast_buffers
+        self.forward_sync_buffers = _sync_buffers(broadcast_buffers, forward_sync_buffers)
+        self.batched_grad_copy = batched_grad_copy
+        self.lazy_bucket_allocation = lazy_bucket_allocation
         self.find_unused_parameters = find_unused_parameters
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph = static_graph
         self.require_backward_grad_sync = True
         self.require_forward_param_sync = True
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self.parameters_to_ignore |= {name for name, _ in delay_all_reduce_named_params or ()}
+
+    @property
+    def broadcast_buffers(self) -> bool:
+        """The former name of ``forward_sync_buffers``."""
+        return self.forward_sync_buffers
+
+    @broadcast_buffers.setter
+    def broadcast_buffers(self, value: bool) -> None:
+        self.forward_sync_buffers = value
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Calls the module."""
@@ -112,6 +144,19 @@ class DistributedDataParallel(Module):
 
     def _set_static_graph(self) -> None:
         self.static_graph = True
+
+
+def _sync_buffers(former: bool | None, given: bool | None) -> bool:
+    """Whether buffers would be sent before each forward, by the parameter of either name."""
+    if former is not None:
+        ignored = "" if given is None else " The value of `broadcast_buffers` is ignored."
+        warnings.warn(
+            f"`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead.{ignored}",
+            FutureWarning,
+            stacklevel=3,
+        )
+    chosen = former if given is None else given
+    return True if chosen is None else chosen
 
 
 def _group_of(given: Any, mesh: Any) -> Any:

@@ -158,7 +158,8 @@ LISTED = {
         "distributed._work.Work.wait(timeout) distributed.breakpoint(timeout_s) "
         "distributed.init_process_group(device_id,group_name,pg_options) "
         "nn.parallel.distributed.DistributedDataParallel.__init__"
-        "(bucket_cap_mb,bucket_cap_mb_list,check_reduction,init_sync,skip_all_reduce_unused_params) "
+        "(bucket_cap_mb,bucket_cap_mb_list,check_reduction,init_sync,"
+        "skip_all_reduce_unused_params) "
         "nn.parallel.distributed.DistributedDataParallel.join"
         "(divide_by_initial_world_size,enable,throw_on_early_termination)",
     ),

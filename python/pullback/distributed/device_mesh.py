@@ -28,7 +28,8 @@ class DeviceMesh:
 
     Raises:
         TypeError: without ``mesh``.
-        RuntimeError: for more than one process, and for another number of names or of backends.
+        RuntimeError: for more than one process, and for another number of names.
+        ValueError: for another number of backends.
     """
 
     def __init__(
@@ -60,9 +61,9 @@ class DeviceMesh:
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         carriers = list(backend_override or [(None, None)] * self.ndim)
         if len(carriers) != self.ndim:
-            raise RuntimeError(
-                f"backend_override must have a backend for each dimension: {carriers} for "
-                f"{self.ndim}"
+            raise ValueError(
+                "backend_override should have the same length as the number of mesh dimensions, "
+                f"but got {len(carriers)} and {self.ndim}"
             )
         self._groups: list[Any] = []
         if _init_backend:
@@ -174,10 +175,11 @@ def _overrides(
                 f"Found redundant dim index {number} and name {name} in backend_override"
             )
         value = left.pop(keys[0]) if keys else None
-        is_pair = isinstance(value, tuple)
-        found.append(
-            value if is_pair else (value, None) if isinstance(value, str) else (None, value)
-        )
+        if isinstance(value, tuple):
+            carrier, options = value
+        else:
+            carrier, options = (value, None) if isinstance(value, str) else (None, value)
+        found.append((carrier, options))
     if left:
         raise RuntimeError(
             f"Found invalid keys in backend_override: got {list(left)}, expected integers in "

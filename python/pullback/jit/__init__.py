@@ -152,6 +152,7 @@ def trace(
 ) -> Any:
     """Runs a function or module on an example, and gives what stands for it: it runs as Python.
 
+    (``_force_outplace`` and ``_store_inputs`` are of PyTorch's recording, of which there is none.)
     Control flow stays that of Python, where PyTorch's would be that of the example. The result is
     the same for other inputs too, so that there is nothing to check.
 

@@ -45,9 +45,11 @@ impl Build for Shown {
         Ok(shown(format!("{}<{}>", if is_frozen { "frozen" } else { "" }, joined(&items))))
     }
     fn append(&mut self, list: &Text, items: Vec<Text>) -> Result<(), Broken> {
+        // (Before the list is borrowed: it may be among the items.)
+        let more = joined(&items);
         let mut text = list.0.borrow_mut();
         text.push('+');
-        text.push_str(&joined(&items));
+        text.push_str(&more);
         Ok(())
     }
     fn set_items(&mut self, dict: &Text, items: Vec<Text>) -> Result<(), Broken> {

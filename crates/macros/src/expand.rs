@@ -179,6 +179,9 @@ fn from_args(op: &Op<'_>, function: &Function<'_>, skip: usize) -> Result<Vec<To
                 });
                 return Ok(quote!(&#ty { #(#fields,)* marker: std::marker::PhantomData }));
             }
+            if let Some(index) = written_output(op, function, name) {
+                return Ok(quote!(outs[#index]));
+            }
             let Some(index) = op.arg(&name.to_string()) else {
                 return Err(Error::new(
                     name.span(),
@@ -188,6 +191,20 @@ fn from_args(op: &Op<'_>, function: &Function<'_>, skip: usize) -> Result<Vec<To
             Ok(quote!(crate::dispatch::FromArg::from_arg(args[#index])))
         })
         .collect()
+}
+
+/// The number of the output that a parameter of the kernel `cpu` names, to write into it.
+fn written_output(op: &Op<'_>, function: &Function<'_>, name: &syn::Ident) -> Option<usize> {
+    let name = name.to_string();
+    if function.ident != "cpu" || op.arg(&name).is_some() {
+        return None;
+    }
+    op.output(&name)
+}
+
+/// Whether a kernel writes into outputs that it is given, instead of making them.
+fn writes_outputs(op: &Op<'_>, cpu: &Function<'_>) -> bool {
+    cpu.params.iter().any(|(name, _)| written_output(op, cpu, name).is_some())
 }
 
 fn plain_args<'a>(op: &'a Op<'_>) -> impl Iterator<Item = usize> + use<'a> {
@@ -240,6 +257,18 @@ fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
                 quote!(#k::Pointwise(|iter, args| { let _ = args; Ok(#ty::cpu(iter #(, #values)*)?) })),
             );
         }
+        if writes_outputs(op, f) {
+            if op.word("meta").is_none() && op.function("meta").is_none() {
+                return Err(Error::new(
+                    f.ident.span(),
+                    "a kernel that writes into its outputs needs a `meta` that says what they look like",
+                ));
+            }
+            let values = from_args(op, f, 0)?;
+            return Ok(
+                quote!(#k::Writing(|cpu, args, outs| { let _ = (cpu, args); #ty::cpu(#(#values),*) })),
+            );
+        }
         let values = from_args(op, f, 0)?;
         return Ok(
             quote!(#k::Function(|cpu, args| { let _ = (cpu, args); Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::cpu(#(#values),*)?)) })),
@@ -289,6 +318,8 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("fills_out", "FILLS_OUT"),
         ("unresolved", "UNRESOLVED"),
         ("across_devices", "ACROSS_DEVICES"),
+        ("data_dependent_output", "DATA_DEPENDENT_OUTPUT"),
+        ("dynamic_output_shape", "DYNAMIC_OUTPUT_SHAPE"),
     ] {
         if op.has(word) {
             flags.push(flag);

@@ -56,6 +56,8 @@ const WORDS: &[&str] = &[
     "fills_out",
     "unresolved",
     "across_devices",
+    "data_dependent_output",
+    "dynamic_output_shape",
     "apart",
     "separate",
     "not_differentiable",

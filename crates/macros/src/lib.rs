@@ -15,8 +15,9 @@ use syn::parse_macro_input;
 
 /// Declares an op: `#[op("signature", words...)] impl Name { functions }`. See the crate `pullback`, module `ops`.
 ///
-/// Functions, whose parameters are arguments, outputs and saved facts by name: `cpu` (gives the result; or fills an iterator,
-/// if its first parameter is `iter`), `cpu_` (writes into `self`) or `composite` (other ops); `meta` (the result's shape and
+/// Functions, whose parameters are arguments, outputs and saved facts by name: `cpu` (writes into the outputs that its parameters name, `result` if the signature names none, which the dispatcher makes as
+/// `meta` says; or fills an iterator, if its first parameter is `iter`; or, of views and of ops whose results' shapes depend on
+/// elements, gives the result), `cpu_` (writes into `self`) or `composite` (other ops); `meta` (the result's shape and
 /// dtype); `unchanged` (of `self`: whether the call without other arguments gives `self` itself); `vjp`, `vjp_<argument>` and `jvp` (the rules; a `jvp` sees `x_p` and `x_t`, and does without tangents that it takes
 /// as `Option`); `samples` and `invalid_samples` (for the property tests).
 ///
@@ -43,6 +44,8 @@ use syn::parse_macro_input;
 /// | `fills_out` | a target of `out=` with as many elements keeps its shape |
 /// | `unresolved` | takes tensors with a conj or neg bit as they are; other ops get resolved ones, and views pass the bits on |
 /// | `across_devices` | copies between devices: its tensors may be on several |
+/// | `dynamic_output_shape` | the shapes of the results depend on elements of the arguments (`nonzero`): there is no `meta` |
+/// | `data_dependent_output` | the result is a number, or its dtype depends on elements (`equal`): there is no `meta` |
 /// | `resizes_self` | the in-place form gives `self` the result's shape |
 /// | `apart`, `apart(a, ..)` | tensors (all, or these) that `out=` may be, but not overlap in part; element-by-element kernels need no word |
 /// | `separate`, `separate(a, ..)` | tensors that `out=` may share no element with |

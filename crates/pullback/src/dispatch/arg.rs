@@ -378,6 +378,11 @@ impl<const N: usize> IntoSpecs for [TensorSpec; N] {
         self.into_iter().collect()
     }
 }
+impl IntoSpecs for Vec<TensorSpec> {
+    fn into_specs(self) -> Specs {
+        self.into()
+    }
+}
 
 /// Runs `f` on every tensor in `args`.
 #[inline]

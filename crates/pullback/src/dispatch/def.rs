@@ -161,6 +161,10 @@ impl Traits {
     pub const WRITES_LEAVES: Traits = Traits(67_108_864);
     /// Copies between devices: its tensors may be on several.
     pub const ACROSS_DEVICES: Traits = Traits(33_554_432);
+    /// The shapes of its outputs depend on elements of its arguments.
+    pub const DYNAMIC_OUTPUT_SHAPE: Traits = Traits(134_217_728);
+    /// Its output is a number, or has a dtype, that depends on elements of its arguments.
+    pub const DATA_DEPENDENT_OUTPUT: Traits = Traits(268_435_456);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.
@@ -229,7 +233,9 @@ pub enum ArgKind {
 pub enum Kernel {
     /// Element by element over an `Iter` that the dispatcher prepares from `meta`.
     Pointwise(fn(&mut Iter, &[Arg<'_>]) -> Result<()>),
-    /// A function of its own that makes its outputs.
+    /// Writes into outputs that the dispatcher makes as `meta` says, or into targets of `out=` that look like these.
+    Writing(fn(Cpu, &[Arg<'_>], &[&Tensor]) -> Result<()>),
+    /// A function of its own that makes its outputs: views, and ops whose results' shapes depend on elements.
     Function(fn(Cpu, &[Arg<'_>]) -> Result<Outputs>),
     /// Writes into the first argument; the functional form clones first.
     Inplace(fn(Cpu, &[Arg<'_>]) -> Result<()>),

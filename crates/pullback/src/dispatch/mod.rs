@@ -33,7 +33,9 @@ pub use pointwise::ResultKind;
 pub(crate) use pointwise::run_fast as run_pointwise_fast;
 
 use crate::error::ensure;
-use crate::tensor::{Cpu, may_overlap_itself, overlaps_partly, promote, shape, shares_elements};
+use crate::tensor::{
+    Cpu, TensorSpec, may_overlap_itself, overlaps_partly, promote, shape, shares_elements,
+};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 
@@ -43,6 +45,15 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
     match def.kernel {
         Kernel::Pointwise(kernel) => {
             pointwise::run(cpu, def, kernel, args).map(IntoOutputs::into_outputs)
+        }
+        Kernel::Writing(write) => {
+            let outputs = made(&specs(def, args)?)?;
+            write(cpu, args, &outputs.iter().collect::<SmallVec<[&Tensor; 4]>>())?;
+            Ok(if outputs.len() == 1 && !def.is(Traits::LIST_OUTPUT) {
+                Outputs::Tensors(outputs).one().into_outputs()
+            } else {
+                Outputs::Tensors(outputs)
+            })
         }
         Kernel::Function(function) => function(cpu, args),
         Kernel::Inplace(write) => {
@@ -55,6 +66,17 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
         }
         Kernel::Composite(compose) => compose(args),
     }
+}
+
+/// What the outputs of an op with `meta` will look like.
+pub(crate) fn specs(def: &OpDef, args: &[Arg<'_>]) -> Result<Specs> {
+    let meta = def.meta.expect("the macro asks for a meta function where one is called");
+    meta(args)
+}
+
+/// Tensors of these specs, elements not set.
+fn made(specs: &[TensorSpec]) -> Result<TensorVec> {
+    specs.iter().map(TensorSpec::empty).collect()
 }
 
 /// The tensor that an in-place form writes to.
@@ -93,8 +115,8 @@ pub(crate) fn write_kernel(
             }
             write(cpu, args)
         }
-        Kernel::Function(function) => {
-            let result = function(cpu, args)?.one();
+        Kernel::Writing(_) | Kernel::Function(_) => {
+            let result = run_kernel(cpu, def, args)?.one();
             check_apart_inputs(def, args, target)?;
             let fits = result.shape() == target.shape();
             // (A view that grew would write to what lies behind it.)

@@ -2,11 +2,12 @@
 
 use super::{
     Arg, ArgKind, Kernel, OpDef, Outputs, SHARED, Sharing, Traits, check_out_dtype, check_separate,
-    each_of, pointwise, run_kernel,
+    each_of, each_tensor, pointwise, run_kernel, specs,
 };
 use crate::error::{bail, ensure};
 use crate::tensor::{
-    Cpu, contiguous_strides, overlaps_partly_resized, shape::list, shares_elements,
+    Cpu, Geometry, TensorSpec, contiguous_strides, overlaps_partly_resized, shape::list,
+    shares_elements, shares_storage,
 };
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
@@ -22,7 +23,14 @@ pub(crate) fn write_outs(
         return pointwise::run_into(cpu, def, *kernel, args, out, false);
     }
     check_separate_outs(def, args, outs)?;
-    let results = match run_kernel(cpu, def, &in_dtype_of(def, args, outs)?)? {
+    let args = &in_dtype_of(def, args, outs)?[..];
+    if let Kernel::Writing(write) = def.kernel {
+        let specs = specs(def, args)?;
+        if is_direct(def, args, outs, &specs)? {
+            return write_direct(outs, &specs, || write(cpu, args, outs));
+        }
+    }
+    let results = match run_kernel(cpu, def, args)? {
         outputs @ (Outputs::One(_) | Outputs::Tensors(_)) => outputs.tensors(),
         Outputs::Number(_) => bail!(runtime, "{}() has no out= form", def.name),
     };
@@ -52,6 +60,49 @@ pub(crate) fn write_outs(
         }
     }
     Ok(())
+}
+
+/// Whether a kernel may write into the targets themselves: they have the results' dtypes, lie (or can be made to lie) as the
+/// results would, and share no memory with an argument.
+///
+/// # Errors
+/// `RuntimeError` for a target that cannot take its result.
+fn is_direct(
+    def: &OpDef,
+    args: &[Arg<'_>],
+    outs: &[&Tensor],
+    specs: &[TensorSpec],
+) -> Result<bool> {
+    let mut is_direct = specs.len() == outs.len() && !def.is(Traits::FILLS_OUT);
+    for (spec, out) in specs.iter().zip(outs) {
+        check_out_dtype(def, spec.dtype, out.dtype())?;
+        check_apart_out(def, args, out, &spec.shape)?;
+        let strides = spec.strides.clone().unwrap_or_else(|| contiguous_strides(&spec.shape));
+        let has_layout = out.shape() == spec.shape.as_slice() && out.strides() == &strides[..];
+        let is_fresh = out.numel() == 0 && spec.strides.is_none();
+        is_direct &= out.dtype() == spec.dtype && (has_layout || is_fresh);
+        each_tensor(args, |input| is_direct &= !shares_storage(input, out));
+    }
+    Ok(is_direct)
+}
+
+/// Gives empty targets the results' shapes and writes into all of them. After an error they have their shapes again.
+fn write_direct(
+    outs: &[&Tensor],
+    specs: &[TensorSpec],
+    write: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let before: SmallVec<[Geometry; 2]> = outs.iter().map(|out| out.geometry().clone()).collect();
+    let resized = specs.iter().zip(outs).try_for_each(|(spec, out)| out.resize_output(&spec.shape));
+    let written = resized.and_then(|()| write());
+    if written.is_err() {
+        for (out, before) in outs.iter().zip(before) {
+            if out.shape() != &before.shape[..] {
+                out.set_geometry(before);
+            }
+        }
+    }
+    written
 }
 
 /// Refuses `out=` tensors of one call that share elements: the last would overwrite the others.

@@ -1,14 +1,14 @@
 //! Sums, and what every reduction is made with.
 //!
-//! A kernel writes an output with size 1 at the reduced dimensions; [`squeeze_dims`] then drops them. Means are in
-//! `mean`, extremes in `extreme`, truth in `truth`, variances in `moment`, norms in `vector_norm`.
+//! [`reduced_spec`] says what a result looks like; a kernel writes it with size 1 at the reduced dimensions
+//! ([`reduce_into`]). Means are in `mean`, `amin` and its kin in `min_max`, `any` and `all` in `any_all`, variances in `variance`,
+//! norms in `linalg/vector_norm`.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::bail;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::Cpu;
-use crate::tensor::contiguous_strides;
 use crate::tensor::shape::{list, wrap_dims};
+use crate::tensor::{Cpu, TensorSpec, contiguous_strides};
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
 use pullback_kernels::{StridedMut, StridedRef, reduce};
 use pullback_macros::op;
@@ -19,8 +19,11 @@ pub(crate) static OPS: &[&OpDef] = &[&SUM, &SUM_DIM, &SUM_TO_SIZE];
 /// Sums all elements. Integer and bool inputs sum in int64 unless `dtype` is given.
 #[op("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction_by(&SUM_DIM), samples = unary, sparse = sum)]
 impl Sum {
-    fn cpu(cpu: Cpu, self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-        sum(cpu, self_, None, false, dtype)
+    fn meta(self_: &Tensor, dtype: Option<DType>) -> Result<TensorSpec> {
+        reduced_spec(self_, None, false, sum_dtype(self_, dtype))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
+        sum_into(cpu, result, self_, None)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         grad.expand(self_shape, false)
@@ -32,14 +35,16 @@ impl Sum {
 #[op("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      out, node = "SumBackward1", jvp = linear, batch = reduction, sparse = sum_dim)]
 impl SumDim {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         dim: Option<&[i64]>,
         keepdim: bool,
         dtype: Option<DType>,
-    ) -> Result<Tensor> {
-        sum(cpu, self_, dim, keepdim, dtype)
+    ) -> Result<TensorSpec> {
+        reduced_spec(self_, dim, keepdim, sum_dtype(self_, dtype))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
+        sum_into(cpu, result, self_, dim)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -99,25 +104,48 @@ impl SumToSize {
     }
 }
 
-fn sum(
-    cpu: Cpu,
-    self_: &Tensor,
+/// The dtype of a sum: integers and bools are added up in int64 unless another is asked for.
+fn sum_dtype(self_: &Tensor, dtype: Option<DType>) -> DType {
+    let own = self_.dtype();
+    dtype.unwrap_or(if own.is_integral(true) { DType::I64 } else { own })
+}
+
+fn sum_into(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
+    let dims = wrap_dims(dim, self_.ndim())?;
+    let (from, to) = (self_.dtype(), result.dtype());
+    if from == to || from.is_integral(true) && to == DType::I64 {
+        return reduce_into(cpu, result, self_, &dims, reduce::sum);
+    }
+    reduce_into(cpu, result, &self_.converted(cpu, to)?, &dims, reduce::sum)
+}
+
+/// What a reduction of `x` over `dim` (over every dimension if it is `None` or empty) gives, in `dtype`.
+///
+/// # Errors
+/// `IndexError` for a dimension that `x` has not, `RuntimeError` for one that is named twice.
+pub(crate) fn reduced_spec(
+    x: &Tensor,
     dim: Option<&[i64]>,
     keepdim: bool,
-    dtype: Option<DType>,
-) -> Result<Tensor> {
-    let natural = if self_.dtype().is_integral(true) { DType::I64 } else { self_.dtype() };
-    let dtype = dtype.unwrap_or(natural);
-    let dims = wrap_dims(dim, self_.ndim())?;
-    let converted;
-    let input = if self_.dtype() == dtype || self_.dtype().is_integral(true) && dtype == DType::I64
-    {
-        self_
-    } else {
-        converted = self_.converted(cpu, dtype)?;
-        &converted
-    };
-    reduced(cpu, input, &dims, keepdim, dtype, reduce::sum)
+    dtype: DType,
+) -> Result<TensorSpec> {
+    let dims = wrap_dims(dim, x.ndim())?;
+    let shape = if keepdim { kept_shape(x.shape(), &dims) } else { without(x.shape(), &dims) };
+    Ok(TensorSpec::beside(x, &shape).computed_in(dtype))
+}
+
+/// Reduces `dims` of `x` with `kernel` into `result`, which is row-major with or without these dimensions.
+pub(crate) fn reduce_into(
+    cpu: Cpu,
+    result: &Tensor,
+    x: &Tensor,
+    dims: &[usize],
+    kernel: impl FnOnce(&mut StridedMut<'_>, StridedRef<'_>, &[usize]) -> pullback_kernels::Result<()>,
+) -> Result<()> {
+    let kept = kept_shape(x.shape(), dims);
+    let strides = contiguous_strides(&kept);
+    let mut view = result.view_mut_as(cpu, &kept, &strides);
+    Ok(kernel(&mut view, x.view_ref(cpu), dims)?)
 }
 
 /// Reduces `dims` of `x` into a new tensor of `dtype` with `kernel`.

@@ -11,6 +11,7 @@ mod command;
 mod coverage;
 mod demo;
 mod environment;
+mod expand;
 mod extension;
 mod generate;
 mod step;
@@ -72,6 +73,11 @@ const COMMANDS: &[Command] = &[
         name: "gen",
         usage: "write the type stubs and docs/ops.md from the op registry [--check: only say if stale]",
         run: generate::command,
+    },
+    Command {
+        name: "expand",
+        usage: "what #[op] makes of an op, as a readable file: `expand erf`",
+        run: expand::command,
     },
     Command {
         name: "tidy",

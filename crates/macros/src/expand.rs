@@ -6,6 +6,7 @@ use crate::rule::{Saves, resolve};
 use proc_macro2::TokenStream;
 use pullback_schema::Base;
 use quote::{format_ident, quote};
+use syn::spanned::Spanned;
 use syn::{Error, Result};
 
 /// The whole output of one `#[op]`.
@@ -117,13 +118,11 @@ fn applied(op: &Op<'_>, word: &crate::item::Word) -> Result<TokenStream> {
         let Some(name) = path.path.get_ident().map(ToString::to_string) else {
             return Ok(quote!(#arg));
         };
-        match op.arg(&name) {
-            Some(index) => Ok(quote!(crate::dispatch::FromArg::from_arg(call.args[#index]))),
-            None if name.starts_with(|c: char| c.is_ascii_lowercase()) => {
-                Err(Error::new_spanned(arg, format!("the signature has no argument `{name}`")))
-            }
-            None => Ok(quote!(#arg)),
+        if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+            return Ok(quote!(#arg));
         }
+        let index = op.argument(&name, path.span())?;
+        Ok(quote!(crate::dispatch::FromArg::from_arg(call.args[#index])))
     });
     let (rule, values) = (&call.func, values.collect::<Result<Vec<_>>>()?);
     Ok(quote!(#rule(call #(, #values)*)))
@@ -182,12 +181,7 @@ fn from_args(op: &Op<'_>, function: &Function<'_>, skip: usize) -> Result<Vec<To
             if let Some(index) = written_output(op, function, name) {
                 return Ok(quote!(outs[#index]));
             }
-            let Some(index) = op.arg(&name.to_string()) else {
-                return Err(Error::new(
-                    name.span(),
-                    format!("the signature has no argument `{name}`"),
-                ));
-            };
+            let index = op.argument(&name.to_string(), name.span())?;
             Ok(quote!(crate::dispatch::FromArg::from_arg(args[#index])))
         })
         .collect()
@@ -352,9 +346,7 @@ fn args(op: &Op<'_>, with_vjp: &[bool]) -> Result<Vec<TokenStream>> {
     let stopped = op.word("not_differentiable").map(|w| (w.args.clone(), w.span));
     if let Some((names, span)) = &stopped {
         for name in names {
-            if op.arg(name).is_none() {
-                return Err(Error::new(*span, format!("the signature has no argument `{name}`")));
-            }
+            op.argument(name, *span)?;
         }
     }
     let operands = op.word("operand").map(|w| w.args.clone()).unwrap_or_default();
@@ -432,8 +424,31 @@ fn vjp(op: &Op<'_>) -> Result<(Vec<TokenStream>, Saves, Vec<bool>)> {
             call: |ctx| { let _ = ctx; Ok(crate::dispatch::IntoGrads::into_grads(#ty::#ident(#(#params),*)?)) },
         }));
     }
+    let is_composite = op.function("composite").is_some();
+    for (index, arg) in op.schema.args.iter().enumerate() {
+        let is_input = op.is_tensor(index) && !INDICES.contains(&arg.name.as_str());
+        if is_input
+            && !rules.is_empty()
+            && !is_composite
+            && !with[index]
+            && !stopped.contains(&index)
+        {
+            let name = mangle(&arg.name);
+            return Err(Error::new(
+                op.name.span(),
+                format!(
+                    "there is no rule for the gradient of `{name}`: write a function `vjp_{}`, or say `not_differentiable({name})`",
+                    arg.name
+                ),
+            ));
+        }
+    }
     Ok((rules, saves, with))
 }
+
+/// Names of arguments that hold indices, masks or targets: integers and bools, which have no gradients.
+const INDICES: &[&str] =
+    &["index", "indices", "target", "mask", "condition", "offsets", "sorted_sequence", "out"];
 
 fn jvp(op: &Op<'_>) -> Result<TokenStream> {
     let j = quote!(crate::dispatch::Jvp);

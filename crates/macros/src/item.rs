@@ -33,61 +33,41 @@ pub(crate) struct Word {
     pub(crate) span: Span,
 }
 
-const WORDS: &[&str] = &[
-    "inplace",
-    "out",
-    "exact_out",
-    "view",
-    "multi_view",
-    "bijective",
-    "method_only",
-    "function_only",
-    "attribute",
-    "writable",
-    "random",
-    "numbers",
-    "wide_numbers",
-    "operand",
-    "internal",
-    "checks_sharing",
-    "writes_one_value",
-    "writes_leaves",
-    "resizes_self",
-    "fills_out",
-    "unresolved",
-    "across_devices",
-    "data_dependent_output",
-    "dynamic_output_shape",
-    "apart",
-    "separate",
-    "not_differentiable",
-    "alias",
-    "call_as",
-    "result",
-    "batch",
-    "jvp",
-    "module",
-    "meta",
-    "cpu",
-    "copy_of",
-    "samples",
-    "node",
-    "method",
-    "autocast",
-    "sparse",
-];
-const FUNCTIONS: &[&str] = &[
-    "meta",
-    "unchanged",
-    "cpu",
-    "cpu_",
-    "composite",
-    "vjp",
-    "jvp",
-    "batch",
-    "samples",
-    "invalid_samples",
-];
+/// The words that an attribute can have, and what they mean.
+const WORDS: &str = include_str!("words.md");
+/// The functions that a block can have, and what they mean.
+const FUNCTIONS: &str = include_str!("functions.md");
+
+/// The names in the first column of a table.
+fn names(table: &str) -> impl Iterator<Item = &str> {
+    table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+}
+
+/// "; did you mean `x`?" with the one of `names` that `wrong` is nearest to, if two typing mistakes explain it.
+pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let distances = names.map(|name| (distance(wrong, name), name));
+    let nearest = distances.min().filter(|&(n, name)| n <= 2 && n < name.len());
+    nearest.map(|(_, name)| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+/// How many letters must be put in, taken away, replaced or swapped with the next to make `b` of `a` (Damerau, 1964).
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
 
 impl<'a> Op<'a> {
     pub(crate) fn read(attr: TokenStream, block: &'a ItemImpl) -> Result<Op<'a>> {
@@ -115,16 +95,16 @@ impl<'a> Op<'a> {
         for function in &self.functions {
             let name = function.ident.to_string();
             if let Some(target) = name.strip_prefix("vjp_") {
-                if self.arg(target).is_none() {
-                    return Err(Error::new(
-                        function.ident.span(),
-                        format!("the signature has no argument `{target}`"),
-                    ));
-                }
-            } else if !FUNCTIONS.contains(&name.as_str()) {
+                self.argument(target, function.ident.span())?;
+            } else if !names(FUNCTIONS).any(|known| known == name) {
+                let known = || names(FUNCTIONS).filter(|known| !known.contains('<'));
                 return Err(Error::new(
                     function.ident.span(),
-                    format!("expected vjp_<argument> or one of {}", FUNCTIONS.join(", ")),
+                    format!(
+                        "an op has no function `{name}`{}\nIt has vjp_<argument> and {}.",
+                        suggestion(&name, known()),
+                        known().collect::<Vec<_>>().join(", ")
+                    ),
                 ));
             }
         }
@@ -144,6 +124,20 @@ impl<'a> Op<'a> {
     pub(crate) fn arg(&self, name: &str) -> Option<usize> {
         let name = if name == "self" { "self_" } else { name };
         self.schema.args.iter().position(|a| mangle(&a.name) == name)
+    }
+    /// The argument whose Rust name is `name`, which stands at `span`.
+    pub(crate) fn argument(&self, name: &str, span: Span) -> Result<usize> {
+        self.arg(name).ok_or_else(|| {
+            let names: Vec<String> = self.schema.args.iter().map(|a| mangle(&a.name)).collect();
+            let nearest = suggestion(name, names.iter().map(String::as_str));
+            Error::new(
+                span,
+                format!(
+                    "the signature has no argument `{name}`{nearest}\nIts arguments are {}.",
+                    names.join(", ")
+                ),
+            )
+        })
     }
     /// The output whose name is `name`.
     pub(crate) fn output(&self, name: &str) -> Option<usize> {
@@ -205,10 +199,14 @@ impl Word {
                 return Err(Error::new(other.span(), "expected a word, word(..) or word = .."));
             }
         };
-        if !WORDS.contains(&name.as_str()) {
+        if !names(WORDS).any(|known| known == name) {
             return Err(Error::new(
                 span,
-                format!("unknown word; expected one of {}", WORDS.join(", ")),
+                format!(
+                    "#[op] has no word `{name}`{}\nIts words are {}.",
+                    suggestion(&name, names(WORDS)),
+                    names(WORDS).collect::<Vec<_>>().join(", ")
+                ),
             ));
         }
         Ok(Word { name, args, value, span })

@@ -1,6 +1,6 @@
 //! What a rule's parameters mean, and what a node must therefore save.
 
-use crate::item::{Function, Op, mangle};
+use crate::item::{Function, Op, mangle, suggestion};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Error, Ident, Result};
@@ -156,10 +156,14 @@ fn one(
     }
     let mut known: Vec<String> = op.schema.args.iter().map(|a| mangle(&a.name)).collect();
     known.extend(op.outputs());
+    let with_suffixes: Vec<String> = (known.iter())
+        .flat_map(|name| SUFFIXES.iter().map(move |(suffix, _)| format!("{name}{suffix}")))
+        .collect();
     Err(Error::new(
         span,
         format!(
-            "`{name}` is neither `grad`, an argument nor an output of the signature; expected one of grad, needs, args, {} (also with _shape, _strides, _storage_offset, _dtype, _column_major, _spec)",
+            "`{name}` is neither `grad`, an argument nor an output of the signature{}\nA rule's parameters are grad, grad_<output>, needs, args and {} (also with _shape, _strides, _storage_offset, _dtype, _column_major, _spec).",
+            suggestion(&name, known.iter().chain(&with_suffixes).map(String::as_str)),
             known.join(", ")
         ),
     ))

@@ -1,0 +1,6 @@
+use pullback_macros::op;
+
+#[op("scale(Tensor self) -> Tensor", meta = broadcast)]
+impl Scale {}
+
+fn main() {}

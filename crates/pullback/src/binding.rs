@@ -16,8 +16,8 @@ pub use pullback_kernels::memory;
 pub use pullback_kernels::random::DEFAULT_SEED;
 use pullback_kernels::{for_dtype, interrupt};
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
 
 /// Sends a warning the way the library's own go.
 pub fn warn(message: String) {
@@ -27,14 +27,6 @@ pub fn warn(message: String) {
 /// The same, if `given` does not say that it was given; or always, where that is set.
 pub fn warn_once(given: &AtomicBool, message: &str) {
     crate::warning::warn_once(given, message);
-}
-
-/// Says once what is asked in the middle of long calls, on every thread that has no check of its own: an error gives the
-/// call up. It may say so only on a thread whose call into the library ends at a boundary that knows [`interruption`].
-pub fn set_interrupt_check(check: fn() -> Result<()>) {
-    static CHECK: OnceLock<fn() -> Result<()>> = OnceLock::new();
-    let _ = CHECK.set(check);
-    interrupt::set_process_check(|| CHECK.get()?().err().map(crate::interrupt::boxed));
 }
 
 /// Lets the time until the first question begin now.

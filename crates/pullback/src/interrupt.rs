@@ -3,7 +3,7 @@
 //! [`watch`] runs some work and asks a check every so often whether it is to go on. The question is asked in the middle of
 //! kernels that run long, and between the nodes of a backward. What a given-up op was making is dropped; what it wrote in
 //! place stays partly written, and its version counts as written. Where the Python face is in charge the check is whether a
-//! signal arrived (`binding::set_interrupt_check`).
+//! signal arrived ([`crate::host`]).
 
 use crate::{Error, Result};
 use pullback_kernels::interrupt::{self, Reason};

@@ -53,6 +53,7 @@ pub mod dispatch;
 mod error;
 mod generator;
 pub mod gradcheck;
+pub mod host;
 pub mod interrupt;
 pub mod io;
 mod layers;

@@ -2,17 +2,17 @@
 //!
 //! A [`Site`] is one word, taken where a node is made or a tensor that somebody saved is written to; it becomes a
 //! [`Place`] in a source file only when an error is put together. Rust programs are known by `#[track_caller]`, those
-//! in another language by its binding ([`Sites`]). Invariant: while a thread runs an op's inside, a backward or
+//! in another language by its binding ([`crate::host`]). Invariant: while a thread runs an op's inside, a backward or
 //! anything without the binding's lock, its own word (`Local::site`) says for whom, and the binding is not asked.
 //! Not here: what errors say (`autograd::blame`).
 
+use crate::host::host;
 use crate::local::local;
 use std::cell::Cell;
 use std::fmt;
 use std::panic::Location;
-use std::sync::OnceLock;
 
-/// Where a call was made, in one word: a Rust location, or a number of the binding's.
+/// Where a call was made, in one word: a Rust location, or a number of the host's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Site(u64);
 
@@ -29,26 +29,6 @@ pub struct Place {
     pub text: Option<String>,
     /// Which characters of the line made the call: the first one and the one after the last, from 0 on.
     pub columns: Option<(u32, u32)>,
-}
-
-/// A binding that knows where its program is.
-pub trait Sites: Sync {
-    /// A number for the line that its program is at on this thread, less than 2^63; 0 if it does not know, or if this
-    /// thread does not run its program.
-    fn here(&self) -> u64;
-    /// Numbers for the lines that led its program to where it is on this thread, innermost first; none if this thread does
-    /// not run its program. It may wait for the binding's lock.
-    fn stack(&self) -> Vec<u64>;
-    /// The line that a number stands for, if that is still known.
-    fn place(&self, number: u64) -> Option<Place>;
-}
-
-static BINDING: OnceLock<&'static dyn Sites> = OnceLock::new();
-
-/// Says once who knows where the program is.
-pub fn set_sites(sites: &'static dyn Sites) {
-    // (A second one would make nonsense of the numbers of the first.)
-    let _ = BINDING.set(sites);
 }
 
 impl Site {
@@ -68,8 +48,8 @@ impl Site {
     fn of(location: &'static Location<'static>) -> Site {
         Site(std::ptr::from_ref(location) as u64)
     }
-    /// One of the binding's numbers.
-    fn of_binding(number: u64) -> Site {
+    /// One of the host's numbers.
+    fn of_host(number: u64) -> Site {
         Site(if number == 0 { 0 } else { number << 1 | 1 })
     }
 
@@ -80,7 +60,7 @@ impl Site {
         if own != 0 {
             return Site(own);
         }
-        BINDING.get().map_or(Site::UNKNOWN, |binding| Site::of_binding(binding.here()))
+        host().map_or(Site::UNKNOWN, |host| Site::of_host(host.line()))
     }
 
     /// Whether this thread runs the inside of an op, a backward, or anything without the binding's lock: then its own word
@@ -91,29 +71,29 @@ impl Site {
 
     /// The lines of the program that led here, innermost first; of a Rust program only the innermost is known.
     pub(crate) fn stack() -> Vec<Site> {
-        let frames = BINDING.get().map_or_else(Vec::new, |binding| binding.stack());
+        let frames = host().map_or_else(Vec::new, |host| host.call_stack());
         if !frames.is_empty() {
-            return frames.into_iter().map(Site::of_binding).collect();
+            return frames.into_iter().map(Site::of_host).collect();
         }
         let own = Site(local().site.get());
         if own == Site::UNKNOWN || own == Site::NOWHERE { Vec::new() } else { vec![own] }
     }
 
-    /// As [`Site::here`]; without a binding to ask, it is `caller`.
+    /// As [`Site::here`]; without a host to ask, it is `caller`.
     #[inline(always)]
     pub(crate) fn for_caller(caller: &'static Location<'static>) -> Site {
         let own = local().site.get();
         if own != 0 {
             return Site(own);
         }
-        BINDING.get().map_or_else(|| Site::of(caller), |b| Site::of_binding(b.here()))
+        host().map_or_else(|| Site::of(caller), |host| Site::of_host(host.line()))
     }
 
     /// The line, with its text.
     pub fn place(self) -> Option<Place> {
         match self {
             Site::UNKNOWN | Site::NOWHERE => None,
-            Site(number) if number & 1 == 1 => BINDING.get()?.place(number >> 1),
+            Site(number) if number & 1 == 1 => host()?.place(number >> 1),
             Site(address) => {
                 // SAFETY: an even number above 2 is the address of a location that lives as long as the program
                 // (`Site::of` makes no others).
@@ -156,7 +136,7 @@ impl Scope {
     pub(crate) fn of_caller(caller: &'static Location<'static>) -> Scope {
         let site = &local().site;
         let previous = site.get();
-        if previous == 0 && BINDING.get().is_none() {
+        if previous == 0 && host().is_none() {
             site.set(Site::of(caller).0);
         }
         Scope { site, previous }
@@ -164,7 +144,7 @@ impl Scope {
 
     /// Until the guard is dropped the binding's program runs on this thread and is asked where it is.
     #[must_use = "the binding is asked as long as the guard lives"]
-    pub fn of_binding() -> Scope {
+    pub fn of_host() -> Scope {
         Scope::set(0)
     }
 }

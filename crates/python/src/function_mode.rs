@@ -106,7 +106,7 @@ impl Asked {
 }
 
 /// The modes of this thread, for one that goes on with its work.
-fn carry() -> Box<dyn FnOnce() + Send> {
+pub(crate) fn thread_state() -> Box<dyn FnOnce() + Send> {
     let modes = Python::attach(|py| {
         STACK.with(|s| s.borrow().0.iter().map(|mode| mode.clone_ref(py)).collect::<Vec<_>>())
     });
@@ -149,9 +149,8 @@ fn _is_torch_function_mode_enabled() -> bool {
     is_on()
 }
 
-/// Adds the functions, and lets backward passes take the modes along.
+/// Adds the functions.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    pullback::autograd::set_carrier(carry);
     module.add_function(wrap_pyfunction!(_push_on_torch_function_stack, module)?)?;
     module.add_function(wrap_pyfunction!(_pop_torch_function_stack, module)?)?;
     module.add_function(wrap_pyfunction!(_len_torch_function_stack, module)?)?;

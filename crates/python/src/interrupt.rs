@@ -30,7 +30,7 @@ fn this_thread() -> u64 {
 }
 
 /// Lets the handlers of signals run that have arrived; what one raises gives up what this thread computes.
-fn check() -> pullback::Result<()> {
+pub(crate) fn check() -> pullback::Result<()> {
     if this_thread() != MAIN.load(Relaxed) {
         return Ok(());
     }
@@ -59,11 +59,10 @@ pub(crate) fn computing<R>(work: impl FnOnce() -> PyResult<R>) -> PyResult<R> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(error_of(panic)))
 }
 
-/// Begins to listen.
+/// Notes which the main thread is.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let threading = module.py().import("threading")?;
     let main: u64 = threading.call_method0("main_thread")?.getattr("ident")?.extract()?;
     MAIN.store(main, Relaxed);
-    binding::set_interrupt_check(check);
     Ok(())
 }

@@ -71,9 +71,9 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     pullback::Tensor::register_python(raw::object::release, raw::object::retype);
     pullback::binding::replaced::collect();
-    raw::frame::init()?;
     lock::init(module)?;
     interrupt::init(module)?;
+    raw::frame::init()?;
     module.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     module.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
     module.add("_VERSION", env!("CARGO_PKG_VERSION"))?;

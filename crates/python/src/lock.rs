@@ -58,7 +58,7 @@ pub(crate) fn without_lock<R: Send>(py: Python<'_>, call: impl FnOnce() -> R + S
 /// Runs Python code for the library, on a thread that may not have the lock: what it calls is called by its own lines.
 pub(crate) fn in_python<R>(call: impl FnOnce(Python<'_>) -> R) -> R {
     Python::attach(|py| {
-        let _asked = Scope::of_binding();
+        let _asked = Scope::of_host();
         call(py)
     })
 }

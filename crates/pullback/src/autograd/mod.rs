@@ -73,7 +73,6 @@ pub use saved::tensor::{freed, freed_before_hooks};
 pub use thread::autocast::{AutocastGuard, no_autocast};
 pub use thread::mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use thread::saved_hooks::{Packed, SavedTensorHooks, saved_tensors_hooks};
-pub use thread::state::{Carrier, set_carrier};
 pub use thread::{autocast, dispatch_mode, mode, saved_hooks, writes};
 pub use variable::meta::Meta;
 pub use variable::replay::Visitor;

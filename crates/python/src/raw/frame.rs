@@ -8,7 +8,9 @@
 //! in number.
 
 use super::line_table::{self, Found};
-use pullback::site::{Place, Sites};
+use crate::{function_mode, interrupt};
+use pullback::host::Host;
+use pullback::site::Place;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -146,9 +148,9 @@ impl Tag {
 struct ByLayout;
 
 #[cfg(has_layout)]
-impl Sites for ByLayout {
+impl Host for ByLayout {
     #[inline]
-    fn here(&self) -> u64 {
+    fn line(&self) -> u64 {
         // SAFETY: `read` is called with the lock held by this thread.
         unsafe {
             let state = PyThreadState_GetUnchecked().cast::<u8>();
@@ -166,12 +168,18 @@ impl Sites for ByLayout {
             found
         }
     }
-    fn stack(&self) -> Vec<u64> {
+    fn call_stack(&self) -> Vec<u64> {
         // SAFETY: `collect` calls with the lock held by this thread.
         collect(|see| unsafe { read(PyThreadState_GetUnchecked().cast::<u8>(), see) })
     }
-    fn place(&self, number: u64) -> Option<Place> {
-        place_of(number)
+    fn place(&self, line: u64) -> Option<Place> {
+        place_of(line)
+    }
+    fn check_interrupt(&self) -> pullback::Result<()> {
+        interrupt::check()
+    }
+    fn thread_state(&self) -> Box<dyn FnOnce() + Send> {
+        function_mode::thread_state()
     }
 }
 
@@ -181,8 +189,8 @@ struct ByFunctions {
     by_instruction: bool,
 }
 
-impl Sites for ByFunctions {
-    fn here(&self) -> u64 {
+impl Host for ByFunctions {
+    fn line(&self) -> u64 {
         // SAFETY: `ask` is called with the lock held by this thread.
         unsafe {
             let mut found = 0;
@@ -195,12 +203,18 @@ impl Sites for ByFunctions {
             found
         }
     }
-    fn stack(&self) -> Vec<u64> {
+    fn call_stack(&self) -> Vec<u64> {
         // SAFETY: `collect` calls with the lock held by this thread.
         collect(|see| unsafe { ask(self.by_instruction, see) })
     }
-    fn place(&self, number: u64) -> Option<Place> {
-        place_of(number)
+    fn place(&self, line: u64) -> Option<Place> {
+        place_of(line)
+    }
+    fn check_interrupt(&self) -> pullback::Result<()> {
+        interrupt::check()
+    }
+    fn thread_state(&self) -> Box<dyn FnOnce() + Send> {
+        function_mode::thread_state()
     }
 }
 
@@ -218,7 +232,7 @@ fn collect(walk: impl FnOnce(&mut dyn FnMut(u64) -> bool)) -> Vec<u64> {
 
 /// The quickest way there is. `PULLBACK_FRAMES=functions` and `PULLBACK_FRAMES=lines` (what CPython 3.10 can do) take the
 /// other ones, so that they are tested on every interpreter.
-fn choose() -> &'static dyn Sites {
+fn choose() -> &'static dyn Host {
     let wanted = std::env::var("PULLBACK_FRAMES").unwrap_or_default();
     if wanted == "lines" {
         return &ByFunctions { by_instruction: false };
@@ -541,7 +555,7 @@ fn text_of(file: &str, line: u32) -> Option<String> {
     .flatten()
 }
 
-/// Tells the library who knows where the program is.
+/// Tells the library whom to ask about the Python program.
 pub(crate) fn init() -> PyResult<()> {
     // SAFETY: called with the lock held; the function lives as long as the process.
     let slot = unsafe { ffi::PyUnstable_Eval_RequestCodeExtraIndex(forget) };
@@ -549,6 +563,6 @@ pub(crate) fn init() -> PyResult<()> {
         return Err(PyRuntimeError::new_err("code objects have no place left for line numbers"));
     }
     SLOT.store(slot, Relaxed);
-    pullback::site::set_sites(choose());
+    pullback::host::set_host(choose());
     Ok(())
 }

@@ -1,22 +1,14 @@
 //! All that a thread works under, for another thread: modes, hooks, casts, levels, and the line of the program.
 //!
 //! A backward that goes on in another thread takes all of it along. Invariant: whatever the thread that goes on computes is
-//! what the first one would have computed. What layers above keep for each thread comes along by a [`Carrier`].
+//! what the first one would have computed. What the program's language keeps for each thread comes along by
+//! [`Host::thread_state`](crate::host::Host::thread_state).
 
 use super::{autocast, dispatch_mode, level, mode, saved_hooks, vmap};
+use crate::host::host;
 use crate::prof::{self, Left};
 use crate::site::{Scope, Site};
-use std::sync::{Arc, OnceLock};
-
-/// What a layer above keeps for each thread: called on the thread that a backward was called on, it gives what the thread
-/// that goes on calls first.
-pub type Carrier = fn() -> Box<dyn FnOnce() + Send>;
-static CARRIER: OnceLock<Carrier> = OnceLock::new();
-
-/// Says once what else goes along when a backward goes on in another thread.
-pub fn set_carrier(carrier: Carrier) {
-    let _ = CARRIER.set(carrier);
-}
+use std::sync::Arc;
 
 /// All that a thread works under.
 pub(in crate::autograd) struct ThreadState {
@@ -29,7 +21,7 @@ pub(in crate::autograd) struct ThreadState {
     seen: usize,
     site: Site,
     observers: prof::State,
-    outer: Option<Box<dyn FnOnce() + Send>>,
+    of_host: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl ThreadState {
@@ -45,7 +37,7 @@ impl ThreadState {
             seen: level::snapshot(),
             site: Site::here(),
             observers: prof::State::take(),
-            outer: CARRIER.get().map(|carry| carry()),
+            of_host: host().map(|host| host.thread_state()),
         }
     }
 
@@ -60,7 +52,7 @@ impl ThreadState {
         autocast::restore(&self.casts);
         vmap::restore(self.levels);
         level::restore(self.seen);
-        if let Some(take_over) = self.outer {
+        if let Some(take_over) = self.of_host {
             take_over();
         }
         (self.observers.enter(), self.site.enter())

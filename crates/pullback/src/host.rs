@@ -1,0 +1,45 @@
+//! The language that a program is written in, where that is not Rust: what the library asks of its binding.
+//!
+//! A binding implements [`Host`] once and says so before the first call ([`set_host`]); a Rust program has none, and then
+//! nobody is asked. Invariant: a host is set once and stays.
+
+use crate::Result;
+use crate::site::Place;
+use std::sync::OnceLock;
+
+/// What a binding knows and the library does not.
+pub trait Host: Sync {
+    /// A number for the line that the program is at on this thread, less than 2^63; 0 if that is not known, or if this
+    /// thread does not run the program.
+    fn line(&self) -> u64;
+    /// Numbers for the lines that led the program to where it is on this thread, innermost first; none if this thread does
+    /// not run the program. It may wait for the binding's lock.
+    fn call_stack(&self) -> Vec<u64>;
+    /// The line that a number stands for, if that is still known.
+    fn place(&self, line: u64) -> Option<Place>;
+    /// Asked in the middle of long calls, on every thread that has no check of its own (`crate::interrupt`).
+    ///
+    /// # Errors
+    /// An error gives the call up. It may be given only on a thread whose call into the library ends at a boundary that knows
+    /// `binding::interruption`.
+    fn check_interrupt(&self) -> Result<()>;
+    /// What the host keeps for this thread, where a backward goes on in another thread: that one calls it first.
+    fn thread_state(&self) -> Box<dyn FnOnce() + Send>;
+}
+
+static HOST: OnceLock<&'static dyn Host> = OnceLock::new();
+
+/// Says which the host is; a second one is not heard. (It would make nonsense of the numbers of the first.)
+pub fn set_host(host: &'static dyn Host) {
+    if HOST.set(host).is_ok() {
+        pullback_kernels::interrupt::set_process_check(|| {
+            HOST.get()?.check_interrupt().err().map(crate::interrupt::boxed)
+        });
+    }
+}
+
+/// The host, if there is one.
+#[inline(always)]
+pub(crate) fn host() -> Option<&'static dyn Host> {
+    HOST.get().copied()
+}

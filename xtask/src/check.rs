@@ -191,7 +191,10 @@ fn python(root: &Path, environment: &Environment, profile: Profile, report: &mut
     }
     report.step("generated files", || generate::check(root, environment));
     report.step("stubtest", || tool(root, environment, &STUBTEST));
-    report.step("pytest", || tool(root, environment, &["pytest"]));
+    // (A file's tests stay in one process: some share what is made once.)
+    report.step("pytest", || {
+        tool(root, environment, &["pytest", "-n", "auto", "--dist", "loadfile"])
+    });
 }
 
 /// Runs a Python tool of the environment and keeps the line that closes its report.

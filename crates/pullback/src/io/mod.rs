@@ -5,7 +5,10 @@
 //! [`pickle`] the machine that reads objects; the language binding uses both with objects of its own.
 
 mod checkpoint;
+mod elements;
+pub mod npy;
 pub mod pickle;
+pub mod safetensors;
 mod source;
 mod value;
 pub mod zip;

@@ -5,7 +5,7 @@
 
 use pullback::autograd::forward::{dual_level, make_dual};
 use pullback::autograd::{self, Options, call, call_inplace, call_out};
-use pullback::dispatch::{ArgKind, CastPolicy, Kernel, OpDef, Traits, Value};
+use pullback::dispatch::{CastPolicy, Kernel, OpDef, Traits, Value};
 use pullback::gradcheck::{Sample, Sampler, Tolerance, analytic, gradcheck, gradgradcheck, op_jvp};
 use pullback::{DType, Device, Result, Tensor, autocast, manual_seed, ops};
 use std::fmt::Write as _;

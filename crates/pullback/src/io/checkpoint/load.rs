@@ -4,7 +4,7 @@ use super::restore::{self, Global};
 use crate::error::{Error, bail, ensure};
 use crate::io::pickle::{self, Broken, Build, Constant, Limits};
 use crate::io::zip::Archive;
-use crate::io::{FileSource, Source, Value};
+use crate::io::{FileSource, Source, Value, elements};
 use crate::{DType, Result, Storage};
 use pullback_kernels::memory;
 use std::collections::{HashMap, HashSet};
@@ -13,6 +13,15 @@ use std::sync::Arc;
 
 /// How deep collections may lie in each other. What is nested is walked through, and freed, by recursion.
 const DEEPEST: u32 = 500;
+
+/// How many objects a checkpoint may show, collections that are in several places counted in each: as many as there are
+/// objects in the file times this, or [`FEW`]. Whoever walks through it ([`Value::tensors`]) visits each.
+const SHOWN_PER_OBJECT: u64 = 16;
+const FEW: u64 = 1 << 20;
+
+/// How many elements of collections may be copied to others that are made of them (`set(list)`): as many as the pickle has
+/// bytes times this, or [`FEW`].
+const COPIED_PER_BYTE: u64 = 16;
 
 /// Reads a checkpoint that `torch.save` wrote, of weights: tensors (on the CPU, those that shared memory share it), plain data
 /// and collections. Attributes of tensors and dictionaries are left out.
@@ -59,11 +68,13 @@ pub fn load_from(source: impl Source) -> Result<Value> {
     };
     let swaps = is_big != cfg!(target_endian = "big");
     let (nodes, storages) = (Vec::new(), HashMap::new());
-    let mut tree = Tree { archive, folder, swaps, nodes, storages };
+    let copies_left = FEW.max(COPIED_PER_BYTE.saturating_mul(data.len() as u64));
+    let mut tree = Tree { archive, folder, swaps, nodes, storages, copies_left };
     let (root, _) = pickle::run(&data, 0, Limits::default(), &mut tree)?;
-    Finished { nodes: &tree.nodes, done: HashMap::new(), open: HashSet::new() }
-        .value(root)
-        .map(|(value, _)| value)
+    let most = FEW.max(SHOWN_PER_OBJECT.saturating_mul(tree.nodes.len() as u64));
+    let mut finished =
+        Finished { nodes: &tree.nodes, done: HashMap::new(), open: HashSet::new(), most };
+    finished.value(root).map(|made| made.value)
 }
 
 fn read<S: Source>(archive: &mut Archive<S>, folder: &str, name: &str) -> Result<Vec<u8>> {
@@ -109,9 +120,29 @@ pub(super) struct Tree<S> {
     swaps: bool,
     nodes: Vec<Node>,
     storages: HashMap<Arc<str>, Storage>,
+    /// How many elements may still be copied from collection to collection.
+    copies_left: u64,
 }
 
 impl<S: Source> Tree<S> {
+    /// The elements of a list, tuple or set, for another collection; `None` of anything else.
+    pub(super) fn copied(&mut self, item: Item) -> Result<Option<Vec<Item>>> {
+        let Some(Node::List(items) | Node::Tuple(items) | Node::Set(items)) = self.node(item)
+        else {
+            return Ok(None);
+        };
+        let items = memory::copied(items)?;
+        self.pay_for_copies(items.len())?;
+        Ok(Some(items))
+    }
+    /// Counts elements that are copied. Without a bound, a short file could ask for a long list again and again.
+    pub(super) fn pay_for_copies(&mut self, count: usize) -> Result<()> {
+        let left = self.copies_left.checked_sub(count as u64);
+        self.copies_left = left.ok_or_else(|| {
+            Error::runtime("Weights only load failed: collections are copied too often")
+        })?;
+        Ok(())
+    }
     pub(super) fn push(&mut self, node: Node) -> Result<Item> {
         let Ok(place) = u32::try_from(self.nodes.len()) else {
             bail!(runtime, "Weights only load failed: more than 2^32 objects");
@@ -161,7 +192,7 @@ impl<S: Source> Tree<S> {
         ensure!(!self.storages.contains_key(&key), runtime, "storage {key:?} has two sizes");
         let mut storage = self.archive.read_storage(&record, bytes)?;
         if self.swaps {
-            storage = restore::swapped(&storage, dtype)?;
+            storage = elements::swapped(&storage, dtype)?;
         }
         self.storages.insert(key, storage.clone());
         Ok((storage, dtype))
@@ -273,19 +304,35 @@ impl<S: Source> Build for Tree<S> {
 /// Turns nodes, which may refer to each other in any way, into values, which cannot.
 struct Finished<'a> {
     nodes: &'a [Node],
-    /// What was made, and how deep it is nested.
-    done: HashMap<u32, (Value, u32)>,
+    /// What was made.
+    done: HashMap<u32, Made>,
     /// What is being made.
     open: HashSet<u32>,
+    /// How many objects a value may show.
+    most: u64,
+}
+
+/// A value, how deep its collections are nested, and how many objects it shows.
+#[derive(Clone)]
+struct Made {
+    value: Value,
+    depth: u32,
+    shown: u64,
+}
+
+impl Made {
+    fn plain(value: Value) -> Made {
+        Made { value, depth: 0, shown: 1 }
+    }
 }
 
 impl Finished<'_> {
-    fn value(&mut self, item: Item) -> Result<(Value, u32)> {
+    fn value(&mut self, item: Item) -> Result<Made> {
         let place = match item {
-            Item::None => return Ok((Value::None, 0)),
-            Item::Bool(value) => return Ok((Value::Bool(value), 0)),
-            Item::Int(value) => return Ok((Value::Int(value), 0)),
-            Item::Float(value) => return Ok((Value::Float(value), 0)),
+            Item::None => return Ok(Made::plain(Value::None)),
+            Item::Bool(value) => return Ok(Made::plain(Value::Bool(value))),
+            Item::Int(value) => return Ok(Made::plain(Value::Int(value))),
+            Item::Float(value) => return Ok(Made::plain(Value::Float(value))),
             Item::Node(place) => place,
         };
         if let Some(done) = self.done.get(&place) {
@@ -299,47 +346,57 @@ impl Finished<'_> {
         ensure!(self.open.insert(place), runtime, "a collection contains itself");
         let nodes = self.nodes;
         let made = match &nodes[place as usize] {
-            Node::Value(value) => (value.clone(), 0),
-            Node::Global(Global::DType(dtype)) => (Value::DType(*dtype), 0),
+            Node::Value(value) => Made::plain(value.clone()),
+            Node::Global(Global::DType(dtype)) => Made::plain(Value::DType(*dtype)),
             Node::Global(global) => {
                 bail!(runtime, "{global:?} cannot stand for itself in a checkpoint")
             }
-            Node::Storage(storage, dtype) => (restore::whole(storage, *dtype)?.into(), 0),
-            Node::List(items) => self.collection(items, Value::List)?,
-            Node::Tuple(items) => self.collection(items, Value::Tuple)?,
-            Node::Set(items) => self.collection(items, Value::Set)?,
-            Node::Dict { items, is_ordered } => self.dict(items, *is_ordered)?,
+            Node::Storage(storage, dtype) => Made::plain(restore::whole(storage, *dtype)?.into()),
+            Node::List(items) => self.collection(items, |list| Ok(Value::List(list.into())))?,
+            Node::Tuple(items) => self.collection(items, |list| Ok(Value::Tuple(list.into())))?,
+            Node::Set(items) => self.collection(items, |list| Ok(Value::Set(list.into())))?,
+            Node::Dict { items, is_ordered: true } => {
+                self.collection(items, |list| Ok(Value::OrderedDict(pairs(list)?.into())))?
+            }
+            Node::Dict { items, is_ordered: false } => {
+                self.collection(items, |list| Ok(Value::Dict(pairs(list)?.into())))?
+            }
         };
         self.open.remove(&place);
-        ensure!(made.1 < DEEPEST, runtime, "collections are nested deeper than {DEEPEST}");
+        ensure!(made.depth < DEEPEST, runtime, "collections are nested deeper than {DEEPEST}");
+        ensure!(
+            made.shown <= self.most,
+            runtime,
+            "collections that are in several places show {} objects, more than the {} that are read",
+            made.shown,
+            self.most
+        );
         self.done.insert(place, made.clone());
         Ok(made)
-    }
-    fn list(&mut self, items: &[Item]) -> Result<(Vec<Value>, u32)> {
-        let mut values = memory::with_capacity(items.len())?;
-        let mut depth = 0;
-        for &item in items {
-            let (value, below) = self.value(item)?;
-            depth = depth.max(below);
-            values.push(value);
-        }
-        Ok((values, depth + 1))
     }
     fn collection(
         &mut self,
         items: &[Item],
-        make: fn(Arc<Vec<Value>>) -> Value,
-    ) -> Result<(Value, u32)> {
-        self.list(items).map(|(values, depth)| (make(Arc::new(values)), depth))
-    }
-    fn dict(&mut self, items: &[Item], is_ordered: bool) -> Result<(Value, u32)> {
-        let (values, depth) = self.list(items)?;
-        let mut pairs = memory::with_capacity(values.len() / 2)?;
-        let mut values = values.into_iter();
-        while let (Some(key), Some(value)) = (values.next(), values.next()) {
-            pairs.push((key, value));
+        make: fn(Vec<Value>) -> Result<Value>,
+    ) -> Result<Made> {
+        let mut values = memory::with_capacity(items.len())?;
+        let (mut depth, mut shown) = (0, 1_u64);
+        for &item in items {
+            let made = self.value(item)?;
+            depth = depth.max(made.depth);
+            shown = shown.saturating_add(made.shown);
+            values.push(made.value);
         }
-        let pairs = Arc::new(pairs);
-        Ok((if is_ordered { Value::OrderedDict(pairs) } else { Value::Dict(pairs) }, depth))
+        Ok(Made { value: make(values)?, depth: depth + 1, shown })
     }
+}
+
+/// Keys and values, which stand in turns.
+fn pairs(values: Vec<Value>) -> Result<Vec<(Value, Value)>> {
+    let mut pairs = memory::with_capacity(values.len() / 2)?;
+    let mut values = values.into_iter();
+    while let (Some(key), Some(value)) = (values.next(), values.next()) {
+        pairs.push((key, value));
+    }
+    Ok(pairs)
 }

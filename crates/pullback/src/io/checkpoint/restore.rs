@@ -111,7 +111,7 @@ pub(super) fn call<S: Source>(tree: &mut Tree<S>, global: Global, args: &[Item])
         (Global::OrderedDict, _) => return ordered_dict(tree, args),
         (Global::Counter, [] | [_]) => return counter(tree, args),
         (Global::Set, [list]) => {
-            let items = items(tree, *list).ok_or_else(wrong)?;
+            let items = tree.copied(*list)?.ok_or_else(wrong)?;
             return tree.push(Node::Set(items));
         }
         (Global::Set, []) => return tree.push(Node::Set(Vec::new())),
@@ -141,7 +141,13 @@ pub(super) fn call<S: Source>(tree: &mut Tree<S>, global: Global, args: &[Item])
         (Global::RebuildFromType, [function, _, arguments, _]) => {
             return rebuild_from_type(tree, *function, *arguments);
         }
-        (Global::RebuildFromCpu, [data, ..]) => Value::Tensor(tensor(tree, *data)?),
+        (Global::RebuildFromCpu, [data, dtype, _, Item::Bool(requires_grad)]) => {
+            let Some(Node::Global(Global::DType(dtype))) = tree.node(*dtype) else {
+                return Err(wrong());
+            };
+            let tensor = tensor(tree, *data)?.to_dtype(*dtype)?.detached()?;
+            Value::Tensor(with_grad(tensor, *requires_grad)?)
+        }
         (Global::Parameter | Global::RebuildParameter, [data, Item::Bool(requires_grad), ..]) => {
             Value::Parameter(with_grad(tensor(tree, *data)?.detached()?, *requires_grad)?)
         }
@@ -179,15 +185,6 @@ pub(super) fn call<S: Source>(tree: &mut Tree<S>, global: Global, args: &[Item])
     tree.value(value)
 }
 
-fn items<S: Source>(tree: &Tree<S>, item: Item) -> Option<Vec<Item>> {
-    match tree.node(item)? {
-        Node::List(items) | Node::Tuple(items) | Node::Set(items) => {
-            pullback_kernels::memory::copied(items).ok()
-        }
-        _ => None,
-    }
-}
-
 fn numbers<S: Source>(tree: &Tree<S>, item: Item) -> Result<Vec<i64>> {
     if let Some(Node::Value(Value::Size(sizes))) = tree.node(item) {
         return Ok(pullback_kernels::memory::copied(sizes)?);
@@ -205,9 +202,10 @@ fn numbers<S: Source>(tree: &Tree<S>, item: Item) -> Result<Vec<i64>> {
 fn ordered_dict<S: Source>(tree: &mut Tree<S>, args: &[Item]) -> Result<Item> {
     let mut own = Vec::new();
     if let [pairs] = args {
-        for pair in items(tree, *pairs).ok_or_else(|| wrong(Global::OrderedDict))? {
-            let pair = items(tree, pair).filter(|pair| pair.len() == 2);
-            own.extend(pair.ok_or_else(|| wrong(Global::OrderedDict))?);
+        for pair in tree.copied(*pairs)?.ok_or_else(|| wrong(Global::OrderedDict))? {
+            let pair = tree.copied(pair)?.filter(|pair| pair.len() == 2);
+            let pair = pair.ok_or_else(|| wrong(Global::OrderedDict))?;
+            pullback_kernels::memory::extend(&mut own, pair)?;
         }
     } else if !args.is_empty() {
         return Err(wrong(Global::OrderedDict));
@@ -221,6 +219,7 @@ fn counter<S: Source>(tree: &mut Tree<S>, args: &[Item]) -> Result<Item> {
         Some(Some(Node::Dict { items, .. })) => pullback_kernels::memory::copied(items)?,
         Some(_) => return Err(wrong(Global::Counter)),
     };
+    tree.pay_for_copies(items.len())?;
     tree.push(Node::Dict { items, is_ordered: false })
 }
 
@@ -326,10 +325,11 @@ pub(super) fn whole(storage: &Storage, dtype: DType) -> Result<Tensor> {
     binding::over_storage(storage, &[count], &[1], 0, dtype)
 }
 
-fn sparse<S: Source>(tree: &Tree<S>, layout: Item, data: Item) -> Result<Tensor> {
+fn sparse<S: Source>(tree: &mut Tree<S>, layout: Item, data: Item) -> Result<Tensor> {
     let wrong = || wrong(Global::RebuildSparse);
     let Some(Node::Value(Value::Layout(layout))) = tree.node(layout) else { return Err(wrong()) };
-    let parts = items(tree, data).ok_or_else(wrong)?;
+    let layout = *layout;
+    let parts = tree.copied(data)?.ok_or_else(wrong)?;
     match (layout, &parts[..]) {
         (Layout::SparseCoo, [indices, values, size, rest @ ..]) => {
             let is_coalesced = matches!(rest, [Item::Bool(true)]);
@@ -339,7 +339,7 @@ fn sparse<S: Source>(tree: &Tree<S>, layout: Item, data: Item) -> Result<Tensor>
         (layout, [compressed, plain, values, size]) if layout.is_compressed() => {
             let (compressed, plain) = (held(tree, *compressed)?, held(tree, *plain)?);
             let values = held(tree, *values)?;
-            Tensor::sparse_compressed(&compressed, &plain, &values, &numbers(tree, *size)?, *layout)
+            Tensor::sparse_compressed(&compressed, &plain, &values, &numbers(tree, *size)?, layout)
         }
         _ => Err(wrong()),
     }
@@ -355,16 +355,6 @@ fn rebuild_from_type<S: Source>(
         Some(Node::Global(function)) if *function != Global::RebuildFromType => *function,
         _ => return Err(wrong(Global::RebuildFromType)),
     };
-    let arguments = items(tree, arguments).ok_or_else(|| wrong(Global::RebuildFromType))?;
+    let arguments = tree.copied(arguments)?.ok_or_else(|| wrong(Global::RebuildFromType))?;
     call(tree, function, &arguments)
-}
-
-/// The bytes of each number in the other order.
-pub(super) fn swapped(storage: &Storage, dtype: DType) -> Result<Storage> {
-    let size = if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() };
-    Storage::filled(storage.nbytes(), |into| {
-        storage.with_bytes(|bytes| into.copy_from_slice(bytes));
-        into.chunks_exact_mut(size).for_each(<[u8]>::reverse);
-        Ok(())
-    })
 }

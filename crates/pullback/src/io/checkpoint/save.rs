@@ -1,7 +1,7 @@
 //! A [`Value`] as an archive: the pickle as PyTorch's pickler would write it, protocol 2, and the storages.
 
 use super::restore::storage_class;
-use crate::error::bail;
+use crate::error::{bail, ensure};
 use crate::io::Value;
 use crate::io::pickle::Pickler;
 use crate::io::source::failed;
@@ -77,7 +77,16 @@ impl Saved {
             Value::None => out.none(),
             Value::Bool(value) => out.bool(*value),
             Value::Int(value) => out.int(*value),
-            Value::BigInt(bytes) => out.big_int(bytes),
+            Value::BigInt(bytes) => {
+                let fits = i32::try_from(bytes.len()).is_ok();
+                ensure!(
+                    fits,
+                    value,
+                    "an integer of {} bytes is too long for a pickle",
+                    bytes.len()
+                );
+                out.big_int(bytes);
+            }
             Value::Float(value) => out.float(*value),
             Value::Str(text) => out.text(text),
             Value::Complex(value) => {

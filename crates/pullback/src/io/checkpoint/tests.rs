@@ -177,13 +177,54 @@ fn collections_that_contain_themselves_or_each_other_without_end_are_refused() {
     assert!(error.message().contains("contains itself"), "{error}");
     let nested = [&vec![b']'; 5000][..], &vec![b'a'; 4999], b"."].concat();
     assert!(load(&nested).unwrap_err().message().contains("nested deeper than 500"));
-    // 2^400 nones, in 400 objects: each list holds the one before twice.
-    let mut doubled = b"]NaNa".to_vec();
-    for _ in 0..400 {
-        doubled.extend(b"q\0]h\0ah\0a");
-    }
-    doubled.push(b'.');
-    assert!(load(&doubled).is_ok());
+}
+
+#[test]
+fn collections_that_share_their_parts_show_no_more_than_a_file_of_their_size_could_hold() {
+    // 2^n nones, in n objects: each list holds the one before twice.
+    let doubled = |count: usize| {
+        let mut pickle = b"]NaNa".to_vec();
+        for _ in 0..count {
+            pickle.extend(b"q\0]h\0ah\0a");
+        }
+        pickle.push(b'.');
+        load_from(&checkpoint(&pickle)[..])
+    };
+    assert!(doubled(10).is_ok());
+    let error = doubled(400).unwrap_err();
+    assert!(error.message().contains("objects, more than the 1048576 that are read"), "{error}");
+}
+
+#[test]
+fn a_list_is_not_copied_without_end() {
+    let sets = |count: usize| {
+        let mut pickle = [&b"cbuiltins\nset\nq\0]q\x01("[..], &vec![b'N'; 4000], b"e0"].concat();
+        pickle.push(b'(');
+        for _ in 0..count {
+            pickle.extend(b"h\0h\x01\x85R");
+        }
+        pickle.extend(b"l.");
+        load_from(&checkpoint(&pickle)[..])
+    };
+    assert_eq!(sets(100).unwrap().elements().unwrap().len(), 100);
+    assert!(sets(1000).unwrap_err().message().contains("copied too often"));
+}
+
+#[test]
+fn a_tensor_of_a_device_without_storages_of_its_own_has_the_dtype_and_flag_that_it_was_saved_with()
+{
+    let of_float = of_tensor("K\x01", "K\0", "K\x01", "K\x01");
+    let tensor = &of_float[..of_float.len() - 1];
+    let call = [
+        b"ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n(",
+        tensor,
+        b"ctorch\nfloat64\nU\x03cpu\x88tR.",
+    ]
+    .concat();
+    let Value::Tensor(found) = load_from(&checkpoint(&call)[..]).unwrap() else {
+        panic!("no tensor")
+    };
+    assert_eq!((found.dtype(), found.requires_grad()), (DType::F64, true));
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Pickler {
             self.big_int(&value.to_le_bytes());
         }
     }
-    /// An integer from its two's complement.
+    /// An integer from its two's complement, of less than 2^31 bytes.
     pub fn big_int(&mut self, bytes: &[u8]) {
         if let Ok(length) = u8::try_from(bytes.len()) {
             self.put(code::LONG1, &[length]);
@@ -67,7 +67,11 @@ impl Pickler {
     }
     /// A text.
     pub fn text(&mut self, text: &str) {
-        self.put(code::BINUNICODE, &(text.len() as u32).to_le_bytes());
+        match u32::try_from(text.len()) {
+            Ok(length) => self.put(code::BINUNICODE, &length.to_le_bytes()),
+            // (Of protocol 4: what Python's own pickler writes of such texts, whichever protocol is asked for.)
+            Err(_) => self.put(code::BINUNICODE8, &(text.len() as u64).to_le_bytes()),
+        }
         self.out.extend_from_slice(text.as_bytes());
     }
     /// A class or function.

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::Result;
 use crate::error::{Error, ensure};
+use std::collections::HashSet;
 use std::io::Write;
 
 /// The version of the file format that PyTorch writes.
@@ -24,6 +25,8 @@ pub struct Writer<W> {
     computes_crc: bool,
     position: u64,
     entries: Vec<Entry>,
+    /// The names of the records.
+    known: HashSet<String>,
     names: u64,
     contents: u32,
 }
@@ -37,7 +40,7 @@ struct Entry {
 }
 
 impl<W: Write> Writer<W> {
-    /// An archive whose records are in the folder `folder` and begin at multiples of `alignment` bytes.
+    /// An archive whose records are in the folder `folder` (in none, if that is empty) and begin at multiples of `alignment` bytes.
     ///
     /// # Errors
     /// `ValueError` for an alignment of 0, or above 32768.
@@ -48,8 +51,17 @@ impl<W: Write> Writer<W> {
             "the alignment of records must be from 1 to 32768 bytes, not {alignment}"
         );
         let folder = folder.to_owned();
-        let (entries, names, contents) = (Vec::new(), 0xcbf2_9ce4_8422_2325, 0);
-        Ok(Writer { out, folder, alignment, computes_crc, position: 0, entries, names, contents })
+        Ok(Writer {
+            out,
+            folder,
+            alignment,
+            computes_crc,
+            position: 0,
+            entries: Vec::new(),
+            known: HashSet::new(),
+            names: 0xcbf2_9ce4_8422_2325,
+            contents: 0,
+        })
     }
 
     /// Adds a record.
@@ -87,6 +99,14 @@ impl<W: Write> Writer<W> {
         self.record("version", FORMAT)?;
         let identity = self.identity();
         self.record(".data/serialization_id", identity.as_bytes())?;
+        self.end()
+    }
+
+    /// Adds the directory; gives the stream back.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub fn end(mut self) -> Result<W> {
         self.directory()?;
         self.out.flush().map_err(|error| cannot_write(&error))?;
         Ok(self.out)
@@ -98,12 +118,12 @@ impl<W: Write> Writer<W> {
     }
     /// Whether there is a record of this name.
     pub fn has(&self, name: &str) -> bool {
-        let full = format!("{}/{name}", self.folder);
-        self.entries.iter().any(|entry| entry.name == full)
+        self.known.contains(name)
     }
     /// The names of the records, without the folder.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| &entry.name[self.folder.len() + 1..])
+        let skipped = if self.folder.is_empty() { 0 } else { self.folder.len() + 1 };
+        self.entries.iter().map(move |entry| &entry.name[skipped..])
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
@@ -113,7 +133,8 @@ impl<W: Write> Writer<W> {
     }
 
     fn begin(&mut self, name: &str, size: u64, crc: u32) -> Result<()> {
-        let full = format!("{}/{name}", self.folder);
+        let folder = &self.folder;
+        let full = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
         ensure!(!self.has(name), runtime, "Tried to serialize record {name} twice");
         let too_long = full.len() > usize::from(u16::MAX);
         ensure!(!too_long, runtime, "the name of a record has {} bytes", full.len());
@@ -142,6 +163,7 @@ impl<W: Write> Writer<W> {
         }
         self.contents = self.contents.rotate_left(5) ^ crc;
         self.entries.push(entry);
+        self.known.insert(name.to_owned());
         Ok(())
     }
 

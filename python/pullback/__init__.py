@@ -286,6 +286,7 @@ _lazy.submodules(
     "monitor",
     "mps",
     "mtia",
+    "multiprocessing",
     "nn",
     "numa",
     "onnx",

@@ -76,17 +76,14 @@ def map_file(filename: str, shared: bool = False, nbytes: int = 0) -> UntypedSto
 
 
 def map_shared(nbytes: int) -> mmap:
-    """Memory that processes which are forked later share with this one.
+    """Memory that this process can share with others.
 
     Raises:
         RuntimeError: if there is not enough of it.
     """
-    from mmap import mmap
+    from ._shared_memory import new_block
 
-    try:
-        return mmap(-1, max(nbytes, 1))
-    except (OSError, OverflowError, ValueError) as error:
-        raise RuntimeError(f"unable to mmap {nbytes} bytes of shared memory: {error}") from None
+    return new_block(nbytes)
 
 
 def from_file(

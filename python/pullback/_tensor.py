@@ -457,11 +457,11 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return bool(self.untyped_storage().is_shared())
 
     def share_memory_(self) -> Self:
-        """Moves the memory to where processes that are forked later share it with this one.
+        """Moves the memory to where other processes can share it with this one.
 
         All tensors over the same storage go with it. NumPy arrays over the memory stay with the old
-        one, and see no later writes. Shared memory cannot grow. A pickle, and so what goes through
-        a queue of :mod:`multiprocessing`, holds a copy.
+        one, and see no later writes. Shared memory cannot grow. Processes that are forked later
+        share it, and so does whoever is sent the tensor by :mod:`torch.multiprocessing`.
         """
         self.untyped_storage().share_memory_()
         return self

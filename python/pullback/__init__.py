@@ -280,6 +280,7 @@ _lazy.submodules(
     "futures",
     "hub",
     "jit",
+    "library",
     "linalg",
     "masked",
     "memory",

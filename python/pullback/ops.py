@@ -1,6 +1,7 @@
 """Ops by namespace, name and overload: ``torch.ops.aten.mul.Tensor``.
 
-Beside ``aten``, the namespace ``profiler`` has the functions by which ranges are opened and closed.
+Beside ``aten``, the namespace ``profiler`` has the functions by which ranges are opened and closed;
+others hold the ops that a program defines (:mod:`torch.library`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,40 @@ from typing import Any
 from ._ops import aten as aten
 
 __all__ = ["aten", "profiler"]
+
+
+class _Namespace:
+    """Ops that a program defines: ``torch.ops.mylib``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"'_OpNamespace' '{self.__dict__.get('_name')}' object has no attribute '{name}'"
+        )
+
+    def __repr__(self) -> str:
+        return f"<torch.ops.{self._name}>"
+
+
+def __getattr__(name: str) -> Any:
+    """A namespace, which is made when it is first asked for; nothing is in it yet."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, _Namespace(name))
+
+
+def load_library(path: str) -> None:
+    """Ops of PyTorch's compiled libraries cannot be loaded.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise NotImplementedError(
+        f"torch.ops.load_library({path!r}): libraries that were compiled for PyTorch cannot be "
+        "loaded; torch.library.custom_op() makes an op of a Python function"
+    )
 
 
 def _enter(name: str, args: str | None = None) -> Any:

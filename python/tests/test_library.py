@@ -1,0 +1,273 @@
+"""`torch.library`: ops that a program defines, as ops of the library."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+import pullback as torch
+from pullback import library
+from pullback.func import grad, vmap
+from pullback.utils._python_dispatch import TorchDispatchMode
+
+Tensor = torch.Tensor
+
+
+@pytest.fixture
+def lib() -> Iterator[Any]:
+    with library._scoped_library("_test_lib", "FRAGMENT") as made:
+        yield made
+
+
+@contextlib.contextmanager
+def op_of(function: Any, mutates_args: Any = (), **options: Any) -> Iterator[Any]:
+    """A custom op for the time of a test."""
+    op = library.custom_op(f"_test_op::{function.__name__}", mutates_args=mutates_args, **options)
+    made = op(function)
+    try:
+        yield made
+    finally:
+        library._KEPT.pop()._destroy()
+
+
+def cube(x: Tensor) -> Tensor:
+    return torch.tensor(x.detach().numpy() ** 3)
+
+
+def differentiable(op: Any) -> None:
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(inputs[0])
+
+    op.register_autograd(lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2, setup_context=setup)
+
+
+def test_a_function_becomes_an_op_with_a_schema() -> None:
+    def mixed(x: Tensor, ws: Sequence[Tensor], n: int = 2, *, scale: float | None = None) -> Tensor:
+        return x * n + sum(ws) * (scale or 1.0)
+
+    with op_of(mixed) as op:
+        overload = torch.ops._test_op.mixed.default
+        assert overload._schema == (
+            "mixed(Tensor x, Tensor[] ws, SymInt n=2, *, float? scale=None) -> Tensor"
+        )
+        assert (overload.name(), str(overload)) == ("_test_op::mixed", "_test_op.mixed.default")
+        x = torch.ones(2)
+        assert op(x, [x, x]).tolist() == [4, 4]
+        assert overload(x, [x], 3, scale=2.0).tolist() == [5, 5]
+        assert torch.ops._test_op.mixed(x=x, ws=[x]).tolist() == [3, 3]
+    with pytest.raises(AttributeError, match="has no attribute 'mixed'"):
+        _ = torch.ops._test_op.mixed
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "phrase"),
+    [
+        ((1,), {}, "Expected a value of type 'Tensor' for argument 'x' but instead found .*'int'"),
+        ((), {}, "missing value for argument 'x'"),
+        ((1, 2), {}, "expected at most 1 argument"),
+        ((), {"y": 1, "x": torch.ones(1)}, "Unknown keyword argument 'y'"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(args: Any, kwargs: Any, phrase: str) -> None:
+    with op_of(cube) as op, pytest.raises(RuntimeError, match=phrase):
+        op(*args, **kwargs)
+
+
+def test_a_gradient_rule_makes_the_op_one_node() -> None:
+    with op_of(cube) as op:
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        with pytest.raises(RuntimeError, match="no autograd formula was registered"):
+            op(x).sum().backward()
+        differentiable(op)
+        y = op(x)
+        assert "Cube" in type(y.grad_fn).__name__
+        y.sum().backward()
+        assert x.grad is not None
+        assert x.grad.tolist() == [3, 12]
+        (first,) = torch.autograd.grad(op(x).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad(first.sum(), x)
+        assert second.tolist() == [6, 12]
+        assert not op(x.detach()).requires_grad
+
+
+def test_gradients_of_lists_and_of_several_results() -> None:
+    def both(xs: Sequence[Tensor], y: Tensor) -> tuple[Tensor, Tensor]:
+        return xs[0] * xs[1], y * 2
+
+    with op_of(both) as op:
+
+        def setup(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs[0])
+
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            a, b = ctx.saved_tensors
+            return [g * b, g * a], h * 2
+
+        op.register_autograd(backward, setup_context=setup)
+        a, b, y = (torch.tensor([float(n)], requires_grad=True) for n in (2, 3, 4))
+        first, second = op([a, b], y)
+        (first + second).backward()
+        assert [t.grad.item() for t in (a, b, y)] == [3, 2, 2]
+
+
+def test_transforms_see_the_op_as_one() -> None:
+    with op_of(cube) as op:
+        differentiable(op)
+        x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        assert vmap(op)(x).tolist() == (x**3).tolist()
+        assert vmap(op, in_dims=1, out_dims=1)(x).tolist() == (x**3).tolist()
+        assert vmap(grad(lambda v: op(v).sum()))(x).tolist() == (3 * x**2).tolist()
+        calls = []
+
+        def rule(info: Any, in_dims: Any, value: Tensor) -> Any:
+            calls.append((info.batch_size, in_dims))
+            return op(value), in_dims[0]
+
+        op.register_vmap(rule)
+        assert vmap(op, in_dims=1, out_dims=1)(x).tolist() == (x**3).tolist()
+        # (The batch is brought to the front first.)
+        assert calls == [(2, (0,))]
+
+
+def test_modes_and_classes_are_asked_below_autograd() -> None:
+    seen = []
+
+    class Seeing(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    with op_of(cube) as op:
+        differentiable(op)
+        x = torch.ones(1, requires_grad=True)
+        with Seeing():
+            assert op(x).requires_grad
+        assert seen[0] == "_test_op.cube.default"
+
+        op.register_torch_dispatch(Seeing, lambda mode, func, types, args, kwargs: args[0] * 0 + 7)
+        with Seeing():
+            assert op(torch.ones(1)).item() == 7
+
+
+def test_what_is_written_into_is_counted() -> None:
+    def fill(x: Tensor, value: float) -> None:
+        x.detach().numpy()[...] = value
+
+    with op_of(fill, mutates_args={"x"}) as op:
+        assert torch.ops._test_op.fill.default._schema == "fill(Tensor(a!) x, float value) -> ()"
+        x = torch.zeros(2)
+        version = x._version
+        assert op(x, 3.0) is None
+        assert (x.tolist(), x._version) == ([3, 3], version + 1)
+        with pytest.raises(RuntimeError, match="Cannot register autograd formula"):
+            op.register_autograd(lambda ctx: None)
+
+
+def test_results_are_no_arguments() -> None:
+    def same(x: Tensor) -> Tensor:
+        return x
+
+    with op_of(same) as op, pytest.raises(RuntimeError, match="must not also be an input"):
+        op(torch.ones(1))
+
+
+def test_kernels_are_found_by_device(lib: Any) -> None:
+    lib.define("twice(Tensor x, int n=2) -> Tensor")
+    op = torch.ops._test_lib.twice
+    with pytest.raises(NotImplementedError, match=r"Could not run '_test_lib::twice' .* 'CPU'"):
+        op(torch.ones(1))
+    library.impl("_test_lib::twice", "cpu", lambda x, n: x * n, lib=lib)
+    assert op(torch.ones(1)).item() == 2
+    assert op(torch.ones(1), 5).item() == 5
+    with pytest.raises(RuntimeError, match="already a kernel registered"):
+        lib.impl("twice", lambda x, n: x, "CPU")
+    assert library.get_kernel("_test_lib::twice", "CPU")(None, torch.ones(1), 3).item() == 3
+
+
+def test_what_is_made_of_ops_is_recorded(lib: Any) -> None:
+    lib.define("square(Tensor x) -> Tensor")
+    lib.impl("square", lambda x: x * x, "CompositeImplicitAutograd")
+    x = torch.tensor(3.0, requires_grad=True)
+    torch.ops._test_lib.square(x).backward()
+    assert x.grad is not None
+    assert x.grad.item() == 6
+
+
+def test_autocast_casts_where_that_was_registered() -> None:
+    def kind(x: Tensor) -> Tensor:
+        return x + 1
+
+    with op_of(kind) as op:
+        library.register_autocast(op, "cpu", torch.bfloat16)
+        assert op(torch.ones(1)).dtype is torch.float32
+        with torch.autocast("cpu"):
+            assert op(torch.ones(1)).dtype is torch.bfloat16
+
+
+def test_overloads_of_a_name_are_chosen_by_their_arguments(lib: Any) -> None:
+    lib.define("f(Tensor x) -> Tensor")
+    lib.define("f.scaled(Tensor x, float s) -> Tensor")
+    lib.impl("f", lambda x: x + 1, "CompositeExplicitAutograd")
+    lib.impl("f.scaled", lambda x, s: x * s, "CompositeExplicitAutograd")
+    op = torch.ops._test_lib.f
+    assert op.overloads() == ["default", "scaled"]
+    assert (op(torch.ones(1)).item(), op(torch.ones(1), 4.0).item()) == (2, 4)
+
+
+def test_definitions_go_with_their_library() -> None:
+    made = library.Library("_test_gone", "DEF")
+    made.define("f(Tensor x) -> Tensor")
+    with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY"):
+        library.Library("_test_gone", "DEF")
+    with pytest.raises(RuntimeError, match="same name and overload name"):
+        made.define("f(Tensor x) -> Tensor")
+    assert torch.ops._test_gone.f.overloads() == ["default"]
+    made._destroy()
+    assert not hasattr(torch.ops._test_gone, "f")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "phrase"),
+    [
+        (lambda: library.Library("a", "NONSENSE"), ValueError, "Unsupported kind"),
+        (lambda: library.Library("aten", "DEF"), ValueError, "reserved namespace"),
+        (lambda: library.Library("aten", "IMPL"), NotImplementedError, "cannot be replaced"),
+        (lambda: library.define("noname", "() -> ()"), ValueError, "namespace::name"),
+        (lambda: library.define("a::b", "Tensor x"), ValueError, "expected schema to look like"),
+        (lambda: library.define("a::b", "(Tensr x) -> Tensor"), RuntimeError, "no argument of a"),
+        (lambda: library.impl("a::absent", "cpu", lambda: None), RuntimeError, "no operator"),
+        (lambda: library.infer_schema(lambda x: x, mutates_args=()), ValueError, "annotation"),
+        (lambda: library.triton_op("a::b", None, mutates_args=()), NotImplementedError, "Triton"),
+        (lambda: torch.ops.load_library("x.so"), NotImplementedError, "cannot be"),
+    ],
+)
+def test_what_cannot_be_is_refused(call: Any, error: Any, phrase: str) -> None:
+    with pytest.raises(error, match=phrase):
+        call()
+
+
+def test_opcheck_finds_what_is_wrong() -> None:
+    with op_of(cube) as op:
+        x = torch.ones(2, requires_grad=True)
+        with pytest.raises(library.opcheck.__globals__["OpCheckError"], match="no gradient rule"):
+            library.opcheck(op, (x,), test_utils="test_autograd_registration")
+        differentiable(op)
+        outcomes = library.opcheck(
+            op, (x,), test_utils=["test_schema", "test_autograd_registration"]
+        )
+        assert set(outcomes.values()) == {"SUCCESS"}
+
+    def writes(x: Tensor) -> Tensor:
+        x.detach().numpy()[...] = 0
+        return x.clone()
+
+    with op_of(writes) as op:
+        outcomes = library.opcheck(
+            op, (torch.ones(2),), test_utils="test_schema", raise_exception=False
+        )
+        assert "was mutated" in str(outcomes["test_schema"])

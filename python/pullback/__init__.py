@@ -278,6 +278,7 @@ _lazy.submodules(
     "export",
     "func",
     "futures",
+    "fx",
     "hub",
     "jit",
     "library",

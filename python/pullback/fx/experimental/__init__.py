@@ -1,0 +1,1 @@
+"""PyTorch's experiments with graphs; none is here."""

@@ -379,7 +379,9 @@ def test_factories_make_no_integers_that_require_grad(make: Callable[..., Any]) 
 
 
 @pytest.mark.parametrize(
-    "export", [lambda x: x.__dlpack__(), torch.from_dlpack, np.from_dlpack], ids=str
+    "export",
+    [lambda x: x.__dlpack__(), torch.from_dlpack, np.from_dlpack],
+    ids=["method", "torch", "numpy"],
 )
 def test_dlpack_exports_nothing_that_requires_grad(export: Callable[[Any], Any]) -> None:
     phrase = "Can't export tensors that require gradient, use tensor.detach()"

@@ -7,6 +7,7 @@ node by node, :class:`Transformer` makes a new one, :func:`replace_pattern` repl
 
 from __future__ import annotations
 
+from .. import _absent
 from . import (
     config as config,
 )
@@ -72,3 +73,5 @@ __all__ = [
     "symbolic_trace",
     "wrap",
 ]
+
+_absent.announce(globals())

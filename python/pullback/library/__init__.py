@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from .. import ops
+from .. import _absent, ops
 from . import _schema
 from ._custom import CustomOpDef
 from ._overload import AUTOGRAD, COMPOSITES, DEVICES, CustomOverload, CustomPacket
@@ -562,3 +562,6 @@ def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
         yield library
     finally:
         library._destroy()
+
+
+_absent.announce(globals())

@@ -12,7 +12,7 @@ import multiprocessing as _standard
 import os as _os
 from multiprocessing import *  # noqa: F403
 
-from .. import _shared_memory
+from .. import _absent, _shared_memory
 from . import reductions
 from .spawn import (
     ENV_VAR_PARALLEL_START,
@@ -73,3 +73,6 @@ def set_sharing_strategy(new_strategy: str) -> None:
             f"strategy must be one of {sorted(get_all_sharing_strategies())}, got {new_strategy!r}"
         )
     _shared_memory.strategy = new_strategy
+
+
+_absent.announce(globals())

@@ -134,7 +134,7 @@ class ProcessContext:
         ready = multiprocessing.connection.wait(list(self.sentinels), timeout=timeout)
         failed = None
         for sentinel in ready:
-            number = self.sentinels.pop(sentinel)  # type: ignore[arg-type]
+            number = self.sentinels.pop(sentinel)
             process = self.processes[number]
             process.join()
             if process.exitcode != 0:

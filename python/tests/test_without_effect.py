@@ -106,6 +106,33 @@ LISTED = {
     "random.fork_rng(device_type)": SEED,
     "storage.TypedStorage.type(non_blocking)": HOST,
     **alike(
+        "what a class derived from it may use is given to each method alike",
+        "fx._symbolic_trace.Tracer.getattr(attr) "
+        "fx._symbolic_trace.Tracer.is_leaf_module(module_qualified_name) "
+        "fx.interpreter.Interpreter.get_attr(args,kwargs) "
+        "fx.interpreter.Interpreter.output(kwargs,target) "
+        "fx.interpreter.Interpreter.placeholder(kwargs) "
+        "fx.interpreter.Transformer.placeholder(kwargs)",
+    ),
+    **alike(
+        "it is about how a graph is shown, not about what it computes",
+        "fx.graph.Graph.python_code(options) fx.graph_module.GraphModule.print_readable(options) "
+        "fx.node.Node.format_node(include_tensor_metadata,maybe_return_typename)",
+    ),
+    **alike(
+        "a rule goes with its op, and the op with its library",
+        "library.register_autocast(lib) library.register_autograd(lib) library.register_fake(lib) "
+        "library.register_torch_dispatch(lib) library.register_vmap(lib)",
+    ),
+    "fx.graph.Graph.find_nodes(sort)": "nodes are always found in their order",
+    **alike(
+        "a function has one signature here: no types choose among several",
+        "fx.operator_schemas.normalize_function(arg_types,kwarg_types)",
+    ),
+    "fx.traceback.set_current_meta(pass_name)": "no record of passes is kept",
+    "library.infer_schema(tags)": "tags are no part of a signature",
+    **alike("nothing but shapes is compared", "library.opcheck.opcheck(atol,rtol)"),
+    **alike(
         EAGER,
         "_dynamo.graph_break(,msg) _dynamo.mark_dynamic(,t,index,bounds) "
         "_dynamo.mark_static(,t,index) _dynamo.mark_static_address(,t,guard) "

@@ -6,7 +6,7 @@
 //! anything without the binding's lock, its own word (`Local::site`) says for whom, and the binding is not asked.
 //! Not here: what errors say (`autograd::blame`).
 
-use crate::host::host;
+use crate::host::{Host, host};
 use crate::local::local;
 use std::cell::Cell;
 use std::fmt;
@@ -71,7 +71,7 @@ impl Site {
 
     /// The lines of the program that led here, innermost first; of a Rust program only the innermost is known.
     pub(crate) fn stack() -> Vec<Site> {
-        let frames = host().map_or_else(Vec::new, |host| host.call_stack());
+        let frames = host().map_or_else(Vec::new, Host::call_stack);
         if !frames.is_empty() {
             return frames.into_iter().map(Site::of_host).collect();
         }

@@ -17,7 +17,6 @@ from .. import _absent, ops
 from . import _schema
 from ._custom import CustomOpDef
 from ._overload import AUTOGRAD, COMPOSITES, DEVICES, CustomOverload, CustomPacket
-from ._schema import infer as infer_schema
 from .opcheck import opcheck
 
 __all__ = [
@@ -85,6 +84,29 @@ def _overload(op: Any) -> CustomOverload:
     if found is None:
         raise RuntimeError(f"There is no operator {op}: torch.library.define() defines one")
     return found  # type: ignore[no-any-return]
+
+
+def infer_schema(
+    prototype_function: Callable[..., Any],
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    op_name: str | None = None,
+    tags: Any = (),
+) -> str:
+    """The signature of a function from the annotations of its parameters.
+
+    Args:
+        prototype_function: the function.
+        mutates_args: the names of parameters that it writes into; ``unknown`` is all tensors.
+        op_name: the name that the signature begins with.
+        tags: tags of the op, which are no part of a signature.
+
+    Raises:
+        ValueError: for parameters without annotation or of unsupported types.
+    """
+    del tags
+    return _schema.infer(prototype_function, mutates_args, op_name)
 
 
 class Library:
@@ -373,7 +395,7 @@ def custom_op(
 
     def make(function: Callable[..., Any]) -> CustomOpDef:
         namespace, op_name = _split(name)
-        text = infer_schema(function, mutates_args) if schema is None else schema
+        text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
         library = _new(namespace, None)
         library.define(op_name + text, tags=tags or ())
         result = CustomOpDef(_overload(name), function)

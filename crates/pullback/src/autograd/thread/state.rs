@@ -5,7 +5,7 @@
 //! [`Host::thread_state`](crate::host::Host::thread_state).
 
 use super::{autocast, dispatch_mode, level, mode, saved_hooks, vmap};
-use crate::host::host;
+use crate::host::{Host, host};
 use crate::prof::{self, Left};
 use crate::site::{Scope, Site};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl ThreadState {
             seen: level::snapshot(),
             site: Site::here(),
             observers: prof::State::take(),
-            of_host: host().map(|host| host.thread_state()),
+            of_host: host().map(Host::thread_state),
         }
     }
 

@@ -21,7 +21,6 @@ __all__ = ["PHWithMeta", "ProxyableClassMeta", "Tracer", "symbolic_trace", "wrap
 
 # Functions that a program wants to be nodes: where they stand, and under which name.
 _WRAPPED: list[tuple[dict[str, Any], str]] = []
-_WRAPPED_METHODS: list[tuple[type, str]] = []
 
 
 class PHWithMeta:
@@ -348,8 +347,6 @@ class Tracer(TracerBase):
             for names, name in _WRAPPED:
                 known = names[name] if name in names else getattr(builtins, name)
                 patches.item(names, name, _recording(known))
-            for owner, name in _WRAPPED_METHODS:
-                patches.attribute(owner, name, _recording(getattr(owner, name)))
             for module in self._modules:
                 self._wrap_names(patches, vars(module))
             self._wrap_names(patches, getattr(function, "__globals__", {}))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import builtins
-import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _C
 from .immutable_collections import immutable_dict, immutable_list
 
 if TYPE_CHECKING:
@@ -388,11 +386,3 @@ def nodes_in(values: Iterable[Any]) -> list[Node]:
 
     map_arg(tuple(values), see)
     return found
-
-
-def is_function(value: Any) -> bool:
-    """Whether a value is a function that a graph may call."""
-    return inspect.isroutine(value) or callable(value)
-
-
-_BASE_TYPES = (str, int, float, bool, complex, _C.dtype, _C.TensorBase, _C.device, type(None))

@@ -41,7 +41,7 @@ def _graph_of(pattern: Any) -> Graph:
 class _Matcher:
     """Compares a pattern with the places of a graph, from the results to the inputs."""
 
-    def __init__(self, pattern: Graph, match_placeholder: bool = False) -> None:
+    def __init__(self, pattern: Graph) -> None:
         self.pattern = pattern
         self.ends = pattern.output_node().all_input_nodes
 

@@ -163,7 +163,7 @@ fn for_batch_with<S>(
     work: &(dyn Fn(&mut S, usize) -> FactorResult<&'static str> + Sync),
 ) -> Result<()> {
     let failed = Mutex::new(None::<(usize, &'static str)>);
-    parallel::try_for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
+    parallel::try_for_restartable_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
         let mut made = make()?;
         for i in range {
             match work(&mut made, i) {
@@ -195,7 +195,7 @@ fn codes_of_batch(
 ) -> Result<Vec<i32>> {
     let mut codes = memory::filled(0, batch)?;
     let shared = SharedMut::new(&mut codes);
-    parallel::try_for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
+    parallel::try_for_restartable_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
         for i in range {
             let code = match work(i) {
                 Ok(()) => 0,

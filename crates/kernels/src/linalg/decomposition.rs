@@ -221,7 +221,7 @@ fn qr_of_small<T: Real>(
         }
         let per_q = qs.len() / batch;
         let (qs, r) = (SharedMut::new(&mut qs), SharedMut::new(r));
-        parallel::try_for_range(batch, (GRAIN / (4 * m * n * n)).max(1), &|range| {
+        parallel::try_for_restartable_range(batch, (GRAIN / (4 * m * n * n)).max(1), &|range| {
             for i in range {
                 // SAFETY: one task per matrix.
                 let (q, r) = unsafe {

@@ -41,7 +41,7 @@ fn for_groups(
     work: &(dyn Fn(usize, usize) -> Result<()> + Sync),
 ) -> Result<()> {
     let grain = (8 * super::GRAIN / cost.max(1)).next_multiple_of(ROWS).max(ROWS);
-    parallel::try_for_range(batch, grain, &|range| {
+    parallel::try_for_restartable_range(batch, grain, &|range| {
         range.clone().step_by(ROWS).try_for_each(|first| work(first, ROWS.min(range.end - first)))
     })
 }

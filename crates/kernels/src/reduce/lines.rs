@@ -94,7 +94,7 @@ pub(super) fn each<R: Reducer>(
     if units <= grain || plan.reduced_count > BLOCK * CHUNK_BLOCKS {
         return work(0..units);
     }
-    parallel::try_for_range(units, grain.max(1), &work)
+    parallel::try_for_restartable_range(units, grain.max(1), &work)
 }
 
 /// Whether lines of one or more runs are folded lane by lane.

@@ -177,7 +177,11 @@ fn out(def: &'static OpDef, values: &[Value]) -> Checked {
 /// The inputs that gradients are asked for, and the results that have some.
 type Graph = (Vec<Tensor>, Vec<Tensor>);
 
-fn graph(def: &'static OpDef, values: &[Value]) -> Result<Graph> {
+/// Copies of the tensors of a call, the call with them, and those of them whose gradients are asked for.
+fn leaves(
+    def: &'static OpDef,
+    values: &[Value],
+) -> Result<(Vec<Value>, Vec<Tensor>, Vec<Tensor>)> {
     let (values, copies) = copied(values)?;
     let slots = tensor_slots(&values);
     let is_input = |(index, _, t): &&(usize, usize, Tensor)| {
@@ -185,10 +189,39 @@ fn graph(def: &'static OpDef, values: &[Value]) -> Result<Graph> {
     };
     let inputs: Vec<Tensor> = slots.iter().filter(is_input).map(|slot| slot.2.clone()).collect();
     inputs.iter().try_for_each(|input| input.requires_grad_(true).map(drop))?;
+    Ok((values, copies, inputs))
+}
+
+fn graph(def: &'static OpDef, values: &[Value]) -> Result<Graph> {
+    let (values, _copies, inputs) = leaves(def, values)?;
     manual_seed(1);
     let outputs = call(def, &args(&values)).map(tensors)?;
-    drop(copies);
     Ok((inputs, outputs.into_iter().filter(Tensor::requires_grad).collect()))
+}
+
+/// The call whose node is made: what it writes beside its results (running statistics) stays too.
+fn recorded(def: &'static OpDef, sample: &Sample, values: &[Value]) -> Checked {
+    if !sample.differentiable || def.is(Traits::NOT_DIFFERENTIABLE) || is_unset(def) {
+        return Ok(());
+    }
+    // (Written arguments cannot be leaves.)
+    match graph(def, values) {
+        Ok((_, roots)) if !roots.is_empty() => {}
+        _ => return Ok(()),
+    }
+    let plain = |outputs: &[Tensor]| outputs.iter().map(Tensor::detach).collect::<Result<Vec<_>>>();
+    refuse_each(
+        "recorded",
+        || leaves(def, values),
+        |(values, _, _)| {
+            manual_seed(1);
+            call(def, &args(values)).map(tensors)
+        },
+        |(_, copies, _)| copies.clone(),
+        |got, expected| {
+            agree(def, &plain(got).map_err(text)?, &plain(expected).map_err(text)?, 0.0)
+        },
+    )
 }
 
 fn gradients((inputs, roots): &Graph, starts: &[Tensor]) -> Result<Vec<Tensor>> {
@@ -296,6 +329,7 @@ fn a_refused_request_is_an_error_and_nothing_else() {
         functional(def, &values)?;
         inplace(def, &values)?;
         out(def, &values)?;
+        recorded(def, sample, &values)?;
         backward(def, sample, &values)?;
         batched(def, &values)?;
         sparse(def, &values)
@@ -336,6 +370,25 @@ fn place(trace: &str) -> String {
     let is_own = |line: &&str| line.contains("crates/") && !line.contains("tests/");
     let lines: Vec<&str> = trace.lines().filter(is_own).map(str::trim).take(6).collect();
     lines.join(" < ")
+}
+
+/// The forms that write, on tensors so large that kernels work in several blocks, on several threads: a block that finds no
+/// memory when others have written already leaves no result in part.
+#[test]
+fn a_refused_block_leaves_no_result_in_part() {
+    set_num_threads(2);
+    memory::set_cache_limit(0);
+    for_all("memory that a block misses", DType::F32, |def, sample| {
+        if is_unset(def) || def.is(Traits::RANDOM) {
+            return Ok(());
+        }
+        let values = sample.values(def).map_err(text)?;
+        let slots = tensor_slots(&values);
+        let Some(larger) = grown(&slots).into_iter().next() else { return Ok(()) };
+        let values = replace(&values, &slots, &larger);
+        inplace(def, &values)?;
+        out(def, &values)
+    });
 }
 
 /// Bytes of address space for the whole test: results that grow with a power of the sizes are refused at once.

@@ -10,8 +10,8 @@ use super::{
     Arg, IntoOutputs, OpDef, Outputs, Traits, check_outs, each_tensor, receiver, run_kernel, trace,
     write_kernel, write_outs,
 };
-use crate::tensor::{BACKENDS, Cpu, Flag, Key, KeySet};
-use crate::{Device, Result, Tensor};
+use crate::tensor::{BACKENDS, Cpu, Flag, KeySet};
+use crate::{Result, Tensor};
 use std::borrow::Cow;
 use std::panic::Location;
 
@@ -158,7 +158,7 @@ pub(crate) fn keys_of(args: &[Arg<'_>]) -> u32 {
             Arg::OptTensors(list) => {
                 list.iter().flatten().for_each(|tensor| word |= tensor.flags());
             }
-            Arg::Device(device) if *device != Device::Cpu => word |= Key::CUDA as u32,
+            Arg::Device(device) => word |= device.keys().word(),
             _ => {}
         }
     }

@@ -10,6 +10,7 @@ mod arg;
 pub mod batch;
 mod call;
 mod def;
+pub(crate) mod meta;
 mod out;
 mod pointwise;
 pub(crate) mod resolve;

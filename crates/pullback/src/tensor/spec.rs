@@ -115,7 +115,9 @@ impl TensorSpec {
     /// As [`TensorSpec::empty`].
     pub(crate) fn full(&self, value: Scalar) -> Result<Tensor> {
         let tensor = self.empty()?;
-        tensor.fill_new(value)?;
+        if self.device != Device::Meta {
+            tensor.fill_new(value)?;
+        }
         Ok(tensor)
     }
     /// A tensor of this spec whose elements `write` sets.
@@ -124,7 +126,9 @@ impl TensorSpec {
     /// As [`TensorSpec::empty`].
     pub(crate) fn written(&self, write: impl FnOnce(&mut StridedMut<'_>)) -> Result<Tensor> {
         let tensor = self.empty()?;
-        write(&mut tensor.stored_mut());
+        if self.device != Device::Meta {
+            write(&mut tensor.stored_mut());
+        }
         Ok(tensor)
     }
     /// A tensor of zeros.
@@ -161,10 +165,7 @@ impl Tensor {
         let bytes = extent(shape, strides)?.checked_mul(dtype.size() as i64).ok_or_else(|| {
             Error::runtime(format!("size in bytes overflows for shape {shape:?}"))
         })?;
-        let storage = Storage::uninitialized(bytes as usize)?;
-        if device != Device::Cpu {
-            storage.set_device(device);
-        }
+        let storage = Storage::uninitialized_on(bytes as usize, device)?;
         let (shape, strides) = (Dims::from_slice(shape), Dims::from_slice(strides));
         Tensor::from_geometry(Geometry::new(storage, 0, shape, strides, dtype)?)
     }
@@ -202,6 +203,9 @@ impl Tensor {
     /// Sets every byte of the elements' extent to zero. Only for fresh, dense tensors.
     pub(crate) fn zero_bytes(&self) {
         let geometry = self.geometry();
+        if geometry.device == Device::Meta {
+            return;
+        }
         let elements = extent(&geometry.shape, &geometry.strides).unwrap_or(0);
         let bytes = elements as usize * geometry.dtype.size();
         if bytes > 0 {

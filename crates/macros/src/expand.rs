@@ -1,6 +1,7 @@
 //! Writes the static `OpDef` and the adapters between typed functions and the uniform call.
 
 use crate::item::{Function, Op, doc, mangle};
+use crate::kernel::{from_args, kernel};
 use crate::method::{method_name, methods, rust_type};
 use crate::rule::{Saves, resolve};
 use proc_macro2::TokenStream;
@@ -162,46 +163,8 @@ fn camel(name: &str) -> String {
         .collect()
 }
 
-/// Expressions that fetch a function's parameters from `args`.
-fn from_args(op: &Op<'_>, function: &Function<'_>, skip: usize) -> Result<Vec<TokenStream>> {
-    let params = function.params.iter().skip(skip);
-    params
-        .map(|(name, _)| {
-            if name == "cpu" {
-                return Ok(quote!(cpu));
-            }
-            if name == "args" {
-                let ty = format_ident!("{}Args", op.name);
-                let fields = plain_args(op).map(|i| {
-                    let field = format_ident!("{}", mangle(&op.schema.args[i].name));
-                    quote!(#field: crate::dispatch::FromArg::from_arg(args[#i]))
-                });
-                return Ok(quote!(&#ty { #(#fields,)* marker: std::marker::PhantomData }));
-            }
-            if let Some(index) = written_output(op, function, name) {
-                return Ok(quote!(outs[#index]));
-            }
-            let index = op.argument(&name.to_string(), name.span())?;
-            Ok(quote!(crate::dispatch::FromArg::from_arg(args[#index])))
-        })
-        .collect()
-}
-
-/// The number of the output that a parameter of the kernel `cpu` names, to write into it.
-fn written_output(op: &Op<'_>, function: &Function<'_>, name: &syn::Ident) -> Option<usize> {
-    let name = name.to_string();
-    if function.ident != "cpu" || op.arg(&name).is_some() {
-        return None;
-    }
-    op.output(&name)
-}
-
-/// Whether a kernel writes into outputs that it is given, instead of making them.
-fn writes_outputs(op: &Op<'_>, cpu: &Function<'_>) -> bool {
-    cpu.params.iter().any(|(name, _)| written_output(op, cpu, name).is_some())
-}
-
-fn plain_args<'a>(op: &'a Op<'_>) -> impl Iterator<Item = usize> + use<'a> {
+/// The arguments that are no tensors.
+pub(crate) fn plain_args<'a>(op: &'a Op<'_>) -> impl Iterator<Item = usize> + use<'a> {
     (0..op.schema.args.len()).filter(|&i| !op.is_tensor(i))
 }
 
@@ -232,58 +195,6 @@ fn meta(op: &Op<'_>) -> Result<TokenStream> {
     let Some(function) = op.function("meta") else { return Ok(quote!(None)) };
     let (ty, values) = (&op.name, from_args(op, function, 0)?);
     Ok(quote!(Some(|args| Ok(crate::dispatch::IntoSpecs::into_specs(#ty::meta(#(#values),*)?)))))
-}
-
-fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
-    let ty = &op.name;
-    let k = quote!(crate::dispatch::Kernel);
-    if let Some(word) = op.word("cpu") {
-        let path = &word.value;
-        return Ok(
-            quote!(#k::Pointwise(|iter, _| Ok(pullback_kernels::elementwise::#path(iter)?))),
-        );
-    }
-    if let Some(f) = op.function("cpu") {
-        let is_pointwise = f.params.first().is_some_and(|(name, _)| name == "iter");
-        if is_pointwise {
-            let values = from_args(op, f, 1)?;
-            return Ok(
-                quote!(#k::Pointwise(|iter, args| { let _ = args; Ok(#ty::cpu(iter #(, #values)*)?) })),
-            );
-        }
-        if writes_outputs(op, f) {
-            if op.word("meta").is_none() && op.function("meta").is_none() {
-                return Err(Error::new(
-                    f.ident.span(),
-                    "a kernel that writes into its outputs needs a `meta` that says what they look like",
-                ));
-            }
-            let values = from_args(op, f, 0)?;
-            return Ok(
-                quote!(#k::Writing(|cpu, args, outs| { let _ = (cpu, args); #ty::cpu(#(#values),*) })),
-            );
-        }
-        let values = from_args(op, f, 0)?;
-        return Ok(
-            quote!(#k::Function(|cpu, args| { let _ = (cpu, args); Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::cpu(#(#values),*)?)) })),
-        );
-    }
-    if let Some(f) = op.function("cpu_") {
-        let values = from_args(op, f, 0)?;
-        return Ok(quote!(#k::Inplace(|cpu, args| { let _ = cpu; #ty::cpu_(#(#values),*) })));
-    }
-    if let Some(f) = op.function("composite") {
-        let values = from_args(op, f, 0)?;
-        return Ok(
-            quote!(#k::Composite(|args| { let _ = args; Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::composite(#(#values),*)?)) })),
-        );
-    }
-    if let Some(view) = view {
-        return Ok(
-            quote!(#k::Function(|cpu, args| crate::ops::classes::copied(cpu, &#view, args))),
-        );
-    }
-    Err(Error::new(op.name.span(), "an op needs `cpu`, `cpu_`, `composite` or `copy_of`"))
 }
 
 fn traits(op: &Op<'_>) -> TokenStream {

@@ -336,7 +336,7 @@ fn write_and_record(
     } else {
         target.check_version_writable()?;
     }
-    if !def.is(Traits::VIEW) && !def.is(Traits::WRITES_ONE_VALUE) {
+    if !def.kernel.is_view() && !def.is(Traits::WRITES_ONE_VALUE) {
         check_writable(target)?;
     }
     writes::announce(target)?;

@@ -235,12 +235,23 @@ pub enum Kernel {
     Pointwise(fn(&mut Iter, &[Arg<'_>]) -> Result<()>),
     /// Writes into outputs that the dispatcher makes as `meta` says, or into targets of `out=` that look like these.
     Writing(fn(Cpu, &[Arg<'_>], &[&Tensor]) -> Result<()>),
-    /// A function of its own that makes its outputs: views, and ops whose results' shapes depend on elements.
+    /// A function of its own that makes its outputs: of ops whose results' shapes depend on elements.
     Function(fn(Cpu, &[Arg<'_>]) -> Result<Outputs>),
+    /// Shows the first argument's memory in another way, and reads none: it has no [`Cpu`], and needs no memory at all.
+    View(fn(&[Arg<'_>]) -> Result<Outputs>),
+    /// Lets the first argument itself show its memory in another way (`t_`), and reads none.
+    ViewInplace(fn(&[Arg<'_>]) -> Result<()>),
     /// Writes into the first argument; the functional form clones first.
     Inplace(fn(Cpu, &[Arg<'_>]) -> Result<()>),
     /// Made of other ops: has their derivative.
     Composite(fn(&[Arg<'_>]) -> Result<Outputs>),
+}
+
+impl Kernel {
+    /// Whether it reads and writes no element.
+    pub fn is_view(&self) -> bool {
+        matches!(self, Kernel::View(_) | Kernel::ViewInplace(_))
+    }
 }
 
 /// Something a node keeps for its rules.

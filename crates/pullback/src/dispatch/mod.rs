@@ -56,6 +56,11 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
             })
         }
         Kernel::Function(function) => function(cpu, args),
+        Kernel::View(view) => view(args),
+        Kernel::ViewInplace(change) => {
+            change(args)?;
+            Ok(receiver(args).clone().into_outputs())
+        }
         Kernel::Inplace(write) => {
             let copy = receiver(args).dense_copy(cpu)?;
             let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
@@ -101,10 +106,7 @@ pub(crate) fn write_kernel(
         Kernel::Inplace(write) => {
             // Where the functional form gives this kernel a copy to write to, it may rely on that; a kernel
             // that has no other form looks after what it shares itself.
-            if !def.is(Traits::INPLACE_ONLY)
-                && !def.is(Traits::VIEW)
-                && !def.is(Traits::CHECKS_SHARING)
-            {
+            if !def.is(Traits::INPLACE_ONLY) && !def.is(Traits::CHECKS_SHARING) {
                 let mut separate = Ok(());
                 each_tensor(&args[1..], |input| {
                     if separate.is_ok() {
@@ -115,7 +117,8 @@ pub(crate) fn write_kernel(
             }
             write(cpu, args)
         }
-        Kernel::Writing(_) | Kernel::Function(_) => {
+        Kernel::ViewInplace(change) => change(args),
+        Kernel::Writing(_) | Kernel::Function(_) | Kernel::View(_) => {
             let result = run_kernel(cpu, def, args)?.one();
             check_apart_inputs(def, args, target)?;
             let fits = result.shape() == target.shape();

@@ -1,18 +1,26 @@
-//! The kernel that an op's functions and words give, and how a function's parameters are fetched from the arguments of a call.
+//! The table of kernels that an op's functions and words give, and how a function's parameters are fetched from the arguments
+//! of a call.
 
-use crate::expand::plain_args;
-use crate::item::{Function, Op, mangle};
+use crate::expand::{named, plain_args};
+use crate::item::{Function, Op, Word, mangle};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, Result};
 
 /// Expressions that fetch a function's parameters from `args`.
-pub(crate) fn from_args(op: &Op<'_>, function: &Function<'_>, skip: usize) -> Result<Vec<TokenStream>> {
+pub(crate) fn from_args(
+    op: &Op<'_>,
+    function: &Function<'_>,
+    skip: usize,
+) -> Result<Vec<TokenStream>> {
     let params = function.params.iter().skip(skip);
     params
         .map(|(name, _)| {
             if name == "cpu" {
                 return Ok(quote!(cpu));
+            }
+            if name == "form" && is_sparse(function) {
+                return Ok(quote!(call.form));
             }
             if name == "args" {
                 let ty = format_ident!("{}Args", op.name);
@@ -45,8 +53,72 @@ fn writes_outputs(op: &Op<'_>, cpu: &Function<'_>) -> bool {
     cpu.params.iter().any(|(name, _)| written_output(op, cpu, name).is_some())
 }
 
+/// The functions that are kernels for sparse tensors.
+const SPARSE: [&str; 2] = ["sparse_coo", "sparse_csr"];
+
+fn is_sparse(function: &Function<'_>) -> bool {
+    SPARSE.iter().any(|name| function.ident == name)
+}
+
+/// The table of kernels.
+pub(crate) fn kernels(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
+    let cpu = kernel(op, view)?;
+    let word = op.word("sparse");
+    let ours = |name: &str| -> Result<TokenStream> {
+        let Some(f) = op.function(name) else {
+            return Ok(if word.is_some() { quote!(Some(SPARSE)) } else { quote!(None) });
+        };
+        let outputs = outputs_of(op, f)?;
+        Ok(quote!(Some(|cpu, call| { let (_, args) = (cpu, call.args); let _ = args; #outputs })))
+    };
+    let [coo, csr] = [ours(SPARSE[0])?, ours(SPARSE[1])?];
+    let rule = word.map(|word| sparse_rule(op, word)).transpose()?;
+    let on_values = word.map(|word| on_values(op, word)).transpose()?.flatten();
+    let on_values = on_values.unwrap_or_else(|| quote!(None));
+    Ok(quote!({
+        #rule
+        crate::dispatch::Kernels { cpu: #cpu, sparse_coo: #coo, sparse_csr: #csr, on_values: #on_values }
+    }))
+}
+
+/// The kernel that the word `sparse` names, for all sparse layouts: `values` is `values(cpu, call)`, a class that sees the whole
+/// call; `select(self, dim)` is a rule that gets these arguments, and `cpu`, `form` or `call` if it lists them.
+fn sparse_rule(op: &Op<'_>, word: &Word) -> Result<TokenStream> {
+    let (rule, mut values) = named(op, word, &["cpu", "form", "call"])?;
+    if values.is_empty() {
+        values = vec![quote!(cpu), quote!(call)];
+    }
+    let has_form = values.iter().any(|value| value.to_string() == "form");
+    let form = has_form.then(|| quote!(let form = call.form;));
+    Ok(quote! {
+        const SPARSE: crate::dispatch::SparseKernel = |cpu, call| {
+            let _ = (cpu, call);
+            #form
+            Ok(crate::dispatch::IntoOutputs::into_outputs(crate::ops::sparse::#rule(#(#values),*)?))
+        };
+    })
+}
+
+/// The rules that compute on the values of `self` alone: for calls that are recorded there is `recorded_<rule>` beside each.
+const ON_VALUES: [&str; 3] = ["values", "norm", "power"];
+
+fn on_values(op: &Op<'_>, word: &Word) -> Result<Option<TokenStream>> {
+    let (rule, mut values) = named(op, word, &["cpu", "form", "call"])?;
+    let rule = rule.to_string();
+    if !ON_VALUES.contains(&rule.as_str()) {
+        return Ok(None);
+    }
+    if values.is_empty() {
+        values = vec![quote!(call)];
+    }
+    let rule = format_ident!("recorded_{rule}");
+    Ok(Some(quote!(Some(|call| {
+        Ok(crate::dispatch::IntoOutputs::into_outputs(crate::ops::sparse::#rule(#(#values),*)?))
+    }))))
+}
+
 /// The dense kernel on the CPU. Which kind it is say the words and the parameters.
-pub(crate) fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
+fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
     let k = quote!(crate::dispatch::Kernel);
     if let Some(word) = op.word("cpu") {
         let path = &word.value;
@@ -76,7 +148,13 @@ pub(crate) fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStr
             quote!(#k::Function(|cpu, args| crate::ops::classes::copied(cpu, &#view, args))),
         );
     }
-    Err(Error::new(op.name.span(), "an op needs `cpu`, `cpu_`, `composite` or `copy_of`"))
+    if op.functions.iter().any(is_sparse) {
+        return Ok(quote!(#k::None));
+    }
+    Err(Error::new(
+        op.name.span(),
+        "an op needs `cpu`, `cpu_`, `composite`, `copy_of`, `sparse_coo` or `sparse_csr`",
+    ))
 }
 
 /// The kernel that the function `cpu` is.

@@ -41,6 +41,15 @@ impl Form<'_> {
             Form::Functional | Form::Inplace => (name, overload.into()),
         }
     }
+    /// The same with the namespace, `aten::add_.Tensor`; an overload without name is left out.
+    #[must_use]
+    pub fn qualified(self, def: &OpDef) -> String {
+        let (name, overload) = self.spelled(def);
+        match &*overload {
+            "default" => format!("aten::{name}"),
+            overload => format!("aten::{name}.{overload}"),
+        }
+    }
 }
 
 /// A layer: the keys that it stands for, and its entry.

@@ -10,7 +10,7 @@ use super::{
     check_out_dtype, check_outs, check_result, device_mismatch, each_tensor, receiver, specs,
 };
 use crate::error::ensure;
-use crate::tensor::{Cpu, Key, SPARSE, TensorSpec};
+use crate::tensor::{Key, SPARSE, TensorSpec};
 use crate::{Device, Error, Result, Tensor};
 
 /// The layer: gives the results of a call of which an argument or target is on the meta device, or a result is to be.
@@ -105,11 +105,8 @@ fn elsewhere(call: &Call<'_>, device: Device) -> Result<Outputs> {
 /// New results, or views.
 fn functional(call: &Call<'_>) -> Result<Outputs> {
     let Call { def, args, .. } = *call;
-    if let (Kernel::Function(view), true) =
-        (&def.kernel, def.is(Traits::VIEW) || def.is(Traits::MULTI_VIEW))
-    {
-        // SAFETY: a view's kernel gives a tensor over the same storage, and reads no element.
-        return view(unsafe { Cpu::grant() }, args);
+    if let Kernel::View(view) = def.kernels.cpu {
+        return view(args);
     }
     let outputs: TensorVec = described(def, args)?
         .into_iter()
@@ -152,13 +149,10 @@ fn unknown(def: &OpDef) -> Error {
 /// The form that writes into the first argument: only its checks, and its new sizes.
 fn write(def: &'static OpDef, args: &[Arg<'_>]) -> Result<()> {
     let target = receiver(args);
-    if def.is(Traits::VIEW)
-        && let Kernel::Inplace(reshape) = def.kernel
-    {
-        // SAFETY: it gives its argument other sizes and strides, and reads no element.
-        return reshape(unsafe { Cpu::grant() }, args);
+    if let Kernel::ViewInplace(change) = def.kernels.cpu {
+        return change(args);
     }
-    if matches!(def.kernel, Kernel::Inplace(_)) {
+    if matches!(def.kernels.cpu, Kernel::Inplace(_)) {
         // (It writes into what is there, of the same sizes.)
         return def.meta.map_or(Ok(()), |meta| meta(args).map(drop));
     }

@@ -279,7 +279,7 @@ fn batched(def: &'static OpDef, values: &[Value]) -> Checked {
 
 /// With the first tensor that can be in coordinate lists so, and in compressed rows.
 fn sparse(def: &'static OpDef, values: &[Value]) -> Checked {
-    if def.sparse.kernel().is_none() || def.is(Traits::RANDOM) || is_unset(def) {
+    if def.kernels.sparse_coo.is_none() || def.is(Traits::RANDOM) || is_unset(def) {
         return Ok(());
     }
     let slots = tensor_slots(values);

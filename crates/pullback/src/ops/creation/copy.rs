@@ -30,7 +30,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// Copies the elements into a new tensor that keeps the order of dimensions in memory, or takes
 /// `memory_format`'s.
 #[op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", method = clone_tensor_default,
-     batch = pointwise, jvp = linear, samples = unary, sparse = clone, unresolved)]
+     batch = pointwise, jvp = linear, samples = unary, sparse = clone(cpu, self), unresolved)]
 impl CloneTensor {
     fn cpu(cpu: Cpu, self_: &Tensor, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
         let format = memory_format.unwrap_or(MemoryFormat::Preserve);
@@ -51,7 +51,7 @@ impl CloneTensor {
 #[op(
     "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
     node = "torch::autograd::CopyBackwards",
-    method_only, batch = pointwise, sparse = copy, unresolved, across_devices)]
+    method_only, batch = pointwise, sparse = copy(cpu, self, src), unresolved, across_devices)]
 impl Copy {
     fn cpu_(cpu: Cpu, self_: &Tensor, src: &Tensor) -> Result<()> {
         if src.shape() != self_.shape() {
@@ -77,7 +77,7 @@ impl Copy {
 
 /// Copies the elements into a new tensor of another dtype, order of dimensions or device.
 #[op("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-     node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert, unresolved, across_devices)]
+     node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert(cpu, self, dtype, layout), unresolved, across_devices)]
 impl Convert {
     fn cpu(
         cpu: Cpu,
@@ -181,7 +181,7 @@ impl FillTensor {
 }
 
 /// Writes zero into every element.
-#[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary, batch = pass, sparse = zero)]
+#[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary, batch = pass, sparse = zero(cpu, self))]
 impl Zero {
     fn cpu_(cpu: Cpu, self_: &Tensor) -> Result<()> {
         let mut iter = Iter::new(&[self_.view_mut(cpu)], &[])?;
@@ -313,7 +313,7 @@ impl Tensor {
 }
 
 /// The only element as a number: what [`Tensor::item`] is for those who answer ops.
-#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, batch = item, sparse = item)]
+#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, batch = item, sparse = item(self))]
 impl LocalScalarDense {
     fn cpu(self_: &Tensor) -> Result<Scalar> {
         self_.element()

@@ -129,7 +129,7 @@ fn matrix_samples(s: &Sampler) -> Vec<Sample> {
 
 /// The product of two matrices: `out[i, j] = sum over k of self[i, k] * mat2[k, j]`; (m, k) times (k, n).
 /// Integers wrap; dtypes must be equal.
-#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm, sparse = mm)]
+#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm, sparse = mm(cpu, self, mat2))]
 impl Mm {
     fn cpu(cpu: Cpu, self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         check_matrices("mm", self_, mat2)?;
@@ -170,7 +170,7 @@ impl Mm {
 #[op(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out, apart(self), autocast = lower, batch = addmm, sparse = addmm)]
+    exact_out, apart(self), autocast = lower, batch = addmm, sparse = addmm(cpu, self, mat1, mat2, beta, alpha))]
 impl Addmm {
     fn cpu(
         cpu: Cpu,
@@ -229,7 +229,7 @@ impl Addmm {
 }
 
 /// The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p).
-#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = bmm, sparse = bmm)]
+#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = bmm, sparse = bmm(cpu, self, mat2))]
 impl Bmm {
     fn cpu(cpu: Cpu, self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         check_batches(self_, mat2)?;
@@ -396,7 +396,7 @@ fn check_vector(mat: &Tensor, vec: &Tensor, out: i64) -> Result<()> {
 }
 
 /// A matrix times a vector: `out[i] = sum over k of self[i, k] * vec[k]`.
-#[op("mv(Tensor self, Tensor vec) -> Tensor", exact_out, batch = mv, sparse = mv)]
+#[op("mv(Tensor self, Tensor vec) -> Tensor", exact_out, batch = mv, sparse = mv(cpu, self, vec))]
 impl Mv {
     fn cpu(cpu: Cpu, self_: &Tensor, vec: &Tensor) -> Result<Tensor> {
         check_vector(self_, vec, -1)?;

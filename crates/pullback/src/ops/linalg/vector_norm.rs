@@ -18,7 +18,7 @@ pub(crate) static OPS: &[&OpDef] = &[&LINALG_VECTOR_NORM, &NORM, &NORM_NAME, &LO
 /// the largest or smallest magnitude, order 0 counts what is not zero. Complex input gives a real result; at 0
 /// the gradient is 0.
 #[op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     out, module = "linalg", batch = reduction, sparse = norm)]
+     out, module = "linalg", batch = reduction, sparse = norm(self, ord, dim, keepdim, dtype))]
 impl LinalgVectorNorm {
     fn cpu(
         cpu: Cpu,

@@ -128,7 +128,7 @@ fn cat_channels_last(cpu: Cpu, tensors: &[Tensor], shape: &[i64], at: usize) -> 
 
 /// Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
 /// without elements are skipped. The channels of images lie together in memory if they do in all tensors.
-#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined, sparse = cat)]
+#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined, sparse = cat(cpu, tensors, dim))]
 impl Cat {
     fn cpu(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         ensure!(!tensors.is_empty(), value, "torch.cat(): expected a non-empty list of Tensors");
@@ -200,7 +200,7 @@ impl Cat {
 }
 
 /// Joins tensors of equal shape along a new dimension.
-#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = stacked, sparse = stack)]
+#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = stacked, sparse = stack(tensors, dim))]
 impl Stack {
     fn cpu(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         let Some(first) = tensors.first() else {

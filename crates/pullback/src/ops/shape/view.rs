@@ -86,7 +86,7 @@ impl Reshape {
 }
 
 /// Dimensions of size 1 repeated without copying; -1 keeps a size.
-#[op("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view, batch = expand, sparse = expand)]
+#[op("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view, batch = expand, sparse = expand(self, size))]
 impl Expand {
     fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
         ensure!(
@@ -319,7 +319,7 @@ fn as_strided_backward(
 }
 
 /// The same memory without history; in-place writes to either are seen by both.
-#[op("detach(Tensor(a) self) -> Tensor(a)", not_differentiable, batch = pass, sparse = alias, unresolved)]
+#[op("detach(Tensor(a) self) -> Tensor(a)", not_differentiable, batch = pass, sparse = alias(self), unresolved)]
 impl Detach {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.detached()
@@ -330,7 +330,7 @@ impl Detach {
 }
 
 /// A view of everything.
-#[op("alias(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, internal, jvp = linear, samples = unary, batch = pass, sparse = alias)]
+#[op("alias(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, internal, jvp = linear, samples = unary, batch = pass, sparse = alias(self))]
 impl Alias {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.alias_with(self_.shape(), self_.strides(), self_.storage_offset())
@@ -341,7 +341,7 @@ impl Alias {
 }
 
 /// The dimensions in another order.
-#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, bijective, jvp = linear, batch = permute, sparse = permute)]
+#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, bijective, jvp = linear, batch = permute, sparse = permute(self, dims))]
 impl Permute {
     fn cpu(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
         ensure!(
@@ -396,7 +396,7 @@ impl Permute {
 
 /// Two dimensions swapped.
 #[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, bijective, jvp = linear, alias("swapaxes", "swapdims"),
-     call_as("swapaxes(dim0 = axis0, dim1 = axis1)"), batch = swapped, sparse = swapped)]
+     call_as("swapaxes(dim0 = axis0, dim1 = axis1)"), batch = swapped, sparse = swapped(self, dim0, dim1))]
 impl Transpose {
     fn cpu(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
         let (a, b) = (wrap_dim(dim0, self_.ndim())?, wrap_dim(dim1, self_.ndim())?);
@@ -420,7 +420,7 @@ impl Transpose {
 }
 
 /// The slice at `index` of dimension `dim`, without that dimension.
-#[op("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", view, jvp = linear, batch = pick_view, sparse = select)]
+#[op("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", view, jvp = linear, batch = pick_view, sparse = select(self, dim, index))]
 impl Select {
     fn cpu(self_: &Tensor, dim: i64, index: i64) -> Result<Tensor> {
         ensure!(self_.ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
@@ -462,7 +462,7 @@ impl Select {
 }
 
 /// Every `step`-th index of dimension `dim` from `start` up to `end`; both may count from the end.
-#[op("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", function_only, view, internal, jvp = linear, batch = pick_view, sparse = narrow)]
+#[op("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", function_only, view, internal, jvp = linear, batch = pick_view, sparse = slice(self, dim, start, end, step))]
 impl Slice {
     fn cpu(
         self_: &Tensor,

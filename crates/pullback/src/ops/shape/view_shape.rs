@@ -150,7 +150,7 @@ fn check_t(self_: &Tensor) -> Result<()> {
 }
 
 /// A matrix transposed; vectors and numbers as they are.
-#[op("t(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, method = t, batch = swapped, sparse = swapped)]
+#[op("t(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, method = t, batch = swapped, sparse = transposed(self))]
 impl Transposed {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         check_t(self_)?;
@@ -198,7 +198,7 @@ impl TransposeInPlace {
 }
 
 /// Without its dimensions of size 1.
-#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, batch = squeeze, sparse = squeeze_dim)]
+#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, batch = squeeze, sparse = squeeze(self))]
 impl Squeeze {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, None)?)
@@ -216,7 +216,7 @@ impl Squeeze {
 }
 
 /// Without dimension `dim`, if its size is 1.
-#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward1", batch = squeeze_dim, sparse = squeeze_dim)]
+#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward1", batch = squeeze_dim, sparse = squeeze_dim(self, dim))]
 impl SqueezeDim {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, Some(&[dim]))?)
@@ -231,7 +231,7 @@ impl SqueezeDim {
 }
 
 /// Without those of the dimensions `dim` whose size is 1.
-#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward2", batch = squeeze_dim, sparse = squeeze_dim)]
+#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward2", batch = squeeze_dim, sparse = squeeze_dims(self, dim))]
 impl SqueezeDims {
     fn cpu(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, Some(dim))?)
@@ -284,7 +284,7 @@ impl SqueezeDimsInPlace {
 }
 
 /// With a new dimension of size 1 at `dim`.
-#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, batch = unsqueeze, sparse = unsqueeze)]
+#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, batch = unsqueeze, sparse = unsqueeze(self, dim))]
 impl Unsqueeze {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
         seen_as(self_, unsqueezed(self_, dim)?)

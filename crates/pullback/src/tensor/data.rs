@@ -258,7 +258,7 @@ impl Tensor {
     }
 
     /// Writes `value` to every element of a tensor that was just made.
-    pub(super) fn fill_new(&self, value: Scalar) -> Result<()> {
+    pub(crate) fn fill_new(&self, value: Scalar) -> Result<()> {
         let mut iter = Iter::new(&[self.stored_mut()], &[])?;
         Ok(elementwise::fill(&mut iter, value)?)
     }

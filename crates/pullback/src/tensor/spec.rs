@@ -44,6 +44,31 @@ impl TensorSpec {
     pub fn beside(tensor: &Tensor, shape: &[i64]) -> Self {
         Self { device: tensor.device(), ..Self::of(shape, tensor.dtype()) }
     }
+    /// Shape, dtype and device of `tensor`, and its order of dimensions in memory, without gaps.
+    pub fn laid_as(tensor: &Tensor) -> Self {
+        let spec = Self::like(tensor);
+        if tensor.is_contiguous() {
+            return spec;
+        }
+        spec.with_strides(preserved_strides(tensor.shape(), tensor.strides()))
+    }
+    /// A tensor of another `shape` with the dtype of `image`, where that is, whose channels lie closest together if those of
+    /// `image` do.
+    pub(crate) fn in_format_of(image: &Tensor, shape: &[i64]) -> Self {
+        let spec = Self::beside(image, shape);
+        if image.is_channels_last() { spec.channels_last() } else { spec }
+    }
+    /// The same with channels closest together, if it has the dimensions of images.
+    pub(crate) fn channels_last(mut self) -> Self {
+        self.strides = channels_last_strides(&self.shape);
+        self
+    }
+    /// The same with these strides.
+    #[must_use]
+    pub fn with_strides(mut self, strides: Dims) -> Self {
+        self.strides = Some(strides);
+        self
+    }
     /// The same on `device`.
     #[must_use]
     pub fn on(mut self, device: Device) -> Self {
@@ -176,6 +201,23 @@ impl Tensor {
     /// As [`Tensor::empty_strided`].
     pub fn empty_of(shape: &[i64], dtype: DType) -> Result<Tensor> {
         Tensor::from_geometry(Geometry::fresh(shape, dtype)?)
+    }
+
+    /// Whether the strides of images say that channels, dimension 1, lie closest together, then the last dimension and so
+    /// on up to the first. Where no size is above 1 in between, they say nothing, and rows come first as usual.
+    pub(crate) fn is_channels_last(&self) -> bool {
+        let (shape, strides) = (self.shape(), self.strides());
+        if !matches!(shape.len(), 4 | 5) || strides[1] == 0 || shape.contains(&0) {
+            return false;
+        }
+        let mut reach = 0;
+        for dim in std::iter::once(1).chain((2..shape.len()).rev()) {
+            if strides[dim] < reach {
+                return false;
+            }
+            reach = strides[dim] * shape[dim];
+        }
+        strides[0] >= reach && reach > strides[1]
     }
 
     /// Strides that a new tensor of this one's shape has in `format`.

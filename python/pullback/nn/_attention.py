@@ -13,6 +13,7 @@ from typing import Any
 
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts
+from ..backends._attention import _allowed
 from ._native import VF as _VF
 from ._native import nn as _nn
 
@@ -49,8 +50,14 @@ def scaled_dot_product_attention(
         ``(N, ..., Hq, L, Ev)``. A row that may attend to nothing gives zeros.
 
     Raises:
-        RuntimeError: shapes or dtypes do not fit, or both a mask and ``is_causal`` are given.
+        RuntimeError: shapes or dtypes do not fit, both a mask and ``is_causal`` are given, or
+            :func:`pullback.nn.attention.sdpa_kernel` allows no algorithm for main memory.
     """
+    if not (_allowed["math"] or _allowed["flash"]):
+        raise RuntimeError(
+            "No viable backend for scaled_dot_product_attention was found. This is likely due to "
+            "turning off both the math kernel and the fused kernels."
+        )
     _check_attention(query, key, value, attn_mask, is_causal)
     if enable_gqa:
         groups = query.size(-3) // key.size(-3)

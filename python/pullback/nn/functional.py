@@ -18,7 +18,19 @@ from .._overridable import make_overridable as _make_overridable
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts as _casts
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
+from ._composite import (
+    assert_int_or_pair,
+    boolean_dispatch,
+    channel_shuffle,
+    local_response_norm,
+    multilabel_margin_loss,
+    native_channel_shuffle,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
 from ._embedding_bag import embedding_bag
+from ._linear_cross_entropy import linear_cross_entropy
 from ._loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -63,14 +75,17 @@ __all__ = [
     "adaptive_avg_pool2d",
     "affine_grid",
     "alpha_dropout",
+    "assert_int_or_pair",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
     "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "boolean_dispatch",
     "celu",
     "celu_",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -109,6 +124,8 @@ __all__ = [
     "leaky_relu",
     "leaky_relu_",
     "linear",
+    "linear_cross_entropy",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
     "margin_ranking_loss",
@@ -119,7 +136,9 @@ __all__ = [
     "mse_loss",
     "multi_head_attention_forward",
     "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
+    "native_channel_shuffle",
     "nll_loss",
     "normalize",
     "one_hot",
@@ -151,6 +170,9 @@ __all__ = [
     "threshold_",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]
 
 

@@ -84,6 +84,18 @@ class Conversion(Traversal):
         """Moves all parameters and buffers to a GPU."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
+    def xpu(self, device: Any = None) -> Self:
+        """Moves all parameters and buffers to an Intel GPU: an error, there are none here."""
+        return self._apply(lambda tensor: tensor.to(_place("xpu", device)))
+
+    def mtia(self, device: Any = None) -> Self:
+        """Moves all parameters and buffers to an accelerator of Meta: an error, as ``xpu``."""
+        return self._apply(lambda tensor: tensor.to(_place("mtia", device)))
+
+    def ipu(self, device: Any = None) -> Self:
+        """Moves all parameters and buffers to an accelerator of Graphcore: an error, as ``xpu``."""
+        return self._apply(lambda tensor: tensor.to(_place("ipu", device)))
+
     def cpu(self) -> Self:
         """Moves all parameters and buffers to the CPU."""
         return self._apply(lambda tensor: tensor.cpu())
@@ -180,6 +192,13 @@ class Conversion(Traversal):
             else:
                 grad.requires_grad_(False)
             grad.zero_()
+
+
+def _place(kind: str, device: Any) -> Any:
+    """A device of a kind: the current one, or by number or name."""
+    if device is None:
+        return kind
+    return f"{kind}:{device}" if isinstance(device, int) else device
 
 
 def _explained(error: builtins.Exception) -> builtins.Exception:

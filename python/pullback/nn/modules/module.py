@@ -12,7 +12,7 @@ import inspect
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import _C
 from ..._hooks import RemovableHandle
@@ -106,6 +106,9 @@ class Module(State, _C._ModuleBase):
     Attributes:
         training: whether the module is in training mode (:meth:`train`) or not (:meth:`eval`).
     """
+
+    # What `state_dict` is given and gives, in annotations.
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
 
     # With True, the remaining arguments go on to the next class of the inheritance order.
     call_super_init: bool = False
@@ -532,6 +535,19 @@ class Module(State, _C._ModuleBase):
         for name in _CALL_HOOKS:
             if type(own[name]) is not HookDict:
                 own[name] = HookDict(own[name])
+
+    def _replicate_for_data_parallel(self) -> Self:
+        """A copy for another device: its own dictionaries, filled by ``nn.parallel.replicate``."""
+        replica = self.__new__(type(self))
+        replica.__dict__.update(self.__dict__)
+        own = replica.__dict__
+        own["_parameters"] = {}
+        own["_buffers"] = dict(self._buffers)
+        own["_modules"] = dict(self._modules)
+        # What it has in their place: tensors that are no leaves.
+        own["_former_parameters"] = {}
+        own["_is_replica"] = True
+        return replica
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Checks the arguments of ``torch.compile``; the module runs as it is, before and after.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..._hooks import RemovableHandle
 from ..._tensor import Tensor
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 from .conversion import Conversion, no_grad
 from .hook import BoundHook, insert
 
@@ -210,16 +210,18 @@ class State(Conversion):
                 f"Tensor-like object from checkpoint but received {type(given)}"
             )
             return
+        # (A tensor of a lazy module has no shape yet; one for it that has a shape gave it that.)
+        lazy = is_lazy(tensor)
         # Old checkpoints hold single numbers as tensors of shape (1,).
-        if tensor.dim() == 0 and given.dim() == 1 and given.shape[0] == 1:
+        if not lazy and tensor.dim() == 0 and given.dim() == 1 and given.shape[0] == 1:
             given = given[0]
-        if given.shape != tensor.shape:
+        if not lazy and given.shape != tensor.shape:
             error_msgs.append(
                 f"size mismatch for {key}: copying a param with shape {given.shape} from "
                 f"checkpoint, the shape in current model is {tensor.shape}."
             )
             return
-        if tensor.is_meta and not given.is_meta and not assign:
+        if not lazy and tensor.is_meta and not given.is_meta and not assign:
             warnings.warn(
                 f"for {key}: copying from a non-meta parameter in the checkpoint to a meta "
                 "parameter in the current model, which is a no-op. (Did you mean to pass "

@@ -260,6 +260,7 @@ _lazy.submodules(
     globals(),
     "_VF",
     "_dynamo",
+    "_functorch",
     "_ops",
     "_utils",
     "_vmap_internals",
@@ -277,6 +278,7 @@ _lazy.submodules(
     "distributions",
     "export",
     "func",
+    "functorch",
     "futures",
     "fx",
     "hub",
@@ -477,8 +479,15 @@ def set_float32_matmul_precision(precision: str) -> None:
     _float32_matmul_precision = precision
 
 
-def as_torch() -> None:
+def as_torch(*, children: _bool = True) -> None:
     """Makes ``import torch`` mean this package, for a program written for PyTorch.
+
+    So does ``import functorch``, and ``importlib.metadata.version("torch")`` gives the version of
+    PyTorch that this package stands for.
+
+    Args:
+        children: whether processes that the program starts are to find the same: the variable
+            ``PYTHONPATH`` of its environment then names a folder of this package.
 
     Raises:
         RuntimeError: if PyTorch itself was imported already.
@@ -487,9 +496,11 @@ def as_torch() -> None:
     this = sys.modules[__name__]
     if present is not None and present is not this:
         raise RuntimeError("torch was imported already; call pullback.as_torch() first")
-    from ._alias import install
+    from ._alias import install, install_in_children
 
     install()
+    if children:
+        install_in_children()
 
 
 __all__ = [

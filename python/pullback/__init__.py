@@ -151,7 +151,14 @@ from .amp._setting import (
     set_autocast_xla_enabled,
 )
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .random import (
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+    thread_safe_generator,
+)
 from .serialization import load, save
 from .storage import _CLASSES as _STORAGE_CLASSES
 from .storage import TypedStorage
@@ -605,6 +612,7 @@ __all__ = [
     "iinfo",
     "inference_mode",
     "initial_seed",
+    "thread_safe_generator",
     "is_complex",
     "is_conj",
     "is_deterministic_algorithms_warn_only_enabled",

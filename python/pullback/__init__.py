@@ -183,18 +183,23 @@ if TYPE_CHECKING:
     from . import export as export
     from . import func as func
     from . import functional as functional
+    from . import functorch as functorch
     from . import futures as futures
+    from . import fx as fx
     from . import hub as hub
     from . import jit as jit
+    from . import library as library
     from . import linalg as linalg
     from . import masked as masked
     from . import memory as memory
     from . import monitor as monitor
     from . import mps as mps
     from . import mtia as mtia
+    from . import multiprocessing as multiprocessing
     from . import nn as nn
     from . import numa as numa
     from . import onnx as onnx
+    from . import ops as ops
     from . import optim as optim
     from . import overrides as overrides
     from . import package as package
@@ -248,8 +253,33 @@ if TYPE_CHECKING:
     from ._C import uint32 as uint32
     from ._C import uint64 as uint64
 
-    # Where a name is also imported above, that one is meant.
-    from ._C._VariableFunctions import *  # type: ignore[assignment]  # noqa: F403
+    # The older classes make tensors of their dtype, and are no classes of objects: to a type
+    # checker they are the class that their objects have.
+    DoubleTensor = Tensor
+    FloatTensor = Tensor
+    HalfTensor = Tensor
+    BFloat16Tensor = Tensor
+    LongTensor = Tensor
+    IntTensor = Tensor
+    ShortTensor = Tensor
+    CharTensor = Tensor
+    ByteTensor = Tensor
+    BoolTensor = Tensor
+    DoubleStorage = storage.TypedStorage
+    FloatStorage = storage.TypedStorage
+    HalfStorage = storage.TypedStorage
+    BFloat16Storage = storage.TypedStorage
+    LongStorage = storage.TypedStorage
+    IntStorage = storage.TypedStorage
+    ShortStorage = storage.TypedStorage
+    CharStorage = storage.TypedStorage
+    ByteStorage = storage.TypedStorage
+    BoolStorage = storage.TypedStorage
+    ComplexDoubleStorage = storage.TypedStorage
+    ComplexFloatStorage = storage.TypedStorage
+
+    # (Only a stub: the functions of ops that are defined nowhere else.)
+    from ._C._public import *  # noqa: F403
 
 _absent.install()
 _lazy.install()

@@ -60,8 +60,8 @@ class LayerNorm(Module):
     normalized_shape: tuple[int, ...]
     eps: float
     elementwise_affine: bool
-    weight: Tensor | None
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -122,8 +122,8 @@ class GroupNorm(Module):
     num_channels: int
     eps: float
     affine: bool
-    weight: Tensor | None
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class RMSNorm(Module):
     normalized_shape: tuple[int, ...]
     eps: float | None
     elementwise_affine: bool
-    weight: Tensor | None
+    weight: Parameter
 
     def __init__(
         self,

@@ -151,7 +151,14 @@ from .amp._setting import (
     set_autocast_xla_enabled,
 )
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .random import (
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+    thread_safe_generator,
+)
 from .serialization import load, save
 from .storage import _CLASSES as _STORAGE_CLASSES
 from .storage import TypedStorage
@@ -176,18 +183,23 @@ if TYPE_CHECKING:
     from . import export as export
     from . import func as func
     from . import functional as functional
+    from . import functorch as functorch
     from . import futures as futures
+    from . import fx as fx
     from . import hub as hub
     from . import jit as jit
+    from . import library as library
     from . import linalg as linalg
     from . import masked as masked
     from . import memory as memory
     from . import monitor as monitor
     from . import mps as mps
     from . import mtia as mtia
+    from . import multiprocessing as multiprocessing
     from . import nn as nn
     from . import numa as numa
     from . import onnx as onnx
+    from . import ops as ops
     from . import optim as optim
     from . import overrides as overrides
     from . import package as package
@@ -241,8 +253,33 @@ if TYPE_CHECKING:
     from ._C import uint32 as uint32
     from ._C import uint64 as uint64
 
-    # Where a name is also imported above, that one is meant.
-    from ._C._VariableFunctions import *  # type: ignore[assignment]  # noqa: F403
+    # The older classes make tensors of their dtype, and are no classes of objects: to a type
+    # checker they are the class that their objects have.
+    DoubleTensor = Tensor
+    FloatTensor = Tensor
+    HalfTensor = Tensor
+    BFloat16Tensor = Tensor
+    LongTensor = Tensor
+    IntTensor = Tensor
+    ShortTensor = Tensor
+    CharTensor = Tensor
+    ByteTensor = Tensor
+    BoolTensor = Tensor
+    DoubleStorage = storage.TypedStorage
+    FloatStorage = storage.TypedStorage
+    HalfStorage = storage.TypedStorage
+    BFloat16Storage = storage.TypedStorage
+    LongStorage = storage.TypedStorage
+    IntStorage = storage.TypedStorage
+    ShortStorage = storage.TypedStorage
+    CharStorage = storage.TypedStorage
+    ByteStorage = storage.TypedStorage
+    BoolStorage = storage.TypedStorage
+    ComplexDoubleStorage = storage.TypedStorage
+    ComplexFloatStorage = storage.TypedStorage
+
+    # (Only a stub: the functions of ops that are defined nowhere else.)
+    from ._C._public import *  # noqa: F403
 
 _absent.install()
 _lazy.install()
@@ -260,6 +297,7 @@ _lazy.submodules(
     globals(),
     "_VF",
     "_dynamo",
+    "_functorch",
     "_ops",
     "_utils",
     "_vmap_internals",
@@ -277,6 +315,7 @@ _lazy.submodules(
     "distributions",
     "export",
     "func",
+    "functorch",
     "futures",
     "fx",
     "hub",
@@ -477,8 +516,15 @@ def set_float32_matmul_precision(precision: str) -> None:
     _float32_matmul_precision = precision
 
 
-def as_torch() -> None:
+def as_torch(*, children: _bool = True) -> None:
     """Makes ``import torch`` mean this package, for a program written for PyTorch.
+
+    So does ``import functorch``, and ``importlib.metadata.version("torch")`` gives the version of
+    PyTorch that this package stands for.
+
+    Args:
+        children: whether processes that the program starts are to find the same: the variable
+            ``PYTHONPATH`` of its environment then names a folder of this package.
 
     Raises:
         RuntimeError: if PyTorch itself was imported already.
@@ -487,9 +533,11 @@ def as_torch() -> None:
     this = sys.modules[__name__]
     if present is not None and present is not this:
         raise RuntimeError("torch was imported already; call pullback.as_torch() first")
-    from ._alias import install
+    from ._alias import install, install_in_children
 
     install()
+    if children:
+        install_in_children()
 
 
 __all__ = [
@@ -594,6 +642,7 @@ __all__ = [
     "iinfo",
     "inference_mode",
     "initial_seed",
+    "thread_safe_generator",
     "is_complex",
     "is_conj",
     "is_deterministic_algorithms_warn_only_enabled",

@@ -269,6 +269,80 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
         return unique_consecutive(self, return_inverse, return_counts, dim)
 
+    def apply_(self, callable: Callable[[Any], Any]) -> Self:
+        """Writes ``callable(x)`` in the place of each element ``x``, a number of Python. Slow.
+
+        Raises:
+            RuntimeError: for a tensor that requires grad.
+        """
+        from ._element import mapped
+
+        mapped("apply_", callable, self)
+        return self
+
+    def map_(self, other: Tensor, callable: Callable[[Any, Any], Any]) -> Self:
+        """Writes ``callable(x, y)`` of the elements of both tensors in the place of ``x``. Slow.
+
+        Raises:
+            RuntimeError: for tensors that require grad, or of shapes that do not fit.
+            TypeError: for a tensor of another dtype.
+        """
+        from ._element import mapped
+
+        mapped("map_", callable, self, other)
+        return self
+
+    def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Self:
+        """Writes ``callable(a, b, c)`` of three tensors' elements in the place of ``a``. Slow.
+
+        Raises:
+            RuntimeError: for tensors that require grad, or of shapes that do not fit.
+            TypeError: for tensors of another dtype.
+        """
+        from ._element import mapped
+
+        mapped("map2_", callable, self, x, y)
+        return self
+
+    def dim_order(
+        self, *, ambiguity_check: bool | list[_C.memory_format] = False
+    ) -> tuple[int, ...]:
+        """The dimensions from the outermost to the innermost one in memory.
+
+        Args:
+            ambiguity_check: whether it is an error that several orders would do (dimensions of one
+                element); or formats, of which exactly one is to fit then.
+
+        Raises:
+            RuntimeError: for such a tensor.
+            TypeError: for other checks.
+        """
+        from ._element import dim_order
+
+        return dim_order(self, ambiguity_check)
+
+    def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
+        """What a module keeps in the place of this parameter when it loads ``other``.
+
+        Asked where :func:`torch.__future__.set_swap_module_params_on_conversion` is on.
+        """
+        return other.detach() if assign else self.copy_(other).detach()
+
+    def is_distributed(self) -> bool:
+        """Whether parts of the tensor are in other processes: never."""
+        return False
+
+    def reinforce(self, reward: Any) -> Any:
+        """Was removed from PyTorch.
+
+        Raises:
+            RuntimeError: always: use ``torch.distributions`` and ``log_prob``.
+        """
+        raise RuntimeError(
+            "reinforce() was removed.\nUse torch.distributions instead: the loss is "
+            "-distribution.log_prob(action) * reward."
+        )
+
     # --- copies --------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Self:
@@ -477,7 +551,13 @@ _make_overridable(
         "__rdiv__",
         "__repr__",
         "__reversed__",
+        "apply_",
         "backward",
+        "dim_order",
+        "is_distributed",
+        "map2_",
+        "map_",
+        "module_load",
         "nonzero",
         "register_hook",
         "register_post_accumulate_grad_hook",

@@ -11,6 +11,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _C
+from ._dense import ExceptionWrapper as ExceptionWrapper
+from ._dense import KeyErrorMessage as KeyErrorMessage
+from ._dense import _flatten_dense_tensors as _flatten_dense_tensors
+from ._dense import _take_tensors as _take_tensors
+from ._dense import _unflatten_dense_tensors as _unflatten_dense_tensors
 from ._sparse import of_parts
 from ._tensor import Tensor, _set_state
 

@@ -72,6 +72,10 @@ LISTED = {
     "autograd.function.FunctionCtx.mark_shared_storage(pairs)": "it warns, as PyTorch does",
     "autograd.profiler.profile.__init__(post_processing_timeout_s)": ORDERED,
     "autograd.profiler_legacy.profile.export_chrome_trace(metadata)": DECLARED,
+    "autograd.graph.set_override_stale_capture_stream()": HOST,
+    "autograd.graph.set_override_stale_capture_stream(enabled)": HOST,
+    "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch()": HOST,
+    "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(enabled)": HOST,
     "backends.cudnn.is_acceptable(tensor)": HOST,
     "nn._spatial.max_pool2d_with_indices(return_indices)": DECLARED,
     "nn.modules.linear.Identity.__init__(args)": "documented so, as in PyTorch",
@@ -117,6 +121,9 @@ LISTED = {
     "random.fork_rng(devices)": SEED,
     "random.fork_rng(device_type)": SEED,
     "storage.TypedStorage.type(non_blocking)": HOST,
+    "utils.tensorboard.summary.pr_curve_raw(weights)": DECLARED,
+    "utils.tensorboard.summary.scalar(collections)": DECLARED,
+    "utils.tensorboard.writer.SummaryWriter.add_graph(use_strict_trace)": EAGER,
     **alike(
         "what a class derived from it may use is given to each method alike",
         "fx._symbolic_trace.Tracer.getattr(attr) "

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _C
 from .._overridable import make_overridable as _make_overridable
@@ -54,8 +54,6 @@ from ._loss import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from ._native import VF as _VF
-from ._native import nn as _nn
 from ._spatial import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -69,6 +67,15 @@ from ._spatial import (
     pixel_shuffle,
     pixel_unshuffle,
 )
+
+if TYPE_CHECKING:
+    # The same by their stubs, so that what is exported has its signature.
+    from .._C import _nn
+    from .._C import _VariableFunctions as _VF
+    from ..types import _size
+else:
+    from ._native import VF as _VF
+    from ._native import nn as _nn
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -561,10 +568,10 @@ def instance_norm(
         )
     n, c = input.shape[:2]
     # Samples become channels; per-sample copies of the running statistics are averaged after.
-    spread = [None if t is None else t.repeat(n) for t in (weight, bias)]
+    scale, shift = (None if t is None else t.repeat(n) for t in (weight, bias))
     mean, var = (None if t is None else t.repeat(n) for t in (running_mean, running_var))
     flat = input.contiguous().view(1, n * c, *input.shape[2:])
-    out = _batch_norm(flat, *spread, mean, var, use_input_stats, momentum, eps, False)
+    out = _batch_norm(flat, scale, shift, mean, var, use_input_stats, momentum, eps, False)
     for running, copies in ((running_mean, mean), (running_var, var)):
         if running is not None and copies is not None:
             running.copy_(copies.view(n, c).mean(0))
@@ -573,7 +580,7 @@ def instance_norm(
 
 def layer_norm(
     input: Tensor,
-    normalized_shape: list[int],
+    normalized_shape: _size,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
@@ -610,7 +617,7 @@ def group_norm(
 
 def rms_norm(
     input: Tensor,
-    normalized_shape: list[int],
+    normalized_shape: _size,
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:

@@ -36,13 +36,13 @@ class MultiheadAttention(Module):
         AssertionError: ``embed_dim`` is not divisible by ``num_heads``.
     """
 
-    in_proj_weight: Tensor | None
-    in_proj_bias: Tensor | None
-    q_proj_weight: Tensor | None
-    k_proj_weight: Tensor | None
-    v_proj_weight: Tensor | None
-    bias_k: Tensor | None
-    bias_v: Tensor | None
+    in_proj_weight: Parameter | None
+    in_proj_bias: Parameter | None
+    q_proj_weight: Parameter | None
+    k_proj_weight: Parameter | None
+    v_proj_weight: Parameter | None
+    bias_k: Parameter | None
+    bias_v: Parameter | None
 
     def __init__(
         self,

@@ -6,13 +6,16 @@ forms are in ``_lazy_norm.py``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._tensor import Tensor
 from .. import functional as F
 from .._native import VF as _VF
 from .module import Module
 from .normalization import _make_affine, _reset_affine
+
+if TYPE_CHECKING:
+    from ..parameter import Parameter
 
 __all__ = [
     "BatchNorm1d",
@@ -56,8 +59,8 @@ class _NormBase(Module):
     momentum: float | None
     affine: bool
     track_running_stats: bool
-    weight: Tensor | None
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None

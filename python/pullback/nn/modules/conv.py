@@ -57,8 +57,8 @@ class _ConvNd(Module):
     output_padding: tuple[int, ...]
     groups: int
     padding_mode: str
-    weight: Tensor
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,

@@ -55,8 +55,8 @@ class Linear(Module):
 
     in_features: int
     out_features: int
-    weight: Tensor
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -171,8 +171,8 @@ class Bilinear(Module):
     in1_features: int
     in2_features: int
     out_features: int
-    weight: Tensor
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,

@@ -63,8 +63,8 @@ class LayerNorm(Module):
     normalized_shape: tuple[int, ...]
     eps: float
     elementwise_affine: bool
-    weight: Tensor | None
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -125,8 +125,8 @@ class GroupNorm(Module):
     num_channels: int
     eps: float
     affine: bool
-    weight: Tensor | None
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class RMSNorm(Module):
     normalized_shape: tuple[int, ...]
     eps: float | None
     elementwise_affine: bool
-    weight: Tensor | None
+    weight: Parameter
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
 
 from ..._hooks import RemovableHandle
 from ..._tensor import Tensor
@@ -47,6 +47,9 @@ class _IncompatibleKeys(_Keys):
     __str__ = __repr__
 
 
+Destination = TypeVar("Destination", bound=dict[str, Any])
+
+
 class _StateDict(OrderedDict[str, Any]):
     """Declares the attribute that a plain ``OrderedDict`` instance carries."""
 
@@ -67,6 +70,17 @@ class State(Conversion):
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called."
         )
+
+    @overload
+    def state_dict(
+        self, *, destination: Destination, prefix: str = ..., keep_vars: bool = ...
+    ) -> Destination: ...
+
+    @overload
+    def state_dict(self, *, prefix: str = ..., keep_vars: bool = ...) -> dict[str, Any]: ...
+
+    @overload
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any: ...
 
     def state_dict(
         self,

@@ -44,5 +44,6 @@ mod windows;
 pub use dtype::{Bool, C32, C64, C128, DType, Element};
 pub use error::{Error, ErrorKind, Result};
 pub use half::{bf16, f16};
+pub use line::{check_dtype, check_shape};
 pub use scalar::Scalar;
 pub use strided::{Iter, StridedMut, StridedRef};

@@ -245,7 +245,10 @@ pub(crate) unsafe fn put<T: Copy>(ptr: *mut u8, offset: isize, value: T) {
 }
 
 /// Refuses a view whose dtype is not `dtype`.
-pub(crate) fn check_dtype(what: &str, found: DType, dtype: DType) -> Result<()> {
+///
+/// # Errors
+/// A runtime error that gives both.
+pub fn check_dtype(what: &str, found: DType, dtype: DType) -> Result<()> {
     if found == dtype {
         return Ok(());
     }
@@ -257,7 +260,10 @@ pub(crate) fn check_dtype(what: &str, found: DType, dtype: DType) -> Result<()> 
 }
 
 /// Refuses a view whose shape is not `shape`.
-pub(crate) fn check_shape(what: &str, found: &[i64], shape: &[i64]) -> Result<()> {
+///
+/// # Errors
+/// A runtime error that gives both.
+pub fn check_shape(what: &str, found: &[i64], shape: &[i64]) -> Result<()> {
     if found == shape {
         return Ok(());
     }

@@ -55,8 +55,11 @@ fn base_strides(strides: &[i64], dim: usize) -> SmallVec<[i64; 6]> {
     base
 }
 
-/// Refuses an index larger than `whole` in a dimension other than `dim`.
-fn check_index_shape(name: &str, index: &[i64], whole: &[i64], dim: usize) -> Result<()> {
+/// Refuses an index of another rank than `whole`, or larger than it in a dimension other than `dim`.
+///
+/// # Errors
+/// A runtime error that gives both shapes.
+pub fn check_index_shape(name: &str, index: &[i64], whole: &[i64], dim: usize) -> Result<()> {
     if index.len() != whole.len() && !(index.len() <= 1 && whole.len() <= 1) {
         return Err(Error::runtime(format!(
             "Index tensor must have the same number of dimensions as {name} tensor"

@@ -18,7 +18,7 @@ mod table;
 
 pub use advanced::{index, index_put};
 pub use embedding::{embedding, embedding_backward, one_hot};
-pub use gather::{ScatterReduction, ScatterSource, gather, scatter};
+pub use gather::{ScatterReduction, ScatterSource, check_index_shape, gather, scatter};
 pub use mask::{count_true, masked_scatter, masked_select, nonzero};
 pub use search::{bincount, bincount_size, bucketize, searchsorted};
 pub use select::{index_add, index_copy, index_fill, index_select, put, take};

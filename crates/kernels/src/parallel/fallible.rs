@@ -3,8 +3,8 @@
 use super::for_range;
 use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 /// Calls `work` for blocks of `0..total` as [`for_range`] does, and returns the first error of a block when all have ended. Blocks not yet begun
 /// are then skipped.
@@ -47,70 +47,66 @@ pub fn try_for_restartable_range(
     try_for_range(total, grain, &|range| blocks.run(|| work(range.clone())))
 }
 
-/// Runs `work`, which found no memory after others of its kind had it, once more if it may succeed then.
+/// Blocks that can begin again where they find no memory.
 #[derive(Default)]
 pub(crate) struct RestartableBlocks {
-    /// Blocks that run now, but for those that wait in [`Self::run_alone`].
-    running: AtomicUsize,
+    /// Held together by the blocks that run, and alone by one that runs again: none begins meanwhile.
+    running: RwLock<()>,
     has_succeeded: AtomicBool,
-    /// Held by the block that runs again.
-    alone: Mutex<()>,
-    has_ended: Condvar,
+    has_failed: AtomicBool,
 }
 
 impl RestartableBlocks {
-    /// Runs a block that asks for memory before it writes.
+    /// Runs a block that asks for memory before it writes; does nothing once a block has failed.
     pub(crate) fn run(&self, block: impl Fn() -> Result<()>) -> Result<()> {
-        let result = self.counted(&block);
+        let result = {
+            let _running = self.running.read().unwrap_or_else(PoisonError::into_inner);
+            if self.has_failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            self.counted(&block)
+        };
         match result {
-            Err(error) if error.kind() == ErrorKind::OutOfMemory => self.run_alone(&block, error),
+            Err(error) if is_out_of_memory(&error) => self.run_alone(&block, error),
             other => other,
         }
     }
 
     fn counted(&self, block: &impl Fn() -> Result<()>) -> Result<()> {
-        /// One block less, also where a panic ends it.
-        struct Running<'a>(&'a RestartableBlocks);
-        impl Drop for Running<'_> {
-            fn drop(&mut self) {
-                self.0.running.fetch_sub(1, Ordering::AcqRel);
-                self.0.has_ended.notify_all();
-            }
-        }
-        self.running.fetch_add(1, Ordering::AcqRel);
-        let _running = Running(self);
         let result = block();
         if result.is_ok() {
-            self.has_succeeded.store(true, Ordering::Release);
+            self.has_succeeded.store(true, Ordering::Relaxed);
         }
         result
     }
 
     #[cold]
     fn run_alone(&self, block: &impl Fn() -> Result<()>, error: Error) -> Result<()> {
-        /// How long to wait at a time: the end of a block may have been told between the look and the wait.
-        const WAIT: std::time::Duration = std::time::Duration::from_millis(1);
-        let mut alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        while self.running.load(Ordering::Acquire) > 0 {
-            let waited = self.has_ended.wait_timeout(alone, WAIT);
-            alone = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let _alone = self.running.write().unwrap_or_else(PoisonError::into_inner);
+        let mut result = Err(error);
+        if self.has_failed.load(Ordering::Relaxed) {
+            return result;
         }
-        if !self.has_succeeded.load(Ordering::Acquire) {
-            return Err(error);
+        // (Twice: what a refused request frees may be enough for the next one.)
+        for _ in 0..2 {
+            let is_refused = result.as_ref().is_err_and(is_out_of_memory);
+            if is_refused && self.has_succeeded.load(Ordering::Relaxed) {
+                result = self.counted(block);
+            }
         }
-        // (Once more: what a refused request frees may be enough for the next one.)
-        let mut result = self.counted(block);
-        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::OutOfMemory) {
-            result = self.counted(block);
-        }
-        drop(alone);
+        self.has_failed.store(result.is_err(), Ordering::Relaxed);
         result
     }
+}
+
+fn is_out_of_memory(error: &Error) -> bool {
+    error.kind() == ErrorKind::OutOfMemory
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn the_first_error_comes_out_and_the_rest_is_skipped() {

@@ -12,7 +12,7 @@ mod sample;
 
 pub use generator::{DEFAULT_SEED, Generator, STATE_SIZE};
 pub use rejection::{binomial, dirichlet, poisson, standard_gamma};
-pub use sample::{multinomial, randperm};
+pub use sample::{check_count, multinomial, randperm};
 
 use crate::dense::{Real, load};
 use crate::line::{LineIter, ViewLayout, check_shape, put};

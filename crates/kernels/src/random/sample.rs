@@ -42,7 +42,11 @@ pub fn randperm(out: &mut StridedMut<'_>, generator: &mut Generator) -> Result<(
     Ok(())
 }
 
-fn check_count(dtype: DType, n: usize) -> Result<()> {
+/// Refuses more numbers than the dtype holds, from 0 on.
+///
+/// # Errors
+/// In PyTorch's words.
+pub fn check_count(dtype: DType, n: usize) -> Result<()> {
     if let Some(limit) = exact_limit(dtype) {
         if n as u64 > limit + 1 {
             return Err(Error::runtime(format!(

@@ -239,11 +239,14 @@ pub fn reduced_count(input: &StridedRef<'_>, dims: &[usize]) -> usize {
 /// Refuses a reduction without identity over a dimension of size 0, in PyTorch's words.
 ///
 /// `argmax` and `argmin` raise `IndexError` also when every dimension is reduced, the others `RuntimeError`.
-pub fn check_not_empty(name: &str, input: &StridedRef<'_>, dims: &[usize]) -> Result<()> {
-    let Some(&empty) = dims.iter().find(|&&dim| input.shape().get(dim) == Some(&0)) else {
+///
+/// # Errors
+/// As said.
+pub fn check_not_empty(name: &str, shape: &[i64], dims: &[usize]) -> Result<()> {
+    let Some(&empty) = dims.iter().find(|&&dim| shape.get(dim) == Some(&0)) else {
         return Ok(());
     };
-    let is_full = dims.len() == input.ndim() && input.ndim() != 1;
+    let is_full = dims.len() == shape.len() && shape.len() != 1;
     if !is_full {
         return Err(Error::index(format!(
             "{name}(): Expected reduction dim {empty} to have non-zero size."
@@ -265,7 +268,7 @@ pub fn check_not_empty(name: &str, input: &StridedRef<'_>, dims: &[usize]) -> Re
 pub fn xor_bits(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     check(out, &input, dims)?;
     check_dtype("hash_tensor", out.dtype(), DType::U64)?;
-    check_not_empty("hash_tensor", &input, dims)?;
+    check_not_empty("hash_tensor", input.shape(), dims)?;
     if input.dtype().is_complex() {
         return Err(Error::not_implemented("xor_sum_cpu", input.dtype()));
     }
@@ -285,7 +288,7 @@ fn min_or_max(
 ) -> Result<()> {
     check(out, &input, dims)?;
     check_dtype(name, out.dtype(), input.dtype())?;
-    check_not_empty(name, &input, dims)?;
+    check_not_empty(name, input.shape(), dims)?;
     match input.dtype() {
         DType::Bool if is_max => {
             into_integer(out, as_bool(&input), dims, &AnyOrAll::<true>, i64::from)
@@ -419,7 +422,7 @@ fn min_or_max_dim(
     check_shape(name, indices.shape(), values.shape())?;
     check_dtype(name, values.dtype(), input.dtype())?;
     check_dtype(name, indices.dtype(), DType::I64)?;
-    check_not_empty(name, &input, &[dim])?;
+    check_not_empty(name, input.shape(), &[dim])?;
     value_and_index(name, Some(values), indices, &input, &[dim], is_max)
 }
 
@@ -458,7 +461,7 @@ fn arg_min_or_max(
 ) -> Result<()> {
     check(out, &input, dims)?;
     check_dtype(name, out.dtype(), DType::I64)?;
-    check_not_empty(name, &input, dims)?;
+    check_not_empty(name, input.shape(), dims)?;
     if input.dtype() == DType::Bool {
         return Err(Error::unsupported(format!("{name}(): does not support bool input")));
     }
@@ -600,11 +603,15 @@ pub fn std_mean(
     variance(std, Some(mean), input, dims, (correction, true))
 }
 
-fn check_norm(input: &StridedRef<'_>, dims: &[usize], p: f64) -> Result<()> {
-    let empty = dims.iter().find(|&&dim| input.shape().get(dim) == Some(&0));
+/// Refuses a norm without identity over a dimension of size 0.
+///
+/// # Errors
+/// A runtime error in PyTorch's words.
+pub fn check_norm(shape: &[i64], dims: &[usize], p: f64) -> Result<()> {
+    let empty = dims.iter().find(|&&dim| shape.get(dim) == Some(&0));
     let has_identity = p >= 0.0 && p != f64::INFINITY;
     let Some(&dim) = empty.filter(|_| !has_identity) else { return Ok(()) };
-    let tail = if dims.len() == input.ndim() && input.ndim() != 1 {
+    let tail = if dims.len() == shape.len() && shape.len() != 1 {
         "an empty tensor because the operation does not have an identity".to_string()
     } else {
         format!(
@@ -627,7 +634,7 @@ pub fn norm(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize], p: 
             input.dtype().scalar_name()
         )));
     }
-    check_norm(&input, dims, p)?;
+    check_norm(input.shape(), dims, p)?;
     let is_double = matches!(input.dtype(), DType::F64 | DType::C128) || out.dtype() == DType::F64;
     if is_double {
         norm_in(out, as_abs_f64(&input), dims, p)

@@ -66,7 +66,7 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
             Ok(receiver(args).clone().into_outputs())
         }
         Kernel::Inplace(write) => {
-            let copy = receiver(args).dense_copy(cpu)?;
+            let copy = copy_to_write(cpu, def, args)?;
             let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
             args[0] = Arg::Tensor(&copy);
             write(cpu, &args)?;
@@ -82,6 +82,17 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
 pub(crate) fn specs(def: &OpDef, args: &[Arg<'_>]) -> Result<Specs> {
     let meta = def.meta.expect("the macro asks for a meta function where one is called");
     meta(args)
+}
+
+/// A copy of the first argument, for a kernel that writes into it, which lies in memory as `meta` says of the result.
+fn copy_to_write(cpu: Cpu, def: &OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
+    let source = receiver(args);
+    if def.meta.is_none() {
+        return source.dense_copy(cpu);
+    }
+    let copy = specs(def, args)?.pop().expect("one spec per output").empty()?;
+    copy.copy_data(cpu, source)?;
+    Ok(copy)
 }
 
 /// Tensors of these specs, elements not set.
@@ -119,6 +130,9 @@ pub(crate) fn write_kernel(
                     }
                 });
                 separate?;
+            }
+            if let Some(meta) = def.meta {
+                meta(args)?;
             }
             write(cpu, args)
         }

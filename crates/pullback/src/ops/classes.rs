@@ -32,6 +32,13 @@ pub(crate) mod meta {
     use crate::{DType, Result, Tensor};
     use smallvec::{SmallVec, smallvec};
 
+    /// What to say where a result's shape depends on elements in this very call, though not in others of the op.
+    pub(crate) fn depends_on_elements(op: &str, what: &str) -> crate::Error {
+        crate::Error::not_implemented(format!(
+            "{op}(): the shape of the result depends on the elements of {what}"
+        ))
+    }
+
     fn tensors<'a>(args: &[Arg<'a>]) -> SmallVec<[&'a Tensor; 4]> {
         args.iter().filter_map(|a| if let Arg::Tensor(t) = a { Some(*t) } else { None }).collect()
     }

@@ -257,6 +257,12 @@ impl Tensor {
         Ok(out)
     }
 
+    /// Writes `value` to every element.
+    pub(crate) fn fill_with(&self, cpu: Cpu, value: Scalar) -> Result<()> {
+        let mut iter = Iter::new(&[self.view_mut(cpu)], &[])?;
+        Ok(elementwise::fill(&mut iter, value)?)
+    }
+
     /// Writes `value` to every element of a tensor that was just made.
     pub(crate) fn fill_new(&self, value: Scalar) -> Result<()> {
         let mut iter = Iter::new(&[self.stored_mut()], &[])?;

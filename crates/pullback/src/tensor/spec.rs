@@ -3,10 +3,11 @@
 
 use super::shape::broadcast_shapes;
 use super::{
-    Device, Dims, Geometry, MemoryFormat, Storage, Tensor, channels_last_strides, check_reach,
-    checked_numel, contiguous_strides, extent, preserved_strides, promote::default_dtype,
-    promote::result_type,
+    Device, Dims, Geometry, Layout, MemoryFormat, Storage, Tensor, channels_last_strides,
+    check_reach, checked_numel, contiguous_strides, extent, preserved_strides,
+    promote::default_dtype, promote::result_type,
 };
+use crate::error::ensure;
 use crate::{DType, Error, Result, Scalar};
 use pullback_kernels::StridedMut;
 
@@ -23,6 +24,8 @@ pub struct TensorSpec {
     pub device: Device,
     /// Strides if they are not to be row-major.
     pub strides: Option<Dims>,
+    /// How the elements are kept. What a sparse tensor specifies is not said.
+    pub layout: Layout,
 }
 
 impl TensorSpec {
@@ -34,6 +37,7 @@ impl TensorSpec {
             compute: dtype,
             device: Device::Cpu,
             strides: None,
+            layout: Layout::Strided,
         }
     }
     /// Shape, dtype and device of `tensor`.
@@ -100,7 +104,8 @@ impl TensorSpec {
                 .filter(|t| !t.is_contiguous())
                 .map(|t| preserved_strides(t.shape(), t.strides()));
         }
-        Ok(Self { shape, dtype, compute: dtype, device: first.device(), strides })
+        let (device, layout) = (first.device(), Layout::Strided);
+        Ok(Self { shape, dtype, compute: dtype, device, strides, layout })
     }
     /// The same with another output dtype (the compute dtype stays).
     pub fn with_dtype(mut self, dtype: DType) -> Self {
@@ -122,12 +127,57 @@ impl TensorSpec {
         self
     }
 
+    /// `tensor` itself, which an op writes to and gives back.
+    pub(crate) fn target(tensor: &Tensor) -> Self {
+        let strides = Some(Dims::from_slice(tensor.strides()));
+        Self { strides, layout: tensor.layout(), ..Self::like(tensor) }
+    }
+    /// The same in a sparse layout.
+    pub(crate) fn in_layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+    /// The same in the order that `format` has for its shape.
+    ///
+    /// # Errors
+    /// `RuntimeError` for channels-last with another rank than it needs.
+    pub(crate) fn in_format(mut self, format: MemoryFormat) -> Result<Self> {
+        self.strides = Some(strides_in(&self.shape, &contiguous_strides(&self.shape), format)?);
+        Ok(self)
+    }
+    /// The spec itself, if there can be a tensor of it where memory is left.
+    ///
+    /// # Errors
+    /// `RuntimeError` for negative sizes or strides, overflow, a device without backend.
+    pub(crate) fn checked(self) -> Result<Self> {
+        self.device.check_available()?;
+        match &self.strides {
+            Some(strides) => drop(checked_bytes(&self.shape, strides, self.dtype)?),
+            None => drop(checked_numel(&self.shape)?),
+        }
+        Ok(self)
+    }
+    /// The spec itself, if its dtype can hold `value`.
+    ///
+    /// # Errors
+    /// `RuntimeError` if it cannot.
+    pub(crate) fn holding(self, value: Scalar) -> Result<Self> {
+        value.check_fits(self.dtype)?;
+        Ok(self)
+    }
+
     /// A tensor of this spec with elements not set.
     ///
     /// # Errors
-    /// `RuntimeError` for negative sizes, overflow, a device without backend; out of memory.
+    /// `RuntimeError` for negative sizes, overflow, a device without backend, a sparse layout; out of memory.
     #[inline]
     pub fn empty(&self) -> Result<Tensor> {
+        ensure!(
+            self.layout == Layout::Strided,
+            runtime,
+            "a tensor of layout {} is made of its parts",
+            self.layout.spelled()
+        );
         if self.strides.is_none() && self.device == Device::Cpu {
             return Tensor::empty_of(&self.shape, self.dtype);
         }
@@ -180,16 +230,7 @@ impl Tensor {
         device: Device,
     ) -> Result<Tensor> {
         device.check_available()?;
-        checked_numel(shape)?;
-        if let Some(&stride) = strides.iter().find(|&&s| s < 0) {
-            return Err(Error::runtime(format!(
-                "Tensor strides must be non-negative, got {stride}"
-            )));
-        }
-        check_reach(shape, strides, 0)?;
-        let bytes = extent(shape, strides)?.checked_mul(dtype.size() as i64).ok_or_else(|| {
-            Error::runtime(format!("size in bytes overflows for shape {shape:?}"))
-        })?;
+        let bytes = checked_bytes(shape, strides, dtype)?;
         let storage = Storage::uninitialized_on(bytes as usize, device)?;
         let (shape, strides) = (Dims::from_slice(shape), Dims::from_slice(strides));
         Tensor::from_geometry(Geometry::new(storage, 0, shape, strides, dtype)?)
@@ -225,21 +266,7 @@ impl Tensor {
     /// # Errors
     /// `RuntimeError` for channels-last with another rank than it needs.
     pub(crate) fn strides_in(&self, format: MemoryFormat) -> Result<Dims> {
-        match format {
-            MemoryFormat::Contiguous => Ok(contiguous_strides(self.shape())),
-            MemoryFormat::Preserve => Ok(preserved_strides(self.shape(), self.strides())),
-            MemoryFormat::ChannelsLast | MemoryFormat::ChannelsLast3d => {
-                let rank = if format == MemoryFormat::ChannelsLast { 4 } else { 5 };
-                channels_last_strides(self.shape()).filter(|_| self.ndim() == rank).ok_or_else(
-                    || {
-                        Error::runtime(format!(
-                            "required rank {rank} tensor to use channels_last{} format",
-                            if rank == 5 { "_3d" } else { "" }
-                        ))
-                    },
-                )
-            }
-        }
+        strides_in(self.shape(), self.strides(), format)
     }
 
     /// Sets every byte of the elements' extent to zero. Only for fresh, dense tensors.
@@ -255,4 +282,36 @@ impl Tensor {
             unsafe { std::ptr::write_bytes(geometry.data_ptr(), 0, bytes) };
         }
     }
+}
+
+/// Strides that a new tensor of this shape has in `format`; `strides` are what is to be preserved.
+fn strides_in(shape: &[i64], strides: &[i64], format: MemoryFormat) -> Result<Dims> {
+    match format {
+        MemoryFormat::Contiguous => Ok(contiguous_strides(shape)),
+        MemoryFormat::Preserve => Ok(preserved_strides(shape, strides)),
+        MemoryFormat::ChannelsLast | MemoryFormat::ChannelsLast3d => {
+            let rank = if format == MemoryFormat::ChannelsLast { 4 } else { 5 };
+            channels_last_strides(shape).filter(|_| shape.len() == rank).ok_or_else(|| {
+                Error::runtime(format!(
+                    "required rank {rank} tensor to use channels_last{} format",
+                    if rank == 5 { "_3d" } else { "" }
+                ))
+            })
+        }
+    }
+}
+
+/// The bytes from the first element to the last of a tensor seen so.
+///
+/// # Errors
+/// `RuntimeError` for negative sizes or strides, and overflow.
+fn checked_bytes(shape: &[i64], strides: &[i64], dtype: DType) -> Result<i64> {
+    checked_numel(shape)?;
+    if let Some(&stride) = strides.iter().find(|&&s| s < 0) {
+        return Err(Error::runtime(format!("Tensor strides must be non-negative, got {stride}")));
+    }
+    check_reach(shape, strides, 0)?;
+    extent(shape, strides)?
+        .checked_mul(dtype.size() as i64)
+        .ok_or_else(|| Error::runtime(format!("size in bytes overflows for shape {shape:?}")))
 }

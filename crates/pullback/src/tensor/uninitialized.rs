@@ -26,10 +26,14 @@ impl Tensor {
     /// This fresh tensor, whose elements nobody set, with the value that shows, if they are to have one.
     #[must_use]
     pub fn filled_if_asked(self) -> Tensor {
+        self.fill_if_asked();
+        self
+    }
+    /// As [`Tensor::filled_if_asked`], of a tensor that others hold too.
+    pub(crate) fn fill_if_asked(&self) {
         if IS_FILLED.load(Relaxed) && !self.is_sparse() {
             self.fill_fresh();
         }
-        self
     }
     #[cold]
     fn fill_fresh(&self) {

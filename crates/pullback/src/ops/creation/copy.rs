@@ -6,7 +6,6 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
 use crate::{DType, ErrorKind, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
-use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -32,15 +31,14 @@ pub(crate) static OPS: &[&OpDef] = &[
 #[op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", method = clone_tensor_default,
      batch = pointwise, jvp = linear, samples = unary, sparse = clone(cpu, self), unresolved)]
 impl CloneTensor {
-    fn cpu(cpu: Cpu, self_: &Tensor, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
-        let format = memory_format.unwrap_or(MemoryFormat::Preserve);
-        if format == MemoryFormat::Preserve {
-            return self_.dense_copy(cpu);
+    fn meta(self_: &Tensor, memory_format: Option<MemoryFormat>) -> Result<TensorSpec> {
+        match memory_format {
+            Some(format) => Ok(TensorSpec::like(self_).with_strides(self_.strides_in(format)?)),
+            None => Ok(TensorSpec::laid_as(self_)),
         }
-        let strides = self_.strides_in(format)?;
-        let out = Tensor::empty_strided(self_.shape(), &strides, self_.dtype(), self_.device())?;
-        out.copy_data(cpu, self_)?;
-        Ok(out)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
+        result.copy_data(cpu, self_)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
@@ -53,11 +51,14 @@ impl CloneTensor {
     node = "torch::autograd::CopyBackwards",
     method_only, batch = pointwise, sparse = copy(cpu, self, src), unresolved, across_devices)]
 impl Copy {
-    fn cpu_(cpu: Cpu, self_: &Tensor, src: &Tensor) -> Result<()> {
+    fn meta(self_: &Tensor, src: &Tensor) -> Result<TensorSpec> {
         if src.shape() != self_.shape() {
             let shape = broadcast_shapes(&[self_.shape(), src.shape()])?;
             check_result(self_, &shape, self_.dtype())?;
         }
+        Ok(TensorSpec::target(self_))
+    }
+    fn cpu_(cpu: Cpu, self_: &Tensor, src: &Tensor) -> Result<()> {
         self_.copy_data(cpu, src)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -79,31 +80,43 @@ impl Copy {
 #[op("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
      node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert(cpu, self, dtype, layout), unresolved, across_devices)]
 impl Convert {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         dtype: Option<DType>,
         device: Option<crate::Device>,
         memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         let strides = self_.strides_in(memory_format.unwrap_or(MemoryFormat::Preserve))?;
-        let (dtype, device) = (dtype.unwrap_or(self_.dtype()), device.unwrap_or(self_.device()));
-        let out = Tensor::empty_strided(self_.shape(), &strides, dtype, device)?;
-        out.copy_data(cpu, self_)?;
-        Ok(out)
+        let spec = TensorSpec::like(self_).computed_in(dtype.unwrap_or(self_.dtype()));
+        spec.on(device.unwrap_or(self_.device())).with_strides(strides).checked()
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
+        result.copy_data(cpu, self_)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
     }
 }
 
+/// Refuses a value to fill with that is more than one number.
+fn check_number(value: &Tensor) -> Result<()> {
+    ensure!(
+        value.ndim() == 0,
+        runtime,
+        "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.",
+        value.ndim()
+    );
+    Ok(())
+}
+
 /// A tensor like `self` with `value` in every element.
 #[op("fill.Scalar(Tensor self, Scalar value) -> Tensor", function_only, method = filled, node = "Fill", batch = fill)]
 impl FilledScalar {
-    fn cpu(cpu: Cpu, self_: &Tensor, value: Scalar) -> Result<Tensor> {
-        let out = self_.empty_as(self_.dtype())?;
-        FillScalar::cpu_(cpu, &out, value)?;
-        Ok(out)
+    fn meta(self_: &Tensor, value: Scalar) -> Result<TensorSpec> {
+        TensorSpec::laid_as(self_).holding(value)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, value: Scalar) -> Result<()> {
+        result.fill_with(cpu, value)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         TensorSpec::like(grad).zeros()
@@ -116,10 +129,12 @@ impl FilledScalar {
 /// A tensor like `self` with the element of the 0-dim `value` in every element.
 #[op("fill.Tensor(Tensor self, Tensor value) -> Tensor", function_only, method = filled_with, node = "FillBackward1", batch = fill)]
 impl FilledTensor {
-    fn cpu(cpu: Cpu, self_: &Tensor, value: &Tensor) -> Result<Tensor> {
-        let out = self_.empty_as(self_.dtype())?;
-        FillTensor::cpu_(cpu, &out, value)?;
-        Ok(out)
+    fn meta(self_: &Tensor, value: &Tensor) -> Result<TensorSpec> {
+        check_number(value)?;
+        Ok(TensorSpec::laid_as(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, value: &Tensor) -> Result<()> {
+        result.copy_data(cpu, value)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         TensorSpec::like(grad).zeros()
@@ -138,9 +153,11 @@ impl FilledTensor {
 /// Writes `value` into every element.
 #[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", writes_one_value, method = fill_, node = "FillBackward2", batch = fill)]
 impl FillScalar {
+    fn meta(self_: &Tensor, value: Scalar) -> Result<TensorSpec> {
+        TensorSpec::target(self_).holding(value)
+    }
     fn cpu_(cpu: Cpu, self_: &Tensor, value: Scalar) -> Result<()> {
-        let mut iter = Iter::new(&[self_.view_mut(cpu)], &[])?;
-        Ok(elementwise::fill(&mut iter, value)?)
+        self_.fill_with(cpu, value)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         TensorSpec::like(grad).zeros()
@@ -153,13 +170,11 @@ impl FillScalar {
 /// Writes the element of the 0-dim `value` into every element.
 #[op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", method = fill_tensor_, node = "FillBackward3", batch = fill)]
 impl FillTensor {
+    fn meta(self_: &Tensor, value: &Tensor) -> Result<TensorSpec> {
+        check_number(value)?;
+        Ok(TensorSpec::target(self_))
+    }
     fn cpu_(cpu: Cpu, self_: &Tensor, value: &Tensor) -> Result<()> {
-        ensure!(
-            value.ndim() == 0,
-            runtime,
-            "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.",
-            value.ndim()
-        );
         self_.copy_data(cpu, &value.expand(self_.shape(), false)?)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -183,9 +198,11 @@ impl FillTensor {
 /// Writes zero into every element.
 #[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary, batch = pass, sparse = zero(cpu, self))]
 impl Zero {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::target(self_))
+    }
     fn cpu_(cpu: Cpu, self_: &Tensor) -> Result<()> {
-        let mut iter = Iter::new(&[self_.view_mut(cpu)], &[])?;
-        Ok(elementwise::fill(&mut iter, Scalar::Int(0))?)
+        self_.fill_with(cpu, Scalar::Int(0))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         TensorSpec::like(grad).zeros()
@@ -313,7 +330,7 @@ impl Tensor {
 }
 
 /// The only element as a number: what [`Tensor::item`] is for those who answer ops.
-#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, batch = item, sparse = item(self))]
+#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, data_dependent_output, batch = item, sparse = item(self))]
 impl LocalScalarDense {
     fn cpu(self_: &Tensor) -> Result<Scalar> {
         self_.element()

@@ -10,7 +10,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::values_only;
 use crate::tensor::Cpu;
 use crate::tensor::{
-    TensorSpec,
+    TensorSpec, contiguous_strides,
     promote::{default_dtype, usual_complex},
 };
 use crate::{DType, Device, Dims, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
@@ -95,24 +95,29 @@ fn natural(value: Scalar) -> DType {
     samples = creation_size
 )]
 impl Empty {
-    fn cpu(
+    fn meta(
         size: &[i64],
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         ensure!(
             memory_format != Some(MemoryFormat::Preserve),
             runtime,
             "unsupported memory format Preserve"
         );
-        let mut spec = Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?;
-        let plain = spec.empty()?;
-        let Some(format) = memory_format else { return Ok(plain.filled_if_asked()) };
-        spec.strides = Some(plain.strides_in(format)?);
-        Ok(spec.empty()?.filled_if_asked())
+        let spec =
+            Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()?;
+        match memory_format {
+            Some(format) => spec.in_format(format),
+            None => Ok(spec),
+        }
+    }
+    fn cpu(result: &Tensor) -> Result<()> {
+        result.fill_if_asked();
+        Ok(())
     }
     fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
         vec![
@@ -142,14 +147,14 @@ impl Empty {
     not_differentiable
 )]
 impl EmptyPermuted {
-    fn cpu(
+    fn meta(
         size: &[i64],
         physical_layout: &[i64],
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         let rank = size.len();
         ensure!(
             physical_layout.len() == rank,
@@ -172,12 +177,16 @@ impl EmptyPermuted {
             ordered.push(size[dim as usize]);
         }
         let options = Options(dtype, layout, device, pin_memory);
-        let plain = options.spec(&ordered, default_dtype())?.empty()?.filled_if_asked();
+        let plain = options.spec(&ordered, default_dtype())?.checked()?;
         let mut strides = Dims::from_elem(0, rank);
-        for (&dim, &stride) in physical_layout.iter().zip(plain.strides()) {
+        for (&dim, &stride) in physical_layout.iter().zip(&contiguous_strides(&plain.shape)) {
             strides[dim as usize] = stride;
         }
-        plain.reshaped_fresh(Dims::from_slice(size), strides)
+        let shape = Dims::from_slice(size);
+        Ok(TensorSpec { shape, strides: Some(strides), ..plain })
+    }
+    fn cpu(result: &Tensor) -> Result<()> {
+        Empty::cpu(result)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         let sample = |size: &[i64], order: &[i64]| {
@@ -211,15 +220,18 @@ impl EmptyPermuted {
     not_differentiable
 )]
 impl EmptyStrided {
-    fn cpu(
+    fn meta(
         size: &[i64],
         stride: &[i64],
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         strided(Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?, stride)
+    }
+    fn cpu(result: &Tensor) -> Result<()> {
+        Empty::cpu(result)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         [
@@ -243,7 +255,8 @@ impl EmptyStrided {
     }
 }
 
-pub(in crate::ops) fn strided(mut spec: TensorSpec, stride: &[i64]) -> Result<Tensor> {
+/// The spec with these strides.
+pub(in crate::ops) fn strided(spec: TensorSpec, stride: &[i64]) -> Result<TensorSpec> {
     ensure!(
         spec.shape.len() == stride.len(),
         runtime,
@@ -251,8 +264,7 @@ pub(in crate::ops) fn strided(mut spec: TensorSpec, stride: &[i64]) -> Result<Te
         spec.shape.len(),
         stride.len()
     );
-    spec.strides = Some(stride.into());
-    Ok(spec.empty()?.filled_if_asked())
+    spec.with_strides(stride.into()).checked()
 }
 
 /// Zeros of shape `size`.
@@ -263,19 +275,23 @@ pub(in crate::ops) fn strided(mut spec: TensorSpec, stride: &[i64]) -> Result<Te
     samples = creation_size
 )]
 impl Zeros {
-    fn cpu(
+    fn meta(
         size: &[i64],
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         ensure!(
             size.iter().all(|&n| n >= 0),
             runtime,
             "zeros: Dimension size must be non-negative."
         );
-        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.zeros()
+        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+    }
+    fn cpu(result: &Tensor) -> Result<()> {
+        result.zero_bytes();
+        Ok(())
     }
     fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
         vec![refused([[2, -1].into()], "zeros: Dimension size must be non-negative.")]
@@ -290,14 +306,17 @@ impl Zeros {
     samples = creation_size
 )]
 impl Ones {
-    fn cpu(
+    fn meta(
         size: &[i64],
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.full(Scalar::Int(1))
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+    }
+    fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
+        result.fill_with(cpu, Scalar::Int(1))
     }
     fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
         vec![refused([[-1].into()], "Trying to create tensor with negative dimension -1: [-1]")]
@@ -311,15 +330,21 @@ impl Ones {
     not_differentiable
 )]
 impl Full {
-    fn cpu(
+    fn meta(
         size: &[i64],
         fill_value: Scalar,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).spec(size, natural(fill_value))?.full(fill_value)
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory)
+            .spec(size, natural(fill_value))?
+            .checked()?
+            .holding(fill_value)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, fill_value: Scalar) -> Result<()> {
+        result.fill_with(cpu, fill_value)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         let numbers = [1.5.into(), Scalar::Int(-2), Scalar::Bool(true), Scalar::Complex(1.0, -2.0)];
@@ -348,14 +373,17 @@ impl Full {
     not_differentiable
 )]
 impl ScalarTensor {
-    fn cpu(
+    fn meta(
         s: Scalar,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).spec(&[], default_dtype())?.full(s)
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).spec(&[], default_dtype())?.checked()?.holding(s)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, s: Scalar) -> Result<()> {
+        result.fill_with(cpu, s)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         let sample = |v: Scalar| Sample::new([v.into()]).without_gradient();
@@ -389,23 +417,20 @@ pub(in crate::ops) fn as_size(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
+/// As many numbers as there are from `start` to `end`.
 fn arithmetic_series(
-    cpu: Cpu,
     start: Scalar,
     end: Scalar,
     step: Scalar,
     options: Options,
-) -> Result<Tensor> {
+) -> Result<TensorSpec> {
     check_real(&[start, end, step])?;
     if let Some(large) = [start, end, step].iter().find(|s| matches!(s, Scalar::UInt(_))) {
         large.check_fits(DType::I64)?;
     }
     let whole = [start, end, step].iter().all(|s| s.is_integral());
     let size = creation::arange_size(start, end, step)?;
-    let spec = options.spec(&[as_size(size)], if whole { DType::I64 } else { default_dtype() })?;
-    let out = spec.empty()?;
-    creation::arange(&mut out.view_mut(cpu), start, step)?;
-    Ok(out)
+    options.spec(&[as_size(size)], if whole { DType::I64 } else { default_dtype() })?.checked()
 }
 
 /// The numbers 0, 1, ... below `end`; int64 if `end` is whole, else the default floating dtype.
@@ -416,21 +441,22 @@ fn arithmetic_series(
     not_differentiable
 )]
 impl Arange {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         end: Scalar,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         arithmetic_series(
-            cpu,
             Scalar::Int(0),
             end,
             Scalar::Int(1),
             Options(dtype, layout, device, pin_memory),
         )
+    }
+    fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
+        Ok(creation::arange(&mut result.view_mut(cpu), Scalar::Int(0), Scalar::Int(1))?)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![
@@ -459,22 +485,18 @@ impl Arange {
     not_differentiable
 )]
 impl ArangeStart {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: Scalar,
         end: Scalar,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        arithmetic_series(
-            cpu,
-            start,
-            end,
-            Scalar::Int(1),
-            Options(dtype, layout, device, pin_memory),
-        )
+    ) -> Result<TensorSpec> {
+        arithmetic_series(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar) -> Result<()> {
+        Ok(creation::arange(&mut result.view_mut(cpu), start, Scalar::Int(1))?)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![
@@ -499,8 +521,7 @@ impl ArangeStart {
     not_differentiable
 )]
 impl ArangeStartStep {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: Scalar,
         end: Scalar,
         step: Scalar,
@@ -508,8 +529,11 @@ impl ArangeStartStep {
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        arithmetic_series(cpu, start, end, step, Options(dtype, layout, device, pin_memory))
+    ) -> Result<TensorSpec> {
+        arithmetic_series(start, end, step, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, step: Scalar) -> Result<()> {
+        Ok(creation::arange(&mut result.view_mut(cpu), start, step)?)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![
@@ -527,12 +551,10 @@ impl ArangeStartStep {
     }
 }
 
-fn identity(cpu: Cpu, n: i64, m: i64, options: Options) -> Result<Tensor> {
+fn identity(n: i64, m: i64, options: Options) -> Result<TensorSpec> {
     ensure!(n >= 0, runtime, "n must be greater or equal to 0, got {n}");
     ensure!(m >= 0, runtime, "m must be greater or equal to 0, got {m}");
-    let out = options.spec(&[n, m], default_dtype())?.empty()?;
-    creation::eye(&mut out.view_mut(cpu))?;
-    Ok(out)
+    options.spec(&[n, m], default_dtype())?.checked()
 }
 
 /// The n x n identity matrix.
@@ -542,15 +564,17 @@ fn identity(cpu: Cpu, n: i64, m: i64, options: Options) -> Result<Tensor> {
     not_differentiable
 )]
 impl Eye {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         n: i64,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        identity(cpu, n, n, Options(dtype, layout, device, pin_memory))
+    ) -> Result<TensorSpec> {
+        identity(n, n, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
+        Ok(creation::eye(&mut result.view_mut(cpu))?)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         let sizes = [3_i64, 1, 0].map(|n| Sample::new([n.into()]).without_gradient());
@@ -569,16 +593,18 @@ impl Eye {
     not_differentiable
 )]
 impl EyeM {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         n: i64,
         m: i64,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        identity(cpu, n, m, Options(dtype, layout, device, pin_memory))
+    ) -> Result<TensorSpec> {
+        identity(n, m, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
+        Eye::cpu(cpu, result)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         let sizes = [(3_i64, 2_i64), (2, 3), (0, 2)];
@@ -592,45 +618,74 @@ impl EyeM {
     }
 }
 
-/// Row and column numbers of the places of a `row` x `col` matrix that lie on one side of diagonal `offset`, as a
-/// (2, count) tensor.
-fn triangle(
-    cpu: Cpu,
-    (row, col, offset): (i64, i64, i64),
+/// The places of a `row` x `col` matrix that lie on one side of diagonal `offset`.
+#[derive(Clone, Copy)]
+struct Triangle {
+    row: i64,
+    col: i64,
+    offset: i64,
     is_lower: bool,
-    options: Options,
-) -> Result<Tensor> {
-    ensure!(row >= 0, runtime, "row must be non-negative, got{row}");
-    ensure!(col >= 0, runtime, "col must be non-negative, got{col}");
-    // The rows that have places, so that no more rows are walked through than the output has columns.
-    let rows = match (col, is_lower) {
-        (0, _) => 0..0,
-        (_, true) => offset.saturating_neg().max(0)..row,
-        (_, false) => 0..col.saturating_sub(offset).min(row),
-    };
-    let columns = |i: i64| {
-        let diagonal = i.saturating_add(offset);
-        if is_lower { 0..diagonal.saturating_add(1).min(col) } else { diagonal.max(0)..col }
-    };
-    let least = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(0);
-    pullback_kernels::memory::probe(least.saturating_mul(2 * size_of::<i64>()))?;
-    let lengths = rows.clone().map(|i| columns(i).end - columns(i).start);
-    let count = lengths.fold(0_i64, i64::saturating_add);
-    let spec = options.spec(&[2, count], DType::I64)?;
-    spec.device.check_available()?;
-    let out = Tensor::empty_of(&[2, count], DType::I64)?;
-    if let Some(numbers) = out.view_mut(cpu).as_slice_mut::<i64>() {
-        let (to_rows, to_columns) = numbers.split_at_mut(count as usize);
-        let mut at = 0;
-        for i in rows {
-            let columns = columns(i);
-            let end = at + (columns.end - columns.start) as usize;
-            to_rows[at..end].fill(i);
-            to_columns[at..end].iter_mut().zip(columns).for_each(|(to, j)| *to = j);
-            at = end;
+}
+
+impl Triangle {
+    /// The rows that have places, so that no more rows are walked through than there are places.
+    fn rows(self) -> std::ops::Range<i64> {
+        let Triangle { row, col, offset, is_lower } = self;
+        match (col, is_lower) {
+            (0, _) => 0..0,
+            (_, true) => offset.saturating_neg().max(0)..row,
+            (_, false) => 0..col.saturating_sub(offset).min(row),
         }
     }
-    if spec.dtype == DType::I64 { Ok(out) } else { out.converted(cpu, spec.dtype) }
+    /// The columns of row `i` in which there are places.
+    fn columns(self, i: i64) -> std::ops::Range<i64> {
+        let diagonal = i.saturating_add(self.offset);
+        if self.is_lower {
+            0..diagonal.saturating_add(1).min(self.col)
+        } else {
+            diagonal.max(0)..self.col
+        }
+    }
+    /// How many places there are: those of rows that grow or shrink by one, and of rows that are whole. Beyond 64 bits it is
+    /// the largest number, which no memory holds.
+    fn count(self) -> i64 {
+        let rows = self.rows();
+        let lengths = |i: i64| self.columns(i).end - self.columns(i).start;
+        if rows.is_empty() {
+            return 0;
+        }
+        let (first, last) = (lengths(rows.start), lengths(rows.end - 1));
+        let (count, least) = (i128::from(rows.end - rows.start), i128::from(first.min(last)));
+        let most = i128::from(first.max(last));
+        // From the shortest row on, lengths grow by one from row to row until they are the longest.
+        let growing = most - least;
+        let sum = (least + most) * (growing + 1) / 2 + (count - growing - 1) * most;
+        i64::try_from(sum).unwrap_or(i64::MAX)
+    }
+    fn spec(self, options: Options) -> Result<TensorSpec> {
+        let Triangle { row, col, .. } = self;
+        ensure!(row >= 0, runtime, "row must be non-negative, got{row}");
+        ensure!(col >= 0, runtime, "col must be non-negative, got{col}");
+        options.spec(&[2, self.count()], DType::I64)?.checked()
+    }
+    /// Writes row and column numbers of the places, (2, count).
+    fn write(self, cpu: Cpu, result: &Tensor) -> Result<()> {
+        let is_wide = result.dtype() == DType::I64;
+        let own =
+            if is_wide { result.clone() } else { Tensor::empty_of(result.shape(), DType::I64)? };
+        if let Some(numbers) = own.view_mut(cpu).as_slice_mut::<i64>() {
+            let (to_rows, to_columns) = numbers.split_at_mut(numbers.len() / 2);
+            let mut at = 0;
+            for i in self.rows() {
+                let columns = self.columns(i);
+                let end = at + (columns.end - columns.start) as usize;
+                to_rows[at..end].fill(i);
+                to_columns[at..end].iter_mut().zip(columns).for_each(|(to, j)| *to = j);
+                at = end;
+            }
+        }
+        if is_wide { Ok(()) } else { result.copy_data(cpu, &own) }
+    }
 }
 
 /// The coordinates (2, count) of the lower triangle of a `row` x `col` matrix up to diagonal `offset`.
@@ -639,8 +694,7 @@ fn triangle(
     not_differentiable
 )]
 impl TrilIndices {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         row: i64,
         col: i64,
         offset: i64,
@@ -648,8 +702,12 @@ impl TrilIndices {
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        triangle(cpu, (row, col, offset), true, Options(dtype, layout, device, pin_memory))
+    ) -> Result<TensorSpec> {
+        Triangle { row, col, offset, is_lower: true }
+            .spec(Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, row: i64, col: i64, offset: i64) -> Result<()> {
+        Triangle { row, col, offset, is_lower: true }.write(cpu, result)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         triangle_samples()
@@ -668,8 +726,7 @@ impl TrilIndices {
     not_differentiable
 )]
 impl TriuIndices {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         row: i64,
         col: i64,
         offset: i64,
@@ -677,8 +734,12 @@ impl TriuIndices {
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        triangle(cpu, (row, col, offset), false, Options(dtype, layout, device, pin_memory))
+    ) -> Result<TensorSpec> {
+        Triangle { row, col, offset, is_lower: false }
+            .spec(Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, row: i64, col: i64, offset: i64) -> Result<()> {
+        Triangle { row, col, offset, is_lower: false }.write(cpu, result)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         triangle_samples()

@@ -7,7 +7,8 @@ use super::factory::{Options, refused, strided};
 use crate::dispatch::OpDef;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::{creation_beside, creation_like};
-use crate::{DType, Device, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
+use crate::tensor::Cpu;
+use crate::{DType, Device, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -30,16 +31,19 @@ pub(crate) static OPS: &[&OpDef] = &[
     not_differentiable,
     samples = creation_like, batch = pass, sparse = blank(cpu, self, dtype, layout))]
 impl EmptyLike {
-    fn cpu(
+    fn meta(
         self_: &Tensor,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        let spec = Options(dtype, layout, device, pin_memory).like(self_, memory_format)?;
-        Ok(spec.empty()?.filled_if_asked())
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).like(self_, memory_format)
+    }
+    fn cpu(result: &Tensor) -> Result<()> {
+        result.fill_if_asked();
+        Ok(())
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         vec![InvalidSample::new(
@@ -57,15 +61,19 @@ impl EmptyLike {
     not_differentiable,
     samples = creation_like, batch = pass, sparse = blank(cpu, self, dtype, layout))]
 impl ZerosLike {
-    fn cpu(
+    fn meta(
         self_: &Tensor,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.zeros()
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).like(self_, memory_format)
+    }
+    fn cpu(result: &Tensor) -> Result<()> {
+        result.zero_bytes();
+        Ok(())
     }
 }
 
@@ -77,15 +85,18 @@ impl ZerosLike {
     samples = creation_like, batch = pass
 )]
 impl OnesLike {
-    fn cpu(
+    fn meta(
         self_: &Tensor,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.full(Scalar::Int(1))
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).like(self_, memory_format)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
+        result.fill_with(cpu, Scalar::Int(1))
     }
 }
 
@@ -96,7 +107,7 @@ impl OnesLike {
     not_differentiable, batch = pass
 )]
 impl FullLike {
-    fn cpu(
+    fn meta(
         self_: &Tensor,
         fill_value: Scalar,
         dtype: Option<DType>,
@@ -104,8 +115,11 @@ impl FullLike {
         device: Option<Device>,
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.full(fill_value)
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.holding(fill_value)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, fill_value: Scalar) -> Result<()> {
+        result.fill_with(cpu, fill_value)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let fill = |sample: Sample| sample.with("fill_value", Scalar::Float(2.5));
@@ -128,16 +142,19 @@ impl FullLike {
     samples = creation_beside, batch = sizes
 )]
 impl NewEmpty {
-    fn cpu(
+    fn meta(
         self_: &Tensor,
         size: &[i64],
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        let spec = Options(dtype, layout, device, pin_memory).beside(self_, size)?;
-        Ok(spec.empty()?.filled_if_asked())
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
+    }
+    fn cpu(result: &Tensor) -> Result<()> {
+        result.fill_if_asked();
+        Ok(())
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         vec![refused([s.normal(&[2]).into(), [-1].into()], "negative dimension -1: [-1]")]
@@ -151,7 +168,7 @@ impl NewEmpty {
     not_differentiable, batch = sizes
 )]
 impl NewEmptyStrided {
-    fn cpu(
+    fn meta(
         self_: &Tensor,
         size: &[i64],
         stride: &[i64],
@@ -159,8 +176,12 @@ impl NewEmptyStrided {
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         strided(Options(dtype, layout, device, pin_memory).beside(self_, size)?, stride)
+    }
+    fn cpu(result: &Tensor) -> Result<()> {
+        result.fill_if_asked();
+        Ok(())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         [
@@ -186,15 +207,19 @@ impl NewEmptyStrided {
     samples = creation_beside, batch = sizes
 )]
 impl NewZeros {
-    fn cpu(
+    fn meta(
         self_: &Tensor,
         size: &[i64],
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).beside(self_, size)?.zeros()
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
+    }
+    fn cpu(result: &Tensor) -> Result<()> {
+        result.zero_bytes();
+        Ok(())
     }
 }
 
@@ -206,15 +231,18 @@ impl NewZeros {
     samples = creation_beside, batch = sizes
 )]
 impl NewOnes {
-    fn cpu(
+    fn meta(
         self_: &Tensor,
         size: &[i64],
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).beside(self_, size)?.full(Scalar::Int(1))
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
+    }
+    fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
+        result.fill_with(cpu, Scalar::Int(1))
     }
 }
 
@@ -225,7 +253,7 @@ impl NewOnes {
     not_differentiable, batch = sizes
 )]
 impl NewFull {
-    fn cpu(
+    fn meta(
         self_: &Tensor,
         size: &[i64],
         fill_value: Scalar,
@@ -233,8 +261,14 @@ impl NewFull {
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).beside(self_, size)?.full(fill_value)
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory)
+            .beside(self_, size)?
+            .checked()?
+            .holding(fill_value)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, fill_value: Scalar) -> Result<()> {
+        result.fill_with(cpu, fill_value)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let fill = |sample: Sample| sample.with("fill_value", Scalar::Float(2.5));

@@ -9,7 +9,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::promote::default_dtype;
-use crate::{DType, Device, ErrorKind, Layout, Result, Scalar, Tensor};
+use crate::{DType, Device, ErrorKind, Layout, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::creation;
 use pullback_macros::op;
 
@@ -30,11 +30,15 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// A bound: a number, or the tensor that holds it.
 trait Bound: Copy {
     fn ndim(self) -> Option<usize>;
+    fn is_complex(self) -> bool;
     fn number(self) -> Result<Scalar>;
 }
 impl Bound for Scalar {
     fn ndim(self) -> Option<usize> {
         None
+    }
+    fn is_complex(self) -> bool {
+        matches!(self, Scalar::Complex(..))
     }
     fn number(self) -> Result<Scalar> {
         Ok(self)
@@ -44,13 +48,22 @@ impl Bound for &Tensor {
     fn ndim(self) -> Option<usize> {
         Some(self.shape().len())
     }
+    fn is_complex(self) -> bool {
+        self.dtype().is_complex()
+    }
     fn number(self) -> Result<Scalar> {
-        self.item()
+        self.element()
     }
 }
 
-/// The two bounds as numbers.
-fn numbers(function: &str, start: impl Bound, end: impl Bound) -> Result<(Scalar, Scalar)> {
+/// As many numbers as there are steps, of a complex dtype if a bound is complex, which no real `dtype` takes.
+fn spaced(
+    function: &str,
+    start: impl Bound,
+    end: impl Bound,
+    steps: i64,
+    options: Options,
+) -> Result<TensorSpec> {
     let given = [("start", start.ndim()), ("end", end.ndim())];
     if given.iter().any(|(_, ndim)| ndim.is_some_and(|n| n != 0)) {
         let say = |(name, ndim): (&str, Option<usize>)| {
@@ -63,14 +76,10 @@ fn numbers(function: &str, start: impl Bound, end: impl Bound) -> Result<(Scalar
             said.join(" and ")
         );
     }
-    Ok((start.number()?, end.number()?))
-}
-
-/// The dtype of evenly spaced numbers: complex if a bound is, which no real `dtype` takes.
-fn spaced(function: &str, [start, end]: [Scalar; 2], dtype: Option<DType>) -> Result<DType> {
-    let is_complex = [start, end].iter().any(|s| matches!(s, Scalar::Complex(..)));
+    ensure!(steps >= 0, runtime, "number of steps must be non-negative, but got {steps}");
+    let is_complex = start.is_complex() || end.is_complex();
     let natural = if is_complex { default_dtype().to_complex() } else { default_dtype() };
-    if let Some(dtype) = dtype.filter(|dtype| is_complex && !dtype.is_complex()) {
+    if let Some(dtype) = options.0.filter(|dtype| is_complex && !dtype.is_complex()) {
         bail!(
             runtime,
             "torch.{function}(): inferred dtype {} can't be safely cast to passed dtype {}",
@@ -78,7 +87,7 @@ fn spaced(function: &str, [start, end]: [Scalar; 2], dtype: Option<DType>) -> Re
             dtype.scalar_name()
         );
     }
-    Ok(natural)
+    options.spec(&[steps], natural)?.checked()
 }
 
 /// `steps` numbers evenly spaced from `start` to `end`, both included.
@@ -89,8 +98,7 @@ fn spaced(function: &str, [start, end]: [Scalar; 2], dtype: Option<DType>) -> Re
     not_differentiable
 )]
 impl Linspace {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: Scalar,
         end: Scalar,
         steps: i64,
@@ -98,12 +106,11 @@ impl Linspace {
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        ensure!(steps >= 0, runtime, "number of steps must be non-negative, but got {steps}");
-        let natural = spaced("linspace", [start, end], dtype)?;
-        let out = Options(dtype, layout, device, pin_memory).spec(&[steps], natural)?.empty()?;
-        creation::linspace(&mut out.view_mut(cpu), start, end)?;
-        Ok(out)
+    ) -> Result<TensorSpec> {
+        spaced("linspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: Scalar) -> Result<()> {
+        Ok(creation::linspace(&mut result.view_mut(cpu), start, end)?)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         spaced_samples()
@@ -128,22 +135,19 @@ impl Linspace {
     not_differentiable
 )]
 impl Logspace {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: Scalar,
         end: Scalar,
         steps: i64,
-        base: f64,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        ensure!(steps >= 0, runtime, "number of steps must be non-negative, but got {steps}");
-        let natural = spaced("logspace", [start, end], dtype)?;
-        let out = Options(dtype, layout, device, pin_memory).spec(&[steps], natural)?.empty()?;
-        creation::logspace(&mut out.view_mut(cpu), start, end, base)?;
-        Ok(out)
+    ) -> Result<TensorSpec> {
+        spaced("logspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: Scalar, base: f64) -> Result<()> {
+        Ok(creation::logspace(&mut result.view_mut(cpu), start, end, base)?)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         spaced_samples()
@@ -158,8 +162,7 @@ impl Logspace {
      out,
     fills_out, not_differentiable, method = linspace_tensor_tensor)]
 impl LinspaceTensorTensor {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: &Tensor,
         end: &Tensor,
         steps: i64,
@@ -167,9 +170,11 @@ impl LinspaceTensorTensor {
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        let (start, end) = numbers("linspace", start, end)?;
-        Linspace::cpu(cpu, start, end, steps, dtype, layout, device, pin_memory)
+    ) -> Result<TensorSpec> {
+        spaced("linspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: &Tensor) -> Result<()> {
+        Linspace::cpu(cpu, result, start.number()?, end.number()?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, true, true)
@@ -184,8 +189,7 @@ impl LinspaceTensorTensor {
      out,
     fills_out, not_differentiable, method = linspace_tensor_scalar)]
 impl LinspaceTensorScalar {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: &Tensor,
         end: Scalar,
         steps: i64,
@@ -193,9 +197,11 @@ impl LinspaceTensorScalar {
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        let (start, end) = numbers("linspace", start, end)?;
-        Linspace::cpu(cpu, start, end, steps, dtype, layout, device, pin_memory)
+    ) -> Result<TensorSpec> {
+        spaced("linspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: Scalar) -> Result<()> {
+        Linspace::cpu(cpu, result, start.number()?, end.number()?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, true, false)
@@ -210,8 +216,7 @@ impl LinspaceTensorScalar {
      out,
     fills_out, not_differentiable, method = linspace_scalar_tensor)]
 impl LinspaceScalarTensor {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: Scalar,
         end: &Tensor,
         steps: i64,
@@ -219,9 +224,11 @@ impl LinspaceScalarTensor {
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        let (start, end) = numbers("linspace", start, end)?;
-        Linspace::cpu(cpu, start, end, steps, dtype, layout, device, pin_memory)
+    ) -> Result<TensorSpec> {
+        spaced("linspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: &Tensor) -> Result<()> {
+        Linspace::cpu(cpu, result, start.number()?, end.number()?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, false, true)
@@ -236,19 +243,19 @@ impl LinspaceScalarTensor {
      out,
     fills_out, not_differentiable, method = logspace_tensor_tensor)]
 impl LogspaceTensorTensor {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: &Tensor,
         end: &Tensor,
         steps: i64,
-        base: f64,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        let (start, end) = numbers("logspace", start, end)?;
-        Logspace::cpu(cpu, start, end, steps, base, dtype, layout, device, pin_memory)
+    ) -> Result<TensorSpec> {
+        spaced("logspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: &Tensor, base: f64) -> Result<()> {
+        Logspace::cpu(cpu, result, start.number()?, end.number()?, base)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, true, true)
@@ -263,19 +270,19 @@ impl LogspaceTensorTensor {
      out,
     fills_out, not_differentiable, method = logspace_tensor_scalar)]
 impl LogspaceTensorScalar {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: &Tensor,
         end: Scalar,
         steps: i64,
-        base: f64,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        let (start, end) = numbers("logspace", start, end)?;
-        Logspace::cpu(cpu, start, end, steps, base, dtype, layout, device, pin_memory)
+    ) -> Result<TensorSpec> {
+        spaced("logspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: Scalar, base: f64) -> Result<()> {
+        Logspace::cpu(cpu, result, start.number()?, end.number()?, base)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, true, false)
@@ -290,19 +297,19 @@ impl LogspaceTensorScalar {
      out,
     fills_out, not_differentiable, method = logspace_scalar_tensor)]
 impl LogspaceScalarTensor {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: Scalar,
         end: &Tensor,
         steps: i64,
-        base: f64,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        let (start, end) = numbers("logspace", start, end)?;
-        Logspace::cpu(cpu, start, end, steps, base, dtype, layout, device, pin_memory)
+    ) -> Result<TensorSpec> {
+        spaced("logspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: &Tensor, base: f64) -> Result<()> {
+        Logspace::cpu(cpu, result, start.number()?, end.number()?, base)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, false, true)
@@ -312,21 +319,19 @@ impl LogspaceScalarTensor {
     }
 }
 
-/// `start + i * step` up to `end`, which is included.
-fn inclusive(
-    cpu: Cpu,
-    start: Scalar,
-    end: Scalar,
-    step: Scalar,
-    options: Options,
-) -> Result<Tensor> {
+/// As many numbers as there are from `start` to `end`, which is included.
+fn inclusive(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<TensorSpec> {
     check_real(&[start, end, step])?;
     let dtype = options.0.unwrap_or_else(default_dtype);
     let size = creation::range_size(start, end, step, dtype)?;
-    let out = options.spec(&[as_size(size)], dtype)?.empty()?;
-    creation::range(&mut out.view_mut(cpu), start, step)?;
+    options.spec(&[as_size(size)], dtype)?.checked()
+}
+
+/// Writes `start + i * step`.
+fn write_inclusive(cpu: Cpu, result: &Tensor, start: Scalar, step: Scalar) -> Result<()> {
+    creation::range(&mut result.view_mut(cpu), start, step)?;
     crate::warning::warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).".into());
-    Ok(out)
+    Ok(())
 }
 
 /// The numbers `start`, `start + 1`, ... up to `end`, which is included; of the default floating dtype unless `dtype` is
@@ -336,16 +341,18 @@ fn inclusive(
     not_differentiable
 )]
 impl Range {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: Scalar,
         end: Scalar,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        inclusive(cpu, start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+    ) -> Result<TensorSpec> {
+        inclusive(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar) -> Result<()> {
+        write_inclusive(cpu, result, start, Scalar::Int(1))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![series([Scalar::Int(1), Scalar::Float(4.5)])]
@@ -372,8 +379,7 @@ impl Range {
     not_differentiable
 )]
 impl RangeStep {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         start: Scalar,
         end: Scalar,
         step: Scalar,
@@ -381,8 +387,11 @@ impl RangeStep {
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        inclusive(cpu, start, end, step, Options(dtype, layout, device, pin_memory))
+    ) -> Result<TensorSpec> {
+        inclusive(start, end, step, Options(dtype, layout, device, pin_memory))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, step: Scalar) -> Result<()> {
+        write_inclusive(cpu, result, start, step)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![

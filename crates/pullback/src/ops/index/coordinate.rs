@@ -18,14 +18,17 @@ pub(crate) static OPS: &[&OpDef] = &[&NONZERO_STATIC, &UNRAVEL_INDEX];
     not_differentiable
 )]
 impl NonzeroStatic {
-    fn cpu(cpu: Cpu, self_: &Tensor, size: i64, fill_value: i64) -> Result<Tensor> {
+    fn meta(self_: &Tensor, size: i64) -> Result<TensorSpec> {
         ensure!(
             size >= 0,
             runtime,
             "nonzero_static: 'size' must be an non-negative integer, but got {size}"
         );
-        let spec = TensorSpec::of(&[size, self_.ndim() as i64], DType::I64);
-        let out = spec.full(Scalar::Int(fill_value))?;
+        let shape = [size, self_.ndim() as i64];
+        TensorSpec::beside(self_, &shape).computed_in(DType::I64).checked()
+    }
+    fn cpu(cpu: Cpu, self_: &Tensor, size: i64, fill_value: i64) -> Result<Tensor> {
+        let out = NonzeroStatic::meta(self_, size)?.full(Scalar::Int(fill_value))?;
         let found = self_.nonzero()?;
         let count = size.min(found.shape()[0]);
         out.narrow(0, 0, count)?.copy_data(cpu, &found.narrow(0, 0, count)?)?;

@@ -6,7 +6,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::interrupt::{self, WorkCounter};
 use crate::tensor::Cpu;
 use crate::tensor::promote::result_type;
-use crate::{Bool, DType, ErrorKind, Result, Scalar, Tensor};
+use crate::{Bool, DType, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::memory;
 use pullback_macros::op;
 
@@ -57,24 +57,33 @@ fn find<T: PartialOrd + Copy>(
     Ok(())
 }
 
-fn among(cpu: Cpu, elements: &Tensor, others: &Tensor, invert: bool) -> Result<Tensor> {
+fn spec(elements: &Tensor, others: &Tensor) -> Result<TensorSpec> {
     check_dtype(elements)?;
     check_dtype(others)?;
+    Ok(TensorSpec::beside(others, elements.shape()).computed_in(DType::Bool))
+}
+
+fn among(
+    cpu: Cpu,
+    result: &Tensor,
+    elements: &Tensor,
+    others: &Tensor,
+    invert: bool,
+) -> Result<()> {
     let dtype = result_type(&[elements, others]);
     let wide = if dtype.is_floating_point() { DType::F64 } else { DType::I64 };
     // (What one dtype has no place for is not found, so numbers go through the dtype of both.)
     let rows = |t: &Tensor| t.in_dtype(cpu, dtype)?.in_dtype(cpu, wide)?.dense(cpu);
     let (own, others) = (rows(elements)?, rows(others)?);
-    let out = Tensor::empty_of(elements.shape(), DType::Bool)?;
-    let mut view = out.view_mut(cpu);
-    let Some(answers) = view.as_slice_mut::<Bool>() else { return Ok(out) };
+    let mut view = result.view_mut(cpu);
+    let Some(answers) = view.as_slice_mut::<Bool>() else { return Ok(()) };
     let (own, others) = (own.view_ref(cpu), others.view_ref(cpu));
     if let (Some(own), Some(others)) = (own.as_slice::<f64>(), others.as_slice::<f64>()) {
         find(answers, own, others, invert)?;
     } else if let (Some(own), Some(others)) = (own.as_slice::<i64>(), others.as_slice::<i64>()) {
         find(answers, own, others, invert)?;
     }
-    Ok(out)
+    Ok(())
 }
 
 /// Whether each element is among `test_elements`: n of them and m others take the time of sorting m and n searches.
@@ -86,15 +95,17 @@ fn among(cpu: Cpu, elements: &Tensor, others: &Tensor, invert: bool) -> Result<T
     not_differentiable
 )]
 impl Isin {
+    fn meta(elements: &Tensor, test_elements: &Tensor) -> Result<TensorSpec> {
+        spec(elements, test_elements)
+    }
     fn cpu(
         cpu: Cpu,
+        result: &Tensor,
         elements: &Tensor,
         test_elements: &Tensor,
-        assume_unique: bool,
         invert: bool,
-    ) -> Result<Tensor> {
-        let _ = assume_unique;
-        among(cpu, elements, test_elements, invert)
+    ) -> Result<()> {
+        among(cpu, result, elements, test_elements, invert)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let whole = |shape: &[i64]| s.integers(shape, 0, 5).into();
@@ -117,15 +128,17 @@ impl Isin {
 #[op("isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
      out, function_only, not_differentiable, method = isin_number, batch = pass)]
 impl IsinNumber {
+    fn meta(elements: &Tensor, test_element: Scalar) -> Result<TensorSpec> {
+        Ok(spec(elements, &Tensor::wrapped(test_element)?)?.on(elements.device()))
+    }
     fn cpu(
         cpu: Cpu,
+        result: &Tensor,
         elements: &Tensor,
         test_element: Scalar,
-        assume_unique: bool,
         invert: bool,
-    ) -> Result<Tensor> {
-        let _ = assume_unique;
-        among(cpu, elements, &Tensor::wrapped(test_element)?, invert)
+    ) -> Result<()> {
+        among(cpu, result, elements, &Tensor::wrapped(test_element)?, invert)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = Sample::of(s.integers(&[2, 3], 0, 3)).with("test_element", Scalar::Int(1));
@@ -137,15 +150,17 @@ impl IsinNumber {
 #[op("isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
      out, function_only, not_differentiable, method = is_number_in)]
 impl IsNumberIn {
+    fn meta(element: Scalar, test_elements: &Tensor) -> Result<TensorSpec> {
+        spec(&Tensor::wrapped(element)?, test_elements)
+    }
     fn cpu(
         cpu: Cpu,
+        result: &Tensor,
         element: Scalar,
         test_elements: &Tensor,
-        assume_unique: bool,
         invert: bool,
-    ) -> Result<Tensor> {
-        let _ = assume_unique;
-        among(cpu, &Tensor::wrapped(element)?, test_elements, invert)
+    ) -> Result<()> {
+        among(cpu, result, &Tensor::wrapped(element)?, test_elements, invert)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let others = s.integers(&[2, 3], 0, 3).into();

@@ -3,6 +3,7 @@
 pub(in crate::ops) mod coordinate;
 pub(in crate::ops) mod masked;
 pub(in crate::ops) mod membership;
+pub(in crate::ops) mod plan;
 pub(in crate::ops) mod scatter;
 pub(in crate::ops) mod scatter_reduce;
 pub(in crate::ops) mod segment;
@@ -20,6 +21,7 @@ pub(super) static FAMILIES: &[Family] = &[
     take_along::OPS,
     masked::OPS,
     scatter::OPS,
+    slices::OPS,
     scatter_reduce::OPS,
     segment::OPS,
     sort::OPS,

@@ -1,17 +1,16 @@
-//! Writing elements at places given by tensors: `index_put`, `scatter`, `index_add`, `index_copy`,
-//! `index_fill`, `masked_scatter`, `put`.
+//! Writing elements at places given by tensors: `index_put`, `scatter`, `masked_scatter`, `put`. Whole slices are in `slices`.
 //!
 //! Every op writes into `self`; its functional form writes into a copy. Indices are checked before the
 //! first write. Contributions to one place are added in row-major order, so results never vary.
 
-use super::select::{as_vector, check_places_dtype, plan, whole_mask};
-use super::slices::{check_copied_slices, check_slices};
-use crate::dispatch::{OpDef, Value, check_separate};
+use super::plan::{check_indices, located, plan, whole_mask};
+use super::select::{as_vector, check_places_dtype};
+use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
-use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
-use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use crate::tensor::shape::{broadcast_shapes, broadcast_strides, list, wrap_dim};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::index::{self as kernel, ScatterReduction, ScatterSource};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -24,10 +23,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SCATTER_REDUCE_MODE,
     &SCATTER_VALUE_REDUCE,
     &SCATTER_ADD,
-    &INDEX_ADD,
-    &INDEX_COPY,
-    &INDEX_FILL,
-    &INDEX_FILL_SCALAR,
     &MASKED_SCATTER,
     &PUT,
 ];
@@ -59,13 +54,12 @@ fn check_dtypes(name: &str, self_: &Tensor, source: &Tensor, what: &str) -> Resu
     inplace,
     not_differentiable(indices), jvp = linear, batch = index_put)]
 impl IndexPut {
-    fn cpu_(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         indices: &[Option<Tensor>],
         values: &Tensor,
         accumulate: bool,
-    ) -> Result<()> {
+    ) -> Result<TensorSpec> {
         ensure!(
             self_.dtype() == values.dtype() || is_fill(indices, values, accumulate),
             runtime,
@@ -73,6 +67,19 @@ impl IndexPut {
             self_.dtype().scalar_name(),
             values.dtype().scalar_name()
         );
+        // (What a mask selects only its elements say.)
+        if !check_indices(self_, indices)? {
+            check_values(values, &located(self_, indices)?.shape)?;
+        }
+        Ok(TensorSpec::laid_as(self_))
+    }
+    fn cpu_(
+        cpu: Cpu,
+        self_: &Tensor,
+        indices: &[Option<Tensor>],
+        values: &Tensor,
+        accumulate: bool,
+    ) -> Result<()> {
         let values = if values.dtype() == self_.dtype() {
             values.clone()
         } else {
@@ -85,15 +92,8 @@ impl IndexPut {
             return Ok(());
         }
         let plan = plan(cpu, self_, indices)?;
-        let values = values.expand(&plan.shape, false).map_err(|error| {
-            error.explained(|| {
-                Error::runtime(format!(
-                    "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
-                    list(values.shape()),
-                    list(&plan.shape)
-                ))
-            })
-        })?;
+        check_values(&values, &plan.shape)?;
+        let values = values.expand(&plan.shape, false)?;
         if plan.dims.is_empty() {
             return if accumulate {
                 self_.add_(&values).map(|_| ())
@@ -137,6 +137,18 @@ impl IndexPut {
     }
 }
 
+/// Refuses values that do not broadcast to the shape of what is written.
+fn check_values(values: &Tensor, shape: &[i64]) -> Result<()> {
+    ensure!(
+        broadcast_strides(values.shape(), values.strides(), shape).is_ok(),
+        runtime,
+        "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
+        list(values.shape()),
+        list(shape)
+    );
+    Ok(())
+}
+
 /// Whether one value is written at the places of one mask: as `masked_fill`, which converts it.
 fn is_fill(indices: &[Option<Tensor>], values: &Tensor, accumulate: bool) -> bool {
     let is_mask = |index: &Tensor| matches!(index.dtype(), DType::Bool | DType::U8);
@@ -164,6 +176,46 @@ fn put_masked(cpu: Cpu, self_: &Tensor, mask: &Tensor, values: &Tensor) -> Resul
     Ok(fits)
 }
 
+/// Sizes of a tensor, which without dimensions counts as a vector of one element.
+pub(in crate::ops) fn vector_shape(tensor: &Tensor) -> &[i64] {
+    if tensor.ndim() == 0 { &[1] } else { tensor.shape() }
+}
+
+/// What `scatter` and its kin give, rows of `self` in a new order of memory, if the index is one for `self` along `dim`.
+fn scattered(self_: &Tensor, dim: i64, index: &Tensor) -> Result<TensorSpec> {
+    let dim = wrap_dim(dim, self_.ndim())?;
+    check_places_dtype("scatter", index)?;
+    check_rank(self_, index, "self")?;
+    if index.numel() > 0 {
+        kernel::check_index_shape("self", vector_shape(index), vector_shape(self_), dim)?;
+    }
+    Ok(TensorSpec::like(self_))
+}
+
+/// As [`scattered`], of a number that is written.
+fn scattered_number(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<TensorSpec> {
+    scattered(self_, dim, index)?.holding(value)
+}
+
+/// As [`scattered`], of a tensor that is written.
+pub(in crate::ops) fn scattered_tensor(
+    name: &str,
+    self_: &Tensor,
+    dim: i64,
+    index: &Tensor,
+    src: &Tensor,
+) -> Result<TensorSpec> {
+    wrap_dim(dim, self_.ndim())?;
+    check_dtypes(name, self_, src, "src")?;
+    check_rank(src, index, "src")?;
+    let spec = scattered(self_, dim, index)?;
+    if index.numel() > 0 {
+        let all = usize::MAX;
+        kernel::check_index_shape("src", vector_shape(index), vector_shape(src), all)?;
+    }
+    Ok(spec)
+}
+
 fn scatter(
     cpu: Cpu,
     self_: &Tensor,
@@ -172,31 +224,22 @@ fn scatter(
     source: ScatterSource<'_>,
     how: (ScatterReduction, bool),
 ) -> Result<()> {
-    let dim = wrap_dim(dim, self_.ndim())?;
-    check_places_dtype("scatter", index)?;
-    if let ScatterSource::Scalar(value) = source {
-        value.check_fits(self_.dtype())?;
-    }
-    check_rank(self_, index, "self")?;
     if index.numel() == 0 {
         return Ok(());
     }
+    let dim = wrap_dim(dim, self_.ndim())?;
     let (target, places) = (as_vector(self_)?, as_vector(index)?);
     Ok(kernel::scatter(&mut target.view_mut(cpu), dim, places.view_ref(cpu), source, how)?)
 }
 
 pub(in crate::ops) fn scatter_tensor(
     cpu: Cpu,
-    name: &str,
     self_: &Tensor,
     dim: i64,
     index: &Tensor,
     src: &Tensor,
     how: (ScatterReduction, bool),
 ) -> Result<()> {
-    wrap_dim(dim, self_.ndim())?;
-    check_dtypes(name, self_, src, "src")?;
-    check_rank(src, index, "src")?;
     let src = as_vector(src)?;
     scatter(cpu, self_, dim, index, ScatterSource::Tensor(src.view_ref(cpu)), how)
 }
@@ -218,8 +261,11 @@ pub(in crate::ops) fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
     exact_out,
     not_differentiable(index), jvp = linear, batch = scatter)]
 impl Scatter {
+    fn meta(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<TensorSpec> {
+        scattered_tensor("scatter", self_, dim, index, src)
+    }
     fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
-        scatter_tensor(cpu, "scatter", self_, dim, index, src, (ScatterReduction::Assign, true))
+        scatter_tensor(cpu, self_, dim, index, src, (ScatterReduction::Assign, true))
     }
     fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         zero_at(grad, dim, index)
@@ -255,6 +301,9 @@ pub(in crate::ops) fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> 
     node = "ScatterBackward1", batch = scatter
 )]
 impl ScatterValue {
+    fn meta(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<TensorSpec> {
+        scattered_number(self_, dim, index, value)
+    }
     fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
         scatter(
             cpu,
@@ -294,6 +343,16 @@ fn simple_reduce(reduce: &str) -> Result<ScatterReduction> {
     exact_out, batch = scatter
 )]
 impl ScatterReduceMode {
+    fn meta(
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        src: &Tensor,
+        reduce: &str,
+    ) -> Result<TensorSpec> {
+        simple_reduce(reduce)?;
+        scattered_tensor("scatter", self_, dim, index, src)
+    }
     fn cpu_(
         cpu: Cpu,
         self_: &Tensor,
@@ -302,7 +361,7 @@ impl ScatterReduceMode {
         src: &Tensor,
         reduce: &str,
     ) -> Result<()> {
-        scatter_tensor(cpu, "scatter", self_, dim, index, src, (simple_reduce(reduce)?, true))
+        scatter_tensor(cpu, self_, dim, index, src, (simple_reduce(reduce)?, true))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |reduce: &str| {
@@ -347,6 +406,16 @@ impl ScatterReduceMode {
     exact_out, batch = scatter
 )]
 impl ScatterValueReduce {
+    fn meta(
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        value: Scalar,
+        reduce: &str,
+    ) -> Result<TensorSpec> {
+        simple_reduce(reduce)?;
+        scattered_number(self_, dim, index, value)
+    }
     fn cpu_(
         cpu: Cpu,
         self_: &Tensor,
@@ -403,8 +472,11 @@ impl ScatterValueReduce {
     exact_out,
     not_differentiable(index), jvp = linear, batch = scatter)]
 impl ScatterAdd {
+    fn meta(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<TensorSpec> {
+        scattered_tensor("scatter", self_, dim, index, src)
+    }
     fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
-        scatter_tensor(cpu, "scatter", self_, dim, index, src, (ScatterReduction::Sum, true))
+        scatter_tensor(cpu, self_, dim, index, src, (ScatterReduction::Sum, true))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
@@ -418,207 +490,6 @@ impl ScatterAdd {
     }
 }
 
-/// The slices `index` of a gradient along `dim`; a 0-dim one has one slice.
-fn slices(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
-    let grad = if grad.ndim() == 0 { grad.unsqueeze(0)? } else { grad.clone() };
-    grad.index_select(dim, index)
-}
-
-/// Adds slices: `self[:, index[j]] += alpha * source[:, j]` along `dim`.
-#[op(
-    "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-    inplace = method,
-    exact_out,
-    not_differentiable(index), jvp = linear, batch = slices)]
-impl IndexAdd {
-    fn cpu_(
-        cpu: Cpu,
-        self_: &Tensor,
-        dim: i64,
-        index: &Tensor,
-        source: &Tensor,
-        alpha: Scalar,
-    ) -> Result<()> {
-        let dim = check_slices("index_add", self_, dim, index, source)?;
-        alpha.check_fits(self_.dtype())?;
-        let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
-        Ok(kernel::index_add(
-            &mut target.view_mut(cpu),
-            dim,
-            places.view_ref(cpu),
-            source.view_ref(cpu),
-            alpha,
-        )?)
-    }
-    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
-        Ok(grad.clone())
-    }
-    fn vjp_source(
-        grad: &Tensor,
-        dim: i64,
-        index: &Tensor,
-        source_shape: &[i64],
-        alpha: Scalar,
-    ) -> Result<Tensor> {
-        slices(grad, dim, index)?.times(alpha.conj())?.reshape(source_shape)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        let index = s.integers(&[4], 0, 3);
-        vec![
-            Sample::new([
-                s.normal(&[3, 2]).into(),
-                Value::Int(0),
-                index.into(),
-                s.normal(&[4, 2]).into(),
-            ])
-            .with("alpha", Scalar::Float(2.0)),
-        ]
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let index = Tensor::from_slice(&[5_i64], &[1]).expect("samples are small");
-        let (x, source) = (s.normal(&[2]), s.normal(&[1]));
-        let sample = Sample::new([x.into(), Value::Int(0), index.into(), source.into()]);
-        let phrase = "index 5 is out of bounds for dimension 0 with size 2";
-        vec![InvalidSample::new(sample, ErrorKind::Index, phrase)]
-    }
-}
-
-/// Writes slices: `self[:, index[j]] = source[:, j]` along `dim`.
-#[op(
-    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
-    inplace = method,
-    exact_out,
-    not_differentiable(index),
-    autocast = promote,
-    jvp = linear, batch = slices
-)]
-impl IndexCopy {
-    fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<()> {
-        let dim = check_copied_slices(self_, dim, index, source)?;
-        let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
-        Ok(kernel::index_copy(
-            &mut target.view_mut(cpu),
-            dim,
-            places.view_ref(cpu),
-            source.view_ref(cpu),
-        )?)
-    }
-    fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
-        grad.index_fill_scalar(dim, index, Scalar::Int(0))
-    }
-    fn vjp_source(grad: &Tensor, dim: i64, index: &Tensor, source_shape: &[i64]) -> Result<Tensor> {
-        slices(grad, dim, index)?.reshape(source_shape)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        let index = Tensor::from_slice(&[2_i64, 0], &[2]).expect("samples are small");
-        vec![Sample::new([
-            s.normal(&[3, 2]).into(),
-            Value::Int(0),
-            index.into(),
-            s.normal(&[2, 2]).into(),
-        ])]
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let index = s.integers(&[1], 0, 2).to_dtype(DType::I32).expect("samples are small");
-        let (x, source) = (s.normal(&[2]), s.normal(&[1]));
-        let sample = Sample::new([x.into(), Value::Int(0), index.into(), source.into()]);
-        let phrase = "index_copy_(): Expected a long tensor for index, but got Int";
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, phrase)]
-    }
-}
-
-/// Writes the number `value` into the slices `index` along `dim`.
-#[op(
-    "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    inplace = method,
-    not_differentiable(index), batch = slices
-)]
-impl IndexFillScalar {
-    fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
-        let dim = wrap_dim(dim, self_.ndim())?;
-        ensure!(index.ndim() <= 1, runtime, "Index has to be a vector/scalar");
-        ensure!(
-            self_.dtype().is_complex() || !matches!(value, Scalar::Complex(..)),
-            runtime,
-            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
-        );
-        value.check_fits(self_.dtype())?;
-        ensure!(
-            index.dtype() == DType::I64,
-            index,
-            "index_fill_(): Expected dtype int64 for index, but got {}",
-            index.dtype().scalar_name()
-        );
-        let (target, places) = (as_vector(self_)?, as_vector(index)?);
-        Ok(kernel::index_fill(&mut target.view_mut(cpu), dim, places.view_ref(cpu), value)?)
-    }
-    fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
-        grad.index_fill_scalar(dim, index, Scalar::Int(0))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        let index = Tensor::from_slice(&[2_i64, 0], &[2]).expect("samples are small");
-        vec![Sample::new([
-            s.normal(&[3, 2]).into(),
-            Value::Int(0),
-            index.into(),
-            Value::Scalar(Scalar::Float(3.0)),
-        ])]
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let index = s.integers(&[1], 0, 2).to_dtype(DType::I32).expect("samples are small");
-        let start = [s.normal(&[2]).into(), Value::Int(0), index.into(), Scalar::Int(1).into()];
-        let phrase = "index_fill_(): Expected dtype int64 for index";
-        vec![InvalidSample::new(Sample::new(start), ErrorKind::Index, phrase)]
-    }
-}
-
-/// Writes the 0-dim `value` into the slices `index` along `dim`.
-#[op(
-    "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-    inplace = method,
-    checks_sharing,
-    node = "IndexFillBackward1",
-    not_differentiable(index), batch = slices
-)]
-impl IndexFill {
-    fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, value: &Tensor) -> Result<()> {
-        ensure!(
-            value.ndim() == 0,
-            runtime,
-            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).",
-            value.ndim()
-        );
-        check_separate(self_, index)?;
-        // The value is read before anything is written: it may be an element of the target.
-        IndexFillScalar::cpu_(cpu, self_, dim, index, value.item()?)
-    }
-    fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
-        grad.index_fill_scalar(dim, index, Scalar::Int(0))
-    }
-    fn vjp_value(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
-        // A slice that the index names twice was filled once.
-        let rank = grad.ndim();
-        let mut sizes: Dims = Dims::from_elem(1, rank);
-        if rank > 0 {
-            let dim = wrap_dim(dim, rank)?;
-            sizes[dim] = grad.shape()[dim];
-        }
-        let size = sizes.iter().product();
-        let filled = TensorSpec::of(&[size], DType::Bool).on(grad.device()).zeros()?;
-        let filled = filled.index_fill_scalar(0, index, Scalar::Bool(true))?;
-        let others = filled.logical_not()?.reshape(&sizes)?;
-        grad.masked_fill(&others, Scalar::Int(0))?.sum()
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |shape: &[i64], index: &[i64]| {
-            let index =
-                Tensor::from_slice(index, &[index.len() as i64]).expect("samples are small");
-            Sample::new([s.normal(shape).into(), 0_i64.into(), index.into(), s.normal(&[]).into()])
-        };
-        vec![sample(&[3, 2], &[2, 0]), sample(&[3, 2], &[1, 1, 0]), sample(&[], &[0, 0])]
-    }
-}
-
 /// Writes the elements of `source`, in row-major order, to the places where `mask` (bool) is true; `self` and `mask`
 /// broadcast together.
 #[op(
@@ -626,7 +497,7 @@ impl IndexFill {
     inplace = method,
     not_differentiable(mask), jvp = linear)]
 impl MaskedScatter {
-    fn cpu(cpu: Cpu, self_: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
+    fn meta(self_: &Tensor, mask: &Tensor, source: &Tensor) -> Result<TensorSpec> {
         ensure!(
             mask.dtype() == DType::Bool,
             runtime,
@@ -641,10 +512,19 @@ impl MaskedScatter {
             source.dtype().scalar_name()
         );
         let shape = broadcast_shapes(&[self_.shape(), mask.shape()])?;
-        let (out, mask) =
-            (self_.expand(&shape, false)?.dense_copy(cpu)?, mask.expand(&shape, false)?);
-        kernel::masked_scatter(&mut out.view_mut(cpu), mask.view_ref(cpu), source.view_ref(cpu))?;
-        Ok(out)
+        Ok(TensorSpec::beside(self_, &shape))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        mask: &Tensor,
+        source: &Tensor,
+    ) -> Result<()> {
+        let mask = mask.expand(result.shape(), false)?;
+        result.copy_data(cpu, self_)?;
+        let (mask, source) = (mask.view_ref(cpu), source.view_ref(cpu));
+        Ok(kernel::masked_scatter(&mut result.view_mut(cpu), mask, source)?)
     }
     fn vjp_self(grad: &Tensor, mask: &Tensor) -> Result<Tensor> {
         let zeros = TensorSpec::beside(grad, grad.shape()).zeros()?;
@@ -669,13 +549,7 @@ impl MaskedScatter {
     inplace = method,
     not_differentiable(index), jvp = linear)]
 impl Put {
-    fn cpu_(
-        cpu: Cpu,
-        self_: &Tensor,
-        index: &Tensor,
-        source: &Tensor,
-        accumulate: bool,
-    ) -> Result<()> {
+    fn meta(self_: &Tensor, index: &Tensor, source: &Tensor) -> Result<TensorSpec> {
         ensure!(
             index.dtype() == DType::I64,
             runtime,
@@ -696,6 +570,15 @@ impl Put {
             source.numel(),
             index.numel()
         );
+        Ok(TensorSpec::laid_as(self_))
+    }
+    fn cpu_(
+        cpu: Cpu,
+        self_: &Tensor,
+        index: &Tensor,
+        source: &Tensor,
+        accumulate: bool,
+    ) -> Result<()> {
         let source = source.dense(cpu)?.view(index.shape())?;
         Ok(kernel::put(
             &mut self_.view_mut(cpu),

@@ -1,7 +1,7 @@
 //! `scatter_reduce`, and `index_reduce` of whole slices: elements joined with what is at their places, and the gradients
 //! of each way to join.
 
-use super::scatter::{scatter_sample, scatter_tensor, spread_to, zero_at};
+use super::scatter::{scatter_sample, scatter_tensor, scattered_tensor, spread_to, zero_at};
 use super::slices::check_slices;
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -41,6 +41,21 @@ fn way(reduce: &str) -> Result<ScatterReduction> {
     not_differentiable(index), batch = scatter
 )]
 impl ScatterReduce {
+    fn meta(
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        src: &Tensor,
+        reduce: &str,
+    ) -> Result<TensorSpec> {
+        ensure!(
+            reduce != "mean" || self_.dtype() != DType::Bool,
+            not_implemented,
+            "\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'"
+        );
+        way(reduce)?;
+        scattered_tensor("scatter_reduce", self_, dim, index, src)
+    }
     fn cpu_(
         cpu: Cpu,
         self_: &Tensor,
@@ -50,13 +65,7 @@ impl ScatterReduce {
         reduce: &str,
         include_self: bool,
     ) -> Result<()> {
-        ensure!(
-            reduce != "mean" || self_.dtype() != DType::Bool,
-            not_implemented,
-            "\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'"
-        );
-        let how = (way(reduce)?, include_self);
-        scatter_tensor(cpu, "scatter_reduce", self_, dim, index, src, how)
+        scatter_tensor(cpu, self_, dim, index, src, (way(reduce)?, include_self))
     }
     fn vjp(
         grad: &Tensor,
@@ -123,6 +132,27 @@ fn spread_index(index: &Tensor, dim: i64, shape: &[i64]) -> Result<Tensor> {
     not_differentiable(index), batch = slices
 )]
 impl IndexReduce {
+    fn meta(
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        source: &Tensor,
+        reduce: &str,
+    ) -> Result<TensorSpec> {
+        ensure!(
+            matches!(reduce, "prod" | "mean" | "amax" | "amin"),
+            runtime,
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
+        );
+        check_slices("index_reduce", self_, dim, index, source)?;
+        // (Of truth values there are only products of slices, as in PyTorch: where all are true.)
+        ensure!(
+            self_.dtype() != DType::Bool || (reduce == "prod" && self_.ndim() > 1),
+            not_implemented,
+            "\"index_func_\" not implemented for 'Bool'"
+        );
+        Ok(TensorSpec::like(self_))
+    }
     fn cpu_(
         cpu: Cpu,
         self_: &Tensor,
@@ -132,26 +162,14 @@ impl IndexReduce {
         reduce: &str,
         include_self: bool,
     ) -> Result<()> {
-        ensure!(
-            matches!(reduce, "prod" | "mean" | "amax" | "amin"),
-            runtime,
-            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
-        );
-        let at = check_slices("index_reduce", self_, dim, index, source)?;
-        // (Of truth values there are only products of slices, as in PyTorch: where all are true.)
-        ensure!(
-            self_.dtype() != DType::Bool || (reduce == "prod" && self_.ndim() > 1),
-            not_implemented,
-            "\"index_func_\" not implemented for 'Bool'"
-        );
+        let at = wrap_dim(dim, self_.ndim())?;
         let size = self_.shape().get(at).copied().unwrap_or(1);
         let rows = index.to_vec::<i64>()?;
         if let Some(row) = rows.iter().find(|row| !(0..size).contains(*row)) {
             bail!(index, "index {row} is out of bounds for dimension {at} with size {size}");
         }
         let places = spread_index(index, dim, source.shape())?;
-        let how = (way(reduce)?, include_self);
-        scatter_tensor(cpu, "index_reduce", self_, dim, &places, source, how)
+        scatter_tensor(cpu, self_, dim, &places, source, (way(reduce)?, include_self))
     }
     fn vjp(
         grad: &Tensor,

@@ -160,18 +160,35 @@ impl Way {
 #[op("_segment_ids(Tensor bounds, int size, bool offsets, bool complete) -> Tensor", internal, not_differentiable,
      method = segment_ids, batch = pass)]
 impl SegmentIds {
-    fn cpu(cpu: Cpu, bounds: &Tensor, size: i64, offsets: bool, complete: bool) -> Result<Tensor> {
+    fn meta(bounds: &Tensor, size: i64) -> Result<TensorSpec> {
+        let dtype = bounds.dtype();
+        ensure!(
+            dtype == DType::I64,
+            runtime,
+            "expected scalar type Long but found {}",
+            dtype.scalar_name()
+        );
         let mut shape = Dims::from_slice(bounds.shape());
-        let given = shape.pop().unwrap_or(0) as usize;
+        shape.pop();
         shape.push(size);
-        let lines: i64 = shape[..shape.len() - 1].iter().product();
-        // (Asked for before anything else, so that sizes beyond all memory are an error.)
-        let out = Tensor::empty_of(&shape, DType::I64)?;
+        TensorSpec::beside(bounds, &shape).checked()
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        bounds: &Tensor,
+        size: i64,
+        offsets: bool,
+        complete: bool,
+    ) -> Result<()> {
+        let given = bounds.shape().last().map_or(0, |&n| n as usize);
+        let leading = &bounds.shape()[..bounds.ndim().max(1) - 1];
+        let lines: i64 = leading.iter().product();
         let bounds = bounds.dense(cpu)?;
-        let (numbers, mut memory) = (bounds.view_ref(cpu), out.view_mut(cpu));
+        let (numbers, mut memory) = (bounds.view_ref(cpu), result.view_mut(cpu));
         let (Some(numbers), Some(ids)) = (numbers.as_slice::<i64>(), memory.as_slice_mut::<i64>())
         else {
-            bail!(runtime, "expected scalar type Long but found {}", bounds.dtype().scalar_name())
+            return Ok(());
         };
         for line in 0..lines as usize {
             let numbers = &numbers[line * given..(line + 1) * given];
@@ -184,7 +201,7 @@ impl SegmentIds {
                 number_lengths(ids, numbers);
             }
         }
-        Ok(out)
+        Ok(())
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         let call = |bounds: &[i64], shape: &[i64], offsets: bool| {

@@ -4,9 +4,12 @@
 //! Index tensors are int64 or int32 and never have a gradient. A gradient goes back through the op that
 //! writes to the places that were read, adding where one was read twice.
 
+use super::plan::{check_indices, expand_masks, located, plan, whole_mask};
+use super::scatter::{check_rank, vector_shape};
 use crate::dispatch::{OpDef, Value};
-use crate::error::{bail, ensure};
+use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::classes::meta::depends_on_elements;
 use crate::ops::sparse;
 use crate::tensor::Cpu;
 use crate::tensor::promote::result_type;
@@ -15,7 +18,6 @@ use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::index as kernel;
 use pullback_macros::op;
 use smallvec::SmallVec;
-use std::borrow::Cow;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[
@@ -59,128 +61,11 @@ pub(in crate::ops) fn as_vector(t: &Tensor) -> Result<Tensor> {
     t.alias_with(&[1], &[1], t.storage_offset())
 }
 
-/// What advanced indexing does: which dimensions the (broadcast, int64) indices are for, and the shape of the
-/// result, with the indexed dimensions where the first index was if they are adjacent, else in front.
-pub(in crate::ops) struct Plan {
-    /// The tensor, its dimensions moved so that the indexed ones are adjacent.
-    pub(in crate::ops) input: Tensor,
-    pub(in crate::ops) dims: SmallVec<[usize; 4]>,
-    pub(in crate::ops) indices: SmallVec<[Tensor; 4]>,
-    pub(in crate::ops) shape: Dims,
-}
-
-/// Bool and uint8 masks as one index per dimension.
-fn expand_masks<'a>(
-    self_: &Tensor,
-    indices: &'a [Option<Tensor>],
-) -> Result<Cow<'a, [Option<Tensor>]>> {
-    if indices.iter().flatten().all(|index| index.dtype() == DType::I64) {
-        return Ok(indices.into());
-    }
-    // bounded: by the number of indices.
-    let mut out = Vec::with_capacity(indices.len());
-    for index in indices {
-        let Some(index) = index else {
-            out.push(None);
-            continue;
-        };
-        if !matches!(index.dtype(), DType::Bool | DType::U8) {
-            ensure!(
-                matches!(index.dtype(), DType::I64 | DType::I32 | DType::I16 | DType::I8),
-                index,
-                "tensors used as indices must be long, int, byte or bool tensors"
-            );
-            out.push(Some(index.clone()));
-            continue;
-        }
-        let start = out.len();
-        for d in 0..index.ndim() {
-            let have = self_.shape().get(start + d).copied().unwrap_or(0);
-            ensure!(
-                index.shape()[d] == have,
-                index,
-                "The shape of the mask {} at index {d} does not match the shape of the indexed tensor {} at index {}",
-                list(index.shape()),
-                list(self_.shape()),
-                start + d
-            );
-        }
-        let places = index.nonzero()?;
-        for d in 0..index.ndim() {
-            out.push(Some(places.select(1, d as i64)?));
-        }
-        if index.ndim() == 0 {
-            bail!(index, "a 0-dim mask is to be made a dimension of its own before indexing");
-        }
-    }
-    Ok(out.into())
-}
-
-/// The mask, if that alone is the index and it covers every dimension.
-pub(in crate::ops) fn whole_mask<'t>(
-    self_: &Tensor,
-    indices: &'t [Option<Tensor>],
-) -> Option<&'t Tensor> {
-    match indices {
-        [Some(mask)]
-            if mask.dtype() == DType::Bool && mask.ndim() > 0 && mask.shape() == self_.shape() =>
-        {
-            Some(mask)
-        }
-        _ => None,
-    }
-}
-
 /// The elements where the mask of the same shape is true.
 fn selected(cpu: Cpu, self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty_of(&[kernel::count_true(mask.view_ref(cpu)) as i64], self_.dtype())?;
     kernel::masked_select(&mut out.view_mut(cpu), self_.view_ref(cpu), mask.view_ref(cpu))?;
     Ok(out)
-}
-
-/// Prepares indexing of `self_`. No history.
-pub(in crate::ops) fn plan(cpu: Cpu, self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
-    let indices = expand_masks(self_, indices)?;
-    ensure!(
-        indices.len() <= self_.ndim(),
-        index,
-        "too many indices for tensor of dimension {} (got {})",
-        self_.ndim(),
-        indices.len()
-    );
-    let given: SmallVec<[(usize, &Tensor); 4]> =
-        indices.iter().enumerate().filter_map(|(d, i)| i.as_ref().map(|i| (d, i))).collect();
-    let shapes: SmallVec<[&[i64]; 4]> = given.iter().map(|(_, i)| i.shape()).collect();
-    let Ok(common) = broadcast_shapes(&shapes) else {
-        let shapes: Vec<String> = shapes.iter().map(|s| list(s)).collect();
-        bail!(
-            index,
-            "shape mismatch: indexing tensors could not be broadcast together with shapes {}",
-            shapes.join(", ")
-        );
-    };
-    let dims: SmallVec<[usize; 4]> = given.iter().map(|(d, _)| *d).collect();
-    let adjacent = dims.windows(2).all(|w| w[0] + 1 == w[1]);
-    let (input, dims) = if adjacent {
-        (self_.clone(), dims)
-    } else {
-        let rest = (0..self_.ndim()).filter(|d| !dims.contains(d));
-        let order: Vec<i64> = dims.iter().copied().chain(rest).map(|d| d as i64).collect();
-        (self_.permute(&order)?, (0..dims.len()).collect())
-    };
-    let at = dims.first().copied().unwrap_or(0);
-    let mut shape = Dims::from_slice(&input.shape()[..at]);
-    shape.extend_from_slice(&common);
-    shape.extend_from_slice(&input.shape()[at + dims.len()..]);
-    let wide = |(_, index): &(usize, &Tensor)| {
-        let index = if index.dtype() == DType::I64 {
-            (*index).clone()
-        } else {
-            index.converted(cpu, DType::I64)?
-        };
-        if index.shape() == &*common { Ok(index) } else { index.expand(&common, false) }
-    };
-    Ok(Plan { dims, indices: given.iter().map(wide).collect::<Result<_>>()?, shape, input })
 }
 
 /// The elements at the places that `indices` name: one index tensor per dimension (`None` takes all of it), which
@@ -191,12 +76,32 @@ pub(in crate::ops) fn plan(cpu: Cpu, self_: &Tensor, indices: &[Option<Tensor>])
     not_differentiable(indices),
     internal, jvp = linear, batch = index)]
 impl Index {
+    fn meta(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<TensorSpec> {
+        if check_indices(self_, indices)? {
+            return Err(depends_on_elements("index", "a mask"));
+        }
+        let located = located(self_, indices)?;
+        if located.given.is_empty() {
+            return Ok(TensorSpec::laid_as(self_));
+        }
+        let spec = TensorSpec::beside(self_, &located.shape);
+        if located.given.len() == 1
+            && self_.is_contiguous()
+            && indices.iter().flatten().all(Tensor::is_contiguous)
+        {
+            return spec.checked();
+        }
+        let strides = located.strides(self_, indices)?;
+        spec.with_strides(strides).checked()
+    }
     fn cpu(cpu: Cpu, self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Tensor> {
         if let Some(mask) = whole_mask(self_, indices) {
             return selected(cpu, self_, mask);
         }
         if let ([Some(at)], [_, rest @ ..]) = (indices, self_.shape())
             && at.dtype() == DType::I64
+            && self_.is_contiguous()
+            && at.is_contiguous()
         {
             let mut shape = Dims::from_slice(at.shape());
             shape.extend_from_slice(rest);
@@ -204,11 +109,14 @@ impl Index {
             kernel::index(&mut out.view_mut(cpu), self_.view_ref(cpu), &[0], &[at.view_ref(cpu)])?;
             return Ok(out);
         }
-        let plan = plan(cpu, self_, indices)?;
+        check_indices(self_, indices)?;
+        let indices = expand_masks(indices)?;
+        let out = Index::meta(self_, &indices)?.empty()?;
+        let plan = plan(cpu, self_, &indices)?;
         if plan.dims.is_empty() {
-            return self_.dense_copy(cpu);
+            out.copy_data(cpu, self_)?;
+            return Ok(out);
         }
-        let out = Tensor::empty_of(&plan.shape, self_.dtype())?;
         let refs: SmallVec<[_; 4]> = plan.indices.iter().map(|t| t.view_ref(cpu)).collect();
         kernel::index(&mut out.view_mut(cpu), plan.input.view_ref(cpu), &plan.dims, &refs)?;
         Ok(out)
@@ -245,7 +153,7 @@ impl Index {
     separate,
     not_differentiable(index), jvp = linear, batch = index_select, sparse = index_select(self, dim, index))]
 impl IndexSelect {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+    fn meta(self_: &Tensor, dim: i64, index: &Tensor) -> Result<TensorSpec> {
         let dim = wrap_dim(dim, self_.ndim())?;
         ensure!(index.ndim() <= 1, index, "index_select(): Index is supposed to be a vector");
         check_index_dtype("index_select", index)?;
@@ -255,17 +163,21 @@ impl IndexSelect {
             "index_select(): Index to scalar can have only 1 value, got {} value(s)",
             index.numel()
         );
-        let (input, places) = (as_vector(self_)?, as_vector(index)?);
-        let mut shape = Dims::from_slice(input.shape());
-        shape[dim] = places.numel();
-        let out = Tensor::empty_of(&shape, self_.dtype())?;
-        kernel::index_select(
-            &mut out.view_mut(cpu),
+        let mut shape = Dims::from_slice(self_.shape());
+        if let Some(size) = shape.get_mut(dim) {
+            *size = index.numel();
+        }
+        TensorSpec::beside(self_, &shape).checked()
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64, index: &Tensor) -> Result<()> {
+        let dim = wrap_dim(dim, self_.ndim())?;
+        let (target, input, places) = (as_vector(result)?, as_vector(self_)?, as_vector(index)?);
+        Ok(kernel::index_select(
+            &mut target.view_mut(cpu),
             input.view_ref(cpu),
             dim,
             places.view_ref(cpu),
-        )?;
-        if self_.ndim() == 0 { out.view(&[]) } else { Ok(out) }
+        )?)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, index: &Tensor) -> Result<Tensor> {
         if grad.is_sparse() {
@@ -313,21 +225,27 @@ impl IndexSelect {
     apart(index),
     not_differentiable(index), jvp = linear, batch = gather)]
 impl Gather {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+    fn meta(self_: &Tensor, dim: i64, index: &Tensor) -> Result<TensorSpec> {
         let dim = wrap_dim(dim, self_.ndim())?;
         check_places_dtype("gather", index)?;
-        super::scatter::check_rank(self_, index, "input")?;
-        let out = Tensor::empty_of(index.shape(), self_.dtype())?;
-        let (target, input, places) = (as_vector(&out)?, as_vector(self_)?, as_vector(index)?);
+        check_rank(self_, index, "input")?;
         if index.numel() > 0 {
-            kernel::gather(
-                &mut target.view_mut(cpu),
-                input.view_ref(cpu),
-                dim,
-                places.view_ref(cpu),
-            )?;
+            kernel::check_index_shape("self", vector_shape(index), vector_shape(self_), dim)?;
         }
-        Ok(out)
+        Ok(TensorSpec::beside(self_, index.shape()))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64, index: &Tensor) -> Result<()> {
+        if index.numel() == 0 {
+            return Ok(());
+        }
+        let dim = wrap_dim(dim, self_.ndim())?;
+        let (target, input, places) = (as_vector(result)?, as_vector(self_)?, as_vector(index)?);
+        Ok(kernel::gather(
+            &mut target.view_mut(cpu),
+            input.view_ref(cpu),
+            dim,
+            places.view_ref(cpu),
+        )?)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -359,7 +277,7 @@ impl Gather {
     "masked_select(Tensor self, Tensor mask) -> Tensor",
     exact_out,
     separate,
-    not_differentiable(mask), jvp = linear, batch = data_dependent)]
+    not_differentiable(mask), jvp = linear, dynamic_output_shape, batch = data_dependent)]
 impl MaskedSelect {
     fn cpu(cpu: Cpu, self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -387,7 +305,7 @@ impl MaskedSelect {
 /// Elements at row-major positions of the flattened tensor; negative ones count from the end.
 #[op("take(Tensor self, Tensor index) -> Tensor", exact_out, separate, not_differentiable(index), jvp = linear, batch = take)]
 impl Take {
-    fn cpu(cpu: Cpu, self_: &Tensor, index: &Tensor) -> Result<Tensor> {
+    fn meta(self_: &Tensor, index: &Tensor) -> Result<TensorSpec> {
         ensure!(
             index.dtype() == DType::I64,
             runtime,
@@ -399,9 +317,11 @@ impl Take {
             index,
             "take(): tried to take from an empty tensor"
         );
-        let out = Tensor::empty_of(index.shape(), self_.dtype())?;
-        kernel::take(&mut out.view_mut(cpu), self_.view_ref(cpu), index.view_ref(cpu))?;
-        Ok(out)
+        Ok(TensorSpec::beside(self_, index.shape()))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, index: &Tensor) -> Result<()> {
+        let (self_, index) = (self_.view_ref(cpu), index.view_ref(cpu));
+        Ok(kernel::take(&mut result.view_mut(cpu), self_, index)?)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], index: &Tensor) -> Result<Tensor> {
         let zeros = TensorSpec::beside(grad, self_shape).zeros()?;
@@ -413,7 +333,7 @@ impl Take {
 }
 
 /// The coordinates of the elements that are not zero, one row each, in row-major order: (count, ndim).
-#[op("nonzero(Tensor self) -> Tensor", exact_out, not_differentiable, batch = data_dependent)]
+#[op("nonzero(Tensor self) -> Tensor", exact_out, not_differentiable, dynamic_output_shape, batch = data_dependent)]
 impl Nonzero {
     fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
         let count = kernel::count_true(self_.view_ref(cpu)) as i64;
@@ -462,24 +382,39 @@ impl Argwhere {
     }
 }
 
+/// Refuses what cannot be class numbers, whatever they are.
+fn check_classes(self_: &Tensor, num_classes: i64) -> Result<()> {
+    ensure!(
+        self_.dtype() == DType::I64,
+        runtime,
+        "one_hot is only applicable to index tensor of type LongTensor."
+    );
+    ensure!(
+        self_.numel() > 0 || num_classes > 0,
+        runtime,
+        "Can not infer total number of classes from empty tensor."
+    );
+    ensure!(num_classes != 0, runtime, "num_classes should be positive");
+    Ok(())
+}
+
 /// A 1 at each class number, else zeros, in a new last dimension of size `num_classes` (-1: one more than the largest).
 #[op("one_hot(Tensor self, int num_classes=-1) -> Tensor", module = "nn", not_differentiable, batch = one_hot)]
 impl OneHot {
+    fn meta(self_: &Tensor, num_classes: i64) -> Result<TensorSpec> {
+        check_classes(self_, num_classes)?;
+        if num_classes < 0 {
+            return Err(depends_on_elements("one_hot", "self"));
+        }
+        let mut shape = Dims::from_slice(self_.shape());
+        shape.push(num_classes);
+        TensorSpec::beside(self_, &shape).checked()
+    }
     fn cpu(cpu: Cpu, self_: &Tensor, num_classes: i64) -> Result<Tensor> {
-        ensure!(
-            self_.dtype() == DType::I64,
-            runtime,
-            "one_hot is only applicable to index tensor of type LongTensor."
-        );
-        ensure!(
-            self_.numel() > 0 || num_classes > 0,
-            runtime,
-            "Can not infer total number of classes from empty tensor."
-        );
+        check_classes(self_, num_classes)?;
         let numbers = self_.to_vec::<i64>()?;
         ensure!(numbers.iter().all(|&n| n >= 0), runtime, "Class values must be non-negative.");
         let needed = numbers.iter().max().map_or(0, |m| m + 1);
-        ensure!(num_classes != 0, runtime, "num_classes should be positive");
         ensure!(
             num_classes < 0 || needed <= num_classes,
             runtime,
@@ -526,17 +461,15 @@ fn search_side(right: bool, side: Option<&str>) -> Result<bool> {
     not_differentiable, batch = bucketize(sorted_sequence, sorter)
 )]
 impl Searchsorted {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         sorted_sequence: &Tensor,
         self_: &Tensor,
         out_int32: bool,
         right: bool,
         side: Option<&str>,
         sorter: Option<&Tensor>,
-    ) -> Result<Tensor> {
-        let right = search_side(right, side)?;
-        let dtype = result_type(&[sorted_sequence, self_]);
+    ) -> Result<TensorSpec> {
+        search_side(right, side)?;
         ensure!(
             sorted_sequence.ndim() > 0,
             runtime,
@@ -568,19 +501,30 @@ impl Searchsorted {
                 sorter.dtype().scalar_name()
             );
         }
+        Ok(TensorSpec::like(self_).computed_in(search_dtype(out_int32)))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        sorted_sequence: &Tensor,
+        self_: &Tensor,
+        right: bool,
+        side: Option<&str>,
+        sorter: Option<&Tensor>,
+    ) -> Result<()> {
+        let right = search_side(right, side)?;
+        let dtype = result_type(&[sorted_sequence, self_]);
         let bring =
             |t: &Tensor| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(cpu, dtype) };
         let (sorted, values) = (bring(sorted_sequence)?, bring(self_)?);
-        let out = Tensor::empty_of(self_.shape(), search_dtype(out_int32))?;
-        let (target, values) = (as_vector(&out)?, as_vector(&values)?);
-        kernel::searchsorted(
+        let (target, values) = (as_vector(result)?, as_vector(&values)?);
+        Ok(kernel::searchsorted(
             &mut target.view_mut(cpu),
             sorted.view_ref(cpu),
             values.view_ref(cpu),
             right,
             sorter.map(|t| t.view_ref(cpu)),
-        )?;
-        Ok(out)
+        )?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
@@ -599,14 +543,23 @@ impl Searchsorted {
     not_differentiable, batch = bucketize(boundaries, None)
 )]
 impl Bucketize {
-    fn cpu(self_: &Tensor, boundaries: &Tensor, out_int32: bool, right: bool) -> Result<Tensor> {
+    fn meta(self_: &Tensor, boundaries: &Tensor, out_int32: bool) -> Result<TensorSpec> {
         ensure!(
             boundaries.ndim() == 1,
             runtime,
             "bucketize(): boundaries tensor must be 1 dimension, but got dim({})",
             boundaries.ndim()
         );
-        boundaries.searchsorted_with(self_, out_int32, right, None, None)
+        Ok(TensorSpec::like(self_).computed_in(search_dtype(out_int32)))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        boundaries: &Tensor,
+        right: bool,
+    ) -> Result<()> {
+        Searchsorted::cpu(cpu, result, boundaries, self_, right, None, None)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
@@ -618,7 +571,7 @@ impl Bucketize {
 
 /// How often each number from 0 up to the largest occurs in a vector (at least `minlength` counts); with `weights` the
 /// sum of the weights of its places.
-#[op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", batch = data_dependent)]
+#[op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", dynamic_output_shape, batch = data_dependent)]
 impl Bincount {
     fn cpu(cpu: Cpu, self_: &Tensor, weights: Option<&Tensor>, minlength: i64) -> Result<Tensor> {
         ensure!(minlength >= 0, runtime, "minlength should be >= 0");

@@ -7,6 +7,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::interrupt::{self, WorkCounter};
+use crate::ops::reduce::sum::{pick_into, picked_spec};
 use crate::tensor::Cpu;
 use crate::tensor::shape::{wrap_dim, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
@@ -55,23 +56,13 @@ fn put_one_back(
     put_back(&grad.unsqueeze(dim)?, shape, dim, &indices.unsqueeze(dim)?)
 }
 
-/// An output pair of `shape`: values of the tensor's dtype and int64 indices.
-fn pair(self_: &Tensor, shape: &[i64]) -> Result<[Tensor; 2]> {
-    Ok([Tensor::empty_of(shape, self_.dtype())?, Tensor::empty_of(shape, DType::I64)?])
-}
-
-/// Drops the dimension that a pick left with size 1.
-fn picked(outputs: [Tensor; 2], dim: usize, keepdim: bool, ndim: usize) -> Result<[Tensor; 2]> {
-    if keepdim && ndim > 0 {
-        return Ok(outputs);
-    }
-    let drop = |t: &Tensor| {
-        let (mut shape, mut strides) = (Dims::from_slice(t.shape()), Dims::from_slice(t.strides()));
-        shape.remove(dim);
-        strides.remove(dim);
-        t.alias_with(&shape, &strides, 0)
-    };
-    Ok([drop(&outputs[0])?, drop(&outputs[1])?])
+/// What sorting gives: elements in the tensor's order of dimensions, and the int64 indices that they had.
+fn sorted_spec(self_: &Tensor, dim: i64) -> Result<[TensorSpec; 2]> {
+    refuse_complex("Sort", self_)?;
+    wrap_dim(dim, self_.ndim())?;
+    let values = TensorSpec::laid_as(self_);
+    let indices = values.clone().computed_in(DType::I64);
+    Ok([values, indices])
 }
 
 fn sample_of_distinct(s: &Sampler, shape: &[i64]) -> Option<Tensor> {
@@ -85,8 +76,18 @@ fn sample_of_distinct(s: &Sampler, shape: &[i64]) -> Option<Tensor> {
     apart, batch = along
 )]
 impl Sort {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
-        SortStable::cpu(cpu, self_, dim, descending)
+    fn meta(self_: &Tensor, dim: i64) -> Result<[TensorSpec; 2]> {
+        sorted_spec(self_, dim)
+    }
+    fn cpu(
+        cpu: Cpu,
+        values: &Tensor,
+        indices: &Tensor,
+        self_: &Tensor,
+        dim: i64,
+        descending: bool,
+    ) -> Result<()> {
+        SortStable::cpu(cpu, values, indices, self_, dim, descending)
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -126,19 +127,26 @@ impl Sort {
     node = "SortBackward1", batch = along
 )]
 impl SortStable {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
-        refuse_complex("Sort", self_)?;
+    fn meta(self_: &Tensor, dim: i64) -> Result<[TensorSpec; 2]> {
+        sorted_spec(self_, dim)
+    }
+    fn cpu(
+        cpu: Cpu,
+        values: &Tensor,
+        indices: &Tensor,
+        self_: &Tensor,
+        dim: i64,
+        descending: bool,
+    ) -> Result<()> {
         let at = wrap_dim(dim, self_.ndim())?;
-        let out = pair(self_, self_.shape())?;
-        let (values, indices) = (as_vector(&out[0])?, as_vector(&out[1])?);
-        kernel::sort(
+        let (values, indices) = (as_vector(values)?, as_vector(indices)?);
+        Ok(kernel::sort(
             &mut values.view_mut(cpu),
             &mut indices.view_mut(cpu),
             as_vector(self_)?.view_ref(cpu),
             at,
             descending,
-        )?;
-        Ok(out)
+        )?)
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -163,17 +171,18 @@ impl SortStable {
 /// The places of the elements in sorted order.
 #[op("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", not_differentiable, batch = along)]
 impl Argsort {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
-        refuse_complex("Sort", self_)?;
+    fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
+        let [_, indices] = sorted_spec(self_, dim)?;
+        Ok(indices)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64, descending: bool) -> Result<()> {
         let at = wrap_dim(dim, self_.ndim())?;
-        let out = Tensor::empty_of(self_.shape(), DType::I64)?;
-        kernel::argsort(
-            &mut as_vector(&out)?.view_mut(cpu),
+        Ok(kernel::argsort(
+            &mut as_vector(result)?.view_mut(cpu),
             as_vector(self_)?.view_ref(cpu),
             at,
             descending,
-        )?;
-        Ok(out)
+        )?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.integers(&[2, 3], 0, 9)).without_gradient()]
@@ -191,8 +200,11 @@ impl Argsort {
     exact_out, not_differentiable, batch = along
 )]
 impl ArgsortStable {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
-        Argsort::cpu(cpu, self_, dim, descending)
+    fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
+        Argsort::meta(self_, dim)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64, descending: bool) -> Result<()> {
+        Argsort::cpu(cpu, result, self_, dim, descending)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.integers(&[2, 3], 0, 9)).with("stable", true).without_gradient()]
@@ -218,28 +230,46 @@ impl Msort {
     apart, batch = along
 )]
 impl Topk {
-    fn cpu(cpu: Cpu, self_: &Tensor, k: i64, dim: i64, largest: bool) -> Result<[Tensor; 2]> {
+    fn meta(self_: &Tensor, k: i64, dim: i64) -> Result<[TensorSpec; 2]> {
         refuse_complex("topk", self_)?;
         let at = wrap_dim(dim, self_.ndim())?;
         let size = self_.shape().get(at).copied().unwrap_or(1);
         ensure!(k >= 0 && k <= size, runtime, "selected index k out of range");
+        ensure!(
+            self_.dtype() != DType::Bool || k == 0,
+            not_implemented,
+            "topk does not support bool dtypes on CPU"
+        );
         let mut shape = Dims::from_slice(self_.shape());
         if let Some(n) = shape.get_mut(at) {
             *n = k;
         }
-        let out = pair(self_, &shape)?;
-        if k > 0 {
-            let (values, indices) = (as_vector(&out[0])?, as_vector(&out[1])?);
-            let input = as_vector(self_)?;
-            kernel::topk(
-                &mut values.view_mut(cpu),
-                &mut indices.view_mut(cpu),
-                input.view_ref(cpu),
-                (k as usize, at),
-                largest,
-            )?;
+        let values = TensorSpec::beside(self_, &shape);
+        let indices = values.clone().computed_in(DType::I64);
+        Ok([values, indices])
+    }
+    fn cpu(
+        cpu: Cpu,
+        values: &Tensor,
+        indices: &Tensor,
+        self_: &Tensor,
+        k: i64,
+        dim: i64,
+        largest: bool,
+    ) -> Result<()> {
+        if k == 0 {
+            return Ok(());
         }
-        Ok(out)
+        let at = wrap_dim(dim, self_.ndim())?;
+        // (A single element that is picked of a number has no dimension to be picked along.)
+        let (values, indices) = (as_vector(values)?, as_vector(indices)?);
+        Ok(kernel::topk(
+            &mut values.view_mut(cpu),
+            &mut indices.view_mut(cpu),
+            as_vector(self_)?.view_ref(cpu),
+            (k as usize, at),
+            largest,
+        )?)
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -269,30 +299,26 @@ impl Topk {
     separate, batch = along
 )]
 impl Kthvalue {
-    fn cpu(cpu: Cpu, self_: &Tensor, k: i64, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
-        let at = wrap_dim(dim, self_.ndim())?;
-        let input = as_vector(self_)?;
+    fn meta(self_: &Tensor, k: i64, dim: i64, keepdim: bool) -> Result<[TensorSpec; 2]> {
+        let (at, size) = line("kthvalue", self_, dim)?;
         ensure!(
-            input.shape()[at] > 0,
-            index,
-            "kthvalue(): Expected reduction dim {at} to have non-zero size."
-        );
-        ensure!(
-            k >= 1 && k <= input.shape()[at],
+            k >= 1 && k <= size,
             runtime,
             "kthvalue(): selected number k out of range for dimension {at}"
         );
-        let mut shape = Dims::from_slice(input.shape());
-        shape[at] = 1;
-        let out = pair(self_, &shape)?;
-        kernel::kthvalue(
-            &mut out[0].view_mut(cpu),
-            &mut out[1].view_mut(cpu),
-            input.view_ref(cpu),
-            k as usize,
-            at,
-        )?;
-        picked(out, at, keepdim, self_.ndim())
+        picked_spec(self_, dim, keepdim)
+    }
+    fn cpu(
+        cpu: Cpu,
+        values: &Tensor,
+        indices: &Tensor,
+        self_: &Tensor,
+        k: i64,
+        dim: i64,
+    ) -> Result<()> {
+        pick_into(cpu, [values, indices], self_, dim, |values, indices, x, at| {
+            kernel::kthvalue(values, indices, x, k as usize, at)
+        })
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -320,22 +346,13 @@ impl Kthvalue {
     node = "MedianBackward1", batch = along
 )]
 impl MedianDim {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[TensorSpec; 2]> {
         check_ordered("median_out", self_)?;
-        let at = wrap_dim(dim, self_.ndim())?;
-        let input = as_vector(self_)?;
-        let size = input.shape()[at];
-        ensure!(size > 0, index, "median(): Expected reduction dim {at} to have non-zero size.");
-        let mut shape = Dims::from_slice(input.shape());
-        shape[at] = 1;
-        let out = pair(self_, &shape)?;
-        kernel::median(
-            &mut out[0].view_mut(cpu),
-            &mut out[1].view_mut(cpu),
-            input.view_ref(cpu),
-            at,
-        )?;
-        picked(out, at, keepdim, self_.ndim())
+        line("median", self_, dim)?;
+        picked_spec(self_, dim, keepdim)
+    }
+    fn cpu(cpu: Cpu, values: &Tensor, indices: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        pick_into(cpu, [values, indices], self_, dim, kernel::median)
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -355,13 +372,18 @@ impl MedianDim {
 /// The lower median of all elements; NaN if there is one or no element.
 #[op("median(Tensor self) -> Tensor", batch = reduction_by(&MEDIAN_DIM))]
 impl Median {
-    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
         check_ordered("median_cpu", self_)?;
+        Ok(TensorSpec::beside(self_, &[]))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
         if self_.numel() == 0 {
-            return median_of_nothing(self_.dtype());
+            return result.fill_with(cpu, median_of_nothing(self_.dtype()));
         }
-        let [value, _] = MedianDim::cpu(cpu, &self_.dense(cpu)?.view(&[-1])?, 0, false)?;
-        Ok(value)
+        let place = Tensor::empty_of(&[], DType::I64)?;
+        let flat = self_.dense(cpu)?;
+        let line = flat.alias_with(&[flat.numel()], &[1], flat.storage_offset())?;
+        MedianDim::cpu(cpu, result, &place, &line, 0)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         let same =
@@ -380,21 +402,13 @@ impl Median {
     node = "NanmedianBackward1", batch = along
 )]
 impl NanmedianDim {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[TensorSpec; 2]> {
         check_ordered("median_out", self_)?;
-        let at = wrap_dim(dim, self_.ndim())?;
-        let input = as_vector(self_)?;
-        check_line("median", &input, at)?;
-        let mut shape = Dims::from_slice(input.shape());
-        shape[at] = 1;
-        let out = pair(self_, &shape)?;
-        kernel::nanmedian(
-            &mut out[0].view_mut(cpu),
-            &mut out[1].view_mut(cpu),
-            input.view_ref(cpu),
-            at,
-        )?;
-        picked(out, at, keepdim, self_.ndim())
+        line("median", self_, dim)?;
+        picked_spec(self_, dim, keepdim)
+    }
+    fn cpu(cpu: Cpu, values: &Tensor, indices: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        pick_into(cpu, [values, indices], self_, dim, kernel::nanmedian)
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -417,13 +431,18 @@ impl NanmedianDim {
 /// The lower median of all elements that are not NaN; NaN if there is none.
 #[op("nanmedian(Tensor self) -> Tensor", batch = reduction_by(&NANMEDIAN_DIM))]
 impl Nanmedian {
-    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
         check_ordered("nanmedian_cpu", self_)?;
+        Ok(TensorSpec::beside(self_, &[]))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
         if self_.numel() == 0 {
-            return median_of_nothing(self_.dtype());
+            return result.fill_with(cpu, median_of_nothing(self_.dtype()));
         }
-        let [value, _] = NanmedianDim::cpu(cpu, &self_.dense(cpu)?.view(&[-1])?, 0, false)?;
-        Ok(value)
+        let place = Tensor::empty_of(&[], DType::I64)?;
+        let flat = self_.dense(cpu)?;
+        let line = flat.alias_with(&[flat.numel()], &[1], flat.storage_offset())?;
+        NanmedianDim::cpu(cpu, result, &place, &line, 0)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         let same =
@@ -443,26 +462,18 @@ impl Nanmedian {
     apart, batch = along
 )]
 impl Mode {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[TensorSpec; 2]> {
         ensure!(
             !self_.dtype().is_complex(),
             not_implemented,
             "\"mode_kernel_impl\" not implemented for '{}'",
             self_.dtype().scalar_name()
         );
-        let at = wrap_dim(dim, self_.ndim())?;
-        let input = as_vector(self_)?;
-        check_line("mode", &input, at)?;
-        let mut shape = Dims::from_slice(input.shape());
-        shape[at] = 1;
-        let out = pair(self_, &shape)?;
-        kernel::mode(
-            &mut out[0].view_mut(cpu),
-            &mut out[1].view_mut(cpu),
-            input.view_ref(cpu),
-            at,
-        )?;
-        picked(out, at, keepdim, self_.ndim())
+        line("mode", self_, dim)?;
+        picked_spec(self_, dim, keepdim)
+    }
+    fn cpu(cpu: Cpu, values: &Tensor, indices: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        pick_into(cpu, [values, indices], self_, dim, kernel::mode)
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -487,23 +498,25 @@ impl Mode {
 }
 
 /// Refuses lines without elements, which have no middle and no mode.
-fn check_line(name: &str, x: &Tensor, at: usize) -> Result<()> {
-    let size = x.shape()[at];
+/// The dimension `dim` and its size, which must not be 0.
+fn line(name: &str, self_: &Tensor, dim: i64) -> Result<(usize, i64)> {
+    let at = wrap_dim(dim, self_.ndim())?;
+    let size = self_.shape().get(at).copied().unwrap_or(1);
     ensure!(size > 0, index, "{name}(): Expected reduction dim {at} to have non-zero size.");
-    Ok(())
+    Ok((at, size))
+}
+
+/// NaN; as whole numbers what processors make of it.
+fn median_of_nothing(dtype: DType) -> Scalar {
+    match dtype {
+        DType::I64 => Scalar::Int(i64::MIN),
+        DType::I32 => Scalar::Int(i32::MIN.into()),
+        dtype if dtype.is_integral(true) => Scalar::Int(0),
+        _ => Scalar::Float(f64::NAN),
+    }
 }
 
 /// Refuses the dtypes that medians are not taken of.
-/// NaN; as whole numbers what processors make of it.
-fn median_of_nothing(dtype: DType) -> Result<Tensor> {
-    let value = match dtype {
-        DType::I64 => Scalar::Int(i64::MIN),
-        DType::I32 => Scalar::Int(i32::MIN.into()),
-        _ => Scalar::Float(f64::NAN),
-    };
-    Tensor::scalar_of(value, dtype)
-}
-
 fn check_ordered(kernel: &str, x: &Tensor) -> Result<()> {
     let dtype = x.dtype();
     ensure!(
@@ -527,7 +540,7 @@ fn from_counts(values: &[i64], shape: &[i64], wanted: bool) -> Result<Tensor> {
 /// The distinct elements, sorted; for each element the number of its distinct one; and how often each occurs (empty
 /// unless asked for). Each NaN is distinct.
 #[op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-     method = unique, batch = data_dependent)]
+     method = unique, dynamic_output_shape, batch = data_dependent)]
 impl Unique {
     fn cpu(
         cpu: Cpu,
@@ -557,7 +570,7 @@ impl Unique {
 }
 
 /// The distinct elements, sorted, and for each element the number of its distinct one (empty unless asked for).
-#[op("_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)", method = unique_pair, batch = data_dependent)]
+#[op("_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)", method = unique_pair, dynamic_output_shape, batch = data_dependent)]
 impl UniquePair {
     fn cpu(cpu: Cpu, self_: &Tensor, return_inverse: bool) -> Result<[Tensor; 2]> {
         let [values, inverse, _] = Unique::cpu(cpu, self_, return_inverse, false)?;
@@ -624,7 +637,7 @@ fn element_runs(
 #[op(
     "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
     internal,
-    function_only, batch = data_dependent
+    function_only, dynamic_output_shape, batch = data_dependent
 )]
 impl UniqueDim {
     fn cpu(
@@ -672,7 +685,7 @@ impl UniqueDim {
 
 /// The elements (or slices along `dim`) without those that equal their predecessor; inverse and counts per run.
 #[op(
-    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)", batch = data_dependent
+    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)", dynamic_output_shape, batch = data_dependent
 )]
 impl UniqueConsecutive {
     fn cpu(

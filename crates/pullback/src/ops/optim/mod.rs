@@ -11,7 +11,7 @@ mod step;
 use crate::dispatch::{OpDef, Value};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
-use crate::{Result, Tensor};
+use crate::{Result, Tensor, TensorSpec};
 use pullback_kernels::optim as kernel;
 use pullback_macros::op;
 use step::Rate;
@@ -55,6 +55,30 @@ macro_rules! fused {
         $(#[doc = $doc])*
         #[op($schema, function_only, not_differentiable, method = $method)]
         impl $op {
+            fn meta(
+                self_: &[Tensor],
+                grads: &[Tensor],
+                $($buffer: &[Tensor],)*
+                $($number: &[Tensor],)*
+                $($rate: $rate_type,)?
+                $($option: $type,)*
+                grad_scale: Option<&Tensor>,
+                found_inf: Option<&Tensor>,
+            ) -> Result<[TensorSpec; 0]> {
+                let rule = kernel::$rule {
+                    $($rate: Rate::stand_in($rate)?,)?
+                    $($option,)*
+                    $($fixed: $value,)?
+                };
+                let lists = step::Lists {
+                    params: self_,
+                    grads,
+                    buffers: &[$((stringify!($buffer), $buffer)),*],
+                    numbers: &[$((stringify!($number), $number)),*],
+                };
+                step::check(rule.into(), &lists, grad_scale, found_inf)?;
+                Ok([])
+            }
             fn cpu(
                 cpu: Cpu,
                 self_: &[Tensor],

@@ -5,8 +5,9 @@ use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::creation::factory::check_real;
 use crate::ops::linalg::vector_norm::norm_grad;
+use crate::ops::reduce::sum::reduce_into;
 use crate::tensor::Cpu;
-use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
+use crate::{DType, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::reduce;
 use pullback_macros::op;
 
@@ -16,7 +17,7 @@ pub(crate) static OPS: &[&OpDef] = &[&FOREACH_NORM];
 /// The `ord`-norm of every tensor of a list, each as a 0-dim tensor; differentiable as `linalg_vector_norm`.
 #[op("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", method = foreach_norm)]
 impl ForeachNorm {
-    fn cpu(cpu: Cpu, self_: &[Tensor], ord: Scalar, dtype: Option<DType>) -> Result<Vec<Tensor>> {
+    fn meta(self_: &[Tensor], ord: Scalar, dtype: Option<DType>) -> Result<Vec<TensorSpec>> {
         ensure!(!self_.is_empty(), runtime, "Tensor list must have at least one tensor.");
         check_real(&[ord])?;
         let norm = |t: &Tensor| {
@@ -27,21 +28,33 @@ impl ForeachNorm {
                 "_foreach_norm cannot compute the infinity norm on an empty tensor because the operation does not have an identity"
             );
             ensure!(
-                t.dtype().is_floating_point() || t.dtype().is_complex(),
+                t.dtype().is_differentiable(),
                 not_implemented,
                 "linalg.vector_norm: Expected a floating point or complex tensor as input. Got {}",
                 t.dtype().scalar_name()
             );
-            let input = match dtype.filter(|d| *d != t.dtype()) {
-                Some(dtype) => t.converted(cpu, dtype)?,
-                None => t.clone(),
-            };
-            let out = Tensor::empty_of(&Dims::from_elem(1, t.ndim()), input.dtype().to_real())?;
-            let dims: Vec<usize> = (0..t.ndim()).collect();
-            reduce::norm(&mut out.view_mut(cpu), input.view_ref(cpu), &dims, ord.to_f64())?;
-            out.alias_with(&[], &[], 0)
+            let dtype = dtype.unwrap_or(t.dtype());
+            ensure!(
+                dtype.is_differentiable(),
+                not_implemented,
+                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got {}",
+                dtype.scalar_name()
+            );
+            reduce::check_norm(t.shape(), &all_dims(t), ord.to_f64())?;
+            Ok(TensorSpec::beside(t, &[]).computed_in(dtype.to_real()))
         };
         self_.iter().map(norm).collect()
+    }
+    fn cpu(cpu: Cpu, self_: &[Tensor], ord: Scalar, dtype: Option<DType>) -> Result<Vec<Tensor>> {
+        let specs = ForeachNorm::meta(self_, ord, dtype)?;
+        let norm = |(t, spec): (&Tensor, TensorSpec)| {
+            let (input, out) = (t.in_dtype(cpu, dtype.unwrap_or(t.dtype()))?, spec.empty()?);
+            reduce_into(cpu, &out, &input, &all_dims(t), |out, x, dims| {
+                reduce::norm(out, x, dims, ord.to_f64())
+            })?;
+            Ok(out)
+        };
+        self_.iter().zip(specs).map(norm).collect()
     }
     fn vjp_self(
         grads: &[Option<Tensor>],
@@ -88,4 +101,8 @@ impl ForeachNorm {
             ),
         ]
     }
+}
+
+fn all_dims(t: &Tensor) -> Vec<usize> {
+    (0..t.ndim()).collect()
 }

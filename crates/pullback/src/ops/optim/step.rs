@@ -9,6 +9,8 @@ use pullback_kernels::optim::{self as kernel, Rule, State};
 /// A learning rate as an op takes it.
 pub(super) trait Rate {
     fn get(self) -> Result<f64>;
+    /// A number in its place where elements are not read, if it is one.
+    fn stand_in(self) -> Result<f64>;
     /// One for the property tests.
     fn sample() -> Value;
 }
@@ -20,6 +22,9 @@ impl Rate for f64 {
     fn get(self) -> Result<f64> {
         Ok(self)
     }
+    fn stand_in(self) -> Result<f64> {
+        Ok(self)
+    }
     fn sample() -> Value {
         RATE.into()
     }
@@ -28,6 +33,11 @@ impl Rate for f64 {
 impl Rate for &Tensor {
     fn get(self) -> Result<f64> {
         Ok(self.item()?.to_f64())
+    }
+    fn stand_in(self) -> Result<f64> {
+        let n = self.numel();
+        ensure!(n == 1, runtime, "a Tensor with {n} elements cannot be converted to Scalar");
+        Ok(0.0)
     }
     fn sample() -> Value {
         super::sample::number_tensor(RATE)
@@ -129,6 +139,46 @@ pub(super) struct Lists<'a> {
     pub(super) numbers: &'a [(&'static str, &'a [Tensor])],
 }
 
+impl<'a> Lists<'a> {
+    /// The lists of buffers that the rule uses, with their names.
+    fn used_buffers(&self, rule: Rule) -> Vec<(&'static str, &'a [Tensor])> {
+        let used = self.buffers.iter().zip(rule.used()).filter(|(_, used)| *used);
+        used.map(|((name, list), _)| (*name, *list)).collect()
+    }
+}
+
+/// Refuses lists and numbers that are none for a step of this rule, whatever their elements are.
+pub(super) fn check(
+    rule: Rule,
+    lists: &Lists<'_>,
+    grad_scale: Option<&Tensor>,
+    found_inf: Option<&Tensor>,
+) -> Result<()> {
+    check_list(lists.params, lists.grads, "grads")?;
+    for (name, list) in lists.used_buffers(rule) {
+        check_list(lists.params, list, name)?;
+    }
+    for (name, list) in lists.numbers {
+        check_length(lists.params, list, name)?;
+    }
+    for number in grad_scale.iter().chain(&found_inf) {
+        number.stand_in()?;
+    }
+    for param in lists.params {
+        ensure!(
+            param.dtype().is_floating_point(),
+            not_implemented,
+            "\"{}\" not implemented for '{}'",
+            rule.kernel(),
+            param.dtype().scalar_name()
+        );
+    }
+    for number in lists.numbers.iter().flat_map(|(_, list)| *list) {
+        number.stand_in()?;
+    }
+    Ok(())
+}
+
 /// One step of `step`, unless `found_inf` is one.
 pub(super) fn run<S: Step>(
     cpu: Cpu,
@@ -139,15 +189,8 @@ pub(super) fn run<S: Step>(
 ) -> Result<()> {
     let numbers = |index: usize| Numbers { lists: lists.numbers, index };
     let rule: Rule = step.into();
-    let used = lists.buffers.iter().zip(rule.used()).filter(|(_, used)| *used);
-    let buffers: Vec<_> = used.map(|((name, list), _)| (*name, *list)).collect();
-    check_list(lists.params, lists.grads, "grads")?;
-    for (name, list) in &buffers {
-        check_list(lists.params, list, name)?;
-    }
-    for (name, list) in lists.numbers {
-        check_length(lists.params, list, name)?;
-    }
+    check(rule, lists, grad_scale, found_inf)?;
+    let buffers = lists.used_buffers(rule);
     let grad_scale = grad_scale.map(Rate::get).transpose()?;
     let written = Written {
         params: lists.params,
@@ -155,7 +198,7 @@ pub(super) fn run<S: Step>(
         buffers: &buffers,
         is_scaled: grad_scale.is_some(),
     };
-    written.check(rule.kernel())?;
+    written.check()?;
     if S::COUNTS {
         (0..lists.params.len())
             .try_for_each(|index| numbers(index).tensors().try_for_each(check_target))?;
@@ -226,14 +269,8 @@ impl Written<'_> {
     }
 
     /// Refuses, before anything is written, what could not be written.
-    fn check(&self, kernel: &str) -> Result<()> {
-        for (index, param) in self.params.iter().enumerate() {
-            ensure!(
-                param.dtype().is_floating_point(),
-                not_implemented,
-                "\"{kernel}\" not implemented for '{}'",
-                param.dtype().scalar_name()
-            );
+    fn check(&self) -> Result<()> {
+        for index in 0..self.params.len() {
             let written = self.of(index);
             for (place, target) in written.iter().enumerate() {
                 check_target(target)?;

@@ -4,7 +4,10 @@
 //! derivative of a draw is 0: filling in place cuts the old values' gradient off. Bounds and parameters are
 //! checked here and in `random_fill`, the streams are the kernels'. Samples are calls whose result no draw can change.
 
-use super::fill::{bernoulli_of, certain, check_std, draw, draw_whole, real};
+use super::fill::{
+    bernoulli_of, bernoulli_with, certain, check_probability, check_std, draw, draw_whole, real,
+};
+use super::range::whole_range;
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -12,8 +15,10 @@ use crate::ops::creation::factory::Options;
 use crate::tensor::Cpu;
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::broadcast_shapes;
-use crate::{DType, Device, ErrorKind, Generator, Layout, MemoryFormat, Result, Tensor};
-use pullback_kernels::{StridedMut, random};
+use crate::{
+    DType, Device, ErrorKind, Generator, Layout, MemoryFormat, Result, Tensor, TensorSpec,
+};
+use pullback_kernels::random;
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -36,19 +41,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &MULTINOMIAL,
 ];
 
-/// A new row-major tensor, filled.
-fn fresh(
-    cpu: Cpu,
-    size: &[i64],
-    (options, natural): (Options, DType),
-    generator: Option<&Generator>,
-    fill: impl FnOnce(&mut StridedMut<'_>, &mut random::Generator) -> pullback_kernels::Result<()>,
-) -> Result<Tensor> {
-    let out = options.spec(size, natural)?.empty()?;
-    draw(cpu, &out, generator, fill)?;
-    Ok(out)
-}
-
 /// Uniform numbers in `[0, 1)`.
 #[op(
     "rand(int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
@@ -57,22 +49,17 @@ fn fresh(
     not_differentiable
 )]
 impl Rand {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         size: &[i64],
-        generator: Option<&Generator>,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        fresh(
-            cpu,
-            size,
-            (Options(dtype, layout, device, pin_memory), default_dtype()),
-            generator,
-            random::rand,
-        )
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
+        draw(cpu, result, generator, random::rand)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([[2, 0].as_slice().into()])]
@@ -87,22 +74,17 @@ impl Rand {
     not_differentiable
 )]
 impl Randn {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         size: &[i64],
-        generator: Option<&Generator>,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        fresh(
-            cpu,
-            size,
-            (Options(dtype, layout, device, pin_memory), default_dtype()),
-            generator,
-            random::randn,
-        )
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
+        draw(cpu, result, generator, random::randn)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([[2, 0].as_slice().into()])]
@@ -117,17 +99,22 @@ impl Randn {
     not_differentiable
 )]
 impl Randint {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         high: i64,
         size: &[i64],
-        generator: Option<&Generator>,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        RandintLow::cpu(cpu, 0, high, size, generator, dtype, layout, device, pin_memory)
+    ) -> Result<TensorSpec> {
+        whole(
+            Options(dtype, layout, device, pin_memory).spec(size, DType::I64)?.checked()?,
+            0,
+            high,
+        )
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, high: i64, generator: Option<&Generator>) -> Result<()> {
+        draw_whole(cpu, result, 0, Some(high), generator)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([1_i64.into(), [2, 3].as_slice().into()])]
@@ -142,20 +129,29 @@ impl Randint {
     not_differentiable
 )]
 impl RandintLow {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         low: i64,
         high: i64,
         size: &[i64],
-        generator: Option<&Generator>,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        let out = Options(dtype, layout, device, pin_memory).spec(size, DType::I64)?.empty()?;
-        draw_whole(cpu, &out, low, Some(high), generator)?;
-        Ok(out)
+    ) -> Result<TensorSpec> {
+        whole(
+            Options(dtype, layout, device, pin_memory).spec(size, DType::I64)?.checked()?,
+            low,
+            high,
+        )
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        low: i64,
+        high: i64,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
+        draw_whole(cpu, result, low, Some(high), generator)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([4_i64.into(), 5_i64.into(), [2, 3].as_slice().into()])]
@@ -177,23 +173,20 @@ impl RandintLow {
     not_differentiable
 )]
 impl Randperm {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         n: i64,
-        generator: Option<&Generator>,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         ensure!(n >= 0, runtime, "n must be non-negative, got{n}");
-        fresh(
-            cpu,
-            &[n],
-            (Options(dtype, layout, device, pin_memory), DType::I64),
-            generator,
-            random::randperm,
-        )
+        let spec = Options(dtype, layout, device, pin_memory).spec(&[n], DType::I64)?.checked()?;
+        random::check_count(spec.dtype, n as usize)?;
+        Ok(spec)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
+        draw(cpu, result, generator, random::randperm)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([1_i64.into()]), Sample::new([0_i64.into()])]
@@ -207,8 +200,10 @@ impl Randperm {
     }
 }
 
-fn like(self_: &Tensor, options: Options, format: Option<MemoryFormat>) -> Result<Tensor> {
-    self_.empty_like_with(options.0, options.1, options.2, options.3, format)
+/// The spec, if its dtype has all whole numbers in `[low, high)`.
+fn whole(spec: TensorSpec, low: i64, high: i64) -> Result<TensorSpec> {
+    whole_range(spec.dtype, low, Some(high))?;
+    Ok(spec)
 }
 
 /// Uniform numbers in `[0, 1)` in the shape of `self`.
@@ -219,19 +214,18 @@ fn like(self_: &Tensor, options: Options, format: Option<MemoryFormat>) -> Resul
     not_differentiable
 )]
 impl RandLike {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
-        generator: Option<&Generator>,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
-        draw(cpu, &out, generator, random::rand)?;
-        Ok(out)
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).like(self_, memory_format)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
+        draw(cpu, result, generator, random::rand)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 0])).without_gradient()]
@@ -246,19 +240,18 @@ impl RandLike {
     not_differentiable
 )]
 impl RandnLike {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
-        generator: Option<&Generator>,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
-        draw(cpu, &out, generator, random::randn)?;
-        Ok(out)
+    ) -> Result<TensorSpec> {
+        Options(dtype, layout, device, pin_memory).like(self_, memory_format)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
+        draw(cpu, result, generator, random::randn)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 0])).without_gradient()]
@@ -273,29 +266,19 @@ impl RandnLike {
     not_differentiable
 )]
 impl RandintLike {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         high: i64,
-        generator: Option<&Generator>,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        RandintLikeLow::cpu(
-            cpu,
-            self_,
-            0,
-            high,
-            generator,
-            dtype,
-            layout,
-            device,
-            pin_memory,
-            memory_format,
-        )
+    ) -> Result<TensorSpec> {
+        whole(Options(dtype, layout, device, pin_memory).like(self_, memory_format)?, 0, high)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, high: i64, generator: Option<&Generator>) -> Result<()> {
+        draw_whole(cpu, result, 0, Some(high), generator)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(real(s)).with("high", 1_i64).without_gradient()]
@@ -310,21 +293,26 @@ impl RandintLike {
     not_differentiable
 )]
 impl RandintLikeLow {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         low: i64,
         high: i64,
-        generator: Option<&Generator>,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
-        draw_whole(cpu, &out, low, Some(high), generator)?;
-        Ok(out)
+    ) -> Result<TensorSpec> {
+        whole(Options(dtype, layout, device, pin_memory).like(self_, memory_format)?, low, high)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        low: i64,
+        high: i64,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
+        draw_whole(cpu, result, low, Some(high), generator)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(real(s)).with("low", 4_i64).with("high", 5_i64).without_gradient()]
@@ -334,10 +322,11 @@ impl RandintLikeLow {
 /// Ones with the probabilities `self`, else zeros.
 #[op("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", random, out, apart)]
 impl Bernoulli {
-    fn cpu(cpu: Cpu, self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
-        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        bernoulli_of(cpu, &out, self_, generator)?;
-        Ok(out)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::like(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, generator: Option<&Generator>) -> Result<()> {
+        bernoulli_of(cpu, result, self_, generator)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -357,10 +346,12 @@ impl Bernoulli {
 /// Ones with probability `p`, else zeros, in the shape of `self`.
 #[op("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", random)]
 impl BernoulliP {
-    fn cpu(self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<Tensor> {
-        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        out.bernoulli__with(p, generator)?;
-        Ok(out)
+    fn meta(self_: &Tensor, p: f64) -> Result<TensorSpec> {
+        check_probability(p)?;
+        Ok(TensorSpec::like(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, p: f64, generator: Option<&Generator>) -> Result<()> {
+        bernoulli_with(cpu, result, p, generator)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -378,20 +369,25 @@ impl BernoulliP {
     not_differentiable
 )]
 impl Normal {
-    fn cpu(
-        cpu: Cpu,
-        mean: f64,
+    fn meta(
         std: f64,
         size: &[i64],
-        generator: Option<&Generator>,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         check_std(std)?;
-        let kind = (Options(dtype, layout, device, pin_memory), default_dtype());
-        fresh(cpu, size, kind, generator, |out, g| random::normal(out, mean, std, g))
+        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        mean: f64,
+        std: f64,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
+        draw(cpu, result, generator, |out, g| random::normal(out, mean, std, g))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([1.5.into(), 0.0.into(), [2, 3].as_slice().into()])]
@@ -401,9 +397,12 @@ impl Normal {
 /// Normal numbers around each element of `mean`.
 #[op("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", out, apart, random, node = "NormalBackward1", function_only, method = normal_around)]
 impl NormalMean {
-    fn cpu(cpu: Cpu, mean: &Tensor, std: f64, generator: Option<&Generator>) -> Result<Tensor> {
+    fn meta(mean: &Tensor, std: f64) -> Result<TensorSpec> {
         check_std(std)?;
-        let out = mean.empty_like()?;
+        Ok(TensorSpec::like(mean))
+    }
+    fn cpu(cpu: Cpu, mean: &Tensor, std: f64, generator: Option<&Generator>) -> Result<Tensor> {
+        let out = NormalMean::meta(mean, std)?.empty()?;
         draw(cpu, &out, generator, |out, g| random::normal(out, 0.0, std, g))?;
         out.add_(mean)
     }
@@ -415,13 +414,17 @@ impl NormalMean {
     }
 }
 
-/// Normal numbers around 0 in `out`, times `std`.
-fn scaled(cpu: Cpu, out: Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+fn check_deviations(std: &Tensor) -> Result<()> {
     ensure!(
         !std.dtype().is_complex(),
         runtime,
         "normal expects standard deviation to be non-complex"
     );
+    Ok(())
+}
+
+/// Normal numbers around 0 in `out`, times `std`.
+fn scaled(cpu: Cpu, out: Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
     if std.to_vec::<f64>()?.iter().any(|&s| s < 0.0) {
         bail!(runtime, "normal expects all elements of std >= 0.0");
     }
@@ -438,8 +441,13 @@ fn scaled(cpu: Cpu, out: Tensor, std: &Tensor, generator: Option<&Generator>) ->
     node = "NormalBackward2"
 )]
 impl NormalStd {
+    fn meta(std: &Tensor) -> Result<TensorSpec> {
+        check_deviations(std)?;
+        Ok(TensorSpec::like(std))
+    }
     fn cpu(cpu: Cpu, mean: f64, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
-        scaled(cpu, std.empty_like()?, std, generator)?.add_(&Tensor::wrapped(mean)?)
+        let out = NormalStd::meta(std)?.empty()?;
+        scaled(cpu, out, std, generator)?.add_(&Tensor::wrapped(mean)?)
     }
     fn vjp_std(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -462,9 +470,13 @@ impl NormalStd {
 /// Normal numbers with means and standard deviations element by element; the shapes broadcast.
 #[op("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", out, apart, random, node = "NormalBackward3", function_only, method = normal_of)]
 impl NormalTensor {
-    fn cpu(cpu: Cpu, mean: &Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+    fn meta(mean: &Tensor, std: &Tensor) -> Result<TensorSpec> {
         let shape = broadcast_shapes(&[mean.shape(), std.shape()])?;
-        scaled(cpu, Tensor::empty_of(&shape, mean.dtype())?, std, generator)?.add_(mean)
+        check_deviations(std)?;
+        Ok(TensorSpec::beside(mean, &shape))
+    }
+    fn cpu(cpu: Cpu, mean: &Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+        scaled(cpu, NormalTensor::meta(mean, std)?.empty()?, std, generator)?.add_(mean)
     }
     fn vjp(grad: &Tensor) -> Result<[Option<Tensor>; 2]> {
         let zeros = grad.zeros_like()?;
@@ -486,13 +498,7 @@ impl NormalTensor {
     not_differentiable
 )]
 impl Multinomial {
-    fn cpu(
-        cpu: Cpu,
-        self_: &Tensor,
-        num_samples: i64,
-        replacement: bool,
-        generator: Option<&Generator>,
-    ) -> Result<Tensor> {
+    fn meta(self_: &Tensor, num_samples: i64, replacement: bool) -> Result<TensorSpec> {
         ensure!(matches!(self_.ndim(), 1 | 2), runtime, "prob_dist must be 1 or 2 dim");
         ensure!(
             self_.dtype().is_floating_point(),
@@ -509,7 +515,16 @@ impl Multinomial {
         );
         let mut shape = crate::Dims::from_slice(self_.shape());
         shape[self_.ndim() - 1] = num_samples;
-        let out = Tensor::empty_of(&shape, DType::I64)?;
+        TensorSpec::beside(self_, &shape).computed_in(DType::I64).checked()
+    }
+    fn cpu(
+        cpu: Cpu,
+        self_: &Tensor,
+        num_samples: i64,
+        replacement: bool,
+        generator: Option<&Generator>,
+    ) -> Result<Tensor> {
+        let out = Multinomial::meta(self_, num_samples, replacement)?.empty()?;
         let drawn = draw(cpu, &out, generator, |out, g| {
             random::multinomial(out, self_.view_ref(cpu), replacement, g)
         });

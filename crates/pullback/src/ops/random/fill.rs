@@ -3,12 +3,13 @@
 //! The stream runs over the elements in memory order. The derivative of a draw is 0: the old values' gradient
 //! is cut off. Not here: ops that make tensors (`random`).
 
-use super::range::{check_uniform_limits, whole_range};
+use super::range::{check_uniform_limits, warn_of_gaps, whole_range};
 use crate::dispatch::{OpDef, check_apart};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
-use crate::{DType, Dims, ErrorKind, Generator, Result, Tensor, default_generator};
+use crate::tensor::shape::broadcast_strides;
+use crate::{DType, Dims, ErrorKind, Generator, Result, Tensor, TensorSpec, default_generator};
 use pullback_kernels::{StridedMut, random};
 use pullback_macros::op;
 
@@ -46,7 +47,15 @@ pub(crate) fn draw_whole(
     high: Option<i64>,
     generator: Option<&Generator>,
 ) -> Result<()> {
-    let (low, high) = whole_range(out.dtype(), low, high)?;
+    let dtype = out.dtype();
+    let (first, end) = whole_range(dtype, low, high)?;
+    match (high, end) {
+        (Some(_), Some(end)) => warn_of_gaps(dtype, &[("from", first), ("to - 1", end - 1)]),
+        // (All that 64 bits hold is no mistake of the caller's.)
+        _ if low == i64::MIN => {}
+        _ => warn_of_gaps(dtype, &[("from", first)]),
+    }
+    let (low, high) = (first, end);
     draw(cpu, out, generator, |out, g| random::randint(out, low, high, g))
 }
 
@@ -54,6 +63,15 @@ pub(crate) fn draw_whole(
 #[op("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = uniform_, node = "Uniform")]
 impl Uniform {
+    fn meta(self_: &Tensor, from: f64, to: f64) -> Result<TensorSpec> {
+        check_uniform_limits(self_.dtype(), from, to)?;
+        ensure!(
+            from <= to,
+            runtime,
+            "uniform_ expects to return a [from, to) range, but found from={from} > to={to}"
+        );
+        Ok(TensorSpec::target(self_))
+    }
     fn cpu_(
         cpu: Cpu,
         self_: &Tensor,
@@ -61,12 +79,6 @@ impl Uniform {
         to: f64,
         generator: Option<&Generator>,
     ) -> Result<()> {
-        check_uniform_limits(self_.dtype(), from, to)?;
-        ensure!(
-            from <= to,
-            runtime,
-            "uniform_ expects to return a [from, to) range, but found from={from} > to={to}"
-        );
         draw(cpu, self_, generator, |out, g| random::uniform(out, from, to, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -100,6 +112,10 @@ pub(crate) fn check_std(std: f64) -> Result<()> {
 #[op("normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = normal_, node = "Normal")]
 impl NormalFill {
+    fn meta(self_: &Tensor, std: f64) -> Result<TensorSpec> {
+        check_std(std)?;
+        Ok(TensorSpec::target(self_))
+    }
     fn cpu_(
         cpu: Cpu,
         self_: &Tensor,
@@ -107,7 +123,6 @@ impl NormalFill {
         std: f64,
         generator: Option<&Generator>,
     ) -> Result<()> {
-        check_std(std)?;
         draw(cpu, self_, generator, |out, g| random::normal(out, mean, std, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -129,12 +144,15 @@ impl NormalFill {
 #[op("exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = exponential_, node = "Exponential")]
 impl Exponential {
-    fn cpu_(cpu: Cpu, self_: &Tensor, lambd: f64, generator: Option<&Generator>) -> Result<()> {
+    fn meta(self_: &Tensor, lambd: f64) -> Result<TensorSpec> {
         ensure!(
             lambd > 0.0,
             runtime,
             "exponential_ expects lambda > 0.0, but found lambda={lambd}"
         );
+        Ok(TensorSpec::target(self_))
+    }
+    fn cpu_(cpu: Cpu, self_: &Tensor, lambd: f64, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, self_, generator, |out, g| random::exponential(out, lambd, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -156,6 +174,10 @@ impl Exponential {
 #[op("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = cauchy_, node = "Cauchy")]
 impl Cauchy {
+    fn meta(self_: &Tensor, sigma: f64) -> Result<TensorSpec> {
+        ensure!(sigma > 0.0, runtime, "cauchy_ expects sigma > 0.0, but found sigma={sigma}");
+        Ok(TensorSpec::target(self_))
+    }
     fn cpu_(
         cpu: Cpu,
         self_: &Tensor,
@@ -163,7 +185,6 @@ impl Cauchy {
         sigma: f64,
         generator: Option<&Generator>,
     ) -> Result<()> {
-        ensure!(sigma > 0.0, runtime, "cauchy_ expects sigma > 0.0, but found sigma={sigma}");
         draw(cpu, self_, generator, |out, g| random::cauchy(out, median, sigma, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -185,8 +206,11 @@ impl Cauchy {
 #[op("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = geometric_, node = "Geometric")]
 impl Geometric {
-    fn cpu_(cpu: Cpu, self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<()> {
+    fn meta(self_: &Tensor, p: f64) -> Result<TensorSpec> {
         ensure!(p > 0.0 && p < 1.0, runtime, "geometric_ expects p to be in (0, 1), but got p={p}");
+        Ok(TensorSpec::target(self_))
+    }
+    fn cpu_(cpu: Cpu, self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, self_, generator, |out, g| random::geometric(out, p, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -208,6 +232,10 @@ impl Geometric {
 #[op("log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = log_normal_, node = "LogNormal")]
 impl LogNormal {
+    fn meta(self_: &Tensor, std: f64) -> Result<TensorSpec> {
+        ensure!(std > 0.0, runtime, "log_normal_ expects std > 0.0, but found std={std}");
+        Ok(TensorSpec::target(self_))
+    }
     fn cpu_(
         cpu: Cpu,
         self_: &Tensor,
@@ -215,7 +243,6 @@ impl LogNormal {
         std: f64,
         generator: Option<&Generator>,
     ) -> Result<()> {
-        ensure!(std > 0.0, runtime, "log_normal_ expects std > 0.0, but found std={std}");
         draw(cpu, self_, generator, |out, g| random::log_normal(out, mean, std, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -236,6 +263,9 @@ impl LogNormal {
 /// Fills with whole numbers over the dtype's whole range from 0 on.
 #[op("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)", random, method_only, method = random_, node = "Random")]
 impl Random {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::target(self_))
+    }
     fn cpu_(cpu: Cpu, self_: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, self_, generator, random::random)
     }
@@ -251,6 +281,10 @@ impl Random {
 #[op("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = random_to_, node = "Random")]
 impl RandomTo {
+    fn meta(self_: &Tensor, to: i64) -> Result<TensorSpec> {
+        whole_range(self_.dtype(), 0, Some(to))?;
+        Ok(TensorSpec::target(self_))
+    }
     fn cpu_(cpu: Cpu, self_: &Tensor, to: i64, generator: Option<&Generator>) -> Result<()> {
         draw_whole(cpu, self_, 0, Some(to), generator)
     }
@@ -273,6 +307,10 @@ impl RandomTo {
 #[op("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = random_from_, node = "Random")]
 impl RandomFrom {
+    fn meta(self_: &Tensor, from: i64, to: Option<i64>) -> Result<TensorSpec> {
+        whole_range(self_.dtype(), from, to)?;
+        Ok(TensorSpec::target(self_))
+    }
     fn cpu_(
         cpu: Cpu,
         self_: &Tensor,
@@ -310,7 +348,7 @@ fn refuse_complex(name: &str, x: &Tensor) -> Result<()> {
     Ok(())
 }
 
-fn check_probability(p: f64) -> Result<()> {
+pub(super) fn check_probability(p: f64) -> Result<()> {
     ensure!(
         (0.0..=1.0).contains(&p),
         runtime,
@@ -323,10 +361,12 @@ fn check_probability(p: f64) -> Result<()> {
 #[op("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = bernoulli_, node = "Bernoulli")]
 impl BernoulliFill {
-    fn cpu_(cpu: Cpu, self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<()> {
+    fn meta(self_: &Tensor, p: f64) -> Result<TensorSpec> {
         check_probability(p)?;
-        refuse_complex("bernoulli_scalar_cpu_", self_)?;
-        draw(cpu, self_, generator, |out, g| random::bernoulli(out, p, g))
+        Ok(TensorSpec::target(self_))
+    }
+    fn cpu_(cpu: Cpu, self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<()> {
+        bernoulli_with(cpu, self_, p, generator)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -343,6 +383,18 @@ impl BernoulliFill {
     }
 }
 
+/// Fills with ones of probability `p`, which was checked, else zeros.
+pub(super) fn bernoulli_with(
+    cpu: Cpu,
+    out: &Tensor,
+    p: f64,
+    generator: Option<&Generator>,
+) -> Result<()> {
+    refuse_complex("bernoulli_scalar_cpu_", out)?;
+    draw(cpu, out, generator, |out, g| random::bernoulli(out, p, g))
+}
+
+/// Fills with ones of the probabilities `p` (broadcast), else zeros.
 pub(crate) fn bernoulli_of(
     cpu: Cpu,
     out: &Tensor,
@@ -368,6 +420,10 @@ pub(crate) fn bernoulli_of(
 #[op("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = bernoulli_tensor_, node = "Bernoulli")]
 impl BernoulliFillTensor {
+    fn meta(self_: &Tensor, p: &Tensor) -> Result<TensorSpec> {
+        broadcast_strides(p.shape(), p.strides(), self_.shape())?;
+        Ok(TensorSpec::target(self_))
+    }
     fn cpu_(cpu: Cpu, self_: &Tensor, p: &Tensor, generator: Option<&Generator>) -> Result<()> {
         check_apart(self_, p)?;
         bernoulli_of(cpu, self_, p, generator)

@@ -75,19 +75,22 @@ pub(crate) fn check_uniform_limits(dtype: DType, from: f64, to: f64) -> Result<(
     Ok(())
 }
 
-/// Refuses numbers beyond the dtype; warns of numbers between which a floating dtype has gaps.
-fn check_holds(dtype: DType, what: &str, value: i64) -> Result<()> {
-    let (least, most) = limits(dtype);
+/// Warns of ends of a range between which a floating dtype has gaps.
+pub(crate) fn warn_of_gaps(dtype: DType, ends: &[(&str, i64)]) {
+    let Some(digits) = digits(dtype) else { return };
     let name = c_name(dtype);
-    if !(least..=most).contains(&(value as f64)) && dtype != DType::I64 {
-        bail!(runtime, "{what} is out of bounds for {name}");
-    }
-    if let Some(digits) = digits(dtype)
-        && value.unsigned_abs() > 1 << digits
-    {
+    for (what, _) in ends.iter().filter(|(_, value)| value.unsigned_abs() > 1 << digits) {
         crate::warn(format!(
             "{what} is out of bounds [-(2^{digits}), 2^{digits}]: {name} cannot hold every whole number beyond them, so that not all are drawn"
         ));
+    }
+}
+
+/// Refuses numbers beyond the dtype.
+fn check_holds(dtype: DType, what: &str, value: i64) -> Result<()> {
+    let (least, most) = limits(dtype);
+    if !(least..=most).contains(&(value as f64)) && dtype != DType::I64 {
+        bail!(runtime, "{what} is out of bounds for {}", c_name(dtype));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
-use crate::{ErrorKind, Generator, Result, Tensor};
+use crate::{ErrorKind, Generator, Result, Tensor, TensorSpec};
 use pullback_kernels::random;
 use pullback_macros::op;
 
@@ -32,10 +32,11 @@ fn no_derivative<T>(what: &str) -> Result<T> {
 /// Poisson numbers of the rates `self`: `P(k) = rate^k e^-rate / k!`. Rates are not negative; an infinite one gives itself.
 #[op("poisson(Tensor self, Generator? generator=None) -> Tensor", random, function_only)]
 impl Poisson {
-    fn cpu(cpu: Cpu, self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
-        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        draw(cpu, &out, generator, |out, g| random::poisson(out, self_.view_ref(cpu), g))?;
-        Ok(out)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::like(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, generator: Option<&Generator>) -> Result<()> {
+        draw(cpu, result, generator, |out, g| random::poisson(out, self_.view_ref(cpu), g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -72,12 +73,7 @@ fn zeros(s: &Sampler) -> Tensor {
     function_only
 )]
 impl Binomial {
-    fn cpu(
-        cpu: Cpu,
-        count: &Tensor,
-        prob: &Tensor,
-        generator: Option<&Generator>,
-    ) -> Result<Tensor> {
+    fn meta(count: &Tensor, prob: &Tensor) -> Result<TensorSpec> {
         for (name, tensor) in [("count", count), ("prob", prob)] {
             ensure!(
                 tensor.dtype().is_floating_point(),
@@ -95,12 +91,20 @@ impl Binomial {
             dtype.scalar_name()
         );
         let shape = broadcast_shapes(&[count.shape(), prob.shape()])?;
-        let out = Tensor::empty_of(&shape, dtype)?;
-        let (count, prob) = (count.expand(&shape, false)?, prob.expand(&shape, false)?);
-        draw(cpu, &out, generator, |out, g| {
+        Ok(TensorSpec::beside(count, &shape))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        count: &Tensor,
+        prob: &Tensor,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
+        let shape = result.shape();
+        let (count, prob) = (count.expand(shape, false)?, prob.expand(shape, false)?);
+        draw(cpu, result, generator, |out, g| {
             random::binomial(out, count.view_ref(cpu), prob.view_ref(cpu), g)
-        })?;
-        Ok(out)
+        })
     }
     fn vjp() -> Result<[Option<Tensor>; 2]> {
         no_derivative("derivative for aten::binomial")
@@ -123,10 +127,11 @@ impl Binomial {
 /// the dtype. Their derivative by the shape is implicit: that of `_standard_gamma_grad`.
 #[op("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", random, function_only)]
 impl StandardGamma {
-    fn cpu(cpu: Cpu, self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
-        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        draw(cpu, &out, generator, |out, g| random::standard_gamma(out, self_.view_ref(cpu), g))?;
-        Ok(out)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::like(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, generator: Option<&Generator>) -> Result<()> {
+        draw(cpu, result, generator, |out, g| random::standard_gamma(out, self_.view_ref(cpu), g))
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         grad.mul(&self_.standard_gamma_grad(result)?)
@@ -169,10 +174,11 @@ impl StandardGammaGrad {
 /// derivative by the concentrations is implicit: that of `_dirichlet_grad`.
 #[op("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", random, function_only)]
 impl SampleDirichlet {
-    fn cpu(cpu: Cpu, self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
-        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        draw(cpu, &out, generator, |out, g| random::dirichlet(out, self_.view_ref(cpu), g))?;
-        Ok(out)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::like(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, generator: Option<&Generator>) -> Result<()> {
+        draw(cpu, result, generator, |out, g| random::dirichlet(out, self_.view_ref(cpu), g))
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         let (last, all) = (&[-1][..], self_.shape());

@@ -4,10 +4,10 @@
 
 use crate::dispatch::OpDef;
 use crate::gradcheck::{Sample, Sampler};
-use crate::ops::reduce::sum::reduced;
+use crate::ops::reduce::sum::{reduce_into, reduced_spec, spec_over};
 use crate::tensor::Cpu;
-use crate::tensor::shape::{wrap_dim, wrap_dims};
-use crate::{DType, Result, Tensor};
+use crate::tensor::shape::wrap_dims;
+use crate::{DType, Result, Tensor, TensorSpec};
 use pullback_kernels::reduce;
 use pullback_macros::op;
 
@@ -18,24 +18,22 @@ pub(crate) static OPS: &[&OpDef] =
 /// Whether any element is not zero; false for no elements.
 #[op("any(Tensor self) -> Tensor", out, not_differentiable, batch = reduction_by(&ANY_DIM), samples = unary, sparse = any(self))]
 impl Any {
-    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
-        reduced(cpu, self_, &wrap_dims(None, self_.ndim())?, false, truth_dtype(self_), reduce::any)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        reduced_spec(self_, None, false, truth_dtype(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
+        reduce_into(cpu, result, self_, &wrap_dims(None, self_.ndim())?, reduce::any)
     }
 }
 
 /// Whether any element along `dim` is not zero.
 #[op("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
 impl AnyDim {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
-        wrap_dim(dim, self_.ndim())?;
-        reduced(
-            cpu,
-            self_,
-            &wrap_dims(Some(&[dim]), self_.ndim())?,
-            keepdim,
-            truth_dtype(self_),
-            reduce::any,
-        )
+    fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<TensorSpec> {
+        reduced_spec(self_, Some(&[dim]), keepdim, truth_dtype(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        reduce_into(cpu, result, self_, &wrap_dims(Some(&[dim]), self_.ndim())?, reduce::any)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         dim_samples(s)
@@ -45,8 +43,11 @@ impl AnyDim {
 /// Whether any element over the dimensions `dim` (all if `None`) is not zero.
 #[op("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction_of_listed)]
 impl AnyDims {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
-        reduced(cpu, self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_), reduce::any)
+    fn meta(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<TensorSpec> {
+        Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_)))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
+        reduce_into(cpu, result, self_, &listed(dim, self_.ndim())?, reduce::any)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         dims_samples(s)
@@ -56,24 +57,22 @@ impl AnyDims {
 /// Whether every element is not zero; true for no elements.
 #[op("all(Tensor self) -> Tensor", out, not_differentiable, batch = reduction_by(&ALL_DIM), samples = unary)]
 impl All {
-    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
-        reduced(cpu, self_, &wrap_dims(None, self_.ndim())?, false, truth_dtype(self_), reduce::all)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        reduced_spec(self_, None, false, truth_dtype(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
+        reduce_into(cpu, result, self_, &wrap_dims(None, self_.ndim())?, reduce::all)
     }
 }
 
 /// Whether every element along `dim` is not zero.
 #[op("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
 impl AllDim {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
-        wrap_dim(dim, self_.ndim())?;
-        reduced(
-            cpu,
-            self_,
-            &wrap_dims(Some(&[dim]), self_.ndim())?,
-            keepdim,
-            truth_dtype(self_),
-            reduce::all,
-        )
+    fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<TensorSpec> {
+        reduced_spec(self_, Some(&[dim]), keepdim, truth_dtype(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        reduce_into(cpu, result, self_, &wrap_dims(Some(&[dim]), self_.ndim())?, reduce::all)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         dim_samples(s)
@@ -83,8 +82,11 @@ impl AllDim {
 /// Whether every element over the dimensions `dim` (all if `None`) is not zero.
 #[op("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction_of_listed)]
 impl AllDims {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
-        reduced(cpu, self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_), reduce::all)
+    fn meta(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<TensorSpec> {
+        Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_)))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
+        reduce_into(cpu, result, self_, &listed(dim, self_.ndim())?, reduce::all)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         dims_samples(s)
@@ -94,9 +96,12 @@ impl AllDims {
 /// How many elements are not zero, over `dim` or all dimensions, as int64.
 #[op("count_nonzero(Tensor self, int? dim=None) -> Tensor", not_differentiable, batch = reduction)]
 impl CountNonzero {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<i64>) -> Result<Tensor> {
+    fn meta(self_: &Tensor, dim: Option<i64>) -> Result<TensorSpec> {
+        reduced_spec(self_, dim.as_ref().map(std::slice::from_ref), false, DType::I64)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<i64>) -> Result<()> {
         let dims = wrap_dims(dim.as_ref().map(std::slice::from_ref), self_.ndim())?;
-        reduced(cpu, self_, &dims, false, DType::I64, reduce::count_nonzero)
+        reduce_into(cpu, result, self_, &dims, reduce::count_nonzero)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
@@ -110,15 +115,12 @@ impl CountNonzero {
 /// How many elements are not zero over the dimensions `dim` (all if empty), as int64.
 #[op("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", not_differentiable, batch = reduction)]
 impl CountNonzeroDims {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
-        reduced(
-            cpu,
-            self_,
-            &wrap_dims(Some(dim), self_.ndim())?,
-            false,
-            DType::I64,
-            reduce::count_nonzero,
-        )
+    fn meta(self_: &Tensor, dim: &[i64]) -> Result<TensorSpec> {
+        reduced_spec(self_, Some(dim), false, DType::I64)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: &[i64]) -> Result<()> {
+        let dims = wrap_dims(Some(dim), self_.ndim())?;
+        reduce_into(cpu, result, self_, &dims, reduce::count_nonzero)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![

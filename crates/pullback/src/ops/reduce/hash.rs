@@ -3,10 +3,11 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::reduce::sum::reduced;
+use crate::ops::reduce::min_max::refuse_nothing_in;
+use crate::ops::reduce::sum::{reduce_into, spec_over};
 use crate::tensor::Cpu;
 use crate::tensor::shape::wrap_dims;
-use crate::{DType, ErrorKind, Result, Tensor};
+use crate::{DType, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::reduce;
 use pullback_macros::op;
 
@@ -18,7 +19,7 @@ pub(crate) static OPS: &[&OpDef] = &[&HASH_TENSOR];
 #[op("hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor", exact_out, not_differentiable,
      batch = reduction)]
 impl HashTensor {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: &[i64], keepdim: bool, mode: i64) -> Result<Tensor> {
+    fn meta(self_: &Tensor, dim: &[i64], keepdim: bool, mode: i64) -> Result<TensorSpec> {
         ensure!(mode == 0, runtime, "Unknown hash_tensor mode: {mode}");
         ensure!(
             !dim.is_empty() || self_.numel() > 0,
@@ -26,7 +27,12 @@ impl HashTensor {
             "hash_tensor(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
         );
         let dims = wrap_dims(Some(dim), self_.ndim())?;
-        reduced(cpu, self_, &dims, keepdim, DType::U64, reduce::xor_bits)
+        refuse_nothing_in("hash_tensor", self_, &dims)?;
+        Ok(spec_over(self_, &dims, keepdim, DType::U64))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: &[i64]) -> Result<()> {
+        let dims = wrap_dims(Some(dim), self_.ndim())?;
+        reduce_into(cpu, result, self_, &dims, reduce::xor_bits)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let of = |shape: &[i64]| Sample::of(s.normal(shape));

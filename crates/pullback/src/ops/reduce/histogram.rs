@@ -51,12 +51,29 @@ fn check_bins(bins: i64, dim: usize) -> Result<()> {
     Ok(())
 }
 
-fn evenly((low, high): Range, bins: i64, dtype: DType) -> Result<Tensor> {
+/// What the edges of so many bins look like.
+fn edge_spec(x: &Tensor, bins: i64) -> Result<TensorSpec> {
     let steps = bins.checked_add(1).ok_or_else(|| {
         crate::Error::runtime(format!("Storage size calculation overflowed with sizes=[{bins}]"))
     })?;
+    TensorSpec::beside(x, &[steps]).checked()
+}
+
+fn evenly((low, high): Range, bins: i64, dtype: DType) -> Result<Tensor> {
+    let steps = bins + 1;
     let (low, high) = (Scalar::Float(low), Scalar::Float(high));
     crate::ops::creation::spaced::linspace_with(low, high, steps, Some(dtype), None, None, None)
+}
+
+/// Refuses limits that are not finite or in the wrong order.
+fn check_range((low, high): Range) -> Result<()> {
+    ensure!(
+        low.is_finite() && high.is_finite(),
+        runtime,
+        "torch.histc: range of [{low}, {high}] is not finite"
+    );
+    ensure!(low < high, runtime, "torch.histc: max must be larger than min");
+    Ok(())
 }
 
 /// How many elements lie in each of `bins` bins of equal width between `min` and `max`; if these are equal, between the
@@ -67,7 +84,7 @@ fn evenly((low, high): Range, bins: i64, dtype: DType) -> Result<Tensor> {
     not_differentiable
 )]
 impl Histc {
-    fn cpu(cpu: Cpu, self_: &Tensor, bins: i64, min: Scalar, max: Scalar) -> Result<Tensor> {
+    fn meta(self_: &Tensor, bins: i64, min: Scalar, max: Scalar) -> Result<TensorSpec> {
         let dtype = self_.dtype();
         ensure!(
             !dtype.is_complex(),
@@ -89,18 +106,22 @@ impl Histc {
             );
         }
         check_bins(bins, 0)?;
+        let range = (min.to_f64(), max.to_f64());
+        if range.0 != range.1 || self_.numel() == 0 {
+            check_range(widened(range, 1.0))?;
+        }
+        edge_spec(self_, bins)?;
+        Ok(TensorSpec::beside(self_, &[bins]))
+    }
+    fn cpu(cpu: Cpu, self_: &Tensor, bins: i64, min: Scalar, max: Scalar) -> Result<Tensor> {
+        let dtype = Histc::meta(self_, bins, min, max)?.dtype;
         let mut range = (min.to_f64(), max.to_f64());
         if range.0 == range.1 && self_.numel() > 0 {
             range = extremes(self_)?;
         }
-        let (low, high) = widened(range, 1.0);
-        ensure!(
-            low.is_finite() && high.is_finite(),
-            runtime,
-            "torch.histc: range of [{low}, {high}] is not finite"
-        );
-        ensure!(low < high, runtime, "torch.histc: max must be larger than min");
-        let edges = evenly((low, high), bins, dtype)?;
+        let range = widened(range, 1.0);
+        check_range(range)?;
+        let edges = evenly(range, bins, dtype)?;
         // (Half-precision numbers are compared in single precision.)
         let compute = if dtype == DType::F64 { dtype } else { DType::F32 };
         let points = self_.in_dtype(cpu, compute)?.reshape(&[-1, 1])?;
@@ -150,7 +171,7 @@ fn counted(
     search: BinSearch,
     weights: Option<&Tensor>,
 ) -> Result<Tensor> {
-    let shape: Dims = edges.iter().map(|t| t.numel() - 1).collect();
+    let shape = grid_shape(edges);
     // (Refuses sizes beyond memory before the kernel multiplies them.)
     drop(TensorSpec::of(&shape, DType::F64).empty()?);
     let edges = edges.iter().map(|t| t.dense(cpu)).collect::<Result<Vec<_>>>()?;
@@ -167,87 +188,147 @@ struct Plan {
     weights: Option<Tensor>,
 }
 
-/// The points, rows of `self`'s last dimension, and their weights.
-fn plan(self_: &Tensor, count: usize, weight: Option<&Tensor>) -> Result<Plan> {
+/// How many bins there are between edges, dimension by dimension.
+fn grid_shape(edges: &[Tensor]) -> Dims {
+    edges.iter().map(|t| t.numel() - 1).collect()
+}
+
+/// What sums of so many bins look like.
+fn grid_spec(x: &Tensor, bins: &[i64]) -> Result<TensorSpec> {
+    TensorSpec::beside(x, bins).computed_in(DType::F64).checked()?;
+    Ok(TensorSpec::beside(x, bins))
+}
+
+/// Refuses points, rows of the last dimension of `shape`, that have not as many coordinates as there are sequences of edges, and
+/// weights of another shape.
+fn check_points(
+    (shape, dtype): (&[i64], DType),
+    count: usize,
+    weight: Option<(&[i64], DType)>,
+) -> Result<()> {
     ensure!(
-        self_.ndim() > 1,
+        shape.len() > 1,
         runtime,
         "torch.histogramdd: input tensor should have at least 2 dimensions, but got {}",
-        self_.ndim()
+        shape.len()
     );
-    let (&rank, leading) = self_.shape().split_last().expect("it has dimensions");
+    let (rank, leading) = (shape[shape.len() - 1], &shape[..shape.len() - 1]);
     ensure!(
         rank == count as i64,
         runtime,
         "torch.histogramdd: expected {rank} sequences of bin edges for a {rank}-dimensional histogram but got {count}"
     );
-    if let Some(weight) = weight {
+    if let Some((weight_shape, weight_dtype)) = weight {
         ensure!(
-            weight.dtype() == self_.dtype(),
+            weight_dtype == dtype,
             runtime,
             "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input({}), and weight({})",
-            self_.dtype().name(),
-            weight.dtype().name()
+            dtype.name(),
+            weight_dtype.name()
         );
         ensure!(
-            weight.shape() == leading,
+            weight_shape == leading,
             runtime,
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, but got input with shape {} and weight with shape {}",
-            list(self_.shape()),
-            list(weight.shape())
+            list(shape),
+            list(weight_shape)
         );
     }
     ensure!(
-        matches!(self_.dtype(), DType::F32 | DType::F64),
+        matches!(dtype, DType::F32 | DType::F64),
         not_implemented,
         "\"histogramdd\" not implemented for '{}'",
-        self_.dtype().scalar_name()
+        dtype.scalar_name()
     );
+    Ok(())
+}
+
+/// [`check_points`] of tensors.
+fn check_plan(self_: &Tensor, count: usize, weight: Option<&Tensor>) -> Result<()> {
+    let weight = weight.map(|w| (w.shape(), w.dtype()));
+    check_points((self_.shape(), self_.dtype()), count, weight)
+}
+
+/// [`check_points`] of elements as points of one dimension.
+fn check_line_plan(self_: &Tensor, weight: Option<&Tensor>) -> Result<()> {
+    let lengths = weight.map(|w| [w.numel()]);
+    let weight = weight.zip(lengths.as_ref()).map(|(w, length)| (&length[..], w.dtype()));
+    check_points((&[self_.numel(), 1], self_.dtype()), 1, weight)
+}
+
+/// The points, rows of `self`'s last dimension, and their weights.
+fn plan(self_: &Tensor, count: usize, weight: Option<&Tensor>) -> Result<Plan> {
+    check_plan(self_, count, weight)?;
+    let (rank, leading) = (count as i64, &self_.shape()[..self_.ndim() - 1]);
     let points = leading.iter().product();
     let weights = weight.map(|w| w.reshape(&[points])).transpose()?;
     Ok(Plan { points: self_.reshape(&[points, rank])?, weights })
 }
 
+/// Refuses a list of limits that is not a pair for each dimension, and pairs that are no range. Without a list only elements
+/// give limits.
+fn check_ranges(rank: usize, range: Option<&[f64]>) -> Result<()> {
+    let Some(range) = range else { return Ok(()) };
+    ensure!(
+        range.len() == 2 * rank,
+        runtime,
+        "torch.histogramdd: for a {rank}-dimensional histogram range should have {} elements, but got {}",
+        2 * rank,
+        range.len()
+    );
+    let pairs = range.chunks_exact(2).enumerate();
+    pairs.into_iter().try_for_each(|(dim, pair)| check_limits(dim, (pair[0], pair[1])))
+}
+
+fn check_limits(dim: usize, (low, high): Range) -> Result<()> {
+    ensure!(
+        low.is_finite() && high.is_finite(),
+        runtime,
+        "torch.histogramdd: dimension {dim}'s range [{low}, {high}] is not finite"
+    );
+    ensure!(
+        low <= high,
+        runtime,
+        "torch.histogramdd: min should not exceed max, but got min {low} max {high} for dimension {dim}"
+    );
+    Ok(())
+}
+
 /// The outermost edges of each dimension.
 fn ranges(points: &Tensor, range: Option<&[f64]>) -> Result<Vec<Range>> {
     let rank = points.shape()[1] as usize;
-    if let Some(range) = range {
-        ensure!(
-            range.len() == 2 * rank,
-            runtime,
-            "torch.histogramdd: for a {rank}-dimensional histogram range should have {} elements, but got {}",
-            2 * rank,
-            range.len()
-        );
-    }
+    check_ranges(rank, range)?;
     let of = |dim: usize| -> Result<Range> {
         let (low, high) = match range {
             Some(range) => (range[2 * dim], range[2 * dim + 1]),
             None if points.numel() == 0 => (0.0, 1.0),
             None => extremes(&points.select(1, dim as i64)?)?,
         };
-        ensure!(
-            low.is_finite() && high.is_finite(),
-            runtime,
-            "torch.histogramdd: dimension {dim}'s range [{low}, {high}] is not finite"
-        );
-        ensure!(
-            low <= high,
-            runtime,
-            "torch.histogramdd: min should not exceed max, but got min {low} max {high} for dimension {dim}"
-        );
+        check_limits(dim, (low, high))?;
         Ok(widened((low, high), 0.5))
     };
     (0..rank).map(of).collect()
 }
 
-fn even_edges(plan: &Plan, bins: &[i64], range: Option<&[f64]>) -> Result<Vec<Tensor>> {
+/// Refuses numbers of bins and ranges; what the edges and the sums of such a grid look like.
+fn even_specs(
+    x: &Tensor,
+    bins: &[i64],
+    range: Option<&[f64]>,
+) -> Result<(Vec<TensorSpec>, TensorSpec)> {
     bins.iter().enumerate().try_for_each(|(dim, &n)| check_bins(n, dim))?;
+    check_ranges(bins.len(), range)?;
+    let edges = bins.iter().map(|&n| edge_spec(x, n)).collect::<Result<_>>()?;
+    Ok((edges, grid_spec(x, bins)?))
+}
+
+fn even_edges(plan: &Plan, bins: &[i64], range: Option<&[f64]>) -> Result<Vec<Tensor>> {
     let ranges = ranges(&plan.points, range)?;
     ranges.into_iter().zip(bins).map(|(r, &n)| evenly(r, n, plan.points.dtype())).collect()
 }
 
-fn check_edges(points: &Tensor, edges: &[Tensor]) -> Result<()> {
+/// Refuses edges that are no vectors of the points' dtype; what the sums between them look like.
+fn edged_spec(points: &Tensor, edges: &[Tensor]) -> Result<TensorSpec> {
     for (dim, t) in edges.iter().enumerate() {
         ensure!(
             t.dtype() == points.dtype(),
@@ -269,7 +350,7 @@ fn check_edges(points: &Tensor, edges: &[Tensor]) -> Result<()> {
         );
         check_bins(t.numel() - 1, dim)?;
     }
-    Ok(())
+    grid_spec(points, &grid_shape(edges))
 }
 
 fn summed(
@@ -321,6 +402,17 @@ fn edges(values: &[f64], dtype: DType) -> Tensor {
     exact_out
 )]
 impl Histogram {
+    fn meta(
+        self_: &Tensor,
+        bins: i64,
+        range: Option<&[f64]>,
+        weight: Option<&Tensor>,
+    ) -> Result<Vec<TensorSpec>> {
+        check_line_plan(self_, weight)?;
+        let (mut specs, sums) = even_specs(self_, &[bins], range)?;
+        specs.insert(0, sums);
+        Ok(specs)
+    }
     fn cpu(
         cpu: Cpu,
         self_: &Tensor,
@@ -329,6 +421,7 @@ impl Histogram {
         weight: Option<&Tensor>,
         density: bool,
     ) -> Result<[Tensor; 2]> {
+        Histogram::meta(self_, bins, range, weight)?;
         let plan = line_plan(self_, weight)?;
         let edges = even_edges(&plan, &[bins], range)?;
         let sums = summed(cpu, &plan, &edges, BinSearch::DivideThenCorrect, density)?;
@@ -382,6 +475,11 @@ impl Histogram {
     exact_out
 )]
 impl HistogramBins {
+    fn meta(self_: &Tensor, bins: &Tensor, weight: Option<&Tensor>) -> Result<[TensorSpec; 2]> {
+        check_line_plan(self_, weight)?;
+        let sums = edged_spec(self_, std::slice::from_ref(bins))?;
+        Ok([sums, TensorSpec::laid_as(bins)])
+    }
     fn cpu(
         cpu: Cpu,
         self_: &Tensor,
@@ -389,9 +487,9 @@ impl HistogramBins {
         weight: Option<&Tensor>,
         density: bool,
     ) -> Result<[Tensor; 2]> {
+        HistogramBins::meta(self_, bins, weight)?;
         let plan = line_plan(self_, weight)?;
         let edges = [bins.clone()];
-        check_edges(&plan.points, &edges)?;
         let sums = summed(cpu, &plan, &edges, BinSearch::Bisect, density)?;
         Ok([sums, bins.dense_copy(cpu)?])
     }
@@ -433,6 +531,15 @@ impl HistogramBins {
 #[op("_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
      internal, function_only, method = histogramdd_bin_edges)]
 impl HistogramddEdges {
+    fn meta(
+        self_: &Tensor,
+        bins: &[i64],
+        range: Option<&[f64]>,
+        weight: Option<&Tensor>,
+    ) -> Result<Vec<TensorSpec>> {
+        check_plan(self_, bins.len(), weight)?;
+        Ok(even_specs(self_, bins, range)?.0)
+    }
     fn cpu(
         self_: &Tensor,
         bins: &[i64],
@@ -441,6 +548,7 @@ impl HistogramddEdges {
         density: bool,
     ) -> Result<Vec<Tensor>> {
         let _ = density;
+        HistogramddEdges::meta(self_, bins, range, weight)?;
         even_edges(&plan(self_, bins.len(), weight)?, bins, range)
     }
     fn vjp_self() -> Result<Tensor> {
@@ -481,6 +589,15 @@ fn grid_samples(s: &Sampler, bins: impl Fn() -> Value) -> Vec<Sample> {
 #[op("_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor",
      internal, function_only, method = histogramdd_from_bin_cts)]
 impl HistogramddCounts {
+    fn meta(
+        self_: &Tensor,
+        bins: &[i64],
+        range: Option<&[f64]>,
+        weight: Option<&Tensor>,
+    ) -> Result<TensorSpec> {
+        check_plan(self_, bins.len(), weight)?;
+        Ok(even_specs(self_, bins, range)?.1)
+    }
     fn cpu(
         cpu: Cpu,
         self_: &Tensor,
@@ -489,6 +606,7 @@ impl HistogramddCounts {
         weight: Option<&Tensor>,
         density: bool,
     ) -> Result<Tensor> {
+        HistogramddCounts::meta(self_, bins, range, weight)?;
         let plan = plan(self_, bins.len(), weight)?;
         summed(cpu, &plan, &even_edges(&plan, bins, range)?, BinSearch::DivideThenCorrect, density)
     }
@@ -507,6 +625,10 @@ impl HistogramddCounts {
 #[op("_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor",
      internal, function_only, method = histogramdd_from_bin_tensors)]
 impl HistogramddTensors {
+    fn meta(self_: &Tensor, bins: &[Tensor], weight: Option<&Tensor>) -> Result<TensorSpec> {
+        check_plan(self_, bins.len(), weight)?;
+        edged_spec(self_, bins)
+    }
     fn cpu(
         cpu: Cpu,
         self_: &Tensor,
@@ -514,8 +636,8 @@ impl HistogramddTensors {
         weight: Option<&Tensor>,
         density: bool,
     ) -> Result<Tensor> {
+        HistogramddTensors::meta(self_, bins, weight)?;
         let plan = plan(self_, bins.len(), weight)?;
-        check_edges(&plan.points, bins)?;
         summed(cpu, &plan, bins, BinSearch::Bisect, density)
     }
     fn vjp_self() -> Result<Tensor> {

@@ -3,10 +3,10 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::reduce::sum::{dim_samples, reduced, unreduce};
+use crate::ops::reduce::sum::{dim_samples, reduce_in_dtype, reduced_spec, unreduce};
 use crate::tensor::Cpu;
 use crate::tensor::shape::wrap_dims;
-use crate::{DType, ErrorKind, Result, Tensor};
+use crate::{DType, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::reduce;
 use pullback_macros::op;
 
@@ -16,8 +16,11 @@ pub(crate) static OPS: &[&OpDef] = &[&MEAN, &MEAN_DIM, &NANSUM, &NANMEAN];
 /// The mean of all elements; NaN of none. Integers need `dtype`.
 #[op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", out, jvp = linear, batch = reduction_by(&MEAN_DIM))]
 impl Mean {
-    fn cpu(cpu: Cpu, self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-        mean(cpu, self_, None, false, dtype)
+    fn meta(self_: &Tensor, dtype: Option<DType>) -> Result<TensorSpec> {
+        reduced_spec(self_, None, false, mean_dtype(self_, dtype)?)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
+        reduce_in_dtype(cpu, result, self_, None, reduce::mean)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         // (The mean of nothing has no gradient to divide.)
@@ -42,14 +45,16 @@ impl Mean {
 #[op("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out,
      node = "MeanBackward1", jvp = linear, batch = reduction)]
 impl MeanDim {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         dim: Option<&[i64]>,
         keepdim: bool,
         dtype: Option<DType>,
-    ) -> Result<Tensor> {
-        mean(cpu, self_, dim, keepdim, dtype)
+    ) -> Result<TensorSpec> {
+        reduced_spec(self_, dim, keepdim, mean_dtype(self_, dtype)?)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
+        reduce_in_dtype(cpu, result, self_, dim, reduce::mean)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -69,28 +74,22 @@ impl MeanDim {
 /// The sum over `dim` (all dimensions if `None`) with NaN taken as zero. Complex numbers are refused.
 #[op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out, batch = reduction)]
 impl Nansum {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         dim: Option<&[i64]>,
         keepdim: bool,
         dtype: Option<DType>,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         ensure!(
             !self_.dtype().is_complex(),
             not_implemented,
             "nansum does not support complex inputs"
         );
         let natural = if self_.dtype().is_integral(true) { DType::I64 } else { self_.dtype() };
-        let dtype = dtype.unwrap_or(natural);
-        reduced(
-            cpu,
-            &self_.in_dtype(cpu, dtype)?,
-            &wrap_dims(dim, self_.ndim())?,
-            keepdim,
-            dtype,
-            reduce::nansum,
-        )
+        reduced_spec(self_, dim, keepdim, dtype.unwrap_or(natural))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
+        reduce_in_dtype(cpu, result, self_, dim, reduce::nansum)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -139,13 +138,8 @@ impl Nanmean {
     }
 }
 
-fn mean(
-    cpu: Cpu,
-    x: &Tensor,
-    dim: Option<&[i64]>,
-    keepdim: bool,
-    dtype: Option<DType>,
-) -> Result<Tensor> {
+/// The dtype of a mean, which integers and bools do not have.
+fn mean_dtype(x: &Tensor, dtype: Option<DType>) -> Result<DType> {
     if let Some(dtype) = dtype {
         ensure!(
             dtype.is_differentiable(),
@@ -161,5 +155,5 @@ fn mean(
         "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {}",
         dtype.scalar_name()
     );
-    reduced(cpu, &x.in_dtype(cpu, dtype)?, &wrap_dims(dim, x.ndim())?, keepdim, dtype, reduce::mean)
+    Ok(dtype)
 }

@@ -8,12 +8,15 @@ use super::any_all::is_any_true;
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::reduce::sum::{kept_shape, reduced, restore, squeeze_dims, unreduce};
+use crate::ops::index::scatter::vector_shape;
+use crate::ops::reduce::sum::{
+    pick_into, picked_spec, reduce_into, reduced_spec, restore, spec_over, unreduce, without,
+};
 use crate::tensor::shape::{wrap_dim, wrap_dims};
-use crate::tensor::{Cpu, TensorSpec};
-use crate::{DType, ErrorKind, Result, Tensor};
+use crate::tensor::{Cpu, TensorSpec, contiguous_strides};
+use crate::{DType, Dims, ErrorKind, Result, Tensor};
 use pullback_kernels::index::{self, ScatterReduction, ScatterSource};
-use pullback_kernels::{StridedMut, StridedRef, reduce};
+use pullback_kernels::reduce;
 use pullback_macros::op;
 use std::borrow::Cow;
 
@@ -37,8 +40,12 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// The largest of all elements. Equal ones share the gradient evenly.
 #[op("max(Tensor self) -> Tensor", out, node = "MaxBackward1", batch = reduction_by(&AMAX))]
 impl Max {
-    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
-        full(cpu, "max", self_, reduce::amax)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        refuse_nothing("max", self_)?;
+        reduced_spec(self_, None, false, self_.dtype())
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
+        reduce_into(cpu, result, self_, &wrap_dims(None, self_.ndim())?, reduce::amax)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         share(grad, self_, result, &[])
@@ -62,8 +69,12 @@ impl Max {
 /// The largest elements along `dim` and the index of the first of each.
 #[op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, apart, batch = reduction)]
 impl MaxDim {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
-        along(cpu, self_, dim, keepdim, reduce::max_dim)
+    fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[TensorSpec; 2]> {
+        refuse_nothing_in("max", self_, &wrap_dims(Some(&[dim]), self_.ndim())?)?;
+        picked_spec(self_, dim, keepdim)
+    }
+    fn cpu(cpu: Cpu, values: &Tensor, indices: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        pick_into(cpu, [values, indices], self_, dim, reduce::max_dim)
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -114,8 +125,12 @@ impl MaxOther {
 /// The smallest of all elements. Equal ones share the gradient evenly.
 #[op("min(Tensor self) -> Tensor", out, node = "MinBackward1", batch = reduction_by(&AMIN))]
 impl Min {
-    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
-        full(cpu, "min", self_, reduce::amin)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        refuse_nothing("min", self_)?;
+        reduced_spec(self_, None, false, self_.dtype())
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
+        reduce_into(cpu, result, self_, &wrap_dims(None, self_.ndim())?, reduce::amin)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         share(grad, self_, result, &[])
@@ -131,8 +146,12 @@ impl Min {
 /// The smallest elements along `dim` and the index of the first of each.
 #[op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, apart, batch = reduction)]
 impl MinDim {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
-        along(cpu, self_, dim, keepdim, reduce::min_dim)
+    fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[TensorSpec; 2]> {
+        refuse_nothing_in("min", self_, &wrap_dims(Some(&[dim]), self_.ndim())?)?;
+        picked_spec(self_, dim, keepdim)
+    }
+    fn cpu(cpu: Cpu, values: &Tensor, indices: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        pick_into(cpu, [values, indices], self_, dim, reduce::min_dim)
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -167,8 +186,11 @@ impl MinOther {
 /// The largest elements over the dimensions `dim` (all if empty). Equal ones share the gradient evenly.
 #[op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", exact_out, batch = reduction)]
 impl Amax {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
-        over_dims(cpu, "amax", self_, dim, keepdim, reduce::amax)
+    fn meta(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
+        extreme_spec("amax", self_, dim, keepdim)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: &[i64]) -> Result<()> {
+        reduce_into(cpu, result, self_, &wrap_dims(Some(dim), self_.ndim())?, reduce::amax)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -215,8 +237,11 @@ impl Amax {
 /// The smallest elements over the dimensions `dim` (all if empty). Equal ones share the gradient evenly.
 #[op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", exact_out, batch = reduction)]
 impl Amin {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
-        over_dims(cpu, "amin", self_, dim, keepdim, reduce::amin)
+    fn meta(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
+        extreme_spec("amin", self_, dim, keepdim)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: &[i64]) -> Result<()> {
+        reduce_into(cpu, result, self_, &wrap_dims(Some(dim), self_.ndim())?, reduce::amin)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -248,7 +273,7 @@ impl Amin {
 /// The smallest and the largest elements along `dim`, or of all. Equal ones share the gradient evenly.
 #[op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", exact_out, apart, batch = reduction)]
 impl Aminmax {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn meta(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<[TensorSpec; 2]> {
         ensure!(
             !self_.dtype().is_complex(),
             type_error,
@@ -262,8 +287,17 @@ impl Aminmax {
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
         );
         refuse_empty("aminmax", self_, &dims)?;
-        let one = |kernel: Kernel| reduced(cpu, self_, &dims, keepdim, self_.dtype(), kernel);
-        Ok([one(reduce::amin)?, one(reduce::amax)?])
+        let spec = spec_over(self_, &dims, keepdim, self_.dtype());
+        Ok([spec.clone(), spec])
+    }
+    // (Makes its results: the second reduction may ask for memory when the first has been written.)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<[Tensor; 2]> {
+        let [min, max] = Aminmax::meta(self_, dim, keepdim)?;
+        let (min, max) = (min.empty()?, max.empty()?);
+        let dims = wrap_dims(as_list(dim.as_ref()), self_.ndim())?;
+        reduce_into(cpu, &min, self_, &dims, reduce::amin)?;
+        reduce_into(cpu, &max, self_, &dims, reduce::amax)?;
+        Ok([min, max])
     }
     fn vjp_self(
         grad_min: Option<&Tensor>,
@@ -328,20 +362,12 @@ impl Aminmax {
 /// The index of the first largest element along `dim`, or in the flattened tensor.
 #[op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", exact_out, not_differentiable, batch = reduction)]
 impl Argmax {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
-        ensure!(
-            !self_.dtype().is_complex(),
-            type_error,
-            "argmax(): does not support complex input"
-        );
-        reduced(
-            cpu,
-            self_,
-            &wrap_dims(as_list(dim.as_ref()), self_.ndim())?,
-            keepdim,
-            DType::I64,
-            reduce::argmax,
-        )
+    fn meta(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<TensorSpec> {
+        place_spec("argmax", self_, dim, keepdim)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<i64>) -> Result<()> {
+        let dims = wrap_dims(as_list(dim.as_ref()), self_.ndim())?;
+        reduce_into(cpu, result, self_, &dims, reduce::argmax)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = full_samples(s);
@@ -368,20 +394,12 @@ impl Argmax {
 /// The index of the first smallest element along `dim`, or in the flattened tensor.
 #[op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", exact_out, not_differentiable, batch = reduction)]
 impl Argmin {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
-        ensure!(
-            !self_.dtype().is_complex(),
-            type_error,
-            "argmin(): does not support complex input"
-        );
-        reduced(
-            cpu,
-            self_,
-            &wrap_dims(as_list(dim.as_ref()), self_.ndim())?,
-            keepdim,
-            DType::I64,
-            reduce::argmin,
-        )
+    fn meta(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<TensorSpec> {
+        place_spec("argmin", self_, dim, keepdim)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<i64>) -> Result<()> {
+        let dims = wrap_dims(as_list(dim.as_ref()), self_.ndim())?;
+        reduce_into(cpu, result, self_, &dims, reduce::argmin)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = full_samples(s);
@@ -393,15 +411,28 @@ impl Argmin {
 /// The elements that `indices` names along `dim`: the linear map that a reduction by selection is.
 #[op("_select_along(Tensor self, int dim, Tensor indices, bool keepdim) -> Tensor", internal, method = select_along, jvp = linear, batch = picked)]
 impl SelectAlong {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, indices: &Tensor, keepdim: bool) -> Result<Tensor> {
-        let (input, indices, at) = (
-            lifted(self_)?.into_owned(),
-            kept(indices, self_.shape(), dim, keepdim)?,
-            wrap_dim(dim, self_.ndim())?,
-        );
-        let out = Tensor::empty_of(indices.shape(), self_.dtype())?;
-        index::gather(&mut out.view_mut(cpu), input.view_ref(cpu), at, indices.view_ref(cpu))?;
-        finish(out, self_.ndim(), at, keepdim)
+    fn meta(self_: &Tensor, dim: i64, indices: &Tensor, keepdim: bool) -> Result<TensorSpec> {
+        let at = wrap_dim(dim, self_.ndim())?;
+        let sizes = kept_sizes(indices, self_.shape(), dim, keepdim)?;
+        index::check_index_shape("self", &sizes, vector_shape(self_), at)?;
+        let dims = [at];
+        let is_whole = keepdim || self_.ndim() == 0;
+        let shape = if is_whole && self_.ndim() > 0 { sizes } else { without(&sizes, &dims) };
+        Ok(TensorSpec::beside(self_, &shape))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        dim: i64,
+        indices: &Tensor,
+        keepdim: bool,
+    ) -> Result<()> {
+        let (input, at) = (lifted(self_)?, wrap_dim(dim, self_.ndim())?);
+        let indices = kept(indices, self_.shape(), dim, keepdim)?;
+        let strides = contiguous_strides(indices.shape());
+        let mut view = result.view_mut_as(cpu, indices.shape(), &strides);
+        Ok(index::gather(&mut view, input.view_ref(cpu), at, indices.view_ref(cpu))?)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -433,28 +464,44 @@ impl SelectAlong {
 #[op("value_selecting_reduction_backward(Tensor grad_output, int dim, Tensor indices, int[] sizes, bool keepdim) -> Tensor",
      internal, method = select_along_backward, jvp = linear, batch = picked)]
 impl SelectAlongBackward {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         grad_output: &Tensor,
         dim: i64,
         indices: &Tensor,
         sizes: &[i64],
         keepdim: bool,
-    ) -> Result<Tensor> {
-        let out = TensorSpec::beside(grad_output, sizes).zeros()?;
+    ) -> Result<TensorSpec> {
+        let spec = TensorSpec::beside(grad_output, sizes).checked()?;
+        let at = wrap_dim(dim, sizes.len())?;
+        let source = kept_sizes(grad_output, sizes, dim, keepdim)?;
+        let places = kept_sizes(indices, sizes, dim, keepdim)?;
+        index::check_index_shape("src", &places, &source, usize::MAX)?;
+        let whole = if sizes.is_empty() { &[1] } else { sizes };
+        index::check_index_shape("self", &places, whole, at)?;
+        Ok(spec)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        grad_output: &Tensor,
+        dim: i64,
+        indices: &Tensor,
+        sizes: &[i64],
+        keepdim: bool,
+    ) -> Result<()> {
+        result.zero_bytes();
         let at = wrap_dim(dim, sizes.len())?;
         let (source, indices) =
             (kept(grad_output, sizes, dim, keepdim)?, kept(indices, sizes, dim, keepdim)?);
         let source = ScatterSource::Tensor(source.view_ref(cpu));
-        let target = lifted(&out)?;
-        index::scatter(
+        let target = lifted(result)?;
+        Ok(index::scatter(
             &mut target.view_mut(cpu),
             at,
             indices.view_ref(cpu),
             source,
             (ScatterReduction::Assign, true),
-        )?;
-        Ok(out)
+        )?)
     }
     fn vjp_grad_output(grad: &Tensor, dim: i64, indices: &Tensor, keepdim: bool) -> Result<Tensor> {
         grad.select_along(dim, indices, keepdim)
@@ -477,14 +524,6 @@ impl SelectAlongBackward {
     }
 }
 
-type Kernel = fn(&mut StridedMut<'_>, StridedRef<'_>, &[usize]) -> pullback_kernels::Result<()>;
-type DimKernel = fn(
-    &mut StridedMut<'_>,
-    &mut StridedMut<'_>,
-    StridedRef<'_>,
-    usize,
-) -> pullback_kernels::Result<()>;
-
 fn as_list(dim: Option<&i64>) -> Option<&[i64]> {
     dim.map(std::slice::from_ref)
 }
@@ -497,11 +536,17 @@ pub(crate) fn lifted(x: &Tensor) -> Result<Cow<'_, Tensor>> {
     x.alias_with(&[1], &[1], x.storage_offset()).map(Cow::Owned)
 }
 
-/// The result of a reduction of `dim` of `shape`, with that dimension in it.
-fn kept(result: &Tensor, shape: &[i64], dim: i64, keepdim: bool) -> Result<Tensor> {
+/// Sizes of the result of a reduction of `dim` of `shape`, with that dimension in it.
+fn kept_sizes(result: &Tensor, shape: &[i64], dim: i64, keepdim: bool) -> Result<Dims> {
     let at = wrap_dim(dim, shape.len())?;
     if keepdim || shape.is_empty() {
-        return lifted(result).map(Cow::into_owned);
+        ensure!(
+            !shape.is_empty() || result.numel() == 1,
+            runtime,
+            "expected a tensor of one element, but got {}",
+            result.numel()
+        );
+        return Ok(Dims::from_slice(vector_shape(result)));
     }
     ensure!(
         result.ndim() + 1 == shape.len(),
@@ -510,47 +555,44 @@ fn kept(result: &Tensor, shape: &[i64], dim: i64, keepdim: bool) -> Result<Tenso
         shape.len() - 1,
         result.ndim()
     );
-    let (mut sizes, mut strides) =
-        (crate::Dims::from_slice(result.shape()), crate::Dims::from_slice(result.strides()));
+    let mut sizes = Dims::from_slice(result.shape());
     sizes.insert(at, 1);
-    strides.insert(at, 1);
+    Ok(sizes)
+}
+
+/// The result of a reduction of `dim` of `shape`, with that dimension in it.
+fn kept(result: &Tensor, shape: &[i64], dim: i64, keepdim: bool) -> Result<Tensor> {
+    if keepdim || shape.is_empty() {
+        return lifted(result).map(Cow::into_owned);
+    }
+    let sizes = kept_sizes(result, shape, dim, keepdim)?;
+    let mut strides = Dims::from_slice(result.strides());
+    strides.insert(wrap_dim(dim, shape.len())?, 1);
     result.alias_with(&sizes, &strides, result.storage_offset())
 }
 
-/// A result with the reduced dimension in it as it is to be returned for an input of rank `ndim`.
-fn finish(out: Tensor, ndim: usize, dim: usize, keepdim: bool) -> Result<Tensor> {
-    squeeze_dims(out, &[dim], keepdim && ndim > 0)
-}
-
-fn along(cpu: Cpu, x: &Tensor, dim: i64, keepdim: bool, kernel: DimKernel) -> Result<[Tensor; 2]> {
-    let at = wrap_dim(dim, x.ndim())?;
-    let input = lifted(x)?;
-    let shape = kept_shape(input.shape(), &[at]);
-    let (values, indices) =
-        (Tensor::empty_of(&shape, x.dtype())?, Tensor::empty_of(&shape, DType::I64)?);
-    kernel(&mut values.view_mut(cpu), &mut indices.view_mut(cpu), input.view_ref(cpu), at)?;
-    Ok([finish(values, x.ndim(), at, keepdim)?, finish(indices, x.ndim(), at, keepdim)?])
-}
-
-fn full(cpu: Cpu, name: &str, x: &Tensor, kernel: Kernel) -> Result<Tensor> {
-    refuse_nothing(name, x)?;
-    reduced(cpu, x, &wrap_dims(None, x.ndim())?, false, x.dtype(), kernel)
-}
-
-fn over_dims(
-    cpu: Cpu,
-    name: &str,
-    x: &Tensor,
-    dim: &[i64],
-    keepdim: bool,
-    kernel: Kernel,
-) -> Result<Tensor> {
+/// What an extreme over `dim` looks like.
+fn extreme_spec(name: &str, x: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
     if dim.is_empty() {
         refuse_nothing(name, x)?;
     }
     let dims = wrap_dims(Some(dim), x.ndim())?;
     refuse_empty(name, x, &dims)?;
-    reduced(cpu, x, &dims, keepdim, x.dtype(), kernel)
+    Ok(spec_over(x, &dims, keepdim, x.dtype()))
+}
+
+/// What the places of extremes along `dim` look like.
+fn place_spec(name: &str, x: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<TensorSpec> {
+    ensure!(!x.dtype().is_complex(), type_error, "{name}(): does not support complex input");
+    let dims = wrap_dims(as_list(dim.as_ref()), x.ndim())?;
+    refuse_nothing_in(name, x, &dims)?;
+    ensure!(x.dtype() != DType::Bool, not_implemented, "{name}(): does not support bool input");
+    Ok(spec_over(x, &dims, keepdim, DType::I64))
+}
+
+/// Refuses a reduction without identity over a dimension without elements.
+pub(in crate::ops) fn refuse_nothing_in(name: &str, x: &Tensor, dims: &[usize]) -> Result<()> {
+    Ok(reduce::check_not_empty(name, x.shape(), dims)?)
 }
 
 /// Refuses to look for an extreme of all elements where there is none.

@@ -5,9 +5,10 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::index::scatter::vector_shape;
 use crate::ops::reduce::min_max::lifted;
-use crate::ops::reduce::sum::{reduced, restore};
-use crate::tensor::shape::{wrap_dim, wrap_dims};
+use crate::ops::reduce::sum::{reduce_in_dtype, reduced_spec, restore};
+use crate::tensor::shape::wrap_dim;
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{StridedMut, StridedRef, reduce, scan};
@@ -32,8 +33,11 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// `dtype` is given.
 #[op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, jvp = linear, batch = along)]
 impl Cumsum {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
-        running(cpu, "cumsum", self_, dim, dtype, scan::cumsum)
+    fn meta(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<TensorSpec> {
+        running("cumsum", self_, dim, dtype)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        along(cpu, result, &self_.in_dtype(cpu, result.dtype())?, dim, scan::cumsum)
     }
     fn vjp_self(grad: &Tensor, dim: i64) -> Result<Tensor> {
         grad.sum_from(dim)
@@ -62,8 +66,11 @@ impl Cumsum {
 /// The sum from each place to the end of the line along `dim`: the gradient of [`Cumsum`].
 #[op("_cumsum_backward(Tensor grad_output, int dim) -> Tensor", internal, method = sum_from, jvp = linear, batch = along)]
 impl CumsumBackward {
-    fn cpu(cpu: Cpu, grad_output: &Tensor, dim: i64) -> Result<Tensor> {
-        along(cpu, grad_output, grad_output.dtype(), dim, scan::cumsum_backward)
+    fn meta(grad_output: &Tensor, dim: i64) -> Result<TensorSpec> {
+        scanned(grad_output, dim, grad_output.dtype())
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, grad_output: &Tensor, dim: i64) -> Result<()> {
+        along(cpu, result, grad_output, dim, scan::cumsum_backward)
     }
     fn vjp_grad_output(grad: &Tensor, dim: i64) -> Result<Tensor> {
         grad.cumsum(dim)
@@ -76,8 +83,11 @@ impl CumsumBackward {
 /// The running product along `dim`. Integers and bools multiply in int64 unless `dtype` is given.
 #[op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, batch = along)]
 impl Cumprod {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
-        running(cpu, "cumprod", self_, dim, dtype, scan::cumprod)
+    fn meta(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<TensorSpec> {
+        running("cumprod", self_, dim, dtype)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        along(cpu, result, &self_.in_dtype(cpu, result.dtype())?, dim, scan::cumprod)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
         cumprod_grad(grad, &self_.to_dtype(result.dtype())?, result, dim)
@@ -106,13 +116,28 @@ impl Cumprod {
 #[op("_linear_recurrence(Tensor self, Tensor factor, int dim, bool reverse=False) -> Tensor", internal,
      method = linear_recurrence, batch = along)]
 impl LinearRecurrence {
-    fn cpu(cpu: Cpu, self_: &Tensor, factor: &Tensor, dim: i64, reverse: bool) -> Result<Tensor> {
+    fn meta(self_: &Tensor, factor: &Tensor, dim: i64) -> Result<TensorSpec> {
+        let spec = scanned(self_, dim, self_.dtype())?;
+        pullback_kernels::check_dtype("linear_recurrence", factor.dtype(), self_.dtype())?;
+        pullback_kernels::check_shape(
+            "linear_recurrence",
+            vector_shape(factor),
+            vector_shape(self_),
+        )?;
+        Ok(spec)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        factor: &Tensor,
+        dim: i64,
+        reverse: bool,
+    ) -> Result<()> {
         let dim = wrap_dim(dim, self_.ndim())?;
-        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
         let (input, factor) = (lifted(self_)?, lifted(factor)?);
         let inputs = (input.view_ref(cpu), factor.view_ref(cpu));
-        scan::linear_recurrence(&mut lifted(&out)?.view_mut(cpu), inputs, dim, reverse)?;
-        Ok(out)
+        Ok(scan::linear_recurrence(&mut lifted(result)?.view_mut(cpu), inputs, dim, reverse)?)
     }
     fn vjp_self(grad: &Tensor, factor: &Tensor, dim: i64, reverse: bool) -> Result<Tensor> {
         recurrence_grad(grad, factor, dim, reverse)
@@ -162,8 +187,11 @@ impl LinearRecurrence {
 /// `ln` of the running sum of `e^self` along `dim`, without overflow.
 #[op("logcumsumexp(Tensor self, int dim) -> Tensor", exact_out, apart, batch = along)]
 impl Logcumsumexp {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64) -> Result<Tensor> {
-        along(cpu, self_, self_.dtype(), dim, scan::logcumsumexp)
+    fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
+        scanned(self_, dim, self_.dtype())
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        along(cpu, result, self_, dim, scan::logcumsumexp)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
         log_sum_grad(grad, self_, result, dim)
@@ -190,8 +218,13 @@ impl Logcumsumexp {
 /// The running maximum along `dim` and where it was last reached; NaN stays.
 #[op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", exact_out, batch = along)]
 impl Cummax {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
-        extremes(cpu, self_, dim, scan::cummax)
+    fn meta(self_: &Tensor, dim: i64) -> Result<[TensorSpec; 2]> {
+        let values = scanned(self_, dim, self_.dtype())?;
+        let indices = values.clone().computed_in(DType::I64);
+        Ok([values, indices])
+    }
+    fn cpu(cpu: Cpu, values: &Tensor, indices: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        extremes(cpu, [values, indices], self_, dim, scan::cummax)
     }
     fn vjp_self(grad_values: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         grad_values.pick_backward(indices, dim)
@@ -207,8 +240,13 @@ impl Cummax {
 /// The running minimum along `dim` and where it was last reached; NaN stays.
 #[op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", exact_out, batch = along)]
 impl Cummin {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
-        extremes(cpu, self_, dim, scan::cummin)
+    fn meta(self_: &Tensor, dim: i64) -> Result<[TensorSpec; 2]> {
+        let values = scanned(self_, dim, self_.dtype())?;
+        let indices = values.clone().computed_in(DType::I64);
+        Ok([values, indices])
+    }
+    fn cpu(cpu: Cpu, values: &Tensor, indices: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        extremes(cpu, [values, indices], self_, dim, scan::cummin)
     }
     fn vjp_self(grad_values: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         grad_values.pick_backward(indices, dim)
@@ -233,16 +271,25 @@ fn extreme_samples(s: &Sampler) -> Vec<Sample> {
 #[op("_cum_extreme_backward(Tensor grad_output, Tensor indices, int dim) -> Tensor", internal,
      method = pick_backward, jvp = linear, batch = along)]
 impl PickBackward {
-    fn cpu(cpu: Cpu, grad_output: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
+    fn meta(grad_output: &Tensor, indices: &Tensor, dim: i64) -> Result<TensorSpec> {
+        let spec = scanned(grad_output, dim, grad_output.dtype())?;
+        check_places("cummax_backward", indices, grad_output)?;
+        Ok(spec)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        grad_output: &Tensor,
+        indices: &Tensor,
+        dim: i64,
+    ) -> Result<()> {
         let dim = wrap_dim(dim, grad_output.ndim())?;
-        let out = Tensor::empty_of(grad_output.shape(), grad_output.dtype())?;
-        scan::cummax_cummin_backward(
-            &mut lifted(&out)?.view_mut(cpu),
+        Ok(scan::cummax_cummin_backward(
+            &mut lifted(result)?.view_mut(cpu),
             lifted(grad_output)?.view_ref(cpu),
             lifted(indices)?.view_ref(cpu),
             dim,
-        )?;
-        Ok(out)
+        )?)
     }
     fn vjp_grad_output(grad: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         grad.pick(indices, dim)
@@ -255,17 +302,20 @@ impl PickBackward {
 /// The elements that `indices` (of the input's shape) names along `dim`.
 #[op("_cum_extreme_pick(Tensor self, Tensor indices, int dim) -> Tensor", internal, method = pick, jvp = linear, batch = along)]
 impl Pick {
-    fn cpu(cpu: Cpu, self_: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
-        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        let (target, input, indices) = (lifted(&out)?, lifted(self_)?, lifted(indices)?);
+    fn meta(self_: &Tensor, indices: &Tensor, dim: i64) -> Result<TensorSpec> {
+        let spec = scanned(self_, dim, self_.dtype())?;
+        check_places("gather", indices, self_)?;
+        Ok(spec)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, indices: &Tensor, dim: i64) -> Result<()> {
+        let (target, input, indices) = (lifted(result)?, lifted(self_)?, lifted(indices)?);
         let dim = wrap_dim(dim, self_.ndim())?;
-        pullback_kernels::index::gather(
+        Ok(pullback_kernels::index::gather(
             &mut target.view_mut(cpu),
             input.view_ref(cpu),
             dim,
             indices.view_ref(cpu),
-        )?;
-        Ok(out)
+        )?)
     }
     fn vjp_self(grad: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         grad.pick_backward(indices, dim)
@@ -279,8 +329,11 @@ impl Pick {
 /// gradient is exact at zeros too.
 #[op("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", batch = reduction_by(&PROD_DIM), autocast = fp32)]
 impl Prod {
-    fn cpu(cpu: Cpu, self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-        product(cpu, self_, None, false, dtype)
+    fn meta(self_: &Tensor, dtype: Option<DType>) -> Result<TensorSpec> {
+        reduced_spec(self_, None, false, running_dtype(self_, dtype))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
+        reduce_in_dtype(cpu, result, self_, None, reduce::prod)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         let flat = self_.to_dtype(result.dtype())?.reshape(&[-1])?;
@@ -311,15 +364,11 @@ impl Prod {
 #[op("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out,
      node = "ProdBackward1", batch = reduction, autocast = fp32)]
 impl ProdDim {
-    fn cpu(
-        cpu: Cpu,
-        self_: &Tensor,
-        dim: i64,
-        keepdim: bool,
-        dtype: Option<DType>,
-    ) -> Result<Tensor> {
-        wrap_dim(dim, self_.ndim())?;
-        product(cpu, self_, Some(&[dim]), keepdim, dtype)
+    fn meta(self_: &Tensor, dim: i64, keepdim: bool, dtype: Option<DType>) -> Result<TensorSpec> {
+        reduced_spec(self_, Some(&[dim]), keepdim, running_dtype(self_, dtype))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        reduce_in_dtype(cpu, result, self_, Some(&[dim]), reduce::prod)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -368,54 +417,52 @@ type PairKernel = fn(
     usize,
 ) -> pullback_kernels::Result<()>;
 
-fn along(cpu: Cpu, x: &Tensor, dtype: DType, dim: i64, kernel: Kernel) -> Result<Tensor> {
-    let dim = wrap_dim(dim, x.ndim())?;
-    let out = Tensor::empty_of(x.shape(), dtype)?;
-    kernel(&mut lifted(&out)?.view_mut(cpu), lifted(x)?.view_ref(cpu), dim)?;
-    Ok(out)
+/// What a scan along `dim` of `x` gives.
+fn scanned(x: &Tensor, dim: i64, dtype: DType) -> Result<TensorSpec> {
+    wrap_dim(dim, x.ndim())?;
+    Ok(TensorSpec::like(x).computed_in(dtype))
 }
 
-fn running(
-    cpu: Cpu,
-    name: &str,
-    x: &Tensor,
-    dim: i64,
-    dtype: Option<DType>,
-    kernel: Kernel,
-) -> Result<Tensor> {
+fn along(cpu: Cpu, result: &Tensor, x: &Tensor, dim: i64, kernel: Kernel) -> Result<()> {
+    let dim = wrap_dim(dim, x.ndim())?;
+    Ok(kernel(&mut lifted(result)?.view_mut(cpu), lifted(x)?.view_ref(cpu), dim)?)
+}
+
+/// The dtype of sums and products: int64 of integers and bools, unless another is asked for.
+fn running_dtype(x: &Tensor, dtype: Option<DType>) -> DType {
     let natural = if x.dtype().is_integral(true) { DType::I64 } else { x.dtype() };
-    let dtype = dtype.unwrap_or(natural);
+    dtype.unwrap_or(natural)
+}
+
+fn running(name: &str, x: &Tensor, dim: i64, dtype: Option<DType>) -> Result<TensorSpec> {
+    let dtype = running_dtype(x, dtype);
     ensure!(
         dtype != DType::Bool || x.ndim() == 0 || x.numel() == 0,
         not_implemented,
         "\"{name}_out_cpu\" not implemented for 'Bool'"
     );
-    along(cpu, &x.in_dtype(cpu, dtype)?, dtype, dim, kernel)
+    scanned(x, dim, dtype)
 }
 
-fn extremes(cpu: Cpu, x: &Tensor, dim: i64, kernel: PairKernel) -> Result<[Tensor; 2]> {
+fn extremes(
+    cpu: Cpu,
+    [values, indices]: [&Tensor; 2],
+    x: &Tensor,
+    dim: i64,
+    kernel: PairKernel,
+) -> Result<()> {
     let dim = wrap_dim(dim, x.ndim())?;
-    let (values, indices) =
-        (Tensor::empty_of(x.shape(), x.dtype())?, Tensor::empty_of(x.shape(), DType::I64)?);
-    kernel(
-        &mut lifted(&values)?.view_mut(cpu),
-        &mut lifted(&indices)?.view_mut(cpu),
+    Ok(kernel(
+        &mut lifted(values)?.view_mut(cpu),
+        &mut lifted(indices)?.view_mut(cpu),
         lifted(x)?.view_ref(cpu),
         dim,
-    )?;
-    Ok([values, indices])
+    )?)
 }
 
-fn product(
-    cpu: Cpu,
-    x: &Tensor,
-    dim: Option<&[i64]>,
-    keepdim: bool,
-    dtype: Option<DType>,
-) -> Result<Tensor> {
-    let natural = if x.dtype().is_integral(true) { DType::I64 } else { x.dtype() };
-    let dtype = dtype.unwrap_or(natural);
-    reduced(cpu, &x.in_dtype(cpu, dtype)?, &wrap_dims(dim, x.ndim())?, keepdim, dtype, reduce::prod)
+/// Refuses places of another shape than what they are for.
+fn check_places(name: &str, indices: &Tensor, x: &Tensor) -> Result<()> {
+    Ok(pullback_kernels::check_shape(name, vector_shape(indices), vector_shape(x))?)
 }
 
 /// The product of everything before each place of the line.

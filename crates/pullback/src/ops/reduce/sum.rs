@@ -7,7 +7,8 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::bail;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::shape::{list, wrap_dims};
+use crate::ops::reduce::min_max::lifted;
+use crate::tensor::shape::{list, wrap_dim, wrap_dims};
 use crate::tensor::{Cpu, TensorSpec, contiguous_strides};
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
 use pullback_kernels::{StridedMut, StridedRef, reduce};
@@ -129,9 +130,25 @@ pub(crate) fn reduced_spec(
     keepdim: bool,
     dtype: DType,
 ) -> Result<TensorSpec> {
+    Ok(spec_over(x, &wrap_dims(dim, x.ndim())?, keepdim, dtype))
+}
+
+/// As [`reduced_spec`], of dimensions that were wrapped.
+pub(crate) fn spec_over(x: &Tensor, dims: &[usize], keepdim: bool, dtype: DType) -> TensorSpec {
+    let shape = if keepdim { kept_shape(x.shape(), dims) } else { without(x.shape(), dims) };
+    TensorSpec::beside(x, &shape).computed_in(dtype)
+}
+
+/// As [`reduce_into`], of `x` in the dtype of `result`.
+pub(crate) fn reduce_in_dtype(
+    cpu: Cpu,
+    result: &Tensor,
+    x: &Tensor,
+    dim: Option<&[i64]>,
+    kernel: impl FnOnce(&mut StridedMut<'_>, StridedRef<'_>, &[usize]) -> pullback_kernels::Result<()>,
+) -> Result<()> {
     let dims = wrap_dims(dim, x.ndim())?;
-    let shape = if keepdim { kept_shape(x.shape(), &dims) } else { without(x.shape(), &dims) };
-    Ok(TensorSpec::beside(x, &shape).computed_in(dtype))
+    reduce_into(cpu, result, &x.in_dtype(cpu, result.dtype())?, &dims, kernel)
 }
 
 /// Reduces `dims` of `x` with `kernel` into `result`, which is row-major with or without these dimensions.
@@ -157,21 +174,49 @@ pub(crate) fn reduced(
     dtype: DType,
     kernel: impl FnOnce(&mut StridedMut<'_>, StridedRef<'_>, &[usize]) -> pullback_kernels::Result<()>,
 ) -> Result<Tensor> {
-    let kept = kept_shape(x.shape(), dims);
-    if keepdim {
-        let out = Tensor::empty_of(&kept, dtype)?;
-        kernel(&mut out.view_mut(cpu), x.view_ref(cpu), dims)?;
-        return Ok(out);
-    }
-    let out = Tensor::empty_of(&without(x.shape(), dims), dtype)?;
-    let strides = contiguous_strides(&kept);
-    let mut view = out.view_mut_as(cpu, &kept, &strides);
-    kernel(&mut view, x.view_ref(cpu), dims)?;
+    let out = spec_over(x, dims, keepdim, dtype).empty()?;
+    reduce_into(cpu, &out, x, dims, kernel)?;
     Ok(out)
 }
 
+/// What a pick along `dim` of `x` gives: elements, and the int64 indices that they had.
+///
+/// # Errors
+/// As [`reduced_spec`].
+pub(crate) fn picked_spec(x: &Tensor, dim: i64, keepdim: bool) -> Result<[TensorSpec; 2]> {
+    let values = reduced_spec(x, Some(&[dim]), keepdim, x.dtype())?;
+    let indices = values.clone().computed_in(DType::I64);
+    Ok([values, indices])
+}
+
+/// Picks one element of each line along `dim` of `x` with `kernel`, which knows no tensors without dimensions, into row-major
+/// `values` and `indices` with or without this dimension.
+pub(crate) fn pick_into(
+    cpu: Cpu,
+    [values, indices]: [&Tensor; 2],
+    x: &Tensor,
+    dim: i64,
+    kernel: impl FnOnce(
+        &mut StridedMut<'_>,
+        &mut StridedMut<'_>,
+        StridedRef<'_>,
+        usize,
+    ) -> pullback_kernels::Result<()>,
+) -> Result<()> {
+    let at = wrap_dim(dim, x.ndim())?;
+    let input = lifted(x)?;
+    let kept = kept_shape(input.shape(), &[at]);
+    let strides = contiguous_strides(&kept);
+    Ok(kernel(
+        &mut values.view_mut_as(cpu, &kept, &strides),
+        &mut indices.view_mut_as(cpu, &kept, &strides),
+        input.view_ref(cpu),
+        at,
+    )?)
+}
+
 /// `sizes` (or strides) without those of `dims`.
-fn without(sizes: &[i64], dims: &[usize]) -> Dims {
+pub(crate) fn without(sizes: &[i64], dims: &[usize]) -> Dims {
     let mut left = Dims::new();
     for (dim, &size) in sizes.iter().enumerate() {
         if !dims.contains(&dim) {
@@ -215,15 +260,6 @@ pub(crate) fn dim_samples(s: &Sampler) -> Vec<Sample> {
         Sample::of(s.normal(&[])).with("dim", [0]),
         Sample::of(s.normal(&[2, 0])).with("dim", [0]),
     ]
-}
-
-/// Drops the reduced dimensions of a fresh result unless they are to be kept.
-pub(crate) fn squeeze_dims(out: Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> {
-    if keepdim || out.ndim() == 0 {
-        return Ok(out);
-    }
-    let (shape, strides) = (without(out.shape(), dims), without(out.strides(), dims));
-    out.reshaped_fresh(shape, strides)
 }
 
 /// Spreads a reduction's gradient over the reduced dimensions again.

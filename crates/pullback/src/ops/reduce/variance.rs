@@ -5,11 +5,12 @@
 //! infinite and a warning is given.
 
 use crate::dispatch::OpDef;
+use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::creation::factory::check_real;
-use crate::ops::reduce::sum::{kept_shape, reduced, restore, squeeze_dims};
-use crate::tensor::Cpu;
+use crate::ops::reduce::sum::{kept_shape, reduce_into, restore, spec_over};
 use crate::tensor::shape::wrap_dims;
+use crate::tensor::{Cpu, TensorSpec, contiguous_strides};
 use crate::{Result, Scalar, Tensor};
 use pullback_kernels::reduce;
 use pullback_macros::op;
@@ -61,17 +62,23 @@ impl VarDim {
 #[op("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", out,
      batch = reduction)]
 impl VarCorrection {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         dim: Option<&[i64]>,
         correction: Option<Scalar>,
         keepdim: bool,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
+        spread_spec(self_, dim, correction, keepdim)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        correction: Option<Scalar>,
+    ) -> Result<()> {
         let (dims, c) = prepared("var", self_, dim, correction)?;
-        reduced(cpu, self_, &dims, keepdim, self_.dtype().to_real(), |o, x, d| {
-            reduce::var(o, x, d, c)
-        })
+        reduce_into(cpu, result, self_, &dims, |o, x, d| reduce::var(o, x, d, c))
     }
     fn vjp_self(
         grad: &Tensor,
@@ -127,17 +134,23 @@ impl StdDim {
 #[op("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", out,
      batch = reduction)]
 impl StdCorrection {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         dim: Option<&[i64]>,
         correction: Option<Scalar>,
         keepdim: bool,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
+        spread_spec(self_, dim, correction, keepdim)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        correction: Option<Scalar>,
+    ) -> Result<()> {
         let (dims, c) = prepared("std", self_, dim, correction)?;
-        reduced(cpu, self_, &dims, keepdim, self_.dtype().to_real(), |o, x, d| {
-            reduce::std(o, x, d, c)
-        })
+        reduce_into(cpu, result, self_, &dims, |o, x, d| reduce::std(o, x, d, c))
     }
     fn vjp_self(
         grad: &Tensor,
@@ -199,14 +212,26 @@ impl VarMeanDim {
 #[op("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", function_only,
      batch = reduction)]
 impl VarMeanCorrection {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         dim: Option<&[i64]>,
         correction: Option<Scalar>,
         keepdim: bool,
-    ) -> Result<[Tensor; 2]> {
-        with_mean(cpu, "var_mean", self_, dim, correction, keepdim, reduce::var_mean)
+    ) -> Result<[TensorSpec; 2]> {
+        let spread = spread_spec(self_, dim, correction, keepdim)?;
+        let mean = spread.clone().computed_in(self_.dtype());
+        Ok([spread, mean])
+    }
+    fn cpu(
+        cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        correction: Option<Scalar>,
+    ) -> Result<()> {
+        let call = prepared("var_mean", self_, dim, correction)?;
+        with_mean(cpu, [result0, result1], self_, call, reduce::var_mean)
     }
     fn vjp_self(
         grad_result0: Option<&Tensor>,
@@ -269,14 +294,26 @@ impl StdMeanDim {
 #[op("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", function_only,
      batch = reduction)]
 impl StdMeanCorrection {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         dim: Option<&[i64]>,
         correction: Option<Scalar>,
         keepdim: bool,
-    ) -> Result<[Tensor; 2]> {
-        with_mean(cpu, "std_mean", self_, dim, correction, keepdim, reduce::std_mean)
+    ) -> Result<[TensorSpec; 2]> {
+        let spread = spread_spec(self_, dim, correction, keepdim)?;
+        let mean = spread.clone().computed_in(self_.dtype());
+        Ok([spread, mean])
+    }
+    fn cpu(
+        cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        correction: Option<Scalar>,
+    ) -> Result<()> {
+        let call = prepared("std_mean", self_, dim, correction)?;
+        with_mean(cpu, [result0, result1], self_, call, reduce::std_mean)
     }
     fn vjp_self(
         grad_result0: Option<&Tensor>,
@@ -332,7 +369,24 @@ fn number(correction: Option<Scalar>) -> f64 {
     correction.map_or(1.0, Scalar::to_f64)
 }
 
-/// The dimensions and the correction as the kernel takes them.
+/// What a variance or a standard deviation looks like.
+fn spread_spec(
+    x: &Tensor,
+    dim: Option<&[i64]>,
+    correction: Option<Scalar>,
+    keepdim: bool,
+) -> Result<TensorSpec> {
+    let dims = wrap_dims(dim, x.ndim())?;
+    check_real(correction.as_slice())?;
+    ensure!(
+        x.dtype().is_differentiable(),
+        not_implemented,
+        "std and var only support floating point and complex dtypes"
+    );
+    Ok(spec_over(x, &dims, keepdim, x.dtype().to_real()))
+}
+
+/// The dimensions and the correction as the kernel takes them; warns where no degrees of freedom are left.
 fn prepared(
     name: &str,
     x: &Tensor,
@@ -340,10 +394,9 @@ fn prepared(
     correction: Option<Scalar>,
 ) -> Result<(WrappedDims, f64)> {
     let dims = wrap_dims(dim, x.ndim())?;
-    check_real(correction.as_slice())?;
     let correction = number(correction);
     let kept: i64 = kept_shape(x.shape(), &dims).iter().product();
-    if x.dtype().is_differentiable() && kept > 0 && count(x.shape(), &dims) - correction <= 0.0 {
+    if kept > 0 && count(x.shape(), &dims) - correction <= 0.0 {
         crate::warn(format!(
             "{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by output numel)."
         ));
@@ -357,19 +410,20 @@ fn count(shape: &[i64], dims: &[usize]) -> f64 {
 
 fn with_mean(
     cpu: Cpu,
-    name: &str,
+    [spread, mean]: [&Tensor; 2],
     x: &Tensor,
-    dim: Option<&[i64]>,
-    correction: Option<Scalar>,
-    keepdim: bool,
+    (dims, correction): (WrappedDims, f64),
     kernel: Pair,
-) -> Result<[Tensor; 2]> {
-    let (dims, correction) = prepared(name, x, dim, correction)?;
-    let shape = kept_shape(x.shape(), &dims);
-    let (spread, mean) =
-        (Tensor::empty_of(&shape, x.dtype().to_real())?, Tensor::empty_of(&shape, x.dtype())?);
-    kernel(&mut spread.view_mut(cpu), &mut mean.view_mut(cpu), x.view_ref(cpu), &dims, correction)?;
-    Ok([squeeze_dims(spread, &dims, keepdim)?, squeeze_dims(mean, &dims, keepdim)?])
+) -> Result<()> {
+    let kept = kept_shape(x.shape(), &dims);
+    let strides = contiguous_strides(&kept);
+    Ok(kernel(
+        &mut spread.view_mut_as(cpu, &kept, &strides),
+        &mut mean.view_mut_as(cpu, &kept, &strides),
+        x.view_ref(cpu),
+        &dims,
+        correction,
+    )?)
 }
 
 /// `grad * 2 (x - mean) / (n - correction)`; `grad` has the reduced dimensions in it.

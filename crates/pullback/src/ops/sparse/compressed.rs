@@ -8,7 +8,7 @@ use super::parts;
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::tensor::{Compressed, Cpu, Layout, Sparse, shape::list};
-use crate::{DType, Result, Tensor};
+use crate::{DType, Result, Tensor, TensorSpec};
 use pullback_macros::op;
 
 pub(crate) static OPS: &[&OpDef] =
@@ -22,6 +22,19 @@ pub(crate) static OPS: &[&OpDef] =
     function_only, method = sparse_compressed_unsafe, batch = sparse_result, not_differentiable(compressed_indices, plain_indices)
 )]
 impl SparseCompressedTensor {
+    fn meta(
+        compressed_indices: &Tensor,
+        plain_indices: &Tensor,
+        values: &Tensor,
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+    ) -> Result<TensorSpec> {
+        let layout = compressed_layout(layout)?;
+        check_sizes((compressed_indices, plain_indices, values), size, layout)?;
+        let spec = TensorSpec::beside(values, size).computed_in(dtype.unwrap_or(values.dtype()));
+        Ok(spec.in_layout(layout))
+    }
     fn cpu(
         cpu: Cpu,
         compressed_indices: &Tensor,
@@ -31,14 +44,9 @@ impl SparseCompressedTensor {
         dtype: Option<DType>,
         layout: Option<Layout>,
     ) -> Result<Tensor> {
-        let Some(layout) = layout.filter(|layout| layout.is_compressed()) else {
-            bail!(
-                runtime,
-                "sparse_compressed_tensor expected sparse compressed tensor layout but got {}",
-                layout.map_or("None", Layout::spelled)
-            );
-        };
-        check(compressed_indices, plain_indices, values, size, layout)?;
+        let layout = compressed_layout(layout)?;
+        let lines = check_sizes((compressed_indices, plain_indices, values), size, layout)?;
+        check_lines(compressed_indices, plain_indices, lines, layout)?;
         let values = match dtype.filter(|&dtype| dtype != values.dtype()) {
             Some(dtype) => values.converted(cpu, dtype)?,
             None => values.detached()?,
@@ -119,14 +127,23 @@ fn names(layout: Layout) -> (&'static str, &'static str) {
     }
 }
 
-/// The invariants of compressed tensors.
-fn check(
-    compressed: &Tensor,
-    plain: &Tensor,
-    values: &Tensor,
+fn compressed_layout(layout: Option<Layout>) -> Result<Layout> {
+    let Some(layout) = layout.filter(|layout| layout.is_compressed()) else {
+        bail!(
+            runtime,
+            "sparse_compressed_tensor expected sparse compressed tensor layout but got {}",
+            layout.map_or("None", Layout::spelled)
+        );
+    };
+    Ok(layout)
+}
+
+/// The invariants of compressed tensors that need no elements. How many lines there are, and how long each can be.
+fn check_sizes(
+    (compressed, plain, values): (&Tensor, &Tensor, &Tensor),
     size: &[i64],
     layout: Layout,
-) -> Result<()> {
+) -> Result<(i64, i64)> {
     let (of_compressed, of_plain) = names(layout);
     for (name, part) in [(of_compressed, compressed), (of_plain, plain), ("values", values)] {
         ensure!(
@@ -190,19 +207,17 @@ fn check(
         list(plain.shape()),
         list(values.shape())
     );
-    check_lines(compressed, plain, values, size, layout, batch)
+    line_counts(compressed, values, size, layout)
 }
 
-/// That rows begin where rows can begin, and have columns that there are, in order.
-fn check_lines(
+/// How many lines there are, and how long each can be.
+fn line_counts(
     compressed: &Tensor,
-    plain: &Tensor,
     values: &Tensor,
     size: &[i64],
     layout: Layout,
-    batch: usize,
-) -> Result<()> {
-    let (of_compressed, of_plain) = names(layout);
+) -> Result<(i64, i64)> {
+    let (batch, (of_compressed, _)) = (compressed.ndim() - 1, names(layout));
     let block = match values.shape()[batch + 1..] {
         [rows, columns, ..] if layout.is_blocked() => (rows, columns),
         _ => (1, 1),
@@ -227,7 +242,18 @@ fn check_lines(
         major + 1,
         compressed.shape()[batch]
     );
-    let count = plain.shape()[batch];
+    Ok((major, minor))
+}
+
+/// That rows begin where rows can begin, and have columns that there are, in order.
+fn check_lines(
+    compressed: &Tensor,
+    plain: &Tensor,
+    (major, minor): (i64, i64),
+    layout: Layout,
+) -> Result<()> {
+    let (of_compressed, of_plain) = names(layout);
+    let count = plain.shape()[compressed.ndim() - 1];
     let (starts, minors) = (compressed.to_vec::<i64>()?, plain.to_vec::<i64>()?);
     for (at, starts) in starts.chunks(major as usize + 1).enumerate() {
         ensure!(
@@ -297,6 +323,9 @@ fn lists(name: &str, tensor: &Tensor, by_rows: bool) -> Result<Compressed> {
 /// Where each compressed row begins, and how many values there are: (*batch, rows + 1).
 #[op("crow_indices(Tensor self) -> Tensor", method_only, not_differentiable, sparse = itself)]
 impl CrowIndices {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::target(&lists("crow_indices", self_, true)?.compressed))
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         lists("crow_indices", self_, true)?.compressed.detached()
     }
@@ -305,6 +334,9 @@ impl CrowIndices {
 /// The column of each value of compressed rows: (*batch, n).
 #[op("col_indices(Tensor self) -> Tensor", method_only, not_differentiable, sparse = itself)]
 impl ColIndices {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::target(&lists("col_indices", self_, true)?.plain))
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         lists("col_indices", self_, true)?.plain.detached()
     }
@@ -313,6 +345,9 @@ impl ColIndices {
 /// Where each compressed column begins, and how many values there are: (*batch, columns + 1).
 #[op("ccol_indices(Tensor self) -> Tensor", method_only, not_differentiable, sparse = itself)]
 impl CcolIndices {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::target(&lists("ccol_indices", self_, false)?.compressed))
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         lists("ccol_indices", self_, false)?.compressed.detached()
     }
@@ -321,6 +356,9 @@ impl CcolIndices {
 /// The row of each value of compressed columns: (*batch, n).
 #[op("row_indices(Tensor self) -> Tensor", method_only, not_differentiable, sparse = itself)]
 impl RowIndices {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::target(&lists("row_indices", self_, false)?.plain))
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         lists("row_indices", self_, false)?.plain.detached()
     }

@@ -5,7 +5,7 @@ use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::{Cpu, Layout};
-use crate::{DType, Dims, Result, Tensor};
+use crate::{DType, Dims, Result, Tensor, TensorSpec};
 use pullback_macros::op;
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -48,6 +48,9 @@ impl ToDense {
 /// What `to_dense` is for sparse tensors.
 #[op("_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor", internal, method_only, node = "ToDense", method = dense_of, sparse = itself)]
 impl DenseOf {
+    fn meta(self_: &Tensor, dtype: Option<DType>) -> Result<TensorSpec> {
+        Ok(TensorSpec::like(self_).computed_in(dtype.unwrap_or(self_.dtype())))
+    }
     fn cpu(cpu: Cpu, self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
         let dense = if self_.is_sparse() { to_dense(self_)? } else { dense_copy(self_)? };
         match dtype.filter(|&dtype| dtype != self_.dtype()) {
@@ -159,7 +162,7 @@ fn check_arguments(layout: Option<Layout>, blocksize: Option<&[i64]>) -> Result<
 }
 
 /// What `to_sparse` is.
-#[op("_to_sparse(Tensor self, int? sparse_dim=None, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor", internal, method_only, node = "ToSparse", method = converted_to_sparse, batch = sparse_result, sparse = itself)]
+#[op("_to_sparse(Tensor self, int? sparse_dim=None, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor", internal, dynamic_output_shape, method_only, node = "ToSparse", method = converted_to_sparse, batch = sparse_result, sparse = itself)]
 impl SparseOf {
     fn cpu(
         self_: &Tensor,

@@ -9,8 +9,8 @@ use super::{check_coo, parts};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::ops::creation::factory::Options;
-use crate::tensor::{Coo, Cpu, Layout, Sparse, shape::list};
-use crate::{DType, Device, Dims, Result, Tensor};
+use crate::tensor::{Coo, Cpu, Layout, Sparse, checked_numel, shape::list};
+use crate::{DType, Device, Dims, Result, Tensor, TensorSpec};
 use pullback_macros::op;
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -94,7 +94,8 @@ fn check_shapes(indices: &Tensor, values: &Tensor) -> Result<()> {
     Ok(())
 }
 
-fn check_fit(indices: &Tensor, values: &Tensor, size: &[i64]) -> Result<()> {
+/// Refuses sizes that are not those of the coordinates and values together.
+fn check_sizes(indices: &Tensor, values: &Tensor, size: &[i64]) -> Result<()> {
     check_shapes(indices, values)?;
     let (sparse, dense) = (indices.shape()[0] as usize, values.ndim() - 1);
     ensure!(
@@ -110,6 +111,11 @@ fn check_fit(indices: &Tensor, values: &Tensor, size: &[i64]) -> Result<()> {
         list(&[&values.shape()[..1], &size[sparse..]].concat()),
         list(values.shape())
     );
+    Ok(())
+}
+
+/// Refuses coordinates outside of the sizes.
+fn check_within(indices: &Tensor, size: &[i64]) -> Result<()> {
     for (dim, (least, most)) in extremes(indices)?.unwrap_or_default().into_iter().enumerate() {
         ensure!(least >= 0, runtime, "found negative index {least} for dim {dim}");
         ensure!(
@@ -172,6 +178,18 @@ impl SparseCooTensorSized {
     function_only, method = sparse_coo_zeros
 )]
 impl SparseCooTensorEmpty {
+    fn meta(
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<TensorSpec> {
+        check_options(dtype, layout, device, pin_memory)?;
+        check_not_negative(size)?;
+        let dtype = dtype.unwrap_or_else(crate::tensor::promote::default_dtype);
+        Ok(TensorSpec::of(size, dtype).in_layout(Layout::SparseCoo))
+    }
     fn cpu(
         size: &[i64],
         dtype: Option<DType>,
@@ -179,20 +197,24 @@ impl SparseCooTensorEmpty {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        check_options(dtype, layout, device, pin_memory)?;
-        let dtype = dtype.unwrap_or_else(crate::tensor::promote::default_dtype);
-        empty(size, size.len(), dtype)
+        let spec = SparseCooTensorEmpty::meta(size, dtype, layout, device, pin_memory)?;
+        empty(size, size.len(), spec.dtype)
     }
 }
 
-/// No specified elements.
-pub(super) fn empty(shape: &[i64], sparse_dim: usize, dtype: DType) -> Result<Tensor> {
+fn check_not_negative(shape: &[i64]) -> Result<()> {
     ensure!(
         shape.iter().all(|&size| size >= 0),
         runtime,
         "Trying to create tensor with negative dimension: {}",
         list(shape)
     );
+    Ok(())
+}
+
+/// No specified elements.
+pub(super) fn empty(shape: &[i64], sparse_dim: usize, dtype: DType) -> Result<Tensor> {
+    check_not_negative(shape)?;
     let mut sizes = Dims::from_slice(&[0]);
     sizes.extend_from_slice(&shape[sparse_dim..]);
     let coo = Coo {
@@ -213,6 +235,16 @@ fn typed(values: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
     function_only, node = "SparseCooTensorWithDimsAndTensors", method = sparse_coo_unsafe, batch = sparse_result, not_differentiable(indices)
 )]
 impl SparseCooTensorUnsafe {
+    fn meta(
+        indices: &Tensor,
+        values: &Tensor,
+        size: &[i64],
+        dtype: Option<DType>,
+    ) -> Result<TensorSpec> {
+        check_sizes(indices, values, size)?;
+        let spec = TensorSpec::beside(values, size).computed_in(dtype.unwrap_or(values.dtype()));
+        Ok(spec.in_layout(Layout::SparseCoo))
+    }
     fn cpu(
         cpu: Cpu,
         indices: &Tensor,
@@ -221,7 +253,8 @@ impl SparseCooTensorUnsafe {
         dtype: Option<DType>,
         is_coalesced: Option<bool>,
     ) -> Result<Tensor> {
-        check_fit(indices, values, size)?;
+        check_sizes(indices, values, size)?;
+        check_within(indices, size)?;
         let values = match dtype.filter(|&dtype| dtype != values.dtype()) {
             Some(dtype) => values.converted(cpu, dtype)?,
             None => values.detached()?,
@@ -289,6 +322,9 @@ fn coo(name: &str, tensor: &Tensor) -> Result<Coo> {
 /// The coordinates as they are stored: (`sparse_dim`, n).
 #[op("_indices(Tensor self) -> Tensor", method_only, not_differentiable)]
 impl SparseCooIndices {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::target(&coo("_indices", self_)?.indices))
+    }
     fn sparse_coo(self_: &Tensor) -> Result<Tensor> {
         coo("_indices", self_)?.indices.detached()
     }
@@ -297,6 +333,9 @@ impl SparseCooIndices {
 /// The values as they are stored: (n, *dense sizes). Has no gradient.
 #[op("_values(Tensor self) -> Tensor", method_only, not_differentiable)]
 impl SparseCooValues {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::target(&coo("_values", self_)?.values))
+    }
     fn sparse_coo(self_: &Tensor) -> Result<Tensor> {
         coo("_values", self_)?.values.detached()
     }
@@ -305,36 +344,51 @@ impl SparseCooValues {
 /// The coordinates of a coalesced tensor: (`sparse_dim`, n).
 #[op("indices(Tensor self) -> Tensor", method_only, method = indices, not_differentiable, sparse = itself)]
 impl SparseIndices {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::target(&coalesced_indices(self_)?))
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
-        let coo = coo("indices", self_)?;
+        coalesced_indices(self_)?.detached()
+    }
+}
+
+fn coalesced_indices(tensor: &Tensor) -> Result<Tensor> {
+    let coo = coo("indices", tensor)?;
+    ensure!(
+        coo.is_coalesced,
+        runtime,
+        "Cannot get indices on an uncoalesced tensor, please call .coalesce() first"
+    );
+    Ok(coo.indices)
+}
+
+/// The values as they are stored, if each coordinate is there once.
+fn coalesced_values(tensor: &Tensor) -> Result<Tensor> {
+    ensure!(
+        tensor.is_sparse(),
+        runtime,
+        "values expected sparse tensor layout but got {}",
+        tensor.layout().spelled()
+    );
+    let parts = parts(tensor)?;
+    if let Sparse::Coo(coo) = &*parts {
         ensure!(
             coo.is_coalesced,
             runtime,
-            "Cannot get indices on an uncoalesced tensor, please call .coalesce() first"
+            "Cannot get values on an uncoalesced tensor, please call .coalesce() first"
         );
-        coo.indices.detached()
     }
+    Ok(parts.values().clone())
 }
 
 /// The values of a coalesced tensor of coordinate lists, or those of a compressed one.
 #[op("values(Tensor self) -> Tensor", method_only, method = values, sparse = itself)]
 impl SparseValues {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::target(&coalesced_values(self_)?))
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
-        ensure!(
-            self_.is_sparse(),
-            runtime,
-            "values expected sparse tensor layout but got {}",
-            self_.layout().spelled()
-        );
-        let parts = parts(self_)?;
-        if let Sparse::Coo(coo) = &*parts {
-            ensure!(
-                coo.is_coalesced,
-                runtime,
-                "Cannot get values on an uncoalesced tensor, please call .coalesce() first"
-            );
-        }
-        parts.values().detached()
+        coalesced_values(self_)?.detached()
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         self_.with_sparse_values(grad)
@@ -349,7 +403,7 @@ impl SparseValues {
 }
 
 /// How many elements are specified, of equal coordinates each; of compressed batches, in each.
-#[op("_nnz(Tensor self) -> int", method_only, not_differentiable)]
+#[op("_nnz(Tensor self) -> int", method_only, data_dependent_output, not_differentiable)]
 impl SparseCount {
     fn sparse_coo(self_: &Tensor) -> Result<i64> {
         Ok(coo("_nnz", self_)?.values.shape()[0])
@@ -360,7 +414,7 @@ impl SparseCount {
 }
 
 /// How many dimensions coordinates count; 0 of a strided tensor.
-#[op("sparse_dim(Tensor self) -> int", method_only, not_differentiable, sparse = itself)]
+#[op("sparse_dim(Tensor self) -> int", method_only, data_dependent_output, not_differentiable, sparse = itself)]
 impl SparseDim {
     fn cpu(self_: &Tensor) -> Result<i64> {
         Ok(match self_.sparse().as_deref() {
@@ -372,7 +426,7 @@ impl SparseDim {
 }
 
 /// How many dimensions the values have of their own; all of a strided tensor.
-#[op("dense_dim(Tensor self) -> int", method_only, not_differentiable, sparse = itself)]
+#[op("dense_dim(Tensor self) -> int", method_only, data_dependent_output, not_differentiable, sparse = itself)]
 impl DenseDim {
     fn cpu(self_: &Tensor) -> Result<i64> {
         Ok(match self_.sparse().as_deref() {
@@ -384,7 +438,7 @@ impl DenseDim {
 }
 
 /// Whether the coordinates are known to be in order, each once.
-#[op("is_coalesced(Tensor self) -> bool", method_only, not_differentiable, sparse = itself)]
+#[op("is_coalesced(Tensor self) -> bool", method_only, data_dependent_output, not_differentiable, sparse = itself)]
 impl IsCoalesced {
     fn cpu(self_: &Tensor) -> Result<bool> {
         Ok(coo("is_coalesced", self_)?.is_coalesced)
@@ -401,7 +455,7 @@ impl Coalesce {
 }
 
 /// A copy with coordinates in order, each once, values of equal ones added in the order in which they are stored.
-#[op("_coalesce(Tensor self) -> Tensor", internal, method_only, node = "Coalesce", method = coalesced)]
+#[op("_coalesce(Tensor self) -> Tensor", internal, dynamic_output_shape, method_only, node = "Coalesce", method = coalesced)]
 impl Coalesced {
     fn sparse_coo(self_: &Tensor) -> Result<Tensor> {
         Places::ordered(self_)?.into_coo()
@@ -417,6 +471,10 @@ impl Coalesced {
 /// Says whether the coordinates are in order, each once.
 #[op("_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", method_only, method = set_coalesced_)]
 impl SetCoalesced {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        check_coo("_coalesced_", self_)?;
+        Ok(TensorSpec::target(self_))
+    }
     fn sparse_coo(self_: &Tensor, coalesced: bool) -> Result<Tensor> {
         let coo = coo("_coalesced_", self_)?;
         ensure!(
@@ -450,6 +508,38 @@ fn check_resize(size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<usize> 
     Ok(sparse_dim as usize)
 }
 
+/// Refuses sizes and kinds of dimensions that what is specified does not fit.
+fn check_growth(
+    self_: &Tensor,
+    old: &Coo,
+    size: &[i64],
+    (sparse_dim, dense_dim): (i64, i64),
+) -> Result<()> {
+    let sparse = sparse_dim as usize;
+    let (had_sparse, had_dense) = (old.indices.shape()[0], old.values.ndim() as i64 - 1);
+    ensure!(
+        had_sparse == sparse_dim && had_dense == dense_dim,
+        runtime,
+        "changing the number of sparse dimensions (from {had_sparse} to {sparse_dim}) or dense dimensions (from {had_dense} to {dense_dim}) on a non-empty sparse tensor is not supported."
+    );
+    ensure!(
+        self_.shape()[..sparse].iter().zip(size).all(|(old, new)| new >= old),
+        runtime,
+        "shrinking the size of sparse dimensions (from {} to {}) on a non-empty sparse tensor is not supported.",
+        list(&self_.shape()[..sparse]),
+        list(&size[..sparse])
+    );
+    let grows = self_.shape()[sparse..].iter().zip(&size[sparse..]).all(|(old, new)| new >= old);
+    ensure!(
+        grows,
+        runtime,
+        "shrinking the size of dense dimensions (from {} to {}) on a non-empty sparse tensor is not supported.",
+        list(&self_.shape()[sparse..]),
+        list(&size[sparse..])
+    );
+    Ok(())
+}
+
 /// Gives it other sizes, of which the first `sparse_dim` are sparse. What is specified stays, so that the sizes must not
 /// shrink, nor the kinds of dimensions change, unless nothing is.
 #[op(
@@ -457,6 +547,15 @@ fn check_resize(size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<usize> 
     method_only
 )]
 impl SparseResize {
+    fn meta(self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<TensorSpec> {
+        check_resize(size, sparse_dim, dense_dim)?;
+        let old = coo("sparse_resize_", self_)?;
+        if old.values.shape()[0] > 0 {
+            check_growth(self_, &old, size, (sparse_dim, dense_dim))?;
+        }
+        checked_numel(size)?;
+        Ok(TensorSpec::beside(self_, size).in_layout(Layout::SparseCoo))
+    }
     fn sparse_coo(
         cpu: Cpu,
         self_: &Tensor,
@@ -464,35 +563,13 @@ impl SparseResize {
         sparse_dim: i64,
         dense_dim: i64,
     ) -> Result<Tensor> {
-        let sparse = check_resize(size, sparse_dim, dense_dim)?;
-        let old = coo("sparse_resize_", self_)?;
+        SparseResize::meta(self_, size, sparse_dim, dense_dim)?;
+        let (sparse, old) = (sparse_dim as usize, coo("sparse_resize_", self_)?);
         if old.values.shape()[0] == 0 {
             let made = empty(size, sparse, self_.dtype())?;
             self_.reshape_sparse((*parts(&made)?).clone(), size)?;
             return Ok(self_.clone());
         }
-        let (had_sparse, had_dense) = (old.indices.shape()[0], old.values.ndim() as i64 - 1);
-        ensure!(
-            had_sparse == sparse_dim && had_dense == dense_dim,
-            runtime,
-            "changing the number of sparse dimensions (from {had_sparse} to {sparse_dim}) or dense dimensions (from {had_dense} to {dense_dim}) on a non-empty sparse tensor is not supported."
-        );
-        ensure!(
-            self_.shape()[..sparse].iter().zip(size).all(|(old, new)| new >= old),
-            runtime,
-            "shrinking the size of sparse dimensions (from {} to {}) on a non-empty sparse tensor is not supported.",
-            list(&self_.shape()[..sparse]),
-            list(&size[..sparse])
-        );
-        let grows =
-            self_.shape()[sparse..].iter().zip(&size[sparse..]).all(|(old, new)| new >= old);
-        ensure!(
-            grows,
-            runtime,
-            "shrinking the size of dense dimensions (from {} to {}) on a non-empty sparse tensor is not supported.",
-            list(&self_.shape()[sparse..]),
-            list(&size[sparse..])
-        );
         let mut sizes = Dims::from_slice(&old.values.shape()[..1]);
         sizes.extend_from_slice(&size[sparse..]);
         let mut values = crate::TensorSpec::beside(self_, &sizes).zeros()?;
@@ -512,6 +589,11 @@ impl SparseResize {
     method_only
 )]
 impl SparseResizeAndClear {
+    fn meta(self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<TensorSpec> {
+        check_resize(size, sparse_dim, dense_dim)?;
+        checked_numel(size)?;
+        Ok(TensorSpec::beside(self_, size).in_layout(Layout::SparseCoo))
+    }
     fn sparse_coo(self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<Tensor> {
         let sparse = check_resize(size, sparse_dim, dense_dim)?;
         let made = empty(size, sparse, self_.dtype())?;

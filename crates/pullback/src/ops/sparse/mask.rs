@@ -70,13 +70,20 @@ fn in_order_of(mask: &Tensor, places: &Places, values: &Tensor) -> Result<Tensor
 /// that it is, is zero where nothing is specified.
 #[op("_values_at(Tensor self, Tensor indices, bool is_sparse) -> Tensor", internal, function_only, not_differentiable(indices), batch = values_at, sparse = itself)]
 impl ValuesAt {
-    fn cpu(self_: &Tensor, indices: &Tensor, is_sparse: bool) -> Result<Tensor> {
+    fn meta(self_: &Tensor, indices: &Tensor, is_sparse: bool) -> Result<TensorSpec> {
         ensure!(
             is_sparse == self_.is_sparse(),
             runtime,
             "_values_at: is_sparse is {is_sparse}, but the tensor has layout {}",
             self_.layout().spelled()
         );
+        check_coordinates(self_, indices)?;
+        let mut shape = Dims::from_slice(&indices.shape()[1..]);
+        shape.extend_from_slice(&self_.shape()[indices.shape()[0] as usize..]);
+        Ok(TensorSpec::beside(self_, &shape))
+    }
+    fn cpu(self_: &Tensor, indices: &Tensor, is_sparse: bool) -> Result<Tensor> {
+        ValuesAt::meta(self_, indices, is_sparse)?;
         let wanted = checked_numbers(self_, indices)?;
         if is_sparse {
             return Places::ordered(self_)?.values_at(&wanted.to_vec()?);
@@ -113,8 +120,8 @@ fn flattened(shape: &[i64], indices: &Tensor) -> Dims {
     flat
 }
 
-/// The numbers of places in row-major order, which must lie within the tensor's sizes.
-fn checked_numbers(tensor: &Tensor, indices: &Tensor) -> Result<Tensor> {
+/// Refuses coordinates that are no lists for the tensor's first dimensions.
+fn check_coordinates(tensor: &Tensor, indices: &Tensor) -> Result<()> {
     ensure!(
         !indices.is_sparse() && indices.dtype() == DType::I64 && indices.ndim() == 2,
         runtime,
@@ -129,6 +136,13 @@ fn checked_numbers(tensor: &Tensor, indices: &Tensor) -> Result<Tensor> {
         "there are {lists} lists of coordinates for a tensor of sizes {}",
         list(shape)
     );
+    Ok(())
+}
+
+/// The numbers of places in row-major order, which must lie within the tensor's sizes.
+fn checked_numbers(tensor: &Tensor, indices: &Tensor) -> Result<Tensor> {
+    check_coordinates(tensor, indices)?;
+    let (shape, lists) = (tensor.shape(), indices.shape()[0] as usize);
     numbered(indices, &shape[..lists], |dim, index| beyond(dim, index, shape))
 }
 

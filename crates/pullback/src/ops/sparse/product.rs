@@ -224,7 +224,7 @@ pub(crate) fn bmm(cpu: Cpu, self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
 
 /// The product of two matrices of which one at least is sparse; the gradient of a sparse one is given where it specifies
 /// elements. (m, k) times (k, n); dense unless both are sparse.
-#[op("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", internal, function_only, sparse = itself)]
+#[op("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", internal, dynamic_output_shape, function_only, sparse = itself)]
 impl SparseMm {
     fn cpu(cpu: Cpu, sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
         if sparse.is_sparse() || dense.is_sparse() {

@@ -45,7 +45,7 @@ pub(crate) fn item(self_: &Tensor) -> Result<Scalar> {
 
 /// The sum over dimensions `dim` of a coordinate list: sparse, or dense if no sparse dimension is left. The gradient is given
 /// where elements are specified.
-#[op("_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor", internal, function_only, sparse = itself)]
+#[op("_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor", internal, dynamic_output_shape, function_only, sparse = itself)]
 impl SparseSum {
     fn cpu(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
         super::check_coo("_sparse_sum", self_)?;

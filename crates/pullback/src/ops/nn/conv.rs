@@ -8,8 +8,8 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::pointwise::arithmetic::by_both;
 use crate::ops::pointwise::ternary::c_name;
-use crate::tensor::Cpu;
 use crate::tensor::shape::list;
+use crate::tensor::{Cpu, checked_numel};
 use crate::{DType, Dims, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::conv::{self as kernel, ConvOptions};
 use pullback_macros::op;
@@ -144,6 +144,18 @@ fn in_format_of_any(spec: TensorSpec, images: &[&Tensor]) -> TensorSpec {
         return spec.channels_last();
     }
     spec
+}
+
+/// Refuses a gradient that is not of the shape of the output.
+fn check_gradient(grad: &Tensor, output: &[i64]) -> Result<()> {
+    ensure!(
+        grad.shape() == output,
+        runtime,
+        "Expected grad_output of size {}, as the convolution gives it, but got {}",
+        list(output),
+        list(grad.shape())
+    );
+    Ok(())
 }
 
 fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<()> {
@@ -310,7 +322,12 @@ impl ConvolutionBackwardInput {
     ) -> Result<TensorSpec> {
         let geometry =
             ConvGeometry { stride, padding, dilation, transposed, output_padding, groups };
-        geometry.options(input_size.len())?;
+        let conv = geometry.options(input_size.len())?;
+        checked_numel(input_size)?;
+        if grad_output.numel() > 0 {
+            let shape = kernel::output_shape(input_size, weight.shape(), &conv)?;
+            check_gradient(grad_output, &shape)?;
+        }
         let spec = TensorSpec::beside(grad_output, input_size);
         Ok(in_format_of_any(spec, &[grad_output, weight]))
     }
@@ -385,7 +402,12 @@ impl ConvolutionBackwardWeight {
     ) -> Result<TensorSpec> {
         let geometry =
             ConvGeometry { stride, padding, dilation, transposed, output_padding, groups };
-        geometry.options(input.ndim())?;
+        let conv = geometry.options(input.ndim())?;
+        checked_numel(weight_size)?;
+        if grad_output.numel() > 0 {
+            let shape = kernel::output_shape(input.shape(), weight_size, &conv)?;
+            check_gradient(grad_output, &shape)?;
+        }
         Ok(in_format_of_any(TensorSpec::beside(grad_output, weight_size), &[input]))
     }
     fn cpu(

@@ -213,10 +213,19 @@ impl GroupNormKernel {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let start = [s.normal(&[2, 4, 3]).into(), Value::None, Value::None];
-        let call = Sample::new(start).with("N", 3).with("C", 4).with("HxW", 3).with("group", 2);
+        let call = |n: i64, groups: i64, text| {
+            let call = Sample::new(start.clone()).with("N", n).with("C", 4).with("HxW", 3);
+            let call = call.with("group", groups).with("eps", 1e-5);
+            InvalidSample::new(call, ErrorKind::Runtime, text)
+        };
         let text =
             "X.numel() == N * C * HxW to be true for an input of shape (N, C, ...), but got N=3";
-        vec![InvalidSample::new(call.with("eps", 1e-5), ErrorKind::Runtime, text)]
+        vec![
+            call(3, 2, text),
+            call(2, 0, "Expected num groups to be greater than 0, got 0"),
+            call(2, -1, "Expected num groups to be greater than 0, got -1"),
+            call(2, 3, "divisible by num_groups"),
+        ]
     }
 }
 

@@ -194,7 +194,20 @@ impl Cat {
     }
 }
 
-/// Joins tensors of equal shape along a new dimension.
+/// The strides of images with channels closest together that are stacked along dimension `at` of `shape`: those of images joined
+/// along the dimension that follows it.
+fn stacked_strides(shape: &[i64], at: usize) -> Option<Dims> {
+    let mut joined = Dims::from_slice(shape);
+    let count = joined.remove(at);
+    let size = joined[at];
+    joined[at] = size.saturating_mul(count);
+    let mut strides = channels_last_strides(&joined)?;
+    strides.insert(at, strides[at].wrapping_mul(size));
+    Some(strides)
+}
+
+/// Joins tensors of equal shape along a new dimension. Where channels of images lie together in all tensors, they do in the
+/// result, unless the new dimension is the last.
 #[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = stacked, sparse = stack(tensors, dim))]
 impl Stack {
     fn meta(tensors: &[Tensor], dim: i64) -> Result<TensorSpec> {
@@ -213,7 +226,11 @@ impl Stack {
         }
         let mut shape = Dims::from_slice(first.shape());
         shape.insert(at, tensors.len() as i64);
-        Ok(TensorSpec::beside(first, &shape).computed_in(common_dtype(tensors)))
+        let spec = TensorSpec::beside(first, &shape).computed_in(common_dtype(tensors));
+        if at < first.ndim() && tensors.iter().all(Tensor::is_channels_last) {
+            return Ok(TensorSpec { strides: stacked_strides(&shape, at), ..spec });
+        }
+        Ok(spec)
     }
     fn cpu(cpu: Cpu, result: &Tensor, tensors: &[Tensor], dim: i64) -> Result<()> {
         let at = wrap_dim(dim, result.ndim())?;
@@ -510,7 +527,11 @@ impl Roll {
             dims.len()
         );
         dims.iter().try_for_each(|&d| wrap_own_dim(d, self_.ndim()).map(drop))?;
-        Ok(TensorSpec::like(self_))
+        Ok(if dims.is_empty() {
+            TensorSpec::like(self_)
+        } else {
+            TensorSpec::in_format_of(self_, self_.shape())
+        })
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<()> {
         if dims.is_empty() {

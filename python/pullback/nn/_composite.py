@@ -127,6 +127,13 @@ def _renamed(name: str, instead: str) -> None:
     )
 
 
+def _interpolate() -> Any:
+    """``functional.interpolate``, which this module is loaded before."""
+    from . import functional
+
+    return functional.interpolate
+
+
 def upsample(
     input: Tensor,
     size: Any = None,
@@ -135,26 +142,23 @@ def upsample(
     align_corners: bool | None = None,
 ) -> Tensor:
     """The former name of :func:`interpolate`."""
-    from . import functional
-
     _renamed("upsample", "interpolate")
-    return functional.interpolate(input, size, scale_factor, mode, align_corners)
+    result: Tensor = _interpolate()(input, size, scale_factor, mode, align_corners)
+    return result
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """The former name of :func:`interpolate` by the nearest element."""
-    from . import functional
-
     _renamed("upsample_nearest", "interpolate")
-    return functional.interpolate(input, size, scale_factor, mode="nearest")
+    result: Tensor = _interpolate()(input, size, scale_factor, mode="nearest")
+    return result
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """The former name of bilinear :func:`interpolate` with aligned corners."""
-    from . import functional
-
     _renamed("upsample_bilinear", "interpolate")
-    return functional.interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+    result: Tensor = _interpolate()(input, size, scale_factor, mode="bilinear", align_corners=True)
+    return result
 
 
 def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:

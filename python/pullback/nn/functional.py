@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _C
 from .._overridable import make_overridable as _make_overridable
@@ -69,6 +69,11 @@ from ._spatial import (
     pixel_shuffle,
     pixel_unshuffle,
 )
+
+if TYPE_CHECKING:
+    # (Functions that are missing still are asked for by the layers that need them.)
+    def __getattr__(name: str) -> Any: ...
+
 
 __all__ = [
     "adaptive_avg_pool1d",

@@ -588,7 +588,7 @@ class CTCLoss(_Loss):
         self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any
     ) -> Tensor:
         """The loss of log-probabilities ``(T, N, C)`` or ``(T, C)``."""
-        return F.ctc_loss(
+        result: Tensor = F.ctc_loss(
             log_probs,
             targets,
             input_lengths,
@@ -597,6 +597,7 @@ class CTCLoss(_Loss):
             self.reduction,
             self.zero_infinity,
         )
+        return result
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):

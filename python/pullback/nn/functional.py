@@ -17,17 +17,12 @@ from .. import _C
 from .._overridable import make_overridable as _make_overridable
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts as _casts
+from ..overrides import handle_torch_function as handle_torch_function
+from ..overrides import has_torch_function as has_torch_function
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
-from ._composite import (
+from ._dispatch import (
     assert_int_or_pair,
     boolean_dispatch,
-    channel_shuffle,
-    local_response_norm,
-    multilabel_margin_loss,
-    native_channel_shuffle,
-    upsample,
-    upsample_bilinear,
-    upsample_nearest,
 )
 from ._embedding_bag import embedding_bag
 from ._linear_cross_entropy import linear_cross_entropy
@@ -90,7 +85,6 @@ __all__ = [
     "boolean_dispatch",
     "celu",
     "celu_",
-    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -130,7 +124,6 @@ __all__ = [
     "leaky_relu_",
     "linear",
     "linear_cross_entropy",
-    "local_response_norm",
     "log_softmax",
     "logsigmoid",
     "margin_ranking_loss",
@@ -141,9 +134,7 @@ __all__ = [
     "mse_loss",
     "multi_head_attention_forward",
     "multi_margin_loss",
-    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
-    "native_channel_shuffle",
     "nll_loss",
     "normalize",
     "one_hot",
@@ -175,9 +166,6 @@ __all__ = [
     "threshold_",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
-    "upsample",
-    "upsample_bilinear",
-    "upsample_nearest",
 ]
 
 

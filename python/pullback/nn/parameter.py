@@ -184,7 +184,7 @@ class UninitializedTensorMixin:
         data = this.data
         device = data.device if device is None else device
         dtype = data.dtype if dtype is None else dtype
-        this.data = _VF.empty(tuple(shape), device=device, dtype=dtype)
+        this.data = _VF.empty(shape, device=device, dtype=dtype)
         this.__class__ = self.cls_to_become
 
     @property

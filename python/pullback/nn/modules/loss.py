@@ -383,7 +383,8 @@ class MultiLabelMarginLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss, a scalar unless ``reduction`` is ``'none'``."""
-        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+        result: Tensor = F.multilabel_margin_loss(input, target, reduction=self.reduction)
+        return result
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):

@@ -505,3 +505,15 @@ def test_paths_of_pytorch_lead_here(path):
 def test_modules_do_not_move_to_what_is_not_there(kind):
     with pytest.raises((RuntimeError, AssertionError)):
         getattr(nn.Linear(1, 1), kind)()
+
+
+def test_options_are_listed_as_constants():
+    assert nn.Linear.__constants__ == ["in_features", "out_features"]
+    assert nn.ConvTranspose3d(1, 1, 1).__constants__[0] == "stride"
+    assert nn.ReflectionPad2d.__constants__ == ["padding"]
+    assert nn.TransformerEncoder.__constants__ == ["norm"]
+    assert not hasattr(nn.Module, "__constants__")
+    for name in nn.modules.__all__:
+        kind = getattr(nn, name)
+        for option in getattr(kind, "__constants__", ()):
+            assert isinstance(option, str)

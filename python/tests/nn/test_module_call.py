@@ -390,3 +390,11 @@ def test_hooks_of_all_modules_under_the_names_of_pytorch():
     layer(pullback.ones(1))
     assert seen == [layer]
     assert not space._has_any_global_hook()
+
+
+def test_signatures_of_modules_and_of_their_classes():
+    import inspect
+
+    assert str(inspect.signature(nn.ReLU())) == "(*args: 'Any', **kwargs: 'Any') -> 'Any'"
+    assert list(inspect.signature(nn.ReLU).parameters) == ["inplace"]
+    assert list(inspect.signature(nn.Linear).parameters)[:2] == ["in_features", "out_features"]

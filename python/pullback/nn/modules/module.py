@@ -88,6 +88,19 @@ def _new_state() -> dict[str, Any]:
     }
 
 
+class _CallSignature:
+    """What `inspect.signature` says of a module, whose call is native; classes have their own."""
+
+    def __get__(self, module: Any, owner: type) -> inspect.Signature:
+        if module is None:
+            raise AttributeError("__signature__")
+        return inspect.signature(_any_arguments)
+
+
+def _any_arguments(*args: Any, **kwargs: Any) -> Any:
+    raise NotImplementedError
+
+
 class Module(State, _C._ModuleBase):
     """Base class of all neural network modules.
 
@@ -111,6 +124,8 @@ class Module(State, _C._ModuleBase):
 
     # What `state_dict` is given and gives, in annotations.
     T_destination = TypeVar("T_destination", bound=dict[str, Any])
+
+    __signature__ = _CallSignature()
 
     # With True, the remaining arguments go on to the next class of the inheritance order.
     call_super_init: bool = False

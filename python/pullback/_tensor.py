@@ -420,6 +420,22 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # --- Python protocols ----------------------------------------------------------------------
 
+    def module_load(self, other: Any, assign: bool = False) -> Tensor:
+        """What ``load_state_dict`` puts in this tensor's place where it exchanges tensors.
+
+        Args:
+            other: what the state dict has.
+            assign: whether that is taken as it is; otherwise it is copied into this tensor.
+
+        Raises:
+            AssertionError: ``other`` is no tensor.
+        """
+        if not isinstance(other, Tensor) and not hasattr(other, "__torch_function__"):
+            raise AssertionError(f"expected a tensor to load, got {type(other)}")
+        if assign:
+            return other.detach()  # type: ignore[no-any-return]
+        return self.copy_(other).detach()
+
     def __iter__(self) -> Iterator[Tensor]:
         if self.dim() == 0:
             raise TypeError("iteration over a 0-d tensor")

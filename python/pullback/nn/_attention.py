@@ -254,7 +254,8 @@ def multi_head_attention_forward(
     mask = _merged(attn_mask, key_padding_mask, appended, k.size(1), batch, num_heads)
     out, attention = _attend(q, k, v, mask, dropout_p if training else 0.0)
     out = out.transpose(0, 1).reshape(length * batch, width)
-    out = _linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    out = _linear(out, out_proj_weight, out_proj_bias)
+    out = out.view(length, batch, out_proj_weight.size(0))
     if not batched:
         out = out.squeeze(1)
     if not need_weights:
@@ -325,7 +326,10 @@ def _shaped_mask(mask: Tensor | None, length: int, source: int, rows: int) -> Te
 
 def _heads(tensor: Tensor, rows: int) -> Tensor:
     """``(L, N, E)`` to ``(N * heads, L, E / heads)``."""
-    return tensor.reshape(tensor.shape[0], rows, -1).transpose(0, 1)
+    length, batch, width = tensor.shape
+    # (Not -1: of an empty batch it would be ambiguous.)
+    size = width if rows == 0 else batch * width // rows
+    return tensor.reshape(length, rows, size).transpose(0, 1)
 
 
 def _static(given: Tensor, name: str, q: Tensor) -> Tensor:

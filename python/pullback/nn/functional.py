@@ -17,17 +17,12 @@ from .. import _C
 from .._overridable import make_overridable as _make_overridable
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts as _casts
+from ..overrides import handle_torch_function as handle_torch_function
+from ..overrides import has_torch_function as has_torch_function
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
-from ._composite import (
+from ._dispatch import (
     assert_int_or_pair,
     boolean_dispatch,
-    channel_shuffle,
-    local_response_norm,
-    multilabel_margin_loss,
-    native_channel_shuffle,
-    upsample,
-    upsample_bilinear,
-    upsample_nearest,
 )
 from ._embedding_bag import embedding_bag
 from ._linear_cross_entropy import linear_cross_entropy
@@ -73,6 +68,9 @@ if TYPE_CHECKING:
     from .._C import _nn
     from .._C import _VariableFunctions as _VF
     from ..types import _size
+
+    # (Functions that are missing still are asked for by the layers that need them.)
+    def __getattr__(name: str) -> Any: ...
 else:
     from ._native import VF as _VF
     from ._native import nn as _nn
@@ -92,7 +90,6 @@ __all__ = [
     "boolean_dispatch",
     "celu",
     "celu_",
-    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -132,7 +129,6 @@ __all__ = [
     "leaky_relu_",
     "linear",
     "linear_cross_entropy",
-    "local_response_norm",
     "log_softmax",
     "logsigmoid",
     "margin_ranking_loss",
@@ -143,9 +139,7 @@ __all__ = [
     "mse_loss",
     "multi_head_attention_forward",
     "multi_margin_loss",
-    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
-    "native_channel_shuffle",
     "nll_loss",
     "normalize",
     "one_hot",
@@ -177,9 +171,6 @@ __all__ = [
     "threshold_",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
-    "upsample",
-    "upsample_bilinear",
-    "upsample_nearest",
 ]
 
 

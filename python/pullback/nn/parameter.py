@@ -184,7 +184,7 @@ class UninitializedTensorMixin:
         data = this.data
         device = data.device if device is None else device
         dtype = data.dtype if dtype is None else dtype
-        this.data = _VF.empty(tuple(shape), device=device, dtype=dtype)
+        this.data = _VF.empty(shape, device=device, dtype=dtype)
         this.__class__ = self.cls_to_become
 
     @property
@@ -211,7 +211,8 @@ class UninitializedTensorMixin:
             "lazy module first"
         )
 
-    def __repr__(self) -> str:
+    # (The names of a `__repr__`'s arguments are lost on mypy.)
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"<{type(self).__name__}>"
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
@@ -220,7 +221,7 @@ class UninitializedTensorMixin:
 
     @classmethod
     def __torch_function__(
-        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        cls, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         name = getattr(func, "__name__", str(func))
         # (The functions that read and set attributes are wrappers of slots.)
@@ -232,7 +233,7 @@ class UninitializedTensorMixin:
         )
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape is found out at the first call of a lazy module.
 
     Args:
@@ -248,7 +249,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     ) -> UninitializedParameter:
         """Makes a parameter without elements."""
         data: Any = _VF.empty(0, device=device, dtype=dtype)
-        return cast("UninitializedParameter", Tensor._make_subclass(cls, data, requires_grad))
+        return Tensor._make_subclass(cls, data, requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
         if id(self) not in memo:
@@ -256,7 +257,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return cast("UninitializedParameter", memo[id(self)])
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
     """A buffer whose shape is found out at the first call of a lazy module.
 
     Args:

@@ -182,15 +182,19 @@ class BlockMask:
             if full_kv_num_blocks is not None and full_kv_indices is not None:
                 full = dense(full_kv_num_blocks, full_kv_indices, columns)
                 by_query[2:] = ordered(full.transpose(-2, -1))
+        q_num, q_indices, full_q_num, full_q_indices = by_query
         return cls(
             seq_lengths,
             kv_num_blocks,
             kv_indices,
             full_kv_num_blocks,
             full_kv_indices,
-            *by_query,
-            BLOCK_SIZE=sizes,
-            mask_mod=noop_mask if mask_mod is None else mask_mod,
+            q_num,
+            q_indices,
+            full_q_num,
+            full_q_indices,
+            sizes,
+            noop_mask if mask_mod is None else mask_mod,
             **orders,
         )
 
@@ -239,7 +243,7 @@ class BlockMask:
             fill = (slice(None),) * (self.kv_num_blocks.dim() - len(keys) + 1)
             keys = (*keys[:at], *fill, *keys[at + 1 :])
         keys = tuple(_as_slice(key, self.kv_num_blocks.size(d)) for d, key in enumerate(keys))
-        parts = [
+        parts: list[Any] = [
             None if value is None else value[keys]
             for value in (
                 self.kv_num_blocks,
@@ -251,9 +255,12 @@ class BlockMask:
         sliced = len(keys) == self.kv_num_blocks.dim()
         query, key_length = self.seq_lengths
         if sliced:
-            query = min(query, parts[0].size(-1) * self.BLOCK_SIZE[0])  # type: ignore[union-attr]
+            query = min(query, parts[0].size(-1) * self.BLOCK_SIZE[0])
         return BlockMask.from_kv_blocks(
-            *parts,  # type: ignore[arg-type]
+            parts[0],
+            parts[1],
+            parts[2],
+            parts[3],
             BLOCK_SIZE=self.BLOCK_SIZE,
             mask_mod=_sliced_mask_mod_error if sliced else self.mask_mod,
             seq_lengths=(query, key_length),
@@ -265,7 +272,7 @@ class BlockMask:
         rows = -(-new_q_len // self.BLOCK_SIZE[0])
         columns = -(-new_kv_len // self.BLOCK_SIZE[1])
         old = self.kv_indices.size(-1)
-        parts: list[Tensor | None] = []
+        parts: list[Any] = []
         for num, indices in (
             (self.kv_num_blocks, self.kv_indices),
             (self.full_kv_num_blocks, self.full_kv_indices),
@@ -277,7 +284,10 @@ class BlockMask:
             grown = [0, columns - blocks.size(-1), 0, rows - blocks.size(-2)]
             parts += ordered(_nn.pad(blocks, grown))
         return BlockMask.from_kv_blocks(
-            *parts,  # type: ignore[arg-type]
+            parts[0],
+            parts[1],
+            parts[2],
+            parts[3],
             BLOCK_SIZE=self.BLOCK_SIZE,
             mask_mod=self.mask_mod,
             seq_lengths=(new_q_len, new_kv_len),

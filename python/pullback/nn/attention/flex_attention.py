@@ -6,12 +6,14 @@ those of the ops, by score functions' own tensors, too. Nothing is compiled.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..._tensor import Tensor
+from ...overrides import TorchFunctionMode
 from .._native import VF as _VF
 from .._native import nn as _nn
 from ._block_mask import BlockMask, MaskMod, noop_mask, ordered
@@ -67,12 +69,55 @@ def _mapped(function: Any, first: Any, count: int) -> Any:
     """
     from ... import vmap
 
+    function = _indexing(function)
     leading = (first,) * count
     for position in (3, 2, 1, 0):
         places = [None] * 4
         places[position] = 0  # type: ignore[call-overload]
         function = vmap(function, in_dims=(*leading, *places))
     return function
+
+
+def _indexing(function: Any) -> Any:
+    """``function``, in which tensors can be indexed by places, as ``table[head]``."""
+
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:
+        with _IndexByPlaces():
+            return function(*args)
+
+    return call
+
+
+class _IndexByPlaces(TorchFunctionMode):
+    """Lets a tensor without dimensions index as one with a single element does.
+
+    Else it would be taken for a number, which a place that stands for many has not.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if getattr(func, "__name__", "") == "__getitem__" and isinstance(args[0], Tensor):
+            index = args[1] if isinstance(args[1], tuple) else (args[1],)
+            if any(map(_is_place, index)) and all(_is_place(i) or type(i) is int for i in index):
+                rows = [i.reshape(1) if isinstance(i, Tensor) else i for i in index]
+                found: Tensor = func(args[0], tuple(rows))
+                return found.squeeze(0)
+        return func(*args, **(kwargs or {}))
+
+
+def _is_place(value: Any) -> bool:
+    """Whether something is a whole number as a tensor without dimensions."""
+    if not isinstance(value, Tensor) or value.dim() != 0:
+        return False
+    return not (value.is_floating_point() or value.is_complex() or value.dtype is _bool())
+
+
+def _bool() -> Any:
+    from ... import bool as dtype
+
+    return dtype
 
 
 def _places(sizes: tuple[int, ...], device: Any) -> list[Tensor]:
@@ -103,7 +148,8 @@ def create_mask(
         raise AssertionError(f"Expected 4 or 5 positional args, got {count}")
     if count == 4:
         made = _mapped(mod_fn, None, 0)(*places)
-        return made.expand(sizes)
+        result: Tensor = made.expand(sizes)
+        return result
     scores = _VF.zeros(sizes, device=device)
     changed: Tensor = _mapped(mod_fn, 0, 1)(scores, *places)
     return changed.isneginf().logical_not()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ... import _absent
 from . import utils as utils
+from ._constants import give_constants
 from .activation import (
     CELU,
     ELU,
@@ -378,4 +379,5 @@ __all__ = [
     "ZeroPad3d",
 ]
 
+give_constants()
 _absent.announce(globals())

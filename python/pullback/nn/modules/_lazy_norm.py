@@ -67,7 +67,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         """Makes parameters and statistics for the features of ``input``, its second size."""
         if not self.has_uninitialized_params():
             return
@@ -80,37 +80,37 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):  # type: ignore[misc]
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
     """:class:`BatchNorm1d` whose ``num_features`` is the second size of its first input."""
 
     cls_to_become = BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):  # type: ignore[misc]
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
     """:class:`BatchNorm2d` whose ``num_features`` is the second size of its first input."""
 
     cls_to_become = BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):  # type: ignore[misc]
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
     """:class:`BatchNorm3d` whose ``num_features`` is the second size of its first input."""
 
     cls_to_become = BatchNorm3d
 
 
-class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):  # type: ignore[misc]
+class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
     """:class:`InstanceNorm1d` whose ``num_features`` is the second size of its first input."""
 
     cls_to_become = InstanceNorm1d
 
 
-class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):  # type: ignore[misc]
+class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
     """:class:`InstanceNorm2d` whose ``num_features`` is the second size of its first input."""
 
     cls_to_become = InstanceNorm2d
 
 
-class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):  # type: ignore[misc]
+class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
     """:class:`InstanceNorm3d` whose ``num_features`` is the second size of its first input."""
 
     cls_to_become = InstanceNorm3d

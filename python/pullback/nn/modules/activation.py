@@ -130,7 +130,8 @@ class RReLU(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Applies the function to every element; the shape stays."""
-        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+        result: Tensor = F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+        return result
 
     def extra_repr(self) -> str:
         """The options."""

@@ -113,7 +113,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         lows = [0, *self.cutoffs[:-1]]
         parts = []
         for cluster, (low, high) in enumerate(zip(lows, self.cutoffs, strict=True)):
-            where = ((target >= low) & (target < high)).nonzero().squeeze(1)
+            where: Any = ((target >= low) & (target < high)).nonzero()
+            where = where.squeeze(1)
             if where.numel() == 0:
                 continue
             known += where.numel()
@@ -155,8 +156,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         Clusters are computed only for the rows whose best entry of the head is one.
         """
         scores = self.head(input)
-        output = scores.argmax(1)
-        rare = (output >= self.shortlist_size).nonzero().squeeze(1)
+        output: Tensor = scores.argmax(1)
+        rare: Any = (output >= self.shortlist_size).nonzero()
+        rare = rare.squeeze(1)
         if rare.numel() == 0:
             return output
         best = self._get_full_log_prob(input.index_select(0, rare), scores.index_select(0, rare))

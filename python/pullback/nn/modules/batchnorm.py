@@ -303,6 +303,10 @@ class _InstanceNorm(_NormBase):
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
 
+    def _get_no_batch_dim(self) -> int:
+        """How many dimensions a sample has without the batch dimension."""
+        return self._spatial + 1
+
     def _check_input_dim(self, input: Tensor) -> None:
         low, high = self._spatial + 1, self._spatial + 2
         if input.dim() not in (low, high):

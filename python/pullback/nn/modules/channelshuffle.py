@@ -24,7 +24,8 @@ class ChannelShuffle(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with its channels mixed; the shape stays."""
-        return F.channel_shuffle(input, self.groups)
+        result: Tensor = F.channel_shuffle(input, self.groups)
+        return result
 
     def extra_repr(self) -> str:
         """The number of groups."""

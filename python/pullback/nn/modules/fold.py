@@ -39,9 +39,10 @@ class Fold(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The sums of the windows' elements at each place."""
-        return F.fold(
+        result: Tensor = F.fold(
             input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
         )
+        return result
 
     def extra_repr(self) -> str:
         """The options."""
@@ -72,7 +73,8 @@ class Unfold(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The windows."""
-        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+        result: Tensor = F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+        return result
 
     def extra_repr(self) -> str:
         """The options."""

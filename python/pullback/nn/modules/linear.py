@@ -133,7 +133,7 @@ class LazyLinear(LazyModuleMixin, Linear):
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         """Makes and draws the parameters for the last size of ``input``."""
         if self.has_uninitialized_params():
             weight: Any = self.weight

@@ -383,7 +383,8 @@ class MultiLabelMarginLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss, a scalar unless ``reduction`` is ``'none'``."""
-        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+        result: Tensor = F.multilabel_margin_loss(input, target, reduction=self.reduction)
+        return result
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
@@ -588,7 +589,7 @@ class CTCLoss(_Loss):
         self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any
     ) -> Tensor:
         """The loss of log-probabilities ``(T, N, C)`` or ``(T, C)``."""
-        return F.ctc_loss(
+        result: Tensor = F.ctc_loss(
             log_probs,
             targets,
             input_lengths,
@@ -597,6 +598,7 @@ class CTCLoss(_Loss):
             self.reduction,
             self.zero_infinity,
         )
+        return result
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):

@@ -242,7 +242,8 @@ class LocalResponseNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalises ``(N, C, *)``."""
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+        result: Tensor = F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+        return result
 
     def extra_repr(self) -> str:
         """The options."""

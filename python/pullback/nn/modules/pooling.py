@@ -155,9 +155,10 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
         """Puts ``input`` to the places ``indices`` of an output that has ``output_size``."""
-        return F.max_unpool1d(
+        result: Tensor = F.max_unpool1d(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
+        return result
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
@@ -169,9 +170,10 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
         """Puts ``input`` to the places ``indices`` of an output that has ``output_size``."""
-        return F.max_unpool2d(
+        result: Tensor = F.max_unpool2d(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
+        return result
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
@@ -183,9 +185,10 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
         """Puts ``input`` to the places ``indices`` of an output that has ``output_size``."""
-        return F.max_unpool3d(
+        result: Tensor = F.max_unpool3d(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
+        return result
 
 
 class AvgPool1d(Module):
@@ -301,7 +304,7 @@ class AvgPool3d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The means."""
-        return F.avg_pool3d(
+        result: Tensor = F.avg_pool3d(
             input,
             self.kernel_size,
             self.stride,
@@ -310,6 +313,7 @@ class AvgPool3d(Module):
             self.count_include_pad,
             self.divisor_override,
         )
+        return result
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -358,7 +362,8 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
 
     def forward(self, input: Tensor) -> Tensor:
         """The means."""
-        return F.adaptive_avg_pool3d(input, self.output_size)
+        result: Tensor = F.adaptive_avg_pool3d(input, self.output_size)
+        return result
 
 
 class _AdaptiveMaxPoolNd(Module):

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
 
+from ... import __future__ as _future
 from ..._hooks import RemovableHandle
 from ..._tensor import Tensor
 from ..parameter import Parameter, is_lazy
@@ -242,16 +243,20 @@ class State(Conversion):
                 "`assign=True`?)",
                 stacklevel=2,
             )
+        swap = _future.get_swap_module_params_on_conversion()
         try:
             with no_grad():
-                if assign:
+                if swap:
+                    _swap(tensor, given, assign)
+                elif assign:
                     self._assign_tensor(name, tensor, given)
                 else:
                     tensor.copy_(given)
         except Exception as error:
             error_msgs.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
-                f"{tensor.size()} and whose dimensions in the checkpoint are {given.size()}, "
+                f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose '
+                f"dimensions in the model are {tensor.size()} and whose dimensions in the "
+                f"checkpoint are {given.size()}, "
                 f"an exception occurred : {error.args}."
             )
 
@@ -334,6 +339,24 @@ class State(Conversion):
         about, and must return ``None``.
         """
         return insert(self._load_state_dict_post_hooks, hook)
+
+
+def _swap(tensor: Tensor, given: Any, assign: bool) -> None:
+    """Makes a module's tensor what it makes of a given one."""
+    from ...utils import swap_tensors
+
+    new: Any = tensor.module_load(given, assign=assign)
+    if new is tensor or new is given:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning "
+            "one of the inputs in module_load"
+        )
+    if isinstance(tensor, Parameter):
+        if isinstance(new, Parameter):
+            new.requires_grad_(tensor.requires_grad)
+        else:
+            new = Parameter(new, tensor.requires_grad)
+    swap_tensors(tensor, new)
 
 
 def _from_positional(

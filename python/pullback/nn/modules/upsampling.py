@@ -45,7 +45,7 @@ class Upsample(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The input, interpolated."""
-        return F.interpolate(
+        result: Tensor = F.interpolate(
             input,
             self.size,
             self.scale_factor,
@@ -53,6 +53,7 @@ class Upsample(Module):
             self.align_corners,
             recompute_scale_factor=self.recompute_scale_factor,
         )
+        return result
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state.setdefault("recompute_scale_factor", True)

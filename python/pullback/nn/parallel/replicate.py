@@ -30,7 +30,7 @@ def replicate(network: T, devices: Sequence[Any], detach: bool = False) -> list[
     buffer_copies = _copies(buffers, numbers, True)
     modules = list(network.modules())
     index = {module: position for position, module in enumerate(modules)}
-    replicas = []
+    replicas: list[Any] = []
     for device in range(len(numbers)):
         shown = {id(p): c for p, c in zip(params, param_copies[device], strict=True)}
         shown |= {id(b): c for b, c in zip(buffers, buffer_copies[device], strict=True)}

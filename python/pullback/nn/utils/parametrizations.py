@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Any
 
-from ... import linalg
+from ... import linalg as _linalg
 from ..._tensor import Tensor
 from .. import functional as F
 from .._native import VF as _VF
@@ -16,6 +16,8 @@ from . import parametrize
 from ._norm import norm_except_dim, normalised
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+
+linalg: Any = _linalg
 
 
 def _is_orthogonal(Q: Tensor, eps: float | None = None) -> bool:

@@ -128,7 +128,7 @@ class ParametrizationList(ModuleList):
         if not unsafe:
             self._check(shape, dtype)
 
-    def _keep_one(self, original: Tensor, new: Tensor) -> None:
+    def _keep_one(self, original: Tensor, new: Any) -> None:
         if original.dtype != new.dtype:
             raise ValueError(
                 "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
@@ -139,7 +139,7 @@ class ParametrizationList(ModuleList):
             _maybe_set(original, new)
         _register_parameter_or_buffer(self, "original", original)
 
-    def _keep_several(self, original: Tensor, new: Sequence[Any]) -> None:
+    def _keep_several(self, original: Tensor, new: Any) -> None:
         for index, part in enumerate(new):
             if not isinstance(part, Tensor):
                 raise ValueError(
@@ -230,7 +230,8 @@ def _deepcopied(self: Any, memo: dict[int, Any]) -> Any:
     """A copy of a parametrized module: of the same class, which cannot be pickled."""
     known = memo.get(id(self))
     if known is None:
-        known = type(self).__new__(type(self))
+        kind: Any = type(self)
+        known = kind.__new__(kind)
         memo[id(self)] = known
         known.__dict__.update(copy.deepcopy(self.__dict__, memo))
     return known
@@ -290,7 +291,7 @@ def register_parametrization(
     if is_parametrized(module, tensor_name):
         if not unsafe:
             _check_further(getattr(module, tensor_name), parametrization)
-        own: Any = module.parametrizations[tensor_name]  # type: ignore[index]
+        own: Any = module.parametrizations[tensor_name]
         own.append(parametrization)
         own.unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
@@ -301,7 +302,7 @@ def register_parametrization(
             _inject_new_class(module)
             module.parametrizations = ModuleDict()
         _inject_property(module, tensor_name)
-        module.parametrizations[tensor_name] = members  # type: ignore[index, operator]
+        module.parametrizations[tensor_name] = members
     else:
         raise ValueError(
             f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
@@ -426,7 +427,7 @@ def transfer_parametrizations_and_params(
             setattr(to_module, name, Parameter(getattr(from_module, name).detach()))
         for parametrization in source[name]:
             register_parametrization(to_module, name, parametrization)
-        target: Any = to_module.parametrizations[name]  # type: ignore[index]
+        target: Any = to_module.parametrizations[name]
         keys = ["original"] if source[name].is_tensor else []
         keys += [] if keys else [f"original{i}" for i in range(source[name].ntensors)]
         for key in keys:

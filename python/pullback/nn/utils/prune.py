@@ -97,17 +97,10 @@ class BasePruningMethod(ABC):
             The hook: the method, or the container of all methods on this parameter.
         """
         former = _method_of(module, name)
-        if former is not None:
-            _take_away(module, former)
         method: BasePruningMethod = cls(*args, **kwargs)
         method._tensor_name = name
         if former is not None:
-            container = former
-            if not isinstance(former, PruningContainer):
-                container = PruningContainer(former)
-                container._tensor_name = name
-            container.add_pruning_method(method)  # type: ignore[attr-defined]
-            method = container
+            method = PruningContainer(*_methods_of(former), method)
         original = getattr(module, name)
         scores = original if importance_scores is None else importance_scores
         if scores.shape != original.shape:
@@ -116,21 +109,16 @@ class BasePruningMethod(ABC):
                 f"got {scores.shape} vs {original.shape}"
             )
         if former is None:
-            module.register_parameter(f"{name}_orig", original)
-            del module._parameters[name]
             default = _VF.ones_like(original)
         else:
             default = getattr(module, f"{name}_mask").detach().clone()
-        try:
-            mask = method.compute_mask(scores, default_mask=default)
-        except Exception:
-            # Nothing is left half pruned.
-            if former is None:
-                module.register_parameter(name, module._parameters[f"{name}_orig"])
-                del module._parameters[f"{name}_orig"]
-            else:
-                module.register_forward_pre_hook(former)
-            raise
+        # (Before anything is changed: a method may refuse.)
+        mask = method.compute_mask(scores, default_mask=default)
+        if former is None:
+            module.register_parameter(f"{name}_orig", original)
+            del module._parameters[name]
+        else:
+            _take_away(module, former)
         module.register_buffer(f"{name}_mask", mask)
         setattr(module, name, method.apply_mask(module))
         module.register_forward_pre_hook(method)
@@ -185,6 +173,11 @@ def _method_of(module: Module, name: str) -> BasePruningMethod | None:
     return None
 
 
+def _methods_of(method: BasePruningMethod) -> tuple[BasePruningMethod, ...]:
+    """The methods of a container, or the method itself."""
+    return method._pruning_methods if isinstance(method, PruningContainer) else (method,)
+
+
 def _take_away(module: Module, method: BasePruningMethod) -> None:
     for key, hook in list(module._forward_pre_hooks.items()):
         if hook is method:
@@ -218,9 +211,9 @@ class PruningContainer(BasePruningMethod):
             TypeError: it is none.
             ValueError: it is for another parameter.
         """
-        if method is not None and not isinstance(method, BasePruningMethod):
+        if not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
-        if method is not None and self._tensor_name != method._tensor_name:
+        if self._tensor_name != method._tensor_name:
             raise ValueError(
                 "Can only add pruning methods acting on the parameter named "
                 f"'{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'"
@@ -251,7 +244,8 @@ class PruningContainer(BasePruningMethod):
                 )
             dim = method.dim % t.dim()
             others = [d for d in range(t.dim()) if d != dim]
-            kept = (mask.sum(others) != 0).nonzero().squeeze(1)
+            kept: Any = (mask.sum(others) != 0).nonzero()
+            kept = kept.squeeze(1)
             where = (slice(None),) * dim + (kept,)
         elif kind == "global":
             where = (slice(None),) * t.dim()
@@ -602,10 +596,10 @@ def _contiguous() -> Any:
 
 
 def _validate_pruning_amount_init(amount: Any) -> None:
-    if not isinstance(amount, numbers.Real):
-        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     whole = isinstance(amount, numbers.Integral)
-    if (whole and int(amount) < 0) or (not whole and not 0.0 <= float(amount) <= 1.0):
+    if not whole and not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    if (whole and amount < 0) or (not whole and not 0.0 <= amount <= 1.0):
         raise ValueError(
             f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
             "integer"
@@ -631,7 +625,8 @@ def _validate_structured_pruning(t: Tensor) -> None:
 def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
     if isinstance(amount, numbers.Integral):
         return int(amount)
-    return round(amount * tensor_size)
+    result: int = round(amount * tensor_size)
+    return result
 
 
 def _validate_pruning_dim(t: Tensor, dim: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from ... import linalg
 from ..._tensor import Tensor
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -105,10 +106,12 @@ class SpectralNorm:
 
     def _solve_v_and_rescale(self, weight_mat: Tensor, u: Tensor, target_sigma: Any) -> Tensor:
         """A ``v`` with ``u = normalize(W v)`` and ``u^T W v = target_sigma``."""
-        matrix: Any = weight_mat
-        v = (matrix.t() @ matrix).pinverse() @ matrix.t() @ u.unsqueeze(1)
-        v = v.squeeze(1)
-        made: Tensor = v * (target_sigma / u.dot(matrix.mv(v)))
+        # The least vector that the matrix maps to u, by the pseudoinverse.
+        left, sizes, right = linalg.svd(weight_mat, full_matrices=False)
+        least = sizes.max() * max(weight_mat.shape) * 1e-7
+        inverse = sizes.reciprocal().masked_fill(sizes <= least, 0.0)
+        v = right.mH.mv(inverse * left.mH.mv(u))
+        made: Tensor = v * (target_sigma / u.dot(weight_mat.mv(v)))
         return made
 
     @staticmethod

@@ -75,6 +75,16 @@ from ._C import (
     set_warn_always,
     tensor,
 )
+from ._check import _assert as _assert
+from ._check import _assert_async as _assert_async
+from ._check import _check as _check
+from ._check import _check_index as _check_index
+from ._check import _check_is_size as _check_is_size
+from ._check import _check_not_implemented as _check_not_implemented
+from ._check import _check_tensor_all as _check_tensor_all
+from ._check import _check_type as _check_type
+from ._check import _check_value as _check_value
+from ._check import _check_with as _check_with
 from ._control_flow import (
     cond,
     fork,
@@ -89,7 +99,9 @@ from ._deterministic import (
     use_deterministic_algorithms,
 )
 from ._dlpack import from_dlpack
+from ._extension import fill as _fill_extension
 from ._file import from_file
+from ._foreach import functions as _foreach_functions
 from ._function import (
     atleast_1d,
     atleast_2d,
@@ -298,6 +310,7 @@ _lazy.submodules(
     "_VF",
     "_dynamo",
     "_functorch",
+    "_jit_internal",
     "_ops",
     "_utils",
     "_vmap_internals",
@@ -350,6 +363,8 @@ for _name, _thing in _answers().items():
     globals().setdefault(_name, _thing)
 del _name, _thing
 globals().update(_TENSOR_CLASSES)
+globals().update(_foreach_functions())
+_fill_extension(_C)
 globals().update(_STORAGE_CLASSES)
 
 legacy_contiguous_format = _C.contiguous_format

@@ -11,7 +11,7 @@ import functools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from . import _C, _hooks, _transform
 from ._overridable import make_overridable as _make_overridable
@@ -147,11 +147,14 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     """An n-dimensional array that can remember how it was computed."""
 
     __array_priority__ = 1000
+    # (The class above has them; said again where Python sets them.)
+    data: Tensor
+    requires_grad: bool
 
     # --- subclasses ----------------------------------------------------------------------------
 
     # A subclass that defines its own answers every op on its tensors, below autograd.
-    __torch_dispatch__ = _C._disabled_torch_dispatch_impl
+    __torch_dispatch__: ClassVar[Callable[..., Any]] = _C._disabled_torch_dispatch_impl
 
     @classmethod
     def __torch_function__(
@@ -409,12 +412,13 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             self.set_(*state)
             return
         if len(state) == 5:
-            self.data, _, hooks, requires_grad, _ = state
+            data, _, hooks, requires_grad, _ = state
+            self.data = cast("Tensor", data)
         elif len(state) == 3:
             requires_grad, _, hooks = state
         else:
             raise ValueError(f"a tensor's state has 2 to 5 parts, not {len(state)}")
-        self.requires_grad = requires_grad
+        self.requires_grad = cast("bool", requires_grad)
         for hook in (hooks or {}).values():
             self.register_hook(hook)
 

@@ -56,7 +56,7 @@ def test_the_version_is_the_recorded_one() -> None:
     [
         ("import torch.nn as nn; print(nn.Linear.__module__)", "pullback.nn.modules.linear"),
         ("from torch import nn; print(nn.__name__)", "pullback.nn"),
-        ("import torch; print(torch.__name__)", "pullback"),
+        ("import torch; print(torch.__name__)", "torch"),
         ("import functorch; print(functorch.vmap.__module__)", "pullback._vmap"),
         ("from functorch.einops import rearrange as r; print(r.__module__)", None),
         (
@@ -127,9 +127,7 @@ def test_modules_run_as_programs(tmp_path: Path) -> None:
     (tmp_path / "tool.py").write_text(
         "import sys, torch\nprint(torch.__name__, __name__, sys.argv[1:])\n"
     )
-    assert run("-m", "tool", "--flag", "x", folder=tmp_path) == (
-        "pullback __main__ ['--flag', 'x']"
-    )
+    assert run("-m", "tool", "--flag", "x", folder=tmp_path) == ("torch __main__ ['--flag', 'x']")
 
 
 def test_pytest_runs_tests_that_import_torch(tmp_path: Path) -> None:

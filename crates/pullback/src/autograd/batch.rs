@@ -394,14 +394,11 @@ fn run(call: &Call<'_>) -> Result<Outputs> {
             call.def.name
         )));
     }
-    let rule = if call.def.is(Traits::RANDOM) {
-        arithmetic::DEFAULT_RULES.random
-    } else {
-        match call.def.batch {
-            Batch::Pointwise => arithmetic::DEFAULT_RULES.pointwise,
-            Batch::Rule(rule) => rule,
-            Batch::None | Batch::Composite => arithmetic::DEFAULT_RULES.one_by_one,
-        }
+    let rule = match call.def.batch {
+        Batch::Rule(rule) => rule,
+        _ if call.def.is(Traits::RANDOM) => arithmetic::DEFAULT_RULES.random,
+        Batch::Pointwise => arithmetic::DEFAULT_RULES.pointwise,
+        Batch::None | Batch::Composite => arithmetic::DEFAULT_RULES.one_by_one,
     };
     let outcome = {
         let _turn = vmap::Turn::of(call.level);

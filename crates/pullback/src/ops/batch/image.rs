@@ -1,13 +1,14 @@
 //! Rules of ops on images: the batch becomes part of the images' own batch dimension, or of their channels.
 
+use super::values::Values;
 use super::{behind, ints};
 use crate::dispatch::batch::{Call, Outcome};
-use crate::dispatch::{Arg, OpDef, Outputs, TensorVec, Value};
+use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::{Dims, Result, Tensor};
 
 /// Ops that look at the last `spatial` dimensions, behind a channel and perhaps a batch dimension.
 fn image(call: &Call<'_>, spatial: usize) -> Result<Outcome> {
-    let tensor = call.tensor(0);
+    let tensor = call.subject()?;
     let folds = tensor.ndim() == spatial + 2;
     if !folds && tensor.ndim() != spatial + 1 {
         return super::one_by_one(call);
@@ -16,7 +17,7 @@ fn image(call: &Call<'_>, spatial: usize) -> Result<Outcome> {
         let front = call.front(tensor)?;
         if folds { front.flatten(0, 1) } else { Ok(front) }
     })?;
-    for (value, info) in values.iter_mut().zip(call.def.args) {
+    for (info, value) in values.each() {
         if info.name == "input_size"
             && let Value::Ints(sizes) = value
         {
@@ -53,7 +54,7 @@ pub(crate) fn image2(call: &Call<'_>) -> Result<Outcome> {
 }
 /// Of two, with a batch dimension always: whatever has none is for the op to refuse.
 pub(crate) fn batches2(call: &Call<'_>) -> Result<Outcome> {
-    if call.tensor(0).ndim() == 4 { image(call, 2) } else { super::one_by_one(call) }
+    if call.subject()?.ndim() == 4 { image(call, 2) } else { super::one_by_one(call) }
 }
 /// Of three.
 pub(crate) fn image3(call: &Call<'_>) -> Result<Outcome> {
@@ -62,29 +63,31 @@ pub(crate) fn image3(call: &Call<'_>) -> Result<Outcome> {
 
 /// Attention of queries, keys and values (B, H, L, E): the batch is part of B. A mask (L, S) that all share stays as it is; others
 /// become one for each of the merged B.
-pub(crate) fn attention(call: &Call<'_>) -> Result<Outcome> {
-    const MASK: usize = 4;
-    let query = call.tensor(0);
+pub(crate) fn attention(
+    call: &Call<'_>,
+    query: &Tensor,
+    attn_mask: Option<&Tensor>,
+) -> Result<Outcome> {
     let is_known = |mask: &Tensor| matches!(mask.ndim(), 2 | 4);
-    if query.ndim() != 4 || !call.tensor_if_any(MASK).is_none_or(is_known) {
+    if query.ndim() != 4 || !attn_mask.is_none_or(is_known) {
         return super::one_by_one(call);
     }
     let each = query.shape()[0];
-    let values = call.values(&mut |index, tensor| {
-        if index != MASK {
-            return call.front(tensor)?.flatten(0, 1);
-        }
-        if tensor.ndim() == 2 && !call.is_batched(MASK) {
-            return Ok(tensor.clone());
-        }
-        let mut front = call.front(tensor)?;
-        if tensor.ndim() == 2 {
+    let mut values = call.values(&mut |info, tensor| match info.name {
+        "attn_mask" => Ok(tensor.clone()),
+        _ => call.front(tensor)?.flatten(0, 1),
+    })?;
+    if let Some(mask) = attn_mask
+        && (mask.ndim() != 2 || call.is_batched(mask))
+    {
+        let mut front = call.front(mask)?;
+        if mask.ndim() == 2 {
             front = front.unsqueeze(1)?.unsqueeze(1)?;
         }
         let mut shape = Dims::from_slice(front.shape());
         shape[1] = each;
-        front.expand(&shape, false)?.flatten(0, 1)
-    })?;
+        values.set("attn_mask", front.expand(&shape, false)?.flatten(0, 1)?);
+    }
     let Outputs::Tensors(all) = call.run(&values)? else { return super::one_by_one(call) };
     let unfold = |t: Tensor| t.unflatten(0, &[call.size, each]);
     let all = all.into_iter().map(unfold).collect::<Result<TensorVec>>()?;
@@ -122,49 +125,49 @@ fn parted_in_groups(merged: &Tensor, size: i64, dim: i64, groups: i64) -> Result
     apart.movedim_int(dim + 1, 0)?.flatten(dim + 1, dim + 2)
 }
 
-const GROUPS: usize = 8;
-
-fn with(call: &Call<'_>, first: Tensor, second: Tensor, groups: i64) -> Vec<Value> {
-    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-    values[0] = Value::Tensor(first);
-    values[1] = Value::Tensor(second);
-    values[GROUPS] = Value::Int(groups);
+/// The arguments with other ones for the two tensors, by their names, and for the groups.
+fn with(call: &Call<'_>, tensors: [(&str, Tensor); 2], groups: i64) -> Values {
+    let mut values = Values::given(call);
+    for (name, tensor) in tensors {
+        values.set(name, tensor);
+    }
+    values.set("groups", groups);
     values
 }
 
-fn one(def: &'static OpDef, values: &[Value]) -> Result<Tensor> {
-    super::call(def, values).map(Outputs::one)
-}
-
 /// `convolution`: examples are further images if all have one weight, further channels if not.
-pub(crate) fn convolution(call: &Call<'_>) -> Result<Outcome> {
-    let (input, weight) = (call.tensor(0), call.tensor(1));
-    let (groups, transposed) = (call.int(GROUPS), call.flag(6));
-    if call.tensor_if_any(2).is_some_and(|bias| bias.ndim() != 1) || weight.ndim() < 2 {
+pub(crate) fn convolution(
+    call: &Call<'_>,
+    input: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    transposed: bool,
+    groups: i64,
+) -> Result<Outcome> {
+    if bias.is_some_and(|bias| bias.ndim() != 1) || weight.ndim() < 2 {
         return super::one_by_one(call);
     }
+    let computed = |input: Tensor, weight: Tensor, groups: i64| -> Result<Tensor> {
+        let mut values = with(call, [("input", input), ("weight", weight)], groups);
+        values.set("bias", Value::None);
+        values.call().map(Outputs::one)
+    };
+    let size = call.size;
     let result = match (call.physical(input), call.physical(weight)) {
         (Some(input), None) => {
-            let mut values = with(call, input.flatten(0, 1)?, weight.clone(), groups);
-            values[2] = Value::None;
-            parted(&one(call.def, &values)?, call.size, 0)?
+            parted(&computed(input.flatten(0, 1)?, weight.clone(), groups)?, size, 0)?
         }
         (None, Some(weight)) if !transposed || groups == 1 => {
-            let channels = i64::from(transposed);
-            let mut values =
-                with(call, input.clone(), merged_in_groups(&weight, channels, groups)?, groups);
-            values[2] = Value::None;
-            parted_in_groups(&one(call.def, &values)?, call.size, 1, groups)?
+            let weight = merged_in_groups(&weight, i64::from(transposed), groups)?;
+            parted_in_groups(&computed(input.clone(), weight, groups)?, size, 1, groups)?
         }
         _ => {
             let (input, weight) = (call.front(input)?, call.front(weight)?);
-            let mut values =
-                with(call, merged(&input, 1)?, weight.flatten(0, 1)?, groups * call.size);
-            values[2] = Value::None;
-            parted(&one(call.def, &values)?, call.size, 1)?
+            let (input, weight) = (merged(&input, 1)?, weight.flatten(0, 1)?);
+            parted(&computed(input, weight, groups * size)?, size, 1)?
         }
     };
-    let Arg::Tensor(bias) = call.args[2] else { return Ok(result.into()) };
+    let Some(bias) = bias else { return Ok(result.into()) };
     if Some(&bias.shape()[0]) != result.shape().get(2) {
         return super::one_by_one(call);
     }
@@ -184,25 +187,36 @@ fn grown(sizes: &[i64], dim: usize, size: i64) -> Value {
 }
 
 /// The gradient of `convolution` with respect to its input.
-pub(crate) fn convolution_backward_input(call: &Call<'_>) -> Result<Outcome> {
-    let (grad, weight) = (call.tensor(0), call.tensor(1));
-    let groups = call.int(GROUPS);
-    if let (Some(grad), None) = (call.physical(grad), call.physical(weight)) {
-        let mut values = with(call, grad.flatten(0, 1)?, weight.clone(), groups);
-        values[2] = grown(call.ints(2), 0, call.size);
-        return Ok(parted(&one(call.def, &values)?, call.size, 0)?.into());
+pub(crate) fn convolution_backward_input(
+    call: &Call<'_>,
+    grad_output: &Tensor,
+    weight: &Tensor,
+    input_size: &[i64],
+    groups: i64,
+) -> Result<Outcome> {
+    let computed = |grad: Tensor, weight: Tensor, groups: i64, dim: usize| -> Result<Outcome> {
+        let mut values = with(call, [("grad_output", grad), ("weight", weight)], groups);
+        values.set("input_size", grown(input_size, dim, call.size));
+        Ok(parted(&values.call()?.one(), call.size, dim as i64)?.into())
+    };
+    if let (Some(grad), None) = (call.physical(grad_output), call.physical(weight)) {
+        return computed(grad.flatten(0, 1)?, weight.clone(), groups, 0);
     }
-    let (grad, weight) = (call.front(grad)?, call.front(weight)?);
-    let mut values = with(call, merged(&grad, 1)?, weight.flatten(0, 1)?, groups * call.size);
-    values[2] = grown(call.ints(2), 1, call.size);
-    Ok(parted(&one(call.def, &values)?, call.size, 1)?.into())
+    let (grad, weight) = (call.front(grad_output)?, call.front(weight)?);
+    computed(merged(&grad, 1)?, weight.flatten(0, 1)?, groups * call.size, 1)
 }
 
 /// The gradient of `convolution` with respect to its weight: one for each example.
-pub(crate) fn convolution_backward_weight(call: &Call<'_>) -> Result<Outcome> {
-    let (grad, input) = (call.front(call.tensor(0))?, call.front(call.tensor(1))?);
-    let groups = call.int(GROUPS) * call.size;
-    let mut values = with(call, merged(&grad, 1)?, merged(&input, 1)?, groups);
-    values[2] = grown(call.ints(2), 0, call.size);
-    Ok(parted(&one(call.def, &values)?, call.size, 0)?.into())
+pub(crate) fn convolution_backward_weight(
+    call: &Call<'_>,
+    grad_output: &Tensor,
+    input: &Tensor,
+    weight_size: &[i64],
+    groups: i64,
+) -> Result<Outcome> {
+    let (grad, input) = (call.front(grad_output)?, call.front(input)?);
+    let tensors = [("grad_output", merged(&grad, 1)?), ("input", merged(&input, 1)?)];
+    let mut values = with(call, tensors, groups * call.size);
+    values.set("weight_size", grown(weight_size, 0, call.size));
+    Ok(parted(&values.call()?.one(), call.size, 0)?.into())
 }

@@ -1,8 +1,9 @@
 //! Rules of ops that take places from tensors.
 
+use super::values::Values;
 use super::{behind, dims, one_by_one, widened};
+use crate::dispatch::Value;
 use crate::dispatch::batch::{Call, Outcome};
-use crate::dispatch::{Arg, Value};
 use crate::error::{bail, ensure};
 use crate::ops::reduce::any_all::is_any_true;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
@@ -88,6 +89,10 @@ impl Plan {
         }
         Ok(Plan { physical: call.front(tensor)?, indices: all, rank, at })
     }
+    /// What the indices pick.
+    fn picked(&self) -> Result<Tensor> {
+        self.physical.index(&self.indices)
+    }
     /// What the indices of the batch and those of the caller make comes first in a physical result; in the caller's the
     /// latter stand at `at`.
     fn as_seen(&self, result: &Tensor) -> Result<Tensor> {
@@ -109,101 +114,91 @@ impl Plan {
     }
 }
 
-fn indices_of<'a>(call: &Call<'a>) -> &'a [Option<Tensor>] {
-    match call.args[1] {
-        Arg::OptTensors(indices) => indices,
-        _ => &[],
-    }
-}
-
 /// `x[i, j]`.
-pub(crate) fn index(call: &Call<'_>) -> Result<Outcome> {
-    let plan = Plan::new(call, call.tensor(0), indices_of(call))?;
-    let values = [Value::Tensor(plan.physical.clone()), Value::OptTensors(plan.indices.clone())];
-    let result = super::call(call.def, &values)?.one();
-    Ok(plan.as_seen(&result)?.into())
+pub(crate) fn index(
+    call: &Call<'_>,
+    self_: &Tensor,
+    indices: &[Option<Tensor>],
+) -> Result<Outcome> {
+    let plan = Plan::new(call, self_, indices)?;
+    Ok(plan.as_seen(&plan.picked()?)?.into())
 }
 
 /// `x[i, j] = v`.
-pub(crate) fn index_put(call: &Call<'_>) -> Result<Outcome> {
-    let plan = Plan::new(call, call.tensor(0), indices_of(call))?;
+pub(crate) fn index_put(
+    call: &Call<'_>,
+    self_: &Tensor,
+    indices: &[Option<Tensor>],
+    values: &Tensor,
+) -> Result<Outcome> {
+    let plan = Plan::new(call, self_, indices)?;
     // The sizes of what is written to, in the order that the caller sees.
-    let probe = [Value::Tensor(plan.physical.clone()), Value::OptTensors(plan.indices.clone())];
-    let there = super::call(&crate::ops::index::select::INDEX, &probe)?.one();
-    let seen = plan.as_seen(&there)?;
-    let given = call.tensor(2);
-    let source = match call.physical(given) {
+    let seen = plan.as_seen(&plan.picked()?)?;
+    let source = match call.physical(values) {
         Some(physical) => widened(&physical, seen.ndim() - 1)?,
-        None => given.clone(),
+        None => values.clone(),
     };
     let source = plan.as_kept(&source.expand(seen.shape(), false)?)?;
     let physical = if call.writes() { call.target()? } else { plan.physical.clone() };
-    let values = [
-        Value::Tensor(physical),
-        Value::OptTensors(plan.indices.clone()),
-        Value::Tensor(source),
-        Value::Bool(call.flag(3)),
-    ];
-    call.run(&values).map(Outcome::Batched)
+    let mut given = Values::given(call);
+    given.set_subject(physical);
+    given.set("indices", Value::OptTensors(plan.indices.clone()));
+    given.set("values", source);
+    call.run(&given).map(Outcome::Batched)
 }
 
 /// `index_select`.
-pub(crate) fn index_select(call: &Call<'_>) -> Result<Outcome> {
-    let (tensor, index) = (call.tensor(0), call.tensor(2));
-    let dim = wrap_dim(call.int(1), tensor.ndim())?;
-    if tensor.ndim() == 0 || index.ndim() != 1 {
+pub(crate) fn index_select(
+    call: &Call<'_>,
+    self_: &Tensor,
+    dim: i64,
+    index: &Tensor,
+) -> Result<Outcome> {
+    let dim = wrap_dim(dim, self_.ndim())?;
+    if self_.ndim() == 0 || index.ndim() != 1 {
         return one_by_one(call);
     }
-    if !call.is_batched(2) {
-        let front = call.front(tensor)?;
+    if !call.is_batched(index) {
+        let front = call.front(self_)?;
         return Ok(front.index_select(dim as i64 + 1, index)?.into());
     }
-    check_in_range(index, tensor.shape()[dim])?;
+    check_in_range(index, self_.shape()[dim])?;
     // bounded: by the rank.
     let mut given: Vec<Option<Tensor>> = vec![None; dim];
     given.push(Some(index.clone()));
-    let plan = Plan::new(call, tensor, &given)?;
-    let values = [Value::Tensor(plan.physical.clone()), Value::OptTensors(plan.indices.clone())];
-    let result = super::call(&crate::ops::index::select::INDEX, &values)?.one();
-    Ok(plan.as_seen(&result)?.into())
+    let plan = Plan::new(call, self_, &given)?;
+    Ok(plan.as_seen(&plan.picked()?)?.into())
 }
 
 /// `index_add`, `index_copy` and their kin, whose places are the same for all examples; else one by one.
-pub(crate) fn slices(call: &Call<'_>) -> Result<Outcome> {
-    let tensor = call.tensor(0);
-    let place = call.place("index").unwrap_or(2);
-    if call.is_batched(place) || tensor.ndim() == 0 {
+pub(crate) fn slices(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
+    if call.is_batched(index) || self_.ndim() == 0 {
         return one_by_one(call);
     }
-    let index = call.tensor(place).clone();
-    let mut values = dims::shifted(call, tensor.ndim())?;
-    values[place] = Value::Tensor(index);
-    if let Some(value) = call.place("value")
-        && let Arg::Tensor(number) = call.args[value]
-    {
-        if call.is_batched(value) {
+    let mut values = dims::shifted(call, self_.ndim())?;
+    values.set("index", index.clone());
+    if let Some(number) = call.tensor_named("value") {
+        if call.is_batched(number) {
             return one_by_one(call);
         }
-        values[value] = Value::Tensor(number.clone());
+        values.set("value", number.clone());
     }
     call.run(&values).map(Outcome::Batched)
 }
 
 /// `take`: places in the elements of each example in a row.
-pub(crate) fn take(call: &Call<'_>) -> Result<Outcome> {
-    let (tensor, index) = (call.tensor(0), call.tensor(1));
-    let flat = call.front(tensor)?.reshape(&[call.size, tensor.numel()])?;
+pub(crate) fn take(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
+    let flat = call.front(self_)?.reshape(&[call.size, self_.numel()])?;
     let places = call.front(index)?.reshape(&[call.size, index.numel()])?;
     // (`gather` takes no places from the end.)
     let negative = places.lt(&Tensor::wrapped(0_i64)?)?;
-    let from_start = places.add(&Tensor::wrapped(tensor.numel())?)?;
+    let from_start = places.add(&Tensor::wrapped(self_.numel())?)?;
     let places = negative.where_self(&from_start, &places)?;
     Ok(flat.gather(1, &places)?.reshape(&behind(call.size, index.shape()))?.into())
 }
 
 /// `embedding`.
-pub(crate) fn embedding(call: &Call<'_>) -> Result<Outcome> {
-    let (weight, indices) = (call.tensor(0), call.tensor(1));
+pub(crate) fn embedding(call: &Call<'_>, weight: &Tensor, indices: &Tensor) -> Result<Outcome> {
     let Some(physical) = call.physical(weight) else { return super::pass(call) };
     if weight.ndim() != 2 {
         // (Refused as it is without batch.)
@@ -231,29 +226,29 @@ fn shifted_rows(call: &Call<'_>, indices: &Tensor, rows: i64) -> Result<Tensor> 
 }
 
 /// The gradient of `embedding` with respect to its table.
-pub(crate) fn embedding_backward(call: &Call<'_>) -> Result<Outcome> {
-    let (grad, indices) = (call.tensor(0), call.tensor(1));
-    let (rows, padding) = (call.int(2), call.int(3));
-    let values = [
-        Value::Tensor(call.front(grad)?),
-        Value::Tensor(shifted_rows(call, indices, rows)?),
-        Value::Int(rows * call.size),
-        Value::Int(-1),
-        Value::Bool(call.flag(4)),
-    ];
-    let all = super::call(call.def, &values)?.one().unflatten(0, &[call.size, rows])?;
-    if (0..rows).contains(&padding) {
-        all.select(1, padding)?.zero_()?;
+pub(crate) fn embedding_backward(
+    call: &Call<'_>,
+    grad_output: &Tensor,
+    indices: &Tensor,
+    num_weights: i64,
+    padding_idx: i64,
+) -> Result<Outcome> {
+    let rows = num_weights;
+    let mut values = Values::given(call);
+    values.set("grad_output", call.front(grad_output)?);
+    values.set("indices", shifted_rows(call, indices, rows)?);
+    values.set("num_weights", rows * call.size);
+    values.set("padding_idx", -1_i64);
+    let all = values.call()?.one().unflatten(0, &[call.size, rows])?;
+    if (0..rows).contains(&padding_idx) {
+        all.select(1, padding_idx)?.zero_()?;
     }
     Ok(all.into())
 }
 
 /// `one_hot`, where it is said how many classes there are.
-pub(crate) fn one_hot(call: &Call<'_>) -> Result<Outcome> {
-    if call.int(1) < 0 {
-        return super::data_dependent(call);
-    }
-    super::pass(call)
+pub(crate) fn one_hot(call: &Call<'_>, num_classes: i64) -> Result<Outcome> {
+    if num_classes < 0 { super::data_dependent(call) } else { super::pass(call) }
 }
 
 /// `bucketize` and `searchsorted`: boundaries, and their order, that are the same for all examples; else one by one.
@@ -269,57 +264,62 @@ pub(crate) fn bucketize(
     one_by_one(call)
 }
 
-/// `fill`: every element of an example becomes its number.
-pub(crate) fn fill(call: &Call<'_>) -> Result<Outcome> {
-    let tensor = call.tensor(0);
-    match call.args[1] {
-        Arg::Tensor(value) if value.ndim() != 0 => one_by_one(call),
-        Arg::Tensor(value) if call.physical(value).is_some() => {
-            let value = call.aligned(value, tensor.ndim())?;
-            let filled = value
-                .to_dtype(tensor.dtype())?
-                .expand(&behind(call.size, tensor.shape()), false)?
-                .clone_tensor(None)?;
-            call.finish(&filled)
-        }
-        _ => {
-            let mut values: Vec<Value> = call.args.iter().map(|a| Value::from_arg(*a)).collect();
-            values[0] = Value::Tensor(call.front(tensor)?);
-            call.run(&values).map(Outcome::Batched)
-        }
-    }
+/// `fill` by a number that all examples share.
+pub(crate) fn fill_number(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+    let mut values = Values::given(call);
+    values.set_subject(call.front(self_)?);
+    call.run(&values).map(Outcome::Batched)
 }
 
-/// `masked_fill` by a tensor of one element, which each example may have its own of.
-pub(crate) fn masked_fill(call: &Call<'_>) -> Result<Outcome> {
-    let (tensor, mask, value) = (call.tensor(0), call.tensor(1), call.tensor(2));
+/// `fill`: every element of an example becomes its number.
+pub(crate) fn fill(call: &Call<'_>, self_: &Tensor, value: &Tensor) -> Result<Outcome> {
     if value.ndim() != 0 {
         return one_by_one(call);
     }
-    if !call.is_batched(2) {
-        let rank = tensor.ndim().max(mask.ndim());
+    if !call.is_batched(value) {
+        return fill_number(call, self_);
+    }
+    let filled = call
+        .aligned(value, self_.ndim())?
+        .to_dtype(self_.dtype())?
+        .expand(&behind(call.size, self_.shape()), false)?
+        .clone_tensor(None)?;
+    call.finish(&filled)
+}
+
+/// `masked_fill` by a tensor of one element, which each example may have its own of.
+pub(crate) fn masked_fill(
+    call: &Call<'_>,
+    self_: &Tensor,
+    mask: &Tensor,
+    value: &Tensor,
+) -> Result<Outcome> {
+    if value.ndim() != 0 {
+        return one_by_one(call);
+    }
+    let rank = self_.ndim().max(mask.ndim());
+    if !call.is_batched(value) {
         let mut values = call.values(&mut |_, tensor| call.aligned(tensor, rank))?;
-        values[2] = Value::Tensor(value.clone());
+        values.set("value", value.clone());
         return call.run(&values).map(Outcome::Batched);
     }
-    let rank = tensor.ndim().max(mask.ndim());
-    let given = call.aligned(value, rank)?.to_dtype(tensor.dtype())?;
-    let filled = call.aligned(mask, rank)?.where_self(&given, &call.aligned(tensor, rank)?)?;
+    let given = call.aligned(value, rank)?.to_dtype(self_.dtype())?;
+    let filled = call.aligned(mask, rank)?.where_self(&given, &call.aligned(self_, rank)?)?;
     call.finish(&filled)
 }
 
 /// Values at coordinates that are the same for all examples.
-pub(crate) fn values_at(call: &Call<'_>) -> Result<Outcome> {
-    let physical = call.front(call.tensor(0))?;
+pub(crate) fn values_at(call: &Call<'_>, self_: &Tensor, indices: &Tensor) -> Result<Outcome> {
+    let physical = call.front(self_)?;
     ensure!(
-        !call.is_batched(1) && !physical.is_sparse(),
+        !call.is_batched(indices) && !physical.is_sparse(),
         not_implemented,
         "vmap: _values_at of sparse tensors, or at coordinates of each example, is not supported"
     );
     // The batch is one dense dimension more, behind all others.
-    let moved = physical.movedim_int(0, -1)?;
-    let values = [Value::Tensor(moved), Value::Tensor(call.tensor(1).clone()), Value::Bool(false)];
-    let found = super::call(call.def, &values)?.one();
+    let mut values = Values::given(call);
+    values.set_subject(physical.movedim_int(0, -1)?);
+    let found = values.call()?.one();
     Ok(found.movedim_int(-1, 0)?.into())
 }
 

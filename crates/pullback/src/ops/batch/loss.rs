@@ -1,8 +1,9 @@
 //! Rules of losses: computed element by element, then reduced for each example.
 
 use super::behind;
+use super::values::Values;
 use crate::dispatch::batch::{Call, Outcome};
-use crate::dispatch::{OpDef, Outputs, Value};
+use crate::dispatch::{Arg, Outputs};
 use crate::{Result, Tensor};
 use smallvec::smallvec;
 
@@ -26,16 +27,16 @@ fn reduced(losses: &Tensor, reduction: i64) -> Result<Tensor> {
 
 /// Losses of numbers against numbers, whose arguments broadcast.
 pub(crate) fn elementwise_loss(call: &Call<'_>) -> Result<Outcome> {
-    let Some(place) = call.place("reduction").filter(|&at| (NONE..=SUM).contains(&call.int(at)))
-    else {
-        return super::one_by_one(call);
+    let reduction = match call.named("reduction") {
+        Some(Arg::Int(reduction)) if (NONE..=SUM).contains(&reduction) => reduction,
+        _ => return super::one_by_one(call),
     };
     let mut rank = 0;
     crate::dispatch::each_tensor(call.args, |tensor| rank = rank.max(tensor.ndim()));
     let mut values = call.values(&mut |_, tensor| super::widened(&call.front(tensor)?, rank))?;
-    values[place] = Value::Int(NONE);
-    let losses = super::call(call.def, &values)?.one();
-    Ok(reduced(&losses, call.int(place))?.into())
+    values.set("reduction", NONE);
+    let losses = values.call()?.one();
+    Ok(reduced(&losses, reduction)?.into())
 }
 
 /// The classes' dimension is the second: the batch becomes part of the first.
@@ -67,11 +68,15 @@ fn valid_weights(weight: &Tensor, target: &Tensor) -> Result<Tensor> {
 }
 
 /// Negative log likelihood: of one row of classes, or of several, or of images.
-pub(crate) fn nll_loss(call: &Call<'_>) -> Result<Outcome> {
-    let (logs, target) = (call.tensor(0), call.tensor(1));
-    let weight = call.tensor_if_any(2);
-    let (reduction, ignored) = (call.int(3), call.int(4));
-    if weight.is_some_and(|w| call.physical(w).is_some()) {
+pub(crate) fn nll_loss(
+    call: &Call<'_>,
+    logs: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    reduction: i64,
+    ignored: i64,
+) -> Result<Outcome> {
+    if call.is_batched(weight) {
         return super::one_by_one(call);
     }
     let has_first = logs.ndim() >= 2;
@@ -82,12 +87,11 @@ pub(crate) fn nll_loss(call: &Call<'_>) -> Result<Outcome> {
     {
         return super::one_by_one(call);
     }
-    let (logs_all, target_all) = (folded(call, logs, has_first)?, folded(call, target, has_first)?);
-    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-    values[0] = Value::Tensor(logs_all);
-    values[1] = Value::Tensor(target_all.clone());
-    values[3] = Value::Int(NONE);
-    let losses = super::call(call.def, &values)?.tensors().remove(0);
+    let mut values = Values::given(call);
+    values.set_subject(folded(call, logs, has_first)?);
+    values.set("target", folded(call, target, has_first)?);
+    values.set("reduction", NONE);
+    let losses = values.call()?.tensors().remove(0);
     let losses =
         if has_first { losses.unflatten(0, &[call.size, target.shape()[0]])? } else { losses };
     let each = weights(call, &call.front(target)?, weight, ignored, logs)?;
@@ -103,17 +107,22 @@ pub(crate) fn nll_loss(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// Its gradient.
-pub(crate) fn nll_loss_backward(call: &Call<'_>) -> Result<Outcome> {
-    // (grad_output, sizes, target, weight, reduction, ignore_index, total_weight)
-    let (grad, target) = (call.tensor(0), call.tensor(2));
-    let (sizes, reduction) = (call.ints(1), call.int(4));
-    if call.tensor_if_any(3).is_some_and(|w| call.physical(w).is_some()) {
+pub(crate) fn nll_loss_backward(
+    call: &Call<'_>,
+    grad_output: &Tensor,
+    sizes: &[i64],
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    reduction: i64,
+    total_weight: &Tensor,
+) -> Result<Outcome> {
+    if call.is_batched(weight) {
         return super::one_by_one(call);
     }
     let has_first = sizes.len() >= 2;
-    let mut each = call.front(grad)?;
+    let mut each = call.front(grad_output)?;
     if reduction == MEAN {
-        each = each.div(&call.front(call.tensor(6))?)?;
+        each = each.div(&call.front(total_weight)?)?;
     }
     if reduction != NONE {
         each = super::widened(&each, target.ndim())?
@@ -125,16 +134,12 @@ pub(crate) fn nll_loss_backward(call: &Call<'_>) -> Result<Outcome> {
         let first = all.remove(0);
         all[0] *= first;
     }
-    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-    values[0] = Value::Tensor(each);
-    values[1] = super::ints(&all);
-    values[2] = Value::Tensor(folded(call, target, has_first)?);
-    values[4] = Value::Int(NONE);
-    values[6] = Value::Tensor(Tensor::wrapped(1.0_f64)?.to_dtype(grad.dtype())?);
-    let result = one(call.def, &values)?;
+    let mut values = Values::given(call);
+    values.set("grad_output", each);
+    values.set("sizes", super::ints(&all));
+    values.set("target", folded(call, target, has_first)?);
+    values.set("reduction", NONE);
+    values.set("total_weight", Tensor::wrapped(1.0_f64)?.to_dtype(grad_output.dtype())?);
+    let result = values.call()?.one();
     Ok(if has_first { result.unflatten(0, &[call.size, sizes[0]])? } else { result }.into())
-}
-
-fn one(def: &'static OpDef, values: &[Value]) -> Result<Tensor> {
-    super::call(def, values).map(Outputs::one)
 }

@@ -1,50 +1,47 @@
 //! Products of matrices, and what takes batches of matrices already.
 
+use super::values::Values;
 use crate::dispatch::batch::{Call, Outcome};
-use crate::dispatch::{Arg, Value};
 use crate::error::ensure;
 use crate::tensor::shape::wrap_dim;
 use crate::{Result, Scalar, Tensor};
 
-fn either(call: &Call<'_>, index: usize) -> Tensor {
-    let tensor = call.tensor(index);
-    call.physical(tensor).unwrap_or_else(|| tensor.clone())
-}
+/// An argument as a rule is given it, with its name.
+type Named<'a> = (&'static str, &'a Tensor);
 
-fn check_rank(call: &Call<'_>, index: usize, rank: usize) -> Result<()> {
+fn check_rank(call: &Call<'_>, (name, tensor): Named<'_>, rank: usize) -> Result<()> {
     ensure!(
-        call.tensor(index).ndim() == rank,
+        tensor.ndim() == rank,
         runtime,
-        "{}: argument {} must be {rank}-D, but it has {} dimensions",
+        "{}: argument {name} must be {rank}-D, but it has {} dimensions",
         call.def.name,
-        call.def.args[index].name,
-        call.tensor(index).ndim()
+        tensor.ndim()
     );
     Ok(())
 }
 
 /// The product of two arguments that are matrices (or batches of such) to the caller.
-fn product(call: &Call<'_>, a: usize, b: usize, rank: usize) -> Result<Tensor> {
+fn product(call: &Call<'_>, a: Named<'_>, b: Named<'_>, rank: usize) -> Result<Tensor> {
     check_rank(call, a, rank)?;
     check_rank(call, b, rank)?;
-    let (left, right) = (either(call, a), either(call, b));
+    let (a, b) = (a.1, b.1);
     if rank == 3 {
         ensure!(
-            call.tensor(a).shape()[0] == call.tensor(b).shape()[0],
+            a.shape()[0] == b.shape()[0],
             runtime,
             "batch1 and batch2 must have same number of batches, got {} and {}",
-            call.tensor(a).shape()[0],
-            call.tensor(b).shape()[0]
+            a.shape()[0],
+            b.shape()[0]
         );
     }
-    left.matmul(&right)
+    call.either(a).matmul(&call.either(b))
 }
 
-fn times_vector(call: &Call<'_>, matrix: usize, vector: usize) -> Result<Tensor> {
+fn times_vector(call: &Call<'_>, matrix: Named<'_>, vector: Named<'_>) -> Result<Tensor> {
     check_rank(call, matrix, 2)?;
     check_rank(call, vector, 1)?;
-    let (m, v) = (either(call, matrix), either(call, vector));
-    match (call.is_batched(matrix), call.is_batched(vector)) {
+    let (m, v) = (call.either(matrix.1), call.either(vector.1));
+    match (call.is_batched(matrix.1), call.is_batched(vector.1)) {
         (true, true) => m.matmul(&v.unsqueeze(-1)?)?.squeeze_dim(-1),
         // The vectors of all examples are the rows of one matrix.
         (false, true) => v.matmul(&m.t()?),
@@ -53,81 +50,114 @@ fn times_vector(call: &Call<'_>, matrix: usize, vector: usize) -> Result<Tensor>
 }
 
 /// `mm`.
-pub(crate) fn mm(call: &Call<'_>) -> Result<Outcome> {
-    Ok(product(call, 0, 1, 2)?.into())
+pub(crate) fn mm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
+    Ok(product(call, ("self", self_), ("mat2", mat2), 2)?.into())
 }
 
 /// `bmm`.
-pub(crate) fn bmm(call: &Call<'_>) -> Result<Outcome> {
-    Ok(product(call, 0, 1, 3)?.into())
+pub(crate) fn bmm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
+    Ok(product(call, ("self", self_), ("mat2", mat2), 3)?.into())
 }
 
 /// `mv`.
-pub(crate) fn mv(call: &Call<'_>) -> Result<Outcome> {
-    Ok(times_vector(call, 0, 1)?.into())
+pub(crate) fn mv(call: &Call<'_>, self_: &Tensor, vec: &Tensor) -> Result<Outcome> {
+    Ok(times_vector(call, ("self", self_), ("vec", vec))?.into())
 }
 
+/// The products of two vectors of each example.
 fn inner(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
-    check_rank(call, 0, 1)?;
-    check_rank(call, 1, 1)?;
     let (row, column) = (a.unsqueeze(-2)?, b.unsqueeze(-1)?);
     let product = row.matmul(&column)?;
     Ok(product.reshape(&[call.size])?.into())
 }
 
 /// `dot`.
-pub(crate) fn dot(call: &Call<'_>) -> Result<Outcome> {
-    inner(call, &either(call, 0), &either(call, 1))
+pub(crate) fn dot(call: &Call<'_>, self_: &Tensor, tensor: &Tensor) -> Result<Outcome> {
+    check_rank(call, ("self", self_), 1)?;
+    check_rank(call, ("tensor", tensor), 1)?;
+    inner(call, &call.either(self_), &call.either(tensor))
 }
 
 /// `vdot`.
-pub(crate) fn vdot(call: &Call<'_>) -> Result<Outcome> {
-    inner(call, &either(call, 0).conj()?, &either(call, 1))
+pub(crate) fn vdot(call: &Call<'_>, self_: &Tensor, other: &Tensor) -> Result<Outcome> {
+    check_rank(call, ("self", self_), 1)?;
+    check_rank(call, ("other", other), 1)?;
+    inner(call, &call.either(self_).conj()?, &call.either(other))
 }
 
-fn scalar(call: &Call<'_>, name: &str) -> Scalar {
-    match call.place(name).map(|index| call.args[index]) {
-        Some(Arg::Scalar(number)) => number,
-        Some(Arg::Int(number)) => Scalar::Int(number),
-        Some(Arg::Float(number)) => Scalar::Float(number),
-        _ => Scalar::Int(1),
-    }
+/// `beta * self + alpha * product`, of `rank` dimensions; `self` is not looked at where `beta` is 0.
+struct Sum<'a> {
+    self_: &'a Tensor,
+    beta: Scalar,
+    alpha: Scalar,
+    rank: usize,
 }
 
-/// `beta * self + alpha * product`; `self` is not looked at where `beta` is 0.
-fn add_scaled(call: &Call<'_>, product: Tensor, rank: usize) -> Result<Outcome> {
-    let (beta, alpha) = (scalar(call, "beta"), scalar(call, "alpha"));
-    let product = if alpha.is(1.0) { product } else { product.mul(&Tensor::wrapped(alpha)?)? };
-    if beta.is(0.0) {
-        return call.finish(&product);
+impl Sum<'_> {
+    fn with(&self, call: &Call<'_>, product: Tensor) -> Result<Outcome> {
+        let Sum { self_, beta, alpha, rank } = *self;
+        let product =
+            if alpha.is(1.0) { product } else { product.mul(&Tensor::wrapped(alpha)?)? };
+        if beta.is(0.0) {
+            return call.finish(&product);
+        }
+        let own = call.aligned(self_, rank)?;
+        let own = if beta.is(1.0) { own } else { own.mul(&Tensor::wrapped(beta)?)? };
+        call.finish(&own.add(&product)?)
     }
-    let own = call.aligned(call.tensor(0), rank)?;
-    let own = if beta.is(1.0) { own } else { own.mul(&Tensor::wrapped(beta)?)? };
-    call.finish(&own.add(&product)?)
 }
 
 /// `addmm`.
-pub(crate) fn addmm(call: &Call<'_>) -> Result<Outcome> {
-    let product = batched(call, product(call, 1, 2, 2)?, 2)?;
-    add_scaled(call, product, 2)
+pub(crate) fn addmm(
+    call: &Call<'_>,
+    self_: &Tensor,
+    mat1: &Tensor,
+    mat2: &Tensor,
+    beta: Scalar,
+    alpha: Scalar,
+) -> Result<Outcome> {
+    let product = batched(call, product(call, ("mat1", mat1), ("mat2", mat2), 2)?, 2)?;
+    Sum { self_, beta, alpha, rank: 2 }.with(call, product)
 }
 
 /// `baddbmm`.
-pub(crate) fn baddbmm(call: &Call<'_>) -> Result<Outcome> {
-    let product = batched(call, product(call, 1, 2, 3)?, 3)?;
-    add_scaled(call, product, 3)
+pub(crate) fn baddbmm(
+    call: &Call<'_>,
+    self_: &Tensor,
+    batch1: &Tensor,
+    batch2: &Tensor,
+    beta: Scalar,
+    alpha: Scalar,
+) -> Result<Outcome> {
+    let product = batched(call, product(call, ("batch1", batch1), ("batch2", batch2), 3)?, 3)?;
+    Sum { self_, beta, alpha, rank: 3 }.with(call, product)
 }
 
 /// `addbmm`.
-pub(crate) fn addbmm(call: &Call<'_>) -> Result<Outcome> {
-    let product = batched(call, product(call, 1, 2, 3)?, 3)?.sum_dim(Some(&[1]), false)?;
-    add_scaled(call, product, 2)
+pub(crate) fn addbmm(
+    call: &Call<'_>,
+    self_: &Tensor,
+    batch1: &Tensor,
+    batch2: &Tensor,
+    beta: Scalar,
+    alpha: Scalar,
+) -> Result<Outcome> {
+    let product = batched(call, product(call, ("batch1", batch1), ("batch2", batch2), 3)?, 3)?;
+    let product = product.sum_dim(Some(&[1]), false)?;
+    Sum { self_, beta, alpha, rank: 2 }.with(call, product)
 }
 
 /// `addmv`.
-pub(crate) fn addmv(call: &Call<'_>) -> Result<Outcome> {
-    let product = batched(call, times_vector(call, 1, 2)?, 1)?;
-    add_scaled(call, product, 1)
+pub(crate) fn addmv(
+    call: &Call<'_>,
+    self_: &Tensor,
+    mat: &Tensor,
+    vec: &Tensor,
+    beta: Scalar,
+    alpha: Scalar,
+) -> Result<Outcome> {
+    let product = batched(call, times_vector(call, ("mat", mat), ("vec", vec))?, 1)?;
+    Sum { self_, beta, alpha, rank: 1 }.with(call, product)
 }
 
 /// The product with the batch, where only the other summand has it.
@@ -139,21 +169,19 @@ fn batched(call: &Call<'_>, product: Tensor, rank: usize) -> Result<Tensor> {
 }
 
 /// Linear equations: a right-hand side that is a vector to the caller is one column.
-pub(crate) fn linear_solve(call: &Call<'_>) -> Result<Outcome> {
-    let (a, b) = (call.tensor(0), call.tensor(1));
+pub(crate) fn linear_solve(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
     if a.ndim() < 2 || b.ndim() == 0 {
         return super::one_by_one(call);
     }
     let is_vector =
         b.ndim() == 1 || a.ndim() == b.ndim() + 1 && a.shape()[..b.ndim()] == *b.shape();
-    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
     let rank = a.ndim().max(b.ndim() + usize::from(is_vector));
-    let left = super::widened(&call.front(a)?, rank)?;
     let right = call.front(b)?;
     let right = if is_vector { right.unsqueeze(-1)? } else { right };
-    values[0] = Value::Tensor(left);
-    values[1] = Value::Tensor(super::widened(&right, rank)?);
-    let mut outputs = super::call(call.def, &values)?.tensors();
+    let mut values = Values::given(call);
+    values.set("A", super::widened(&call.front(a)?, rank)?);
+    values.set("B", super::widened(&right, rank)?);
+    let mut outputs = values.call()?.tensors();
     if is_vector {
         outputs[0] = outputs[0].squeeze_dim(-1)?;
     }
@@ -161,24 +189,27 @@ pub(crate) fn linear_solve(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// `diag_embed`: dimensions are those of the result.
-pub(crate) fn diag_embed(call: &Call<'_>) -> Result<Outcome> {
-    let tensor = call.tensor(0);
-    let rank = tensor.ndim() + 1;
-    let further = |dim: i64| Ok::<_, crate::Error>(wrap_dim(dim, rank)? as i64 + 1);
-    if tensor.ndim() == 0 {
+pub(crate) fn diag_embed(
+    call: &Call<'_>,
+    self_: &Tensor,
+    offset: i64,
+    dim1: i64,
+    dim2: i64,
+) -> Result<Outcome> {
+    if self_.ndim() == 0 {
         return super::one_by_one(call);
     }
-    let (dim1, dim2) = (further(call.int(2))?, further(call.int(3))?);
-    Ok(call.front(tensor)?.diag_embed(call.int(1), dim1, dim2)?.into())
+    let rank = self_.ndim() + 1;
+    let further = |dim: i64| Ok::<_, crate::Error>(wrap_dim(dim, rank)? as i64 + 1);
+    Ok(call.front(self_)?.diag_embed(offset, further(dim1)?, further(dim2)?)?.into())
 }
 
 /// `block_diag`: each block, with the batch, between zeros.
-pub(crate) fn block_diag(call: &Call<'_>) -> Result<Outcome> {
-    let Arg::Tensors(list) = call.args[0] else { return super::one_by_one(call) };
-    if list.iter().any(|t| t.ndim() > 2) {
+pub(crate) fn block_diag(call: &Call<'_>, tensors: &[Tensor]) -> Result<Outcome> {
+    if tensors.iter().any(|t| t.ndim() > 2) {
         return super::one_by_one(call);
     }
-    let blocks = list
+    let blocks = tensors
         .iter()
         .map(|t| {
             let front = call.front(t)?;

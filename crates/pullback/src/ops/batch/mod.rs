@@ -1,9 +1,11 @@
 //! Batching rules: how the ops compute a whole batch at once (`autograd::batch`).
 //!
 //! A rule sees the call as its caller does, without the batch, and gives results whose first dimension counts examples.
-//! Most ops say with one word which rule is theirs: `pointwise`, [`reduce::reduction`], [`dims::along`] (dimensions are
-//! counted one further), [`lead`] (leading dimensions are free). Where no rule is possible, [`one_by_one`] goes through the
-//! examples; ops whose result's size depends on elements refuse ([`data_dependent`]). The files are families of rules.
+//! Most ops are of a class, which one word names: `pointwise`, [`reduce::reduction`], [`dims::along`] (dimensions are
+//! counted one further), [`lead`] (leading dimensions are free). A class knows arguments by their names, and the tensor that
+//! the op is of ([`Call::subject`]). Rules for one op are given its arguments by the item: `batch = mm(self, mat2)`. Where no
+//! rule is possible, [`one_by_one`] goes through the examples; ops whose result's size depends on elements refuse
+//! ([`data_dependent`]). The files are families of rules.
 
 mod dims;
 mod image;
@@ -13,47 +15,46 @@ mod matrix;
 mod norm;
 mod random;
 mod reduce;
+mod values;
 mod view;
 
 pub(crate) use dims::{
-    along, gather, glu, joined, picked, repeat, roll, scatter, stacked, windows,
+    along, gather, glu, joined, picked, picked_backward, repeat, roll, scatter, stacked, windows,
 };
 pub(crate) use image::{
     attention, batches2, convolution, convolution_backward_input, convolution_backward_weight,
     image1, image2, image3,
 };
 pub(crate) use index::{
-    bucketize, embedding, embedding_backward, fill, index, index_put, index_select, masked_fill,
-    one_hot, slices, sparse_result, take, values_at,
+    bucketize, embedding, embedding_backward, fill, fill_number, index, index_put, index_select,
+    masked_fill, one_hot, slices, sparse_result, take, values_at,
 };
 pub(crate) use loss::{elementwise_loss, nll_loss, nll_loss_backward};
 pub(crate) use matrix::{
     addbmm, addmm, addmv, baddbmm, block_diag, bmm, diag_embed, dot, linear_solve, mm, mv, vdot,
 };
-pub(crate) use norm::{batch_norm, group_norm, layer_norm};
-pub(crate) use random::random;
+pub(crate) use norm::{batch_norm, group_norm, layer_norm, rms_norm};
+pub(crate) use random::{
+    binomial, dirichlet, drawn_like, dropout, multinomial, permutation, random,
+};
 pub(crate) use reduce::{reduction, reduction_by, reduction_of_listed};
 pub(crate) use view::{
     as_strided, as_strided_scatter, copied, expand, in_place, permute, pick_view, sizes, squeeze,
-    squeeze_dim, swapped, unfold, unsqueeze, view, view_scatter,
+    squeeze_dim, squeeze_dims, strided_sizes, swapped, transposed, unfold, unsqueeze, view,
+    view_scatter,
 };
 
 use crate::dispatch::Form;
 use crate::dispatch::batch::{Call, DefaultRules, Outcome};
-use crate::dispatch::{Arg, IntoOutputs, OpDef, Outputs, TensorVec, Value};
+use crate::dispatch::{Arg, ArgDef, IntoOutputs, Outputs, TensorVec, Value};
 use crate::error::{bail, ensure};
 use crate::tensor::promote;
 use crate::{Dims, Error, MemoryFormat, Result, Tensor};
 use smallvec::SmallVec;
+use values::Values;
 
 /// The rules of ops that name none.
 pub(crate) static DEFAULT_RULES: DefaultRules = DefaultRules { random, pointwise, one_by_one };
-
-/// Calls an op with these arguments.
-fn call(def: &'static OpDef, values: &[Value]) -> Result<Outputs> {
-    let args: SmallVec<[Arg<'_>; 8]> = values.iter().map(Value::as_arg).collect();
-    crate::autograd::call(def, &args)
-}
 
 /// A list of sizes behind that of the batch.
 fn behind(size: i64, sizes: &[i64]) -> Dims {
@@ -72,37 +73,28 @@ impl Call<'_> {
     fn writes(&self) -> bool {
         matches!(self.form, Form::Inplace)
     }
+    /// The tensor that the op is of: its first argument.
+    fn subject(&self) -> Result<&Tensor> {
+        match self.args.first() {
+            Some(Arg::Tensor(tensor)) => Ok(tensor),
+            _ => Err(unsupported(self, "has no tensor that its batching rule is for")),
+        }
+    }
     /// The argument of that name, as the caller gave it.
-    fn place(&self, name: &str) -> Option<usize> {
-        self.def.args.iter().position(|arg| arg.name == name)
+    fn named(&self, name: &str) -> Option<Arg<'_>> {
+        self.def.args.iter().position(|arg| arg.name == name).map(|index| self.args[index])
     }
-    fn tensor(&self, index: usize) -> &Tensor {
-        match self.args[index] {
-            Arg::Tensor(tensor) => tensor,
-            _ => panic!("a batching rule asked for a tensor where there is none: this is a bug"),
-        }
+    /// The tensor of that name.
+    fn tensor_named(&self, name: &str) -> Option<&Tensor> {
+        if let Some(Arg::Tensor(tensor)) = self.named(name) { Some(tensor) } else { None }
     }
-    fn tensor_if_any(&self, index: usize) -> Option<&Tensor> {
-        if let Arg::Tensor(tensor) = self.args[index] { Some(tensor) } else { None }
+    /// Whether an argument that may be missing is batched.
+    fn is_batched<'t>(&self, tensor: impl Into<Option<&'t Tensor>>) -> bool {
+        tensor.into().is_some_and(|tensor| self.physical(tensor).is_some())
     }
-    fn int(&self, index: usize) -> i64 {
-        match self.args[index] {
-            Arg::Int(number) => number,
-            Arg::Bool(flag) => i64::from(flag),
-            _ => 0,
-        }
-    }
-    fn flag(&self, index: usize) -> bool {
-        matches!(self.args[index], Arg::Bool(true))
-    }
-    fn ints(&self, index: usize) -> &[i64] {
-        match self.args[index] {
-            Arg::Ints(numbers) => numbers,
-            _ => &[],
-        }
-    }
-    fn is_batched(&self, index: usize) -> bool {
-        self.tensor_if_any(index).is_some_and(|t| self.physical(t).is_some())
+    /// The physical tensor, or one that is the same for all examples as it is.
+    fn either(&self, tensor: &Tensor) -> Tensor {
+        self.physical(tensor).unwrap_or_else(|| tensor.clone())
     }
     /// The tensor with the batch dimension in front: repeated without copying, if it is not batched.
     fn front(&self, tensor: &Tensor) -> Result<Tensor> {
@@ -118,7 +110,7 @@ impl Call<'_> {
     }
     /// What the form writes to.
     fn target(&self) -> Result<Tensor> {
-        let target = self.tensor(0);
+        let target = self.subject()?;
         let Some(physical) = self.physical(target) else {
             bail!(
                 runtime,
@@ -129,16 +121,19 @@ impl Call<'_> {
         Ok(physical)
     }
     /// The arguments, with what `f` makes of each tensor.
-    fn values(&self, f: &mut dyn FnMut(usize, &Tensor) -> Result<Tensor>) -> Result<Vec<Value>> {
-        let rank = self.tensor_if_any(0).map_or(0, Tensor::ndim);
-        let map = |(index, arg): (usize, &Arg<'_>)| {
+    fn values(
+        &self,
+        f: &mut dyn FnMut(&'static ArgDef, &Tensor) -> Result<Tensor>,
+    ) -> Result<Values> {
+        let rank = self.subject().map_or(0, Tensor::ndim);
+        let map = |(info, arg): (&'static ArgDef, &Arg<'_>)| {
             Ok(match arg {
-                Arg::Tensor(tensor) => Value::Tensor(f(index, tensor)?),
+                Arg::Tensor(tensor) => Value::Tensor(f(info, tensor)?),
                 Arg::Tensors(list) => {
-                    Value::Tensors(list.iter().map(|t| f(index, t)).collect::<Result<_>>()?)
+                    Value::Tensors(list.iter().map(|t| f(info, t)).collect::<Result<_>>()?)
                 }
                 Arg::OptTensors(list) => {
-                    let map = |t: &Option<Tensor>| t.as_ref().map(|t| f(index, t)).transpose();
+                    let map = |t: &Option<Tensor>| t.as_ref().map(|t| f(info, t)).transpose();
                     Value::OptTensors(list.iter().map(map).collect::<Result<_>>()?)
                 }
                 // (The batch is one dimension more than a format for images has.)
@@ -159,16 +154,21 @@ impl Call<'_> {
                 other => Value::from_arg(*other),
             })
         };
-        self.args.iter().enumerate().map(map).collect()
+        let all = self.def.args.iter().zip(self.args).map(map).collect::<Result<_>>()?;
+        Ok(Values::new(self.def, all))
     }
     /// Calls the op in its form.
-    fn run(&self, values: &[Value]) -> Result<Outputs> {
+    fn run(&self, values: &Values) -> Result<Outputs> {
         if self.writes() {
             self.target()?;
-            let args: SmallVec<[Arg<'_>; 8]> = values.iter().map(Value::as_arg).collect();
+            let args = values.args();
             return crate::autograd::call_inplace(self.def, &args).map(IntoOutputs::into_outputs);
         }
-        call(self.def, values)
+        values.call()
+    }
+    /// Whether the form writes into this argument.
+    fn is_target(&self, info: &ArgDef) -> bool {
+        self.writes() && self.def.args.first().is_some_and(|first| std::ptr::eq(first, info))
     }
     /// Writes the result into the target, if the form does.
     fn finish(&self, result: &Tensor) -> Result<Outcome> {
@@ -199,14 +199,12 @@ pub(crate) fn pointwise(call: &Call<'_>) -> Result<Outcome> {
     let mut rank = 0;
     crate::dispatch::each_tensor(call.args, |tensor| rank = rank.max(tensor.ndim()));
     let common = common_dtype(call)?;
-    let values = call.values(&mut |index, tensor| {
+    let values = call.values(&mut |info, tensor| {
         let physical = call.aligned(tensor, rank)?;
-        let is_target = index == 0 && call.writes();
+        let is_number = tensor.ndim() == 0 && !call.is_target(info);
         match common {
             // (A batch of numbers is no number: it would decide the dtype. What is written to stays as it is.)
-            Some(dtype) if tensor.ndim() == 0 && dtype != tensor.dtype() && !is_target => {
-                physical.to_dtype(dtype)
-            }
+            Some(dtype) if is_number && dtype != tensor.dtype() => physical.to_dtype(dtype),
             _ => Ok(physical),
         }
     })?;
@@ -227,12 +225,12 @@ fn common_dtype(call: &Call<'_>) -> Result<Option<crate::DType>> {
 
 /// Of matrices: dimensions before the last two are free, the batch is one more.
 pub(crate) fn matrices(call: &Call<'_>) -> Result<Outcome> {
-    if call.tensor(0).ndim() < 2 { one_by_one(call) } else { lead(call) }
+    if call.subject()?.ndim() < 2 { one_by_one(call) } else { lead(call) }
 }
 
 /// Of channels of images: dimensions before the last three are free.
 pub(crate) fn pixels(call: &Call<'_>) -> Result<Outcome> {
-    if call.tensor(0).ndim() < 3 { one_by_one(call) } else { lead(call) }
+    if call.subject()?.ndim() < 3 { one_by_one(call) } else { lead(call) }
 }
 
 /// Leading dimensions are free: the batch is one more.
@@ -242,8 +240,8 @@ fn lead(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// As [`lead`], of ops whose list of numbers, two for each dimension, must not reach the batch.
-pub(crate) fn padded(call: &Call<'_>) -> Result<Outcome> {
-    let (pads, rank) = (call.ints(1).len(), call.tensor(0).ndim());
+pub(crate) fn padded(call: &Call<'_>, self_: &Tensor, pad: &[i64]) -> Result<Outcome> {
+    let (pads, rank) = (pad.len(), self_.ndim());
     ensure!(
         pads / 2 <= rank,
         runtime,
@@ -254,8 +252,7 @@ pub(crate) fn padded(call: &Call<'_>) -> Result<Outcome> {
 
 /// As [`lead`]; what has no batch is left alone.
 pub(crate) fn pass(call: &Call<'_>) -> Result<Outcome> {
-    let values =
-        call.values(&mut |_, tensor| Ok(call.physical(tensor).unwrap_or_else(|| tensor.clone())))?;
+    let values = call.values(&mut |_, tensor| Ok(call.either(tensor)))?;
     call.run(&values).map(Outcome::Batched)
 }
 

@@ -1,49 +1,79 @@
 //! Rules of norms: the statistics are each example's own; weights that are too are applied afterwards.
 
 use super::one_by_one;
+use super::values::Values;
 use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::{Result, Tensor};
 
-/// Weight and bias, if an example has its own, leave the op and are applied to its result; `rank` further dimensions.
-fn affine(call: &Call<'_>, at: [usize; 2], values: &mut [Value]) -> Option<[Option<Tensor>; 2]> {
-    let given = at.map(|index| if index == 0 { None } else { call.tensor_if_any(index).cloned() });
-    let is_any = given.iter().flatten().any(|t| call.physical(t).is_some());
-    if !is_any {
-        return None;
-    }
-    for index in at.into_iter().filter(|&index| index != 0) {
-        values[index] = Value::None;
-    }
-    Some(given)
+/// Weight and bias.
+#[derive(Clone, Copy)]
+struct Affine<'a> {
+    weight: Option<&'a Tensor>,
+    bias: Option<&'a Tensor>,
 }
 
-/// Layer and RMS norm: leading dimensions are free.
-pub(crate) fn layer_norm(call: &Call<'_>) -> Result<Outcome> {
-    let input = call.tensor(0);
-    let normalized = call.ints(1);
-    let fits = |t: &Tensor| t.shape() == normalized;
-    let parameters = [Some(2), call.place("bias")].into_iter().flatten();
-    if !input.shape().ends_with(normalized)
-        || !parameters.filter_map(|index| call.tensor_if_any(index)).all(fits)
-    {
+impl Affine<'_> {
+    /// Whether an example has its own: they leave the op then, and are applied to its result.
+    fn is_batched(self, call: &Call<'_>) -> bool {
+        call.is_batched(self.weight) || call.is_batched(self.bias)
+    }
+    /// Applies them to the first output, each as `place` makes it fit.
+    fn applied(
+        self,
+        mut outputs: TensorVec,
+        place: impl Fn(&Tensor) -> Result<Tensor>,
+    ) -> Result<TensorVec> {
+        if let Some(weight) = self.weight {
+            outputs[0] = outputs[0].mul(&place(weight)?)?;
+        }
+        if let Some(bias) = self.bias {
+            outputs[0] = outputs[0].add(&place(bias)?)?;
+        }
+        Ok(outputs)
+    }
+}
+
+/// The arguments without weight and bias.
+fn without_affine(call: &Call<'_>) -> Values {
+    let mut values = Values::given(call);
+    values.set_if_any("weight", Value::None);
+    values.set_if_any("bias", Value::None);
+    values
+}
+
+/// Layer norm: leading dimensions are free.
+pub(crate) fn layer_norm(
+    call: &Call<'_>,
+    input: &Tensor,
+    normalized_shape: &[i64],
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+) -> Result<Outcome> {
+    let affine = Affine { weight, bias };
+    let fits = |t: &Tensor| t.shape() == normalized_shape;
+    let all_fit = weight.is_none_or(fits) && bias.is_none_or(fits);
+    if !input.shape().ends_with(normalized_shape) || !all_fit {
         return one_by_one(call);
     }
-    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-    values[0] = Value::Tensor(call.front(input)?);
-    let bias = call.place("bias").unwrap_or(0);
-    let affine = affine(call, [2, bias], &mut values);
-    let mut outputs = super::call(call.def, &values)?.tensors();
-    if let Some([weight, bias]) = affine {
-        let rank = input.ndim();
-        if let Some(weight) = weight {
-            outputs[0] = outputs[0].mul(&call.aligned(&weight, rank)?)?;
-        }
-        if let Some(bias) = bias {
-            outputs[0] = outputs[0].add(&call.aligned(&bias, rank)?)?;
-        }
+    let is_apart = affine.is_batched(call);
+    let mut values = if is_apart { without_affine(call) } else { Values::given(call) };
+    values.set("input", call.front(input)?);
+    let mut outputs = values.call()?.tensors();
+    if is_apart {
+        outputs = affine.applied(outputs, |t| call.aligned(t, input.ndim()))?;
     }
     Ok(Outcome::Batched(Outputs::Tensors(outputs)))
+}
+
+/// RMS norm: the same without bias.
+pub(crate) fn rms_norm(
+    call: &Call<'_>,
+    input: &Tensor,
+    normalized_shape: &[i64],
+    weight: Option<&Tensor>,
+) -> Result<Outcome> {
+    layer_norm(call, input, normalized_shape, weight, None)
 }
 
 /// Weight or bias of each channel, beside images: `(batch or nothing, 1, channels, 1, ..)`.
@@ -55,56 +85,43 @@ fn of_channels(call: &Call<'_>, tensor: &Tensor, rank: usize) -> Result<Tensor> 
     Ok(wide)
 }
 
-fn with_affine(
-    call: &Call<'_>,
-    mut outputs: TensorVec,
-    affine: Option<[Option<Tensor>; 2]>,
-    rank: usize,
-) -> Result<Outcome> {
-    if let Some([weight, bias]) = affine {
-        if let Some(weight) = weight {
-            outputs[0] = outputs[0].mul(&of_channels(call, &weight, rank)?)?;
-        }
-        if let Some(bias) = bias {
-            outputs[0] = outputs[0].add(&of_channels(call, &bias, rank)?)?;
-        }
-    }
-    Ok(Outcome::Batched(Outputs::Tensors(outputs)))
-}
-
-/// Whether these arguments, as far as they are there, have an element for each channel.
-fn are_of_channels(call: &Call<'_>, places: &[usize], channels: Option<i64>) -> bool {
-    let mut tensors = places.iter().filter_map(|&index| call.tensor_if_any(index));
-    tensors.all(|t| t.ndim() == 1 && Some(t.shape()[0]) == channels)
+/// Whether these tensors, as far as they are there, have an element for each channel.
+fn are_of_channels(tensors: &[Option<&Tensor>], channels: i64) -> bool {
+    tensors.iter().flatten().all(|t| t.shape() == [channels])
 }
 
 /// Batch norm: examples are further channels.
-pub(crate) fn batch_norm(call: &Call<'_>) -> Result<Outcome> {
-    let input = call.tensor(0);
-    let channels = input.shape().get(1).copied();
-    if channels.is_none() || !are_of_channels(call, &[1, 2, 3, 4], channels) {
+pub(crate) fn batch_norm(
+    call: &Call<'_>,
+    input: &Tensor,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    running_mean: Option<&Tensor>,
+    running_var: Option<&Tensor>,
+    training: bool,
+) -> Result<Outcome> {
+    let Some(&channels) = input.shape().get(1) else { return one_by_one(call) };
+    if !are_of_channels(&[weight, bias, running_mean, running_var], channels) {
         return one_by_one(call);
     }
-    let running = [3, 4].map(|index| call.tensor_if_any(index));
+    let running = [("running_mean", running_mean), ("running_var", running_var)];
     // What is written to in training must have a place for each example.
-    let training = call.flag(5);
-    if training && running.iter().flatten().any(|t| call.physical(t).is_none()) {
+    let is_shared = |tensor: &Tensor| !call.is_batched(tensor);
+    if training && running.iter().any(|(_, tensor)| tensor.is_some_and(is_shared)) {
         return Err(super::unsupported(
             call,
             "in training writes to running_mean and running_var, which are not batched: give each example its own, or set track_running_stats=False",
         ));
     }
-    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-    let front = call.front(input)?;
-    values[0] = Value::Tensor(front.movedim_int(0, 1)?.flatten(1, 2)?);
-    let affine = affine_always(call, &mut values);
-    for (index, tensor) in [3, 4].into_iter().zip(running) {
+    // Weight and bias have another number of channels than what is computed: they always come afterwards.
+    let mut values = without_affine(call);
+    values.set("input", call.front(input)?.movedim_int(0, 1)?.flatten(1, 2)?);
+    for (name, tensor) in running {
         if let Some(tensor) = tensor {
-            values[index] = Value::Tensor(call.front(tensor)?.flatten(0, 1)?);
+            values.set(name, call.front(tensor)?.flatten(0, 1)?);
         }
     }
-    let outputs = super::call(call.def, &values)?.tensors();
-    let channels = input.shape()[1];
+    let outputs = values.call()?.tensors();
     let mut parted = TensorVec::new();
     for (nr, output) in outputs.into_iter().enumerate() {
         parted.push(if nr == 0 {
@@ -115,31 +132,34 @@ pub(crate) fn batch_norm(call: &Call<'_>) -> Result<Outcome> {
             output.unflatten(0, &[call.size, channels])?
         });
     }
-    with_affine(call, parted, affine, input.ndim())
+    let outputs =
+        Affine { weight, bias }.applied(parted, |t| of_channels(call, t, input.ndim()))?;
+    Ok(Outcome::Batched(Outputs::Tensors(outputs)))
 }
 
-/// Weight and bias have another number of channels than what is computed: they always come afterwards.
-fn affine_always(call: &Call<'_>, values: &mut [Value]) -> Option<[Option<Tensor>; 2]> {
-    let given = [1, 2].map(|index| call.tensor_if_any(index).cloned());
-    values[1] = Value::None;
-    values[2] = Value::None;
-    given.iter().any(Option::is_some).then_some(given)
-}
-
-/// Group norm: examples are further images.
-pub(crate) fn group_norm(call: &Call<'_>) -> Result<Outcome> {
-    // (input, weight, bias, N, C, HxW, group, eps)
-    let input = call.tensor(0);
-    if input.ndim() < 2 || !are_of_channels(call, &[1, 2], Some(call.int(4))) {
+/// Group norm: examples are further images. `n` and `c` are the numbers of images and of channels.
+pub(crate) fn group_norm(
+    call: &Call<'_>,
+    input: &Tensor,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    n: i64,
+    c: i64,
+) -> Result<Outcome> {
+    let affine = Affine { weight, bias };
+    if input.ndim() < 2 || !are_of_channels(&[weight, bias], c) {
         return one_by_one(call);
     }
-    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-    values[0] = Value::Tensor(call.front(input)?.flatten(0, 1)?);
-    values[3] = Value::Int(call.int(3) * call.size);
-    let affine = affine(call, [1, 2], &mut values);
-    let outputs = super::call(call.def, &values)?.tensors();
+    let is_apart = affine.is_batched(call);
+    let mut values = if is_apart { without_affine(call) } else { Values::given(call) };
+    values.set("input", call.front(input)?.flatten(0, 1)?);
+    values.set("N", n * call.size);
     let images = input.shape()[0];
     let part = |t: Tensor| t.unflatten(0, &[call.size, images]);
-    let outputs = outputs.into_iter().map(part).collect::<Result<TensorVec>>()?;
-    with_affine(call, outputs, affine, input.ndim())
+    let mut outputs =
+        values.call()?.tensors().into_iter().map(part).collect::<Result<TensorVec>>()?;
+    if is_apart {
+        outputs = affine.applied(outputs, |t| of_channels(call, t, input.ndim()))?;
+    }
+    Ok(Outcome::Batched(Outputs::Tensors(outputs)))
 }

@@ -1,57 +1,114 @@
 //! Random ops within a level: refused, drawn for each example, or drawn once for all.
+//!
+//! [`random`] is the rule of random ops that name none; the others are those of ops whose draws look at their arguments in
+//! another way. What all have in common is in [`drawn`].
 
+use super::values::Values;
 use super::{behind, ints};
 use crate::dispatch::batch::{Call, Outcome, Randomness};
-use crate::dispatch::{Outputs, Value};
+use crate::dispatch::{Arg, Outputs};
 use crate::error::bail;
 use crate::{Result, Tensor};
 
 /// By the randomness of the level.
 pub(crate) fn random(call: &Call<'_>) -> Result<Outcome> {
+    drawn(call, different, same_if_only_written)
+}
+
+/// `rand_like` and its kin, which look at no element: all examples can have the same numbers.
+pub(crate) fn drawn_like(call: &Call<'_>) -> Result<Outcome> {
+    drawn(call, different, |call| {
+        let mut values = Values::given(call);
+        values.set_subject(unset(call)?);
+        values.call().map(Outcome::Same)
+    })
+}
+
+/// `native_dropout`: the same mask can be that of all examples.
+pub(crate) fn dropout(call: &Call<'_>) -> Result<Outcome> {
+    drawn(call, different, |call| {
+        let input = call.front(call.subject()?)?;
+        let mut values = Values::given(call);
+        values.set_subject(unset(call)?.ones_like()?);
+        let drawn = values.call()?.tensors();
+        let mask = drawn[1].unsqueeze(0)?.expand(input.shape(), false)?;
+        let outputs = smallvec::smallvec![input.mul(&drawn[0])?, mask];
+        Ok(Outcome::Batched(Outputs::Tensors(outputs)))
+    })
+}
+
+/// `randperm`: an order for each example.
+pub(crate) fn permutation(call: &Call<'_>) -> Result<Outcome> {
+    drawn(call, one_by_one, same_if_only_written)
+}
+
+/// `multinomial`: weights of each example, a row or several.
+pub(crate) fn multinomial(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+    drawn(call, if self_.ndim() == 1 { different } else { one_by_one }, same_if_only_written)
+}
+
+/// `_sample_dirichlet`: of a tensor without dimensions the batch would be taken for the simplex.
+pub(crate) fn dirichlet(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+    drawn(call, if self_.ndim() == 0 { one_by_one } else { different }, same_if_only_written)
+}
+
+/// `binomial`: of tensors of other ranks the batch would be taken for the other's dimension.
+pub(crate) fn binomial(call: &Call<'_>, count: &Tensor, prob: &Tensor) -> Result<Outcome> {
+    let fits = count.ndim() == prob.ndim();
+    drawn(call, if fits { different } else { one_by_one }, same_if_only_written)
+}
+
+/// A rule for one kind of randomness.
+type Draw = fn(&Call<'_>) -> Result<Outcome>;
+
+/// By `each` where each example is to have numbers of its own, by `same` where an argument is batched and all are to have the
+/// same.
+fn drawn(call: &Call<'_>, each: Draw, same: Draw) -> Result<Outcome> {
     match call.randomness {
         Randomness::Error => bail!(
             runtime,
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on vmap or perform the randomness operation out of vmap"
         ),
-        Randomness::Different => different(call),
-        Randomness::Same => same(call),
+        Randomness::Different => each(call),
+        Randomness::Same if has_batched(call) => same(call),
+        Randomness::Same => once(call),
     }
+}
+
+fn has_batched(call: &Call<'_>) -> bool {
+    let mut is_batched = false;
+    crate::dispatch::each_tensor(call.args, |t| is_batched |= call.is_batched(t));
+    is_batched
+}
+
+/// Whether the call writes into its first argument.
+fn writes(call: &Call<'_>) -> bool {
+    call.writes() || call.def.schema().is_inplace()
 }
 
 /// Numbers of its own for each example.
 fn different(call: &Call<'_>) -> Result<Outcome> {
-    let size = call.place("size");
-    match call.def.name {
-        "randperm" => return one_by_one(call),
-        "multinomial" if call.tensor(0).ndim() != 1 => return one_by_one(call),
-        // (The batch would be taken for the simplex, or for the other's dimension.)
-        "_sample_dirichlet" if call.tensor(0).ndim() == 0 => return one_by_one(call),
-        "binomial" if call.tensor(0).ndim() != call.tensor(1).ndim() => return one_by_one(call),
-        _ => {}
-    }
-    if call.writes() || call.def.schema().is_inplace() {
-        if call.physical(call.tensor(0)).is_none() {
+    if writes(call) {
+        if !call.is_batched(call.subject()?) {
             return Err(super::unsupported(
                 call,
                 "called in place on an unbatched tensor: vmap: We do not support calling in-place random operations with different inplace randomness on an unbatched tensor. Use the form that gives a new tensor, or randomness='same'",
             ));
         }
-        let target = call.target()?;
         let mut values = call.values(&mut |_, tensor| call.front(tensor))?;
-        values[0] = Value::Tensor(target);
-        return write(call, &values);
+        values.set_subject(call.target()?);
+        return Ok(written(call, &values)?.into());
     }
     let mut values = call.values(&mut |_, tensor| dense_front(call, tensor))?;
-    if let Some(index) = size {
-        values[index] = ints(&behind(call.size, call.ints(index)));
+    if let Some(Arg::Ints(size)) = call.named("size") {
+        values.set("size", ints(&behind(call.size, size)));
     }
-    super::call(call.def, &values).map(Outcome::Batched)
+    values.call().map(Outcome::Batched)
 }
 
-fn write(call: &Call<'_>, values: &[Value]) -> Result<Outcome> {
-    let args: Vec<_> = values.iter().map(Value::as_arg).collect();
-    let written = crate::autograd::call_inplace(call.def, &args)?;
-    Ok(written.into())
+/// Writes into the first of these arguments, and gives it.
+fn written(call: &Call<'_>, values: &Values) -> Result<Tensor> {
+    crate::autograd::call_inplace(call.def, &values.args())
 }
 
 /// (New tensors are laid out as this one: repeated, its elements would share memory.)
@@ -69,57 +126,41 @@ fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
             Some(physical) => physical.select(0, example),
             None => Ok(tensor.clone()),
         })?;
-        each.push(super::call(call.def, &values)?.one());
+        each.push(values.call()?.one());
     }
     Ok(crate::ops::shape::join::stack(&each, 0)?.into())
 }
 
-/// The same numbers for all examples.
-fn same(call: &Call<'_>) -> Result<Outcome> {
-    let mut is_batched = false;
-    crate::dispatch::each_tensor(call.args, |t| is_batched |= call.physical(t).is_some());
-    if !is_batched {
-        let values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-        if call.writes() || call.def.schema().is_inplace() {
-            let args: Vec<_> = values.iter().map(Value::as_arg).collect();
-            let written = crate::autograd::call_inplace(call.def, &args)?;
-            return Ok(Outcome::Same(Outputs::One(written)));
-        }
-        return super::call(call.def, &values).map(Outcome::Same);
+/// The same numbers for all examples, no argument of which is batched.
+fn once(call: &Call<'_>) -> Result<Outcome> {
+    let values = Values::given(call);
+    if writes(call) {
+        return Ok(Outcome::Same(Outputs::One(written(call, &values)?)));
     }
-    let name = call.def.name;
-    let first = || Tensor::empty_of(call.tensor(0).shape(), call.tensor(0).dtype());
-    if name.ends_with("_like") {
-        let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-        values[0] = Value::Tensor(first()?);
-        return super::call(call.def, &values).map(Outcome::Same);
-    }
-    if name == "native_dropout" {
-        let input = call.front(call.tensor(0))?;
-        let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-        values[0] = Value::Tensor(first()?.ones_like()?);
-        let drawn = super::call(call.def, &values)?.tensors();
-        let mask = drawn[1].unsqueeze(0)?.expand(input.shape(), false)?;
-        let outputs = smallvec::smallvec![input.mul(&drawn[0])?, mask];
-        return Ok(Outcome::Batched(Outputs::Tensors(outputs)));
-    }
-    if (call.writes() || call.def.schema().is_inplace()) && call.args.len() > 1 {
-        let is_more =
-            call.args[1..].iter().any(|arg| matches!(arg, crate::dispatch::Arg::Tensor(_)));
-        if !is_more {
-            // Drawn for one example, written to all.
-            let one = first()?;
-            let mut values: Vec<Value> =
-                call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-            values[0] = Value::Tensor(one.clone());
-            write(call, &values)?;
-            let target = call.target()?;
-            target.copy_(&one, false)?;
-            return Ok(target.into());
-        }
+    values.call().map(Outcome::Same)
+}
+
+/// A tensor as an example is, elements not set.
+fn unset(call: &Call<'_>) -> Result<Tensor> {
+    let example = call.subject()?;
+    Tensor::empty_of(example.shape(), example.dtype())
+}
+
+/// Drawn for one example and written to all, where that is all that a tensor is there for.
+fn same_if_only_written(call: &Call<'_>) -> Result<Outcome> {
+    let is_number = |arg: &Arg<'_>| !matches!(arg, Arg::Tensor(_));
+    if writes(call) && call.args.len() > 1 && call.args.iter().skip(1).all(is_number) {
+        let one = unset(call)?;
+        let mut values = Values::given(call);
+        values.set_subject(one.clone());
+        written(call, &values)?;
+        let target = call.target()?;
+        target.copy_(&one, false)?;
+        return Ok(target.into());
     }
     bail!(
         runtime,
-        "Vmap does not currently support same randomness with a batched tensor input: what {name}() draws depends on each example. Use randomness='different'"
+        "Vmap does not currently support same randomness with a batched tensor input: what {}() draws depends on each example. Use randomness='different'",
+        call.def.name
     )
 }

@@ -1,5 +1,6 @@
 //! Views: of the physical tensor, the batch dimension stays the first.
 
+use super::values::Values;
 use super::{behind, dims, ints, widened};
 use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Batch, OpDef, Outputs, TensorVec, Value};
@@ -17,31 +18,39 @@ fn complete(sizes: &[i64], numel: i64) -> Dims {
 }
 
 /// `view` and its kin: the sizes behind that of the batch.
-pub(crate) fn view(call: &Call<'_>) -> Result<Outcome> {
-    let tensor = call.tensor(0);
-    let sizes = complete(call.ints(1), tensor.numel());
-    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-    values[0] = Value::Tensor(call.front(tensor)?);
-    values[1] = ints(&behind(call.size, &sizes));
+pub(crate) fn view(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
+    let sizes = complete(size, self_.numel());
+    let mut values = Values::given(call);
+    values.set_subject(call.front(self_)?);
+    values.set("size", ints(&behind(call.size, &sizes)));
     call.run(&values).map(Outcome::Batched)
 }
 
 /// `new_zeros` and its kin: a tensor for each example, of these sizes.
-pub(crate) fn sizes(call: &Call<'_>) -> Result<Outcome> {
-    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-    values[0] = Value::Tensor(call.front(call.tensor(0))?);
-    values[1] = ints(&behind(call.size, call.ints(1)));
-    if let Some(index) = call.place("stride") {
-        // One example behind the other.
-        let strides = call.ints(index);
-        values[index] = ints(&behind(extent(call.ints(1), strides)?, strides));
-    }
+pub(crate) fn sizes(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
+    let mut values = Values::given(call);
+    values.set_subject(call.front(self_)?);
+    values.set("size", ints(&behind(call.size, size)));
+    call.run(&values).map(Outcome::Batched)
+}
+
+/// `new_empty_strided`: one example behind the other.
+pub(crate) fn strided_sizes(
+    call: &Call<'_>,
+    self_: &Tensor,
+    size: &[i64],
+    stride: &[i64],
+) -> Result<Outcome> {
+    let mut values = Values::given(call);
+    values.set_subject(call.front(self_)?);
+    values.set("size", ints(&behind(call.size, size)));
+    values.set("stride", ints(&behind(extent(size, stride)?, stride)));
     call.run(&values).map(Outcome::Batched)
 }
 
 /// `expand`.
-pub(crate) fn expand(call: &Call<'_>) -> Result<Outcome> {
-    let (tensor, sizes) = (call.tensor(0), call.ints(1));
+pub(crate) fn expand(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
+    let (tensor, sizes) = (self_, size);
     ensure!(
         sizes.len() >= tensor.ndim(),
         runtime,
@@ -61,16 +70,22 @@ pub(crate) fn expand(call: &Call<'_>) -> Result<Outcome> {
     Ok(wide.expand(&behind(call.size, sizes), false)?.into())
 }
 
-/// Sizes, strides and offset of a batch of views by strides, where those of one example are given: of the arguments from
-/// `first` on.
-fn strided(call: &Call<'_>, first: usize) -> Result<(Dims, Dims, i64)> {
-    let tensor = call.tensor(0);
+/// Sizes, strides and offset of views of a tensor's memory.
+struct Strided {
+    sizes: Dims,
+    strides: Dims,
+    offset: i64,
+}
+
+/// Those of a batch of views, where those of the view of one example of `tensor` are given.
+fn strided(
+    call: &Call<'_>,
+    tensor: &Tensor,
+    [sizes, strides]: [&[i64]; 2],
+    offset: Option<i64>,
+) -> Result<Strided> {
     let physical = call.front(tensor)?;
-    let (sizes, strides) = (call.ints(first), call.ints(first + 1));
-    let offset = match call.args[first + 2] {
-        crate::dispatch::Arg::Int(offset) => offset,
-        _ => physical.storage_offset(),
-    };
+    let offset = offset.unwrap_or(physical.storage_offset());
     let step = physical.strides()[0];
     // Where an example's memory ends that of the next one begins. (Those that lie in each other reach as far as they do.)
     let reach = extent(sizes, strides)?;
@@ -88,34 +103,48 @@ fn strided(call: &Call<'_>, first: usize) -> Result<(Dims, Dims, i64)> {
         list(sizes),
         list(strides)
     );
-    Ok((behind(call.size, sizes), behind(step, strides), offset))
+    let (sizes, strides) = (behind(call.size, sizes), behind(step, strides));
+    Ok(Strided { sizes, strides, offset })
 }
 
 /// `as_strided`: sizes and strides are those of one example.
-pub(crate) fn as_strided(call: &Call<'_>) -> Result<Outcome> {
-    let (sizes, strides, offset) = strided(call, 1)?;
-    Ok(call.front(call.tensor(0))?.as_strided(&sizes, &strides, Some(offset))?.into())
+pub(crate) fn as_strided(
+    call: &Call<'_>,
+    self_: &Tensor,
+    size: &[i64],
+    stride: &[i64],
+    storage_offset: Option<i64>,
+) -> Result<Outcome> {
+    let Strided { sizes, strides, offset } = strided(call, self_, [size, stride], storage_offset)?;
+    Ok(call.front(self_)?.as_strided(&sizes, &strides, Some(offset))?.into())
 }
 
 /// `as_strided_scatter`. Examples that share memory are copied one by one, as is a tensor that is the same for all.
-pub(crate) fn as_strided_scatter(call: &Call<'_>) -> Result<Outcome> {
-    let Some(physical) = call.physical(call.tensor(0)) else { return super::one_by_one(call) };
+pub(crate) fn as_strided_scatter(
+    call: &Call<'_>,
+    self_: &Tensor,
+    src: &Tensor,
+    size: &[i64],
+    stride: &[i64],
+    storage_offset: Option<i64>,
+) -> Result<Outcome> {
+    let Some(physical) = call.physical(self_) else { return super::one_by_one(call) };
     if physical.strides()[0] == 0 {
         return super::one_by_one(call);
     }
-    let (sizes, strides, offset) = strided(call, 2)?;
-    let src = call.front(call.tensor(1))?;
+    let Strided { sizes, strides, offset } = strided(call, self_, [size, stride], storage_offset)?;
+    let src = call.front(src)?;
     Ok(physical.as_strided_scatter(&src, &sizes, &strides, Some(offset))?.into())
 }
 
 /// `select_scatter` and its kin: the dimensions are those of the tensor that is written to.
 pub(crate) fn view_scatter(call: &Call<'_>) -> Result<Outcome> {
-    let rank = call.tensor(0).ndim();
+    let rank = call.subject()?.ndim();
     if rank == 0 {
         return super::one_by_one(call);
     }
     let mut values = call.values(&mut |_, tensor| call.front(tensor))?;
-    for (value, info) in values.iter_mut().zip(call.def.args) {
+    for (info, value) in values.each() {
         if let Value::Int(dim) = value
             && matches!(info.name, "dim" | "dim1" | "dim2")
         {
@@ -126,12 +155,11 @@ pub(crate) fn view_scatter(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// `permute`.
-pub(crate) fn permute(call: &Call<'_>) -> Result<Outcome> {
-    let tensor = call.tensor(0);
-    let rank = tensor.ndim();
+pub(crate) fn permute(call: &Call<'_>, self_: &Tensor, dims: &[i64]) -> Result<Outcome> {
+    let rank = self_.ndim();
     let mut order = Dims::new();
     order.push(0);
-    for &dim in call.ints(1) {
+    for &dim in dims {
         order.push(wrap_dim(dim, rank)? as i64 + 1);
     }
     ensure!(
@@ -140,25 +168,26 @@ pub(crate) fn permute(call: &Call<'_>) -> Result<Outcome> {
         "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {rank} is not equal to len(dims) = {}",
         order.len() - 1
     );
-    Ok(call.front(tensor)?.permute(&order)?.into())
+    Ok(call.front(self_)?.permute(&order)?.into())
 }
 
-/// `t` and `transpose`.
-pub(crate) fn swapped(call: &Call<'_>) -> Result<Outcome> {
-    let tensor = call.tensor(0);
-    let rank = tensor.ndim();
+/// `t`.
+pub(crate) fn transposed(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+    let rank = self_.ndim();
+    ensure!(rank <= 2, runtime, "t() expects a tensor with <= 2 dimensions, but self is {rank}D");
+    exchanged(call, self_, [0, i64::from(rank == 2)])
+}
+
+/// `transpose`.
+pub(crate) fn swapped(call: &Call<'_>, self_: &Tensor, dim0: i64, dim1: i64) -> Result<Outcome> {
+    let rank = self_.ndim();
+    exchanged(call, self_, [wrap_dim(dim0, rank)? as i64, wrap_dim(dim1, rank)? as i64])
+}
+
+/// Two dimensions of each example exchanged.
+fn exchanged(call: &Call<'_>, tensor: &Tensor, [a, b]: [i64; 2]) -> Result<Outcome> {
     let front = call.front(tensor)?;
-    let (a, b) = if call.def.args.len() == 1 {
-        ensure!(
-            rank <= 2,
-            runtime,
-            "t() expects a tensor with <= 2 dimensions, but self is {rank}D"
-        );
-        (0, i64::from(rank == 2))
-    } else {
-        (wrap_dim(call.int(1), rank)? as i64, wrap_dim(call.int(2), rank)? as i64)
-    };
-    if rank == 0 || a == b {
+    if tensor.ndim() == 0 || a == b {
         return Ok(front.alias()?.into());
     }
     Ok(front.transpose(a + 1, b + 1)?.into())
@@ -166,60 +195,50 @@ pub(crate) fn swapped(call: &Call<'_>) -> Result<Outcome> {
 
 /// Ops along dimensions that need some: `select`, `slice`, `unbind`, `split`, `diagonal`.
 pub(crate) fn pick_view(call: &Call<'_>) -> Result<Outcome> {
-    let tensor = call.tensor(0);
+    let tensor = call.subject()?;
     if tensor.ndim() == 0 {
         // Refused, in the words of the op.
-        let plain = Tensor::empty_of(&[], tensor.dtype())?;
-        let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
-        values[0] = Value::Tensor(plain);
-        super::call(call.def, &values)?;
+        let mut values = Values::given(call);
+        values.set_subject(Tensor::empty_of(&[], tensor.dtype())?);
+        values.call()?;
     }
     call.run(&dims::shifted(call, tensor.ndim())?).map(Outcome::Batched)
 }
 
 /// `unfold`: of a number it adds the window's dimension.
-pub(crate) fn unfold(call: &Call<'_>) -> Result<Outcome> {
-    let tensor = call.tensor(0);
-    let windows = call.run(&dims::shifted(call, tensor.ndim())?)?.one();
-    Ok(if tensor.ndim() == 0 { windows.squeeze_dim(1)? } else { windows }.into())
+pub(crate) fn unfold(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+    let windows = call.run(&dims::shifted(call, self_.ndim())?)?.one();
+    Ok(if self_.ndim() == 0 { windows.squeeze_dim(1)? } else { windows }.into())
 }
 
 /// `squeeze` of all dimensions of size 1.
-pub(crate) fn squeeze(call: &Call<'_>) -> Result<Outcome> {
-    let tensor = call.tensor(0);
-    let ones: Vec<i64> =
-        (0..tensor.ndim()).filter(|&d| tensor.shape()[d] == 1).map(|d| d as i64 + 1).collect();
-    squeezed(call, &ones)
+pub(crate) fn squeeze(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+    let all: Dims = (0..self_.ndim() as i64).collect();
+    squeeze_dims(call, self_, &all)
+}
+
+/// `squeeze` of one.
+pub(crate) fn squeeze_dim(call: &Call<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
+    squeeze_dims(call, self_, &[dim])
 }
 
 /// `squeeze` of some.
-pub(crate) fn squeeze_dim(call: &Call<'_>) -> Result<Outcome> {
-    let tensor = call.tensor(0);
-    let dims: Vec<i64> = match call.args[1] {
-        crate::dispatch::Arg::Int(dim) => vec![dim],
-        // bounded: by the rank.
-        _ => call.ints(1).to_vec(),
-    };
-    let mut ones = Vec::new();
-    for dim in dims {
-        let dim = wrap_dim(dim, tensor.ndim())?;
-        if tensor.ndim() > 0 && tensor.shape()[dim] == 1 {
+pub(crate) fn squeeze_dims(call: &Call<'_>, self_: &Tensor, dim: &[i64]) -> Result<Outcome> {
+    let mut ones = Dims::new();
+    for &dim in dim {
+        let dim = wrap_dim(dim, self_.ndim())?;
+        if self_.shape().get(dim) == Some(&1) {
             ones.push(dim as i64 + 1);
         }
     }
-    squeezed(call, &ones)
-}
-
-fn squeezed(call: &Call<'_>, dims: &[i64]) -> Result<Outcome> {
-    let front = call.front(call.tensor(0))?;
-    if dims.is_empty() { Ok(front.alias()?.into()) } else { Ok(front.squeeze_dims(dims)?.into()) }
+    let front = call.front(self_)?;
+    if ones.is_empty() { Ok(front.alias()?.into()) } else { Ok(front.squeeze_dims(&ones)?.into()) }
 }
 
 /// `unsqueeze`.
-pub(crate) fn unsqueeze(call: &Call<'_>) -> Result<Outcome> {
-    let tensor = call.tensor(0);
-    let dim = wrap_dim(call.int(1), tensor.ndim() + 1)? as i64 + 1;
-    Ok(call.front(tensor)?.unsqueeze(dim)?.into())
+pub(crate) fn unsqueeze(call: &Call<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
+    let dim = wrap_dim(dim, self_.ndim() + 1)? as i64 + 1;
+    Ok(call.front(self_)?.unsqueeze(dim)?.into())
 }
 
 /// `view_copy` and its kin: copies of what the view's own rule shows.

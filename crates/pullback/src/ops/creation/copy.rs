@@ -110,7 +110,7 @@ fn check_number(value: &Tensor) -> Result<()> {
 }
 
 /// A tensor like `self` with `value` in every element.
-#[op("fill.Scalar(Tensor self, Scalar value) -> Tensor", function_only, method = filled, node = "Fill", batch = fill)]
+#[op("fill.Scalar(Tensor self, Scalar value) -> Tensor", function_only, method = filled, node = "Fill", batch = fill_number(self))]
 impl FilledScalar {
     fn meta(self_: &Tensor, value: Scalar) -> Result<TensorSpec> {
         TensorSpec::laid_as(self_).holding(value)
@@ -127,7 +127,7 @@ impl FilledScalar {
 }
 
 /// A tensor like `self` with the element of the 0-dim `value` in every element.
-#[op("fill.Tensor(Tensor self, Tensor value) -> Tensor", function_only, method = filled_with, node = "FillBackward1", batch = fill)]
+#[op("fill.Tensor(Tensor self, Tensor value) -> Tensor", function_only, method = filled_with, node = "FillBackward1", batch = fill(self, value))]
 impl FilledTensor {
     fn meta(self_: &Tensor, value: &Tensor) -> Result<TensorSpec> {
         check_number(value)?;
@@ -151,7 +151,7 @@ impl FilledTensor {
 }
 
 /// Writes `value` into every element.
-#[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", writes_one_value, method = fill_, node = "FillBackward2", batch = fill)]
+#[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", writes_one_value, method = fill_, node = "FillBackward2", batch = fill_number(self))]
 impl FillScalar {
     fn meta(self_: &Tensor, value: Scalar) -> Result<TensorSpec> {
         TensorSpec::target(self_).holding(value)
@@ -168,7 +168,7 @@ impl FillScalar {
 }
 
 /// Writes the element of the 0-dim `value` into every element.
-#[op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", method = fill_tensor_, node = "FillBackward3", batch = fill)]
+#[op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", method = fill_tensor_, node = "FillBackward3", batch = fill(self, value))]
 impl FillTensor {
     fn meta(self_: &Tensor, value: &Tensor) -> Result<TensorSpec> {
         check_number(value)?;

@@ -139,7 +139,7 @@ impl FullLike {
     "new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     method_only,
     not_differentiable,
-    samples = creation_beside, batch = sizes
+    samples = creation_beside, batch = sizes(self, size)
 )]
 impl NewEmpty {
     fn meta(
@@ -165,7 +165,7 @@ impl NewEmpty {
 #[op(
     "new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     method_only,
-    not_differentiable, batch = sizes
+    not_differentiable, batch = strided_sizes(self, size, stride)
 )]
 impl NewEmptyStrided {
     fn meta(
@@ -204,7 +204,7 @@ impl NewEmptyStrided {
     "new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     method_only,
     not_differentiable,
-    samples = creation_beside, batch = sizes
+    samples = creation_beside, batch = sizes(self, size)
 )]
 impl NewZeros {
     fn meta(
@@ -228,7 +228,7 @@ impl NewZeros {
     "new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     method_only,
     not_differentiable,
-    samples = creation_beside, batch = sizes
+    samples = creation_beside, batch = sizes(self, size)
 )]
 impl NewOnes {
     fn meta(
@@ -250,7 +250,7 @@ impl NewOnes {
 #[op(
     "new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     method_only,
-    not_differentiable, batch = sizes
+    not_differentiable, batch = sizes(self, size)
 )]
 impl NewFull {
     fn meta(

@@ -52,7 +52,7 @@ fn check_dtypes(name: &str, self_: &Tensor, source: &Tensor, what: &str) -> Resu
 #[op(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     inplace,
-    not_differentiable(indices), jvp = linear, batch = index_put)]
+    not_differentiable(indices), jvp = linear, batch = index_put(self, indices, values))]
 impl IndexPut {
     fn meta(
         self_: &Tensor,

@@ -74,7 +74,7 @@ fn selected(cpu: Cpu, self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     function_only,
     not_differentiable(indices),
-    internal, jvp = linear, batch = index)]
+    internal, jvp = linear, batch = index(self, indices))]
 impl Index {
     fn meta(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<TensorSpec> {
         if check_indices(self_, indices)? {
@@ -151,7 +151,7 @@ impl Index {
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     exact_out,
     separate,
-    not_differentiable(index), jvp = linear, batch = index_select, sparse = index_select(self, dim, index))]
+    not_differentiable(index), jvp = linear, batch = index_select(self, dim, index), sparse = index_select(self, dim, index))]
 impl IndexSelect {
     fn meta(self_: &Tensor, dim: i64, index: &Tensor) -> Result<TensorSpec> {
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -223,7 +223,7 @@ impl IndexSelect {
     exact_out,
     separate(self),
     apart(index),
-    not_differentiable(index), jvp = linear, batch = gather)]
+    not_differentiable(index), jvp = linear, batch = gather(index))]
 impl Gather {
     fn meta(self_: &Tensor, dim: i64, index: &Tensor) -> Result<TensorSpec> {
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -303,7 +303,7 @@ impl MaskedSelect {
 }
 
 /// Elements at row-major positions of the flattened tensor; negative ones count from the end.
-#[op("take(Tensor self, Tensor index) -> Tensor", exact_out, separate, not_differentiable(index), jvp = linear, batch = take)]
+#[op("take(Tensor self, Tensor index) -> Tensor", exact_out, separate, not_differentiable(index), jvp = linear, batch = take(self, index))]
 impl Take {
     fn meta(self_: &Tensor, index: &Tensor) -> Result<TensorSpec> {
         ensure!(
@@ -399,7 +399,7 @@ fn check_classes(self_: &Tensor, num_classes: i64) -> Result<()> {
 }
 
 /// A 1 at each class number, else zeros, in a new last dimension of size `num_classes` (-1: one more than the largest).
-#[op("one_hot(Tensor self, int num_classes=-1) -> Tensor", module = "nn", not_differentiable, batch = one_hot)]
+#[op("one_hot(Tensor self, int num_classes=-1) -> Tensor", module = "nn", not_differentiable, batch = one_hot(num_classes))]
 impl OneHot {
     fn meta(self_: &Tensor, num_classes: i64) -> Result<TensorSpec> {
         check_classes(self_, num_classes)?;

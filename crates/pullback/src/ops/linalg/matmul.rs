@@ -131,7 +131,7 @@ fn matrix_samples(s: &Sampler) -> Vec<Sample> {
 
 /// The product of two matrices: `out[i, j] = sum over k of self[i, k] * mat2[k, j]`; (m, k) times (k, n).
 /// Integers wrap; dtypes must be equal.
-#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm, sparse = mm(cpu, self, mat2))]
+#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm(self, mat2), sparse = mm(cpu, self, mat2))]
 impl Mm {
     fn meta(self_: &Tensor, mat2: &Tensor) -> Result<TensorSpec> {
         matrix_spec("mm", self_, mat2)
@@ -173,7 +173,7 @@ impl Mm {
 #[op(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out, apart(self), autocast = lower, batch = addmm, sparse = addmm(cpu, self, mat1, mat2, beta, alpha))]
+    exact_out, apart(self), autocast = lower, batch = addmm(self, mat1, mat2, beta, alpha), sparse = addmm(cpu, self, mat1, mat2, beta, alpha))]
 impl Addmm {
     fn meta(
         self_: &Tensor,
@@ -241,7 +241,7 @@ impl Addmm {
 }
 
 /// The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p).
-#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = bmm, sparse = bmm(cpu, self, mat2))]
+#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = bmm(self, mat2), sparse = bmm(cpu, self, mat2))]
 impl Bmm {
     fn meta(self_: &Tensor, mat2: &Tensor) -> Result<TensorSpec> {
         batch_spec(self_, mat2)
@@ -276,7 +276,7 @@ impl Bmm {
 #[op(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out, apart(self), autocast = lower, batch = baddbmm
+    exact_out, apart(self), autocast = lower, batch = baddbmm(self, batch1, batch2, beta, alpha)
 )]
 impl Baddbmm {
     fn meta(
@@ -331,7 +331,7 @@ impl Baddbmm {
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
     resizes_self,
-    exact_out, apart(self), autocast = lower, batch = addbmm
+    exact_out, apart(self), autocast = lower, batch = addbmm(self, batch1, batch2, beta, alpha)
 )]
 impl Addbmm {
     fn meta(
@@ -428,7 +428,7 @@ fn check_vector(mat: &Tensor, vec: &Tensor, out: i64) -> Result<()> {
 }
 
 /// A matrix times a vector: `out[i] = sum over k of self[i, k] * vec[k]`.
-#[op("mv(Tensor self, Tensor vec) -> Tensor", exact_out, batch = mv, sparse = mv(cpu, self, vec))]
+#[op("mv(Tensor self, Tensor vec) -> Tensor", exact_out, batch = mv(self, vec), sparse = mv(cpu, self, vec))]
 impl Mv {
     fn meta(self_: &Tensor, vec: &Tensor) -> Result<TensorSpec> {
         check_vector(self_, vec, -1)?;
@@ -467,7 +467,7 @@ impl Mv {
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace,
     exact_out,
-    apart(self), batch = addmv
+    apart(self), batch = addmv(self, mat, vec, beta, alpha)
 )]
 impl Addmv {
     fn meta(
@@ -548,7 +548,7 @@ fn check_dot(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
 }
 
 /// The sum of products of two vectors: `sum over i of self[i] * tensor[i]`.
-#[op("dot(Tensor self, Tensor tensor) -> Tensor", exact_out, batch = dot)]
+#[op("dot(Tensor self, Tensor tensor) -> Tensor", exact_out, batch = dot(self, tensor))]
 impl Dot {
     fn meta(self_: &Tensor, tensor: &Tensor) -> Result<TensorSpec> {
         check_dot("dot", self_, tensor)?;
@@ -578,7 +578,7 @@ impl Dot {
 }
 
 /// As `dot` with the first vector conjugated: `sum over i of conj(self[i]) * other[i]`.
-#[op("vdot(Tensor self, Tensor other) -> Tensor", exact_out, batch = vdot)]
+#[op("vdot(Tensor self, Tensor other) -> Tensor", exact_out, batch = vdot(self, other))]
 impl Vdot {
     fn meta(self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
         check_dot("vdot", self_, other)?;

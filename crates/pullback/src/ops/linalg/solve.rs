@@ -105,7 +105,7 @@ const UNSOLVED: &str = "The solver failed because the input matrix is singular."
 /// As `linalg_solve`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
 /// solution is NaN there. With `check_errors` a singular matrix is an error.
 #[op("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
-     module = "linalg", exact_out, method = linalg_solve_ex, batch = linear_solve)]
+     module = "linalg", exact_out, method = linalg_solve_ex, batch = linear_solve(a, b))]
 impl LinalgSolveEx {
     fn meta(a: &Tensor, b: &Tensor, left: bool) -> Result<[TensorSpec; 2]> {
         let sizes = Equation::of(a, b, left)?;

@@ -437,7 +437,7 @@ impl Selu {
 
 /// The gated linear unit: the first half along `dim` times the sigmoid of the second (Dauphin et al. 2017).
 /// The size of `dim` is even.
-#[op("glu(Tensor self, int dim=-1) -> Tensor", out, module = "nn", batch = glu)]
+#[op("glu(Tensor self, int dim=-1) -> Tensor", out, module = "nn", batch = glu(self))]
 impl Glu {
     fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
         let (at, half) = half_of(self_, dim)?;

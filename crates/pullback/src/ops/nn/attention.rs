@@ -98,7 +98,7 @@ impl FlashAttention {
 /// The op's work, at a scale that is known.
 #[op("_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, bool is_causal, Tensor? attn_mask, float scale) -> (Tensor, Tensor)",
      internal, function_only, not_differentiable(attn_mask), node = "ScaledDotProductFlashAttentionForCpu",
-     method = flash_attention_kernel, batch = attention)]
+     method = flash_attention_kernel, batch = attention(query, attn_mask))]
 impl FlashAttentionKernel {
     fn meta(
         query: &Tensor,

@@ -182,7 +182,7 @@ fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resul
 /// the gradient of that with `weight` (C, O / groups, *kernel).
 #[op(
     "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
-    function_only, batch = convolution
+    function_only, batch = convolution(input, weight, bias, transposed, groups)
 )]
 impl Convolution {
     fn meta(
@@ -307,7 +307,7 @@ impl Convolution {
 
 /// The gradient of `convolution` for its input, bilinear in `grad_output` and `weight`.
 #[op("_convolution_backward_input(Tensor grad_output, Tensor weight, int[] input_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
-     internal, method = convolution_backward_input, batch = convolution_backward_input)]
+     internal, method = convolution_backward_input, batch = convolution_backward_input(grad_output, weight, input_size, groups))]
 impl ConvolutionBackwardInput {
     fn meta(
         grad_output: &Tensor,
@@ -387,7 +387,7 @@ impl ConvolutionBackwardInput {
 
 /// The gradient of `convolution` for its weight, bilinear in `grad_output` and `input`.
 #[op("_convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
-     internal, method = convolution_backward_weight, batch = convolution_backward_weight)]
+     internal, method = convolution_backward_weight, batch = convolution_backward_weight(grad_output, input, weight_size, groups))]
 impl ConvolutionBackwardWeight {
     fn meta(
         grad_output: &Tensor,

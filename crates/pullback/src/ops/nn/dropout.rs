@@ -138,7 +138,7 @@ impl FeatureAlphaDropoutInplace {
 #[op(
     "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
     random,
-    function_only
+    function_only, batch = dropout
 )]
 impl NativeDropout {
     fn meta(input: &Tensor, p: f64, train: Option<bool>) -> Result<[TensorSpec; 2]> {

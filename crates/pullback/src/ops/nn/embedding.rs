@@ -17,7 +17,7 @@ pub(crate) static OPS: &[&OpDef] = &[&EMBEDDING, &EMBEDDING_BACKWARD];
 #[op(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     function_only,
-    not_differentiable(indices), jvp = linear, batch = embedding)]
+    not_differentiable(indices), jvp = linear, batch = embedding(weight, indices))]
 impl Embedding {
     fn meta(weight: &Tensor, indices: &Tensor) -> Result<TensorSpec> {
         ensure!(weight.ndim() == 2, runtime, "'weight' must be 2-D");
@@ -65,7 +65,7 @@ impl Embedding {
 #[op(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
     internal,
-    not_differentiable(indices), batch = embedding_backward
+    not_differentiable(indices), batch = embedding_backward(grad_output, indices, num_weights, padding_idx)
 )]
 impl EmbeddingBackward {
     fn meta(grad_output: &Tensor, num_weights: i64) -> Result<TensorSpec> {

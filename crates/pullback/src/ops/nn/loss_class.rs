@@ -143,7 +143,7 @@ impl NllLossNd {
     exact_out,
     internal,
     node = "NllLoss",
-    not_differentiable(weight), batch = nll_loss
+    not_differentiable(weight), batch = nll_loss(self, target, weight, reduction, ignore_index)
 )]
 impl NllLossForward {
     fn meta(
@@ -207,7 +207,7 @@ impl NllLossForward {
     out,
     internal,
     node = "NllLoss2D",
-    not_differentiable(weight), batch = nll_loss
+    not_differentiable(weight), batch = nll_loss(self, target, weight, reduction, ignore_index)
 )]
 impl NllLoss2dForward {
     fn meta(
@@ -266,7 +266,7 @@ impl NllLoss2dForward {
 
 /// The gradient of `nll_loss` for an input of shape `sizes`.
 #[op("_nll_loss_backward(Tensor grad_output, int[] sizes, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor",
-     internal, method = nll_loss_backward, not_differentiable(weight, total_weight), batch = nll_loss_backward)]
+     internal, method = nll_loss_backward, not_differentiable(weight, total_weight), batch = nll_loss_backward(grad_output, sizes, target, weight, reduction, total_weight))]
 impl NllLossBackward {
     fn meta(grad_output: &Tensor, sizes: &[i64], reduction: i64) -> Result<TensorSpec> {
         kind(reduction)?;

@@ -105,7 +105,7 @@ impl NativeLayerNorm {
     internal,
     function_only,
     node = "NativeLayerNorm",
-    method = layer_norm_kernel, batch = layer_norm
+    method = layer_norm_kernel, batch = layer_norm(input, normalized_shape, weight, bias)
 )]
 impl LayerNormKernel {
     fn meta(
@@ -214,7 +214,7 @@ impl RmsNorm {
 
 /// `rms_norm` with `1 / sqrt(mean(input^2) + eps)` of each row.
 #[op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", internal,
-     method = fused_rms_norm, batch = layer_norm)]
+     method = fused_rms_norm, batch = rms_norm(input, normalized_shape, weight))]
 impl FusedRmsNorm {
     fn meta(
         input: &Tensor,
@@ -425,7 +425,7 @@ impl NativeBatchNorm {
     function_only,
     node = "NativeBatchNorm",
     method = batch_norm_kernel,
-    not_differentiable(running_mean, running_var), batch = batch_norm
+    not_differentiable(running_mean, running_var), batch = batch_norm(input, weight, bias, running_mean, running_var, training)
 )]
 impl BatchNormKernel {
     fn meta(

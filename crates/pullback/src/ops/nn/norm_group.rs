@@ -124,7 +124,7 @@ impl NativeGroupNorm {
     internal,
     function_only,
     node = "NativeGroupNorm",
-    method = group_norm_kernel, batch = group_norm
+    method = group_norm_kernel, batch = group_norm(input, weight, bias, n, c)
 )]
 impl GroupNormKernel {
     fn meta(

@@ -28,7 +28,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// The tensor with `pad` more elements of `value` around it: `pad` lists (before, after) from the last dimension
 /// on; negative numbers crop.
-#[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd, batch = padded)]
+#[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd, batch = padded(self, pad))]
 impl ConstantPadNd {
     fn meta(self_: &Tensor, pad: &[i64]) -> Result<TensorSpec> {
         ensure!(

@@ -136,7 +136,7 @@ impl MaskedFill {
 
 /// `value`, a tensor without dimensions, where `mask` (bool, broadcast) holds, else `self`.
 #[op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", inplace = method, out, apart, node = "MaskedFillBackward1",
-     batch = masked_fill)]
+     batch = masked_fill(self, mask, value))]
 impl MaskedFillTensor {
     fn meta(self_: &Tensor, mask: &Tensor, value: &Tensor) -> Result<TensorSpec> {
         ensure!(

@@ -170,7 +170,7 @@ impl RandintLow {
     "randperm(int n, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
     random,
-    not_differentiable
+    not_differentiable, batch = permutation
 )]
 impl Randperm {
     fn meta(
@@ -211,7 +211,7 @@ fn whole(spec: TensorSpec, low: i64, high: i64) -> Result<TensorSpec> {
     "rand_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     random,
     function_only,
-    not_differentiable
+    not_differentiable, batch = drawn_like
 )]
 impl RandLike {
     fn meta(
@@ -237,7 +237,7 @@ impl RandLike {
     "randn_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     random,
     function_only,
-    not_differentiable
+    not_differentiable, batch = drawn_like
 )]
 impl RandnLike {
     fn meta(
@@ -263,7 +263,7 @@ impl RandnLike {
     "randint_like(Tensor self, int high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     random,
     function_only,
-    not_differentiable
+    not_differentiable, batch = drawn_like
 )]
 impl RandintLike {
     fn meta(
@@ -495,7 +495,7 @@ impl NormalTensor {
     "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
     exact_out,
     random,
-    not_differentiable
+    not_differentiable, batch = multinomial(self)
 )]
 impl Multinomial {
     fn meta(self_: &Tensor, num_samples: i64, replacement: bool) -> Result<TensorSpec> {

@@ -70,7 +70,7 @@ fn zeros(s: &Sampler) -> Tensor {
 #[op(
     "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
     random,
-    function_only
+    function_only, batch = binomial(count, prob)
 )]
 impl Binomial {
     fn meta(count: &Tensor, prob: &Tensor) -> Result<TensorSpec> {
@@ -172,7 +172,7 @@ impl StandardGammaGrad {
 
 /// Points of the simplex with the Dirichlet distribution of concentrations `self`, along the last dimension; kept off 0 and 1. The
 /// derivative by the concentrations is implicit: that of `_dirichlet_grad`.
-#[op("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", random, function_only)]
+#[op("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", random, function_only, batch = dirichlet(self))]
 impl SampleDirichlet {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         Ok(TensorSpec::like(self_))

@@ -409,7 +409,7 @@ impl Argmin {
 }
 
 /// The elements that `indices` names along `dim`: the linear map that a reduction by selection is.
-#[op("_select_along(Tensor self, int dim, Tensor indices, bool keepdim) -> Tensor", internal, method = select_along, jvp = linear, batch = picked)]
+#[op("_select_along(Tensor self, int dim, Tensor indices, bool keepdim) -> Tensor", internal, method = select_along, jvp = linear, batch = picked(self, dim))]
 impl SelectAlong {
     fn meta(self_: &Tensor, dim: i64, indices: &Tensor, keepdim: bool) -> Result<TensorSpec> {
         let at = wrap_dim(dim, self_.ndim())?;
@@ -462,7 +462,7 @@ impl SelectAlong {
 
 /// The adjoint of `_select_along`: zeros of shape `sizes` with `grad` at the places that `indices` names.
 #[op("value_selecting_reduction_backward(Tensor grad_output, int dim, Tensor indices, int[] sizes, bool keepdim) -> Tensor",
-     internal, method = select_along_backward, jvp = linear, batch = picked)]
+     internal, method = select_along_backward, jvp = linear, batch = picked_backward(dim, sizes))]
 impl SelectAlongBackward {
     fn meta(
         grad_output: &Tensor,

@@ -78,7 +78,7 @@ fn part(matrix: &Tensor, (start, sizes): Place) -> Result<Tensor> {
 
 /// The matrices along a diagonal, zeros elsewhere; numbers and vectors are rows, dtypes promote. Nothing gives shape
 /// (1, 0).
-#[op("block_diag(Tensor[] tensors) -> Tensor", jvp = linear, batch = block_diag)]
+#[op("block_diag(Tensor[] tensors) -> Tensor", jvp = linear, batch = block_diag(tensors))]
 impl BlockDiag {
     fn meta(tensors: &[Tensor]) -> Result<TensorSpec> {
         for (position, tensor) in tensors.iter().enumerate() {

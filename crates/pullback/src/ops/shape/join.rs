@@ -116,7 +116,7 @@ fn cat_channels_last(cpu: Cpu, result: &Tensor, tensors: &[Tensor], at: usize) -
 
 /// Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
 /// without elements are skipped. The channels of images lie together in memory if they do in all tensors.
-#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined, sparse = cat(cpu, tensors, dim))]
+#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined(tensors, dim), sparse = cat(cpu, tensors, dim))]
 impl Cat {
     fn meta(tensors: &[Tensor], dim: i64) -> Result<TensorSpec> {
         ensure!(!tensors.is_empty(), value, "torch.cat(): expected a non-empty list of Tensors");
@@ -208,7 +208,7 @@ fn stacked_strides(shape: &[i64], at: usize) -> Option<Dims> {
 
 /// Joins tensors of equal shape along a new dimension. Where channels of images lie together in all tensors, they do in the
 /// result, unless the new dimension is the last.
-#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = stacked, sparse = stack(tensors, dim))]
+#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = stacked(tensors, dim), sparse = stack(tensors, dim))]
 impl Stack {
     fn meta(tensors: &[Tensor], dim: i64) -> Result<TensorSpec> {
         let Some(first) = tensors.first() else {
@@ -392,7 +392,7 @@ impl Dstack {
 }
 
 /// The tensor repeated `repeats[d]` times along each dimension; more repeats than dimensions add leading ones.
-#[op("repeat(Tensor self, int[] repeats) -> Tensor", method_only, jvp = linear, batch = repeat)]
+#[op("repeat(Tensor self, int[] repeats) -> Tensor", method_only, jvp = linear, batch = repeat(self, repeats))]
 impl Repeat {
     fn meta(self_: &Tensor, repeats: &[i64]) -> Result<TensorSpec> {
         ensure!(
@@ -514,7 +514,7 @@ impl Flipud {
 
 /// Elements moved by `shifts` along `dims`, those that leave at the end come in at the start; without `dims` the
 /// tensor is rolled as if it were flat.
-#[op("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", jvp = linear, batch = roll)]
+#[op("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", jvp = linear, batch = roll(self, shifts, dims))]
 impl Roll {
     fn meta(self_: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<TensorSpec> {
         ensure!(!shifts.is_empty(), runtime, "`shifts` required");

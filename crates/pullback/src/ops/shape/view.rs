@@ -29,7 +29,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// The same elements with another shape of equal element count; one size may be -1. Never copies.
-#[op("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view, bijective, method_only, jvp = linear, batch = view)]
+#[op("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view, bijective, method_only, jvp = linear, batch = view(self, size))]
 impl View {
     fn meta(self_: &Tensor, size: &[i64]) -> Result<TensorSpec> {
         viewed(self_, size)?.spec(self_)
@@ -83,7 +83,7 @@ impl Reshape {
 }
 
 /// Dimensions of size 1 repeated without copying; -1 keeps a size.
-#[op("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view, batch = expand, sparse = expand(self, size))]
+#[op("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view, batch = expand(self, size), sparse = expand(self, size))]
 impl Expand {
     fn meta(self_: &Tensor, size: &[i64]) -> Result<TensorSpec> {
         expanded(self_, size)?.spec(self_)
@@ -130,7 +130,7 @@ impl Tensor {
 /// A view by explicit sizes, strides and offset into the storage (in elements).
 #[op(
     "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
-    view, batch = as_strided
+    view, batch = as_strided(self, size, stride, storage_offset)
 )]
 impl AsStrided {
     fn meta(
@@ -340,7 +340,7 @@ impl Alias {
 }
 
 /// The dimensions in another order.
-#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, bijective, jvp = linear, batch = permute, sparse = permute(self, dims))]
+#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, bijective, jvp = linear, batch = permute(self, dims), sparse = permute(self, dims))]
 impl Permute {
     fn meta(self_: &Tensor, dims: &[i64]) -> Result<TensorSpec> {
         permuted(self_, dims)?.spec(self_)
@@ -378,7 +378,7 @@ impl Permute {
 
 /// Two dimensions swapped.
 #[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, bijective, jvp = linear, alias("swapaxes", "swapdims"),
-     call_as("swapaxes(dim0 = axis0, dim1 = axis1)"), batch = swapped, sparse = swapped(self, dim0, dim1))]
+     call_as("swapaxes(dim0 = axis0, dim1 = axis1)"), batch = swapped(self, dim0, dim1), sparse = swapped(self, dim0, dim1))]
 impl Transpose {
     fn meta(self_: &Tensor, dim0: i64, dim1: i64) -> Result<TensorSpec> {
         swapped(self_, dim0, dim1)?.spec(self_)

@@ -140,7 +140,7 @@ impl ViewAsRealCopy {}
 
 /// A copy with another shape of equal element count; one size may be -1. Other than `view` it takes any strides.
 #[op("view_copy(Tensor self, SymInt[] size) -> Tensor",
-     exact_out, function_only, copy_of = view::VIEW, batch = view, node = "ViewBackward0_copy")]
+     exact_out, function_only, copy_of = view::VIEW, batch = view(self, size), node = "ViewBackward0_copy")]
 impl ViewCopy {
     fn meta(self_: &Tensor, size: &[i64]) -> Result<TensorSpec> {
         Ok(TensorSpec::beside(self_, &infer_shape(size, self_.numel())?))

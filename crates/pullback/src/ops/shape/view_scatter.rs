@@ -262,7 +262,7 @@ fn seen(memory: &Tensor, (shape, strides, offset): Place<'_>) -> Result<Tensor> 
 /// A copy of `self`, in the same order of memory, with `src` where a view by explicit sizes, strides and offset into the
 /// storage (in elements) shows it. Where several indices of the view mean one element, the last of them counts.
 #[op("as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
-     jvp = linear, batch = as_strided_scatter)]
+     jvp = linear, batch = as_strided_scatter(self, src, size, stride, storage_offset))]
 impl AsStridedScatter {
     fn meta(
         self_: &Tensor,

@@ -51,7 +51,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// As `view`, for results that nobody else holds: not a view to autograd.
-#[op("_unsafe_view(Tensor self, int[] size) -> Tensor", internal, jvp = linear, method = unsafe_view, batch = view)]
+#[op("_unsafe_view(Tensor self, int[] size) -> Tensor", internal, jvp = linear, method = unsafe_view, batch = view(self, size))]
 impl UnsafeView {
     fn meta(self_: &Tensor, size: &[i64]) -> Result<TensorSpec> {
         viewed(self_, size)?.spec(self_)
@@ -84,7 +84,7 @@ fn unsqueeze_to(grad: &Tensor, shape: &[i64], dims: Option<&[i64]>) -> Result<Te
 }
 
 /// A matrix transposed; vectors and numbers as they are.
-#[op("t(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, method = t, batch = swapped, sparse = transposed(self))]
+#[op("t(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, method = t, batch = transposed(self), sparse = transposed(self))]
 impl Transposed {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         transposed(self_)?.spec(self_)
@@ -135,7 +135,7 @@ impl TransposeInPlace {
 }
 
 /// Without its dimensions of size 1.
-#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, batch = squeeze, sparse = squeeze(self))]
+#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, batch = squeeze(self), sparse = squeeze(self))]
 impl Squeeze {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         squeezed(self_, None)?.spec(self_)
@@ -156,7 +156,7 @@ impl Squeeze {
 }
 
 /// Without dimension `dim`, if its size is 1.
-#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward1", batch = squeeze_dim, sparse = squeeze_dim(self, dim))]
+#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward1", batch = squeeze_dim(self, dim), sparse = squeeze_dim(self, dim))]
 impl SqueezeDim {
     fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
         squeezed(self_, Some(&[dim]))?.spec(self_)
@@ -174,7 +174,7 @@ impl SqueezeDim {
 }
 
 /// Without those of the dimensions `dim` whose size is 1.
-#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward2", batch = squeeze_dim, sparse = squeeze_dims(self, dim))]
+#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward2", batch = squeeze_dims(self, dim), sparse = squeeze_dims(self, dim))]
 impl SqueezeDims {
     fn meta(self_: &Tensor, dim: &[i64]) -> Result<TensorSpec> {
         squeezed(self_, Some(dim))?.spec(self_)
@@ -233,7 +233,7 @@ impl SqueezeDimsInPlace {
 }
 
 /// With a new dimension of size 1 at `dim`.
-#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, batch = unsqueeze, sparse = unsqueeze(self, dim))]
+#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, batch = unsqueeze(self, dim), sparse = unsqueeze(self, dim))]
 impl Unsqueeze {
     fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
         unsqueezed(self_, dim)?.spec(self_)
@@ -344,7 +344,7 @@ impl Diagonal {
 }
 
 /// Windows of `size` along `dimension`, every `step`; the elements of a window become the last dimension.
-#[op("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", view, method_only, jvp = linear, batch = unfold)]
+#[op("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", view, method_only, jvp = linear, batch = unfold(self))]
 impl Unfold {
     fn meta(self_: &Tensor, dimension: i64, size: i64, step: i64) -> Result<TensorSpec> {
         windows_of(self_, dimension, size, step)?.spec(self_)
@@ -375,7 +375,7 @@ impl Unfold {
 }
 
 /// Adds windows up where they overlap: the gradient of `unfold`.
-#[op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor", internal, jvp = linear, batch = windows)]
+#[op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor", internal, jvp = linear, batch = windows(grad_in, input_sizes, dim, size, step))]
 impl UnfoldBackward {
     fn meta(
         grad_in: &Tensor,

@@ -68,7 +68,7 @@ fn in_order_of(mask: &Tensor, places: &Places, values: &Tensor) -> Result<Tensor
 
 /// The values of `self` at the coordinates `indices` (`sparse_dim`, n): (n, *dense sizes). A sparse `self`, as `is_sparse` says
 /// that it is, is zero where nothing is specified.
-#[op("_values_at(Tensor self, Tensor indices, bool is_sparse) -> Tensor", internal, function_only, not_differentiable(indices), batch = values_at, sparse = itself)]
+#[op("_values_at(Tensor self, Tensor indices, bool is_sparse) -> Tensor", internal, function_only, not_differentiable(indices), batch = values_at(self, indices), sparse = itself)]
 impl ValuesAt {
     fn meta(self_: &Tensor, indices: &Tensor, is_sparse: bool) -> Result<TensorSpec> {
         ensure!(

@@ -1,0 +1,78 @@
+//! The arguments of a call as values that a batching rule changes by their names.
+
+use super::ints;
+use crate::dispatch::batch::Call;
+use crate::dispatch::{Arg, ArgDef, OpDef, Outputs, Value};
+use crate::{Result, Tensor};
+use smallvec::SmallVec;
+
+/// The arguments of a call of an op, in the order of its signature.
+pub(super) struct Values {
+    def: &'static OpDef,
+    all: Vec<Value>,
+}
+
+impl Values {
+    /// Of these values.
+    pub(super) fn new(def: &'static OpDef, all: Vec<Value>) -> Values {
+        Values { def, all }
+    }
+    /// None of `def` is given yet.
+    pub(super) fn none(def: &'static OpDef) -> Values {
+        Values { def, all: def.args.iter().map(|_| Value::None).collect() }
+    }
+    /// As the caller gave them.
+    pub(super) fn given(call: &Call<'_>) -> Values {
+        Values { def: call.def, all: call.args.iter().map(|arg| Value::from_arg(*arg)).collect() }
+    }
+    fn place(&self, name: &str) -> Option<usize> {
+        self.def.args.iter().position(|arg| arg.name == name)
+    }
+    /// Whether the op has an argument of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.place(name).is_some()
+    }
+    /// Gives the argument `name`, which the op has, another value.
+    pub(super) fn set(&mut self, name: &str, value: impl Into<Value>) {
+        match self.place(name) {
+            Some(at) => self.all[at] = value.into(),
+            None => panic!(
+                "a batching rule sets the argument {name}, which {} has not: this is a bug in pullback",
+                self.def.full_name()
+            ),
+        }
+    }
+    /// The same, if the op has it.
+    pub(super) fn set_if_any(&mut self, name: &str, value: impl Into<Value>) {
+        if self.has(name) {
+            self.set(name, value);
+        }
+    }
+    /// Gives another tensor in the place of the one that the op is of.
+    pub(super) fn set_subject(&mut self, tensor: Tensor) {
+        if let Some(first) = self.all.first_mut() {
+            *first = Value::Tensor(tensor);
+        }
+    }
+    /// Gives dimensions, as a number or a list as the signature says, in the place of the argument `name`.
+    pub(super) fn set_dims(&mut self, name: &str, dims: &[i64]) {
+        let Some(at) = self.place(name) else { return };
+        let is_list = self.def.schema().args[at].ty.list.is_some();
+        self.all[at] = match dims {
+            [dim] if !is_list => Value::Int(*dim),
+            dims => ints(dims),
+        };
+    }
+    /// Each with what the op knows of it.
+    pub(super) fn each(&mut self) -> impl Iterator<Item = (&'static ArgDef, &mut Value)> {
+        self.def.args.iter().zip(&mut self.all)
+    }
+    /// As arguments of a call.
+    pub(super) fn args(&self) -> SmallVec<[Arg<'_>; 8]> {
+        self.all.iter().map(Value::as_arg).collect()
+    }
+    /// Calls the op.
+    pub(super) fn call(&self) -> Result<Outputs> {
+        crate::autograd::call(self.def, &self.args())
+    }
+}

@@ -54,10 +54,19 @@ class OpOverload:
         packet: OpOverloadPacket = getattr(aten, self._opname)
         return packet
 
+    def _registrations(self) -> list[tuple[str, str, str]]:
+        """The kernels and rules: the dispatch key, what it is, and where it stands."""
+        return _C._dispatch_registrations(self.name())
+
+    def has_kernel_for_dispatch_key(self, key: str) -> bool:
+        """Whether there is a kernel or rule for a dispatch key."""
+        return _C._dispatch_has_kernel_for_dispatch_key(self.name(), str(key))
+
     def __repr__(self) -> str:
-        return (
+        head = (
             f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
         )
+        return "\n".join([head, *(f"  {key}: {what}" for key, what, _ in self._registrations())])
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self._opname}.{self._overloadname}"

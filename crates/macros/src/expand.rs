@@ -4,6 +4,7 @@ use crate::item::{Function, Op, Word, doc, mangle};
 use crate::kernel::{from_args, kernels};
 use crate::method::{method_name, methods, rust_type};
 use crate::rule::{Saves, resolve};
+use crate::source::source;
 use proc_macro2::TokenStream;
 use pullback_schema::Base;
 use quote::{format_ident, quote};
@@ -47,7 +48,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
         op.function("unchanged").map_or_else(|| quote!(None), |_| quote!(Some(#ty::unchanged)));
     let samples = samples(op, view);
     let invalid = samples_fn(op, "invalid_samples", view);
-    let methods = methods(op, &def)?;
+    let (methods, source) = (methods(op, &def)?, source(op));
     let args_struct = args_struct(op);
     Ok(quote! {
         struct #ty;
@@ -77,6 +78,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             layers: &crate::layers::LAYERS,
             samples: #samples,
             invalid_samples: #invalid,
+            source: #source,
             parsed: std::sync::OnceLock::new(),
         };
         #methods

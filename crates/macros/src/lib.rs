@@ -2,7 +2,7 @@
 //!
 //! Bodies pass through untouched; only signatures are read. `item` takes the block apart, `rule` finds
 //! out what each rule's parameters mean and what a node must save for them, `kernel` what computes the op, `expand`
-//! writes the static `OpDef` with its adapters, `method` the Rust methods. The output is small on purpose: per op one
+//! writes the static `OpDef` with its adapters, `method` the Rust methods, `source` where all that stands. The output is small on purpose: per op one
 //! static, a few closures and thin methods.
 
 mod expand;
@@ -10,6 +10,7 @@ mod item;
 mod kernel;
 mod method;
 mod rule;
+mod source;
 
 use proc_macro::TokenStream;
 use syn::parse_macro_input;

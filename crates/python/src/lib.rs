@@ -45,6 +45,7 @@ mod interrupt;
 mod io;
 mod lock;
 mod raw;
+mod registration;
 mod registry;
 mod result;
 mod setting;
@@ -112,5 +113,6 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function_mode::init(module)?;
     io::init(module)?;
     switch::init(module)?;
+    registration::init(module)?;
     registry::init(module)
 }

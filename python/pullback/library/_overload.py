@@ -58,7 +58,20 @@ class CustomOverload(OpOverload):
 
     def has_kernel_for_dispatch_key(self, key: str) -> bool:
         """Whether a kernel was registered for a dispatch key."""
-        return key in self.kernels or (key == "Meta" and self.fake is not None)
+        return any(key == own for own, _, _ in self._registrations())
+
+    def _registrations(self) -> list[tuple[str, str, str]]:
+        rules = dict(self.kernels)
+        rules.update({} if self.fake is None else {"Meta": self.fake})
+        rules.update({} if self.backward is None else {"Autograd": self.backward})
+        rules.update({} if self.vmap is None else {"FuncTorchBatched": self.vmap})
+        return [(key, _described(rule), _place(rule)) for key, rule in rules.items()]
+
+    def _dump(self) -> str:
+        """What ``torch._C._dispatch_dump`` shows."""
+        lines = [f"name: {self.name()}", f"schema: {self.namespace}::{self._schema}"]
+        rules = [f"{key}: {what} at {place}" for key, what, place in self._registrations()]
+        return "\n".join([*lines, *rules, ""])
 
     def register_vmap(self, function: Callable[..., Any]) -> None:
         """The batching rule, ``function(info, in_dims, *args, **kwargs)``."""
@@ -278,6 +291,27 @@ def unflattened(schema: Schema, flat: Sequence[Any], lengths: Sequence[int | Non
         length = next(of_lists) if argument.is_list_of_tensors else None
         values.append(value if length is None else [next(rest) for _ in range(length)])
     return values
+
+
+def find(name: str) -> CustomOverload | None:
+    """The op that a program has defined, by its name with namespace: ``mylib::foo.default``."""
+    from .. import ops
+
+    namespace, _, rest = name.partition("::")
+    op, _, overload = rest.partition(".")
+    # (Asking `ops` itself would make the namespace.)
+    packet = getattr(vars(ops).get(namespace), op, None) if op else None
+    return packet._by_name.get(overload or "default") if isinstance(packet, CustomPacket) else None
+
+
+def _described(rule: Callable[..., Any]) -> str:
+    name: str = getattr(rule, "__qualname__", type(rule).__qualname__)
+    return f"{getattr(rule, '__module__', '')}.{name}"
+
+
+def _place(rule: Callable[..., Any]) -> str:
+    code = getattr(rule, "__code__", None)
+    return "unknown" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 class CustomPacket:

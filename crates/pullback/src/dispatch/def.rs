@@ -62,6 +62,8 @@ pub struct OpDef {
     pub samples: Option<fn(&Sampler) -> Vec<Sample>>,
     /// Inputs it must refuse.
     pub invalid_samples: Option<fn(&Sampler) -> Vec<InvalidSample>>,
+    /// Where it and its rules stand.
+    pub source: super::Source,
     /// The parsed schema, on first use.
     pub parsed: OnceLock<Schema>,
 }

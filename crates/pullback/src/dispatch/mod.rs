@@ -1,6 +1,7 @@
 //! From an op's definition and arguments to its kernel.
 //!
-//! `arg` is the uniform calling convention, `def` what the library knows of an op, `kernels` its table of kernels, `call` a call's way through the layers
+//! `arg` is the uniform calling convention, `def` what the library knows of an op, `kernels` its table of kernels, `source` what of it
+//! people are shown, `call` a call's way through the layers
 //! ([`crate::tensor::Key`] lists them), of which `sparse`, `resolve` (conjugate and negative views) and `simulated` (devices)
 //! are here. `pointwise` prepares element-by-element kernels.
 //! `run_kernel`, `write_kernel` and `write_outs` are the kernel's functional, in-place and `out=` forms; recording is
@@ -16,6 +17,7 @@ mod out;
 mod pointwise;
 pub(crate) mod resolve;
 pub(crate) mod simulated;
+mod source;
 pub(crate) mod sparse;
 mod stand_in;
 pub(crate) mod trace;
@@ -35,6 +37,7 @@ pub use kernels::{Backend, Kernel, Kernels, OnValues, SparseKernel};
 pub(crate) use out::{check_outs, write_outs};
 pub use pointwise::ResultKind;
 pub(crate) use pointwise::run_fast as run_pointwise_fast;
+pub use source::{Part, Registration, Source, named_keys};
 
 use crate::error::ensure;
 use crate::tensor::{

@@ -1,0 +1,41 @@
+//! Where an item stands in the text, and where each of its kernels and rules does: what people are shown of an op.
+
+use crate::item::{Function, Op, Word};
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+/// The functions and words that are no kernels or rules.
+const OTHERS: [&str; 3] = ["samples", "invalid_samples", "unchanged"];
+/// The words that are kernels or rules, or stand for such.
+const RULES: [&str; 9] =
+    ["cpu", "copy_of", "sparse", "meta", "jvp", "batch", "autocast", "view", "multi_view"];
+
+/// The `Source` of an op.
+pub(crate) fn source(op: &Op<'_>) -> TokenStream {
+    let functions = op.functions.iter().filter(|f| !OTHERS.iter().any(|name| f.ident == name));
+    let functions = functions.map(|f| part(&f.ident.to_string(), &signature(f), f.ident.span()));
+    let words = op.words.iter().filter(|word| RULES.contains(&word.name.as_str()));
+    let words = words.map(|word| part(&word.name, &spelled(word), word.span));
+    let parts = functions.chain(words);
+    let place = quote_spanned!(op.name.span()=> file: file!(), line: line!());
+    quote!(crate::dispatch::Source { #place, parts: &[#(#parts),*] })
+}
+
+fn part(name: &str, text: &str, span: Span) -> TokenStream {
+    quote_spanned!(span=> crate::dispatch::Part { name: #name, text: #text, line: line!() })
+}
+
+/// `fn vjp_self(grad, other)`.
+fn signature(f: &Function<'_>) -> String {
+    let names: Vec<String> = f.params.iter().map(|(name, _)| name.to_string()).collect();
+    format!("fn {}({})", f.ident, names.join(", "))
+}
+
+/// `batch = mm(self, mat2)`, as it is written.
+fn spelled(word: &Word) -> String {
+    let Some(value) = &word.value else { return word.name.clone() };
+    let value = value.to_string();
+    let close = [(" (", "("), ("( ", "("), (" )", ")"), (" ,", ","), (" :: ", "::"), ("& ", "&")];
+    let value = close.iter().fold(value, |text, (from, to)| text.replace(from, to));
+    format!("{} = {value}", word.name)
+}

@@ -4,7 +4,7 @@
 //! strided tensors in main memory, `cpu`, without asking anything; the layer of sparse tensors asks for those of its layouts.
 //! An op without a kernel for a backend is refused in one place, [`missing`].
 
-use super::{Arg, Call, Form, OpDef, Outputs};
+use super::{Arg, Call, Form, OpDef, Outputs, Traits};
 use crate::tensor::{Cpu, Key, Layout};
 use crate::{Error, Result, Tensor};
 use pullback_kernels::Iter;
@@ -63,6 +63,8 @@ pub enum Backend {
     Cpu,
     /// Strided tensors on a CUDA device. Devices are simulated: these are the CPU's kernels, on the same memory.
     Cuda,
+    /// Tensors without memory: the op's `meta` says what its results look like, and views show them.
+    Meta,
     /// Coordinate lists in main memory.
     SparseCpu,
     /// Compressed rows or columns in main memory.
@@ -71,8 +73,8 @@ pub enum Backend {
 
 impl Backend {
     /// All.
-    pub const ALL: [Backend; 4] =
-        [Backend::Cpu, Backend::Cuda, Backend::SparseCpu, Backend::SparseCsrCpu];
+    pub const ALL: [Backend; 5] =
+        [Backend::Cpu, Backend::Cuda, Backend::Meta, Backend::SparseCpu, Backend::SparseCsrCpu];
 
     /// Its name, which is that of PyTorch's dispatch key.
     #[must_use]
@@ -80,6 +82,7 @@ impl Backend {
         match self {
             Backend::Cpu => "CPU",
             Backend::Cuda => "CUDA",
+            Backend::Meta => "Meta",
             Backend::SparseCpu => "SparseCPU",
             Backend::SparseCsrCpu => "SparseCsrCPU",
         }
@@ -88,6 +91,7 @@ impl Backend {
     pub fn of(tensor: &Tensor) -> Backend {
         match tensor.layout() {
             Layout::Strided if tensor.keys().has(Key::CUDA) => Backend::Cuda,
+            Layout::Strided if tensor.keys().has(Key::Meta) => Backend::Meta,
             Layout::Strided => Backend::Cpu,
             Layout::SparseCoo => Backend::SparseCpu,
             _ => Backend::SparseCsrCpu,
@@ -95,23 +99,27 @@ impl Backend {
     }
 }
 
-impl Kernels {
-    /// Whether there is one for a backend. (Composites run everywhere, by the kernels of what they are made of.)
+impl OpDef {
+    /// Whether there is a kernel for a backend. (Composites run everywhere, by the kernels of what they are made of.)
     #[must_use]
-    pub fn has(&self, backend: Backend) -> bool {
-        match (&self.cpu, backend) {
+    pub fn has_kernel(&self, backend: Backend) -> bool {
+        match (&self.kernels.cpu, backend) {
             (Kernel::Composite(_), _) => false,
             (kernel, Backend::Cpu | Backend::Cuda) => !matches!(kernel, Kernel::None),
-            (_, sparse) => self.sparse(sparse).is_some(),
+            (kernel, Backend::Meta) => kernel.is_view() || self.meta.is_some(),
+            (_, sparse) => self.kernels.sparse(sparse).is_some(),
         }
     }
+}
+
+impl Kernels {
     /// The kernel for a sparse layout.
     #[must_use]
     pub fn sparse(&self, backend: Backend) -> Option<SparseKernel> {
         match backend {
             Backend::SparseCpu => self.sparse_coo,
             Backend::SparseCsrCpu => self.sparse_csr,
-            Backend::Cpu | Backend::Cuda => None,
+            Backend::Cpu | Backend::Cuda | Backend::Meta => None,
         }
     }
 }
@@ -120,13 +128,17 @@ impl Kernels {
 #[cold]
 pub(crate) fn missing(def: &OpDef, form: Form<'_>, backend: Backend) -> Error {
     let name = form.qualified(def);
-    let there = Backend::ALL.into_iter().filter(|&backend| def.kernels.has(backend));
+    let there = Backend::ALL.into_iter().filter(|&backend| def.has_kernel(backend));
     let there: Vec<&str> = there.map(Backend::name).collect(); // tidy: short
+    let is_dynamic = def.is(Traits::DYNAMIC_OUTPUT_SHAPE) || def.is(Traits::DATA_DEPENDENT_OUTPUT);
     let hint = match backend {
         Backend::SparseCpu | Backend::SparseCsrCpu => {
             " Use it on the dense tensor that to_dense() gives."
         }
-        Backend::Cpu | Backend::Cuda => "",
+        Backend::Meta if is_dynamic => {
+            " Its result depends on elements, which meta tensors do not have."
+        }
+        Backend::Cpu | Backend::Cuda | Backend::Meta => "",
     };
     Error::not_implemented(format!(
         "Could not run '{name}' with arguments from the '{}' backend: it has no kernel for it.{hint} '{name}' is only available for these backends: [{}].",

@@ -6,12 +6,13 @@
 
 use super::stand_in::StandIns;
 use super::{
-    Arg, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, TensorVec, Traits, check_apart_inputs,
-    check_out_dtype, check_outs, check_result, device_mismatch, each_tensor, receiver, specs,
+    Arg, Backend, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, TensorVec, Traits,
+    check_apart_inputs, check_out_dtype, check_outs, check_result, device_mismatch, each_tensor,
+    missing, receiver, specs,
 };
 use crate::error::ensure;
 use crate::tensor::{Key, SPARSE, TensorSpec};
-use crate::{Device, Error, Result, Tensor};
+use crate::{Device, Result, Tensor};
 
 /// The layer: gives the results of a call of which an argument or target is on the meta device, or a result is to be.
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
@@ -108,7 +109,7 @@ fn functional(call: &Call<'_>) -> Result<Outputs> {
     if let Kernel::View(view) = def.kernels.cpu {
         return view(args);
     }
-    let outputs: TensorVec = described(def, args)?
+    let outputs: TensorVec = described(def, call.form, args)?
         .into_iter()
         .map(|spec| on_meta(spec).empty())
         .collect::<Result<_>>()?;
@@ -127,23 +128,8 @@ fn on_meta(spec: TensorSpec) -> TensorSpec {
 ///
 /// # Errors
 /// Those of the op for such arguments; `NotImplementedError` where that depends on elements, which there are none of.
-fn described(def: &'static OpDef, args: &[Arg<'_>]) -> Result<super::Specs> {
-    if def.meta.is_none() { Err(unknown(def)) } else { specs(def, args) }
-}
-
-/// The error of an op whose result is not known without elements.
-fn unknown(def: &OpDef) -> Error {
-    let overload =
-        if def.overload.is_empty() { String::new() } else { format!(".{}", def.overload) };
-    let why = if def.is(Traits::DYNAMIC_OUTPUT_SHAPE) || def.is(Traits::DATA_DEPENDENT_OUTPUT) {
-        "its result depends on elements, which meta tensors do not have"
-    } else {
-        "it does not say what its results look like"
-    };
-    Error::not_implemented(format!(
-        "Could not run 'aten::{}{overload}' with arguments from the 'Meta' backend: {why}",
-        def.name
-    ))
+fn described(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<super::Specs> {
+    if def.meta.is_none() { Err(missing(def, form, Backend::Meta)) } else { specs(def, args) }
 }
 
 /// The form that writes into the first argument: only its checks, and its new sizes.
@@ -156,7 +142,9 @@ fn write(def: &'static OpDef, args: &[Arg<'_>]) -> Result<()> {
         // (It writes into what is there, of the same sizes.)
         return def.meta.map_or(Ok(()), |meta| meta(args).map(drop));
     }
-    let Some(result) = described(def, args)?.into_iter().next() else { return Ok(()) };
+    let Some(result) = described(def, Form::Inplace, args)?.into_iter().next() else {
+        return Ok(());
+    };
     check_apart_inputs(def, args, target)?;
     let is_resized = def.is(Traits::RESIZES_SELF) && target.base_if_any().is_none();
     if is_resized && result.shape.as_slice() != target.shape() {
@@ -169,7 +157,7 @@ fn write(def: &'static OpDef, args: &[Arg<'_>]) -> Result<()> {
 /// The form with `out=`: its checks, and the targets' new sizes.
 fn write_outs(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
     check_outs(def, outs)?;
-    let results = described(def, args)?;
+    let results = described(def, Form::Out(outs), args)?;
     ensure!(
         results.len() == outs.len(),
         runtime,

@@ -126,9 +126,7 @@ impl OpDef {
     /// Whether it has a kernel or rule of its own for the dispatch key of that name.
     pub fn is_registered_for(&self, key: &str) -> bool {
         let backend = Backend::ALL.into_iter().find(|backend| backend.name() == key);
-        backend.is_some_and(|backend| self.kernels.has(backend))
-            // A view reads no memory: its kernel is that of tensors without any, too.
-            || key == "Meta" && self.kernels.cpu.is_view()
+        backend.is_some_and(|backend| self.has_kernel(backend))
             || self.source.parts.iter().any(|part| part.keys().contains(&key))
     }
     /// Whether something can be registered for a dispatch key of that name.
@@ -147,7 +145,8 @@ pub fn named_keys(tensor: &Tensor) -> Vec<&'static str> {
     names.extend(inner.into_iter().filter(|&key| keys.has(key)).map(Key::name));
     let [autograd, autocast] = match tensor.device() {
         Device::Cpu => ["AutogradCPU", "AutocastCPU"],
-        _ => ["AutogradCUDA", "AutocastCUDA"],
+        Device::Meta => ["AutogradMeta", "AutocastMeta"],
+        Device::Cuda(_) => ["AutogradCUDA", "AutocastCUDA"],
     };
     if !tensor.has_flag(Flag::INFERENCE) {
         names.extend([Key::ADInplaceOrView.name(), autograd]);

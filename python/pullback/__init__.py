@@ -119,6 +119,9 @@ from ._grid import block_diag, broadcast_shapes, cartesian_prod, histogramdd, un
 from ._info import finfo, get_printoptions, iinfo
 from ._legacy import CLASSES as _TENSOR_CLASSES
 from ._legacy import set_default_tensor_type
+from ._linalg_utils import cholesky, eig, lstsq, matrix_rank, qr, solve, symeig
+from ._lobpcg import lobpcg
+from ._lowrank import chain_matmul, lu, pca_lowrank, svd_lowrank
 from ._overridable import make_overridable as _make_overridable
 from ._promotion import result_type
 from ._script import ScriptFunction
@@ -636,10 +639,13 @@ __all__ = [
     "broadcast_tensors",
     "can_cast",
     "cartesian_prod",
+    "chain_matmul",
+    "cholesky",
     "compile",
     "default_generator",
     "device",
     "dtype",
+    "eig",
     "einsum",
     "enable_grad",
     "finfo",
@@ -705,6 +711,15 @@ __all__ = [
     "unique",
     "unique_consecutive",
     "unravel_index",
+    "lobpcg",
+    "lstsq",
+    "lu",
+    "matrix_rank",
+    "pca_lowrank",
+    "qr",
+    "solve",
+    "svd_lowrank",
+    "symeig",
     "use_deterministic_algorithms",
     "vmap",
     *_TENSOR_CLASSES,

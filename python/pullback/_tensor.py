@@ -272,6 +272,48 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
         return unique_consecutive(self, return_inverse, return_counts, dim)
 
+    def lu(self, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+        """The LU factorisation in compact form: :func:`pullback.lu`."""
+        from ._lowrank import lu
+
+        return lu(self, pivot, get_infos)
+
+    def eig(self, eigenvectors: bool = False) -> Any:
+        """Removed: :func:`pullback.linalg.eig`."""
+        from ._linalg_utils import eig
+
+        return eig(self, eigenvectors)
+
+    def symeig(self, eigenvectors: bool = False) -> Any:
+        """Removed: :func:`pullback.linalg.eigh`."""
+        from ._linalg_utils import symeig
+
+        return symeig(self, eigenvectors)
+
+    def lstsq(self, other: Tensor) -> Any:
+        """Removed: :func:`pullback.linalg.lstsq`."""
+        from ._linalg_utils import lstsq
+
+        return lstsq(self, other)
+
+    def solve(self, other: Tensor) -> Any:
+        """Removed: :func:`pullback.linalg.solve`."""
+        from ._linalg_utils import solve
+
+        return solve(self, other)
+
+    def qr(self, some: bool = True) -> Any:
+        """Removed: :func:`pullback.linalg.qr`."""
+        from ._linalg_utils import qr
+
+        return qr(self, some)
+
+    def cholesky(self, upper: bool = False) -> Any:
+        """Removed: :func:`pullback.linalg.cholesky`."""
+        from ._linalg_utils import cholesky
+
+        return cholesky(self, upper)
+
     def apply_(self, callable: Callable[[Any], Any]) -> Self:
         """Writes ``callable(x)`` in the place of each element ``x``, a number of Python. Slow.
 

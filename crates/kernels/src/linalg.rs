@@ -5,20 +5,35 @@
 //! (`small`), QR of middling and of complex matrices (`reflection`, `householder`), eigenvalues of symmetric ones
 //! (`symmetric`) and singular values (`singular`); everything else is `faer`, one thread per matrix; the batch is split over threads, so results do not depend on them. Views are (*, m, n) with
 //! any strides; an error names the first batch element that failed. `cross` has products of vectors of any dtype.
+//! `triangular`, `elimination`, `reflectors`, `general_eigen` and `indefinite` take matrices as they lie in results, column by column.
 
 mod cross;
 mod decomposition;
+mod elimination;
+mod exponential;
 mod factors;
+mod general_eigen;
 mod householder;
+mod indefinite;
 mod lu;
 mod reflection;
+mod reflectors;
 mod singular;
 mod small;
 mod symmetric;
+#[cfg(test)]
+mod tests;
+mod triangular;
 
 pub use cross::cross;
 pub use decomposition::{cholesky, eigh, qr, svd};
+pub use elimination::{lu_factor, permutation_of};
+pub use exponential::matrix_exp;
+pub use general_eigen::eig;
+pub use indefinite::{ldl_factor, ldl_solve};
 pub use lu::{det, inv, slogdet, solve};
+pub use reflectors::geqrf;
+pub use triangular::{Triangle, solve_triangular};
 
 use crate::dense::{Compute, SharedMut, transpose};
 use crate::gemm::MulAdd;

@@ -99,3 +99,126 @@ fn losses_that_have_no_gradient_are_refused() {
     assert!(refusal(u.narrow(-1, 2, 1)).contains("depends on singular vectors beyond the first 2"));
     u.narrow(-1, 0, 2).and_then(|u| u.sum()?.backward()).unwrap();
 }
+
+#[test]
+fn eig_has_the_gradient_of_what_does_not_depend_on_phases() {
+    for dtype in DTYPES {
+        let f = |x: &[Tensor]| {
+            let [w, v] = x[0].linalg_eig()?;
+            Ok(vec![without_phase(&v, &v)?, w])
+        };
+        check("eig", dtype, &[3, 3], &f);
+        check("eig", dtype, &[2, 2, 2], &f);
+        check("eigvals", dtype, &[3, 3], &|x: &[Tensor]| Ok(vec![x[0].linalg_eigvals()?]));
+    }
+}
+
+#[test]
+fn eig_has_the_tangent_of_what_does_not_depend_on_phases() {
+    use pullback::autograd::forward::{dual_level, make_dual, unpack_dual};
+    for dtype in DTYPES {
+        let s = Sampler::new(dtype);
+        let (x, t) = (s.normal(&[3, 3]), s.normal(&[3, 3]));
+        let f = |x: &Tensor| {
+            let [w, v] = x.linalg_eig()?;
+            without_phase(&v, &v)?.sum_dim(Some(&[-1]), false)?.add(&w)
+        };
+        let moved = |step: f64| f(&x.add(&t.mul(&Tensor::wrapped(step)?)?)?);
+        let expected = moved(1e-6).unwrap().sub(&moved(-1e-6).unwrap()).unwrap();
+        let expected = expected.mul(&Tensor::wrapped(5e5).unwrap()).unwrap();
+        let _level = dual_level().unwrap();
+        let y = f(&make_dual(&x, &t).unwrap()).unwrap();
+        let (_, got) = unpack_dual(&y).unwrap();
+        let worst = got.unwrap().sub(&expected).and_then(|d| d.abs()?.max()?.item()).unwrap();
+        assert!(worst.to_f64() < 1e-5, "{dtype:?}: {worst:?}");
+    }
+}
+
+#[test]
+fn roots_and_pseudo_inverses_have_the_gradients_of_hermitian_matrices() {
+    for dtype in DTYPES {
+        let root = |x: &[Tensor]| Ok(vec![positive(&x[0])?.linalg_matrix_sqrth()?]);
+        check("matrix_sqrth", dtype, &[3, 3], &root);
+        let inverse = |x: &[Tensor]| {
+            Ok(vec![hermitian(&x[0])?.linalg_pinv_within_with(None, Some(1e-3), true)?])
+        };
+        check("pinv", dtype, &[2, 3, 3], &inverse);
+        // (Of rank 2, which no change of the factors changes.)
+        let low = |x: &[Tensor]| {
+            Ok(vec![x[0].matmul(&x[0].transpose(-2, -1)?)?.linalg_pinv_within_with(
+                None,
+                Some(1e-3),
+                false,
+            )?])
+        };
+        check("pinv of low rank", dtype, &[4, 2], &low);
+    }
+}
+
+#[test]
+fn roots_are_differentiated_twice_where_eigenvalues_are_equal() {
+    let one = pullback::ops::creation::factory::eye_with(3, Some(DType::F64), None, None, None);
+    let one = one.unwrap().with_grad().unwrap();
+    let f = |x: &[Tensor]| Ok(vec![hermitian(&x[0])?.linalg_matrix_sqrth()?]);
+    assert_eq!(gradcheck(&f, &[one.clone()], Tolerance::default()).unwrap(), Ok(()));
+    assert_eq!(gradgradcheck(&f, &[one], Tolerance::default()).unwrap(), Ok(()));
+}
+
+#[test]
+fn eigenvectors_of_equal_eigenvalues_have_no_gradient_and_say_so() {
+    let refusal = |y: Result<Tensor>| {
+        let error = y.and_then(|y| y.sum()?.real()?.backward()).unwrap_err();
+        error.message().to_owned()
+    };
+    let complex = Sampler::new(DType::C128).normal(&[3, 3]).with_grad().unwrap();
+    let [_, v] = complex.linalg_eig().unwrap();
+    assert!(refusal(Ok(v)).contains("specified up to multiplication by e^{i phi}"));
+    let twice = Tensor::from_slice(&[2.0, 0.0, 0.0, 2.0], &[2, 2]).unwrap().with_grad().unwrap();
+    let [w, _] = twice.linalg_eig().unwrap();
+    w.sum().and_then(|w| w.real()?.backward()).unwrap();
+    let [_, v] = twice.linalg_eig().unwrap();
+    let first = v.real().and_then(|v| v.narrow(0, 0, 1));
+    assert!(refusal(first).contains("two eigenvalues are equal"));
+}
+
+#[test]
+fn least_squares_have_the_gradients_of_every_driver() {
+    for dtype in DTYPES {
+        for driver in ["gels", "gelsy", "gelsd", "gelss"] {
+            for shape in [[4, 2], [2, 4]] {
+                let b = Sampler::new(dtype).normal(&[shape[0], 2]);
+                let f = |x: &[Tensor]| {
+                    let [x, residuals, ..] = x[0].linalg_lstsq_with(&b, None, Some(driver))?;
+                    Ok(vec![x, residuals])
+                };
+                check(driver, dtype, &shape, &f);
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_values_give_the_gradient_of_what_does_not_depend_on_their_vectors() {
+    let one = pullback::ops::creation::factory::eye_with(3, Some(DType::F64), None, None, None);
+    let one = one.unwrap().with_grad().unwrap();
+    let grad_of = |y: Tensor| {
+        let sum = y.sum().unwrap();
+        let options = pullback::autograd::Options::default();
+        let grads = pullback::autograd::grad(&[&sum], &[&one], &[None], options);
+        grads.unwrap()[0].clone().unwrap().to_vec::<f64>().unwrap()
+    };
+    // The polar factor of the identity moves by the skew part of a change only.
+    let [u, s, vh] = one.linalg_svd(true).unwrap();
+    let unitary = u.matmul(&vh).unwrap();
+    assert!(grad_of(unitary).iter().all(|g| g.abs() < 1e-12));
+    assert_eq!(grad_of(s), [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+    let refusal = |y: Result<Tensor>| {
+        let error = y.and_then(|y| y.sum()?.backward()).unwrap_err();
+        error.message().to_owned()
+    };
+    let weight = Sampler::new(DType::F64).normal(&[3, 3]);
+    let [u, ..] = one.linalg_svd(true).unwrap();
+    assert!(refusal(u.mul(&weight)).contains("two singular values are equal"));
+    let [_, v] = one.linalg_eigh("L").unwrap();
+    assert!(refusal(v.mul(&weight)).contains("two eigenvalues are equal"));
+}

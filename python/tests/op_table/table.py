@@ -12,6 +12,7 @@ from op_table import (
     draw,
     indexing,
     join,
+    linear,
     masked,
     network,
     pointwise,
@@ -23,7 +24,7 @@ from op_table.call import Library, Op
 
 FAMILIES = (
     *(pointwise, reduction, shape, join, creation, indexing, draw),
-    *(network, special, masked),
+    *(network, special, masked, linear),
 )
 
 

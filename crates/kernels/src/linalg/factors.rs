@@ -23,7 +23,7 @@ use faer::{Conj, MatMut, MatRef, Par, Spec};
 
 /// Runs a call of `faer` on a matrix of so many elements in memory as it requests. Products of blocks of larger matrices pack
 /// their operands besides, into memory that suits the caches: that is asked for beforehand.
-fn in_workspace<R>(
+pub(super) fn in_workspace<R>(
     request: StackReq,
     elements: usize,
     work: impl FnOnce(&mut MemStack) -> R,
@@ -52,7 +52,8 @@ impl<T: Field> ColMajor<T> {
         debug_assert_eq!(data.len(), rows * columns);
         ColMajor { data, rows, count: columns }
     }
-    fn zeros(rows: usize, columns: usize) -> Result<Self> {
+    /// Of zeros.
+    pub(super) fn zeros(rows: usize, columns: usize) -> Result<Self> {
         Ok(ColMajor { data: memory::filled(T::default(), rows * columns)?, rows, count: columns })
     }
     /// The element.
@@ -68,10 +69,12 @@ impl<T: Field> ColMajor<T> {
     pub(super) fn elements(&mut self) -> &mut [T] {
         &mut self.data
     }
-    fn view(&self) -> MatRef<'_, T> {
+    /// As `faer` sees it.
+    pub(super) fn view(&self) -> MatRef<'_, T> {
         MatRef::from_column_major_slice(&self.data, self.rows, self.count)
     }
-    fn view_mut(&mut self) -> MatMut<'_, T> {
+    /// As `faer` sees it, to write.
+    pub(super) fn view_mut(&mut self) -> MatMut<'_, T> {
         MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.count)
     }
     /// The Hermitian matrix that one triangle gives: of its diagonal the real parts count.
@@ -86,7 +89,7 @@ impl<T: Field> ColMajor<T> {
     }
 }
 
-/// `P a = L U` of a square matrix.
+/// `P a = L U`; what solves needs a square matrix.
 pub(super) struct Lu<T> {
     factors: ColMajor<T>,
     /// Which row of the matrix became each row, and the other way about.
@@ -96,10 +99,10 @@ pub(super) struct Lu<T> {
 
 impl<T: Field> Lu<T> {
     pub(super) fn of(mut matrix: ColMajor<T>) -> Result<Self> {
-        let n = matrix.rows;
-        let (mut forward, mut backward) = (memory::filled(0, n)?, memory::filled(0, n)?);
-        let request = lu::lu_in_place_scratch::<usize, T>(n, n, Par::Seq, Spec::default());
-        in_workspace(request, n * n, |stack| {
+        let (m, n) = (matrix.rows, matrix.count);
+        let (mut forward, mut backward) = (memory::filled(0, m)?, memory::filled(0, m)?);
+        let request = lu::lu_in_place_scratch::<usize, T>(m, n, Par::Seq, Spec::default());
+        in_workspace(request, m * n, |stack| {
             let (to, back) = (&mut forward, &mut backward);
             lu::lu_in_place(matrix.view_mut(), to, back, Par::Seq, stack, Spec::default());
         })?;
@@ -108,6 +111,10 @@ impl<T: Field> Lu<T> {
     /// The element of U on the diagonal.
     pub(super) fn pivot(&self, at: usize) -> T {
         self.factors.at(at, at)
+    }
+    /// L below the diagonal and U, column by column.
+    pub(super) fn elements(&self) -> &[T] {
+        &self.factors.data
     }
     /// The permutation of the rows.
     pub(super) fn rows(&self) -> &[usize] {

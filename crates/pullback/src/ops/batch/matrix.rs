@@ -188,6 +188,48 @@ pub(crate) fn linear_solve(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Ou
     Ok(Outcome::Batched(crate::dispatch::Outputs::Tensors(outputs)))
 }
 
+/// Equations with factors and their pivots, `(factors, pivots, right-hand sides, ..)`: pivots have a dimension less.
+pub(crate) fn factored(call: &Call<'_>) -> Result<Outcome> {
+    let (factors, right) = (call.tensor(0), call.tensor(2));
+    if factors.ndim() < 2 || right.ndim() < 2 {
+        return super::one_by_one(call);
+    }
+    let rank = factors.ndim().max(right.ndim());
+    let values = call.values(&mut |index, tensor| {
+        super::widened(&call.front(tensor)?, rank - usize::from(index == 1))
+    })?;
+    call.run(&values).map(Outcome::Batched)
+}
+
+/// Matrices, and tolerances that broadcast to their batch.
+pub(crate) fn with_tolerances(call: &Call<'_>) -> Result<Outcome> {
+    let matrices = call.tensor(0);
+    if matrices.ndim() < 2 {
+        return super::one_by_one(call);
+    }
+    let rank = matrices.ndim() - 2;
+    let values = call.values(&mut |index, tensor| match index {
+        0 => call.front(tensor),
+        _ => call.aligned(tensor, rank),
+    })?;
+    call.run(&values).map(Outcome::Batched)
+}
+
+/// Matrices of which some results have no elements, and then no batch.
+pub(crate) fn matrices_or_nothing(call: &Call<'_>) -> Result<Outcome> {
+    if call.tensor(0).ndim() < 2 || call.tensor(1).ndim() < 2 {
+        return super::one_by_one(call);
+    }
+    let values = call.values(&mut |_, tensor| call.front(tensor))?;
+    let mut outputs = call.run(&values)?.tensors();
+    for output in &mut outputs {
+        if output.shape() == [0] {
+            *output = output.unsqueeze(0)?.expand(&[call.size, 0], false)?;
+        }
+    }
+    Ok(Outcome::Batched(crate::dispatch::Outputs::Tensors(outputs)))
+}
+
 /// `diag_embed`: dimensions are those of the result.
 pub(crate) fn diag_embed(
     call: &Call<'_>,

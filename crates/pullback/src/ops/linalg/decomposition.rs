@@ -150,9 +150,30 @@ fn skew(a: &Tensor) -> Result<Tensor> {
     a.sub(&h(a)?)
 }
 
-/// `d_j - d_i` with ones on the diagonal.
-fn gaps(d: &Tensor) -> Result<Tensor> {
-    d.unsqueeze(-2)?.sub(&d.unsqueeze(-1)?)?.add(&eye(d.shape()[d.ndim() - 1], d)?)
+/// `d_j - d_i`.
+pub(in crate::ops) fn gaps(d: &Tensor) -> Result<Tensor> {
+    d.unsqueeze(-2)?.sub(&d.unsqueeze(-1)?)
+}
+
+/// `inner / gaps` off the diagonal, zeros on it. Where values are equal, their vectors have a derivative only in directions that leave them so: there
+/// `lost`, what the quotient's numerator comes to, must vanish beside `scale`, and the quotient is 0.
+///
+/// # Errors
+/// `RuntimeError` with the text `refusal` where it does not.
+pub(in crate::ops) fn over_gaps(
+    inner: &Tensor,
+    gaps: &Tensor,
+    (lost, scale): (&Tensor, &Tensor),
+    refusal: &str,
+) -> Result<Tensor> {
+    let k = inner.shape()[inner.ndim() - 1];
+    let is_equal = gaps.eq(&Tensor::wrapped(0)?)?;
+    if inner.numel() > 0 && super::layout::has_elements(inner) {
+        let bound = scale.detach()?.abs()?.amax(&[-2, -1], true)?.times(Scalar::Float(1e-4))?;
+        let is_lost = off_diagonal(&lost.detach()?.abs()?, k)?.gt(&bound)?;
+        ensure!(!is_any_true(&is_lost.logical_and(&is_equal)?)?, runtime, "{refusal}");
+    }
+    inner.div(&gaps.masked_fill(&is_equal, Scalar::Int(1))?)?.masked_fill(&is_equal, Scalar::Int(0))
 }
 
 pub(in crate::ops) fn matrix_samples(s: &Sampler) -> Vec<Sample> {
@@ -241,22 +262,35 @@ fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) 
     let mut core = diagonal_matrix(gs.unwrap_or(&zero))?;
     let (row, column) = (s.unsqueeze(-2)?, s.unsqueeze(-1)?);
     let squares = gaps(&s.mul(s)?)?;
-    let left = gu.map(|g| skew(&h(&u)?.matmul(g)?)).transpose()?;
-    let right = gvh.map(|g| skew(&vh.matmul(&h(g)?)?)).transpose()?;
+    let left = gu.map(|g| h(&u)?.matmul(g)).transpose()?;
+    let right = gvh.map(|g| vh.matmul(&h(g)?)).transpose()?;
+    let size = sizes_of(&[&left, &right])?;
+    let left = left.as_ref().map(skew).transpose()?;
+    let right = right.as_ref().map(skew).transpose()?;
     check_phases(
         [&left, &right],
         "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this phase term, making it ill-defined.",
     )?;
-    if let Some(left) = &left {
-        core = core.add(&off_diagonal(&left.mul(&row)?.div(&squares)?, k)?)?;
-        if u.dtype().is_complex() && gvh.is_some() {
-            // The common phase of a pair of singular vectors.
-            let phase = left.diagonal(0, -2, -1)?.div(&s.times(Scalar::Float(2.0))?)?;
-            core = core.add(&diagonal_matrix(&phase)?)?;
-        }
+    let from_left = left.as_ref().map(|t| t.mul(&row)).transpose()?;
+    let from_right = right.as_ref().map(|t| t.mul(&column)).transpose()?;
+    let both = match (from_left, from_right) {
+        (Some(a), Some(b)) => Some(a.add(&b)?),
+        (one, None) | (None, one) => one,
+    };
+    if let (Some(both), Some(size)) = (&both, &size) {
+        // Vectors of values that are 0 turn on their own.
+        let turns = sizes_of(&[&left, &right])?.unwrap_or_else(|| size.clone());
+        let turns = turns.mul(&row.add(&column)?.eq(&Tensor::wrapped(0)?)?)?;
+        let largest = s.detach()?.amax(&[-1], true)?.unsqueeze(-1)?;
+        let largest = largest.masked_fill(&largest.eq(&Tensor::wrapped(0)?)?, Scalar::Int(1))?;
+        let lost = both.detach()?.abs()?.add(&turns.mul(&largest)?)?;
+        core =
+            core.add(&over_gaps(both, &squares, (&lost, &size.mul(&largest)?), EQUAL_SINGULAR)?)?;
     }
-    if let Some(right) = &right {
-        core = core.add(&off_diagonal(&right.mul(&column)?.div(&squares)?, k)?)?;
+    if let Some(left) = left.as_ref().filter(|t| t.dtype().is_complex() && gvh.is_some()) {
+        // The common phase of a pair of singular vectors.
+        let phase = left.diagonal(0, -2, -1)?.div(&s.times(Scalar::Float(2.0))?)?;
+        core = core.add(&diagonal_matrix(&phase)?)?;
     }
     let core = core.to_dtype(u.dtype())?;
     let mut tall = u.matmul(&core)?;
@@ -270,6 +304,19 @@ fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) 
         out = out.add(&u.matmul(&scaled.sub(&scaled.matmul(&h(&vh)?)?.matmul(&vh)?)?)?)?;
     }
     Ok(out)
+}
+
+const EQUAL_SINGULAR: &str = "svd_backward: two singular values are equal, and the specified loss function depends on their singular vectors, which have no derivative there";
+const EQUAL_EIGENVALUES: &str = "linalg_eigh_backward: two eigenvalues are equal, and the specified loss function depends on their eigenvectors, which have no derivative there";
+
+/// The magnitudes of the elements of several matrices, added.
+fn sizes_of(parts: &[&Option<Tensor>]) -> Result<Option<Tensor>> {
+    let mut sum: Option<Tensor> = None;
+    for part in parts.iter().copied().flatten() {
+        let size = part.detach()?.abs()?;
+        sum = Some(sum.map_or_else(|| Ok(size.clone()), |sum| sum.add(&size))?);
+    }
+    Ok(sum)
 }
 
 /// The first `k` of the gradients of singular vectors along `dim`. The others, which `full_matrices` adds, are any basis of
@@ -312,7 +359,7 @@ fn off_diagonal(a: &Tensor, k: i64) -> Result<Tensor> {
 
 /// The singular value decomposition `A = U diag(S) Vh`, singular values descending. The first min(m, n) singular vectors
 /// have a gradient where singular values are distinct; for complex matrices, of what does not depend on their phase.
-#[op("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", module = "linalg", method = linalg_svd, autocast = fp32)]
+#[op("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", module = "linalg", exact_out, method = linalg_svd, autocast = fp32)]
 impl LinalgSvd {
     fn composite(a: &Tensor, full_matrices: bool, driver: Option<&str>) -> Result<[Tensor; 3]> {
         check_driver(driver)?;
@@ -350,7 +397,7 @@ fn check_driver(driver: Option<&str>) -> Result<()> {
 }
 
 /// `A = Q R` with orthonormal columns in `Q` and `R` upper triangular; `mode` is "reduced", "complete" or "r" (no Q).
-#[op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", module = "linalg", node = "LinalgQr", method = linalg_qr, autocast = fp32, batch = matrices)]
+#[op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", module = "linalg", exact_out, node = "LinalgQr", method = linalg_qr, autocast = fp32, batch = matrices)]
 impl LinalgQr {
     fn meta(a: &Tensor, mode: &str) -> Result<[TensorSpec; 2]> {
         check_matrix("qr", a, false)?;
@@ -549,8 +596,9 @@ impl EighKernel {
                 [&Some(skew(&inner)?), &None],
                 "linalg_eigh_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined.",
             )?;
-            let part = inner.div(&gaps(w)?)?;
-            core = core.add(&off_diagonal(&part, w.shape()[w.ndim() - 1])?)?;
+            // (Of the quotient that part counts which turns the vectors.)
+            let lost = skew(&inner)?;
+            core = core.add(&over_gaps(&inner, &gaps(w)?, (&lost, &inner), EQUAL_EIGENVALUES)?)?;
         }
         v.matmul(&core.to_dtype(v.dtype())?)?.matmul(&h(v)?)
     }
@@ -561,7 +609,7 @@ impl EighKernel {
 
 /// Eigenvalues (ascending, real) and eigenvectors (as columns) of a Hermitian matrix, of which the triangle `UPLO` is
 /// read. Eigenvectors have a gradient only where eigenvalues are distinct.
-#[op("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", module = "linalg", method = linalg_eigh, autocast = fp32)]
+#[op("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", module = "linalg", exact_out, method = linalg_eigh, autocast = fp32)]
 impl LinalgEigh {
     fn composite(self_: &Tensor, uplo: &str) -> Result<[Tensor; 2]> {
         self_.eigh_kernel(uplo, true)

@@ -4,8 +4,18 @@ pub(in crate::ops) mod contraction;
 pub(in crate::ops) mod decomposition;
 pub(in crate::ops) mod distance;
 pub mod einsum;
+pub(in crate::ops) mod equation;
+pub(in crate::ops) mod general_eigen;
+pub(in crate::ops) mod indefinite;
+pub(in crate::ops) mod layout;
+pub(in crate::ops) mod lu;
 pub(in crate::ops) mod matmul;
+pub(in crate::ops) mod matrix_function;
+pub(in crate::ops) mod matrix_norm;
+pub(in crate::ops) mod orthogonal;
+pub(in crate::ops) mod pseudo_inverse;
 pub(in crate::ops) mod solve;
+pub(in crate::ops) mod triangular;
 pub(in crate::ops) mod vector_norm;
 pub(in crate::ops) mod vector_product;
 
@@ -21,4 +31,13 @@ pub(super) static FAMILIES: &[Family] = &[
     vector_norm::OPS,
     distance::OPS,
     vector_product::OPS,
+    triangular::OPS,
+    lu::OPS,
+    matrix_norm::OPS,
+    general_eigen::OPS,
+    pseudo_inverse::OPS,
+    matrix_function::OPS,
+    orthogonal::OPS,
+    indefinite::OPS,
+    equation::OPS,
 ];

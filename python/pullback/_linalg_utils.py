@@ -1,0 +1,68 @@
+"""Functions of linear algebra that PyTorch has removed: each says what to call instead."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+__all__ = ["cholesky", "eig", "lstsq", "matrix_rank", "qr", "solve", "symeig"]
+
+
+def _removed(name: str, advice: str) -> NoReturn:
+    raise RuntimeError(
+        f"This function was deprecated since version 1.9 and is now removed. torch.{name}: {advice}"
+    )
+
+
+def eig(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed: ``torch.linalg.eig`` and ``eigvals`` give complex tensors."""
+    _removed("eig", "use torch.linalg.eig, or torch.linalg.eigvals, which give complex tensors")
+
+
+def symeig(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed: use ``torch.linalg.eigh`` or ``eigvalsh``, which read the lower triangle."""
+    _removed(
+        "symeig",
+        "use torch.linalg.eigh, or torch.linalg.eigvalsh; they read the lower triangle, "
+        "UPLO='U' the upper one that this function read",
+    )
+
+
+def lstsq(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed: ``torch.linalg.lstsq`` takes the matrix first."""
+    _removed(
+        "lstsq",
+        "use torch.linalg.lstsq(A, B).solution, which takes the matrix first; "
+        "residuals are a field of their own there",
+    )
+
+
+def matrix_rank(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed: use ``torch.linalg.matrix_rank``, whose ``hermitian`` was ``symmetric``."""
+    _removed("matrix_rank", "use torch.linalg.matrix_rank, where 'symmetric' is called 'hermitian'")
+
+
+def solve(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed: ``torch.linalg.solve`` takes the matrix first and gives no factors."""
+    _removed(
+        "solve",
+        "use torch.linalg.solve(A, B), which takes the matrix first; "
+        "torch.linalg.lu_factor gives the factors",
+    )
+
+
+def qr(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed: use ``torch.linalg.qr`` with ``mode`` instead of ``some``."""
+    _removed(
+        "qr",
+        "`torch.qr` is deprecated in favor of `torch.linalg.qr`; "
+        "some=True is mode='reduced', some=False mode='complete'",
+    )
+
+
+def cholesky(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed: use ``torch.linalg.cholesky``."""
+    _removed(
+        "cholesky",
+        "`torch.cholesky` is deprecated in favor of `torch.linalg.cholesky`; "
+        "upper=True is torch.linalg.cholesky(A).mH",
+    )

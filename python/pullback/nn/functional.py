@@ -19,6 +19,8 @@ from .._tensor import Tensor
 from ..amp.autocast_mode import casts as _casts
 from ..overrides import handle_torch_function as handle_torch_function
 from ..overrides import has_torch_function as has_torch_function
+from ..overrides import has_torch_function_unary as has_torch_function_unary
+from ..overrides import has_torch_function_variadic as has_torch_function_variadic
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
 from ._dispatch import (
     assert_int_or_pair,

@@ -98,6 +98,16 @@ from ._deterministic import (
     set_deterministic_debug_mode,
     use_deterministic_algorithms,
 )
+from ._distance import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    norm_except_dim,
+    pairwise_distance,
+    poisson_nll_loss,
+    triplet_margin_loss,
+)
 from ._dlpack import from_dlpack
 from ._extension import fill as _fill_extension
 from ._file import from_file
@@ -567,6 +577,8 @@ __all__ = [
     "Stream",
     "compiled_with_cxx11_abi",
     "cond",
+    "cosine_embedding_loss",
+    "cosine_similarity",
     "cudnn_is_acceptable",
     "fork",
     "get_device",
@@ -577,8 +589,13 @@ __all__ = [
     "has_mkl",
     "has_openmp",
     "has_spectral",
+    "hinge_embedding_loss",
     "init_num_threads",
     "is_vulkan_available",
+    "margin_ranking_loss",
+    "norm_except_dim",
+    "pairwise_distance",
+    "poisson_nll_loss",
     "prepare_multiprocessing_environment",
     "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12",
     "set_flush_denormal",
@@ -593,6 +610,7 @@ __all__ = [
     "sym_not",
     "sym_sqrt",
     "sym_sum",
+    "triplet_margin_loss",
     "wait",
     "while_loop",
     "Generator",

@@ -282,7 +282,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     Args:
         theta: of volumes ``(N, 3, 4)``.
         size: the size ``(N, C, H, W)`` or ``(N, C, D, H, W)`` of the images to be made.
-        align_corners: whether -1 and 1 are the outermost centres, and not the outer edges.
+        align_corners: whether -1 and 1 are the outermost centres, and not the outer edges. Along a
+            size of 1 both are one place then: it is 0, with a warning.
 
     Raises:
         ValueError: a theta that is no batch of such maps of numbers, or sizes below one.
@@ -306,6 +307,12 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         )
     if min(sizes) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {sizes}")
+    if align_corners and min(sizes[2:]) == 1:
+        warnings.warn(
+            "affine_grid: where a size is 1, aligned corners have one place for both ends, which "
+            "is taken for the middle. See the documentation of affine_grid for details.",
+            stacklevel=3,
+        )
     return _VF.affine_grid_generator(theta, sizes, bool(align_corners))
 
 

@@ -614,3 +614,32 @@ def test_only_the_statistics_of_groups_have_gradients(kind):
     gap = rows - rows.mean(2, keepdim=True)
     expected = -gap / 8 * rstd.detach()[..., None] ** 3
     assert close(by_rstd, expected.flatten().tolist())
+
+
+def test_functions_of_the_main_namespace_are_those_of_functional():
+    x, y = pullback.tensor([[1.0, 2.0], [3.0, 5.0]]), pullback.tensor([[2.0, 1.0], [0.5, 1.0]])
+    sign = pullback.tensor([1.0, -1.0])
+    for name, args, options in (
+        ("cosine_similarity", (x, y), {}),
+        ("pairwise_distance", (x, y), {"p": 1.0, "keepdim": True}),
+        ("cosine_embedding_loss", (x, y, sign), {"margin": 0.5}),
+        ("margin_ranking_loss", (x[0], y[0], sign), {}),
+        ("hinge_embedding_loss", (x[0], sign), {}),
+        ("triplet_margin_loss", (x, y, y + 1), {"swap": True}),
+    ):
+        found = getattr(pullback, name)(*args, **options)
+        assert pullback.equal(found, getattr(F, name)(*args, **options))
+    each = pullback.hinge_embedding_loss(x[0], sign, reduction=0)
+    assert each.tolist() == [1.0, 0.0]
+    total = pullback.poisson_nll_loss(x, y, False, False, 1e-8, 2)
+    assert total.item() == F.poisson_nll_loss(x, y, False, reduction="sum").item()
+    with pytest.raises(ValueError, match="3 is not a valid value for reduction"):
+        pullback.hinge_embedding_loss(x[0], sign, 1.0, 3)
+    norms = pullback.norm_except_dim(x, 2, 1)
+    assert norms.tolist()[0] == pytest.approx([10.0**0.5, 29.0**0.5])
+
+
+def test_aligned_corners_of_a_single_place_warn():
+    theta = pullback.eye(2, 3).unsqueeze(0)
+    with pytest.warns(UserWarning, match="See the documentation of affine_grid for details"):
+        F.affine_grid(theta, (1, 1, 2, 1), align_corners=True)

@@ -75,6 +75,16 @@ from ._C import (
     set_warn_always,
     tensor,
 )
+from ._check import _assert as _assert
+from ._check import _assert_async as _assert_async
+from ._check import _check as _check
+from ._check import _check_index as _check_index
+from ._check import _check_is_size as _check_is_size
+from ._check import _check_not_implemented as _check_not_implemented
+from ._check import _check_tensor_all as _check_tensor_all
+from ._check import _check_type as _check_type
+from ._check import _check_value as _check_value
+from ._check import _check_with as _check_with
 from ._control_flow import (
     cond,
     fork,
@@ -89,7 +99,9 @@ from ._deterministic import (
     use_deterministic_algorithms,
 )
 from ._dlpack import from_dlpack
+from ._extension import fill as _fill_extension
 from ._file import from_file
+from ._foreach import functions as _foreach_functions
 from ._function import (
     atleast_1d,
     atleast_2d,
@@ -151,7 +163,14 @@ from .amp._setting import (
     set_autocast_xla_enabled,
 )
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .random import (
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+    thread_safe_generator,
+)
 from .serialization import load, save
 from .storage import _CLASSES as _STORAGE_CLASSES
 from .storage import TypedStorage
@@ -176,18 +195,23 @@ if TYPE_CHECKING:
     from . import export as export
     from . import func as func
     from . import functional as functional
+    from . import functorch as functorch
     from . import futures as futures
+    from . import fx as fx
     from . import hub as hub
     from . import jit as jit
+    from . import library as library
     from . import linalg as linalg
     from . import masked as masked
     from . import memory as memory
     from . import monitor as monitor
     from . import mps as mps
     from . import mtia as mtia
+    from . import multiprocessing as multiprocessing
     from . import nn as nn
     from . import numa as numa
     from . import onnx as onnx
+    from . import ops as ops
     from . import optim as optim
     from . import overrides as overrides
     from . import package as package
@@ -241,8 +265,33 @@ if TYPE_CHECKING:
     from ._C import uint32 as uint32
     from ._C import uint64 as uint64
 
-    # Where a name is also imported above, that one is meant.
-    from ._C._VariableFunctions import *  # type: ignore[assignment]  # noqa: F403
+    # The older classes make tensors of their dtype, and are no classes of objects: to a type
+    # checker they are the class that their objects have.
+    DoubleTensor = Tensor
+    FloatTensor = Tensor
+    HalfTensor = Tensor
+    BFloat16Tensor = Tensor
+    LongTensor = Tensor
+    IntTensor = Tensor
+    ShortTensor = Tensor
+    CharTensor = Tensor
+    ByteTensor = Tensor
+    BoolTensor = Tensor
+    DoubleStorage = storage.TypedStorage
+    FloatStorage = storage.TypedStorage
+    HalfStorage = storage.TypedStorage
+    BFloat16Storage = storage.TypedStorage
+    LongStorage = storage.TypedStorage
+    IntStorage = storage.TypedStorage
+    ShortStorage = storage.TypedStorage
+    CharStorage = storage.TypedStorage
+    ByteStorage = storage.TypedStorage
+    BoolStorage = storage.TypedStorage
+    ComplexDoubleStorage = storage.TypedStorage
+    ComplexFloatStorage = storage.TypedStorage
+
+    # (Only a stub: the functions of ops that are defined nowhere else.)
+    from ._C._public import *  # noqa: F403
 
 _absent.install()
 _lazy.install()
@@ -260,6 +309,8 @@ _lazy.submodules(
     globals(),
     "_VF",
     "_dynamo",
+    "_functorch",
+    "_jit_internal",
     "_ops",
     "_utils",
     "_vmap_internals",
@@ -277,6 +328,7 @@ _lazy.submodules(
     "distributions",
     "export",
     "func",
+    "functorch",
     "futures",
     "fx",
     "hub",
@@ -311,6 +363,8 @@ for _name, _thing in _answers().items():
     globals().setdefault(_name, _thing)
 del _name, _thing
 globals().update(_TENSOR_CLASSES)
+globals().update(_foreach_functions())
+_fill_extension(_C)
 globals().update(_STORAGE_CLASSES)
 
 legacy_contiguous_format = _C.contiguous_format
@@ -477,8 +531,15 @@ def set_float32_matmul_precision(precision: str) -> None:
     _float32_matmul_precision = precision
 
 
-def as_torch() -> None:
+def as_torch(*, children: _bool = True) -> None:
     """Makes ``import torch`` mean this package, for a program written for PyTorch.
+
+    So does ``import functorch``, and ``importlib.metadata.version("torch")`` gives the version of
+    PyTorch that this package stands for.
+
+    Args:
+        children: whether processes that the program starts are to find the same: the variable
+            ``PYTHONPATH`` of its environment then names a folder of this package.
 
     Raises:
         RuntimeError: if PyTorch itself was imported already.
@@ -487,9 +548,11 @@ def as_torch() -> None:
     this = sys.modules[__name__]
     if present is not None and present is not this:
         raise RuntimeError("torch was imported already; call pullback.as_torch() first")
-    from ._alias import install
+    from ._alias import install, install_in_children
 
     install()
+    if children:
+        install_in_children()
 
 
 __all__ = [
@@ -594,6 +657,7 @@ __all__ = [
     "iinfo",
     "inference_mode",
     "initial_seed",
+    "thread_safe_generator",
     "is_complex",
     "is_conj",
     "is_deterministic_algorithms_warn_only_enabled",

@@ -1,27 +1,53 @@
-"""``python -m pullback SCRIPT [ARGUMENT ...]``: runs a PyTorch program on this package."""
+"""``python -m pullback``: runs a PyTorch program on this package, as ``python`` runs programs.
+
+``python -m pullback SCRIPT [ARGUMENT ...]``, ``-m MODULE [ARGUMENT ...]`` and
+``-c TEXT [ARGUMENT ...]``, in which ``import torch`` means pullback; so it does in processes that
+the program starts.
+"""
 
 from __future__ import annotations
 
 import os
 import runpy
 import sys
+from collections.abc import Callable
+from typing import Any
 
-import pullback
-from pullback import _absent
+_USAGE = "usage: python -m pullback SCRIPT | -m MODULE | -c TEXT [ARGUMENT ...]"
 
 
 def main() -> None:
-    """Runs the script with ``import torch`` meaning pullback."""
-    if len(sys.argv) < 2:
-        sys.exit("usage: python -m pullback SCRIPT [ARGUMENT ...]")
-    script = sys.argv[1]
-    if not os.path.exists(script):
-        sys.exit(f"no such file: {script}")
+    """Runs the program with ``import torch`` meaning pullback."""
+    if len(sys.argv) < 2 or (sys.argv[1] in ("-m", "-c") and len(sys.argv) < 3):
+        sys.exit(_USAGE)
+    _run(_program())
+
+
+def _program() -> Callable[[], Any]:
+    """What is to be run; the program's own arguments are left in ``sys.argv``."""
+    first = sys.argv[1]
+    if first == "-m":
+        module = sys.argv[2]
+        sys.argv = sys.argv[2:]
+        return lambda: runpy.run_module(module, run_name="__main__", alter_sys=True)
+    if first == "-c":
+        text = sys.argv[2]
+        sys.argv = ["-c", *sys.argv[3:]]
+        return lambda: exec(compile(text, "<string>", "exec"), {"__name__": "__main__"})
+    if not os.path.exists(first):
+        sys.exit(f"no such file: {first}")
     sys.argv = sys.argv[1:]
-    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    sys.path[0] = os.path.dirname(os.path.abspath(first))
+    return lambda: runpy.run_path(first, run_name="__main__")
+
+
+def _run(program: Callable[[], Any]) -> None:
+    import pullback
+    from pullback import _absent
+
     pullback.as_torch()
     try:
-        runpy.run_path(script, run_name="__main__")
+        program()
     except AttributeError as error:
         reason = _absent.reason_of(error)
         # (Exceptions have notes from Python 3.11 on.)
@@ -30,4 +56,6 @@ def main() -> None:
         raise
 
 
-main()
+# (Not where a process that the program starts looks for its main module.)
+if __name__ == "__main__":
+    main()

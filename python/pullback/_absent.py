@@ -77,7 +77,8 @@ def reason_of(error: BaseException) -> str | None:
     if not isinstance(error, AttributeError) or not isinstance(module, ModuleType) or not name:
         return None
     space = module.__name__
-    reason = message(space, name) if space.partition(".")[0] == _OWN else None
+    is_own = space.partition(".")[0] in (_OWN, "torch")
+    reason = message(space, name) if is_own else None
     return None if reason is None or reason in str(error) else reason
 
 

@@ -1,4 +1,10 @@
-"""``import torch`` meaning this package: an importer for the name ``torch`` and what lies below."""
+"""``import torch`` meaning this package: an importer for the name ``torch`` and what lies below.
+
+``functorch`` is one more name for a part of it, and tools that ask which distributions are
+installed (``importlib.metadata``) are told of one named ``torch``. Processes that this one starts
+find the same by the folder ``_children`` on their search path, whose modules do no more than to
+call :func:`install` there.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +12,24 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
+from typing import Any
 
 from . import _absent, _lazy
 
-_OLD, _NEW = "torch", __name__.rpartition(".")[0]
+_NEW = __name__.rpartition(".")[0]
+# Names that are not this package's, and what they mean.
+_NAMES = {"torch": _NEW, "functorch": f"{_NEW}.functorch"}
+_CHILDREN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_children")
+
+
+def _own(name: str) -> str | None:
+    """The name in this package of a module under another name; None for what is not ours."""
+    first, dot, rest = name.partition(".")
+    return None if first not in _NAMES else _NAMES[first] + dot + rest
 
 
 class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -22,18 +39,21 @@ class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """The spec of ``torch`` and everything below it."""
-        if name != _OLD and not name.startswith(_OLD + "."):
+        own = _own(name)
+        if own is None:
             return None
-        if importlib.util.find_spec(_NEW + name[len(_OLD) :]) is None:
+        if importlib.util.find_spec(own) is None:
             # Those who ask get no for an answer, those who import it an error that may say more.
             if _absent.is_question():
                 return None
-            importlib.import_module(_NEW + name[len(_OLD) :])
+            importlib.import_module(own)
         return importlib.machinery.ModuleSpec(name, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         """This package's own module, loaded: its code is not to see the other spec."""
-        module = importlib.import_module(_NEW + spec.name[len(_OLD) :])
+        own = _own(spec.name)
+        assert own is not None
+        module = importlib.import_module(own)
         _lazy.load(module)
         return module
 
@@ -47,14 +67,54 @@ class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if found is not None:
                 module.__spec__ = found
 
+    def find_distributions(self, context: Any = None) -> Iterator[Any]:
+        """The distribution ``torch``, for those who ask for it or for all."""
+        import importlib.metadata
+
+        name = getattr(context, "name", None)
+        # (Asked for all, those on the search path come as well: not twice.)
+        if name is None and _CHILDREN in sys.path:
+            return
+        if name is None or name.lower() == "torch":
+            own = importlib.metadata.DistributionFinder.Context(name="torch", path=[_CHILDREN])
+            yield from importlib.metadata.MetadataPathFinder.find_distributions(own)
+
 
 def install() -> None:
     """Adds the importer once."""
     if not any(isinstance(finder, _Importer) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Importer())
-    sys.modules[_OLD] = sys.modules[_NEW]
+    sys.modules["torch"] = sys.modules[_NEW]
+    # (Some libraries look whether the module that they change bears the name that they know.)
+    sys.modules[_NEW].__name__ = "torch"
     # What is loaded is known by both names: an import would put modules in the place of functions
     # that have their name.
     for name, module in list(sys.modules.items()):
         if name.startswith(_NEW + "."):
-            sys.modules.setdefault(_OLD + name[len(_NEW) :], module)
+            sys.modules.setdefault("torch" + name[len(_NEW) :], module)
+
+
+def install_in_children() -> None:
+    """Lets processes that are started from now on find ``torch`` as this one does.
+
+    Their search path begins with a folder that has it: a variable of the environment says so. An
+    interpreter that does not have this package goes on to the ``torch`` that it has.
+    """
+    before = os.environ.get("PYTHONPATH")
+    folders = [_CHILDREN, *(before.split(os.pathsep) if before else ())]
+    # (A clone is found by its folder, which the program may have put on the path by itself.)
+    package = os.path.dirname(os.path.dirname(_CHILDREN))
+    if package in map(os.path.abspath, sys.path) and not _is_found_anyway(package):
+        folders.append(package)
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(folders))
+    # (Workers of `multiprocessing` take over the search path itself.)
+    if _CHILDREN not in sys.path:
+        sys.path.insert(1, _CHILDREN)
+
+
+def _is_found_anyway(folder: str) -> bool:
+    """Whether a new interpreter has the folder on its path without being told."""
+    import site
+
+    folders = [*site.getsitepackages(), site.getusersitepackages()]
+    return folder in map(os.path.abspath, folders)

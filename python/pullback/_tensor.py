@@ -11,7 +11,7 @@ import functools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from . import _C, _hooks, _transform
 from ._overridable import make_overridable as _make_overridable
@@ -147,11 +147,14 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     """An n-dimensional array that can remember how it was computed."""
 
     __array_priority__ = 1000
+    # (The class above has them; said again where Python sets them.)
+    data: Tensor
+    requires_grad: bool
 
     # --- subclasses ----------------------------------------------------------------------------
 
     # A subclass that defines its own answers every op on its tensors, below autograd.
-    __torch_dispatch__ = _C._disabled_torch_dispatch_impl
+    __torch_dispatch__: ClassVar[Callable[..., Any]] = _C._disabled_torch_dispatch_impl
 
     @classmethod
     def __torch_function__(
@@ -269,6 +272,80 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
         return unique_consecutive(self, return_inverse, return_counts, dim)
 
+    def apply_(self, callable: Callable[[Any], Any]) -> Self:
+        """Writes ``callable(x)`` in the place of each element ``x``, a number of Python. Slow.
+
+        Raises:
+            RuntimeError: for a tensor that requires grad.
+        """
+        from ._element import mapped
+
+        mapped("apply_", callable, self)
+        return self
+
+    def map_(self, other: Tensor, callable: Callable[[Any, Any], Any]) -> Self:
+        """Writes ``callable(x, y)`` of the elements of both tensors in the place of ``x``. Slow.
+
+        Raises:
+            RuntimeError: for tensors that require grad, or of shapes that do not fit.
+            TypeError: for a tensor of another dtype.
+        """
+        from ._element import mapped
+
+        mapped("map_", callable, self, other)
+        return self
+
+    def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Self:
+        """Writes ``callable(a, b, c)`` of three tensors' elements in the place of ``a``. Slow.
+
+        Raises:
+            RuntimeError: for tensors that require grad, or of shapes that do not fit.
+            TypeError: for tensors of another dtype.
+        """
+        from ._element import mapped
+
+        mapped("map2_", callable, self, x, y)
+        return self
+
+    def dim_order(
+        self, *, ambiguity_check: bool | list[_C.memory_format] = False
+    ) -> tuple[int, ...]:
+        """The dimensions from the outermost to the innermost one in memory.
+
+        Args:
+            ambiguity_check: whether it is an error that several orders would do (dimensions of one
+                element); or formats, of which exactly one is to fit then.
+
+        Raises:
+            RuntimeError: for such a tensor.
+            TypeError: for other checks.
+        """
+        from ._element import dim_order
+
+        return dim_order(self, ambiguity_check)
+
+    def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
+        """What a module keeps in the place of this parameter when it loads ``other``.
+
+        Asked where :func:`torch.__future__.set_swap_module_params_on_conversion` is on.
+        """
+        return other.detach() if assign else self.copy_(other).detach()
+
+    def is_distributed(self) -> bool:
+        """Whether parts of the tensor are in other processes: never."""
+        return False
+
+    def reinforce(self, reward: Any) -> Any:
+        """Was removed from PyTorch.
+
+        Raises:
+            RuntimeError: always: use ``torch.distributions`` and ``log_prob``.
+        """
+        raise RuntimeError(
+            "reinforce() was removed.\nUse torch.distributions instead: the loss is "
+            "-distribution.log_prob(action) * reward."
+        )
+
     # --- copies --------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Self:
@@ -335,16 +412,33 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             self.set_(*state)
             return
         if len(state) == 5:
-            self.data, _, hooks, requires_grad, _ = state
+            data, _, hooks, requires_grad, _ = state
+            self.data = cast("Tensor", data)
         elif len(state) == 3:
             requires_grad, _, hooks = state
         else:
             raise ValueError(f"a tensor's state has 2 to 5 parts, not {len(state)}")
-        self.requires_grad = requires_grad
+        self.requires_grad = cast("bool", requires_grad)
         for hook in (hooks or {}).values():
             self.register_hook(hook)
 
     # --- Python protocols ----------------------------------------------------------------------
+
+    def module_load(self, other: Any, assign: bool = False) -> Tensor:
+        """What ``load_state_dict`` puts in this tensor's place where it exchanges tensors.
+
+        Args:
+            other: what the state dict has.
+            assign: whether that is taken as it is; otherwise it is copied into this tensor.
+
+        Raises:
+            AssertionError: ``other`` is no tensor.
+        """
+        if not isinstance(other, Tensor) and not hasattr(other, "__torch_function__"):
+            raise AssertionError(f"expected a tensor to load, got {type(other)}")
+        if assign:
+            return other.detach()  # type: ignore[no-any-return]
+        return self.copy_(other).detach()
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.dim() == 0:
@@ -477,7 +571,13 @@ _make_overridable(
         "__rdiv__",
         "__repr__",
         "__reversed__",
+        "apply_",
         "backward",
+        "dim_order",
+        "is_distributed",
+        "map2_",
+        "map_",
+        "module_load",
         "nonzero",
         "register_hook",
         "register_post_accumulate_grad_hook",

@@ -40,9 +40,9 @@ def load_library(path: str) -> None:
     """Ops of PyTorch's compiled libraries cannot be loaded.
 
     Raises:
-        NotImplementedError: always.
+        OSError: always, as for libraries that cannot be loaded for other reasons.
     """
-    raise NotImplementedError(
+    raise OSError(
         f"torch.ops.load_library({path!r}): libraries that were compiled for PyTorch cannot be "
         "loaded; torch.library.custom_op() makes an op of a Python function"
     )

@@ -19,6 +19,7 @@ __all__ = [
     "manual_seed",
     "seed",
     "set_rng_state",
+    "thread_safe_generator",
 ]
 
 default_generator = _C.default_generator
@@ -32,6 +33,14 @@ def manual_seed(seed: int) -> _C.Generator:
 def seed() -> int:
     """Starts a stream that nobody can know, and returns its seed."""
     return _C.seed()
+
+
+def thread_safe_generator() -> _C.Generator | None:
+    """The generator of a worker that is a thread: None, since workers of loaders are processes.
+
+    Functions take None for the default generator, of which every process has its own.
+    """
+    return None
 
 
 def initial_seed() -> int:

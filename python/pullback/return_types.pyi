@@ -10,6 +10,7 @@ from ._tensor import Tensor
 
 @final
 class _linalg_eigh(tuple[Tensor, Tensor]):
+    """What `_linalg_eigh` returns: `eigenvalues`, `eigenvectors`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -21,6 +22,7 @@ class _linalg_eigh(tuple[Tensor, Tensor]):
 
 @final
 class _linalg_svd(tuple[Tensor, Tensor, Tensor]):
+    """What `_linalg_svd` returns: `U`, `S`, `Vh`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -34,6 +36,7 @@ class _linalg_svd(tuple[Tensor, Tensor, Tensor]):
 
 @final
 class _scaled_dot_product_flash_attention_for_cpu(tuple[Tensor, Tensor]):
+    """What `_scaled_dot_product_flash_attention_for_cpu` returns: `output`, `logsumexp`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -45,6 +48,7 @@ class _scaled_dot_product_flash_attention_for_cpu(tuple[Tensor, Tensor]):
 
 @final
 class aminmax(tuple[Tensor, Tensor]):
+    """What `aminmax` returns: `min`, `max`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -56,6 +60,7 @@ class aminmax(tuple[Tensor, Tensor]):
 
 @final
 class cummax(tuple[Tensor, Tensor]):
+    """What `cummax` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -67,6 +72,7 @@ class cummax(tuple[Tensor, Tensor]):
 
 @final
 class cummin(tuple[Tensor, Tensor]):
+    """What `cummin` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -78,6 +84,7 @@ class cummin(tuple[Tensor, Tensor]):
 
 @final
 class frexp(tuple[Tensor, Tensor]):
+    """What `frexp` returns: `mantissa`, `exponent`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -89,6 +96,7 @@ class frexp(tuple[Tensor, Tensor]):
 
 @final
 class histogram(tuple[Tensor, Tensor]):
+    """What `histogram` returns: `hist`, `bin_edges`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -100,6 +108,7 @@ class histogram(tuple[Tensor, Tensor]):
 
 @final
 class kthvalue(tuple[Tensor, Tensor]):
+    """What `kthvalue` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -111,6 +120,7 @@ class kthvalue(tuple[Tensor, Tensor]):
 
 @final
 class linalg_cholesky_ex(tuple[Tensor, Tensor]):
+    """What `linalg_cholesky_ex` returns: `L`, `info`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -122,6 +132,7 @@ class linalg_cholesky_ex(tuple[Tensor, Tensor]):
 
 @final
 class linalg_eigh(tuple[Tensor, Tensor]):
+    """What `linalg_eigh` returns: `eigenvalues`, `eigenvectors`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -133,6 +144,7 @@ class linalg_eigh(tuple[Tensor, Tensor]):
 
 @final
 class linalg_inv_ex(tuple[Tensor, Tensor]):
+    """What `linalg_inv_ex` returns: `inverse`, `info`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -144,6 +156,7 @@ class linalg_inv_ex(tuple[Tensor, Tensor]):
 
 @final
 class linalg_qr(tuple[Tensor, Tensor]):
+    """What `linalg_qr` returns: `Q`, `R`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -155,6 +168,7 @@ class linalg_qr(tuple[Tensor, Tensor]):
 
 @final
 class linalg_slogdet(tuple[Tensor, Tensor]):
+    """What `linalg_slogdet` returns: `sign`, `logabsdet`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -166,6 +180,7 @@ class linalg_slogdet(tuple[Tensor, Tensor]):
 
 @final
 class linalg_solve_ex(tuple[Tensor, Tensor]):
+    """What `linalg_solve_ex` returns: `result`, `info`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -177,6 +192,7 @@ class linalg_solve_ex(tuple[Tensor, Tensor]):
 
 @final
 class linalg_svd(tuple[Tensor, Tensor, Tensor]):
+    """What `linalg_svd` returns: `U`, `S`, `Vh`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -190,6 +206,7 @@ class linalg_svd(tuple[Tensor, Tensor, Tensor]):
 
 @final
 class max(tuple[Tensor, Tensor]):
+    """What `max` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -201,6 +218,7 @@ class max(tuple[Tensor, Tensor]):
 
 @final
 class median(tuple[Tensor, Tensor]):
+    """What `median` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -212,6 +230,7 @@ class median(tuple[Tensor, Tensor]):
 
 @final
 class min(tuple[Tensor, Tensor]):
+    """What `min` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -223,6 +242,7 @@ class min(tuple[Tensor, Tensor]):
 
 @final
 class mode(tuple[Tensor, Tensor]):
+    """What `mode` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -234,6 +254,7 @@ class mode(tuple[Tensor, Tensor]):
 
 @final
 class nanmedian(tuple[Tensor, Tensor]):
+    """What `nanmedian` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -245,6 +266,7 @@ class nanmedian(tuple[Tensor, Tensor]):
 
 @final
 class nll_loss2d_forward(tuple[Tensor, Tensor]):
+    """What `nll_loss2d_forward` returns: `output`, `total_weight`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -256,6 +278,7 @@ class nll_loss2d_forward(tuple[Tensor, Tensor]):
 
 @final
 class nll_loss_forward(tuple[Tensor, Tensor]):
+    """What `nll_loss_forward` returns: `output`, `total_weight`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -267,6 +290,7 @@ class nll_loss_forward(tuple[Tensor, Tensor]):
 
 @final
 class slogdet(tuple[Tensor, Tensor]):
+    """What `slogdet` returns: `sign`, `logabsdet`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -278,6 +302,7 @@ class slogdet(tuple[Tensor, Tensor]):
 
 @final
 class sort(tuple[Tensor, Tensor]):
+    """What `sort` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -289,6 +314,7 @@ class sort(tuple[Tensor, Tensor]):
 
 @final
 class topk(tuple[Tensor, Tensor]):
+    """What `topk` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]

@@ -17,10 +17,13 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from . import _C, _absent
 from .storage import _DTYPES, UntypedStorage
+
+# For annotations: where storages of a file go.
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | _C.device | str | dict[str, str] | None
 
 __all__ = [
     "LoadEndianness",

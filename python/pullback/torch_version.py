@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from .version import __version__ as internal_version
 
@@ -59,32 +59,32 @@ class TorchVersion(str):
 
     __slots__ = ()
 
-    def _compare(self, other: Any, operation: str) -> Any:
+    def _compare(self, other: Any, operation: str) -> bool:
         text = other
         if isinstance(other, Iterable) and not isinstance(other, str):
             text = ".".join(str(part) for part in other)
         own = _order(str(self))
         others = _order(text) if isinstance(text, str) else None
         if own is None or others is None:
-            return getattr(str, operation)(self, other)
-        return getattr(own, operation)(others)
+            return cast("bool", getattr(str, operation)(self, other))
+        return cast("bool", getattr(own, operation)(others))
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Any) -> bool:
         return self._compare(other, "__lt__")
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Any) -> bool:
         return self._compare(other, "__le__")
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Any) -> bool:
         return self._compare(other, "__gt__")
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Any) -> bool:
         return self._compare(other, "__ge__")
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         return self._compare(other, "__eq__")
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> bool:
         is_equal = self == other
         return is_equal if is_equal is NotImplemented else not is_equal
 

@@ -151,7 +151,7 @@ def test_a_program_that_ends_with_a_missing_function_is_told(tmp_path: Path) -> 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     last = LACKED[0].rpartition(".")[2]
-    text = f"module 'pullback' has no attribute {last!r}\nPyTorch has {LACKED[0]}"
+    text = f"module 'torch' has no attribute {last!r}\nPyTorch has {LACKED[0]}"
     assert text in done.stderr
 
 

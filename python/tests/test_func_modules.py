@@ -213,3 +213,17 @@ def test_what_the_function_takes_away_is_there_again() -> None:
     after = dict(module.named_parameters())
     assert after.keys() == own.keys()
     assert all(after[name] is own[name] for name in own)
+
+
+def test_modules_that_contain_themselves() -> None:
+    outer = torch.nn.Module()
+    outer.inner = torch.nn.Linear(1, 1)
+    outer.inner.outer = outer
+    outer.forward = lambda x: outer.inner(x)
+    x = torch.ones(1, 1)
+    before = outer.inner.weight
+    values = {"inner.weight": torch.full((1, 1), 2.0), "inner.bias": torch.zeros(1)}
+    assert torch.func.functional_call(outer, values, x).item() == 2.0
+    deep = {"inner.outer.inner.weight": torch.full((1, 1), 3.0), "inner.bias": torch.zeros(1)}
+    assert torch.func.functional_call(outer, deep, x).item() == 3.0
+    assert outer.inner.weight is before

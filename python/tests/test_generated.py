@@ -133,3 +133,38 @@ def test_check_names_the_stale_file_and_changes_nothing(monkeypatch, tmp_path, c
     assert command.main([]) == 0
     assert path.read_text() == "new"
     assert command.main(["--check"]) == 0
+
+
+def test_editors_are_told_what_every_op_does() -> None:
+    for name in ("_C/_VariableFunctions.pyi", "_C/_nn.pyi", "_C/_linalg.pyi", "_C/_special.pyi"):
+        first: dict[str, ast.FunctionDef] = {}
+        for node in STUBS[name].body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                first.setdefault(node.name, node)
+        assert [n for n, node in first.items() if not ast.get_docstring(node)] == []
+    body = class_body(EXTENSION, "TensorBase")
+    assert ast.get_docstring(definitions(body, "exp")[0])
+    assert ast.get_docstring(definitions(body, "mT")[0])
+    sort = ast.get_docstring(
+        next(n for n in STUBS["return_types.pyi"].body if getattr(n, "name", None) == "sort")  # type: ignore[arg-type]
+    )
+    assert sort == "What `sort` returns: `values`, `indices`."
+
+
+def test_texts_that_a_stub_could_not_hold_are_written_otherwise() -> None:
+    told = "\n".join(stub._told("def f() -> None: ...", 'A \\ and """ and "', ""))
+    (function,) = ast.parse(told).body
+    assert isinstance(function, ast.FunctionDef)
+    assert (ast.get_docstring(function) or "").rstrip() == "A \\ and ''' and \""
+
+
+def test_the_main_namespace_is_told_of_what_it_has() -> None:
+    names = {
+        alias.asname
+        for node in STUBS["_C/_public.pyi"].body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert {"add", "matmul", "cat"} <= names
+    assert not names & {"einsum", "meshgrid", "tensordot"}
+    assert all(vars(torch)[name] is getattr(_C._VariableFunctions, name) for name in names)

@@ -106,6 +106,7 @@ fn lint(root: &Path, environment: &Environment, report: &mut Report) {
     report.step("ruff check", || tool(root, environment, &["ruff", "check", "."]));
     report.step("ruff format", || tool(root, environment, &["ruff", "format", "--check", "."]));
     report.step("mypy", || tool(root, environment, &["mypy"]));
+    report.step("pyright", || tool(root, environment, &["basedpyright"]));
 }
 
 fn rust(root: &Path, profile: Profile, words: &[&str], report: &mut Report) {

@@ -2,7 +2,7 @@
 //!
 //! The attribute writes its output where two environment variables ask for it; this module lets the compiler read the ops
 //! (in a folder of its own, so that no build begins anew), formats the output, and puts above each field of an op's
-//! definition what `dispatch/def.rs` says of it.
+//! definition what `dispatch/def.rs` and `kernels.rs` say of it.
 
 use crate::argument::Arguments;
 use crate::{Result, command};
@@ -21,7 +21,9 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
     if files.is_empty() {
         return Err(format!("there is no op `{name}`; docs/ops.md lists them"));
     }
-    let docs = field_docs(&read(&root.join("crates/pullback/src/dispatch/def.rs"))?);
+    let dispatch = root.join("crates/pullback/src/dispatch");
+    let docs =
+        field_docs(&(read(&dispatch.join("def.rs"))? + &read(&dispatch.join("kernels.rs"))?));
     for file in files {
         command::run(Command::new("rustfmt").args(["--edition", "2024"]).arg(&file))?;
         let text = explained(&read(&file)?, &docs);

@@ -159,9 +159,10 @@ pub fn bmm(
     };
     let each = sizes.work().max(sizes.m * sizes.n).max(1);
     if batch < 4 && each > THREAD_GRAIN {
-        return (0..batch).try_for_each(|i| one(i, true));
+        let products = parallel::RestartableBlocks::default();
+        return (0..batch).try_for_each(|i| products.run(|| one(i, true)));
     }
-    parallel::try_for_range(batch, (THREAD_GRAIN / each).max(1), &|mut range| {
+    parallel::try_for_restartable_range(batch, (THREAD_GRAIN / each).max(1), &|mut range| {
         range.try_for_each(|i| one(i, false))
     })
 }

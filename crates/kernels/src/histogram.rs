@@ -167,7 +167,7 @@ fn run<T: Coordinate>(
     // bounded: as many as there are blocks at most.
     let parts: Vec<Mutex<Vec<f64>>> =
         (0..count.div_ceil(grain)).map(|_| Mutex::default()).collect();
-    parallel::try_for_range(count, grain, &|range| {
+    parallel::try_for_restartable_range(count, grain, &|range| {
         let mut own = memory::filled(0.0, boxes)?;
         let block = range.start / grain;
         add(&mut own, range);

@@ -24,6 +24,7 @@ use crate::dense::{Compute, SharedMut, transpose};
 use crate::gemm::MulAdd;
 use crate::simd::math_f64;
 use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, interrupt, memory, parallel};
+use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
 /// Multiply-adds worth a thread of their own.
@@ -163,19 +164,31 @@ fn for_batch_with<S>(
     work: &(dyn Fn(&mut S, usize) -> FactorResult<&'static str> + Sync),
 ) -> Result<()> {
     let failed = Mutex::new(None::<(usize, &'static str)>);
+    let matrices = parallel::RestartableBlocks::default();
     parallel::try_for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
-        let mut made = make()?;
+        let made = RefCell::new(None);
         for i in range {
-            match work(&mut made, i) {
-                Ok(()) => {}
-                Err(Failure::Other(error)) => return Err(error),
-                Err(Failure::OfMatrix(message)) => {
-                    let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                    if first.is_none_or(|(first, _)| i < first) {
-                        *first = Some((i, message));
+            matrices.run(|| {
+                let mut made = made.borrow_mut();
+                let made = match &mut *made {
+                    Some(made) => made,
+                    empty => empty.insert(make()?),
+                };
+                match work(made, i) {
+                    Err(Failure::Other(error)) => return Err(error),
+                    Err(Failure::OfMatrix(message)) => {
+                        let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                        if first.is_none_or(|(first, _)| i < first) {
+                            *first = Some((i, message));
+                        }
                     }
-                    break;
+                    Ok(()) => {}
                 }
+                Ok(())
+            })?;
+            let first = *failed.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.is_some_and(|(first, _)| first <= i) {
+                break;
             }
         }
         Ok(())
@@ -195,17 +208,19 @@ fn codes_of_batch(
 ) -> Result<Vec<i32>> {
     let mut codes = memory::filled(0, batch)?;
     let shared = SharedMut::new(&mut codes);
-    parallel::try_for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
-        for i in range {
-            let code = match work(i) {
-                Ok(()) => 0,
-                Err(Failure::OfMatrix(number)) => number as i32,
-                Err(Failure::Other(error)) => return Err(error),
-            };
-            // SAFETY: one task per matrix.
-            unsafe { shared.slice(i..i + 1)[0] = code };
-        }
+    let matrices = parallel::RestartableBlocks::default();
+    let one = |i: usize| {
+        let code = match work(i) {
+            Ok(()) => 0,
+            Err(Failure::OfMatrix(number)) => number as i32,
+            Err(Failure::Other(error)) => return Err(error),
+        };
+        // SAFETY: one task per matrix.
+        unsafe { shared.slice(i..i + 1)[0] = code };
         Ok(())
+    };
+    parallel::try_for_range(batch, (GRAIN / cost.max(1)).max(1), &|mut range| {
+        range.try_for_each(|i| matrices.run(|| one(i)))
     })?;
     Ok(codes)
 }

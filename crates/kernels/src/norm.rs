@@ -88,7 +88,7 @@ impl ChannelSpans {
     /// Calls `work` for ranges of channels, each channel in one of them.
     fn for_channels(self, work: &(dyn Fn(Range<usize>) -> Result<()> + Sync)) -> Result<()> {
         let grain = (GRAIN / self.count().max(1)).max(1);
-        parallel::try_for_range(self.channels, grain, work)
+        parallel::try_for_restartable_range(self.channels, grain, work)
     }
     /// Whether runs are so short that adding up lanes for each would cost more than all else.
     #[inline(always)]

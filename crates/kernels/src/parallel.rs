@@ -10,7 +10,8 @@ mod fallible;
 mod gate;
 
 use crate::interrupt;
-pub use fallible::try_for_range;
+pub(crate) use fallible::RestartableBlocks;
+pub use fallible::{try_for_range, try_for_restartable_range};
 use gate::{Job, Shared, Sleeper, Work};
 use std::cell::UnsafeCell;
 use std::ops::Range;

@@ -161,9 +161,11 @@ impl PoolGeometry {
     /// Calls `work` for each plane, on several threads if there is enough to do.
     fn for_planes(&self, work: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
         let size = self.kernel.iter().fold(self.output_size().max(1), |n, &k| n.saturating_mul(k));
-        crate::parallel::try_for_range(self.planes, (GRAIN / size).max(1), &|mut range| {
-            range.try_for_each(work)
-        })
+        crate::parallel::try_for_restartable_range(
+            self.planes,
+            (GRAIN / size).max(1),
+            &|mut range| range.try_for_each(work),
+        )
     }
     /// The kernel elements of output `o` along `dim` that are inside the input, and the (possibly
     /// negative) input position of element 0.

@@ -108,7 +108,7 @@ fn sort_lines<T: SortKey, P: Pair>(
         return Ok(());
     }
     let grain = (4096 / n.max(1)).max(1);
-    crate::parallel::try_for_range(lines.count(), grain, &|range| {
+    crate::parallel::try_for_restartable_range(lines.count(), grain, &|range| {
         let mut workspace = SortWorkspace::<P>::new(n)?;
         lines.visit(range, |[from, to, index_to]| {
             let line = input.ptr().wrapping_offset(from);
@@ -342,24 +342,28 @@ fn topk_lines<T: SortKey, P: Pair>(
     if network::lines::<T>(Some(values), indices, input, dim, flip, Selection::FirstK(k)) {
         return Ok(());
     }
-    crate::parallel::try_for_range(lines.count(), (16_384 / n.max(1)).max(1), &|range| {
-        let mut pairs = memory::with_capacity::<P>(n.min(capacity(k)))?;
-        lines.visit(range, |[from, to, index_to]| {
-            let line = input.ptr().wrapping_offset(from);
-            select::<T, P>(line, step, (n, k), flip, &mut pairs);
-            for (i, p) in pairs.iter().enumerate() {
-                interrupt::check_every::<14>(i);
-                let i = i as isize;
-                // SAFETY: the line lies inside the views, whose dtypes were checked.
-                unsafe {
-                    put(indices.ptr().offset(index_to), i * index_step, p.index() as i64);
-                    let value: T = get(line, p.index() as isize * step);
-                    put(values.ptr().offset(to), i * value_step, value);
+    crate::parallel::try_for_restartable_range(
+        lines.count(),
+        (16_384 / n.max(1)).max(1),
+        &|range| {
+            let mut pairs = memory::with_capacity::<P>(n.min(capacity(k)))?;
+            lines.visit(range, |[from, to, index_to]| {
+                let line = input.ptr().wrapping_offset(from);
+                select::<T, P>(line, step, (n, k), flip, &mut pairs);
+                for (i, p) in pairs.iter().enumerate() {
+                    interrupt::check_every::<14>(i);
+                    let i = i as isize;
+                    // SAFETY: the line lies inside the views, whose dtypes were checked.
+                    unsafe {
+                        put(indices.ptr().offset(index_to), i * index_step, p.index() as i64);
+                        let value: T = get(line, p.index() as isize * step);
+                        put(values.ptr().offset(to), i * value_step, value);
+                    }
                 }
-            }
-        });
-        Ok(())
-    })
+            });
+            Ok(())
+        },
+    )
 }
 
 /// The `k`-th smallest value along `dim` (`k` counts from 1) and its index; outputs have size 1 there. NaN counts as the
@@ -526,7 +530,7 @@ fn select_lines<T: SortKey, P: Pair>(
     let (n, step) = along(input.shape(), input, dim);
     let views = [ViewLayout::from(input), ViewLayout::from(values), ViewLayout::from(indices)];
     let lines = LineIter::new(input.shape(), Some(dim), views);
-    crate::parallel::try_for_range(lines.count(), (16_384 / n).max(1), &|range| {
+    crate::parallel::try_for_restartable_range(lines.count(), (16_384 / n).max(1), &|range| {
         let mut workspace =
             SortWorkspace::<P>::new(if selection == Selection::Mode { n } else { 0 })?;
         let mut keys = SelectWorkspace::new(if selection == Selection::Mode { 0 } else { n })?;

@@ -171,7 +171,7 @@ impl Windows {
     ) -> Result<()> {
         let size = (self.outputs.max(1)).saturating_mul(self.work) + self.inputs;
         let grain = (GRAIN / size.max(1)).next_multiple_of(ROWS).max(ROWS);
-        crate::parallel::try_for_range(planes, grain, work)
+        crate::parallel::try_for_restartable_range(planes, grain, work)
     }
 }
 

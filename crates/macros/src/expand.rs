@@ -1,6 +1,7 @@
 //! Writes the static `OpDef` and the adapters between typed functions and the uniform call.
 
-use crate::item::{Function, Op, doc, mangle};
+use crate::item::{Function, Op, Word, doc, mangle};
+use crate::kernel::{from_args, kernels};
 use crate::method::{method_name, methods, rust_type};
 use crate::rule::{Saves, resolve};
 use proc_macro2::TokenStream;
@@ -15,15 +16,15 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let (ty, block, text) = (&op.name, op.block, doc(op.block));
     let (name, overload, schema) = (&op.schema.name, &op.schema.overload, &op.text);
     let method = method_name(op);
-    let node = op.word("node").map_or_else(|| camel(name), crate::item::Word::text);
-    let module = op.word("module").map(crate::item::Word::text).unwrap_or_default();
+    let node = op.word("node").map_or_else(|| camel(name), Word::text);
+    let module = op.word("module").map(Word::text).unwrap_or_default();
     let list = |word: &str| op.word(word).map(|w| w.args.clone()).unwrap_or_default();
     let (aliases, call_as, outputs) = (list("alias"), list("call_as"), op.outputs());
     let (vjp, saves, with_vjp) = vjp(op)?;
     let view = op.word("copy_of").and_then(|w| w.value.as_ref());
     let rules = rules(op, view, (&vjp, &saves, &with_vjp))?;
-    let (traits, kernel, meta) = (traits(op), kernel(op, view)?, meta(op)?);
-    let word = |name: &str| op.word(name).map(crate::item::Word::text);
+    let (traits, kernels, meta) = (traits(op), kernels(op, view)?, meta(op)?);
+    let word = |name: &str| op.word(name).map(Word::text);
     let result = match word("result").or_else(|| word("meta")).as_deref() {
         Some("same" | "broadcast" | "real") => quote!(Same),
         Some("float" | "float_with_numbers") => quote!(Float),
@@ -40,21 +41,6 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             let call = applied(op, word)?;
             quote!(Rule(|call| crate::ops::batch::#call))
         }
-    };
-    let sparse = match op.word("sparse") {
-        // Those on the values alone have a form for calls that are recorded.
-        Some(word) if matches!(word.text().as_str(), "values" | "norm" | "power") => {
-            let (kernel, recorded) = (&word.value, format_ident!("recorded_{}", word.text()));
-            quote!(Values {
-                kernel: crate::ops::sparse::#kernel,
-                recorded: crate::ops::sparse::#recorded
-            })
-        }
-        Some(word) => {
-            let path = &word.value;
-            quote!(Kernel(crate::ops::sparse::#path))
-        }
-        None => quote!(None),
     };
     let autocast = autocast(op)?;
     let unchanged =
@@ -84,10 +70,9 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             meta: #meta,
             result: crate::dispatch::ResultKind::#result,
             unchanged: #unchanged,
-            kernel: #kernel,
+            kernels: #kernels,
             #rules
             batch: crate::dispatch::Batch::#batch,
-            sparse: crate::dispatch::sparse::SparseRule::#sparse,
             autocast: crate::dispatch::CastPolicy::#autocast,
             layers: &crate::layers::LAYERS,
             samples: #samples,
@@ -106,26 +91,37 @@ fn batch_function(op: &Op<'_>) -> Result<TokenStream> {
     Ok(quote!(Rule(|call| { let args = call.args; let _ = args; #ty::batch(call #(, #values)*) })))
 }
 
-/// The call of a batching rule that a word names: `along` is `along(call)`, `along(dim, PATH)` is `along(call, dim, PATH)`. Lower
-/// case names are arguments of the signature; anything else stands as it is.
-fn applied(op: &Op<'_>, word: &crate::item::Word) -> Result<TokenStream> {
+/// The call of a batching rule that a word names: `along` is `along(call)`, `along(dim, PATH)` is `along(call, dim, PATH)`.
+fn applied(op: &Op<'_>, word: &Word) -> Result<TokenStream> {
+    let (rule, values) = named(op, word, &[])?;
+    Ok(quote!(#rule(call #(, #values)*)))
+}
+
+/// The function that a word names, and what it is given. Lower case names are arguments of the signature, by their names, or
+/// `others`, which the caller has; anything else stands as it is.
+pub(crate) fn named(
+    op: &Op<'_>,
+    word: &Word,
+    others: &[&str],
+) -> Result<(TokenStream, Vec<TokenStream>)> {
     let value = word.value.clone().unwrap_or_default();
     let Ok(call) = syn::parse2::<syn::ExprCall>(value.clone()) else {
-        return Ok(quote!(#value(call)));
+        return Ok((value, Vec::new()));
     };
     let values = call.args.iter().map(|arg| {
         let syn::Expr::Path(path) = arg else { return Ok(quote!(#arg)) };
         let Some(name) = path.path.get_ident().map(ToString::to_string) else {
             return Ok(quote!(#arg));
         };
-        if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        let is_other = others.contains(&name.as_str()) && op.arg(&name).is_none();
+        if is_other || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
             return Ok(quote!(#arg));
         }
         let index = op.argument(&name, path.span())?;
         Ok(quote!(crate::dispatch::FromArg::from_arg(call.args[#index])))
     });
     let (rule, values) = (&call.func, values.collect::<Result<Vec<_>>>()?);
-    Ok(quote!(#rule(call #(, #values)*)))
+    Ok((quote!(#rule), values))
 }
 
 /// The arguments and the rules of derivatives: the op's own, or those of the view that it copies.
@@ -162,46 +158,8 @@ fn camel(name: &str) -> String {
         .collect()
 }
 
-/// Expressions that fetch a function's parameters from `args`.
-fn from_args(op: &Op<'_>, function: &Function<'_>, skip: usize) -> Result<Vec<TokenStream>> {
-    let params = function.params.iter().skip(skip);
-    params
-        .map(|(name, _)| {
-            if name == "cpu" {
-                return Ok(quote!(cpu));
-            }
-            if name == "args" {
-                let ty = format_ident!("{}Args", op.name);
-                let fields = plain_args(op).map(|i| {
-                    let field = format_ident!("{}", mangle(&op.schema.args[i].name));
-                    quote!(#field: crate::dispatch::FromArg::from_arg(args[#i]))
-                });
-                return Ok(quote!(&#ty { #(#fields,)* marker: std::marker::PhantomData }));
-            }
-            if let Some(index) = written_output(op, function, name) {
-                return Ok(quote!(outs[#index]));
-            }
-            let index = op.argument(&name.to_string(), name.span())?;
-            Ok(quote!(crate::dispatch::FromArg::from_arg(args[#index])))
-        })
-        .collect()
-}
-
-/// The number of the output that a parameter of the kernel `cpu` names, to write into it.
-fn written_output(op: &Op<'_>, function: &Function<'_>, name: &syn::Ident) -> Option<usize> {
-    let name = name.to_string();
-    if function.ident != "cpu" || op.arg(&name).is_some() {
-        return None;
-    }
-    op.output(&name)
-}
-
-/// Whether a kernel writes into outputs that it is given, instead of making them.
-fn writes_outputs(op: &Op<'_>, cpu: &Function<'_>) -> bool {
-    cpu.params.iter().any(|(name, _)| written_output(op, cpu, name).is_some())
-}
-
-fn plain_args<'a>(op: &'a Op<'_>) -> impl Iterator<Item = usize> + use<'a> {
+/// The arguments that are no tensors.
+pub(crate) fn plain_args<'a>(op: &'a Op<'_>) -> impl Iterator<Item = usize> + use<'a> {
     (0..op.schema.args.len()).filter(|&i| !op.is_tensor(i))
 }
 
@@ -232,58 +190,6 @@ fn meta(op: &Op<'_>) -> Result<TokenStream> {
     let Some(function) = op.function("meta") else { return Ok(quote!(None)) };
     let (ty, values) = (&op.name, from_args(op, function, 0)?);
     Ok(quote!(Some(|args| Ok(crate::dispatch::IntoSpecs::into_specs(#ty::meta(#(#values),*)?)))))
-}
-
-fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
-    let ty = &op.name;
-    let k = quote!(crate::dispatch::Kernel);
-    if let Some(word) = op.word("cpu") {
-        let path = &word.value;
-        return Ok(
-            quote!(#k::Pointwise(|iter, _| Ok(pullback_kernels::elementwise::#path(iter)?))),
-        );
-    }
-    if let Some(f) = op.function("cpu") {
-        let is_pointwise = f.params.first().is_some_and(|(name, _)| name == "iter");
-        if is_pointwise {
-            let values = from_args(op, f, 1)?;
-            return Ok(
-                quote!(#k::Pointwise(|iter, args| { let _ = args; Ok(#ty::cpu(iter #(, #values)*)?) })),
-            );
-        }
-        if writes_outputs(op, f) {
-            if op.word("meta").is_none() && op.function("meta").is_none() {
-                return Err(Error::new(
-                    f.ident.span(),
-                    "a kernel that writes into its outputs needs a `meta` that says what they look like",
-                ));
-            }
-            let values = from_args(op, f, 0)?;
-            return Ok(
-                quote!(#k::Writing(|cpu, args, outs| { let _ = (cpu, args); #ty::cpu(#(#values),*) })),
-            );
-        }
-        let values = from_args(op, f, 0)?;
-        return Ok(
-            quote!(#k::Function(|cpu, args| { let _ = (cpu, args); Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::cpu(#(#values),*)?)) })),
-        );
-    }
-    if let Some(f) = op.function("cpu_") {
-        let values = from_args(op, f, 0)?;
-        return Ok(quote!(#k::Inplace(|cpu, args| { let _ = cpu; #ty::cpu_(#(#values),*) })));
-    }
-    if let Some(f) = op.function("composite") {
-        let values = from_args(op, f, 0)?;
-        return Ok(
-            quote!(#k::Composite(|args| { let _ = args; Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::composite(#(#values),*)?)) })),
-        );
-    }
-    if let Some(view) = view {
-        return Ok(
-            quote!(#k::Function(|cpu, args| crate::ops::classes::copied(cpu, &#view, args))),
-        );
-    }
-    Err(Error::new(op.name.span(), "an op needs `cpu`, `cpu_`, `composite` or `copy_of`"))
 }
 
 fn traits(op: &Op<'_>) -> TokenStream {
@@ -377,9 +283,7 @@ fn args(op: &Op<'_>, with_vjp: &[bool]) -> Result<Vec<TokenStream>> {
 /// that one only: the others must be separate.
 fn sharing(op: &Op<'_>, index: usize) -> &'static str {
     let says = |name: &str| {
-        let names = |w: &crate::item::Word| {
-            w.args.is_empty() || w.args.iter().any(|a| op.arg(a) == Some(index))
-        };
+        let names = |w: &Word| w.args.is_empty() || w.args.iter().any(|a| op.arg(a) == Some(index));
         op.is_tensor(index) && op.word(name).is_some_and(names)
     };
     let writes_copy = op.function("cpu_").is_some() && op.is_tensor(index);

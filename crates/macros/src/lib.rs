@@ -1,12 +1,13 @@
 //! The `#[op("signature", words...)]` attribute: one `impl` block becomes an op.
 //!
 //! Bodies pass through untouched; only signatures are read. `item` takes the block apart, `rule` finds
-//! out what each rule's parameters mean and what a node must save for them, `expand` writes the static
-//! `OpDef` with its adapters, `method` the Rust methods. The output is small on purpose: per op one
+//! out what each rule's parameters mean and what a node must save for them, `kernel` what computes the op, `expand`
+//! writes the static `OpDef` with its adapters, `method` the Rust methods. The output is small on purpose: per op one
 //! static, a few closures and thin methods.
 
 mod expand;
 mod item;
+mod kernel;
 mod method;
 mod rule;
 

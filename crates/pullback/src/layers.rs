@@ -5,14 +5,14 @@
 //! kernel. Behind the last layer is that kernel too.
 
 use crate::autograd::{self, batch, cast, forward, outside, torch_dispatch};
-use crate::dispatch::{Layer, resolve, simulated, sparse, trace};
+use crate::dispatch::{Layer, meta, resolve, simulated, sparse, trace};
 use crate::tensor::{Key, KeySet, SPARSE, UNRESOLVED};
 
 /// The keys of the layer that records.
 const RECORDING: KeySet = KeySet::of(Key::Autograd).with(KeySet::of(Key::ADInplaceOrView));
 
 /// The table, in the order in which calls pass it.
-pub(crate) static LAYERS: [Layer; 11] = [
+pub(crate) static LAYERS: [Layer; 12] = [
     Layer { keys: KeySet::of(Key::Trace), run: trace::layer },
     Layer { keys: KeySet::of(Key::Profiler), run: outside::layer },
     Layer { keys: KeySet::of(Key::Autocast), run: cast::layer },
@@ -21,6 +21,7 @@ pub(crate) static LAYERS: [Layer; 11] = [
     Layer { keys: KeySet::of(Key::FuncTorchBatched), run: batch::layer },
     Layer { keys: KeySet::of(Key::FuncTorchVmapMode), run: batch::random_layer },
     Layer { keys: KeySet::of(Key::Python), run: torch_dispatch::layer },
+    Layer { keys: KeySet::of(Key::Meta), run: meta::layer },
     Layer { keys: KeySet::of(Key::CUDA), run: simulated::layer },
     Layer { keys: UNRESOLVED, run: resolve::layer },
     Layer { keys: SPARSE, run: sparse::layer },

@@ -153,7 +153,7 @@ fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
                 "differentiable",
                 !op.is(Traits::NOT_DIFFERENTIABLE)
                     && (!op.vjp.is_empty()
-                        || matches!(op.kernel, pullback::dispatch::Kernel::Composite(_))),
+                        || matches!(op.kernels.cpu, pullback::dispatch::Kernel::Composite(_))),
             )?;
             // tidy: not an op, but a trait
             dict.set_item("view", op.is(Traits::VIEW))?;

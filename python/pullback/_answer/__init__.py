@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -164,10 +164,19 @@ def own(full: str) -> str:
 def namespaces() -> frozenset[str]:
     """The namespaces that only answer, as ``torch.ao.quantization``."""
     from .._known import table
+    from .table import PRIVATE
 
     known = [name for space in table().values() for name in space.values()]
     modules = {f"{name.space}.{name.name}" for name in known if name.kind == "module"}
-    return frozenset(full for full in {*modules, *table()} if refusal_of(full) is not None)
+    private = {above for full in PRIVATE for above in _with_those_above(full)}
+    named = {*modules, *table(), *private}
+    return frozenset(full for full in named if refusal_of(full) is not None)
+
+
+def _with_those_above(full: str) -> Iterator[str]:
+    while "." in full:
+        yield full
+        full = full.rpartition(".")[0]
 
 
 class _Loader:
@@ -211,6 +220,10 @@ def find(space: str, name: str) -> Any:
     refusal = refusal_of(full)
     if refusal is None:
         return None
+    from .table import PRIVATE
+
+    if name in PRIVATE.get(theirs, ()):
+        return made(full, PRIVATE[theirs][name])
     if full in namespaces():
         return importlib.import_module(own(full))
     if theirs not in table() and "." in theirs:

@@ -39,6 +39,54 @@ _GUARDS = Refusal("nothing is compiled, and no guard is asked", "call the functi
 _ARTIFACT = Refusal("nothing is compiled that could be kept", "call the function itself")
 _PASSES = Refusal("passes over captured graphs are not here", "rewrite the module in Python")
 
+# Private modules of namespaces that only answer, from which libraries import; by kind.
+PRIVATE: dict[str, dict[str, str]] = {
+    "torch.distributed._functional_collectives": {
+        "AsyncCollectiveTensor": "class",
+        "all_gather_tensor": "function",
+        "all_reduce": "function",
+        "all_to_all_single": "function",
+        "all_to_all_single_autograd": "function",
+        "reduce_scatter_tensor": "function",
+        "wait_tensor": "function",
+    },
+    "torch.distributed._composable.fsdp": {"FSDPModule": "class", "fully_shard": "function"},
+    "torch.distributed._tensor": {"DTensor": "class"},
+    "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": {
+        "CheckpointImpl": "class",
+        "CheckpointWrapper": "class",
+        "apply_activation_checkpointing": "function",
+        "checkpoint_wrapper": "function",
+        "offload_wrapper": "function",
+    },
+    "torch.distributed.checkpoint.state_dict": {
+        "StateDictOptions": "class",
+        "get_model_state_dict": "function",
+        "get_optimizer_state_dict": "function",
+        "get_state_dict": "function",
+        "set_model_state_dict": "function",
+        "set_optimizer_state_dict": "function",
+        "set_state_dict": "function",
+    },
+    "torch.distributed.fsdp.sharded_grad_scaler": {"ShardedGradScaler": "class"},
+    "torch.distributed.fsdp.wrap": {
+        "ModuleWrapPolicy": "class",
+        "_or_policy": "function",
+        "enable_wrap": "function",
+        "lambda_auto_wrap_policy": "function",
+        "size_based_auto_wrap_policy": "function",
+        "transformer_auto_wrap_policy": "function",
+        "wrap": "function",
+    },
+    "torch.distributed.tensor._utils": {"compute_local_shape_and_global_offset": "function"},
+    "torch.fx.experimental.symbolic_shapes": {
+        "free_symbols": "function",
+        "guard_or_false": "function",
+        "guard_or_true": "function",
+        "statically_known_true": "function",
+    },
+}
+
 # A namespace, all that is below it included, where a name has no entry of its own.
 SPACES: dict[str, Refusal] = {
     "torch.accelerator.graphs": _CUDA,
@@ -121,6 +169,15 @@ NAMES: dict[str, Refusal] = {
         "cuFFTPlanCacheManager cublas_workspace_size cublaslt_workspace_size cufft_plan_cache",
     ),
     "torch.accelerator.Graph": _CUDA,
+    **_names(
+        "torch.profiler", _CUDA, "CuspyConfig PerformanceMetricsConfig ProfilerActivityConfig"
+    ),
+    **_names(
+        "torch.profiler.profiler",
+        _CUDA,
+        "CuspyConfig PerformanceMetricsConfig ProfilerActivityConfig",
+    ),
+    "torch.autograd.profiler_util.EventMetadata": _CUDA,
     **_names(
         "torch.utils.benchmark",
         Refusal("Valgrind counts only with a wrapper in C++", "measure times, or use perf"),

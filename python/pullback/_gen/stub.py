@@ -11,6 +11,8 @@ import types
 from collections.abc import Iterable
 from pathlib import Path
 
+import pullback
+
 from .. import _C
 from .op import Op
 
@@ -58,7 +60,24 @@ def texts(ops: list[Op]) -> dict[str, str]:
         name = f"_{module}" if module else "_VariableFunctions"
         own = [op for op in functions if op.module == module]
         made[f"_C/{name}.pyi"] = _functions(own, name)
+    made["_C/_public.pyi"] = _public(op.name for op in functions if not op.module)
     return made
+
+
+def _public(names: Iterable[str]) -> str:
+    """Those functions that the main namespace has as they are, for its ``import *``.
+
+    Others it defines in Python under the same name: type checkers do not agree on which one is
+    meant where both are imported.
+    """
+    natives = vars(_C._VariableFunctions)
+    shown = {
+        name
+        for name in names
+        if not name.startswith("_") and vars(pullback).get(name) is natives.get(name)
+    }
+    lines = (f"from ._VariableFunctions import {name} as {name}\n" for name in sorted(shown))
+    return f"{MARK}\n{''.join(lines)}"
 
 
 def _modules() -> list[str]:
@@ -79,24 +98,42 @@ def _functions(ops: list[Op], name: str) -> str:
 def _definitions(ops: Iterable[Op], indent: str) -> list[str]:
     """The definitions, with ``@overload`` where a name has several."""
     groups: dict[str, list[str]] = {}
+    docs: dict[str, str] = {}
     for op in ops:
         group = groups.setdefault(op.name, [])
+        docs.setdefault(op.name, op.doc)
         # Two overloads of an op may look alike in Python.
         group.extend(text for text in op.stub if text not in group)
     lines = []
     for name in sorted(groups):
-        for text in groups[name]:
+        for number, text in enumerate(groups[name]):
             if indent and name.startswith("__"):
                 # Nobody names the operand of an operator.
                 text = text.replace(") ->", ", /) ->", 1)
             if len(groups[name]) > 1:
                 lines.append(f"{indent}@overload")
-            lines.append(f"{indent}{text}")
+            # (Editors show what the first overload says for all of them.)
+            is_told = number == 0 and not name.startswith("_")
+            lines += _told(f"{indent}{text}", docs[name] if is_told else "", indent)
     return lines
 
 
+def _told(text: str, doc: str, indent: str) -> list[str]:
+    """A definition with what it does, in the place of the dots that end it."""
+    if not doc:
+        return [text]
+    quotes = '"' * 3
+    inner = indent + INDENT
+    plain = doc.strip().replace("\\", "\\" * 2).replace(quotes, "'" * 3)
+    first, *rest = plain.splitlines()
+    lines = [f"{inner}{quotes}{first}", *(f"{inner}{line}" if line else "" for line in rest)]
+    # A quotation mark at the end is not to join those that end the text.
+    lines[-1] += f" {quotes}" if lines[-1].endswith('"') else quotes
+    return [text.removesuffix(" ..."), *lines]
+
+
 def _attribute(op: Op) -> list[str]:
-    lines = ["@property", *op.stub]
+    lines = ["@property", *(line for text in op.stub for line in _told(text, op.doc, ""))]
     if op.writable:
         setter = f"def {op.name}(self, value: Tensor | Number) -> None: ..."
         lines += [f"@{op.name}.setter", setter]
@@ -152,9 +189,15 @@ def _return_types(ops: list[Op]) -> str:
     parts = [MARK, RETURN_TYPES_HEAD]
     for name, names in sorted(fields.items()):
         items = ", ".join("Tensor" for _ in names)
-        parts.append(f"\n@final\nclass {name}(tuple[{items}]):\n")
+        head = _told(f"class {name}(tuple[{items}]): ...", _shown(name, names), "")
+        parts.append("\n@final\n" + "".join(f"{line}\n" for line in head))
         parts += [f"{INDENT}{line}\n" for line in _members(names)]
     return "".join(parts)
+
+
+def _shown(name: str, fields: tuple[str, ...]) -> str:
+    """What a named tuple is."""
+    return f"What `{name}` returns: `{'`, `'.join(fields)}`."
 
 
 def _result(op: Op) -> str:

@@ -12,10 +12,13 @@ import inspect
 import itertools
 import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from .. import _C
 from .graph import _register_hook, _register_prehook
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
 
 __all__ = [
     "BackwardCFunction",
@@ -29,6 +32,8 @@ __all__ = [
 
 _ids = itertools.count()
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 class FunctionCtx:
     """The calls that ``ctx`` understands; they are native, see ``_C._FunctionBase``."""
@@ -37,6 +42,13 @@ class FunctionCtx:
     mark_dirty: Callable[..., None]
     mark_non_differentiable: Callable[..., None]
     set_materialize_grads: Callable[[bool], None]
+    needs_input_grad: Any
+
+    if TYPE_CHECKING:
+
+        @property
+        def saved_tensors(self) -> tuple[Tensor, ...]:
+            """What forward saved."""
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Keeps tensors for ``jvp``.
@@ -162,6 +174,17 @@ class _Protocol:
         )
 
     vjp = backward
+
+    if TYPE_CHECKING:
+        # (To a type checker, so that classes may give their parameters any names and types.)
+
+        @staticmethod
+        def backward(ctx: Any, *grad_outputs: Any, **_: Any) -> Any:
+            """Computes one gradient per input of ``forward``."""
+
+        @staticmethod
+        def vjp(ctx: Any, *grad_outputs: Any, **_: Any) -> Any:
+            """Computes one gradient per input of ``forward``."""
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
@@ -291,7 +314,7 @@ def _as_leaf(output: Any) -> Any:
     return leaf
 
 
-def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(fn: F) -> F:
     """Marks a backward that is not made of differentiable ops: a second derivative is an error."""
 
     @functools.wraps(fn)
@@ -314,4 +337,4 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             for output, fake, alias in zip(outputs, fakes, delayed, strict=True)
         )
 
-    return wrapper
+    return cast("F", wrapper)

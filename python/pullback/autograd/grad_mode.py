@@ -6,12 +6,14 @@ How they decorate is in ``pullback._contextlib``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from .. import _C
 from .._contextlib import _decorate
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from .._tensor import Tensor
 
 __all__ = [
@@ -101,6 +103,12 @@ class inference_mode(_Mode):
     """Within it nothing is recorded, and new tensors can never take part in recording."""
 
     _switch = "inference"
+
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
+
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
 
     def __new__(cls, mode: Any = True) -> Any:
         """A mode, or a function that runs in it (the form without brackets)."""

@@ -24,9 +24,13 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "queue_callback",
+    "region_activation_memory_budget",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
+    "set_override_stale_capture_stream",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]
 
 
@@ -330,3 +334,47 @@ def register_multi_grad_hook(
         fn(grads)
 
     return _Handles([tensors[i].register_hook(functools.partial(arrived, i)) for i in wanted])
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Has something called at the end of the backward pass that this thread runs.
+
+    Callbacks are called in the order in which they were given; here, other than in PyTorch, also at
+    the end of a pass that fails.
+
+    Args:
+        callback: takes nothing.
+
+    Raises:
+        RuntimeError: outside of backward passes.
+    """
+    if _C._current_graph_task_id() < 0:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    _C._at_end_of_backward(callback)
+
+
+def region_activation_memory_budget(budget: float) -> Any:
+    """Would say how much a compiler may keep for the backward pass, if there was one.
+
+    Args:
+        budget: from 0 to 1.
+
+    Raises:
+        ValueError: for other numbers.
+        RuntimeError: for these: nothing is compiled, see :mod:`pullback.utils.checkpoint`.
+    """
+    name = "torch.autograd.graph.region_activation_memory_budget"
+    if not 0 <= budget <= 1:
+        raise ValueError(f"{name}: must be in [0, 1], got {budget}")
+    raise RuntimeError(
+        f"{name} can only be used inside a torch.compile region; it has no effect in eager mode. "
+        "Use torch.utils.checkpoint."
+    )
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Whether to warn where a gradient arrives on another stream: there is one, this cannot be."""
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """What to do with streams while a graph of CUDA is captured: none is."""

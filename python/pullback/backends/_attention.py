@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 
 from ._switch import is_bool
 
-_allowed = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "reduced": False}
+_allowed = {
+    "flash": True,
+    "mem_efficient": True,
+    "math": True,
+    "cudnn": True,
+    "overrideable": True,
+    "reduced": False,
+}
 _NAMES = ("flash", "math", "mem_efficient", "cudnn")
 
 

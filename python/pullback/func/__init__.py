@@ -16,6 +16,7 @@ from ._functional_call import (
 )
 from ._functionalize import functionalize
 from ._jacobian import hessian, jacfwd, jacrev
+from ._rearrange import rearrange
 from ._reverse import grad, grad_and_value, vjp
 from ._vmap import debug_unwrap
 
@@ -30,6 +31,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "rearrange",
     "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",

@@ -7,7 +7,7 @@ recorded inputs, and multiplies with the Jacobian afterwards, as often as one li
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from .. import _C, _transform
 from ..autograd import forward_ad
@@ -18,7 +18,43 @@ from ._reverse import Point
 if TYPE_CHECKING:
     from .._tensor import Tensor
 
+R = TypeVar("R")
+S = TypeVar("S")
+
 _JVP = "jvp(f, primals, tangents)"
+
+
+@overload
+def jvp(
+    func: Callable[..., R],
+    primals: Any,
+    tangents: Any,
+    *,
+    strict: bool = ...,
+    has_aux: Literal[False] = ...,
+) -> tuple[R, R]: ...
+
+
+@overload
+def jvp(
+    func: Callable[..., tuple[R, S]],
+    primals: Any,
+    tangents: Any,
+    *,
+    strict: bool = ...,
+    has_aux: Literal[True],
+) -> tuple[R, R, S]: ...
+
+
+@overload
+def jvp(
+    func: Callable[..., Any],
+    primals: Any,
+    tangents: Any,
+    *,
+    strict: bool = ...,
+    has_aux: bool,
+) -> Any: ...
 
 
 def jvp(
@@ -121,7 +157,7 @@ def _tangent(pair: forward_ad.UnpackedDualTensor, strict: bool) -> Tensor:
     return zeros
 
 
-def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(func: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     """The value of ``func``, and the function that multiplies its Jacobian there with a vector.
 
     ``func`` runs once, so many products cost less than with :func:`jvp`, and random numbers stay

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from .. import _C
 from .._vmap import vmap
@@ -17,6 +17,8 @@ from ..utils._pytree import tree_flatten, tree_map
 from ._argument import check_real, chosen, of_chosen
 from ._forward import pushforward_of
 from ._reverse import pullback_of
+
+P = ParamSpec("P")
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -27,13 +29,13 @@ if TYPE_CHECKING:
 
 
 def jacrev(
-    func: Callable[..., Any],
+    func: Callable[P, Any],
     argnums: Argnums = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The function that gives the Jacobian of ``func`` in reverse mode.
 
     This costs about one reverse pass per element of the outputs: use it where there are fewer
@@ -145,12 +147,12 @@ def _written(rows: Rows, chunks: Any, inputs: Sequence[Tensor], total: int) -> l
 
 
 def jacfwd(
-    func: Callable[..., Any],
+    func: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     *,
     randomness: str = "error",
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The function that gives the Jacobian of ``func`` in forward mode.
 
     ``func`` runs once, under ``vmap``, with a tangent for each element of the inputs: use it where
@@ -218,7 +220,7 @@ def _blocks(columns: Tensor, inputs: Sequence[Tensor], sizes: list[int]) -> list
     ]
 
 
-def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def hessian(func: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     """The function that gives the Hessian of ``func``: ``jacfwd(jacrev(func))``.
 
     Args:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
 
 from .. import _C, _transform
 from ..autograd.grad_mode import enable_grad, no_grad
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
     from .._tensor import Tensor
     from ._argument import Argnums
 
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+
 _GRAD = "grad_and_value(f)(*args)"
 _VJP = "vjp(f, *primals)"
 
 
-def grad(
-    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+def grad(func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """The function that gives the gradient ``d func(x) / d x``, of the shape of ``x``.
 
     Args:
@@ -69,8 +71,8 @@ def grad(
 
 
 def grad_and_value(
-    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+    func: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, Any]:
     """As :func:`grad`, but the function returned gives a pair: the gradient and the value.
 
     Args:
@@ -89,7 +91,7 @@ def grad_and_value(
     """
 
     @functools.wraps(func)
-    def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
+    def gradient_and_value(*args: P.args, **kwargs: P.kwargs) -> Any:
         return _slope_and_value(func, argnums, has_aux, args, kwargs)
 
     return gradient_and_value
@@ -221,6 +223,22 @@ def _without_history(tensor: Tensor) -> Tensor:
     # (`detach` ends forward mode as well.)
     with no_grad():
         return tensor.view_as(tensor)
+
+
+@overload
+def vjp(
+    func: Callable[..., R], *primals: Any, has_aux: Literal[False] = ...
+) -> tuple[R, Callable[..., Any]]: ...
+
+
+@overload
+def vjp(
+    func: Callable[..., tuple[R, S]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., Any], S]: ...
+
+
+@overload
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:

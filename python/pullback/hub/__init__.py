@@ -18,7 +18,9 @@ from types import ModuleType
 from typing import Any
 
 from .. import _absent
+from ._download import _SUM as HASH_REGEX  # noqa: F401 (programs take it from here)
 from ._download import download_url_to_file, load_state_dict_from_url
+from ._repository import _get_torch_home as _get_torch_home
 from ._repository import folder_of, get_dir, set_dir
 
 __all__ = [

@@ -18,11 +18,13 @@ def get_dir() -> str:
 
     It is what :func:`set_dir` said, or ``$TORCH_HOME/hub``, or ``torch/hub`` in the user's cache.
     """
-    if _chosen:
-        return _chosen[0]
+    return _chosen[0] if _chosen else os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
+    """The folder of all that is kept: ``$TORCH_HOME``, or ``torch`` in the user's cache."""
     cache = os.getenv("XDG_CACHE_HOME", os.path.join("~", ".cache"))
-    home = os.getenv("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:

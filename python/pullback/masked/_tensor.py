@@ -162,7 +162,7 @@ class MaskedTensor(Tensor):
             return answer_call(func, args, kwargs or {})
 
     @classmethod
-    def __torch_dispatch__(  # type: ignore[override]
+    def __torch_dispatch__(
         cls,
         func: Any,
         types: Sequence[type],

@@ -13,6 +13,7 @@ from typing import Any
 
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts
+from ..backends._attention import _allowed
 from ._native import VF as _VF
 from ._native import nn as _nn
 
@@ -49,8 +50,14 @@ def scaled_dot_product_attention(
         ``(N, ..., Hq, L, Ev)``. A row that may attend to nothing gives zeros.
 
     Raises:
-        RuntimeError: shapes or dtypes do not fit, or both a mask and ``is_causal`` are given.
+        RuntimeError: shapes or dtypes do not fit, both a mask and ``is_causal`` are given, or
+            :func:`pullback.nn.attention.sdpa_kernel` allows no algorithm for main memory.
     """
+    if not (_allowed["math"] or _allowed["flash"]):
+        raise RuntimeError(
+            "No viable backend for scaled_dot_product_attention was found. This is likely due to "
+            "turning off both the math kernel and the fused kernels."
+        )
     _check_attention(query, key, value, attn_mask, is_causal)
     if enable_gqa:
         groups = query.size(-3) // key.size(-3)
@@ -247,7 +254,8 @@ def multi_head_attention_forward(
     mask = _merged(attn_mask, key_padding_mask, appended, k.size(1), batch, num_heads)
     out, attention = _attend(q, k, v, mask, dropout_p if training else 0.0)
     out = out.transpose(0, 1).reshape(length * batch, width)
-    out = _linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    out = _linear(out, out_proj_weight, out_proj_bias)
+    out = out.view(length, batch, out_proj_weight.size(0))
     if not batched:
         out = out.squeeze(1)
     if not need_weights:
@@ -318,7 +326,10 @@ def _shaped_mask(mask: Tensor | None, length: int, source: int, rows: int) -> Te
 
 def _heads(tensor: Tensor, rows: int) -> Tensor:
     """``(L, N, E)`` to ``(N * heads, L, E / heads)``."""
-    return tensor.reshape(tensor.shape[0], rows, -1).transpose(0, 1)
+    length, batch, width = tensor.shape
+    # (Not -1: of an empty batch it would be ambiguous.)
+    size = width if rows == 0 else batch * width // rows
+    return tensor.reshape(length, rows, size).transpose(0, 1)
 
 
 def _static(given: Tensor, name: str, q: Tensor) -> Tensor:

@@ -79,7 +79,7 @@ def embedding_bag(
         numbers = _VF.searchsorted(starts, places, right=True) - 1
     indices = input.reshape(-1)
     factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-    _check_indices(indices, weight.size(0))
+    _check_indices(indices, weight.size(0), mode == "max" or padding_idx is not None)
     kept = None if padding_idx is None else indices != _row(padding_idx, weight.size(0))
     if include_last_offset or bags == 0:
         # What lies behind the last offset is in no bag.
@@ -217,10 +217,16 @@ def _check_dtypes(
         )
 
 
-def _check_indices(indices: Tensor, rows: int) -> None:
+def _check_indices(indices: Tensor, rows: int, one_by_one: bool) -> None:
+    """Refuses what is no row, with PyTorch's words for bags that it walks one entry at a time."""
     bad: Tensor = ((indices < 0) | (indices >= rows)).int()
     if bad.numel() > 0 and bool(bad.any()):
         place = int(bad.argmax())
+        if one_by_one:
+            raise RuntimeError(
+                "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+                f"{int(indices[place])}, with {rows} embeddings"
+            )
         raise RuntimeError(
             f"Index {place} of input takes value {int(indices[place])} which is not in the valid"
             f" range [0, {rows})"

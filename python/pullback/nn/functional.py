@@ -11,14 +11,21 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _C
 from .._overridable import make_overridable as _make_overridable
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts as _casts
+from ..overrides import handle_torch_function as handle_torch_function
+from ..overrides import has_torch_function as has_torch_function
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
+from ._dispatch import (
+    assert_int_or_pair,
+    boolean_dispatch,
+)
 from ._embedding_bag import embedding_bag
+from ._linear_cross_entropy import linear_cross_entropy
 from ._loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -42,8 +49,6 @@ from ._loss import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from ._native import VF as _VF
-from ._native import nn as _nn
 from ._spatial import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -58,17 +63,31 @@ from ._spatial import (
     pixel_unshuffle,
 )
 
+if TYPE_CHECKING:
+    # The same by their stubs, so that what is exported has its signature.
+    from .._C import _nn
+    from .._C import _VariableFunctions as _VF
+    from ..types import _size
+
+    # (Functions that are missing still are asked for by the layers that need them.)
+    def __getattr__(name: str) -> Any: ...
+else:
+    from ._native import VF as _VF
+    from ._native import nn as _nn
+
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "affine_grid",
     "alpha_dropout",
+    "assert_int_or_pair",
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
     "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "boolean_dispatch",
     "celu",
     "celu_",
     "conv1d",
@@ -109,6 +128,7 @@ __all__ = [
     "leaky_relu",
     "leaky_relu_",
     "linear",
+    "linear_cross_entropy",
     "log_softmax",
     "logsigmoid",
     "margin_ranking_loss",
@@ -539,10 +559,10 @@ def instance_norm(
         )
     n, c = input.shape[:2]
     # Samples become channels; per-sample copies of the running statistics are averaged after.
-    spread = [None if t is None else t.repeat(n) for t in (weight, bias)]
+    scale, shift = (None if t is None else t.repeat(n) for t in (weight, bias))
     mean, var = (None if t is None else t.repeat(n) for t in (running_mean, running_var))
     flat = input.contiguous().view(1, n * c, *input.shape[2:])
-    out = _batch_norm(flat, *spread, mean, var, use_input_stats, momentum, eps, False)
+    out = _batch_norm(flat, scale, shift, mean, var, use_input_stats, momentum, eps, False)
     for running, copies in ((running_mean, mean), (running_var, var)):
         if running is not None and copies is not None:
             running.copy_(copies.view(n, c).mean(0))
@@ -551,7 +571,7 @@ def instance_norm(
 
 def layer_norm(
     input: Tensor,
-    normalized_shape: list[int],
+    normalized_shape: _size,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
@@ -588,7 +608,7 @@ def group_norm(
 
 def rms_norm(
     input: Tensor,
-    normalized_shape: list[int],
+    normalized_shape: _size,
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:

@@ -109,6 +109,18 @@ def check_capturable(params: Iterable[Tensor], steps: Iterable[Tensor]) -> None:
             )
 
 
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether PyTorch would choose a fused kernel, or one for lists: neither on the CPU."""
+    return False, False
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """On which devices a step can be part of a captured graph: on none."""
+    return []
+
+
 def evaluate(closure: Closure | None) -> Any:
     """Runs the closure of a step with gradients enabled; `None` without a closure."""
     if closure is None:

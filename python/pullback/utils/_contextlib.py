@@ -1,5 +1,8 @@
 """The name that programs know for ``pullback._contextlib``: context managers as decorators."""
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from .._contextlib import (
     _DecoratorContextManager,
     _NoParamDecoratorContextManager,
@@ -7,3 +10,6 @@ from .._contextlib import (
 )
 
 __all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
+
+# (Decorators are annotated by it.)
+F = TypeVar("F", bound=Callable[..., Any])

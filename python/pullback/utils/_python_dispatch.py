@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import _C
 from .._contextlib import StackedMode
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .._tensor import Tensor
 
 __all__ = [
+    "TensorWithFlatten",
+    "TraceableWrapperSubclass",
+    "any_torch_dispatch_mode_on_stack",
     "BaseTorchDispatchMode",
     "TorchDispatchMode",
     "is_in_torch_dispatch_mode",
@@ -215,3 +218,27 @@ def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> 
         return args[0]
     written = (kwargs or {}).get("out")
     return out if written is None else written
+
+
+class TraceableWrapperSubclass(Protocol):
+    """For annotations: a tensor that can be taken apart into inner tensors and put together."""
+
+    shape: _C.Size
+    device: _C.device
+
+    def __tensor_flatten__(self) -> tuple[Sequence[str], object]:
+        """The names of attributes that are inner tensors, and what else is needed."""
+
+    @staticmethod
+    def __tensor_unflatten__(
+        inner_tensors: dict[str, Any], flatten_spec: Any, outer_size: Any, outer_stride: Any
+    ) -> Any:
+        """A tensor of the class around inner tensors."""
+
+
+TensorWithFlatten = TraceableWrapperSubclass
+
+
+def any_torch_dispatch_mode_on_stack() -> bool:
+    """Whether a mode answers the ops of this thread."""
+    return _C._len_torch_dispatch_stack() > 0

@@ -7,7 +7,7 @@ Types are compared exactly: a subclass of a container that was not registered is
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -420,6 +420,12 @@ def is_namedtuple_class(cls: Any) -> bool:
 def is_namedtuple_instance(obj: object) -> bool:
     """Whether it is a named tuple."""
     return is_namedtuple_class(type(obj))
+
+
+def _get_node_type(tree: object) -> Any:
+    """By which class a tree is looked up; ``namedtuple`` for those that are not registered."""
+    is_plain = is_namedtuple_instance(tree) and type(tree) not in SUPPORTED_NODES
+    return namedtuple if is_plain else type(tree)
 
 
 def is_namedtuple(obj: object) -> bool:

@@ -1,5 +1,6 @@
-"""Handles of hooks: what ``register_*hook`` gives; hooks and pickling."""
+"""Handles of hooks: what ``register_*hook`` gives; hooks of modules; hooks and pickling."""
 
 from .._hooks import RemovableHandle, unserializable_hook, warn_if_has_hooks
+from ..nn.modules.backward_hook import BackwardHook
 
-__all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
+__all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]

@@ -217,3 +217,14 @@ def test_module() -> None:
         nn.EmbeddingBag(4, 3, _weight=torch.ones(3, 4))
     with pytest.raises(AssertionError, match="expected to be 2-dimensional"):
         nn.EmbeddingBag.from_pretrained(torch.ones(3))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("index", [-1, 4])
+def test_indices_out_of_range_are_named_with_their_value(mode, index):
+    weight, given = torch.ones(4, 2), torch.tensor([[0, index]])
+    with pytest.raises(RuntimeError, match=rf"Expected idx >= 0 .* but found idx to be {index}"):
+        F.embedding_bag(given, weight, mode=mode, padding_idx=0)
+    text = "but found idx" if mode == "max" else "which is not in the valid range"
+    with pytest.raises(RuntimeError, match=text):
+        F.embedding_bag(given, weight, mode=mode)

@@ -376,3 +376,25 @@ def test_class_attributes_properties_and_later_changes_go_before_members(monkeyp
 
     assert Own().special == "own"
     assert Own().factor.shape == (3,)
+
+
+def test_hooks_of_all_modules_under_the_names_of_pytorch():
+    space = nn.modules.module
+    seen = []
+    handle = space.register_module_forward_hook(lambda module, args, out: seen.append(module))
+    assert handle.id in space._global_forward_hooks
+    assert space._has_any_global_hook()
+    layer = nn.Sigmoid()
+    layer(pullback.ones(1))
+    space._global_forward_hooks = OrderedDict()
+    layer(pullback.ones(1))
+    assert seen == [layer]
+    assert not space._has_any_global_hook()
+
+
+def test_signatures_of_modules_and_of_their_classes():
+    import inspect
+
+    assert str(inspect.signature(nn.ReLU())) == "(*args: 'Any', **kwargs: 'Any') -> 'Any'"
+    assert list(inspect.signature(nn.ReLU).parameters) == ["inplace"]
+    assert list(inspect.signature(nn.Linear).parameters)[:2] == ["in_features", "out_features"]

@@ -369,3 +369,17 @@ def test_packed_steps_never_grow():
             pullback.gru(data, sizes, hx, *options)
     with pytest.raises(RuntimeError, match=r"expected scalar type Long but found Int"):
         pullback.gru(data, pullback.tensor([3, 2], dtype=pullback.int32), hx, *options)
+
+
+@pytest.mark.parametrize("name", ["double", "half", "long", "int", "short", "char", "byte"])
+def test_packed_sequences_are_cast_as_their_data(name):
+    packed = nn.utils.rnn.pack_sequence([pullback.ones(3), pullback.ones(2)])
+    cast = getattr(packed, name)()
+    assert cast.data.dtype is getattr(packed.data, name)().dtype
+    assert pullback.equal(cast.batch_sizes, packed.batch_sizes)
+
+
+def test_nothing_can_be_packed_of_nothing():
+    for lengths in ([], [0], pullback.ones(2, 2)):
+        with pytest.raises(RuntimeError, match="Cannot pack empty tensors"):
+            nn.utils.rnn.pack_padded_sequence(pullback.zeros(0, 1), lengths)

@@ -89,7 +89,7 @@ pub(super) fn product<T: HalfFloat>(
                 }
             }
         };
-        let multiply = |range: std::ops::Range<usize>, words: &mut [u32]| -> Result<()> {
+        let multiply = |range: std::ops::Range<usize>, words: &mut [u32]| {
             let (right, sums) = words.split_at_mut(all_right);
             // SAFETY: all bits are numbers of either type, which are of one size.
             let sums = unsafe {
@@ -123,19 +123,19 @@ pub(super) fn product<T: HalfFloat>(
                         (microkernels.round)(sums.as_ptr(), (c.ptr.cast(), c.rs), (s.m, columns));
                     };
                 } else {
-                    narrow(c, part, sums, COLUMNS, alpha, beta)?;
+                    narrow(c, part, sums, COLUMNS, alpha, beta);
                 }
             }
-            Ok(())
         };
         if threads && s.work() > super::THREAD_GRAIN && parallel::num_threads() > 1 {
             parallel::for_range(row_blocks, 8, &pack_left);
-            parallel::try_for_range(column_blocks, 1, &|range| {
-                scratch::with(own, |words| multiply(range, words))?
+            parallel::try_for_restartable_range(column_blocks, 1, &|range| {
+                scratch::with(own, |words| multiply(range, words))
             })
         } else {
             pack_left(0..row_blocks);
-            multiply(0..column_blocks, mine)
+            multiply(0..column_blocks, mine);
+            Ok(())
         }
     })?
 }

@@ -29,28 +29,28 @@ pub(super) unsafe fn product<T: HalfFloat>(
     }
     let right = widen(b, s.k, s.n)?;
     let blocks = s.m.div_ceil(ROWS);
-    let run = |range: std::ops::Range<usize>| {
-        for block in range {
-            let start = block * ROWS;
-            let part = GemmSizes { m: ROWS.min(s.m - start), ..s };
-            let left = widen(a.at(start, 0), part.m, s.k)?;
-            let mut sums = memory::filled(0.0_f32, part.m * s.n)?;
-            let (sum, left, right) = (
-                Matrix::rows(sums.as_mut_ptr(), s.n),
-                Matrix::rows(left.as_ptr(), s.k),
-                Matrix::rows(right.as_ptr(), s.n),
-            );
-            // SAFETY: three fresh row-major buffers of these sizes.
-            unsafe { super::product(part, sum, left, right, 1.0, 0.0, false)? };
-            narrow(c.at(start, 0), part, &sums, s.n, alpha, beta)?;
-        }
+    let one = |block: usize| {
+        let start = block * ROWS;
+        let part = GemmSizes { m: ROWS.min(s.m - start), ..s };
+        let left = widen(a.at(start, 0), part.m, s.k)?;
+        let mut sums = memory::filled(0.0_f32, part.m * s.n)?;
+        let (sum, left, right) = (
+            Matrix::rows(sums.as_mut_ptr(), s.n),
+            Matrix::rows(left.as_ptr(), s.k),
+            Matrix::rows(right.as_ptr(), s.n),
+        );
+        // SAFETY: three fresh row-major buffers of these sizes.
+        unsafe { super::product(part, sum, left, right, 1.0, 0.0, false)? };
+        narrow(c.at(start, 0), part, &sums, s.n, alpha, beta);
         Ok(())
     };
     if threads && s.work() > super::THREAD_GRAIN {
-        parallel::try_for_range(blocks, 1, &run)
-    } else {
-        run(0..blocks)
+        return parallel::try_for_restartable_range(blocks, 1, &|mut blocks| {
+            blocks.try_for_each(one)
+        });
     }
+    let products = parallel::RestartableBlocks::default();
+    (0..blocks).try_for_each(|block| products.run(|| one(block)))
 }
 
 /// `f16` and `bf16`.
@@ -121,8 +121,10 @@ pub(super) fn narrow<T: HalfFloat>(
     leading_dim: usize,
     alpha: f32,
     beta: f32,
-) -> Result<()> {
-    let mut mixed = Vec::new();
+) {
+    /// Elements that are mixed at a time.
+    const CHUNK: usize = 256;
+    let mut buffer = [0.0; CHUNK];
     for (i, row) in sums.chunks_exact(leading_dim).take(s.m).enumerate() {
         let row = &row[..s.n];
         if c.cs == 1 {
@@ -132,12 +134,14 @@ pub(super) fn narrow<T: HalfFloat>(
                 T::round_row(row, to);
                 continue;
             }
-            memory::resize(&mut mixed, s.n, 0.0)?;
-            if beta != 0.0 {
-                T::widen_row(to, &mut mixed);
+            for (row, to) in row.chunks(CHUNK).zip(to.chunks_mut(CHUNK)) {
+                let mixed = &mut buffer[..row.len()];
+                if beta != 0.0 {
+                    T::widen_row(to, mixed);
+                }
+                mix(mixed, row, alpha, beta);
+                T::round_row(mixed, to);
             }
-            mix(&mut mixed, row, alpha, beta);
-            T::round_row(&mixed, to);
             continue;
         }
         for (j, &sum) in row.iter().enumerate() {
@@ -149,7 +153,6 @@ pub(super) fn narrow<T: HalfFloat>(
             }
         }
     }
-    Ok(())
 }
 
 crate::multiversion! {

@@ -49,7 +49,7 @@ pub(super) unsafe fn product<T: MulAdd>(
     };
     let blocks = s.m.div_ceil(ROWS);
     if threads && s.work() > super::THREAD_GRAIN {
-        parallel::try_for_range(blocks, 1, &run)
+        parallel::try_for_restartable_range(blocks, 1, &run)
     } else {
         run(0..blocks)
     }

@@ -221,15 +221,16 @@ fn qr_of_small<T: Real>(
         }
         let per_q = qs.len() / batch;
         let (qs, r) = (SharedMut::new(&mut qs), SharedMut::new(r));
-        parallel::try_for_range(batch, (GRAIN / (4 * m * n * n)).max(1), &|range| {
-            for i in range {
-                // SAFETY: one task per matrix.
-                let (q, r) = unsafe {
-                    (qs.slice(i * per_q..(i + 1) * per_q), r.slice(i * k * n..(i + 1) * k * n))
-                };
-                reflection::qr(q, r, &a[i * m * n..(i + 1) * m * n], m, n, k)?;
-            }
-            Ok(())
+        let matrices = parallel::RestartableBlocks::default();
+        let one = |i: usize| {
+            // SAFETY: one task per matrix.
+            let (q, r) = unsafe {
+                (qs.slice(i * per_q..(i + 1) * per_q), r.slice(i * k * n..(i + 1) * k * n))
+            };
+            reflection::qr(q, r, &a[i * m * n..(i + 1) * m * n], m, n, k)
+        };
+        parallel::try_for_range(batch, (GRAIN / (4 * m * n * n)).max(1), &|mut range| {
+            range.try_for_each(|i| matrices.run(|| one(i)))
         })
     })?;
     store_optional(q, &qs);

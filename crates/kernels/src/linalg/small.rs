@@ -41,8 +41,10 @@ fn for_groups(
     work: &(dyn Fn(usize, usize) -> Result<()> + Sync),
 ) -> Result<()> {
     let grain = (8 * super::GRAIN / cost.max(1)).next_multiple_of(ROWS).max(ROWS);
+    let groups = parallel::RestartableBlocks::default();
     parallel::try_for_range(batch, grain, &|range| {
-        range.clone().step_by(ROWS).try_for_each(|first| work(first, ROWS.min(range.end - first)))
+        let mut starts = range.clone().step_by(ROWS);
+        starts.try_for_each(|first| groups.run(|| work(first, ROWS.min(range.end - first))))
     })
 }
 

@@ -92,9 +92,14 @@ pub(super) fn each<R: Reducer>(
         Ok(())
     };
     if units <= grain || plan.reduced_count > BLOCK * CHUNK_BLOCKS {
+        // (Long lines take memory of their own, each.)
+        let lines = parallel::RestartableBlocks::default();
+        if plan.reduced_count > BLOCK * CHUNK_BLOCKS {
+            return (0..units).try_for_each(|unit| lines.run(|| work(unit..unit + 1)));
+        }
         return work(0..units);
     }
-    parallel::try_for_range(units, grain.max(1), &work)
+    parallel::try_for_restartable_range(units, grain.max(1), &work)
 }
 
 /// Whether lines of one or more runs are folded lane by lane.

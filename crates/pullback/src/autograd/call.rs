@@ -65,7 +65,7 @@ fn plain() -> Cpu {
 /// Runs an op on dense tensors in main memory that no layer concerns.
 #[inline(always)]
 fn call_plain(def: &'static OpDef, args: &[Arg<'_>], caller: Caller) -> Result<Outputs> {
-    match def.kernel {
+    match def.kernels.cpu {
         Kernel::Pointwise(kernel) => {
             let needs = needed(def, args)?;
             // (Hooks pack inputs before the op runs: checkpointing's recomputation may end with that.)
@@ -104,7 +104,7 @@ fn call_through_layers(
     caller: Caller,
 ) -> Result<Outputs> {
     let _site = Scope::of_caller(caller);
-    let is_composite = matches!(def.kernel, Kernel::Composite(_));
+    let is_composite = matches!(def.kernels.cpu, Kernel::Composite(_));
     let writes = def.is(Traits::INPLACE_ONLY) && !is_composite;
     let form = if writes { Form::Inplace } else { Form::Functional };
     Call::new(def, form, args, keys | Key::Autograd, caller).next()
@@ -120,7 +120,7 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
             write_outs_through_layers(call, outs)?;
             Ok(Outputs::Tensors(outs.iter().map(|&out| out.clone()).collect()))
         }
-        Form::Functional => match def.kernel {
+        Form::Functional => match def.kernels.cpu {
             Kernel::Composite(compose) => with_tensors(def, args, compose),
             _ => with_tensors(def, args, |args| record_through_layers(&call.with_args(args))),
         },
@@ -132,7 +132,7 @@ fn record_through_layers(call: &Call<'_>) -> Result<Outputs> {
     let Call { def, args, .. } = *call;
     let needs = needed(def, args)?;
     if needs != 0
-        && let Some(outputs) = sparse::recorded(def, args)
+        && let Some(outputs) = sparse::recorded(call)
     {
         return outputs;
     }
@@ -324,7 +324,7 @@ fn write_and_record(
     write: impl FnOnce(&Tensor) -> Result<()>,
 ) -> Result<Tensor> {
     let target = receiver(args);
-    if let Kernel::Composite(compose) = def.kernel {
+    if let Kernel::Composite(compose) = def.kernels.cpu {
         return write_composite(def, args, compose);
     }
     // What cannot have a gradient passes none on to what is written into it.
@@ -336,7 +336,7 @@ fn write_and_record(
     } else {
         target.check_version_writable()?;
     }
-    if !def.is(Traits::VIEW) && !def.is(Traits::WRITES_ONE_VALUE) {
+    if !def.kernels.cpu.is_view() && !def.is(Traits::WRITES_ONE_VALUE) {
         check_writable(target)?;
     }
     writes::announce(target)?;

@@ -25,7 +25,7 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     }
     let policy = if autocast::is_enabled(Target::CPU) { def.autocast } else { CastPolicy::None };
     if policy == CastPolicy::None {
-        let is_composite = matches!(def.kernel, Kernel::Composite(_));
+        let is_composite = matches!(def.kernels.cpu, Kernel::Composite(_));
         let _pause = (!is_composite).then(autocast::paused);
         return call.next();
     }

@@ -9,10 +9,10 @@
 
 use super::graph::node::Node;
 use super::variable::history::grad_fn_of;
-use super::variable::meta::{each_held, take_grad};
+use super::variable::meta::{each_held, is_noted, take_grad};
 use super::variable::noted::noted;
 use crate::Tensor;
-use crate::tensor::{Flag, WeakTensor};
+use crate::tensor::WeakTensor;
 use std::collections::HashMap;
 
 /// Whether [`collect`] has anything to look at.
@@ -128,7 +128,7 @@ impl Walk {
         }
         let garbage = self.found.iter().zip(is_used).filter(|(_, is_used)| !is_used);
         let tensors = garbage.filter_map(|(object, _)| match object {
-            Object::Tensor(tensor) if tensor.has_flag(Flag::NOTED) => Some(tensor.clone()),
+            Object::Tensor(tensor) if is_noted(tensor) => Some(tensor.clone()),
             _ => None,
         });
         tensors.collect()

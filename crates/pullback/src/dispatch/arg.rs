@@ -284,6 +284,12 @@ impl IntoOutputs for Tensor {
         Outputs::One(self)
     }
 }
+impl IntoOutputs for Outputs {
+    #[inline(always)]
+    fn into_outputs(self) -> Outputs {
+        self
+    }
+}
 impl IntoOutputs for () {
     fn into_outputs(self) -> Outputs {
         Outputs::Tensors(TensorVec::new())

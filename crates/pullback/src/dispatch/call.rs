@@ -10,8 +10,8 @@ use super::{
     Arg, IntoOutputs, OpDef, Outputs, Traits, check_outs, each_tensor, receiver, run_kernel, trace,
     write_kernel, write_outs,
 };
-use crate::tensor::{BACKENDS, Cpu, Flag, Key, KeySet};
-use crate::{Device, Result, Tensor};
+use crate::tensor::{BACKENDS, Cpu, Flag, KeySet};
+use crate::{Result, Tensor};
 use std::borrow::Cow;
 use std::panic::Location;
 
@@ -39,6 +39,15 @@ impl Form<'_> {
             Form::Out(_) if matches!(def.overload, "" | "Tensor") => (name, "out".into()),
             Form::Out(_) => (name, format!("{overload}_out").into()),
             Form::Functional | Form::Inplace => (name, overload.into()),
+        }
+    }
+    /// The same with the namespace, `aten::add_.Tensor`; an overload without name is left out.
+    #[must_use]
+    pub fn qualified(self, def: &OpDef) -> String {
+        let (name, overload) = self.spelled(def);
+        match &*overload {
+            "default" => format!("aten::{name}"),
+            overload => format!("aten::{name}.{overload}"),
         }
     }
 }
@@ -158,7 +167,7 @@ pub(crate) fn keys_of(args: &[Arg<'_>]) -> u32 {
             Arg::OptTensors(list) => {
                 list.iter().flatten().for_each(|tensor| word |= tensor.flags());
             }
-            Arg::Device(device) if *device != Device::Cpu => word |= Key::CUDA as u32,
+            Arg::Device(device) => word |= device.keys().word(),
             _ => {}
         }
     }

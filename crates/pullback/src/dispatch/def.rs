@@ -1,10 +1,9 @@
 //! What the `#[op]` macro makes of one item: a static `OpDef`, pure data and function pointers.
 
-use super::arg::{Arg, Grads, Outputs, Specs};
+use super::Kernels;
+use super::arg::{Arg, Grads, Specs};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::Cpu;
 use crate::{DType, Result, Tensor};
-use pullback_kernels::Iter;
 use pullback_schema::Schema;
 use std::sync::OnceLock;
 
@@ -43,8 +42,8 @@ pub struct OpDef {
     pub result: super::ResultKind,
     /// Whether a call without further arguments gives this very tensor, which then costs no call.
     pub unchanged: Option<fn(&Tensor) -> bool>,
-    /// What computes it.
-    pub kernel: Kernel,
+    /// What computes it, by backend.
+    pub kernels: Kernels,
     /// What its rules need, once each.
     pub saves: &'static [Save],
     /// Which `bool` arguments its rules look at: a node's [`Facts`] keep them.
@@ -55,8 +54,6 @@ pub struct OpDef {
     pub jvp: Jvp,
     /// Its batching rule.
     pub batch: Batch,
-    /// Its kernel for sparse tensors.
-    pub sparse: super::sparse::SparseRule,
     /// What autocast does with its arguments.
     pub autocast: CastPolicy,
     /// The layers that its calls can have to pass.
@@ -227,20 +224,6 @@ pub enum ArgKind {
     Number,
     /// Something else.
     Plain,
-}
-
-/// What computes an op on the CPU.
-pub enum Kernel {
-    /// Element by element over an `Iter` that the dispatcher prepares from `meta`.
-    Pointwise(fn(&mut Iter, &[Arg<'_>]) -> Result<()>),
-    /// Writes into outputs that the dispatcher makes as `meta` says, or into targets of `out=` that look like these.
-    Writing(fn(Cpu, &[Arg<'_>], &[&Tensor]) -> Result<()>),
-    /// A function of its own that makes its outputs: views, and ops whose results' shapes depend on elements.
-    Function(fn(Cpu, &[Arg<'_>]) -> Result<Outputs>),
-    /// Writes into the first argument; the functional form clones first.
-    Inplace(fn(Cpu, &[Arg<'_>]) -> Result<()>),
-    /// Made of other ops: has their derivative.
-    Composite(fn(&[Arg<'_>]) -> Result<Outputs>),
 }
 
 /// Something a node keeps for its rules.

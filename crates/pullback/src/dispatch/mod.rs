@@ -1,6 +1,6 @@
 //! From an op's definition and arguments to its kernel.
 //!
-//! `arg` is the uniform calling convention, `def` what the library knows of an op, `call` a call's way through the layers
+//! `arg` is the uniform calling convention, `def` what the library knows of an op, `kernels` its table of kernels, `call` a call's way through the layers
 //! ([`crate::tensor::Key`] lists them), of which `sparse`, `resolve` (conjugate and negative views) and `simulated` (devices)
 //! are here. `pointwise` prepares element-by-element kernels.
 //! `run_kernel`, `write_kernel` and `write_outs` are the kernel's functional, in-place and `out=` forms; recording is
@@ -10,11 +10,13 @@ mod arg;
 pub mod batch;
 mod call;
 mod def;
+mod kernels;
+pub(crate) mod meta;
 mod out;
 mod pointwise;
 pub(crate) mod resolve;
 pub(crate) mod simulated;
-pub mod sparse;
+pub(crate) mod sparse;
 mod stand_in;
 pub(crate) mod trace;
 
@@ -25,9 +27,11 @@ pub(crate) use arg::{device_mismatch, each_tensor};
 pub use call::{Call, Form, Layer};
 pub(crate) use call::{keys_of, keys_of_targets};
 pub use def::{
-    ArgDef, ArgKind, Batch, CastPolicy, Facts, Jvp, Kernel, OpDef, RuleCtx, Save, SaveKind,
-    Sharing, Traits, VjpRule,
+    ArgDef, ArgKind, Batch, CastPolicy, Facts, Jvp, OpDef, RuleCtx, Save, SaveKind, Sharing,
+    Traits, VjpRule,
 };
+pub(crate) use kernels::missing;
+pub use kernels::{Backend, Kernel, Kernels, OnValues, SparseKernel};
 pub(crate) use out::{check_outs, write_outs};
 pub use pointwise::ResultKind;
 pub(crate) use pointwise::run_fast as run_pointwise_fast;
@@ -42,7 +46,7 @@ use smallvec::SmallVec;
 /// Runs the dense CPU kernel in the functional form.
 #[inline]
 pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    match def.kernel {
+    match def.kernels.cpu {
         Kernel::Pointwise(kernel) => {
             pointwise::run(cpu, def, kernel, args).map(IntoOutputs::into_outputs)
         }
@@ -56,6 +60,11 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
             })
         }
         Kernel::Function(function) => function(cpu, args),
+        Kernel::View(view) => view(args),
+        Kernel::ViewInplace(change) => {
+            change(args)?;
+            Ok(receiver(args).clone().into_outputs())
+        }
         Kernel::Inplace(write) => {
             let copy = copy_to_write(cpu, def, args)?;
             let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
@@ -65,6 +74,7 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
             Ok(copy.into_outputs())
         }
         Kernel::Composite(compose) => compose(args),
+        Kernel::None => Err(missing(def, Form::Functional, Backend::Cpu)),
     }
 }
 
@@ -107,15 +117,12 @@ pub(crate) fn write_kernel(
     args: &[Arg<'_>],
     target: &Tensor,
 ) -> Result<()> {
-    match def.kernel {
+    match def.kernels.cpu {
         Kernel::Pointwise(kernel) => pointwise::run_into(cpu, def, kernel, args, target, true),
         Kernel::Inplace(write) => {
             // Where the functional form gives this kernel a copy to write to, it may rely on that; a kernel
             // that has no other form looks after what it shares itself.
-            if !def.is(Traits::INPLACE_ONLY)
-                && !def.is(Traits::VIEW)
-                && !def.is(Traits::CHECKS_SHARING)
-            {
+            if !def.is(Traits::INPLACE_ONLY) && !def.is(Traits::CHECKS_SHARING) {
                 let mut separate = Ok(());
                 each_tensor(&args[1..], |input| {
                     if separate.is_ok() {
@@ -129,7 +136,8 @@ pub(crate) fn write_kernel(
             }
             write(cpu, args)
         }
-        Kernel::Writing(_) | Kernel::Function(_) => {
+        Kernel::ViewInplace(change) => change(args),
+        Kernel::Writing(_) | Kernel::Function(_) | Kernel::View(_) => {
             let result = run_kernel(cpu, def, args)?.one();
             check_apart_inputs(def, args, target)?;
             let fits = result.shape() == target.shape();
@@ -155,6 +163,7 @@ pub(crate) fn write_kernel(
             check_result(target, result.shape(), result.dtype())?;
             target.copy_data(cpu, &result)
         }
+        Kernel::None => Err(missing(def, Form::Inplace, Backend::Cpu)),
     }
 }
 

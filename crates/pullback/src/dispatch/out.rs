@@ -19,12 +19,12 @@ pub(crate) fn write_outs(
     args: &[Arg<'_>],
     outs: &[&Tensor],
 ) -> Result<()> {
-    if let (Kernel::Pointwise(kernel), [out]) = (&def.kernel, outs) {
+    if let (Kernel::Pointwise(kernel), [out]) = (&def.kernels.cpu, outs) {
         return pointwise::run_into(cpu, def, *kernel, args, out, false);
     }
     check_separate_outs(def, args, outs)?;
     let args = &in_dtype_of(def, args, outs)?[..];
-    if let Kernel::Writing(write) = def.kernel {
+    if let Kernel::Writing(write) = def.kernels.cpu {
         let specs = specs(def, args)?;
         if is_direct(def, args, outs, &specs)? {
             return write_direct(outs, &specs, || write(cpu, args, outs));

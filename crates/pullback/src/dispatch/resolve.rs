@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 /// The layer: computes a call of which an argument or target is unresolved.
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     let Call { def, form, args, .. } = *call;
-    let is_direct = def.is(Traits::VIEW) || def.is(Traits::UNRESOLVED);
+    let is_direct = def.kernels.cpu.is_view() || def.is(Traits::UNRESOLVED);
     if is_direct && !matches!(form, Form::Out(_)) && !call.keys.has_any(SPARSE) {
         return direct(call);
     }

@@ -1,67 +1,47 @@
 //! Ops on sparse tensors: the kernel of an op for them, and its forms that write.
 //!
-//! An op says with one word which function of `ops::sparse` computes it where an argument is sparse. That gives new results;
-//! the in-place and `out=` forms put them in place here. Who has no such kernel is refused; nothing is made dense unasked.
+//! The table of an op's kernels ([`super::Kernels`]) says which function computes it where an argument is sparse. That gives
+//! new results; the in-place and `out=` forms put them in place here. Who has no such kernel is refused; nothing is made dense
+//! unasked.
 
 use super::{
-    Arg, Call, Form, IntoOutputs, OpDef, Outputs, Traits, check_cast, each_tensor, receiver,
+    Arg, Backend, Call, Form, IntoOutputs, Outputs, Traits, check_cast, missing, receiver,
 };
 use crate::error::ensure;
-use crate::tensor::{Cpu, Layout, shape::list};
-use crate::{Error, Result, Tensor};
-
-/// A kernel: gives new results; one that writes to the first argument itself, where the form asks for that, gives this
-/// argument. Of an op that only exists in place it does so always.
-pub type SparseKernel = fn(Cpu, &'static OpDef, Form<'_>, &[Arg<'_>]) -> Result<Outputs>;
-
-/// How an op is computed where an argument is sparse.
-#[derive(Clone, Copy)]
-pub enum SparseRule {
-    /// It is refused.
-    None,
-    /// By a kernel.
-    Kernel(SparseKernel),
-    /// By the same op on the values, which leaves zeros zero: by a kernel, and where it is recorded by a composite, so
-    /// that its gradient rules see values only.
-    Values {
-        /// The kernel.
-        kernel: SparseKernel,
-        /// The composite.
-        recorded: fn(&'static OpDef, &[Arg<'_>]) -> Result<Outputs>,
-    },
-}
-
-impl SparseRule {
-    /// The kernel, if there is one.
-    pub fn kernel(self) -> Option<SparseKernel> {
-        match self {
-            SparseRule::None => None,
-            SparseRule::Kernel(kernel) | SparseRule::Values { kernel, .. } => Some(kernel),
-        }
-    }
-}
+use crate::tensor::{Cpu, shape::list};
+use crate::{Result, Tensor};
 
 /// The result of a call that is to be recorded, of an op on the values of its first argument.
-pub(crate) fn recorded(def: &'static OpDef, args: &[Arg<'_>]) -> Option<Result<Outputs>> {
-    match (def.sparse, args.first()) {
-        (SparseRule::Values { recorded, .. }, Some(Arg::Tensor(input))) if input.is_sparse() => {
-            Some(recorded(def, args))
-        }
+pub(crate) fn recorded(call: &Call<'_>) -> Option<Result<Outputs>> {
+    match (call.def.kernels.on_values, call.args.first()) {
+        (Some(on_values), Some(Arg::Tensor(input))) if input.is_sparse() => Some(on_values(call)),
         _ => None,
     }
+}
+
+/// The backend of the sparse tensors among the arguments and targets: compressed ones have the say.
+fn backend_of(call: &Call<'_>) -> Backend {
+    let mut backend = Backend::SparseCpu;
+    call.each_tensor(|tensor| {
+        if tensor.layout().is_compressed() {
+            backend = Backend::SparseCsrCpu;
+        }
+    });
+    backend
 }
 
 /// The layer: computes a call with sparse arguments or targets.
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     let Call { def, form, args, .. } = *call;
-    let kernel = def.sparse.kernel().ok_or_else(|| missing(def, form, args))?;
+    let backend = backend_of(call);
+    let kernel = def.kernels.sparse(backend).ok_or_else(|| missing(def, form, backend))?;
     // SAFETY: this is the innermost layer: what is batched, overrides its ops or has no memory was dealt with further out. A sparse
     // tensor's parts are strided tensors with memory.
     let cpu = unsafe { Cpu::grant() };
     if def.is(Traits::INPLACE_ONLY) {
-        return kernel(cpu, def, form, args);
+        return kernel(cpu, call);
     }
-    let outputs = kernel(cpu, def, form, args)?;
+    let outputs = kernel(cpu, call)?;
     match form {
         Form::Functional => Ok(outputs),
         Form::Inplace => {
@@ -116,21 +96,4 @@ fn put(cpu: Cpu, result: &Tensor, target: &Tensor) -> Result<()> {
         None => target.copy_data(cpu, result)?,
     }
     Ok(())
-}
-
-/// The error for an op without such a kernel.
-fn missing(def: &OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Error {
-    let mut layout = Layout::SparseCoo;
-    each_tensor(args, |tensor| {
-        if tensor.is_sparse() {
-            layout = tensor.layout();
-        }
-    });
-    let backend = if layout.is_compressed() { "SparseCsrCPU" } else { "SparseCPU" };
-    let (name, overload) = form.spelled(def);
-    let overload = if overload == "default" { String::new() } else { format!(".{overload}") };
-    Error::not_implemented(format!(
-        "Could not run 'aten::{name}{overload}' with arguments from the '{backend}' backend: it has no kernel for tensors of layout torch.{}. Use it on the dense tensor that to_dense() gives",
-        layout.name()
-    ))
 }

@@ -52,7 +52,7 @@ pub(super) fn with_bytes<R>(tensor: &Tensor, write: impl FnOnce(&[u8]) -> Result
     let Some(storage) = plain.storage().filter(|_| count > 0) else { return write(&[]) };
     let storage = if IS_SWAPPED { swapped(&storage, plain.dtype())? } else { storage };
     let start = plain.storage_offset() as usize * plain.dtype().size();
-    storage.with_bytes(|bytes| write(&bytes[start..start + count]))
+    storage.with_bytes(|bytes| write(&bytes[start..start + count]))?
 }
 
 /// Writes the bytes of a tensor.
@@ -72,7 +72,7 @@ pub(super) fn cannot_write(error: &std::io::Error) -> crate::Error {
 pub(super) fn swapped(storage: &Storage, dtype: DType) -> Result<Storage> {
     let size = if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() };
     Storage::filled(storage.nbytes(), |into| {
-        storage.with_bytes(|bytes| into.copy_from_slice(bytes));
+        storage.with_bytes(|bytes| into.copy_from_slice(bytes))?;
         into.chunks_exact_mut(size).for_each(<[u8]>::reverse);
         Ok(())
     })

@@ -6,7 +6,7 @@
 //! layers, so that its arguments are plain tensors in main memory. Rules, batching rules and composites get none, and
 //! `ops` forbids unsafe code: a rule that reads memory does not compile.
 
-use super::{Flag, Key};
+use super::{Device, Flag, Key};
 use crate::error::ensure;
 use crate::{Result, Tensor};
 
@@ -29,7 +29,7 @@ impl Cpu {
     ///
     /// # Errors
     /// For tensors whose memory does not hold their elements: `RuntimeError` for a batched one, `TypeError` for a sparse one,
-    /// `NotImplementedError` for one whose class overrides its ops.
+    /// `NotImplementedError` for one whose class overrides its ops or on the meta device.
     pub(crate) fn of(tensor: &Tensor) -> Result<Cpu> {
         tensor.check_elements()?;
         Ok(Cpu(()))
@@ -37,6 +37,19 @@ impl Cpu {
 }
 
 impl Tensor {
+    /// Refuses to read the elements of a tensor on the meta device.
+    ///
+    /// # Errors
+    /// `NotImplementedError`.
+    #[inline]
+    pub(crate) fn check_memory(&self) -> Result<()> {
+        ensure!(
+            self.device() != Device::Meta,
+            not_implemented,
+            "Cannot copy out of meta tensor; no data!"
+        );
+        Ok(())
+    }
     /// Refuses to read the elements of a tensor whose memory does not hold them.
     ///
     /// # Errors
@@ -47,6 +60,7 @@ impl Tensor {
             runtime,
             "vmap: the elements of a batched tensor cannot be read (a data-dependent operation): there are some for each example. Use ops instead, or return the tensor"
         );
+        self.check_memory()?;
         ensure!(
             !self.is_sparse(),
             type_error,

@@ -6,8 +6,8 @@ use super::shape::broadcast_strides;
 use super::uninitialized;
 use super::version::{Version, Writer};
 use super::{
-    Cpu, Dims, Flag, Geometry, TensorSpec, check_fits, checked_numel, contiguous_strides, extent,
-    preserved_strides,
+    Cpu, Device, Dims, Flag, Geometry, Key, TensorSpec, check_fits, checked_numel,
+    contiguous_strides, extent, preserved_strides,
 };
 use crate::error::ensure;
 use crate::{DType, Element, Error, Result, Scalar, Tensor};
@@ -67,10 +67,21 @@ impl Tensor {
     /// Writes the elements of `source` (converted, broadcast) here. No history, no version.
     #[inline]
     pub(crate) fn copy_data(&self, cpu: Cpu, source: &Tensor) -> Result<()> {
-        if (self.flags() | source.flags()) & Flag::UNRESOLVED != 0 {
-            return self.copy_unresolved(cpu, source);
+        let flags = self.flags() | source.flags();
+        if flags & (Flag::UNRESOLVED | Key::Meta as u32) != 0 {
+            return self.copy_unusual(cpu, source);
         }
         self.copy_stored(cpu, source)
+    }
+
+    /// Where one of the two has no memory, or a sign bit.
+    #[cold]
+    fn copy_unusual(&self, cpu: Cpu, source: &Tensor) -> Result<()> {
+        if self.device() == Device::Meta {
+            return Ok(());
+        }
+        source.check_memory()?;
+        self.copy_unresolved(cpu, source)
     }
 
     /// The same for what memory holds, whatever the tensors show of it.
@@ -253,7 +264,7 @@ impl Tensor {
     }
 
     /// Writes `value` to every element of a tensor that was just made.
-    pub(super) fn fill_new(&self, value: Scalar) -> Result<()> {
+    pub(crate) fn fill_new(&self, value: Scalar) -> Result<()> {
         let mut iter = Iter::new(&[self.stored_mut()], &[])?;
         Ok(elementwise::fill(&mut iter, value)?)
     }

@@ -107,7 +107,7 @@ impl Device {
     /// `RuntimeError` that says which backend is missing, or which device.
     #[inline]
     pub fn check_available(self) -> Result<()> {
-        if self == Device::Cpu { Ok(()) } else { self.check_simulated() }
+        if matches!(self, Device::Cpu | Device::Meta) { Ok(()) } else { self.check_simulated() }
     }
     #[cold]
     fn check_simulated(self) -> Result<()> {
@@ -134,7 +134,7 @@ impl Device {
         ensure!(
             self == Device::Cpu,
             not_implemented,
-            "{what} on simulated devices are not supported (here '{self}')"
+            "{what} on devices other than the CPU are not supported (here '{self}')"
         );
         Ok(())
     }

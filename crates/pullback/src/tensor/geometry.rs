@@ -586,7 +586,7 @@ pub(crate) fn channels_last_strides(shape: &[i64]) -> Option<Dims> {
     let mut stride = shape[1].max(1);
     for dim in (2..rank).rev() {
         strides[dim] = stride;
-        stride *= shape[dim].max(1);
+        stride = stride.wrapping_mul(shape[dim].max(1));
     }
     strides[0] = stride;
     Some(strides)

@@ -50,6 +50,8 @@ keys! {
     FuncTorchBatched = 25;
     /// A dispatch mode is on, or the class of an argument has a `__torch_dispatch__`: these give the result.
     Python = 24;
+    /// An argument is on the meta device: shapes and dtypes of the results are known, nothing is computed.
+    Meta = 17;
     /// An argument is on a CUDA device. Devices are simulated: the CPU's kernels run on their memory.
     CUDA = 23;
     /// An argument has the conj bit: kernels get its conjugate in memory.
@@ -117,7 +119,7 @@ impl KeySet {
     /// No key: the call goes straight to the dense CPU kernel.
     pub const EMPTY: KeySet = KeySet(0);
     /// The bits that are keys, in a tensor's word and in a thread's.
-    pub(crate) const MASK: u32 = 0xfffc_0000;
+    pub(crate) const MASK: u32 = 0xfffe_0000;
 
     /// The layers that a call has to pass whose tensors have the keys of `word`: these and those that this thread includes,
     /// less those that it excludes.
@@ -217,7 +219,7 @@ impl Geometry {
         self.keys_elsewhere()
     }
     /// The keys that [`Geometry::set`](Tensor::set_geometry) brings up to date.
-    pub(super) const KEYS: KeySet = SPARSE.with(KeySet::of(Key::CUDA));
+    pub(super) const KEYS: KeySet = SPARSE.with(KeySet::of(Key::CUDA)).with(KeySet::of(Key::Meta));
 
     #[cold]
     fn keys_elsewhere(&self) -> KeySet {
@@ -226,7 +228,19 @@ impl Geometry {
             layout if layout.is_compressed() => KeySet::of(Key::SparseCsr),
             _ => KeySet::of(Key::Sparse),
         };
-        if self.device == Device::Cpu { of_layout } else { of_layout | Key::CUDA }
+        of_layout.with(self.device.keys())
+    }
+}
+
+impl Device {
+    /// The keys of what is there.
+    #[inline(always)]
+    pub(crate) fn keys(self) -> KeySet {
+        match self {
+            Device::Cpu => KeySet::EMPTY,
+            Device::Cuda(_) => KeySet::of(Key::CUDA),
+            Device::Meta => KeySet::of(Key::Meta),
+        }
     }
 }
 

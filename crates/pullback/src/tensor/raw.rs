@@ -51,7 +51,7 @@ impl Flag {
     /// A view whose tangent is that of another tensor than its base.
     pub(crate) const FORWARD_BASE: u32 = 1 << 15;
     /// All of these; the other bits are the tensor's dispatch keys.
-    pub(crate) const FACTS: u32 = 0x3_ffff;
+    pub(crate) const FACTS: u32 = 0x1_ffff;
     /// Its class has a `__torch_dispatch__`, which computes its ops (see `dispatch::python`).
     pub(crate) const PYTHON: u32 = Key::Python as u32;
     /// Its ops are computed for a whole batch (see `autograd::batch`).
@@ -66,8 +66,6 @@ impl Flag {
     pub(crate) const UNRESOLVED: u32 = Self::CONJ | Self::NEG;
     /// Its own sizes, strides or offset were set: it may not show all that its views show.
     pub(crate) const RESTRIDED: u32 = 1 << 16;
-    /// Had a `.grad` with a history once (see `autograd::cycle`).
-    pub(crate) const NOTED: u32 = 1 << 17;
     /// Bits 8..12: how a view was made (`CreationMeta`).
     pub(crate) const CREATION_SHIFT: u32 = 8;
 }

@@ -56,6 +56,17 @@ impl TensorSpec {
         }
         spec.with_strides(preserved_strides(tensor.shape(), tensor.strides()))
     }
+    /// A tensor of another `shape` with the dtype of `image`, where that is, whose channels lie closest together if those of
+    /// `image` do.
+    pub(crate) fn in_format_of(image: &Tensor, shape: &[i64]) -> Self {
+        let spec = Self::beside(image, shape);
+        if image.is_channels_last() { spec.channels_last() } else { spec }
+    }
+    /// The same with channels closest together, if it has the dimensions of images.
+    pub(crate) fn channels_last(mut self) -> Self {
+        self.strides = channels_last_strides(&self.shape);
+        self
+    }
     /// The same with these strides.
     #[must_use]
     pub fn with_strides(mut self, strides: Dims) -> Self {
@@ -179,7 +190,9 @@ impl TensorSpec {
     /// As [`TensorSpec::empty`].
     pub(crate) fn full(&self, value: Scalar) -> Result<Tensor> {
         let tensor = self.empty()?;
-        tensor.fill_new(value)?;
+        if self.device != Device::Meta {
+            tensor.fill_new(value)?;
+        }
         Ok(tensor)
     }
     /// A tensor of this spec whose elements `write` sets.
@@ -188,7 +201,9 @@ impl TensorSpec {
     /// As [`TensorSpec::empty`].
     pub(crate) fn written(&self, write: impl FnOnce(&mut StridedMut<'_>)) -> Result<Tensor> {
         let tensor = self.empty()?;
-        write(&mut tensor.stored_mut());
+        if self.device != Device::Meta {
+            write(&mut tensor.stored_mut());
+        }
         Ok(tensor)
     }
     /// A tensor of zeros.
@@ -216,10 +231,7 @@ impl Tensor {
     ) -> Result<Tensor> {
         device.check_available()?;
         let bytes = checked_bytes(shape, strides, dtype)?;
-        let storage = Storage::uninitialized(bytes as usize)?;
-        if device != Device::Cpu {
-            storage.set_device(device);
-        }
+        let storage = Storage::uninitialized_on(bytes as usize, device)?;
         let (shape, strides) = (Dims::from_slice(shape), Dims::from_slice(strides));
         Tensor::from_geometry(Geometry::new(storage, 0, shape, strides, dtype)?)
     }
@@ -230,6 +242,23 @@ impl Tensor {
     /// As [`Tensor::empty_strided`].
     pub fn empty_of(shape: &[i64], dtype: DType) -> Result<Tensor> {
         Tensor::from_geometry(Geometry::fresh(shape, dtype)?)
+    }
+
+    /// Whether the strides of images say that channels, dimension 1, lie closest together, then the last dimension and so
+    /// on up to the first. Where no size is above 1 in between, they say nothing, and rows come first as usual.
+    pub(crate) fn is_channels_last(&self) -> bool {
+        let (shape, strides) = (self.shape(), self.strides());
+        if !matches!(shape.len(), 4 | 5) || strides[1] == 0 || shape.contains(&0) {
+            return false;
+        }
+        let mut reach = 0;
+        for dim in std::iter::once(1).chain((2..shape.len()).rev()) {
+            if strides[dim] < reach {
+                return false;
+            }
+            reach = strides[dim] * shape[dim];
+        }
+        strides[0] >= reach && reach > strides[1]
     }
 
     /// Strides that a new tensor of this one's shape has in `format`.
@@ -243,6 +272,9 @@ impl Tensor {
     /// Sets every byte of the elements' extent to zero. Only for fresh, dense tensors.
     pub(crate) fn zero_bytes(&self) {
         let geometry = self.geometry();
+        if geometry.device == Device::Meta {
+            return;
+        }
         let elements = extent(&geometry.shape, &geometry.strides).unwrap_or(0);
         let bytes = elements as usize * geometry.dtype.size();
         if bytes > 0 {

@@ -44,7 +44,7 @@ impl Header {
             Owner::Inline => self.inline_bytes,
             Owner::Blocks(blocks) => blocks.last().map_or(0, |&(_, size)| size),
             // (Memory that never changes its size.)
-            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) => {
+            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) | Owner::Meta => {
                 self.bytes.load(Ordering::Acquire)
             }
         }
@@ -67,6 +67,8 @@ enum Owner {
     Moved(#[allow(dead_code, reason = "kept for its drop")] Keeper, Box<Owner>),
     /// One zero behind the header, which stands for all elements, and what the tensor is made of.
     Sparse(Arc<Sparse>),
+    /// No memory at all: the storage of tensors on the meta device has a size, and a null pointer that nobody follows.
+    Meta,
 }
 
 impl Owner {
@@ -85,7 +87,7 @@ impl Owner {
             }
             // SAFETY: the caller's promise.
             Owner::Moved(_, before) => unsafe { before.release_before() },
-            Owner::Sparse(_) | Owner::Inline | Owner::Foreign(_) => {}
+            Owner::Sparse(_) | Owner::Inline | Owner::Foreign(_) | Owner::Meta => {}
         }
     }
     /// As [`Owner::release`], for what held the content before it was moved, perhaps more than once.
@@ -158,6 +160,40 @@ impl Storage {
         Self::from_owner(block.as_ptr(), bytes, Owner::Blocks(smallvec::smallvec![(block, bytes)]))
     }
 
+    /// The storage of tensors on the meta device: `bytes` bytes that are only counted.
+    ///
+    /// # Errors
+    /// Out of memory (for the header).
+    pub fn without_memory(bytes: usize) -> Result<Storage> {
+        let storage = Self::from_owner(std::ptr::null_mut(), bytes, Owner::Meta)?;
+        storage.set_device(Device::Meta);
+        Ok(storage)
+    }
+
+    /// Storage of `bytes` bytes on `device`, not initialised.
+    ///
+    /// # Errors
+    /// Those of [`Device::check_available`]; out of memory.
+    pub fn uninitialized_on(bytes: usize, device: Device) -> Result<Storage> {
+        if device == Device::Meta {
+            return Self::without_memory(bytes);
+        }
+        Self::uninitialized(bytes)?.placed_on(device)
+    }
+
+    /// Refuses to touch bytes that are only counted.
+    ///
+    /// # Errors
+    /// `NotImplementedError` for the storage of a meta tensor.
+    pub fn check_memory(&self) -> Result<()> {
+        crate::error::ensure!(
+            self.device() != Device::Meta,
+            not_implemented,
+            "Cannot copy out of meta tensor; no data!"
+        );
+        Ok(())
+    }
+
     /// Memory of `bytes` bytes that `fill` writes into; they are zero until then.
     ///
     /// # Errors
@@ -174,11 +210,15 @@ impl Storage {
     }
     /// Lets `read` see the bytes. As with all memory of tensors, a program that writes to it from another thread meanwhile
     /// races with itself.
-    pub fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+    ///
+    /// # Errors
+    /// `NotImplementedError` for the storage of a meta tensor, which has none.
+    pub fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> Result<R> {
+        self.check_memory()?;
         // (Growing elsewhere keeps the block that was read, but not its size together with it: size first.)
         let bytes = self.nbytes();
         // SAFETY: the block has this many bytes, and lives as long as the handle.
-        read(unsafe { std::slice::from_raw_parts(self.data_ptr(), bytes) })
+        Ok(read(unsafe { std::slice::from_raw_parts(self.data_ptr(), bytes) }))
     }
 
     /// Memory that `owner` keeps alive.
@@ -369,7 +409,7 @@ impl Storage {
             return Err(crate::Error::runtime("Trying to resize storage that is not resizable"));
         }
         let room = header.room(&owner);
-        if bytes <= room {
+        if bytes <= room || matches!(*owner, Owner::Meta) {
             header.bytes.store(bytes, Ordering::Release);
             return Ok(());
         }
@@ -400,6 +440,7 @@ impl Storage {
     /// `RuntimeError` if the range reaches beyond the end; out of memory.
     pub fn part(&self, start: usize, bytes: usize) -> Result<Storage> {
         let is_inside = start.checked_add(bytes).is_some_and(|end| end <= self.nbytes());
+        self.check_memory()?;
         crate::error::ensure!(
             is_inside,
             runtime,
@@ -423,9 +464,9 @@ impl Storage {
     pub unsafe fn move_to(&self, data: *mut u8, keeper: Keeper) -> Result<()> {
         let header = self.header();
         let mut owner = header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if matches!(*owner, Owner::Sparse(_)) {
+        if matches!(*owner, Owner::Sparse(_) | Owner::Meta) {
             return Err(crate::Error::runtime(
-                "a sparse tensor has no storage that could be moved",
+                "a sparse or meta tensor has no memory that could be moved",
             ));
         }
         // SAFETY: both hold this many bytes, and the new memory is not known to anybody yet.

@@ -177,7 +177,8 @@ fn out(def: &'static OpDef, values: &[Value]) -> Checked {
 /// The inputs that gradients are asked for, and the results that have some.
 type Graph = (Vec<Tensor>, Vec<Tensor>);
 
-fn graph(def: &'static OpDef, values: &[Value]) -> Result<Graph> {
+/// Copies of the tensors of a call, the call with them, and those of them whose gradients are asked for.
+fn leaves(def: &'static OpDef, values: &[Value]) -> Result<(Vec<Value>, Vec<Tensor>, Vec<Tensor>)> {
     let (values, copies) = copied(values)?;
     let slots = tensor_slots(&values);
     let is_input = |(index, _, t): &&(usize, usize, Tensor)| {
@@ -185,10 +186,39 @@ fn graph(def: &'static OpDef, values: &[Value]) -> Result<Graph> {
     };
     let inputs: Vec<Tensor> = slots.iter().filter(is_input).map(|slot| slot.2.clone()).collect();
     inputs.iter().try_for_each(|input| input.requires_grad_(true).map(drop))?;
+    Ok((values, copies, inputs))
+}
+
+fn graph(def: &'static OpDef, values: &[Value]) -> Result<Graph> {
+    let (values, _copies, inputs) = leaves(def, values)?;
     manual_seed(1);
     let outputs = call(def, &args(&values)).map(tensors)?;
-    drop(copies);
     Ok((inputs, outputs.into_iter().filter(Tensor::requires_grad).collect()))
+}
+
+/// The call whose node is made: what it writes beside its results (running statistics) stays too.
+fn recorded(def: &'static OpDef, sample: &Sample, values: &[Value]) -> Checked {
+    if !sample.differentiable || def.is(Traits::NOT_DIFFERENTIABLE) || is_unset(def) {
+        return Ok(());
+    }
+    // (Written arguments cannot be leaves.)
+    match graph(def, values) {
+        Ok((_, roots)) if !roots.is_empty() => {}
+        _ => return Ok(()),
+    }
+    let plain = |outputs: &[Tensor]| outputs.iter().map(Tensor::detach).collect::<Result<Vec<_>>>();
+    refuse_each(
+        "recorded",
+        || leaves(def, values),
+        |(values, _, _)| {
+            manual_seed(1);
+            call(def, &args(values)).map(tensors)
+        },
+        |(_, copies, _)| copies.clone(),
+        |got, expected| {
+            agree(def, &plain(got).map_err(text)?, &plain(expected).map_err(text)?, 0.0)
+        },
+    )
 }
 
 fn gradients((inputs, roots): &Graph, starts: &[Tensor]) -> Result<Vec<Tensor>> {
@@ -249,7 +279,7 @@ fn batched(def: &'static OpDef, values: &[Value]) -> Checked {
 
 /// With the first tensor that can be in coordinate lists so, and in compressed rows.
 fn sparse(def: &'static OpDef, values: &[Value]) -> Checked {
-    if def.sparse.kernel().is_none() || def.is(Traits::RANDOM) || is_unset(def) {
+    if def.kernels.sparse_coo.is_none() || def.is(Traits::RANDOM) || is_unset(def) {
         return Ok(());
     }
     let slots = tensor_slots(values);
@@ -296,6 +326,7 @@ fn a_refused_request_is_an_error_and_nothing_else() {
         functional(def, &values)?;
         inplace(def, &values)?;
         out(def, &values)?;
+        recorded(def, sample, &values)?;
         backward(def, sample, &values)?;
         batched(def, &values)?;
         sparse(def, &values)
@@ -312,9 +343,9 @@ const BOUNDED: [&str; 1] = ["reduce/columns.rs"];
 const LARGE: usize = 100 << 10;
 
 /// The tensors with more elements: along the first dimension, the last one, or all.
-fn grown(slots: &Slots) -> Vec<Vec<Tensor>> {
+fn grown(slots: &Slots, elements: i64) -> Vec<Vec<Tensor>> {
     let most = slots.iter().map(|slot| slot.2.numel()).max().unwrap_or(0).max(1);
-    let times = (ELEMENTS / most).max(1);
+    let times = (elements / most).max(1);
     let repeated = |t: &Tensor, repeats: &dyn Fn(usize) -> i64| -> Result<Tensor> {
         let repeats: Vec<i64> = (0..t.ndim()).map(repeats).collect();
         t.repeat(&repeats)
@@ -336,6 +367,31 @@ fn place(trace: &str) -> String {
     let is_own = |line: &&str| line.contains("crates/") && !line.contains("tests/");
     let lines: Vec<&str> = trace.lines().filter(is_own).map(str::trim).take(6).collect();
     lines.join(" < ")
+}
+
+/// The forms that write, on tensors so large that kernels work in several blocks, on several threads: a block that finds no
+/// memory when others have written already leaves no result in part.
+#[test]
+fn a_refused_block_leaves_no_result_in_part() {
+    set_num_threads(2);
+    memory::set_cache_limit(0);
+    for_all("memory that a block misses", DType::F32, |def, sample| {
+        if is_unset(def) || def.is(Traits::RANDOM) {
+            return Ok(());
+        }
+        let values = sample.values(def).map_err(text)?;
+        let slots = tensor_slots(&values);
+        let Some(larger) = grown(&slots, ELEMENTS / 4).into_iter().next() else { return Ok(()) };
+        let values = replace(&values, &slots, &larger);
+        // (Results that grow with a power of the sizes say nothing more.)
+        let (result, _) = noting(usize::MAX, || call(def, &args(&values)).map(tensors));
+        let elements = |outputs: Vec<Tensor>| outputs.iter().map(Tensor::numel).sum::<i64>();
+        if result.map_or(true, |outputs| elements(outputs) > 4 * ELEMENTS) {
+            return Ok(());
+        }
+        inplace(def, &values)?;
+        out(def, &values)
+    });
 }
 
 /// Bytes of address space for the whole test: results that grow with a power of the sizes are refused at once.
@@ -366,7 +422,7 @@ fn nobody_insists_on_memory_whose_size_depends_on_shapes() {
         let values = sample.values(def).map_err(text)?;
         let slots = tensor_slots(&values);
         let mut bad = String::new();
-        for larger in grown(&slots) {
+        for larger in grown(&slots, ELEMENTS) {
             let values = replace(&values, &slots, &larger);
             manual_seed(1);
             let tensors = |outputs| tensors(outputs).len() + slots.len();

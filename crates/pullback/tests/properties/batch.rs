@@ -72,7 +72,7 @@ fn is_left_out(def: &OpDef) -> bool {
         // (A NaN of the weight times the zeros of the padding is NaN where an algorithm reads the padding, and left out where it
         // does not: which one runs depends on the sizes, so on the batch.)
         || DIFFERENCE.get() == Difference::Nan && def.name.starts_with("conv")
-        || matches!(def.kernel, pullback::dispatch::Kernel::Inplace(_)) && def.is(Traits::VIEW)
+        || matches!(def.kernels.cpu, pullback::dispatch::Kernel::ViewInplace(_))
         || def.schema().args.iter().any(|arg| arg.alias.is_some_and(|a| a.is_write))
 }
 

@@ -383,7 +383,7 @@ fn autocast_equals_the_op_on_cast_inputs() {
     assert!(with_policy >= 50, "only {with_policy} ops have a policy");
     for dtype in [DType::F32, DType::BF16, DType::F64] {
         for_all("autocast", dtype, |def, sample| {
-            let is_composite = matches!(def.kernel, Kernel::Composite(_));
+            let is_composite = matches!(def.kernels.cpu, Kernel::Composite(_));
             if (def.autocast == CastPolicy::None && is_composite) || is_unset(def) {
                 return Ok(());
             }

@@ -64,7 +64,7 @@ fn is_copy_of_view(def: &OpDef) -> bool {
 #[test]
 fn every_op_says_what_its_results_look_like() {
     let needs_meta = |def: &&'static OpDef| {
-        !matches!(def.kernel, Kernel::Composite(_))
+        !matches!(def.kernels.cpu, Kernel::Composite(_))
             && !def.is(Traits::DYNAMIC_OUTPUT_SHAPE)
             && !def.is(Traits::DATA_DEPENDENT_OUTPUT)
             && !is_copy_of_view(def)

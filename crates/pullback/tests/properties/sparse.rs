@@ -129,7 +129,7 @@ fn sparse_arguments_give_what_dense_ones_give() {
         for_all("sparse equals dense", dtype, |def, sample| {
             // (What `empty_like` gives means nothing.)
             let is_left_out = def.is(Traits::RANDOM) || def.name == "empty_like";
-            if def.sparse.kernel().is_none() || is_left_out {
+            if def.kernels.sparse_coo.is_none() || is_left_out {
                 return Ok(());
             }
             asked.borrow_mut().insert(def.full_name());

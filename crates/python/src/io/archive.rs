@@ -2,6 +2,7 @@
 
 use super::file::{FileObject, WriteObject, checked};
 use crate::convert::type_name;
+use crate::error::raise;
 use crate::tensor::storage::{storage_bytes, storage_object};
 use pullback::io::zip::{Archive, Record, Writer};
 use pullback::io::{FileSource, Source};
@@ -203,7 +204,7 @@ impl PyTorchFileWriter {
             return write(text.to_str()?.as_bytes());
         }
         match storage_bytes(data) {
-            Some(storage) => storage.with_bytes(write),
+            Some(storage) => storage.with_bytes(write).map_err(raise)?,
             None => Err(PyTypeError::new_err(format!(
                 "write_record(): argument 'data' must be bytes, str or a storage, not {}",
                 type_name(data)

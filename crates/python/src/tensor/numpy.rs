@@ -226,7 +226,6 @@ pub(crate) fn numpy(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
         let name = tensor.dtype().scalar_name();
         return Err(PyTypeError::new_err(format!("Got unsupported ScalarType {name}")));
     }
-    tensor.check_elements().map_err(raise)?;
     let tensor = &match tensor.device() {
         Device::Cpu => tensor.clone(),
         _ if force => tensor.to(None, Some(Device::Cpu), false, None).map_err(raise)?,
@@ -236,6 +235,7 @@ pub(crate) fn numpy(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
             )));
         }
     };
+    tensor.check_elements().map_err(raise)?;
     if let (Some((bit, resolve)), false) = (tensor.unresolved_names(), force) {
         return Err(PyRuntimeError::new_err(format!(
             "Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{resolve}.numpy() instead."

@@ -205,12 +205,13 @@ impl PyStorage {
         }
         &self.0
     }
-    fn bytes(&self) -> &[u8] {
+    fn bytes(&self) -> PyResult<&[u8]> {
         if self.own().nbytes() == 0 {
-            return &[];
+            return Ok(&[]);
         }
+        self.own().check_memory().map_err(raise)?;
         // SAFETY: the storage holds this many bytes; the GIL keeps other Python writers away.
-        unsafe { std::slice::from_raw_parts(self.own().data_ptr(), self.own().nbytes()) }
+        Ok(unsafe { std::slice::from_raw_parts(self.own().data_ptr(), self.own().nbytes()) })
     }
     /// The place of one byte, if there is one.
     fn at(&self, index: i64) -> Option<usize> {
@@ -250,7 +251,8 @@ impl PyStorage {
     #[pyo3(signature = (*args, device=None))]
     fn new(args: &Bound<'_, PyTuple>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let device = super::construct::device_option(device, "torch.UntypedStorage")?;
-        device.unwrap_or_default().check_available().map_err(raise)?;
+        let device = device.unwrap_or_default();
+        device.check_available().map_err(raise)?;
         if args.len() > 1 {
             let given: Vec<String> = args.iter().map(|a| type_name(&a)).collect();
             return Err(PyTypeError::new_err(format!(
@@ -259,13 +261,15 @@ impl PyStorage {
             )));
         }
         let storage = match args.iter().next() {
-            None => Storage::uninitialized(0).map_err(raise)?,
+            None => Storage::uninitialized_on(0, device).map_err(raise)?,
             Some(only) => match whole(&only)? {
-                Some(size) => Storage::uninitialized(size_of_storage(size)?).map_err(raise)?,
-                None => from_bytes(&bytes_of(&only)?)?,
+                Some(size) => {
+                    Storage::uninitialized_on(size_of_storage(size)?, device).map_err(raise)?
+                }
+                None => holding(&bytes_of(&only)?, device)?,
             },
         };
-        Ok(PyStorage(storage.placed_on(device.unwrap_or_default()).map_err(raise)?))
+        Ok(PyStorage(storage))
     }
     /// Lets objects of subclasses live as those of the class.
     #[classmethod]
@@ -358,7 +362,7 @@ impl PyStorage {
                 "index {wanted} out of range for storage of size {size}"
             )));
         };
-        Ok(this.bytes()[at].into_pyobject(py)?.into_any())
+        Ok(this.bytes()?[at].into_pyobject(py)?.into_any())
     }
     fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let byte = byte_of(value, |name| {
@@ -375,6 +379,7 @@ impl PyStorage {
         } else {
             return Err(PyRuntimeError::new_err(cannot_index(index)));
         };
+        self.own().check_memory().map_err(raise)?;
         // SAFETY: inside the storage.
         unsafe { self.own().data_ptr().add(start).write_bytes(byte, count) };
         Ok(())
@@ -382,26 +387,32 @@ impl PyStorage {
     fn fill_<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         let byte = byte_of(value, |name| format!("fill_ expects int, but got {name}"))?;
         let storage = slf.get().own();
-        // SAFETY: the whole storage.
-        unsafe { storage.data_ptr().write_bytes(byte, storage.nbytes()) };
+        if storage.device() != Device::Meta {
+            // SAFETY: the whole storage.
+            unsafe { storage.data_ptr().write_bytes(byte, storage.nbytes()) };
+        }
         Ok(slf.clone())
     }
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Ok(slf.get().tolist(slf.py())?.try_iter()?.into_any())
     }
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let bytes = self.bytes();
+        let bytes = self.bytes()?;
         new_list(py, bytes.len(), |at| scalar(py, Scalar::Int(i64::from(bytes[at]))))
     }
     fn _bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.bytes();
+        let bytes = self.bytes()?;
         PyBytes::new_with(py, bytes.len(), |to| {
             to.copy_from_slice(bytes);
             Ok(())
         })
     }
     fn clone<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        copy_on(py, self.bytes(), self.own().device())
+        let this = self.own();
+        if this.device() == Device::Meta {
+            return sized_on(py, this.nbytes(), Device::Meta);
+        }
+        copy_on(py, self.bytes()?, this.device())
     }
     fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.clone(py)
@@ -427,6 +438,10 @@ impl PyStorage {
                 from.nbytes()
             )));
         }
+        if to.device() == Device::Meta {
+            return Ok(slf.clone());
+        }
+        from.check_memory().map_err(raise)?;
         // SAFETY: both have this many bytes; they may be the same.
         unsafe { std::ptr::copy(from.data_ptr(), to.data_ptr(), to.nbytes()) };
         Ok(slf.clone())
@@ -516,7 +531,7 @@ impl PyStorage {
     /// Whether processes that are forked from this one see its writes, and it theirs: it shows a file, or
     /// `share_memory_` moved it. Memory of a device counts as shared.
     fn is_shared(&self) -> bool {
-        self.own().device() != Device::Cpu || super::mapped::shows_file(self.own())
+        matches!(self.own().device(), Device::Cuda(_)) || super::mapped::shows_file(self.own())
     }
     /// Moves the content to memory that processes which are forked later share with this one.
     fn share_memory_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
@@ -576,7 +591,7 @@ impl PyStorage {
     }
     #[getter]
     fn is_cuda(&self) -> bool {
-        self.own().device() != Device::Cpu
+        matches!(self.own().device(), Device::Cuda(_))
     }
     #[getter]
     fn is_hpu(&self) -> bool {
@@ -634,9 +649,24 @@ fn _storage_from_bytes<'py>(
 
 /// The object of a storage on `device` that holds a copy of `data`.
 fn copy_on<'py>(py: Python<'py>, data: &[u8], device: Device) -> PyResult<Bound<'py, PyAny>> {
-    let storage = from_bytes(data)?.placed_on(device).map_err(raise)?;
+    let storage = holding(data, device)?;
     // SAFETY: a new reference.
     Ok(unsafe { Bound::from_owned_ptr(py, object(py, storage)?) })
+}
+
+/// The object of a storage of so many bytes on `device`, not initialised.
+fn sized_on(py: Python<'_>, bytes: usize, device: Device) -> PyResult<Bound<'_, PyAny>> {
+    let storage = Storage::uninitialized_on(bytes, device).map_err(raise)?;
+    // SAFETY: a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, object(py, storage)?) })
+}
+
+/// A storage on `device` that holds a copy of `data`; on the meta device it has their number.
+fn holding(data: &[u8], device: Device) -> PyResult<Storage> {
+    if device == Device::Meta {
+        return Storage::without_memory(data.len()).map_err(raise);
+    }
+    from_bytes(data)?.placed_on(device).map_err(raise)
 }
 
 /// The storage on `device`: itself if it is there.
@@ -645,7 +675,10 @@ fn on<'py>(storage: &Bound<'py, PyStorage>, device: Device) -> PyResult<Bound<'p
     if own.device() == device {
         return Ok(storage.clone().into_any());
     }
-    copy_on(storage.py(), storage.get().bytes(), device)
+    if device == Device::Meta {
+        return sized_on(storage.py(), own.nbytes(), device);
+    }
+    copy_on(storage.py(), storage.get().bytes()?, device)
 }
 
 /// A tensor over a storage: `_tensor_over(storage, dtype, offset, size, stride)`.

@@ -1,7 +1,7 @@
 """Activations as modules: each holds the options of one function of ``functional``.
 
-``MultiheadAttention`` is in ``attention.py``. Invariant: no state but options, except the weight
-of ``PReLU``.
+``MultiheadAttention`` is in ``attention.py`` and exported here. Invariant: no state but options,
+except the weight of ``PReLU``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from .. import functional as F
 from .. import init as _init
 from .._native import VF as _VF
 from ..parameter import Parameter
+from .attention import MultiheadAttention
 from .module import Module
 
 __all__ = [
@@ -29,7 +30,9 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "Mish",
+    "MultiheadAttention",
     "PReLU",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "SELU",
@@ -100,6 +103,39 @@ class ReLU(_InPlace):
     def forward(self, input: Tensor) -> Tensor:
         """Applies the function to every element; the shape stays."""
         return _relu_(input) if self.inplace else _relu(input)
+
+
+class RReLU(Module):
+    """``x`` where positive, else ``a x``; ``a`` is drawn from ``U(lower, upper)`` in training.
+
+    Otherwise ``a = (lower + upper) / 2``.
+
+    Args:
+        lower: the least slope.
+        upper: the greatest.
+        inplace: whether it works in place.
+    """
+
+    lower: float
+    upper: float
+    inplace: bool
+
+    def __init__(
+        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
+    ) -> None:
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Applies the function to every element; the shape stays."""
+        result: Tensor = F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+        return result
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return _options(self, "lower", "upper")
 
 
 class Hardtanh(Module):
@@ -411,7 +447,7 @@ class PReLU(Module):
     """
 
     num_parameters: int
-    weight: Tensor
+    weight: Parameter
 
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None

@@ -36,13 +36,13 @@ class MultiheadAttention(Module):
         AssertionError: ``embed_dim`` is not divisible by ``num_heads``.
     """
 
-    in_proj_weight: Tensor | None
-    in_proj_bias: Tensor | None
-    q_proj_weight: Tensor | None
-    k_proj_weight: Tensor | None
-    v_proj_weight: Tensor | None
-    bias_k: Tensor | None
-    bias_v: Tensor | None
+    in_proj_weight: Parameter | None
+    in_proj_bias: Parameter | None
+    q_proj_weight: Parameter | None
+    k_proj_weight: Parameter | None
+    v_proj_weight: Parameter | None
+    bias_k: Parameter | None
+    bias_v: Parameter | None
 
     def __init__(
         self,
@@ -122,6 +122,32 @@ class MultiheadAttention(Module):
         for extra in (self.bias_k, self.bias_v):
             if extra is not None:
                 init.xavier_normal_(extra)
+
+    def merge_masks(
+        self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
+    ) -> tuple[Tensor | None, int | None]:
+        """Both masks as one, and what it is.
+
+        Args:
+            attn_mask: ``(L, L)`` or ``(N * num_heads, L, L)``, numbers to add to scores.
+            key_padding_mask: ``(N, L)``, the same.
+            query: ``(N, L, E)``.
+
+        Returns:
+            The mask ``(N, num_heads, L, L)`` and 2, the padding mask and 1, or twice ``None``.
+        """
+        if attn_mask is None:
+            return key_padding_mask, None if key_padding_mask is None else 1
+        batch, length = query.shape[:2]
+        if attn_mask.dim() == 3:
+            merged = attn_mask.view(batch, -1, length, length)
+        else:
+            merged = attn_mask.view(1, 1, length, length)
+            merged = merged.expand(batch, self.num_heads, -1, -1)
+        if key_padding_mask is not None:
+            padding = key_padding_mask.view(batch, 1, 1, length)
+            merged = merged + padding.expand(-1, self.num_heads, -1, -1)
+        return merged, 2
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state.setdefault("_qkv_same_embed_dim", True)

@@ -58,12 +58,12 @@ class BackwardHook:
     def __init__(
         self,
         module: Module,
-        hooks: Sequence[Callable[..., Any]],
-        pre_hooks: Sequence[Callable[..., Any]],
+        user_hooks: Sequence[Callable[..., Any]],
+        user_pre_hooks: Sequence[Callable[..., Any]],
     ) -> None:
         self.module = module
-        self.hooks = hooks
-        self.pre_hooks = pre_hooks
+        self.hooks = user_hooks
+        self.pre_hooks = user_pre_hooks
         self.grad_outputs: Grads | None = None
         self.inputs_size = -1
         self.outputs_size = -1

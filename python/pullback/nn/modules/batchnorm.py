@@ -1,17 +1,21 @@
 """Normalisation with running statistics: batch norm and instance norm.
 
-Invariant: running statistics are buffers, change only in training, and only in ``forward``.
+Invariant: running statistics are buffers, change only in training, and only in ``forward``. Lazy
+forms are in ``_lazy_norm.py``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._tensor import Tensor
 from .. import functional as F
 from .._native import VF as _VF
 from .module import Module
 from .normalization import _make_affine, _reset_affine
+
+if TYPE_CHECKING:
+    from ..parameter import Parameter
 
 __all__ = [
     "BatchNorm1d",
@@ -20,6 +24,10 @@ __all__ = [
     "InstanceNorm1d",
     "InstanceNorm2d",
     "InstanceNorm3d",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "SyncBatchNorm",
 ]
 
 
@@ -51,8 +59,8 @@ class _NormBase(Module):
     momentum: float | None
     affine: bool
     track_running_stats: bool
-    weight: Tensor | None
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
@@ -105,6 +113,11 @@ class _NormBase(Module):
         """Resets the statistics, sets ``weight`` to 1 and ``bias`` to 0."""
         self.reset_running_stats()
         _reset_affine(self)
+
+    @staticmethod
+    def _new_count(device: Any) -> Tensor:
+        """A count of batches, 0."""
+        return _count(0, device)
 
     def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError
@@ -192,6 +205,82 @@ class BatchNorm3d(_BatchNorm):
             raise ValueError(f"expected 5D input (got {input.dim()}D input)")
 
 
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of ``(N, C, *)`` with the statistics of all processes of a group.
+
+    A process trains alone here, so that its batch is the whole batch: it computes what
+    :class:`BatchNorm2d` does, for any number of dimensions from two on.
+
+    Args:
+        num_features: the number of channels ``C``.
+        eps: keeps the root away from 0.
+        momentum: the weight of the newest statistics; ``None`` keeps a plain average.
+        affine: whether ``weight`` and ``bias`` exist.
+        track_running_stats: whether running statistics are kept (and used in evaluation).
+        process_group: the group whose processes would be asked.
+        device: where parameters and buffers are made.
+        dtype: of parameters and buffers.
+        bias: whether ``bias`` exists.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """``module`` with a :class:`SyncBatchNorm` for each batch norm that it is or contains.
+
+        Parameters and buffers are the same objects as before.
+
+        Args:
+            module: the module; changed in place where it is no batch norm itself.
+            process_group: passed to each.
+        """
+        result: Any = module
+        if isinstance(module, _BatchNorm):
+            result = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
+            if module.affine:
+                result.weight, result.bias = module.weight, module.bias
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                setattr(result, name, getattr(module, name))
+            result.training = module.training
+            if hasattr(module, "qconfig"):
+                result.qconfig = module.qconfig
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        made: Module = result
+        return made
+
+
 class _InstanceNorm(_NormBase):
     """Normalisation with statistics of their own for each sample and channel."""
 
@@ -213,6 +302,10 @@ class _InstanceNorm(_NormBase):
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
+
+    def _get_no_batch_dim(self) -> int:
+        """How many dimensions a sample has without the batch dimension."""
+        return self._spatial + 1
 
     def _check_input_dim(self, input: Tensor) -> None:
         low, high = self._spatial + 1, self._spatial + 2
@@ -257,3 +350,10 @@ class InstanceNorm3d(_InstanceNorm):
     """Instance normalisation of ``(N, C, D, H, W)`` or ``(C, D, H, W)``."""
 
     _spatial = 3
+
+
+from ._lazy_norm import (  # noqa: E402 (these are made of the classes above)
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+)

@@ -7,6 +7,7 @@ numbered anew.
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import (
     Callable,
@@ -28,7 +29,14 @@ from .module import Module
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = [
+    "Container",
+    "ModuleDict",
+    "ModuleList",
+    "ParameterDict",
+    "ParameterList",
+    "Sequential",
+]
 
 
 def _position(index: Any, size: int) -> int:
@@ -41,6 +49,20 @@ def _position(index: Any, size: int) -> int:
     if not -size <= number < size:
         raise IndexError(f"index {number} is out of range")
     return number % size
+
+
+class Container(Module):
+    """A module with the submodules given by keyword: a ``Module`` does all of that by itself."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__()
+        warnings.warn(
+            "nn.Container is deprecated: nn.Module does all that it does, subclass that instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class _Row(Module):

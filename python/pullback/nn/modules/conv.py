@@ -1,7 +1,7 @@
 """Convolution layers. The arithmetic is native; here are the parameters and the padding modes.
 
 Invariant: ``kernel_size``, ``stride``, ``dilation`` and a numeric ``padding`` are tuples with one
-entry per spatial dimension.
+entry per spatial dimension. Those whose input channels are found out are in ``_lazy_conv.py``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,26 @@ from .. import init
 from .._native import VF as _VF
 from ..parameter import Parameter
 from .module import Module
-from .utils import _pair, _reverse_repeat_tuple, _single
+from .utils import _pair, _reverse_repeat_tuple, _single, _triple
 
-__all__ = ["Conv1d", "Conv2d"]
+__all__ = [
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+]
 
 _conv1d = _VF.conv1d
 _conv2d = _VF.conv2d
+_conv3d = _VF.conv3d
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
@@ -43,8 +57,8 @@ class _ConvNd(Module):
     output_padding: tuple[int, ...]
     groups: int
     padding_mode: str
-    weight: Tensor
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -280,3 +294,330 @@ class Conv2d(_ConvNd):
         if self.padding_mode != "zeros":
             input, padding = self._padded(input), (0, 0)
         return _conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+
+class Conv3d(_ConvNd):
+    """Cross-correlation of ``(N, C_in, D, H, W)`` with learnt filters.
+
+    The output is ``(N, C_out, D_out, H_out, W_out)``; sizes and arguments as in
+    :class:`Conv1d`, for each of the three spatial dimensions; where one number is given it serves
+    for all.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            _triple(kernel_size),
+            _triple(stride),
+            padding if isinstance(padding, str) else _triple(padding),
+            _triple(dilation),
+            False,
+            _triple(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = self._padded(input), (0, 0, 0)
+        return _conv3d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+
+class _ConvTransposeNd(_ConvNd):
+    """What transposed convolutions of any number of dimensions share.
+
+    Attributes:
+        weight: ``(in_channels, out_channels / groups, *kernel_size)``, at first from
+            ``U(-k, k)``, ``k = 1 / sqrt(out_channels / groups * prod(kernel_size))``.
+        bias: ``(out_channels)``, from the same distribution, or ``None``.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            transposed,
+            output_padding,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def _output_padding(
+        self,
+        input: Tensor,
+        output_size: Any,
+        stride: Any,
+        padding: Any,
+        kernel_size: Any,
+        num_spatial_dims: int,
+        dilation: Any = None,
+    ) -> Any:
+        """How much is added at the end so that the output has ``output_size``."""
+        if output_size is None:
+            return _single(self.output_padding)
+        rank = num_spatial_dims
+        leading = 2 if input.dim() == rank + 2 else 1
+        sizes = list(output_size)
+        if len(sizes) == leading + rank:
+            sizes = sizes[leading:]
+        if len(sizes) != rank:
+            raise ValueError(
+                f"ConvTranspose{rank}D: for {input.dim()}D input, output_size must have {rank} or "
+                f"{leading + rank} elements (got {len(sizes)})"
+            )
+        steps = [1] * rank if dilation is None else dilation
+        least = [
+            (input.size(leading + i) - 1) * stride[i]
+            - 2 * padding[i]
+            + steps[i] * (kernel_size[i] - 1)
+            + 1
+            for i in range(rank)
+        ]
+        most = [least[i] + stride[i] - 1 for i in range(rank)]
+        if any(not low <= size <= high for low, size, high in zip(least, sizes, most, strict=True)):
+            raise ValueError(
+                f"requested an output size of {list(output_size)}, but valid sizes range from "
+                f"{least} to {most} (for an input of {input.size()[2:]})"
+            )
+        return [size - low for size, low in zip(sizes, least, strict=True)]
+
+    def _transposed(self, function: Any, input: Tensor, output_size: Any) -> Tensor:
+        rank = len(self.kernel_size)
+        extra = self._output_padding(
+            input, output_size, self.stride, self.padding, self.kernel_size, rank, self.dilation
+        )
+        result: Tensor = function(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            extra,
+            self.groups,
+            self.dilation,
+        )
+        return result
+
+
+class ConvTranspose1d(_ConvTransposeNd):
+    """The gradient of :class:`Conv1d` by its input as a layer: ``(N, C_in, L)`` to longer ones.
+
+    ``L_out = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1``.
+
+    Args:
+        in_channels: ``C_in``.
+        out_channels: ``C_out``.
+        kernel_size: the length of the filters.
+        stride: the step between the places where filters are added.
+        padding: how much is cut off at both ends.
+        output_padding: how much is added at one end; less than ``stride`` or ``dilation``.
+        groups: in how many groups the channels are split; both counts are divisible by it.
+        bias: whether a bias is added.
+        dilation: the step between the points of a filter.
+        padding_mode: only ``'zeros'``.
+        device: where the parameters are made.
+        dtype: of the parameters.
+
+    Raises:
+        ValueError: options that do not fit together.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            _single(kernel_size),
+            _single(stride),
+            _single(padding),
+            _single(dilation),
+            True,
+            _single(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """Spreads a batch, or one sample without the batch dimension.
+
+        Args:
+            input: what is spread.
+            output_size: the spatial size of the output, with or without the leading sizes, in
+                place of ``output_padding``.
+
+        Raises:
+            ValueError: no such size is possible.
+        """
+        return self._transposed(F.conv_transpose1d, input, output_size)
+
+
+class ConvTranspose2d(_ConvTransposeNd):
+    """The gradient of :class:`Conv2d` by its input as a layer: ``(N, C_in, H, W)`` to larger ones.
+
+    Sizes and arguments as in :class:`ConvTranspose1d`, for each spatial dimension; where one number
+    is given it serves for all.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            _pair(kernel_size),
+            _pair(stride),
+            _pair(padding),
+            _pair(dilation),
+            True,
+            _pair(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """Spreads a batch, or one sample without the batch dimension.
+
+        Args:
+            input: what is spread.
+            output_size: the spatial size of the output, with or without the leading sizes, in
+                place of ``output_padding``.
+
+        Raises:
+            ValueError: no such size is possible.
+        """
+        return self._transposed(F.conv_transpose2d, input, output_size)
+
+
+class ConvTranspose3d(_ConvTransposeNd):
+    """The gradient of :class:`Conv3d` by its input as a layer, of ``(N, C_in, D, H, W)``.
+
+    Sizes and arguments as in :class:`ConvTranspose1d`, for each spatial dimension; where one number
+    is given it serves for all.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            _triple(kernel_size),
+            _triple(stride),
+            _triple(padding),
+            _triple(dilation),
+            True,
+            _triple(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """Spreads a batch, or one sample without the batch dimension.
+
+        Args:
+            input: what is spread.
+            output_size: the spatial size of the output, with or without the leading sizes, in
+                place of ``output_padding``.
+
+        Raises:
+            ValueError: no such size is possible.
+        """
+        return self._transposed(F.conv_transpose3d, input, output_size)
+
+
+from ._lazy_conv import (  # noqa: E402 (these are made of the classes above)
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+)

@@ -2,7 +2,8 @@
 
 Part of ``Module`` (``module.py``), which inherits it. Invariant: a parameter keeps its identity
 through a conversion (optimisers hold on to it); only its data is exchanged. A parameter is
-replaced only when the layout changes, since data of another layout cannot be put in place.
+replaced only when the layout changes, since data of another layout cannot be put in place, and
+where `pullback.__future__` says so.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ... import _C
+from ... import __future__ as _future
 from ..._tensor import Tensor
 from .._native import VF as _VF
 from ..parameter import Parameter
@@ -55,7 +57,11 @@ class Conversion(Traversal):
         with no_grad():
             applied = fn(param)
             grad_applied = None if grad is None else fn(grad)
-        if applied.layout == param.layout:
+        if _future.get_swap_module_params_on_conversion():
+            self._swap(name, param, applied, grad_applied)
+            return
+        overwrite = _future.get_overwrite_module_params_on_conversion()
+        if applied.layout == param.layout and not overwrite:
             param.data = applied
             owner = param
         else:
@@ -67,6 +73,25 @@ class Conversion(Traversal):
             grad.data = grad_applied
         else:
             owner.grad = grad_applied.requires_grad_(grad.requires_grad)
+
+    def _swap(self, name: str, param: Parameter, applied: Tensor, grad_applied: Any) -> None:
+        """Makes a parameter what its conversion is, and the other way round."""
+        from ...utils import swap_tensors
+
+        grad = param.grad
+        try:
+            param.grad = None
+            swap_tensors(param, Parameter(applied, param.requires_grad))
+        except Exception as error:
+            param.grad = grad
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
+        if grad is None:
+            return
+        try:
+            swap_tensors(grad, grad_applied.requires_grad_(grad.requires_grad))
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}.grad") from error
+        param.grad = grad
 
     def apply(self, fn: Callable[[Module], object]) -> Self:
         """Calls ``fn`` on every submodule and then on the module itself; returns the module.
@@ -83,6 +108,18 @@ class Conversion(Traversal):
     def cuda(self, device: Any = None) -> Self:
         """Moves all parameters and buffers to a GPU."""
         return self._apply(lambda tensor: tensor.cuda(device))
+
+    def xpu(self, device: Any = None) -> Self:
+        """Moves all parameters and buffers to an Intel GPU: an error, there are none here."""
+        return self._apply(lambda tensor: tensor.to(_place("xpu", device)))
+
+    def mtia(self, device: Any = None) -> Self:
+        """Moves all parameters and buffers to an accelerator of Meta: an error, as ``xpu``."""
+        return self._apply(lambda tensor: tensor.to(_place("mtia", device)))
+
+    def ipu(self, device: Any = None) -> Self:
+        """Moves all parameters and buffers to an accelerator of Graphcore: an error, as ``xpu``."""
+        return self._apply(lambda tensor: tensor.to(_place("ipu", device)))
 
     def cpu(self) -> Self:
         """Moves all parameters and buffers to the CPU."""
@@ -180,6 +217,13 @@ class Conversion(Traversal):
             else:
                 grad.requires_grad_(False)
             grad.zero_()
+
+
+def _place(kind: str, device: Any) -> Any:
+    """A device of a kind: the current one, or by number or name."""
+    if device is None:
+        return kind
+    return f"{kind}:{device}" if isinstance(device, int) else device
 
 
 def _explained(error: builtins.Exception) -> builtins.Exception:

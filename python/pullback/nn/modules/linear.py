@@ -15,10 +15,12 @@ from .. import functional as F
 from .. import init
 from .._native import VF as _VF
 from .._native import nn as _nn
-from ..parameter import Parameter
+from ..parameter import Parameter, UninitializedParameter
+from .conversion import no_grad
+from .lazy import LazyModuleMixin
 from .module import Module
 
-__all__ = ["Bilinear", "Identity", "Linear"]
+__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 _empty = _VF.empty
 _linear = _nn.linear
@@ -53,8 +55,8 @@ class Linear(Module):
 
     in_features: int
     out_features: int
-    weight: Tensor
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -105,6 +107,52 @@ class NonDynamicallyQuantizableLinear(Linear):
     """The output projection of attention: a ``Linear`` under the name PyTorch gives it."""
 
 
+class LazyLinear(LazyModuleMixin, Linear):
+    """:class:`Linear` whose ``in_features`` are the last size of its first input.
+
+    Args:
+        out_features: the size of the last dimension of the output.
+        bias: whether a bias is added.
+        device: where the parameters are made.
+        dtype: of the parameters.
+    """
+
+    cls_to_become = Linear
+
+    def __init__(
+        self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(0, 0, False)
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_features = out_features
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew, if their shapes are known."""
+        if not self.has_uninitialized_params() and self.in_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Makes and draws the parameters for the last size of ``input``."""
+        if self.has_uninitialized_params():
+            weight: Any = self.weight
+            bias: Any = self.bias
+            with no_grad():
+                self.in_features = input.shape[-1]
+                weight.materialize((self.out_features, self.in_features))
+                if bias is not None:
+                    bias.materialize((self.out_features,))
+                self.reset_parameters()
+        if self.in_features == 0:
+            if input.shape[-1] != self.weight.shape[-1]:
+                raise AssertionError(
+                    f"The in_features inferred from input: {input.shape[-1]} is not equal to "
+                    f"in_features from self.weight: {self.weight.shape[-1]}"
+                )
+            self.in_features = input.shape[-1]
+
+
 class Bilinear(Module):
     """``y_k = x1^T W_k x2 + b_k``: ``(*, in1)`` and ``(*, in2)`` to ``(*, out)``.
 
@@ -123,8 +171,8 @@ class Bilinear(Module):
     in1_features: int
     in2_features: int
     out_features: int
-    weight: Tensor
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,

@@ -5,6 +5,8 @@ Invariant: no state but options and, where classes are weighted, the buffer ``we
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +14,14 @@ from ..._tensor import Tensor
 from .. import functional as F
 from .._reduction import resolved
 from .distance import PairwiseDistance
+from .linear import Linear
+from .linear_cross_entropy_options import LinearCrossEntropyOptions
 from .module import Module
 
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
+    "CTCLoss",
     "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
@@ -24,11 +29,15 @@ __all__ = [
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
+    "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "MSELoss",
     "MarginRankingLoss",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "NLLLoss",
+    "NLLLoss2d",
     "PoissonNLLLoss",
     "SmoothL1Loss",
     "SoftMarginLoss",
@@ -162,6 +171,25 @@ class NLLLoss(_WeightedLoss):
             ignore_index=self.ignore_index,
             reduction=self.reduction,
         )
+
+
+class NLLLoss2d(NLLLoss):
+    """The former name of :class:`NLLLoss` for images."""
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        warnings.warn(
+            "NLLLoss2d has been deprecated. Please use NLLLoss instead as a drop-in replacement.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
 class CrossEntropyLoss(_WeightedLoss):
@@ -350,6 +378,15 @@ class SoftMarginLoss(_Loss):
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
+class MultiLabelMarginLoss(_Loss):
+    """The hinge of every class that is no target against every one that is; reduced."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss, a scalar unless ``reduction`` is ``'none'``."""
+        result: Tensor = F.multilabel_margin_loss(input, target, reduction=self.reduction)
+        return result
+
+
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """The mean of one binary cross entropy per class, reduced."""
 
@@ -525,4 +562,114 @@ class TripletMarginWithDistanceLoss(_Loss):
             margin=self.margin,
             swap=self.swap,
             reduction=self.reduction,
+        )
+
+
+class CTCLoss(_Loss):
+    """Minus the log-probability of a sequence of labels, over all its alignments; reduced.
+
+    Args:
+        blank: the label that stands for none.
+        reduction: ``'none'``, ``'mean'`` (each loss over the length of its target first) or
+            ``'sum'``.
+        zero_infinity: whether infinite losses (targets too long for the input) become 0.
+    """
+
+    blank: int
+    zero_infinity: bool
+
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
+        super().__init__(reduction=reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(
+        self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any
+    ) -> Tensor:
+        """The loss of log-probabilities ``(T, N, C)`` or ``(T, C)``."""
+        result: Tensor = F.ctc_loss(
+            log_probs,
+            targets,
+            input_lengths,
+            target_lengths,
+            self.blank,
+            self.reduction,
+            self.zero_infinity,
+        )
+        return result
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """:class:`CrossEntropyLoss` of the logits that a linear layer of its own gives.
+
+    Args:
+        in_features: features of the input.
+        num_classes: how many classes there are, ``C``.
+        out_features: the sizes ``(d_1, ...)`` of a loss of several dimensions.
+        bias: whether the layer adds a bias.
+        device: where the parameters are made.
+        dtype: of the parameters.
+        reduction: ``'none'``, ``'mean'`` or ``'sum'``.
+        weight: a factor for each class.
+        ignore_index: targets of this index do not contribute; -100 unless given.
+        label_smoothing: how far targets are mixed with the uniform distribution.
+        options: how the rows are taken in pieces; without, all at once.
+    """
+
+    in_features: int
+    num_classes: int
+    out_features: tuple[int, ...]
+    ignore_index: int | None
+    label_smoothing: float
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
+    ) -> None:
+        super().__init__(weight, reduction=reduction)
+        self.in_features = in_features
+        self.num_classes = num_classes
+        self.out_features = tuple(out_features)
+        width = num_classes * math.prod(self.out_features)
+        self.linear = Linear(in_features, width, bias=bias, device=device, dtype=dtype)
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+        self.options = options
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss of ``(N, in_features)`` or ``(in_features)``."""
+        shape = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
+        return F.linear_cross_entropy(
+            input,
+            self.linear.weight.reshape(*shape, self.in_features),
+            target,
+            linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return (
+            f"in_features={self.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
         )

@@ -9,10 +9,12 @@ without hooks anywhere a call is native, one test and the call of ``forward``.
 from __future__ import annotations
 
 import inspect
+import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import _C
 from ..._hooks import RemovableHandle
@@ -86,6 +88,19 @@ def _new_state() -> dict[str, Any]:
     }
 
 
+class _CallSignature:
+    """What `inspect.signature` says of a module, whose call is native; classes have their own."""
+
+    def __get__(self, module: Any, owner: type) -> inspect.Signature:
+        if module is None:
+            raise AttributeError("__signature__")
+        return inspect.signature(_any_arguments)
+
+
+def _any_arguments(*args: Any, **kwargs: Any) -> Any:
+    raise NotImplementedError
+
+
 class Module(State, _C._ModuleBase):
     """Base class of all neural network modules.
 
@@ -106,6 +121,11 @@ class Module(State, _C._ModuleBase):
     Attributes:
         training: whether the module is in training mode (:meth:`train`) or not (:meth:`eval`).
     """
+
+    # What `state_dict` is given and gives, in annotations.
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
+
+    __signature__ = _CallSignature()
 
     # With True, the remaining arguments go on to the next class of the inheritance order.
     call_super_init: bool = False
@@ -533,6 +553,19 @@ class Module(State, _C._ModuleBase):
             if type(own[name]) is not HookDict:
                 own[name] = HookDict(own[name])
 
+    def _replicate_for_data_parallel(self) -> Self:
+        """A copy for another device: its own dictionaries, filled by ``nn.parallel.replicate``."""
+        replica = self.__new__(type(self))
+        replica.__dict__.update(self.__dict__)
+        own = replica.__dict__
+        own["_parameters"] = {}
+        own["_buffers"] = dict(self._buffers)
+        own["_modules"] = dict(self._modules)
+        # What it has in their place: tensors that are no leaves.
+        own["_former_parameters"] = {}
+        own["_is_replica"] = True
+        return replica
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Checks the arguments of ``torch.compile``; the module runs as it is, before and after.
 
@@ -567,3 +600,53 @@ def _indented(text: str) -> str:
 
 
 _IncompatibleKeys.__module__ = __name__
+
+
+class _WithHooks(ModuleType):
+    """This module's class: the hooks of all modules under the names that PyTorch has for them.
+
+    Programs that put others in their place change what is called.
+    """
+
+
+def _table(name: str) -> property:
+    def get(space: ModuleType) -> Any:
+        return getattr(_hook, name)
+
+    def put(space: ModuleType, value: Any) -> None:
+        table = getattr(_hook, name)
+        if isinstance(table, dict):
+            # (The same object: the native call of modules looks at it.)
+            given = dict(value)
+            table.clear()
+            table.update(given)
+        else:
+            setattr(_hook, name, value)
+
+    return property(get, put)
+
+
+for _theirs, _ours in (
+    ("_global_backward_hooks", "backward_hooks"),
+    ("_global_backward_pre_hooks", "backward_pre_hooks"),
+    ("_global_buffer_registration_hooks", "buffer_registration_hooks"),
+    ("_global_forward_hooks", "forward_hooks"),
+    ("_global_forward_hooks_always_called", "forward_hooks_always_called"),
+    ("_global_forward_hooks_with_kwargs", "forward_hooks_with_kwargs"),
+    ("_global_forward_pre_hooks", "forward_pre_hooks"),
+    ("_global_is_full_backward_hook", "is_full_backward"),
+    ("_global_module_registration_hooks", "module_registration_hooks"),
+    ("_global_parameter_registration_hooks", "parameter_registration_hooks"),
+):
+    setattr(_WithHooks, _theirs, _table(_ours))
+sys.modules[__name__].__class__ = _WithHooks
+
+
+def _has_any_global_hook() -> bool:
+    """Whether a hook of all modules is there that calls ask."""
+    return bool(
+        _hook.backward_pre_hooks
+        or _hook.backward_hooks
+        or _hook.forward_pre_hooks
+        or _hook.forward_hooks
+    )

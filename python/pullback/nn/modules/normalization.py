@@ -1,4 +1,6 @@
-"""Normalisation within a sample: layer, group and RMS. Batch statistics are in ``batchnorm.py``.
+"""Normalisation within a sample: layer, group, RMS, local response.
+
+Batch statistics are in ``batchnorm.py``.
 
 Invariant: the shape of the input is kept; ``weight`` starts at 1 and ``bias`` at 0.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
+from ... import _C
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
@@ -15,7 +18,7 @@ from .._native import VF as _VF
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 _layer_norm = _VF.layer_norm
 
@@ -60,8 +63,8 @@ class LayerNorm(Module):
     normalized_shape: tuple[int, ...]
     eps: float
     elementwise_affine: bool
-    weight: Tensor | None
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -122,8 +125,8 @@ class GroupNorm(Module):
     num_channels: int
     eps: float
     affine: bool
-    weight: Tensor | None
-    bias: Tensor | None
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -178,7 +181,7 @@ class RMSNorm(Module):
     normalized_shape: tuple[int, ...]
     eps: float | None
     elementwise_affine: bool
-    weight: Tensor | None
+    weight: Parameter
 
     def __init__(
         self,
@@ -213,3 +216,88 @@ class RMSNorm(Module):
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
         )
+
+
+class LocalResponseNorm(Module):
+    """``x / (k + alpha / size * sum x**2)**beta``, the sum over ``size`` neighbouring channels.
+
+    Args:
+        size: how many channels.
+        alpha: the weight of the sum.
+        beta: the exponent.
+        k: what is added to the sum.
+    """
+
+    size: int
+    alpha: float
+    beta: float
+    k: float
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalises ``(N, C, *)``."""
+        result: Tensor = F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+        return result
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+def _takes_part(channel: int, other: int, reach: int) -> float:
+    """Whether the sum of :class:`CrossMapLRN2d` for a channel has another one: 1 or 0."""
+    near = abs(other - channel) < reach
+    return float(near or (other == 0 and channel >= reach))
+
+
+class CrossMapLRN2d(Module):
+    """The older form of :class:`LocalResponseNorm`, of ``(N, C, H, W)``, from Torch7.
+
+    Its sums run over ``2 m - 1`` channels, ``m = (size + 1) // 2``, without those beyond the ends.
+    As in PyTorch the square of the first channel, once counted, stays in all of them. Gradients are
+    those of this function; PyTorch's are of sums without that square.
+
+    Args:
+        size: how many channels.
+        alpha: the weight of the sum, divided by ``size``.
+        beta: the exponent.
+        k: what is added to the sum.
+    """
+
+    size: int
+    alpha: float
+    beta: float
+    k: float
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalises ``(N, C, H, W)``.
+
+        Raises:
+            ValueError: the input has another number of dimensions.
+        """
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        channels, reach = input.size(1), int((self.size - 1) / 2 + 1)
+        rows = [
+            [_takes_part(row, other, reach) for other in range(channels)] for row in range(channels)
+        ]
+        window = _C.tensor(rows, dtype=input.dtype, device=input.device)
+        sums = _VF.einsum("cj,njhw->nchw", [window, input * input])
+        return input * (sums * (self.alpha / self.size) + self.k).pow(-self.beta)
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -460,10 +460,10 @@ class RNNCellBase(Module):
     input_size: int
     hidden_size: int
     bias: bool
-    weight_ih: Tensor
-    weight_hh: Tensor
-    bias_ih: Tensor | None
-    bias_hh: Tensor | None
+    weight_ih: Parameter
+    weight_hh: Parameter
+    bias_ih: Parameter
+    bias_hh: Parameter
 
     def __init__(
         self,

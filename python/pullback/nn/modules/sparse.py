@@ -46,7 +46,7 @@ class Embedding(Module):
     norm_type: float
     scale_grad_by_freq: bool
     sparse: bool
-    weight: Tensor
+    weight: Parameter
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class EmbeddingBag(Module):
         AssertionError: ``padding_idx`` is no row.
     """
 
-    weight: Tensor
+    weight: Parameter
 
     def __init__(
         self,

@@ -10,11 +10,12 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
 
+from ... import __future__ as _future
 from ..._hooks import RemovableHandle
 from ..._tensor import Tensor
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 from .conversion import Conversion, no_grad
 from .hook import BoundHook, insert
 
@@ -47,6 +48,9 @@ class _IncompatibleKeys(_Keys):
     __str__ = __repr__
 
 
+Destination = TypeVar("Destination", bound=dict[str, Any])
+
+
 class _StateDict(OrderedDict[str, Any]):
     """Declares the attribute that a plain ``OrderedDict`` instance carries."""
 
@@ -67,6 +71,17 @@ class State(Conversion):
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called."
         )
+
+    @overload
+    def state_dict(
+        self, *, destination: Destination, prefix: str = ..., keep_vars: bool = ...
+    ) -> Destination: ...
+
+    @overload
+    def state_dict(self, *, prefix: str = ..., keep_vars: bool = ...) -> dict[str, Any]: ...
+
+    @overload
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any: ...
 
     def state_dict(
         self,
@@ -210,32 +225,38 @@ class State(Conversion):
                 f"Tensor-like object from checkpoint but received {type(given)}"
             )
             return
+        # (A tensor of a lazy module has no shape yet; one for it that has a shape gave it that.)
+        lazy = is_lazy(tensor)
         # Old checkpoints hold single numbers as tensors of shape (1,).
-        if tensor.dim() == 0 and given.dim() == 1 and given.shape[0] == 1:
+        if not lazy and tensor.dim() == 0 and given.dim() == 1 and given.shape[0] == 1:
             given = given[0]
-        if given.shape != tensor.shape:
+        if not lazy and given.shape != tensor.shape:
             error_msgs.append(
                 f"size mismatch for {key}: copying a param with shape {given.shape} from "
                 f"checkpoint, the shape in current model is {tensor.shape}."
             )
             return
-        if tensor.is_meta and not given.is_meta and not assign:
+        if not lazy and tensor.is_meta and not given.is_meta and not assign:
             warnings.warn(
                 f"for {key}: copying from a non-meta parameter in the checkpoint to a meta "
                 "parameter in the current model, which is a no-op. (Did you mean to pass "
                 "`assign=True`?)",
                 stacklevel=2,
             )
+        swap = _future.get_swap_module_params_on_conversion()
         try:
             with no_grad():
-                if assign:
+                if swap:
+                    _swap(tensor, given, assign)
+                elif assign:
                     self._assign_tensor(name, tensor, given)
                 else:
                     tensor.copy_(given)
         except Exception as error:
             error_msgs.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
-                f"{tensor.size()} and whose dimensions in the checkpoint are {given.size()}, "
+                f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose '
+                f"dimensions in the model are {tensor.size()} and whose dimensions in the "
+                f"checkpoint are {given.size()}, "
                 f"an exception occurred : {error.args}."
             )
 
@@ -318,6 +339,24 @@ class State(Conversion):
         about, and must return ``None``.
         """
         return insert(self._load_state_dict_post_hooks, hook)
+
+
+def _swap(tensor: Tensor, given: Any, assign: bool) -> None:
+    """Makes a module's tensor what it makes of a given one."""
+    from ...utils import swap_tensors
+
+    new: Any = tensor.module_load(given, assign=assign)
+    if new is tensor or new is given:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning "
+            "one of the inputs in module_load"
+        )
+    if isinstance(tensor, Parameter):
+        if isinstance(new, Parameter):
+            new.requires_grad_(tensor.requires_grad)
+        else:
+            new = Parameter(new, tensor.requires_grad)
+    swap_tensors(tensor, new)
 
 
 def _from_positional(

@@ -1,4 +1,4 @@
-"""Sizes given as one number or as several. No tensors here."""
+"""Sizes given as one number or as several, and keys of state dicts. No tensors here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
 
-__all__: list[str] = []
+__all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
@@ -30,3 +30,22 @@ _quadruple = _ntuple(4, "_quadruple")
 def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
     """Each element ``n`` times, last element first: paddings in the order that ``pad`` wants."""
     return tuple(x for x in reversed(tuple(t)) for _ in range(n))
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Takes a prefix off the keys that have it, in place, and off those of the metadata.
+
+    Example::
+
+        consume_prefix_in_state_dict_if_present(state_dict, "module.")   # of DataParallel
+    """
+    for key in list(state_dict):
+        if key.startswith(prefix):
+            state_dict[key[len(prefix) :]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", None)
+    if metadata is None:
+        return
+    for key in list(metadata):
+        # (The metadata's key of the module itself is the prefix without its dot.)
+        if key and (key.startswith(prefix) or key == prefix.rstrip(".")):
+            metadata[key[len(prefix) :]] = metadata.pop(key)

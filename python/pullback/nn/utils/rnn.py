@@ -113,6 +113,26 @@ class PackedSequence(_Packed):
         """Casts ``data`` to ``int32``."""
         return self._with(lambda data: data.int())
 
+    def short(self) -> Self:
+        """Casts ``data`` to ``int16``."""
+        return self._with(lambda data: data.short())
+
+    def char(self) -> Self:
+        """Casts ``data`` to ``int8``."""
+        return self._with(lambda data: data.char())
+
+    def byte(self) -> Self:
+        """Casts ``data`` to ``uint8``."""
+        return self._with(lambda data: data.byte())
+
+    def is_pinned(self) -> bool:
+        """Whether ``data`` is in memory that a GPU copies from."""
+        return bool(self.data.is_pinned())
+
+    def pin_memory(self) -> Self:
+        """Moves ``data`` to memory that a GPU copies from."""
+        return self._with(lambda data: data.pin_memory())
+
     @property
     def is_cuda(self) -> bool:
         """Whether ``data`` is on a GPU."""
@@ -158,6 +178,8 @@ def pack_padded_sequence(
             "'lengths' argument should be a 1D CPU int64 tensor, but got "
             f"{lengths.dim()}D {lengths.device} {lengths.dtype} tensor"
         )
+    if input.numel() == 0:
+        raise RuntimeError("Cannot pack empty tensors.")
     sizes = _as_lengths(lengths)
     sorted_indices: Tensor | None = None
     if not enforce_sorted:

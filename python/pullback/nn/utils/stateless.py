@@ -136,13 +136,22 @@ class _Place(NamedTuple):
 def _places(module: Module) -> dict[str, _Place]:
     """All parameters and buffers by path, those with several names under each of them."""
     found: dict[str, _Place] = {}
-    for prefix, owner in module.named_modules(remove_duplicate=False):
+    for prefix, owner in _owners(module, "", ()):
         for store in (owner._parameters, owner._buffers):
             for name, tensor in store.items():
                 if tensor is not None:
                     path = f"{prefix}.{name}" if prefix else name
                     found[path] = _Place(owner, name, store)
     return found
+
+
+def _owners(module: Module, prefix: str, above: tuple[Module, ...]) -> Iterator[tuple[str, Module]]:
+    """A module and those below it by path, also under several; not again below themselves."""
+    yield prefix, module
+    above = (*above, module)
+    for name, child in module._modules.items():
+        if child is not None and not any(child is each for each in above):
+            yield from _owners(child, f"{prefix}.{name}" if prefix else name, above)
 
 
 def _attribute(module: Module, path: str) -> _Place:

@@ -27,6 +27,10 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 
 T_co = TypeVar("T_co", covariant=True)
 
+# By the names that PyTorch has for them.
+_BaseDataLoaderIter = LoaderIter
+_SingleProcessDataLoaderIter = SingleProcessIter
+
 _FIXED = frozenset(
     ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 )
@@ -271,3 +275,12 @@ def _checked_context(value: Any, num_workers: int) -> Any:
             f"specifying the start method, but got multiprocessing_context={value}"
         )
     return value
+
+
+def __getattr__(name: str) -> Any:
+    """The iterator over workers, by PyTorch's name: its module is loaded where there are some."""
+    if name != "_MultiProcessingDataLoaderIter":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .multiprocess import MultiProcessIter
+
+    return MultiProcessIter

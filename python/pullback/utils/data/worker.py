@@ -15,13 +15,13 @@ import queue
 import random
 import sys
 import threading
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from ... import manual_seed, set_num_threads
+from ..._dense import ExceptionWrapper
 from . import info
 from .fetch import IterableFetcher, MapFetcher
 
@@ -69,32 +69,11 @@ class WorkerSetup(NamedTuple):
         return make(self.dataset, self.auto_collation, self.collate_fn, self.drop_last)
 
 
-class _KeyErrorMessage(str):
-    """`KeyError` shows the repr of its argument; this keeps a traceback readable there."""
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-class CaughtError:
+class CaughtError(ExceptionWrapper):
     """An exception of a worker as text and type, to be raised again in the loader."""
 
     def __init__(self, error: BaseException, where: str) -> None:
-        self.exc_type: type[BaseException] = type(error)
-        self.exc_msg = "".join(traceback.format_exception(error))
-        self.where = where
-
-    def reraise(self) -> NoReturn:
-        """Raises the same class with the worker's traceback as the message."""
-        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
-        if self.exc_type is KeyError:
-            raise KeyError(_KeyErrorMessage(message))
-        try:
-            error = self.exc_type(message)
-        except Exception:
-            # The class wants other arguments than one text.
-            raise RuntimeError(message) from None
-        raise error
+        super().__init__((type(error), error, error.__traceback__), where)
 
 
 def _pickled(result: Result, where: str) -> bytes:

@@ -47,7 +47,7 @@ pub fn masked_zeros() -> MaskedZeros {
 }
 
 fn is_pointwise(def: &OpDef) -> bool {
-    matches!(def.kernel, Kernel::Pointwise(_)) || matches!(def.batch, Batch::Pointwise)
+    matches!(def.kernels.cpu, Kernel::Pointwise(_)) || matches!(def.batch, Batch::Pointwise)
 }
 
 /// Puts zeros in the places of NaN that `node` made of the zeros in `given`.

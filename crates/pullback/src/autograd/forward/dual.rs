@@ -191,7 +191,7 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     }
     let _turn = tangent::turn_of(call.args);
     let def = call.def;
-    match (call.form, &def.kernel) {
+    match (call.form, &def.kernels.cpu) {
         // Each part of a composite computes its own.
         (_, Kernel::Composite(_)) => call.next(),
         (Form::Inplace, _) => write(call).map(IntoOutputs::into_outputs),

@@ -36,6 +36,8 @@ pub struct Meta {
     pub(in crate::autograd) replay: Option<Arc<Replay>>,
     /// Another leaf's accumulator, where gradients of this one go.
     pub(in crate::autograd) shared_accumulator: Option<Node>,
+    /// Had a `.grad` with a history once (see `cycle`).
+    is_noted: bool,
 }
 
 #[inline]
@@ -50,6 +52,16 @@ pub(in crate::autograd) fn each_held(tensor: &Tensor, see: &mut dyn FnMut(Tensor
         [&meta.grad, &meta.forward_base].into_iter().flatten().cloned().for_each(see);
     }
     Some(())
+}
+
+/// Whether it had a `.grad` with a history once.
+pub(in crate::autograd) fn is_noted(tensor: &Tensor) -> bool {
+    tensor.meta_if_any().is_some() && lock(tensor).is_noted
+}
+
+/// Says that it had one; whether that was said before.
+pub(in crate::autograd) fn set_noted(tensor: &Tensor) -> bool {
+    std::mem::replace(&mut lock(tensor).is_noted, true)
 }
 
 /// Takes the gradient away.

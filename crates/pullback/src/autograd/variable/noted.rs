@@ -1,7 +1,8 @@
 //! The tensors whose `.grad` has, or had, a history, held weakly: where the search for cycles begins (`cycle`).
 
+use super::meta::set_noted;
 use crate::Tensor;
-use crate::tensor::{Flag, WeakTensor};
+use crate::tensor::WeakTensor;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,10 +20,9 @@ pub(in crate::autograd) fn noted() -> MutexGuard<'static, Vec<WeakTensor>> {
 /// Notes a tensor whose `.grad` has a history.
 #[cold]
 pub(in crate::autograd) fn note(tensor: &Tensor) {
-    if tensor.has_flag(Flag::NOTED) {
+    if set_noted(tensor) {
         return;
     }
-    tensor.set_flag(Flag::NOTED, true);
     let mut list = noted();
     list.push(tensor.downgrade());
     if list.len() < SWEEP_AT.load(Ordering::Relaxed) {

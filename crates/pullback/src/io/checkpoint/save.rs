@@ -66,7 +66,7 @@ impl Saved {
         let order: &[u8] = if cfg!(target_endian = "little") { b"little" } else { b"big" };
         archive.record("byteorder", order)?;
         for (key, (storage, _)) in self.storages.iter().enumerate() {
-            storage.with_bytes(|bytes| archive.record(&format!("data/{key}"), bytes))?;
+            storage.with_bytes(|bytes| archive.record(&format!("data/{key}"), bytes))??;
         }
         archive.finish().map(drop)
     }

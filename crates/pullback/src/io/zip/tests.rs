@@ -68,7 +68,7 @@ fn damage_is_found_by_the_checksum_unless_there_is_none() {
     let record = found.find("name/data/0").cloned().unwrap();
     let _ = crate::take_warnings();
     let storage = found.read_storage(&record, 100).unwrap();
-    storage.with_bytes(|bytes| assert_eq!((bytes[0], bytes[1]), (8, 7)));
+    storage.with_bytes(|bytes| assert_eq!((bytes[0], bytes[1]), (8, 7))).unwrap();
     assert!(crate::take_warnings().iter().any(|text| text.contains("CRC-32")));
     let mut writer = Writer::new(Vec::new(), "name", 64, false).unwrap();
     writer.record("data/0", &[7; 100]).unwrap();

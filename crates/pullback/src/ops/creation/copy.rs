@@ -29,7 +29,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// Copies the elements into a new tensor that keeps the order of dimensions in memory, or takes
 /// `memory_format`'s.
 #[op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", method = clone_tensor_default,
-     batch = pointwise, jvp = linear, samples = unary, sparse = clone, unresolved)]
+     batch = pointwise, jvp = linear, samples = unary, sparse = clone(cpu, self), unresolved)]
 impl CloneTensor {
     fn meta(self_: &Tensor, memory_format: Option<MemoryFormat>) -> Result<TensorSpec> {
         match memory_format {
@@ -49,7 +49,7 @@ impl CloneTensor {
 #[op(
     "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
     node = "torch::autograd::CopyBackwards",
-    method_only, batch = pointwise, sparse = copy, unresolved, across_devices)]
+    method_only, batch = pointwise, sparse = copy(cpu, self, src), unresolved, across_devices)]
 impl Copy {
     fn meta(self_: &Tensor, src: &Tensor) -> Result<TensorSpec> {
         if src.shape() != self_.shape() {
@@ -78,7 +78,7 @@ impl Copy {
 
 /// Copies the elements into a new tensor of another dtype, order of dimensions or device.
 #[op("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-     node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert, unresolved, across_devices)]
+     node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert(cpu, self, dtype, layout), unresolved, across_devices)]
 impl Convert {
     fn meta(
         self_: &Tensor,
@@ -196,7 +196,7 @@ impl FillTensor {
 }
 
 /// Writes zero into every element.
-#[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary, batch = pass, sparse = zero)]
+#[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary, batch = pass, sparse = zero(cpu, self))]
 impl Zero {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         Ok(TensorSpec::target(self_))
@@ -330,7 +330,7 @@ impl Tensor {
 }
 
 /// The only element as a number: what [`Tensor::item`] is for those who answer ops.
-#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, data_dependent_output, batch = item, sparse = item)]
+#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, data_dependent_output, batch = item, sparse = item(self))]
 impl LocalScalarDense {
     fn cpu(self_: &Tensor) -> Result<Scalar> {
         self_.element()

@@ -29,7 +29,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     function_only,
     not_differentiable,
-    samples = creation_like, batch = pass, sparse = blank)]
+    samples = creation_like, batch = pass, sparse = blank(cpu, self, dtype, layout))]
 impl EmptyLike {
     fn meta(
         self_: &Tensor,
@@ -59,7 +59,7 @@ impl EmptyLike {
     "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     function_only,
     not_differentiable,
-    samples = creation_like, batch = pass, sparse = blank)]
+    samples = creation_like, batch = pass, sparse = blank(cpu, self, dtype, layout))]
 impl ZerosLike {
     fn meta(
         self_: &Tensor,

@@ -151,7 +151,7 @@ impl Index {
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     exact_out,
     separate,
-    not_differentiable(index), jvp = linear, batch = index_select, sparse = index_select)]
+    not_differentiable(index), jvp = linear, batch = index_select, sparse = index_select(self, dim, index))]
 impl IndexSelect {
     fn meta(self_: &Tensor, dim: i64, index: &Tensor) -> Result<TensorSpec> {
         let dim = wrap_dim(dim, self_.ndim())?;

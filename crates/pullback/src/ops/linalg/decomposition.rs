@@ -9,8 +9,8 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::reduce::any_all::{all_examples, is_any_true};
-use crate::tensor::Cpu;
 use crate::tensor::shape::wrap_dim;
+use crate::tensor::{Cpu, contiguous_strides};
 use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{Iter, elementwise, linalg as kernel};
 use pullback_macros::op;
@@ -89,9 +89,44 @@ pub(in crate::ops) fn check_codes(
     Err(Error::new(ErrorKind::LinAlg, text))
 }
 
-/// The codes of a batch, as a tensor of its shape.
-pub(in crate::ops) fn codes_of(a: &Tensor, codes: &[i32]) -> Result<Tensor> {
-    Tensor::from_slice(codes, &batch_shape(a, &[]))
+/// What the codes of the matrices in `a` look like.
+pub(in crate::ops) fn codes_spec(a: &Tensor) -> TensorSpec {
+    TensorSpec::beside(a, &batch_shape(a, &[])).computed_in(DType::I32)
+}
+
+/// Writes the codes of a batch, in its order.
+pub(in crate::ops) fn write_codes(cpu: Cpu, info: &Tensor, codes: &[i32]) -> Result<()> {
+    // (Without a request for memory, where another result is written already.)
+    if let Some(numbers) = info.view_mut(cpu).as_slice_mut::<i32>() {
+        numbers.copy_from_slice(codes);
+        return Ok(());
+    }
+    info.copy_data(cpu, &Tensor::from_slice(codes, info.shape())?)
+}
+
+/// What a batch, that of `a`, of matrices of these sizes looks like that lie column by column, as LAPACK has them.
+pub(in crate::ops) fn by_columns(a: &Tensor, sizes: [i64; 2]) -> TensorSpec {
+    let spec = TensorSpec::beside(a, &batch_shape(a, &sizes));
+    let strides = column_strides(&spec.shape);
+    spec.with_strides(strides)
+}
+
+/// The strides of matrices that lie column by column, one behind the other.
+pub(in crate::ops) fn column_strides(shape: &[i64]) -> Dims {
+    let mut strides = contiguous_strides(shape);
+    if let [.., rows, columns] = &mut strides[..] {
+        (*rows, *columns) = (1, shape[shape.len() - 2].max(1));
+    }
+    strides
+}
+
+/// Whether the upper triangles are meant.
+fn is_upper(uplo: &str) -> Result<bool> {
+    match uplo {
+        "U" | "u" => Ok(true),
+        "L" | "l" => Ok(false),
+        _ => bail!(runtime, "Expected UPLO argument to be 'L' or 'U', but got {uplo}"),
+    }
 }
 
 /// Whether the vectors of a decomposition are wanted beside its values: for the gradient of the values.
@@ -136,28 +171,33 @@ pub(in crate::ops) fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
 #[op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
      internal, node = "LinalgSvd", method = svd_kernel, batch = matrices)]
 impl SvdKernel {
-    fn cpu(cpu: Cpu, a: &Tensor, full_matrices: bool, compute_uv: bool) -> Result<[Tensor; 3]> {
+    fn meta(a: &Tensor, full_matrices: bool, compute_uv: bool) -> Result<[TensorSpec; 3]> {
         check_matrix("svd", a, false)?;
         let (m, n) = sizes(a.shape());
         let k = m.min(n);
+        let s = TensorSpec::beside(a, &batch_shape(a, &[k])).computed_in(a.dtype().to_real());
         if !compute_uv {
-            let s = Tensor::empty_of(&batch_shape(a, &[k]), a.dtype().to_real())?;
-            kernel::svd(None, &mut s.view_mut(cpu), None, a.view_ref(cpu), false)?;
-            let none = Tensor::empty_of(&[0], a.dtype())?;
+            let none = TensorSpec::beside(a, &[0]);
             return Ok([none.clone(), s, none]);
         }
-        let (rows, columns) = if full_matrices { (m, n) } else { (k, k) };
-        let u = Tensor::empty_of(&batch_shape(a, &[m, rows]), a.dtype())?;
-        let s = Tensor::empty_of(&batch_shape(a, &[k]), a.dtype().to_real())?;
-        let vh = Tensor::empty_of(&batch_shape(a, &[columns, n]), a.dtype())?;
-        kernel::svd(
-            Some(&mut u.view_mut(cpu)),
-            &mut s.view_mut(cpu),
-            Some(&mut vh.view_mut(cpu)),
-            a.view_ref(cpu),
-            full_matrices,
-        )?;
-        Ok([u, s, vh])
+        let (columns, rows) = if full_matrices { (m, n) } else { (k, k) };
+        Ok([by_columns(a, [m, columns]), s, by_columns(a, [rows, n])])
+    }
+    fn cpu(
+        cpu: Cpu,
+        u: &Tensor,
+        s: &Tensor,
+        vh: &Tensor,
+        a: &Tensor,
+        full_matrices: bool,
+        compute_uv: bool,
+    ) -> Result<()> {
+        let (mut u, mut s, mut vh) = (u.view_mut(cpu), s.view_mut(cpu), vh.view_mut(cpu));
+        let a = a.view_ref(cpu);
+        if !compute_uv {
+            return Ok(kernel::svd(None, &mut s, None, a, false)?);
+        }
+        Ok(kernel::svd(Some(&mut u), &mut s, Some(&mut vh), a, full_matrices)?)
     }
     fn vjp_a(
         grad_u: Option<&Tensor>,
@@ -312,7 +352,7 @@ fn check_driver(driver: Option<&str>) -> Result<()> {
 /// `A = Q R` with orthonormal columns in `Q` and `R` upper triangular; `mode` is "reduced", "complete" or "r" (no Q).
 #[op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", module = "linalg", node = "LinalgQr", method = linalg_qr, autocast = fp32, batch = matrices)]
 impl LinalgQr {
-    fn cpu(cpu: Cpu, a: &Tensor, mode: &str) -> Result<[Tensor; 2]> {
+    fn meta(a: &Tensor, mode: &str) -> Result<[TensorSpec; 2]> {
         check_matrix("qr", a, false)?;
         ensure!(
             matches!(mode, "reduced" | "complete" | "r"),
@@ -321,19 +361,14 @@ impl LinalgQr {
         );
         let (m, n) = sizes(a.shape());
         let columns = if mode == "complete" { m } else { m.min(n) };
-        let r = Tensor::empty_of(&batch_shape(a, &[columns, n]), a.dtype())?;
-        if mode == "r" {
-            kernel::qr(None, &mut r.view_mut(cpu), a.view_ref(cpu), false)?;
-            return Ok([Tensor::empty_of(&[0], a.dtype())?, r]);
-        }
-        let q = Tensor::empty_of(&batch_shape(a, &[m, columns]), a.dtype())?;
-        kernel::qr(
-            Some(&mut q.view_mut(cpu)),
-            &mut r.view_mut(cpu),
-            a.view_ref(cpu),
-            mode == "complete",
-        )?;
-        Ok([q, r])
+        let r = by_columns(a, [columns, n]);
+        let is_alone = mode == "r";
+        Ok([if is_alone { TensorSpec::beside(a, &[0]) } else { by_columns(a, [m, columns]) }, r])
+    }
+    fn cpu(cpu: Cpu, q: &Tensor, r: &Tensor, a: &Tensor, mode: &str) -> Result<()> {
+        let (mut q, mut r) = (q.view_mut(cpu), r.view_mut(cpu));
+        let q = if mode == "r" { None } else { Some(&mut q) };
+        Ok(kernel::qr(q, &mut r, a.view_ref(cpu), mode == "complete")?)
     }
     fn vjp_a(
         grad_q: Option<&Tensor>,
@@ -430,15 +465,25 @@ fn not_positive_definite(minor: i32) -> String {
 #[op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
      module = "linalg", exact_out, method = linalg_cholesky_ex, autocast = fp32, batch = matrices)]
 impl LinalgCholeskyEx {
-    fn cpu(cpu: Cpu, self_: &Tensor, upper: bool, check_errors: bool) -> Result<[Tensor; 2]> {
+    fn meta(self_: &Tensor) -> Result<[TensorSpec; 2]> {
         check_matrix("cholesky", self_, true)?;
-        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        let codes = kernel::cholesky(&mut out.view_mut(cpu), self_.view_ref(cpu), upper)?;
-        let info = codes_of(self_, &codes)?;
+        let (n, _) = sizes(self_.shape());
+        Ok([by_columns(self_, [n, n]), codes_spec(self_)])
+    }
+    fn cpu(
+        cpu: Cpu,
+        l: &Tensor,
+        info: &Tensor,
+        self_: &Tensor,
+        upper: bool,
+        check_errors: bool,
+    ) -> Result<()> {
+        let codes = kernel::cholesky(&mut l.view_mut(cpu), self_.view_ref(cpu), upper)?;
+        write_codes(cpu, info, &codes)?;
         if check_errors {
-            check_codes("linalg.cholesky_ex", self_, &info, not_positive_definite)?;
+            check_codes("linalg.cholesky_ex", self_, info, not_positive_definite)?;
         }
-        Ok([out, info])
+        Ok(())
     }
     fn vjp_self(grad_l: &Tensor, upper: bool, l: &Tensor) -> Result<Tensor> {
         let (l, g) = if upper { (h(l)?, h(grad_l)?) } else { (l.clone(), grad_l.clone()) };
@@ -469,28 +514,24 @@ fn cholesky_samples(s: &Sampler) -> Vec<Sample> {
 /// The decomposition behind `linalg_eigh`.
 #[op("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", internal, node = "LinalgEigh", method = eigh_kernel, batch = matrices)]
 impl EighKernel {
-    fn cpu(cpu: Cpu, a: &Tensor, uplo: &str, compute_v: bool) -> Result<[Tensor; 2]> {
+    fn meta(a: &Tensor, uplo: &str, compute_v: bool) -> Result<[TensorSpec; 2]> {
         check_matrix("eigh", a, true)?;
-        let side = uplo.to_uppercase();
-        ensure!(
-            matches!(side.as_str(), "U" | "L"),
-            runtime,
-            "Expected UPLO argument to be 'L' or 'U', but got {uplo}"
-        );
-        let n = a.shape()[a.ndim() - 1];
-        let w = Tensor::empty_of(&batch_shape(a, &[n]), a.dtype().to_real())?;
-        if !compute_v {
-            kernel::eigh(&mut w.view_mut(cpu), None, a.view_ref(cpu), side == "U")?;
-            return Ok([w, Tensor::empty_of(&[0], a.dtype())?]);
-        }
-        let v = Tensor::empty_of(a.shape(), a.dtype())?;
-        kernel::eigh(
-            &mut w.view_mut(cpu),
-            Some(&mut v.view_mut(cpu)),
-            a.view_ref(cpu),
-            side == "U",
-        )?;
-        Ok([w, v])
+        is_upper(uplo)?;
+        let (n, _) = sizes(a.shape());
+        let w = TensorSpec::beside(a, &batch_shape(a, &[n])).computed_in(a.dtype().to_real());
+        Ok([w, if compute_v { by_columns(a, [n, n]) } else { TensorSpec::beside(a, &[0]) }])
+    }
+    fn cpu(
+        cpu: Cpu,
+        eigenvalues: &Tensor,
+        eigenvectors: &Tensor,
+        a: &Tensor,
+        uplo: &str,
+        compute_v: bool,
+    ) -> Result<()> {
+        let (mut w, mut v) = (eigenvalues.view_mut(cpu), eigenvectors.view_mut(cpu));
+        let v = if compute_v { Some(&mut v) } else { None };
+        Ok(kernel::eigh(&mut w, v, a.view_ref(cpu), is_upper(uplo)?)?)
     }
     // V (diag(gW) + (V^H gV) / E) V^H with E_ij = w_j - w_i.
     fn vjp_a(

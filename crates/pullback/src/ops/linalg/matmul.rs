@@ -9,8 +9,8 @@ use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::pointwise::arithmetic::by_both;
 use crate::tensor::Cpu;
-use crate::tensor::shape::broadcast_shapes;
-use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
+use crate::tensor::shape::{broadcast_shapes, broadcast_strides};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::gemm;
 use pullback_macros::op;
 
@@ -29,7 +29,8 @@ fn c_name(dtype: DType) -> String {
     }
 }
 
-fn check_matrices(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
+/// What the product of two matrices looks like.
+fn matrix_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     ensure!(a.ndim() == 2, runtime, "{name}: mat1 must be a matrix, got {}-D tensor", a.ndim());
     ensure!(b.ndim() == 2, runtime, "{name}: mat2 must be a matrix, got {}-D tensor", b.ndim());
     let (&[m, k], &[k2, n]) = (a.shape(), b.shape()) else {
@@ -47,10 +48,11 @@ fn check_matrices(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
         c_name(a.dtype()),
         c_name(b.dtype())
     );
-    Ok(())
+    Ok(TensorSpec::beside(a, &[m, n]))
 }
 
-fn check_batches(a: &Tensor, b: &Tensor) -> Result<()> {
+/// What the products of two lists of matrices look like.
+fn batch_spec(a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     ensure!(a.ndim() == 3, runtime, "batch1 must be a 3D tensor");
     ensure!(b.ndim() == 3, runtime, "batch2 must be a 3D tensor");
     let (s, t) = (a.shape(), b.shape());
@@ -63,7 +65,8 @@ fn check_batches(a: &Tensor, b: &Tensor) -> Result<()> {
         t[0],
         t[1]
     );
-    check_scalar_type(a, b)
+    check_scalar_type(a, b)?;
+    Ok(TensorSpec::beside(a, &[s[0], s[1], t[2]]))
 }
 
 fn check_scalar_type(a: &Tensor, b: &Tensor) -> Result<()> {
@@ -77,15 +80,14 @@ fn check_scalar_type(a: &Tensor, b: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// A fresh tensor of `shape` that holds `input`, broadcast, unless `beta` says that it is not read. Refuses factors that the
-/// dtype cannot hold.
-fn start(
-    cpu: Cpu,
+/// What a product of shape `product` of tensors like `like` looks like once `input`, which broadcasts to it, is added.
+/// Refuses factors that the dtype cannot hold.
+fn sum_spec(
     input: &Tensor,
-    shape: &[i64],
+    product: TensorSpec,
     (beta, alpha): (Scalar, Scalar),
     like: &Tensor,
-) -> Result<Tensor> {
+) -> Result<TensorSpec> {
     beta.check_fits(like.dtype())?;
     alpha.check_fits(like.dtype())?;
     ensure!(
@@ -95,13 +97,13 @@ fn start(
         input.dtype().scalar_name(),
         like.dtype().scalar_name()
     );
-    let out = Tensor::empty_of(shape, input.dtype())?;
-    if beta.is(0.0) {
-        crate::tensor::shape::broadcast_strides(input.shape(), input.strides(), shape)?;
-    } else {
-        out.copy_data(cpu, input)?;
-    }
-    Ok(out)
+    broadcast_strides(input.shape(), input.strides(), &product.shape)?;
+    Ok(product)
+}
+
+/// Sets `result` to `input`, broadcast, unless `beta` says that it is not read.
+fn start(cpu: Cpu, result: &Tensor, input: &Tensor, beta: Scalar) -> Result<()> {
+    if beta.is(0.0) { Ok(()) } else { result.copy_data(cpu, input) }
 }
 
 /// The gradient of `a` in `a @ b`, laid out as `a` is.
@@ -129,13 +131,14 @@ fn matrix_samples(s: &Sampler) -> Vec<Sample> {
 
 /// The product of two matrices: `out[i, j] = sum over k of self[i, k] * mat2[k, j]`; (m, k) times (k, n).
 /// Integers wrap; dtypes must be equal.
-#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm, sparse = mm)]
+#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm, sparse = mm(cpu, self, mat2))]
 impl Mm {
-    fn cpu(cpu: Cpu, self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
-        check_matrices("mm", self_, mat2)?;
-        let out = Tensor::empty_of(&[self_.shape()[0], mat2.shape()[1]], self_.dtype())?;
-        gemm::matmul(&mut out.view_mut(cpu), self_.view_ref(cpu), mat2.view_ref(cpu), ONE, ZERO)?;
-        Ok(out)
+    fn meta(self_: &Tensor, mat2: &Tensor) -> Result<TensorSpec> {
+        matrix_spec("mm", self_, mat2)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, mat2: &Tensor) -> Result<()> {
+        let (mut out, a, b) = (result.view_mut(cpu), self_.view_ref(cpu), mat2.view_ref(cpu));
+        Ok(gemm::matmul(&mut out, a, b, ONE, ZERO)?)
     }
     fn vjp_self(grad: &Tensor, mat2: &Tensor, self_column_major: bool) -> Result<Tensor> {
         left_grad(grad, mat2, self_column_major, ONE)
@@ -170,20 +173,29 @@ impl Mm {
 #[op(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out, apart(self), autocast = lower, batch = addmm, sparse = addmm)]
+    exact_out, apart(self), autocast = lower, batch = addmm, sparse = addmm(cpu, self, mat1, mat2, beta, alpha))]
 impl Addmm {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         mat1: &Tensor,
         mat2: &Tensor,
         beta: Scalar,
         alpha: Scalar,
-    ) -> Result<Tensor> {
-        check_matrices("addmm", mat1, mat2)?;
-        let out = start(cpu, self_, &[mat1.shape()[0], mat2.shape()[1]], (beta, alpha), mat2)?;
-        gemm::matmul(&mut out.view_mut(cpu), mat1.view_ref(cpu), mat2.view_ref(cpu), alpha, beta)?;
-        Ok(out)
+    ) -> Result<TensorSpec> {
+        sum_spec(self_, matrix_spec("addmm", mat1, mat2)?, (beta, alpha), mat2)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        mat1: &Tensor,
+        mat2: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<()> {
+        start(cpu, result, self_, beta)?;
+        let (mut out, a, b) = (result.view_mut(cpu), mat1.view_ref(cpu), mat2.view_ref(cpu));
+        Ok(gemm::matmul(&mut out, a, b, alpha, beta)?)
     }
     fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
         grad.times(beta.conj())
@@ -229,14 +241,14 @@ impl Addmm {
 }
 
 /// The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p).
-#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = bmm, sparse = bmm)]
+#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = bmm, sparse = bmm(cpu, self, mat2))]
 impl Bmm {
-    fn cpu(cpu: Cpu, self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
-        check_batches(self_, mat2)?;
-        let shape = [self_.shape()[0], self_.shape()[1], mat2.shape()[2]];
-        let out = Tensor::empty_of(&shape, self_.dtype())?;
-        gemm::bmm(&mut out.view_mut(cpu), self_.view_ref(cpu), mat2.view_ref(cpu), ONE, ZERO)?;
-        Ok(out)
+    fn meta(self_: &Tensor, mat2: &Tensor) -> Result<TensorSpec> {
+        batch_spec(self_, mat2)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, mat2: &Tensor) -> Result<()> {
+        let (mut out, a, b) = (result.view_mut(cpu), self_.view_ref(cpu), mat2.view_ref(cpu));
+        Ok(gemm::bmm(&mut out, a, b, ONE, ZERO)?)
     }
     fn vjp_self(grad: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         grad.bmm(&mat2.conj()?.transpose(1, 2)?)
@@ -267,19 +279,27 @@ impl Bmm {
     exact_out, apart(self), autocast = lower, batch = baddbmm
 )]
 impl Baddbmm {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         batch1: &Tensor,
         batch2: &Tensor,
         beta: Scalar,
         alpha: Scalar,
-    ) -> Result<Tensor> {
-        check_batches(batch1, batch2)?;
-        let shape = [batch1.shape()[0], batch1.shape()[1], batch2.shape()[2]];
-        let out = start(cpu, self_, &shape, (beta, alpha), batch2)?;
-        gemm::bmm(&mut out.view_mut(cpu), batch1.view_ref(cpu), batch2.view_ref(cpu), alpha, beta)?;
-        Ok(out)
+    ) -> Result<TensorSpec> {
+        sum_spec(self_, batch_spec(batch1, batch2)?, (beta, alpha), batch2)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        batch1: &Tensor,
+        batch2: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<()> {
+        start(cpu, result, self_, beta)?;
+        let (mut out, a, b) = (result.view_mut(cpu), batch1.view_ref(cpu), batch2.view_ref(cpu));
+        Ok(gemm::bmm(&mut out, a, b, alpha, beta)?)
     }
     fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
         grad.times(beta.conj())
@@ -314,28 +334,40 @@ impl Baddbmm {
     exact_out, apart(self), autocast = lower, batch = addbmm
 )]
 impl Addbmm {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         batch1: &Tensor,
         batch2: &Tensor,
         beta: Scalar,
         alpha: Scalar,
-    ) -> Result<Tensor> {
-        check_batches(batch1, batch2)?;
-        let (batch, out) = (
-            batch1.shape()[0],
-            start(cpu, self_, &[batch1.shape()[1], batch2.shape()[2]], (beta, alpha), batch2)?,
-        );
-        if batch == 0 {
-            return if beta.is(0.0) { out.zero_() } else { out.times(beta) };
+    ) -> Result<TensorSpec> {
+        let mut spec = batch_spec(batch1, batch2)?;
+        spec.shape.remove(0);
+        sum_spec(self_, spec, (beta, alpha), batch2)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        batch1: &Tensor,
+        batch2: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<()> {
+        start(cpu, result, self_, beta)?;
+        let mut out = result.view_mut(cpu);
+        if batch1.shape()[0] == 0 {
+            // (A product over no element leaves `beta` times what is there.)
+            let a = TensorSpec::beside(batch1, &[result.shape()[0], 0]).empty()?;
+            let b = TensorSpec::beside(batch2, &[0, result.shape()[1]]).empty()?;
+            return Ok(gemm::matmul(&mut out, a.view_ref(cpu), b.view_ref(cpu), alpha, beta)?);
         }
-        for index in 0..batch {
+        for index in 0..batch1.shape()[0] {
             let (a, b) = (batch1.select(0, index)?, batch2.select(0, index)?);
             let factor = if index == 0 { beta } else { ONE };
-            gemm::matmul(&mut out.view_mut(cpu), a.view_ref(cpu), b.view_ref(cpu), alpha, factor)?;
+            gemm::matmul(&mut out, a.view_ref(cpu), b.view_ref(cpu), alpha, factor)?;
         }
-        Ok(out)
+        Ok(())
     }
     fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
         grad.times(beta.conj())
@@ -396,19 +428,16 @@ fn check_vector(mat: &Tensor, vec: &Tensor, out: i64) -> Result<()> {
 }
 
 /// A matrix times a vector: `out[i] = sum over k of self[i, k] * vec[k]`.
-#[op("mv(Tensor self, Tensor vec) -> Tensor", exact_out, batch = mv, sparse = mv)]
+#[op("mv(Tensor self, Tensor vec) -> Tensor", exact_out, batch = mv, sparse = mv(cpu, self, vec))]
 impl Mv {
-    fn cpu(cpu: Cpu, self_: &Tensor, vec: &Tensor) -> Result<Tensor> {
+    fn meta(self_: &Tensor, vec: &Tensor) -> Result<TensorSpec> {
         check_vector(self_, vec, -1)?;
-        let out = Tensor::empty_of(&[self_.shape()[0]], self_.dtype())?;
-        gemm::matmul(
-            &mut column(&out)?.view_mut(cpu),
-            self_.view_ref(cpu),
-            column(vec)?.view_ref(cpu),
-            ONE,
-            ZERO,
-        )?;
-        Ok(out)
+        Ok(TensorSpec::beside(self_, &self_.shape()[..1]))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, vec: &Tensor) -> Result<()> {
+        let (out, vec) = (column(result)?, column(vec)?);
+        let (mat, vec) = (self_.view_ref(cpu), vec.view_ref(cpu));
+        Ok(gemm::matmul(&mut out.view_mut(cpu), mat, vec, ONE, ZERO)?)
     }
     fn vjp_self(grad: &Tensor, vec: &Tensor) -> Result<Tensor> {
         grad.outer(&vec.conj()?)
@@ -441,14 +470,13 @@ impl Mv {
     apart(self), batch = addmv
 )]
 impl Addmv {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         mat: &Tensor,
         vec: &Tensor,
         beta: Scalar,
         alpha: Scalar,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         check_vector(mat, vec, self_.ndim() as i64)?;
         let m = mat.shape()[0];
         ensure!(
@@ -459,15 +487,21 @@ impl Addmv {
             mat.shape()[1],
             vec.shape()[0]
         );
-        let out = start(cpu, self_, &[m], (beta, alpha), vec)?;
-        gemm::matmul(
-            &mut column(&out)?.view_mut(cpu),
-            mat.view_ref(cpu),
-            column(vec)?.view_ref(cpu),
-            alpha,
-            beta,
-        )?;
-        Ok(out)
+        sum_spec(self_, TensorSpec::beside(mat, &[m]), (beta, alpha), vec)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        mat: &Tensor,
+        vec: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<()> {
+        start(cpu, result, self_, beta)?;
+        let (out, vec) = (column(result)?, column(vec)?);
+        let (mat, vec) = (mat.view_ref(cpu), vec.view_ref(cpu));
+        Ok(gemm::matmul(&mut out.view_mut(cpu), mat, vec, alpha, beta)?)
     }
     fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
         grad.times(beta.conj())
@@ -516,11 +550,12 @@ fn check_dot(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
 /// The sum of products of two vectors: `sum over i of self[i] * tensor[i]`.
 #[op("dot(Tensor self, Tensor tensor) -> Tensor", exact_out, batch = dot)]
 impl Dot {
-    fn cpu(cpu: Cpu, self_: &Tensor, tensor: &Tensor) -> Result<Tensor> {
+    fn meta(self_: &Tensor, tensor: &Tensor) -> Result<TensorSpec> {
         check_dot("dot", self_, tensor)?;
-        let out = Tensor::empty_of(&[], self_.dtype())?;
-        gemm::dot(&mut out.view_mut(cpu), self_.view_ref(cpu), tensor.view_ref(cpu))?;
-        Ok(out)
+        Ok(TensorSpec::beside(self_, &[]))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, tensor: &Tensor) -> Result<()> {
+        Ok(gemm::dot(&mut result.view_mut(cpu), self_.view_ref(cpu), tensor.view_ref(cpu))?)
     }
     fn vjp_self(grad: &Tensor, tensor: &Tensor) -> Result<Tensor> {
         tensor.conj()?.mul(grad)
@@ -545,15 +580,14 @@ impl Dot {
 /// As `dot` with the first vector conjugated: `sum over i of conj(self[i]) * other[i]`.
 #[op("vdot(Tensor self, Tensor other) -> Tensor", exact_out, batch = vdot)]
 impl Vdot {
-    fn cpu(cpu: Cpu, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+    fn meta(self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
         check_dot("vdot", self_, other)?;
-        let out = Tensor::empty_of(&[], self_.dtype())?;
-        gemm::dot(
-            &mut out.view_mut(cpu),
-            self_.conj_physical()?.view_ref(cpu),
-            other.view_ref(cpu),
-        )?;
-        Ok(out)
+        Ok(TensorSpec::beside(self_, &[]))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, other: &Tensor) -> Result<()> {
+        let conjugates = self_.conj_physical()?;
+        let (a, b) = (conjugates.view_ref(cpu), other.view_ref(cpu));
+        Ok(gemm::dot(&mut result.view_mut(cpu), a, b)?)
     }
     fn vjp_self(grad: &Tensor, other: &Tensor) -> Result<Tensor> {
         other.mul(&grad.conj()?)

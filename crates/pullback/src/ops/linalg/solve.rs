@@ -4,7 +4,8 @@
 //! and refuse such matrices. Formulas and conventions as in `linalg`.
 
 use super::decomposition::{
-    batch_shape, check_codes, check_matrix, codes_of, eye, h, matrix_samples, regular, sizes,
+    batch_shape, by_columns, check_codes, check_matrix, codes_spec, column_strides, eye, h,
+    matrix_samples, regular, sizes, write_codes,
 };
 use crate::dispatch::OpDef;
 use crate::error::ensure;
@@ -12,7 +13,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::any_all::is_any_true;
 use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
-use crate::{Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::linalg as kernel;
 use pullback_macros::op;
 
@@ -39,20 +40,22 @@ impl LinalgSolve {
     }
 }
 
-const UNSOLVED: &str = "The solver failed because the input matrix is singular.";
+/// The sizes of `A X = B`, or of `X A = B`.
+struct Equation {
+    /// The batch, broadcast.
+    batch: Dims,
+    /// The order of `A`.
+    n: i64,
+    /// How many right (or left) hand sides there are.
+    k: i64,
+    /// Whether `B` is a batch of vectors.
+    is_vector: bool,
+    /// Whether `A` stands on the left.
+    is_left: bool,
+}
 
-/// As `linalg_solve`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
-/// solution is NaN there. With `check_errors` a singular matrix is an error.
-#[op("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
-     module = "linalg", exact_out, method = linalg_solve_ex, batch = linear_solve)]
-impl LinalgSolveEx {
-    fn cpu(
-        cpu: Cpu,
-        a: &Tensor,
-        b: &Tensor,
-        left: bool,
-        check_errors: bool,
-    ) -> Result<[Tensor; 2]> {
+impl Equation {
+    fn of(a: &Tensor, b: &Tensor, left: bool) -> Result<Self> {
         check_matrix("solve", a, true)?;
         ensure!(
             a.dtype() == b.dtype(),
@@ -61,43 +64,81 @@ impl LinalgSolveEx {
             a.dtype().scalar_name(),
             b.dtype().scalar_name()
         );
-        let vector = is_vector(a.shape(), b.shape());
+        let is_vector = is_vector(a.shape(), b.shape());
         ensure!(
-            left || !vector,
+            left || !is_vector,
             runtime,
             "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
         );
-        let b = if vector { b.unsqueeze(-1)? } else { b.clone() };
+        let mut wide = Dims::from_slice(b.shape());
+        if is_vector {
+            wide.push(1);
+        }
         ensure!(
-            b.ndim() >= 2,
+            wide.len() >= 2,
             runtime,
             "linalg.solve: The input tensor B must have at least 2 dimensions."
         );
-        let (a, b) =
-            if left { (a.clone(), b) } else { (a.transpose(-2, -1)?, b.transpose(-2, -1)?) };
-        let ((n, _), (rows, _)) = (sizes(a.shape()), sizes(b.shape()));
+        let ((n, _), (rows, columns)) = (sizes(a.shape()), sizes(&wide));
+        let (rows, k) = if left { (rows, columns) } else { (columns, rows) };
         ensure!(
             n == rows,
             runtime,
-            "linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {}x{})",
-            rows,
-            sizes(b.shape()).1
+            "linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {rows}x{k})"
         );
-        let batch = broadcast_shapes(&[&a.shape()[..a.ndim() - 2], &b.shape()[..b.ndim() - 2]])?;
-        let full = |t: &Tensor| {
-            let (m, n) = sizes(t.shape());
-            let shape: Dims = batch.iter().copied().chain([m, n]).collect();
+        let batch = broadcast_shapes(&[&a.shape()[..a.ndim() - 2], &wide[..wide.len() - 2]])?;
+        Ok(Equation { batch, n, k, is_vector, is_left: left })
+    }
+    /// The shape of the solution.
+    fn solution(&self) -> Dims {
+        let mut shape = self.batch.clone();
+        shape.extend(if self.is_left { [self.n, self.k] } else { [self.k, self.n] });
+        if self.is_vector {
+            shape.pop();
+        }
+        shape
+    }
+}
+
+const UNSOLVED: &str = "The solver failed because the input matrix is singular.";
+
+/// As `linalg_solve`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
+/// solution is NaN there. With `check_errors` a singular matrix is an error.
+#[op("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
+     module = "linalg", exact_out, method = linalg_solve_ex, batch = linear_solve)]
+impl LinalgSolveEx {
+    fn meta(a: &Tensor, b: &Tensor, left: bool) -> Result<[TensorSpec; 2]> {
+        let sizes = Equation::of(a, b, left)?;
+        let info = TensorSpec::beside(a, &sizes.batch).computed_in(DType::I32);
+        let x = TensorSpec::beside(b, &sizes.solution());
+        // As LAPACK leaves it: column by column, also where vectors are taken for the columns of a matrix.
+        let strides = column_strides(&x.shape);
+        Ok([if left { x.with_strides(strides) } else { x }, info])
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        info: &Tensor,
+        a: &Tensor,
+        b: &Tensor,
+        left: bool,
+        check_errors: bool,
+    ) -> Result<()> {
+        let sizes = Equation::of(a, b, left)?;
+        let wide = |t: &Tensor| if sizes.is_vector { t.unsqueeze(-1) } else { Ok(t.clone()) };
+        let turned = |t: &Tensor| if left { Ok(t.clone()) } else { t.transpose(-2, -1) };
+        let full = |t: Tensor, [m, n]: [i64; 2]| {
+            let shape: Dims = sizes.batch.iter().copied().chain([m, n]).collect();
             t.expand(&shape, false)
         };
-        let (a, b) = (full(&a)?, full(&b)?);
-        let x = Tensor::empty_of(b.shape(), b.dtype())?;
+        let (x, b) = (turned(&wide(result)?)?, turned(&wide(b)?)?);
+        let (a, b) = (full(turned(a)?, [sizes.n, sizes.n])?, full(b, [sizes.n, sizes.k])?);
         let codes = kernel::solve(&mut x.view_mut(cpu), a.view_ref(cpu), b.view_ref(cpu))?;
-        let info = codes_of(&a, &codes)?;
+        write_codes(cpu, info, &codes)?;
         if check_errors {
-            check_codes("torch.linalg.solve_ex", &a, &info, |_| UNSOLVED.to_owned())?;
+            check_codes("torch.linalg.solve_ex", &a, info, |_| UNSOLVED.to_owned())?;
         }
-        let x = if left { x } else { x.transpose(-2, -1)? };
-        Ok([if vector { x.squeeze_dim(-1)? } else { x }, info])
+        Ok(())
     }
     fn vjp(
         grad_result: &Tensor,
@@ -172,15 +213,24 @@ fn not_invertible(pivot: i32) -> String {
 #[op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", module = "linalg", exact_out,
      method = linalg_inv_ex, autocast = fp32, batch = matrices)]
 impl LinalgInvEx {
-    fn cpu(cpu: Cpu, a: &Tensor, check_errors: bool) -> Result<[Tensor; 2]> {
+    fn meta(a: &Tensor) -> Result<[TensorSpec; 2]> {
         check_matrix("inv", a, true)?;
-        let out = Tensor::empty_of(a.shape(), a.dtype())?;
-        let codes = kernel::inv(&mut out.view_mut(cpu), a.view_ref(cpu))?;
-        let info = codes_of(a, &codes)?;
+        let (n, _) = sizes(a.shape());
+        Ok([by_columns(a, [n, n]), codes_spec(a)])
+    }
+    fn cpu(
+        cpu: Cpu,
+        inverse: &Tensor,
+        info: &Tensor,
+        a: &Tensor,
+        check_errors: bool,
+    ) -> Result<()> {
+        let codes = kernel::inv(&mut inverse.view_mut(cpu), a.view_ref(cpu))?;
+        write_codes(cpu, info, &codes)?;
         if check_errors {
-            check_codes("linalg.inv_ex", a, &info, not_invertible)?;
+            check_codes("linalg.inv_ex", a, info, not_invertible)?;
         }
-        Ok([out, info])
+        Ok(())
     }
     fn vjp_a(grad_inverse: &Tensor, inverse: &Tensor) -> Result<Tensor> {
         let adjoint = h(inverse)?;
@@ -194,11 +244,12 @@ impl LinalgInvEx {
 /// The determinant. Its gradient at singular matrices comes from their singular values.
 #[op("linalg_det(Tensor A) -> Tensor", module = "linalg", exact_out, alias("det"), node = "LinalgDet", method = linalg_det, batch = matrices)]
 impl LinalgDet {
-    fn cpu(cpu: Cpu, a: &Tensor) -> Result<Tensor> {
+    fn meta(a: &Tensor) -> Result<TensorSpec> {
         check_matrix("det", a, true)?;
-        let out = Tensor::empty_of(&batch_shape(a, &[]), a.dtype())?;
-        kernel::det(&mut out.view_mut(cpu), a.view_ref(cpu))?;
-        Ok(out)
+        Ok(TensorSpec::beside(a, &batch_shape(a, &[])))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, a: &Tensor) -> Result<()> {
+        Ok(kernel::det(&mut result.view_mut(cpu), a.view_ref(cpu))?)
     }
     fn vjp_a(grad: &Tensor, a: &Tensor, result: &Tensor) -> Result<Tensor> {
         let is_singular = is_any_true(&result.logical_not()?)?;
@@ -234,12 +285,14 @@ impl LinalgDet {
 #[op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", module = "linalg", exact_out, alias("slogdet"),
      method = linalg_slogdet, batch = matrices)]
 impl LinalgSlogdet {
-    fn cpu(cpu: Cpu, a: &Tensor) -> Result<[Tensor; 2]> {
+    fn meta(a: &Tensor) -> Result<[TensorSpec; 2]> {
         check_matrix("slogdet", a, true)?;
-        let sign = Tensor::empty_of(&batch_shape(a, &[]), a.dtype())?;
-        let log = Tensor::empty_of(sign.shape(), a.dtype().to_real())?;
-        kernel::slogdet(&mut sign.view_mut(cpu), &mut log.view_mut(cpu), a.view_ref(cpu))?;
-        Ok([sign, log])
+        let sign = TensorSpec::beside(a, &batch_shape(a, &[]));
+        Ok([sign.clone(), sign.computed_in(a.dtype().to_real())])
+    }
+    fn cpu(cpu: Cpu, sign: &Tensor, logabsdet: &Tensor, a: &Tensor) -> Result<()> {
+        let (mut sign, mut log) = (sign.view_mut(cpu), logabsdet.view_mut(cpu));
+        Ok(kernel::slogdet(&mut sign, &mut log, a.view_ref(cpu))?)
     }
     // ln|det A| and the angle of the sign are the real and imaginary parts of ln det A, whose gradient is A^-H; the sign
     // e^(i angle) turns with the angle only.

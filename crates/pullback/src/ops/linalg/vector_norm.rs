@@ -3,11 +3,11 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::reduce::sum::{reduced, restore};
+use crate::ops::reduce::sum::{reduce_into, reduced_spec, restore};
 use crate::tensor::Cpu;
 use crate::tensor::promote::{default_dtype, promote_types};
 use crate::tensor::shape::wrap_dims;
-use crate::{DType, ErrorKind, Result, Scalar, Tensor};
+use crate::{DType, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::reduce;
 use pullback_macros::op;
 
@@ -18,28 +18,35 @@ pub(crate) static OPS: &[&OpDef] = &[&LINALG_VECTOR_NORM, &NORM, &NORM_NAME, &LO
 /// the largest or smallest magnitude, order 0 counts what is not zero. Complex input gives a real result; at 0
 /// the gradient is 0.
 #[op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     out, module = "linalg", batch = reduction, sparse = norm)]
+     out, module = "linalg", batch = reduction, sparse = norm(self, ord, dim, keepdim, dtype))]
 impl LinalgVectorNorm {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         ord: Scalar,
         dim: Option<&[i64]>,
         keepdim: bool,
         dtype: Option<DType>,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         ensure!(
             !matches!(ord, Scalar::Complex(..)),
             runtime,
             "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
         );
         check_dtypes("linalg.vector_norm", self_.dtype(), dtype)?;
+        reduced_spec(self_, dim, keepdim, dtype.unwrap_or(self_.dtype()).to_real())
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        ord: Scalar,
+        dim: Option<&[i64]>,
+        dtype: Option<DType>,
+    ) -> Result<()> {
         let dims = wrap_dims(dim, self_.ndim())?;
         let input = self_.in_dtype(cpu, dtype.unwrap_or(self_.dtype()))?;
         let p = ord.to_f64();
-        reduced(cpu, &input, &dims, keepdim, input.dtype().to_real(), |o, x, d| {
-            reduce::norm(o, x, d, p)
-        })
+        reduce_into(cpu, result, &input, &dims, |o, x, d| reduce::norm(o, x, d, p))
     }
     fn vjp_self(
         grad: &Tensor,
@@ -244,16 +251,14 @@ impl NormName {
 /// floating dtype; no elements give -inf.
 #[op("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", out, batch = reduction)]
 impl Logsumexp {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
+    fn meta(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
         let dtype = if self_.dtype().is_integral(true) { default_dtype() } else { self_.dtype() };
-        reduced(
-            cpu,
-            &self_.in_dtype(cpu, dtype)?,
-            &wrap_dims(Some(dim), self_.ndim())?,
-            keepdim,
-            dtype,
-            reduce::logsumexp,
-        )
+        reduced_spec(self_, Some(dim), keepdim, dtype)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: &[i64]) -> Result<()> {
+        let dims = wrap_dims(Some(dim), self_.ndim())?;
+        let input = self_.in_dtype(cpu, result.dtype())?;
+        reduce_into(cpu, result, &input, &dims, reduce::logsumexp)
     }
     fn vjp_self(
         grad: &Tensor,

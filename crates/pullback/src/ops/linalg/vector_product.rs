@@ -6,7 +6,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::promote::{promote_types, result_type};
 use crate::tensor::shape::{broadcast_shapes, wrap_dim, wrap_own_dim};
-use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::linalg;
 use pullback_macros::op;
 use std::sync::atomic::AtomicBool;
@@ -23,13 +23,14 @@ fn pair(s: &Sampler, a: &[i64], b: &[i64]) -> Sample {
 /// dimensions broadcast.
 #[op("linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", exact_out, module = "linalg", batch = along)]
 impl LinalgCross {
-    fn cpu(cpu: Cpu, self_: &Tensor, other: &Tensor, dim: i64) -> Result<Tensor> {
-        let shape = cross_shape(self_, other, dim)?;
-        let out = Tensor::empty_of(&shape, self_.dtype())?;
-        let (a, b) = (self_.expand(&shape, false)?, other.expand(&shape, false)?);
+    fn meta(self_: &Tensor, other: &Tensor, dim: i64) -> Result<TensorSpec> {
+        Ok(TensorSpec::beside(self_, &cross_shape(self_, other, dim)?))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, other: &Tensor, dim: i64) -> Result<()> {
+        let shape = result.shape();
+        let (a, b) = (self_.expand(shape, false)?, other.expand(shape, false)?);
         let dim = wrap_own_dim(dim, shape.len())?;
-        linalg::cross(&mut out.view_mut(cpu), a.view_ref(cpu), b.view_ref(cpu), dim)?;
-        Ok(out)
+        Ok(linalg::cross(&mut result.view_mut(cpu), a.view_ref(cpu), b.view_ref(cpu), dim)?)
     }
     fn vjp_self(grad: &Tensor, other: &Tensor, dim: i64) -> Result<Tensor> {
         other.conj()?.linalg_cross_with(grad, dim)

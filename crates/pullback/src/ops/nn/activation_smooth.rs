@@ -7,7 +7,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::pointwise::ternary::walk_as_is;
 use crate::tensor::shape::wrap_dim;
-use crate::tensor::{Cpu, TensorSpec};
+use crate::tensor::{Cpu, TensorSpec, preserved_strides};
 use crate::{ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -439,11 +439,17 @@ impl Selu {
 /// The size of `dim` is even.
 #[op("glu(Tensor self, int dim=-1) -> Tensor", out, module = "nn", batch = glu)]
 impl Glu {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64) -> Result<Tensor> {
-        let [a, b] = halves(self_, dim)?;
-        let out = Tensor::empty_of(a.shape(), a.dtype())?;
-        walk_as_is(cpu, &out, &[a, b], elementwise::glu)?;
-        Ok(out)
+    fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
+        let (at, half) = half_of(self_, dim)?;
+        let mut spec = TensorSpec::beside(self_, self_.shape());
+        spec.shape[at] = half;
+        if spec.shape.len() > 1 {
+            spec.strides = Some(preserved_strides(&spec.shape, self_.strides()));
+        }
+        Ok(spec)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        walk_as_is(cpu, result, &halves(self_, dim)?, elementwise::glu)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, dim: i64) -> Result<Tensor> {
         let [a, b] = halves(self_, dim)?;
@@ -481,7 +487,8 @@ impl Glu {
     }
 }
 
-fn halves(x: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
+/// The dimension that is halved, and half of its size.
+fn half_of(x: &Tensor, dim: i64) -> Result<(usize, i64)> {
     ensure!(x.ndim() > 0, runtime, "glu does not support 0-dimensional tensors");
     let at = wrap_dim(dim, x.ndim())?;
     let size = x.shape()[at];
@@ -490,5 +497,10 @@ fn halves(x: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
         runtime,
         "Halving dimension must be even, but dimension {at} is size {size}"
     );
-    Ok([x.slice(dim, Some(0), Some(size / 2), 1)?, x.slice(dim, Some(size / 2), None, 1)?])
+    Ok((at, size / 2))
+}
+
+fn halves(x: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
+    let (_, half) = half_of(x, dim)?;
+    Ok([x.slice(dim, Some(0), Some(half), 1)?, x.slice(dim, Some(half), None, 1)?])
 }

@@ -19,14 +19,7 @@ pub(crate) static OPS: &[&OpDef] =
 #[op("_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
      module = "nn", function_only, jvp = linear, method = upsample_bilinear2d_aa, batch = batches2)]
 impl UpsampleBilinear2dAa {
-    fn cpu(
-        cpu: Cpu,
-        self_: &Tensor,
-        output_size: &[i64],
-        align_corners: bool,
-        scales_h: Option<f64>,
-        scales_w: Option<f64>,
-    ) -> Result<Tensor> {
+    fn meta(self_: &Tensor, output_size: &[i64]) -> Result<TensorSpec> {
         let [height, width] = *output_size else {
             bail!(
                 runtime,
@@ -34,14 +27,26 @@ impl UpsampleBilinear2dAa {
                 output_size.len()
             )
         };
-        check(self_, [height, width])?;
+        check(self_, [height, width])
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        output_size: &[i64],
+        align_corners: bool,
+        scales_h: Option<f64>,
+        scales_w: Option<f64>,
+    ) -> Result<()> {
         let factors = [scales_h, scales_w];
         let [rows, columns] = lines(self_.shape(), output_size, align_corners, factors);
-        if self_.dtype() == DType::U8 {
-            return rounded(cpu, &rounded(cpu, self_, &columns)?.transpose(-2, -1)?, &rows)?
-                .transpose(-2, -1);
-        }
-        resized(cpu, &resized(cpu, self_, &columns, -1)?, &rows, -2)
+        let image = if self_.dtype() == DType::U8 {
+            rounded(cpu, &rounded(cpu, self_, &columns)?.transpose(-2, -1)?, &rows)?
+                .transpose(-2, -1)?
+        } else {
+            resized(cpu, &resized(cpu, self_, &columns, -1)?, &rows, -2)?
+        };
+        result.copy_data(cpu, &image)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -102,15 +107,7 @@ impl UpsampleBilinear2dAa {
 #[op("_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
      internal, jvp = linear, method = upsample_bilinear2d_aa_backward, batch = batches2)]
 impl UpsampleBilinear2dAaBackward {
-    fn cpu(
-        cpu: Cpu,
-        grad_output: &Tensor,
-        output_size: &[i64],
-        input_size: &[i64],
-        align_corners: bool,
-        scales_h: Option<f64>,
-        scales_w: Option<f64>,
-    ) -> Result<Tensor> {
+    fn meta(grad_output: &Tensor, output_size: &[i64], input_size: &[i64]) -> Result<TensorSpec> {
         let [images, channels, h, w] = *input_size else {
             bail!(
                 runtime,
@@ -130,9 +127,22 @@ impl UpsampleBilinear2dAaBackward {
             list(grad_output.shape()),
             grad_output.dtype().name()
         );
+        Ok(TensorSpec::in_format_of(grad_output, input_size))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        grad_output: &Tensor,
+        output_size: &[i64],
+        input_size: &[i64],
+        align_corners: bool,
+        scales_h: Option<f64>,
+        scales_w: Option<f64>,
+    ) -> Result<()> {
         let factors = [scales_h, scales_w];
         let [rows, columns] = lines(input_size, output_size, align_corners, factors);
-        spread(cpu, &spread(cpu, grad_output, &rows, -2)?, &columns, -1)
+        let image = spread(cpu, &spread(cpu, grad_output, &rows, -2)?, &columns, -1)?;
+        result.copy_data(cpu, &image)
     }
     fn vjp_grad_output(
         grad: &Tensor,
@@ -202,8 +212,8 @@ impl UpsampleBilinear2dAaVec {
     }
 }
 
-/// Refuses what is no image, or can be none; gives its height and width.
-fn check(image: &Tensor, [height, width]: [i64; 2]) -> Result<[i64; 2]> {
+/// What the image looks like once it is resized. Refuses what is no image, or can be none.
+fn check(image: &Tensor, [height, width]: [i64; 2]) -> Result<TensorSpec> {
     let [_, channels, h, w] = *image.shape() else {
         bail!(runtime, "It is expected input_size equals to 4, but got size {}", image.ndim())
     };
@@ -218,15 +228,13 @@ fn check(image: &Tensor, [height, width]: [i64; 2]) -> Result<[i64; 2]> {
         "Non-empty 4D data tensor expected but got a tensor with sizes {}",
         list(image.shape())
     );
-    // Memory for the result may not be there, which a tensor says before anything is computed.
-    drop(Tensor::empty_of(&[image.shape()[0], channels, height, width], image.dtype())?);
     ensure!(
         matches!(image.dtype(), DType::F32 | DType::F64 | DType::U8),
         not_implemented,
         "\"compute_index_ranges_weights\" not implemented for '{}'",
         image.dtype().scalar_name()
     );
-    Ok([h, w])
+    Ok(TensorSpec::in_format_of(image, &[image.shape()[0], channels, height, width]))
 }
 
 /// One dimension that is resized.

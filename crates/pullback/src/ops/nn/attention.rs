@@ -100,23 +100,49 @@ impl FlashAttention {
      internal, function_only, not_differentiable(attn_mask), node = "ScaledDotProductFlashAttentionForCpu",
      method = flash_attention_kernel, batch = attention)]
 impl FlashAttentionKernel {
+    fn meta(
+        query: &Tensor,
+        key: &Tensor,
+        value: &Tensor,
+        attn_mask: Option<&Tensor>,
+    ) -> Result<[TensorSpec; 2]> {
+        check(query, key, value, 0.0, attn_mask)?;
+        let [batch, heads, length, width] = *query.shape() else {
+            unreachable!("queries have four dimensions")
+        };
+        let output = if value.shape()[3] == width {
+            TensorSpec::laid_as(query)
+        } else {
+            TensorSpec::beside(query, &[batch, heads, length, value.shape()[3]])
+        };
+        let sums = TensorSpec::beside(query, &[batch, heads, length]);
+        // (The rows of all heads lie side by side.)
+        let strides = [length.max(1) * heads.max(1), 1, heads.max(1)];
+        Ok([output, sums.with_strides(strides[..].into()).computed_in(wide_dtype(query))])
+    }
     fn cpu(
         cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
         query: &Tensor,
         key: &Tensor,
         value: &Tensor,
         is_causal: bool,
         attn_mask: Option<&Tensor>,
         scale: f64,
-    ) -> Result<[Tensor; 2]> {
-        check(query, key, value, 0.0, attn_mask)?;
+    ) -> Result<()> {
         let wide = Wide::of(query, key, value)?;
-        let (shape, dtype) = (wide.query.shape(), wide.query.dtype());
-        let sums = Tensor::empty_of(&shape[..3], dtype)?;
-        let output = Tensor::empty_of(&[shape[0], shape[1], shape[2], value.shape()[3]], dtype)?;
+        let dtype = wide.query.dtype();
         let scores = Scores::of(&wide, is_causal, attn_mask, scale)?;
-        attend(cpu, &scores, &wide.value, &output, &sums)?;
-        Ok([output.in_dtype(cpu, wide.dtype)?, sums])
+        let sums = Tensor::empty_of(result1.shape(), dtype)?;
+        if result0.is_contiguous() && result0.dtype() == dtype {
+            attend(cpu, &scores, &wide.value, result0, &sums)?;
+        } else {
+            let output = Tensor::empty_of(result0.shape(), dtype)?;
+            attend(cpu, &scores, &wide.value, &output, &sums)?;
+            result0.copy_data(cpu, &output)?;
+        }
+        result1.copy_data(cpu, &sums)
     }
     fn vjp(
         grad: &Tensor,
@@ -166,10 +192,14 @@ struct Wide {
     dtype: DType,
 }
 
+/// The dtype that is computed in.
+fn wide_dtype(query: &Tensor) -> DType {
+    if query.dtype() == DType::F64 { DType::F64 } else { DType::F32 }
+}
+
 impl Wide {
     fn of(query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Wide> {
-        let dtype = query.dtype();
-        let wide = if dtype == DType::F64 { dtype } else { DType::F32 };
+        let (dtype, wide) = (query.dtype(), wide_dtype(query));
         let all = |t: &Tensor| for_heads(t, query.shape()[1])?.to_dtype(wide);
         Ok(Wide { query: query.to_dtype(wide)?, key: all(key)?, value: all(value)?, dtype })
     }

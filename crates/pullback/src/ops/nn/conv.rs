@@ -8,9 +8,9 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::pointwise::arithmetic::by_both;
 use crate::ops::pointwise::ternary::c_name;
-use crate::tensor::Cpu;
 use crate::tensor::shape::list;
-use crate::{Dims, Result, Scalar, Tensor};
+use crate::tensor::{Cpu, checked_numel};
+use crate::{DType, Dims, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::conv::{self as kernel, ConvOptions};
 use pullback_macros::op;
 use smallvec::SmallVec;
@@ -51,27 +51,111 @@ fn per_dim(values: &[i64], name: &str, spatial: usize, least: i64) -> Result<Sma
     Ok((0..spatial).map(|i| values[i % values.len()] as usize).collect())
 }
 
-type Movement<'a> = (&'a [i64], &'a [i64], &'a [i64], bool, &'a [i64], i64);
+/// How a convolution's kernel moves over its input, as the ops are told it.
+#[derive(Clone, Copy)]
+struct ConvGeometry<'a> {
+    stride: &'a [i64],
+    padding: &'a [i64],
+    dilation: &'a [i64],
+    transposed: bool,
+    output_padding: &'a [i64],
+    groups: i64,
+}
 
-fn conv_of(
-    rank: usize,
-    (stride, padding, dilation, transposed, output_padding, groups): Movement<'_>,
-) -> Result<ConvOptions> {
+/// The [`ConvGeometry`] in the arguments of an op.
+macro_rules! geometry {
+    ($args:ident) => {
+        ConvGeometry {
+            stride: $args.stride,
+            padding: $args.padding,
+            dilation: $args.dilation,
+            transposed: $args.transposed,
+            output_padding: $args.output_padding,
+            groups: $args.groups,
+        }
+    };
+}
+
+impl ConvGeometry<'_> {
+    /// Checked, for an input of so many dimensions.
+    fn options(self, rank: usize) -> Result<ConvOptions> {
+        ensure!(
+            (3..=5).contains(&rank),
+            runtime,
+            "expected a 3D, 4D or 5D input to convolution, but got {rank}D"
+        );
+        ensure!(self.groups > 0, runtime, "non-positive groups is not supported");
+        let spatial = rank - 2;
+        Ok(ConvOptions {
+            stride: per_dim(self.stride, "stride", spatial, 1)?,
+            padding: per_dim(self.padding, "padding", spatial, 0)?,
+            dilation: per_dim(self.dilation, "dilation", spatial, 1)?,
+            transposed: self.transposed,
+            output_padding: per_dim(self.output_padding, "output_padding", spatial, 0)?,
+            groups: self.groups as usize,
+        })
+    }
+    /// The convolution itself.
+    fn convolve(self, input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+        input.convolution(
+            weight,
+            bias,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.transposed,
+            self.output_padding,
+            self.groups,
+        )
+    }
+    /// The gradient for an input of `shape`.
+    fn by_input(self, grad: &Tensor, weight: &Tensor, shape: &[i64]) -> Result<Tensor> {
+        grad.convolution_backward_input(
+            weight,
+            shape,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.transposed,
+            self.output_padding,
+            self.groups,
+        )
+    }
+    /// The gradient for a weight of `shape`.
+    fn by_weight(self, grad: &Tensor, input: &Tensor, shape: &[i64]) -> Result<Tensor> {
+        grad.convolution_backward_weight(
+            input,
+            shape,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.transposed,
+            self.output_padding,
+            self.groups,
+        )
+    }
+}
+
+/// `spec` with channels closest together if those of one of `images` are. (PyTorch has no such kernel for volumes in double
+/// precision.)
+fn in_format_of_any(spec: TensorSpec, images: &[&Tensor]) -> TensorSpec {
+    let has_kernel = spec.shape.len() == 4 || !matches!(spec.dtype, DType::F64 | DType::C128);
+    if has_kernel && images.iter().any(|image| image.is_channels_last()) {
+        return spec.channels_last();
+    }
+    spec
+}
+
+/// Refuses a gradient that is not of the shape of the output.
+fn check_gradient(grad: &Tensor, output: &[i64]) -> Result<()> {
     ensure!(
-        (3..=5).contains(&rank),
+        grad.shape() == output,
         runtime,
-        "expected a 3D, 4D or 5D input to convolution, but got {rank}D"
+        "Expected grad_output of size {}, as the convolution gives it, but got {}",
+        list(output),
+        list(grad.shape())
     );
-    ensure!(groups > 0, runtime, "non-positive groups is not supported");
-    let spatial = rank - 2;
-    Ok(ConvOptions {
-        stride: per_dim(stride, "stride", spatial, 1)?,
-        padding: per_dim(padding, "padding", spatial, 0)?,
-        dilation: per_dim(dilation, "dilation", spatial, 1)?,
-        transposed,
-        output_padding: per_dim(output_padding, "output_padding", spatial, 0)?,
-        groups: groups as usize,
-    })
+    Ok(())
 }
 
 fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<()> {
@@ -101,8 +185,7 @@ fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resul
     function_only, batch = convolution
 )]
 impl Convolution {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         input: &Tensor,
         weight: &Tensor,
         bias: Option<&Tensor>,
@@ -112,10 +195,11 @@ impl Convolution {
         transposed: bool,
         output_padding: &[i64],
         groups: i64,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         ensure!(weight.ndim() >= 3, runtime, "weight should have at least three dimensions");
-        let conv =
-            conv_of(input.ndim(), (stride, padding, dilation, transposed, output_padding, groups))?;
+        let geometry =
+            ConvGeometry { stride, padding, dilation, transposed, output_padding, groups };
+        let conv = geometry.options(input.ndim())?;
         check_dtypes(input, weight, bias)?;
         let shape = kernel::output_shape(input.shape(), weight.shape(), &conv)?;
         if let Some(bias) = bias {
@@ -129,17 +213,34 @@ impl Convolution {
                 list(bias.shape())
             );
         }
-        let out = Tensor::empty_of(&shape, input.dtype())?;
-        if out.numel() > 0 {
-            kernel::convolution(
-                &mut out.view_mut(cpu),
-                input.view_ref(cpu),
-                weight.view_ref(cpu),
-                bias.map(|t| t.view_ref(cpu)),
-                &conv,
-            )?;
+        Ok(in_format_of_any(TensorSpec::beside(input, &shape), &[input, weight]))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        transposed: bool,
+        output_padding: &[i64],
+        groups: i64,
+    ) -> Result<()> {
+        if result.numel() == 0 {
+            return Ok(());
         }
-        Ok(out)
+        let geometry =
+            ConvGeometry { stride, padding, dilation, transposed, output_padding, groups };
+        kernel::convolution(
+            &mut result.view_mut(cpu),
+            input.view_ref(cpu),
+            weight.view_ref(cpu),
+            bias.map(|t| t.view_ref(cpu)),
+            &geometry.options(input.ndim())?,
+        )?;
+        Ok(())
     }
     fn vjp_input(
         grad: &Tensor,
@@ -147,17 +248,7 @@ impl Convolution {
         input_shape: &[i64],
         args: &ConvolutionArgs<'_>,
     ) -> Result<Tensor> {
-        let a = args;
-        grad.convolution_backward_input(
-            &weight.conj()?,
-            input_shape,
-            a.stride,
-            a.padding,
-            a.dilation,
-            a.transposed,
-            a.output_padding,
-            a.groups,
-        )
+        geometry!(args).by_input(grad, &weight.conj()?, input_shape)
     }
     fn vjp_weight(
         grad: &Tensor,
@@ -165,17 +256,7 @@ impl Convolution {
         weight_shape: &[i64],
         args: &ConvolutionArgs<'_>,
     ) -> Result<Tensor> {
-        let a = args;
-        grad.convolution_backward_weight(
-            &input.conj()?,
-            weight_shape,
-            a.stride,
-            a.padding,
-            a.dilation,
-            a.transposed,
-            a.output_padding,
-            a.groups,
-        )
+        geometry!(args).by_weight(grad, &input.conj()?, weight_shape)
     }
     fn vjp_bias(grad: &Tensor) -> Result<Tensor> {
         let dims: Dims = (0..grad.ndim() as i64).filter(|&d| d != 1).collect();
@@ -189,19 +270,7 @@ impl Convolution {
         bias_t: Option<&Tensor>,
         args: &ConvolutionArgs<'_>,
     ) -> Result<Option<Tensor>> {
-        let a = args;
-        let conv = |input: &Tensor, weight: &Tensor| {
-            input.convolution(
-                weight,
-                None,
-                a.stride,
-                a.padding,
-                a.dilation,
-                a.transposed,
-                a.output_padding,
-                a.groups,
-            )
-        };
+        let conv = |input: &Tensor, weight: &Tensor| geometry!(args).convolve(input, weight, None);
         let by_bias = |t: &Tensor| {
             let mut shape = Dims::from_elem(1, input_p.ndim());
             shape[1] = -1;
@@ -240,8 +309,7 @@ impl Convolution {
 #[op("_convolution_backward_input(Tensor grad_output, Tensor weight, int[] input_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
      internal, method = convolution_backward_input, batch = convolution_backward_input)]
 impl ConvolutionBackwardInput {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         grad_output: &Tensor,
         weight: &Tensor,
         input_size: &[i64],
@@ -251,38 +319,48 @@ impl ConvolutionBackwardInput {
         transposed: bool,
         output_padding: &[i64],
         groups: i64,
-    ) -> Result<Tensor> {
-        let conv = conv_of(
-            input_size.len(),
-            (stride, padding, dilation, transposed, output_padding, groups),
-        )?;
-        let out = crate::TensorSpec::beside(grad_output, input_size).zeros()?;
+    ) -> Result<TensorSpec> {
+        let geometry =
+            ConvGeometry { stride, padding, dilation, transposed, output_padding, groups };
+        let conv = geometry.options(input_size.len())?;
+        checked_numel(input_size)?;
         if grad_output.numel() > 0 {
-            kernel::convolution_backward_input(
-                &mut out.view_mut(cpu),
-                grad_output.view_ref(cpu),
-                weight.view_ref(cpu),
-                &conv,
-            )?;
+            let shape = kernel::output_shape(input_size, weight.shape(), &conv)?;
+            check_gradient(grad_output, &shape)?;
         }
-        Ok(out)
+        let spec = TensorSpec::beside(grad_output, input_size);
+        Ok(in_format_of_any(spec, &[grad_output, weight]))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        grad_output: &Tensor,
+        weight: &Tensor,
+        input_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        transposed: bool,
+        output_padding: &[i64],
+        groups: i64,
+    ) -> Result<()> {
+        result.zero_bytes();
+        if grad_output.numel() == 0 {
+            return Ok(());
+        }
+        let geometry =
+            ConvGeometry { stride, padding, dilation, transposed, output_padding, groups };
+        let options = geometry.options(input_size.len())?;
+        let (grad, weight) = (grad_output.view_ref(cpu), weight.view_ref(cpu));
+        let out = &mut result.view_mut(cpu);
+        Ok(kernel::convolution_backward_input(out, grad, weight, &options)?)
     }
     fn vjp_grad_output(
         grad: &Tensor,
         weight: &Tensor,
         args: &ConvolutionBackwardInputArgs<'_>,
     ) -> Result<Tensor> {
-        let a = args;
-        grad.convolution(
-            &weight.conj()?,
-            None,
-            a.stride,
-            a.padding,
-            a.dilation,
-            a.transposed,
-            a.output_padding,
-            a.groups,
-        )
+        geometry!(args).convolve(grad, &weight.conj()?, None)
     }
     fn vjp_weight(
         grad: &Tensor,
@@ -290,17 +368,7 @@ impl ConvolutionBackwardInput {
         weight_shape: &[i64],
         args: &ConvolutionBackwardInputArgs<'_>,
     ) -> Result<Tensor> {
-        let a = args;
-        grad_output.conj()?.convolution_backward_weight(
-            grad,
-            weight_shape,
-            a.stride,
-            a.padding,
-            a.dilation,
-            a.transposed,
-            a.output_padding,
-            a.groups,
-        )
+        geometry!(args).by_weight(&grad_output.conj()?, grad, weight_shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([
@@ -321,8 +389,7 @@ impl ConvolutionBackwardInput {
 #[op("_convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
      internal, method = convolution_backward_weight, batch = convolution_backward_weight)]
 impl ConvolutionBackwardWeight {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         grad_output: &Tensor,
         input: &Tensor,
         weight_size: &[i64],
@@ -332,36 +399,46 @@ impl ConvolutionBackwardWeight {
         transposed: bool,
         output_padding: &[i64],
         groups: i64,
-    ) -> Result<Tensor> {
-        let conv =
-            conv_of(input.ndim(), (stride, padding, dilation, transposed, output_padding, groups))?;
-        let out = crate::TensorSpec::beside(grad_output, weight_size).zeros()?;
+    ) -> Result<TensorSpec> {
+        let geometry =
+            ConvGeometry { stride, padding, dilation, transposed, output_padding, groups };
+        let conv = geometry.options(input.ndim())?;
+        checked_numel(weight_size)?;
         if grad_output.numel() > 0 {
-            kernel::convolution_backward_weight(
-                &mut out.view_mut(cpu),
-                grad_output.view_ref(cpu),
-                input.view_ref(cpu),
-                &conv,
-            )?;
+            let shape = kernel::output_shape(input.shape(), weight_size, &conv)?;
+            check_gradient(grad_output, &shape)?;
         }
-        Ok(out)
+        Ok(in_format_of_any(TensorSpec::beside(grad_output, weight_size), &[input]))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        grad_output: &Tensor,
+        input: &Tensor,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        transposed: bool,
+        output_padding: &[i64],
+        groups: i64,
+    ) -> Result<()> {
+        result.zero_bytes();
+        if grad_output.numel() == 0 {
+            return Ok(());
+        }
+        let geometry =
+            ConvGeometry { stride, padding, dilation, transposed, output_padding, groups };
+        let options = geometry.options(input.ndim())?;
+        let (grad, input) = (grad_output.view_ref(cpu), input.view_ref(cpu));
+        let out = &mut result.view_mut(cpu);
+        Ok(kernel::convolution_backward_weight(out, grad, input, &options)?)
     }
     fn vjp_grad_output(
         grad: &Tensor,
         input: &Tensor,
         args: &ConvolutionBackwardWeightArgs<'_>,
     ) -> Result<Tensor> {
-        let a = args;
-        input.conj()?.convolution(
-            grad,
-            None,
-            a.stride,
-            a.padding,
-            a.dilation,
-            a.transposed,
-            a.output_padding,
-            a.groups,
-        )
+        geometry!(args).convolve(&input.conj()?, grad, None)
     }
     fn vjp_input(
         grad: &Tensor,
@@ -369,17 +446,7 @@ impl ConvolutionBackwardWeight {
         input_shape: &[i64],
         args: &ConvolutionBackwardWeightArgs<'_>,
     ) -> Result<Tensor> {
-        let a = args;
-        grad_output.conj()?.convolution_backward_input(
-            grad,
-            input_shape,
-            a.stride,
-            a.padding,
-            a.dilation,
-            a.transposed,
-            a.output_padding,
-            a.groups,
-        )
+        geometry!(args).by_input(&grad_output.conj()?, grad, input_shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([

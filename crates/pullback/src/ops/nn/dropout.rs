@@ -7,7 +7,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -141,6 +141,11 @@ impl FeatureAlphaDropoutInplace {
     function_only
 )]
 impl NativeDropout {
+    fn meta(input: &Tensor, p: f64, train: Option<bool>) -> Result<[TensorSpec; 2]> {
+        let (spec, mask) = (TensorSpec::laid_as(input), TensorSpec::laid_as(input));
+        let is_scaled = train != Some(false) && scale(p, train) != 1.0;
+        Ok([if is_scaled { spec.to_float() } else { spec }, mask.with_dtype(DType::Bool)])
+    }
     fn cpu(input: &Tensor, p: f64, train: Option<bool>) -> Result<[Tensor; 2]> {
         let kept = input.empty_like_with(Some(DType::Bool), None, None, None, None)?;
         if train == Some(false) {
@@ -176,13 +181,17 @@ impl NativeDropout {
     not_differentiable(mask), batch = pointwise
 )]
 impl NativeDropoutBackward {
-    fn cpu(grad_output: &Tensor, mask: &Tensor, scale: f64) -> Result<Tensor> {
+    fn meta(grad_output: &Tensor, mask: &Tensor) -> Result<TensorSpec> {
         ensure!(
             mask.dtype() == DType::Bool,
             runtime,
             "Mask should be Bool Scalar Type{}",
             mask.dtype().scalar_name()
         );
+        Ok(TensorSpec::broadcast(&[grad_output, mask])?.to_float())
+    }
+    fn cpu(grad_output: &Tensor, mask: &Tensor, scale: f64) -> Result<Tensor> {
+        Self::meta(grad_output, mask)?;
         grad_output.mul(mask)?.mul(&Tensor::wrapped(scale)?)
     }
     fn vjp_grad_output(grad: &Tensor, mask: &Tensor, scale: f64) -> Result<Tensor> {

@@ -19,7 +19,7 @@ pub(crate) static OPS: &[&OpDef] = &[&EMBEDDING, &EMBEDDING_BACKWARD];
     function_only,
     not_differentiable(indices), jvp = linear, batch = embedding)]
 impl Embedding {
-    fn cpu(cpu: Cpu, weight: &Tensor, indices: &Tensor) -> Result<Tensor> {
+    fn meta(weight: &Tensor, indices: &Tensor) -> Result<TensorSpec> {
         ensure!(weight.ndim() == 2, runtime, "'weight' must be 2-D");
         ensure!(
             matches!(indices.dtype(), DType::I64 | DType::I32),
@@ -29,9 +29,11 @@ impl Embedding {
         );
         let mut shape = Dims::from_slice(indices.shape());
         shape.push(weight.shape()[1]);
-        let out = Tensor::empty_of(&shape, weight.dtype())?;
-        kernel::embedding(&mut out.view_mut(cpu), weight.view_ref(cpu), indices.view_ref(cpu))?;
-        Ok(out)
+        Ok(TensorSpec::beside(weight, &shape))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, weight: &Tensor, indices: &Tensor) -> Result<()> {
+        let (weight, indices) = (weight.view_ref(cpu), indices.view_ref(cpu));
+        Ok(kernel::embedding(&mut result.view_mut(cpu), weight, indices)?)
     }
     fn vjp_weight(
         grad: &Tensor,
@@ -66,25 +68,27 @@ impl Embedding {
     not_differentiable(indices), batch = embedding_backward
 )]
 impl EmbeddingBackward {
+    fn meta(grad_output: &Tensor, num_weights: i64) -> Result<TensorSpec> {
+        let width = grad_output.shape().last().copied().unwrap_or(1);
+        Ok(TensorSpec::beside(grad_output, &[num_weights, width]))
+    }
     fn cpu(
         cpu: Cpu,
+        result: &Tensor,
         grad_output: &Tensor,
         indices: &Tensor,
-        num_weights: i64,
         padding_idx: i64,
         scale_grad_by_freq: bool,
-    ) -> Result<Tensor> {
-        let width = grad_output.shape().last().copied().unwrap_or(1);
-        let out = TensorSpec::beside(grad_output, &[num_weights, width]).zeros()?;
-        let padding = (padding_idx >= 0).then_some(padding_idx);
+    ) -> Result<()> {
+        result.zero_bytes();
         kernel::embedding_backward(
-            &mut out.view_mut(cpu),
+            &mut result.view_mut(cpu),
             grad_output.view_ref(cpu),
             indices.view_ref(cpu),
-            padding,
+            (padding_idx >= 0).then_some(padding_idx),
             scale_grad_by_freq,
         )?;
-        Ok(out)
+        Ok(())
     }
     fn vjp_grad_output(
         grad: &Tensor,

@@ -76,15 +76,28 @@ impl GridSampler {
 #[op("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      function_only, method = grid_sampler_2d, batch = image2)]
 impl GridSampler2d {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         input: &Tensor,
         grid: &Tensor,
         interpolation_mode: i64,
         padding_mode: i64,
         align_corners: bool,
-    ) -> Result<Tensor> {
-        sample(cpu, input, grid, sampling(interpolation_mode, padding_mode, align_corners)?, 2)
+    ) -> Result<TensorSpec> {
+        let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
+        sample_spec(input, grid, sampling, 2)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        input: &Tensor,
+        grid: &Tensor,
+        interpolation_mode: i64,
+        padding_mode: i64,
+        align_corners: bool,
+    ) -> Result<()> {
+        let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
+        let (input, grid) = (input.view_ref(cpu), grid.view_ref(cpu));
+        Ok(kernel::grid_sample(&mut result.view_mut(cpu), input, grid, sampling)?)
     }
     fn vjp(
         grad: &Tensor,
@@ -113,15 +126,28 @@ impl GridSampler2d {
 #[op("grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      function_only, method = grid_sampler_3d, batch = image3)]
 impl GridSampler3d {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         input: &Tensor,
         grid: &Tensor,
         interpolation_mode: i64,
         padding_mode: i64,
         align_corners: bool,
-    ) -> Result<Tensor> {
-        sample(cpu, input, grid, sampling(interpolation_mode, padding_mode, align_corners)?, 3)
+    ) -> Result<TensorSpec> {
+        let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
+        sample_spec(input, grid, sampling, 3)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        input: &Tensor,
+        grid: &Tensor,
+        interpolation_mode: i64,
+        padding_mode: i64,
+        align_corners: bool,
+    ) -> Result<()> {
+        let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
+        let (input, grid) = (input.view_ref(cpu), grid.view_ref(cpu));
+        Ok(kernel::grid_sample(&mut result.view_mut(cpu), input, grid, sampling)?)
     }
     fn vjp(
         grad: &Tensor,
@@ -144,8 +170,25 @@ impl GridSampler3d {
 #[op("_grid_sampler_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, int output_mask) -> (Tensor, Tensor)",
      internal, not_differentiable, method = grid_sampler_backward)]
 impl GridSamplerBackward {
+    fn meta(
+        input: &Tensor,
+        grid: &Tensor,
+        interpolation_mode: i64,
+        padding_mode: i64,
+        align_corners: bool,
+        output_mask: i64,
+    ) -> Result<[TensorSpec; 2]> {
+        let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
+        check(input, grid, sampling, input.ndim().saturating_sub(2))?;
+        let room = |like: &Tensor, bit: i64| {
+            TensorSpec::beside(like, if output_mask & bit != 0 { like.shape() } else { &[0] })
+        };
+        Ok([room(input, 1), room(grid, 2)])
+    }
     fn cpu(
         cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
         grad_output: &Tensor,
         input: &Tensor,
         grid: &Tensor,
@@ -153,23 +196,16 @@ impl GridSamplerBackward {
         padding_mode: i64,
         align_corners: bool,
         output_mask: i64,
-    ) -> Result<[Tensor; 2]> {
-        let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
-        check(input, grid, sampling, input.ndim().saturating_sub(2))?;
-        let wanted = |bit: i64| output_mask & bit != 0;
-        let room = |like: &Tensor, bit: i64| {
-            Tensor::empty_of(if wanted(bit) { like.shape() } else { &[0] }, like.dtype())
-        };
-        let outputs = [room(input, 1)?, room(grid, 2)?];
+    ) -> Result<()> {
         kernel::grid_sample_backward(
-            wanted(1).then(|| outputs[0].view_mut(cpu)).as_mut(),
-            wanted(2).then(|| outputs[1].view_mut(cpu)).as_mut(),
+            (output_mask & 1 != 0).then(|| result0.view_mut(cpu)).as_mut(),
+            (output_mask & 2 != 0).then(|| result1.view_mut(cpu)).as_mut(),
             grad_output.view_ref(cpu),
             input.view_ref(cpu),
             grid.view_ref(cpu),
-            sampling,
+            sampling(interpolation_mode, padding_mode, align_corners)?,
         )?;
-        Ok(outputs)
+        Ok(())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -345,19 +381,17 @@ fn check(input: &Tensor, grid: &Tensor, sampling: SampleOptions, rank: usize) ->
     Ok(())
 }
 
-fn sample(
-    cpu: Cpu,
+/// What the values of `input` at the places `grid` look like.
+fn sample_spec(
     input: &Tensor,
     grid: &Tensor,
     sampling: SampleOptions,
     rank: usize,
-) -> Result<Tensor> {
+) -> Result<TensorSpec> {
     check(input, grid, sampling, rank)?;
     let mut shape = Dims::from_slice(&input.shape()[..2]);
     shape.extend_from_slice(&grid.shape()[1..=rank]);
-    let out = Tensor::empty_of(&shape, input.dtype())?;
-    kernel::grid_sample(&mut out.view_mut(cpu), input.view_ref(cpu), grid.view_ref(cpu), sampling)?;
-    Ok(out)
+    Ok(TensorSpec::beside(input, &shape))
 }
 
 fn gradients(

@@ -9,6 +9,7 @@ use crate::tensor::TensorSpec;
 use crate::tensor::shape::broadcast_shapes;
 use crate::{ErrorKind, Result, Scalar, Tensor};
 use pullback_macros::op;
+use smallvec::SmallVec;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[
@@ -24,8 +25,12 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// `(self - target)^2`, reduced.
 #[op("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", out, apart, module = "nn", autocast = fp32, batch = elementwise_loss)]
 impl MseLoss {
-    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
+    fn meta(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<TensorSpec> {
         check_floating("mse_cpu", self_, target)?;
+        loss_spec(&[self_, target], reduction)
+    }
+    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
+        Self::meta(self_, target, reduction)?;
         let gap = self_.sub(target)?;
         reduced(gap.mul_(&gap)?, reduction)
     }
@@ -80,9 +85,13 @@ impl L1Loss {
     module = "nn", autocast = fp32, batch = elementwise_loss
 )]
 impl SmoothL1Loss {
-    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, beta: f64) -> Result<Tensor> {
+    fn meta(self_: &Tensor, target: &Tensor, reduction: i64, beta: f64) -> Result<TensorSpec> {
         check_floating("smooth_l1_cpu", self_, target)?;
         ensure!(beta >= 0.0, runtime, "smooth_l1_loss does not support negative values for beta.");
+        loss_spec(&[self_, target], reduction)
+    }
+    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, beta: f64) -> Result<Tensor> {
+        Self::meta(self_, target, reduction, beta)?;
         if beta == 0.0 {
             return self_.l1_loss(target, reduction);
         }
@@ -134,9 +143,13 @@ impl SmoothL1Loss {
     module = "nn", autocast = fp32, batch = elementwise_loss
 )]
 impl HuberLoss {
-    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, delta: f64) -> Result<Tensor> {
+    fn meta(self_: &Tensor, target: &Tensor, reduction: i64, delta: f64) -> Result<TensorSpec> {
         check_floating("huber_cpu", self_, target)?;
         ensure!(delta > 0.0, runtime, "huber_loss does not support non-positive values for delta.");
+        loss_spec(&[self_, target], reduction)
+    }
+    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, delta: f64) -> Result<Tensor> {
+        Self::meta(self_, target, reduction, delta)?;
         reduced(bent(&self_.sub(target)?, delta)?, reduction)
     }
     fn vjp(
@@ -187,6 +200,15 @@ impl HuberLoss {
     not_differentiable(weight), autocast = fp32, batch = elementwise_loss
 )]
 impl BinaryCrossEntropy {
+    fn meta(
+        self_: &Tensor,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<TensorSpec> {
+        let inputs = [Some(self_), Some(target), weight];
+        loss_spec(&inputs.into_iter().flatten().collect::<SmallVec<[_; 3]>>(), reduction)
+    }
     fn cpu(
         self_: &Tensor,
         target: &Tensor,
@@ -202,7 +224,7 @@ impl BinaryCrossEntropy {
             "all elements of input should be between 0 and 1"
         );
         let loss =
-            target.plus(-1)?.mul(&log_of_rest(self_)?)?.sub(&target.mul(&log_of(self_)?)?)?;
+            log_of_rest(self_)?.mul(&target.plus(-1)?)?.sub(&target.mul(&log_of(self_)?)?)?;
         reduced(weighted(loss, weight)?, reduction)
     }
     fn vjp_self(
@@ -260,6 +282,16 @@ impl BinaryCrossEntropy {
     not_differentiable(weight, pos_weight), autocast = fp32, batch = elementwise_loss
 )]
 impl BinaryCrossEntropyWithLogits {
+    fn meta(
+        self_: &Tensor,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        pos_weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<TensorSpec> {
+        let inputs = [Some(target), Some(self_), pos_weight, weight];
+        loss_spec(&inputs.into_iter().flatten().collect::<SmallVec<[_; 4]>>(), reduction)
+    }
     fn cpu(
         self_: &Tensor,
         target: &Tensor,
@@ -366,6 +398,16 @@ fn check_floating(name: &str, x: &Tensor, target: &Tensor) -> Result<()> {
         return Ok(());
     }
     bail!(not_implemented, "\"{name}\" not implemented for '{}'", dtype.scalar_name())
+}
+
+/// What a loss of `inputs`, element by element, looks like once it is reduced.
+pub(in crate::ops) fn loss_spec(inputs: &[&Tensor], reduction: i64) -> Result<TensorSpec> {
+    let spec = TensorSpec::broadcast(inputs)?.to_float();
+    match reduction {
+        0 => Ok(spec),
+        1 | 2 => Ok(TensorSpec::of(&[], spec.dtype).on(spec.device)),
+        other => bail!(value, "{other} is not a valid value for reduction"),
+    }
 }
 
 /// The loss reduced as asked.

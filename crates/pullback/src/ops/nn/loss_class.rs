@@ -146,15 +146,25 @@ impl NllLossNd {
     not_differentiable(weight), batch = nll_loss
 )]
 impl NllLossForward {
+    fn meta(
+        self_: &Tensor,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<[TensorSpec; 2]> {
+        forward_spec(self_, target, weight, reduction)
+    }
     fn cpu(
         cpu: Cpu,
+        output: &Tensor,
+        total_weight: &Tensor,
         self_: &Tensor,
         target: &Tensor,
         weight: Option<&Tensor>,
         reduction: i64,
         ignore_index: i64,
-    ) -> Result<[Tensor; 2]> {
-        forward(cpu, self_, target, weight, reduction, ignore_index)
+    ) -> Result<()> {
+        forward(cpu, [output, total_weight], (self_, target, weight), reduction, ignore_index)
     }
     fn vjp_self(
         grad_output: &Tensor,
@@ -200,15 +210,25 @@ impl NllLossForward {
     not_differentiable(weight), batch = nll_loss
 )]
 impl NllLoss2dForward {
+    fn meta(
+        self_: &Tensor,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<[TensorSpec; 2]> {
+        forward_spec(self_, target, weight, reduction)
+    }
     fn cpu(
         cpu: Cpu,
+        output: &Tensor,
+        total_weight: &Tensor,
         self_: &Tensor,
         target: &Tensor,
         weight: Option<&Tensor>,
         reduction: i64,
         ignore_index: i64,
-    ) -> Result<[Tensor; 2]> {
-        forward(cpu, self_, target, weight, reduction, ignore_index)
+    ) -> Result<()> {
+        forward(cpu, [output, total_weight], (self_, target, weight), reduction, ignore_index)
     }
     fn vjp_self(
         grad_output: &Tensor,
@@ -248,20 +268,23 @@ impl NllLoss2dForward {
 #[op("_nll_loss_backward(Tensor grad_output, int[] sizes, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor",
      internal, method = nll_loss_backward, not_differentiable(weight, total_weight), batch = nll_loss_backward)]
 impl NllLossBackward {
+    fn meta(grad_output: &Tensor, sizes: &[i64], reduction: i64) -> Result<TensorSpec> {
+        kind(reduction)?;
+        Ok(TensorSpec::beside(grad_output, sizes))
+    }
     fn cpu(
         cpu: Cpu,
+        result: &Tensor,
         grad_output: &Tensor,
-        sizes: &[i64],
         target: &Tensor,
         weight: Option<&Tensor>,
         reduction: i64,
         ignore_index: i64,
         total_weight: &Tensor,
-    ) -> Result<Tensor> {
-        let out = TensorSpec::beside(grad_output, sizes).empty()?;
+    ) -> Result<()> {
         let weight = weight.map(|w| w.in_dtype(cpu, grad_output.dtype())).transpose()?;
         loss::nll_loss_backward(
-            &mut out.view_mut(cpu),
+            &mut result.view_mut(cpu),
             grad_output.view_ref(cpu),
             target.view_ref(cpu),
             weight.as_ref().map(|t| t.view_ref(cpu)),
@@ -269,7 +292,7 @@ impl NllLossBackward {
             ignore_index,
             total_weight.view_ref(cpu),
         )?;
-        Ok(out)
+        Ok(())
     }
     fn vjp_grad_output(
         grad: &Tensor,
@@ -529,32 +552,60 @@ fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
         "expected target dtype to be Long or Byte, but got {}",
         target.dtype().scalar_name()
     );
-    check_weight("", weight, x.shape()[usize::from(x.ndim() > 1)])
+    check_weight("", weight, x.shape()[usize::from(x.ndim() > 1)])?;
+    let is_for_all = match (x.shape(), target.shape()) {
+        ([_], [] | [1]) => true,
+        ([n, _, places @ ..], [batch, rest @ ..]) => {
+            ensure!(
+                n == batch,
+                value,
+                "Expected input batch_size ({n}) to match target batch_size ({batch})."
+            );
+            places == rest
+        }
+        _ => false,
+    };
+    ensure!(
+        is_for_all,
+        runtime,
+        "size mismatch (got input: {}, target: {})",
+        list(x.shape()),
+        list(target.shape())
+    );
+    Ok(())
 }
 
-fn forward(
-    cpu: Cpu,
+/// What the loss and the sum of the weights used look like.
+fn forward_spec(
     x: &Tensor,
     target: &Tensor,
     weight: Option<&Tensor>,
     reduction: i64,
-    ignore_index: i64,
-) -> Result<[Tensor; 2]> {
+) -> Result<[TensorSpec; 2]> {
     check(x, target, weight)?;
-    let kind = kind(reduction)?;
-    let shape = if kind == Reduction::None { target.shape() } else { &[] };
-    let (out, total) = (Tensor::empty_of(shape, x.dtype())?, Tensor::empty_of(&[], x.dtype())?);
+    let is_each = kind(reduction)? == Reduction::None;
+    let output = TensorSpec::beside(x, if is_each { target.shape() } else { &[] });
+    Ok([output, TensorSpec::beside(x, &[])])
+}
+
+fn forward(
+    cpu: Cpu,
+    [output, total_weight]: [&Tensor; 2],
+    (x, target, weight): (&Tensor, &Tensor, Option<&Tensor>),
+    reduction: i64,
+    ignore_index: i64,
+) -> Result<()> {
     let weight = weight.map(|w| w.in_dtype(cpu, x.dtype())).transpose()?;
     loss::nll_loss(
-        &mut out.view_mut(cpu),
-        &mut total.view_mut(cpu),
+        &mut output.view_mut(cpu),
+        &mut total_weight.view_mut(cpu),
         x.view_ref(cpu),
         target.view_ref(cpu),
         weight.as_ref().map(|t| t.view_ref(cpu)),
-        kind,
+        kind(reduction)?,
         ignore_index,
     )?;
-    Ok([out, total])
+    Ok(())
 }
 
 fn class_samples(s: &Sampler) -> Vec<Sample> {

@@ -2,7 +2,7 @@
 //!
 //! `reduction` is 0 (none), 1 (mean) or 2 (sum), as in `loss`. The hinge of pairs and triplets is composed in Python.
 
-use super::loss::{each, reduced};
+use super::loss::{each, loss_spec, reduced};
 use super::loss_class::kind;
 use crate::dispatch::{OpDef, check_cast};
 use crate::error::{bail, ensure};
@@ -10,8 +10,8 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::min_max::lifted;
 use crate::tensor::Cpu;
 use crate::tensor::promote::default_dtype;
-use crate::tensor::shape::list;
-use crate::{DType, ErrorKind, Result, Scalar, Tensor};
+use crate::tensor::shape::{infer_shape, list};
+use crate::{DType, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::loss::{self, MarginLossOptions, Reduction};
 use pullback_macros::op;
 
@@ -26,8 +26,12 @@ pub(crate) static OPS: &[&OpDef] =
     not_differentiable(target), autocast = fp32, batch = elementwise_loss
 )]
 impl SoftMarginLoss {
-    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
+    fn meta(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<TensorSpec> {
         check_cast(default_dtype(), self_.dtype())?;
+        loss_spec(&[self_, target], reduction)
+    }
+    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
+        Self::meta(self_, target, reduction)?;
         reduced(self_.mul(&target.neg()?)?.exp()?.log1p()?, reduction)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
@@ -108,8 +112,27 @@ fn share(index: &Tensor, weight: Option<&Tensor>, columns: i64) -> Result<Option
     not_differentiable
 )]
 impl MultiMarginLossBackward {
+    fn meta(
+        grad_output: &Tensor,
+        self_: &Tensor,
+        target: &Tensor,
+        reduction: i64,
+    ) -> Result<TensorSpec> {
+        let columns = self_.shape().last().copied().unwrap_or(1);
+        let rows = infer_shape(&[-1, columns], self_.numel())?[0];
+        let losses = if kind(reduction)? == Reduction::None { rows } else { 1 };
+        ensure!(
+            grad_output.numel() == losses && target.numel() == rows,
+            runtime,
+            "multi_margin_loss_backward: expected {losses} gradients and {rows} classes, got {} and {}",
+            grad_output.numel(),
+            target.numel()
+        );
+        Ok(TensorSpec::like(self_))
+    }
     fn cpu(
         cpu: Cpu,
+        result: &Tensor,
         grad_output: &Tensor,
         self_: &Tensor,
         target: &Tensor,
@@ -117,18 +140,8 @@ impl MultiMarginLossBackward {
         margin: Scalar,
         weight: Option<&Tensor>,
         reduction: i64,
-    ) -> Result<Tensor> {
-        let (rows, classes) = (as_rows(self_)?, target.reshape(&[-1])?);
-        let losses = if kind(reduction)? == Reduction::None { rows.shape()[0] } else { 1 };
-        ensure!(
-            grad_output.numel() == losses && classes.numel() == rows.shape()[0],
-            runtime,
-            "multi_margin_loss_backward: expected {losses} gradients and {} classes, got {} and {}",
-            rows.shape()[0],
-            grad_output.numel(),
-            classes.numel()
-        );
-        let out = Tensor::empty_of(rows.shape(), self_.dtype())?;
+    ) -> Result<()> {
+        let (out, rows, classes) = (as_rows(result)?, as_rows(self_)?, target.reshape(&[-1])?);
         let weight = weight.map(|w| w.in_dtype(cpu, self_.dtype())).transpose()?;
         let weight = weight.as_ref().map(|w| w.reshape(&[-1])).transpose()?;
         loss::multi_margin_loss_backward(
@@ -138,7 +151,7 @@ impl MultiMarginLossBackward {
             classes.view_ref(cpu),
             parts(cpu, p, margin, weight.as_ref(), kind(reduction)?),
         )?;
-        out.reshape(self_.shape())
+        Ok(())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |reduction: i64, grad: Tensor| {
@@ -161,31 +174,40 @@ impl MultiMarginLossBackward {
     not_differentiable(target, weight), autocast = fp32
 )]
 impl MultiMarginLoss {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         target: &Tensor,
         p: Scalar,
         margin: Scalar,
         weight: Option<&Tensor>,
         reduction: i64,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         check_rows(self_, target, weight)?;
         ensure!(p.is(1.0) || p.is(2.0), value, "only p == 1 and p == 2 supported");
         margin.check_fits(self_.dtype())?;
-        let kind = kind(reduction)?;
+        let is_each = kind(reduction)? == Reduction::None;
+        Ok(TensorSpec::beside(self_, if is_each { target.shape() } else { &[] }))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        target: &Tensor,
+        p: Scalar,
+        margin: Scalar,
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<()> {
         let (rows, classes) = (as_rows(self_)?, target.reshape(&[-1])?);
-        let shape = if kind == Reduction::None { target.shape() } else { &[] };
-        let out = Tensor::empty_of(shape, self_.dtype())?;
         let weight = weight.map(|w| w.in_dtype(cpu, self_.dtype())).transpose()?;
         let weight = weight.as_ref().map(|w| w.reshape(&[-1])).transpose()?;
         loss::multi_margin_loss(
-            &mut lifted(&out)?.view_mut(cpu),
+            &mut lifted(result)?.view_mut(cpu),
             rows.view_ref(cpu),
             classes.view_ref(cpu),
-            parts(cpu, p, margin, weight.as_ref(), kind),
+            parts(cpu, p, margin, weight.as_ref(), kind(reduction)?),
         )?;
-        Ok(out)
+        Ok(())
     }
     fn vjp_self(
         grad: &Tensor,

@@ -11,7 +11,7 @@ use crate::ops::nn::norm_backward::{
 };
 use crate::tensor::Cpu;
 use crate::tensor::shape::list;
-use crate::{Dims, ErrorKind, Result, Tensor};
+use crate::{Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::norm;
 use pullback_macros::op;
 
@@ -108,30 +108,39 @@ impl NativeLayerNorm {
     method = layer_norm_kernel, batch = layer_norm
 )]
 impl LayerNormKernel {
+    fn meta(
+        input: &Tensor,
+        normalized_shape: &[i64],
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+    ) -> Result<[TensorSpec; 3]> {
+        let (stats, _) = rows(input, normalized_shape, &[("weight", weight), ("bias", bias)])?;
+        let stats = TensorSpec::beside(input, &stats).computed_in(stats_dtype(input));
+        Ok([TensorSpec::like(input), stats.clone(), stats])
+    }
     fn cpu(
         cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        result2: &Tensor,
         input: &Tensor,
         normalized_shape: &[i64],
         weight: Option<&Tensor>,
         bias: Option<&Tensor>,
         eps: f64,
-    ) -> Result<[Tensor; 3]> {
-        let (stats, n) = rows(input, normalized_shape, &[("weight", weight), ("bias", bias)])?;
-        let out = Tensor::empty_of(input.shape(), input.dtype())?;
-        let make = || Tensor::empty_of(&stats, stats_dtype(input));
-        let (mean, rstd) = (make()?, make()?);
+    ) -> Result<()> {
         let [w, b] = in_input_dtype(cpu, input, [weight, bias])?;
         norm::layer_norm(
-            &mut out.view_mut(cpu),
-            &mut mean.view_mut(cpu),
-            &mut rstd.view_mut(cpu),
+            &mut result0.view_mut(cpu),
+            &mut result1.view_mut(cpu),
+            &mut result2.view_mut(cpu),
             input.view_ref(cpu),
             w.as_ref().map(|t| t.view_ref(cpu)),
             b.as_ref().map(|t| t.view_ref(cpu)),
-            n,
+            normalized_shape.iter().product::<i64>() as usize,
             eps,
         )?;
-        Ok([out, mean, rstd])
+        Ok(())
     }
     fn vjp(
         grad: &Tensor,
@@ -207,28 +216,34 @@ impl RmsNorm {
 #[op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", internal,
      method = fused_rms_norm, batch = layer_norm)]
 impl FusedRmsNorm {
+    fn meta(
+        input: &Tensor,
+        normalized_shape: &[i64],
+        weight: Option<&Tensor>,
+    ) -> Result<[TensorSpec; 2]> {
+        let (stats, _) = rows(input, normalized_shape, &[("weight", weight)])?;
+        let stats = TensorSpec::beside(input, &stats).computed_in(stats_dtype(input));
+        Ok([TensorSpec::like(input), stats])
+    }
     fn cpu(
         cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
         input: &Tensor,
         normalized_shape: &[i64],
         weight: Option<&Tensor>,
         eps: Option<f64>,
-    ) -> Result<[Tensor; 2]> {
-        let (stats, n) = rows(input, normalized_shape, &[("weight", weight)])?;
-        let (out, rstd) = (
-            Tensor::empty_of(input.shape(), input.dtype())?,
-            Tensor::empty_of(&stats, stats_dtype(input))?,
-        );
+    ) -> Result<()> {
         let [w, _] = in_input_dtype(cpu, input, [weight, None])?;
         norm::rms_norm(
-            &mut out.view_mut(cpu),
-            &mut rstd.view_mut(cpu),
+            &mut result0.view_mut(cpu),
+            &mut result1.view_mut(cpu),
             input.view_ref(cpu),
             w.as_ref().map(|t| t.view_ref(cpu)),
-            n,
+            normalized_shape.iter().product::<i64>() as usize,
             eps.unwrap_or(epsilon(input)),
         )?;
-        Ok([out, rstd])
+        Ok(())
     }
     fn vjp(
         grad: &Tensor,
@@ -413,17 +428,14 @@ impl NativeBatchNorm {
     not_differentiable(running_mean, running_var), batch = batch_norm
 )]
 impl BatchNormKernel {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         input: &Tensor,
         weight: Option<&Tensor>,
         bias: Option<&Tensor>,
         running_mean: Option<&Tensor>,
         running_var: Option<&Tensor>,
         training: bool,
-        momentum: f64,
-        eps: f64,
-    ) -> Result<[Tensor; 3]> {
+    ) -> Result<[TensorSpec; 3]> {
         let stats = [("running_mean", running_mean), ("running_var", running_var)];
         for (name, given) in stats {
             ensure!(
@@ -439,6 +451,24 @@ impl BatchNormKernel {
             "input tensor must have at least one element, but got input_sizes = {}",
             list(input.shape())
         );
+        let size = if training { input.shape()[1] } else { 0 };
+        let stats = TensorSpec::beside(input, &[size]).computed_in(stats_dtype(input));
+        Ok([TensorSpec::in_format_of(input, input.shape()), stats.clone(), stats])
+    }
+    fn cpu(
+        cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        result2: &Tensor,
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        running_mean: Option<&Tensor>,
+        running_var: Option<&Tensor>,
+        training: bool,
+        momentum: f64,
+        eps: f64,
+    ) -> Result<()> {
         if training {
             // (The statistics are written before all of the input has been read.)
             for statistic in [running_mean, running_var].into_iter().flatten() {
@@ -450,21 +480,12 @@ impl BatchNormKernel {
                 check_separate(mean, var)?;
             }
         }
-        let size = if training { input.shape()[1] } else { 0 };
-        let out = Tensor::empty_strided(
-            input.shape(),
-            &crate::tensor::contiguous_strides(input.shape()),
-            input.dtype(),
-            input.device(),
-        )?;
-        let make = || Tensor::empty_of(&[size], stats_dtype(input));
-        let (mean, rstd) = (make()?, make()?);
         let [w, b] = in_input_dtype(cpu, input, [weight, bias])?;
-        let (mut saved_mean, mut saved_rstd) = (mean.view_mut(cpu), rstd.view_mut(cpu));
+        let (mut saved_mean, mut saved_rstd) = (result1.view_mut(cpu), result2.view_mut(cpu));
         let (mut moving_mean, mut moving_var) =
             (running_mean.map(|t| t.view_mut(cpu)), running_var.map(|t| t.view_mut(cpu)));
         norm::batch_norm(
-            &mut out.view_mut(cpu),
+            &mut result0.view_mut(cpu),
             training.then_some((&mut saved_mean, &mut saved_rstd)),
             input.view_ref(cpu),
             w.as_ref().map(|t| t.view_ref(cpu)),
@@ -473,7 +494,7 @@ impl BatchNormKernel {
             moving_var.as_mut(),
             norm::BatchNormOptions { training, momentum, eps },
         )?;
-        Ok([out, mean, rstd])
+        Ok(())
     }
     fn vjp(
         grad: &Tensor,
@@ -548,7 +569,7 @@ impl InstanceNorm {
         (flat[0], flat[1]) = (1, n * c);
         let repeated = |t: Option<&Tensor>| t.map(|t| t.repeat(&[n])).transpose();
         let (mean, var) = (repeated(running_mean)?, repeated(running_var)?);
-        let out = input.reshape(&flat)?.batch_norm(
+        let out = input.contiguous()?.view(&flat)?.batch_norm(
             repeated(weight)?.as_ref(),
             repeated(bias)?.as_ref(),
             mean.as_ref(),

@@ -4,11 +4,12 @@
 //! normalised dimensions, `grad_weight = sum(grad h)`, `grad_bias = sum(grad)`. The fused ops compute the parts
 //! that `output_mask` (bits 1, 2, 4) asks for; the others are empty. They record nothing.
 
+use super::norm_group::check_groups;
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::{Cpu, Dims};
-use crate::{DType, Result, Scalar, Tensor};
+use crate::{DType, Result, Tensor, TensorSpec};
 use pullback_kernels::{StridedMut, norm};
 use pullback_macros::op;
 
@@ -20,8 +21,15 @@ pub(crate) static OPS: &[&OpDef] =
 #[op("_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = layer_norm_backward)]
 impl LayerNormBackward {
+    fn meta(input: &Tensor, normalized_shape: &[i64], output_mask: i64) -> Result<[TensorSpec; 3]> {
+        check_trailing(input, normalized_shape)?;
+        Ok(specs(TensorSpec::like(input), normalized_shape, output_mask))
+    }
     fn cpu(
         cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        result2: &Tensor,
         grad_out: &Tensor,
         input: &Tensor,
         normalized_shape: &[i64],
@@ -29,11 +37,9 @@ impl LayerNormBackward {
         rstd: &Tensor,
         weight: Option<&Tensor>,
         output_mask: i64,
-    ) -> Result<[Tensor; 3]> {
-        check_trailing(input, normalized_shape)?;
-        let outputs = outputs(input, normalized_shape, output_mask)?;
+    ) -> Result<()> {
         let weight = weight.map(|w| w.in_dtype(cpu, input.dtype())).transpose()?;
-        let [mut x, mut w, mut b] = views(cpu, &outputs, output_mask);
+        let [mut x, mut w, mut b] = views(cpu, input, [result0, result1, result2], output_mask);
         norm::layer_norm_backward(
             x.as_mut(),
             w.as_mut(),
@@ -45,7 +51,7 @@ impl LayerNormBackward {
             weight.as_ref().map(|t| t.view_ref(cpu)),
             normalized_shape.iter().product::<i64>() as usize,
         )?;
-        Ok(outputs)
+        Ok(())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let call = |mask: i64| {
@@ -63,19 +69,24 @@ impl LayerNormBackward {
 #[op("_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, int output_mask) -> (Tensor, Tensor)",
      internal, not_differentiable, method = rms_norm_backward)]
 impl RmsNormBackward {
+    fn meta(input: &Tensor, normalized_shape: &[i64], output_mask: i64) -> Result<[TensorSpec; 2]> {
+        check_trailing(input, normalized_shape)?;
+        let [x, w, _] = specs(TensorSpec::like(input), normalized_shape, output_mask);
+        Ok([x, w])
+    }
     fn cpu(
         cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
         grad_out: &Tensor,
         input: &Tensor,
         normalized_shape: &[i64],
         rstd: &Tensor,
         weight: Option<&Tensor>,
         output_mask: i64,
-    ) -> Result<[Tensor; 2]> {
-        check_trailing(input, normalized_shape)?;
-        let outputs = outputs(input, normalized_shape, output_mask & 3)?;
+    ) -> Result<()> {
         let weight = weight.map(|w| w.in_dtype(cpu, input.dtype())).transpose()?;
-        let [mut x, mut w, _] = views(cpu, &outputs, output_mask & 3);
+        let [mut x, mut w] = views(cpu, input, [result0, result1], output_mask);
         norm::rms_norm_backward(
             x.as_mut(),
             w.as_mut(),
@@ -85,8 +96,7 @@ impl RmsNormBackward {
             weight.as_ref().map(|t| t.view_ref(cpu)),
             normalized_shape.iter().product::<i64>() as usize,
         )?;
-        let [x, w, _] = outputs;
-        Ok([x, w])
+        Ok(())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let start = [s.normal(&[3, 4]).into(), s.normal(&[3, 4]).into(), [4].as_slice().into()];
@@ -100,8 +110,15 @@ impl RmsNormBackward {
 #[op("_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, bool training, float eps, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = batch_norm_backward)]
 impl BatchNormBackward {
+    fn meta(input: &Tensor, output_mask: i64) -> Result<[TensorSpec; 3]> {
+        let by_input = TensorSpec::in_format_of(input, input.shape());
+        Ok(specs(by_input, channels(input)?, output_mask))
+    }
     fn cpu(
         cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        result2: &Tensor,
         grad_out: &Tensor,
         input: &Tensor,
         weight: Option<&Tensor>,
@@ -110,10 +127,9 @@ impl BatchNormBackward {
         training: bool,
         eps: f64,
         output_mask: i64,
-    ) -> Result<[Tensor; 3]> {
-        let outputs = outputs(input, channels(input)?, output_mask)?;
+    ) -> Result<()> {
         let weight = weight.map(|w| w.in_dtype(cpu, input.dtype())).transpose()?;
-        let [mut x, mut w, mut b] = views(cpu, &outputs, output_mask);
+        let [mut x, mut w, mut b] = views(cpu, input, [result0, result1, result2], output_mask);
         norm::batch_norm_backward(
             x.as_mut(),
             w.as_mut(),
@@ -125,7 +141,7 @@ impl BatchNormBackward {
             rstd.view_ref(cpu),
             norm::BatchNormOptions { training, momentum: 0.0, eps },
         )?;
-        Ok(outputs)
+        Ok(())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let call = |training: bool| {
@@ -142,8 +158,17 @@ impl BatchNormBackward {
 #[op("_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int group, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = group_norm_backward)]
 impl GroupNormBackward {
+    fn meta(input: &Tensor, group: i64, output_mask: i64) -> Result<[TensorSpec; 3]> {
+        let by_input = TensorSpec::in_format_of(input, input.shape());
+        let specs = specs(by_input, channels(input)?, output_mask);
+        check_groups(input, group)?;
+        Ok(specs)
+    }
     fn cpu(
         cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        result2: &Tensor,
         grad_out: &Tensor,
         input: &Tensor,
         mean: &Tensor,
@@ -151,10 +176,9 @@ impl GroupNormBackward {
         weight: Option<&Tensor>,
         group: i64,
         output_mask: i64,
-    ) -> Result<[Tensor; 3]> {
-        let outputs = outputs(input, channels(input)?, output_mask)?;
+    ) -> Result<()> {
         let weight = weight.map(|w| w.in_dtype(cpu, input.dtype())).transpose()?;
-        let [mut x, mut w, mut b] = views(cpu, &outputs, output_mask);
+        let [mut x, mut w, mut b] = views(cpu, input, [result0, result1, result2], output_mask);
         norm::group_norm_backward(
             x.as_mut(),
             w.as_mut(),
@@ -166,7 +190,7 @@ impl GroupNormBackward {
             weight.as_ref().map(|t| t.view_ref(cpu)),
             group as usize,
         )?;
-        Ok(outputs)
+        Ok(())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let start = [s.normal(&[2, 4, 3]).into(), s.normal(&[2, 4, 3]).into()];
@@ -356,15 +380,27 @@ fn check_trailing(input: &Tensor, normalized_shape: &[i64]) -> Result<()> {
     Ok(())
 }
 
-fn outputs(input: &Tensor, parameter: &[i64], mask: i64) -> Result<[Tensor; 3]> {
-    let make = |bit: i64, shape: &[i64]| {
-        let t = Tensor::empty_of(if mask & bit != 0 { shape } else { &[0] }, input.dtype())?;
-        // A sum over no rows is 0, whether or not the kernel comes to write it.
-        if input.numel() == 0 { t.fill_(Scalar::Int(0)) } else { Ok(t) }
+/// What the gradients that `mask` asks for look like; the others are empty.
+fn specs(by_input: TensorSpec, parameter: &[i64], mask: i64) -> [TensorSpec; 3] {
+    let wanted = |bit: i64, spec: TensorSpec| {
+        if mask & bit != 0 { spec } else { TensorSpec::of(&[0], spec.dtype).on(spec.device) }
     };
-    Ok([make(1, input.shape())?, make(2, parameter)?, make(4, parameter)?])
+    let of_parameter = TensorSpec::of(parameter, by_input.dtype).on(by_input.device);
+    [wanted(1, by_input), wanted(2, of_parameter.clone()), wanted(4, of_parameter)]
 }
 
-fn views(cpu: Cpu, outputs: &[Tensor; 3], mask: i64) -> [Option<StridedMut<'_>>; 3] {
-    [0, 1, 2].map(|i| (mask & (1 << i) != 0).then(|| outputs[i].view_mut(cpu)))
+/// The outputs that `mask` asks for, to write to.
+fn views<'a, const N: usize>(
+    cpu: Cpu,
+    input: &Tensor,
+    outputs: [&'a Tensor; N],
+    mask: i64,
+) -> [Option<StridedMut<'a>>; N] {
+    if input.numel() == 0 {
+        // A sum over no rows is 0, whether or not the kernel comes to write it.
+        for output in outputs {
+            output.zero_bytes();
+        }
+    }
+    std::array::from_fn(|i| (mask & (1 << i) != 0).then(|| outputs[i].view_mut(cpu)))
 }

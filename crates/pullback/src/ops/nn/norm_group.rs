@@ -7,12 +7,24 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::nn::norm_backward::{Spread, check_channels, mask_of, stats_dtype, wanted};
 use crate::tensor::Cpu;
 use crate::tensor::shape::list;
-use crate::{Dims, ErrorKind, Result, Tensor};
+use crate::{Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::norm;
 use pullback_macros::op;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&GROUP_NORM, &NATIVE_GROUP_NORM, &GROUP_NORM_KERNEL];
+
+/// Refuses a number of groups that does not divide that of channels, of which there is such a dimension.
+pub(in crate::ops) fn check_groups(input: &Tensor, groups: i64) -> Result<()> {
+    ensure!(groups > 0, runtime, "Expected num groups to be greater than 0, got {groups}");
+    ensure!(
+        input.shape()[1] % groups == 0,
+        runtime,
+        "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={groups}",
+        list(input.shape())
+    );
+    Ok(())
+}
 
 /// `(input - mean) / sqrt(var + eps) * weight + bias`, mean and biased variance over each of `num_groups`
 /// groups of channels and everything after them; weight and bias per channel (Wu and He 2018).
@@ -46,12 +58,7 @@ impl GroupNorm {
             "Expected number of channels to be greater than 0, got {}",
             shape[1]
         );
-        ensure!(
-            shape[1] % num_groups == 0,
-            runtime,
-            "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={num_groups}",
-            list(shape)
-        );
+        check_groups(input, num_groups)?;
         for (name, parameter) in [("weight", weight), ("bias", bias)] {
             if let Some(t) = parameter.filter(|t| t.shape() != &shape[1..2]) {
                 bail!(
@@ -120,8 +127,7 @@ impl NativeGroupNorm {
     method = group_norm_kernel, batch = group_norm
 )]
 impl GroupNormKernel {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         input: &Tensor,
         weight: Option<&Tensor>,
         bias: Option<&Tensor>,
@@ -129,8 +135,7 @@ impl GroupNormKernel {
         c: i64,
         hxw: i64,
         group: i64,
-        eps: f64,
-    ) -> Result<[Tensor; 3]> {
+    ) -> Result<[TensorSpec; 3]> {
         let inner: i64 = input.shape().get(2..).unwrap_or_default().iter().product();
         ensure!(
             input.shape().starts_with(&[n, c]) && hxw == inner,
@@ -140,21 +145,33 @@ impl GroupNormKernel {
         );
         ensure!(inner > 0, runtime, "Expected HxW to be greater than 0, got {inner}");
         check_channels(input, &[("weight", weight), ("bias", bias)])?;
-        let out = Tensor::empty_of(input.shape(), input.dtype())?;
-        let make = || Tensor::empty_of(&[n, group], stats_dtype(input));
-        let (mean, rstd) = (make()?, make()?);
+        check_groups(input, group)?;
+        let stats = TensorSpec::beside(input, &[n, group]).computed_in(stats_dtype(input));
+        Ok([TensorSpec::in_format_of(input, input.shape()), stats.clone(), stats])
+    }
+    fn cpu(
+        cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        result2: &Tensor,
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        group: i64,
+        eps: f64,
+    ) -> Result<()> {
         let [w, b] = in_input_dtype(cpu, input, [weight, bias])?;
         norm::group_norm(
-            &mut out.view_mut(cpu),
-            &mut mean.view_mut(cpu),
-            &mut rstd.view_mut(cpu),
+            &mut result0.view_mut(cpu),
+            &mut result1.view_mut(cpu),
+            &mut result2.view_mut(cpu),
             input.view_ref(cpu),
             w.as_ref().map(|t| t.view_ref(cpu)),
             b.as_ref().map(|t| t.view_ref(cpu)),
             group as usize,
             eps,
         )?;
-        Ok([out, mean, rstd])
+        Ok(())
     }
     fn vjp(
         grad_result0: Option<&Tensor>,
@@ -196,10 +213,19 @@ impl GroupNormKernel {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let start = [s.normal(&[2, 4, 3]).into(), Value::None, Value::None];
-        let call = Sample::new(start).with("N", 3).with("C", 4).with("HxW", 3).with("group", 2);
+        let call = |n: i64, groups: i64, text| {
+            let call = Sample::new(start.clone()).with("N", n).with("C", 4).with("HxW", 3);
+            let call = call.with("group", groups).with("eps", 1e-5);
+            InvalidSample::new(call, ErrorKind::Runtime, text)
+        };
         let text =
             "X.numel() == N * C * HxW to be true for an input of shape (N, C, ...), but got N=3";
-        vec![InvalidSample::new(call.with("eps", 1e-5), ErrorKind::Runtime, text)]
+        vec![
+            call(3, 2, text),
+            call(2, 0, "Expected num groups to be greater than 0, got 0"),
+            call(2, -1, "Expected num groups to be greater than 0, got -1"),
+            call(2, 3, "divisible by num_groups"),
+        ]
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// on; negative numbers crop.
 #[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd, batch = padded)]
 impl ConstantPadNd {
-    fn cpu(cpu: Cpu, self_: &Tensor, pad: &[i64], value: Scalar) -> Result<Tensor> {
+    fn meta(self_: &Tensor, pad: &[i64]) -> Result<TensorSpec> {
         ensure!(
             pad.len().is_multiple_of(2),
             runtime,
@@ -44,7 +44,7 @@ impl ConstantPadNd {
             pad.len(),
             self_.ndim()
         );
-        let (mut shape, mut source) = (Dims::from_slice(self_.shape()), self_.clone());
+        let mut shape = Dims::from_slice(self_.shape());
         for (index, sides) in pad.chunks(2).enumerate() {
             let dim = self_.ndim() - 1 - index;
             let size = shape[dim].saturating_add(sides[0]).saturating_add(sides[1]);
@@ -56,24 +56,23 @@ impl ConstantPadNd {
                 sides[0],
                 sides[1]
             );
-            let from = sides[0].saturating_neg().max(0);
-            source = source.slice(
-                dim as i64,
-                Some(from),
-                Some((shape[dim] + sides[1].min(0)).max(from)),
-                1,
-            )?;
             shape[dim] = size;
         }
-        let out = TensorSpec::beside(self_, &shape).full(value)?;
-        let mut place = out.clone();
+        Ok(TensorSpec::in_format_of(self_, &shape))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, pad: &[i64], value: Scalar) -> Result<()> {
+        result.fill_new(value)?;
+        let (mut source, mut place) = (self_.clone(), result.clone());
         for (index, sides) in pad.chunks(2).enumerate() {
-            let dim = self_.ndim() - 1 - index;
+            let at = self_.ndim() - 1 - index;
+            let (dim, size) = (at as i64, self_.shape()[at]);
+            let from = sides[0].saturating_neg().max(0);
+            let end = size.saturating_add(sides[1].min(0)).max(from);
+            source = source.slice(dim, Some(from), Some(end), 1)?;
             let from = sides[0].max(0);
-            place = place.slice(dim as i64, Some(from), Some(from + source.shape()[dim]), 1)?;
+            place = place.slice(dim, Some(from), Some(from + source.shape()[at]), 1)?;
         }
-        place.copy_data(cpu, &source)?;
-        Ok(out)
+        place.copy_data(cpu, &source)
     }
     fn vjp_self(grad: &Tensor, pad: &[i64]) -> Result<Tensor> {
         grad.constant_pad_nd(&pad.iter().map(|p| -p).collect::<Dims>(), Scalar::Int(0))
@@ -181,35 +180,41 @@ fn periodic(x: &Tensor, padding: &[i64], spatial: usize) -> Result<Tensor> {
     by_pieces(x, padding, "circular")
 }
 
-/// The kernel of reflection and replication.
-fn continued(cpu: Cpu, x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<Tensor> {
+/// What a reflection or replication looks like.
+fn continued_spec(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<TensorSpec> {
     check_continued(x, padding, spatial, mode)?;
-    if padding.iter().any(|&side| side < 0) {
-        return by_pieces(x, padding, mode);
+    let mut shape = Dims::from_slice(x.shape());
+    for (index, sides) in padding.chunks(2).enumerate() {
+        let size = &mut shape[x.ndim() - 1 - index];
+        *size = size.saturating_add(sides[0]).saturating_add(sides[1]);
     }
-    mirrored(cpu, x, padding, mode)
+    Ok(TensorSpec::in_format_of(x, &shape))
+}
+
+/// The kernel of reflection and replication.
+fn continued(cpu: Cpu, result: &Tensor, x: &Tensor, padding: &[i64], mode: &str) -> Result<()> {
+    if padding.iter().any(|&side| side < 0) {
+        return result.copy_data(cpu, &by_pieces(x, padding, mode)?);
+    }
+    mirrored(cpu, result, x, padding, mode)
 }
 
 /// The last dimensions reflected or replicated without cropping: the tensor is copied into the middle of the result, and continued from
 /// there a dimension after the other.
-fn mirrored(cpu: Cpu, x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor> {
-    let mut shape = Dims::from_slice(x.shape());
+fn mirrored(cpu: Cpu, result: &Tensor, x: &Tensor, padding: &[i64], mode: &str) -> Result<()> {
     let mut inside: SmallVec<[Range<i64>; 5]> = x.shape().iter().map(|&size| 0..size).collect();
     for (index, sides) in padding.chunks(2).enumerate() {
         let dim = x.ndim() - 1 - index;
-        let size = shape[dim];
-        shape[dim] = size.saturating_add(sides[0]).saturating_add(sides[1]);
-        inside[dim] = sides[0]..sides[0].saturating_add(size);
+        inside[dim] = sides[0]..sides[0].saturating_add(x.shape()[dim]);
     }
-    let out = Tensor::empty_of(&shape, x.dtype())?;
-    let mut middle = out.clone();
+    let mut middle = result.clone();
     for (dim, range) in inside.iter().enumerate().skip(x.ndim() - padding.len() / 2) {
         middle = middle.narrow(dim as i64, range.start, range.end - range.start)?;
     }
     middle.copy_data(cpu, x)?;
     for dim in (x.ndim() - padding.len() / 2..x.ndim()).rev() {
         let (Range { start, end }, size) = (inside[dim].clone(), x.shape()[dim]);
-        if size == shape[dim] {
+        if size == result.shape()[dim] {
             continue;
         }
         let source = |position: i64| match mode {
@@ -217,9 +222,9 @@ fn mirrored(cpu: Cpu, x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor>
             "reflect" => 2 * (end - 1) - position,
             _ => position.clamp(start, end - 1),
         };
-        layout::pad_along(&mut out.view_mut(cpu), dim, start..end, &inside[..dim], &source)?;
+        layout::pad_along(&mut result.view_mut(cpu), dim, start..end, &inside[..dim], &source)?;
     }
-    Ok(out)
+    Ok(())
 }
 
 /// Refuses dtypes without a kernel, padding of more than there is to reflect, and results without elements.
@@ -331,8 +336,11 @@ fn pad_errors(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
 #[op("reflection_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad1D",
      method = reflection_pad1d, autocast = fp32, batch = image1)]
 impl ReflectionPad1d {
-    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(cpu, self_, padding, 1, "reflect")
+    fn meta(self_: &Tensor, padding: &[i64]) -> Result<TensorSpec> {
+        continued_spec(self_, padding, 1, "reflect")
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, padding: &[i64]) -> Result<()> {
+        continued(cpu, result, self_, padding, "reflect")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "reflect")
@@ -349,8 +357,11 @@ impl ReflectionPad1d {
 #[op("reflection_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad2D",
      method = reflection_pad2d, autocast = fp32, batch = image2)]
 impl ReflectionPad2d {
-    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(cpu, self_, padding, 2, "reflect")
+    fn meta(self_: &Tensor, padding: &[i64]) -> Result<TensorSpec> {
+        continued_spec(self_, padding, 2, "reflect")
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, padding: &[i64]) -> Result<()> {
+        continued(cpu, result, self_, padding, "reflect")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "reflect")
@@ -367,8 +378,11 @@ impl ReflectionPad2d {
 #[op("reflection_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad3D",
      method = reflection_pad3d, batch = image3)]
 impl ReflectionPad3d {
-    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(cpu, self_, padding, 3, "reflect")
+    fn meta(self_: &Tensor, padding: &[i64]) -> Result<TensorSpec> {
+        continued_spec(self_, padding, 3, "reflect")
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, padding: &[i64]) -> Result<()> {
+        continued(cpu, result, self_, padding, "reflect")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "reflect")
@@ -385,8 +399,11 @@ impl ReflectionPad3d {
 #[op("replication_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad1D",
      method = replication_pad1d, autocast = fp32, batch = image1)]
 impl ReplicationPad1d {
-    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(cpu, self_, padding, 1, "replicate")
+    fn meta(self_: &Tensor, padding: &[i64]) -> Result<TensorSpec> {
+        continued_spec(self_, padding, 1, "replicate")
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, padding: &[i64]) -> Result<()> {
+        continued(cpu, result, self_, padding, "replicate")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "replicate")
@@ -403,8 +420,11 @@ impl ReplicationPad1d {
 #[op("replication_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad2D",
      method = replication_pad2d, autocast = fp32, batch = image2)]
 impl ReplicationPad2d {
-    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(cpu, self_, padding, 2, "replicate")
+    fn meta(self_: &Tensor, padding: &[i64]) -> Result<TensorSpec> {
+        continued_spec(self_, padding, 2, "replicate")
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, padding: &[i64]) -> Result<()> {
+        continued(cpu, result, self_, padding, "replicate")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "replicate")
@@ -421,8 +441,11 @@ impl ReplicationPad2d {
 #[op("replication_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad3D",
      method = replication_pad3d, autocast = fp32, batch = image3)]
 impl ReplicationPad3d {
-    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(cpu, self_, padding, 3, "replicate")
+    fn meta(self_: &Tensor, padding: &[i64]) -> Result<TensorSpec> {
+        continued_spec(self_, padding, 3, "replicate")
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, padding: &[i64]) -> Result<()> {
+        continued(cpu, result, self_, padding, "replicate")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "replicate")

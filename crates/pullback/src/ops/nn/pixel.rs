@@ -5,7 +5,8 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::{Dims, ErrorKind, MemoryFormat, Result, Tensor};
+use crate::tensor::Cpu;
+use crate::{Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -24,28 +25,22 @@ fn planes<'a>(name: &str, x: &'a Tensor, factor: i64, word: &str) -> Result<(&'a
     Ok((batch, [planes[0], planes[1], planes[2]]))
 }
 
-/// The elements as `split` says, its dimensions behind the batch in another order, in memory of their own.
-fn rearranged(
-    x: &Tensor,
-    batch: &[i64],
+/// Channels, height and width of images, and how many pixels or channels they become.
+struct Rearranged {
+    /// The sizes of the images before channels, height and width.
+    batch: Dims,
+    /// These three, each cut up as far as it must be.
     split: [i64; 5],
-    order: [i64; 5],
+    /// The order of these in the result.
+    order: [usize; 5],
+    /// Channels, height and width of the result.
     planes: [i64; 3],
-) -> Result<Tensor> {
-    let whole = |planes: &[i64]| batch.iter().chain(planes).copied().collect::<Dims>();
-    let places = (0..batch.len() as i64).chain(order.map(|o| o + batch.len() as i64));
-    x.reshape(&whole(&split))?
-        .permute(&places.collect::<Dims>())?
-        .clone_tensor(Some(MemoryFormat::Contiguous))?
-        .view(&whole(&planes))
 }
 
-/// `(*, C r^2, H, W)` to `(*, C, H r, W r)` with `r = upscale_factor`: channels become pixels.
-#[op("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", function_only, jvp = linear, method = pixel_shuffle, batch = pixels)]
-impl PixelShuffle {
-    fn cpu(self_: &Tensor, upscale_factor: i64) -> Result<Tensor> {
-        let r = upscale_factor;
-        let (batch, [c, h, w]) = planes("pixel_shuffle", self_, r, "upscale_factor")?;
+impl Rearranged {
+    /// Channels become pixels.
+    fn shuffle(x: &Tensor, r: i64) -> Result<Self> {
+        let (batch, [c, h, w]) = planes("pixel_shuffle", x, r, "upscale_factor")?;
         let square = r.saturating_mul(r);
         ensure!(
             c % square == 0,
@@ -53,7 +48,56 @@ impl PixelShuffle {
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={c} is not divisible by {square}"
         );
         let c = c / square;
-        rearranged(self_, batch, [c, r, r, h, w], [0, 3, 1, 4, 2], [c, h * r, w * r])
+        let planes = [c, h.saturating_mul(r), w.saturating_mul(r)];
+        Ok(Rearranged {
+            batch: batch.into(),
+            split: [c, r, r, h, w],
+            order: [0, 3, 1, 4, 2],
+            planes,
+        })
+    }
+    /// Pixels become channels.
+    fn unshuffle(x: &Tensor, r: i64) -> Result<Self> {
+        let (batch, [c, h, w]) = planes("pixel_unshuffle", x, r, "downscale_factor")?;
+        for (name, size, place) in [("height", h, -2), ("width", w, -1)] {
+            ensure!(
+                size % r == 0,
+                runtime,
+                "pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({place})={size} is not divisible by {r}"
+            );
+        }
+        let (h, w) = (h / r, w / r);
+        let planes = [c.saturating_mul(r).saturating_mul(r), h, w];
+        Ok(Rearranged {
+            batch: batch.into(),
+            split: [c, h, r, w, r],
+            order: [0, 2, 4, 1, 3],
+            planes,
+        })
+    }
+    fn whole(&self, planes: &[i64]) -> Dims {
+        self.batch.iter().chain(planes).copied().collect()
+    }
+    fn spec(&self, x: &Tensor) -> TensorSpec {
+        TensorSpec::in_format_of(x, &self.whole(&self.planes))
+    }
+    /// Both tensors cut up, which copies nothing; then the elements in their new order.
+    fn write(&self, cpu: Cpu, result: &Tensor, x: &Tensor) -> Result<()> {
+        let first = self.batch.len() as i64;
+        let places = (0..first).chain(self.order.map(|o| o as i64 + first));
+        let pieces = x.view(&self.whole(&self.split))?.permute(&places.collect::<Dims>())?;
+        result.view(pieces.shape())?.copy_data(cpu, &pieces)
+    }
+}
+
+/// `(*, C r^2, H, W)` to `(*, C, H r, W r)` with `r = upscale_factor`: channels become pixels.
+#[op("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", function_only, jvp = linear, method = pixel_shuffle, batch = pixels)]
+impl PixelShuffle {
+    fn meta(self_: &Tensor, upscale_factor: i64) -> Result<TensorSpec> {
+        Ok(Rearranged::shuffle(self_, upscale_factor)?.spec(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, upscale_factor: i64) -> Result<()> {
+        Rearranged::shuffle(self_, upscale_factor)?.write(cpu, result, self_)
     }
     fn vjp_self(grad: &Tensor, upscale_factor: i64) -> Result<Tensor> {
         grad.pixel_unshuffle(upscale_factor)
@@ -78,18 +122,11 @@ impl PixelShuffle {
 /// The inverse of `pixel_shuffle`: `(*, C, H r, W r)` to `(*, C r^2, H, W)` with `r = downscale_factor`.
 #[op("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", function_only, jvp = linear, method = pixel_unshuffle, batch = pixels)]
 impl PixelUnshuffle {
-    fn cpu(self_: &Tensor, downscale_factor: i64) -> Result<Tensor> {
-        let r = downscale_factor;
-        let (batch, [c, h, w]) = planes("pixel_unshuffle", self_, r, "downscale_factor")?;
-        for (name, size, place) in [("height", h, -2), ("width", w, -1)] {
-            ensure!(
-                size % r == 0,
-                runtime,
-                "pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({place})={size} is not divisible by {r}"
-            );
-        }
-        let (h, w) = (h / r, w / r);
-        rearranged(self_, batch, [c, h, r, w, r], [0, 2, 4, 1, 3], [c * r * r, h, w])
+    fn meta(self_: &Tensor, downscale_factor: i64) -> Result<TensorSpec> {
+        Ok(Rearranged::unshuffle(self_, downscale_factor)?.spec(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, downscale_factor: i64) -> Result<()> {
+        Rearranged::unshuffle(self_, downscale_factor)?.write(cpu, result, self_)
     }
     fn vjp_self(grad: &Tensor, downscale_factor: i64) -> Result<Tensor> {
         grad.pixel_shuffle(downscale_factor)

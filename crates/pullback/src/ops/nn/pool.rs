@@ -97,15 +97,14 @@ fn check_filled(prefix: &str, what: &str, self_: &Tensor, item: usize) -> Result
 #[op("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      module = "nn", node = "MaxPool2DWithIndices", method = max_pool2d_with_indices, batch = image2)]
 impl MaxPool2dWithIndices {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         self_: &Tensor,
         kernel_size: &[i64],
         stride: &[i64],
         padding: &[i64],
         dilation: &[i64],
         ceil_mode: bool,
-    ) -> Result<[Tensor; 2]> {
+    ) -> Result<[TensorSpec; 2]> {
         ensure!(
             matches!(self_.ndim(), 3 | 4),
             runtime,
@@ -113,15 +112,23 @@ impl MaxPool2dWithIndices {
         );
         check_filled("", "3D or 4D", self_, 3)?;
         let window = window("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)?;
-        let shape = kernel::output_shape(self_.shape(), &window)?;
-        let out = [Tensor::empty_of(&shape, self_.dtype())?, Tensor::empty_of(&shape, DType::I64)?];
-        kernel::max_pool(
-            &mut out[0].view_mut(cpu),
-            Some(&mut out[1].view_mut(cpu)),
-            self_.view_ref(cpu),
-            &window,
-        )?;
-        Ok(out)
+        let spec = pooled_spec(self_, &window)?;
+        Ok([spec.clone(), spec.computed_in(DType::I64)])
+    }
+    fn cpu(
+        cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        self_: &Tensor,
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        ceil_mode: bool,
+    ) -> Result<()> {
+        let window = window("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)?;
+        let (mut out, mut indices) = (result0.view_mut(cpu), result1.view_mut(cpu));
+        Ok(kernel::max_pool(&mut out, Some(&mut indices), self_.view_ref(cpu), &window)?)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], result1: &Tensor) -> Result<Tensor> {
         grad.max_pool2d_backward(result1, self_shape)
@@ -144,8 +151,13 @@ impl MaxPool2dWithIndices {
 #[op("_max_pool2d_backward(Tensor grad_output, Tensor indices, int[] input_size) -> Tensor", internal,
      not_differentiable(indices), method = max_pool2d_backward, batch = image2)]
 impl MaxPool2dBackward {
-    fn cpu(cpu: Cpu, grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<Tensor> {
-        spread_over_planes(cpu, grad_output, indices, input_size)
+    fn meta(grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<TensorSpec> {
+        // (Indices lie as the pooled image did.)
+        let spec = TensorSpec::in_format_of(indices, input_size);
+        Ok(spec.computed_in(grad_output.dtype()))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, grad_output: &Tensor, indices: &Tensor) -> Result<()> {
+        spread_over_planes(cpu, result, grad_output, indices)
     }
     fn vjp_grad_output(grad: &Tensor, indices: &Tensor) -> Result<Tensor> {
         taken_from_planes(grad, indices)
@@ -162,18 +174,18 @@ impl MaxPool2dBackward {
     }
 }
 
-fn spread_over_planes(cpu: Cpu, grad: &Tensor, indices: &Tensor, shape: &[i64]) -> Result<Tensor> {
+fn spread_over_planes(cpu: Cpu, result: &Tensor, grad: &Tensor, indices: &Tensor) -> Result<()> {
     if grad.numel() == 0 {
-        return TensorSpec::beside(grad, shape).zeros();
+        result.zero_bytes();
+        return Ok(());
     }
-    let out = Tensor::empty_of(shape, grad.dtype())?;
-    kernel::max_pool_backward(
-        &mut out.view_mut(cpu),
-        grad.view_ref(cpu),
-        indices.view_ref(cpu),
-        2,
-    )?;
-    Ok(out)
+    let (grad, indices) = (grad.view_ref(cpu), indices.view_ref(cpu));
+    Ok(kernel::max_pool_backward(&mut result.view_mut(cpu), grad, indices, 2)?)
+}
+
+/// What the image `x` looks like once it is pooled.
+fn pooled_spec(x: &Tensor, window: &PoolWindow) -> Result<TensorSpec> {
+    Ok(TensorSpec::in_format_of(x, &kernel::output_shape(x.shape(), window)?))
 }
 
 fn taken_from_planes(t: &Tensor, indices: &Tensor) -> Result<Tensor> {
@@ -184,8 +196,7 @@ fn taken_from_planes(t: &Tensor, indices: &Tensor) -> Result<Tensor> {
 #[op("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
      internal, function_only, not_differentiable(indices), method = max_pool2d_with_indices_backward, batch = image2)]
 impl MaxPool2dWithIndicesBackward {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         grad_output: &Tensor,
         self_: &Tensor,
         kernel_size: &[i64],
@@ -194,7 +205,7 @@ impl MaxPool2dWithIndicesBackward {
         dilation: &[i64],
         ceil_mode: bool,
         indices: &Tensor,
-    ) -> Result<Tensor> {
+    ) -> Result<TensorSpec> {
         ensure!(
             matches!(self_.ndim(), 3 | 4),
             runtime,
@@ -224,7 +235,10 @@ impl MaxPool2dWithIndicesBackward {
                 list(t.shape())
             );
         }
-        spread_over_planes(cpu, grad_output, indices, self_.shape())
+        Ok(TensorSpec::in_format_of(self_, self_.shape()))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, grad_output: &Tensor, indices: &Tensor) -> Result<()> {
+        spread_over_planes(cpu, result, grad_output, indices)
     }
     fn vjp_grad_output(grad: &Tensor, indices: &Tensor) -> Result<Tensor> {
         taken_from_planes(grad, indices)
@@ -426,8 +440,24 @@ fn average(count_include_pad: bool, divisor_override: Option<i64>) -> Result<Avg
 #[op("avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
      module = "nn", jvp = linear, node = "AvgPool2D", method = avg_pool2d, batch = image2)]
 impl AvgPool2d {
+    fn meta(
+        self_: &Tensor,
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        ceil_mode: bool,
+        divisor_override: Option<i64>,
+    ) -> Result<TensorSpec> {
+        wrap_own_dim(-3, self_.ndim())?;
+        check_filled("", "3D or 4D", self_, 3)?;
+        let window = window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
+        let spec = pooled_spec(self_, &window)?;
+        average(true, divisor_override)?;
+        Ok(spec)
+    }
     fn cpu(
         cpu: Cpu,
+        result: &Tensor,
         self_: &Tensor,
         kernel_size: &[i64],
         stride: &[i64],
@@ -435,18 +465,10 @@ impl AvgPool2d {
         ceil_mode: bool,
         count_include_pad: bool,
         divisor_override: Option<i64>,
-    ) -> Result<Tensor> {
-        wrap_own_dim(-3, self_.ndim())?;
-        check_filled("", "3D or 4D", self_, 3)?;
+    ) -> Result<()> {
         let window = window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
-        let out = Tensor::empty_of(&kernel::output_shape(self_.shape(), &window)?, self_.dtype())?;
-        kernel::avg_pool(
-            &mut out.view_mut(cpu),
-            self_.view_ref(cpu),
-            &window,
-            average(count_include_pad, divisor_override)?,
-        )?;
-        Ok(out)
+        let options = average(count_include_pad, divisor_override)?;
+        Ok(kernel::avg_pool(&mut result.view_mut(cpu), self_.view_ref(cpu), &window, options)?)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], args: &AvgPool2dArgs<'_>) -> Result<Tensor> {
         let a = args;
@@ -478,26 +500,35 @@ impl AvgPool2d {
 #[op("_avg_pool2d_backward(Tensor grad_output, int[] input_size, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
      internal, jvp = linear, method = avg_pool2d_backward, batch = image2)]
 impl AvgPool2dBackward {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         grad_output: &Tensor,
         input_size: &[i64],
         kernel_size: &[i64],
         stride: &[i64],
         padding: &[i64],
         ceil_mode: bool,
+        divisor_override: Option<i64>,
+    ) -> Result<TensorSpec> {
+        window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
+        average(true, divisor_override)?;
+        Ok(TensorSpec::in_format_of(grad_output, input_size))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        grad_output: &Tensor,
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        ceil_mode: bool,
         count_include_pad: bool,
         divisor_override: Option<i64>,
-    ) -> Result<Tensor> {
+    ) -> Result<()> {
         let window = window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
-        let out = TensorSpec::beside(grad_output, input_size).zeros()?;
-        kernel::avg_pool_backward(
-            &mut out.view_mut(cpu),
-            grad_output.view_ref(cpu),
-            &window,
-            average(count_include_pad, divisor_override)?,
-        )?;
-        Ok(out)
+        let (options, grad) = (average(count_include_pad, divisor_override)?, grad_output);
+        result.zero_bytes();
+        let (mut out, grad) = (result.view_mut(cpu), grad.view_ref(cpu));
+        Ok(kernel::avg_pool_backward(&mut out, grad, &window, options)?)
     }
     fn vjp_grad_output(grad: &Tensor, args: &AvgPool2dBackwardArgs<'_>) -> Result<Tensor> {
         let a = args;
@@ -564,7 +595,7 @@ impl AvgPool1d {
 #[op("_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor", internal, jvp = linear, node = "AdaptiveAvgPool2D",
      method = adaptive_avg_pool_kernel, batch = image2)]
 impl AdaptiveAvgPoolKernel {
-    fn cpu(cpu: Cpu, self_: &Tensor, output_size: &[i64]) -> Result<Tensor> {
+    fn meta(self_: &Tensor, output_size: &[i64]) -> Result<TensorSpec> {
         ensure!(output_size.len() == 2, runtime, "adaptive_avg_pool2d: output_size must be 2");
         ensure!(
             output_size.iter().all(|&n| n >= 0),
@@ -580,11 +611,13 @@ impl AdaptiveAvgPoolKernel {
         );
         let mut shape = Dims::from_slice(&self_.shape()[..self_.ndim() - 2]);
         shape.extend_from_slice(output_size);
-        let out = Tensor::empty_of(&shape, self_.dtype())?;
-        if out.numel() > 0 {
-            kernel::adaptive_avg_pool(&mut out.view_mut(cpu), self_.view_ref(cpu), 2)?;
+        Ok(TensorSpec::in_format_of(self_, &shape))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
+        if result.numel() > 0 {
+            kernel::adaptive_avg_pool(&mut result.view_mut(cpu), self_.view_ref(cpu), 2)?;
         }
-        Ok(out)
+        Ok(())
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         grad.adaptive_avg_pool_backward(self_shape)
@@ -600,7 +633,7 @@ impl AdaptiveAvgPoolKernel {
 /// The gradient of `_adaptive_avg_pool2d`.
 #[op("_adaptive_avg_pool2d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear, method = adaptive_avg_pool_backward, batch = image2)]
 impl AdaptiveAvgPoolBackward {
-    fn cpu(cpu: Cpu, grad_output: &Tensor, input_size: &[i64]) -> Result<Tensor> {
+    fn meta(grad_output: &Tensor, input_size: &[i64]) -> Result<TensorSpec> {
         ensure!(
             matches!(grad_output.ndim(), 3 | 4) && grad_output.ndim() == input_size.len(),
             runtime,
@@ -608,15 +641,15 @@ impl AdaptiveAvgPoolBackward {
             list(grad_output.shape()),
             list(input_size)
         );
-        let out = TensorSpec::beside(grad_output, input_size).zeros()?;
+        Ok(TensorSpec::in_format_of(grad_output, input_size))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, grad_output: &Tensor) -> Result<()> {
+        result.zero_bytes();
         if grad_output.numel() > 0 {
-            kernel::adaptive_avg_pool_backward(
-                &mut out.view_mut(cpu),
-                grad_output.view_ref(cpu),
-                2,
-            )?;
+            let grad = grad_output.view_ref(cpu);
+            kernel::adaptive_avg_pool_backward(&mut result.view_mut(cpu), grad, 2)?;
         }
-        Ok(out)
+        Ok(())
     }
     fn vjp_grad_output(grad: &Tensor, grad_output_shape: &[i64]) -> Result<Tensor> {
         grad.adaptive_avg_pool_kernel(&grad_output_shape[grad_output_shape.len() - 2..])

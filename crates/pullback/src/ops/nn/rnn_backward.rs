@@ -4,11 +4,12 @@
 
 use super::rnn_layer::Layer;
 use crate::dispatch::{OpDef, TensorVec, Value};
-use crate::error::bail;
+use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::Cpu;
-use crate::{Result, Tensor};
-use pullback_kernels::rnn::Cell;
+use crate::{Result, Tensor, TensorSpec};
+use pullback_kernels::rnn::{self, Cell, OutputGradients};
+use pullback_kernels::{StridedMut, StridedRef};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -17,23 +18,93 @@ pub(crate) static OPS: &[&OpDef] = &[&RNN_LAYER_BACKWARD];
 /// The kernels' cells by number.
 const CELLS: [Cell; 4] = [Cell::Lstm, Cell::Gru, Cell::Tanh, Cell::Relu];
 
-/// The gradients of a layer by those of its output and last states: for each of `operands` (input, `hx`, `cx`, the two
-/// weights, the two biases) whose bit `needs` has, in that order. `results` are the output, what was kept of the gates, and
-/// the cells; `grads` the gradients of the output and of the last states; `cell` is 0 for an LSTM, 1 for a GRU, 2 and 3 for
-/// plain cells with `tanh` and `relu`.
-#[op("_rnn_layer_backward(Tensor?[] operands, Tensor?[] results, Tensor?[] grads, int cell, int needs, int[] batch_sizes, bool reverse) -> Tensor[]",
-     internal, function_only, not_differentiable, method = rnn_layer_backward)]
-impl RnnLayerBackward {
-    fn cpu(
-        cpu: Cpu,
-        operands: &[Option<Tensor>],
-        results: &[Option<Tensor>],
-        grads: &[Option<Tensor>],
-        cell: i64,
+impl Layer<'_> {
+    /// What the gradients of those operands look like whose bit `needs` has.
+    fn gradient_specs(
+        &self,
+        results: [Option<&Tensor>; 3],
+        grads: [Option<&Tensor>; 3],
         needs: i64,
-        batch_sizes: &[i64],
-        reverse: bool,
+    ) -> Result<[Option<TensorSpec>; 7]> {
+        self.check_results(results, grads)?;
+        let mut specs = self.tensors().map(|tensor| tensor.map(TensorSpec::like));
+        for (nr, spec) in specs.iter_mut().enumerate() {
+            *spec = spec.take().filter(|_| needs >> nr & 1 != 0);
+        }
+        Ok(specs)
+    }
+
+    /// The kernel of [`Layer::vjp`]: a gradient for each operand whose bit `needs` has.
+    fn backward(
+        &self,
+        cpu: Cpu,
+        results: [Option<&Tensor>; 3],
+        grads: [Option<&Tensor>; 3],
+        needs: i64,
     ) -> Result<TensorVec> {
+        let mut made = [const { None }; 7];
+        for (made, spec) in made.iter_mut().zip(self.gradient_specs(results, grads, needs)?) {
+            *made = spec.map(|spec| spec.empty()).transpose()?;
+        }
+        {
+            let mut views = made.each_ref().map(|t| t.as_ref().map(|t| t.view_mut(cpu)));
+            let wanted = views.each_mut().map(Option::<StridedMut<'_>>::as_mut);
+            let [by_output, by_h, by_c]: [Option<StridedRef<'_>>; 3] =
+                grads.map(|g| g.map(|t| t.view_ref(cpu)));
+            let [output, gates, cells] = results.map(|t| t.map(|t| t.view_ref(cpu)));
+            let results = OutputGradients { output, gates, cells, by_output, by_h, by_c };
+            rnn::backward(wanted, &self.operands(cpu), &results, &self.steps()?)?;
+        }
+        Ok(made.into_iter().flatten().collect())
+    }
+
+    /// Refuses results and gradients of another number of elements than the layer's.
+    fn check_results(
+        &self,
+        [_, gates, cells]: [Option<&Tensor>; 3],
+        [by_output, by_h, by_c]: [Option<&Tensor>; 3],
+    ) -> Result<()> {
+        let numel = |features: i64| {
+            self.shape(features).iter().fold(1_i64, |n, &size| n.saturating_mul(size))
+        };
+        let (output, state) = (numel(self.hidden()), self.h.numel());
+        let kept = numel((self.cell.saved_gates() as i64).saturating_mul(self.hidden()));
+        let of_cells = self.c.map_or(0, Tensor::numel);
+        let expected = [
+            ("gates", gates, kept),
+            ("cells", cells, if self.c.is_some() { output } else { 0 }),
+            ("the gradient of the output", by_output, output),
+            ("the gradient of h", by_h, state),
+            ("the gradient of c", by_c, of_cells),
+        ];
+        for (name, tensor, count) in expected {
+            if let Some(tensor) = tensor {
+                ensure!(
+                    tensor.numel() == count,
+                    runtime,
+                    "_rnn_layer_backward: expected {name} to have {count} elements, but got {}",
+                    tensor.numel()
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lists of a call by what is in them.
+struct Call<'a> {
+    layer: Layer<'a>,
+    results: [Option<&'a Tensor>; 3],
+    grads: [Option<&'a Tensor>; 3],
+}
+
+impl<'a> Call<'a> {
+    fn of(
+        operands: &'a [Option<Tensor>],
+        results: &'a [Option<Tensor>],
+        grads: &'a [Option<Tensor>],
+        cell: i64,
+    ) -> Result<Self> {
         let cell = usize::try_from(cell).ok().and_then(|nr| CELLS.get(nr).copied());
         let (
             Some(cell),
@@ -51,13 +122,47 @@ impl RnnLayerBackward {
             );
         };
         let (weights, biases) = ([w, v], [a.as_ref(), b.as_ref()]);
-        let layer = Layer::new(cell, x, (h, c.as_ref()), weights, biases);
-        layer.over(batch_sizes, reverse).checked()?.backward(
-            cpu,
-            [output.as_ref(), gates.as_ref(), cells.as_ref()],
-            [by_output.as_ref(), by_h.as_ref(), by_c.as_ref()],
-            needs,
-        )
+        Ok(Call {
+            layer: Layer::new(cell, x, (h, c.as_ref()), weights, biases),
+            results: [output.as_ref(), gates.as_ref(), cells.as_ref()],
+            grads: [by_output.as_ref(), by_h.as_ref(), by_c.as_ref()],
+        })
+    }
+}
+
+/// The gradients of a layer by those of its output and last states: for each of `operands` (input, `hx`, `cx`, the two
+/// weights, the two biases) whose bit `needs` has, in that order. `results` are the output, what was kept of the gates, and
+/// the cells; `grads` the gradients of the output and of the last states; `cell` is 0 for an LSTM, 1 for a GRU, 2 and 3 for
+/// plain cells with `tanh` and `relu`.
+#[op("_rnn_layer_backward(Tensor?[] operands, Tensor?[] results, Tensor?[] grads, int cell, int needs, int[] batch_sizes, bool reverse) -> Tensor[]",
+     internal, function_only, not_differentiable, method = rnn_layer_backward)]
+impl RnnLayerBackward {
+    fn meta(
+        operands: &[Option<Tensor>],
+        results: &[Option<Tensor>],
+        grads: &[Option<Tensor>],
+        cell: i64,
+        needs: i64,
+        batch_sizes: &[i64],
+    ) -> Result<Vec<TensorSpec>> {
+        let call = Call::of(operands, results, grads, cell)?;
+        let layer = call.layer.over(batch_sizes, false).checked()?;
+        let specs = layer.gradient_specs(call.results, call.grads, needs)?;
+        Ok(specs.into_iter().flatten().collect())
+    }
+    fn cpu(
+        cpu: Cpu,
+        operands: &[Option<Tensor>],
+        results: &[Option<Tensor>],
+        grads: &[Option<Tensor>],
+        cell: i64,
+        needs: i64,
+        batch_sizes: &[i64],
+        reverse: bool,
+    ) -> Result<TensorVec> {
+        let call = Call::of(operands, results, grads, cell)?;
+        let layer = call.layer.over(batch_sizes, reverse).checked()?;
+        layer.backward(cpu, call.results, call.grads, needs)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {

@@ -7,17 +7,16 @@
 
 use crate::autograd::autocast::{self, Target};
 use crate::autograd::{self, Options};
-use crate::dispatch::{OpDef, TensorVec, Value};
+use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::nn::norm_backward::stats_dtype;
 use crate::ops::nn::rnn_backward::rnn_layer_backward;
 use crate::ops::shape::join::cat;
 use crate::tensor::Cpu;
-use crate::{Dims, Result, Tensor};
+use crate::{Dims, Result, Tensor, TensorSpec};
 use pullback_kernels::memory;
-use pullback_kernels::rnn::{self, Cell, Operands, OutputGradients, Outputs, Steps};
-use pullback_kernels::{StridedMut, StridedRef};
+use pullback_kernels::rnn::{self, Cell, Operands, Outputs, Steps};
 use pullback_macros::op;
 use smallvec::SmallVec;
 
@@ -31,8 +30,28 @@ pub(crate) static OPS: &[&OpDef] =
 #[op("_lstm_layer(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
      internal, method = lstm_layer, autocast = lower)]
 impl LstmLayer {
+    fn meta(
+        input: &Tensor,
+        hx: &Tensor,
+        cx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        batch_sizes: &[i64],
+    ) -> Result<[TensorSpec; 5]> {
+        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = layer.over(batch_sizes, false).checked()?;
+        let (hy, cy) = (layer.like_spec(hx), layer.like_spec(cx));
+        Ok([layer.output_spec(), hy, cy, layer.kept_spec(), layer.kept_state_spec()])
+    }
     fn cpu(
         cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        result2: &Tensor,
+        result3: &Tensor,
+        result4: &Tensor,
         input: &Tensor,
         hx: &Tensor,
         cx: &Tensor,
@@ -42,24 +61,10 @@ impl LstmLayer {
         b_hh: Option<&Tensor>,
         batch_sizes: &[i64],
         reverse: bool,
-    ) -> Result<[Tensor; 5]> {
+    ) -> Result<()> {
         let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
-        let layer = layer.over(batch_sizes, reverse).checked()?;
-        let (output, hy, cy) = (layer.output()?, layer.like(hx)?, layer.like(cx)?);
-        let (gates, cells) = (layer.kept()?, layer.kept_state()?);
-        let (mut out, mut h, mut c) = (output.view_mut(cpu), hy.view_mut(cpu), cy.view_mut(cpu));
-        let (mut g, mut s) = (gates.view_mut(cpu), cells.view_mut(cpu));
-        layer.forward(
-            cpu,
-            Outputs {
-                output: &mut out,
-                h: Some(&mut h),
-                c: Some(&mut c),
-                gates: Some(&mut g),
-                cells: Some(&mut s),
-            },
-        )?;
-        Ok([output, hy, cy, gates, cells])
+        let kept = [Some(result1), Some(result2), Some(result3), Some(result4)];
+        layer.over(batch_sizes, reverse).write(cpu, result0, kept)
     }
     fn vjp(
         grad_result0: Option<&Tensor>,
@@ -108,8 +113,24 @@ impl LstmLayer {
 #[op("_gru_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor)",
      internal, method = gru_layer)]
 impl GruLayer {
+    fn meta(
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        batch_sizes: &[i64],
+    ) -> Result<[TensorSpec; 3]> {
+        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = layer.over(batch_sizes, false).checked()?;
+        Ok([layer.output_spec(), layer.like_spec(hx), layer.kept_spec()])
+    }
     fn cpu(
         cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        result2: &Tensor,
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
@@ -118,22 +139,10 @@ impl GruLayer {
         b_hh: Option<&Tensor>,
         batch_sizes: &[i64],
         reverse: bool,
-    ) -> Result<[Tensor; 3]> {
+    ) -> Result<()> {
         let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
-        let layer = layer.over(batch_sizes, reverse).checked()?;
-        let (output, hy, gates) = (layer.output()?, layer.like(hx)?, layer.kept()?);
-        let (mut out, mut h, mut g) = (output.view_mut(cpu), hy.view_mut(cpu), gates.view_mut(cpu));
-        layer.forward(
-            cpu,
-            Outputs {
-                output: &mut out,
-                h: Some(&mut h),
-                c: None,
-                gates: Some(&mut g),
-                cells: None,
-            },
-        )?;
-        Ok([output, hy, gates])
+        let kept = [Some(result1), None, Some(result2), None];
+        layer.over(batch_sizes, reverse).write(cpu, result0, kept)
     }
     fn vjp(
         grad_result0: Option<&Tensor>,
@@ -170,8 +179,24 @@ impl GruLayer {
 #[op("_rnn_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse, bool relu) -> (Tensor, Tensor)",
      internal, method = rnn_layer, autocast = lower)]
 impl PlainLayer {
+    fn meta(
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        batch_sizes: &[i64],
+        relu: bool,
+    ) -> Result<[TensorSpec; 2]> {
+        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = layer.over(batch_sizes, false).checked()?;
+        Ok([layer.output_spec(), layer.like_spec(hx)])
+    }
     fn cpu(
         cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
@@ -181,16 +206,10 @@ impl PlainLayer {
         batch_sizes: &[i64],
         reverse: bool,
         relu: bool,
-    ) -> Result<[Tensor; 2]> {
+    ) -> Result<()> {
         let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
-        let layer = layer.over(batch_sizes, reverse).checked()?;
-        let (output, hy) = (layer.output()?, layer.like(hx)?);
-        let (mut out, mut h) = (output.view_mut(cpu), hy.view_mut(cpu));
-        layer.forward(
-            cpu,
-            Outputs { output: &mut out, h: Some(&mut h), c: None, gates: None, cells: None },
-        )?;
-        Ok([output, hy])
+        let kept = [Some(result1), None, None, None];
+        layer.over(batch_sizes, reverse).write(cpu, result0, kept)
     }
     fn vjp(
         grad_result0: Option<&Tensor>,
@@ -230,8 +249,7 @@ impl PlainLayer {
 #[op("_lstm_step(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor, Tensor)",
      internal, method = lstm_step)]
 impl LstmStep {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         input: &Tensor,
         hx: &Tensor,
         cx: &Tensor,
@@ -239,16 +257,27 @@ impl LstmStep {
         w_hh: &Tensor,
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
-    ) -> Result<[Tensor; 3]> {
-        let layer =
-            Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]).checked()?;
-        let (hy, cy, gates) = (layer.output()?, layer.output()?, layer.kept()?);
-        let (mut h, mut c, mut g) = (hy.view_mut(cpu), cy.view_mut(cpu), gates.view_mut(cpu));
-        layer.forward(
-            cpu,
-            Outputs { output: &mut h, h: None, c: None, gates: Some(&mut g), cells: Some(&mut c) },
-        )?;
-        Ok([hy, cy, gates])
+    ) -> Result<[TensorSpec; 3]> {
+        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = layer.checked()?;
+        Ok([layer.output_spec(), layer.output_spec(), layer.kept_spec()])
+    }
+    fn cpu(
+        cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        result2: &Tensor,
+        input: &Tensor,
+        hx: &Tensor,
+        cx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+    ) -> Result<()> {
+        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let kept = [None, None, Some(result2), Some(result1)];
+        layer.write(cpu, result0, kept)
     }
     fn vjp(
         grad_result0: Option<&Tensor>,
@@ -280,24 +309,32 @@ impl LstmStep {
 #[op("_gru_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor)",
      internal, method = gru_step)]
 impl GruStep {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
         w_hh: &Tensor,
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
-    ) -> Result<[Tensor; 2]> {
-        let layer =
-            Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]).checked()?;
-        let (hy, gates) = (layer.output()?, layer.kept()?);
-        let (mut h, mut g) = (hy.view_mut(cpu), gates.view_mut(cpu));
-        layer.forward(
-            cpu,
-            Outputs { output: &mut h, h: None, c: None, gates: Some(&mut g), cells: None },
-        )?;
-        Ok([hy, gates])
+    ) -> Result<[TensorSpec; 2]> {
+        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = layer.checked()?;
+        Ok([layer.output_spec(), layer.kept_spec()])
+    }
+    fn cpu(
+        cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+    ) -> Result<()> {
+        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let kept = [None, None, Some(result1), None];
+        layer.write(cpu, result0, kept)
     }
     fn vjp(
         grad_result0: Option<&Tensor>,
@@ -326,8 +363,7 @@ impl GruStep {
 #[op("_rnn_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, bool relu) -> Tensor",
      internal, method = rnn_step, autocast = lower)]
 impl PlainStep {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
@@ -335,14 +371,23 @@ impl PlainStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
         relu: bool,
-    ) -> Result<Tensor> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh])
-            .checked()?;
-        let hy = layer.output()?;
-        let mut h = hy.view_mut(cpu);
-        layer
-            .forward(cpu, Outputs { output: &mut h, h: None, c: None, gates: None, cells: None })?;
-        Ok(hy)
+    ) -> Result<TensorSpec> {
+        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        Ok(layer.checked()?.output_spec())
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        relu: bool,
+    ) -> Result<()> {
+        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        layer.write(cpu, result, [None; 4])
     }
     fn vjp(
         grad: Option<&Tensor>,
@@ -399,10 +444,10 @@ fn without_cell([x, h, _, w, v, a, b]: [Option<Tensor>; 7]) -> [Option<Tensor>; 
 /// One layer's call.
 #[derive(Clone, Copy)]
 pub(crate) struct Layer<'a> {
-    cell: Cell,
+    pub(super) cell: Cell,
     input: &'a Tensor,
-    h: &'a Tensor,
-    c: Option<&'a Tensor>,
+    pub(super) h: &'a Tensor,
+    pub(super) c: Option<&'a Tensor>,
     weights: [&'a Tensor; 2],
     biases: [Option<&'a Tensor>; 2],
     /// By which an LSTM's output is multiplied (Sak et al. 2014).
@@ -490,10 +535,10 @@ impl<'a> Layer<'a> {
         Ok((output, hy, None))
     }
 
-    fn hidden(&self) -> i64 {
+    pub(super) fn hidden(&self) -> i64 {
         self.weights[1].shape()[1]
     }
-    fn steps(&self) -> Result<Steps> {
+    pub(super) fn steps(&self) -> Result<Steps> {
         let shape = self.input.shape();
         if !self.batch_sizes.is_empty() {
             return Ok(Steps::packed(self.batch_sizes, self.reverse)?);
@@ -502,29 +547,30 @@ impl<'a> Layer<'a> {
         Ok(Steps::uniform(count as usize, batch as usize, self.reverse)?)
     }
     /// The input's shape with other features.
-    fn shape(&self, features: i64) -> Dims {
+    pub(super) fn shape(&self, features: i64) -> Dims {
         let mut shape = Dims::from_slice(self.input.shape());
         if let Some(last) = shape.last_mut() {
             *last = features;
         }
         shape
     }
-    fn output(&self) -> Result<Tensor> {
-        Tensor::empty_of(&self.shape(self.hidden()), self.input.dtype())
+    fn output_spec(&self) -> TensorSpec {
+        TensorSpec::beside(self.input, &self.shape(self.hidden()))
     }
-    fn like(&self, state: &Tensor) -> Result<Tensor> {
-        Tensor::empty_of(state.shape(), self.input.dtype())
+    fn like_spec(&self, state: &Tensor) -> TensorSpec {
+        TensorSpec::beside(self.input, state.shape())
     }
     /// Room for what is kept of the gates.
-    fn kept(&self) -> Result<Tensor> {
-        let features = self.cell.saved_gates() as i64 * self.hidden();
-        Tensor::empty_of(&self.shape(features), stats_dtype(self.input))
+    fn kept_spec(&self) -> TensorSpec {
+        let features = (self.cell.saved_gates() as i64).saturating_mul(self.hidden());
+        let spec = TensorSpec::beside(self.input, &self.shape(features));
+        spec.computed_in(stats_dtype(self.input))
     }
-    fn kept_state(&self) -> Result<Tensor> {
-        Tensor::empty_of(&self.shape(self.hidden()), stats_dtype(self.input))
+    fn kept_state_spec(&self) -> TensorSpec {
+        self.output_spec().computed_in(stats_dtype(self.input))
     }
 
-    fn operands(&self, cpu: Cpu) -> Operands<'a> {
+    pub(super) fn operands(&self, cpu: Cpu) -> Operands<'a> {
         Operands {
             cell: self.cell,
             x: self.input.view_ref(cpu),
@@ -534,12 +580,16 @@ impl<'a> Layer<'a> {
             biases: self.biases.map(|b| b.map(|t| t.view_ref(cpu))),
         }
     }
-    fn forward(&self, cpu: Cpu, outputs: Outputs<'_, '_>) -> Result<()> {
+    /// Computes the output, and of the last states, gates and cells those that are asked for.
+    fn write(&self, cpu: Cpu, output: &Tensor, kept: [Option<&Tensor>; 4]) -> Result<()> {
+        let mut views = kept.map(|t| t.map(|t| t.view_mut(cpu)));
+        let [h, c, gates, cells] = views.each_mut().map(Option::as_mut);
+        let outputs = Outputs { output: &mut output.view_mut(cpu), h, c, gates, cells };
         Ok(rnn::forward(outputs, &self.operands(cpu), &self.steps()?)?)
     }
 
     /// Input, states, weights and biases, in the order of the signatures.
-    fn tensors(&self) -> [Option<&'a Tensor>; 7] {
+    pub(super) fn tensors(&self) -> [Option<&'a Tensor>; 7] {
         let ([w, v], [a, b]) = (self.weights, self.biases);
         [Some(self.input), Some(self.h), self.c, Some(w), Some(v), a, b]
     }
@@ -575,63 +625,6 @@ impl<'a> Layer<'a> {
             all[nr] = Some(grad);
         }
         Ok(all)
-    }
-
-    /// The kernel of [`Layer::vjp`]: a gradient for each operand whose bit `needs` has.
-    pub(super) fn backward(
-        &self,
-        cpu: Cpu,
-        results: [Option<&Tensor>; 3],
-        grads: [Option<&Tensor>; 3],
-        needs: i64,
-    ) -> Result<TensorVec> {
-        self.check_results(results, grads)?;
-        let mut made = [const { None }; 7];
-        for (nr, (made, tensor)) in made.iter_mut().zip(self.tensors()).enumerate() {
-            if let (Some(tensor), true) = (tensor, needs >> nr & 1 != 0) {
-                *made = Some(Tensor::empty_of(tensor.shape(), tensor.dtype())?);
-            }
-        }
-        {
-            let mut views = made.each_ref().map(|t| t.as_ref().map(|t| t.view_mut(cpu)));
-            let wanted = views.each_mut().map(Option::<StridedMut<'_>>::as_mut);
-            let [by_output, by_h, by_c]: [Option<StridedRef<'_>>; 3] =
-                grads.map(|g| g.map(|t| t.view_ref(cpu)));
-            let [output, gates, cells] = results.map(|t| t.map(|t| t.view_ref(cpu)));
-            let results = OutputGradients { output, gates, cells, by_output, by_h, by_c };
-            rnn::backward(wanted, &self.operands(cpu), &results, &self.steps()?)?;
-        }
-        Ok(made.into_iter().flatten().collect())
-    }
-
-    /// Refuses results and gradients of another number of elements than the layer's.
-    fn check_results(
-        &self,
-        [_, gates, cells]: [Option<&Tensor>; 3],
-        [by_output, by_h, by_c]: [Option<&Tensor>; 3],
-    ) -> Result<()> {
-        let numel = |features: i64| self.shape(features).iter().product::<i64>();
-        let (output, state) = (numel(self.hidden()), self.h.numel());
-        let kept = numel(self.cell.saved_gates() as i64 * self.hidden());
-        let of_cells = self.c.map_or(0, Tensor::numel);
-        let expected = [
-            ("gates", gates, kept),
-            ("cells", cells, if self.c.is_some() { output } else { 0 }),
-            ("the gradient of the output", by_output, output),
-            ("the gradient of h", by_h, state),
-            ("the gradient of c", by_c, of_cells),
-        ];
-        for (name, tensor, count) in expected {
-            if let Some(tensor) = tensor {
-                ensure!(
-                    tensor.numel() == count,
-                    runtime,
-                    "_rnn_layer_backward: expected {name} to have {count} elements, but got {}",
-                    tensor.numel()
-                );
-            }
-        }
-        Ok(())
     }
 
     /// The same from plain ops: the gradient of [`Layer::plain`] of views of the operands, so that one tensor in

@@ -7,8 +7,8 @@ use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::min_max::lifted;
 use crate::tensor::Cpu;
-use crate::tensor::shape::wrap_dim;
-use crate::{DType, ErrorKind, Result, Tensor};
+use crate::tensor::shape::{list, wrap_dim};
+use crate::{DType, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::{StridedMut, StridedRef, softmax};
 use pullback_macros::op;
 
@@ -63,13 +63,16 @@ impl LogSoftmaxInt {
 /// `softmax` in the input's own dtype; `half_to_float` is for devices that convert on the way.
 #[op("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = softmax_data, batch = along)]
 impl Softmax {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
+    fn meta(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<TensorSpec> {
         ensure!(
             !half_to_float,
             runtime,
             "softmax with half to float conversion is not supported on CPU"
         );
-        line(cpu, self_, dim, softmax::softmax)
+        line_spec(self_, dim)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        line(cpu, result, self_, dim, softmax::softmax)
     }
     fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
         grad.softmax_backward_data(result, dim, self_dtype)
@@ -86,8 +89,11 @@ impl Softmax {
 /// `_safe_softmax` in the input's own dtype: zeros for lines of only -inf, whose gradients are zeros too.
 #[op("_safe_softmax_data(Tensor self, int dim) -> Tensor", internal, method = safe_softmax_data, node = "SafeSoftmax", batch = along)]
 impl SafeSoftmaxData {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64) -> Result<Tensor> {
-        line(cpu, self_, dim, softmax::safe_softmax)
+    fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
+        line_spec(self_, dim)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        line(cpu, result, self_, dim, softmax::safe_softmax)
     }
     fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
         grad.softmax_backward_data(result, dim, self_dtype)
@@ -103,13 +109,16 @@ impl SafeSoftmaxData {
 /// `log_softmax` in the input's own dtype.
 #[op("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = log_softmax_data, batch = along)]
 impl LogSoftmax {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
+    fn meta(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<TensorSpec> {
         ensure!(
             !half_to_float,
             runtime,
             "softmax with half to float conversion is not supported on CPU"
         );
-        line(cpu, self_, dim, softmax::log_softmax)
+        line_spec(self_, dim)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
+        line(cpu, result, self_, dim, softmax::log_softmax)
     }
     fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
         grad.log_softmax_backward_data(result, dim, self_dtype)
@@ -126,14 +135,22 @@ impl LogSoftmax {
 #[op("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", internal,
      method = softmax_backward_data, batch = along)]
 impl SoftmaxBackwardData {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         grad_output: &Tensor,
         output: &Tensor,
         dim: i64,
         input_dtype: DType,
-    ) -> Result<Tensor> {
-        line_backward(cpu, grad_output, output, dim, input_dtype, softmax::softmax_backward)
+    ) -> Result<TensorSpec> {
+        line_backward_spec(grad_output, output, dim, input_dtype)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        grad_output: &Tensor,
+        output: &Tensor,
+        dim: i64,
+    ) -> Result<()> {
+        line_backward(cpu, result, (grad_output, output), dim, softmax::softmax_backward)
     }
     fn vjp_grad_output(
         grad: &Tensor,
@@ -162,14 +179,22 @@ impl SoftmaxBackwardData {
 #[op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", internal,
      method = log_softmax_backward_data, batch = along)]
 impl LogSoftmaxBackwardData {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         grad_output: &Tensor,
         output: &Tensor,
         dim: i64,
         input_dtype: DType,
-    ) -> Result<Tensor> {
-        line_backward(cpu, grad_output, output, dim, input_dtype, softmax::log_softmax_backward)
+    ) -> Result<TensorSpec> {
+        line_backward_spec(grad_output, output, dim, input_dtype)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        grad_output: &Tensor,
+        output: &Tensor,
+        dim: i64,
+    ) -> Result<()> {
+        line_backward(cpu, result, (grad_output, output), dim, softmax::log_softmax_backward)
     }
     fn vjp_grad_output(grad: &Tensor, output: &Tensor, dim: i64) -> Result<Tensor> {
         grad.sub(&grad.mul(&output.exp()?)?.sum_dim(Some(&[dim]), true)?)
@@ -191,31 +216,41 @@ type Forward = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernel
 type Backward =
     fn(&mut StridedMut<'_>, StridedRef<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
 
-fn line(cpu: Cpu, x: &Tensor, dim: i64, kernel: Forward) -> Result<Tensor> {
+/// What `x` with its lines along `dim` replaced looks like.
+fn line_spec(x: &Tensor, dim: i64) -> Result<TensorSpec> {
+    wrap_dim(dim, x.ndim())?;
+    Ok(TensorSpec::like(x))
+}
+
+/// What a gradient of `dtype` for lines whose results are `y` looks like.
+fn line_backward_spec(grad: &Tensor, y: &Tensor, dim: i64, dtype: DType) -> Result<TensorSpec> {
+    wrap_dim(dim, y.ndim())?;
+    ensure!(
+        grad.shape() == y.shape(),
+        runtime,
+        "softmax_backward: expected grad_output of size {}, but got {}",
+        list(y.shape()),
+        list(grad.shape())
+    );
+    Ok(TensorSpec::beside(y, y.shape()).computed_in(dtype))
+}
+
+fn line(cpu: Cpu, result: &Tensor, x: &Tensor, dim: i64, kernel: Forward) -> Result<()> {
     let dim = wrap_dim(dim, x.ndim())?;
-    let out = Tensor::empty_of(x.shape(), x.dtype())?;
-    kernel(&mut lifted(&out)?.view_mut(cpu), lifted(x)?.view_ref(cpu), dim)?;
-    Ok(out)
+    Ok(kernel(&mut lifted(result)?.view_mut(cpu), lifted(x)?.view_ref(cpu), dim)?)
 }
 
 fn line_backward(
     cpu: Cpu,
-    grad: &Tensor,
-    y: &Tensor,
+    result: &Tensor,
+    (grad, y): (&Tensor, &Tensor),
     dim: i64,
-    dtype: DType,
     kernel: Backward,
-) -> Result<Tensor> {
+) -> Result<()> {
     let dim = wrap_dim(dim, y.ndim())?;
-    let out = Tensor::empty_of(y.shape(), dtype)?;
     let grad = grad.in_dtype(cpu, y.dtype())?;
-    kernel(
-        &mut lifted(&out)?.view_mut(cpu),
-        lifted(&grad)?.view_ref(cpu),
-        lifted(y)?.view_ref(cpu),
-        dim,
-    )?;
-    Ok(out)
+    let (grad, y, result) = (lifted(&grad)?, lifted(y)?, lifted(result)?);
+    Ok(kernel(&mut result.view_mut(cpu), grad.view_ref(cpu), y.view_ref(cpu), dim)?)
 }
 
 fn line_samples(s: &Sampler) -> Vec<Sample> {

@@ -19,7 +19,7 @@ pub(crate) static OPS: &[&OpDef] =
 /// Adds `other`, multiplied by `alpha`: `out[i] = self[i] + alpha * other[i]`.
 /// Shapes broadcast; dtypes promote; for bool this is "or".
 #[op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     inplace = method, out, numbers, result = same, batch = pointwise, jvp = linear, sparse = add)]
+     inplace = method, out, numbers, result = same, batch = pointwise, jvp = linear, sparse = add(cpu, form, self, other, alpha))]
 impl Add {
     fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
         scaled_spec(self_, other, alpha)
@@ -44,7 +44,7 @@ impl Add {
 /// Subtracts `other`, multiplied by `alpha`: `out[i] = self[i] - alpha * other[i]`.
 /// Shapes broadcast; dtypes promote; bool is refused.
 #[op("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     inplace = method, out, numbers, alias("subtract"), result = same, batch = pointwise, jvp = linear, sparse = subtract)]
+     inplace = method, out, numbers, alias("subtract"), result = same, batch = pointwise, jvp = linear, sparse = subtract(cpu, form, self, other, alpha))]
 impl Sub {
     fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
         refuse_one_bool(self_, other)?;
@@ -123,7 +123,7 @@ impl RsubNumber {
 /// Multiplies by `other`: `out[i] = self[i] * other[i]`.
 /// Shapes broadcast; dtypes promote; for bool this is "and".
 #[op("mul.Tensor(Tensor self, Tensor other) -> Tensor",
-     inplace = method, out, numbers, wide_numbers, alias("multiply"), meta = broadcast, cpu = mul, batch = pointwise, samples = binary, sparse = multiply)]
+     inplace = method, out, numbers, wide_numbers, alias("multiply"), meta = broadcast, cpu = mul, batch = pointwise, samples = binary, sparse = multiply(form, self, other))]
 impl Mul {
     fn vjp_self(grad: &Tensor, other: &Tensor) -> Result<Tensor> {
         grad.mul(&other.conj()?)
@@ -144,7 +144,7 @@ impl Mul {
 /// Divides by `other`: `out[i] = self[i] / other[i]`. Integers and bools give the default floating dtype;
 /// division by zero gives an infinity or NaN.
 #[op("div.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, wide_numbers, alias("divide", "true_divide"),
-     meta = float, cpu = true_divide, batch = pointwise, samples = binary_nonzero, sparse = divide)]
+     meta = float, cpu = true_divide, batch = pointwise, samples = binary_nonzero, sparse = divide(call, other))]
 impl Div {
     fn vjp_self(grad: &Tensor, other: &Tensor) -> Result<Tensor> {
         grad.div(&other.conj()?)
@@ -194,7 +194,7 @@ pub(in crate::ops) fn zero_divisors() -> Vec<InvalidSample> {
 /// Divides by `other` and rounds: `rounding_mode` is `None` (true division), `"trunc"` (towards zero) or
 /// `"floor"` (downwards). The rounded quotients have gradient zero; integers refuse a zero divisor.
 #[op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", inplace = method, out, numbers, wide_numbers,
-     alias("divide"), node = "DivBackward2", batch = pointwise, sparse = divide)]
+     alias("divide"), node = "DivBackward2", batch = pointwise, sparse = divide(call, other))]
 impl DivMode {
     fn meta(self_: &Tensor, other: &Tensor, rounding_mode: Option<&str>) -> Result<TensorSpec> {
         let spec = TensorSpec::broadcast(&[self_, other])?;
@@ -243,7 +243,7 @@ impl DivMode {
 
 /// The floor of the quotient, as Python's `//`. Has no derivative.
 #[op("floor_divide(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, wide_numbers, meta = broadcast,
-     batch = pointwise, sparse = divide)]
+     batch = pointwise, sparse = divide(call, other))]
 impl FloorDivide {
     fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
         divided(iter, elementwise::floor_divide)

@@ -34,7 +34,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// Raises to one exponent: `out[i] = self[i]^exponent`. Integers refuse negative exponents; the gradient of
 /// the power 0 is 0 everywhere, also at 0.
-#[op("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", inplace = method, out, batch = pointwise, jvp = elementwise, sparse = power)]
+#[op("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", inplace = method, out, batch = pointwise, jvp = elementwise, sparse = power(call, exponent))]
 impl PowScalar {
     fn meta(self_: &Tensor, exponent: Scalar) -> Result<TensorSpec> {
         TensorSpec::broadcast(&[self_, &Tensor::wrapped(exponent)?])

@@ -81,30 +81,36 @@ impl Clamp {
 #[op("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", inplace, out, apart, alias("clip"),
      batch = pointwise)]
 impl ClampTensor {
-    fn cpu(cpu: Cpu, self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Tensor> {
+    fn meta(self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<TensorSpec> {
         let is_complex = |t: &Tensor| t.dtype().is_complex();
         ensure!(
             !is_complex(self_) && !min.is_some_and(is_complex) && !max.is_some_and(is_complex),
             not_implemented,
             "clamp is not supported for complex types"
         );
-        let (min, max) = match (min, max) {
-            (Some(min), Some(max)) => (min, max),
-            (Some(min), None) => return self_.maximum(min),
-            (None, Some(max)) => return self_.minimum(max),
+        match (min, max) {
+            (Some(min), Some(max)) => TensorSpec::broadcast(&[self_, min, max]),
+            (Some(limit), None) | (None, Some(limit)) => TensorSpec::broadcast(&[self_, limit]),
             (None, None) => {
                 bail!(runtime, "torch.clamp: At least one of 'min' or 'max' must not be None")
             }
+        }
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        min: Option<&Tensor>,
+        max: Option<&Tensor>,
+    ) -> Result<()> {
+        let read = |t: &Tensor| t.in_dtype(cpu, result.dtype());
+        let inputs = [Some(self_), min, max].into_iter().flatten().map(read);
+        let kernel = match (min, max) {
+            (Some(_), Some(_)) => elementwise::clamp_tensor,
+            (Some(_), None) => elementwise::maximum,
+            _ => elementwise::minimum,
         };
-        let spec = TensorSpec::broadcast(&[self_, min, max])?;
-        let out = spec.empty()?;
-        let inputs = [
-            self_.in_dtype(cpu, spec.dtype)?,
-            min.in_dtype(cpu, spec.dtype)?,
-            max.in_dtype(cpu, spec.dtype)?,
-        ];
-        walk_as_is(cpu, &out, &inputs, elementwise::clamp_tensor)?;
-        Ok(out)
+        walk_as_is(cpu, result, &inputs.collect::<Result<Vec<_>>>()?, kernel)
     }
     fn vjp_self(
         grad: &Tensor,

@@ -220,7 +220,7 @@ impl Allclose {
 }
 
 /// Whether both tensors have the same shape and the same elements (after promotion; NaN never equals).
-#[op("equal(Tensor self, Tensor other) -> bool", not_differentiable, batch = data_dependent)]
+#[op("equal(Tensor self, Tensor other) -> bool", not_differentiable, data_dependent_output, batch = data_dependent)]
 impl Equal {
     fn cpu(cpu: Cpu, self_: &Tensor, other: &Tensor) -> Result<bool> {
         if self_.shape() != other.shape() {

@@ -5,7 +5,8 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::{Flag, has_negatives};
+use crate::ops::shape::view_spec::ViewSpec;
+use crate::tensor::{Flag, TensorSpec, has_negatives};
 use crate::{DType, ErrorKind, Result, Tensor};
 use pullback_macros::op;
 
@@ -25,9 +26,31 @@ pub(crate) static OPS: &[&OpDef] = &[
     &IMAG_VIEW,
 ];
 
-/// A view with these bits flipped.
-fn flipped(t: &Tensor, bits: u32) -> Result<Tensor> {
-    let view = t.alias_with(t.shape(), t.strides(), t.storage_offset())?;
+/// How the conjugates of `t` see its memory.
+fn conjugated(t: &Tensor) -> Result<ViewSpec> {
+    ensure!(
+        t.dtype().is_complex(),
+        runtime,
+        "_conj() is for complex tensors, got {}: conj() gives real ones as they are",
+        t.dtype().scalar_name()
+    );
+    Ok(ViewSpec::of(t))
+}
+
+/// How the negatives of `t` see its memory.
+fn negated(t: &Tensor) -> Result<ViewSpec> {
+    ensure!(
+        has_negatives(t.dtype()),
+        not_implemented,
+        "\"neg_cpu\" not implemented for '{}'",
+        t.dtype().scalar_name()
+    );
+    Ok(ViewSpec::of(t))
+}
+
+/// A view of `t` with these bits flipped.
+fn flipped(t: &Tensor, view: ViewSpec, bits: u32) -> Result<Tensor> {
+    let view = view.shown(t)?;
     view.set_sign_bits(t.sign_bits() ^ bits);
     Ok(view)
 }
@@ -48,14 +71,11 @@ impl Conj {
 #[op("_conj(Tensor(a) self) -> Tensor(a)", view, bijective, unresolved, node = "Conj", method = conj_view,
      jvp = linear, batch = pass)]
 impl ConjView {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        conjugated(self_)?.spec(self_)
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
-        ensure!(
-            self_.dtype().is_complex(),
-            runtime,
-            "_conj() is for complex tensors, got {}: conj() gives real ones as they are",
-            self_.dtype().scalar_name()
-        );
-        flipped(self_, Flag::CONJ)
+        flipped(self_, conjugated(self_)?, Flag::CONJ)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.conj()
@@ -102,14 +122,11 @@ impl ConjComputed {
 #[op("_neg_view(Tensor(a) self) -> Tensor(a)", view, bijective, unresolved, method = neg_view, node = "NegView",
      jvp = linear, batch = pass, samples = unary)]
 impl NegView {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        negated(self_)?.spec(self_)
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
-        ensure!(
-            has_negatives(self_.dtype()),
-            not_implemented,
-            "\"neg_cpu\" not implemented for '{}'",
-            self_.dtype().scalar_name()
-        );
-        flipped(self_, Flag::NEG)
+        flipped(self_, negated(self_)?, Flag::NEG)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.neg_view()

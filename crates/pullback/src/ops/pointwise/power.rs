@@ -133,6 +133,14 @@ impl FloatPowerInPlaceBy {
 /// (the default one if that is whole too), and is rounded once.
 #[op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, separate, batch = pointwise)]
 impl Ldexp {
+    fn meta(self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
+        let spec = TensorSpec::broadcast(&[self_, other])?;
+        if !other.dtype().is_integral(true) {
+            return Ok(spec);
+        }
+        let own = self_.dtype();
+        Ok(spec.computed_in(if own.is_differentiable() { own } else { default_dtype() }))
+    }
     fn cpu(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         if !other.dtype().is_integral(true) || self_.dtype().is_complex() {
             return self_.mul(&power_of_two(self_.dtype(), other)?);
@@ -172,18 +180,19 @@ impl Ldexp {
 /// are their own mantissas, with exponent 0.
 #[op("frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", exact_out, apart, batch = pointwise, samples = unary_nonzero)]
 impl Frexp {
-    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<[Tensor; 2]> {
+    fn meta(self_: &Tensor) -> Result<[TensorSpec; 2]> {
         ensure!(
             self_.dtype().is_floating_point(),
             runtime,
             "torch.frexp() only supports floating-point dtypes"
         );
-        let mantissa = TensorSpec::like(self_).empty()?;
-        let exponent = TensorSpec::like(self_).with_dtype(DType::I32).empty()?;
+        let spec = TensorSpec::laid_as(self_);
+        Ok([spec.clone(), spec.with_dtype(DType::I32)])
+    }
+    fn cpu(cpu: Cpu, mantissa: &Tensor, exponent: &Tensor, self_: &Tensor) -> Result<()> {
         let input = std::slice::from_ref(self_);
-        walk_as_is(cpu, &mantissa, input, elementwise::frexp_mantissa)?;
-        walk_as_is(cpu, &exponent, input, elementwise::frexp_exponent)?;
-        Ok([mantissa, exponent])
+        walk_as_is(cpu, mantissa, input, elementwise::frexp_mantissa)?;
+        walk_as_is(cpu, exponent, input, elementwise::frexp_exponent)
     }
     fn vjp_self(grad_mantissa: &Tensor, exponent: &Tensor) -> Result<Tensor> {
         grad_mantissa.div(&exponent.exp2()?)

@@ -21,7 +21,7 @@ pub(crate) static OPS: &[&OpDef] =
 /// `self` where `condition` holds, else `other`. Shapes broadcast; the dtypes of `self` and `other` promote.
 #[op("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", out, apart, numbers, batch = pointwise)]
 impl WhereSelf {
-    fn cpu(cpu: Cpu, condition: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+    fn meta(condition: &Tensor, self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
         let kind = condition.dtype();
         ensure!(
             matches!(kind, DType::Bool | DType::U8),
@@ -29,22 +29,28 @@ impl WhereSelf {
             "where expected condition to be a boolean tensor, but got a tensor with dtype {}",
             kind.scalar_name()
         );
-        if kind == DType::U8 {
+        let dtype = result_type(&[self_, other]);
+        Ok(TensorSpec::broadcast(&[condition, self_, other])?.computed_in(dtype))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        condition: &Tensor,
+        self_: &Tensor,
+        other: &Tensor,
+    ) -> Result<()> {
+        if condition.dtype() == DType::U8 {
             crate::warn(
                 "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. Use a boolean condition instead."
                     .into(),
             );
         }
-        let dtype = result_type(&[self_, other]);
-        let shape = broadcast_shapes(&[condition.shape(), self_.shape(), other.shape()])?;
-        let out = Tensor::empty_of(&shape, dtype)?;
         let inputs = [
             condition.in_dtype(cpu, DType::Bool)?,
-            self_.in_dtype(cpu, dtype)?,
-            other.in_dtype(cpu, dtype)?,
+            self_.in_dtype(cpu, result.dtype())?,
+            other.in_dtype(cpu, result.dtype())?,
         ];
-        walk_as_is(cpu, &out, &inputs, elementwise::where_)?;
-        Ok(out)
+        walk_as_is(cpu, result, &inputs, elementwise::where_)
     }
     fn vjp_self(grad: &Tensor, condition: &Tensor) -> Result<Tensor> {
         condition.where_self(grad, &Tensor::wrapped(0)?)
@@ -83,8 +89,13 @@ impl WhereSelf {
 #[op("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", inplace = method, out, apart, batch = pointwise,
      jvp = elementwise)]
 impl MaskedFill {
-    fn cpu(cpu: Cpu, self_: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
-        fill_masked(cpu, self_, mask, value)
+    fn meta(self_: &Tensor, mask: &Tensor, value: Scalar) -> Result<TensorSpec> {
+        let spec = masked_spec(self_, mask)?;
+        value.check_fits(self_.dtype())?;
+        Ok(spec)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, mask: &Tensor, value: Scalar) -> Result<()> {
+        fill_masked(cpu, result, self_, mask, value)
     }
     fn vjp_self(grad: &Tensor, mask: &Tensor) -> Result<Tensor> {
         grad.masked_fill(mask, Scalar::Int(0))
@@ -127,14 +138,19 @@ impl MaskedFill {
 #[op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", inplace = method, out, apart, node = "MaskedFillBackward1",
      batch = masked_fill)]
 impl MaskedFillTensor {
-    fn cpu(cpu: Cpu, self_: &Tensor, mask: &Tensor, value: &Tensor) -> Result<Tensor> {
+    fn meta(self_: &Tensor, mask: &Tensor, value: &Tensor) -> Result<TensorSpec> {
         ensure!(
             value.ndim() == 0,
             runtime,
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).",
             value.ndim()
         );
-        fill_masked(cpu, self_, mask, value.item()?)
+        masked_spec(self_, mask)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, mask: &Tensor, value: &Tensor) -> Result<()> {
+        let value = value.item()?;
+        value.check_fits(self_.dtype())?;
+        fill_masked(cpu, result, self_, mask, value)
     }
     fn vjp_self(grad: &Tensor, mask: &Tensor) -> Result<Tensor> {
         grad.masked_fill(mask, Scalar::Int(0))
@@ -318,23 +334,24 @@ pub(crate) fn walk_as_is(
     Ok(kernel(&mut Iter::new(&[out.view_mut(cpu)], &refs)?)?)
 }
 
-fn fill_masked(cpu: Cpu, x: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
+/// What `x` with elements replaced where `mask` holds looks like.
+fn masked_spec(x: &Tensor, mask: &Tensor) -> Result<TensorSpec> {
     ensure!(
         mask.dtype() == DType::Bool,
         runtime,
         "masked_fill_ only supports boolean masks, but got mask with dtype {}",
         c_name(mask.dtype())
     );
-    value.check_fits(x.dtype())?;
     let mut spec = TensorSpec::like(x);
     if x.shape() != mask.shape() {
         spec.shape = broadcast_shapes(&[x.shape(), mask.shape()])?;
     }
-    let out = spec.empty()?;
-    walk_as_is(cpu, &out, &[x.clone(), mask.clone()], |iter| {
-        elementwise::masked_fill(iter, value)
-    })?;
-    Ok(out)
+    Ok(spec)
+}
+
+fn fill_masked(cpu: Cpu, result: &Tensor, x: &Tensor, mask: &Tensor, value: Scalar) -> Result<()> {
+    let fill = |iter: &mut Iter| elementwise::masked_fill(iter, value);
+    walk_as_is(cpu, result, &[x.clone(), mask.clone()], fill)
 }
 
 /// The name of the C++ type, which PyTorch prints here.

@@ -5,7 +5,7 @@
 
 use crate::dispatch::OpDef;
 use crate::error::ensure;
-use crate::{Result, Tensor};
+use crate::{Result, Tensor, TensorSpec};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -161,6 +161,10 @@ impl Atanh {
 /// Degrees to radians: `self * π / 180`.
 #[op("deg2rad(Tensor self) -> Tensor", inplace, out, apart, node = "Deg2Rad", batch = pointwise, jvp = linear, samples = unary, sparse = values)]
 impl Deg2rad {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        refuse_complex("deg2rad", self_)?;
+        Ok(TensorSpec::broadcast(&[self_])?.to_float())
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         refuse_complex("deg2rad", self_)?;
         self_.times(std::f64::consts::PI / 180.0)
@@ -173,6 +177,10 @@ impl Deg2rad {
 /// Radians to degrees: `self * 180 / π`.
 #[op("rad2deg(Tensor self) -> Tensor", inplace, out, apart, node = "Rad2Deg", batch = pointwise, jvp = linear, samples = unary, sparse = values)]
 impl Rad2deg {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        refuse_complex("rad2deg", self_)?;
+        Ok(TensorSpec::broadcast(&[self_])?.to_float())
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         refuse_complex("rad2deg", self_)?;
         self_.times(180.0 / std::f64::consts::PI)

@@ -455,6 +455,10 @@ impl Polygamma {
 /// Replaces this tensor's elements by `polygamma(n, self)`.
 #[op("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", method_only, method = polygamma_, node = "PolygammaBackward1", batch = pass)]
 impl PolygammaInPlace {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        check_cast(TensorSpec::like(self_).to_float().dtype, self_.dtype())?;
+        Ok(TensorSpec::like(self_).with_strides(self_.strides().into()))
+    }
     fn cpu_(cpu: Cpu, self_: &Tensor, n: i64) -> Result<()> {
         let result = polygamma(n, self_)?;
         check_cast(result.dtype(), self_.dtype())?;

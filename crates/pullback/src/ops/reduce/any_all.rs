@@ -16,7 +16,7 @@ pub(crate) static OPS: &[&OpDef] =
     &[&ANY, &ANY_DIM, &ANY_DIMS, &ALL, &ALL_DIM, &ALL_DIMS, &COUNT_NONZERO, &COUNT_NONZERO_DIMS];
 
 /// Whether any element is not zero; false for no elements.
-#[op("any(Tensor self) -> Tensor", out, not_differentiable, batch = reduction_by(&ANY_DIM), samples = unary, sparse = any)]
+#[op("any(Tensor self) -> Tensor", out, not_differentiable, batch = reduction_by(&ANY_DIM), samples = unary, sparse = any(self))]
 impl Any {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         reduced_spec(self_, None, false, truth_dtype(self_))

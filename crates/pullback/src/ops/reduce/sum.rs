@@ -18,7 +18,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[&SUM, &SUM_DIM, &SUM_TO_SIZE];
 
 /// Sums all elements. Integer and bool inputs sum in int64 unless `dtype` is given.
-#[op("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction_by(&SUM_DIM), samples = unary, sparse = sum)]
+#[op("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction_by(&SUM_DIM), samples = unary, sparse = sum(self, dtype))]
 impl Sum {
     fn meta(self_: &Tensor, dtype: Option<DType>) -> Result<TensorSpec> {
         reduced_spec(self_, None, false, sum_dtype(self_, dtype))
@@ -34,7 +34,7 @@ impl Sum {
 /// Sums over `dim`, or over every dimension if `dim` is `None` or empty.
 /// Integer and bool inputs sum in int64 unless `dtype` is given.
 #[op("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     out, node = "SumBackward1", jvp = linear, batch = reduction, sparse = sum_dim)]
+     out, node = "SumBackward1", jvp = linear, batch = reduction, sparse = sum_dim(self, dim, keepdim, dtype))]
 impl SumDim {
     fn meta(
         self_: &Tensor,

@@ -80,7 +80,7 @@ fn part(matrix: &Tensor, (start, sizes): Place) -> Result<Tensor> {
 /// (1, 0).
 #[op("block_diag(Tensor[] tensors) -> Tensor", jvp = linear, batch = block_diag)]
 impl BlockDiag {
-    fn cpu(cpu: Cpu, tensors: &[Tensor]) -> Result<Tensor> {
+    fn meta(tensors: &[Tensor]) -> Result<TensorSpec> {
         for (position, tensor) in tensors.iter().enumerate() {
             ensure!(
                 tensor.ndim() <= 2,
@@ -89,16 +89,20 @@ impl BlockDiag {
                 tensor.ndim()
             );
         }
-        if tensors.is_empty() {
-            return Tensor::empty_of(&[1, 0], default_dtype());
-        }
+        let Some(first) = tensors.first() else {
+            return Ok(TensorSpec::of(&[1, 0], default_dtype()));
+        };
         let dtype = result_type(&tensors.iter().collect::<Vec<_>>());
-        let (places, sizes) = corners(tensors.iter().map(|t| block(t.shape())));
-        let out = TensorSpec::of(&sizes, dtype).zeros()?;
+        let (_, sizes) = corners(tensors.iter().map(|t| block(t.shape())));
+        Ok(TensorSpec::beside(first, &sizes).computed_in(dtype))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, tensors: &[Tensor]) -> Result<()> {
+        result.zero_bytes();
+        let (places, _) = corners(tensors.iter().map(|t| block(t.shape())));
         for (tensor, place) in tensors.iter().zip(places) {
-            part(&out, place)?.copy_data(cpu, tensor)?;
+            part(result, place)?.copy_data(cpu, tensor)?;
         }
-        Ok(out)
+        Ok(())
     }
     fn vjp_tensors(grad: &Tensor, tensors_shapes: &[i64]) -> Result<Vec<Tensor>> {
         let mut shapes = Vec::new();

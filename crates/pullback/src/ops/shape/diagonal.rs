@@ -15,7 +15,7 @@ pub(crate) static OPS: &[&OpDef] = &[&DIAG, &DIAG_EMBED, &DIAGFLAT, &TRACE, &LIN
 /// result's dimensions `dim1` and `dim2`.
 #[op("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", jvp = linear, batch = diag_embed)]
 impl DiagEmbed {
-    fn cpu(cpu: Cpu, self_: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<Tensor> {
+    fn meta(self_: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<TensorSpec> {
         let rank = self_.ndim() + 1;
         let (a, b) = (wrap_dim(dim1, rank)?, wrap_dim(dim2, rank)?);
         ensure!(a != b, runtime, "diagonal dimensions cannot be identical {dim1}, {dim2}");
@@ -26,9 +26,18 @@ impl DiagEmbed {
         };
         shape.insert(a.min(b), size);
         shape.insert(a.max(b), size);
-        let out = TensorSpec::beside(self_, &shape).zeros()?;
-        out.diagonal(offset, dim1, dim2)?.copy_data(cpu, self_)?;
-        Ok(out)
+        Ok(TensorSpec::beside(self_, &shape))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        offset: i64,
+        dim1: i64,
+        dim2: i64,
+    ) -> Result<()> {
+        result.zero_bytes();
+        result.diagonal(offset, dim1, dim2)?.copy_data(cpu, self_)
     }
     fn vjp_self(grad: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<Tensor> {
         grad.diagonal(offset, dim1, dim2)

@@ -7,9 +7,9 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::interrupt::{self, WorkCounter};
-use crate::tensor::Cpu;
 use crate::tensor::promote::result_type;
 use crate::tensor::shape::{list, wrap_dim, wrap_dims, wrap_own_dim};
+use crate::tensor::{Cpu, channels_last_strides, contiguous_strides};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::layout;
 use pullback_macros::op;
@@ -48,12 +48,19 @@ fn is_skipped(shape: &[i64]) -> bool {
     shape == [0]
 }
 
-/// The tensors in their common dtype.
-fn promoted(cpu: Cpu, tensors: &[Tensor]) -> Result<Cow<'_, [Tensor]>> {
+/// The dtype that those of all tensors, of which there is one at least, promote to.
+fn common_dtype(tensors: &[Tensor]) -> DType {
     if tensors.iter().all(|t| t.dtype() == tensors[0].dtype()) {
+        return tensors[0].dtype();
+    }
+    result_type(&tensors.iter().collect::<SmallVec<[&Tensor; 4]>>())
+}
+
+/// The tensors in `dtype`.
+fn promoted(cpu: Cpu, tensors: &[Tensor], dtype: DType) -> Result<Cow<'_, [Tensor]>> {
+    if tensors.iter().all(|t| t.dtype() == dtype) {
         return Ok(tensors.into());
     }
-    let dtype = result_type(&tensors.iter().collect::<SmallVec<[&Tensor; 4]>>());
     tensors
         .iter()
         .map(|t| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(cpu, dtype) })
@@ -91,59 +98,47 @@ fn cat_shape(tensors: &[Tensor], dim: i64) -> Result<(Dims, usize)> {
                 "Sizes of tensors must match except in dimension {at}. Expected size {want} but got size {have} for tensor number {position} in the list."
             );
         }
-        shape[at] += tensor.shape()[at];
+        shape[at] = shape[at].saturating_add(tensor.shape()[at]);
     }
     Ok((shape, at))
 }
 
-/// Whether the strides of images say that channels, dimension 1, lie closest together, then the last dimension and so on up
-/// to the first. Where no size is above 1 in between, they say nothing, and rows come first as usual.
-fn is_channels_last(tensor: &Tensor) -> bool {
-    let (shape, strides) = (tensor.shape(), tensor.strides());
-    if !matches!(shape.len(), 4 | 5) || strides[1] == 0 || shape.contains(&0) {
-        return false;
-    }
-    let mut reach = 0;
-    for dim in std::iter::once(1).chain((2..shape.len()).rev()) {
-        if strides[dim] < reach {
-            return false;
-        }
-        reach = strides[dim] * shape[dim];
-    }
-    strides[0] >= reach && reach > strides[1]
-}
-
-/// `cat` of tensors whose channels lie closest together, as they will in the result.
-fn cat_channels_last(cpu: Cpu, tensors: &[Tensor], shape: &[i64], at: usize) -> Result<Tensor> {
-    let last = shape.len() as i64 - 1;
+/// `cat` of tensors whose channels lie closest together, as they do in the result.
+fn cat_channels_last(cpu: Cpu, result: &Tensor, tensors: &[Tensor], at: usize) -> Result<()> {
+    let last = result.ndim() as i64 - 1;
     let order: SmallVec<[i64; 5]> = [0].into_iter().chain(2..=last).chain([1]).collect();
     let back: SmallVec<[i64; 5]> = [0, last].into_iter().chain(1..last).collect();
     let turned = tensors.iter().map(|t| t.permute(&order)).collect::<Result<SmallVec<[_; 8]>>>()?;
-    let sizes: Dims = order.iter().map(|&dim| shape[dim as usize]).collect();
-    let out = Tensor::empty_of(&sizes, tensors[0].dtype())?;
     let refs: SmallVec<[_; 8]> = turned.iter().map(|t| t.view_ref(cpu)).collect();
-    layout::cat(&mut out.view_mut(cpu), &refs, back[at] as usize)?;
-    out.permute(&back)
+    let result = result.permute(&order)?;
+    Ok(layout::cat(&mut result.view_mut(cpu), &refs, back[at] as usize)?)
 }
 
 /// Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
 /// without elements are skipped. The channels of images lie together in memory if they do in all tensors.
-#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined, sparse = cat)]
+#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined, sparse = cat(cpu, tensors, dim))]
 impl Cat {
-    fn cpu(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
+    fn meta(tensors: &[Tensor], dim: i64) -> Result<TensorSpec> {
         ensure!(!tensors.is_empty(), value, "torch.cat(): expected a non-empty list of Tensors");
-        let (shape, at) = cat_shape(tensors, dim)?;
-        let inputs = promoted(cpu, tensors)?;
-        if tensors.iter().all(is_channels_last) {
-            return cat_channels_last(cpu, &inputs, &shape, at);
+        let (shape, _) = cat_shape(tensors, dim)?;
+        let spec = TensorSpec::beside(&tensors[0], &shape).computed_in(common_dtype(tensors));
+        if tensors.iter().all(Tensor::is_channels_last) {
+            return Ok(TensorSpec { strides: channels_last_strides(&shape), ..spec });
         }
-        let out = Tensor::empty_of(&shape, inputs[0].dtype())?;
+        Ok(spec)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, tensors: &[Tensor], dim: i64) -> Result<()> {
+        let at = if is_skipped(result.shape()) { 0 } else { wrap_dim(dim, result.ndim())? };
+        let inputs = promoted(cpu, tensors, result.dtype())?;
+        if tensors.iter().all(Tensor::is_channels_last) {
+            return cat_channels_last(cpu, result, &inputs, at);
+        }
         let refs: SmallVec<[_; 8]> =
             inputs.iter().filter(|t| !is_skipped(t.shape())).map(|t| t.view_ref(cpu)).collect();
         if !refs.is_empty() {
-            layout::cat(&mut out.view_mut(cpu), &refs, at)?;
+            layout::cat(&mut result.view_mut(cpu), &refs, at)?;
         }
-        Ok(out)
+        Ok(())
     }
     fn vjp_tensors(grad: &Tensor, tensors_shapes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
         let at = if is_skipped(grad.shape()) { 0 } else { wrap_dim(dim, grad.ndim())? };
@@ -199,14 +194,27 @@ impl Cat {
     }
 }
 
-/// Joins tensors of equal shape along a new dimension.
-#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = stacked, sparse = stack)]
+/// The strides of images with channels closest together that are stacked along dimension `at` of `shape`: those of images joined
+/// along the dimension that follows it.
+fn stacked_strides(shape: &[i64], at: usize) -> Option<Dims> {
+    let mut joined = Dims::from_slice(shape);
+    let count = joined.remove(at);
+    let size = joined[at];
+    joined[at] = size.saturating_mul(count);
+    let mut strides = channels_last_strides(&joined)?;
+    strides.insert(at, strides[at].wrapping_mul(size));
+    Some(strides)
+}
+
+/// Joins tensors of equal shape along a new dimension. Where channels of images lie together in all tensors, they do in the
+/// result, unless the new dimension is the last.
+#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = stacked, sparse = stack(tensors, dim))]
 impl Stack {
-    fn cpu(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
+    fn meta(tensors: &[Tensor], dim: i64) -> Result<TensorSpec> {
         let Some(first) = tensors.first() else {
             bail!(runtime, "stack expects a non-empty TensorList")
         };
-        let at = wrap_dim(dim, first.ndim() + 1)? as i64;
+        let at = wrap_dim(dim, first.ndim() + 1)?;
         for (index, tensor) in tensors.iter().enumerate() {
             ensure!(
                 tensor.shape() == first.shape(),
@@ -216,16 +224,22 @@ impl Stack {
                 list(tensor.shape())
             );
         }
-        let columns = promoted(cpu, tensors)?
-            .iter()
-            .map(|t| t.unsqueeze(at))
-            .collect::<Result<SmallVec<[Tensor; 4]>>>()?;
         let mut shape = Dims::from_slice(first.shape());
-        shape.insert(at as usize, tensors.len() as i64);
-        let out = Tensor::empty_of(&shape, columns[0].dtype())?;
+        shape.insert(at, tensors.len() as i64);
+        let spec = TensorSpec::beside(first, &shape).computed_in(common_dtype(tensors));
+        if at < first.ndim() && tensors.iter().all(Tensor::is_channels_last) {
+            return Ok(TensorSpec { strides: stacked_strides(&shape, at), ..spec });
+        }
+        Ok(spec)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, tensors: &[Tensor], dim: i64) -> Result<()> {
+        let at = wrap_dim(dim, result.ndim())?;
+        let columns = promoted(cpu, tensors, result.dtype())?
+            .iter()
+            .map(|t| t.unsqueeze(at as i64))
+            .collect::<Result<SmallVec<[Tensor; 4]>>>()?;
         let refs: SmallVec<[_; 8]> = columns.iter().map(|t| t.view_ref(cpu)).collect();
-        layout::cat(&mut out.view_mut(cpu), &refs, at as usize)?;
-        Ok(out)
+        Ok(layout::cat(&mut result.view_mut(cpu), &refs, at)?)
     }
     fn vjp_tensors(grad: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
         grad.unbind(dim)
@@ -380,7 +394,7 @@ impl Dstack {
 /// The tensor repeated `repeats[d]` times along each dimension; more repeats than dimensions add leading ones.
 #[op("repeat(Tensor self, int[] repeats) -> Tensor", method_only, jvp = linear, batch = repeat)]
 impl Repeat {
-    fn cpu(cpu: Cpu, self_: &Tensor, repeats: &[i64]) -> Result<Tensor> {
+    fn meta(self_: &Tensor, repeats: &[i64]) -> Result<TensorSpec> {
         ensure!(
             repeats.len() >= self_.ndim(),
             runtime,
@@ -397,9 +411,10 @@ impl Repeat {
         let size = |i: usize| if i < skip { 1 } else { self_.shape()[i - skip] };
         let shape: Dims =
             repeats.iter().enumerate().map(|(i, &n)| n.saturating_mul(size(i))).collect();
-        let out = Tensor::empty_of(&shape, self_.dtype())?;
-        layout::repeat(&mut out.view_mut(cpu), self_.view_ref(cpu), repeats)?;
-        Ok(out)
+        Ok(TensorSpec::beside(self_, &shape))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, repeats: &[i64]) -> Result<()> {
+        Ok(layout::repeat(&mut result.view_mut(cpu), self_.view_ref(cpu), repeats)?)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], repeats: &[i64]) -> Result<Tensor> {
         if repeats.contains(&0) {
@@ -445,20 +460,21 @@ impl Tile {
     }
 }
 
+/// The dimensions of `t` that `dims` names: none if it is empty.
+fn named_dims(t: &Tensor, dims: &[i64]) -> Result<SmallVec<[usize; 5]>> {
+    if dims.is_empty() { Ok(SmallVec::new()) } else { wrap_dims(Some(dims), t.ndim()) }
+}
+
 /// The order of elements reversed along `dims`.
 #[op("flip(Tensor self, int[] dims) -> Tensor", jvp = linear, batch = along)]
 impl Flip {
-    fn cpu(cpu: Cpu, self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
-        let out = Tensor::empty_strided(
-            self_.shape(),
-            &self_.strides_in(crate::MemoryFormat::Preserve)?,
-            self_.dtype(),
-            self_.device(),
-        )?;
-        let dims =
-            if dims.is_empty() { SmallVec::new() } else { wrap_dims(Some(dims), self_.ndim())? };
-        layout::flip(&mut out.view_mut(cpu), self_.view_ref(cpu), &dims)?;
-        Ok(out)
+    fn meta(self_: &Tensor, dims: &[i64]) -> Result<TensorSpec> {
+        named_dims(self_, dims)?;
+        Ok(TensorSpec::laid_as(self_))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dims: &[i64]) -> Result<()> {
+        let dims = named_dims(self_, dims)?;
+        Ok(layout::flip(&mut result.view_mut(cpu), self_.view_ref(cpu), &dims)?)
     }
     fn vjp_self(grad: &Tensor, dims: &[i64]) -> Result<Tensor> {
         grad.flip(dims)
@@ -500,32 +516,33 @@ impl Flipud {
 /// tensor is rolled as if it were flat.
 #[op("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", jvp = linear, batch = roll)]
 impl Roll {
-    fn cpu(cpu: Cpu, self_: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<Tensor> {
+    fn meta(self_: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<TensorSpec> {
         ensure!(!shifts.is_empty(), runtime, "`shifts` required");
-        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        if dims.is_empty() && shifts.len() == 1 {
-            let flat = self_.dense(cpu)?.view(&[-1])?;
-            layout::roll(
-                &mut out.view(&[self_.numel()])?.view_mut(cpu),
-                flat.view_ref(cpu),
-                shifts,
-                &[0],
-            )?;
-            return Ok(out);
-        }
+        let is_flat = dims.is_empty() && shifts.len() == 1;
         ensure!(
-            shifts.len() == dims.len(),
+            is_flat || shifts.len() == dims.len(),
             runtime,
             "shifts and dimensions must align. shifts: {}, dims:{}",
             shifts.len(),
             dims.len()
         );
+        dims.iter().try_for_each(|&d| wrap_own_dim(d, self_.ndim()).map(drop))?;
+        Ok(if dims.is_empty() {
+            TensorSpec::like(self_)
+        } else {
+            TensorSpec::in_format_of(self_, self_.shape())
+        })
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<()> {
+        if dims.is_empty() {
+            let (out, flat) = (result.view(&[-1])?, self_.dense(cpu)?.view(&[-1])?);
+            return Ok(layout::roll(&mut out.view_mut(cpu), flat.view_ref(cpu), shifts, &[0])?);
+        }
         let dims = dims
             .iter()
             .map(|&d| wrap_own_dim(d, self_.ndim()))
             .collect::<Result<SmallVec<[usize; 5]>>>()?;
-        layout::roll(&mut out.view_mut(cpu), self_.view_ref(cpu), shifts, &dims)?;
-        Ok(out)
+        Ok(layout::roll(&mut result.view_mut(cpu), self_.view_ref(cpu), shifts, &dims)?)
     }
     fn vjp_self(grad: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<Tensor> {
         // (Within the size: the opposite of the least number is none.)
@@ -547,37 +564,52 @@ impl Roll {
     }
 }
 
+/// The two dimensions of the plane that is turned.
+fn plane(t: &Tensor, dims: &[i64]) -> Result<(usize, usize)> {
+    ensure!(
+        dims.len() == 2,
+        runtime,
+        "expected total rotation dims == 2, but got dims = {}",
+        dims.len()
+    );
+    ensure!(t.ndim() >= 2, runtime, "expected total dims >= 2, but got total dims = {}", t.ndim());
+    let (a, b) = (wrap_dim(dims[0], t.ndim())?, wrap_dim(dims[1], t.ndim())?);
+    ensure!(
+        a != b,
+        runtime,
+        "expected rotation dims to be different, but got dim0 = {} and dim1 = {}",
+        dims[0],
+        dims[1]
+    );
+    Ok((a, b))
+}
+
 /// The plane of `dims` turned by `k` quarter turns from the first of them towards the second.
 #[op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", jvp = linear, batch = along)]
 impl Rot90 {
-    fn cpu(self_: &Tensor, k: i64, dims: &[i64]) -> Result<Tensor> {
-        ensure!(
-            dims.len() == 2,
-            runtime,
-            "expected total rotation dims == 2, but got dims = {}",
-            dims.len()
-        );
-        ensure!(
-            self_.ndim() >= 2,
-            runtime,
-            "expected total dims >= 2, but got total dims = {}",
-            self_.ndim()
-        );
-        let (a, b) =
-            (wrap_dim(dims[0], self_.ndim())? as i64, wrap_dim(dims[1], self_.ndim())? as i64);
-        ensure!(
-            a != b,
-            runtime,
-            "expected rotation dims to be different, but got dim0 = {} and dim1 = {}",
-            dims[0],
-            dims[1]
-        );
-        match k.rem_euclid(4) {
-            1 => self_.flip(&[b])?.transpose(a, b),
-            2 => self_.flip(&[a, b]),
-            3 => self_.flip(&[a])?.transpose(a, b),
-            _ => self_.clone_tensor(Some(crate::MemoryFormat::Contiguous)),
+    fn meta(self_: &Tensor, k: i64, dims: &[i64]) -> Result<TensorSpec> {
+        let (a, b) = plane(self_, dims)?;
+        let quarters = k.rem_euclid(4);
+        if quarters == 0 {
+            return Ok(TensorSpec::like(self_));
         }
+        let mut spec = TensorSpec::laid_as(self_);
+        if quarters != 2 {
+            let strides = spec.strides.get_or_insert_with(|| contiguous_strides(&spec.shape));
+            strides.swap(a, b);
+            spec.shape.swap(a, b);
+        }
+        Ok(spec)
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, k: i64, dims: &[i64]) -> Result<()> {
+        let (a, b) = plane(self_, dims)?;
+        let (out, flipped): (_, SmallVec<[usize; 2]>) = match k.rem_euclid(4) {
+            1 => (&result.transpose(a as i64, b as i64)?, SmallVec::from_slice(&[b])),
+            2 => (result, SmallVec::from_slice(&[a, b])),
+            3 => (&result.transpose(a as i64, b as i64)?, SmallVec::from_slice(&[a])),
+            _ => return result.copy_data(cpu, self_),
+        };
+        Ok(layout::flip(&mut out.view_mut(cpu), self_.view_ref(cpu), &flipped)?)
     }
     fn vjp_self(grad: &Tensor, k: i64, dims: &[i64]) -> Result<Tensor> {
         grad.rot90(-k.rem_euclid(4), dims)
@@ -587,30 +619,20 @@ impl Rot90 {
     }
 }
 
-type Triangle = fn(
-    &mut pullback_kernels::StridedMut<'_>,
-    pullback_kernels::StridedRef<'_>,
-    i64,
-) -> pullback_kernels::Result<()>;
-
-fn triangle(
-    cpu: Cpu,
-    self_: &Tensor,
-    name: &str,
-    diagonal: i64,
-    kernel: Triangle,
-) -> Result<Tensor> {
+/// What the triangles of the matrices in `self_` look like.
+fn triangle_spec(self_: &Tensor, name: &str) -> Result<TensorSpec> {
     ensure!(self_.ndim() >= 2, runtime, "{name}: input tensor must have at least 2 dimensions");
-    let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-    kernel(&mut out.view_mut(cpu), self_.view_ref(cpu), diagonal)?;
-    Ok(out)
+    Ok(TensorSpec::like(self_))
 }
 
 /// The lower triangle of each matrix up to `diagonal`, zeros above.
 #[op("tril(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = matrices)]
 impl Tril {
-    fn cpu(cpu: Cpu, self_: &Tensor, diagonal: i64) -> Result<Tensor> {
-        triangle(cpu, self_, "tril", diagonal, layout::tril)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        triangle_spec(self_, "tril")
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, diagonal: i64) -> Result<()> {
+        Ok(layout::tril(&mut result.view_mut(cpu), self_.view_ref(cpu), diagonal)?)
     }
     fn vjp_self(grad: &Tensor, diagonal: i64) -> Result<Tensor> {
         grad.tril(diagonal)
@@ -627,8 +649,11 @@ impl Tril {
 /// The upper triangle of each matrix from `diagonal`, zeros below.
 #[op("triu(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = matrices)]
 impl Triu {
-    fn cpu(cpu: Cpu, self_: &Tensor, diagonal: i64) -> Result<Tensor> {
-        triangle(cpu, self_, "triu", diagonal, layout::triu)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        triangle_spec(self_, "triu")
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, diagonal: i64) -> Result<()> {
+        Ok(layout::triu(&mut result.view_mut(cpu), self_.view_ref(cpu), diagonal)?)
     }
     fn vjp_self(grad: &Tensor, diagonal: i64) -> Result<Tensor> {
         grad.triu(diagonal)
@@ -643,7 +668,7 @@ impl Triu {
 
 /// The number of each place, `repeats[place]` times: `[0, 2]` gives `[1, 1]`.
 #[op("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", function_only, not_differentiable,
-     method = repeat_interleave_places, batch = data_dependent)]
+     method = repeat_interleave_places, dynamic_output_shape, batch = data_dependent)]
 impl RepeatInterleave {
     fn cpu(cpu: Cpu, repeats: &Tensor, output_size: Option<i64>) -> Result<Tensor> {
         ensure!(repeats.ndim() == 1, runtime, "repeat_interleave only accept 1D vector as repeat");

@@ -12,6 +12,7 @@ pub(crate) mod view;
 pub(in crate::ops) mod view_copy;
 pub(in crate::ops) mod view_scatter;
 pub(in crate::ops) mod view_shape;
+pub(in crate::ops) mod view_spec;
 
 use super::Family;
 

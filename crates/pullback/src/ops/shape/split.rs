@@ -1,6 +1,7 @@
 //! A tensor in pieces along a dimension: `unbind`, `split`, `chunk`, `tensor_split`. All are views of the
 //! same memory, made in one call; `split_with_sizes` carries the rule of those that end in it.
 
+use super::view_spec::ViewSpec;
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -47,8 +48,8 @@ fn with_size(shape: &[i64], dim: usize, size: i64) -> Dims {
     out
 }
 
-/// An empty list, if there is memory for `count` tensors.
-fn room_for(count: i64) -> Result<Vec<Tensor>> {
+/// An empty list, if there is memory for `count` tensors, or for what they are to look like.
+fn room_for<T>(count: i64) -> Result<Vec<T>> {
     // What a tensor's own record takes, or more.
     const RECORD: usize = 512;
     if count >= 1 << 20 {
@@ -57,18 +58,28 @@ fn room_for(count: i64) -> Result<Vec<Tensor>> {
     Ok(memory::with_capacity(count as usize)?)
 }
 
+/// How the first slice along `dim` is seen, how many slices there are, and how far apart.
+fn slices(t: &Tensor, dim: i64) -> Result<(ViewSpec, i64, i64)> {
+    let at = wrap_own_dim(dim, t.ndim())?;
+    let mut first = ViewSpec::of(t);
+    let (count, step) = (first.shape.remove(at), first.strides.remove(at));
+    Ok((first, count, step))
+}
+
 /// All slices along `dim`, without that dimension.
 #[op("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view)]
 impl Unbind {
+    fn meta(self_: &Tensor, dim: i64) -> Result<Vec<TensorSpec>> {
+        let (first, count, _) = slices(self_, dim)?;
+        let (spec, mut out) = (first.spec(self_)?, room_for(count)?);
+        out.extend((0..count).map(|_| spec.clone()));
+        Ok(out)
+    }
     fn cpu(self_: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
-        let at = wrap_own_dim(dim, self_.ndim())?;
-        let (mut shape, mut strides) =
-            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
-        let (count, step) = (shape.remove(at), strides.remove(at));
-        let piece = |i: i64| self_.alias_with(&shape, &strides, self_.storage_offset() + i * step);
+        let (first, count, step) = slices(self_, dim)?;
         let mut out = room_for(count)?;
         for i in 0..count {
-            out.push(piece(i)?);
+            out.push(self_.alias_with(&first.shape, &first.strides, first.offset + i * step)?);
         }
         Ok(out)
     }
@@ -99,6 +110,21 @@ fn pieces(
     Ok(out)
 }
 
+/// What consecutive pieces of `sizes` along `dim` look like.
+fn specs_of_pieces(
+    self_: &Tensor,
+    sizes: impl Iterator<Item = i64>,
+    count: i64,
+    dim: usize,
+) -> Result<Vec<TensorSpec>> {
+    let mut out = room_for(count)?;
+    for size in sizes {
+        let piece = TensorSpec::beside(self_, &with_size(self_.shape(), dim, size));
+        out.push(piece.with_strides(self_.strides().into()));
+    }
+    Ok(out)
+}
+
 /// How many pieces of `each` elements `size` elements make, the last one smaller if need be.
 fn pieces_of(size: i64, each: i64) -> i64 {
     size / each + i64::from(size % each != 0)
@@ -114,24 +140,55 @@ fn split_sizes(size: i64, split_size: i64) -> impl Iterator<Item = i64> + Clone 
         .map(move |i| if split_size == 0 { 0 } else { split_size.min(size - i * split_size) })
 }
 
+/// The size of what is split into pieces of `split_size`, and its dimension.
+fn check_split(t: &Tensor, split_size: i64, dim: i64) -> Result<(i64, usize)> {
+    ensure!(t.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
+    ensure!(
+        split_size >= 0,
+        runtime,
+        "split expects split_size be non-negative, but got split_size={split_size}"
+    );
+    let dim = wrap_dim(dim, t.ndim())?;
+    let size = t.shape()[dim];
+    ensure!(
+        split_size > 0 || size == 0,
+        runtime,
+        "split_size can only be 0 if dimension size is 0, but got dimension size of {size}"
+    );
+    Ok((size, dim))
+}
+
+/// The dimension that is split into pieces of `sizes`.
+fn check_split_sizes(t: &Tensor, sizes: &[i64], dim: i64) -> Result<usize> {
+    ensure!(t.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
+    let dim = wrap_dim(dim, t.ndim())?;
+    let size = t.shape()[dim];
+    ensure!(
+        sizes.iter().all(|&n| n >= 0),
+        runtime,
+        "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={}",
+        list(sizes)
+    );
+    ensure!(
+        sizes.iter().try_fold(0_i64, |sum, &n| sum.checked_add(n)) == Some(size),
+        runtime,
+        "split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), but got split_sizes={}",
+        list(sizes)
+    );
+    Ok(dim)
+}
+
 /// Pieces of size `split_size` along `dim`; the last one is smaller if it does not divide.
 #[op("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view,
      call_as("torch.split(input = tensor, split_size = split_size_or_sections)"))]
 impl Split {
+    fn meta(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<TensorSpec>> {
+        let (size, dim) = check_split(self_, split_size, dim)?;
+        let count = split_count(size, split_size);
+        specs_of_pieces(self_, split_sizes(size, split_size), count, dim)
+    }
     fn cpu(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<Tensor>> {
-        ensure!(self_.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
-        ensure!(
-            split_size >= 0,
-            runtime,
-            "split expects split_size be non-negative, but got split_size={split_size}"
-        );
-        let dim = wrap_dim(dim, self_.ndim())?;
-        let size = self_.shape()[dim];
-        ensure!(
-            split_size > 0 || size == 0,
-            runtime,
-            "split_size can only be 0 if dimension size is 0, but got dimension size of {size}"
-        );
+        let (size, dim) = check_split(self_, split_size, dim)?;
         pieces(self_, split_sizes(size, split_size), split_count(size, split_size), dim)
     }
     fn vjp_self(
@@ -191,22 +248,12 @@ impl SplitTensor {
 /// Pieces of the given sizes along `dim`, which must add up to its size.
 #[op("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view)]
 impl SplitWithSizes {
+    fn meta(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<TensorSpec>> {
+        let dim = check_split_sizes(self_, split_sizes, dim)?;
+        specs_of_pieces(self_, split_sizes.iter().copied(), split_sizes.len() as i64, dim)
+    }
     fn cpu(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
-        ensure!(self_.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
-        let dim = wrap_dim(dim, self_.ndim())?;
-        let size = self_.shape()[dim];
-        ensure!(
-            split_sizes.iter().all(|&n| n >= 0),
-            runtime,
-            "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={}",
-            list(split_sizes)
-        );
-        ensure!(
-            split_sizes.iter().try_fold(0_i64, |sum, &n| sum.checked_add(n)) == Some(size),
-            runtime,
-            "split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), but got split_sizes={}",
-            list(split_sizes)
-        );
+        let dim = check_split_sizes(self_, split_sizes, dim)?;
         pieces(self_, split_sizes.iter().copied(), split_sizes.len() as i64, dim)
     }
     fn vjp_self(
@@ -238,7 +285,7 @@ impl Chunk {
         let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
         let each = pieces_of(size, chunks);
         if each == 0 && size == 0 {
-            room_for(chunks)?;
+            room_for::<Tensor>(chunks)?;
             return self_.split_with_sizes(&memory::filled(0, chunks as usize)?, dim);
         }
         self_.split(each, dim)
@@ -256,6 +303,9 @@ fn on_their_own(pieces: Vec<Tensor>) -> Result<Vec<Tensor>> {
 /// As `split`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards.
 #[op("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", jvp = linear, batch = pick_view)]
 impl UnsafeSplit {
+    fn meta(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<TensorSpec>> {
+        Split::meta(self_, split_size, dim)
+    }
     fn cpu(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<Tensor>> {
         on_their_own(Split::cpu(self_, split_size, dim)?)
     }
@@ -278,6 +328,9 @@ impl UnsafeSplit {
     jvp = linear, batch = pick_view
 )]
 impl UnsafeSplitWithSizes {
+    fn meta(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<TensorSpec>> {
+        SplitWithSizes::meta(self_, split_sizes, dim)
+    }
     fn cpu(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
         on_their_own(SplitWithSizes::cpu(self_, split_sizes, dim)?)
     }
@@ -302,7 +355,7 @@ impl UnsafeChunk {
         let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
         let each = pieces_of(size, chunks);
         if each == 0 && size == 0 {
-            room_for(chunks)?;
+            room_for::<Tensor>(chunks)?;
             return self_.unsafe_split_with_sizes(&memory::filled(0, chunks as usize)?, dim);
         }
         self_.unsafe_split(each, dim)

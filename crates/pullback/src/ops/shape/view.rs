@@ -1,13 +1,14 @@
 //! Views: other sizes, strides and offsets over the same memory.
 
+use super::view_spec::{ViewSpec, expanded, permuted, selected, sliced, swapped, viewed};
 use crate::dispatch::OpDef;
 use crate::dispatch::Value;
-use crate::error::{bail, ensure};
+use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::sparse;
 use crate::tensor::Flag;
-use crate::tensor::shape::{broadcast_strides, infer_shape, list, view_strides, wrap_dim};
-use crate::{Dims, ErrorKind, Result, Tensor};
+use crate::tensor::shape::{infer_shape, view_strides, wrap_dim};
+use crate::{ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::memory;
 use pullback_macros::op;
 
@@ -30,15 +31,11 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// The same elements with another shape of equal element count; one size may be -1. Never copies.
 #[op("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view, bijective, method_only, jvp = linear, batch = view)]
 impl View {
+    fn meta(self_: &Tensor, size: &[i64]) -> Result<TensorSpec> {
+        viewed(self_, size)?.spec(self_)
+    }
     fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
-        let shape = infer_shape(size, self_.numel())?;
-        let Some(strides) = view_strides(self_.shape(), self_.strides(), &shape) else {
-            bail!(
-                runtime,
-                "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead."
-            );
-        };
-        self_.alias_with(&shape, &strides, self_.storage_offset())
+        viewed(self_, size)?.shown(self_)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         grad.reshape(self_shape)
@@ -86,42 +83,13 @@ impl Reshape {
 }
 
 /// Dimensions of size 1 repeated without copying; -1 keeps a size.
-#[op("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view, batch = expand, sparse = expand)]
+#[op("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view, batch = expand, sparse = expand(self, size))]
 impl Expand {
+    fn meta(self_: &Tensor, size: &[i64]) -> Result<TensorSpec> {
+        expanded(self_, size)?.spec(self_)
+    }
     fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
-        ensure!(
-            size.len() >= self_.ndim(),
-            runtime,
-            "expand(torch.{}Tensor{{{}}}, size={}): the number of sizes provided ({}) must be greater or equal to the number of dimensions in the tensor ({})",
-            self_.dtype().scalar_name(),
-            list(self_.shape()),
-            list(size),
-            size.len(),
-            self_.ndim()
-        );
-        let skip = size.len() - self_.ndim();
-        let (requested, mut shape) = (size, Dims::from_slice(size));
-        for (index, size) in shape.iter_mut().enumerate() {
-            if *size >= 0 {
-                continue;
-            }
-            ensure!(
-                index >= skip,
-                runtime,
-                "The expanded size of the tensor ({size}) isn't allowed in a leading, non-existing dimension {index}"
-            );
-            let own = self_.shape()[index - skip];
-            ensure!(
-                *size == -1,
-                runtime,
-                "The expanded size of the tensor ({size}) must match the existing size ({own}) at non-singleton dimension {index}.  Target sizes: {}.  Tensor sizes: {}",
-                list(requested),
-                list(self_.shape())
-            );
-            *size = own;
-        }
-        let strides = broadcast_strides(self_.shape(), self_.strides(), &shape)?;
-        self_.alias_with(&shape, &strides, self_.storage_offset())
+        expanded(self_, size)?.shown(self_)
     }
     // The engine sums the gradient down to the input's shape.
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -165,14 +133,21 @@ impl Tensor {
     view, batch = as_strided
 )]
 impl AsStrided {
+    fn meta(
+        self_: &Tensor,
+        size: &[i64],
+        stride: &[i64],
+        storage_offset: Option<i64>,
+    ) -> Result<TensorSpec> {
+        strided(self_, size, stride, storage_offset)?.spec(self_)
+    }
     fn cpu(
         self_: &Tensor,
         size: &[i64],
         stride: &[i64],
         storage_offset: Option<i64>,
     ) -> Result<Tensor> {
-        let offset = check_strided(self_, size, stride, storage_offset)?;
-        self_.alias_with(size, stride, offset)
+        strided(self_, size, stride, storage_offset)?.shown(self_)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -224,14 +199,21 @@ impl AsStrided {
     node = "AsStridedBackward1", batch = in_place(&AS_STRIDED)
 )]
 impl AsStridedInPlace {
+    fn meta(
+        self_: &Tensor,
+        size: &[i64],
+        stride: &[i64],
+        storage_offset: Option<i64>,
+    ) -> Result<TensorSpec> {
+        strided(self_, size, stride, storage_offset)?.spec(self_)
+    }
     fn cpu_(
         self_: &Tensor,
         size: &[i64],
         stride: &[i64],
         storage_offset: Option<i64>,
     ) -> Result<()> {
-        let offset = check_strided(self_, size, stride, storage_offset)?;
-        super::view_shape::set_view(self_, size.into(), stride.into(), offset)?;
+        strided(self_, size, stride, storage_offset)?.set(self_)?;
         self_.set_flag(Flag::RESTRIDED, true);
         Ok(())
     }
@@ -251,6 +233,17 @@ impl AsStridedInPlace {
             (size, stride, offset - self_storage_offset),
         )
     }
+}
+
+/// How a view by strides sees the memory of `t`.
+fn strided(
+    t: &Tensor,
+    size: &[i64],
+    stride: &[i64],
+    storage_offset: Option<i64>,
+) -> Result<ViewSpec> {
+    let offset = check_strided(t, size, stride, storage_offset)?;
+    Ok(ViewSpec { offset, ..ViewSpec::seen(t, size.into(), stride.into()) })
 }
 
 /// The offset of a view by strides, refused if the view does not lie in the storage.
@@ -319,8 +312,11 @@ fn as_strided_backward(
 }
 
 /// The same memory without history; in-place writes to either are seen by both.
-#[op("detach(Tensor(a) self) -> Tensor(a)", not_differentiable, batch = pass, sparse = alias, unresolved)]
+#[op("detach(Tensor(a) self) -> Tensor(a)", not_differentiable, batch = pass, sparse = alias(self), unresolved)]
 impl Detach {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        ViewSpec::of(self_).spec(self_)
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.detached()
     }
@@ -330,10 +326,13 @@ impl Detach {
 }
 
 /// A view of everything.
-#[op("alias(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, internal, jvp = linear, samples = unary, batch = pass, sparse = alias)]
+#[op("alias(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, internal, jvp = linear, samples = unary, batch = pass, sparse = alias(self))]
 impl Alias {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        ViewSpec::of(self_).spec(self_)
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
-        self_.alias_with(self_.shape(), self_.strides(), self_.storage_offset())
+        ViewSpec::of(self_).shown(self_)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
@@ -341,30 +340,13 @@ impl Alias {
 }
 
 /// The dimensions in another order.
-#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, bijective, jvp = linear, batch = permute, sparse = permute)]
+#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, bijective, jvp = linear, batch = permute, sparse = permute(self, dims))]
 impl Permute {
+    fn meta(self_: &Tensor, dims: &[i64]) -> Result<TensorSpec> {
+        permuted(self_, dims)?.spec(self_)
+    }
     fn cpu(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
-        ensure!(
-            dims.len() == self_.ndim(),
-            runtime,
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}",
-            self_.ndim(),
-            dims.len()
-        );
-        let (mut shape, mut strides) = (Dims::new(), Dims::new());
-        let mut seen = Dims::new();
-        for &dim in dims {
-            let dim = wrap_dim(dim, self_.ndim())?;
-            ensure!(
-                !seen.contains(&(dim as i64)),
-                runtime,
-                "permute(): duplicate dims are not allowed."
-            );
-            seen.push(dim as i64);
-            shape.push(self_.shape()[dim]);
-            strides.push(self_.strides()[dim]);
-        }
-        self_.alias_with(&shape, &strides, self_.storage_offset())
+        permuted(self_, dims)?.shown(self_)
     }
     fn vjp_self(grad: &Tensor, dims: &[i64]) -> Result<Tensor> {
         let n = dims.len();
@@ -396,17 +378,13 @@ impl Permute {
 
 /// Two dimensions swapped.
 #[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, bijective, jvp = linear, alias("swapaxes", "swapdims"),
-     call_as("swapaxes(dim0 = axis0, dim1 = axis1)"), batch = swapped, sparse = swapped)]
+     call_as("swapaxes(dim0 = axis0, dim1 = axis1)"), batch = swapped, sparse = swapped(self, dim0, dim1))]
 impl Transpose {
+    fn meta(self_: &Tensor, dim0: i64, dim1: i64) -> Result<TensorSpec> {
+        swapped(self_, dim0, dim1)?.spec(self_)
+    }
     fn cpu(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
-        let (a, b) = (wrap_dim(dim0, self_.ndim())?, wrap_dim(dim1, self_.ndim())?);
-        let (mut shape, mut strides) =
-            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
-        if self_.ndim() > 0 {
-            shape.swap(a, b);
-            strides.swap(a, b);
-        }
-        self_.alias_with(&shape, &strides, self_.storage_offset())
+        swapped(self_, dim0, dim1)?.shown(self_)
     }
     fn vjp_self(grad: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
         grad.transpose(dim0, dim1)
@@ -420,25 +398,13 @@ impl Transpose {
 }
 
 /// The slice at `index` of dimension `dim`, without that dimension.
-#[op("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", view, jvp = linear, batch = pick_view, sparse = select)]
+#[op("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", view, jvp = linear, batch = pick_view, sparse = select(self, dim, index))]
 impl Select {
+    fn meta(self_: &Tensor, dim: i64, index: i64) -> Result<TensorSpec> {
+        selected(self_, dim, index)?.spec(self_)
+    }
     fn cpu(self_: &Tensor, dim: i64, index: i64) -> Result<Tensor> {
-        ensure!(self_.ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
-        let dim = wrap_dim(dim, self_.ndim())?;
-        let size = self_.shape()[dim];
-        ensure!(
-            index >= -size && index < size,
-            index,
-            "select(): index {index} out of range for tensor of size {} at dimension {dim}",
-            list(self_.shape())
-        );
-        let at = if index < 0 { index + size } else { index };
-        let (mut shape, mut strides) =
-            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
-        let offset = self_.storage_offset() + at * strides[dim];
-        shape.remove(dim);
-        strides.remove(dim);
-        self_.alias_with(&shape, &strides, offset)
+        selected(self_, dim, index)?.shown(self_)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, index: i64) -> Result<Tensor> {
         grad.select_backward(self_shape, dim, index)
@@ -462,8 +428,17 @@ impl Select {
 }
 
 /// Every `step`-th index of dimension `dim` from `start` up to `end`; both may count from the end.
-#[op("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", function_only, view, internal, jvp = linear, batch = pick_view, sparse = narrow)]
+#[op("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", function_only, view, internal, jvp = linear, batch = pick_view, sparse = slice(self, dim, start, end, step))]
 impl Slice {
+    fn meta(
+        self_: &Tensor,
+        dim: i64,
+        start: Option<i64>,
+        end: Option<i64>,
+        step: i64,
+    ) -> Result<TensorSpec> {
+        sliced(self_, dim, (start, end), step)?.spec(self_)
+    }
     fn cpu(
         self_: &Tensor,
         dim: i64,
@@ -471,19 +446,7 @@ impl Slice {
         end: Option<i64>,
         step: i64,
     ) -> Result<Tensor> {
-        ensure!(self_.ndim() > 0, index, "slice() cannot be applied to a 0-dim tensor.");
-        ensure!(step > 0, runtime, "slice step must be positive");
-        let dim = wrap_dim(dim, self_.ndim())?;
-        let size = self_.shape()[dim];
-        let clip = |v: i64| (if v < 0 { v + size } else { v }).clamp(0, size);
-        let start = clip(start.unwrap_or(0));
-        let end = clip(end.unwrap_or(i64::MAX)).max(start);
-        let (mut shape, mut strides) =
-            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
-        shape[dim] = (end - start) / step + i64::from((end - start) % step != 0);
-        let offset = self_.storage_offset() + start * strides[dim];
-        strides[dim] = strides[dim].saturating_mul(step).min(crate::tensor::MOST);
-        self_.alias_with(&shape, &strides, offset)
+        sliced(self_, dim, (start, end), step)?.shown(self_)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -521,9 +484,11 @@ impl Slice {
 #[op("slice_inverse(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
      view, not_differentiable(src), jvp = linear)]
 impl SliceInverse {
+    fn meta(self_: &Tensor, src: &Tensor) -> Result<TensorSpec> {
+        strided(self_, src.shape(), src.strides(), Some(src.storage_offset()))?.spec(self_)
+    }
     fn cpu(self_: &Tensor, src: &Tensor) -> Result<Tensor> {
-        let offset = check_strided(self_, src.shape(), src.strides(), Some(src.storage_offset()))?;
-        self_.alias_with(src.shape(), src.strides(), offset)
+        strided(self_, src.shape(), src.strides(), Some(src.storage_offset()))?.shown(self_)
     }
     fn vjp_self(
         grad: &Tensor,

@@ -3,13 +3,14 @@
 //! The word `copy_of` takes arguments, rules and samples from the view; a node of these ops is the view's, with
 //! `_copy` behind its name. They are what programs without views are written in, and functions only.
 
+use super::view_spec::check_narrow;
 use super::{reinterpret, split, view, view_shape};
 use crate::dispatch::{OpDef, Value};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::contiguous_strides;
 use crate::tensor::shape::{infer_shape, wrap_dim};
-use crate::{ErrorKind, Result, Tensor};
+use crate::{ErrorKind, Result, Tensor, TensorSpec};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -141,10 +142,13 @@ impl ViewAsRealCopy {}
 #[op("view_copy(Tensor self, SymInt[] size) -> Tensor",
      exact_out, function_only, copy_of = view::VIEW, batch = view, node = "ViewBackward0_copy")]
 impl ViewCopy {
-    fn cpu(cpu: Cpu, self_: &Tensor, size: &[i64]) -> Result<Tensor> {
-        let shape = infer_shape(size, self_.numel())?;
-        let strides = contiguous_strides(&shape);
-        crate::ops::classes::copy(cpu, self_)?.reshaped_fresh(shape, strides)
+    fn meta(self_: &Tensor, size: &[i64]) -> Result<TensorSpec> {
+        Ok(TensorSpec::beside(self_, &infer_shape(size, self_.numel())?))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
+        let strides = contiguous_strides(self_.shape());
+        let rows = result.alias_with(self_.shape(), &strides, result.storage_offset())?;
+        rows.copy_data(cpu, self_)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut all = view::VIEW.samples.map_or_else(Vec::new, |samples| samples(s));
@@ -166,8 +170,21 @@ impl ViewCopyDtype {}
 /// A copy of the `length` indices of dimension `dim` from `start` on.
 #[op("narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", exact_out, jvp = linear, batch = pick_view)]
 impl NarrowCopy {
-    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, start: i64, length: i64) -> Result<Tensor> {
-        crate::ops::classes::copy(cpu, &self_.narrow(dim, start, length)?)
+    fn meta(self_: &Tensor, dim: i64, start: i64, length: i64) -> Result<TensorSpec> {
+        let (dim, _) = check_narrow(self_, dim, start, length)?;
+        let mut spec = TensorSpec::like(self_);
+        spec.shape[dim] = length;
+        Ok(spec)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        dim: i64,
+        start: i64,
+        length: i64,
+    ) -> Result<()> {
+        result.copy_data(cpu, &self_.narrow(dim, start, length)?)
     }
     fn vjp_self(
         grad: &Tensor,

@@ -4,11 +4,12 @@
 //! rest to `self`. `src` is converted to `self`'s dtype, but never broadcast.
 
 use super::view::{check_strided, room_for};
+use super::view_spec::{ViewSpec, diagonal_of, selected, sliced};
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::list;
-use crate::tensor::{Cpu, extent, may_overlap_itself};
+use crate::tensor::{Cpu, check_fits, extent, may_overlap_itself};
 use crate::{Bool, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::memory;
 use pullback_kernels::strided::is_contiguous;
@@ -36,6 +37,12 @@ fn overwritten(size: &[i64], stride: &[i64], reach: i64) -> Result<Tensor> {
     }
     let lost = |(number, &offset): (usize, &i64)| Bool::new(last[offset as usize] != number as i64);
     Tensor::from_slice(&memory::collect(offsets.iter().enumerate().map(lost))?, size)
+}
+
+/// What a copy of `t` with `src` in place of what `part` shows looks like.
+fn scattered(t: &Tensor, part: &ViewSpec, src: &Tensor) -> Result<TensorSpec> {
+    check_size(&part.shape, src)?;
+    Ok(TensorSpec::laid_as(t))
 }
 
 /// Writes `src` into what `part` shows.
@@ -77,6 +84,9 @@ fn bad<const N: usize>(
 /// A copy of `self` with `src` at `index` of dimension `dim`.
 #[op("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", jvp = linear, batch = view_scatter)]
 impl SelectScatter {
+    fn meta(self_: &Tensor, src: &Tensor, dim: i64, index: i64) -> Result<TensorSpec> {
+        scattered(self_, &selected(self_, dim, index)?, src)
+    }
     fn cpu_(cpu: Cpu, self_: &Tensor, src: &Tensor, dim: i64, index: i64) -> Result<()> {
         write(cpu, &self_.select(dim, index)?, src)
     }
@@ -115,6 +125,16 @@ impl SelectScatter {
 #[op("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
      exact_out, jvp = linear, batch = view_scatter)]
 impl SliceScatter {
+    fn meta(
+        self_: &Tensor,
+        src: &Tensor,
+        dim: i64,
+        start: Option<i64>,
+        end: Option<i64>,
+        step: i64,
+    ) -> Result<TensorSpec> {
+        scattered(self_, &sliced(self_, dim, (start, end), step)?, src)
+    }
     fn cpu_(
         cpu: Cpu,
         self_: &Tensor,
@@ -175,6 +195,9 @@ impl SliceScatter {
 #[op("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
      jvp = linear, batch = view_scatter)]
 impl DiagonalScatter {
+    fn meta(self_: &Tensor, src: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<TensorSpec> {
+        scattered(self_, &diagonal_of(self_, offset, dim1, dim2)?, src)
+    }
     fn cpu_(
         cpu: Cpu,
         self_: &Tensor,
@@ -241,6 +264,22 @@ fn seen(memory: &Tensor, (shape, strides, offset): Place<'_>) -> Result<Tensor> 
 #[op("as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
      jvp = linear, batch = as_strided_scatter)]
 impl AsStridedScatter {
+    fn meta(
+        self_: &Tensor,
+        src: &Tensor,
+        size: &[i64],
+        stride: &[i64],
+        storage_offset: Option<i64>,
+    ) -> Result<TensorSpec> {
+        let offset = check_strided(self_, size, stride, storage_offset)?;
+        check_size(size, src)?;
+        if may_overlap_itself(self_.shape(), self_.strides()) {
+            let bytes = self_.numel() as usize * self_.dtype().size();
+            check_fits(size, stride, (offset, self_.dtype(), bytes))?;
+            return Ok(TensorSpec::like(self_));
+        }
+        Ok(TensorSpec::like(self_).with_strides(self_.strides().into()))
+    }
     fn cpu(
         cpu: Cpu,
         self_: &Tensor,

@@ -3,12 +3,15 @@
 //! The in-place forms (`squeeze_`, `t_`, ...) change only how the tensor sees its memory. Their history
 //! goes on from the tensor's own, not through its base, because no element changes.
 
+use super::view_spec::{
+    check_narrow, diagonal_of, squeezed, swapped, transposed, unsqueezed, viewed, windows_of,
+};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::{infer_shape, list, wrap_dim};
-use crate::{Dims, ErrorKind, Result, Tensor, TensorSpec};
+use crate::{ErrorKind, Result, Tensor, TensorSpec};
 use pullback_macros::op;
 use smallvec::SmallVec;
 use std::sync::atomic::AtomicBool;
@@ -50,14 +53,11 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// As `view`, for results that nobody else holds: not a view to autograd.
 #[op("_unsafe_view(Tensor self, int[] size) -> Tensor", internal, jvp = linear, method = unsafe_view, batch = view)]
 impl UnsafeView {
+    fn meta(self_: &Tensor, size: &[i64]) -> Result<TensorSpec> {
+        viewed(self_, size)?.spec(self_)
+    }
     fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
-        let shape = infer_shape(size, self_.numel())?;
-        let Some(strides) =
-            crate::tensor::shape::view_strides(self_.shape(), self_.strides(), &shape)
-        else {
-            bail!(runtime, "view size is not compatible with input tensor's size and stride");
-        };
-        self_.alias_with(&shape, &strides, self_.storage_offset())
+        viewed(self_, size)?.shown(self_)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         grad.reshape(self_shape)
@@ -65,62 +65,6 @@ impl UnsafeView {
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 3])).with("size", [3, 2])]
     }
-}
-
-/// Lets `self_` see its memory with other sizes and strides.
-fn set_shape(self_: &Tensor, shape: Dims, strides: Dims) -> Result<()> {
-    set_view(self_, shape, strides, self_.storage_offset())
-}
-
-/// Lets `self_` see its memory with other sizes and strides, from `offset` on.
-pub(in crate::ops) fn set_view(
-    self_: &Tensor,
-    shape: Dims,
-    strides: Dims,
-    offset: i64,
-) -> Result<()> {
-    self_.set_geometry(self_.geometry().with_view(&shape, &strides, offset)?);
-    self_.forget_accumulator();
-    Ok(())
-}
-
-type Layout = (Dims, Dims);
-
-/// Sizes and strides with the dimensions `a` and `b` swapped.
-fn swapped(t: &Tensor, a: i64, b: i64) -> Result<Layout> {
-    let (a, b) = (wrap_dim(a, t.ndim())?, wrap_dim(b, t.ndim())?);
-    let (mut shape, mut strides) = (Dims::from_slice(t.shape()), Dims::from_slice(t.strides()));
-    if t.ndim() > 0 {
-        shape.swap(a, b);
-        strides.swap(a, b);
-    }
-    Ok((shape, strides))
-}
-
-/// Sizes and strides without the dimensions of size 1 among `dims`.
-fn squeezed(t: &Tensor, dims: Option<&[i64]>) -> Result<Layout> {
-    let named: SmallVec<[usize; 5]> = match dims {
-        None => (0..t.ndim()).collect(),
-        Some([]) => SmallVec::new(),
-        Some(dims) => crate::tensor::shape::wrap_dims(Some(dims), t.ndim())?,
-    };
-    let kept = |i: &usize| t.shape()[*i] != 1 || !named.contains(i);
-    let pick = |from: &[i64]| (0..t.ndim()).filter(kept).map(|i| from[i]).collect::<Dims>();
-    Ok((pick(t.shape()), pick(t.strides())))
-}
-
-/// Sizes and strides with a dimension of size 1 at `dim`.
-fn unsqueezed(t: &Tensor, dim: i64) -> Result<Layout> {
-    let at = wrap_dim(dim, t.ndim() + 1)?;
-    let (mut shape, mut strides) = (Dims::from_slice(t.shape()), Dims::from_slice(t.strides()));
-    let stride = if at < t.ndim() { shape[at] * strides[at] } else { 1 };
-    shape.insert(at, 1);
-    strides.insert(at, stride);
-    Ok((shape, strides))
-}
-
-fn seen_as(t: &Tensor, (shape, strides): Layout) -> Result<Tensor> {
-    t.alias_with(&shape, &strides, t.storage_offset())
 }
 
 /// Puts dimensions of size 1 back where `shape` has them.
@@ -139,22 +83,14 @@ fn unsqueeze_to(grad: &Tensor, shape: &[i64], dims: Option<&[i64]>) -> Result<Te
     Ok(grad)
 }
 
-fn check_t(self_: &Tensor) -> Result<()> {
-    ensure!(
-        self_.ndim() <= 2,
-        runtime,
-        "t() expects a tensor with <= 2 dimensions, but self is {}D",
-        self_.ndim()
-    );
-    Ok(())
-}
-
 /// A matrix transposed; vectors and numbers as they are.
-#[op("t(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, method = t, batch = swapped, sparse = swapped)]
+#[op("t(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, method = t, batch = swapped, sparse = transposed(self))]
 impl Transposed {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        transposed(self_)?.spec(self_)
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
-        check_t(self_)?;
-        seen_as(self_, swapped(self_, 0, i64::from(self_.ndim() >= 2))?)
+        transposed(self_)?.shown(self_)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.t()
@@ -171,11 +107,11 @@ impl Transposed {
 /// Transposes this matrix itself.
 #[op("t_(Tensor(a!) self) -> Tensor(a!)", view, method_only, method = t_, node = "TBackward1", batch = in_place(&TRANSPOSED))]
 impl TInPlace {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        transposed(self_)?.spec(self_)
+    }
     fn cpu_(self_: &Tensor) -> Result<()> {
-        check_t(self_)?;
-        let (shape, strides) = swapped(self_, 0, i64::from(self_.ndim() >= 2))?;
-        set_shape(self_, shape, strides)?;
-        Ok(())
+        transposed(self_)?.set(self_)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.t()
@@ -187,10 +123,11 @@ impl TInPlace {
      node = "TransposeBackward1", alias("swapaxes_", "swapdims_"), call_as("swapaxes_(dim0 = axis0, dim1 = axis1)"),
      batch = in_place(&super::view::TRANSPOSE))]
 impl TransposeInPlace {
+    fn meta(self_: &Tensor, dim0: i64, dim1: i64) -> Result<TensorSpec> {
+        swapped(self_, dim0, dim1)?.spec(self_)
+    }
     fn cpu_(self_: &Tensor, dim0: i64, dim1: i64) -> Result<()> {
-        let (shape, strides) = swapped(self_, dim0, dim1)?;
-        set_shape(self_, shape, strides)?;
-        Ok(())
+        swapped(self_, dim0, dim1)?.set(self_)
     }
     fn vjp_self(grad: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
         grad.transpose(dim0, dim1)
@@ -198,10 +135,13 @@ impl TransposeInPlace {
 }
 
 /// Without its dimensions of size 1.
-#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, batch = squeeze, sparse = squeeze_dim)]
+#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, batch = squeeze, sparse = squeeze(self))]
 impl Squeeze {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        squeezed(self_, None)?.spec(self_)
+    }
     fn cpu(self_: &Tensor) -> Result<Tensor> {
-        seen_as(self_, squeezed(self_, None)?)
+        squeezed(self_, None)?.shown(self_)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         unsqueeze_to(grad, self_shape, None)
@@ -216,10 +156,13 @@ impl Squeeze {
 }
 
 /// Without dimension `dim`, if its size is 1.
-#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward1", batch = squeeze_dim, sparse = squeeze_dim)]
+#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward1", batch = squeeze_dim, sparse = squeeze_dim(self, dim))]
 impl SqueezeDim {
+    fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
+        squeezed(self_, Some(&[dim]))?.spec(self_)
+    }
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
-        seen_as(self_, squeezed(self_, Some(&[dim]))?)
+        squeezed(self_, Some(&[dim]))?.shown(self_)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64) -> Result<Tensor> {
         unsqueeze_to(grad, self_shape, Some(&[dim]))
@@ -231,10 +174,13 @@ impl SqueezeDim {
 }
 
 /// Without those of the dimensions `dim` whose size is 1.
-#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward2", batch = squeeze_dim, sparse = squeeze_dim)]
+#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward2", batch = squeeze_dim, sparse = squeeze_dims(self, dim))]
 impl SqueezeDims {
+    fn meta(self_: &Tensor, dim: &[i64]) -> Result<TensorSpec> {
+        squeezed(self_, Some(dim))?.spec(self_)
+    }
     fn cpu(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
-        seen_as(self_, squeezed(self_, Some(dim))?)
+        squeezed(self_, Some(dim))?.shown(self_)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: &[i64]) -> Result<Tensor> {
         unsqueeze_to(grad, self_shape, Some(dim))
@@ -247,10 +193,11 @@ impl SqueezeDims {
 /// Drops this tensor's own dimensions of size 1.
 #[op("squeeze_(Tensor(a!) self) -> Tensor(a!)", view, method_only, method = squeeze_, node = "SqueezeBackward3", batch = in_place(&SQUEEZE))]
 impl SqueezeInPlace {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        squeezed(self_, None)?.spec(self_)
+    }
     fn cpu_(self_: &Tensor) -> Result<()> {
-        let (shape, strides) = squeezed(self_, None)?;
-        set_shape(self_, shape, strides)?;
-        Ok(())
+        squeezed(self_, None)?.set(self_)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         unsqueeze_to(grad, self_shape, None)
@@ -260,10 +207,11 @@ impl SqueezeInPlace {
 /// Drops this tensor's own dimension `dim`, if its size is 1.
 #[op("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", view, method_only, method = squeeze_dim_, node = "SqueezeBackward4", batch = in_place(&SQUEEZE_DIM))]
 impl SqueezeDimInPlace {
+    fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
+        squeezed(self_, Some(&[dim]))?.spec(self_)
+    }
     fn cpu_(self_: &Tensor, dim: i64) -> Result<()> {
-        let (shape, strides) = squeezed(self_, Some(&[dim]))?;
-        set_shape(self_, shape, strides)?;
-        Ok(())
+        squeezed(self_, Some(&[dim]))?.set(self_)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64) -> Result<Tensor> {
         unsqueeze_to(grad, self_shape, Some(&[dim]))
@@ -273,10 +221,11 @@ impl SqueezeDimInPlace {
 /// Drops those of this tensor's own dimensions `dim` whose size is 1.
 #[op("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", view, method_only, method = squeeze_dims_, node = "SqueezeBackward5", batch = in_place(&SQUEEZE_DIMS))]
 impl SqueezeDimsInPlace {
+    fn meta(self_: &Tensor, dim: &[i64]) -> Result<TensorSpec> {
+        squeezed(self_, Some(dim))?.spec(self_)
+    }
     fn cpu_(self_: &Tensor, dim: &[i64]) -> Result<()> {
-        let (shape, strides) = squeezed(self_, Some(dim))?;
-        set_shape(self_, shape, strides)?;
-        Ok(())
+        squeezed(self_, Some(dim))?.set(self_)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: &[i64]) -> Result<Tensor> {
         unsqueeze_to(grad, self_shape, Some(dim))
@@ -284,10 +233,13 @@ impl SqueezeDimsInPlace {
 }
 
 /// With a new dimension of size 1 at `dim`.
-#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, batch = unsqueeze, sparse = unsqueeze)]
+#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, batch = unsqueeze, sparse = unsqueeze(self, dim))]
 impl Unsqueeze {
+    fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
+        unsqueezed(self_, dim)?.spec(self_)
+    }
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
-        seen_as(self_, unsqueezed(self_, dim)?)
+        unsqueezed(self_, dim)?.shown(self_)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64) -> Result<Tensor> {
         grad.squeeze_dim(wrap_dim(dim, self_shape.len() + 1)? as i64)
@@ -309,10 +261,11 @@ impl Unsqueeze {
 /// Gives this tensor itself a new dimension of size 1 at `dim`.
 #[op("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", view, method_only, method = unsqueeze_, node = "UnsqueezeBackward1", batch = in_place(&UNSQUEEZE))]
 impl UnsqueezeInPlace {
+    fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
+        unsqueezed(self_, dim)?.spec(self_)
+    }
     fn cpu_(self_: &Tensor, dim: i64) -> Result<()> {
-        let (shape, strides) = unsqueezed(self_, dim)?;
-        set_shape(self_, shape, strides)?;
-        Ok(())
+        unsqueezed(self_, dim)?.set(self_)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64) -> Result<Tensor> {
         grad.squeeze_dim(wrap_dim(dim, self_shape.len() + 1)? as i64)
@@ -323,20 +276,7 @@ impl UnsqueezeInPlace {
 #[op("narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)")]
 impl Narrow {
     fn composite(self_: &Tensor, dim: i64, start: i64, length: i64) -> Result<Tensor> {
-        ensure!(self_.ndim() > 0, runtime, "narrow() cannot be applied to a 0-dim tensor.");
-        ensure!(length >= 0, runtime, "narrow(): length must be non-negative.");
-        let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
-        ensure!(
-            start >= -size && start <= size,
-            index,
-            "start out of range (expected to be in range of [-{size}, {size}], but got {start})"
-        );
-        let from = if start < 0 { start + size } else { start };
-        ensure!(
-            from <= size - length,
-            runtime,
-            "start ({from}) + length ({length}) exceeds dimension size ({size})."
-        );
+        let (_, from) = check_narrow(self_, dim, start, length)?;
         self_.slice(dim, Some(from), Some(from + length), 1)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -368,22 +308,11 @@ impl NarrowTensor {
 /// The diagonals of the planes of `dim1` and `dim2`, `offset` steps above the main one, as the last dimension.
 #[op("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", view, jvp = linear, batch = pick_view)]
 impl Diagonal {
+    fn meta(self_: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<TensorSpec> {
+        diagonal_of(self_, offset, dim1, dim2)?.spec(self_)
+    }
     fn cpu(self_: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<Tensor> {
-        let (a, b) = (wrap_dim(dim1, self_.ndim())?, wrap_dim(dim2, self_.ndim())?);
-        ensure!(a != b, runtime, "diagonal dimensions cannot be identical {dim1}, {dim2}");
-        let (mut shape, mut strides) =
-            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
-        let (down, right) = (offset.min(0).saturating_neg(), offset.max(0));
-        let length = (shape[a] - down).min(shape[b] - right).max(0);
-        let start = if length > 0 { down * strides[a] + right * strides[b] } else { 0 };
-        let step = strides[a] + strides[b];
-        for dim in [a.max(b), a.min(b)] {
-            shape.remove(dim);
-            strides.remove(dim);
-        }
-        shape.push(length);
-        strides.push(step);
-        self_.alias_with(&shape, &strides, self_.storage_offset() + start)
+        diagonal_of(self_, offset, dim1, dim2)?.shown(self_)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -417,26 +346,11 @@ impl Diagonal {
 /// Windows of `size` along `dimension`, every `step`; the elements of a window become the last dimension.
 #[op("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", view, method_only, jvp = linear, batch = unfold)]
 impl Unfold {
+    fn meta(self_: &Tensor, dimension: i64, size: i64, step: i64) -> Result<TensorSpec> {
+        windows_of(self_, dimension, size, step)?.spec(self_)
+    }
     fn cpu(self_: &Tensor, dimension: i64, size: i64, step: i64) -> Result<Tensor> {
-        let dim = wrap_dim(dimension, self_.ndim())?;
-        let have = self_.shape().get(dim).copied().unwrap_or(1);
-        ensure!(size >= 0, runtime, "size is {size} but must be >= 0");
-        ensure!(
-            size <= have,
-            runtime,
-            "maximum size for tensor at dimension {dim} is {have} but size is {size}"
-        );
-        ensure!(step > 0, runtime, "step is {step} but must be > 0");
-        let (mut shape, mut strides) =
-            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
-        let stride = strides.get(dim).copied().unwrap_or(1);
-        if let (Some(n), Some(s)) = (shape.get_mut(dim), strides.get_mut(dim)) {
-            *n = (have - size) / step + 1;
-            *s = s.saturating_mul(step).min(crate::tensor::MOST);
-        }
-        shape.push(size);
-        strides.push(stride);
-        self_.alias_with(&shape, &strides, self_.storage_offset())
+        windows_of(self_, dimension, size, step)?.shown(self_)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -463,19 +377,18 @@ impl Unfold {
 /// Adds windows up where they overlap: the gradient of `unfold`.
 #[op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor", internal, jvp = linear, batch = windows)]
 impl UnfoldBackward {
-    fn cpu(
-        cpu: Cpu,
+    fn meta(
         grad_in: &Tensor,
         input_sizes: &[i64],
         dim: i64,
         size: i64,
         step: i64,
-    ) -> Result<Tensor> {
-        let out = TensorSpec::beside(grad_in, input_sizes).zeros()?;
+    ) -> Result<TensorSpec> {
+        let spec = TensorSpec::beside(grad_in, input_sizes);
         if input_sizes.is_empty() {
-            return if size == 0 { Ok(out) } else { grad_in.select(0, 0)?.dense_copy(cpu) };
+            return Ok(spec);
         }
-        let at = wrap_dim(dim, input_sizes.len())?;
+        wrap_dim(dim, input_sizes.len())?;
         ensure!(
             grad_in.ndim() == input_sizes.len() + 1,
             runtime,
@@ -483,30 +396,47 @@ impl UnfoldBackward {
             input_sizes.len() + 1,
             grad_in.ndim()
         );
-        let windows = grad_in.shape()[at];
         ensure!(
             size >= 0 && step > 0 && grad_in.shape().last() == Some(&size),
             runtime,
             "unfold_backward: windows of size {size} with step {step} do not fit a gradient of size {}",
             list(grad_in.shape())
         );
-        if out.numel() == 0 || grad_in.numel() == 0 {
-            return Ok(out);
+        Ok(spec)
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        grad_in: &Tensor,
+        input_sizes: &[i64],
+        dim: i64,
+        size: i64,
+        step: i64,
+    ) -> Result<()> {
+        if input_sizes.is_empty() && size != 0 {
+            return result.copy_data(cpu, &grad_in.select(0, 0)?);
         }
+        result.zero_bytes();
+        if input_sizes.is_empty() || result.numel() == 0 || grad_in.numel() == 0 {
+            return Ok(());
+        }
+        let at = wrap_dim(dim, input_sizes.len())?;
+        let windows = grad_in.shape()[at];
         if windows < size {
             // (Whichever are fewer: the windows, or the places in one.)
             for window in 0..windows {
                 let grad = grad_in.select(at as i64, window)?.movedim_int(-1, at as i64)?;
-                out.narrow(at as i64, window.saturating_mul(step), size)?.add_(&grad)?;
+                result.narrow(at as i64, window.saturating_mul(step), size)?.add_(&grad)?;
             }
-            return Ok(out);
+            return Ok(());
         }
         for offset in 0..size {
             let end = step.saturating_mul(windows - 1).saturating_add(offset + 1);
-            out.slice(at as i64, Some(offset), Some(end), step)?
+            result
+                .slice(at as i64, Some(offset), Some(end), step)?
                 .add_(&grad_in.select(-1, offset)?)?;
         }
-        Ok(out)
+        Ok(())
     }
     fn vjp_grad_in(grad: &Tensor, dim: i64, size: i64, step: i64) -> Result<Tensor> {
         grad.unfold(dim, size, step)

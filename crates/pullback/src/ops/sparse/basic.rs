@@ -1,15 +1,14 @@
 //! Copies, conversions of dtype and fresh tensors of the same kind.
 
-use super::{coo, one, parts, tensor};
-use crate::dispatch::Form;
-use crate::dispatch::{Arg, OpDef, Outputs, check_cast, receiver};
+use super::{coo, parts};
+use crate::dispatch::check_cast;
 use crate::error::ensure;
 use crate::tensor::{Compressed, Coo, Cpu, Layout, Sparse, shape::list};
 use crate::{DType, Result, Tensor};
 
 /// `detach`, `alias`: another handle to the same parts.
-pub(crate) fn alias(_: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    one(tensor(args, 0).detached()?)
+pub(crate) fn alias(self_: &Tensor) -> Result<Tensor> {
+    self_.detached()
 }
 
 fn copied(cpu: Cpu, tensor: &Tensor, dtype: DType) -> Result<Tensor> {
@@ -29,48 +28,42 @@ fn copied(cpu: Cpu, tensor: &Tensor, dtype: DType) -> Result<Tensor> {
 }
 
 /// `clone`.
-pub(crate) fn clone(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let from = tensor(args, 0);
-    one(copied(cpu, from, from.dtype())?)
-}
-
-fn options(args: &[Arg<'_>]) -> (Option<DType>, Option<Layout>) {
-    let dtype = args.iter().find_map(|arg| if let Arg::DType(d) = arg { Some(*d) } else { None });
-    let layout = args.iter().find_map(|arg| if let Arg::Layout(l) = arg { Some(*l) } else { None });
-    (dtype, layout)
+pub(crate) fn clone(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
+    copied(cpu, self_, self_.dtype())
 }
 
 /// `_to_copy`: another dtype, or another layout.
 pub(crate) fn convert(
     cpu: Cpu,
-    _: &'static OpDef,
-    _: Form<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let from = tensor(args, 0);
-    let (dtype, layout) = options(args);
-    let copy = copied(cpu, from, dtype.unwrap_or(from.dtype()))?;
-    match layout.filter(|&layout| layout != from.layout()) {
-        None => one(copy),
-        Some(Layout::Strided) => one(copy.to_dense(None)?),
-        Some(layout) => one(copy.to_sparse_with(Some(layout), None, None)?),
+    self_: &Tensor,
+    dtype: Option<DType>,
+    layout: Option<Layout>,
+) -> Result<Tensor> {
+    let copy = copied(cpu, self_, dtype.unwrap_or(self_.dtype()))?;
+    match layout.filter(|&layout| layout != self_.layout()) {
+        None => Ok(copy),
+        Some(Layout::Strided) => copy.to_dense(None),
+        Some(layout) => copy.to_sparse_with(Some(layout), None, None),
     }
 }
 
 /// `zeros_like`, `empty_like`: nothing is specified. (Another layout may be asked for.)
-pub(crate) fn blank(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let like = tensor(args, 0);
-    let (dtype, layout) = options(args);
-    let (dtype, layout) = (dtype.unwrap_or(like.dtype()), layout.unwrap_or(like.layout()));
+pub(crate) fn blank(
+    cpu: Cpu,
+    self_: &Tensor,
+    dtype: Option<DType>,
+    layout: Option<Layout>,
+) -> Result<Tensor> {
+    let (dtype, layout) = (dtype.unwrap_or(self_.dtype()), layout.unwrap_or(self_.layout()));
     if layout == Layout::Strided {
-        return one(crate::TensorSpec::of(like.shape(), dtype).zeros()?);
+        return crate::TensorSpec::of(self_.shape(), dtype).zeros();
     }
-    let empty = emptied(cpu, like)?.converted(cpu, dtype)?;
-    let made = Tensor::from_sparse(empty, like.layout(), like.shape())?;
-    if layout == like.layout() {
-        return one(made);
+    let empty = emptied(cpu, self_)?.converted(cpu, dtype)?;
+    let made = Tensor::from_sparse(empty, self_.layout(), self_.shape())?;
+    if layout == self_.layout() {
+        return Ok(made);
     }
-    one(made.to_sparse_with(Some(layout), None, None)?)
+    made.to_sparse_with(Some(layout), None, None)
 }
 
 /// Parts of a tensor of the same kind that specifies nothing.
@@ -93,37 +86,35 @@ fn emptied(cpu: Cpu, like: &Tensor) -> Result<Sparse> {
 }
 
 /// `zero_`: nothing is specified any more.
-pub(crate) fn zero(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let target = receiver(args);
-    target.set_sparse(emptied(cpu, target)?);
-    one(target.clone())
+pub(crate) fn zero(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
+    self_.set_sparse(emptied(cpu, self_)?);
+    Ok(self_.clone())
 }
 
 /// `copy_`: the specified elements of another sparse tensor.
-pub(crate) fn copy(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let (target, source) = (receiver(args), tensor(args, 1));
+pub(crate) fn copy(cpu: Cpu, self_: &Tensor, src: &Tensor) -> Result<Tensor> {
     ensure!(
-        target.is_sparse() && source.is_sparse(),
+        self_.is_sparse() && src.is_sparse(),
         runtime,
         "copy_() between dense and sparse Tensors is not implemented! Found self type = {} and src type = {}",
-        target.layout().spelled(),
-        source.layout().spelled()
+        self_.layout().spelled(),
+        src.layout().spelled()
     );
     ensure!(
-        target.layout() == source.layout(),
+        self_.layout() == src.layout(),
         runtime,
         "torch.copy_: copy of sparse tensors having different layouts is not supported. self layout is {} and src layout is {}",
-        target.layout().spelled(),
-        source.layout().spelled()
+        self_.layout().spelled(),
+        src.layout().spelled()
     );
     ensure!(
-        target.shape() == source.shape(),
+        self_.shape() == src.shape(),
         runtime,
         "torch.copy_: only sparse tensors of one size can be copied, but self size is {} and src size is {}",
-        list(target.shape()),
-        list(source.shape())
+        list(self_.shape()),
+        list(src.shape())
     );
-    check_cast(source.dtype(), target.dtype())?;
-    target.set_sparse((*parts(&copied(cpu, source, target.dtype())?)?).clone());
-    one(target.clone())
+    check_cast(src.dtype(), self_.dtype())?;
+    self_.set_sparse((*parts(&copied(cpu, src, self_.dtype())?)?).clone());
+    Ok(self_.clone())
 }

@@ -296,6 +296,16 @@ fn check_lines(
     Ok(())
 }
 
+/// The parts of a compressed tensor.
+pub(super) fn parts_of(tensor: &Tensor) -> Result<Compressed> {
+    match &*parts(tensor)? {
+        Sparse::Compressed(parts) => Ok(parts.clone()),
+        Sparse::Coo(_) => {
+            bail!(runtime, "expected a compressed layout but got {}", tensor.layout().spelled())
+        }
+    }
+}
+
 fn lists(name: &str, tensor: &Tensor, by_rows: bool) -> Result<Compressed> {
     match tensor.sparse().as_deref() {
         Some(Sparse::Compressed(parts)) if tensor.layout().compresses_rows() == Some(by_rows) => {

@@ -320,23 +320,23 @@ fn coo(name: &str, tensor: &Tensor) -> Result<Coo> {
 }
 
 /// The coordinates as they are stored: (`sparse_dim`, n).
-#[op("_indices(Tensor self) -> Tensor", method_only, not_differentiable, sparse = itself)]
+#[op("_indices(Tensor self) -> Tensor", method_only, not_differentiable)]
 impl SparseCooIndices {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         Ok(TensorSpec::target(&coo("_indices", self_)?.indices))
     }
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
+    fn sparse_coo(self_: &Tensor) -> Result<Tensor> {
         coo("_indices", self_)?.indices.detached()
     }
 }
 
 /// The values as they are stored: (n, *dense sizes). Has no gradient.
-#[op("_values(Tensor self) -> Tensor", method_only, not_differentiable, sparse = itself)]
+#[op("_values(Tensor self) -> Tensor", method_only, not_differentiable)]
 impl SparseCooValues {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         Ok(TensorSpec::target(&coo("_values", self_)?.values))
     }
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
+    fn sparse_coo(self_: &Tensor) -> Result<Tensor> {
         coo("_values", self_)?.values.detached()
     }
 }
@@ -403,19 +403,13 @@ impl SparseValues {
 }
 
 /// How many elements are specified, of equal coordinates each; of compressed batches, in each.
-#[op("_nnz(Tensor self) -> int", method_only, data_dependent_output, not_differentiable, sparse = itself)]
+#[op("_nnz(Tensor self) -> int", method_only, data_dependent_output, not_differentiable)]
 impl SparseCount {
-    fn cpu(self_: &Tensor) -> Result<i64> {
-        ensure!(
-            self_.is_sparse(),
-            runtime,
-            "_nnz expected sparse tensor layout but got {}",
-            self_.layout().spelled()
-        );
-        Ok(match &*parts(self_)? {
-            Sparse::Coo(coo) => coo.values.shape()[0],
-            Sparse::Compressed(parts) => parts.plain.shape().last().copied().unwrap_or(0),
-        })
+    fn sparse_coo(self_: &Tensor) -> Result<i64> {
+        Ok(coo("_nnz", self_)?.values.shape()[0])
+    }
+    fn sparse_csr(self_: &Tensor) -> Result<i64> {
+        Ok(super::compressed::parts_of(self_)?.plain.shape().last().copied().unwrap_or(0))
     }
 }
 
@@ -461,10 +455,9 @@ impl Coalesce {
 }
 
 /// A copy with coordinates in order, each once, values of equal ones added in the order in which they are stored.
-#[op("_coalesce(Tensor self) -> Tensor", internal, dynamic_output_shape, method_only, node = "Coalesce", method = coalesced, sparse = itself)]
+#[op("_coalesce(Tensor self) -> Tensor", internal, dynamic_output_shape, method_only, node = "Coalesce", method = coalesced)]
 impl Coalesced {
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
-        check_coo("coalesce", self_)?;
+    fn sparse_coo(self_: &Tensor) -> Result<Tensor> {
         Places::ordered(self_)?.into_coo()
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -476,13 +469,13 @@ impl Coalesced {
 }
 
 /// Says whether the coordinates are in order, each once.
-#[op("_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", method_only, method = set_coalesced_, sparse = itself)]
+#[op("_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", method_only, method = set_coalesced_)]
 impl SetCoalesced {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         check_coo("_coalesced_", self_)?;
         Ok(TensorSpec::target(self_))
     }
-    fn cpu_(self_: &Tensor, coalesced: bool) -> Result<()> {
+    fn sparse_coo(self_: &Tensor, coalesced: bool) -> Result<Tensor> {
         let coo = coo("_coalesced_", self_)?;
         ensure!(
             !coalesced || super::places::is_increasing(&Places::of(self_)?.numbers()?),
@@ -490,15 +483,14 @@ impl SetCoalesced {
             "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
         );
         self_.set_sparse(Sparse::Coo(Coo { is_coalesced: coalesced, ..coo }));
-        Ok(())
+        Ok(self_.clone())
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
     }
 }
 
-fn check_resize(self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<usize> {
-    check_coo("sparse_resize_", self_)?;
+fn check_resize(size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<usize> {
     ensure!(
         sparse_dim >= 0
             && dense_dim >= 0
@@ -550,10 +542,13 @@ fn check_growth(
 
 /// Gives it other sizes, of which the first `sparse_dim` are sparse. What is specified stays, so that the sizes must not
 /// shrink, nor the kinds of dimensions change, unless nothing is.
-#[op("sparse_resize_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)", method_only, sparse = itself)]
+#[op(
+    "sparse_resize_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)",
+    method_only
+)]
 impl SparseResize {
     fn meta(self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<TensorSpec> {
-        check_resize(self_, size, sparse_dim, dense_dim)?;
+        check_resize(size, sparse_dim, dense_dim)?;
         let old = coo("sparse_resize_", self_)?;
         if old.values.shape()[0] > 0 {
             check_growth(self_, &old, size, (sparse_dim, dense_dim))?;
@@ -561,12 +556,19 @@ impl SparseResize {
         checked_numel(size)?;
         Ok(TensorSpec::beside(self_, size).in_layout(Layout::SparseCoo))
     }
-    fn cpu_(cpu: Cpu, self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<()> {
+    fn sparse_coo(
+        cpu: Cpu,
+        self_: &Tensor,
+        size: &[i64],
+        sparse_dim: i64,
+        dense_dim: i64,
+    ) -> Result<Tensor> {
         SparseResize::meta(self_, size, sparse_dim, dense_dim)?;
         let (sparse, old) = (sparse_dim as usize, coo("sparse_resize_", self_)?);
         if old.values.shape()[0] == 0 {
             let made = empty(size, sparse, self_.dtype())?;
-            return self_.reshape_sparse((*parts(&made)?).clone(), size);
+            self_.reshape_sparse((*parts(&made)?).clone(), size)?;
+            return Ok(self_.clone());
         }
         let mut sizes = Dims::from_slice(&old.values.shape()[..1]);
         sizes.extend_from_slice(&size[sparse..]);
@@ -576,21 +578,26 @@ impl SparseResize {
             values = values.narrow(dim as i64, 0, size)?;
         }
         values.copy_data(cpu, &old.values)?;
-        self_.reshape_sparse(Sparse::Coo(Coo { values: whole, ..old }), size)
+        self_.reshape_sparse(Sparse::Coo(Coo { values: whole, ..old }), size)?;
+        Ok(self_.clone())
     }
 }
 
 /// Gives it other sizes, of which the first `sparse_dim` are sparse; nothing is specified any more.
-#[op("sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)", method_only, sparse = itself)]
+#[op(
+    "sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)",
+    method_only
+)]
 impl SparseResizeAndClear {
     fn meta(self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<TensorSpec> {
-        check_resize(self_, size, sparse_dim, dense_dim)?;
+        check_resize(size, sparse_dim, dense_dim)?;
         checked_numel(size)?;
         Ok(TensorSpec::beside(self_, size).in_layout(Layout::SparseCoo))
     }
-    fn cpu_(self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<()> {
-        let sparse = check_resize(self_, size, sparse_dim, dense_dim)?;
+    fn sparse_coo(self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<Tensor> {
+        let sparse = check_resize(size, sparse_dim, dense_dim)?;
         let made = empty(size, sparse, self_.dtype())?;
-        self_.reshape_sparse((*parts(&made)?).clone(), size)
+        self_.reshape_sparse((*parts(&made)?).clone(), size)?;
+        Ok(self_.clone())
     }
 }

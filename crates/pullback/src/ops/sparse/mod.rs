@@ -1,7 +1,7 @@
 //! Sparse tensors: their construction, conversions, and the kernels of ops for them.
 //!
-//! An op names its kernel by the word `sparse`; `itself` is for ops that know all layouts. Kernels work on [`Places`], the
-//! coordinates and values of any layout, and give back the layout they got. Nothing here makes a whole tensor dense unless
+//! An op names its kernel by the word `sparse`, with the arguments that it takes; `itself` is for ops that know all layouts.
+//! Kernels work on [`Places`], the coordinates and values of any layout, and give back the layout they got. Nothing here makes a whole tensor dense unless
 //! the op says so. `coo` and `compressed` are constructors and accessors, `convert` goes from layout to layout, `places` is
 //! the arithmetic of coordinates; the others are kernels by family.
 
@@ -28,50 +28,22 @@ pub(crate) use pointwise::{
 pub(crate) use product::{addmm, bmm, mm, mv};
 pub(crate) use reduce::{any, item, norm, recorded_norm, sum, sum_dim};
 pub(crate) use shape::{
-    cat, expand, index_select, narrow, permute, select, squeeze_dim, stack, swapped, unsqueeze,
+    cat, expand, index_select, permute, select, slice, squeeze, squeeze_dim, squeeze_dims, stack,
+    swapped, transposed, unsqueeze,
 };
 
-use crate::dispatch::Form;
-use crate::dispatch::{Arg, IntoOutputs, Kernel, OpDef, Outputs, receiver};
+use crate::dispatch::{Call, Kernel, Outputs};
 use crate::error::{bail, ensure};
 use crate::tensor::{Cpu, Layout, Sparse, shape::list};
 use crate::{Result, Tensor};
 
 /// The kernel of ops that know all layouts.
-pub(crate) fn itself(
-    cpu: Cpu,
-    def: &'static OpDef,
-    _: Form<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    match def.kernel {
-        Kernel::Function(function) => function(cpu, args),
-        Kernel::Inplace(write) => {
-            write(cpu, args)?;
-            one(receiver(args).clone())
+pub(crate) fn itself(cpu: Cpu, call: &Call<'_>) -> Result<Outputs> {
+    match call.def.kernels.cpu {
+        Kernel::Function(function) => function(cpu, call.args),
+        _ => {
+            bail!(runtime, "{} has no kernel of its own: this is a bug in pullback", call.def.name)
         }
-        _ => bail!(runtime, "{} has no kernel of its own: this is a bug in pullback", def.name),
-    }
-}
-
-fn tensor<'a>(args: &[Arg<'a>], index: usize) -> &'a Tensor {
-    match args[index] {
-        Arg::Tensor(tensor) => tensor,
-        _ => panic!("a sparse kernel asked for a tensor where there is none: this is a bug"),
-    }
-}
-
-fn int(args: &[Arg<'_>], index: usize) -> i64 {
-    match args[index] {
-        Arg::Int(number) => number,
-        _ => 0,
-    }
-}
-
-fn ints<'a>(args: &[Arg<'a>], index: usize) -> &'a [i64] {
-    match args[index] {
-        Arg::Ints(numbers) => numbers,
-        _ => &[],
     }
 }
 
@@ -107,10 +79,6 @@ fn parts(tensor: &Tensor) -> Result<std::sync::Arc<Sparse>> {
             tensor.layout().spelled()
         ))
     })
-}
-
-fn one(tensor: Tensor) -> Result<Outputs> {
-    Ok(tensor.into_outputs())
 }
 
 use super::Family;

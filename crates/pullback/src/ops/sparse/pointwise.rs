@@ -1,49 +1,48 @@
 //! Element by element: what leaves zero zero, on the specified elements alone, and arithmetic of two tensors.
 
 use super::places::{Form, Places, dense_copy, list_of, places_of, taken};
-use super::{check_same_shape, one, parts, tensor};
-use crate::dispatch::Form as CallForm;
-use crate::dispatch::{Arg, OpDef, Outputs, check_cast};
+use super::{check_same_shape, parts};
+use crate::dispatch::{Arg, Call, Form as CallForm, check_cast, each_tensor, receiver};
 use crate::error::{bail, ensure};
 use crate::tensor::{Cpu, Sparse, promote, shape::list};
 use crate::{DType, Dims, Error, Result, Scalar, Tensor, interrupt};
 use pullback_kernels::memory;
 use smallvec::SmallVec;
 
-/// The same op on the values of the first argument. For ops that map zero to zero.
-pub(crate) fn values(
-    _: Cpu,
-    def: &'static OpDef,
-    _: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let input = tensor(args, 0);
+/// The same op on the values of `self`. For ops that map zero to zero.
+pub(crate) fn values(_: Cpu, call: &Call<'_>) -> Result<Tensor> {
+    on_values(call)
+}
+
+fn on_values(call: &Call<'_>) -> Result<Tensor> {
+    let input = receiver(call.args);
     let settled =
         if settled(input)? { input.clone() } else { Places::ordered(input)?.into_coo()? };
     let parts = parts(&settled)?;
-    let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
-    args[0] = Arg::Tensor(parts.values());
-    check_others_are_numbers(def, &args)?;
-    let values = crate::autograd::call(def, &args)?.one();
+    let values = called_with(call, parts.values())?;
     ensure!(
         values.shape() == parts.values().shape(),
         runtime,
         "{}() of a sparse tensor must give an element for each element",
-        def.name
+        call.def.name
     );
-    one(Tensor::from_sparse(parts.with_values(values), input.layout(), input.shape())?)
+    Tensor::from_sparse(parts.with_values(values), input.layout(), input.shape())
 }
 
 /// The same, made of ops that are recorded one by one.
-pub(crate) fn recorded_values(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    let input = tensor(args, 0);
+pub(crate) fn recorded_values(call: &Call<'_>) -> Result<Tensor> {
+    let input = receiver(call.args);
     let settled = if settled(input)? { input.clone() } else { input.coalesce()? };
-    let values = settled.values()?;
-    let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
-    args[0] = Arg::Tensor(&values);
-    check_others_are_numbers(def, &args)?;
-    let values = crate::autograd::call(def, &args)?.one();
-    one(settled.with_sparse_values(&values)?)
+    settled.with_sparse_values(&called_with(call, &settled.values()?)?)
+}
+
+/// The op of a call with `values` in the place of `self`.
+fn called_with(call: &Call<'_>, values: &Tensor) -> Result<Tensor> {
+    let others = &call.args[1..];
+    check_are_numbers(call, others)?;
+    let args: SmallVec<[Arg<'_>; 8]> =
+        std::iter::once(Arg::Tensor(values)).chain(others.iter().copied()).collect();
+    Ok(crate::autograd::call(call.def, &args)?.one())
 }
 
 /// Whether each place is specified once.
@@ -55,95 +54,84 @@ fn settled(tensor: &Tensor) -> Result<bool> {
 }
 
 /// The ops with a second operand take numbers only, under which zero stays zero.
-fn check_others_are_numbers(def: &OpDef, args: &[Arg<'_>]) -> Result<()> {
-    for arg in &args[1..] {
-        if let Arg::Tensor(other) = arg {
-            ensure!(
-                other.ndim() == 0 && !other.is_sparse(),
-                not_implemented,
-                "Could not run 'aten::{}' with arguments from the 'SparseCPU' backend: its second argument must be a number or have no dimensions, but has shape {} and layout {}",
-                def.name,
-                list(other.shape()),
-                other.layout().spelled()
-            );
+fn check_are_numbers(call: &Call<'_>, others: &[Arg<'_>]) -> Result<()> {
+    let mut wrong = None;
+    each_tensor(others, |other| {
+        if other.ndim() != 0 || other.is_sparse() {
+            wrong = Some(other);
         }
-    }
-    Ok(())
+    });
+    let Some(other) = wrong else { return Ok(()) };
+    bail!(
+        not_implemented,
+        "Could not run 'aten::{}' with arguments from the 'SparseCPU' backend: its second argument must be a number or have no dimensions, but has shape {} and layout {}",
+        call.def.name,
+        list(other.shape()),
+        other.layout().spelled()
+    )
 }
 
 /// `pow` by a number: as [`values`], for exponents that leave zero zero.
-pub(crate) fn power(
-    cpu: Cpu,
-    def: &'static OpDef,
-    form: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    check_exponent(args)?;
-    values(cpu, def, form, args)
+pub(crate) fn power(call: &Call<'_>, exponent: Scalar) -> Result<Tensor> {
+    check_exponent(exponent)?;
+    on_values(call)
 }
 
 /// `pow` by a number, made of ops that are recorded one by one.
-pub(crate) fn recorded_power(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    check_exponent(args)?;
-    recorded_values(def, args)
+pub(crate) fn recorded_power(call: &Call<'_>, exponent: Scalar) -> Result<Tensor> {
+    check_exponent(exponent)?;
+    recorded_values(call)
 }
 
 /// Refuses exponents that make something else than zero of zero.
-fn check_exponent(args: &[Arg<'_>]) -> Result<()> {
-    if let Some(Arg::Scalar(exponent)) = args.get(1) {
-        ensure!(
-            exponent.to_f64() > 0.0,
-            runtime,
-            "pow: a sparse tensor can be raised to powers above 0 only, which leave zeros zero, but got {exponent:?}"
-        );
-    }
+fn check_exponent(exponent: Scalar) -> Result<()> {
+    ensure!(
+        exponent.to_f64() > 0.0,
+        runtime,
+        "pow: a sparse tensor can be raised to powers above 0 only, which leave zeros zero, but got {exponent:?}"
+    );
     Ok(())
-}
-
-fn alpha(args: &[Arg<'_>]) -> Scalar {
-    match args.get(2) {
-        Some(Arg::Scalar(alpha)) => *alpha,
-        _ => Scalar::Int(1),
-    }
 }
 
 /// `add`, with the second operand times `alpha`.
 pub(crate) fn add(
     cpu: Cpu,
-    _: &'static OpDef,
     form: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    sum(cpu, "add", form, tensor(args, 0), tensor(args, 1), alpha(args))
+    self_: &Tensor,
+    other: &Tensor,
+    alpha: Scalar,
+) -> Result<Tensor> {
+    sum(cpu, "add", form, [self_, other], alpha)
 }
 
 /// `sub`, with the second operand times `alpha`.
 pub(crate) fn subtract(
     cpu: Cpu,
-    _: &'static OpDef,
     form: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let alpha = match alpha(args) {
-        Scalar::Bool(_) => bail!(runtime, "Boolean alpha only supported for Boolean results."),
-        number => -number,
-    };
-    sum(cpu, "sub", form, tensor(args, 0), tensor(args, 1), alpha)
+    self_: &Tensor,
+    other: &Tensor,
+    alpha: Scalar,
+) -> Result<Tensor> {
+    ensure!(
+        !matches!(alpha, Scalar::Bool(_)),
+        runtime,
+        "Boolean alpha only supported for Boolean results."
+    );
+    sum(cpu, "sub", form, [self_, other], -alpha)
 }
 
 fn sum(
     cpu: Cpu,
     name: &str,
     form: CallForm<'_>,
-    a: &Tensor,
-    b: &Tensor,
+    [a, b]: [&Tensor; 2],
     alpha: Scalar,
-) -> Result<Outputs> {
+) -> Result<Tensor> {
     let dtype = promote::result_type(&[a, b]);
     match (a.is_sparse(), b.is_sparse()) {
         (true, true) => {
             check_same_shape(name, a, b)?;
-            one(both(a, b, alpha, dtype)?)
+            both(a, b, alpha, dtype)
         }
         (false, true) if a.shape() == b.shape() => {
             let is_inplace = matches!(form, CallForm::Inplace);
@@ -154,13 +142,13 @@ fn sum(
                 dense_copy(a)?.to_dtype(dtype)?
             };
             add_to_dense(cpu, &target, b, alpha)?;
-            one(target)
+            Ok(target)
         }
         // Of compressed layouts, in either order.
         (true, false) if a.layout().is_compressed() && a.shape() == b.shape() => {
             let sum = scaled(&b.to_dtype(dtype)?, alpha)?;
             add_to_dense(cpu, &sum, a, Scalar::Int(1))?;
-            one(sum)
+            Ok(sum)
         }
         (true, false) => bail!(
             runtime,
@@ -168,7 +156,7 @@ fn sum(
         ),
         _ => {
             check_same_shape(name, a, b)?;
-            one(a.clone())
+            Ok(a.clone())
         }
     }
 }
@@ -217,25 +205,19 @@ fn add_to_dense(cpu: Cpu, target: &Tensor, sparse: &Tensor, alpha: Scalar) -> Re
 }
 
 /// `mul`: a number times the values; of two tensors the elements that are specified in each sparse one.
-pub(crate) fn multiply(
-    _: Cpu,
-    _: &'static OpDef,
-    form: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let (a, b) = (tensor(args, 0), tensor(args, 1));
-    if matches!(form, CallForm::Inplace) && !a.is_sparse() {
+pub(crate) fn multiply(form: CallForm<'_>, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+    if matches!(form, CallForm::Inplace) && !self_.is_sparse() {
         // What is not specified becomes zero.
-        return one(by_dense(b, a)?.to_dense(None)?);
+        return by_dense(other, self_)?.to_dense(None);
     }
-    match (a.is_sparse(), b.is_sparse()) {
+    match (self_.is_sparse(), other.is_sparse()) {
         (true, true) => {
-            check_same_shape("mul", a, b)?;
-            one(common(a, b)?)
+            check_same_shape("mul", self_, other)?;
+            common(self_, other)
         }
-        (true, false) => one(by_dense(a, b)?),
-        (false, true) => one(by_dense(b, a)?),
-        (false, false) => one(a.mul(b)?),
+        (true, false) => by_dense(self_, other),
+        (false, true) => by_dense(other, self_),
+        (false, false) => self_.mul(other),
     }
 }
 
@@ -294,18 +276,12 @@ fn common(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 }
 
 /// `div` and its kin by a number, or a tensor without dimensions.
-pub(crate) fn divide(
-    cpu: Cpu,
-    def: &'static OpDef,
-    form: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let divisor = tensor(args, 1);
+pub(crate) fn divide(call: &Call<'_>, other: &Tensor) -> Result<Tensor> {
     ensure!(
-        !divisor.is_sparse() && divisor.ndim() == 0,
+        !other.is_sparse() && other.ndim() == 0,
         runtime,
         "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {} for divisor)",
-        list(divisor.shape())
+        list(other.shape())
     );
-    values(cpu, def, form, args)
+    on_values(call)
 }

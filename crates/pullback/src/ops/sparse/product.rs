@@ -5,9 +5,7 @@
 //! TOMS 4, 1978), equal places added up in order.
 
 use super::places::{Form as PlacesForm, Places, list_of};
-use super::{one, tensor};
-use crate::dispatch::Form;
-use crate::dispatch::{Arg, OpDef, Outputs};
+use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::interrupt::WorkCounter;
 use crate::tensor::shape::list;
@@ -137,13 +135,13 @@ fn sparse_product(a: Places, b: &Places) -> Result<Places> {
 }
 
 /// `mm`.
-pub(crate) fn mm(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    one(product(cpu, tensor(args, 0), tensor(args, 1))?)
+pub(crate) fn mm(cpu: Cpu, self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
+    product(cpu, self_, mat2)
 }
 
 /// `mv`.
-pub(crate) fn mv(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let (matrix, vector) = (tensor(args, 0), tensor(args, 1));
+pub(crate) fn mv(cpu: Cpu, self_: &Tensor, vec: &Tensor) -> Result<Tensor> {
+    let (matrix, vector) = (self_, vec);
     ensure!(
         !vector.is_sparse() && matrix.ndim() == 2 && vector.ndim() == 1,
         runtime,
@@ -155,29 +153,31 @@ pub(crate) fn mv(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> 
     );
     let (m, k, n) = (matrix.shape()[0], matrix.shape()[1], vector.shape()[0]);
     ensure!(k == n, runtime, "size mismatch, got input ({m}), mat ({m}x{k}), vec ({n})");
-    one(product(cpu, matrix, &vector.unsqueeze(1)?)?.view(&[m])?)
+    product(cpu, matrix, &vector.unsqueeze(1)?)?.view(&[m])
 }
 
 /// `addmm`: `beta * self + alpha * mat1 @ mat2`.
-pub(crate) fn addmm(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let number = |index: usize| match args.get(index) {
-        Some(Arg::Scalar(number)) => *number,
-        _ => Scalar::Int(1),
-    };
-    let (beta, alpha) = (number(3), number(4));
-    let (bias, product) = (tensor(args, 0), product(cpu, tensor(args, 1), tensor(args, 2))?);
-    check_dtypes("addmm", bias, &product)?;
+pub(crate) fn addmm(
+    cpu: Cpu,
+    self_: &Tensor,
+    mat1: &Tensor,
+    mat2: &Tensor,
+    beta: Scalar,
+    alpha: Scalar,
+) -> Result<Tensor> {
+    let product = product(cpu, mat1, mat2)?;
+    check_dtypes("addmm", self_, &product)?;
     let product = scaled(&product, alpha)?;
     // (What is times zero does not take part, whatever it is.)
-    if beta.is(0.0) && !bias.is_sparse() {
-        return one(product);
+    if beta.is(0.0) && !self_.is_sparse() {
+        return Ok(product);
     }
-    let bias = scaled(bias, beta)?;
+    let bias = scaled(self_, beta)?;
     let bias = if bias.is_sparse() { bias } else { bias.expand(product.shape(), false)? };
-    one(match (bias.is_sparse(), product.is_sparse()) {
-        (true, false) => product.add(&bias)?,
-        _ => bias.add(&product)?,
-    })
+    match (bias.is_sparse(), product.is_sparse()) {
+        (true, false) => product.add(&bias),
+        _ => bias.add(&product),
+    }
 }
 
 pub(super) fn scaled(tensor: &Tensor, factor: Scalar) -> Result<Tensor> {
@@ -185,8 +185,8 @@ pub(super) fn scaled(tensor: &Tensor, factor: Scalar) -> Result<Tensor> {
 }
 
 /// `bmm`: a batch of sparse matrices times one of dense ones, as one product with the matrices along the diagonal.
-pub(crate) fn bmm(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let (a, b) = (tensor(args, 0), tensor(args, 1));
+pub(crate) fn bmm(cpu: Cpu, self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
+    let (a, b) = (self_, mat2);
     ensure!(
         a.is_sparse() && !b.is_sparse() && a.ndim() == 3 && b.ndim() == 3,
         not_implemented,
@@ -219,7 +219,7 @@ pub(crate) fn bmm(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) ->
     let columns = along(&places.indices[0], &places.indices[2], k)?;
     places.indices = vec![rows, columns];
     let product = by_dense(cpu, &places, batch * m, &b.reshape(&[batch * k, n])?)?;
-    one(product.view(&[batch, m, n])?)
+    product.view(&[batch, m, n])
 }
 
 /// The product of two matrices of which one at least is sparse; the gradient of a sparse one is given where it specifies

@@ -1,13 +1,11 @@
 //! Sums, norms and questions about all elements.
 
 use super::places::{Places, summed};
-use super::{ints, one, tensor};
-use crate::dispatch::Form;
-use crate::dispatch::{Arg, OpDef, Outputs};
+use crate::dispatch::OpDef;
 use crate::error::ensure;
+use crate::tensor::Layout;
 use crate::tensor::shape::{list, wrap_dim};
-use crate::tensor::{Cpu, Layout};
-use crate::{DType, Dims, Result, Tensor};
+use crate::{DType, Dims, Result, Scalar, Tensor};
 use pullback_kernels::memory;
 use pullback_macros::op;
 use smallvec::SmallVec;
@@ -39,10 +37,10 @@ impl Tensor {
 }
 
 /// `item`: the only element as a number, which is the sum of the values given for it; zero if there is none.
-pub(crate) fn item(_: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let values = tensor(args, 0).detach()?.values_of_any()?;
+pub(crate) fn item(self_: &Tensor) -> Result<Scalar> {
+    let values = self_.detach()?.values_of_any()?;
     let element = if values.numel() == 0 { values.sum()? } else { values };
-    Ok(Outputs::Number(element.element()?))
+    element.element()
 }
 
 /// The sum over dimensions `dim` of a coordinate list: sparse, or dense if no sparse dimension is left. The gradient is given
@@ -154,58 +152,63 @@ fn summed_over(tensor: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
     Places { indices, values, shape, is_coalesced: false }.coalesced()?.into_coo()
 }
 
-fn dtype_of(args: &[Arg<'_>]) -> Option<DType> {
-    args.iter().find_map(|arg| if let Arg::DType(dtype) = arg { Some(*dtype) } else { None })
-}
-
 /// `sum`.
-pub(crate) fn sum(_: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let values = Places::ordered(tensor(args, 0))?.values;
-    one(values.sum_with(dtype_of(args))?)
+pub(crate) fn sum(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    Places::ordered(self_)?.values.sum_with(dtype)
 }
 
 /// `sum.dim_IntList`.
-pub(crate) fn sum_dim(_: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let input = tensor(args, 0);
-    let keepdim = args.iter().any(|arg| matches!(arg, Arg::Bool(true)));
-    let typed = match dtype_of(args) {
-        Some(dtype) => input.to_dtype(dtype)?,
-        None => input.clone(),
+pub(crate) fn sum_dim(
+    self_: &Tensor,
+    dim: Option<&[i64]>,
+    keepdim: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let typed = match dtype {
+        Some(dtype) => self_.to_dtype(dtype)?,
+        None => self_.clone(),
     };
-    let all: Dims = (0..input.ndim() as i64).collect();
-    let dims = ints(args, 1);
-    let dims = if dims.is_empty() { &all } else { dims };
+    let all: Dims = (0..self_.ndim() as i64).collect();
+    let dims = dim.filter(|dims| !dims.is_empty()).unwrap_or(&all);
     let result = summed_over(&typed, dims, keepdim)?;
-    if input.layout().is_compressed() && result.is_sparse() && result.ndim() == input.ndim() {
-        return one(Places::ordered(&result)?.in_layout_of(input)?);
+    if self_.layout().is_compressed() && result.is_sparse() && result.ndim() == self_.ndim() {
+        return Places::ordered(&result)?.in_layout_of(self_);
     }
-    one(result)
+    Ok(result)
 }
 
 /// `any`.
-pub(crate) fn any(_: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    one(Places::ordered(tensor(args, 0))?.values.any()?)
+pub(crate) fn any(self_: &Tensor) -> Result<Tensor> {
+    Places::ordered(self_)?.values.any()
 }
 
 /// Norms of all elements.
-pub(crate) fn norm(_: Cpu, def: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let input = tensor(args, 0);
-    norm_of(def, args, input, Places::ordered(input)?.values)
+pub(crate) fn norm(
+    self_: &Tensor,
+    ord: Scalar,
+    dim: Option<&[i64]>,
+    keepdim: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let values = with_zero(self_, dim, Places::ordered(self_)?.values)?;
+    kept(self_, keepdim, values.linalg_vector_norm_with(ord, None, false, dtype)?)
 }
 
 /// The same of values with history.
-pub(crate) fn recorded_norm(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    let input = tensor(args, 0);
-    norm_of(def, args, input, input.values_of_any()?)
+pub(crate) fn recorded_norm(
+    self_: &Tensor,
+    ord: Scalar,
+    dim: Option<&[i64]>,
+    keepdim: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let values = with_zero(self_, dim, self_.values_of_any()?)?;
+    kept(self_, keepdim, values.linalg_vector_norm_with(ord, None, false, dtype)?)
 }
 
-fn norm_of(
-    def: &'static OpDef,
-    args: &[Arg<'_>],
-    input: &Tensor,
-    mut values: Tensor,
-) -> Result<Outputs> {
-    let dims = ints(args, 2);
+/// The values of `input`, and one zero for all elements that are not specified.
+fn with_zero(input: &Tensor, dim: Option<&[i64]>, values: Tensor) -> Result<Tensor> {
+    let dims = dim.unwrap_or_default();
     ensure!(
         dims.is_empty() || dims.len() == input.ndim(),
         not_implemented,
@@ -213,20 +216,17 @@ fn norm_of(
         list(dims),
         input.ndim()
     );
-    if values.numel() < input.numel() {
-        // One zero for all that are not specified.
-        let mut sizes = Dims::from_slice(values.shape());
-        sizes[0] = 1;
-        let zero = crate::TensorSpec::beside(&values, &sizes).zeros()?;
-        values = crate::ops::shape::join::cat(&[values, zero], 0)?;
+    if values.numel() >= input.numel() {
+        return Ok(values);
     }
-    let keepdim = matches!(args.get(3), Some(Arg::Bool(true)));
-    let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
-    args[0] = Arg::Tensor(&values);
-    if args.len() > 3 {
-        (args[2], args[3]) = (Arg::None, Arg::Bool(false));
-    }
-    let norm = crate::autograd::call(def, &args)?.one();
+    let mut sizes = Dims::from_slice(values.shape());
+    sizes[0] = 1;
+    let zero = crate::TensorSpec::beside(&values, &sizes).zeros()?;
+    crate::ops::shape::join::cat(&[values, zero], 0)
+}
+
+/// A number with as many dimensions of size 1 as the input has, if these are kept.
+fn kept(input: &Tensor, keepdim: bool, number: Tensor) -> Result<Tensor> {
     let ones: Dims = input.shape().iter().map(|_| 1).collect();
-    one(if keepdim { norm.view(&ones)? } else { norm })
+    if keepdim { number.view(&ones) } else { Ok(number) }
 }

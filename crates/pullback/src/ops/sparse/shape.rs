@@ -4,9 +4,6 @@
 //! of the matrix keeps its layout, other results are coordinate lists.
 
 use super::places::{Form, Places, in_order, list_of, places_of, summed, taken};
-use super::{int, ints, one, tensor};
-use crate::dispatch::Form as CallForm;
-use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::{bail, ensure};
 use crate::interrupt::WorkCounter;
 use crate::tensor::Cpu;
@@ -27,70 +24,62 @@ fn dim_of(places: &Places, dim: usize) -> Dim {
     if dim < sparse { Dim::Sparse(dim) } else { Dim::Dense((dim - sparse) as i64 + 1) }
 }
 
-/// The dimension an argument names, and the places of the tensor.
-fn along(args: &[Arg<'_>], index: usize) -> Result<(Places, usize)> {
-    let input = tensor(args, 0);
-    let dim = wrap_dim(int(args, index), input.ndim())?;
+/// The places of a tensor, and the dimension that a number names.
+fn along(input: &Tensor, dim: i64) -> Result<(Places, usize)> {
+    let dim = wrap_dim(dim, input.ndim())?;
     Ok((Places::of(input)?, dim))
 }
 
-/// `t` and `transpose`.
-pub(crate) fn swapped(
-    _: Cpu,
-    _: &'static OpDef,
-    _: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let input = tensor(args, 0);
+/// `t`.
+pub(crate) fn transposed(self_: &Tensor) -> Result<Tensor> {
+    let rank = self_.ndim();
+    ensure!(
+        rank <= 2,
+        runtime,
+        "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but self is {rank}D"
+    );
+    if rank < 2 { self_.detached() } else { exchanged(self_, 0, 1) }
+}
+
+/// `transpose`.
+pub(crate) fn swapped(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
+    let rank = self_.ndim();
+    let (a, b) = (wrap_dim(dim0, rank)?, wrap_dim(dim1, rank)?);
+    if a == b { self_.detached() } else { exchanged(self_, a, b) }
+}
+
+/// Two dimensions exchanged.
+fn exchanged(input: &Tensor, a: usize, b: usize) -> Result<Tensor> {
     let rank = input.ndim();
-    let (a, b) = if args.len() == 1 {
-        ensure!(
-            rank <= 2,
-            runtime,
-            "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but self is {rank}D"
-        );
-        (0, rank.saturating_sub(1))
-    } else {
-        (wrap_dim(int(args, 1), rank)?, wrap_dim(int(args, 2), rank)?)
-    };
-    if a == b {
-        return one(input.detached()?);
-    }
     let mut order: Vec<usize> = (0..rank).collect();
     order.swap(a, b);
     let turned = reordered(Places::of(input)?, &order)?;
     if !input.layout().is_compressed() {
-        return one(turned.into_coo()?);
+        return turned.into_coo();
     }
     let form = Form::of(input)?;
     let is_matrix = a.min(b) == form.batch && a.max(b) == form.batch + 1;
     let block = if is_matrix { (form.block.1, form.block.0) } else { form.block };
     let layout = if is_matrix { input.layout().transposed() } else { input.layout() };
-    one(turned.in_form(layout, Form { block, ..form })?)
+    turned.in_form(layout, Form { block, ..form })
 }
 
 /// `permute`.
-pub(crate) fn permute(
-    _: Cpu,
-    _: &'static OpDef,
-    _: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let (input, dims) = (tensor(args, 0), ints(args, 1));
+pub(crate) fn permute(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
     ensure!(
-        dims.len() == input.ndim(),
+        dims.len() == self_.ndim(),
         runtime,
         "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}",
-        input.ndim(),
+        self_.ndim(),
         dims.len()
     );
     let mut order = Vec::new();
     for &dim in dims {
-        let dim = wrap_dim(dim, input.ndim())?;
+        let dim = wrap_dim(dim, self_.ndim())?;
         ensure!(!order.contains(&dim), runtime, "permute(): duplicate dims are not allowed.");
         order.push(dim);
     }
-    one(reordered(Places::of(input)?, &order)?.into_coo()?)
+    reordered(Places::of(self_)?, &order)?.into_coo()
 }
 
 /// Dimension `i` of the result is dimension `order[i]`; sparse dimensions stay sparse.
@@ -112,15 +101,10 @@ fn reordered(mut places: Places, order: &[usize]) -> Result<Places> {
 }
 
 /// `select`.
-pub(crate) fn select(
-    _: Cpu,
-    _: &'static OpDef,
-    _: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    ensure!(tensor(args, 0).ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
-    let (mut places, dim) = along(args, 1)?;
-    let (index, size) = (int(args, 2), places.shape[dim]);
+pub(crate) fn select(self_: &Tensor, dim: i64, index: i64) -> Result<Tensor> {
+    ensure!(self_.ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
+    let (mut places, dim) = along(self_, dim)?;
+    let size = places.shape[dim];
     ensure!(
         index >= -size && index < size,
         index,
@@ -134,16 +118,13 @@ pub(crate) fn select(
         Dim::Sparse(row) => row,
         Dim::Dense(in_values) => {
             let values = places.values.select(in_values, at)?;
-            return one(Places { values, ..places }.into_coo()?);
+            return Places { values, ..places }.into_coo();
         }
     };
     let kept = memory::collect((0..places.count()).filter(|&i| places.indices[row][i] == at))?;
     let mut rest = chosen(&places, &kept)?;
     rest.indices.remove(row);
-    if rest.indices.is_empty() {
-        return one(total(&rest)?);
-    }
-    one(rest.into_coo()?)
+    if rest.indices.is_empty() { total(&rest) } else { rest.into_coo() }
 }
 
 /// Some of the places, in their order.
@@ -183,37 +164,27 @@ fn sliced(places: Places, dim: usize, start: i64, end: i64, step: i64) -> Result
 }
 
 /// `slice`.
-pub(crate) fn narrow(
-    _: Cpu,
-    _: &'static OpDef,
-    _: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    ensure!(tensor(args, 0).ndim() > 0, index, "slice() cannot be applied to a 0-dim tensor.");
-    let (places, dim) = along(args, 1)?;
+pub(crate) fn slice(
+    self_: &Tensor,
+    dim: i64,
+    start: Option<i64>,
+    end: Option<i64>,
+    step: i64,
+) -> Result<Tensor> {
+    ensure!(self_.ndim() > 0, index, "slice() cannot be applied to a 0-dim tensor.");
+    let (places, dim) = along(self_, dim)?;
     let size = places.shape[dim];
-    let given = |index: usize| match args.get(index) {
-        Some(Arg::Int(number)) => Some(*number),
-        _ => None,
-    };
-    let step = given(4).unwrap_or(1);
     ensure!(step > 0, runtime, "slice step must be positive");
     let clip = |v: i64| (if v < 0 { v.saturating_add(size) } else { v }).clamp(0, size);
-    let start = clip(given(2).unwrap_or(0));
-    let end = clip(given(3).unwrap_or(i64::MAX)).max(start);
-    one(sliced(places, dim, start, end, step)?)
+    let start = clip(start.unwrap_or(0));
+    let end = clip(end.unwrap_or(i64::MAX)).max(start);
+    sliced(places, dim, start, end, step)
 }
 
 /// `unsqueeze`.
-pub(crate) fn unsqueeze(
-    _: Cpu,
-    _: &'static OpDef,
-    _: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let input = tensor(args, 0);
-    let dim = wrap_dim(int(args, 1), input.ndim() + 1)?;
-    let mut places = Places::of(input)?;
+pub(crate) fn unsqueeze(self_: &Tensor, dim: i64) -> Result<Tensor> {
+    let dim = wrap_dim(dim, self_.ndim() + 1)?;
+    let mut places = Places::of(self_)?;
     if dim <= places.sparse_dim() {
         let zeros = memory::filled(0, places.count())?;
         places.indices.insert(dim, zeros);
@@ -222,39 +193,39 @@ pub(crate) fn unsqueeze(
         places.values = places.values.unsqueeze(in_values)?;
     }
     places.shape.insert(dim, 1);
-    one(places.into_coo()?)
+    places.into_coo()
+}
+
+/// `squeeze`: all dimensions of size 1 go.
+pub(crate) fn squeeze(self_: &Tensor) -> Result<Tensor> {
+    let all: Dims = (0..self_.ndim() as i64).collect();
+    squeeze_dims(self_, &all)
+}
+
+/// `squeeze` along one dimension, which goes if its size is 1.
+pub(crate) fn squeeze_dim(self_: &Tensor, dim: i64) -> Result<Tensor> {
+    squeeze_dims(self_, &[dim])
 }
 
 /// `squeeze` along some dimensions: those of size 1 go.
-pub(crate) fn squeeze_dim(
-    _: Cpu,
-    _: &'static OpDef,
-    _: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let input = tensor(args, 0);
-    let dims: Dims = match args.get(1) {
-        None => (0..input.ndim() as i64).collect(),
-        Some(Arg::Int(dim)) => Dims::from_slice(&[*dim]),
-        Some(_) => ints(args, 1).into(),
-    };
+pub(crate) fn squeeze_dims(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
     let mut gone: Vec<usize> =
-        dims.iter().map(|&dim| wrap_dim(dim, input.ndim())).collect::<Result<_>>()?;
+        dim.iter().map(|&dim| wrap_dim(dim, self_.ndim())).collect::<Result<_>>()?;
     gone.sort_unstable();
     gone.dedup();
-    let mut places = Places::of(input)?;
+    let mut places = Places::of(self_)?;
     // (A tensor without dimensions takes 0 and -1 for one, but has none.)
-    for dim in gone.into_iter().rev().filter(|&dim| input.shape().get(dim) == Some(&1)) {
+    for dim in gone.into_iter().rev().filter(|&dim| self_.shape().get(dim) == Some(&1)) {
         match dim_of(&places, dim) {
             Dim::Sparse(row) => drop(places.indices.remove(row)),
             Dim::Dense(in_values) => places.values = places.values.squeeze_dim(in_values)?,
         }
         places.shape.remove(dim);
     }
-    if places.sparse_dim() == 0 && input.ndim() > 0 {
-        return one(total(&places)?);
+    if places.sparse_dim() == 0 && self_.ndim() > 0 {
+        return total(&places);
     }
-    one(places.into_coo()?)
+    places.into_coo()
 }
 
 /// What is left where no dimension is sparse any more: the sum of the values, strided.
@@ -264,13 +235,8 @@ fn total(places: &Places) -> Result<Tensor> {
 }
 
 /// `expand`: what has size 1 is repeated.
-pub(crate) fn expand(
-    _: Cpu,
-    _: &'static OpDef,
-    _: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let (input, sizes) = (tensor(args, 0), ints(args, 1));
+pub(crate) fn expand(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
+    let (input, sizes) = (self_, size);
     let mut places = Places::of(input)?;
     ensure!(
         sizes.len() >= input.ndim(),
@@ -306,7 +272,7 @@ pub(crate) fn expand(
     value_sizes.extend_from_slice(&whole[places.sparse_dim()..]);
     places.values = places.values.expand(&value_sizes, false)?.contiguous()?;
     places.shape = whole;
-    one(places.into_coo()?)
+    places.into_coo()
 }
 
 /// Each place as often as the sparse dimensions of size 1 grow.
@@ -338,27 +304,17 @@ fn repeated(places: Places, whole: &[i64]) -> Result<Places> {
 }
 
 /// `index_select`.
-pub(crate) fn index_select(
-    _: Cpu,
-    _: &'static OpDef,
-    _: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let wanted = tensor(args, 2);
+pub(crate) fn index_select(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+    ensure!(self_.ndim() > 0, index, "index_select() cannot be applied to a 0-dim tensor.");
     ensure!(
-        tensor(args, 0).ndim() > 0,
-        index,
-        "index_select() cannot be applied to a 0-dim tensor."
-    );
-    ensure!(
-        wanted.ndim() <= 1 && !wanted.is_sparse() && !wanted.dtype().is_floating_point(),
+        index.ndim() <= 1 && !index.is_sparse() && !index.dtype().is_floating_point(),
         index,
         "index_select(): Index is supposed to be a vector of integers"
     );
-    ensure!(tensor(args, 0).is_sparse(), runtime, "index_select(): the index must not be sparse");
-    let (places, dim) = along(args, 1)?;
+    ensure!(self_.is_sparse(), runtime, "index_select(): the index must not be sparse");
+    let (places, dim) = along(self_, dim)?;
     let size = places.shape[dim];
-    let wanted = wanted.to_vec::<i64>()?;
+    let wanted = index.to_vec::<i64>()?;
     for &index in &wanted {
         ensure!(
             index >= -size && index < size,
@@ -375,7 +331,7 @@ pub(crate) fn index_select(
         Dim::Sparse(row) => row,
         Dim::Dense(in_values) => {
             let values = places.values.index_select(in_values, &list_of(&wanted)?)?;
-            return one(Places { values, shape, ..places }.into_coo()?);
+            return Places { values, shape, ..places }.into_coo();
         }
     };
     // For each index of the result, the places that have the index it takes.
@@ -394,17 +350,11 @@ pub(crate) fn index_select(
     made.indices[row] = new;
     made.shape = shape;
     made.is_coalesced = false;
-    one(if places.is_coalesced { made.coalesced()?.into_coo()? } else { made.into_coo()? })
+    if places.is_coalesced { made.coalesced()?.into_coo() } else { made.into_coo() }
 }
 
 /// `cat`.
-pub(crate) fn cat(
-    cpu: Cpu,
-    _: &'static OpDef,
-    _: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let Arg::Tensors(tensors) = args[0] else { bail!(type_error, "cat() takes tensors") };
+pub(crate) fn cat(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
     if let Some(dense) = tensors.iter().find(|t| !t.is_sparse()) {
         bail!(
             runtime,
@@ -419,7 +369,7 @@ pub(crate) fn cat(
     let Some(first) = all.first() else {
         bail!(value, "torch.cat(): expected a non-empty list of Tensors");
     };
-    let dim = wrap_dim(int(args, 1), first.shape.len())?;
+    let dim = wrap_dim(dim, first.shape.len())?;
     let dtype = promote::result_type(&tensors.iter().collect::<Vec<_>>());
     let mut shape = first.shape.clone();
     shape[dim] = 0;
@@ -450,7 +400,7 @@ pub(crate) fn cat(
         values = spread(cpu, values, in_values)?;
     }
     let values = crate::ops::shape::join::cat(&values, 0)?;
-    one(Places { indices, values, shape, is_coalesced: false }.into_coo()?)
+    Places { indices, values, shape, is_coalesced: false }.into_coo()
 }
 
 /// Values one behind the other along a dense dimension, each with zeros where those of the others are.
@@ -472,15 +422,9 @@ fn spread(cpu: Cpu, values: Vec<Tensor>, dim: i64) -> Result<Vec<Tensor>> {
 }
 
 /// `stack`.
-pub(crate) fn stack(
-    _: Cpu,
-    _: &'static OpDef,
-    _: CallForm<'_>,
-    args: &[Arg<'_>],
-) -> Result<Outputs> {
-    let Arg::Tensors(tensors) = args[0] else { bail!(type_error, "stack() takes tensors") };
+pub(crate) fn stack(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
     let rank = tensors.first().map_or(0, Tensor::ndim);
-    let dim = wrap_dim(int(args, 1), rank + 1)? as i64;
+    let dim = wrap_dim(dim, rank + 1)? as i64;
     for (at, tensor) in tensors.iter().enumerate() {
         ensure!(
             tensor.shape() == tensors[0].shape(),
@@ -491,5 +435,5 @@ pub(crate) fn stack(
         );
     }
     let columns = tensors.iter().map(|tensor| tensor.unsqueeze(dim)).collect::<Result<Vec<_>>>()?;
-    one(crate::ops::shape::join::cat(&columns, dim)?)
+    crate::ops::shape::join::cat(&columns, dim)
 }

@@ -1,0 +1,210 @@
+//! The table of kernels that an op's functions and words give, and how a function's parameters are fetched from the arguments
+//! of a call.
+
+use crate::expand::{named, plain_args};
+use crate::item::{Function, Op, Word, mangle};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Error, Result};
+
+/// Expressions that fetch a function's parameters from `args`.
+pub(crate) fn from_args(
+    op: &Op<'_>,
+    function: &Function<'_>,
+    skip: usize,
+) -> Result<Vec<TokenStream>> {
+    let params = function.params.iter().skip(skip);
+    params
+        .map(|(name, _)| {
+            if name == "cpu" {
+                return Ok(quote!(cpu));
+            }
+            if name == "form" && is_sparse(function) {
+                return Ok(quote!(call.form));
+            }
+            if name == "args" {
+                let ty = format_ident!("{}Args", op.name);
+                let fields = plain_args(op).map(|i| {
+                    let field = format_ident!("{}", mangle(&op.schema.args[i].name));
+                    quote!(#field: crate::dispatch::FromArg::from_arg(args[#i]))
+                });
+                return Ok(quote!(&#ty { #(#fields,)* marker: std::marker::PhantomData }));
+            }
+            if let Some(index) = written_output(op, function, name) {
+                return Ok(quote!(outs[#index]));
+            }
+            let index = op.argument(&name.to_string(), name.span())?;
+            Ok(quote!(crate::dispatch::FromArg::from_arg(args[#index])))
+        })
+        .collect()
+}
+
+/// The number of the output that a parameter of the kernel `cpu` names, to write into it.
+fn written_output(op: &Op<'_>, function: &Function<'_>, name: &syn::Ident) -> Option<usize> {
+    let name = name.to_string();
+    if function.ident != "cpu" || op.arg(&name).is_some() {
+        return None;
+    }
+    op.output(&name)
+}
+
+/// Whether a kernel writes into outputs that it is given, instead of making them.
+fn writes_outputs(op: &Op<'_>, cpu: &Function<'_>) -> bool {
+    cpu.params.iter().any(|(name, _)| written_output(op, cpu, name).is_some())
+}
+
+/// The functions that are kernels for sparse tensors.
+const SPARSE: [&str; 2] = ["sparse_coo", "sparse_csr"];
+
+fn is_sparse(function: &Function<'_>) -> bool {
+    SPARSE.iter().any(|name| function.ident == name)
+}
+
+/// The table of kernels.
+pub(crate) fn kernels(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
+    let cpu = kernel(op, view)?;
+    let word = op.word("sparse");
+    let ours = |name: &str| -> Result<TokenStream> {
+        let Some(f) = op.function(name) else {
+            return Ok(if word.is_some() { quote!(Some(SPARSE)) } else { quote!(None) });
+        };
+        let outputs = outputs_of(op, f)?;
+        Ok(quote!(Some(|cpu, call| { let (_, args) = (cpu, call.args); let _ = args; #outputs })))
+    };
+    let [coo, csr] = [ours(SPARSE[0])?, ours(SPARSE[1])?];
+    let rule = word.map(|word| sparse_rule(op, word)).transpose()?;
+    let on_values = word.map(|word| on_values(op, word)).transpose()?.flatten();
+    let on_values = on_values.unwrap_or_else(|| quote!(None));
+    Ok(quote!({
+        #rule
+        crate::dispatch::Kernels { cpu: #cpu, sparse_coo: #coo, sparse_csr: #csr, on_values: #on_values }
+    }))
+}
+
+/// The kernel that the word `sparse` names, for all sparse layouts: `values` is `values(cpu, call)`, a class that sees the whole
+/// call; `select(self, dim)` is a rule that gets these arguments, and `cpu`, `form` or `call` if it lists them.
+fn sparse_rule(op: &Op<'_>, word: &Word) -> Result<TokenStream> {
+    let (rule, mut values) = named(op, word, &["cpu", "form", "call"])?;
+    if values.is_empty() {
+        values = vec![quote!(cpu), quote!(call)];
+    }
+    let has_form = values.iter().any(|value| value.to_string() == "form");
+    let form = has_form.then(|| quote!(let form = call.form;));
+    Ok(quote! {
+        const SPARSE: crate::dispatch::SparseKernel = |cpu, call| {
+            let _ = (cpu, call);
+            #form
+            Ok(crate::dispatch::IntoOutputs::into_outputs(crate::ops::sparse::#rule(#(#values),*)?))
+        };
+    })
+}
+
+/// The rules that compute on the values of `self` alone: for calls that are recorded there is `recorded_<rule>` beside each.
+const ON_VALUES: [&str; 3] = ["values", "norm", "power"];
+
+fn on_values(op: &Op<'_>, word: &Word) -> Result<Option<TokenStream>> {
+    let (rule, mut values) = named(op, word, &["cpu", "form", "call"])?;
+    let rule = rule.to_string();
+    if !ON_VALUES.contains(&rule.as_str()) {
+        return Ok(None);
+    }
+    if values.is_empty() {
+        values = vec![quote!(call)];
+    }
+    let rule = format_ident!("recorded_{rule}");
+    Ok(Some(quote!(Some(|call| {
+        Ok(crate::dispatch::IntoOutputs::into_outputs(crate::ops::sparse::#rule(#(#values),*)?))
+    }))))
+}
+
+/// The dense kernel on the CPU. Which kind it is say the words and the parameters.
+fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
+    let k = quote!(crate::dispatch::Kernel);
+    if let Some(word) = op.word("cpu") {
+        let path = &word.value;
+        return Ok(
+            quote!(#k::Pointwise(|iter, _| Ok(pullback_kernels::elementwise::#path(iter)?))),
+        );
+    }
+    let ty = &op.name;
+    if let Some(f) = op.function("cpu") {
+        return by_cpu(op, f);
+    }
+    if let Some(f) = op.function("cpu_") {
+        check_reads_nothing(op, f)?;
+        let values = from_args(op, f, 0)?;
+        return Ok(if is_view(op) {
+            quote!(#k::ViewInplace(|args| #ty::cpu_(#(#values),*)))
+        } else {
+            quote!(#k::Inplace(|cpu, args| { let _ = cpu; #ty::cpu_(#(#values),*) }))
+        });
+    }
+    if let Some(f) = op.function("composite") {
+        let outputs = outputs_of(op, f)?;
+        return Ok(quote!(#k::Composite(|args| { let _ = args; #outputs })));
+    }
+    if let Some(view) = view {
+        return Ok(
+            quote!(#k::Function(|cpu, args| crate::ops::classes::copied(cpu, &#view, args))),
+        );
+    }
+    if op.functions.iter().any(is_sparse) {
+        return Ok(quote!(#k::None));
+    }
+    Err(Error::new(
+        op.name.span(),
+        "an op needs `cpu`, `cpu_`, `composite`, `copy_of`, `sparse_coo` or `sparse_csr`",
+    ))
+}
+
+/// The kernel that the function `cpu` is.
+fn by_cpu(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
+    let (ty, k) = (&op.name, quote!(crate::dispatch::Kernel));
+    if f.params.first().is_some_and(|(name, _)| name == "iter") {
+        let values = from_args(op, f, 1)?;
+        return Ok(
+            quote!(#k::Pointwise(|iter, args| { let _ = args; Ok(#ty::cpu(iter #(, #values)*)?) })),
+        );
+    }
+    if writes_outputs(op, f) {
+        if op.word("meta").is_none() && op.function("meta").is_none() {
+            return Err(Error::new(
+                f.ident.span(),
+                "a kernel that writes into its outputs needs a `meta` that says what they look like",
+            ));
+        }
+        let values = from_args(op, f, 0)?;
+        return Ok(
+            quote!(#k::Writing(|cpu, args, outs| { let _ = (cpu, args); #ty::cpu(#(#values),*) })),
+        );
+    }
+    check_reads_nothing(op, f)?;
+    let outputs = outputs_of(op, f)?;
+    Ok(if is_view(op) {
+        quote!(#k::View(|args| { let _ = args; #outputs }))
+    } else {
+        quote!(#k::Function(|cpu, args| { let _ = (cpu, args); #outputs }))
+    })
+}
+
+/// The call of a function that gives the outputs.
+fn outputs_of(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
+    let (ty, ident, values) = (&op.name, f.ident, from_args(op, f, 0)?);
+    Ok(quote!(Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::#ident(#(#values),*)?))))
+}
+
+/// Whether the kernel shows memory in another way.
+fn is_view(op: &Op<'_>) -> bool {
+    op.has("view") || op.has("multi_view")
+}
+
+/// Refuses the right to read elements to the kernel of a view.
+fn check_reads_nothing(op: &Op<'_>, f: &Function<'_>) -> Result<()> {
+    match f.params.iter().find(|(name, _)| name == "cpu") {
+        Some((name, _)) if is_view(op) => Err(Error::new(
+            name.span(),
+            "the kernel of a view reads no memory: it takes no `cpu`, and gives another geometry of the same storage",
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,136 @@
+//! The table of an op's kernels: one for each backend, which is a device together with a layout.
+//!
+//! `#[op]` fills it from the functions and words of the item. A call that came past all layers takes the kernel of the
+//! strided tensors in main memory, `cpu`, without asking anything; the layer of sparse tensors asks for those of its layouts.
+//! An op without a kernel for a backend is refused in one place, [`missing`].
+
+use super::{Arg, Call, Form, OpDef, Outputs};
+use crate::tensor::{Cpu, Key, Layout};
+use crate::{Error, Result, Tensor};
+use pullback_kernels::Iter;
+
+/// The kernels of an op.
+pub struct Kernels {
+    /// Of strided tensors in main memory.
+    pub cpu: Kernel,
+    /// Of coordinate lists.
+    pub sparse_coo: Option<SparseKernel>,
+    /// Of compressed rows and columns, and of blocks of these.
+    pub sparse_csr: Option<SparseKernel>,
+    /// The same for a call that is recorded, of an op on the values of `self`: made of ops that are recorded one by one, so that
+    /// the gradient rules see values only.
+    pub on_values: Option<OnValues>,
+}
+
+/// What computes an op on strided tensors.
+pub enum Kernel {
+    /// Nothing: the op is one of other layouts.
+    None,
+    /// Element by element over an `Iter` that the dispatcher prepares from `meta`.
+    Pointwise(fn(&mut Iter, &[Arg<'_>]) -> Result<()>),
+    /// Writes into outputs that the dispatcher makes as `meta` says, or into targets of `out=` that look like these.
+    Writing(fn(Cpu, &[Arg<'_>], &[&Tensor]) -> Result<()>),
+    /// A function of its own that makes its outputs: of ops whose results' shapes depend on elements.
+    Function(fn(Cpu, &[Arg<'_>]) -> Result<Outputs>),
+    /// Shows the first argument's memory in another way, and reads none: it has no [`Cpu`], and needs no memory at all.
+    View(fn(&[Arg<'_>]) -> Result<Outputs>),
+    /// Lets the first argument itself show its memory in another way (`t_`), and reads none.
+    ViewInplace(fn(&[Arg<'_>]) -> Result<()>),
+    /// Writes into the first argument; the functional form clones first.
+    Inplace(fn(Cpu, &[Arg<'_>]) -> Result<()>),
+    /// Made of other ops: has their derivative.
+    Composite(fn(&[Arg<'_>]) -> Result<Outputs>),
+}
+
+impl Kernel {
+    /// Whether it reads and writes no element of its tensors.
+    pub fn is_view(&self) -> bool {
+        matches!(self, Kernel::View(_) | Kernel::ViewInplace(_))
+    }
+}
+
+/// A kernel for sparse tensors: gives new results; one that writes to the first argument itself, where the form asks for that,
+/// gives this argument. Of an op that only exists in place it does so always.
+pub type SparseKernel = fn(Cpu, &Call<'_>) -> Result<Outputs>;
+
+/// What computes a recorded call on the values of `self`.
+pub type OnValues = fn(&Call<'_>) -> Result<Outputs>;
+
+/// A device together with a layout: what a kernel is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backend {
+    /// Strided tensors in main memory.
+    Cpu,
+    /// Strided tensors on a CUDA device. Devices are simulated: these are the CPU's kernels, on the same memory.
+    Cuda,
+    /// Coordinate lists in main memory.
+    SparseCpu,
+    /// Compressed rows or columns in main memory.
+    SparseCsrCpu,
+}
+
+impl Backend {
+    /// All.
+    pub const ALL: [Backend; 4] =
+        [Backend::Cpu, Backend::Cuda, Backend::SparseCpu, Backend::SparseCsrCpu];
+
+    /// Its name, which is that of PyTorch's dispatch key.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Backend::Cpu => "CPU",
+            Backend::Cuda => "CUDA",
+            Backend::SparseCpu => "SparseCPU",
+            Backend::SparseCsrCpu => "SparseCsrCPU",
+        }
+    }
+    /// That of the tensor.
+    pub fn of(tensor: &Tensor) -> Backend {
+        match tensor.layout() {
+            Layout::Strided if tensor.keys().has(Key::CUDA) => Backend::Cuda,
+            Layout::Strided => Backend::Cpu,
+            Layout::SparseCoo => Backend::SparseCpu,
+            _ => Backend::SparseCsrCpu,
+        }
+    }
+}
+
+impl Kernels {
+    /// Whether there is one for a backend. (Composites run everywhere, by the kernels of what they are made of.)
+    #[must_use]
+    pub fn has(&self, backend: Backend) -> bool {
+        match (&self.cpu, backend) {
+            (Kernel::Composite(_), _) => false,
+            (kernel, Backend::Cpu | Backend::Cuda) => !matches!(kernel, Kernel::None),
+            (_, sparse) => self.sparse(sparse).is_some(),
+        }
+    }
+    /// The kernel for a sparse layout.
+    #[must_use]
+    pub fn sparse(&self, backend: Backend) -> Option<SparseKernel> {
+        match backend {
+            Backend::SparseCpu => self.sparse_coo,
+            Backend::SparseCsrCpu => self.sparse_csr,
+            Backend::Cpu | Backend::Cuda => None,
+        }
+    }
+}
+
+/// The error for an op without a kernel for a backend.
+#[cold]
+pub(crate) fn missing(def: &OpDef, form: Form<'_>, backend: Backend) -> Error {
+    let name = form.qualified(def);
+    let there = Backend::ALL.into_iter().filter(|&backend| def.kernels.has(backend));
+    let there: Vec<&str> = there.map(Backend::name).collect(); // tidy: short
+    let hint = match backend {
+        Backend::SparseCpu | Backend::SparseCsrCpu => {
+            " Use it on the dense tensor that to_dense() gives."
+        }
+        Backend::Cpu | Backend::Cuda => "",
+    };
+    Error::not_implemented(format!(
+        "Could not run '{name}' with arguments from the '{}' backend: it has no kernel for it.{hint} '{name}' is only available for these backends: [{}].",
+        backend.name(),
+        there.join(", ")
+    ))
+}

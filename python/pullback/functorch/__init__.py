@@ -1,0 +1,43 @@
+"""The package ``functorch``, which ``torch.func`` came from, for programs that still import it.
+
+Under :func:`pullback.as_torch`, ``import functorch`` means this one. What traces programs
+(``functorch.compile``, ``make_fx``) is not part of it.
+"""
+
+from __future__ import annotations
+
+from .. import __version__ as __version__
+from .._functorch.deprecated import (
+    combine_state_for_ensemble,
+    functionalize,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    make_functional,
+    make_functional_with_buffers,
+    vjp,
+    vmap,
+)
+from .._functorch.make_functional import FunctionalModule, FunctionalModuleWithBuffers
+from . import einops as einops
+from . import experimental as experimental
+
+__all__ = [
+    "FunctionalModule",
+    "FunctionalModuleWithBuffers",
+    "combine_state_for_ensemble",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "make_functional",
+    "make_functional_with_buffers",
+    "vjp",
+    "vmap",
+]

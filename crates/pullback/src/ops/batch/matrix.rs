@@ -188,36 +188,47 @@ pub(crate) fn linear_solve(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Ou
     Ok(Outcome::Batched(crate::dispatch::Outputs::Tensors(outputs)))
 }
 
-/// Equations with factors and their pivots, `(factors, pivots, right-hand sides, ..)`: pivots have a dimension less.
-pub(crate) fn factored(call: &Call<'_>) -> Result<Outcome> {
-    let (factors, right) = (call.tensor(0), call.tensor(2));
-    if factors.ndim() < 2 || right.ndim() < 2 {
+/// Equations with factors `LD` and their pivots, which have a dimension less.
+pub(crate) fn factored(
+    call: &Call<'_>,
+    ld: &Tensor,
+    pivots: &Tensor,
+    b: &Tensor,
+) -> Result<Outcome> {
+    if ld.ndim() < 2 || b.ndim() < 2 {
         return super::one_by_one(call);
     }
-    let rank = factors.ndim().max(right.ndim());
-    let values = call.values(&mut |index, tensor| {
-        super::widened(&call.front(tensor)?, rank - usize::from(index == 1))
-    })?;
+    let rank = ld.ndim().max(b.ndim());
+    let mut values = Values::given(call);
+    values.set("LD", super::widened(&call.front(ld)?, rank)?);
+    values.set("pivots", super::widened(&call.front(pivots)?, rank - 1)?);
+    values.set("B", super::widened(&call.front(b)?, rank)?);
     call.run(&values).map(Outcome::Batched)
 }
 
 /// Matrices, and tolerances that broadcast to their batch.
-pub(crate) fn with_tolerances(call: &Call<'_>) -> Result<Outcome> {
-    let matrices = call.tensor(0);
-    if matrices.ndim() < 2 {
+pub(crate) fn with_tolerances(
+    call: &Call<'_>,
+    self_: &Tensor,
+    atol: Option<&Tensor>,
+    rtol: Option<&Tensor>,
+) -> Result<Outcome> {
+    if self_.ndim() < 2 {
         return super::one_by_one(call);
     }
-    let rank = matrices.ndim() - 2;
-    let values = call.values(&mut |index, tensor| match index {
-        0 => call.front(tensor),
-        _ => call.aligned(tensor, rank),
-    })?;
+    let mut values = Values::given(call);
+    values.set_subject(call.front(self_)?);
+    for (name, tolerance) in [("atol", atol), ("rtol", rtol)] {
+        if let Some(tolerance) = tolerance {
+            values.set(name, call.aligned(tolerance, self_.ndim() - 2)?);
+        }
+    }
     call.run(&values).map(Outcome::Batched)
 }
 
 /// Matrices of which some results have no elements, and then no batch.
-pub(crate) fn matrices_or_nothing(call: &Call<'_>) -> Result<Outcome> {
-    if call.tensor(0).ndim() < 2 || call.tensor(1).ndim() < 2 {
+pub(crate) fn matrices_or_nothing(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
+    if a.ndim() < 2 || b.ndim() < 2 {
         return super::one_by_one(call);
     }
     let values = call.values(&mut |_, tensor| call.front(tensor))?;

@@ -140,7 +140,7 @@ impl LinalgLdlFactor {
 /// # Errors
 /// `RuntimeError` for shapes or dtypes that do not fit, and pivots that no factorisation gives.
 #[op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor", module = "linalg", exact_out, not_differentiable,
-     method = linalg_ldl_solve, batch = factored)]
+     method = linalg_ldl_solve, batch = factored(ld, pivots, b))]
 impl LinalgLdlSolve {
     fn meta(ld: &Tensor, pivots: &Tensor, b: &Tensor) -> Result<TensorSpec> {
         let name = "torch.linalg.ldl_solve";

@@ -50,7 +50,7 @@ fn inverted(values: &Tensor, size: &Tensor, least: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// `RuntimeError` for what are no matrices, other dtypes, complex tolerances, and with `hermitian` what is not square.
 #[op("linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
-     module = "linalg", out, not_differentiable(atol, rtol), method = linalg_pinv_within_tensors, node = "LinalgPinv", batch = with_tolerances)]
+     module = "linalg", out, not_differentiable(atol, rtol), method = linalg_pinv_within_tensors, node = "LinalgPinv", batch = with_tolerances(self, atol, rtol))]
 impl LinalgPinvTensor {
     fn meta(self_: &Tensor, hermitian: bool) -> Result<TensorSpec> {
         check(self_)?;
@@ -221,7 +221,7 @@ impl Pinverse {
 /// The solution behind `linalg_lstsq`, for `B` with as many dimensions as `A`: its matrices lie column by column, as the first
 /// rows of those of max(m, n) rows; the rank, or nothing for the driver gels; singular values, for gelsd and gelss.
 #[op("_linalg_lstsq(Tensor A, Tensor B, float rcond, str driver) -> (Tensor solution, Tensor rank, Tensor singular_values)",
-     internal, method = lstsq_kernel, node = "LinalgLstsq", batch = matrices_or_nothing)]
+     internal, method = lstsq_kernel, node = "LinalgLstsq", batch = matrices_or_nothing(a, b))]
 impl LstsqKernel {
     fn meta(a: &Tensor, b: &Tensor, driver: &str) -> Result<[TensorSpec; 3]> {
         super::layout::check_field("linalg_lstsq_cpu", a)?;

@@ -21,9 +21,10 @@ from ._file import map_file as _map_file
 from ._file import map_shared as _map_shared  # noqa: F401 (the extension asks for it)
 from ._tensor import Tensor
 
+_Dtype = _C.dtype
+
 if TYPE_CHECKING:
     from ._C import device as _Device
-    from ._C import dtype as _Dtype
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import typing_extensions
 
+import pullback as torch
+
 PROGRAMS = sorted((Path(__file__).parent / "typing").glob("*.py"))
 
 
@@ -60,3 +62,35 @@ def test_the_check_can_fail() -> None:
     assert not is_of({1: 2}, dict[str, int])
     assert not is_of(1.0, int | None)
     assert is_of((1, "a"), tuple[int, str])
+
+
+PUBLIC = [
+    torch.Tensor,
+    torch.nn.Parameter,
+    torch.UntypedStorage,
+    torch.storage.TypedStorage,
+    torch.autograd.Function,
+    torch.autograd.forward_ad.UnpackedDualTensor,
+    torch.utils.data.DataLoader,
+    *(
+        getattr(torch.nn, name)
+        for name in dir(torch.nn)
+        if isinstance(getattr(torch.nn, name), type)
+    ),
+    *(
+        getattr(torch.optim, name)
+        for name in dir(torch.optim)
+        if isinstance(getattr(torch.optim, name), type)
+    ),
+]
+
+
+@pytest.mark.parametrize("kind", PUBLIC, ids=lambda kind: kind.__qualname__)
+def test_programs_can_ask_for_the_types_of_attributes(kind: type) -> None:
+    assert isinstance(typing.get_type_hints(kind), dict)
+
+
+def test_parameters_of_layers_are_annotated() -> None:
+    hints = typing.get_type_hints(torch.nn.Linear)
+    assert hints["weight"] is torch.nn.Parameter
+    assert hints["bias"] is torch.nn.Parameter

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _C
 from .._contextlib import _decorate
+from .._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from .._tensor import Tensor
 
 __all__ = [
     "UnpackedDualTensor",

@@ -66,10 +66,11 @@ def register_kl(type_p: type, type_q: type) -> Callable[[_Function], _Function]:
         type_q: likewise.
 
     Raises:
-        TypeError: for anything but classes of distributions.
+        TypeError: for anything but classes. (As in PyTorch, not only of classes that derive from
+            :class:`Distribution`: libraries have others.)
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
-        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+        if not isinstance(kind, type):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def decorator(function: _Function) -> _Function:

@@ -104,11 +104,24 @@ def _keys(tree: dict[Any, Any]) -> tuple[Any, ...]:
 # (The commonest without a function within the other.)
 register_pytree_node(tuple, lambda tree: (list(tree), None), lambda children, _: tuple(children))
 register_pytree_node(list, lambda tree: (list(tree), None), lambda children, _: list(children))
-register_pytree_node(
-    dict,
-    lambda tree: (list(tree.values()), tuple(tree)),
-    lambda children, keys: dict(zip(keys, children, strict=True)),
-)
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Any]:
+    """The values of a dictionary, and its keys as the context."""
+    return list(d.values()), tuple(d)
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[KeyEntry, Any]], Any]:
+    """The values of a dictionary with the steps that lead to them, and its keys."""
+    return [(MappingKey(key), value) for key, value in d.items()], tuple(d)
+
+
+def _dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
+    """A dictionary of values and keys."""
+    return dict(zip(context, values, strict=True))
+
+
+register_pytree_node(dict, _dict_flatten, _dict_unflatten)
 _add(
     OrderedDict,
     _keys,

@@ -6,16 +6,14 @@ forms are in ``_lazy_norm.py``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._tensor import Tensor
 from .. import functional as F
 from .._native import VF as _VF
+from ..parameter import Parameter
 from .module import Module
 from .normalization import _make_affine, _reset_affine
-
-if TYPE_CHECKING:
-    from ..parameter import Parameter
 
 __all__ = [
     "BatchNorm1d",

@@ -20,6 +20,7 @@ from ... import _C
 from ..._hooks import RemovableHandle
 from ..._tensor import Tensor
 from ..parameter import Buffer, Parameter
+from . import _base
 from . import hook as _hook
 from ._base import typename
 from .hook import (
@@ -600,6 +601,10 @@ def _indented(text: str) -> str:
 
 
 _IncompatibleKeys.__module__ = __name__
+
+# Who asks for the types of a module's attributes (`typing.get_type_hints`) looks them up where its
+# classes are defined.
+vars(_base)["Module"] = Module
 
 
 class _WithHooks(ModuleType):

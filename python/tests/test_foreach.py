@@ -1,0 +1,267 @@
+"""Functions of lists of tensors, conditions, and other names that libraries take from PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import pullback as torch
+from pullback import _jit_internal
+from pullback._foreach import _UNARY, functions
+
+
+def lists() -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    torch.manual_seed(0)
+    shapes = [(3,), (2, 2), ()]
+    return [torch.rand(s) + 0.1 for s in shapes], [torch.rand(s) + 0.2 for s in shapes]
+
+
+def same(found: Any, expected: list[torch.Tensor]) -> None:
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("op", _UNARY.split())
+def test_ops_of_one_tensor(op: str) -> None:
+    a, _ = lists()
+    expected = [getattr(torch, op)(x) for x in a]
+    same(getattr(torch, f"_foreach_{op}")(a), expected)
+    assert getattr(torch, f"_foreach_{op}_")(a) is None
+    same(a, expected)
+
+
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "div", "pow"])
+@pytest.mark.parametrize("kind", ["list", "numbers", "number", "tensor"])
+def test_ops_with_an_operand(op: str, kind: str) -> None:
+    a, b = lists()
+    operand = {"list": b, "numbers": [2.0, 3, 0.5], "number": 3, "tensor": torch.tensor(2.0)}[kind]
+    each = operand if isinstance(operand, list) else [operand] * 3
+    expected = [getattr(torch, op)(x, y) for x, y in zip(a, each, strict=True)]
+    same(getattr(torch, f"_foreach_{op}")(a, operand), expected)
+    getattr(torch, f"_foreach_{op}_")(a, operand)
+    same(a, expected)
+
+
+@pytest.mark.parametrize("op", ["maximum", "minimum", "clamp_max", "clamp_min"])
+def test_the_larger_and_the_smaller(op: str) -> None:
+    a, b = lists()
+    function = torch.maximum if op in ("maximum", "clamp_min") else torch.minimum
+    half = torch.tensor(0.5)
+    same(getattr(torch, f"_foreach_{op}")(a, 0.5), [function(x, half) for x in a])
+    expected = [function(x, y) for x, y in zip(a, b, strict=True)]
+    same(getattr(torch, f"_foreach_{op}")(a, b), expected)
+    getattr(torch, f"_foreach_{op}_")(a, b)
+    same(a, expected)
+
+
+def test_ops_of_three_tensors() -> None:
+    a, b = lists()
+    c = [x + 1 for x in b]
+    for op in ("addcmul", "addcdiv"):
+        function = getattr(torch, op)
+        found = getattr(torch, f"_foreach_{op}")(a, b, c, value=0.5)
+        same(found, [function(x, y, z, value=0.5) for x, y, z in zip(a, b, c, strict=True)])
+        by_list = getattr(torch, f"_foreach_{op}")(a, b, c, [1.0, 2.0, 3.0])
+        by_tensor = getattr(torch, f"_foreach_{op}")(a, b, c, torch.tensor([1.0, 2.0, 3.0]))
+        same(by_list, list(by_tensor))
+        expected = [
+            function(x, y, z, value=v) for x, y, z, v in zip(a, b, c, (1.0, 2.0, 3.0), strict=True)
+        ]
+        same(by_list, expected)
+    same(
+        torch._foreach_lerp(a, b, 0.25), [torch.lerp(x, y, 0.25) for x, y in zip(a, b, strict=True)]
+    )
+    torch._foreach_lerp_(a, b, c)
+    same(torch._foreach_add(a, b, alpha=2), [x + 2 * y for x, y in zip(a, b, strict=True)])
+
+
+def test_copies_zeros_and_powers_of_a_number() -> None:
+    a, b = lists()
+    torch._foreach_copy_(a, b)
+    same(a, b)
+    same(torch._foreach_pow(2.0, a), [2.0**x for x in a])
+    same(torch._foreach_max(a), [x.max() for x in a])
+    same(torch._foreach_zero(a), [torch.zeros_like(x) for x in a])
+    torch._foreach_zero_(a)
+    assert sum(x.abs().sum().item() for x in a) == 0
+
+
+def test_gradients_flow_through_lists() -> None:
+    a = [torch.ones(2, requires_grad=True), torch.ones(3, requires_grad=True)]
+    total = sum(x.sum() for x in torch._foreach_mul(a, [2.0, 3.0]))
+    total.backward()  # type: ignore[union-attr]
+    assert [x.grad.tolist() for x in a] == [[2, 2], [3, 3, 3]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "phrase"),
+    [
+        (
+            lambda a: torch._foreach_add_(a, [1.0]),
+            RuntimeError,
+            "same number of elements as scalar",
+        ),
+        (
+            lambda a: torch._foreach_add_(a, a[:1]),
+            RuntimeError,
+            "same number of tensors, got 3 and 1",
+        ),
+        (lambda a: torch._foreach_add_(a), TypeError, "one operand beside the tensors, got 0"),
+        (lambda a: torch._foreach_add_(a, 1, scalar=2), TypeError, "got 2"),
+        (lambda a: torch._foreach_exp_(3), TypeError, "must be tuple of Tensors"),
+        (lambda a: torch._foreach_exp_([*a, 3]), TypeError, "must be tuple of Tensors"),
+        (lambda a: torch._foreach_exp_([]), RuntimeError, "at least one tensor"),
+        (lambda a: torch._foreach_addcmul_(a, a, a[:2]), RuntimeError, "got 3 and 2"),
+        (lambda a: torch._foreach_copy_(a, a[:2]), RuntimeError, "got 3 and 2"),
+    ],
+)
+def test_lists_that_do_not_fit_change_nothing(
+    call: Any, error: type[Exception], phrase: str
+) -> None:
+    a, _ = lists()
+    before = [x.clone() for x in a]
+    with pytest.raises(error, match=phrase):
+        call(a)
+    same(a, before)
+
+
+def test_all_of_them_are_in_the_main_namespace() -> None:
+    assert all(hasattr(torch, name) for name in functions())
+
+
+@pytest.mark.parametrize(
+    ("check", "error"),
+    [
+        (torch._check, RuntimeError),
+        (torch._check_index, IndexError),
+        (torch._check_value, ValueError),
+        (torch._check_type, TypeError),
+        (torch._check_not_implemented, NotImplementedError),
+    ],
+)
+def test_conditions_raise_errors_of_their_class(check: Any, error: type[Exception]) -> None:
+    check(True, lambda: pytest.fail("nobody asks for the text"))
+    check(torch.tensor(True))
+    with pytest.raises(error, match="size 3"):
+        check(False, lambda: "size 3")
+    with pytest.raises(error, match="size 4"):
+        check(False, "size 4")
+    with pytest.raises(error, match="Expected cond to be True"):
+        check(False)
+    with pytest.raises(TypeError, match="cond must be a bool"):
+        check(1)
+
+
+def test_other_conditions() -> None:
+    torch._check_is_size(3, max=3)
+    for arguments in ((-1,), (4,)):
+        with pytest.raises(RuntimeError):
+            torch._check_is_size(*arguments, max=3)
+    torch._check_tensor_all(torch.tensor([True, True]))
+    with pytest.raises(RuntimeError, match="all of them"):
+        torch._check_tensor_all(torch.tensor([True, False]), lambda: "all of them")
+    with pytest.raises(TypeError, match="tensor of bools"):
+        torch._check_tensor_all(torch.ones(2))
+    torch._assert(True, "never")
+    with pytest.raises(AssertionError, match="odd"):
+        torch._assert(False, "odd")
+    torch._assert_async(torch.tensor(1))
+    with pytest.raises(RuntimeError, match="but got zero"):
+        torch._assert_async(torch.tensor(0))
+
+
+def test_names_of_scripts_leave_functions_as_they_are() -> None:
+    def function(x: int) -> int:
+        return x
+
+    for decorator in (
+        _jit_internal._overload,
+        _jit_internal._overload_method,
+        _jit_internal._copy_to_script_wrapper,
+    ):
+        assert decorator(function) is function
+    chosen = _jit_internal.boolean_dispatch(
+        "flag", 1, False, lambda x, flag=False: "yes", lambda x, flag=False: "no", "mine", "chosen"
+    )
+    assert [chosen(1), chosen(1, True), chosen(1, flag=True), chosen(1, False)] == [
+        "no",
+        "yes",
+        "yes",
+        "no",
+    ]
+    assert (chosen.__module__, chosen.__name__) == ("mine", "chosen")
+    assert _jit_internal.BroadcastingList2[int] is None
+
+
+def test_what_libraries_ask_of_the_extension() -> None:
+    assert torch._C._get_tracing_state() is None
+    assert torch._C._get_privateuse1_backend_name() == "privateuseone"
+    assert torch._C._cuda_isInBadFork() is False
+    torch._C._log_api_usage_once("event")
+
+
+def test_private_modules_of_what_only_answers_answer_too() -> None:
+    from pullback.distributed.checkpoint import state_dict
+    from pullback.distributed.fsdp.wrap import transformer_auto_wrap_policy
+
+    with pytest.raises(RuntimeError, match="a process trains alone"):
+        transformer_auto_wrap_policy()
+    with pytest.raises(RuntimeError, match="a process trains alone"):
+        state_dict.StateDictOptions()
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        state_dict.no_such_name  # noqa: B018 (asking is the point)
+
+
+def test_iterators_of_loaders_by_their_names() -> None:
+    from pullback.utils.data import dataloader
+
+    loader = dataloader.DataLoader([1, 2])
+    assert isinstance(iter(loader), dataloader._SingleProcessDataLoaderIter)
+    assert isinstance(iter(loader), dataloader._BaseDataLoaderIter)
+    assert issubclass(dataloader._MultiProcessingDataLoaderIter, dataloader._BaseDataLoaderIter)
+
+
+def test_the_folder_of_downloads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_HOME", "/somewhere")
+    assert torch.hub._get_torch_home() == "/somewhere"
+    assert torch.hub.HASH_REGEX.search("net-0123abcd.pth")[1] == "0123abcd"
+
+
+def test_an_index_without_dimensions_is_an_op_within_the_context() -> None:
+    from pullback._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+
+    x = torch.arange(12).reshape(3, 4)
+    rows, columns = torch.tensor([0, 2]), torch.tensor([1, 3])
+
+    def at(row: torch.Tensor, column: torch.Tensor) -> torch.Tensor:
+        return x[row, column]
+
+    with TransformGetItemToIndex():
+        table = torch.vmap(torch.vmap(at, (None, 0)), (0, None))(rows, columns)
+        assert table.tolist() == [[1, 3], [9, 11]]
+        assert torch.vmap(lambda row: x[row])(rows).tolist() == x[rows].tolist()
+        assert x[torch.tensor(1)].tolist() == [4, 5, 6, 7]
+        assert x[1, 2] == 6
+    with pytest.raises(RuntimeError, match=r"calling .item\(\)"):
+        torch.vmap(lambda row: x[row])(rows)
+
+
+def test_words_for_how_tensors_lie_on_processes_are_values() -> None:
+    from pullback.distributed.tensor import DTensor, Partial, Replicate, Shard
+
+    assert Shard(0) == Shard(0) != Shard(1)
+    assert len({Shard(0), Shard(0), Replicate(), Partial(), Partial("avg")}) == 4
+    assert (repr(Shard(0)), repr(Replicate()), repr(Partial())) == (
+        "Shard(dim=0)",
+        "Replicate()",
+        "Partial(sum)",
+    )
+    assert (str(Shard(1)), str(Replicate()), str(Partial("avg"))) == ("S(1)", "R", "P(avg)")
+    assert Shard(1).is_shard(1)
+    assert not Shard(1).is_shard(0)
+    assert Replicate().is_replicate()
+    assert Partial().is_partial("sum")
+    with pytest.raises(RuntimeError, match="a process trains alone"):
+        DTensor()

@@ -91,6 +91,8 @@ class ExceptionWrapper:
         message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             raise KeyError(KeyErrorMessage(message))
+        if getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=message)
         try:
             error = self.exc_type(message)
         except Exception:

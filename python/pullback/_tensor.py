@@ -366,13 +366,6 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
         return dim_order(self, ambiguity_check)
 
-    def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
-        """What a module keeps in the place of this parameter when it loads ``other``.
-
-        Asked where :func:`torch.__future__.set_swap_module_params_on_conversion` is on.
-        """
-        return other.detach() if assign else self.copy_(other).detach()
-
     def is_distributed(self) -> bool:
         """Whether parts of the tensor are in other processes: never."""
         return False

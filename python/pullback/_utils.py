@@ -1,7 +1,6 @@
 """How pickles make tensors: the functions that PyTorch's files name as ``torch._utils``.
 
-And what else programs look for in that module: vectors of several tensors, numbers of devices,
-exceptions that are raised again elsewhere.
+And what else programs look for in that module: numbers of devices here, the rest in ``_dense.py``.
 
 Their names and arguments are part of the file format. None believes its arguments: sizes and
 strides must lie inside of the storage, and indices of sparse tensors are checked.
@@ -10,9 +9,8 @@ strides must lie inside of the storage, and indices of sparse tensors are checke
 from __future__ import annotations
 
 import sys
-import traceback
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from . import _C
 from ._dense import ExceptionWrapper as ExceptionWrapper
@@ -231,40 +229,6 @@ def _rebuild_wrapper_subclass(
     return made
 
 
-def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
-    """All elements of tensors of one dtype as a vector."""
-    joined: Tensor = _C._VariableFunctions.cat([tensor.reshape(-1) for tensor in tensors])
-    return joined
-
-
-def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Views of a vector that look like tensors, one after the other."""
-    start = 0
-    views = []
-    for tensor in tensors:
-        end = start + tensor.numel()
-        views.append(flat[start:end].view_as(tensor))
-        start = end
-    return tuple(views)
-
-
-def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
-    """The tensors in groups of one dtype, each of not many more bytes than a limit."""
-    groups: dict[Any, tuple[list[Tensor], int]] = {}
-    for tensor in tensors:
-        kind = tensor.type()
-        members, total = groups.get(kind, ([], 0))
-        size = tensor.numel() * tensor.element_size()
-        if members and total + size > size_limit:
-            yield members
-            members, total = [], 0
-        members.append(tensor)
-        groups[kind] = (members, total + size)
-    for members, _ in groups.values():
-        if members:
-            yield members
-
-
 def _get_available_device_type() -> str | None:
     """The kind of device that there is besides main memory; None if there is none."""
     from .cuda import device_count
@@ -307,46 +271,6 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
             f"Expected a torch.device with a specified index or an integer, but got:{device}"
         )
     return current_device()
-
-
-class KeyErrorMessage(str):
-    """The text of a ``KeyError`` that is shown as it is, not in quotes."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-class ExceptionWrapper:
-    """An exception with its place as text, to be raised again by another thread or process.
-
-    Args:
-        exc_info: what ``sys.exc_info()`` gave; that of now unless given.
-        where: where it happened, for the message.
-    """
-
-    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
-        kind, value, trace = sys.exc_info() if exc_info is None else exc_info
-        self.exc_type: Any = kind
-        self.exc_msg = "".join(traceback.format_exception(kind, value, trace))
-        self.where = where
-
-    def reraise(self) -> NoReturn:
-        """Raises an exception of the same class, whose message has the place.
-
-        Where the class cannot be made of a message, it is a ``RuntimeError``.
-        """
-        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
-        if self.exc_type is KeyError:
-            raise KeyError(KeyErrorMessage(text))
-        if getattr(self.exc_type, "message", None):
-            raise self.exc_type(message=text)
-        try:
-            error = self.exc_type(text)
-        except Exception:
-            raise RuntimeError(text) from None
-        raise error
 
 
 def _rebuild_qtensor(*args: Any) -> Tensor:

@@ -76,7 +76,6 @@ if TYPE_CHECKING:
     # The same by their stubs, so that what is exported has its signature.
     from .._C import _nn
     from .._C import _VariableFunctions as _VF
-    from ..types import _size
 
     # (Functions that are missing still are asked for by the layers that need them.)
     def __getattr__(name: str) -> Any: ...

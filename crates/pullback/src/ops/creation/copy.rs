@@ -5,7 +5,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
-use crate::{DType, ErrorKind, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
+use crate::{DType, Device, ErrorKind, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -361,6 +361,11 @@ impl Tensor {
     fn item_by_op(&self) -> Result<Scalar> {
         let n = self.numel();
         ensure!(n == 1, runtime, "a Tensor with {n} elements cannot be converted to Scalar");
+        ensure!(
+            self.device() != Device::Meta,
+            runtime,
+            "Tensor.item() cannot be called on meta tensors"
+        );
         self.local_scalar_dense()
     }
 }

@@ -206,6 +206,7 @@ if TYPE_CHECKING:
     from . import distributed as distributed
     from . import distributions as distributions
     from . import export as export
+    from . import fft as fft
     from . import func as func
     from . import functional as functional
     from . import functorch as functorch
@@ -233,6 +234,7 @@ if TYPE_CHECKING:
     from . import random as random
     from . import return_types as return_types
     from . import serialization as serialization
+    from . import signal as signal
     from . import sparse as sparse
     from . import special as special
     from . import storage as storage
@@ -340,6 +342,7 @@ _lazy.submodules(
     "distributed",
     "distributions",
     "export",
+    "fft",
     "func",
     "functorch",
     "futures",
@@ -364,6 +367,7 @@ _lazy.submodules(
     "profiler",
     "quantization",
     "return_types",
+    "signal",
     "sparse",
     "special",
     "testing",

@@ -272,6 +272,7 @@ def _spaces() -> list[tuple[str, Any, Iterable[str]]]:
         ("torch.nn.init", torch.nn.init, dir(torch.nn.init)),
         ("torch.Tensor", Tensor, dir(Tensor)),
         ("torch.linalg", torch.linalg, torch.linalg.__all__),
+        ("torch.fft", torch.fft, torch.fft.__all__),
     ]
     return [(text, space, sorted(set(names))) for text, space, names in spaces]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("ops.tsv")
 # The families whose calls are in this table; the others follow.
-FAMILIES = ("core", "masked", "special", "internal", "sparse", "linalg")
+FAMILIES = ("core", "masked", "special", "internal", "sparse", "linalg", "fft", "signal")
 FLAGS = ("autograd", "double_backward", "forward_ad", "method", "inplace", "out")
 
 

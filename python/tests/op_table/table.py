@@ -10,6 +10,7 @@ from typing import Any
 from op_table import (
     creation,
     draw,
+    fourier,
     indexing,
     join,
     linear,
@@ -24,7 +25,7 @@ from op_table.call import Library, Op
 
 FAMILIES = (
     *(pointwise, reduction, shape, join, creation, indexing, draw),
-    *(network, special, masked, linear),
+    *(network, special, masked, linear, fourier),
 )
 
 

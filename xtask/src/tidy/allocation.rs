@@ -10,8 +10,9 @@ use super::Finding;
 use super::source::Source;
 
 /// Where lists can be long.
-const FOLDERS: [&str; 6] = [
+const FOLDERS: [&str; 7] = [
     "crates/kernels/src/",
+    "crates/fft/src/",
     "crates/pullback/src/tensor/",
     "crates/pullback/src/ops/",
     "crates/pullback/src/dispatch/",

@@ -9,8 +9,13 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Where unsafe code belongs.
-const UNSAFE_FOLDERS: [&str; 4] =
-    ["crates/kernels/", "crates/pullback/src/tensor/", "crates/python/src/raw/", "crates/loom/"];
+const UNSAFE_FOLDERS: [&str; 5] = [
+    "crates/kernels/",
+    "crates/fft/",
+    "crates/pullback/src/tensor/",
+    "crates/python/src/raw/",
+    "crates/loom/",
+];
 
 /// Why the dispatcher has unsafe code.
 const ACCESS: &str = "hands kernels the right to memory, once a call has come past all layers";

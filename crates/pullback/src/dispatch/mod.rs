@@ -247,6 +247,16 @@ fn each_input(arg: &Arg<'_>, f: &mut dyn FnMut(&Tensor) -> Result<()>) -> Result
 /// Refuses an `out=` tensor that cannot take a result of dtype `from`.
 pub(crate) fn check_out_dtype(def: &OpDef, from: crate::DType, to: crate::DType) -> Result<()> {
     let is_refused = from != to && def.is(Traits::EXACT_OUT);
+    let keeps_kind = if from.is_complex() { to.is_complex() } else { to.is_floating_point() };
+    // (Transforms store no real number as a complex one.)
+    ensure!(
+        keeps_kind || def.module != "fft",
+        runtime,
+        "{} expects a {} output tensor, but got {}",
+        def.name.trim_start_matches("fft_"),
+        if from.is_complex() { "complex" } else { "floating point" },
+        to.scalar_name()
+    );
     ensure!(
         !(is_refused && from.is_complex() && !to.is_complex()),
         runtime,

@@ -9,6 +9,7 @@
 pub(crate) mod batch;
 pub(crate) mod classes;
 pub mod creation;
+pub mod fft;
 pub mod index;
 pub mod linalg;
 pub mod nn;
@@ -17,6 +18,7 @@ pub mod pointwise;
 pub mod random;
 pub mod reduce;
 pub mod shape;
+pub mod signal;
 pub(crate) mod sparse;
 
 use crate::dispatch::OpDef;
@@ -32,6 +34,8 @@ static FOLDERS: &[&[Family]] = &[
     shape::FAMILIES,
     index::FAMILIES,
     linalg::FAMILIES,
+    fft::FAMILIES,
+    signal::FAMILIES,
     nn::FAMILIES,
     optim::FAMILIES,
     sparse::FAMILIES,

@@ -1,0 +1,221 @@
+//! Plans: what a length needs before lines of it can be transformed (factors, tables of roots of unity), kept from call to call.
+//!
+//! A plan costs about as much as a transform, or several of them for short lengths. The cache is one for all threads and
+//! bounded, by number and by the lengths together. It is never waited for: who finds it in use, which lasts for a look at a
+//! short list, makes a plan of its own after a few tries. So a child process that was forked in such a moment is not stuck.
+
+use crate::line::{Full, Half, Line, ToReal};
+use crate::long::Split;
+use pullback_kernels::{Result, memory};
+use realfft::RealFftPlanner;
+use rustfft::{FftDirection, FftNum, FftPlanner};
+use std::sync::{Arc, Mutex, TryLockError};
+
+/// Which transform.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Complex to complex, with `exp(-2 pi i j k / n)`.
+    Forward,
+    /// Complex to complex, with `exp(2 pi i j k / n)`.
+    Inverse,
+    /// Real to the first half of its spectrum, forward.
+    Half,
+    /// Real to its whole spectrum, forward.
+    Whole,
+    /// From the first half of a spectrum to real numbers, inverse.
+    ToReal,
+    /// As `Forward`, in two steps.
+    SplitForward,
+    /// As `Inverse`, in two steps.
+    SplitInverse,
+}
+
+/// A prepared transform of one kind.
+pub(crate) type Plan<S, D, T> = Arc<dyn Line<S, D, T>>;
+
+/// A number type that transforms compute in.
+pub(crate) trait Real: FftNum + Default {
+    /// The plans that are kept.
+    fn cache() -> &'static Mutex<Cache<Self>>;
+}
+
+/// Plans, the last used ones at the end.
+pub(crate) struct Cache<T>(Vec<Kept<T>>);
+
+struct Kept<T> {
+    kind: Kind,
+    n: usize,
+    plan: Prepared<T>,
+}
+
+/// Plans by what they take and give.
+#[derive(Clone)]
+enum Prepared<T> {
+    Complex(Plan<num_complex::Complex<T>, num_complex::Complex<T>, T>),
+    FromReal(Plan<T, num_complex::Complex<T>, T>),
+    ToReal(Plan<num_complex::Complex<T>, T, T>),
+    Split(Arc<Split<T>>),
+}
+
+/// Plans that are kept at most.
+const MOST: usize = 48;
+/// Numbers that all plans together are for at most, unless one alone is for more: some 64 MiB of tables in single precision.
+const MOST_POINTS: usize = 1 << 22;
+
+static SINGLE: Mutex<Cache<f32>> = Mutex::new(Cache(Vec::new()));
+static DOUBLE: Mutex<Cache<f64>> = Mutex::new(Cache(Vec::new()));
+
+impl Real for f32 {
+    fn cache() -> &'static Mutex<Cache<f32>> {
+        &SINGLE
+    }
+}
+impl Real for f64 {
+    fn cache() -> &'static Mutex<Cache<f64>> {
+        &DOUBLE
+    }
+}
+
+/// How many plans are kept now, in single and in double precision.
+pub fn cached_plans() -> (usize, usize) {
+    let of_single = with_cache::<f32, _>(|cache| cache.0.len()).unwrap_or(0);
+    (of_single, with_cache::<f64, _>(|cache| cache.0.len()).unwrap_or(0))
+}
+
+/// What `work` gives on the cache; `None` if another thread holds it.
+fn with_cache<T: Real, R>(work: impl FnOnce(&mut Cache<T>) -> R) -> Option<R> {
+    for _ in 0..50 {
+        match T::cache().try_lock() {
+            Ok(mut cache) => return Some(work(&mut cache)),
+            Err(TryLockError::Poisoned(cache)) => return Some(work(&mut cache.into_inner())),
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
+    None
+}
+
+impl<T: Real> Cache<T> {
+    fn find(&mut self, kind: Kind, n: usize) -> Option<Prepared<T>> {
+        let at = self.0.iter().position(|kept| kept.kind == kind && kept.n == n)?;
+        let kept = self.0.remove(at);
+        let plan = kept.plan.clone();
+        self.0.push(kept);
+        Some(plan)
+    }
+    fn keep(&mut self, kind: Kind, n: usize, plan: Prepared<T>) {
+        if self.find(kind, n).is_some() {
+            return;
+        }
+        self.0.push(Kept { kind, n, plan });
+        let points = |all: &[Kept<T>]| all.iter().map(|kept| kept.n).sum::<usize>();
+        while self.0.len() > MOST || (self.0.len() > 1 && points(&self.0) > MOST_POINTS) {
+            self.0.remove(0);
+        }
+    }
+}
+
+fn prepared<T: Real>(kind: Kind, n: usize) -> Result<Prepared<T>> {
+    if let Some(Some(plan)) = with_cache(|cache: &mut Cache<T>| cache.find(kind, n)) {
+        return Ok(plan);
+    }
+    // Tables of small factors have as many numbers as the length at each of a few levels. Bluestein's algorithm, for large prime
+    // factors, has tables of up to four times the length, and those of the length inside.
+    let tables = if crate::long::is_smooth(n) { 3 } else { 12 };
+    let bytes = n.saturating_mul(tables * 2 * size_of::<T>()).saturating_add(1 << 16);
+    memory::probe(bytes)?;
+    let plan = memory::after_probe(|| made(kind, n));
+    with_cache(|cache: &mut Cache<T>| cache.keep(kind, n, plan.clone()));
+    Ok(plan)
+}
+
+/// A new plan. Planners are not kept: they hold on to all that they ever planned.
+fn made<T: Real>(kind: Kind, n: usize) -> Prepared<T> {
+    let complex = |direction: FftDirection| -> Prepared<T> {
+        Prepared::Complex(Arc::new(Full(FftPlanner::new().plan_fft(n, direction))))
+    };
+    match kind {
+        Kind::Forward => complex(FftDirection::Forward),
+        Kind::Inverse => complex(FftDirection::Inverse),
+        Kind::Half | Kind::Whole => {
+            let plan = RealFftPlanner::new().plan_fft_forward(n);
+            Prepared::FromReal(Arc::new(Half { plan, is_whole: kind == Kind::Whole }))
+        }
+        Kind::ToReal => {
+            Prepared::ToReal(Arc::new(ToReal(RealFftPlanner::new().plan_fft_inverse(n))))
+        }
+        Kind::SplitForward => Prepared::Split(Arc::new(Split::new(n, FftDirection::Forward))),
+        Kind::SplitInverse => Prepared::Split(Arc::new(Split::new(n, FftDirection::Inverse))),
+    }
+}
+
+type C<T> = num_complex::Complex<T>;
+
+/// The plan of a complex transform.
+pub(crate) fn complex<T: Real>(n: usize, forward: bool) -> Result<Plan<C<T>, C<T>, T>> {
+    match prepared(if forward { Kind::Forward } else { Kind::Inverse }, n)? {
+        Prepared::Complex(plan) => Ok(plan),
+        _ => unreachable!("a plan is of the kind that was asked for"),
+    }
+}
+
+/// The plan of a complex transform in two steps, of a length that [`crate::long::factors`] splits.
+pub(crate) fn split<T: Real>(n: usize, forward: bool) -> Result<Arc<Split<T>>> {
+    match prepared(if forward { Kind::SplitForward } else { Kind::SplitInverse }, n)? {
+        Prepared::Split(plan) => Ok(plan),
+        _ => unreachable!("a plan is of the kind that was asked for"),
+    }
+}
+
+/// The plan of the transform of real numbers.
+pub(crate) fn from_real<T: Real>(n: usize, is_whole: bool) -> Result<Plan<T, C<T>, T>> {
+    match prepared(if is_whole { Kind::Whole } else { Kind::Half }, n)? {
+        Prepared::FromReal(plan) => Ok(plan),
+        _ => unreachable!("a plan is of the kind that was asked for"),
+    }
+}
+
+/// The plan of the transform to real numbers.
+pub(crate) fn to_real<T: Real>(n: usize) -> Result<Plan<C<T>, T, T>> {
+    match prepared(Kind::ToReal, n)? {
+        Prepared::ToReal(plan) => Ok(plan),
+        _ => unreachable!("a plan is of the kind that was asked for"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_bounded_and_the_last_used_stays() {
+        let mut cache = Cache::<f32>(Vec::new());
+        for n in 1..=2 * MOST {
+            cache.keep(Kind::Forward, n, made(Kind::Forward, n));
+            assert!(cache.find(Kind::Forward, 1).is_some() || n >= MOST);
+        }
+        assert_eq!(cache.0.len(), MOST);
+        assert!(cache.find(Kind::Forward, 2 * MOST).is_some());
+        assert!(cache.find(Kind::Inverse, 2 * MOST).is_none());
+        assert!(cache.find(Kind::Forward, 2).is_none());
+        // A plan for more than all may be for stays alone.
+        let small = made(Kind::Forward, 4);
+        cache.keep(Kind::Forward, MOST_POINTS + 1, small);
+        assert_eq!(cache.0.len(), 1);
+    }
+
+    #[test]
+    fn a_plan_is_made_once() {
+        let first = complex::<f64>(31, true).unwrap();
+        let second = complex::<f64>(31, true).unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
+        assert!(!Arc::ptr_eq(&first, &complex::<f64>(31, false).unwrap()));
+        assert!(cached_plans().1 >= 2);
+    }
+
+    #[test]
+    fn a_cache_in_use_is_not_waited_for() {
+        let _held = DOUBLE.lock();
+        let plan = std::thread::spawn(|| complex::<f64>(37, true).map(|plan| plan.lengths()));
+        assert_eq!(plan.join().unwrap().unwrap(), (37, 37));
+    }
+}

@@ -1,0 +1,435 @@
+//! Transforms along several dimensions: those that are named, the last two (`fft2` and its kin), or all.
+
+use super::input::{complex, floating, grid, normalization, resized};
+use super::primitive::{complex as complex_sampler, real as real_sampler};
+use crate::dispatch::{OpDef, Value};
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::{ErrorKind, Result, Tensor};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &FFT_FFT2,
+    &FFT_IFFT2,
+    &FFT_RFFT2,
+    &FFT_IRFFT2,
+    &FFT_HFFT2,
+    &FFT_IHFFT2,
+    &FFT_FFTN,
+    &FFT_IFFTN,
+    &FFT_RFFTN,
+    &FFT_IRFFTN,
+    &FFT_HFFTN,
+    &FFT_IHFFTN,
+];
+
+/// How a function of several dimensions was called: sizes, dimensions, factor.
+type Call<'a> = (Option<&'a [i64]>, Option<&'a [i64]>, Option<&'a str>);
+
+/// Of complex numbers; real ones are made complex.
+fn to_complex(self_: &Tensor, (s, dim, norm): Call<'_>, forward: bool) -> Result<Tensor> {
+    let input = complex(self_)?;
+    let grid = grid(&input, s, dim)?;
+    let input = resized(&input, &grid.dims, &grid.sizes)?;
+    input.fft_c2c(&grid.dims, normalization(norm, forward)?, forward)
+}
+
+/// Of real numbers to half of their spectrum.
+fn from_real(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+    ensure!(
+        !self_.dtype().is_complex(),
+        type_error,
+        "rfftn expects a real-valued input tensor, but got {}",
+        self_.dtype().scalar_name()
+    );
+    let input = floating(self_)?;
+    let grid = grid(&input, s, dim)?;
+    grid.check_any("rfftn")?;
+    let input = resized(&input, &grid.dims, &grid.sizes)?;
+    input.fft_r2c(&grid.dims, normalization(norm, true)?, true)
+}
+
+/// Of half of a spectrum to real numbers.
+fn to_real(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+    let input = complex(self_)?;
+    let grid = grid(&input, s, dim)?;
+    grid.check_any("irfftn")?;
+    let (grid, n) = grid.halved(&input, s)?;
+    let input = resized(&input, &grid.dims, &grid.sizes)?;
+    input.fft_c2r(&grid.dims, normalization(norm, false)?, n)
+}
+
+/// The spectrum of Hermitian signals: forward along all but the last dimension, then, along the last, of half a signal.
+fn hermitian(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+    let input = complex(self_)?;
+    let grid = grid(&input, s, dim)?;
+    grid.check_any("hfftn")?;
+    let (grid, n) = grid.halved(&input, s)?;
+    let input = resized(&input, &grid.dims, &grid.sizes)?;
+    let normalization = normalization(norm, true)?;
+    let (others, last) = grid.dims.split_at(grid.dims.len() - 1);
+    let input =
+        if others.is_empty() { input } else { input.fft_c2c(others, normalization, true)? };
+    input.conj()?.fft_c2r(last, normalization, n)
+}
+
+/// The inverse of [`hermitian`].
+fn inverse_hermitian(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+    let input = floating(self_)?;
+    let grid = grid(&input, s, dim)?;
+    grid.check_any("ihfftn")?;
+    let input = resized(&input, &grid.dims, &grid.sizes)?;
+    let normalization = normalization(norm, false)?;
+    let (others, last) = grid.dims.split_at(grid.dims.len() - 1);
+    let half = input.fft_r2c(last, normalization, true)?;
+    if others.is_empty() {
+        return half.conj();
+    }
+    half.conj_physical()?.fft_c2c(others, normalization, false)
+}
+
+/// `fft` along two dimensions, the last two unless `dim` names others; `s` are the sizes that the input is cut or padded to.
+#[op("fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
+     method = fft_fft2)]
+impl FftFft2 {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: &[i64],
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        to_complex(self_, (s, Some(dim), norm), true)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pair_samples(&[s, &complex_sampler(s)])
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_pairs(s)
+    }
+}
+
+/// The inverse of `fft2`.
+#[op("fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
+     method = fft_ifft2)]
+impl FftIfft2 {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: &[i64],
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        to_complex(self_, (s, Some(dim), norm), false)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pair_samples(&[s, &complex_sampler(s)])
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_pairs(s)
+    }
+}
+
+/// `fft2` of real numbers: of the last of its dimensions the first half of the spectrum.
+#[op("fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
+     method = fft_rfft2)]
+impl FftRfft2 {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: &[i64],
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        from_real(self_, (s, Some(dim), norm))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pair_samples(&[&real_sampler(s)])
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_pairs(&real_sampler(s))
+    }
+}
+
+/// The inverse of `rfft2`.
+#[op("fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
+     method = fft_irfft2)]
+impl FftIrfft2 {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: &[i64],
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        to_real(self_, (s, Some(dim), norm))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pair_samples(&[s, &complex_sampler(s)])
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_pairs(s)
+    }
+}
+
+/// `hfft` along two dimensions: a forward transform along the first, of half a Hermitian signal along the last.
+#[op("fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out,
+     method = fft_hfft2)]
+impl FftHfft2 {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: &[i64],
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        hermitian(self_, (s, Some(dim), norm))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pair_samples(&[s, &complex_sampler(s)])
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_pairs(s)
+    }
+}
+
+/// The inverse of `hfft2`.
+#[op("fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out,
+     method = fft_ihfft2)]
+impl FftIhfft2 {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: &[i64],
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        inverse_hermitian(self_, (s, Some(dim), norm))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pair_samples(&[&real_sampler(s)])
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_pairs(&real_sampler(s))
+    }
+}
+
+/// `fft` along several dimensions: those of `dim`, else as many of the last ones as `s` has, else all. `s` are the sizes that the input
+/// is cut or padded to; -1 leaves a size as it is.
+#[op("fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
+     method = fft_fftn)]
+impl FftFftn {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: Option<&[i64]>,
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        to_complex(self_, (s, dim, norm), true)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let mut all = many_samples(&[s, &complex_sampler(s)]);
+        all.push(Sample::of(s.normal(&[])));
+        all.push(Sample::of(s.normal(&[2])).with("dim", Value::Ints(Box::default())));
+        all
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_many(s)
+    }
+}
+
+/// The inverse of `fftn`.
+#[op("fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
+     method = fft_ifftn)]
+impl FftIfftn {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: Option<&[i64]>,
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        to_complex(self_, (s, dim, norm), false)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        many_samples(&[s, &complex_sampler(s)])
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_many(s)
+    }
+}
+
+/// `fftn` of real numbers: of the last of its dimensions the first half of the spectrum.
+#[op("fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
+     method = fft_rfftn)]
+impl FftRfftn {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: Option<&[i64]>,
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        from_real(self_, (s, dim, norm))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        many_samples(&[&real_sampler(s)])
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let mut all = refused_many(&real_sampler(s));
+        let complex = Sample::of(complex_sampler(s).normal(&[2]));
+        let phrase = "rfftn expects a real-valued input tensor";
+        all.push(InvalidSample::new(complex, ErrorKind::Type, phrase));
+        all.push(without_dims(s, "rfftn must transform at least one axis"));
+        all
+    }
+}
+
+/// The inverse of `rfftn`; the last size is `2 (m - 1)` unless `s` says otherwise, where `m` numbers of the spectrum are there.
+#[op("fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
+     method = fft_irfftn)]
+impl FftIrfftn {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: Option<&[i64]>,
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        to_real(self_, (s, dim, norm))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        many_samples(&[s, &complex_sampler(s)])
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let mut all = refused_many(s);
+        all.push(without_dims(s, "irfftn must transform at least one axis"));
+        all
+    }
+}
+
+/// `hfft` along several dimensions: forward transforms, of half a Hermitian signal along the last.
+#[op("fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out,
+     method = fft_hfftn)]
+impl FftHfftn {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: Option<&[i64]>,
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        hermitian(self_, (s, dim, norm))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        many_samples(&[s, &complex_sampler(s)])
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let mut all = refused_many(s);
+        all.push(without_dims(s, "hfftn must transform at least one axis"));
+        all
+    }
+}
+
+/// The inverse of `hfftn`.
+#[op("fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out,
+     method = fft_ihfftn)]
+impl FftIhfftn {
+    fn composite(
+        self_: &Tensor,
+        s: Option<&[i64]>,
+        dim: Option<&[i64]>,
+        norm: Option<&str>,
+    ) -> Result<Tensor> {
+        inverse_hermitian(self_, (s, dim, norm))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let mut all = many_samples(&[&real_sampler(s)]);
+        all.push(Sample::of(real_sampler(s).normal(&[2, 4])).with("dim", [1]));
+        all
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let mut all = refused_many(&real_sampler(s));
+        let complex = Sample::of(complex_sampler(s).normal(&[2]));
+        let phrase = "Only supports floating-point dtypes";
+        all.push(InvalidSample::new(complex, ErrorKind::Type, phrase));
+        all.push(without_dims(s, "ihfftn must transform at least one axis"));
+        all
+    }
+}
+
+/// Calls of the functions of two dimensions.
+fn pair_samples(samplers: &[&Sampler]) -> Vec<Sample> {
+    let of_one = |s: &&Sampler| {
+        vec![
+            Sample::of(s.normal(&[2, 3])),
+            Sample::of(s.transposed(4, 3)).with("norm", "ortho"),
+            Sample::of(s.normal(&[2, 3, 3])).with("s", [4, 2]).with("dim", [2, 0]),
+            Sample::of(s.normal(&[3, 4])).with("dim", [1]).with("norm", "forward"),
+            Sample::of(s.integers(&[2, 2], -3, 9)),
+        ]
+    };
+    samplers.iter().flat_map(of_one).collect()
+}
+
+/// Calls of the functions of any number of dimensions.
+fn many_samples(samplers: &[&Sampler]) -> Vec<Sample> {
+    let of_one = |s: &&Sampler| {
+        vec![
+            Sample::of(s.normal(&[2, 3, 2])),
+            Sample::of(s.transposed(4, 3)).with("norm", "ortho"),
+            Sample::of(s.normal(&[2, 3, 3])).with("s", [-1, 2]),
+            Sample::of(s.normal(&[3, 2, 2])).with("s", [2, 5]).with("dim", [-1, 0]),
+            Sample::of(s.normal(&[3, 3])).with("dim", [0]).with("norm", "forward"),
+            Sample::of(s.normal(&[0, 2])).with("dim", [1]),
+            Sample::of(s.integers(&[2, 2], -3, 9)),
+        ]
+    };
+    samplers.iter().flat_map(of_one).collect()
+}
+
+fn bad(
+    x: Tensor,
+    with: &[(&'static str, Value)],
+    kind: ErrorKind,
+    phrase: &'static str,
+) -> InvalidSample {
+    let call =
+        with.iter().fold(Sample::of(x), |call, (name, value)| call.with(name, value.clone()));
+    InvalidSample::new(call, kind, phrase)
+}
+
+fn without_dims(s: &Sampler, phrase: &'static str) -> InvalidSample {
+    let none = [("dim", Value::Ints(Box::default()))];
+    bad(real_sampler(s).normal(&[2]), &none, ErrorKind::Runtime, phrase)
+}
+
+/// What all of them refuse.
+fn refused_many(s: &Sampler) -> Vec<InvalidSample> {
+    let (runtime, index) = (ErrorKind::Runtime, ErrorKind::Index);
+    let x = || s.normal(&[3, 4]);
+    vec![
+        bad(x(), &[("dim", [0, -2].into())], runtime, "FFT dims must be unique"),
+        bad(x(), &[("dim", [2].into())], index, "Dimension out of range"),
+        bad(x(), &[("s", [0, 2].into())], runtime, "Invalid number of data points (0) specified"),
+        bad(
+            x(),
+            &[("s", [1, 2, 3].into())],
+            runtime,
+            "Got shape with 3 values but input tensor only has 2 dimensions.",
+        ),
+        bad(
+            x(),
+            &[("s", [1, 2].into()), ("dim", [0].into())],
+            runtime,
+            "When given, dim and shape arguments must have the same length",
+        ),
+        bad(x(), &[("norm", "max".into())], runtime, "Invalid normalization mode: \"max\""),
+        bad(s.normal(&[2, 0]), &[], runtime, "Invalid number of data points (0) specified"),
+    ]
+}
+
+/// What all of two dimensions refuse.
+fn refused_pairs(s: &Sampler) -> Vec<InvalidSample> {
+    let (runtime, index) = (ErrorKind::Runtime, ErrorKind::Index);
+    let x = || s.normal(&[3, 4]);
+    vec![
+        bad(x(), &[("dim", [1, 1].into())], runtime, "FFT dims must be unique"),
+        bad(x(), &[("s", [4].into())], runtime, "must have the same length"),
+        bad(x(), &[("norm", "max".into())], runtime, "Invalid normalization mode: \"max\""),
+        bad(s.normal(&[5]), &[], index, "Dimension out of range"),
+        bad(s.normal(&[]), &[], index, "Dimension specified as -2 but tensor has no dimensions"),
+        bad(s.normal(&[0, 2]), &[], runtime, "Invalid number of data points (0) specified"),
+    ]
+}

@@ -1,0 +1,9 @@
+//! Signals: windows, and transforms of short pieces.
+
+pub(in crate::ops) mod stft;
+pub(in crate::ops) mod window;
+
+use super::Family;
+
+/// The families of this folder.
+pub(super) static FAMILIES: &[Family] = &[window::OPS, stft::OPS];

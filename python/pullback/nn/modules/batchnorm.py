@@ -319,8 +319,8 @@ class _InstanceNorm(_NormBase):
                 f"({self.num_features}), but got: {input.size(dim)}."
             )
         warnings.warn(
-            f"input's size at dim={dim} does not match num_features ({self.num_features}), which is "
-            "not used because affine=False",
+            f"input's size at dim={dim} does not match num_features ({self.num_features}), "
+            "which is not used because affine=False",
             stacklevel=4,
         )
 

@@ -7,16 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from .._attention_switch import ALLOWED as _allowed
 from ._switch import is_bool
 
-_allowed = {
-    "flash": True,
-    "mem_efficient": True,
-    "math": True,
-    "cudnn": True,
-    "overrideable": True,
-    "reduced": False,
-}
 _NAMES = ("flash", "math", "mem_efficient", "cudnn")
 
 

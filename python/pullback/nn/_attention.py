@@ -11,9 +11,9 @@ import math
 import warnings
 from typing import Any
 
+from .._attention_switch import ALLOWED as _allowed
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts
-from ..backends._attention import _allowed
 from ._native import VF as _VF
 from ._native import nn as _nn
 

@@ -517,3 +517,11 @@ def test_options_are_listed_as_constants():
         kind = getattr(nn, name)
         for option in getattr(kind, "__constants__", ()):
             assert isinstance(option, str)
+
+
+def test_channels_that_an_instance_norm_does_not_expect():
+    x = pullback.arange(12.0).reshape(2, 3, 2)
+    with pytest.raises(ValueError, match=r"size at dim=1 to match num_features \(2\), but got: 3"):
+        nn.InstanceNorm1d(2, affine=True)(x)
+    with pytest.warns(UserWarning, match="input's size at dim=0 does not match num_features"):
+        nn.InstanceNorm1d(2)(x[0])

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from ... import _absent, _lazy
-from ...backends import _attention as _switches
+from ..._attention_switch import ALLOWED as _allowed
 
 if TYPE_CHECKING:
     from . import bias as bias
@@ -72,7 +72,7 @@ def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
     Args:
         with_priority: whether the preferred one comes first.
     """
-    allowed = [backend for name, backend in _BACKENDS.items() if _switches._allowed[name]]
+    allowed = [backend for name, backend in _BACKENDS.items() if _allowed[name]]
     return sorted(allowed, key=_order.index) if with_priority else allowed
 
 
@@ -80,7 +80,7 @@ def _sdpa_kernel(backends: Iterable[SDPBackend], set_priority: bool = False) -> 
     """Allows these and no others, until it is called again."""
     wanted = list(backends)
     for name, backend in _BACKENDS.items():
-        _switches._allowed[name] = backend in wanted
+        _allowed[name] = backend in wanted
     if set_priority:
         preferred = [backend for backend in wanted if backend in _DEFAULT_ORDER]
         _order[:] = [*preferred, *(b for b in _DEFAULT_ORDER if b not in preferred)]
@@ -105,12 +105,12 @@ def sdpa_kernel(
             f"got {type(backends).__name__}"
         )
     wanted = [backends] if isinstance(backends, SDPBackend) else list(dict.fromkeys(backends))
-    before, order = dict(_switches._allowed), list(_order)
+    before, order = dict(_allowed), list(_order)
     try:
         _sdpa_kernel(wanted, set_priority)
         yield
     finally:
-        _switches._allowed.update(before)
+        _allowed.update(before)
         _order[:] = order
 
 

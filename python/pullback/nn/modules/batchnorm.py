@@ -6,6 +6,7 @@ forms are in ``_lazy_norm.py``.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ..._tensor import Tensor
@@ -310,15 +311,25 @@ class _InstanceNorm(_NormBase):
         if input.dim() not in (low, high):
             raise ValueError(f"expected {low}D or {high}D input (got {input.dim()}D input)")
 
+    def _check_features(self, input: Tensor, dim: int) -> None:
+        if input.size(dim) == self.num_features:
+            return
+        if self.affine:
+            raise ValueError(
+                f"expected input's size at dim={dim} to match num_features "
+                f"({self.num_features}), but got: {input.size(dim)}."
+            )
+        warnings.warn(
+            f"input's size at dim={dim} does not match num_features ({self.num_features}), "
+            "which is not used because affine=False",
+            stacklevel=4,
+        )
+
     def forward(self, input: Tensor) -> Tensor:
         """Normalises a batch, or one sample without the batch dimension."""
         self._check_input_dim(input)
         batched = input.dim() == self._spatial + 2
-        if input.size(1 if batched else 0) != self.num_features and self.affine:
-            raise ValueError(
-                f"expected input's size at dim={1 if batched else 0} to match num_features "
-                f"({self.num_features}), but got: {input.size(1 if batched else 0)}."
-            )
+        self._check_features(input, 1 if batched else 0)
         out = F.instance_norm(
             input if batched else input.unsqueeze(0),
             self.running_mean,

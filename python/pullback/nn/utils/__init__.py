@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import _absent, _lazy
-from . import parametrizations, parametrize, rnn, stateless
+from . import rnn, stateless
 from .clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -32,6 +32,8 @@ from .spectral_norm import remove_spectral_norm, spectral_norm
 from .weight_norm import remove_weight_norm, weight_norm
 
 if TYPE_CHECKING:
+    from . import parametrizations as parametrizations
+    from . import parametrize as parametrize
     from . import prune as prune
 
 __all__ = [
@@ -59,6 +61,6 @@ __all__ = [
     "weight_norm",
 ]
 
-_lazy.submodules(globals(), "prune")
+_lazy.submodules(globals(), "parametrizations", "parametrize", "prune")
 
 _absent.announce(globals())

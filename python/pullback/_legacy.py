@@ -48,6 +48,8 @@ class tensortype(type):
         """Makes a tensor: of nothing, sizes, a storage, another tensor or data."""
         if cls.is_cuda:
             raise RuntimeError(f"cannot make a {cls.__name__} on cuda: this build has only cpu")
+        if cls.is_sparse:
+            return _sparse_tensor(cls.dtype, args, kwargs)
         return _C._legacy_tensor(cls.dtype, args, kwargs)
 
     def __instancecheck__(cls, instance: object) -> builtins.bool:
@@ -60,13 +62,26 @@ class tensortype(type):
         raise TypeError(f"cannot set {name!r} attribute of immutable type {full!r}")
 
 
-def _made(name: str, module: str, is_cuda: builtins.bool) -> tensortype:
+def _sparse_tensor(dtype: _C.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """A sparse tensor of indices and values, or of nothing in a size."""
+    from ._sparse import sparse_coo_tensor
+
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        return sparse_coo_tensor(args[0], dtype=dtype, **kwargs)
+    if all(isinstance(arg, int) for arg in args):
+        return sparse_coo_tensor(args or (0,), dtype=dtype, **kwargs)
+    return sparse_coo_tensor(*args, dtype=dtype, **kwargs)
+
+
+def _made(
+    name: str, module: str, is_cuda: builtins.bool, is_sparse: builtins.bool = False
+) -> tensortype:
     body = {
         "__module__": module,
         "dtype": DTYPES[name],
-        "layout": _C.strided,
+        "layout": _C.sparse_coo if is_sparse else _C.strided,
         "is_cuda": is_cuda,
-        "is_sparse": False,
+        "is_sparse": is_sparse,
     }
     return tensortype(name, (), body)
 
@@ -74,15 +89,22 @@ def _made(name: str, module: str, is_cuda: builtins.bool) -> tensortype:
 CLASSES = {name: _made(name, "torch", False) for name in DTYPES}
 
 
-def _by_name(name: str, is_cuda: builtins.bool) -> tensortype:
+# Those of sparse tensors, which ``torch.sparse`` has.
+SPARSE_CLASSES = {
+    name: _made(name, "torch.sparse", False, True) for name in DTYPES if name != "BoolTensor"
+}
+
+
+def _by_name(name: str, is_cuda: builtins.bool, is_sparse: builtins.bool = False) -> tensortype:
     if not is_cuda:
-        return CLASSES[name]
+        return (SPARSE_CLASSES if is_sparse else CLASSES)[name]
     found: tensortype = getattr(sys.modules[__package__].cuda, name)
     return found
 
 
 def _reduced(kind: tensortype) -> tuple[Any, ...]:
-    return _by_name, (kind.__name__, kind.is_cuda)
+    more = (True,) if kind.is_sparse else ()
+    return _by_name, (kind.__name__, kind.is_cuda, *more)
 
 
 copyreg.pickle(tensortype, _reduced)

@@ -108,3 +108,20 @@ def test_the_default_tensor_type_is_a_dtype() -> None:
         assert torch.get_default_dtype() is torch.float32
         with pytest.raises(TypeError, match="only floating-point types"):
             torch.set_default_tensor_type(torch.LongTensor)
+
+
+def test_classes_of_sparse_tensors() -> None:
+    indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 2.0])
+    kinds = torch.sparse
+    x = kinds.FloatTensor(indices, values, torch.Size([2, 3]))
+    assert x.to_dense().tolist() == [[0, 1, 0], [2, 0, 0]]
+    assert kinds.FloatTensor(indices, values).shape == (2, 2)
+    assert kinds.FloatTensor(2, 3)._nnz() == 0
+    assert kinds.FloatTensor(torch.Size([2, 2])).shape == (2, 2)
+    assert kinds.FloatTensor().shape == (0,)
+    assert kinds.DoubleTensor(indices, values).dtype == torch.float64
+    assert isinstance(x, kinds.FloatTensor)
+    assert not isinstance(values, kinds.FloatTensor)
+    assert not isinstance(x, torch.FloatTensor)
+    assert pickle.loads(pickle.dumps(kinds.LongTensor)) is kinds.LongTensor
+    assert pickle.loads(pickle.dumps(torch.LongTensor)) is torch.LongTensor

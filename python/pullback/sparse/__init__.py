@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .. import _C, _absent
 from .._C import _sparse
+from .._legacy import SPARSE_CLASSES as _SPARSE_CLASSES
 from ._gradcheck import as_sparse_gradcheck
 from ._invariants import check_sparse_tensor_invariants
 from ._product import addmm, log_softmax, mm, softmax, spdiags, sum
@@ -27,5 +28,7 @@ __all__ = [
 
 sampled_addmm = _sparse.sparse_sampled_addmm
 del _C
+
+globals().update(_SPARSE_CLASSES)
 
 _absent.announce(globals())

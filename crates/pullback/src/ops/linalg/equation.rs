@@ -202,7 +202,7 @@ impl ChainMatmul {
 ///
 /// # Errors
 /// `RuntimeError` for sizes that do not fit; `LinAlgError` where there is no inverse.
-#[op("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", module = "linalg", out, method = linalg_tensorinv)]
+#[op("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_tensorinv)]
 impl LinalgTensorinv {
     fn composite(self_: &Tensor, ind: i64) -> Result<Tensor> {
         ensure!(ind > 0, runtime, "Expected a strictly positive integer for 'ind', but got {ind}");
@@ -248,7 +248,7 @@ impl LinalgTensorinv {
 ///
 /// # Errors
 /// `RuntimeError` for sizes that do not fit; `LinAlgError` where there is no solution.
-#[op("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", module = "linalg", out, method = linalg_tensorsolve)]
+#[op("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_tensorsolve)]
 impl LinalgTensorsolve {
     fn composite(self_: &Tensor, other: &Tensor, dims: Option<&[i64]>) -> Result<Tensor> {
         let mut a = self_.clone();

@@ -32,7 +32,7 @@ fn check(name: &str, a: &Tensor) -> Result<()> {
 /// # Errors
 /// `RuntimeError` for what is not square, whole numbers, infinities and NaN; `NotImplementedError` for half precision.
 #[op("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", module = "linalg", out,
-     method = linalg_eig, node = "LinalgEig", batch = matrices)]
+     autocast = fp32, method = linalg_eig, node = "LinalgEig", batch = matrices)]
 impl LinalgEig {
     fn meta(self_: &Tensor) -> Result<[TensorSpec; 2]> {
         check("linalg.eig", self_)?;
@@ -167,7 +167,7 @@ impl EigvalsKernel {
 ///
 /// # Errors
 /// As `linalg.eig`.
-#[op("linalg_eigvals(Tensor self) -> Tensor", module = "linalg", out, method = linalg_eigvals)]
+#[op("linalg_eigvals(Tensor self) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_eigvals)]
 impl LinalgEigvals {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         check("linalg.eigvals", self_)?;

@@ -542,7 +542,7 @@ fn check_solve(lu: &Tensor, pivots: &Tensor, b: &Tensor, left: bool) -> Result<(
 }
 
 /// As `linalg.lu_solve`, with the right-hand sides first.
-#[op("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", exact_out, method = lu_solve)]
+#[op("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", exact_out, autocast = fp32, method = lu_solve)]
 impl LuSolve {
     fn composite(self_: &Tensor, lu_data: &Tensor, lu_pivots: &Tensor) -> Result<Tensor> {
         static WARNED: AtomicBool = AtomicBool::new(false);
@@ -561,7 +561,7 @@ impl LuSolve {
 
 /// The compact form, its pivots and `info`: what `torch.lu` is made of.
 #[op("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
-     function_only, method = lu_with_info)]
+     function_only, autocast = fp32, method = lu_with_info)]
 impl LuWithInfo {
     fn composite(self_: &Tensor, pivot: bool, check_errors: bool) -> Result<[Tensor; 3]> {
         self_.linalg_lu_factor_ex_with(pivot, check_errors)

@@ -154,7 +154,7 @@ impl LinalgMatrixPower {
 ///
 /// # Errors
 /// `RuntimeError` for what is not square; `NotImplementedError` for half precision and whole numbers.
-#[op("linalg_matrix_sqrth(Tensor self) -> Tensor", module = "linalg", out, method = linalg_matrix_sqrth, node = "LinalgMatrixSqrth", batch = matrices)]
+#[op("linalg_matrix_sqrth(Tensor self) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_matrix_sqrth, node = "LinalgMatrixSqrth", batch = matrices)]
 impl LinalgMatrixSqrth {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         check_square("linalg.matrix_sqrth", self_)?;

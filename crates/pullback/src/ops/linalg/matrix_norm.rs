@@ -423,7 +423,7 @@ fn condition(a: &Tensor, norm: impl Fn(&Tensor) -> Result<Tensor>, name: &str) -
 ///
 /// # Errors
 /// `ValueError` for other orders; `RuntimeError` for what are no matrices, and but for 2 and -2 for those that are not square.
-#[op("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", module = "linalg", out, method = linalg_cond)]
+#[op("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_cond)]
 impl LinalgCond {
     fn composite(self_: &Tensor, p: Option<Scalar>) -> Result<Tensor> {
         check_rank(self_)?;
@@ -501,7 +501,7 @@ fn check_rank(a: &Tensor) -> Result<()> {
 }
 
 /// The condition number in a norm by its name, "fro" or "nuc".
-#[op("linalg_cond.p_str(Tensor self, str p) -> Tensor", module = "linalg", out, method = linalg_cond_by_name)]
+#[op("linalg_cond.p_str(Tensor self, str p) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_cond_by_name)]
 impl LinalgCondStr {
     fn composite(self_: &Tensor, p: &str) -> Result<Tensor> {
         check_rank(self_)?;
@@ -613,7 +613,7 @@ fn rank_samples(s: &Sampler) -> Vec<Sample> {
 }
 
 /// The number of singular values above a tolerance (of magnitudes of eigenvalues, if `hermitian`).
-#[op("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor", module = "linalg", out, not_differentiable, method = linalg_matrix_rank)]
+#[op("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor", module = "linalg", out, not_differentiable, autocast = fp32, method = linalg_matrix_rank)]
 impl LinalgMatrixRank {
     fn composite(self_: &Tensor, tol: f64, hermitian: bool) -> Result<Tensor> {
         self_.linalg_matrix_rank_within_with(Some(tol), Some(0.0), hermitian)
@@ -625,7 +625,7 @@ impl LinalgMatrixRank {
 
 /// As above, with a tolerance for each matrix.
 #[op("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor", module = "linalg", out, not_differentiable,
-     method = linalg_matrix_rank_tol)]
+     autocast = fp32, method = linalg_matrix_rank_tol)]
 impl LinalgMatrixRankTolTensor {
     fn composite(input: &Tensor, tol: &Tensor, hermitian: bool) -> Result<Tensor> {
         let zero = TensorSpec::beside(tol, &[]).zeros()?;
@@ -642,7 +642,7 @@ impl LinalgMatrixRankTolTensor {
 /// # Errors
 /// `RuntimeError` for what are no matrices, dtypes without singular values, complex tolerances.
 #[op("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
-     module = "linalg", out, not_differentiable, method = linalg_matrix_rank_within_tensors)]
+     module = "linalg", out, not_differentiable, autocast = fp32, method = linalg_matrix_rank_within_tensors)]
 impl LinalgMatrixRankTensor {
     fn composite(
         input: &Tensor,
@@ -680,7 +680,7 @@ impl LinalgMatrixRankTensor {
 
 /// As above, with numbers.
 #[op("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
-     module = "linalg", out, not_differentiable, method = linalg_matrix_rank_within)]
+     module = "linalg", out, not_differentiable, autocast = fp32, method = linalg_matrix_rank_within)]
 impl LinalgMatrixRankFloat {
     fn composite(
         self_: &Tensor,

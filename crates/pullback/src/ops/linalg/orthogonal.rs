@@ -24,7 +24,7 @@ pub(crate) static OPS: &[&OpDef] = &[&GEQRF, &LINALG_HOUSEHOLDER_PRODUCT, &ORMQR
 ///
 /// # Errors
 /// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and whole numbers.
-#[op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", out, not_differentiable, method = geqrf, batch = matrices)]
+#[op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", out, not_differentiable, autocast = fp32, method = geqrf, batch = matrices)]
 impl Geqrf {
     fn meta(self_: &Tensor) -> Result<[TensorSpec; 2]> {
         ensure!(self_.ndim() >= 2, runtime, "torch.geqrf: input must have at least 2 dimensions.");
@@ -78,7 +78,7 @@ fn reflections(input: &Tensor, tau: &Tensor) -> Result<(Tensor, Tensor, Tensor)>
 ///
 /// # Errors
 /// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers.
-#[op("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", module = "linalg", out, alias("orgqr"), method = linalg_householder_product)]
+#[op("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", module = "linalg", out, alias("orgqr"), autocast = fp32, method = linalg_householder_product)]
 impl LinalgHouseholderProduct {
     fn composite(input: &Tensor, tau: &Tensor) -> Result<Tensor> {
         check_product(input, tau)?;
@@ -192,7 +192,7 @@ fn check_batch(name: &str, input: &Tensor, tau: &Tensor) -> Result<()> {
 ///
 /// # Errors
 /// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers.
-#[op("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor", exact_out, method = ormqr)]
+#[op("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor", exact_out, autocast = fp32, method = ormqr)]
 impl Ormqr {
     fn composite(
         self_: &Tensor,
@@ -322,7 +322,7 @@ fn check_ormqr(input: &Tensor, tau: &Tensor, other: &Tensor, left: bool) -> Resu
 
 /// The singular value decomposition `A = U diag(S) V^H` in its old form: V instead of its adjoint, and `some` for the smaller factors. Without
 /// `compute_uv`, U and V are zeros. `torch.linalg.svd` is preferred.
-#[op("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", exact_out, method = svd)]
+#[op("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", exact_out, autocast = fp32, method = svd)]
 impl Svd {
     fn composite(self_: &Tensor, some: bool, compute_uv: bool) -> Result<[Tensor; 3]> {
         ensure!(

@@ -208,7 +208,7 @@ impl LinalgPinvRcondTensor {
 }
 
 /// As `linalg.pinv` with `rtol = rcond`.
-#[op("pinverse(Tensor self, float rcond=1e-15) -> Tensor", method = pinverse)]
+#[op("pinverse(Tensor self, float rcond=1e-15) -> Tensor", autocast = fp32, method = pinverse)]
 impl Pinverse {
     fn composite(self_: &Tensor, rcond: f64) -> Result<Tensor> {
         self_.linalg_pinv(rcond, false)
@@ -354,7 +354,7 @@ fn inverse_for(a: &Tensor, rcond: f64, driver: &str) -> Result<Tensor> {
 /// # Errors
 /// `RuntimeError` for shapes or dtypes that do not fit, and other drivers.
 #[op("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
-     module = "linalg", out, method = linalg_lstsq)]
+     module = "linalg", out, autocast = fp32, method = linalg_lstsq)]
 impl LinalgLstsq {
     fn composite(
         self_: &Tensor,

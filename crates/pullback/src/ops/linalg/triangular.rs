@@ -233,7 +233,7 @@ fn check_equation(name: &str, b: &Tensor, a: &Tensor) -> Result<()> {
 /// The solution `X` of `A X = b` (of `A^T X = b` with `transpose`) for triangular `A`, and `A` itself as it was used. Deprecated:
 /// `torch.linalg.solve_triangular` takes the matrix first.
 #[op("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
-     out, method = triangular_solve)]
+     out, autocast = fp32, method = triangular_solve)]
 impl TriangularSolve {
     fn composite(
         self_: &Tensor,
@@ -293,7 +293,7 @@ impl TriangularSolve {
 
 /// The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: lower, `A = L L^H`, or with `upper` the other,
 /// `A = R^H R`. Of the factor one triangle is read; batches broadcast.
-#[op("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", out, method = cholesky_solve)]
+#[op("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", out, autocast = fp32, method = cholesky_solve)]
 impl CholeskySolve {
     fn composite(self_: &Tensor, input2: &Tensor, upper: bool) -> Result<Tensor> {
         for (name, t) in [("b", self_), ("u", input2)] {
@@ -358,7 +358,7 @@ fn check_diagonal(factor: &Tensor) -> Result<()> {
 }
 
 /// The inverse of `A`, of which `self` is a Cholesky factor: lower, `A = L L^H`, or with `upper` the other, `A = R^H R`.
-#[op("cholesky_inverse(Tensor self, bool upper=False) -> Tensor", out, method = cholesky_inverse)]
+#[op("cholesky_inverse(Tensor self, bool upper=False) -> Tensor", out, autocast = fp32, method = cholesky_inverse)]
 impl CholeskyInverse {
     fn composite(self_: &Tensor, upper: bool) -> Result<Tensor> {
         check_square("cholesky_inverse", self_)?;

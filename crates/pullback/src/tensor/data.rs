@@ -6,8 +6,8 @@ use super::shape::broadcast_strides;
 use super::uninitialized;
 use super::version::{Version, Writer};
 use super::{
-    Cpu, Device, Dims, Flag, Geometry, Key, TensorSpec, check_fits, checked_numel,
-    contiguous_strides, extent, preserved_strides,
+    Cpu, Device, Flag, Geometry, Key, TensorSpec, check_fits, checked_numel, contiguous_strides,
+    extent, preserved_strides,
 };
 use crate::error::ensure;
 use crate::{DType, Element, Error, Result, Scalar, Tensor};
@@ -167,15 +167,6 @@ impl Tensor {
     #[inline]
     pub(crate) fn alias_with(&self, shape: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
         Tensor::from_geometry(self.geometry().with_view(shape, strides, offset)?)
-    }
-
-    /// This tensor, which is fresh, with other sizes and strides over the same elements.
-    pub(crate) fn reshaped_fresh(mut self, shape: Dims, strides: Dims) -> Result<Tensor> {
-        if let Some(geometry) = self.sole_geometry() {
-            geometry.reshape(shape, strides)?;
-            return Ok(self);
-        }
-        self.alias_with(&shape, &strides, self.storage_offset())
     }
 
     pub(crate) fn version_counter(&self) -> Option<&Version> {

@@ -245,16 +245,6 @@ impl Geometry {
         .checked()
     }
 
-    /// Changes sizes and strides.
-    ///
-    /// # Errors
-    /// As [`Geometry::new`]; then nothing is changed.
-    #[inline]
-    pub(super) fn reshape(&mut self, shape: Dims, strides: Dims) -> Result<()> {
-        *self = self.retyped(self.dtype, (shape, strides), self.offset)?;
-        Ok(())
-    }
-
     /// What the fields will be once a tensor of this geometry has these sizes, row-major, in memory that may have to grow for
     /// it: to compare, nothing can be read through them.
     ///

@@ -223,21 +223,6 @@ impl Tensor {
         });
     }
 
-    /// The geometry to be changed, of a tensor that has nobody else's handle, no Python wrapper (which remembers
-    /// sizes by their address) and was never given another.
-    #[inline]
-    pub(crate) fn sole_geometry(&mut self) -> Option<&mut Geometry> {
-        let record = self.record();
-        let first: *mut Geometry = record.first.get().cast();
-        let is_first = std::ptr::eq(record.geometry.load(Ordering::Acquire), first);
-        let is_shown = !record.python.load(Relaxed).is_null();
-        if !is_first || is_shown || !self.is_sole() {
-            return None;
-        }
-        // SAFETY: the only handle is borrowed mutably, so that nobody reads it meanwhile.
-        Some(unsafe { &mut *first })
-    }
-
     /// The sizes.
     #[inline(always)]
     pub fn shape(&self) -> &[i64] {

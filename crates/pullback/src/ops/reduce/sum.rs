@@ -165,20 +165,6 @@ pub(crate) fn reduce_into(
     Ok(kernel(&mut view, x.view_ref(cpu), dims)?)
 }
 
-/// Reduces `dims` of `x` into a new tensor of `dtype` with `kernel`.
-pub(crate) fn reduced(
-    cpu: Cpu,
-    x: &Tensor,
-    dims: &[usize],
-    keepdim: bool,
-    dtype: DType,
-    kernel: impl FnOnce(&mut StridedMut<'_>, StridedRef<'_>, &[usize]) -> pullback_kernels::Result<()>,
-) -> Result<Tensor> {
-    let out = spec_over(x, dims, keepdim, dtype).empty()?;
-    reduce_into(cpu, &out, x, dims, kernel)?;
-    Ok(out)
-}
-
 /// What a pick along `dim` of `x` gives: elements, and the int64 indices that they had.
 ///
 /// # Errors

@@ -212,6 +212,12 @@ pub fn nll_loss_backward(
     let s = LossShape::of(grad_x.shape(), target.shape())?;
     let shape: &[i64] = if reduction == Reduction::None { target.shape() } else { &[] };
     expect_shape("grad_output", grad.shape(), shape)?;
+    if total_weight.numel() != 1 {
+        return Err(Error::runtime(format!(
+            "Expected total_weight to be a single element tensor, got: {:?}",
+            total_weight.shape()
+        )));
+    }
     let targets = targets(target, s.classes, ignore_index)?;
     for_compute!(grad.dtype(), "nll_loss_backward_out_frame", T => {
         let w = load_weight::<T>(weight, s.classes)?;

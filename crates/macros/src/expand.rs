@@ -199,6 +199,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
     for (word, flag) in [
         ("inplace", "INPLACE"),
         ("out", "OUT"),
+        ("overload_out", "OVERLOAD_OUT"),
         ("exact_out", "OUT"),
         ("exact_out", "EXACT_OUT"),
         ("view", "VIEW"),

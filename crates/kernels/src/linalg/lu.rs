@@ -5,7 +5,7 @@
 
 use super::{
     FactorResult, Failure, Field, codes_of_batch, expect_dtype, factors, for_batch, for_field,
-    matrices, squares, to_columns, undefined, with_batch, write,
+    matrices, squares, to_columns, undefined, with_batch,
 };
 use crate::dense::{Compute, SharedMut, expect_shape, load, store, with_output};
 use crate::gemm::MulAdd;
@@ -42,8 +42,8 @@ pub fn solve(x: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Re
             codes_of_batch(batch, n * n * (n + k), &|i| {
                 // SAFETY: one task per matrix.
                 let x = unsafe { x.slice(i * n * k..(i + 1) * n * k) };
-                x.copy_from_slice(&b[i * n * k..(i + 1) * n * k]);
-                solve_one(&a, i, n, x, k)
+                let given = &b[i * n * k..(i + 1) * n * k];
+                solve_one(&a, i, n, (x, k), |sides| sides.copy_from_slice(given))
             })
         })
     })
@@ -62,13 +62,12 @@ pub fn inv(out: &mut StridedMut<'_>, a: StridedRef<'_>) -> Result<Vec<i32>> {
         with_output::<T, _>(out, |out| {
             let out = SharedMut::new(out);
             codes_of_batch(batch, 2 * n * n * n, &|i| {
-                let eye = |r, c| if r == c { T::one() } else { T::default() };
                 // SAFETY: one task per matrix.
-                let x = unsafe {
-                    write(out, i, n, n, eye);
-                    out.slice(i * n * n..(i + 1) * n * n)
-                };
-                solve_one(&a, i, n, x, n)
+                let x = unsafe { out.slice(i * n * n..(i + 1) * n * n) };
+                solve_one(&a, i, n, (x, n), |sides| {
+                    // (Zeros at first.)
+                    sides.iter_mut().step_by(n + 1).for_each(|one| *one = T::one());
+                })
             })
         })
     })
@@ -213,9 +212,15 @@ fn solve_triangular<T: Field>(a: &[T], n: usize, side: Side, x: &mut [T], k: usi
     Ok(())
 }
 
-/// Solves matrix `i` for the right-hand sides in `x` (n, k), in place; else the number (from 1) of the
-/// first zero pivot, and `x` becomes NaN.
-fn solve_one<T: Field>(a: &[T], i: usize, n: usize, x: &mut [T], k: usize) -> FactorResult<usize> {
+/// Writes into `x` (n, k) what solves matrix `i` for the right-hand sides `right`, after all requests for memory; else gives the
+/// number (from 1) of the first zero pivot, and `x` becomes NaN.
+fn solve_one<T: Field>(
+    a: &[T],
+    i: usize,
+    n: usize,
+    (x, k): (&mut [T], usize),
+    right: impl FnOnce(&mut [T]),
+) -> FactorResult<usize> {
     if n == 0 {
         return Ok(());
     }
@@ -223,7 +228,11 @@ fn solve_one<T: Field>(a: &[T], i: usize, n: usize, x: &mut [T], k: usize) -> Fa
     if n > SMALL {
         let own = &a[i * n * n..(i + 1) * n * n];
         if let Some(side) = triangle(MatRef::from_row_major_slice(own, n, n)) {
-            return Ok(solve_triangular(own, n, side, x, k)?);
+            let mut sides = memory::filled(zero, n * k)?;
+            right(&mut sides);
+            solve_triangular(own, n, side, &mut sides, k)?;
+            x.copy_from_slice(&sides);
+            return Ok(());
         }
         let matrix = to_columns(a, i, n, n)?;
         let lu = on_own_thread(n * n * n / 3, move || factors::Lu::of(matrix))?;
@@ -231,9 +240,10 @@ fn solve_one<T: Field>(a: &[T], i: usize, n: usize, x: &mut [T], k: usize) -> Fa
             x.fill(undefined());
             return Err(Failure::OfMatrix(d + 1));
         }
-        let mut right = memory::copied(x)?;
+        let mut sides = memory::filled(zero, n * k)?;
+        right(&mut sides);
         let solved = on_own_thread(n * n * k, move || {
-            lu.solve(MatMut::from_row_major_slice_mut(&mut right, n, k)).map(|()| right)
+            lu.solve(MatMut::from_row_major_slice_mut(&mut sides, n, k)).map(|()| sides)
         })?;
         x.copy_from_slice(&solved);
         return Ok(());
@@ -254,7 +264,8 @@ fn solve_one<T: Field>(a: &[T], i: usize, n: usize, x: &mut [T], k: usize) -> Fa
         x.fill(undefined());
         return Err(Failure::OfMatrix(d + 1));
     }
-    let from = memory::copied(x)?;
+    let mut from = memory::filled(zero, n * k)?;
+    right(&mut from);
     for (r, &row) in rows[..n].iter().enumerate() {
         x[r * k..(r + 1) * k].copy_from_slice(&from[row * k..(row + 1) * k]);
     }

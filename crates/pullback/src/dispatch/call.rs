@@ -36,7 +36,11 @@ impl Form<'_> {
             Form::Inplace if !def.is(Traits::INPLACE_ONLY) => {
                 (format!("{name}_").into(), overload.into())
             }
-            Form::Out(_) if matches!(def.overload, "" | "Tensor") => (name, "out".into()),
+            Form::Out(_)
+                if matches!(def.overload, "" | "Tensor") && !def.is(Traits::OVERLOAD_OUT) =>
+            {
+                (name, "out".into())
+            }
             Form::Out(_) => (name, format!("{overload}_out").into()),
             Form::Functional | Form::Inplace => (name, overload.into()),
         }

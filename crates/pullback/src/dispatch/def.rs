@@ -164,6 +164,8 @@ impl Traits {
     pub const DYNAMIC_OUTPUT_SHAPE: Traits = Traits(134_217_728);
     /// Its output is a number, or has a dtype, that depends on elements of its arguments.
     pub const DATA_DEPENDENT_OUTPUT: Traits = Traits(268_435_456);
+    /// The form with `out=` is named after the overload, where others are just `out`.
+    pub const OVERLOAD_OUT: Traits = Traits(536_870_912);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.

@@ -78,7 +78,7 @@ impl Clamp {
 
 /// Limits element by element to `min..=max`, tensors that broadcast; as `clamp` with numbers, but an element that equals
 /// one of its limits shares the gradient with it in halves.
-#[op("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", inplace, out, apart, alias("clip"),
+#[op("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", inplace, out, overload_out, apart, alias("clip"),
      batch = pointwise)]
 impl ClampTensor {
     fn meta(self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<TensorSpec> {
@@ -194,7 +194,7 @@ impl ClampMin {
 }
 
 /// Limits from below element by element; equal elements share the gradient in halves.
-#[op("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", inplace, out, node = "ClampMinBackward1",
+#[op("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", inplace, out, overload_out, node = "ClampMinBackward1",
      meta = broadcast, cpu = maximum, batch = pointwise, samples = binary)]
 impl ClampMinTensor {
     fn vjp_self(grad: &Tensor, self_: &Tensor, min: &Tensor) -> Result<Tensor> {
@@ -231,7 +231,7 @@ impl ClampMax {
 }
 
 /// Limits from above element by element; equal elements share the gradient in halves.
-#[op("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", inplace, out, node = "ClampMaxBackward1",
+#[op("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", inplace, out, overload_out, node = "ClampMaxBackward1",
      meta = broadcast, cpu = minimum, batch = pointwise, samples = binary)]
 impl ClampMaxTensor {
     fn vjp_self(grad: &Tensor, self_: &Tensor, max: &Tensor) -> Result<Tensor> {

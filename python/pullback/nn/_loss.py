@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .._promotion import result_type
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts
 from ._native import VF as _VF
@@ -419,7 +420,19 @@ def margin_ranking_loss(
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """``x1 . x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``; the two broadcast."""
+    """``x1 . x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``; the two broadcast.
+
+    Raises:
+        RuntimeError: the dtype common to both is not floating-point.
+    """
+    if x1.dtype is not x2.dtype or not x1.is_floating_point():
+        common = result_type(x1, x2)
+        if not common.is_floating_point:
+            raise RuntimeError(
+                "expected common dtype to be floating point, yet common dtype is "
+                f"{str(common).removeprefix('torch.')}"
+            )
+        x1, x2 = x1.to(common), x2.to(common)
     shape = _broadcast_shape(x1.shape, x2.shape)
     x1, x2 = x1.expand(shape), x2.expand(shape)
     x1 = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)

@@ -643,3 +643,12 @@ def test_aligned_corners_of_a_single_place_warn():
     theta = pullback.eye(2, 3).unsqueeze(0)
     with pytest.warns(UserWarning, match="See the documentation of affine_grid for details"):
         F.affine_grid(theta, (1, 1, 2, 1), align_corners=True)
+
+
+def test_cosine_similarity_takes_the_common_dtype():
+    x = pullback.tensor([3.0, 4.0])
+    found = F.cosine_similarity(x.to(pullback.int8), x, dim=-1)
+    assert found.dtype is pullback.float32
+    assert found.item() == pytest.approx(1.0)
+    with pytest.raises(RuntimeError, match="expected common dtype to be floating point"):
+        F.cosine_similarity(x.long(), x.long(), dim=-1)

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms: the functions of the registry's ``fft_*`` ops under their short names."""
+"""Discrete Fourier transforms: the registry's ``fft_*`` ops under their short names."""
 
 from __future__ import annotations
 

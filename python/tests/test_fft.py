@@ -1,4 +1,4 @@
-"""Fourier transforms: values by the sum that defines them, dimensions, dtypes, errors, derivatives, batches."""
+"""Fourier transforms: values by the sum that defines them, dtypes, errors, derivatives, batches."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def summed(x: torch.Tensor, dim: int, sign: int) -> torch.Tensor:
 
 
 def close(a: torch.Tensor, b: torch.Tensor, tolerance: float = 1e-12) -> None:
-    assert a.shape == b.shape and a.dtype == b.dtype, (a.shape, b.shape, a.dtype, b.dtype)
+    assert (a.shape, a.dtype) == (b.shape, b.dtype)
     if a.numel():
         assert (a - b).abs().max().item() <= tolerance * max(b.abs().max().item(), 1.0)
 
@@ -167,9 +167,12 @@ def test_dtypes() -> None:
 
 def test_conjugates_are_views() -> None:
     real = numbers(2, 4, complex=False)
-    assert fft.ifft(real).is_conj() and fft.ihfft(real).is_conj()
-    assert fft.ihfftn(real, dim=(1,)).is_conj() and not fft.ihfftn(real).is_conj()
-    assert not fft.fft(real).is_conj() and not fft.hfft(real).is_conj()
+    assert fft.ifft(real).is_conj()
+    assert fft.ihfft(real).is_conj()
+    assert fft.ihfftn(real, dim=(1,)).is_conj()
+    assert not fft.ihfftn(real).is_conj()
+    assert not fft.fft(real).is_conj()
+    assert not fft.hfft(real).is_conj()
     x = numbers(2, 4)
     close(fft.fft(x.conj()), fft.fft(x.conj().resolve_conj()))
     close(fft.irfft(x.conj()), fft.irfft(x.conj().resolve_conj()))
@@ -180,7 +183,8 @@ def test_out() -> None:
     x = numbers(3, 4)
     for dtype in (torch.complex128, torch.complex64):
         out = torch.empty(0, dtype=dtype)
-        assert fft.fft(x, out=out) is out and out.shape == (3, 4)
+        assert fft.fft(x, out=out) is out
+        assert out.shape == (3, 4)
         close(out, fft.fft(x).to(dtype), 1e-6)
     turned = torch.empty(4, 3, dtype=x.dtype).t()
     fft.fft2(x, out=turned)
@@ -191,10 +195,12 @@ def test_out() -> None:
     close(x, expected)
     out = torch.empty(0, dtype=torch.float64)
     close(fft.irfftn(x, out=out), fft.irfftn(x))
-    with pytest.raises(RuntimeError, match="^fft expects a complex output tensor, but got Double"):
+    with pytest.raises(RuntimeError, match=r"^fft expects a complex output tensor, but got Double"):
         fft.fft(x, out=torch.empty(0, dtype=torch.float64))
     for dtype, word in ((torch.int64, "Long"), (torch.complex128, "ComplexDouble")):
-        with pytest.raises(RuntimeError, match=f"irfft expects a floating point .*, but got {word}"):
+        with pytest.raises(
+            RuntimeError, match=f"irfft expects a floating point .*, but got {word}"
+        ):
             fft.irfft(x, out=torch.empty(0, dtype=dtype))
 
 
@@ -207,7 +213,10 @@ BAD: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     *((name, {"dim": (2,)}, IndexError, "Dimension out of range") for name in MANY),
     *((name, {"s": (0, 2)}, RuntimeError, r"data points \(0\) specified") for name in MANY),
     *((name, {"s": (-2, 2)}, RuntimeError, r"data points \(-2\) specified") for name in MANY),
-    *((name, {"s": (1, 2), "dim": (0,)}, RuntimeError, "must have the same length") for name in MANY),
+    *(
+        (name, {"s": (1, 2), "dim": (0,)}, RuntimeError, "must have the same length")
+        for name in MANY
+    ),
     *((name, {"norm": "no"}, RuntimeError, 'Invalid normalization mode: "no"') for name in MANY),
     ("fftn", {"s": (1, 2, 3)}, RuntimeError, "Got shape with 3 values but input tensor only has 2"),
     ("fft2", {"s": 4}, RuntimeError, "must have the same length"),
@@ -235,7 +244,8 @@ def test_inputs_without_numbers_or_dimensions() -> None:
         with pytest.raises(RuntimeError, match=rf"number of data points \({count}\) specified"):
             function(torch.empty(3, 0))
         result = function(torch.empty(0, 3))
-        assert result.shape[0] == 0 and result.numel() == 0
+        assert result.shape[0] == 0
+        assert result.numel() == 0
     for name in MANY:
         with pytest.raises(RuntimeError, match=r"number of data points \(0\) specified"):
             getattr(fft, name)(torch.empty(0, 3))
@@ -244,7 +254,8 @@ def test_inputs_without_numbers_or_dimensions() -> None:
             getattr(fft, name)(torch.tensor(2.0))
         with pytest.raises(IndexError, match="Dimension out of range"):
             getattr(fft, name)(torch.ones(5))
-    assert fft.fftn(torch.tensor(2.0)) == 2 and fft.ifftn(torch.tensor(2.0)).shape == ()
+    assert fft.fftn(torch.tensor(2.0)) == 2
+    assert fft.ifftn(torch.tensor(2.0)).shape == ()
     for name in ("rfftn", "irfftn", "hfftn", "ihfftn"):
         with pytest.raises(RuntimeError, match=f"{name} must transform at least one axis"):
             getattr(fft, name)(torch.tensor(2.0))
@@ -319,12 +330,15 @@ def test_frequencies() -> None:
     assert fft.fftfreq(4, 0.5).tolist() == [0, 0.5, -1, -0.5]
     assert fft.rfftfreq(5, dtype=torch.float64).tolist() == [0, 0.2, 0.4]
     assert fft.rfftfreq(4, d=2.0).tolist() == [0, 0.125, 0.25]
-    assert fft.fftfreq(0).shape == (0,) and fft.rfftfreq(-3).shape == (0,)
-    assert fft.fftfreq(1).tolist() == [0] and math.isnan(fft.rfftfreq(0).item())
+    assert fft.fftfreq(0).shape == (0,)
+    assert fft.rfftfreq(-3).shape == (0,)
+    assert fft.fftfreq(1).tolist() == [0]
+    assert math.isnan(fft.rfftfreq(0).item())
     assert fft.fftfreq(4, dtype=torch.float16).dtype == torch.float16
     assert fft.fftfreq(n=4, d=2.0, requires_grad=True).requires_grad
     out = torch.empty(2, dtype=torch.float64)
-    assert fft.fftfreq(5, out=out) is out and out.tolist() == [0, 0.2, 0.4, -0.4, -0.2]
+    assert fft.fftfreq(5, out=out) is out
+    assert out.tolist() == [0, 0.2, 0.4, -0.4, -0.2]
     for function in (fft.fftfreq, fft.rfftfreq):
         with pytest.raises(RuntimeError, match="requires a floating point or complex dtype"):
             function(4, dtype=torch.int32)

@@ -88,7 +88,8 @@ def meta(*size: int, **options: Any) -> Any:
 @pytest.mark.parametrize("nr", range(len(CALLS)))
 def test_results_look_as_in_main_memory(nr: int) -> None:
     there, here = CALLS[nr]("meta"), CALLS[nr]("cpu")
-    assert there.device.type == "meta" and there.is_meta
+    assert there.device.type == "meta"
+    assert there.is_meta
     assert there.shape == here.shape
     assert there.dtype == here.dtype
     assert there.stride() == here.stride()
@@ -154,7 +155,8 @@ def test_what_depends_on_elements_is_refused(ask: Callable[[Any], Any]) -> None:
 def test_writes_check_shapes_and_count_versions() -> None:
     x = meta(2, 3)
     version = x._version
-    assert x.add_(1) is x and x._version == version + 1
+    assert x.add_(1) is x
+    assert x._version == version + 1
     assert x.copy_(torch.ones(2, 3)) is x
     out = torch.add(x, x, out=meta(0))
     assert out.shape == (2, 3)
@@ -170,17 +172,20 @@ def test_writes_check_shapes_and_count_versions() -> None:
 def test_likes_may_have_memory() -> None:
     x = meta(2, 3, dtype=torch.float64).t()
     zeros = torch.zeros_like(x, device="cpu")
-    assert zeros.stride() == (1, 3) and zeros.tolist() == [[0.0, 0.0]] * 3
+    assert zeros.stride() == (1, 3)
+    assert zeros.tolist() == [[0.0, 0.0]] * 3
     assert x.new_ones(2, device="cpu").tolist() == [1.0, 1.0]
     assert torch.empty_like(torch.ones(2), device="meta").is_meta
-    assert torch.ones(2).to("meta").is_meta and x.to("meta") is x
+    assert torch.ones(2).to("meta").is_meta
+    assert x.to("meta") is x
 
 
 def test_a_module_gets_memory_by_to_empty() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).to("meta")
     assert all(tensor.is_meta for tensor in (*model.parameters(), *model.buffers()))
     model(meta(2, 3)).sum().backward()
-    assert model[0].weight.grad.is_meta and model[0].weight.grad.shape == (4, 3)
+    assert model[0].weight.grad.is_meta
+    assert model[0].weight.grad.shape == (4, 3)
     model.to_empty(device="cpu")
     source = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
     model.load_state_dict(source.state_dict())
@@ -192,21 +197,24 @@ def test_a_state_can_be_assigned() -> None:
     source = nn.Linear(2, 2)
     model = nn.Linear(2, 2, device="meta")
     model.load_state_dict(source.state_dict(), assign=True)
-    assert not model.weight.is_meta and torch.equal(model.weight, source.weight)
+    assert not model.weight.is_meta
+    assert torch.equal(model.weight, source.weight)
 
 
 def test_gradients_of_higher_order_are_on_the_device() -> None:
     x = meta(3, requires_grad=True)
     (first,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
     (second,) = torch.autograd.grad(first.sum(), x)
-    assert second.is_meta and second.shape == (3,)
+    assert second.is_meta
+    assert second.shape == (3,)
 
 
 def test_the_default_device_can_be_meta() -> None:
     with torch.device("meta"):
         layer = nn.Linear(2, 3)
         assert torch.ones(2).is_meta
-    assert layer.weight.is_meta and not torch.ones(2).is_meta
+    assert layer.weight.is_meta
+    assert not torch.ones(2).is_meta
     torch.set_default_device("meta")
     try:
         assert torch.zeros(1).is_meta
@@ -217,7 +225,8 @@ def test_the_default_device_can_be_meta() -> None:
 def test_copies_pickles_and_files_keep_the_geometry() -> None:
     x = meta(2, 3).t()
     for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
-        assert y.is_meta and (y.shape, y.stride()) == (x.shape, x.stride())
+        assert y.is_meta
+        assert (y.shape, y.stride()) == (x.shape, x.stride())
     file = io.BytesIO()
     torch.save({"w": x}, file)
     file.seek(0)

@@ -104,7 +104,9 @@ def pieces() -> Iterator[Op]:
         call(x(12), 4, window=window, onesided=True, return_complex=True),
     )
     calls = tuple(with_(made, only=NUMBERS) for made in base)
-    yield Op("stft", calls, scaled=lambda n: call(x(max(n, 8)), 8, return_complex=True), tolerance=4)
+    yield Op(
+        "stft", calls, scaled=lambda n: call(x(max(n, 8)), 8, return_complex=True), tolerance=4
+    )
     ones = of(1.0, 0.75, 0.5, 1.25, dtype="f64")
     back = (
         call(x(3, 7), 4, window=ones),
@@ -122,7 +124,9 @@ def pieces() -> Iterator[Op]:
         call(x(1, 2, 3, 7), 4, window=ones),
         call(x(3), 4, window=ones),
     )
-    yield Op("istft", back, scaled=lambda n: call(x(3, max(n // 3, 2), dtype="c64"), 4), tolerance=4)
+    yield Op(
+        "istft", back, scaled=lambda n: call(x(3, max(n // 3, 2), dtype="c64"), 4), tolerance=4
+    )
 
 
 WINDOWS = """bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming

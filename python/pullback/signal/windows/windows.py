@@ -1,7 +1,7 @@
 """The windows as functions of evenly spaced numbers.
 
-A window of ``M`` numbers spans ``M - 1`` steps if it is symmetric and ``M`` if it is periodic, which
-is to be continued: its next number would be the first again. One number alone is 1.
+A window of ``M`` numbers spans ``M - 1`` steps if it is symmetric and ``M`` if it is periodic,
+which is to be continued: its next number would be the first again. One number alone is 1.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def exponential(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``exp(-|n - center| / tau)``; the center is the middle, and can be another one if the window is periodic."""
+    """``exp(-|n - center| / tau)``; the center is the middle, or another one if it is periodic."""
     window = _Window("exponential", M, sym, dtype, layout, device, requires_grad)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")

@@ -40,7 +40,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
         Some(word) if word.text() == "pointwise" => quote!(Pointwise),
         Some(word) => {
             let call = applied(op, word)?;
-            quote!(Rule(|call| crate::ops::batch::#call))
+            quote!(Rule(|call| { let args = call.args; let _ = args; crate::ops::batch::#call }))
         }
     };
     let autocast = autocast(op)?;
@@ -99,8 +99,8 @@ fn applied(op: &Op<'_>, word: &Word) -> Result<TokenStream> {
     Ok(quote!(#rule(call #(, #values)*)))
 }
 
-/// The function that a word names, and what it is given. Lower case names are arguments of the signature, by their names, or
-/// `others`, which the caller has; anything else stands as it is.
+/// The function that a word names, and what it is given, fetched from `args`. Lower case names are arguments of the signature, by
+/// their names, or `others`, which the caller has; anything else stands as it is.
 pub(crate) fn named(
     op: &Op<'_>,
     word: &Word,
@@ -120,7 +120,7 @@ pub(crate) fn named(
             return Ok(quote!(#arg));
         }
         let index = op.argument(&name, path.span())?;
-        Ok(quote!(crate::dispatch::FromArg::from_arg(call.args[#index])))
+        Ok(quote!(crate::dispatch::FromArg::from_arg(args[#index])))
     });
     let (rule, values) = (&call.func, values.collect::<Result<Vec<_>>>()?);
     Ok((quote!(#rule), values))
@@ -186,8 +186,13 @@ fn args_struct(op: &Op<'_>) -> Option<TokenStream> {
 
 fn meta(op: &Op<'_>) -> Result<TokenStream> {
     if let Some(word) = op.word("meta") {
-        let path = &word.value;
-        return Ok(quote!(Some(crate::ops::classes::meta::#path)));
+        let (class, values) = named(op, word, &[])?;
+        let class = quote!(crate::ops::classes::meta::#class);
+        return Ok(if values.is_empty() {
+            quote!(Some(#class))
+        } else {
+            quote!(Some(|args| #class(args #(, #values)*)))
+        });
     }
     let Some(function) = op.function("meta") else { return Ok(quote!(None)) };
     let (ty, values) = (&op.name, from_args(op, function, 0)?);

@@ -4,6 +4,7 @@
 use crate::expand::{named, plain_args};
 use crate::item::{Function, Op, Word, mangle};
 use proc_macro2::TokenStream;
+use pullback_schema::Return;
 use quote::{format_ident, quote};
 use syn::{Error, Result};
 
@@ -92,7 +93,8 @@ fn sparse_rule(op: &Op<'_>, word: &Word) -> Result<TokenStream> {
     let form = has_form.then(|| quote!(let form = call.form;));
     Ok(quote! {
         const SPARSE: crate::dispatch::SparseKernel = |cpu, call| {
-            let _ = (cpu, call);
+            let (_, args) = (cpu, call.args);
+            let _ = args;
             #form
             Ok(crate::dispatch::IntoOutputs::into_outputs(crate::ops::sparse::#rule(#(#values),*)?))
         };
@@ -113,6 +115,8 @@ fn on_values(op: &Op<'_>, word: &Word) -> Result<Option<TokenStream>> {
     }
     let rule = format_ident!("recorded_{rule}");
     Ok(Some(quote!(Some(|call| {
+        let args = call.args;
+        let _ = args;
         Ok(crate::dispatch::IntoOutputs::into_outputs(crate::ops::sparse::#rule(#(#values),*)?))
     }))))
 }
@@ -193,9 +197,11 @@ fn outputs_of(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
     Ok(quote!(Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::#ident(#(#values),*)?))))
 }
 
-/// Whether the kernel shows memory in another way.
+/// Whether the kernel shows memory in another way: by the words, or (`detach`, which is no view as far as histories go) by the
+/// signature, whose result has the memory of an argument.
 fn is_view(op: &Op<'_>) -> bool {
-    op.has("view") || op.has("multi_view")
+    let shares = |result: &Return| result.alias.as_ref().is_some_and(|alias| !alias.is_write);
+    op.has("view") || op.has("multi_view") || op.schema.returns.iter().any(shares)
 }
 
 /// Refuses the right to read elements to the kernel of a view.

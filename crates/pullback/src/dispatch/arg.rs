@@ -93,6 +93,14 @@ from_arg! {
     &'a TensorSpec => Arg::Spec(s) => s;
 }
 
+/// Of an argument that may be a tensor or a number.
+impl<'a> FromArg<'a> for Arg<'a> {
+    #[inline(always)]
+    fn from_arg(arg: Arg<'a>) -> Self {
+        arg
+    }
+}
+
 impl<'a, T: FromArg<'a>> FromArg<'a> for Option<T> {
     #[inline(always)]
     fn from_arg(arg: Arg<'a>) -> Self {

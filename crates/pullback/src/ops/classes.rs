@@ -63,8 +63,8 @@ pub(crate) mod meta {
         Ok(smallvec![TensorSpec::broadcast(&all)?.to_float()])
     }
     /// As `float_with_numbers`, of an argument and an order that counts steps.
-    pub(crate) fn float_of_order(args: &[Arg<'_>]) -> Result<Specs> {
-        crate::ops::pointwise::polynomial::check_orders(&args[1])?;
+    pub(crate) fn float_of_order(args: &[Arg<'_>], order: Arg<'_>) -> Result<Specs> {
+        crate::ops::pointwise::polynomial::check_orders(&order)?;
         float_with_numbers(args)
     }
     /// As `broadcast`; the result is bool.

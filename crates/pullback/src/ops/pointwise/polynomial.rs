@@ -6,7 +6,7 @@
 
 use crate::dispatch::{Arg, OpDef};
 use crate::error::ensure;
-use crate::{Result, Scalar, Tensor};
+use crate::{Device, Result, Scalar, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -201,32 +201,32 @@ impl SpecialHermitePolynomialHeBy {}
 
 /// Laguerre's polynomial, `L_n(x)`. Orders above 2^24, which take a step each, are refused.
 #[op("special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
-     meta = float_of_order, cpu = laguerre_polynomial_l, batch = pointwise, samples = polynomial)]
+     meta = float_of_order(n), cpu = laguerre_polynomial_l, batch = pointwise, samples = polynomial)]
 impl SpecialLaguerrePolynomialL {}
 
 /// The same of one argument.
 #[op("special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
-     operand(x), meta = float_of_order, cpu = laguerre_polynomial_l, batch = pointwise, method = special_laguerre_polynomial_l_of, samples = polynomial_of)]
+     operand(x), meta = float_of_order(n), cpu = laguerre_polynomial_l, batch = pointwise, method = special_laguerre_polynomial_l_of, samples = polynomial_of)]
 impl SpecialLaguerrePolynomialLOf {}
 
 /// The same of one order.
 #[op("special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
-     operand(n), meta = float_of_order, cpu = laguerre_polynomial_l, batch = pointwise, method = special_laguerre_polynomial_l_by, samples = polynomial_by)]
+     operand(n), meta = float_of_order(n), cpu = laguerre_polynomial_l, batch = pointwise, method = special_laguerre_polynomial_l_by, samples = polynomial_by)]
 impl SpecialLaguerrePolynomialLBy {}
 
 /// Legendre's polynomial, `P_n(x)`. Orders above 2^24, which take a step each, are refused.
 #[op("special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
-     meta = float_of_order, cpu = legendre_polynomial_p, batch = pointwise, samples = polynomial)]
+     meta = float_of_order(n), cpu = legendre_polynomial_p, batch = pointwise, samples = polynomial)]
 impl SpecialLegendrePolynomialP {}
 
 /// The same of one argument.
 #[op("special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
-     operand(x), meta = float_of_order, cpu = legendre_polynomial_p, batch = pointwise, method = special_legendre_polynomial_p_of, samples = polynomial_of)]
+     operand(x), meta = float_of_order(n), cpu = legendre_polynomial_p, batch = pointwise, method = special_legendre_polynomial_p_of, samples = polynomial_of)]
 impl SpecialLegendrePolynomialPOf {}
 
 /// The same of one order.
 #[op("special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
-     operand(n), meta = float_of_order, cpu = legendre_polynomial_p, batch = pointwise, method = special_legendre_polynomial_p_by, samples = polynomial_by)]
+     operand(n), meta = float_of_order(n), cpu = legendre_polynomial_p, batch = pointwise, method = special_legendre_polynomial_p_by, samples = polynomial_by)]
 impl SpecialLegendrePolynomialPBy {}
 
 /// The largest order of the polynomials that take a step for each.
@@ -236,7 +236,11 @@ const MOST: f64 = 16_777_216.0;
 pub(in crate::ops) fn check_orders(order: &Arg<'_>) -> Result<()> {
     let most = match order {
         Arg::Scalar(order) if !matches!(order, Scalar::Complex(..)) => order.to_f64(),
-        Arg::Tensor(orders) if orders.numel() > 0 && !orders.dtype().is_complex() => {
+        Arg::Tensor(orders)
+            if orders.numel() > 0
+                && !orders.dtype().is_complex()
+                && orders.device() != Device::Meta =>
+        {
             let all = orders.to_vec::<f64>()?;
             // (The maximum passes NaN by, of which the polynomial is 0.)
             all.into_iter().fold(0.0, f64::max)

@@ -19,6 +19,7 @@ from .._tensor import Tensor
 from ..amp.autocast_mode import casts as _casts
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
 from ._embedding_bag import embedding_bag
+from ._label_loss import ctc_loss, multilabel_margin_loss
 from ._loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -44,6 +45,33 @@ from ._loss import (
 )
 from ._native import VF as _VF
 from ._native import nn as _nn
+from ._pooling import (
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d,
+    adaptive_max_pool3d_with_indices,
+    fold,
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
+    local_response_norm,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    max_pool1d_with_indices,
+    max_pool3d,
+    max_pool3d_with_indices,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+    unfold,
+)
+from ._rectify import rrelu, rrelu_
+from ._resize import interpolate, upsample, upsample_bilinear, upsample_nearest
 from ._spatial import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -61,25 +89,36 @@ from ._spatial import (
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
     "affine_grid",
     "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
+    "avg_pool3d",
     "batch_norm",
     "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
     "celu_",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_tbc",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",
@@ -89,6 +128,11 @@ __all__ = [
     "embedding",
     "embedding_bag",
     "feature_alpha_dropout",
+    "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
     "gaussian_nll_loss",
     "gelu",
     "glu",
@@ -103,28 +147,42 @@ __all__ = [
     "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
     "leaky_relu_",
     "linear",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
     "margin_ranking_loss",
     "max_pool1d",
+    "max_pool1d_with_indices",
     "max_pool2d",
     "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "mish",
     "mse_loss",
     "multi_head_attention_forward",
     "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
+    "native_channel_shuffle",
     "nll_loss",
     "normalize",
     "one_hot",
     "pad",
     "pairwise_distance",
+    "pdist",
     "pixel_shuffle",
     "pixel_unshuffle",
     "poisson_nll_loss",
@@ -133,6 +191,8 @@ __all__ = [
     "relu6",
     "relu_",
     "rms_norm",
+    "rrelu",
+    "rrelu_",
     "scaled_dot_product_attention",
     "selu",
     "selu_",
@@ -151,6 +211,10 @@ __all__ = [
     "threshold_",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
+    "unfold",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]
 
 
@@ -167,6 +231,11 @@ logsigmoid = _nn.log_sigmoid
 softplus = _nn.softplus
 prelu = _VF.prelu
 avg_pool2d = _nn.avg_pool2d
+avg_pool3d = _nn.avg_pool3d
+channel_shuffle = _VF.channel_shuffle
+native_channel_shuffle = _VF.native_channel_shuffle
+conv_tbc = _VF.conv_tbc
+pdist = _VF.pdist
 one_hot = _nn.one_hot
 relu_ = _VF.relu_
 elu_ = _nn.elu_

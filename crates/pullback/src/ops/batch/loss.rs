@@ -2,7 +2,7 @@
 
 use super::behind;
 use crate::dispatch::batch::{Call, Outcome};
-use crate::dispatch::{OpDef, Outputs, Value};
+use crate::dispatch::{OpDef, Outputs, TensorVec, Value};
 use crate::{Result, Tensor};
 use smallvec::smallvec;
 
@@ -137,4 +137,45 @@ pub(crate) fn nll_loss_backward(call: &Call<'_>) -> Result<Outcome> {
 
 fn one(def: &'static OpDef, values: &[Value]) -> Result<Tensor> {
     super::call(def, values).map(Outputs::one)
+}
+
+/// The arguments of a loss of sequences with the batch merged with the examples, or `None` if there is no batch of examples to merge it with.
+fn merged_sequences(call: &Call<'_>, log_probs: usize) -> Result<Option<Vec<Value>>> {
+    let targets = call.tensor(log_probs + 1);
+    if call.tensor(log_probs).ndim() != 3 || targets.ndim() != 2 {
+        return Ok(None);
+    }
+    let mut values = call.values(&mut |index, tensor| {
+        let front = call.front(tensor)?;
+        if index == log_probs { front.movedim_int(0, 1)?.flatten(1, 2) } else { front.flatten(0, 1) }
+    })?;
+    for (value, info) in values.iter_mut().zip(call.def.args) {
+        if info.name.ends_with("_lengths")
+            && let Value::Ints(lengths) = value
+        {
+            let size = usize::try_from(call.size).unwrap_or(0);
+            let mut all = pullback_kernels::memory::with_capacity(lengths.len().saturating_mul(size))?;
+            (0..size).for_each(|_| all.extend_from_slice(lengths));
+            *value = Value::Ints(all.into());
+        }
+    }
+    Ok(Some(values))
+}
+
+/// `_ctc_loss`: the batch is part of the examples.
+pub(crate) fn ctc_loss(call: &Call<'_>) -> Result<Outcome> {
+    let Some(values) = merged_sequences(call, 0)? else { return super::one_by_one(call) };
+    let each = call.tensor(0).shape()[1];
+    let Outputs::Tensors(all) = call.run(&values)? else { return super::one_by_one(call) };
+    let unfold = |t: Tensor| t.unflatten(0, &[call.size, each]);
+    let all = all.into_iter().map(unfold).collect::<Result<TensorVec>>()?;
+    Ok(Outcome::Batched(Outputs::Tensors(all)))
+}
+
+/// The gradient of `_ctc_loss`.
+pub(crate) fn ctc_loss_backward(call: &Call<'_>) -> Result<Outcome> {
+    let Some(values) = merged_sequences(call, 1)? else { return super::one_by_one(call) };
+    let each = call.tensor(1).shape()[1];
+    let grad = call.run(&values)?.one();
+    Ok(grad.unflatten(1, &[call.size, each])?.movedim_int(1, 0)?.into())
 }

@@ -98,7 +98,7 @@ fn cat_shape(tensors: &[Tensor], dim: i64) -> Result<(Dims, usize)> {
 
 /// Whether the strides of images say that channels, dimension 1, lie closest together, then the last dimension and so on up
 /// to the first. Where no size is above 1 in between, they say nothing, and rows come first as usual.
-fn is_channels_last(tensor: &Tensor) -> bool {
+pub(in crate::ops) fn is_channels_last(tensor: &Tensor) -> bool {
     let (shape, strides) = (tensor.shape(), tensor.strides());
     if !matches!(shape.len(), 4 | 5) || strides[1] == 0 || shape.contains(&0) {
         return false;

@@ -125,7 +125,14 @@ from ._function import (
     unique_consecutive,
 )
 from ._future import Future
-from ._grid import block_diag, broadcast_shapes, cartesian_prod, histogramdd, unravel_index
+from ._grid import (
+    block_diag,
+    broadcast_shapes,
+    cartesian_prod,
+    cdist,
+    histogramdd,
+    unravel_index,
+)
 from ._info import finfo, get_printoptions, iinfo
 from ._legacy import CLASSES as _TENSOR_CLASSES
 from ._legacy import set_default_tensor_type
@@ -661,6 +668,7 @@ __all__ = [
     "broadcast_tensors",
     "can_cast",
     "cartesian_prod",
+    "cdist",
     "chain_matmul",
     "cholesky",
     "compile",

@@ -17,6 +17,7 @@ __all__ = [
     "block_diag",
     "broadcast_shapes",
     "cartesian_prod",
+    "cdist",
     "histogramdd",
     "unravel_index",
 ]
@@ -147,6 +148,41 @@ def histogramdd(
         counts = functions._histogramdd_from_bin_cts(input, counted, range=range, **asked)
     named = _C._return_type("histogramdd", ["hist", "bin_edges"])
     return named((counts, tuple(edges)))
+
+
+# In PyTorch these choose whether distances are made of a product of the matrices.
+_DISTANCE_MODES = {
+    "use_mm_for_euclid_dist_if_necessary": None,
+    "use_mm_for_euclid_dist": 1,
+    "donot_use_mm_for_euclid_dist": 2,
+}
+
+
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+) -> Tensor:
+    """The ``p``-norms of the differences of each row of ``x1`` and each of ``x2``.
+
+    Args:
+        x1: ``(*, P, M)``.
+        x2: ``(*, R, M)``; leading dimensions broadcast.
+        p: not negative; infinity is the largest difference, 0 counts those that are not zero.
+        compute_mode: one of PyTorch's three words. All give the same here: differences are never
+            made of products, which lose digits where rows are close.
+
+    Returns:
+        ``(*, P, R)``.
+
+    Raises:
+        ValueError: another ``compute_mode``.
+        RuntimeError: shapes, dtypes or a ``p`` that do not fit.
+    """
+    if compute_mode not in _DISTANCE_MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return _C._VariableFunctions.cdist(x1, x2, p, _DISTANCE_MODES[compute_mode])
 
 
 _make_overridable(globals(), __all__)

@@ -8,6 +8,7 @@
 pub mod conv;
 pub mod creation;
 mod dense;
+pub mod distance;
 pub mod dtype;
 pub mod elementwise;
 pub mod error;
@@ -39,6 +40,7 @@ pub mod sort;
 mod special;
 pub mod strided;
 pub mod sync;
+pub mod upsample;
 mod windows;
 
 pub use dtype::{Bool, C32, C64, C128, DType, Element};

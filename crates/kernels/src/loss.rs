@@ -3,8 +3,10 @@
 //!
 //! Sums run over fixed blocks of samples in `f64`, so results do not depend on threads.
 
+mod ctc;
 mod margin;
 
+pub use ctc::{CtcOptions, ctc_loss, ctc_loss_backward};
 pub use margin::{MarginLossOptions, multi_margin_loss, multi_margin_loss_backward};
 
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};

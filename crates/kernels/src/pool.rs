@@ -7,11 +7,13 @@
 
 mod average;
 mod maximum;
+mod ranges;
 
 pub use average::{
     AvgPoolOptions, adaptive_avg_pool, adaptive_avg_pool_backward, avg_pool, avg_pool_backward,
 };
 pub use maximum::{max_pool, max_pool_backward};
+pub use ranges::{adaptive_max_pool, fractional_max_pool, max_unpool};
 
 use crate::windows::{WindowGeometry, Windows};
 use crate::{Error, Result};

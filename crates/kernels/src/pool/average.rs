@@ -336,12 +336,16 @@ fn add_spread<T: Real, const S: usize>(out: &mut [T], x: &[T], stride: usize) {
 }
 
 /// The input positions of adaptive output `o` of `outputs`.
-fn part(o: usize, outputs: usize, inputs: usize) -> Range<usize> {
+pub(super) fn part(o: usize, outputs: usize, inputs: usize) -> Range<usize> {
     o * inputs / outputs..((o + 1) * inputs).div_ceil(outputs)
 }
 
 /// The planes and sizes of an adaptive pooling, checked.
-fn adaptive(x: &[i64], out: &[i64], spatial: usize) -> Result<(usize, [usize; 3], [usize; 3])> {
+pub(super) fn adaptive(
+    x: &[i64],
+    out: &[i64],
+    spatial: usize,
+) -> Result<(usize, [usize; 3], [usize; 3])> {
     if !(1..=3).contains(&spatial) || x.len() < spatial + 1 {
         return Err(Error::runtime(format!(
             "adaptive_avg_pool{spatial}d(): Expected {}D or {}D tensor, but got {x:?}",

@@ -11,7 +11,7 @@ use crate::windows::{Windows, planes_of};
 use crate::{DType, Error, Result, StridedMut, StridedRef, memory};
 
 /// What max pooling compares: floats in their compute type, integers as `i64`.
-trait Ordered: Compute {
+pub(super) trait Ordered: Compute {
     const LOWEST: Self;
     /// Whether `self` replaces `best`.
     fn beats(self, best: Self) -> bool;

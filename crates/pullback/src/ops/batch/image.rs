@@ -52,6 +52,14 @@ pub(crate) fn image1(call: &Call<'_>) -> Result<Outcome> {
 pub(crate) fn image2(call: &Call<'_>) -> Result<Outcome> {
     image(call, 2)
 }
+/// Of one, with a batch dimension always: whatever has none is for the op to refuse.
+pub(crate) fn batches1(call: &Call<'_>) -> Result<Outcome> {
+    if call.subject()?.ndim() == 3 { image(call, 1) } else { super::one_by_one(call) }
+}
+/// Of three, with a batch dimension always.
+pub(crate) fn batches3(call: &Call<'_>) -> Result<Outcome> {
+    if call.subject()?.ndim() == 5 { image(call, 3) } else { super::one_by_one(call) }
+}
 /// Of two, with a batch dimension always: whatever has none is for the op to refuse.
 pub(crate) fn batches2(call: &Call<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() == 4 { image(call, 2) } else { super::one_by_one(call) }
@@ -59,6 +67,59 @@ pub(crate) fn batches2(call: &Call<'_>) -> Result<Outcome> {
 /// Of three.
 pub(crate) fn image3(call: &Call<'_>) -> Result<Outcome> {
     image(call, 3)
+}
+
+/// Ops of one tensor that leave its first dimension alone, whatever its rank: the batch becomes part of that one.
+pub(crate) fn folded(call: &Call<'_>) -> Result<Outcome> {
+    let Some(&each) = call.subject()?.shape().first() else { return super::one_by_one(call) };
+    let values = call.values(&mut |_, tensor| call.front(tensor)?.flatten(0, 1))?;
+    let outputs = call.run(&values)?;
+    Ok(outputs.one().unflatten(0, &[call.size, each])?.into())
+}
+
+/// Fractional pooling of `spatial` dimensions: an image and the numbers for it become one of many.
+fn fractional(
+    call: &Call<'_>,
+    tensor: &Tensor,
+    numbers: &Tensor,
+    spatial: usize,
+) -> Result<Outcome> {
+    let folds = tensor.ndim() == spatial + 2;
+    let each = if folds { tensor.shape()[0] } else { 1 };
+    let fits = folds || tensor.ndim() == spatial + 1;
+    if !fits || numbers.ndim() != 3 || numbers.shape()[0] < each {
+        return super::one_by_one(call);
+    }
+    let values = call.values(&mut |info, tensor| {
+        let front = call.front(tensor)?;
+        match info.name {
+            "random_samples" => front.narrow(1, 0, each)?.flatten(0, 1),
+            _ if folds => front.flatten(0, 1),
+            _ => Ok(front),
+        }
+    })?;
+    let outputs = call.run(&values)?;
+    let Outputs::Tensors(all) = outputs else { return Ok(Outcome::Batched(outputs)) };
+    let unfold = |t: Tensor| if folds { t.unflatten(0, &[call.size, each]) } else { Ok(t) };
+    let all = all.into_iter().map(unfold).collect::<Result<TensorVec>>()?;
+    Ok(Outcome::Batched(Outputs::Tensors(all)))
+}
+
+/// Fractional pooling of images.
+pub(crate) fn fractional2(
+    call: &Call<'_>,
+    self_: &Tensor,
+    random_samples: &Tensor,
+) -> Result<Outcome> {
+    fractional(call, self_, random_samples, 2)
+}
+/// Of volumes.
+pub(crate) fn fractional3(
+    call: &Call<'_>,
+    self_: &Tensor,
+    random_samples: &Tensor,
+) -> Result<Outcome> {
+    fractional(call, self_, random_samples, 3)
 }
 
 /// Attention of queries, keys and values (B, H, L, E): the batch is part of B. A mask (L, S) that all share stays as it is; others
@@ -111,7 +172,7 @@ fn merged_in_groups(physical: &Tensor, dim: i64, groups: i64) -> Result<Tensor> 
         return merged(physical, dim);
     }
     // (batch, .., groups * each, ..) -> (.., groups * batch * each, ..)
-    let each = physical.shape()[dim as usize + 1] / groups;
+    let each = physical.shape()[dim as usize + 1] / groups.max(1);
     let apart = physical.unflatten(dim + 1, &[groups, each])?;
     apart.movedim_int(0, dim + 1)?.flatten(dim, dim + 2)
 }

@@ -3,7 +3,7 @@
 use super::behind;
 use super::values::Values;
 use crate::dispatch::batch::{Call, Outcome};
-use crate::dispatch::{Arg, Outputs};
+use crate::dispatch::{Arg, Outputs, TensorVec, Value};
 use crate::{Result, Tensor};
 use smallvec::smallvec;
 
@@ -142,4 +142,61 @@ pub(crate) fn nll_loss_backward(
     values.set("total_weight", Tensor::wrapped(1.0_f64)?.to_dtype(grad_output.dtype())?);
     let result = values.call()?.one();
     Ok(if has_first { result.unflatten(0, &[call.size, sizes[0]])? } else { result }.into())
+}
+
+/// The arguments of a loss of sequences with the batch merged with the examples, or `None` if there is no batch of examples to
+/// merge it with.
+fn merged_sequences(
+    call: &Call<'_>,
+    log_probs: &Tensor,
+    targets: &Tensor,
+) -> Result<Option<Values>> {
+    if log_probs.ndim() != 3 || targets.ndim() != 2 {
+        return Ok(None);
+    }
+    let mut values = call.values(&mut |info, tensor| {
+        let front = call.front(tensor)?;
+        if info.name == "log_probs" {
+            front.movedim_int(0, 1)?.flatten(1, 2)
+        } else {
+            front.flatten(0, 1)
+        }
+    })?;
+    for (info, value) in values.each() {
+        if info.name.ends_with("_lengths")
+            && let Value::Ints(lengths) = value
+        {
+            let size = usize::try_from(call.size).unwrap_or(0);
+            let count = lengths.len().saturating_mul(size);
+            let mut all = pullback_kernels::memory::with_capacity(count)?;
+            (0..size).for_each(|_| all.extend_from_slice(lengths));
+            *value = Value::Ints(all.into());
+        }
+    }
+    Ok(Some(values))
+}
+
+/// `_ctc_loss`: the batch is part of the examples.
+pub(crate) fn ctc_loss(call: &Call<'_>, log_probs: &Tensor, targets: &Tensor) -> Result<Outcome> {
+    let Some(values) = merged_sequences(call, log_probs, targets)? else {
+        return super::one_by_one(call);
+    };
+    let each = log_probs.shape()[1];
+    let Outputs::Tensors(all) = call.run(&values)? else { return super::one_by_one(call) };
+    let unfold = |t: Tensor| t.unflatten(0, &[call.size, each]);
+    let all = all.into_iter().map(unfold).collect::<Result<TensorVec>>()?;
+    Ok(Outcome::Batched(Outputs::Tensors(all)))
+}
+
+/// The gradient of `_ctc_loss`.
+pub(crate) fn ctc_loss_backward(
+    call: &Call<'_>,
+    log_probs: &Tensor,
+    targets: &Tensor,
+) -> Result<Outcome> {
+    let Some(values) = merged_sequences(call, log_probs, targets)? else {
+        return super::one_by_one(call);
+    };
+    let grad = call.run(&values)?.one();
+    Ok(grad.unflatten(1, &[call.size, log_probs.shape()[1]])?.movedim_int(1, 0)?.into())
 }

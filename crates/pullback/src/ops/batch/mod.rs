@@ -22,14 +22,14 @@ pub(crate) use dims::{
     along, gather, glu, joined, picked, picked_backward, repeat, roll, scatter, stacked, windows,
 };
 pub(crate) use image::{
-    attention, batches2, convolution, convolution_backward_input, convolution_backward_weight,
-    image1, image2, image3,
+    attention, batches1, batches2, batches3, convolution, convolution_backward_input,
+    convolution_backward_weight, folded, fractional2, fractional3, image1, image2, image3,
 };
 pub(crate) use index::{
     bucketize, embedding, embedding_backward, fill, fill_number, index, index_put, index_select,
     masked_fill, one_hot, slices, sparse_result, take, values_at,
 };
-pub(crate) use loss::{elementwise_loss, nll_loss, nll_loss_backward};
+pub(crate) use loss::{ctc_loss, ctc_loss_backward, elementwise_loss, nll_loss, nll_loss_backward};
 pub(crate) use matrix::{
     addbmm, addmm, addmv, baddbmm, block_diag, bmm, diag_embed, dot, factored, linear_solve,
     matrices_or_nothing, mm, mv, vdot, with_tolerances,

@@ -4,9 +4,12 @@ pub(in crate::ops) mod activation;
 pub(in crate::ops) mod activation_smooth;
 pub(in crate::ops) mod antialias;
 pub(in crate::ops) mod attention;
+pub(in crate::ops) mod cdist;
 pub(in crate::ops) mod conv;
+pub(in crate::ops) mod ctc;
 pub(in crate::ops) mod dropout;
 pub(in crate::ops) mod embedding;
+pub(in crate::ops) mod fold;
 pub(in crate::ops) mod grid;
 pub(in crate::ops) mod grid_derivative;
 pub(in crate::ops) mod loss;
@@ -19,10 +22,13 @@ pub(in crate::ops) mod norm_legit;
 pub(in crate::ops) mod pad;
 pub(in crate::ops) mod pixel;
 pub(in crate::ops) mod pool;
+pub(in crate::ops) mod pool3d;
+pub(in crate::ops) mod pool_adaptive;
 pub(in crate::ops) mod rnn;
 pub(in crate::ops) mod rnn_backward;
 pub(in crate::ops) mod rnn_layer;
 pub(in crate::ops) mod softmax;
+pub(in crate::ops) mod upsample;
 
 use super::Family;
 
@@ -33,15 +39,21 @@ pub(super) static FAMILIES: &[Family] = &[
     pixel::OPS,
     grid::OPS,
     antialias::OPS,
+    upsample::OPS,
+    fold::OPS,
     conv::OPS,
     pool::OPS,
+    pool3d::OPS,
+    pool_adaptive::OPS,
     activation::OPS,
     activation_smooth::OPS,
     softmax::OPS,
     attention::OPS,
+    cdist::OPS,
     loss::OPS,
     loss_class::OPS,
     margin::OPS,
+    ctc::OPS,
     norm::OPS,
     norm_backward::OPS,
     norm_group::OPS,

@@ -77,6 +77,7 @@ const BY_ELEMENTS: &[&str] = &[
     "invalid Poisson rate",
     "element < 0",
     "probability entry",
+    "sum of probabilities",
     "Expected p_in",
     // Numbers that tensors hold.
     "without overflow",

@@ -160,7 +160,7 @@ impl Way {
 #[op("_segment_ids(Tensor bounds, int size, bool offsets, bool complete) -> Tensor", internal, not_differentiable,
      method = segment_ids, batch = pass)]
 impl SegmentIds {
-    fn meta(bounds: &Tensor, size: i64) -> Result<TensorSpec> {
+    fn meta(bounds: &Tensor, size: i64, offsets: bool) -> Result<TensorSpec> {
         let dtype = bounds.dtype();
         ensure!(
             dtype == DType::I64,
@@ -169,7 +169,12 @@ impl SegmentIds {
             dtype.scalar_name()
         );
         let mut shape = Dims::from_slice(bounds.shape());
-        shape.pop();
+        let given = shape.pop().unwrap_or(0);
+        ensure!(
+            !offsets || given > 0 || shape.contains(&0),
+            runtime,
+            "segment_reduce(): offsets must hold at least one number"
+        );
         shape.push(size);
         TensorSpec::beside(bounds, &shape).checked()
     }
@@ -255,7 +260,7 @@ fn check_offsets(offsets: &[i64], size: i64) -> Result<()> {
         bail!(runtime, "segment_reduce(): offsets must not decrease, but {next} follows {last}");
     }
     match offsets {
-        [] => bail!(runtime, "segment_reduce(): offsets must hold at least one number"),
+        [] => Ok(()),
         [first, .., last] if *first < 0 || *last > size => {
             bail!(runtime, "segment_reduce(): offsets {first} to {last} are not in 0..={size}")
         }

@@ -86,7 +86,13 @@ impl Nansum {
             "nansum does not support complex inputs"
         );
         let natural = if self_.dtype().is_integral(true) { DType::I64 } else { self_.dtype() };
-        reduced_spec(self_, dim, keepdim, dtype.unwrap_or(natural))
+        let dtype = dtype.unwrap_or(natural);
+        ensure!(
+            !dtype.is_complex(),
+            not_implemented,
+            "nansum on CPU does not support complex inputs"
+        );
+        reduced_spec(self_, dim, keepdim, dtype)
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
         reduce_in_dtype(cpu, result, self_, dim, reduce::nansum)

@@ -20,10 +20,16 @@ fn spelled(alignment: &[usize], blank: usize) -> Vec<usize> {
 }
 
 /// `-ln` of the sum of the probabilities of all alignments that spell `labels`.
-fn naive(prob: &dyn Fn(usize, usize) -> f64, (steps, classes): (usize, usize), labels: &[usize], blank: usize) -> f64 {
+fn naive(
+    prob: &dyn Fn(usize, usize) -> f64,
+    (steps, classes): (usize, usize),
+    labels: &[usize],
+    blank: usize,
+) -> f64 {
     let mut total = 0.0;
     for number in 0..classes.pow(steps as u32) {
-        let alignment: Vec<usize> = (0..steps).map(|t| number / classes.pow(t as u32) % classes).collect();
+        let alignment: Vec<usize> =
+            (0..steps).map(|t| number / classes.pow(t as u32) % classes).collect();
         if spelled(&alignment, blank) == labels {
             total += alignment.iter().enumerate().map(|(t, &c)| prob(t, c)).sum::<f64>().exp();
         }
@@ -49,7 +55,8 @@ impl Case {
         let mut loss = Tensor::full(log_probs.dtype, &[n], 7.0);
         let mut alpha = Tensor::full(log_probs.dtype, &[n, log_probs.shape[0], states], 7.0);
         let (mut out, mut states) = (loss.view_mut(), alpha.view_mut());
-        ctc_loss(&mut out, &mut states, log_probs.view(), self.targets.view(), self.options()).unwrap();
+        ctc_loss(&mut out, &mut states, log_probs.view(), self.targets.view(), self.options())
+            .unwrap();
         (loss, alpha)
     }
     /// The labels of an example.
@@ -93,7 +100,9 @@ fn losses_are_sums_over_all_alignments() {
     let mut rng = Rng(1);
     for dtype in [DType::F64, DType::F32] {
         for case in cases(&mut rng, dtype) {
-            let [_, n, c] = [case.log_probs.shape[0], case.log_probs.shape[1], case.log_probs.shape[2]].map(|s| s as usize);
+            let [_, n, c] =
+                [case.log_probs.shape[0], case.log_probs.shape[1], case.log_probs.shape[2]]
+                    .map(|s| s as usize);
             let probs = case.log_probs.reals();
             let expected: Vec<f64> = (0..n)
                 .map(|i| {
@@ -133,7 +142,14 @@ fn gradients_through_log_softmax_agree_with_differences() {
         let mut grad = Tensor::full(DType::F64, &shape, 7.0);
         let ones = Tensor::full(DType::F64, &[shape[1]], 1.0);
         let given = (log_probs.view(), case.targets.view(), case.options());
-        ctc_loss_backward(&mut grad.view_mut(), ones.view(), given, (loss.view(), alpha.view()), true).unwrap();
+        ctc_loss_backward(
+            &mut grad.view_mut(),
+            ones.view(),
+            given,
+            (loss.view(), alpha.view()),
+            true,
+        )
+        .unwrap();
         let (grad, probs) = (grad.reals(), log_probs.reals());
         for i in 0..scores.len() {
             let row = i / c * c;
@@ -160,7 +176,13 @@ fn labels_and_lengths_are_checked() {
         let mut loss = Tensor::full(dtype, &[1], 0.0);
         let mut alpha = Tensor::full(dtype, &[1, 3, 5], 0.0);
         let options = CtcOptions { input_lengths: inputs, target_lengths: labels, blank };
-        ctc_loss(&mut loss.view_mut(), &mut alpha.view_mut(), log_probs.view(), targets.view(), options)
+        ctc_loss(
+            &mut loss.view_mut(),
+            &mut alpha.view_mut(),
+            log_probs.view(),
+            targets.view(),
+            options,
+        )
     };
     assert!(run(DType::F64, &[1.0, 2.0], &[3], &[2], 0).is_ok());
     let error = run(DType::F64, &[1.0, 4.0], &[3], &[2], 0).unwrap_err();

@@ -52,7 +52,8 @@ fn distances_and_gradients_equal_plain_sums() {
         let mut out = Tensor::full(dtype, &[b, n, m], 7.0);
         let mut back = Tensor::full(dtype, &[b, n, width], 7.0);
         cdist(&mut out.view_mut(), x.view(), y.view(), p).unwrap();
-        cdist_backward(&mut back.view_mut(), grad.view(), [x.view(), y.view()], p, out.view()).unwrap();
+        cdist_backward(&mut back.view_mut(), grad.view(), [x.view(), y.view()], p, out.view())
+            .unwrap();
         let (xs, ys, grads) = (x.reals(), y.reals(), grad.reals());
         let [b, n, m, width] = [b, n, m, width].map(|size| size as usize);
         let (mut distances, mut slopes) = (vec![], vec![0.0; b * n * width]);
@@ -85,7 +86,8 @@ fn the_number_of_threads_changes_nothing() {
             let mut out = Tensor::full(DType::F32, &[150, 140], 0.0);
             let mut back = Tensor::full(DType::F32, &[150, 33], 0.0);
             cdist(&mut out.view_mut(), x.view(), y.view(), p).unwrap();
-            cdist_backward(&mut back.view_mut(), out.view(), [x.view(), y.view()], p, out.view()).unwrap();
+            cdist_backward(&mut back.view_mut(), out.view(), [x.view(), y.view()], p, out.view())
+                .unwrap();
             (out.data, back.data)
         };
         let (one, four) = (run(1), run(4));

@@ -57,7 +57,8 @@ fn adaptive_maxima_equal_those_of_each_part() {
         let (sizes, output) = (draw(), draw());
         let x = rng.tensor(dtype, &[&[2, 3], &sizes[..]].concat());
         let shape = [&[2, 3], &output[..]].concat();
-        let (mut out, mut places) = (Tensor::full(dtype, &shape, 7.0), Tensor::full(DType::I64, &shape, 7.0));
+        let (mut out, mut places) =
+            (Tensor::full(dtype, &shape, 7.0), Tensor::full(DType::I64, &shape, 7.0));
         adaptive_max_pool(&mut out.view_mut(), &mut places.view_mut(), x.view(), rank).unwrap();
         let window = |_: usize, d: usize, o: i64| {
             let (n, size) = (output[d], sizes[d]);
@@ -85,13 +86,24 @@ fn fractional_maxima_lie_where_the_numbers_say() {
             (Tensor::full(DType::F64, &shape, 7.0), Tensor::full(DType::I64, &shape, 7.0));
         let sizes_of_kernel: Vec<usize> = kernel.iter().map(|&k| k as usize).collect();
         let (mut values, mut positions) = (out.view_mut(), places.view_mut());
-        fractional_max_pool(&mut values, &mut positions, x.view(), samples.view(), &sizes_of_kernel).unwrap();
+        fractional_max_pool(
+            &mut values,
+            &mut positions,
+            x.view(),
+            samples.view(),
+            &sizes_of_kernel,
+        )
+        .unwrap();
         let window = |plane: usize, d: usize, o: i64| {
             // Of two dimensions the last one has the first number.
             let u = numbers[plane * rank + if rank == 2 { 1 - d } else { d }];
             let last = sizes[d] - kernel[d];
             let alpha = last as f64 / (output[d] - 1) as f64;
-            let start = if o == output[d] - 1 { last } else { ((o as f64 + u) * alpha) as i64 - (u * alpha) as i64 };
+            let start = if o == output[d] - 1 {
+                last
+            } else {
+                ((o as f64 + u) * alpha) as i64 - (u * alpha) as i64
+            };
             start..start + kernel[d]
         };
         let (values, positions) = maxima(&x, &sizes, &output, &window);
@@ -108,7 +120,8 @@ fn numbers_outside_of_their_range_keep_windows_inside() {
         let (mut out, mut places) =
             (Tensor::full(DType::F64, &[1, 3, 2], 0.0), Tensor::full(DType::I64, &[1, 3, 2], -1.0));
         let (mut values, mut positions) = (out.view_mut(), places.view_mut());
-        fractional_max_pool(&mut values, &mut positions, x.view(), samples.view(), &[2, 3]).unwrap();
+        fractional_max_pool(&mut values, &mut positions, x.view(), samples.view(), &[2, 3])
+            .unwrap();
         assert!(places.reals().iter().all(|&at| (0.0..30.0).contains(&at)), "{number}");
     }
 }
@@ -117,7 +130,8 @@ fn numbers_outside_of_their_range_keep_windows_inside() {
 fn unpooling_puts_elements_at_their_places() {
     let mut rng = Rng(23);
     let x = rng.tensor(DType::F32, &[2, 2, 3]);
-    let places = Tensor::from(DType::I64, &[2, 2, 3], &[0., 3., 5., 7., 8., 3., 1., 2., 3., 4., 5., 6.]);
+    let places =
+        Tensor::from(DType::I64, &[2, 2, 3], &[0., 3., 5., 7., 8., 3., 1., 2., 3., 4., 5., 6.]);
     let mut out = Tensor::full(DType::F32, &[2, 3, 3], 7.0);
     max_unpool(&mut out.view_mut(), x.view(), places.view(), 2).unwrap();
     let mut expected = vec![0.0; 18];
@@ -127,6 +141,8 @@ fn unpooling_puts_elements_at_their_places() {
     out.assert_reals(&expected, "the last of several stays");
     let far = Tensor::full(DType::I64, &[2, 2, 3], 9.0);
     let error = max_unpool(&mut out.view_mut(), x.view(), far.view(), 2).unwrap_err();
-    assert!(error.message().contains("Found an invalid max index: 9 (output volumes are of size 3x3)"));
+    assert!(
+        error.message().contains("Found an invalid max index: 9 (output volumes are of size 3x3)")
+    );
     out.assert_reals(&expected, "nothing is written when an index is refused");
 }

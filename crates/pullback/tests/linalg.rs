@@ -152,6 +152,12 @@ fn roots_and_pseudo_inverses_have_the_gradients_of_hermitian_matrices() {
             )?])
         };
         check("pinv of low rank", dtype, &[4, 2], &low);
+        // (Of one matrix with tolerances that cut off different singular values: ranks 2, 2 and 0.)
+        let tolerances = Tensor::from_slice(&[0.0, 1e-3, 1e3], &[3]).unwrap();
+        let many = |x: &[Tensor]| {
+            Ok(vec![x[0].linalg_pinv_within_tensors_with(Some(&tolerances), None, false)?])
+        };
+        check("pinv within tolerances", dtype, &[4, 2], &many);
     }
 }
 
@@ -186,13 +192,83 @@ fn least_squares_have_the_gradients_of_every_driver() {
     for dtype in DTYPES {
         for driver in ["gels", "gelsy", "gelsd", "gelss"] {
             for shape in [[4, 2], [2, 4]] {
-                let b = Sampler::new(dtype).normal(&[shape[0], 2]);
-                let f = |x: &[Tensor]| {
-                    let [x, residuals, ..] = x[0].linalg_lstsq_with(&b, None, Some(driver))?;
-                    Ok(vec![x, residuals])
-                };
-                check(driver, dtype, &shape, &f);
+                let s = Sampler::new(dtype);
+                // (The first are those of the matrix itself, so that nothing is left of them if it is tall.)
+                for b in [s.normal(&[shape[0], 2]), s.normal(&[shape[0], 2])] {
+                    check(driver, dtype, &shape, &|x: &[Tensor]| least_squares(&x[0], &b, driver));
+                }
             }
+        }
+    }
+}
+
+/// What has a derivative of the solution of least squares.
+fn least_squares(a: &Tensor, b: &Tensor, driver: &str) -> Result<Vec<Tensor>> {
+    let [x, residuals, ..] = a.linalg_lstsq_with(b, None, Some(driver))?;
+    Ok(vec![x, residuals])
+}
+
+#[test]
+fn least_squares_have_the_tangents_of_every_driver() {
+    use pullback::autograd::forward::{dual_level, make_dual, unpack_dual};
+    for dtype in DTYPES {
+        for driver in ["gels", "gelsy", "gelsd", "gelss"] {
+            for shape in [[4, 2], [2, 4]] {
+                let s = Sampler::new(dtype);
+                let (a, t, b) = (s.normal(&shape), s.normal(&shape), s.normal(&[shape[0], 2]));
+                let f = |a: &Tensor| {
+                    let all = least_squares(a, &b, driver)?;
+                    all[0].sum()?.add(&all[1].sum()?)
+                };
+                let moved = |step: f64| f(&a.add(&t.mul(&Tensor::wrapped(step)?)?)?);
+                let expected = moved(1e-6).unwrap().sub(&moved(-1e-6).unwrap()).unwrap();
+                let expected = expected.mul(&Tensor::wrapped(5e5).unwrap()).unwrap();
+                let _level = dual_level().unwrap();
+                let y = f(&make_dual(&a, &t).unwrap()).unwrap();
+                let got = unpack_dual(&y).unwrap().1.unwrap();
+                let (error, size) = (got.sub(&expected).unwrap(), expected.abs().unwrap());
+                let ratio = error.abs().unwrap().item().unwrap().to_f64()
+                    / (1.0 + size.item().unwrap().to_f64());
+                assert!(
+                    ratio < 1e-5,
+                    "{driver}, {dtype:?} {shape:?}: {got:?} against {expected:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_and_singular_values_of_least_squares_have_no_derivative() {
+    use pullback::autograd::forward::{dual_level, make_dual, unpack_dual};
+    for dtype in DTYPES {
+        for driver in ["gelsy", "gelsd", "gelss"] {
+            let s = Sampler::new(dtype);
+            let (a, t, b) = (s.normal(&[4, 2]), s.normal(&[4, 2]), s.normal(&[4, 2]));
+            let leaf = a.clone_tensor(None).unwrap().with_grad().unwrap();
+            let [x, _, rank, values] = leaf.linalg_lstsq_with(&b, None, Some(driver)).unwrap();
+            assert!(x.requires_grad() && !rank.requires_grad() && !values.requires_grad());
+            let _level = dual_level().unwrap();
+            let dual = make_dual(&a, &t).unwrap();
+            let [x, _, rank, values] = dual.linalg_lstsq_with(&b, None, Some(driver)).unwrap();
+            assert!(unpack_dual(&x).unwrap().1.is_some());
+            assert!(unpack_dual(&rank).unwrap().1.is_none());
+            assert!(unpack_dual(&values).unwrap().1.is_none());
+        }
+    }
+}
+
+#[test]
+fn matrices_without_elements_have_gradients_without_elements() {
+    for dtype in DTYPES {
+        for shape in [[0, 3], [2, 0], [0, 0]] {
+            check("svdvals", dtype, &shape, &|x: &[Tensor]| Ok(vec![x[0].linalg_svdvals()?]));
+            let svd = |x: &[Tensor]| x[0].linalg_svd(false).map(Vec::from);
+            check("svd", dtype, &shape, &svd);
+            let two = pullback::Scalar::Int(2);
+            let norm = |x: &[Tensor]| Ok(vec![x[0].linalg_matrix_norm(two, &[-2, -1], false)?]);
+            check("matrix_norm", dtype, &shape, &norm);
+            check("cond", dtype, &shape, &|x: &[Tensor]| Ok(vec![x[0].linalg_cond(None)?]));
         }
     }
 }
@@ -203,7 +279,8 @@ fn equal_values_give_the_gradient_of_what_does_not_depend_on_their_vectors() {
     let one = one.unwrap().with_grad().unwrap();
     let grad_of = |y: Tensor| {
         let sum = y.sum().unwrap();
-        let options = pullback::autograd::Options::default();
+        let options =
+            pullback::autograd::Options { retain_graph: Some(true), ..Default::default() };
         let grads = pullback::autograd::grad(&[&sum], &[&one], &[None], options);
         grads.unwrap()[0].clone().unwrap().to_vec::<f64>().unwrap()
     };

@@ -32,7 +32,11 @@ struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     /// Checks shapes, lengths and labels. `targets` are (N, S), or the labels of all examples one after the other.
-    fn new(log_probs: StridedRef<'_>, targets: StridedRef<'_>, options: CtcOptions<'a>) -> Result<Batch<'a>> {
+    fn new(
+        log_probs: StridedRef<'_>,
+        targets: StridedRef<'_>,
+        options: CtcOptions<'a>,
+    ) -> Result<Batch<'a>> {
         let fail = |text: String| Err(Error::runtime(text));
         let [steps, count, classes] = *log_probs.shape() else {
             return fail(format!("ctc_loss expects (T, N, C), but got {:?}", log_probs.shape()));
@@ -56,8 +60,13 @@ impl<'a> Batch<'a> {
             starts.push(if targets.ndim() == 2 { n * width } else { end });
             end += length as usize;
         }
-        if targets.ndim() == 1 && end != width || targets.ndim() == 2 && targets.shape()[0] as usize != count {
-            return fail(format!("ctc_loss: targets of shape {:?} do not fit {target_lengths:?}", targets.shape()));
+        if targets.ndim() == 1 && end != width
+            || targets.ndim() == 2 && targets.shape()[0] as usize != count
+        {
+            return fail(format!(
+                "ctc_loss: targets of shape {:?} do not fit {target_lengths:?}",
+                targets.shape()
+            ));
         }
         let numbers = load::<i64>(targets)?;
         for (n, &start) in starts.iter().enumerate() {
@@ -144,7 +153,8 @@ pub fn ctc_loss(
                 for n in range {
                     let each = steps * states;
                     // SAFETY: one task per example.
-                    let (out, alpha) = unsafe { (out.slice(n..n + 1), alpha.slice(n * each..(n + 1) * each)) };
+                    let (out, alpha) =
+                        unsafe { (out.slice(n..n + 1), alpha.slice(n * each..(n + 1) * each)) };
                     let prob = |t: usize, class: usize| probs[(t * count + n) * classes + class];
                     out[0] = forward(alpha, states, &batch.example(n), &prob);
                 }
@@ -251,7 +261,11 @@ fn step_back(beta: &mut [Vec<f64>; 2], example: &Example<'_>, prob: &[f64], t: u
         now[s] = if t + 1 == example.steps {
             if s + 2 >= states { own } else { f64::NEG_INFINITY }
         } else {
-            let two = if s + 2 < states && example.skips_to(s + 2) { behind[s + 2] } else { f64::NEG_INFINITY };
+            let two = if s + 2 < states && example.skips_to(s + 2) {
+                behind[s + 2]
+            } else {
+                f64::NEG_INFINITY
+            };
             let one = if s + 1 < states { behind[s + 1] } else { f64::NEG_INFINITY };
             own + log_sum([behind[s], one, two])
         };

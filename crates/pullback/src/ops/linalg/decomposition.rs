@@ -277,7 +277,10 @@ fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) 
         (Some(a), Some(b)) => Some(a.add(&b)?),
         (one, None) | (None, one) => one,
     };
-    if let (Some(both), Some(size)) = (&both, &size) {
+    // (Matrices without elements have no vectors.)
+    if let (Some(both), Some(size)) = (&both, &size)
+        && k > 0
+    {
         // Vectors of values that are 0 turn on their own.
         let turns = sizes_of(&[&left, &right])?.unwrap_or_else(|| size.clone());
         let turns = turns.mul(&row.add(&column)?.eq(&Tensor::wrapped(0)?)?)?;

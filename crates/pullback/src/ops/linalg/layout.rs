@@ -36,14 +36,27 @@ pub(in crate::ops) fn has_elements(a: &Tensor) -> bool {
     a.device() != Device::Meta
 }
 
+/// Whether LAPACK has routines for a dtype: not for whole numbers and half precision.
+pub(in crate::ops) fn is_field(dtype: DType) -> bool {
+    matches!(dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128)
+}
+
 /// Refuses whole numbers and half precision, which LAPACK has no routine for.
 pub(in crate::ops) fn check_field(kernel: &str, a: &Tensor) -> Result<()> {
     ensure!(
-        matches!(a.dtype(), DType::F32 | DType::F64 | DType::C64 | DType::C128),
+        is_field(a.dtype()),
         not_implemented,
         "\"{kernel}\" not implemented for '{}'",
         a.dtype().scalar_name()
     );
+    Ok(())
+}
+
+/// Refuses what has no singular values, with the text `message`: half precision as what is not implemented, whole numbers
+/// as what cannot be.
+pub(in crate::ops) fn check_spectrum(a: &Tensor, message: &str) -> Result<()> {
+    ensure!(is_field(a.dtype()) || !a.dtype().is_differentiable(), not_implemented, "{message}");
+    ensure!(is_field(a.dtype()), runtime, "{message}");
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Functions of square matrices: powers, the exponential, the square root; and the polar decomposition.
 
-use super::decomposition::{batch_shape, eye, h, regular, sizes};
+use super::decomposition::{batch_shape, check_matrix, eye, h, regular, sizes};
 use super::layout::{check_floating, check_square, turned};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
@@ -222,6 +222,7 @@ impl Lyapunov {
             runtime,
             "_linalg_lyapunov: both matrices must have one shape and dtype"
         );
+        check_matrix("eigh", x, true)?;
         Ok(TensorSpec::beside(x, x.shape()))
     }
     fn cpu(cpu: Cpu, result: &Tensor, x: &Tensor, right: &Tensor) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Norms of matrices, and what is measured by singular values: condition numbers and ranks.
 
 use super::decomposition::{batch_shape, h, regular, sizes};
-use super::layout::{check_floating, check_square};
+use super::layout::{check_floating, check_spectrum, check_square};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -531,15 +531,12 @@ impl LinalgCondStr {
     }
 }
 
-/// What singular values are compared with, `max(atol, rtol * largest)`: `rtol` is by default the precision of the dtype times the larger
-/// size, or 0 where `atol` is positive.
-pub(in crate::ops) fn tolerance(
+/// Refuses complex tolerances.
+pub(in crate::ops) fn check_tolerances(
     name: &str,
-    a: &Tensor,
-    largest: &Tensor,
     atol: Option<&Tensor>,
     rtol: Option<&Tensor>,
-) -> Result<Tensor> {
+) -> Result<()> {
     for (which, t) in [("atol", atol), ("rtol", rtol)] {
         let Some(t) = t else { continue };
         ensure!(
@@ -549,6 +546,17 @@ pub(in crate::ops) fn tolerance(
             t.dtype().scalar_name()
         );
     }
+    Ok(())
+}
+
+/// What singular values are compared with, `max(atol, rtol * largest)`: `rtol` is by default the precision of the dtype times the larger
+/// size, or 0 where `atol` is positive.
+pub(in crate::ops) fn tolerance(
+    a: &Tensor,
+    largest: &Tensor,
+    atol: Option<&Tensor>,
+    rtol: Option<&Tensor>,
+) -> Result<Tensor> {
     let (m, n) = sizes(a.shape());
     let precision = epsilon(a.dtype()) * m.max(n) as f64;
     let relative = match (rtol, atol) {
@@ -585,11 +593,12 @@ fn matrix_rank(
         runtime,
         "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions."
     );
-    ensure!(
-        matches!(a.dtype(), DType::F32 | DType::F64 | DType::C64 | DType::C128),
-        runtime,
-        "This function doesn't handle types other than float and double"
+    let message = format!(
+        "This function doesn't handle types other than float and double, real or complex. Got {}",
+        a.dtype().scalar_name()
     );
+    check_spectrum(a, &message)?;
+    check_tolerances("matrix_rank", atol, rtol)?;
     let a = a.detach()?;
     if a.numel() == 0 {
         return TensorSpec::beside(&a, &batch_shape(&a, &[])).computed_in(DType::I64).zeros();
@@ -603,7 +612,7 @@ fn matrix_rank(
         let largest = values.select(-1, 0)?;
         (values, largest)
     };
-    let least = tolerance("matrix_rank", &a, &largest, atol, rtol)?;
+    let least = tolerance(&a, &largest, atol, rtol)?;
     values.gt(&least.unsqueeze(-1)?)?.sum_dim(Some(&[-1]), false)
 }
 
@@ -632,7 +641,8 @@ impl LinalgMatrixRankTolTensor {
         matrix_rank(input, Some(tol), Some(&zero), hermitian)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[2, 3, 2]).into(), s.positive(&[2]).into()])]
+        let tol = Sampler::new(s.dtype.to_real()).positive(&[2]);
+        vec![Sample::new([s.normal(&[2, 3, 2]).into(), tol.into()])]
     }
 }
 
@@ -640,7 +650,7 @@ impl LinalgMatrixRankTolTensor {
 /// `atol` is 0 and `rtol` the precision times the larger size, or 0 where `atol` is positive.
 ///
 /// # Errors
-/// `RuntimeError` for what are no matrices, dtypes without singular values, complex tolerances.
+/// `RuntimeError` for what are no matrices, whole numbers, complex tolerances; `NotImplementedError` for half precision.
 #[op("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
      module = "linalg", out, not_differentiable, autocast = fp32, method = linalg_matrix_rank_within_tensors)]
 impl LinalgMatrixRankTensor {
@@ -654,8 +664,9 @@ impl LinalgMatrixRankTensor {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = rank_samples(s);
-        out.push(Sample::of(s.normal(&[2, 3, 2])).with("atol", s.positive(&[2])));
-        out.push(Sample::of(s.normal(&[3, 3])).with("rtol", s.positive(&[])));
+        let real = Sampler::new(s.dtype.to_real());
+        out.push(Sample::of(s.normal(&[2, 3, 2])).with("atol", real.positive(&[2])));
+        out.push(Sample::of(s.normal(&[3, 3])).with("rtol", real.positive(&[])));
         out
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -669,6 +680,11 @@ impl LinalgMatrixRankTensor {
             bad(
                 Sample::of(s.integers(&[2, 2], 0, 3)),
                 "This function doesn't handle types other than float and double",
+            ),
+            InvalidSample::new(
+                Sample::of(Sampler::new(DType::C32).normal(&[2, 2])),
+                ErrorKind::NotImplemented,
+                "This function doesn't handle types other than float and double, real or complex. Got ComplexHalf",
             ),
             bad(
                 Sample::of(s.normal(&[2, 2])).with("atol", complex),

@@ -4,12 +4,14 @@
 //! whose variables separate", SIAM J. Numer. Anal. 10 (1973), (4.12).
 
 use super::decomposition::{batch_shape, h, regular, sizes};
-use super::layout::rows;
-use super::matrix_norm::{number_beside, tolerance};
+use super::layout::{check_spectrum, rows};
+use super::matrix_norm::{check_tolerances, number_beside, tolerance};
 use crate::dispatch::OpDef;
+use crate::dispatch::batch::{Call, Outcome};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::any_all::is_any_true;
+use crate::tensor::shape::broadcast_shapes;
 use crate::tensor::{Cpu, contiguous_strides};
 use crate::{DType, Device, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_macros::op;
@@ -26,14 +28,21 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 fn check(a: &Tensor) -> Result<()> {
-    ensure!(
-        a.ndim() >= 2 && matches!(a.dtype(), DType::F32 | DType::F64 | DType::C64 | DType::C128),
-        runtime,
+    let message = format!(
         "linalg.pinv({}{{{}}}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types",
         a.dtype().scalar_name(),
         crate::tensor::shape::list(a.shape())
     );
-    Ok(())
+    ensure!(a.ndim() >= 2, runtime, "{message}");
+    check_spectrum(a, &message)
+}
+
+/// The batch of the results: that of the matrices, broadcast against tolerances.
+fn batch_of(a: &Tensor, tolerances: [Option<&Tensor>; 2]) -> Result<Dims> {
+    let own = &a.shape()[..a.ndim() - 2];
+    let others = tolerances.into_iter().flatten().map(Tensor::shape);
+    let all: Vec<&[i64]> = others.chain([own]).collect();
+    broadcast_shapes(&all)
 }
 
 /// The inverses of values whose size is above a tolerance, and zeros for the others.
@@ -45,22 +54,31 @@ fn inverted(values: &Tensor, size: &Tensor, least: &Tensor) -> Result<Tensor> {
 
 /// The inverse of Moore and Penrose (*, n, m) of (*, m, n), by singular values: those not above `max(atol, rtol * largest)` count as zero. With
 /// `hermitian`, by the eigenvalues of one triangle. By default `atol` is 0 and `rtol` the precision times the larger size, or 0 where
-/// `atol` is positive.
+/// `atol` is positive. Tolerances broadcast against the batch (*).
 ///
 /// # Errors
-/// `RuntimeError` for what are no matrices, other dtypes, complex tolerances, and with `hermitian` what is not square.
+/// `RuntimeError` for what are no matrices, whole numbers, complex tolerances, and with `hermitian` what is not square;
+/// `NotImplementedError` for half precision.
 #[op("linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
-     module = "linalg", out, not_differentiable(atol, rtol), method = linalg_pinv_within_tensors, node = "LinalgPinv", batch = with_tolerances(self, atol, rtol))]
+     module = "linalg", out, not_differentiable(atol, rtol), method = linalg_pinv_within_tensors, node = "LinalgPinv")]
 impl LinalgPinvTensor {
-    fn meta(self_: &Tensor, hermitian: bool) -> Result<TensorSpec> {
+    fn meta(
+        self_: &Tensor,
+        atol: Option<&Tensor>,
+        rtol: Option<&Tensor>,
+        hermitian: bool,
+    ) -> Result<TensorSpec> {
         check(self_)?;
+        check_tolerances("pinv", atol, rtol)?;
         let (m, n) = sizes(self_.shape());
         ensure!(
             !hermitian || m == n,
             runtime,
             "linalg.eigh: A must be batches of square matrices, but they are {m} by {n} matrices"
         );
-        Ok(TensorSpec::beside(self_, &batch_shape(self_, &[n, m])))
+        let mut shape = batch_of(self_, [atol, rtol])?;
+        shape.extend([n, m]);
+        Ok(TensorSpec::beside(self_, &shape))
     }
     fn cpu(
         cpu: Cpu,
@@ -73,7 +91,7 @@ impl LinalgPinvTensor {
         if self_.numel() == 0 {
             return Ok(());
         }
-        let least = |largest: &Tensor| tolerance("pinv", self_, largest, atol, rtol);
+        let least = |largest: &Tensor| tolerance(self_, largest, atol, rtol);
         let inverse = if hermitian {
             let [w, v] = self_.eigh_kernel("L", true)?;
             let size = w.abs()?;
@@ -84,12 +102,20 @@ impl LinalgPinvTensor {
             let inverse = inverted(&s, &s, &least(&s.select(-1, 0)?)?)?;
             h(&vh)?.mul(&inverse.unsqueeze(-2)?)?.matmul(&h(&u)?)?
         };
-        ensure!(
-            inverse.shape() == result.shape(),
-            runtime,
-            "torch.linalg.pinv: tolerances of this shape do not broadcast to the batch of A"
-        );
         result.copy_data(cpu, &inverse)
+    }
+    fn batch(
+        call: &Call<'_>,
+        self_: &Tensor,
+        atol: Option<&Tensor>,
+        rtol: Option<&Tensor>,
+    ) -> Result<Outcome> {
+        // (Tolerances that add dimensions would stand in the place of the batch.)
+        let adds = |t: &Tensor| t.ndim() + 2 > self_.ndim();
+        if [atol, rtol].into_iter().flatten().any(adds) {
+            return crate::ops::batch::one_by_one(call);
+        }
+        crate::ops::batch::with_tolerances(call, self_, atol, rtol)
     }
     // -P^H g P^H + (1 - A P) g^H P P^H + P^H P g^H (1 - P A)
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -111,9 +137,14 @@ impl LinalgPinvTensor {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = pinv_samples(s);
-        out.push(
-            Sample::of(s.normal(&[2, 3, 2])).with("atol", s.positive(&[2])).without_gradient(),
-        );
+        let real = Sampler::new(s.dtype.to_real());
+        let within = |a: &[i64], name, tolerance: &[i64]| {
+            Sample::of(s.normal(a)).with(name, real.positive(tolerance)).without_gradient()
+        };
+        out.push(within(&[2, 3, 2], "atol", &[2]));
+        // (More tolerances than matrices.)
+        out.push(within(&[3, 2], "atol", &[2, 1]));
+        out.push(within(&[1, 3, 2], "rtol", &[2]));
         out
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -131,6 +162,15 @@ impl LinalgPinvTensor {
             bad(
                 Sample::of(s.normal(&[3, 2])).with("atol", complex),
                 "torch.linalg.pinv: atol tensor of complex type is not supported. Got ComplexDouble",
+            ),
+            bad(
+                Sample::of(s.normal(&[2, 3, 2])).with("atol", s.positive(&[3])),
+                "The size of tensor a (3) must match the size of tensor b (2)",
+            ),
+            InvalidSample::new(
+                Sample::of(Sampler::new(DType::C32).normal(&[3, 2])),
+                ErrorKind::NotImplemented,
+                "linalg.pinv(ComplexHalf{[3, 2]}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types",
             ),
         ]
     }
@@ -194,7 +234,10 @@ impl LinalgPinvRcondTensor {
         self_.linalg_pinv_within_tensors_with(zero.as_ref(), Some(rcond), hermitian)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let rcond = s.positive(&[]).times(Scalar::Float(1e-3)).expect("samples are small");
+        let rcond = Sampler::new(s.dtype.to_real())
+            .positive(&[])
+            .times(Scalar::Float(1e-3))
+            .expect("samples are small");
         vec![Sample::new([s.normal(&[3, 2]).into(), rcond.into()]).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -232,6 +275,13 @@ impl LstsqKernel {
             "torch.linalg.lstsq: A and B must have one batch and as many rows, got shapes {} and {}",
             crate::tensor::shape::list(a.shape()),
             crate::tensor::shape::list(b.shape())
+        );
+        ensure!(
+            a.dtype() == b.dtype(),
+            runtime,
+            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype {} and other's dtype {}",
+            a.dtype().scalar_name(),
+            b.dtype().scalar_name()
         );
         let ((m, n), (_, k)) = (sizes(a.shape()), sizes(b.shape()));
         let has = |wanted: bool, sizes: &[i64], dtype| {
@@ -349,7 +399,7 @@ fn inverse_for(a: &Tensor, rcond: f64, driver: &str) -> Result<Tensor> {
 /// The solution (*, n, k) of the least squares problem `min |A X - B|` for `A` = `self` (*, m, n) and `B` (*, m, k), or vectors (*, m); that of least
 /// norm where there are many. `driver`: gels (QR, full rank only), gelsy (default), gelsd or gelss, for which singular values not above
 /// `rcond` times the largest count as zero. Beside it: the squared residuals (*, k), if m > n and all ranks are full (and the driver is
-/// not gelsy); the ranks, but for gels; singular values, for gelsd and gelss, which have no derivative here.
+/// not gelsy); the ranks, but for gels; singular values, for gelsd and gelss, which have no derivative, as in PyTorch.
 ///
 /// # Errors
 /// `RuntimeError` for shapes or dtypes that do not fit, and other drivers.
@@ -376,8 +426,9 @@ impl LinalgLstsq {
         let right = right.expand(&shape, false)?;
         let [x, rank, values] = self_.lstsq_kernel(&right, rcond, driver)?;
         let residuals = if m > n && driver != "gelsy" && is_full(&rank, n, driver)? {
+            // (Not the square of a magnitude, which has no second derivative where nothing is left.)
             let rest = self_.matmul(&x)?.sub(&right)?;
-            rest.abs()?.pow_scalar(Scalar::Int(2))?.sum_dim(Some(&[-2]), false)?
+            rest.mul(&rest.conj()?)?.real()?.sum_dim(Some(&[-2]), false)?
         } else {
             TensorSpec::beside(self_, &[0]).computed_in(self_.dtype().to_real()).empty()?
         };
@@ -392,9 +443,11 @@ impl LinalgLstsq {
             Sample::new([regular(s, &[3]).into(), s.normal(&[3, 2]).into()]),
             sample(&[4, 2], &[4, 2], "gels"),
             sample(&[2, 4], &[2, 1], "gels"),
-            sample(&[2, 3, 2], &[2, 3, 1], "gelss"),
+            sample(&[2, 3, 2], &[2, 3], "gels"),
             sample(&[2, 2, 3], &[2, 2, 1], "gelsy"),
-            sample(&[2, 3, 2], &[2, 3], "gelsd"),
+            // Singular values have no derivative: `tests/linalg.rs` checks those of the other results.
+            sample(&[2, 3, 2], &[2, 3, 1], "gelss").without_gradient(),
+            sample(&[2, 3, 2], &[2, 3], "gelsd").without_gradient(),
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {

@@ -33,6 +33,7 @@ impl LinalgVectorNorm {
             "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
         );
         check_dtypes("linalg.vector_norm", self_.dtype(), dtype)?;
+        reduce::check_norm(self_.shape(), &wrap_dims(dim, self_.ndim())?, ord.to_f64())?;
         reduced_spec(self_, dim, keepdim, dtype.unwrap_or(self_.dtype()).to_real())
     }
     fn cpu(

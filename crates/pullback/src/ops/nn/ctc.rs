@@ -13,7 +13,8 @@ use pullback_kernels::loss::{self as kernel, CtcOptions};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] = &[&CTC_LOSS, &CTC_LOSS_TENSOR, &CTC_LOSS_FORWARD, &CTC_LOSS_BACKWARD];
+pub(crate) static OPS: &[&OpDef] =
+    &[&CTC_LOSS, &CTC_LOSS_TENSOR, &CTC_LOSS_FORWARD, &CTC_LOSS_BACKWARD];
 
 /// `-ln P(targets)` of each example by log-probabilities (T, N, C) or (T, C), reduced (0: none, 1: mean of the losses per label, 2: sum).
 /// `targets` are (N, S), or all labels one after the other; `blank` is the class that separates labels. With `zero_infinity` what cannot be
@@ -33,13 +34,8 @@ impl CtcLoss {
         let is_batched = log_probs.ndim() == 3;
         let steps = if is_batched { log_probs.clone() } else { log_probs.unsqueeze(1)? };
         let labels = if is_batched { targets.clone() } else { targets.unsqueeze(0)? };
-        let [mut loss, _] = steps.ctc_loss_forward(
-            &labels,
-            input_lengths,
-            target_lengths,
-            blank,
-            zero_infinity,
-        )?;
+        let [mut loss, _] =
+            steps.ctc_loss_forward(&labels, input_lengths, target_lengths, blank, zero_infinity)?;
         if zero_infinity {
             let is_infinite = loss.eq(&Tensor::wrapped(f64::INFINITY)?)?;
             loss = loss.masked_fill(&is_infinite, Scalar::Int(0))?;
@@ -56,7 +52,8 @@ impl CtcLoss {
         }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let call = |reduction: i64| calls(s)[0].clone().without_gradient().with("reduction", reduction);
+        let call =
+            |reduction: i64| calls(s)[0].clone().without_gradient().with("reduction", reduction);
         if s.dtype.is_complex() {
             return Vec::new();
         }
@@ -94,7 +91,8 @@ impl CtcLossTensor {
         if s.dtype.is_complex() {
             return Vec::new();
         }
-        let lengths = |values: [i64; 2]| Tensor::from_slice(&values, &[2]).expect("samples are small");
+        let lengths =
+            |values: [i64; 2]| Tensor::from_slice(&values, &[2]).expect("samples are small");
         let start = [s.normal(&[5, 2, 3]).into(), s.integers(&[2, 2], 1, 3).into()];
         let sample = Sample::new(start).with("input_lengths", lengths([5, 4]));
         vec![sample.with("target_lengths", lengths([2, 1])).without_gradient()]
@@ -140,7 +138,8 @@ fn check(
         "Expected 1 to 2 dimensions, but got {}-dimensional tensor for argument #2 'targets' {WHERE}",
         targets.ndim()
     );
-    let [steps, count, classes] = [log_probs.shape()[0], log_probs.shape()[1], log_probs.shape()[2]];
+    let [steps, count, classes] =
+        [log_probs.shape()[0], log_probs.shape()[1], log_probs.shape()[2]];
     ensure!((0..classes).contains(&blank), runtime, "blank must be in label range");
     for (name, lengths) in [("input_lengths", input_lengths), ("target_lengths", target_lengths)] {
         ensure!(
@@ -190,8 +189,12 @@ impl CtcLossForward {
         target_lengths: &[i64],
         blank: i64,
     ) -> Result<[TensorSpec; 2]> {
-        let [steps, count, states] = check(log_probs, targets, input_lengths, target_lengths, blank)?;
-        Ok([TensorSpec::beside(log_probs, &[count]), TensorSpec::beside(log_probs, &[count, steps, states])])
+        let [steps, count, states] =
+            check(log_probs, targets, input_lengths, target_lengths, blank)?;
+        Ok([
+            TensorSpec::beside(log_probs, &[count]),
+            TensorSpec::beside(log_probs, &[count, steps, states]),
+        ])
     }
     fn cpu(
         cpu: Cpu,
@@ -273,7 +276,8 @@ impl CtcLossBackward {
         log_alpha: &Tensor,
         blank: i64,
     ) -> Result<TensorSpec> {
-        let [steps, count, states] = check(log_probs, targets, input_lengths, target_lengths, blank)?;
+        let [steps, count, states] =
+            check(log_probs, targets, input_lengths, target_lengths, blank)?;
         let fits = grad.shape() == [count]
             && neg_log_likelihood.shape() == [count]
             && log_alpha.shape() == [count, steps, states];
@@ -313,14 +317,18 @@ impl CtcLossBackward {
         if s.dtype.is_complex() {
             return Vec::new();
         }
-        let start = [s.normal(&[2]).into(), s.normal(&[3, 2, 3]).into(), s.integers(&[2, 1], 1, 3).into()];
-        let sample = Sample::new(start).with("input_lengths", [3, 2]).with("target_lengths", [1, 0]);
+        let start =
+            [s.normal(&[2]).into(), s.normal(&[3, 2, 3]).into(), s.integers(&[2, 1], 1, 3).into()];
+        let sample =
+            Sample::new(start).with("input_lengths", [3, 2]).with("target_lengths", [1, 0]);
         let sample = sample.with("neg_log_likelihood", s.positive(&[2])).with("blank", 0);
         vec![sample.with("log_alpha", s.normal(&[2, 3, 3])).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let start = [s.normal(&[3]).into(), s.normal(&[3, 2, 3]).into(), s.integers(&[2, 1], 1, 3).into()];
-        let sample = Sample::new(start).with("input_lengths", [3, 2]).with("target_lengths", [1, 0]);
+        let start =
+            [s.normal(&[3]).into(), s.normal(&[3, 2, 3]).into(), s.integers(&[2, 1], 1, 3).into()];
+        let sample =
+            Sample::new(start).with("input_lengths", [3, 2]).with("target_lengths", [1, 0]);
         let sample = sample.with("neg_log_likelihood", s.positive(&[2])).with("blank", 0);
         let sample = sample.with("log_alpha", s.normal(&[2, 3, 3]));
         vec![InvalidSample::new(sample, ErrorKind::Runtime, "expected the losses of 2 examples")]
@@ -354,13 +362,25 @@ fn invalid_calls(s: &Sampler) -> Vec<InvalidSample> {
     vec![
         bad(plain().with("blank", 4), "blank must be in label range"),
         bad(plain().with("blank", -1), "blank must be in label range"),
-        bad(call(&[5, 2, 4], &[2, 3], &[6, 4], &[2, 1]), "to have value at most 5, but got value 6"),
-        bad(call(&[5, 2, 4], &[2, 3], &[-1, 4], &[2, 1]), "to have value at least 0, but got value -1"),
-        bad(call(&[5, 2, 4], &[2, 3], &[5, 4], &[-2, 1]), "to have value at least 0, but got value -2"),
+        bad(
+            call(&[5, 2, 4], &[2, 3], &[6, 4], &[2, 1]),
+            "to have value at most 5, but got value 6",
+        ),
+        bad(
+            call(&[5, 2, 4], &[2, 3], &[-1, 4], &[2, 1]),
+            "to have value at least 0, but got value -1",
+        ),
+        bad(
+            call(&[5, 2, 4], &[2, 3], &[5, 4], &[-2, 1]),
+            "to have value at least 0, but got value -2",
+        ),
         bad(call(&[5, 2, 4], &[2, 3], &[5, 4], &[4, 1]), "to have size at least 4 at dimension 1"),
         bad(call(&[5, 2, 4], &[2, 3], &[5], &[2, 1]), "input_lengths must be of size batch_size"),
         bad(call(&[5, 2, 4], &[1, 3], &[5, 4], &[2, 1]), "to have size 2 at dimension 0"),
-        bad(call(&[5, 2, 4], &[4], &[5, 4], &[2, 1]), "to have size 3 at dimension 0, but got size 4"),
+        bad(
+            call(&[5, 2, 4], &[4], &[5, 4], &[2, 1]),
+            "to have size 3 at dimension 0, but got size 4",
+        ),
         bad(call(&[5, 2, 0], &[2, 3], &[5, 4], &[2, 1]), "log_probs tensor must not be empty"),
         InvalidSample::new(far, ErrorKind::Index, "target 4 is out of bounds for 4 classes"),
     ]

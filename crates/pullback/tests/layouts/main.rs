@@ -41,7 +41,11 @@ fn disagreement(
         Err(_) if def.is(Traits::VIEW) || reads_memory(def.name) => return Ok(()),
         other => other.map_err(text)?,
     };
-    let specs = meta(&args(values)).map_err(text)?;
+    let specs = match meta(&args(values)) {
+        // (Masks, and classes that are to be counted.)
+        Err(error) if error.message().contains("depends on the elements of") => return Ok(()),
+        other => other.map_err(text)?,
+    };
     for (spec, out) in specs.iter().zip(&outputs) {
         let said = spec.empty().map_err(text)?;
         let mut strides = out.shape().iter().zip(said.strides().iter().zip(out.strides()));

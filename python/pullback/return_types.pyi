@@ -21,6 +21,20 @@ class _linalg_eigh(tuple[Tensor, Tensor]):
     def eigenvectors(self) -> Tensor: ...
 
 @final
+class _linalg_lstsq(tuple[Tensor, Tensor, Tensor]):
+    """What `_linalg_lstsq` returns: `solution`, `rank`, `singular_values`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def solution(self) -> Tensor: ...
+    @property
+    def rank(self) -> Tensor: ...
+    @property
+    def singular_values(self) -> Tensor: ...
+
+@final
 class _linalg_svd(tuple[Tensor, Tensor, Tensor]):
     """What `_linalg_svd` returns: `U`, `S`, `Vh`."""
     n_fields: ClassVar[int]
@@ -33,6 +47,20 @@ class _linalg_svd(tuple[Tensor, Tensor, Tensor]):
     def S(self) -> Tensor: ...
     @property
     def Vh(self) -> Tensor: ...
+
+@final
+class _lu_with_info(tuple[Tensor, Tensor, Tensor]):
+    """What `_lu_with_info` returns: `LU`, `pivots`, `info`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def LU(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
 
 @final
 class _scaled_dot_product_flash_attention_for_cpu(tuple[Tensor, Tensor]):
@@ -95,6 +123,18 @@ class frexp(tuple[Tensor, Tensor]):
     def exponent(self) -> Tensor: ...
 
 @final
+class geqrf(tuple[Tensor, Tensor]):
+    """What `geqrf` returns: `a`, `tau`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def a(self) -> Tensor: ...
+    @property
+    def tau(self) -> Tensor: ...
+
+@final
 class histogram(tuple[Tensor, Tensor]):
     """What `histogram` returns: `hist`, `bin_edges`."""
     n_fields: ClassVar[int]
@@ -131,6 +171,18 @@ class linalg_cholesky_ex(tuple[Tensor, Tensor]):
     def info(self) -> Tensor: ...
 
 @final
+class linalg_eig(tuple[Tensor, Tensor]):
+    """What `linalg_eig` returns: `eigenvalues`, `eigenvectors`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def eigenvalues(self) -> Tensor: ...
+    @property
+    def eigenvectors(self) -> Tensor: ...
+
+@final
 class linalg_eigh(tuple[Tensor, Tensor]):
     """What `linalg_eigh` returns: `eigenvalues`, `eigenvectors`."""
     n_fields: ClassVar[int]
@@ -153,6 +205,100 @@ class linalg_inv_ex(tuple[Tensor, Tensor]):
     def inverse(self) -> Tensor: ...
     @property
     def info(self) -> Tensor: ...
+
+@final
+class linalg_ldl_factor(tuple[Tensor, Tensor]):
+    """What `linalg_ldl_factor` returns: `LD`, `pivots`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def LD(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+
+@final
+class linalg_ldl_factor_ex(tuple[Tensor, Tensor, Tensor]):
+    """What `linalg_ldl_factor_ex` returns: `LD`, `pivots`, `info`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def LD(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
+
+@final
+class linalg_lstsq(tuple[Tensor, Tensor, Tensor, Tensor]):
+    """What `linalg_lstsq` returns: `solution`, `residuals`, `rank`, `singular_values`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def solution(self) -> Tensor: ...
+    @property
+    def residuals(self) -> Tensor: ...
+    @property
+    def rank(self) -> Tensor: ...
+    @property
+    def singular_values(self) -> Tensor: ...
+
+@final
+class linalg_lu(tuple[Tensor, Tensor, Tensor]):
+    """What `linalg_lu` returns: `P`, `L`, `U`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def P(self) -> Tensor: ...
+    @property
+    def L(self) -> Tensor: ...
+    @property
+    def U(self) -> Tensor: ...
+
+@final
+class linalg_lu_factor(tuple[Tensor, Tensor]):
+    """What `linalg_lu_factor` returns: `LU`, `pivots`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def LU(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+
+@final
+class linalg_lu_factor_ex(tuple[Tensor, Tensor, Tensor]):
+    """What `linalg_lu_factor_ex` returns: `LU`, `pivots`, `info`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def LU(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
+
+@final
+class linalg_polar(tuple[Tensor, Tensor]):
+    """What `linalg_polar` returns: `U`, `H`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def U(self) -> Tensor: ...
+    @property
+    def H(self) -> Tensor: ...
 
 @final
 class linalg_qr(tuple[Tensor, Tensor]):
@@ -203,6 +349,20 @@ class linalg_svd(tuple[Tensor, Tensor, Tensor]):
     def S(self) -> Tensor: ...
     @property
     def Vh(self) -> Tensor: ...
+
+@final
+class lu_unpack(tuple[Tensor, Tensor, Tensor]):
+    """What `lu_unpack` returns: `P`, `L`, `U`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def P(self) -> Tensor: ...
+    @property
+    def L(self) -> Tensor: ...
+    @property
+    def U(self) -> Tensor: ...
 
 @final
 class max(tuple[Tensor, Tensor]):
@@ -313,6 +473,20 @@ class sort(tuple[Tensor, Tensor]):
     def indices(self) -> Tensor: ...
 
 @final
+class svd(tuple[Tensor, Tensor, Tensor]):
+    """What `svd` returns: `U`, `S`, `V`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def U(self) -> Tensor: ...
+    @property
+    def S(self) -> Tensor: ...
+    @property
+    def V(self) -> Tensor: ...
+
+@final
 class topk(tuple[Tensor, Tensor]):
     """What `topk` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
@@ -323,3 +497,15 @@ class topk(tuple[Tensor, Tensor]):
     def values(self) -> Tensor: ...
     @property
     def indices(self) -> Tensor: ...
+
+@final
+class triangular_solve(tuple[Tensor, Tensor]):
+    """What `triangular_solve` returns: `solution`, `cloned_coefficient`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def solution(self) -> Tensor: ...
+    @property
+    def cloned_coefficient(self) -> Tensor: ...

@@ -190,7 +190,7 @@ fn run<T: Real>(out: &mut [T], x: &[T], plan: &Plan<T>) -> Result<()> {
     let lines = axes[0].mean_count() * axes[1].mean_count();
     let work = lines * from[2] + axes[2].mean_count() * width;
     let (out, plane) = (SharedMut::new(out), from[0] * from[1] * from[2]);
-    parallel::try_for_range(planes * rows, (GRAIN / work.max(1)).max(1), &|range| {
+    parallel::try_for_restartable_range(planes * rows, (GRAIN / work.max(1)).max(1), &|range| {
         let mut sum = memory::filled(T::ZERO, from[2])?;
         for at in range {
             let row = at % rows;

@@ -41,9 +41,14 @@ def __xor__(input: Tensor, other: Number | _complex, *, out: Tensor | None = Non
 def __xor__(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def _adaptive_avg_pool2d(input: Tensor, output_size: _int | _size) -> Tensor: ...
 def _adaptive_avg_pool2d_backward(grad_output: Tensor, input_size: _size) -> Tensor: ...
+def _adaptive_avg_pool3d(input: Tensor, output_size: _int | _size) -> Tensor: ...
+def _adaptive_avg_pool3d_backward(grad_output: Tensor, input_size: _size) -> Tensor: ...
 def _avg_pool2d_backward(grad_output: Tensor, input_size: _size, kernel_size: _int | _size, stride: _int | _size, padding: _int | _size, ceil_mode: _bool, count_include_pad: _bool, divisor_override: _int | None) -> Tensor: ...
+def _avg_pool3d_backward(grad_output: Tensor, input_size: _size, kernel_size: _int | _size, stride: _int | _size, padding: _int | _size, ceil_mode: _bool, count_include_pad: _bool, divisor_override: _int | None) -> Tensor: ...
 def _batch_norm_backward(grad_out: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, training: _bool, eps: _float, output_mask: _int) -> tuple[Tensor, Tensor, Tensor]: ...
 def _batch_norm_with_update(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: _float, eps: _float, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
+def _cdist_backward(grad_output: Tensor, x1: Tensor, x2: Tensor, p: _float, cdist: Tensor) -> Tensor: ...
+def _cdist_forward(x1: Tensor, x2: Tensor, p: _float, compute_mode: _int | None) -> Tensor: ...
 def _chunk_cat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int, num_chunks: _int, *, out: Tensor | None = None) -> Tensor: ...
 def _conj(input: Tensor | Number | _complex) -> Tensor: ...
 def _conj_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
@@ -51,10 +56,15 @@ def _conj_physical(input: Tensor) -> Tensor: ...
 def _conj_physical_(input: Tensor) -> Tensor: ...
 def _convolution_backward_input(grad_output: Tensor, weight: Tensor, input_size: _size, stride: _size, padding: _size, dilation: _size, transposed: _bool, output_padding: _size, groups: _int) -> Tensor: ...
 def _convolution_backward_weight(grad_output: Tensor, input: Tensor, weight_size: _size, stride: _size, padding: _size, dilation: _size, transposed: _bool, output_padding: _size, groups: _int) -> Tensor: ...
+def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: _size, target_lengths: _size, blank: _int = 0, zero_infinity: _bool = False) -> tuple[Tensor, Tensor]: ...
+def _ctc_loss_backward(grad: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: _size, target_lengths: _size, neg_log_likelihood: Tensor, log_alpha: Tensor, blank: _int, zero_infinity: _bool = False) -> Tensor: ...
 def _cum_extreme_backward(grad_output: Tensor, indices: Tensor, dim: _int) -> Tensor: ...
 def _cum_extreme_pick(input: Tensor, indices: Tensor, dim: _int) -> Tensor: ...
 def _cumsum_backward(grad_output: Tensor, dim: _int) -> Tensor: ...
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor: ...
+def _fft_c2c(input: Tensor, dim: _size, normalization: _int, forward: _bool, *, out: Tensor | None = None) -> Tensor: ...
+def _fft_c2r(input: Tensor, dim: _size, normalization: _int, last_dim_size: _int, *, out: Tensor | None = None) -> Tensor: ...
+def _fft_r2c(input: Tensor, dim: _size, normalization: _int, onesided: _bool, *, out: Tensor | None = None) -> Tensor: ...
 def _flash_attention_for_cpu(query: Tensor, key: Tensor, value: Tensor, is_causal: _bool, attn_mask: Tensor | None, scale: _float) -> tuple[Tensor, Tensor]: ...
 def _foreach_norm(self: tuple[Tensor, ...] | list[Tensor], ord: Number | _complex = 2, dtype: _dtype | None = None) -> tuple[Tensor, ...]: ...
 def _fused_adadelta_(self: tuple[Tensor, ...] | list[Tensor], grads: tuple[Tensor, ...] | list[Tensor], square_avgs: tuple[Tensor, ...] | list[Tensor], acc_deltas: tuple[Tensor, ...] | list[Tensor], state_steps: tuple[Tensor, ...] | list[Tensor], *, lr: _float, rho: _float, eps: _float, weight_decay: _float, maximize: _bool, grad_scale: Tensor | None = None, found_inf: Tensor | None = None) -> None: ...
@@ -91,6 +101,9 @@ def _histogramdd_from_bin_tensors(input: Tensor, bins: tuple[Tensor, ...] | list
 def _imag_part(input: Tensor) -> Tensor: ...
 def _layer_norm_backward(grad_out: Tensor, input: Tensor, normalized_shape: _size, mean: Tensor, rstd: Tensor, weight: Tensor | None, output_mask: _int) -> tuple[Tensor, Tensor, Tensor]: ...
 def _linalg_eigh(A: Tensor, UPLO: str = "L", compute_v: _bool = True) -> return_types._linalg_eigh: ...
+def _linalg_eigvals(input: Tensor) -> Tensor: ...
+def _linalg_lstsq(A: Tensor, B: Tensor, rcond: _float, driver: str) -> return_types._linalg_lstsq: ...
+def _linalg_lyapunov(X: Tensor, right: Tensor) -> Tensor: ...
 def _linalg_svd(A: Tensor, full_matrices: _bool = False, compute_uv: _bool = True, *, driver: str | None = None) -> return_types._linalg_svd: ...
 def _linear_recurrence(input: Tensor, factor: Tensor, dim: _int, reverse: _bool = False) -> Tensor: ...
 def _local_scalar_dense(input: Tensor) -> Number | _complex: ...
@@ -99,6 +112,8 @@ def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, i
 def _logit_backward(grad_output: Tensor, input: Tensor, eps: _float | None = None) -> Tensor: ...
 def _lstm_layer(input: Tensor, hx: Tensor, cx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None, batch_sizes: _size, reverse: _bool) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]: ...
 def _lstm_step(input: Tensor, hx: Tensor, cx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None) -> tuple[Tensor, Tensor, Tensor]: ...
+def _lu_permutation(pivots: Tensor, rows: _int, solves: _bool = False) -> Tensor: ...
+def _lu_with_info(input: Tensor, pivot: _bool = True, check_errors: _bool = True) -> return_types._lu_with_info: ...
 def _max_pool2d_backward(grad_output: Tensor, indices: Tensor, input_size: _size) -> Tensor: ...
 def _native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float) -> tuple[Tensor, Tensor, Tensor]: ...
 @overload
@@ -152,7 +167,12 @@ def _unravel_index(indices: Tensor, shape: _size) -> tuple[Tensor, ...]: ...
 def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: tuple[Tensor | None, ...] | list[Tensor | None], fill: Number | _complex) -> Tensor: ...
 def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: tuple[Tensor | None, ...] | list[Tensor | None], values: Tensor) -> Tensor: ...
 def _unsafe_view(input: Tensor, size: _size) -> Tensor: ...
+def _upsample_bicubic2d_aa_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
 def _upsample_bilinear2d_aa_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
+def _upsample_lanczos2d_aa_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
+def _upsample_nearest_exact1d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales: _float | None = None) -> Tensor: ...
+def _upsample_nearest_exact2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
+def _upsample_nearest_exact3d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
 def _values_at(input: Tensor, indices: Tensor, is_sparse: _bool) -> Tensor: ...
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The distance from zero. Complex numbers give their real dtype; the gradient at 0 is 0."""
@@ -172,6 +192,8 @@ def acosh_(input: Tensor) -> Tensor:
     """The inverse hyperbolic cosine; NaN for real numbers below 1."""
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | _size) -> Tensor:
     """The mean of each of `output_size` nearly equal parts of the last dimension."""
+def adaptive_max_pool1d(input: Tensor, output_size: _int | _size) -> tuple[Tensor, Tensor]:
+    """The largest element of each of `output_size` nearly equal parts of the last dimension, and its position."""
 @overload
 def add(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """Adds `other`, multiplied by `alpha`: `out[i] = self[i] + alpha * other[i]`.
@@ -324,6 +346,11 @@ def avg_pool1d(input: Tensor, kernel_size: _int | _size, stride: _int | _size | 
     """The mean of each window of the last dimension."""
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """`beta * self + alpha * bmm(batch1, batch2)`; `self` broadcasts and is not read if `beta` is 0."""
+@overload
+def bartlett_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
+    """The periodic Bartlett window, a triangle: `1 - |2 i / n - 1|`."""
+@overload
+def bartlett_window(window_length: _int, periodic: _bool, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """`(input - mean) / sqrt(var + eps) * weight + bias` per channel (dimension 1). In training mean and biased
     variance are the batch's, and the running statistics move by `momentum` towards the batch's mean and
@@ -381,6 +408,11 @@ def bitwise_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
 def bitwise_xor(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def bitwise_xor(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def blackman_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
+    """The periodic Blackman window: `0.42 - 0.5 cos(2 pi i / n) + 0.08 cos(4 pi i / n)`."""
+@overload
+def blackman_window(window_length: _int, periodic: _bool, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def block_diag(tensors: tuple[Tensor, ...] | list[Tensor]) -> Tensor:
     """The matrices along a diagonal, zeros elsewhere; numbers and vectors are rows, dtypes promote. Nothing gives shape
     (1, 0)."""
@@ -402,6 +434,9 @@ def cartesian_prod(tensors: tuple[Tensor, ...] | list[Tensor]) -> Tensor:
 def cat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
     without elements are skipped. The channels of images lie together in memory if they do in all tensors."""
+def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _int | None = None) -> Tensor:
+    """The norm of order `p` (0, positive or infinite) of the difference of each row of `x1` (*, P, M) and each of `x2` (*, R, M): (*, P, R).
+    Leading dimensions broadcast. `compute_mode` chooses among algorithms in PyTorch; here all are the one without products."""
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest whole number not below each element; integers are copied. The gradient is 0."""
 def ceil_(input: Tensor) -> Tensor:
@@ -410,6 +445,15 @@ def celu(input: Tensor, alpha: Number | _complex = 1.0) -> Tensor:
     """`max(0, self) + min(0, alpha * (e^(self / alpha) - 1))`: `elu` with a continuous slope."""
 def celu_(input: Tensor, alpha: Number | _complex = 1.0) -> Tensor:
     """`max(0, self) + min(0, alpha * (e^(self / alpha) - 1))`: `elu` with a continuous slope."""
+def chain_matmul(matrices: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The product of matrices as `linalg.multi_dot`, which takes its place; of one matrix, the matrix."""
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels (N, C, *) of `groups` groups, in turn one of each group."""
+def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `A`, of which `self` is a Cholesky factor: lower, `A = L L^H`, or with `upper` the other, `A = R^H R`."""
+def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: lower, `A = L L^H`, or with `upper` the other,
+    `A = R^H R`. Of the factor one triangle is read; batches broadcast."""
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size along `dim`, the last one smaller if it does not divide."""
 @overload
@@ -495,6 +539,8 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _i
     """Cross-correlates (N, C, D, H, W) or (C, D, H, W) with `weight` (O, C / groups, kd, kh, kw)."""
 @overload
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: str = "valid", dilation: _int | _size = 1, groups: _int = 1) -> Tensor: ...
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
+    """Cross-correlates (T, N, C) with `weight` (k, C, O) and adds `bias` (O), with `pad` zeros at both ends: (T', N, O)."""
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: _int | _size = 0, output_padding: _int | _size = 0, groups: _int = 1, dilation: _int | _size = 1) -> Tensor:
     """The transpose of `conv1d`: (N, C, L) with `weight` (C, O / groups, k)."""
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: _int | _size = 0, output_padding: _int | _size = 0, groups: _int = 1, dilation: _int | _size = 1) -> Tensor:
@@ -531,6 +577,13 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
     says. Too few observations give infinities or NaN, and a warning."""
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """As `linalg.cross`; without `dim` along the first dimension of size 3, which is deprecated."""
+@overload
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: _size, target_lengths: _size, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:
+    """`-ln P(targets)` of each example by log-probabilities (T, N, C) or (T, C), reduced (0: none, 1: mean of the losses per label, 2: sum).
+    `targets` are (N, S), or all labels one after the other; `blank` is the class that separates labels. With `zero_infinity` what cannot be
+    aligned counts nothing."""
+@overload
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor: ...
 def cummax(input: Tensor, dim: _int, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.cummax:
     """The running maximum along `dim` and where it was last reached; NaN stays."""
 def cummin(input: Tensor, dim: _int, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.cummin:
@@ -724,6 +777,8 @@ def frac_(input: Tensor) -> Tensor:
 def frexp(input: Tensor, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.frexp:
     """Each number as a mantissa, `1/2 <= |mantissa| < 1`, and an exponent (`int32`): `self = mantissa * 2^exponent`. Zeros, infinities and NaN
     are their own mantissas, with exponent 0."""
+def frobenius_norm(input: Tensor, dim: _int | _size, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The root of the sum of squares over one or two dimensions."""
 def full(size: _size, fill_value: Number | _complex, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """Shape `size`, every element `fill_value`; without `dtype` the number's kind decides."""
 def full_like(input: Tensor, fill_value: Number | _complex, *, memory_format: memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
@@ -744,6 +799,12 @@ def ge(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) ->
 def ge(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def gelu_backward(grad_output: Tensor, input: Tensor, *, approximate: str = "none") -> Tensor:
     """The derivative of `gelu`."""
+def geqrf(input: Tensor, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.geqrf:
+    """The QR decomposition of (*, m, n) in LAPACK's compact form: `a` holds R in its upper triangle and below it the vectors of the reflections
+    `H = 1 - tau v v^H`, without their ones; `tau` (*, min(m, n)). `Q = H1 H2 ... Hk`.
+
+    # Errors
+    `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and whole numbers."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """All products of two vectors' elements: `out[i, j] = self[i] * vec2[j]`."""
 @overload
@@ -803,6 +864,20 @@ def gt(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def gt(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def gt(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def hamming_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
+    """The periodic Hamming window: `0.54 - 0.46 cos(2 pi i / n)`."""
+@overload
+def hamming_window(window_length: _int, periodic: _bool, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
+@overload
+def hamming_window(window_length: _int, periodic: _bool, alpha: _float, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
+@overload
+def hamming_window(window_length: _int, periodic: _bool, alpha: _float, beta: _float, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
+@overload
+def hann_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
+    """The periodic Hann window: `0.5 - 0.5 cos(2 pi i / n)`."""
+@overload
+def hann_window(window_length: _int, periodic: _bool, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def hardshrink(input: Tensor, lambd: Number | _complex = 0.5) -> Tensor:
     """`self` where its absolute value is above `lambd`, else 0; NaN stays. The gradient is 0 where 0 is taken."""
 def hardsigmoid_backward(grad_output: Tensor, input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -900,6 +975,16 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is plus infinity. Complex numbers are refused."""
 def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part of each element is zero: always, if it has none."""
+def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
+    """The inverse of `stft`: pieces are transformed back, multiplied by the window, added where they overlap, and divided by the sum of the
+    squared windows, which must not vanish. `length` cuts the signal off or pads it with zeros."""
+@overload
+def kaiser_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
+    """The periodic Kaiser window with `beta` 12: `I0(beta sqrt(1 - (2 i / n - 1)^2)) / I0(beta)`."""
+@overload
+def kaiser_window(window_length: _int, periodic: _bool, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
+@overload
+def kaiser_window(window_length: _int, periodic: _bool, beta: _float, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def kl_div(input: Tensor, target: Tensor, reduction: _int = 1, *, log_target: _bool = False) -> Tensor:
     """The pointwise divergence `target (ln(target) - self)`, reduced by `reduction`; with `log_target` the target
     is given as its logarithm. The mean is over all elements."""
@@ -985,6 +1070,11 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Te
     """`log2(2^self + 2^other)` without overflow."""
 def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """`ln` of the running sum of `e^self` along `dim`, without overflow."""
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant: NaN where a real determinant is negative, -inf where it is 0.
+
+    # Errors
+    `RuntimeError` for what is not square; `NotImplementedError` for half precision and whole numbers."""
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether both are not zero; NaN counts as not zero."""
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1026,6 +1116,10 @@ def lt(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def lt(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def lt(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """As `linalg.lu_solve`, with the right-hand sides first."""
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.lu_unpack:
+    """`P`, `L` and `U` of the compact form. Without `unpack_data`, `L` and `U` are empty; without `unpack_pivots`, `P` is."""
 @overload
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`value`, a tensor without dimensions, where `mask` (bool, broadcast) holds, else `self`."""
@@ -1039,6 +1133,17 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product: vectors give a dot product, a matrix and a vector a vector, matrices a matrix; further
     leading dimensions are batches, which broadcast. Dtypes must be equal."""
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of a matrix, `1 + A + A^2 / 2 + ...`, computed in double precision by scaling and squaring (N. J. Higham, 2005). What is not
+    finite gives NaN.
+
+    # Errors
+    `RuntimeError` for what is not square; `NotImplementedError` for whole numbers."""
+def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
+    """The n-th power of a matrix by repeated squaring; of its inverse, if n is negative.
+
+    # Errors
+    `RuntimeError` for what is not square; as `linalg.inv` for negative n."""
 @overload
 def max(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest of all elements. Equal ones share the gradient evenly."""
@@ -1054,6 +1159,8 @@ def max_pool2d(input: Tensor, kernel_size: _int | _size, stride: _int | _size | 
     """The largest element of each window; the last two dimensions are pooled."""
 def max_pool2d_with_indices_backward(grad_output: Tensor, input: Tensor, kernel_size: _int | _size, stride: _int | _size, padding: _int | _size, dilation: _int | _size, ceil_mode: _bool, indices: Tensor) -> Tensor:
     """The gradient of `max_pool2d_with_indices` for its input `self`, of which only shape and dtype matter: its own gradient is zero."""
+def max_pool3d(input: Tensor, kernel_size: _int | _size, stride: _int | _size | None = (), padding: _int | _size = 0, dilation: _int | _size = 1, ceil_mode: _bool = False) -> Tensor:
+    """The largest element of each window; the last three dimensions are pooled."""
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of the two; NaN if either is. Equal elements share the gradient in halves."""
 @overload
@@ -1142,6 +1249,8 @@ def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Ten
     """A copy of the `length` indices of dimension `dim` from `start` on."""
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """`batch_norm` with the batch's mean and `1 / sqrt(var + eps)` per channel (empty outside training)."""
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels (N, C, *) of `groups` groups, in turn one of each group."""
 def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, Tensor]:
     """`dropout` together with its bool mask of kept elements. `train` of `None` means training; outside training
     the first result is a copy and the mask is all true. With p = 1 everything is 0."""
@@ -1202,18 +1311,39 @@ def not_equal(input: Tensor, other: Number | _complex, *, out: Tensor | None = N
 @overload
 def not_equal(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
+def nuclear_norm(input: Tensor, dim: _int | _size, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The sum of the singular values of the matrices that two dimensions make."""
+@overload
+def nuclear_norm(input: Tensor, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: ...
+@overload
 def ones(size: _size, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """Ones of shape `size`."""
 @overload
 def ones(*size: _int, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def ones_like(input: Tensor, *, memory_format: memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """Ones in the shape of `self`."""
+def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The first columns of `H1 H2 ... Hk` for the reflections below the diagonal of `input` (*, m, n), m >= n, and their factors `tau` (*, k), k <= n:
+    (*, m, n) with orthonormal columns if they are of a QR decomposition.
+
+    # Errors
+    `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers."""
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The product of the square matrix `Q = H1 H2 ... Hk` of reflections in compact form (`self` below its diagonal, factors `input2`) with `input3`: `Q C`, or
+    `C Q` unless `left`; of `Q^H` with `transpose`. Q is not made.
+
+    # Errors
+    `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """All products of two vectors' elements: `out[i, j] = self[i] * vec2[j]`."""
+def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
+    """The norms of order `p` of the differences of all pairs of rows of `self` (N, M), those of the first row first: (N (N - 1) / 2)."""
 def permute(input: Tensor, dims: _size) -> Tensor:
     """The dimensions in another order."""
 def permute_copy(input: Tensor, dims: _size, *, out: Tensor | None = None) -> Tensor:
     """A copy with the dimensions in another order."""
+def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
+    """As `linalg.pinv` with `rtol = rcond`."""
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
     """`(*, C r^2, H, W)` to `(*, C, H r, W r)` with `r = upscale_factor`: channels become pixels."""
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
@@ -1508,7 +1638,8 @@ def squeeze_copy(input: Tensor, dim: _size, *, out: Tensor | None = None) -> Ten
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
     """`beta * self + alpha * (mat1 @ mat2)` of coordinate lists `self`, (m, n), and `mat1`, (m, k), and a dense `mat2`, (k, n)."""
 def stack(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Joins tensors of equal shape along a new dimension."""
+    """Joins tensors of equal shape along a new dimension. Where channels of images lie together in all tensors, they do in the
+    result, unless the new dimension is the last."""
 @overload
 def std(input: Tensor, dim: _int | _size | None, unbiased: _bool = True, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The standard deviation over `dim` (all dimensions if `None`)."""
@@ -1523,6 +1654,11 @@ def std_mean(input: Tensor, dim: _int | _size | None, unbiased: _bool = True, ke
 def std_mean(input: Tensor, dim: _int | _size | None = None, *, correction: Number | _complex | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
 @overload
 def std_mean(input: Tensor, unbiased: _bool = True) -> tuple[Tensor, Tensor]: ...
+def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = "reflect", normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
+    """The spectra of pieces of a signal: of `n_fft` numbers each, `hop_length` (a quarter of `n_fft` unless given) from one to the next, multiplied by a
+    window of `win_length` numbers in their middle. The input is (length) or (batch, length), the result (batch, frequencies,
+    pieces). `center` puts the middle of the first piece at the signal's beginning, which is then padded as `pad_mode` says;
+    `normalized` divides by the root of `n_fft`; `onesided`, the default for real numbers, leaves out what is the mirror image of the rest."""
 @overload
 def sub(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """Subtracts `other`, multiplied by `alpha`: `out[i] = self[i] - alpha * other[i]`.
@@ -1540,6 +1676,9 @@ def sum(input: Tensor, *, dtype: _dtype | None = None) -> Tensor:
     """Sums all elements. Integer and bool inputs sum in int64 unless `dtype` is given."""
 @overload
 def sum(input: Tensor, dim: _int | _size | None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor: ...
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.svd:
+    """The singular value decomposition `A = U diag(S) V^H` in its old form: V instead of its adjoint, and `some` for the smaller factors. Without
+    `compute_uv`, U and V are zeros. `torch.linalg.svd` is preferred."""
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Two dimensions swapped."""
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
@@ -1598,6 +1737,9 @@ def trapz(y: Tensor, *, dx: _float = 1.0, dim: _int = -1) -> Tensor:
     """As `trapezoid` of points that are `dx` apart, by its older name."""
 @overload
 def trapz(y: Tensor, x: Tensor, *, dim: _int = -1) -> Tensor: ...
+def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.triangular_solve:
+    """The solution `X` of `A X = b` (of `A^T X = b` with `transpose`) for triangular `A`, and `A` itself as it was used. Deprecated:
+    `torch.linalg.solve_triangular` takes the matrix first."""
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of each matrix up to `diagonal`, zeros above."""
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
@@ -1637,6 +1779,13 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """With a new dimension of size 1 at `dim`."""
 def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy with a new dimension of size 1 at `dim`."""
+def upsample_bicubic2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
+def upsample_bilinear2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
+def upsample_linear1d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales: _float | None = None) -> Tensor: ...
+def upsample_nearest1d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales: _float | None = None) -> Tensor: ...
+def upsample_nearest2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
+def upsample_nearest3d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
+def upsample_trilinear3d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
 def value_selecting_reduction_backward(grad_output: Tensor, dim: _int, indices: Tensor, sizes: _size, keepdim: _bool) -> Tensor:
     """The adjoint of `_select_along`: zeros of shape `sizes` with `grad` at the places that `indices` names."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:

@@ -1102,6 +1102,10 @@ class TensorBase(metaclass=_TensorMeta):
     def _adaptive_avg_pool2d(self, output_size: _int | _size) -> Tensor: ...
     @overload
     def _adaptive_avg_pool2d(self, *output_size: _int) -> Tensor: ...
+    @overload
+    def _adaptive_avg_pool3d(self, output_size: _int | _size) -> Tensor: ...
+    @overload
+    def _adaptive_avg_pool3d(self, *output_size: _int) -> Tensor: ...
     def _coalesce(self) -> Tensor: ...
     def _coalesced_(self, coalesced: _bool) -> Tensor: ...
     def _conj(self) -> Tensor: ...
@@ -1110,6 +1114,7 @@ class TensorBase(metaclass=_TensorMeta):
     def _cum_extreme_pick(self, indices: Tensor, dim: _int) -> Tensor: ...
     def _imag_part(self) -> Tensor: ...
     def _indices(self) -> Tensor: ...
+    def _linalg_eigvals(self) -> Tensor: ...
     def _linear_recurrence(self, factor: Tensor, dim: _int, reverse: _bool = False) -> Tensor: ...
     def _local_scalar_dense(self) -> Number | _complex: ...
     def _log_softmax(self, dim: _int, half_to_float: _bool) -> Tensor: ...
@@ -1373,6 +1378,11 @@ class TensorBase(metaclass=_TensorMeta):
         """The smallest whole number not below each element; integers are copied. The gradient is 0."""
     def ceil_(self) -> Tensor:
         """The smallest whole number not below each element; integers are copied. The gradient is 0."""
+    def cholesky_inverse(self, upper: _bool = False) -> Tensor:
+        """The inverse of `A`, of which `self` is a Cholesky factor: lower, `A = L L^H`, or with `upper` the other, `A = R^H R`."""
+    def cholesky_solve(self, input2: Tensor, upper: _bool = False) -> Tensor:
+        """The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: lower, `A = L L^H`, or with `upper` the other,
+        `A = R^H R`. Of the factor one triangle is read; batches broadcast."""
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """At most `chunks` pieces of equal size along `dim`, the last one smaller if it does not divide."""
     @overload
@@ -1676,6 +1686,12 @@ class TensorBase(metaclass=_TensorMeta):
     def ge_(self, other: Number | _complex) -> Tensor: ...
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
         """Fills with the numbers of trials up to the first success of probability `p`."""
+    def geqrf(self) -> return_types.geqrf:
+        """The QR decomposition of (*, m, n) in LAPACK's compact form: `a` holds R in its upper triangle and below it the vectors of the reflections
+        `H = 1 - tau v v^H`, without their ones; `tau` (*, min(m, n)). `Q = H1 H2 ... Hk`.
+
+        # Errors
+        `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and whole numbers."""
     def ger(self, vec2: Tensor) -> Tensor:
         """All products of two vectors' elements: `out[i, j] = self[i] * vec2[j]`."""
     @overload
@@ -1808,6 +1824,9 @@ class TensorBase(metaclass=_TensorMeta):
         """Whether each element is plus infinity. Complex numbers are refused."""
     def isreal(self) -> Tensor:
         """Whether the imaginary part of each element is zero: always, if it has none."""
+    def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
+        """The inverse of `stft`: pieces are transformed back, multiplied by the window, added where they overlap, and divided by the sum of the
+        squared windows, which must not vanish. `length` cuts the signal off or pads it with zeros."""
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker's product: each element of `self` times the whole of `other`, as blocks. Missing dimensions are put in front."""
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> return_types.kthvalue:
@@ -1892,6 +1911,11 @@ class TensorBase(metaclass=_TensorMeta):
         """`log2(2^self + 2^other)` without overflow."""
     def logcumsumexp(self, dim: _int) -> Tensor:
         """`ln` of the running sum of `e^self` along `dim`, without overflow."""
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant: NaN where a real determinant is negative, -inf where it is 0.
+
+        # Errors
+        `RuntimeError` for what is not square; `NotImplementedError` for half precision and whole numbers."""
     def logical_and(self, other: Tensor) -> Tensor:
         """Whether both are not zero; NaN counts as not zero."""
     def logical_and_(self, other: Tensor) -> Tensor:
@@ -1927,6 +1951,8 @@ class TensorBase(metaclass=_TensorMeta):
         """Whether `self < other`, element by element; never for NaN. Complex numbers are refused."""
     @overload
     def lt_(self, other: Number | _complex) -> Tensor: ...
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """As `linalg.lu_solve`, with the right-hand sides first."""
     @overload
     def masked_fill(self, mask: Tensor, value: Tensor) -> Tensor:
         """`value`, a tensor without dimensions, where `mask` (bool, broadcast) holds, else `self`."""
@@ -1948,6 +1974,17 @@ class TensorBase(metaclass=_TensorMeta):
     def matmul(self, other: Tensor) -> Tensor:
         """The matrix product: vectors give a dot product, a matrix and a vector a vector, matrices a matrix; further
         leading dimensions are batches, which broadcast. Dtypes must be equal."""
+    def matrix_exp(self) -> Tensor:
+        """The exponential of a matrix, `1 + A + A^2 / 2 + ...`, computed in double precision by scaling and squaring (N. J. Higham, 2005). What is not
+        finite gives NaN.
+
+        # Errors
+        `RuntimeError` for what is not square; `NotImplementedError` for whole numbers."""
+    def matrix_power(self, n: _int) -> Tensor:
+        """The n-th power of a matrix by repeated squaring; of its inverse, if n is negative.
+
+        # Errors
+        `RuntimeError` for what is not square; as `linalg.inv` for negative n."""
     @overload
     def max(self) -> Tensor:
         """The largest of all elements. Equal ones share the gradient evenly."""
@@ -2108,6 +2145,18 @@ class TensorBase(metaclass=_TensorMeta):
         """Whether `self != other`, element by element; always for NaN. Shapes broadcast; dtypes promote."""
     @overload
     def not_equal_(self, other: Number | _complex) -> Tensor: ...
+    def orgqr(self, tau: Tensor) -> Tensor:
+        """The first columns of `H1 H2 ... Hk` for the reflections below the diagonal of `input` (*, m, n), m >= n, and their factors `tau` (*, k), k <= n:
+        (*, m, n) with orthonormal columns if they are of a QR decomposition.
+
+        # Errors
+        `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers."""
+    def ormqr(self, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
+        """The product of the square matrix `Q = H1 H2 ... Hk` of reflections in compact form (`self` below its diagonal, factors `input2`) with `input3`: `Q C`, or
+        `C Q` unless `left`; of `Q^H` with `transpose`. Q is not made.
+
+        # Errors
+        `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers."""
     def outer(self, vec2: Tensor) -> Tensor:
         """All products of two vectors' elements: `out[i, j] = self[i] * vec2[j]`."""
     @overload
@@ -2115,6 +2164,8 @@ class TensorBase(metaclass=_TensorMeta):
         """The dimensions in another order."""
     @overload
     def permute(self, *dims: _int) -> Tensor: ...
+    def pinverse(self, rcond: _float = 1e-15) -> Tensor:
+        """As `linalg.pinv` with `rtol = rcond`."""
     def polygamma(self, n: _int) -> Tensor:
         """The `n`-th derivative of `digamma`; infinite at 0 and the negative whole numbers."""
     def polygamma_(self, n: _int) -> Tensor:
@@ -2369,6 +2420,11 @@ class TensorBase(metaclass=_TensorMeta):
     def std(self, *dim: _int, correction: Number | _complex | None = None, keepdim: _bool = False) -> Tensor: ...
     @overload
     def std(self, unbiased: _bool = True) -> Tensor: ...
+    def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = "reflect", normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
+        """The spectra of pieces of a signal: of `n_fft` numbers each, `hop_length` (a quarter of `n_fft` unless given) from one to the next, multiplied by a
+        window of `win_length` numbers in their middle. The input is (length) or (batch, length), the result (batch, frequencies,
+        pieces). `center` puts the middle of the first piece at the signal's beginning, which is then padded as `pad_mode` says;
+        `normalized` divides by the root of `n_fft`; `onesided`, the default for real numbers, leaves out what is the mirror image of the rest."""
     @overload
     def sub(self, other: Tensor | Number | _complex, *, alpha: Number | _complex = 1) -> Tensor:
         """Subtracts `other`, multiplied by `alpha`: `out[i] = self[i] - alpha * other[i]`.
@@ -2404,6 +2460,9 @@ class TensorBase(metaclass=_TensorMeta):
         there are none."""
     @overload
     def sum_to_size(self, *size: _int) -> Tensor: ...
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> return_types.svd:
+        """The singular value decomposition `A = U diag(S) V^H` in its old form: V instead of its adjoint, and `some` for the smaller factors. Without
+        `compute_uv`, U and V are zeros. `torch.linalg.svd` is preferred."""
     def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """Two dimensions swapped."""
     def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
@@ -2466,6 +2525,9 @@ class TensorBase(metaclass=_TensorMeta):
         """Two dimensions swapped."""
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
         """Swaps two dimensions of this tensor itself."""
+    def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> return_types.triangular_solve:
+        """The solution `X` of `A X = b` (of `A^T X = b` with `transpose`) for triangular `A`, and `A` itself as it was used. Deprecated:
+        `torch.linalg.solve_triangular` takes the matrix first."""
     def tril(self, diagonal: _int = 0) -> Tensor:
         """The lower triangle of each matrix up to `diagonal`, zeros above."""
     def tril_(self, diagonal: _int = 0) -> Tensor:

@@ -9,6 +9,7 @@ from ._VariableFunctions import acos_ as acos_
 from ._VariableFunctions import acosh as acosh
 from ._VariableFunctions import acosh_ as acosh_
 from ._VariableFunctions import adaptive_avg_pool1d as adaptive_avg_pool1d
+from ._VariableFunctions import adaptive_max_pool1d as adaptive_max_pool1d
 from ._VariableFunctions import add as add
 from ._VariableFunctions import addbmm as addbmm
 from ._VariableFunctions import addcdiv as addcdiv
@@ -62,6 +63,7 @@ from ._VariableFunctions import atanh as atanh
 from ._VariableFunctions import atanh_ as atanh_
 from ._VariableFunctions import avg_pool1d as avg_pool1d
 from ._VariableFunctions import baddbmm as baddbmm
+from ._VariableFunctions import bartlett_window as bartlett_window
 from ._VariableFunctions import batch_norm as batch_norm
 from ._VariableFunctions import bernoulli as bernoulli
 from ._VariableFunctions import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
@@ -73,6 +75,7 @@ from ._VariableFunctions import bitwise_not as bitwise_not
 from ._VariableFunctions import bitwise_or as bitwise_or
 from ._VariableFunctions import bitwise_right_shift as bitwise_right_shift
 from ._VariableFunctions import bitwise_xor as bitwise_xor
+from ._VariableFunctions import blackman_window as blackman_window
 from ._VariableFunctions import bmm as bmm
 from ._VariableFunctions import broadcast_to as broadcast_to
 from ._VariableFunctions import bucketize as bucketize
@@ -81,6 +84,9 @@ from ._VariableFunctions import ceil as ceil
 from ._VariableFunctions import ceil_ as ceil_
 from ._VariableFunctions import celu as celu
 from ._VariableFunctions import celu_ as celu_
+from ._VariableFunctions import channel_shuffle as channel_shuffle
+from ._VariableFunctions import cholesky_inverse as cholesky_inverse
+from ._VariableFunctions import cholesky_solve as cholesky_solve
 from ._VariableFunctions import chunk as chunk
 from ._VariableFunctions import clamp as clamp
 from ._VariableFunctions import clamp_ as clamp_
@@ -103,6 +109,7 @@ from ._VariableFunctions import constant_pad_nd as constant_pad_nd
 from ._VariableFunctions import conv1d as conv1d
 from ._VariableFunctions import conv2d as conv2d
 from ._VariableFunctions import conv3d as conv3d
+from ._VariableFunctions import conv_tbc as conv_tbc
 from ._VariableFunctions import conv_transpose1d as conv_transpose1d
 from ._VariableFunctions import conv_transpose2d as conv_transpose2d
 from ._VariableFunctions import conv_transpose3d as conv_transpose3d
@@ -116,6 +123,7 @@ from ._VariableFunctions import cosh_ as cosh_
 from ._VariableFunctions import count_nonzero as count_nonzero
 from ._VariableFunctions import cov as cov
 from ._VariableFunctions import cross as cross
+from ._VariableFunctions import ctc_loss as ctc_loss
 from ._VariableFunctions import cummax as cummax
 from ._VariableFunctions import cummin as cummin
 from ._VariableFunctions import cumprod as cumprod
@@ -184,12 +192,14 @@ from ._VariableFunctions import fmod as fmod
 from ._VariableFunctions import frac as frac
 from ._VariableFunctions import frac_ as frac_
 from ._VariableFunctions import frexp as frexp
+from ._VariableFunctions import frobenius_norm as frobenius_norm
 from ._VariableFunctions import full as full
 from ._VariableFunctions import full_like as full_like
 from ._VariableFunctions import gather as gather
 from ._VariableFunctions import gcd as gcd
 from ._VariableFunctions import gcd_ as gcd_
 from ._VariableFunctions import ge as ge
+from ._VariableFunctions import geqrf as geqrf
 from ._VariableFunctions import ger as ger
 from ._VariableFunctions import gradient as gradient
 from ._VariableFunctions import greater as greater
@@ -201,6 +211,8 @@ from ._VariableFunctions import group_norm as group_norm
 from ._VariableFunctions import gru as gru
 from ._VariableFunctions import gru_cell as gru_cell
 from ._VariableFunctions import gt as gt
+from ._VariableFunctions import hamming_window as hamming_window
+from ._VariableFunctions import hann_window as hann_window
 from ._VariableFunctions import hardshrink as hardshrink
 from ._VariableFunctions import hash_tensor as hash_tensor
 from ._VariableFunctions import heaviside as heaviside
@@ -234,6 +246,8 @@ from ._VariableFunctions import isnan as isnan
 from ._VariableFunctions import isneginf as isneginf
 from ._VariableFunctions import isposinf as isposinf
 from ._VariableFunctions import isreal as isreal
+from ._VariableFunctions import istft as istft
+from ._VariableFunctions import kaiser_window as kaiser_window
 from ._VariableFunctions import kl_div as kl_div
 from ._VariableFunctions import kron as kron
 from ._VariableFunctions import kthvalue as kthvalue
@@ -260,6 +274,7 @@ from ._VariableFunctions import log_softmax as log_softmax
 from ._VariableFunctions import logaddexp as logaddexp
 from ._VariableFunctions import logaddexp2 as logaddexp2
 from ._VariableFunctions import logcumsumexp as logcumsumexp
+from ._VariableFunctions import logdet as logdet
 from ._VariableFunctions import logical_and as logical_and
 from ._VariableFunctions import logical_not as logical_not
 from ._VariableFunctions import logical_or as logical_or
@@ -271,14 +286,19 @@ from ._VariableFunctions import logsumexp as logsumexp
 from ._VariableFunctions import lstm as lstm
 from ._VariableFunctions import lstm_cell as lstm_cell
 from ._VariableFunctions import lt as lt
+from ._VariableFunctions import lu_solve as lu_solve
+from ._VariableFunctions import lu_unpack as lu_unpack
 from ._VariableFunctions import masked_fill as masked_fill
 from ._VariableFunctions import masked_scatter as masked_scatter
 from ._VariableFunctions import masked_select as masked_select
 from ._VariableFunctions import matmul as matmul
+from ._VariableFunctions import matrix_exp as matrix_exp
+from ._VariableFunctions import matrix_power as matrix_power
 from ._VariableFunctions import max as max
 from ._VariableFunctions import max_pool1d as max_pool1d
 from ._VariableFunctions import max_pool1d_with_indices as max_pool1d_with_indices
 from ._VariableFunctions import max_pool2d as max_pool2d
+from ._VariableFunctions import max_pool3d as max_pool3d
 from ._VariableFunctions import maximum as maximum
 from ._VariableFunctions import mean as mean
 from ._VariableFunctions import median as median
@@ -303,6 +323,7 @@ from ._VariableFunctions import nansum as nansum
 from ._VariableFunctions import narrow as narrow
 from ._VariableFunctions import narrow_copy as narrow_copy
 from ._VariableFunctions import native_batch_norm as native_batch_norm
+from ._VariableFunctions import native_channel_shuffle as native_channel_shuffle
 from ._VariableFunctions import native_dropout as native_dropout
 from ._VariableFunctions import native_group_norm as native_group_norm
 from ._VariableFunctions import native_layer_norm as native_layer_norm
@@ -316,11 +337,16 @@ from ._VariableFunctions import nonzero_static as nonzero_static
 from ._VariableFunctions import norm as norm
 from ._VariableFunctions import normal as normal
 from ._VariableFunctions import not_equal as not_equal
+from ._VariableFunctions import nuclear_norm as nuclear_norm
 from ._VariableFunctions import ones as ones
 from ._VariableFunctions import ones_like as ones_like
+from ._VariableFunctions import orgqr as orgqr
+from ._VariableFunctions import ormqr as ormqr
 from ._VariableFunctions import outer as outer
+from ._VariableFunctions import pdist as pdist
 from ._VariableFunctions import permute as permute
 from ._VariableFunctions import permute_copy as permute_copy
+from ._VariableFunctions import pinverse as pinverse
 from ._VariableFunctions import pixel_shuffle as pixel_shuffle
 from ._VariableFunctions import pixel_unshuffle as pixel_unshuffle
 from ._VariableFunctions import poisson as poisson
@@ -410,9 +436,11 @@ from ._VariableFunctions import sspaddmm as sspaddmm
 from ._VariableFunctions import stack as stack
 from ._VariableFunctions import std as std
 from ._VariableFunctions import std_mean as std_mean
+from ._VariableFunctions import stft as stft
 from ._VariableFunctions import sub as sub
 from ._VariableFunctions import subtract as subtract
 from ._VariableFunctions import sum as sum
+from ._VariableFunctions import svd as svd
 from ._VariableFunctions import swapaxes as swapaxes
 from ._VariableFunctions import swapdims as swapdims
 from ._VariableFunctions import t as t
@@ -433,6 +461,7 @@ from ._VariableFunctions import transpose as transpose
 from ._VariableFunctions import transpose_copy as transpose_copy
 from ._VariableFunctions import trapezoid as trapezoid
 from ._VariableFunctions import trapz as trapz
+from ._VariableFunctions import triangular_solve as triangular_solve
 from ._VariableFunctions import tril as tril
 from ._VariableFunctions import tril_indices as tril_indices
 from ._VariableFunctions import triu as triu

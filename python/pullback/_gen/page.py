@@ -16,6 +16,8 @@ from .op import Op
 __all__ = ["text"]
 
 DECLARATION = re.compile(r'#\[op\(\s*"([\w.]+)\(')
+# That of an op which a macro declares together with its kin: a signature as text.
+SIGNATURE = re.compile(r'"([a-z_]\w*(?:\.\w+)?)\([^"]*\) -> ')
 
 HEAD = """# Ops
 
@@ -51,14 +53,18 @@ def text(ops: list[Op], sources: Path) -> str:
 
 def _families(sources: Path) -> tuple[dict[str, str], dict[str, str]]:
     """The heading of each file, and the file of each op."""
-    headings, places = {}, {}
+    headings: dict[str, str] = {}
+    places: dict[str, str] = {}
+    others: dict[str, str] = {}
     for path in sorted(sources.rglob("*.rs")):
         source = path.read_text()
         family = "_".join(path.relative_to(sources).with_suffix("").parts)
         headings[family] = _opening(source)
         for name in DECLARATION.findall(source):
             places[name] = family
-    return headings, places
+        for name in SIGNATURE.findall(source):
+            others.setdefault(name, family)
+    return headings, {**others, **places}
 
 
 def _opening(source: str) -> str:

@@ -121,7 +121,7 @@ fn for_planes<T: Ordered>(
     }
     let from: usize = input.iter().product();
     let (out, indices) = (SharedMut::new(out), SharedMut::new(indices));
-    parallel::try_for_range(planes, (GRAIN / (size + from).max(1)).max(1), &|range| {
+    parallel::try_for_restartable_range(planes, (GRAIN / (size + from).max(1)).max(1), &|range| {
         for plane in range {
             let span = plane * size..(plane + 1) * size;
             // SAFETY: one task per plane.

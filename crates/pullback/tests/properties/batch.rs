@@ -181,12 +181,13 @@ fn stack_all(each: &[Vec<Tensor>]) -> Result<Vec<Tensor>> {
 }
 
 /// Ops whose results, or whose gradients' sizes, depend on elements.
-const DATA_DEPENDENT: [&str; 20] = [
+const DATA_DEPENDENT: [&str; 21] = [
     "_local_scalar_dense",
     "_unique",
     "_unique2",
     "argwhere",
     "bincount",
+    "ctc_loss.Tensor",
     "equal",
     "index.Tensor",
     "masked_scatter",

@@ -1,7 +1,7 @@
 //! `A = L D L^T` of symmetric or Hermitian matrices that need not be definite, and equations with its factors. Without derivatives, as
 //! in PyTorch.
 
-use super::decomposition::{batch_shape, regular, sizes};
+use super::decomposition::{batch_shape, regular, sizes, write_codes};
 use super::layout::{
     check_field, check_floating, check_square, columns, has_elements, is_field, rows, turned,
 };
@@ -66,13 +66,16 @@ impl LinalgLdlFactorEx {
         check_errors: bool,
     ) -> Result<()> {
         let (own, to) = (turned(self_)?, turned(ld)?);
+        // (All memory is asked for before a target of `out=` is written.)
+        let made = Tensor::empty_of(to.shape(), to.dtype())?;
         let codes = kernel::ldl_factor(
-            &mut to.view_mut(cpu),
+            &mut made.view_mut(cpu),
             &mut pivots.view_mut(cpu),
             own.view_ref(cpu),
             hermitian,
         )?;
-        info.copy_data(cpu, &Tensor::from_slice(&codes, info.shape())?)?;
+        to.copy_data(cpu, &made)?;
+        write_codes(cpu, info, &codes)?;
         if check_errors { check_blocks("ldl_factor_ex", self_, info) } else { Ok(()) }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -4,7 +4,7 @@
 //! swapped in turn. Derivatives: S. F. Walter, L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum
 //! experimental design" (2010); of rectangular matrices they follow from those of the square part.
 
-use super::decomposition::{batch_shape, eye, h, regular, sizes};
+use super::decomposition::{batch_shape, eye, h, regular, sizes, write_codes};
 use super::layout::{check_field, columns, has_elements, is_field, rows, turned};
 use crate::dispatch::OpDef;
 use crate::dispatch::batch::{Call, Outcome};
@@ -89,9 +89,15 @@ impl LinalgLuFactorEx {
         check_errors: bool,
     ) -> Result<()> {
         let (own, to) = (turned(a)?, turned(lu)?);
-        let codes =
-            kernel::lu_factor(&mut to.view_mut(cpu), &mut pivots.view_mut(cpu), own.view_ref(cpu))?;
-        info.copy_data(cpu, &Tensor::from_slice(&codes, info.shape())?)?;
+        // (All memory is asked for before a target of `out=` is written.)
+        let made = Tensor::empty_of(to.shape(), to.dtype())?;
+        let codes = kernel::lu_factor(
+            &mut made.view_mut(cpu),
+            &mut pivots.view_mut(cpu),
+            own.view_ref(cpu),
+        )?;
+        to.copy_data(cpu, &made)?;
+        write_codes(cpu, info, &codes)?;
         if check_errors { check_pivots("lu_factor_ex", a, info) } else { Ok(()) }
     }
     fn vjp_a(grad_lu: &Tensor, lu: &Tensor, pivots: &Tensor) -> Result<Tensor> {

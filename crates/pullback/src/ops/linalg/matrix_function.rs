@@ -283,9 +283,10 @@ impl LinalgPolar {
     }
     fn cpu(cpu: Cpu, u: &Tensor, h: &Tensor, a: &Tensor) -> Result<()> {
         let [w, s, vh] = a.svd_kernel(false, true)?;
-        u.copy_data(cpu, &w.matmul(&vh)?)?;
-        let adjoint = super::decomposition::h(&vh)?;
-        h.copy_data(cpu, &adjoint.mul(&s.unsqueeze(-2)?)?.matmul(&vh)?)
+        let unitary = w.matmul(&vh)?;
+        let positive = super::decomposition::h(&vh)?.mul(&s.unsqueeze(-2)?)?.matmul(&vh)?;
+        u.copy_data(cpu, &unitary)?;
+        h.copy_data(cpu, &positive)
     }
     // dA = dU H + U dH. With the skew part Z of U^H dU: H Z + Z H = U^H dA - dA^H U; what is outside of U's span is dA H^-1.
     fn vjp_a(

@@ -9,6 +9,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::list;
 use crate::tensor::{Cpu, TensorSpec, channels_last_strides};
 use crate::{DType, Dims, ErrorKind, MemoryFormat, Result, Tensor};
+use pullback_kernels::memory;
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -83,12 +84,12 @@ impl Blocks {
 
     /// For each element of a block: `work` with its places in columns (N, C, kh, kw, blocks down, blocks across) and in images
     /// (N, C, H, W), as views of one shape.
-    fn for_elements(
+    fn views(
         &self,
         columns: &Tensor,
         images: &Tensor,
-        mut work: impl FnMut(&Tensor, &Tensor) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Vec<(Tensor, Tensor)>> {
+        let mut views = Vec::new();
         let sizes = &images.shape()[2..];
         let counts = &columns.shape()[4..];
         for kh in 0..self.kernel[0] {
@@ -105,10 +106,10 @@ impl Blocks {
                     t.slice(dim as i64 + 2, Some(from), Some(end), self.stride[dim])
                 };
                 let image = every(&every(images, 0, y, high)?, 1, x, wide)?;
-                work(&column, &image)?;
+                memory::push(&mut views, (column, image))?;
             }
         }
-        Ok(())
+        Ok(views)
     }
 }
 
@@ -179,10 +180,11 @@ impl Im2col {
         if result.numel() == 0 {
             return Ok(());
         }
-        result.zero_bytes();
         let images = if self_.ndim() == 3 { self_.unsqueeze(0)? } else { self_.clone() };
         let columns = opened(result, &blocks, images.shape())?;
-        blocks.for_elements(&columns, &images, |column, image| column.copy_data(cpu, image))
+        let views = blocks.views(&columns, &images)?;
+        result.zero_bytes();
+        views.iter().try_for_each(|(column, image)| column.copy_data(cpu, image))
     }
     fn vjp_self(
         grad: &Tensor,
@@ -338,10 +340,11 @@ impl Col2im {
         if result.numel() == 0 {
             return Ok(());
         }
-        result.zero_bytes();
         let images = if result.ndim() == 3 { result.unsqueeze(0)? } else { result.clone() };
         let columns = opened(self_, &blocks, images.shape())?;
-        blocks.for_elements(&columns, &images, |column, image| image.add_(column).map(drop))
+        let views = blocks.views(&columns, &images)?;
+        result.zero_bytes();
+        views.iter().try_for_each(|(column, image)| image.add_(column).map(drop))
     }
     fn vjp_self(
         grad: &Tensor,

@@ -402,6 +402,17 @@ impl UnfoldBackward {
             "unfold_backward: windows of size {size} with step {step} do not fit a gradient of size {}",
             list(grad_in.shape())
         );
+        let at = wrap_dim(dim, input_sizes.len())?;
+        let fits = input_sizes.iter().zip(grad_in.shape()).enumerate().all(|(d, (&input, &grad))| {
+            if d == at { grad == (input - size).div_euclid(step) + 1 } else { grad == input }
+        });
+        ensure!(
+            fits || grad_in.numel() == 0,
+            runtime,
+            "unfold_backward: a gradient of size {} is not that of the windows of an input of size {}",
+            list(grad_in.shape()),
+            list(input_sizes)
+        );
         Ok(spec)
     }
     fn cpu(

@@ -11,7 +11,7 @@ use crate::gradcheck::{Sample, Sampler};
 use crate::ops::reduce::any_all::{all_examples, is_any_true};
 use crate::tensor::shape::wrap_dim;
 use crate::tensor::{Cpu, contiguous_strides};
-use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use crate::{DType, Device, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{Iter, elementwise, linalg as kernel};
 use pullback_macros::op;
 
@@ -79,14 +79,27 @@ pub(in crate::ops) fn check_codes(
     codes: &Tensor,
     message: impl Fn(i32) -> String,
 ) -> Result<()> {
+    let Some((element, code)) = first_failure(a, codes)? else { return Ok(()) };
+    Err(Error::new(ErrorKind::LinAlg, format!("{name}: {element}{}", message(code))))
+}
+
+/// The first of the codes (*) of the matrices in `a` that is not 0, and which matrix of a batch that is, as errors begin with it. It
+/// is asked for by ops, so that it holds for whatever computes these; of codes without memory there is none.
+pub(in crate::ops) fn first_failure(a: &Tensor, codes: &Tensor) -> Result<Option<(String, i32)>> {
     // (Of a batch of `vmap` all matrices are looked at.)
-    let whole = all_examples(codes);
+    let whole = all_examples(&codes.detach()?);
+    if whole.device() == Device::Meta {
+        return Ok(None);
+    }
+    let is_bad = whole.ne(&Tensor::wrapped(0)?)?;
+    if !is_any_true(&is_bad)? {
+        return Ok(None);
+    }
     let is_batch = whole.ndim() > 0 || a.ndim() > 2;
-    let codes = whole.to_vec::<i32>()?;
-    let Some(first) = codes.iter().position(|&code| code != 0) else { return Ok(()) };
+    let first = is_bad.to_dtype(DType::U8)?.argmax(None, false)?.item()?.to_f64() as i64;
+    let code = whole.reshape(&[-1])?.select(0, first)?.item()?.to_f64() as i32;
     let element = if is_batch { format!("(Batch element {first}): ") } else { String::new() };
-    let text = format!("{name}: {element}{}", message(codes[first]));
-    Err(Error::new(ErrorKind::LinAlg, text))
+    Ok(Some((element, code)))
 }
 
 /// What the codes of the matrices in `a` look like.

@@ -1,7 +1,7 @@
 //! `A = L D L^T` of symmetric or Hermitian matrices that need not be definite, and equations with its factors. Without derivatives, as
 //! in PyTorch.
 
-use super::decomposition::{batch_shape, regular, sizes, write_codes};
+use super::decomposition::{batch_shape, first_failure, regular, sizes, write_codes};
 use super::layout::{
     check_field, check_floating, check_square, columns, has_elements, is_field, rows, turned,
 };
@@ -20,15 +20,7 @@ pub(crate) static OPS: &[&OpDef] = &[&LINALG_LDL_FACTOR_EX, &LINALG_LDL_FACTOR, 
 
 /// Refuses matrices with a block of zeros in D.
 fn check_blocks(name: &str, a: &Tensor, info: &Tensor) -> Result<()> {
-    if !has_elements(info) {
-        return Ok(());
-    }
-    let whole = all_examples(info);
-    let is_batch = whole.ndim() > 0 || a.ndim() > 2;
-    let codes = whole.to_vec::<i32>()?;
-    let Some(first) = codes.iter().position(|&code| code != 0) else { return Ok(()) };
-    let (element, d) =
-        (if is_batch { format!("(Batch element {first}): ") } else { String::new() }, codes[first]);
+    let Some((element, d)) = first_failure(a, info)? else { return Ok(()) };
     let text = format!(
         "torch.linalg.{name}: {element}D[{d},{d}] is zero, the factors cannot be used to solve equations. To have them nevertheless, use torch.linalg.ldl_factor_ex"
     );

@@ -4,7 +4,7 @@
 //! swapped in turn. Derivatives: S. F. Walter, L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum
 //! experimental design" (2010); of rectangular matrices they follow from those of the square part.
 
-use super::decomposition::{batch_shape, eye, h, regular, sizes, write_codes};
+use super::decomposition::{batch_shape, eye, first_failure, h, regular, sizes, write_codes};
 use super::layout::{check_field, columns, has_elements, is_field, rows, turned};
 use crate::dispatch::OpDef;
 use crate::dispatch::batch::{Call, Outcome};
@@ -42,15 +42,7 @@ fn check_rank(name: &str, a: &Tensor) -> Result<()> {
 
 /// Refuses matrices with a zero pivot.
 fn check_pivots(name: &str, a: &Tensor, info: &Tensor) -> Result<()> {
-    if !has_elements(info) {
-        return Ok(());
-    }
-    let whole = all_examples(&info.detach()?);
-    let is_batch = whole.ndim() > 0 || a.ndim() > 2;
-    let codes = whole.to_vec::<i32>()?;
-    let Some(first) = codes.iter().position(|&code| code != 0) else { return Ok(()) };
-    let (element, d) =
-        (if is_batch { format!("(Batch element {first}): ") } else { String::new() }, codes[first]);
+    let Some((element, d)) = first_failure(a, info)? else { return Ok(()) };
     bail!(
         runtime,
         "torch.linalg.{name}: {element}U[{d},{d}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"

@@ -447,18 +447,21 @@ def numel(input: Tensor) -> _int:
 
 
 def set_default_device(device: Any) -> None:
-    """Accepts ``cpu`` or None: the only device of this build.
+    """Makes new tensors of this thread on a device if none is named, until None is given.
 
     Raises:
-        RuntimeError: for any other device.
+        RuntimeError: for a device that this build has not.
     """
-    if device is not None and _C.device(device).type != "cpu":
-        raise RuntimeError(f"device '{device}' is not available: this build has only cpu")
+    from .utils._device import set_default
+
+    set_default(device)
 
 
 def get_default_device() -> Any:
     """The device of new tensors."""
-    return _C.device("cpu")
+    from .utils._device import default
+
+    return default()
 
 
 _make_overridable(

@@ -22,8 +22,11 @@ def mapped(name: str, function: Callable[..., Any], first: Tensor, *others: Tens
 
     Raises:
         RuntimeError: for tensors that require grad, and shapes that do not fit.
-        TypeError: for other dtypes, and for what is not callable or gives no number.
+        TypeError: for what is no tensor or of another dtype, is not callable or gives no number.
     """
+    for other in others:
+        if not isinstance(other, _C.TensorBase):
+            raise TypeError(f"{name}(): expected a Tensor, not {type(other).__name__}")
     if any(tensor.requires_grad for tensor in (first, *others)):
         raise RuntimeError(
             f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
@@ -32,8 +35,6 @@ def mapped(name: str, function: Callable[..., Any], first: Tensor, *others: Tens
     if not callable(function):
         raise TypeError(f"{type(function).__name__!r} object is not callable")
     for other in others:
-        if not isinstance(other, _C.TensorBase):
-            raise TypeError(f"{name}(): expected a Tensor, not {type(other).__name__}")
         if other.dtype != first.dtype:
             raise TypeError(f"{name}: expected {first.type()} for 'other' (got {other.type()})")
     columns = [first.reshape(-1).tolist()]

@@ -467,10 +467,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             assign: whether that is taken as it is; otherwise it is copied into this tensor.
 
         Raises:
-            AssertionError: ``other`` is no tensor.
+            TypeError: ``other`` is no tensor.
         """
         if not isinstance(other, Tensor) and not hasattr(other, "__torch_function__"):
-            raise AssertionError(f"expected a tensor to load, got {type(other)}")
+            raise TypeError(f"expected a tensor to load, got {type(other)}")
         if assign:
             return other.detach()  # type: ignore[no-any-return]
         return self.copy_(other).detach()

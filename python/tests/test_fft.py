@@ -336,7 +336,7 @@ def test_frequencies() -> None:
     assert math.isnan(fft.rfftfreq(0).item())
     assert fft.fftfreq(4, dtype=torch.float16).dtype == torch.float16
     assert fft.fftfreq(n=4, d=2.0, requires_grad=True).requires_grad
-    out = torch.empty(2, dtype=torch.float64)
+    out = torch.empty(0, dtype=torch.float64)
     assert fft.fftfreq(5, out=out) is out
     assert out.tolist() == [0, 0.2, 0.4, -0.4, -0.2]
     for function in (fft.fftfreq, fft.rfftfreq):

@@ -131,7 +131,7 @@ def test_nothing_comes_out(read: Callable[[Any], Any]) -> None:
 def test_elements_cannot_be_asked_for() -> None:
     for number in (bool, float, int, lambda x: x.item()):
         with pytest.raises(RuntimeError, match=r"Tensor.item\(\) cannot be called on meta tensors"):
-            number(meta())
+            number(torch.empty((), device="meta"))
     with pytest.raises(TypeError, match="can't convert meta device type tensor to numpy"):
         meta(2).numpy()
 
@@ -148,7 +148,7 @@ def test_elements_cannot_be_asked_for() -> None:
     ],
 )
 def test_what_depends_on_elements_is_refused(ask: Callable[[Any], Any]) -> None:
-    with pytest.raises(NotImplementedError, match="Meta"):
+    with pytest.raises(NotImplementedError, match="Meta|depends on the elements of"):
         ask(meta(2, 3))
 
 

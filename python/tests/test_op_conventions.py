@@ -359,7 +359,8 @@ def test_gradients_of_grid_sample_are_the_same_with_and_without_history(
 
 def test_affine_grids_of_one_element_are_centred() -> None:
     theta = torch.tensor([[[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]]])
-    got = F.affine_grid(theta, (1, 1, 1, 3), align_corners=True)
+    with pytest.warns(UserWarning, match="See the documentation of affine_grid for details"):
+        got = F.affine_grid(theta, (1, 1, 1, 3), align_corners=True)
     assert got.flatten().tolist() == [-0.5, 0, 0.5, 0, 1.5, 0]
     got = F.affine_grid(theta, (1, 1, 2, 3), align_corners=False)
     assert got[0, 0, :, 0].tolist() == pytest.approx([-1 / 6, 0.5, 7 / 6])

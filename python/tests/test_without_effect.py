@@ -78,6 +78,20 @@ LISTED = {
     "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(enabled)": HOST,
     "backends.cudnn.is_acceptable(tensor)": HOST,
     "nn._spatial.max_pool2d_with_indices(return_indices)": DECLARED,
+    **alike(
+        DECLARED,
+        "nn._pooling.adaptive_max_pool1d_with_indices(return_indices) "
+        "nn._pooling.adaptive_max_pool2d_with_indices(return_indices) "
+        "nn._pooling.adaptive_max_pool3d_with_indices(return_indices) "
+        "nn._pooling.fractional_max_pool2d_with_indices(return_indices) "
+        "nn._pooling.fractional_max_pool3d_with_indices(return_indices) "
+        "nn._pooling.max_pool1d_with_indices(return_indices) "
+        "nn._pooling.max_pool3d_with_indices(return_indices)",
+    ),
+    **alike(
+        "the basis is made orthonormal by a factorization, which has nothing to be set",
+        "_lobpcg.lobpcg(ortho_bparams,ortho_fparams,ortho_iparams)",
+    ),
     "nn.modules.linear.Identity.__init__(args)": "documented so, as in PyTorch",
     "nn.modules.linear.Identity.__init__(kwargs)": "documented so, as in PyTorch",
     "nn.modules.rnn.RNNBase.flatten_parameters()": "only cuDNN wants weights in one block",
@@ -211,6 +225,10 @@ LISTED = {
     ),
     **alike(
         REFUSES,
+        "_linalg_utils.cholesky(args,kwargs) _linalg_utils.eig(args,kwargs) "
+        "_linalg_utils.lstsq(args,kwargs) _linalg_utils.matrix_rank(args,kwargs) "
+        "_linalg_utils.qr(args,kwargs) _linalg_utils.solve(args,kwargs) "
+        "_linalg_utils.symeig(args,kwargs) "
         "_script.ScriptFunction.save(f) jit._module.ScriptModule.save(f) "
         "distributed._collective.irecv(tag) distributed._collective.isend(tag) "
         "distributed._object.recv_object_list(device,object_list,use_batch,weights_only) "

@@ -101,7 +101,8 @@ def _definitions(ops: Iterable[Op], indent: str) -> list[str]:
     docs: dict[str, str] = {}
     for op in ops:
         group = groups.setdefault(op.name, [])
-        docs.setdefault(op.name, op.doc)
+        # (Of several overloads, some have no text of their own.)
+        docs[op.name] = docs.get(op.name) or op.doc
         # Two overloads of an op may look alike in Python.
         group.extend(text for text in op.stub if text not in group)
     lines = []

@@ -7,6 +7,7 @@ the input's own are used.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .._tensor import Tensor
@@ -98,7 +99,7 @@ def instance_norm(
 
 def layer_norm(
     input: Tensor,
-    normalized_shape: list[int],
+    normalized_shape: Sequence[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,

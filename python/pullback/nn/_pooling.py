@@ -357,11 +357,11 @@ def _unpooled_size(
         (n - 1) * step + k - 2 * p for n, step, k, p in zip(shape, steps, kernel, pads, strict=True)
     ]
     if output_size is None:
-        for dim, size in enumerate(default):
-            if size < 0:
+        for dim, extent in enumerate(default):
+            if extent < 0:
                 raise ValueError(
                     "max_unpooling: output_size must contain non-negative spatial dimensions, but"
-                    f" got output_size[{dim}]={size}"
+                    f" got output_size[{dim}]={extent}"
                 )
         return default
     size = list(output_size)

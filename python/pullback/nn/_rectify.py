@@ -30,6 +30,28 @@ def rrelu(
         RuntimeError: bounds that are no numbers, or the lower one above the upper one.
         NotImplementedError: a dtype that is not floating.
     """
+    return _rectified(input, lower, upper, training, inplace, None)
+
+
+def rrelu_(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    generator: _C.Generator | None = None,
+) -> Tensor:
+    """:func:`rrelu` that writes into its input; slopes are drawn by ``generator`` if it is given."""
+    return _rectified(input, lower, upper, training, True, generator)
+
+
+def _rectified(
+    input: Tensor,
+    lower: float,
+    upper: float,
+    training: bool,
+    inplace: bool,
+    generator: _C.Generator | None,
+) -> Tensor:
     for name, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
             raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
@@ -45,20 +67,14 @@ def rrelu(
         raise NotImplementedError(
             f"\"rrelu_with_noise_out_cpu\" not implemented for '{input.type()[6:-6]}'"
         )
-    slopes = _slopes(input.detach(), lower, upper)
+    slopes = _slopes(input.detach(), lower, upper, generator)
     return input.mul_(slopes) if inplace else input * slopes
 
 
-def rrelu_(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
-) -> Tensor:
-    """:func:`rrelu` that writes into its input."""
-    return rrelu(input, lower, upper, training, inplace=True)
-
-
-def _slopes(input: Tensor, lower: float, upper: float) -> Tensor:
+def _slopes(input: Tensor, lower: float, upper: float, generator: _C.Generator | None) -> Tensor:
     """One for positive elements, and for each of the others a number in double precision."""
     mask = input <= 0
     count = int(mask.sum())
-    drawn = _VF.empty((count,), dtype=_C.float64, device=input.device).uniform_(lower, upper)
+    drawn = _VF.empty((count,), dtype=_C.float64, device=input.device)
+    drawn.uniform_(lower, upper, generator=generator)
     return _VF.ones_like(input).masked_scatter_(mask, drawn.to(input.dtype))

@@ -1,6 +1,6 @@
 """``with torch.device("cpu"):`` and ``set_default_device``: where new tensors are made.
 
-This build has one device, the processor: naming it is allowed, and others are refused.
+Devices that this build has not are refused.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
-from ..overrides import TorchFunctionMode, _pop_mode, _push_mode
+from ..overrides import (
+    TorchFunctionMode,
+    _get_current_function_mode_stack,
+    _pop_mode,
+    _push_mode,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -75,10 +80,11 @@ class DeviceContext(TorchFunctionMode):
 
 
 class _Entered(threading.local):
-    """The contexts of devices that were entered themselves, innermost last."""
+    """The contexts of devices that were entered themselves, innermost last, and of the default."""
 
     def __init__(self) -> None:
         self.contexts: list[DeviceContext] = []
+        self.default: DeviceContext | None = None
 
 
 _entered = _Entered()
@@ -93,6 +99,29 @@ def _enter(device: Any) -> Any:
 def _leave() -> None:
     """What leaving it does."""
     _entered.contexts.pop().__exit__()
+
+
+def set_default(device: Any) -> None:
+    """What ``set_default_device`` does.
+
+    Raises:
+        RuntimeError: for a device that this build has not.
+    """
+    context = None if device is None else DeviceContext(device)
+    if _entered.default is not None:
+        _entered.default.__exit__()
+    _entered.default = None if context is None else context.__enter__()
+
+
+def default() -> Any:
+    """The device of new tensors if none is named, with its number if it has one."""
+    stack = _get_current_function_mode_stack()
+    context = stack[0] if stack and isinstance(stack[0], DeviceContext) else _entered.default
+    if context is None:
+        return _C.device("cpu")
+    if context.device.index is not None:
+        return context.device
+    return _C._VariableFunctions.empty((0,), device=context.device).device
 
 
 def _replace_outermost(context: DeviceContext | None) -> DeviceContext | None:

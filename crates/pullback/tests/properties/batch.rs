@@ -14,7 +14,7 @@ const SIZE: i64 = 3;
 
 /// Ops that go through the examples one by one, for some of their arguments at least: places that differ between examples,
 /// fused steps of recurrent networks (whose gradients are made of plain ops), fused gradients of norms and grids (likewise).
-const ONE_BY_ONE: [&str; 44] = [
+const ONE_BY_ONE: [&str; 45] = [
     "_batch_norm_backward",
     "_foreach_norm.Scalar",
     "_grid_sampler_backward",
@@ -27,10 +27,10 @@ const ONE_BY_ONE: [&str; 44] = [
     "_layer_norm_backward",
     "_lstm_layer",
     "_lstm_step",
-    "_rnn_layer_backward",
     "_nll_loss_backward",
     "_rms_norm_backward",
     "_rnn_layer",
+    "_rnn_layer_backward",
     "_rnn_step",
     "as_strided_scatter",
     "bucketize.Tensor",
@@ -45,6 +45,7 @@ const ONE_BY_ONE: [&str; 44] = [
     "index_select",
     "isin.Scalar_Tensor",
     "isin.Tensor_Tensor",
+    "linalg_pinv.atol_rtol_tensor",
     "linspace.Scalar_Tensor",
     "linspace.Tensor_Scalar",
     "linspace.Tensor_Tensor",

@@ -94,7 +94,8 @@ const BY_ELEMENTS: &[&str] = &[
 ];
 
 /// Folders of ops whose kernels make checks of their own still, of numbers and of shapes.
-const CHECKED_BY_KERNELS: &[&str] = &["/ops/nn/", "/ops/linalg/", "/ops/fft/", "/ops/signal/", "/ops/pointwise/"];
+const CHECKED_BY_KERNELS: &[&str] =
+    &["/ops/nn/", "/ops/linalg/", "/ops/fft/", "/ops/signal/", "/ops/pointwise/"];
 
 fn has_checks_of_its_own(def: &OpDef) -> bool {
     matches!(def.kernels.cpu, Kernel::Pointwise(_))

@@ -2,13 +2,10 @@
 //! in PyTorch.
 
 use super::decomposition::{batch_shape, first_failure, regular, sizes, write_codes};
-use super::layout::{
-    check_field, check_floating, check_square, columns, has_elements, is_field, rows, turned,
-};
+use super::layout::{check_field, check_floating, check_square, columns, is_field, rows, turned};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::reduce::any_all::all_examples;
 use crate::tensor::Cpu;
 use crate::tensor::shape::{broadcast_shapes, list};
 use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};

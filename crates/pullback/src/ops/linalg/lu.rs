@@ -10,7 +10,6 @@ use crate::dispatch::OpDef;
 use crate::dispatch::batch::{Call, Outcome};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::reduce::any_all::all_examples;
 use crate::ops::shape::join::cat;
 use crate::tensor::Cpu;
 use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};

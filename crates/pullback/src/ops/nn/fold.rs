@@ -84,11 +84,7 @@ impl Blocks {
 
     /// For each element of a block: `work` with its places in columns (N, C, kh, kw, blocks down, blocks across) and in images
     /// (N, C, H, W), as views of one shape.
-    fn views(
-        &self,
-        columns: &Tensor,
-        images: &Tensor,
-    ) -> Result<Vec<(Tensor, Tensor)>> {
+    fn views(&self, columns: &Tensor, images: &Tensor) -> Result<Vec<(Tensor, Tensor)>> {
         let mut views = Vec::new();
         let sizes = &images.shape()[2..];
         let counts = &columns.shape()[4..];

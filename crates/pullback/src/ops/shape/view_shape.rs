@@ -385,10 +385,9 @@ impl UnfoldBackward {
         step: i64,
     ) -> Result<TensorSpec> {
         let spec = TensorSpec::beside(grad_in, input_sizes);
-        if input_sizes.is_empty() {
-            return Ok(spec);
+        if !input_sizes.is_empty() {
+            wrap_dim(dim, input_sizes.len())?;
         }
-        wrap_dim(dim, input_sizes.len())?;
         ensure!(
             grad_in.ndim() == input_sizes.len() + 1,
             runtime,
@@ -402,10 +401,18 @@ impl UnfoldBackward {
             "unfold_backward: windows of size {size} with step {step} do not fit a gradient of size {}",
             list(grad_in.shape())
         );
+        if input_sizes.is_empty() {
+            return Ok(spec);
+        }
         let at = wrap_dim(dim, input_sizes.len())?;
-        let fits = input_sizes.iter().zip(grad_in.shape()).enumerate().all(|(d, (&input, &grad))| {
-            if d == at { grad == (input - size).div_euclid(step) + 1 } else { grad == input }
-        });
+        let fits =
+            input_sizes.iter().zip(grad_in.shape()).enumerate().all(|(d, (&input, &grad))| {
+                if d == at {
+                    grad == input.saturating_sub(size).div_euclid(step).saturating_add(1)
+                } else {
+                    grad == input
+                }
+            });
         ensure!(
             fits || grad_in.numel() == 0,
             runtime,

@@ -296,7 +296,9 @@ fn refused_pieces(s: &Sampler) -> Vec<InvalidSample> {
         bad(call(x(), 4).with("window", s.normal(&[3])), "expected a 1D window tensor of size"),
         bad(call(complex, 4).with("onesided", true), "Cannot have onesided output"),
         bad(
-            call(x(), 4).with("align_to_window", true),
+            Sample::new([x().into(), 4_i64.into()])
+                .with("return_complex", true)
+                .with("align_to_window", true),
             "align_to_window should only be set when center = false",
         ),
     ]

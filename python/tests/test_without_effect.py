@@ -89,7 +89,7 @@ LISTED = {
         "nn._pooling.max_pool3d_with_indices(return_indices)",
     ),
     **alike(
-        "the basis is made orthonormal by a factorization, which has nothing to be set",
+        "the basis is made orthonormal in one way, which has nothing to be set",
         "_lobpcg.lobpcg(ortho_bparams,ortho_fparams,ortho_iparams)",
     ),
     "nn.modules.linear.Identity.__init__(args)": "documented so, as in PyTorch",

@@ -105,7 +105,7 @@ crate::multiversion! {
             let y = &ys[j * width..(j + 1) * width];
             *out = match norm {
                 Norm::Zero => sum(x, y, |d| if d == T::ZERO { T::ZERO } else { T::ONE }),
-                Norm::One => sum(x, y, |d| d.abs()),
+                Norm::One => sum(x, y, super::dense::Real::abs),
                 Norm::Two => sum(x, y, |d| d * d).sqrt(),
                 Norm::Max => largest(x, y),
                 Norm::Any(p) => power(sum(x, y, |d| power(d.abs(), p)), 1.0 / p),

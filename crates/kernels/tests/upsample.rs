@@ -5,6 +5,7 @@ mod tensor;
 use pullback_kernels::upsample::{UpsampleMode, UpsampleOptions, upsample, upsample_backward};
 use pullback_kernels::{DType, ErrorKind, parallel};
 use smallvec::SmallVec;
+use std::f64::consts::PI;
 use tensor::{Rng, Tensor};
 
 const MODES: [UpsampleMode; 7] = [
@@ -30,7 +31,7 @@ fn weight(mode: UpsampleMode, align: bool, (from, to): (i64, i64), i: i64, j: i6
         _ => 0.0,
     };
     let sinc = |x: f64| {
-        if x == 0.0 { 1.0 } else { (x * 3.141592653589793).sin() / (x * 3.141592653589793) }
+        if x == 0.0 { 1.0 } else { (x * PI).sin() / (x * PI) }
     };
     let hat = |x: f64| (1.0 - x.abs()).max(0.0);
     let is_at = |place: f64| f64::from(u8::from((place.floor() as i64).min(from - 1) == j));

@@ -166,7 +166,7 @@ fn roots_are_differentiated_twice_where_eigenvalues_are_equal() {
     let one = pullback::ops::creation::factory::eye_with(3, Some(DType::F64), None, None, None);
     let one = one.unwrap().with_grad().unwrap();
     let f = |x: &[Tensor]| Ok(vec![hermitian(&x[0])?.linalg_matrix_sqrth()?]);
-    assert_eq!(gradcheck(&f, &[one.clone()], Tolerance::default()).unwrap(), Ok(()));
+    assert_eq!(gradcheck(&f, std::slice::from_ref(&one), Tolerance::default()).unwrap(), Ok(()));
     assert_eq!(gradgradcheck(&f, &[one], Tolerance::default()).unwrap(), Ok(()));
 }
 

@@ -40,7 +40,7 @@ def rrelu_(
     training: bool = False,
     generator: _C.Generator | None = None,
 ) -> Tensor:
-    """:func:`rrelu` that writes into its input; slopes are drawn by ``generator`` if it is given."""
+    """:func:`rrelu` that writes into its input; ``generator`` draws the slopes if given."""
     return _rectified(input, lower, upper, training, True, generator)
 
 

@@ -108,7 +108,9 @@ fn exponential<T: Field>(mut a: Vec<T>, n: usize) -> Result<Vec<T>> {
     while norm * scale > largest {
         (squarings, scale) = (squarings + 1, scale * 0.5);
     }
-    a.iter_mut().for_each(|v| *v = scaled(*v, scale));
+    for v in &mut *a {
+        *v = scaled(*v, scale);
+    }
     let mut power = quotient(a, n, coefficients)?;
     for _ in 0..squarings {
         power = product(&power, &power, n)?;

@@ -83,7 +83,9 @@ fn wanted(vectors: bool) -> ComputeEigenvectors {
 fn of_complex(mut elements: Vec<C128>, n: usize, wants: bool) -> Result<Option<Eigen>> {
     let largest = elements.iter().fold(0.0, |most: f64, v| most.max(v.re.abs().max(v.im.abs())));
     let (down, up) = symmetric::scale_of(largest);
-    elements.iter_mut().for_each(|v| *v *= down);
+    for v in &mut elements {
+        *v *= down;
+    }
     let matrix = ColMajor::new(elements, n, n);
     let mut values = memory::filled(C128::default(), n)?;
     let mut vectors = if wants { Some(ColMajor::<C128>::zeros(n, n)?) } else { None };
@@ -96,7 +98,9 @@ fn of_complex(mut elements: Vec<C128>, n: usize, wants: bool) -> Result<Option<E
     if done.is_err() {
         return Ok(None);
     }
-    values.iter_mut().for_each(|v| *v *= up);
+    for v in &mut values {
+        *v *= up;
+    }
     let mut vectors = match &mut vectors {
         Some(vectors) => memory::copied(vectors.elements())?,
         None => Vec::new(),
@@ -108,7 +112,9 @@ fn of_complex(mut elements: Vec<C128>, n: usize, wants: bool) -> Result<Option<E
 fn of_real(mut elements: Vec<f64>, n: usize, wants: bool) -> Result<Option<Eigen>> {
     let largest = elements.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
     let (down, up) = symmetric::scale_of(largest);
-    elements.iter_mut().for_each(|v| *v *= down);
+    for v in &mut elements {
+        *v *= down;
+    }
     let matrix = ColMajor::new(elements, n, n);
     let (mut re, mut im) = (memory::filled(0.0_f64, n)?, memory::filled(0.0_f64, n)?);
     let mut packed = if wants { Some(ColMajor::<f64>::zeros(n, n)?) } else { None };
@@ -166,7 +172,9 @@ fn normalise(vector: &mut [C128], is_real: bool) {
         Some(at) => vector[at].conj() / largest,
         None => C128::new(1.0, 0.0),
     };
-    vector.iter_mut().for_each(|v| *v = *v * turn / length);
+    for v in &mut *vector {
+        *v = *v * turn / length;
+    }
     if let Some(at) = first.filter(|_| !is_real) {
         vector[at].im = 0.0;
     }

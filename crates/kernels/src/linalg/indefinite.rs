@@ -86,14 +86,11 @@ impl Factor<'_> {
         while k < self.n {
             interrupt::check();
             self.make_real(k);
-            let (row, width) = match self.choose(k) {
-                Some(choice) => choice,
-                None => {
-                    zero = if zero == 0 { k + 1 } else { zero };
-                    swaps[k] = k as i64 + 1;
-                    k += 1;
-                    continue;
-                }
+            let Some((row, width)) = self.choose(k) else {
+                zero = if zero == 0 { k + 1 } else { zero };
+                swaps[k] = k as i64 + 1;
+                k += 1;
+                continue;
             };
             let last = k + width - 1;
             self.swap(k, last, row);
@@ -263,7 +260,7 @@ fn solve_one(x: &mut [C128], ld: &[C128], pivots: &[i64], hermitian: bool) {
         if pivots[k] > 0 {
             x.swap(k, row);
             for r in k + 1..n {
-                x[r] = x[r] - at(r, k) * x[k];
+                x[r] -= at(r, k) * x[k];
             }
             x[k] /= at(k, k);
             k += 1;
@@ -286,7 +283,7 @@ fn solve_one(x: &mut [C128], ld: &[C128], pivots: &[i64], hermitian: bool) {
         let width = if pivots[last] > 0 { 1 } else { 2 };
         for c in k - width..k {
             for r in k..n {
-                x[c] = x[c] - adjoint(at(r, c), hermitian) * x[r];
+                x[c] -= adjoint(at(r, c), hermitian) * x[r];
             }
         }
         x.swap(last, pivots[last].unsigned_abs() as usize - 1);

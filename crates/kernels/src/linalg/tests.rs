@@ -90,14 +90,10 @@ fn lu_times_its_permutation_is_the_matrix() {
             let one = C128::new(1.0, 0.0);
             let l: Vec<C128> = (0..m * k)
                 .map(|p| (p / k, p % k))
-                .map(|(r, c)| {
-                    if r == c {
-                        one
-                    } else if r > c {
-                        at(r, c)
-                    } else {
-                        C128::default()
-                    }
+                .map(|(r, c)| match r.cmp(&c) {
+                    std::cmp::Ordering::Equal => one,
+                    std::cmp::Ordering::Greater => at(r, c),
+                    std::cmp::Ordering::Less => C128::default(),
                 })
                 .collect();
             let u: Vec<C128> = (0..k * n)
@@ -135,7 +131,9 @@ fn triangular_systems_are_solved_for_every_row() {
     for n in [1_usize, 2, 7, 16, 17, 70] {
         for (upper, unit) in [(false, false), (false, true), (true, false), (true, true)] {
             let mut a = complex(n * n, 5);
-            a.iter_mut().for_each(|v| *v /= n as f64);
+            for v in &mut a {
+                *v /= n as f64;
+            }
             (0..n).for_each(|d| a[d * n + d] += 2.0);
             let x = complex(2 * 3 * n, 7);
             let read = |r: usize, c: usize| match r.cmp(&c) {

@@ -104,7 +104,7 @@ impl Example<'_> {
     }
     /// The class that a state stands for.
     fn class(&self, state: usize) -> usize {
-        if state % 2 == 0 { self.blank } else { self.labels[state / 2] }
+        if state.is_multiple_of(2) { self.blank } else { self.labels[state / 2] }
     }
     /// Whether the state may follow that two before it: both are labels, and not the same.
     fn skips_to(&self, state: usize) -> bool {
@@ -174,8 +174,8 @@ fn forward(
     if example.steps == 0 {
         return if states == 1 { 0.0 } else { f64::INFINITY };
     }
-    for s in 0..states.min(2) {
-        alpha[s] = prob(0, example.class(s));
+    for (s, alpha) in alpha.iter_mut().enumerate().take(states.min(2)) {
+        *alpha = prob(0, example.class(s));
     }
     for t in 1..example.steps {
         crate::interrupt::check();

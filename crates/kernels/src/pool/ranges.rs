@@ -153,9 +153,10 @@ fn plane_maxima<T: Ordered>(
                 for d in depth.clone() {
                     for h in row.clone() {
                         let line = (d * input[1] + h) * input[2];
-                        for i in line + column.start..line + column.end {
-                            if x[i].beats(best) {
-                                (best, place) = (x[i], i);
+                        let start = line + column.start;
+                        for (i, &value) in x[start..line + column.end].iter().enumerate() {
+                            if value.beats(best) {
+                                (best, place) = (value, start + i);
                             }
                         }
                     }

@@ -250,7 +250,8 @@ fn meta_agrees_with_the_call() {
 
 #[test]
 fn meta_agrees_with_the_call_for_other_strides() {
-    let forms: [(&str, fn(&Tensor) -> Result<Tensor>); 3] =
+    type Form = fn(&Tensor) -> Result<Tensor>;
+    let forms: [(&str, Form); 3] =
         [("with gaps", spread), ("reversed", reversed), ("expanded", expanded)];
     for_all("meta agrees with the call for other strides", DType::F64, |def, sample| {
         let values = sample.values(def).map_err(text)?;

@@ -71,7 +71,7 @@ fn hermitian(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
     let (others, last) = grid.dims.split_at(grid.dims.len() - 1);
     let input =
         if others.is_empty() { input } else { input.fft_c2c(others, normalization, true)? };
-    input.conj()?.fft_c2r(last, normalization, n)
+    input.conj_physical()?.fft_c2r(last, normalization, n)
 }
 
 /// The inverse of [`hermitian`].

@@ -52,7 +52,7 @@ fn to_real(self_: &Tensor, (n, dim, norm): Call<'_>, forward: bool) -> Result<Te
     let input = resized(&input, &[dim], &[n / 2 + 1])?;
     let normalization = normalization(norm, forward)?;
     // (The forward transform is the inverse one of the conjugates.)
-    let input = if forward { input.conj()? } else { input };
+    let input = if forward { input.conj_physical()? } else { input };
     input.fft_c2r(&[dim], normalization, n)
 }
 

@@ -150,7 +150,7 @@ fn strides_in_order(shape: &[i64], operands: &[Dims]) -> Dims {
             if a == 0 || b == 0 || a == b && shape[inner] <= shape[outer] {
                 continue;
             }
-            return Some(a > b || a == b);
+            return Some(a >= b);
         }
         None
     };

@@ -260,7 +260,6 @@ fn check_offsets(offsets: &[i64], size: i64) -> Result<()> {
         bail!(runtime, "segment_reduce(): offsets must not decrease, but {next} follows {last}");
     }
     match offsets {
-        [] => Ok(()),
         [first, .., last] if *first < 0 || *last > size => {
             bail!(runtime, "segment_reduce(): offsets {first} to {last} are not in 0..={size}")
         }

@@ -195,14 +195,11 @@ impl LinalgNorm {
         keepdim: bool,
         dtype: Option<DType>,
     ) -> Result<Tensor> {
-        match (norm_dims(self_, ord.is_some(), dim)?, ord) {
-            (Some(dims), Some(ord)) => {
-                matrix_norm(self_, Order::of_number(ord)?, dims, keepdim, dtype)
-            }
-            _ => {
-                let ord = ord.unwrap_or(Scalar::Int(2));
-                self_.linalg_vector_norm_with(ord, dim, keepdim, dtype)
-            }
+        if let (Some(dims), Some(ord)) = (norm_dims(self_, ord.is_some(), dim)?, ord) {
+            matrix_norm(self_, Order::of_number(ord)?, dims, keepdim, dtype)
+        } else {
+            let ord = ord.unwrap_or(Scalar::Int(2));
+            self_.linalg_vector_norm_with(ord, dim, keepdim, dtype)
         }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

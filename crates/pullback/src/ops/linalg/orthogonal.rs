@@ -78,7 +78,7 @@ fn reflections(input: &Tensor, tau: &Tensor) -> Result<(Tensor, Tensor, Tensor)>
 ///
 /// # Errors
 /// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers.
-#[op("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", module = "linalg", out, alias("orgqr"), autocast = fp32, method = linalg_householder_product)]
+#[op("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", module = "linalg", out, alias("orgqr"), call_as("orgqr(tau = input2)"), autocast = fp32, method = linalg_householder_product)]
 impl LinalgHouseholderProduct {
     fn composite(input: &Tensor, tau: &Tensor) -> Result<Tensor> {
         check_product(input, tau)?;

@@ -44,7 +44,9 @@ fn adaptive_specs(x: &Tensor, output_size: &[i64], spatial: usize) -> Result<[Te
     );
     let mut specs = maxima_specs(x, &shape);
     if spatial == 3 {
-        specs.iter_mut().for_each(|spec| spec.strides = None);
+        for spec in &mut specs {
+            spec.strides = None;
+        }
     }
     Ok(specs)
 }

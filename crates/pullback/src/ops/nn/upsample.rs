@@ -95,7 +95,7 @@ macro_rules! resizing {
             }
         }
 
-        #[doc = concat!("The gradient of [`", stringify!($op), "`] for an image of `input_size`.")]
+        /// The gradient of the images of `input_size` that were resized by the op of the same name.
         #[op($backward_schema, internal, jvp = linear, method = $backward_method, batch = $batch)]
         impl $backward {
             fn meta(grad_output: &Tensor, output_size: &[i64], input_size: &[i64]) -> Result<TensorSpec> {
@@ -127,7 +127,7 @@ macro_rules! resizing {
             }
         }
 
-        #[doc = concat!("[`", stringify!($op), "`] to `output_size`, or to the sizes multiplied with `scale_factors`.")]
+        /// Resizes images to `output_size`, or to their sizes multiplied with `scale_factors`.
         #[op($vec_schema, module = "nn", function_only, method = $vec_method)]
         impl $vec {
             fn composite(

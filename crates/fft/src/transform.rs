@@ -140,6 +140,7 @@ impl<T: Real> Steps<T> {
     ) -> Result<Self> {
         let mut order: SmallVec<[usize; 6]> =
             dims.iter().copied().filter(|&d| shape[d] > 1).collect();
+        // bounded: by the rank.
         order.sort_by_key(|&d| target[d].unsigned_abs());
         if order.is_empty() {
             // (The one transform left copies.)

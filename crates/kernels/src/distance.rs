@@ -62,6 +62,7 @@ impl Sizes {
     }
     fn result(&self, x: &[i64]) -> smallvec::SmallVec<[i64; 5]> {
         let mut shape = smallvec::SmallVec::from_slice(&x[..x.len() - 2]);
+        // bounded: by the rank.
         shape.extend(self.rows.map(|n| n as i64));
         shape
     }

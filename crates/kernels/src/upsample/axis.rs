@@ -59,7 +59,9 @@ impl<T: Real> AxisWeights<T> {
                 UpsampleMode::Nearest | UpsampleMode::NearestExact => {
                     all.terms.push((line.nearest(i, mode), T::ONE));
                 }
+                // bounded: room was made above.
                 UpsampleMode::Linear => all.terms.extend(line.linear::<T>(i)),
+                // bounded: room was made above.
                 UpsampleMode::Cubic => all.terms.extend(line.cubic::<T>(i)),
                 _ => all.add_window(line.window(i, mode), mode)?,
             }

@@ -235,6 +235,7 @@ const MORE_THAN_LINEAR: &[&str] = &[
     "linalg_svdvals",
     "_linalg_lstsq",
     "_lu_with_info",
+    "linalg_householder_product",
     "linalg_lstsq",
     "linalg_lu_factor",
     "linalg_lu_factor_ex",

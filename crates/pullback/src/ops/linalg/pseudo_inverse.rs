@@ -41,7 +41,7 @@ fn check(a: &Tensor) -> Result<()> {
 fn batch_of(a: &Tensor, tolerances: [Option<&Tensor>; 2]) -> Result<Dims> {
     let own = &a.shape()[..a.ndim() - 2];
     let others = tolerances.into_iter().flatten().map(Tensor::shape);
-    let all: Vec<&[i64]> = others.chain([own]).collect();
+    let all: Vec<&[i64]> = others.chain([own]).collect(); // bounded: by the arguments.
     broadcast_shapes(&all)
 }
 

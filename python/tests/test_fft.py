@@ -293,7 +293,7 @@ def test_nodes() -> None:
     assert nodes(fft.fft(c)) == nodes(fft.fft2(c)) == ["FftC2CBackward0"]
     assert nodes(fft.ifft(x)) == ["ConjBackward0", "FftR2CBackward0"]
     assert nodes(fft.irfft(c)) == ["FftC2RBackward0"]
-    assert nodes(fft.hfft(c)) == ["FftC2RBackward0", "ConjBackward0"]
+    assert nodes(fft.hfft(c)) == ["FftC2RBackward0", "ConjPhysicalBackward0"]
     assert nodes(fft.fft(x, 6)) == ["FftR2CBackward0", "ConstantPadNdBackward0"]
     assert nodes(fft.fft(x, 2)) == ["FftR2CBackward0", "SliceBackward0"]
     physical = ["FftC2CBackward0", "ConjPhysicalBackward0", "FftR2CBackward0"]

@@ -1322,7 +1322,7 @@ def ones(size: _size, *, out: Tensor | None = None, dtype: _dtype | None = None,
 def ones(*size: _int, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def ones_like(input: Tensor, *, memory_format: memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """Ones in the shape of `self`."""
-def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of `H1 H2 ... Hk` for the reflections below the diagonal of `input` (*, m, n), m >= n, and their factors `tau` (*, k), k <= n:
     (*, m, n) with orthonormal columns if they are of a QR decomposition.
 
@@ -1779,13 +1779,20 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """With a new dimension of size 1 at `dim`."""
 def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy with a new dimension of size 1 at `dim`."""
-def upsample_bicubic2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
-def upsample_bilinear2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
-def upsample_linear1d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales: _float | None = None) -> Tensor: ...
-def upsample_nearest1d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales: _float | None = None) -> Tensor: ...
-def upsample_nearest2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
-def upsample_nearest3d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
-def upsample_trilinear3d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor: ...
+def upsample_bicubic2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor:
+    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+def upsample_bilinear2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor:
+    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+def upsample_linear1d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales: _float | None = None) -> Tensor:
+    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+def upsample_nearest1d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales: _float | None = None) -> Tensor:
+    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+def upsample_nearest2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor:
+    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+def upsample_nearest3d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor:
+    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+def upsample_trilinear3d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor:
+    """The gradient of the images of `input_size` that were resized by the op of the same name."""
 def value_selecting_reduction_backward(grad_output: Tensor, dim: _int, indices: Tensor, sizes: _size, keepdim: _bool) -> Tensor:
     """The adjoint of `_select_along`: zeros of shape `sizes` with `grad` at the places that `indices` names."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:

@@ -2145,7 +2145,7 @@ class TensorBase(metaclass=_TensorMeta):
         """Whether `self != other`, element by element; always for NaN. Shapes broadcast; dtypes promote."""
     @overload
     def not_equal_(self, other: Number | _complex) -> Tensor: ...
-    def orgqr(self, tau: Tensor) -> Tensor:
+    def orgqr(self, input2: Tensor) -> Tensor:
         """The first columns of `H1 H2 ... Hk` for the reflections below the diagonal of `input` (*, m, n), m >= n, and their factors `tau` (*, k), k <= n:
         (*, m, n) with orthonormal columns if they are of a QR decomposition.
 

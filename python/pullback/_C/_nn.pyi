@@ -160,39 +160,36 @@ def softshrink(input: Tensor, lambd: Number | _complex = 0.5) -> Tensor:
     """`self - lambd` above `lambd`, `self + lambd` below `-lambd`, else 0; NaN stays. The gradient is 0 where 0 is taken."""
 @overload
 def upsample_bicubic2d(input: Tensor, output_size: _size | None, align_corners: _bool, scale_factors: Sequence[_float] | None) -> Tensor:
-    """Images (N, C, H, W) resized to `output_size` by the four elements around, with Keys' cubic weights (1981) of the parameter
-    -0.75. Bytes are resized in whole numbers."""
+    """Resizes images to `output_size`, or to their sizes multiplied with `scale_factors`."""
 @overload
 def upsample_bicubic2d(input: Tensor, output_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def upsample_bilinear2d(input: Tensor, output_size: _size | None, align_corners: _bool, scale_factors: Sequence[_float] | None) -> Tensor:
-    """Images (N, C, H, W) resized to `output_size`, as `upsample_linear1d` along both dimensions. Bytes are resized in whole numbers."""
+    """Resizes images to `output_size`, or to their sizes multiplied with `scale_factors`."""
 @overload
 def upsample_bilinear2d(input: Tensor, output_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def upsample_linear1d(input: Tensor, output_size: _size | None, align_corners: _bool, scale_factors: Sequence[_float] | None) -> Tensor:
-    """Lines (N, C, L) resized to `output_size`: a new element is made of the two old ones around its centre, by their distance. With
-    `align_corners` the centres of the outermost elements stay, else the outer edges."""
+    """Resizes images to `output_size`, or to their sizes multiplied with `scale_factors`."""
 @overload
 def upsample_linear1d(input: Tensor, output_size: _int | _size, align_corners: _bool, scales: _float | None = None, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def upsample_nearest1d(input: Tensor, output_size: _size | None, scale_factors: Sequence[_float] | None) -> Tensor:
-    """Lines (N, C, L) resized to `output_size`: new element `i` is the old one `floor(i scale)`, where `scale` is the old size over
-    the new one, or `1 / scales`."""
+    """Resizes images to `output_size`, or to their sizes multiplied with `scale_factors`."""
 @overload
 def upsample_nearest1d(input: Tensor, output_size: _int | _size, scales: _float | None = None, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def upsample_nearest2d(input: Tensor, output_size: _size | None, scale_factors: Sequence[_float] | None) -> Tensor:
-    """Images (N, C, H, W) resized to `output_size`, as `upsample_nearest1d` along both dimensions."""
+    """Resizes images to `output_size`, or to their sizes multiplied with `scale_factors`."""
 @overload
 def upsample_nearest2d(input: Tensor, output_size: _int | _size, scales_h: _float | None = None, scales_w: _float | None = None, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def upsample_nearest3d(input: Tensor, output_size: _size | None, scale_factors: Sequence[_float] | None) -> Tensor:
-    """Volumes (N, C, D, H, W) resized to `output_size`, as `upsample_nearest1d` along all three dimensions."""
+    """Resizes images to `output_size`, or to their sizes multiplied with `scale_factors`."""
 @overload
 def upsample_nearest3d(input: Tensor, output_size: _int | _size, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def upsample_trilinear3d(input: Tensor, output_size: _size | None, align_corners: _bool, scale_factors: Sequence[_float] | None) -> Tensor:
-    """Volumes (N, C, D, H, W) resized to `output_size`, as `upsample_linear1d` along all three dimensions."""
+    """Resizes images to `output_size`, or to their sizes multiplied with `scale_factors`."""
 @overload
 def upsample_trilinear3d(input: Tensor, output_size: _int | _size, align_corners: _bool, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None, *, out: Tensor | None = None) -> Tensor: ...

@@ -1,9 +1,9 @@
 //! Resizing of images of one to three dimensions, and the gradients: nearest, linear and cubic interpolation, and filters as
 //! wide as a new element (antialiasing).
 //!
-//! Resizing is separable: along each dimension a new element is a sum of old ones with weights ([`axis`]), so that the gradient
+//! Resizing is separable: along each dimension a new element is a sum of old ones with weights (`axis`), so that the gradient
 //! is the same computation with the transposed weights. A line of the result is made of all lines of the input that have a
-//! weight in it, added up, and then of the columns of that sum. Bytes are resized in whole numbers ([`bytes`]). Each line
+//! weight in it, added up, and then of the columns of that sum. Bytes are resized in whole numbers (`bytes`). Each line
 //! is written by one thread, and its sums have a fixed order: the results do not depend on the number of threads.
 
 mod axis;

@@ -244,6 +244,7 @@ const MORE_THAN_LINEAR: &[&str] = &[
     "pinverse",
     // One dimension after the other: rows of the input times columns of the output are in between.
     "_adaptive_avg_pool3d",
+    "_adaptive_avg_pool3d_backward",
     "adaptive_avg_pool3d",
     "adaptive_max_pool3d",
     "_upsample_bicubic2d_aa",

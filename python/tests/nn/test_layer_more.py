@@ -6,7 +6,6 @@ import pickle
 
 import numpy as np
 import pytest
-from op_presence import needs, needs_meta
 
 import pullback
 import pullback.nn.functional as F
@@ -118,7 +117,6 @@ def test_memory_formats_of_weights():
 # ---- normalisation ----
 
 
-@needs("nn.functional.local_response_norm")
 def test_local_response_norm_is_its_formula():
     x = np.random.default_rng(0).normal(size=(2, 6, 3))
     size, alpha, beta, k = 4, 0.5, 0.6, 1.5
@@ -162,7 +160,6 @@ def test_synchronised_norms_of_one_process():
 # ---- losses ----
 
 
-@needs("nn.functional.multilabel_margin_loss")
 def test_multilabel_margin_loss_is_its_formula():
     x = np.random.default_rng(1).normal(size=(3, 5))
     y = np.array([[1, 4, -1, 0, 2], [0, -1, 0, 0, 0], [-1, 1, 2, 3, 4]])
@@ -178,7 +175,6 @@ def test_multilabel_margin_loss_is_its_formula():
     assert pullback.autograd.gradcheck(lambda t: F.multilabel_margin_loss(t, targets), (inputs,))
 
 
-@needs("nn.functional.multilabel_margin_loss")
 @pytest.mark.parametrize(
     ("shape", "target", "text"),
     [
@@ -403,7 +399,6 @@ def test_merged_masks_of_attention():
 # ---- other ----
 
 
-@needs("nn.functional.channel_shuffle")
 def test_channel_shuffle_mixes_groups():
     x = pullback.arange(6.0).reshape(1, 6, 1)
     assert nn.ChannelShuffle(2)(x).reshape(-1).tolist() == [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]
@@ -427,7 +422,6 @@ def test_fractional_pools_that_are_refused(make, text):
         make()
 
 
-@needs("nn.functional.interpolate")
 def test_former_names_of_interpolation():
     x = pullback.arange(4.0).reshape(1, 1, 2, 2)
     upsample = F.upsample
@@ -445,7 +439,6 @@ def test_containers_of_old_take_their_modules_by_name():
     assert isinstance(container.inner, nn.Linear)
 
 
-@needs_meta()
 def test_modules_without_initial_values():
     layer = nn.utils.skip_init(nn.Linear, 2, 3, dtype=pullback.float64)
     assert layer.weight.shape == (3, 2)

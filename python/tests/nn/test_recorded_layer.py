@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from op_presence import needs
 
 import pullback
 
@@ -23,56 +22,11 @@ from layer_program import CASES, run  # noqa: E402
 RECORDS = json.loads((RECORDED / "layers.json").read_text())
 
 
-# By the first word of a case's name: the ops that are asked for (of `nn.functional`).
-OPS = {
-    "AdaptiveAvgPool3d": "adaptive_avg_pool3d",
-    "AdaptiveMaxPool1d": "adaptive_max_pool1d",
-    "AdaptiveMaxPool2d": "adaptive_max_pool2d",
-    "AdaptiveMaxPool3d": "adaptive_max_pool3d",
-    "AvgPool3d": "avg_pool3d",
-    "CTCLoss": "ctc_loss",
-    "ChannelShuffle": "channel_shuffle",
-    "Fold": "fold",
-    "FractionalMaxPool2d": "fractional_max_pool2d",
-    "FractionalMaxPool3d": "fractional_max_pool3d",
-    "LPPool1d": "lp_pool1d",
-    "LPPool2d": "lp_pool2d",
-    "LPPool3d": "lp_pool3d",
-    "LocalResponseNorm": "local_response_norm",
-    "MaxPool3d": "max_pool3d",
-    "MaxUnpool1d": "max_unpool1d",
-    "MaxUnpool2d": "max_unpool2d",
-    "MaxUnpool3d": "max_unpool3d",
-    "MultiLabelMarginLoss": "multilabel_margin_loss",
-    "RReLU": "rrelu",
-    "Unfold": "unfold",
-    "Upsample": "interpolate",
-    "UpsamplingBilinear2d": "interpolate",
-    "UpsamplingNearest2d": "interpolate",
-}
-OTHERS = {
-    "orthogonal, exponential": "linalg.matrix_exp",
-    "orthogonal, reflections": "linalg.householder_product",
-}
-
-
-def cases() -> list[Any]:
-    """The cases, those that need an op marked so."""
-    found = []
-    for name in CASES:
-        op = OTHERS.get(name)
-        function = OPS.get(name.partition(",")[0])
-        if function is not None:
-            op = f"nn.functional.{function}"
-        found.append(pytest.param(name, marks=[needs(op)] if op else []))
-    return found
-
-
 def near(value: Any, scale: float = 2e-4) -> Any:
     return pytest.approx(value, rel=scale, abs=scale / 2)
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", CASES)
 def test_layer_is_as_recorded(name: str) -> None:
     expected = RECORDS[name]
     record = run(pullback, name)

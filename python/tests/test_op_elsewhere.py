@@ -8,6 +8,7 @@ tensor in an attribute (its own memory is zeros, so that whoever reads it is fou
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -150,3 +151,48 @@ def test_op_gives_the_same_on_a_wrapper(name: str) -> None:
             expected = outcome(Run(torch, op, call, "f64"))
             found = outcome(Holding(torch, op, call, "f64"))
             assert agree(found, expected), (call, found, expected)
+
+
+class OnMeta(Run):
+    """A call on tensors without memory."""
+
+    def build(self, gradient: bool) -> list[Any]:
+        return [
+            t.detach().to("meta").requires_grad_(t.requires_grad) for t in super().build(gradient)
+        ]
+
+
+def look(run: Run) -> Any:
+    """What results and gradients look like, or the error."""
+    tensors = run.build(gradient=run.call.gradient)
+    try:
+        results = [r for r in leaves(torch, run.evaluate(tensors)) if isinstance(r, torch.Tensor)]
+        loss = [r.abs().to(torch.float64).sum() for r in results if r.requires_grad]
+        inputs = [tensor for tensor in tensors if tensor.requires_grad]
+        if loss and inputs:
+            gradients = torch.autograd.grad(sum(loss), inputs, allow_unused=True)
+            results += [gradient for gradient in gradients if gradient is not None]
+    except Exception as error:
+        return error
+    return [(r.dtype, tuple(r.shape)) for r in results]
+
+
+# What a call on tensors without memory may be refused for: it asks for elements.
+ASKS_FOR_ELEMENTS = r"'Meta' backend|meta tensor|depends on the elements"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PRESENT)
+def test_op_looks_the_same_without_memory(name: str) -> None:
+    op = OPS[name]
+    for call in op.calls:
+        if is_meant(call, "f64"):
+            plain = Run(torch, op, call, "f64")
+            if any(t.layout != torch.strided for t in plain.build(gradient=False)):
+                continue
+            expected, found = look(plain), look(OnMeta(torch, op, call, "f64"))
+            if isinstance(found, Exception):
+                is_known = re.search(ASKS_FOR_ELEMENTS, str(found)) is not None
+                assert is_known or isinstance(expected, type(found)), (call, found, expected)
+            elif not isinstance(expected, Exception):
+                assert found == expected, (call, found, expected)

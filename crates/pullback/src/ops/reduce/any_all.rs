@@ -170,11 +170,11 @@ pub(in crate::ops) fn all_examples(t: &Tensor) -> Tensor {
 }
 
 /// Whether any element of `mask`, of any example where it is batched, is true: which of two formulas a rule takes for all of
-/// them. It is asked by ops, so that it holds for whatever computes the ops on `mask`. Of a mask without memory it is true: the
-/// formula for every case gives what looks as the other's result.
+/// them. It is asked by ops, so that it holds for whatever computes the ops on `mask`. Of a mask without memory nothing is
+/// true: the usual formula gives what looks as the other's result, and nothing is refused for its elements.
 pub(in crate::ops) fn is_any_true(mask: &Tensor) -> Result<bool> {
     if mask.device() == Device::Meta {
-        return Ok(true);
+        return Ok(false);
     }
     Ok(!all_examples(&mask.detach()?).any()?.item()?.is(0.0))
 }

@@ -121,12 +121,13 @@ impl LinalgLuFactorEx {
             let g = solve(&square, true, false, false, &grad_lu.narrow(-2, k, m - k)?)?;
             out = cat(&[out, g], -2)?;
         }
-        permutation(pivots, m, lu)?.matmul(&out)
+        // (The other way round: row i of L U was row `order[i]` of A.)
+        rows_of(&out, &pivots.lu_permutation(m, false)?.argsort(-1, false)?)
     }
     fn jvp(a_t: &Tensor, lu: &Tensor, pivots: &Tensor) -> Result<[Option<Tensor>; 3]> {
         let (m, n) = sizes(lu.shape());
         let k = m.min(n);
-        let moved = turned(&permutation(pivots, m, lu)?)?.matmul(a_t)?;
+        let moved = rows_of(a_t, &pivots.lu_permutation(m, false)?)?;
         let square = lu.narrow(-2, 0, k)?.narrow(-1, 0, k)?;
         let lower = |b: &Tensor| square.linalg_solve_triangular_with(b, false, true, true);
         let upper = |b: &Tensor| square.linalg_solve_triangular_with(b, true, false, false);
@@ -278,6 +279,11 @@ fn bad_pivot(pivot: i32, solves: bool) -> Error {
 /// The matrix `P` (*, m, m) of pivots, in the dtype of `like`: row i of `P B` is the row of `B` that became row i.
 fn permutation(pivots: &Tensor, m: i64, like: &Tensor) -> Result<Tensor> {
     permutation_by(pivots.lu_permutation(m, false)?, m, like)
+}
+
+/// The rows `order` (*, m) of the matrices `x` (*, m, n).
+fn rows_of(x: &Tensor, order: &Tensor) -> Result<Tensor> {
+    x.gather(-2, &order.unsqueeze(-1)?.expand(x.shape(), false)?)
 }
 
 /// The matrix of a permutation.

@@ -6,6 +6,7 @@
 
 mod allocation;
 mod arrow;
+mod family;
 mod library;
 mod method;
 mod op_name;

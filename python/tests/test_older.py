@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import pullback as torch
@@ -91,3 +93,35 @@ def test_dtypes_of_parts_and_pairs() -> None:
         common.corresponding_real_dtype(torch.float32)
     assert common.is_integer_dtype(torch.int8)
     assert not common.is_integer_dtype(torch.bool)
+
+
+def test_a_matrix_that_is_left_out_is_the_identity() -> None:
+    from pullback._linalg_utils import bform, matmul, qform
+
+    a, x, y = torch.randn(3, 3), torch.randn(3, 2), torch.randn(3, 4)
+    assert matmul(None, x) is x
+    torch.testing.assert_close(matmul(a, x), a @ x)
+    torch.testing.assert_close(bform(x, a, y), x.T @ a @ y)
+    torch.testing.assert_close(qform(None, x), x.T @ x)
+
+
+def test_tensors_answer_for_what_they_are_not() -> None:
+    x: Any = torch.ones(2, 3)
+    assert not any((x.is_ipu, x.is_maia, x.is_mtia, x.is_xla))
+    for call, error in (
+        (x.int_repr, NotImplementedError),
+        (x.q_scale, NotImplementedError),
+        (x.xpu, AssertionError),
+        (x.ipu, RuntimeError),
+        (x.to_mkldnn, NotImplementedError),
+    ):
+        with pytest.raises(error, match=rf"Tensor\.{call.__name__}\(\) is not available: .*; "):
+            call()
+    assert x.const_data_ptr() == x.data_ptr()
+    assert x.half().dequantize().dtype is torch.float32
+    assert x.to_sparse_coo().layout is torch.sparse_coo
+    assert x.to_sparse_csr().to_sparse_coo().layout is torch.sparse_coo
+    with pytest.warns(UserWarning, match="non-inplace resize_as is deprecated"):
+        assert x.resize_as(torch.ones(6)).shape == (6,)
+    small = torch.eye(2).to_sparse()
+    assert small.resize_as_sparse_(torch.eye(3).to_sparse()).shape == (3, 3)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from . import _C, _hooks, _transform
+from ._elsewhere import methods as _methods_elsewhere
 from ._overridable import make_overridable as _make_overridable
 from ._sparse import parts_of
 
@@ -510,7 +511,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return complex(self.item())
 
     def __format__(self, spec: str) -> str:
-        if self.dim() == 0 and type(self) is Tensor:
+        if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
@@ -596,6 +597,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return self
 
 
+for _name, _method in _methods_elsewhere().items():
+    setattr(Tensor, _name, _method)
 _make_overridable(
     Tensor,
     (

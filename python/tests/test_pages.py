@@ -217,6 +217,14 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(target), f"{page.name}: {address}"
 
 
+@pytest.mark.parametrize("page", [*PAGES, DOCUMENTS[0]], ids=by_name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    folders = "benches|crates|docs|examples|python|xtask"
+    for path in re.findall(rf"`((?:{folders})/[\w./*-]+)`", page.read_text()):
+        # (Those that a build makes are named by a pattern or not at all.)
+        assert list(ROOT.glob(path.rstrip("/"))), f"{page.name}: {path}"
+
+
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
     listed = re.findall(r": (\w+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE)
     here = {path.name for path in DOCS.glob("*.md")} | {path.name for path in DOCUMENTS[1:]}

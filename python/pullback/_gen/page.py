@@ -14,7 +14,7 @@ from .. import _C
 from ..nn import functional
 from .op import Op
 
-__all__ = ["text"]
+__all__ = ["opening", "text"]
 
 PLACE = re.compile(r"defined at crates/pullback/src/ops/(\S+)\.rs:")
 
@@ -54,7 +54,7 @@ def _headings(sources: Path) -> dict[str, str]:
     """The heading of each file."""
     files = sorted(sources.rglob("*.rs"))
     names = ("_".join(path.relative_to(sources).with_suffix("").parts) for path in files)
-    return {name: _opening(path.read_text()) for name, path in zip(names, files, strict=True)}
+    return {name: opening(path.read_text()) for name, path in zip(names, files, strict=True)}
 
 
 def _family(op: Op) -> str:
@@ -64,7 +64,7 @@ def _family(op: Op) -> str:
     return found[1].replace("/", "_")
 
 
-def _opening(source: str) -> str:
+def opening(source: str) -> str:
     """The first sentence of a module's comment."""
     lines = []
     for line in source.splitlines():

@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "python"
 # How many steps show within seconds that a program learns.
 STEPS = {
     "custom_function": 60,
+    "maml": 60,
     "vae_digits": 60,
 }
 # Modules that programs share; the digits have a command of their own, `cargo xtask demo`.

@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "python"
 STEPS = {
     "custom_function": 60,
     "maml": 60,
+    "neural_ode": 25,
     "vae_digits": 60,
 }
 # Modules that programs share; the digits have a command of their own, `cargo xtask demo`.

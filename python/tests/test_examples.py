@@ -17,6 +17,7 @@ STEPS = {
     "custom_function": 60,
     "maml": 60,
     "neural_ode": 25,
+    "pinn": 120,
     "vae_digits": 60,
 }
 # Modules that programs share; the digits have a command of their own, `cargo xtask demo`.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -103,29 +103,38 @@ class Axes:
                     parts.append([first, last])
         return parts
 
-    def draw(self, x_label: str, y_label: str, percent: bool) -> None:
-        """Draws the panel, the grid, the ticks and the names of the axes."""
+    def draw(
+        self, x_label: str, y_label: str, percent: bool,
+        names: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:  # fmt: skip
+        """Draws the panel, the grid, the ticks and the names of the axes.
+
+        An axis ("x", "y") that is in `names` shows these, evenly spaced, in the place of numbers.
+        """
         canvas = self.canvas
         canvas.fill(self.left, self.top, self.right - self.left, self.bottom - self.top, PANEL)
         for axis, low, high in (("x", self.x_low, self.x_high), ("y", self.y_low, self.y_high)):
             values = ticks(low, high, 8 if axis == "x" else 6)
             step = values[1] - values[0] if len(values) > 1 else 1.0
-            for value in values:
+            labels = [tick_label(value, step, percent and axis == "y") for value in values]
+            if names is not None and axis in names:
+                labels = list(names[axis])
+                part = (high - low) / len(labels)
+                values = [low + (at + 0.5) * part for at in range(len(labels))]
+            for value, label in zip(values, labels, strict=True):
                 if axis == "x":
                     x, _ = self.place(value, self.y_low)
                     canvas.line(x, self.top, x, self.bottom, GRID, 1.2)
-                    canvas.text(
-                        x, self.bottom + 20, tick_label(value, step, False), MUTED, align=0.5
-                    )
+                    canvas.text(x, self.bottom + 20, label, MUTED, align=0.5)
                 else:
                     _, y = self.place(self.x_low, value)
                     canvas.line(self.left, y, self.right, y, GRID, 1.2)
-                    canvas.text(self.left - 12, y, tick_label(value, step, percent), MUTED, align=1)
+                    canvas.text(self.left - 12, y, label, MUTED, align=1)
         canvas.line(self.left, self.bottom, self.right, self.bottom, MUTED, 1.6)
         canvas.line(self.left, self.top, self.left, self.bottom, MUTED, 1.6)
         canvas.text((self.left + self.right) / 2, self.bottom + 50, x_label, INK, align=0.5)
         canvas.text(
-            self.left - 74, (self.top + self.bottom) / 2, y_label, INK, align=0.5, upright=False
+            self.left - 82, (self.top + self.bottom) / 2, y_label, INK, align=0.5, upright=False
         )
 
 

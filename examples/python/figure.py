@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from canvas import WHITE, Canvas, Color, parse_color, text_width
 from chart import GRID, INK, MUTED, PALETTE, Axes, Series, draw_legend
@@ -147,6 +147,7 @@ class Figure:
     def axes(
         self, cell: tuple[int, int], title: str, x: tuple[float, float], y: tuple[float, float],
         labels: tuple[str, str], percent: bool = False, right: int = 32, span: int = 1,
+        names: Mapping[str, Sequence[str]] | None = None,
     ) -> Panel:  # fmt: skip
         """Draws axes into a cell (column, row); `labels` are those of x and y.
 
@@ -159,12 +160,13 @@ class Figure:
             percent: whether the vertical axis shows fractions as such.
             right: the room at the right, for the key of a heat map.
             span: how many columns the panel takes.
+            names: what an axis ("x", "y") shows, evenly spaced, in the place of numbers.
         """
         left, top = cell[0] * self.width, TITLE_HEIGHT + cell[1] * self.height
         box = (left + 104, top + 58, left + span * self.width - right, top + self.height - 72)
         panel = Panel(self.canvas, box, x, y)
         self.canvas.text(box[0], top + 16, title, INK)
-        panel.draw(*labels, percent)
+        panel.draw(*labels, percent, names)
         return panel
 
     def tiles(

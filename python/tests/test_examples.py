@@ -18,6 +18,7 @@ STEPS = {
     "influence": 40,
     "maml": 60,
     "neural_ode": 25,
+    "pendulum": 6,
     "pinn": 120,
     "vae_digits": 60,
 }

@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "python"
 STEPS = {
     "custom_function": 60,
     "graph_network": 40,
+    "hessian_spectrum": 30,
     "influence": 40,
     "maml": 60,
     "neural_ode": 25,

@@ -19,6 +19,7 @@ STEPS = {
     "hessian_spectrum": 30,
     "influence": 40,
     "maml": 60,
+    "mixed_precision": 30,
     "neural_ode": 25,
     "pendulum": 6,
     "pinn": 120,

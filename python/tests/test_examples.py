@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "python"
 # How many steps show within seconds that a program learns.
 STEPS = {
     "custom_function": 60,
+    "data_workers": 40,
     "graph_network": 40,
     "hessian_spectrum": 30,
     "influence": 40,

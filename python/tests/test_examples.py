@@ -14,6 +14,7 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "examples" / "python"
 # How many steps show within seconds that a program learns.
 STEPS = {
+    "char_gpt": 20,
     "custom_function": 60,
     "data_workers": 40,
     "graph_network": 40,

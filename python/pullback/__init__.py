@@ -271,6 +271,7 @@ if TYPE_CHECKING:
     from . import package as package
     from . import profiler as profiler
     from . import quantization as quantization
+    from . import quasirandom as quasirandom
     from . import random as random
     from . import return_types as return_types
     from . import serialization as serialization
@@ -410,6 +411,7 @@ _lazy.submodules(
     "package",
     "profiler",
     "quantization",
+    "quasirandom",
     "return_types",
     "signal",
     "sparse",

@@ -164,6 +164,10 @@ from ._older import (
 )
 from ._overridable import make_overridable as _make_overridable
 from ._promotion import result_type
+from ._scaling import (
+    _amp_foreach_non_finite_check_and_unscale_ as _amp_foreach_non_finite_check_and_unscale_,
+)
+from ._scaling import _amp_update_scale_ as _amp_update_scale_
 from ._script import ScriptFunction
 from ._sparse import _validate_sparse_bsc_tensor_args as _validate_sparse_bsc_tensor_args
 from ._sparse import _validate_sparse_bsr_tensor_args as _validate_sparse_bsr_tensor_args
@@ -271,6 +275,7 @@ if TYPE_CHECKING:
     from . import package as package
     from . import profiler as profiler
     from . import quantization as quantization
+    from . import quasirandom as quasirandom
     from . import random as random
     from . import return_types as return_types
     from . import serialization as serialization
@@ -410,6 +415,7 @@ _lazy.submodules(
     "package",
     "profiler",
     "quantization",
+    "quasirandom",
     "return_types",
     "signal",
     "sparse",

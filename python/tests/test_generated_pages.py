@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pullback._gen import __main__ as command
-from pullback._gen import chart, part, picture
+from pullback._gen import chart, families, part, picture
 
 RECORD = """# A record
 
@@ -110,3 +110,23 @@ def test_the_counts_of_all_parts_are_those_of_all_names() -> None:
 def test_pictures_are_the_same_whenever_they_are_drawn() -> None:
     assert picture.texts() == picture.texts()
     assert set(picture.PICTURES) <= {path.name for path in command.pages()}
+
+
+def test_methods_are_named_as_the_macro_names_them(tmp_path: Path) -> None:
+    (tmp_path / "area").mkdir()
+    (tmp_path / "area" / "family.rs").write_text(
+        "//! Sums and more. Not shown.\n\n"
+        '#[op("sum.dim(Tensor self, int[] dim) -> Tensor", out)]\nimpl SumDim {\n}\n'
+        '#[op("fill_(Tensor(a!) self, Scalar value) -> Tensor(a!)")]\nimpl Fill {\n}\n'
+        '#[op(\n    "t(Tensor(a) self) -> Tensor(a)", inplace = method,\n    method = flipped\n)]\n'
+        "#[allow(x)]\nimpl T {\n}\n"
+        '#[op("inner(Tensor self) -> Tensor", internal)]\nimpl Inner {\n}\n'
+        '#[op("zeros(int[] size) -> Tensor")]\nimpl Zeros {\n}\n'
+        '#[op("cat(Tensor[] tensors) -> Tensor")]\nimpl Cat {\n}\n'
+    )
+    *_, line = families.text(tmp_path).splitlines()
+    names = ("fill_", "flipped", "sum_dim")
+    links = ", ".join(f"[`{name}`](crate::Tensor::{name})" for name in names)
+    assert line == f"- **Sums and more**: {links}"
+    with pytest.raises(ValueError, match="no op with a method"):
+        families.text(tmp_path / "area" / "nothing")

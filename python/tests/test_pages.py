@@ -10,7 +10,8 @@ The rules, for who writes a page:
 - A `text` block with the title `times differ` is compared without its numbers and in any order of
   lines; `...` stands for anything in other blocks. One with the title `from Python 3.11 on` is
   compared only there: older versions show no notes of exceptions.
-- `sh` blocks hold commands that exist; `rust` blocks are documentation tests of the library
+- `sh` blocks hold commands that exist; `python -m pullback PROGRAM` with a `text` block after it is
+  run, with the variables before it; `rust` blocks are documentation tests of the library
   (`crates/pullback/src/lib.rs`, `pages`), or with a title quotes of that file of the repository.
 """
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import os
 import re
 import subprocess
 import sys
@@ -92,9 +94,16 @@ def run_here(page: Path, block: Block, scope: dict[str, Any], may_fail: bool) ->
 
 def run_apart(block: Block, folder: Path) -> str:
     """Runs a block as a program of its own; what it wrote, the error last."""
-    (folder / block.title).write_text(block.text)
-    command = [sys.executable, "-m", "pullback", block.title]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if block.language == "sh":
+        *variables, _, _, _, program = block.text.split()
+        more = dict(variable.split("=") for variable in variables)
+    else:
+        (folder / block.title).write_text(block.text)
+        program, more = block.title, {}
+    command = [sys.executable, "-m", "pullback", program]
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **more}, capture_output=True, text=True, check=False
+    )
     return done.stdout + done.stderr
 
 
@@ -108,10 +117,11 @@ def test_programs_of_a_page_print_what_it_shows(
     scope: dict[str, Any] = {"__name__": page.stem}
     monkeypatch.chdir(tmp_path)
     for number, block in enumerate(of_page):
-        if block.language != "python":
-            continue
         shown = output_after(of_page, number)
-        if block.title:
+        is_command = block.language == "sh" and shown is not None
+        if block.language != "python" and not is_command:
+            continue
+        if block.title or is_command:
             written = run_apart(block, tmp_path)
             if shown is not None:
                 # The end of it: a traceback begins with lines that nobody needs.

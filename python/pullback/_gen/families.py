@@ -18,7 +18,9 @@ HEAD = """\
 # Methods of `Tensor` by family
 
 Written by `cargo xtask gen`. A method with more forms is listed once: `add_` writes into its
-tensor, `add_out` into another one, and `add_with` takes what `add` leaves at its default.
+tensor, `add_out` into another one, and `add_with` takes what `add` leaves at its default. Methods
+that are no ops (`shape`, `grad`, `to`, `expand`), ops that the library uses inside, and those that
+one macro makes together (`upsample_nearest2d` and its kin) stand at the type only.
 """
 
 # An item: what stands in the attribute, and the type. Attributes and comments may be between.

@@ -486,6 +486,12 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return self._repr(tensor_contents)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: shape, dtype, statistics and a heat map of the elements."""
+        from ._html import tensor_html
+
+        return tensor_html(self)
+
     def __rdiv__(self, other: Any) -> Tensor:
         """``other / self``, under the name of the operator before Python 3."""
         return self.__rtruediv__(other)

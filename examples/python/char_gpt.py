@@ -10,6 +10,7 @@ embeddings. It learns to foresee the next character, and writes by drawing one a
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from pydoc_data import topics
 
@@ -70,16 +71,19 @@ class GPT(nn.Module):
         return F.cross_entropy(scores.flatten(0, 1), text[:, 1:].flatten())
 
 
+def plain(page: str) -> str:
+    """A page without tables, rules and wide gaps, which are easy to learn and dull to read."""
+    lines = [line for line in page.splitlines() if not re.match(r"\s*([+|]|[-=*^]{4})", line)]
+    return re.sub(r"(?<=\S) {2,}| {5,}", " ", "\n".join(lines))
+
+
 def read() -> tuple[Tensor, Tensor]:
     """Python's manual as numbers of characters: what to learn from, and what to be judged by."""
     number = {character: index for index, character in enumerate(ALPHABET)}
-    pages = [topics.topics[name] for name in sorted(topics.topics)]
+    pages = [plain(topics.topics[name]) for name in sorted(topics.topics)]
     train, test = (
         torch.tensor([number[c] for c in "\n".join(part) if c in number])
-        for part in (
-            [page for at, page in enumerate(pages) if at % 10],
-            pages[::10],
-        )
+        for part in ([page for at, page in enumerate(pages) if at % 10], pages[::10])
     )
     return train, test
 

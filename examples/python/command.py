@@ -48,6 +48,19 @@ def parse(doc: str | None, steps: int, arguments: Sequence[str] | None = None) -
     return options
 
 
+class Picture:
+    """A PNG file that a notebook shows where it is the last value of a cell."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"Picture({str(self.path)!r})"
+
+    def _repr_png_(self) -> bytes:
+        return self.path.read_bytes()
+
+
 def report(what: str, before: float, after: float, picture: Path) -> None:
     """Prints the last lines: a measure before and after learning, the picture, the time."""
     print(f"{what}: {before:.4g} before, {after:.4g} after")

@@ -31,7 +31,7 @@ BATCH = 32
 Item = tuple[Tensor, int, int, float, float]
 
 
-class Turned(Dataset):
+class Turned(Dataset[Item]):
     """Digits, each one turned, shifted and resized at random whenever it is read."""
 
     def __init__(self, digits: Digits, count: int, seed: int) -> None:
@@ -103,7 +103,7 @@ def make_model() -> nn.Module:
 
 
 def train(
-    model: nn.Module, loader: DataLoader, steps: int, started: float
+    model: nn.Module, loader: DataLoader[Item], steps: int, started: float
 ) -> tuple[list[float], list[Work]]:
     """Learns from the loader's batches; notes when each was read and learned from."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
@@ -178,8 +178,9 @@ def main() -> None:
         torch.manual_seed(options.seed)
         model = make_model()
         before = loss_of(model, test)
-        ahead = {"prefetch_factor": 4} if number else {}
-        loader = DataLoader(data, batch_size=BATCH, num_workers=number, **ahead)
+        # (Batches are read ahead by workers only.)
+        ahead = 4 if number else None
+        loader = DataLoader(data, BATCH, num_workers=number, prefetch_factor=ahead)
         losses, work = train(model, loader, options.steps, time.perf_counter())
         courses.append(losses)
     if courses[0] != courses[1]:

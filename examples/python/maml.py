@@ -82,7 +82,7 @@ class Learner:
 def train(model: nn.Module, steps: int, name: str, inner_steps: int) -> list[float]:
     """Adam on the error after `inner_steps` steps of adapting; without any it is plain training."""
     learner = Learner(model)
-    weights = dict(model.named_parameters())
+    weights: Weights = dict(model.named_parameters())
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     losses: list[float] = []

@@ -131,7 +131,7 @@ def draw(path: Path, law: nn.Module, truth: Tensor, step: float, losses: Sequenc
         panel.arrow(x, y, dx, dy, (203, 213, 225))
     known, found = truth[:, 0].T.tolist(), run.T.tolist()
     panel.points(known[0][::6], known[1][::6], INK, 2.6)
-    panel.lines([Series("learned", *found, PALETTE[0]), Series("data", [], [], INK)])
+    panel.lines([Series("learned", found[0], found[1], PALETTE[0]), Series("data", [], [], INK)])
     times = [step * count for count in range(len(truth))]
     panel = figure.axes((1, 0), "course in time", (0, times[-1]), (-2.8, 2.8), ("time", "state"))
     panel.lines(

@@ -140,7 +140,8 @@ def learn(agent: Agent, optimizer: torch.optim.Optimizer, episode: Episode) -> N
 def evaluate(agent: Agent, count: int = 100) -> float:
     """The mean return of an episode without noise."""
     world = Pendulum(count)
-    return sum(world.step(agent.policy(world.observe())) for _ in range(LENGTH)).mean().item()
+    rewards = [world.step(agent.policy(world.observe())) for _ in range(LENGTH)]
+    return torch.stack(rewards).sum(0).mean().item()
 
 
 @torch.no_grad()

@@ -66,8 +66,9 @@ def exact(t: Tensor, x: Tensor) -> Tensor:
 
 def grid(times: int = 60, places: int = 120) -> tuple[Tensor, Tensor]:
     """Times without 0, and places, of a grid over the whole domain."""
-    t = torch.linspace(1 / times, 1, times)
-    return torch.meshgrid(t, torch.linspace(-1, 1, places), indexing="ij")
+    axes = torch.linspace(1 / times, 1, times), torch.linspace(-1, 1, places)
+    t, x = torch.meshgrid(*axes, indexing="ij")
+    return t, x
 
 
 @torch.no_grad()

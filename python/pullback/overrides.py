@@ -1,10 +1,10 @@
-"""``__torch_function__``: who may answer calls, and modes that see all of them.
+"""``__torch_function__``: modes that override calls, and what makes functions overridable.
 
-A call of a function, a method, an operator or an attribute of tensors is answered by the innermost
-:class:`TorchFunctionMode` of the thread, else by the types of its arguments; the extension asks
-them (``crates/python/src/subclass.rs``). Here are the class of modes, the questions that programs
-ask, and what lets functions of their own take part. Which functions can be answered is found by
-looking at them: there are no lists to keep.
+A call of a function, a method, an operator or an attribute of tensors is overridden by the innermost
+:class:`TorchFunctionMode` of the thread, else by the types of its arguments; the extension calls
+the overrides (``crates/python/src/torch_function.rs``). Here are the class of modes, the tests for
+overrides, and the decorators that make a program's own functions overridable. Which functions are
+overridable is found by inspection: there are no lists to keep.
 """
 
 from __future__ import annotations

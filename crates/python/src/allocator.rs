@@ -25,7 +25,7 @@ static HELPED: AtomicBool = AtomicBool::new(false);
 /// Whether the C library gave this memory.
 #[inline(always)]
 fn is_systems(place: *mut u8, size: usize) -> bool {
-    // SAFETY: the question is answered for any address.
+    // SAFETY: the function takes any address.
     size >= FROM_KERNEL || HELPED.load(Relaxed) && !unsafe { mi_is_in_heap_region(place.cast()) }
 }
 

@@ -9,7 +9,7 @@ use crate::convert::{Arena, Value, convert, quick};
 use crate::function_mode;
 use crate::raw::entry::{Args, Reply};
 use crate::result::run;
-use crate::subclass::overrides;
+use crate::torch_function::overrides;
 use pullback::autograd;
 use pullback::dispatch::{Arg, OpDef};
 use pullback_schema::bind::{Call, Slot, bind_into};
@@ -182,7 +182,7 @@ impl Function {
         general()
     }
 
-    /// Subclasses' own answers, then the whole binder, with its errors.
+    /// The overrides of types and modes, then the whole binder, with its errors.
     #[cold]
     #[inline(never)]
     pub(crate) fn call_general(
@@ -191,7 +191,7 @@ impl Function {
         receiver: Option<*mut PyObject>,
         args: Args<'_>,
     ) -> Reply {
-        if let Some(reply) = crate::subclass::answer(py, self, receiver, args) {
+        if let Some(reply) = crate::torch_function::dispatch(py, self, receiver, args) {
             return reply;
         }
         let Overloads { signatures, plans } = self.overloads(py);

@@ -58,7 +58,7 @@ pub(crate) fn without_lock<R: Send>(py: Python<'_>, call: impl FnOnce() -> R + S
 /// Runs Python code for the library, on a thread that may not have the lock: what it calls is called by its own lines.
 pub(crate) fn in_python<R>(call: impl FnOnce(Python<'_>) -> R) -> R {
     Python::attach(|py| {
-        let _asked = Scope::of_host();
+        let _scope = Scope::of_host();
         call(py)
     })
 }
@@ -80,7 +80,7 @@ pub(crate) fn give_back() {
     }
 }
 
-/// Whether no other thread is inside of the library, nor this one further up its stack. To be asked with the lock.
+/// Whether no other thread is inside of the library, nor this one further up its stack. The caller holds the lock.
 pub(crate) fn is_alone() -> bool {
     AWAY.load(Ordering::Acquire) == 0
 }

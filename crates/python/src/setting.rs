@@ -36,8 +36,8 @@ pub(crate) fn native<'py>(
 fn is_tensor_function(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
     let [object] = args.bind(py, "is_tensor", ["obj"], 1)?;
     // SAFETY: a live argument.
-    let answer = object.is_some_and(|o| unsafe { is_tensor(o.as_ptr()) });
-    crate::result::scalar(py, pullback::Scalar::Bool(answer))
+    let is_given_tensor = object.is_some_and(|o| unsafe { is_tensor(o.as_ptr()) });
+    crate::result::scalar(py, pullback::Scalar::Bool(is_given_tensor))
 }
 
 #[pyfunction]

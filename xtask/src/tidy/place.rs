@@ -65,7 +65,7 @@ const UNSAFE_ELSEWHERE: [(&str, &str); 48] = [
     ("crates/python/src/convert.rs", OBJECTS),
     ("crates/python/src/result.rs", OBJECTS),
     ("crates/python/src/indexing.rs", OBJECTS),
-    ("crates/python/src/subclass.rs", OBJECTS),
+    ("crates/python/src/torch_function.rs", OBJECTS),
     ("crates/python/src/torch_dispatch.rs", OBJECTS),
     ("crates/python/src/tensor/construct.rs", OBJECTS),
     ("crates/python/src/tensor/conversion.rs", OBJECTS),

@@ -257,7 +257,7 @@ unsafe extern "C" {
 #[cfg(has_layout)]
 #[inline(always)]
 fn this_thread() -> usize {
-    // SAFETY: a question without conditions.
+    // SAFETY: the function has no preconditions.
     unsafe { pthread_self() }
 }
 

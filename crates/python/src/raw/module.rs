@@ -214,7 +214,7 @@ unsafe extern "C" fn get_member(module: *mut PyObject, name: *mut PyObject) -> *
     }
 }
 
-/// The slot of classes whose `__getattr__` is the one here: the same answers without an exception between.
+/// The slot of classes whose `__getattr__` is the one here: the same attributes without an exception between.
 unsafe extern "C" fn get_attribute(module: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
     // SAFETY: the interpreter calls with the GIL and live objects; borrowed items are used at once.
     unsafe {
@@ -237,7 +237,7 @@ unsafe extern "C" fn get_attribute(module: *mut PyObject, name: *mut PyObject) -
 
 /// What instance or members have under a name that the class does not know: borrowed, null without error.
 unsafe fn find_quickly(module: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
-    // SAFETY: live objects; only plain dictionaries are asked, by a string: no Python code runs.
+    // SAFETY: live objects; only plain dictionaries are looked up in, by a string: no Python code runs.
     unsafe {
         let py = Python::assume_attached();
         let own = ffi::PyObject_GenericGetDict(module, null_mut());

@@ -12,7 +12,7 @@ use crate::raw::object::{
     TensorObject, as_tensor, base_type, set_hooks, shape_of, tensor_of, wrap, wrap_new,
 };
 use crate::result::{new_list, none, scalar};
-use crate::switch::Switched;
+use crate::thread_guard::ThreadGuard;
 use crate::tensor::{construct, conversion, display, dlpack, legacy, numpy, storage, view};
 use pullback::autograd::torch_dispatch;
 use pullback::tensor::shape::wrap_dim;
@@ -137,7 +137,7 @@ fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let tensor = this(slf);
     let format = conversion::format_of("is_contiguous", format.as_ref())?;
     let format = format.unwrap_or(MemoryFormat::Contiguous);
-    let answer = match format {
+    let is_contiguous = match format {
         MemoryFormat::Contiguous => tensor.is_contiguous(),
         MemoryFormat::Preserve => {
             return Err(PyRuntimeError::new_err(
@@ -146,7 +146,7 @@ fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
         }
         other => tensor.is_contiguous_in(other),
     };
-    scalar(py, Scalar::Bool(answer))
+    scalar(py, Scalar::Bool(is_contiguous))
 }
 
 fn item(py: Python<'_>, slf: *mut PyObject) -> Reply {
@@ -476,9 +476,9 @@ fn as_subclass(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [cls] = args.bind(py, "as_subclass", ["cls"], 1)?;
     let ty = subclass_type(&cls.expect("required"))?;
     let made = {
-        // The library's own doing: no mode sees it. (A class that answers ops does.)
+        // The alias is made by the library, not by the program: no mode sees it. (A class with `__torch_dispatch__` does.)
         let is_off = torch_dispatch::is_disabled() || !this(slf).has_torch_dispatch();
-        let _off = Switched::new(torch_dispatch::set_disabled, is_off);
+        let _off = ThreadGuard::new(torch_dispatch::set_disabled, is_off);
         this(slf).alias().map_err(raise)?
     };
     // SAFETY: a subclass of `TensorBase`; a fresh tensor.
@@ -527,7 +527,7 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
     let with_args = |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS);
     let fixed =
         |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS | ffi::METH_STATIC);
-    // Those that subclasses may answer themselves.
+    // Those that subclasses may override.
     macro_rules! plain {
         ($name:literal, $function:path) => {
             without($name, bare_method!($name, $function))

@@ -65,7 +65,7 @@ _BITS = {"conj": "is_conj", "neg": "is_neg"}
 
 
 def _is_wrapper(tensor: Tensor) -> bool:
-    """Whether the class answers all ops, and the memory holds nothing, as a wrapper's does."""
+    """Whether the class overrides all ops and its own memory is all zero, as a wrapper's is."""
     if type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__:
         return False
     with _C.DisableTorchFunctionSubclass():
@@ -153,7 +153,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # --- subclasses ----------------------------------------------------------------------------
 
-    # A subclass that defines its own answers every op on its tensors, below autograd.
+    # A subclass that defines its own overrides every op on its tensors, below autograd.
     __torch_dispatch__: ClassVar[Callable[..., Any]] = _C._disabled_torch_dispatch_impl
 
     @classmethod
@@ -164,14 +164,14 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Answers a call that has tensors of this class among its arguments.
+        """Computes a call that has tensors of this class among its arguments.
 
-        This one runs ``func`` and makes what it returns tensors of the class; a subclass may define
-        its own.
+        The default runs ``func`` and converts its results to the class; a subclass may define its
+        own.
 
         Args:
             func: the function, method or ``__get__`` of the attribute.
-            types: the classes, other than ``Tensor`` itself, that might answer.
+            types: the classes, other than ``Tensor`` itself, that override the call.
             args: the arguments given by position.
             kwargs: the arguments given by name.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _answer, _stream
+from .. import _placeholder, _stream
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -63,4 +63,4 @@ class StreamContext:
             self.stream.__exit__(kind, error, trace)
 
 
-ExternalStream: Any = _answer.made("torch.cuda.ExternalStream", "class")
+ExternalStream: Any = _placeholder.made("torch.cuda.ExternalStream", "class")

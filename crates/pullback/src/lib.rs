@@ -49,6 +49,7 @@ extern crate self as pullback;
 
 pub mod autograd;
 pub mod binding;
+pub mod call_site;
 pub mod dispatch;
 mod error;
 mod generator;
@@ -60,7 +61,6 @@ mod layers;
 mod local;
 pub mod ops;
 pub mod prof;
-pub mod site;
 pub mod tensor;
 mod warning;
 

@@ -6,7 +6,7 @@
 //! changing stays so for ever).
 
 use pullback::binding::{self, replaced};
-use pullback::site::{Scope, Site};
+use pullback::call_site::{CallSite, Scope};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -46,10 +46,10 @@ pub(crate) fn without_lock<R: Send>(py: Python<'_>, call: impl FnOnce() -> R + S
         wait_for_fork(py);
     }
     let away = Away::new();
-    let site = Site::here().enter();
+    let call_site = CallSite::here().enter();
     binding::begin_watch();
     let result = py.detach(call);
-    drop(site);
+    drop(call_site);
     drop(away);
     give_back();
     result

@@ -24,7 +24,7 @@ const ACCESS: &str = "hands kernels the right to memory, once a call has come pa
 const UNSAFE_ELSEWHERE: [(&str, &str); 48] = [
     ("crates/pullback/src/local.rs", "a thread's few words, found without a call"),
     ("crates/pullback/src/binding.rs", "memory of others as a tensor"),
-    ("crates/pullback/src/site.rs", "a line of the program in one word"),
+    ("crates/pullback/src/call_site.rs", "a line of the program in one word"),
     (
         "crates/pullback/src/dispatch/pointwise.rs",
         "kernels' pointers to the elements of tensors whose sizes it has checked",

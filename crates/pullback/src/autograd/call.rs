@@ -17,12 +17,12 @@ use super::thread::level::keys_of_word;
 use super::thread::{mode, saved_hooks, writes};
 use super::variable::view::{check_inplace, check_out, link_views, shows_leaf};
 use super::variable::{replayed, tangent};
+use crate::call_site::{CallSite, Scope};
 use crate::dispatch::{
     Arg, ArgKind, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs,
     check_outs, check_result, check_writable, keys_of, keys_of_targets, receiver, run_kernel,
     run_pointwise_fast, sparse, write_kernel, write_outs,
 };
-use crate::site::{Scope, Site};
 use crate::tensor::{BACKENDS, Cpu, Key, KeySet, Writer};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
@@ -144,7 +144,7 @@ fn record_through_layers(call: &Call<'_>) -> Result<Outputs> {
         return call_hooked(def, args, needs, call.caller, run);
     }
     run_and_record(def, args, needs, run, |tensors| {
-        record(def, args, needs, tensors, Site::for_caller(call.caller))
+        record(def, args, needs, tensors, CallSite::for_caller(call.caller))
     })
 }
 
@@ -185,7 +185,7 @@ fn call_general(
             run_kernel(plain(), def, args)
         };
         run_and_record(def, args, needs, run, |tensors| {
-            record(def, args, needs, tensors, Site::for_caller(caller))
+            record(def, args, needs, tensors, CallSite::for_caller(caller))
         })
     })
 }
@@ -203,7 +203,7 @@ fn call_hooked(
     let mut slots = Slots::new();
     save_inputs(def, args, needs, None, &mut slots)?;
     run_and_record(def, args, needs, run, |tensors| {
-        record_saved(def, args, needs, tensors, &mut slots, Site::for_caller(caller))
+        record_saved(def, args, needs, tensors, &mut slots, CallSite::for_caller(caller))
     })
 }
 

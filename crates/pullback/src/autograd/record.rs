@@ -4,8 +4,8 @@ use super::graph::input_meta::InputMeta;
 use super::graph::node::{Backward, Body, Edge, Node, SavedTensor, Slot, Slots, op_name};
 use super::thread::saved_hooks;
 use super::{arithmetic, batch, mode, rebase};
+use crate::call_site::CallSite;
 use crate::dispatch::{Arg, Facts, Grads, OpDef, SaveKind, Traits, Value, each_tensor, keys_of};
-use crate::site::Site;
 use crate::tensor::{Flag, SpinLock, TensorSpec};
 use crate::{Error, Result, Tensor};
 use smallvec::SmallVec;
@@ -277,11 +277,11 @@ pub(crate) fn record(
     args: &[Arg<'_>],
     needs: u64,
     outputs: &[Tensor],
-    site: Site,
+    call_site: CallSite,
 ) -> Result<()> {
     let mut slots = Slots::new();
     save_inputs(def, args, needs, None, &mut slots)?;
-    record_saved(def, args, needs, outputs, &mut slots, site)
+    record_saved(def, args, needs, outputs, &mut slots, call_site)
 }
 
 /// As [`record`], of a call whose inputs were saved before it ran.
@@ -292,11 +292,11 @@ pub(crate) fn record_saved(
     needs: u64,
     outputs: &[Tensor],
     slots: &mut Slots,
-    site: Site,
+    call_site: CallSite,
 ) -> Result<()> {
     let mut inputs = Inputs::default();
     inputs.take(def, args)?;
-    make_node(def, (args, needs), outputs, (slots, inputs), site, false)
+    make_node(def, (args, needs), outputs, (slots, inputs), call_site, false)
 }
 
 /// Makes the node of a call that wrote to `target`; `before` holds what was taken before the write.
@@ -309,7 +309,7 @@ pub(crate) fn record_inplace(
 ) -> Result<()> {
     let outputs = std::slice::from_ref(target);
     let kept = (&mut before.slots, before.inputs);
-    make_node(def, (args, needs), outputs, kept, Site::here(), true)
+    make_node(def, (args, needs), outputs, kept, CallSite::here(), true)
 }
 
 #[inline(always)]
@@ -318,11 +318,11 @@ fn make_node(
     (args, needs): (&[Arg<'_>], u64),
     outputs: &[Tensor],
     (slots, inputs): (&mut Slots, Inputs),
-    site: Site,
+    call_site: CallSite,
     is_inplace: bool,
 ) -> Result<()> {
     if def.vjp.is_empty() {
-        let _site = site.enter();
+        let _site = call_site.enter();
         return attach_not_implemented(def.name, inputs.edges, outputs, is_inplace);
     }
     let rules = wanted_rules(def, needs);
@@ -346,7 +346,7 @@ fn make_node(
         },
         inputs.edges,
         input_metas(outputs),
-        site,
+        call_site,
     );
     if is_late {
         return attach_and_save(def, rules, outputs, node, is_inplace);

@@ -8,8 +8,8 @@ use super::record::{self, Kind, Observer, Observing, Range};
 use super::recorded::{Details, Event, Input, MemoryEvent, NONE, Recorded};
 use crate::Result;
 use crate::autograd::thread_number;
+use crate::call_site::CallSite;
 use crate::error::{bail, ensure};
-use crate::site::Site;
 use crate::tensor::memory;
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -139,12 +139,12 @@ impl Session {
 
     /// Where the program is. Within an op or a node it is where that was called; nodes themselves belong to no line, and
     /// functions say themselves where they are.
-    fn stack(&self, kind: Kind) -> Option<Arc<[Site]>> {
+    fn stack(&self, kind: Kind) -> Option<Arc<[CallSite]>> {
         let has_none = matches!(kind, Kind::Backward | Kind::Evaluation | Kind::Program);
         if !self.config.stacks || has_none {
             return None;
         }
-        if Site::is_inside() {
+        if CallSite::is_inside() {
             let outer = with_log(|log| {
                 let innermost = log.innermost();
                 let event = log.at(innermost)?;
@@ -155,7 +155,7 @@ impl Session {
                 return stack;
             }
         }
-        Some(Site::stack().into())
+        Some(CallSite::stack().into())
     }
 
     fn details(&self, range: &Range<'_>) -> Option<Box<Details>> {

@@ -6,8 +6,8 @@
 
 use crate::autograd::mode;
 use crate::autograd::{Node, op_name, peek_sequence_nr};
+use crate::call_site::Scope;
 use crate::dispatch::{Arg, Form, OpDef};
-use crate::site::Scope;
 use crate::tensor::Key;
 use smallvec::SmallVec;
 use std::cell::RefCell;

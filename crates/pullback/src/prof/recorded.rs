@@ -2,8 +2,8 @@
 
 use super::collect::Late;
 use super::record::{Kind, Name};
+use crate::call_site::CallSite;
 use crate::dispatch::{Arg, Value};
-use crate::site::Site;
 use crate::tensor::Dims;
 use crate::{DType, Tensor};
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ pub struct Event {
 #[derive(Clone, Debug)]
 pub(super) struct Details {
     pub(super) inputs: Option<Box<[Input]>>,
-    pub(super) stack: Option<Arc<[Site]>>,
+    pub(super) stack: Option<Arc<[CallSite]>>,
 }
 
 impl Event {
@@ -62,7 +62,7 @@ impl Event {
     }
     /// The lines of the program that led to it, innermost first; none of nodes, and if stacks were not recorded.
     #[must_use]
-    pub fn stack(&self) -> &[Site] {
+    pub fn stack(&self) -> &[CallSite] {
         self.details.as_ref().and_then(|details| details.stack.as_deref()).unwrap_or(&[])
     }
 }

@@ -6,8 +6,8 @@
 use super::record::Kind;
 use super::recorded::{Event, Input, MemoryEvent, Recorded};
 use crate::Scalar;
+use crate::call_site::CallSite;
 use crate::dispatch::Value;
-use crate::site::Site;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -100,18 +100,18 @@ struct Writer<'a> {
     recorded: &'a Recorded,
     process: u32,
     /// Lines that were looked up.
-    lines: HashMap<Site, String>,
+    lines: HashMap<CallSite, String>,
 }
 
 impl Writer<'_> {
-    fn line(&mut self, site: Site) -> &str {
+    fn line(&mut self, call_site: CallSite) -> &str {
         let line = || {
-            site.place().map_or_else(String::new, |place| {
-                let function = place.function.unwrap_or_default();
-                format!("{}({}): {function}", place.file, place.line)
+            call_site.source_line().map_or_else(String::new, |line| {
+                let function = line.function.unwrap_or_default();
+                format!("{}({}): {function}", line.file, line.line)
             })
         };
-        self.lines.entry(site).or_insert_with(line)
+        self.lines.entry(call_site).or_insert_with(line)
     }
 
     /// What is said of an event beside its times.
@@ -132,8 +132,12 @@ impl Writer<'_> {
         }
         if !event.stack().is_empty() {
             // (PyTorch's form: one text, outermost first.)
-            let lines: Vec<String> =
-                event.stack().iter().rev().map(|&site| self.line(site).to_owned()).collect();
+            let lines: Vec<String> = event
+                .stack()
+                .iter()
+                .rev()
+                .map(|&call_site| self.line(call_site).to_owned())
+                .collect();
             let _ = write!(args, ",\"Call stack\":{}", quoted(&lines.join(";")));
         }
         args

@@ -12,7 +12,7 @@ use crate::raw::context::{Field, known, member};
 use crate::raw::entry::{Args, Reply, fast, guard, guard_or, noargs};
 use crate::result::none;
 use pullback::autograd::{Node, SavedTensor, WeakNode, freed};
-use pullback::site::Site;
+use pullback::call_site::CallSite;
 use pullback::tensor::WeakTensor;
 use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -45,7 +45,7 @@ pub(crate) struct Context {
     pub(super) is_shown: Cell<bool>,
     pub(super) saved: RefCell<Saved>,
     pub(super) has_saved: Cell<bool>,
-    pub(super) freed_at: Cell<Option<Site>>,
+    pub(super) freed_at: Cell<Option<CallSite>>,
     pub(super) keep_undefined: Cell<bool>,
     pub(super) skip_non_differentiable: Cell<bool>,
     /// What the arguments were.
@@ -168,7 +168,7 @@ impl Context {
     pub(super) fn release(&self) {
         let saved = self.saved.take();
         if self.has_saved.get() && self.freed_at.get().is_none() {
-            self.freed_at.set(Some(Site::here()));
+            self.freed_at.set(Some(CallSite::here()));
         }
         drop(saved);
     }

@@ -8,9 +8,9 @@ use crate::error::raise;
 use crate::lock::without_lock;
 use crate::raw::tracer;
 use pullback::Scalar;
+use pullback::call_site::CallSite;
 use pullback::dispatch::{Arg, Value};
 use pullback::prof::{self, Config, Event, Input, Kind, Open, Recorded};
-use pullback::site::Site;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -26,24 +26,27 @@ struct ProfilerResult(Recorded);
 
 /// Lines of the program, each looked up once.
 #[derive(Default)]
-struct Lines(HashMap<Site, Py<PyAny>>);
+struct Lines(HashMap<CallSite, Py<PyAny>>);
 
 impl Lines {
-    fn get(&mut self, py: Python<'_>, site: Site) -> PyResult<Py<PyAny>> {
-        if let Some(known) = self.0.get(&site) {
+    fn get(&mut self, py: Python<'_>, call_site: CallSite) -> PyResult<Py<PyAny>> {
+        if let Some(known) = self.0.get(&call_site) {
             return Ok(known.clone_ref(py));
         }
-        let text = site.place().map_or_else(String::new, |place| {
-            let function = place.function.unwrap_or_default();
-            format!("{}({}): {function}", place.file, place.line)
+        let text = call_site.source_line().map_or_else(String::new, |line| {
+            let function = line.function.unwrap_or_default();
+            format!("{}({}): {function}", line.file, line.line)
         });
         let line = text.into_pyobject(py)?.into_any().unbind();
-        self.0.insert(site, line.clone_ref(py));
+        self.0.insert(call_site, line.clone_ref(py));
         Ok(line)
     }
     fn of(&mut self, py: Python<'_>, event: &Event) -> PyResult<Py<PyAny>> {
-        let lines: Vec<_> =
-            event.stack().iter().map(|&site| self.get(py, site)).collect::<PyResult<_>>()?;
+        let lines: Vec<_> = event
+            .stack()
+            .iter()
+            .map(|&call_site| self.get(py, call_site))
+            .collect::<PyResult<_>>()?;
         Ok(PyList::new(py, lines)?.into_any().unbind())
     }
 }

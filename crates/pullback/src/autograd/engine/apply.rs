@@ -3,8 +3,8 @@
 use super::{accumulate, rule};
 use crate::Result;
 use crate::autograd::graph::node::{Body, Edge, Node};
+use crate::call_site::CallSite;
 use crate::dispatch::Grads;
-use crate::site::Site;
 
 impl Node {
     /// Runs it: one gradient per edge.
@@ -29,7 +29,7 @@ impl Node {
     pub(in crate::autograd) fn release(&self) {
         match &self.0.body {
             Body::Op { slots, .. } => {
-                let at = Site::here();
+                let at = CallSite::here();
                 slots.iter().for_each(|slot| slot.release(at));
             }
             Body::AccumulateGrad(_) => {}

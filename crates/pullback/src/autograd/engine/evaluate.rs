@@ -127,7 +127,7 @@ fn apply(
     let given = mode::is_masked_zeros().then(|| grads.clone());
     let mut outputs = {
         // What is made in backward was caused by the line that made the node.
-        let _site = request.create_graph.then(|| node.site().enter());
+        let _site = request.create_graph.then(|| node.call_site().enter());
         if prof::is_observed() {
             apply_observed(node, grads, wanted)?
         } else {

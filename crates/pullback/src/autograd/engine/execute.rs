@@ -9,9 +9,9 @@ use crate::autograd::graph::blame;
 use crate::autograd::graph::node::Edge;
 use crate::autograd::mode;
 use crate::autograd::thread::state::ThreadState;
+use crate::call_site::{CallSite, Scope};
 use crate::error::{bail, ensure};
 use crate::interrupt;
-use crate::site::{Scope, Site};
 use crate::{Result, Tensor};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
@@ -28,7 +28,7 @@ const MAX_DEPTH: u32 = 60;
 #[track_caller]
 pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let _site = Scope::of_caller(Location::caller());
-    let _site = Site::here().enter();
+    let _site = CallSite::here().enter();
     ensure!(
         request.goal == Goal::Accumulate || request.targets.is_some_and(|t| !t.is_empty()),
         value,

@@ -14,11 +14,11 @@ use crate::autograd::thread::{level, saved_hooks};
 use crate::autograd::variable::history::grad_fn_of;
 use crate::autograd::variable::tangent;
 use crate::autograd::{arithmetic, mode, record};
+use crate::call_site::CallSite;
 use crate::dispatch::{
     Arg, ArgDef, ArgKind, Facts, Grads, Jvp, OpDef, RuleCtx, Save, SaveKind, Traits, Value,
     each_tensor,
 };
-use crate::site::Site;
 use crate::tensor::{Flag, shares_memory};
 use crate::{Error, Result, Tensor, TensorSpec};
 use smallvec::SmallVec;
@@ -249,7 +249,7 @@ impl Pushforward {
             return Ok(Vec::new());
         }
         let heads: Vec<Tensor> = outputs.iter().map(Tensor::detached).collect::<Result<_>>()?;
-        record::record(self.def, &args, needs, &heads, Site::here())?;
+        record::record(self.def, &args, needs, &heads, CallSite::here())?;
         let Some(node) = heads.iter().find_map(grad_fn_of) else {
             return Ok(Vec::new());
         };

@@ -8,10 +8,10 @@ use super::custom::{CustomCall, attach_outputs, save};
 use super::custom_jvp::{InputTangents, push};
 use crate::autograd::graph::node::{Backward, Edge, Node, SavedTensor};
 use crate::autograd::{batch, engine, mode};
+use crate::call_site::{CallSite, Scope};
 use crate::dispatch::{Arg, Grads};
 use crate::error::{Error, bail, ensure};
 use crate::prof::{self, Kind, Open};
-use crate::site::{Scope, Site};
 use crate::tensor::TensorSpec;
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
@@ -232,8 +232,8 @@ impl<F: Function> Backward for Call<F> {
         let mut place = lock(&self.saved);
         // Without saved tensors there is nothing to free: such a node can run again.
         let is_due = place.iter().any(|saved| !saved.is_freed());
-        let old =
-            is_due.then(|| std::mem::replace(&mut *place, vec![SavedTensor::freed(Site::here())]));
+        let old = is_due
+            .then(|| std::mem::replace(&mut *place, vec![SavedTensor::freed(CallSite::here())]));
         drop(place);
         drop(old);
     }

@@ -141,7 +141,7 @@ impl<const N: usize, R: Results + 'static> Custom<N, R> {
     /// What the closure gives, and as [`apply`].
     #[track_caller]
     pub fn apply(&self, inputs: [&Tensor; N]) -> Result<R> {
-        let _site = crate::site::Scope::of_caller(Location::caller());
+        let _site = crate::call_site::Scope::of_caller(Location::caller());
         R::from_list(apply(self.clone(), &inputs)?)
     }
 }

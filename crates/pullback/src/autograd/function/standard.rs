@@ -43,7 +43,7 @@ pub fn delayed_error(message: String, tensors: &[Option<Tensor>]) -> Result<Vec<
     let aliases = tensors.iter().map(|t| t.as_ref().map(Tensor::detached).transpose());
     let aliases: Vec<Option<Tensor>> = aliases.collect::<Result<_>>()?;
     // What refuses within a backward does so for the function whose backward it is: that line is the one to look at.
-    let _site = current_node().map(|node| node.site().enter());
+    let _site = current_node().map(|node| node.call_site().enter());
     attach(tensors, &aliases, Box::new(Refusal(message)))?;
     Ok(aliases)
 }

@@ -3,10 +3,10 @@
 //! An error that a node's run ends with names the line that made the node. The error of a stale value also names the
 //! write that made it stale, that of a freed graph the backward that freed it, that of an input without gradient where
 //! input and output come from. Invariant: nothing here runs unless there is an error, and lines that are not known
-//! are left out. Where lines come from is `site`'s business.
+//! are left out. Where lines come from is `call_site`'s business.
 
 use super::node::{Edge, Node};
-use crate::site::Site;
+use crate::call_site::CallSite;
 use crate::tensor::{Version, Write};
 use crate::{Error, ErrorKind, Tensor};
 use std::collections::HashSet;
@@ -20,15 +20,15 @@ pub(in crate::autograd) struct Report {
 }
 
 impl Report {
-    /// What is wrong.
+    /// A report that begins with what is wrong.
     pub(in crate::autograd) fn new(message: impl Into<String>) -> Report {
         Report { message: message.into(), names_a_line: false }
     }
-    /// `what` happened at `site`; nothing if that is unknown.
-    pub(in crate::autograd) fn line(mut self, what: &str, site: Site) -> Report {
-        if let Some(place) = site.place() {
+    /// Adds the line where `what` happened; nothing if that is unknown.
+    pub(in crate::autograd) fn line(mut self, what: &str, call_site: CallSite) -> Report {
+        if let Some(line) = call_site.source_line() {
             let gap = if self.names_a_line { "" } else { "\n" };
-            let _ = write!(self.message, "{gap}\n  {what}:\n{place}");
+            let _ = write!(self.message, "{gap}\n  {what}:\n{line}");
             self.names_a_line = true;
         }
         self
@@ -36,7 +36,7 @@ impl Report {
     /// Where a node was made.
     pub(in crate::autograd) fn node(self, what: &str, node: &Node) -> Report {
         let what = format!("{} {what}", node.name());
-        self.line(&what, node.site())
+        self.line(&what, node.call_site())
     }
     /// What helps in the usual case, if lines were named; `otherwise` if none was.
     pub(in crate::autograd) fn hint(mut self, hint: &str, otherwise: &str) -> Report {
@@ -195,7 +195,7 @@ pub(in crate::autograd) fn nan(node: &Node, output: usize) -> Error {
 
 /// A write that is refused; `view` is what it would have been made through.
 pub(in crate::autograd) fn refused(message: impl Into<String>, view: Option<&Node>) -> Report {
-    let report = Report::new(message).line("the write is here", Site::here());
+    let report = Report::new(message).line("the write is here", CallSite::here());
     match view {
         Some(node) => report.node("made the view here", node),
         None => report,
@@ -210,9 +210,9 @@ pub(in crate::autograd) fn outdated(
 ) -> Report {
     let mut report = Report::new(message);
     if let Some(write) = view.version_counter().and_then(Version::last_write) {
-        report = report.line(&format!("{} changed its base here", write.text), write.site);
+        report = report.line(&format!("{} changed its base here", write.text), write.call_site);
     }
-    report = report.line("the view is used here", Site::here());
+    report = report.line("the view is used here", CallSite::here());
     match node {
         Some(node) => report.node("made the view here", node),
         None => report,

@@ -4,7 +4,7 @@ use super::anomaly;
 use super::input_meta::InputMeta;
 use super::node::{AccumulatorSlot, Backward, Body, Edge, Node, block};
 use crate::Tensor;
-use crate::site::Site;
+use crate::call_site::CallSite;
 use smallvec::SmallVec;
 use std::mem::ManuallyDrop;
 
@@ -14,9 +14,9 @@ impl Node {
         body: Body,
         edges: SmallVec<[Edge; 2]>,
         inputs: SmallVec<[Option<InputMeta>; 1]>,
-        site: Site,
+        call_site: CallSite,
     ) -> Node {
-        let node = Node(ManuallyDrop::new(block(body, edges, inputs, site)));
+        let node = Node(ManuallyDrop::new(block(body, edges, inputs, call_site)));
         if anomaly::is_anomaly_enabled() { anomaly::made(node) } else { node }
     }
 
@@ -27,7 +27,7 @@ impl Node {
         edges: SmallVec<[Edge; 2]>,
         inputs: SmallVec<[Option<InputMeta>; 1]>,
     ) -> Node {
-        Node::new(Body::Custom(backward), edges, inputs, Site::here())
+        Node::new(Body::Custom(backward), edges, inputs, CallSite::here())
     }
 }
 

@@ -14,8 +14,8 @@ use crate::Result;
 use crate::Tensor;
 use crate::autograd::thread::level::KeptTangents;
 use crate::autograd::thread::saved_hooks::Packed;
+use crate::call_site::CallSite;
 use crate::dispatch::{Facts, Grads, OpDef, Value};
-use crate::site::Site;
 use crate::tensor::{Flag, SpinLock};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -54,7 +54,7 @@ pub(in crate::autograd) struct Inner {
     pub(in crate::autograd) hooks: Mutex<Option<Box<Hooks>>>,
     pub(in crate::autograd) python: AtomicPtr<()>,
     /// Where the program was when it was made.
-    site: Site,
+    call_site: CallSite,
 }
 
 /// What a node saved, in the order of [`OpDef::saves`].
@@ -88,7 +88,7 @@ pub(in crate::autograd) enum Kept {
     /// What hooks made of it.
     Packed(Arc<PackedTensor>),
     /// Nothing any more, since the backward of this line.
-    Freed(Site),
+    Freed(CallSite),
 }
 
 const _: () = assert!(size_of::<Option<SavedTensor>>() == 16);
@@ -201,7 +201,7 @@ impl Home for Inner {
 
     fn around(accumulator: Accumulator) -> Counted<Inner> {
         let body = Body::AccumulateGrad(accumulator);
-        block(body, SmallVec::new(), SmallVec::new(), Site::UNKNOWN)
+        block(body, SmallVec::new(), SmallVec::new(), CallSite::UNKNOWN)
     }
     fn accumulator(&self) -> Option<&Accumulator> {
         match &self.body {
@@ -228,7 +228,7 @@ pub(in crate::autograd) fn block(
     body: Body,
     edges: SmallVec<[Edge; 2]>,
     inputs: SmallVec<[Option<InputMeta>; 1]>,
-    site: Site,
+    call_site: CallSite,
 ) -> Counted<Inner> {
     let is_leaf = matches!(body, Body::AccumulateGrad(_));
     let topological_nr = edges
@@ -251,7 +251,7 @@ pub(in crate::autograd) fn block(
             (&raw mut (*inner).has_hooks).write(AtomicBool::new(false));
             (&raw mut (*inner).hooks).write(Mutex::new(None));
             (&raw mut (*inner).python).write(AtomicPtr::new(std::ptr::null_mut()));
-            (&raw mut (*inner).site).write(site);
+            (&raw mut (*inner).call_site).write(call_site);
         })
     }
 }
@@ -321,8 +321,8 @@ impl Node {
         u64::from(self.0.thread_id)
     }
     /// Where the program was when the node was made; unknown for leaves.
-    pub fn site(&self) -> Site {
-        self.0.site
+    pub fn call_site(&self) -> CallSite {
+        self.0.call_site
     }
     /// Whether two handles mean the same node.
     #[inline(always)]

@@ -4,8 +4,8 @@ use super::tensor::{freed, freed_before_hooks};
 use crate::autograd::graph::node::{Kept, Node, SavedTensor, Slot};
 use crate::autograd::thread::saved_hooks::SavedTensorHooks;
 use crate::autograd::variable::tangent;
+use crate::call_site::CallSite;
 use crate::dispatch::Value;
-use crate::site::Site;
 use crate::tensor::SpinLock;
 use crate::{Error, Result, Tensor};
 
@@ -101,7 +101,7 @@ impl Slot {
 
     /// Drops tensors; plain values stay: a node without saved tensors can run again.
     /// It was `at` whose backward did it.
-    pub(in crate::autograd) fn release(&self, at: Site) {
+    pub(in crate::autograd) fn release(&self, at: CallSite) {
         // Dropped after the lock: what goes away may run code of users.
         match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => {}
@@ -120,17 +120,17 @@ impl Slot {
         Ok(match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Value::None,
             Slot::Tensor(saved) => {
-                let freed = || freed(Some(node), Site::UNKNOWN);
+                let freed = || freed(Some(node), CallSite::UNKNOWN);
                 let saved = saved.with(|s| s.clone()).ok_or_else(freed)?;
                 Value::Tensor(saved.into_tensor(node)?)
             }
             Slot::Tensors(list) => {
-                let freed = || freed(Some(node), Site::UNKNOWN);
+                let freed = || freed(Some(node), CallSite::UNKNOWN);
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
                 Value::Tensors(list.iter().map(|s| s.unpack(node)).collect::<Result<_>>()?)
             }
             Slot::OptTensors(list) => {
-                let freed = || freed(Some(node), Site::UNKNOWN);
+                let freed = || freed(Some(node), CallSite::UNKNOWN);
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
                 let one = |s: &Option<SavedTensor>| s.as_ref().map(|s| s.unpack(node)).transpose();
                 Value::OptTensors(list.iter().map(one).collect::<Result<_>>()?)
@@ -140,5 +140,5 @@ impl Slot {
 }
 
 fn lost() -> Error {
-    freed(None, Site::UNKNOWN)
+    freed(None, CallSite::UNKNOWN)
 }

@@ -9,15 +9,15 @@ use crate::autograd::graph::blame::{self, Report};
 use crate::autograd::graph::node::{Kept, Node, OutputNr, PackedTensor, SavedTensor, Tag};
 use crate::autograd::thread::saved_hooks::{self, SavedTensorHooks};
 use crate::autograd::variable::{history, tangent};
+use crate::call_site::CallSite;
 use crate::error::{bail, ensure};
-use crate::site::Site;
 use crate::tensor::{Flag, Version};
 use crate::{Error, Result, Tensor};
 use std::sync::Arc;
 
 /// The error of a node that was freed, by the backward `at`.
 #[cold]
-pub fn freed(node: Option<&Node>, at: Site) -> Error {
+pub fn freed(node: Option<&Node>, at: CallSite) -> Error {
     let report = Report::new(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after calling backward.",
     );
@@ -137,7 +137,7 @@ impl SavedTensor {
     }
 
     /// What is left of a tensor after the backward `at` freed it.
-    pub fn freed(at: Site) -> SavedTensor {
+    pub fn freed(at: CallSite) -> SavedTensor {
         SavedTensor(Kept::Freed(at))
     }
     /// Whether it is nothing else.
@@ -200,7 +200,7 @@ fn stale(t: &Tensor, output: Option<u32>, saved_for: &Node, version: u32, expect
     let write = t.version_counter().and_then(Version::last_write);
     let report = match &write {
         None => report,
-        Some(write) => report.line(&format!("{} changed it here", write.text), write.site),
+        Some(write) => report.line(&format!("{} changed it here", write.text), write.call_site),
     };
     report
         .hint(

@@ -5,9 +5,9 @@
 //! [`Host::thread_state`](crate::host::Host::thread_state).
 
 use super::{autocast, dispatch_mode, level, mode, saved_hooks, vmap};
+use crate::call_site::{CallSite, Scope};
 use crate::host::{Host, host};
 use crate::prof::{self, Left};
-use crate::site::{Scope, Site};
 use std::sync::Arc;
 
 /// All that a thread works under.
@@ -19,7 +19,7 @@ pub(in crate::autograd) struct ThreadState {
     casts: autocast::State,
     levels: Vec<vmap::Level>,
     seen: usize,
-    site: Site,
+    call_site: CallSite,
     observers: prof::State,
     of_host: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -35,7 +35,7 @@ impl ThreadState {
             casts: autocast::snapshot(),
             levels: vmap::snapshot(),
             seen: level::snapshot(),
-            site: Site::here(),
+            call_site: CallSite::here(),
             observers: prof::State::take(),
             of_host: host().map(Host::thread_state),
         }
@@ -55,6 +55,6 @@ impl ThreadState {
         if let Some(take_over) = self.of_host {
             take_over();
         }
-        (self.observers.enter(), self.site.enter())
+        (self.observers.enter(), self.call_site.enter())
     }
 }

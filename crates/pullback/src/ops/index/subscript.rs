@@ -5,8 +5,8 @@
 //! index without tensors gives a view and never the tensor itself. Start at [`get`] and [`set`];
 //! [`Tensor::i`] is the short form for Rust.
 
+use crate::call_site::Scope;
 use crate::error::{bail, ensure};
-use crate::site::Scope;
 use crate::{DType, Result, Tensor};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::panic::Location;

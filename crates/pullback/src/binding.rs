@@ -78,12 +78,12 @@ pub fn from_scalars(values: &[Scalar], shape: &[i64], dtype: DType) -> Result<Te
     let numel = checked_numel(shape)?;
     ensure!(numel as usize == values.len(), runtime, "shape {shape:?} needs {numel} elements");
     let out = Tensor::empty_of(shape, dtype)?;
-    let place = out.data_ptr();
+    let ptr = out.data_ptr();
     for_dtype!(dtype, all, T => {
         for (index, value) in values.iter().enumerate() {
             interrupt::check_every::<16>(index);
             // SAFETY: the storage has this many elements and nobody else knows it.
-            unsafe { place.cast::<T>().add(index).write(value.to::<T>()) }
+            unsafe { ptr.cast::<T>().add(index).write(value.to::<T>()) }
         }
     });
     Ok(out)

@@ -270,9 +270,9 @@ pub(super) fn lift_edges(
     if all.is_empty() {
         return edges;
     }
-    let mut places = edges.iter_mut();
+    let mut remaining = edges.iter_mut();
     let mut lift = |tensor: Option<&Tensor>| {
-        if let (Some(edge), Some(tensor)) = (places.next(), tensor)
+        if let (Some(edge), Some(tensor)) = (remaining.next(), tensor)
             && edge.is_valid()
         {
             *edge = lifted(tensor, std::mem::take(edge), &all);

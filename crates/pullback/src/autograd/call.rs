@@ -277,11 +277,11 @@ fn replace_numbers<'a>(
     numbers: &'a [Tensor],
 ) -> SmallVec<[Arg<'a>; 8]> {
     let mut numbers = numbers.iter();
-    let place = |(arg, info): (&Arg<'a>, &crate::dispatch::ArgDef)| match (arg, info.kind) {
+    let substitute = |(arg, info): (&Arg<'a>, &crate::dispatch::ArgDef)| match (arg, info.kind) {
         (Arg::Scalar(_), ArgKind::Tensor) => numbers.next().map_or(*arg, Arg::Tensor),
         _ => *arg,
     };
-    args.iter().zip(def.args).map(place).collect()
+    args.iter().zip(def.args).map(substitute).collect()
 }
 
 /// Runs the form that writes into its first argument and returns that argument.

@@ -98,13 +98,13 @@ fn convert_args(
 }
 
 fn with_converted<'a>(args: &[Arg<'a>], held: &'a [Held]) -> SmallVec<[Arg<'a>; 8]> {
-    let place = |(arg, held): (&Arg<'a>, &'a Held)| match held {
+    let substitute = |(arg, held): (&Arg<'a>, &'a Held)| match held {
         Held::Same => *arg,
         Held::One(tensor) => Arg::Tensor(tensor),
         Held::List(list) => Arg::Tensors(list),
         Held::Options(list) => Arg::OptTensors(list),
     };
-    args.iter().zip(held).map(place).collect()
+    args.iter().zip(held).map(substitute).collect()
 }
 
 /// The tensor in `wanted`, if it is eligible and has another dtype.

@@ -66,7 +66,7 @@ impl Object {
 /// Tensors and nodes with what is known of them.
 #[derive(Default)]
 struct Walk {
-    places: HashMap<usize, usize>,
+    indices: HashMap<usize, usize>,
     found: Vec<Object>,
     /// How many of its handles were met.
     met: Vec<usize>,
@@ -75,16 +75,16 @@ struct Walk {
 }
 
 impl Walk {
-    /// The place of an object; whether it is new.
-    fn place(&mut self, object: Object) -> (usize, bool) {
+    /// The index of an object in `found`, and whether it is new.
+    fn index_of(&mut self, object: Object) -> (usize, bool) {
         let next = self.found.len();
-        let place = *self.places.entry(object.id()).or_insert(next);
-        if place == next {
+        let index = *self.indices.entry(object.id()).or_insert(next);
+        if index == next {
             self.found.push(object);
             self.met.push(0);
             self.leads_to.push(Vec::new());
         }
-        (place, place == next)
+        (index, index == next)
     }
 
     /// Finds everything that can be reached from `roots`, counts, and notes what is in use.
@@ -92,18 +92,18 @@ impl Walk {
         let mut walk = Walk::default();
         // bounded: by the tensors and nodes, each of which takes more.
         let mut waiting: Vec<usize> =
-            roots.into_iter().map(|root| walk.place(Object::Tensor(root)).0).collect();
+            roots.into_iter().map(|root| walk.index_of(Object::Tensor(root)).0).collect();
         while let Some(at) = waiting.pop() {
             let Some(held) = walk.found[at].held() else {
                 walk.in_use.push(at);
                 continue;
             };
             for object in held {
-                let (place, is_new) = walk.place(object);
-                walk.met[place] += 1;
-                walk.leads_to[at].push(place);
+                let (index, is_new) = walk.index_of(object);
+                walk.met[index] += 1;
+                walk.leads_to[at].push(index);
                 if is_new {
-                    waiting.push(place);
+                    waiting.push(index);
                 }
             }
         }

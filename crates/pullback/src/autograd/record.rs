@@ -82,29 +82,29 @@ pub(crate) fn save_inputs(
     for save in def.saves {
         let count = slots.len();
         // Each value is put together where it stays: one that is moved there right afterwards is waited for.
-        let place = spare(slots);
+        let slot = spare(slots);
         if save.users & rules == 0 || save.what == SaveKind::Output {
-            place.write(Slot::Empty);
+            slot.write(Slot::Empty);
         } else {
             match (save.what, &args[save.index]) {
                 (SaveKind::Input, Arg::Tensor(t)) => {
                     let kept = original_self.as_ref().filter(|_| save.index == 0).unwrap_or(t);
-                    place.write(Slot::tensor(SavedTensor::input(kept)?));
+                    slot.write(Slot::tensor(SavedTensor::input(kept)?));
                 }
-                (SaveKind::Shape, Arg::Tensor(t)) => keep_sizes(place, t.shape()),
-                (SaveKind::Strides, Arg::Tensor(t)) => keep_sizes(place, t.strides()),
-                (SaveKind::Input, Arg::Ints(ints)) => keep_sizes(place, ints),
+                (SaveKind::Shape, Arg::Tensor(t)) => keep_sizes(slot, t.shape()),
+                (SaveKind::Strides, Arg::Tensor(t)) => keep_sizes(slot, t.strides()),
+                (SaveKind::Input, Arg::Ints(ints)) => keep_sizes(slot, ints),
                 (SaveKind::Input, Arg::Int(int)) => {
-                    place.write(Slot::Plain(Value::Int(*int)));
+                    slot.write(Slot::Plain(Value::Int(*int)));
                 }
                 (SaveKind::Input, Arg::Scalar(scalar)) => {
-                    place.write(Slot::Plain(Value::Scalar(*scalar)));
+                    slot.write(Slot::Plain(Value::Scalar(*scalar)));
                 }
                 (SaveKind::Input, Arg::Bool(bool)) => {
-                    place.write(Slot::Plain(Value::Bool(*bool)));
+                    slot.write(Slot::Plain(Value::Bool(*bool)));
                 }
                 (what, arg) => {
-                    place.write(save_arg(what, arg)?);
+                    slot.write(save_arg(what, arg)?);
                 }
             }
         }
@@ -124,8 +124,8 @@ fn spare(slots: &mut Slots) -> &mut MaybeUninit<Slot> {
 
 /// Writes a copy of `ints`, number by number.
 #[inline(always)]
-fn keep_sizes(place: &mut MaybeUninit<Slot>, ints: &[i64]) {
-    let Slot::Sizes(list) = place.write(Slot::Sizes(SmallVec::new())) else {
+fn keep_sizes(slot: &mut MaybeUninit<Slot>, ints: &[i64]) {
+    let Slot::Sizes(list) = slot.write(Slot::Sizes(SmallVec::new())) else {
         unreachable!("just written")
     };
     // SAFETY: an empty list has room for two numbers.

@@ -106,9 +106,9 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
             }
             _ => continue,
         };
-        let place = flat.numbers.get_mut(flat.count - 1)?;
+        let number_slot = flat.numbers.get_mut(flat.count - 1)?;
         // Only `meta` knows what other numbers mean, or that they are refused.
-        *place = match (dtype, number) {
+        *number_slot = match (dtype, number) {
             (DType::I64, Scalar::Int(number)) => number.cast_unsigned(),
             (DType::F32, Scalar::Int(_) | Scalar::Float(_)) => {
                 u64::from(number.to::<f32>().to_bits())
@@ -116,7 +116,8 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
             (DType::F64, Scalar::Int(_) | Scalar::Float(_)) => number.to::<f64>().to_bits(),
             _ => return None,
         };
-        *flat.operands.get_mut(flat.count)? = (std::ptr::from_mut(place).cast::<u8>(), dtype, 0);
+        *flat.operands.get_mut(flat.count)? =
+            (std::ptr::from_mut(number_slot).cast::<u8>(), dtype, 0);
         flat.count += 1;
     }
     Some(())

@@ -1,8 +1,8 @@
 //! Collecting events: the observer that notes down when ranges begin and end.
 //!
 //! Each thread writes into a log of its own, in chunks and without a lock; a log is handed over when its thread ends or the
-//! profile is finished. Times are nanoseconds of the monotonic clock since the profile began. Invariant: a token is a place
-//! in the log of the thread that began the range. Start at [`profile`].
+//! profile is finished. Times are nanoseconds of the monotonic clock since the profile began. Invariant: a token is an index
+//! into the log of the thread that began the range. Start at [`profile`].
 
 use super::record::{self, Kind, Observer, Observing, Range};
 use super::recorded::{Details, Event, Input, MemoryEvent, NONE, Recorded};
@@ -45,7 +45,7 @@ impl Log {
         let thread = thread_number();
         Log { session, thread, chunks: Vec::new(), open: Vec::new(), memory: Vec::new() }
     }
-    /// The place of an event that begins within the last one that is open.
+    /// Appends an event that begins within the innermost open one; its index.
     fn push(&mut self, event: Event) -> u32 {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
             self.chunks.push(Vec::with_capacity(CHUNK));
@@ -53,29 +53,29 @@ impl Log {
         let before = (self.chunks.len() - 1) * CHUNK;
         let chunk = self.chunks.last_mut().expect("there is one now");
         chunk.push(event);
-        let place = (before + chunk.len() - 1) as u32;
-        self.open.push(place);
-        place
+        let index = (before + chunk.len() - 1) as u32;
+        self.open.push(index);
+        index
     }
-    fn at(&mut self, place: u32) -> Option<&mut Event> {
-        self.chunks.get_mut(place as usize / CHUNK)?.get_mut(place as usize % CHUNK)
+    fn at(&mut self, index: u32) -> Option<&mut Event> {
+        self.chunks.get_mut(index as usize / CHUNK)?.get_mut(index as usize % CHUNK)
     }
     fn innermost(&self) -> u32 {
         self.open.last().copied().unwrap_or(NONE)
     }
-    fn close(&mut self, place: u32, now: u64) {
+    fn close(&mut self, index: u32, now: u64) {
         // Nearly always it is the last one.
-        if let Some(at) = self.open.iter().rposition(|&open| open == place) {
+        if let Some(at) = self.open.iter().rposition(|&open| open == index) {
             self.open.remove(at);
         }
-        if let Some(event) = self.at(place) {
+        if let Some(event) = self.at(index) {
             event.end = now;
         }
     }
     /// Ends what has not ended, and gives everything.
     pub(super) fn finish(mut self, now: u64) -> (Vec<Event>, Vec<MemoryEvent>) {
-        for place in std::mem::take(&mut self.open) {
-            self.close(place, now);
+        for index in std::mem::take(&mut self.open) {
+            self.close(index, now);
         }
         (self.chunks.into_iter().flatten().collect(), self.memory)
     }
@@ -106,7 +106,7 @@ fn replace_log(log: Option<Log>) -> Option<Log> {
 #[derive(Clone, Copy)]
 pub(super) struct Late {
     pub(super) thread: u32,
-    pub(super) place: u32,
+    pub(super) index: u32,
     pub(super) end: u64,
 }
 
@@ -177,7 +177,7 @@ impl Observer for Collector {
     fn begin(&self, range: &Range<'_>) -> u64 {
         let session = &*self.0;
         let details = session.details(range);
-        let place = with_log(|log| {
+        let index = with_log(|log| {
             if !session.is_own(log) {
                 return UNKNOWN;
             }
@@ -196,23 +196,23 @@ impl Observer for Collector {
             };
             u64::from(log.thread) << 32 | u64::from(log.push(event))
         });
-        place.unwrap_or(UNKNOWN)
+        index.unwrap_or(UNKNOWN)
     }
     fn end(&self, token: u64) {
         let end = self.0.now();
         if token == UNKNOWN {
             return;
         }
-        let (thread, place) = ((token >> 32) as u32, token as u32);
+        let (thread, index) = ((token >> 32) as u32, token as u32);
         let is_closed = with_log(|log| {
             let is_here = self.0.is_own(log) && log.thread == thread;
             if is_here {
-                log.close(place, end);
+                log.close(index, end);
             }
             is_here
         });
         if is_closed != Some(true) {
-            self.0.handed().late.push(Late { thread, place, end });
+            self.0.handed().late.push(Late { thread, index, end });
         }
     }
     fn enter_thread(&self) {

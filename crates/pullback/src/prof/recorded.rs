@@ -152,7 +152,7 @@ impl Recorded {
         let (mut events, mut memory) = (Vec::new(), Vec::new());
         for (thread, (mut own, mut taken)) in threads {
             for late in late.iter().filter(|late| late.thread == thread) {
-                if let Some(event) = own.get_mut(late.place as usize) {
+                if let Some(event) = own.get_mut(late.index as usize) {
                     (event.end, event.is_async) = (late.end, true);
                 }
             }
@@ -236,11 +236,11 @@ impl Recorded {
     /// Sums by name, those that took longest themselves first.
     #[must_use]
     pub fn totals(&self) -> Vec<Total> {
-        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut rows: HashMap<String, usize> = HashMap::new();
         let mut totals: Vec<Total> = Vec::new();
         for (event, self_time) in self.events.iter().zip(self.self_times()) {
             let name = event.name.to_string();
-            let at = *places.entry(name).or_insert_with_key(|name| {
+            let at = *rows.entry(name).or_insert_with_key(|name| {
                 totals.push(Total { name: name.clone(), count: 0, time: 0, self_time: 0 });
                 totals.len() - 1
             });
@@ -257,11 +257,11 @@ impl Recorded {
 fn sort(events: &mut [Event], memory: &mut [MemoryEvent]) {
     let mut order: Vec<u32> = (0..events.len() as u32).collect();
     order.sort_by_key(|&at| events[at as usize].start);
-    let mut places = vec![0; order.len()];
-    for (place, &at) in order.iter().enumerate() {
-        places[at as usize] = place as u32;
+    let mut positions = vec![0; order.len()];
+    for (index, &at) in order.iter().enumerate() {
+        positions[at as usize] = index as u32;
     }
-    let moved = |at: u32| places.get(at as usize).copied().unwrap_or(NONE);
+    let moved = |at: u32| positions.get(at as usize).copied().unwrap_or(NONE);
     events.sort_by_key(|event| event.start);
     for event in events.iter_mut() {
         event.parent = moved(event.parent);

@@ -105,8 +105,8 @@ impl Tensor {
                 for start in (0..bytes).step_by(row) {
                     // SAFETY: a row of distinct memory, inside of what both have.
                     unsafe {
-                        let place = to.data_ptr().add(start);
-                        std::ptr::copy_nonoverlapping(from.data_ptr(), place, row);
+                        let ptr = to.data_ptr().add(start);
+                        std::ptr::copy_nonoverlapping(from.data_ptr(), ptr, row);
                     }
                 }
                 return Ok(());
@@ -279,10 +279,10 @@ impl Tensor {
     pub fn scalar_of(value: impl Into<Scalar>, dtype: DType) -> Result<Tensor> {
         let out = TensorSpec::of(&[], dtype).empty()?;
         let value = value.into();
-        let place = out.data_ptr();
+        let ptr = out.data_ptr();
         for_dtype!(dtype, all, T => {
             // SAFETY: the storage has one element of this dtype, 64-byte aligned, and nobody else knows it.
-            unsafe { place.cast::<T>().write(value.to::<T>()) }
+            unsafe { ptr.cast::<T>().write(value.to::<T>()) }
         });
         Ok(out)
     }
@@ -302,12 +302,12 @@ impl Tensor {
         if self.numel() != 1 || !super::KeySet::joined(self.flags()).is_empty() {
             return None;
         }
-        let place = self.data_ptr();
+        let ptr = self.data_ptr();
         // SAFETY: one live element of this dtype.
         unsafe {
             match self.dtype() {
-                DType::F32 => Some(f64::from(place.cast::<f32>().read())),
-                DType::F64 => Some(place.cast::<f64>().read()),
+                DType::F32 => Some(f64::from(ptr.cast::<f32>().read())),
+                DType::F64 => Some(ptr.cast::<f64>().read()),
                 _ => None,
             }
         }

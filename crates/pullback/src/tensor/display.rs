@@ -486,10 +486,10 @@ fn shown<T: Element>(stored: T, bits: u32) -> Scalar {
 impl Tensor {
     /// The element this many elements behind the first one; the caller stays inside the shape.
     pub(crate) fn element_at(&self, offset: i64) -> Scalar {
-        let (place, bits) = (self.data_ptr(), self.sign_bits());
+        let (ptr, bits) = (self.data_ptr(), self.sign_bits());
         pullback_kernels::for_dtype!(self.dtype(), all, T => {
             // SAFETY: offsets made of indices inside the shape and the strides stay inside the storage.
-            let value = unsafe { place.cast::<T>().offset(offset as isize).read() };
+            let value = unsafe { ptr.cast::<T>().offset(offset as isize).read() };
             shown(value, bits)
         })
     }
@@ -499,12 +499,12 @@ impl Tensor {
         let (Some(&size), Some(&stride)) = (self.shape().last(), self.strides().last()) else {
             return Ok(());
         };
-        let (place, bits) = (self.data_ptr(), self.sign_bits());
+        let (ptr, bits) = (self.data_ptr(), self.sign_bits());
         pullback_kernels::for_dtype!(self.dtype(), all, T => {
             let element = |index: i64| {
                 let at = (offset + index * stride) as isize;
                 // SAFETY: as above.
-                let value = unsafe { place.cast::<T>().offset(at).read() };
+                let value = unsafe { ptr.cast::<T>().offset(at).read() };
                 shown(value, bits)
             };
             memory::reserve(values, size as usize)?;

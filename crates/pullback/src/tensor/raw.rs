@@ -112,14 +112,14 @@ impl Tensor {
     pub(crate) fn from_geometry(geometry: Geometry) -> Result<Tensor> {
         let keys = geometry.keys();
         // SAFETY: it is moved to the place.
-        unsafe { Tensor::make(keys, |place| geometry.move_to(place)) }
+        unsafe { Tensor::make(keys, |ptr| geometry.move_to(ptr)) }
     }
 
     /// A tensor of the same geometry, without history.
     #[inline(always)]
     pub(crate) fn of_same_geometry(geometry: &Geometry) -> Result<Tensor> {
         // SAFETY: it is copied to the place.
-        unsafe { Tensor::make(geometry.keys(), |place| geometry.copy_to(place)) }
+        unsafe { Tensor::make(geometry.keys(), |ptr| geometry.copy_to(ptr)) }
     }
 
     /// A tensor with the geometry that `write` puts into place, from which `keys` follow.
@@ -128,8 +128,8 @@ impl Tensor {
     /// `write` writes a geometry, and does not panic.
     #[inline(always)]
     unsafe fn make(keys: KeySet, write: impl FnOnce(*mut Geometry)) -> Result<Tensor> {
-        let place = memory::allocate(size_of::<Record>())?.cast::<Record>();
-        let raw = place.as_ptr();
+        let ptr = memory::allocate(size_of::<Record>())?.cast::<Record>();
+        let raw = ptr.as_ptr();
         // SAFETY: a fresh block, large and aligned enough; every field is written before anybody sees it.
         unsafe {
             write((&raw mut (*raw).first).cast());
@@ -145,7 +145,7 @@ impl Tensor {
             (&raw mut (*raw).python).write(AtomicPtr::new(std::ptr::null_mut()));
             (&raw mut (*raw).retired).write(SpinLock::new(Vec::new()));
         }
-        Ok(Tensor(place))
+        Ok(Tensor(ptr))
     }
 
     /// Whether no other handle, strong or weak, exists. Then none can come, for new ones are made from old ones,

@@ -12,7 +12,7 @@ use super::request::Request;
 use super::running::{
     AtEnd, Callback, Entry, IN_PART, RUNNING, current_task_id, is_whole_backward,
 };
-use super::state::{NO_CAPTURE, Ready};
+use super::state::{NO_CAPTURE, ReadyNode};
 use super::task::Task;
 use crate::autograd::graph::current::Evaluation;
 use crate::autograd::graph::node::Node;
@@ -61,7 +61,7 @@ fn device_of(node: &Node) -> Device {
 
 /// A node to be run.
 struct Job {
-    ready: Ready,
+    ready: ReadyNode,
     grads: Grads,
     /// Whether it runs, or its gradients are only handed out.
     needed: bool,
@@ -92,7 +92,7 @@ type Results = (Option<Grads>, Option<Grads>);
 
 /// What became of a job.
 struct Outcome {
-    ready: Ready,
+    ready: ReadyNode,
     results: std::result::Result<Result<Results>, Box<dyn Any + Send>>,
     callbacks: Vec<Callback>,
     at_end: Vec<AtEnd>,
@@ -290,7 +290,7 @@ fn drive(
 }
 
 /// The job of running a node, with what has arrived at it.
-fn job(task: &mut Task<'_>, ready: Ready) -> Job {
+fn job(task: &mut Task<'_>, ready: ReadyNode) -> Job {
     let grads = std::mem::take(&mut task.states[ready.at].buffer);
     let state = &task.states[ready.at];
     let edges = ready.node.next_edges().iter();

@@ -1,7 +1,7 @@
 //! The executions that are running on this thread, and what can be asked of the innermost one.
 
 use super::request::{Goal, Request};
-use super::state::Index;
+use super::state::AddressMap;
 use crate::Result;
 use crate::autograd::thread::saved_hooks;
 use crate::error::bail;
@@ -21,7 +21,7 @@ pub(super) struct Running {
     /// What is being executed, while this is on the thread's list.
     request: *const Request<'static>,
     /// The nodes that it runs, once somebody asked.
-    pub(super) survey: Option<Index>,
+    pub(super) survey: Option<AddressMap>,
     /// How many hooks on saved tensors the thread had before.
     hooks: usize,
 }

@@ -1,7 +1,7 @@
 //! Which nodes an execution runs, and in which order, found out beside it.
 
 use super::running::RUNNING;
-use super::state::Ready;
+use super::state::ReadyNode;
 use super::task::Task;
 use crate::Result;
 use crate::autograd::graph::node::Node;
@@ -55,7 +55,7 @@ pub fn execution_order() -> Result<Vec<Node>> {
                 survey.push(at, root.clone());
             }
         }
-        while let Some(Ready { node, .. }) = survey.ready.pop() {
+        while let Some(ReadyNode { node, .. }) = survey.ready.pop() {
             for next in node.next_edges().iter().filter_map(|e| e.node.as_ref()) {
                 let Some(at) = survey.find(next).filter(|_| survey.runs(next)) else { continue };
                 survey.states[at].missing -= 1;

@@ -155,7 +155,7 @@ impl Context {
     /// # Errors
     /// `RuntimeError` if one of them was written to since, or the graph was freed.
     pub fn saved_tensors(&self) -> Result<Vec<Tensor>> {
-        let Some((place, node)) = &self.run else {
+        let Some((saved, node)) = &self.run else {
             let list = if self.saved_for_forward.is_empty() {
                 &self.saved
             } else {
@@ -163,8 +163,8 @@ impl Context {
             };
             return Ok(list.clone());
         };
-        let place = lock(place);
-        place.iter().map(|s| s.unpack(node)).collect()
+        let saved = lock(saved);
+        saved.iter().map(|s| s.unpack(node)).collect()
     }
     /// The same where their number is known: `let [x, y] = ctx.saved()?`.
     ///
@@ -210,8 +210,8 @@ impl Context {
     }
 }
 
-fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
-    place.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The node of one call.
@@ -229,12 +229,12 @@ impl<F: Function> Backward for Call<F> {
         self.function.name()
     }
     fn release(&self) {
-        let mut place = lock(&self.saved);
+        let mut saved = lock(&self.saved);
         // Without saved tensors there is nothing to free: such a node can run again.
-        let is_due = place.iter().any(|saved| !saved.is_freed());
+        let is_due = saved.iter().any(|saved| !saved.is_freed());
         let old = is_due
-            .then(|| std::mem::replace(&mut *place, vec![SavedTensor::freed(CallSite::here())]));
-        drop(place);
+            .then(|| std::mem::replace(&mut *saved, vec![SavedTensor::freed(CallSite::here())]));
+        drop(saved);
         drop(old);
     }
     fn apply(&self, node: &Node, mut grads: Grads) -> Result<Grads> {
@@ -361,7 +361,7 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
         non_differentiable: &ctx.non_differentiable,
         executable,
     };
-    let (place, function) = (Saved::default(), Arc::new(function));
+    let (saved, function) = (Saved::default(), Arc::new(function));
     let node = executable.then(|| {
         let body = Call {
             function: function.clone(),
@@ -369,7 +369,7 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
             keeps_missing: ctx.keeps_missing,
             data: ctx.data.clone(),
             outputs: outputs.iter().map(TensorSpec::like).collect(),
-            saved: place.clone(),
+            saved: saved.clone(),
         };
         let metas = outputs.iter().map(|o| call.input_meta(o)).collect();
         Node::custom(Box::new(body), edges, metas)
@@ -382,7 +382,7 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
     }
     if let Some(node) = &node {
         let list = ctx.saved.iter().map(|t| save(t, &outputs, node)).collect::<Result<_>>()?;
-        *lock(&place) = list;
+        *lock(&saved) = list;
     }
     Ok(results.into_iter().flatten().collect())
 }

@@ -206,7 +206,7 @@ mod tests {
     fn make(drops: &Arc<AtomicUsize>) -> Counted<Value> {
         let value = Value(drops.clone());
         // SAFETY: the value is moved to the place.
-        unsafe { Counted::make(|place: *mut Value| place.write(value)) }
+        unsafe { Counted::make(|ptr: *mut Value| ptr.write(value)) }
     }
 
     #[test]

@@ -44,8 +44,8 @@ pub(in crate::autograd) struct Inner {
     pub(in crate::autograd) sequence_nr: AtomicU64,
     pub(in crate::autograd) thread_id: u32,
     pub(in crate::autograd) topological_nr: u32,
-    /// Where the engine keeps what it knows of the node: its business alone.
-    pub(in crate::autograd) place: AtomicU32,
+    /// The index of the node's state in the engine's task; only the engine reads and writes it.
+    pub(in crate::autograd) task_index: AtomicU32,
     pub(in crate::autograd) edges: SmallVec<[Edge; 2]>,
     /// One per forward output; `None` for outputs without gradient. Accumulators have theirs elsewhere.
     inputs: SmallVec<[Option<InputMeta>; 1]>,
@@ -244,7 +244,7 @@ pub(in crate::autograd) fn block(
             (&raw mut (*inner).sequence_nr).write(AtomicU64::new(sequence_nr));
             (&raw mut (*inner).thread_id).write(thread_id);
             (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
-            (&raw mut (*inner).place).write(AtomicU32::new(0));
+            (&raw mut (*inner).task_index).write(AtomicU32::new(0));
             (&raw mut (*inner).edges).write(edges);
             (&raw mut (*inner).inputs).write(inputs);
             (&raw mut (*inner).body).write(body);

@@ -60,8 +60,8 @@ impl Node {
         self.with_hooks(|h| h.python.upgrade())
     }
     /// Says where it is.
-    pub fn set_python_hooks(&self, place: &Arc<AtomicPtr<()>>) {
-        self.with_hooks(|h| h.python = Arc::downgrade(place));
+    pub fn set_python_hooks(&self, hooks: &Arc<AtomicPtr<()>>) {
+        self.with_hooks(|h| h.python = Arc::downgrade(hooks));
     }
     /// What was noted down of the node by whoever set it: where it was made, for anomaly mode.
     pub fn note(&self) -> Option<Arc<dyn Any + Send + Sync>> {

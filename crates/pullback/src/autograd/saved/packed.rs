@@ -45,14 +45,14 @@ impl PackedTensor {
     /// Notes the tangent that an output got after it was packed.
     pub(in crate::autograd) fn share_tangent(&self, output: &Tensor) -> Result<()> {
         let kept = tangent::handle(output)?;
-        drop(self.tangent.with(|place| std::mem::replace(place, kept)));
+        drop(self.tangent.with(|slot| std::mem::replace(slot, kept)));
         Ok(())
     }
 
     /// The tensor, which `saved_for` saved.
     pub(in crate::autograd) fn unpack(&self, saved_for: &Node) -> Result<Tensor> {
         let data = self.packed.unpack()?;
-        match self.tangent.with(|place| place.clone()) {
+        match self.tangent.with(|slot| slot.clone()) {
             // (What hooks computed anew may have its tangent already.)
             kept if !kept.is_empty() && !tangent::is_dual(&data) => {
                 let again = data.detached()?;

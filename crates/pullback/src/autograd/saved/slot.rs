@@ -17,15 +17,15 @@ impl Slot {
 
     /// Fills a slot that was left open for an output.
     pub(in crate::autograd) fn fill(&self, saved: SavedTensor) {
-        if let Slot::Tensor(place) = self {
-            place.with(|place| *place = Some(saved));
+        if let Slot::Tensor(cell) = self {
+            cell.with(|cell| *cell = Some(saved));
         }
     }
 
     /// Gives the saved output the tangent of `output`.
     pub(in crate::autograd) fn share_tangent(&self, output: &Tensor) -> Result<()> {
-        let Slot::Tensor(place) = self else { return Ok(()) };
-        match place.with(|s| s.clone()) {
+        let Slot::Tensor(cell) = self else { return Ok(()) };
+        match cell.with(|s| s.clone()) {
             Some(SavedTensor(Kept::Here { tensor, .. })) => tangent::share(output, &tensor),
             Some(SavedTensor(Kept::Packed(packed))) => packed.share_tangent(output)?,
             Some(SavedTensor(Kept::Freed(_))) | None => {}
@@ -45,22 +45,22 @@ impl Slot {
         // Hooks run outside of the lock; if two threads pack at once, one of the results is dropped.
         match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Err(none()),
-            Slot::Tensor(place) => {
-                let saved = place.with(|s| s.clone()).ok_or_else(freed_before_hooks)?;
+            Slot::Tensor(cell) => {
+                let saved = cell.with(|s| s.clone()).ok_or_else(freed_before_hooks)?;
                 let packed = saved.pack(hooks)?;
-                drop(place.with(|s| s.replace(packed)));
+                drop(cell.with(|s| s.replace(packed)));
                 Ok(())
             }
-            Slot::Tensors(place) => {
-                let saved = place.with(|l| l.as_ref().map(|l| l.get(item).cloned()));
+            Slot::Tensors(cell) => {
+                let saved = cell.with(|l| l.as_ref().map(|l| l.get(item).cloned()));
                 let packed = saved.ok_or_else(freed_before_hooks)?.ok_or_else(none)?.pack(hooks)?;
-                drop(place.with(|l| Some(std::mem::replace(l.as_mut()?.get_mut(item)?, packed))));
+                drop(cell.with(|l| Some(std::mem::replace(l.as_mut()?.get_mut(item)?, packed))));
                 Ok(())
             }
-            Slot::OptTensors(place) => {
-                let saved = place.with(|l| l.as_ref().map(|l| l.get(item).cloned().flatten()));
+            Slot::OptTensors(cell) => {
+                let saved = cell.with(|l| l.as_ref().map(|l| l.get(item).cloned().flatten()));
                 let packed = saved.ok_or_else(freed_before_hooks)?.ok_or_else(none)?.pack(hooks)?;
-                drop(place.with(|l| l.as_mut()?.get_mut(item)?.replace(packed)));
+                drop(cell.with(|l| l.as_mut()?.get_mut(item)?.replace(packed)));
                 Ok(())
             }
         }

@@ -19,8 +19,8 @@ static LEVELS: Mutex<Vec<Option<Arc<Level>>>> = Mutex::new(Vec::new());
 /// One more than the highest number: what every op looks at.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
-    place.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a level is open.
@@ -99,7 +99,7 @@ pub(in crate::autograd) struct Level {
 #[derive(Default)]
 struct Register {
     is_closed: bool,
-    places: Vec<Weak<Tangent>>,
+    slots: Vec<Weak<Tangent>>,
     free: Vec<usize>,
 }
 
@@ -107,7 +107,7 @@ struct Register {
 pub(in crate::autograd) struct Tangent {
     value: Mutex<Option<Tensor>>,
     level: Arc<Level>,
-    place: usize,
+    slot: usize,
 }
 
 impl Tangent {
@@ -118,13 +118,12 @@ impl Tangent {
             // (The value is dropped after the lock.)
             return None;
         }
-        let place = register.free.pop().unwrap_or(register.places.len());
-        let made =
-            Arc::new(Tangent { value: Mutex::new(Some(value)), level: level.clone(), place });
+        let slot = register.free.pop().unwrap_or(register.slots.len());
+        let made = Arc::new(Tangent { value: Mutex::new(Some(value)), level: level.clone(), slot });
         let known = Arc::downgrade(&made);
-        match register.places.get_mut(place) {
+        match register.slots.get_mut(slot) {
             Some(old) => *old = known,
-            None => register.places.push(known),
+            None => register.slots.push(known),
         }
         Some(made)
     }
@@ -139,9 +138,9 @@ impl Tangent {
     /// Another value in its place.
     pub(in crate::autograd) fn replace(&self, value: Tensor) {
         let old = {
-            let mut place = lock(&self.value);
+            let mut held = lock(&self.value);
             // After the level's end there is nothing to replace, and nobody would take it away again.
-            if place.is_some() { place.replace(value) } else { Some(value) }
+            if held.is_some() { held.replace(value) } else { Some(value) }
         };
         drop(old);
     }
@@ -151,8 +150,8 @@ impl Drop for Tangent {
     fn drop(&mut self) {
         let mut register = lock(&self.level.tangents);
         if !register.is_closed {
-            register.places[self.place] = Weak::new();
-            register.free.push(self.place);
+            register.slots[self.slot] = Weak::new();
+            register.free.push(self.slot);
         }
     }
 }
@@ -217,14 +216,14 @@ pub(in crate::autograd) fn exit_nested(number: usize) -> bool {
         LAST.set(number.wrapping_sub(1));
     }
     let Some(level) = level else { return false };
-    let places = {
+    let slots = {
         let mut register = lock(&level.tangents);
         register.is_closed = true;
-        std::mem::take(&mut register.places)
+        std::mem::take(&mut register.slots)
     };
-    for place in places {
+    for slot in slots {
         // Dropping a tangent may drop others, which find the register closed.
-        let value = place.upgrade().and_then(|tangent| lock(&tangent.value).take());
+        let value = slot.upgrade().and_then(|tangent| lock(&tangent.value).take());
         drop(value);
     }
     true

@@ -119,8 +119,8 @@ impl Step {
     /// The same with what `visitor` makes of its numbers and tensors.
     fn visited(&self, visitor: &mut Visitor<'_>) -> Result<Step> {
         let mut step = self.clone();
-        let places = step.args.iter_mut().zip(&self.def.schema().args).skip(1);
-        for (value, info) in places {
+        let values = step.args.iter_mut().zip(&self.def.schema().args).skip(1);
+        for (value, info) in values {
             match (value, &mut visitor.number, &mut visitor.tensor) {
                 (Value::Int(number), Some(visit), _) if info.ty.base == Base::SymInt => {
                     *number = visit(*number)?;

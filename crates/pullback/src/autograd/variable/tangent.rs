@@ -87,11 +87,11 @@ pub(in crate::autograd) fn own(tensor: &Tensor) -> Option<Tensor> {
     if !tensor.has_flag(Flag::DUAL) {
         return None;
     }
-    place_of(tensor).and_then(|tangent| tangent.get())
+    slot_of(tensor).and_then(|tangent| tangent.get())
 }
 
 /// Where that is kept.
-fn place_of(tensor: &Tensor) -> Option<Arc<Tangent>> {
+fn slot_of(tensor: &Tensor) -> Option<Arc<Tangent>> {
     let number = level::seen().checked_sub(1)?;
     lock(tensor).tangents.iter().find(|tangent| tangent.number() == number).cloned()
 }
@@ -156,8 +156,8 @@ pub(in crate::autograd) fn slice(view: &Tensor, base: &Tensor, whole: &Tensor) -
 
 /// Puts a tangent among others; gives back the one of its level.
 fn keep(tangents: &mut KeptTangents, tangent: Arc<Tangent>) -> Option<Arc<Tangent>> {
-    if let Some(place) = tangents.iter_mut().find(|other| other.number() == tangent.number()) {
-        return Some(std::mem::replace(place, tangent));
+    if let Some(slot) = tangents.iter_mut().find(|other| other.number() == tangent.number()) {
+        return Some(std::mem::replace(slot, tangent));
     }
     tangents.push(tangent);
     None
@@ -299,8 +299,8 @@ pub(in crate::autograd) fn carry(tensor: &Tensor, copied: &Tensor) -> Result<()>
 
 /// Puts another tangent in the place of the tensor's own, after its sizes or strides were changed in place.
 pub(in crate::autograd) fn replace(tensor: &Tensor, tangent: Tensor) {
-    if let Some(place) = place_of(tensor) {
-        place.replace(tangent);
+    if let Some(slot) = slot_of(tensor) {
+        slot.replace(tangent);
     }
 }
 

@@ -144,20 +144,20 @@ impl<S: Source> Tree<S> {
         Ok(())
     }
     pub(super) fn push(&mut self, node: Node) -> Result<Item> {
-        let Ok(place) = u32::try_from(self.nodes.len()) else {
+        let Ok(index) = u32::try_from(self.nodes.len()) else {
             bail!(runtime, "Weights only load failed: more than 2^32 objects");
         };
         memory::push(&mut self.nodes, node)?;
-        Ok(Item::Node(place))
+        Ok(Item::Node(index))
     }
     pub(super) fn value(&mut self, value: Value) -> Result<Item> {
         self.push(Node::Value(value))
     }
     pub(super) fn node(&self, item: Item) -> Option<&Node> {
-        if let Item::Node(place) = item { self.nodes.get(place as usize) } else { None }
+        if let Item::Node(index) = item { self.nodes.get(index as usize) } else { None }
     }
     fn node_mut(&mut self, item: Item) -> Option<&mut Node> {
-        if let Item::Node(place) = item { self.nodes.get_mut(place as usize) } else { None }
+        if let Item::Node(index) = item { self.nodes.get_mut(index as usize) } else { None }
     }
     /// The storage that a persistent id describes.
     fn storage(&mut self, id: Item) -> Result<(Storage, DType)> {
@@ -328,14 +328,14 @@ impl Made {
 
 impl Finished<'_> {
     fn value(&mut self, item: Item) -> Result<Made> {
-        let place = match item {
+        let index = match item {
             Item::None => return Ok(Made::plain(Value::None)),
             Item::Bool(value) => return Ok(Made::plain(Value::Bool(value))),
             Item::Int(value) => return Ok(Made::plain(Value::Int(value))),
             Item::Float(value) => return Ok(Made::plain(Value::Float(value))),
-            Item::Node(place) => place,
+            Item::Node(index) => index,
         };
-        if let Some(done) = self.done.get(&place) {
+        if let Some(done) = self.done.get(&index) {
             return Ok(done.clone());
         }
         ensure!(
@@ -343,9 +343,9 @@ impl Finished<'_> {
             runtime,
             "collections are nested deeper than {DEEPEST}"
         );
-        ensure!(self.open.insert(place), runtime, "a collection contains itself");
+        ensure!(self.open.insert(index), runtime, "a collection contains itself");
         let nodes = self.nodes;
-        let made = match &nodes[place as usize] {
+        let made = match &nodes[index as usize] {
             Node::Value(value) => Made::plain(value.clone()),
             Node::Global(Global::DType(dtype)) => Made::plain(Value::DType(*dtype)),
             Node::Global(global) => {
@@ -362,7 +362,7 @@ impl Finished<'_> {
                 self.collection(items, |list| Ok(Value::Dict(pairs(list)?.into())))?
             }
         };
-        self.open.remove(&place);
+        self.open.remove(&index);
         ensure!(made.depth < DEEPEST, runtime, "collections are nested deeper than {DEEPEST}");
         ensure!(
             made.shown <= self.most,
@@ -371,7 +371,7 @@ impl Finished<'_> {
             made.shown,
             self.most
         );
-        self.done.insert(place, made.clone());
+        self.done.insert(index, made.clone());
         Ok(made)
     }
     fn collection(

@@ -152,19 +152,19 @@ pub(super) fn call<S: Source>(tree: &mut Tree<S>, global: Global, args: &[Item])
             Value::Parameter(with_grad(tensor(tree, *data)?.detached()?, *requires_grad)?)
         }
         (Global::RebuildSparse, [layout, data]) => Value::Tensor(sparse(tree, *layout, *data)?),
-        (Global::RebuildTensor, [storage, place @ ..]) if place.len() == 3 => {
-            Value::Tensor(over(tree, *storage, place, None)?)
+        (Global::RebuildTensor, [storage, geometry @ ..]) if geometry.len() == 3 => {
+            Value::Tensor(over(tree, *storage, geometry, None)?)
         }
-        (Global::RebuildTensorV2, [storage, place @ .., Item::Bool(requires_grad), _])
-            if place.len() == 3 =>
+        (Global::RebuildTensorV2, [storage, geometry @ .., Item::Bool(requires_grad), _])
+            if geometry.len() == 3 =>
         {
-            Value::Tensor(with_grad(over(tree, *storage, place, None)?, *requires_grad)?)
+            Value::Tensor(with_grad(over(tree, *storage, geometry, None)?, *requires_grad)?)
         }
         (
             Global::RebuildTensorV2,
-            [storage, place @ .., Item::Bool(requires_grad), _, metadata],
-        ) if place.len() == 3 => {
-            let tensor = over(tree, *storage, place, None)?;
+            [storage, geometry @ .., Item::Bool(requires_grad), _, metadata],
+        ) if geometry.len() == 3 => {
+            let tensor = over(tree, *storage, geometry, None)?;
             Value::Tensor(with_grad(with_bits(tree, tensor, *metadata)?, *requires_grad)?)
         }
         (
@@ -298,14 +298,14 @@ fn with_bits<S: Source>(tree: &Tree<S>, mut tensor: Tensor, metadata: Item) -> R
 fn over<S: Source>(
     tree: &Tree<S>,
     storage: Item,
-    place: &[Item],
+    geometry: &[Item],
     dtype: Option<DType>,
 ) -> Result<Tensor> {
     let Some(Node::Storage(storage, own)) = tree.node(storage) else {
         bail!(runtime, "Weights only load failed: a tensor without a storage");
     };
     let (Item::Int(offset), size, stride) =
-        (place[0], numbers(tree, place[1])?, numbers(tree, place[2])?)
+        (geometry[0], numbers(tree, geometry[1])?, numbers(tree, geometry[2])?)
     else {
         bail!(runtime, "Weights only load failed: an offset is an integer");
     };

@@ -40,7 +40,7 @@ pub struct Record {
 pub struct Archive<S> {
     source: S,
     records: Vec<Record>,
-    places: HashMap<String, usize>,
+    by_name: HashMap<String, usize>,
     /// Where the directory begins: all data lies before it.
     directory: u64,
 }
@@ -70,11 +70,11 @@ impl<S: Source> Archive<S> {
         let directory = find_directory(&mut source)?;
         let bytes = source.bytes_at(directory.start, directory.size)?;
         let records = read_directory(&bytes, &directory)?;
-        let mut places = HashMap::new();
+        let mut by_name = HashMap::new();
         let mut total = 0_u64;
-        for (place, record) in records.iter().enumerate() {
+        for (index, record) in records.iter().enumerate() {
             total = total.saturating_add(record.stored).saturating_add(LOCAL_SIZE);
-            if places.insert(record.name.clone(), place).is_some() {
+            if by_name.insert(record.name.clone(), index).is_some() {
                 return Err(failed("duplicate entry", format!("{:?}", record.name)));
             }
         }
@@ -88,7 +88,7 @@ impl<S: Source> Archive<S> {
                 ),
             ));
         }
-        Ok(Archive { source, records, places, directory: directory.start })
+        Ok(Archive { source, records, by_name, directory: directory.start })
     }
 
     /// The entries in the order of the directory.
@@ -97,7 +97,7 @@ impl<S: Source> Archive<S> {
     }
     /// The entry of this name, if there is one.
     pub fn find(&self, name: &str) -> Option<&Record> {
-        self.places.get(name).map(|&place| &self.records[place])
+        self.by_name.get(name).map(|&index| &self.records[index])
     }
     /// The bytes it is read from.
     pub fn source(&mut self) -> &mut S {
@@ -242,20 +242,20 @@ fn find_directory<S: Source>(source: &mut S) -> Result<Directory> {
     let first = size - tail;
     let bytes = source.bytes_at(first, tail)?;
     let signature = END.to_le_bytes();
-    let place = (0..bytes.len().saturating_sub(END_SIZE as usize - 1))
+    let position = (0..bytes.len().saturating_sub(END_SIZE as usize - 1))
         .rev()
         .find(|&at| bytes[at..].starts_with(&signature));
-    let Some(place) = place else {
+    let Some(position) = position else {
         let detail = format!("there is no end record in the last {tail} of {size} bytes");
         return Err(failed("failed finding central directory", detail));
     };
-    let end = Fields(&bytes[place..]);
+    let end = Fields(&bytes[position..]);
     let mut found = Directory {
         start: u64::from(end.u32(16)),
         size: u64::from(end.u32(12)),
         count: u64::from(end.u16(10)),
     };
-    let end_at = first + place as u64;
+    let end_at = first + position as u64;
     if let Some(wide) = find_wide_end(source, end_at)? {
         found = wide;
     }
@@ -297,8 +297,8 @@ fn read_directory(bytes: &[u8], directory: &Directory) -> Result<Vec<Record>> {
     let mut at = 0;
     for number in 0..directory.count {
         let broken = |detail: &str| {
-            let place = directory.start + at as u64;
-            let detail = format!("entry {number} of the directory, at {place}: {detail}");
+            let offset = directory.start + at as u64;
+            let detail = format!("entry {number} of the directory, at {offset}: {detail}");
             failed("invalid header or archive is corrupted", detail)
         };
         let entry = bytes.get(at..).filter(|rest| rest.len() >= CENTRAL_SIZE);

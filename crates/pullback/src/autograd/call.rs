@@ -348,7 +348,7 @@ fn write_and_record(
         before.take(def, args, needs, original)?;
     }
     {
-        let written = Written { targets: &[target], writer: Writer::Inplace(&def.name) };
+        let written = InterruptedWrite { targets: &[target], writer: Writer::Inplace(&def.name) };
         let _below = below(keys, true);
         write(target)?;
         written.forget();
@@ -407,18 +407,18 @@ fn count_write(target: &Tensor, writer: Writer) {
 }
 
 /// Counts the write of an op that is interrupted in the middle: what it was to write to may be written in part.
-struct Written<'a> {
+struct InterruptedWrite<'a> {
     targets: &'a [&'a Tensor],
     writer: Writer,
 }
-impl Written<'_> {
+impl InterruptedWrite<'_> {
     /// The op has come to its end.
     #[inline(always)]
     fn forget(self) {
         std::mem::forget(self);
     }
 }
-impl Drop for Written<'_> {
+impl Drop for InterruptedWrite<'_> {
     #[cold]
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -495,7 +495,7 @@ fn write_outs_and_count(
     for out in outs {
         writes::announce(out)?;
     }
-    let written = Written { targets: outs, writer: Writer::Out(&def.name) };
+    let written = InterruptedWrite { targets: outs, writer: Writer::Out(&def.name) };
     write()?;
     written.forget();
     for out in outs {

@@ -180,13 +180,13 @@ pub(super) fn flatten_shapes(list: &[Tensor]) -> Box<[i64]> {
 
 /// Where the gradients of a call's inputs go: an edge for each tensor of each argument that has a rule.
 #[derive(Default)]
-struct Inputs {
+struct InputEdges {
     edges: SmallVec<[Edge; 2]>,
     /// How long the list of tensors among them is.
     list_len: u32,
 }
 
-impl Inputs {
+impl InputEdges {
     /// Of these arguments, as they are now.
     #[inline(always)]
     fn take(&mut self, def: &OpDef, args: &[Arg<'_>]) -> Result<()> {
@@ -203,7 +203,7 @@ impl Inputs {
 #[derive(Default)]
 pub(crate) struct BeforeWrite {
     slots: Slots,
-    inputs: Inputs,
+    inputs: InputEdges,
 }
 
 impl BeforeWrite {
@@ -294,7 +294,7 @@ pub(crate) fn record_saved(
     slots: &mut Slots,
     call_site: CallSite,
 ) -> Result<()> {
-    let mut inputs = Inputs::default();
+    let mut inputs = InputEdges::default();
     inputs.take(def, args)?;
     make_node(def, (args, needs), outputs, (slots, inputs), call_site, false)
 }
@@ -317,7 +317,7 @@ fn make_node(
     def: &'static OpDef,
     (args, needs): (&[Arg<'_>], u64),
     outputs: &[Tensor],
-    (slots, inputs): (&mut Slots, Inputs),
+    (slots, inputs): (&mut Slots, InputEdges),
     call_site: CallSite,
     is_inplace: bool,
 ) -> Result<()> {
@@ -438,7 +438,11 @@ pub(crate) fn record_constant(def: &'static OpDef, target: &Tensor) -> Result<()
     let own = if target.is_view() { Edge::default() } else { edge(target)? };
     let edges = smallvec::smallvec![own];
     let outputs = std::slice::from_ref(target);
-    attach(outputs, Node::custom(Box::new(Constant(def)), edges, input_metas(outputs)), true)
+    attach(
+        outputs,
+        Node::custom(Box::new(ConstantBackward(def)), edges, input_metas(outputs)),
+        true,
+    )
 }
 
 /// A change of a tensor that has no derivative and is no op: what it keeps before the change.
@@ -463,8 +467,8 @@ impl Refusal {
 }
 
 /// The backward of a write whose values do not change with what was there: zero.
-struct Constant(&'static OpDef);
-impl Backward for Constant {
+struct ConstantBackward(&'static OpDef);
+impl Backward for ConstantBackward {
     fn name(&self) -> String {
         op_name(self.0.node_name)
     }

@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The node of an input.
 #[derive(Default)]
-struct Input {
+struct TransformInput {
     /// Whether its transform is over.
     is_closed: AtomicBool,
 }
 
-impl Backward for Input {
+impl Backward for TransformInput {
     fn name(&self) -> String {
         "TransformInputBackward".into()
     }
@@ -48,7 +48,7 @@ pub fn input(tensor: &Tensor) -> Result<Tensor> {
     let alias = without_history(tensor)?;
     let edge = if tensor.requires_grad() { tensor.gradient_edge()? } else { Edge::default() };
     let node = Node::custom(
-        Box::new(Input::default()),
+        Box::new(TransformInput::default()),
         smallvec![edge],
         smallvec![Some(InputMeta::of(&alias))],
     );
@@ -68,7 +68,7 @@ pub fn close(inputs: &[Tensor]) {
     }
 }
 
-fn as_input(node: &Node) -> Option<&Input> {
+fn as_input(node: &Node) -> Option<&TransformInput> {
     node.backward()?.as_any()?.downcast_ref()
 }
 

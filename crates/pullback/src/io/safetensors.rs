@@ -6,7 +6,7 @@
 
 use super::elements::{self, IS_SWAPPED};
 use super::source::failed;
-use super::{FileSource, Source};
+use super::{FileSource, ReadAt};
 use crate::error::{Error, ensure};
 use crate::{DType, Result, Tensor};
 use ::safetensors::tensor::{Dtype, Metadata, TensorInfo};
@@ -60,7 +60,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Contents> {
 ///
 /// # Errors
 /// As for [`load`].
-pub fn load_from(mut source: impl Source) -> Result<Contents> {
+pub fn load_from(mut source: impl ReadAt) -> Result<Contents> {
     let mut length = [0; 8];
     ensure!(source.size() >= 8, runtime, "a safetensors file of {} bytes", source.size());
     source.read_at(0, &mut length)?;
@@ -92,7 +92,7 @@ pub fn load_from(mut source: impl Source) -> Result<Contents> {
     Ok(contents)
 }
 
-fn tensor(source: &mut impl Source, start: u64, name: &str, info: &TensorInfo) -> Result<Tensor> {
+fn tensor(source: &mut impl ReadAt, start: u64, name: &str, info: &TensorInfo) -> Result<Tensor> {
     let dtype = dtype_of(info.dtype).ok_or_else(|| {
         Error::runtime(format!("tensor {name:?} has the dtype {:?}, which is not here", info.dtype))
     })?;

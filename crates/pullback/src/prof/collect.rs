@@ -5,7 +5,7 @@
 //! into the log of the thread that began the range. Start at [`profile`].
 
 use super::record::{self, Kind, Observer, Observing, Range};
-use super::recorded::{Details, Event, Input, MemoryEvent, NONE, Recorded};
+use super::recorded::{Details, Event, MemoryEvent, NONE, Recorded, RecordedInput};
 use crate::Result;
 use crate::autograd::thread_number;
 use crate::call_site::CallSite;
@@ -82,14 +82,14 @@ impl Log {
 }
 
 /// A profile that was begun on this thread.
-struct Running {
+struct RunningProfile {
     session: Arc<Session>,
     _observing: Observing,
 }
 
 thread_local! {
     static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
-    static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
+    static RUNNING: RefCell<Option<RunningProfile>> = const { RefCell::new(None) };
 }
 
 /// Runs `f` on this thread's log, if it has one and is not in the midst of writing to it.
@@ -161,7 +161,7 @@ impl Session {
     fn details(&self, range: &Range<'_>) -> Option<Box<Details>> {
         let Config { inputs, stacks, .. } = self.config;
         (inputs || stacks).then(|| {
-            let inputs = inputs.then(|| range.inputs.iter().map(Input::of).collect());
+            let inputs = inputs.then(|| range.inputs.iter().map(RecordedInput::of).collect());
             Box::new(Details { inputs, stack: self.stack(range.kind) })
         })
     }
@@ -252,7 +252,7 @@ pub fn start(config: Config) -> Result<()> {
     let collector = Arc::new(Collector(session.clone()));
     collector.enter_thread();
     let observing = record::observe(collector);
-    RUNNING.set(Some(Running { session, _observing: observing }));
+    RUNNING.set(Some(RunningProfile { session, _observing: observing }));
     Ok(())
 }
 

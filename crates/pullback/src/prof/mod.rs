@@ -32,5 +32,5 @@ pub use collect::{Config, Profile, is_profiling, profile, start, stop};
 pub use record::{
     Kind, Name, Observer, Observing, Open, Range, is_observed, observe, open, record_function,
 };
-pub(crate) use record::{Left, State, of_node, of_op};
-pub use recorded::{Event, Input, MemoryEvent, Recorded, Total};
+pub(crate) use record::{Left, Observers, of_node, of_op};
+pub use recorded::{Event, MemoryEvent, Recorded, RecordedInput, Total};

@@ -40,7 +40,7 @@ pub struct Event {
 /// What is noted down on demand.
 #[derive(Clone, Debug)]
 pub(super) struct Details {
-    pub(super) inputs: Option<Box<[Input]>>,
+    pub(super) inputs: Option<Box<[RecordedInput]>>,
     pub(super) stack: Option<Arc<[CallSite]>>,
 }
 
@@ -57,7 +57,7 @@ impl Event {
     }
     /// What the op was given, if inputs were recorded.
     #[must_use]
-    pub fn inputs(&self) -> Option<&[Input]> {
+    pub fn inputs(&self) -> Option<&[RecordedInput]> {
         self.details.as_ref()?.inputs.as_deref()
     }
     /// The lines of the program that led to it, innermost first; none of nodes, and if stacks were not recorded.
@@ -69,7 +69,7 @@ impl Event {
 
 /// What an op was given.
 #[derive(Clone, Debug)]
-pub enum Input {
+pub enum RecordedInput {
     /// A tensor.
     Tensor {
         /// Its sizes.
@@ -80,23 +80,25 @@ pub enum Input {
         dtype: DType,
     },
     /// A list of tensors.
-    List(Vec<Input>),
+    List(Vec<RecordedInput>),
     /// Anything else.
     Value(Value),
 }
 
-impl Input {
-    pub(super) fn of(arg: &Arg<'_>) -> Input {
-        let of_option = |tensor: &Option<Tensor>| Input::of(&tensor.as_ref().into());
+impl RecordedInput {
+    pub(super) fn of(arg: &Arg<'_>) -> RecordedInput {
+        let of_option = |tensor: &Option<Tensor>| RecordedInput::of(&tensor.as_ref().into());
         match arg {
-            Arg::Tensor(tensor) => Input::Tensor {
+            Arg::Tensor(tensor) => RecordedInput::Tensor {
                 shape: tensor.shape().into(),
                 strides: tensor.strides().into(),
                 dtype: tensor.dtype(),
             },
-            Arg::Tensors(list) => Input::List(list.iter().map(|t| Input::of(&t.into())).collect()),
-            Arg::OptTensors(list) => Input::List(list.iter().map(of_option).collect()),
-            other => Input::Value(Value::from_arg(*other)),
+            Arg::Tensors(list) => {
+                RecordedInput::List(list.iter().map(|t| RecordedInput::of(&t.into())).collect())
+            }
+            Arg::OptTensors(list) => RecordedInput::List(list.iter().map(of_option).collect()),
+            other => RecordedInput::Value(Value::from_arg(*other)),
         }
     }
 }

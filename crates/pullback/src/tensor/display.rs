@@ -350,7 +350,7 @@ impl Printer {
     fn new(tensor: &Tensor, summarize: bool, options: &PrintOptions) -> Result<Printer> {
         let edge = options.edgeitems as i64;
         let mut values = Vec::new();
-        Visit { summarize, edge }.collect(tensor, 0, 0, &mut values)?;
+        ShownElements { summarize, edge }.collect(tensor, 0, 0, &mut values)?;
         let dtype = tensor.dtype();
         let all = values.iter().copied();
         let style = if dtype.is_complex() {
@@ -435,12 +435,12 @@ impl Printer {
 }
 
 /// Walks the elements that will be shown.
-struct Visit {
+struct ShownElements {
     summarize: bool,
     edge: i64,
 }
 
-impl Visit {
+impl ShownElements {
     fn collect(
         &self,
         tensor: &Tensor,
@@ -521,7 +521,7 @@ impl Tensor {
     /// Out of memory.
     pub fn elements(&self) -> Result<Vec<Scalar>> {
         let mut values = memory::with_capacity(self.numel().max(0) as usize)?;
-        Visit { summarize: false, edge: 0 }.collect(self, 0, 0, &mut values)?;
+        ShownElements { summarize: false, edge: 0 }.collect(self, 0, 0, &mut values)?;
         Ok(values)
     }
 }

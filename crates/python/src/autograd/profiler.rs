@@ -10,7 +10,7 @@ use crate::raw::tracer;
 use pullback::Scalar;
 use pullback::call_site::CallSite;
 use pullback::dispatch::{Arg, Value};
-use pullback::prof::{self, Config, Event, Input, Kind, Open, Recorded};
+use pullback::prof::{self, Config, Event, Kind, Open, Recorded, RecordedInput};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -52,17 +52,19 @@ impl Lines {
 }
 
 /// The sizes of a tensor, a list of sizes for a list of tensors, nothing for anything else.
-fn shape(py: Python<'_>, input: &Input) -> PyResult<Py<PyAny>> {
+fn shape(py: Python<'_>, input: &RecordedInput) -> PyResult<Py<PyAny>> {
     Ok(match input {
-        Input::Tensor { shape, .. } => PyList::new(py, shape.as_slice())?.into_any().unbind(),
-        Input::List(items) => each(py, items, shape)?,
-        Input::Value(_) => PyList::empty(py).into_any().unbind(),
+        RecordedInput::Tensor { shape, .. } => {
+            PyList::new(py, shape.as_slice())?.into_any().unbind()
+        }
+        RecordedInput::List(items) => each(py, items, shape)?,
+        RecordedInput::Value(_) => PyList::empty(py).into_any().unbind(),
     })
 }
 
 /// The value of an argument that is no tensor, as far as Python has such.
-fn value(py: Python<'_>, input: &Input) -> PyResult<Py<PyAny>> {
-    let Input::Value(value) = input else { return Ok(py.None()) };
+fn value(py: Python<'_>, input: &RecordedInput) -> PyResult<Py<PyAny>> {
+    let RecordedInput::Value(value) = input else { return Ok(py.None()) };
     Ok(match value {
         Value::Bool(b) | Value::Scalar(Scalar::Bool(b)) => b.into_py_any(py)?,
         Value::Int(i) | Value::Scalar(Scalar::Int(i)) => i.into_py_any(py)?,
@@ -81,8 +83,8 @@ fn value(py: Python<'_>, input: &Input) -> PyResult<Py<PyAny>> {
 
 fn each(
     py: Python<'_>,
-    inputs: &[Input],
-    show: fn(Python<'_>, &Input) -> PyResult<Py<PyAny>>,
+    inputs: &[RecordedInput],
+    show: fn(Python<'_>, &RecordedInput) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let items: Vec<_> = inputs.iter().map(|input| show(py, input)).collect::<PyResult<_>>()?;
     Ok(PyList::new(py, items)?.into_any().unbind())

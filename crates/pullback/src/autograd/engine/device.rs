@@ -10,7 +10,7 @@ use super::arrival::Arrivals;
 use super::evaluate::{explained, run_node, seen};
 use super::request::Request;
 use super::running::{
-    AtEnd, Callback, Entry, IN_PART, RUNNING, current_task_id, is_whole_backward,
+    AtEnd, Callback, IN_PART, RUNNING, TaskGuard, current_task_id, is_whole_backward,
 };
 use super::state::{NO_CAPTURE, ReadyNode};
 use super::task::Task;
@@ -88,12 +88,12 @@ impl Ord for Job {
 }
 
 /// What a node gave: what is to be handed out of its gradients, and its results if it ran.
-type Results = (Option<Grads>, Option<Grads>);
+type NodeResults = (Option<Grads>, Option<Grads>);
 
 /// What became of a job.
-struct Outcome {
+struct JobOutcome {
     ready: ReadyNode,
-    results: std::result::Result<Result<Results>, Box<dyn Any + Send>>,
+    results: std::result::Result<Result<NodeResults>, Box<dyn Any + Send>>,
     callbacks: Vec<Callback>,
     at_end: Vec<AtEnd>,
     warnings: Vec<String>,
@@ -137,7 +137,7 @@ struct Threads<'scope, 'env> {
     request: &'env Request<'env>,
     /// The task's number.
     id: i64,
-    done: Sender<Outcome>,
+    done: Sender<JobOutcome>,
     /// By which they stop in the middle of a node.
     stop: &'env AtomicBool,
     queues: Vec<(Device, Arc<Queue>)>,
@@ -168,7 +168,7 @@ impl Threads<'_, '_> {
             if let Some(index) = device.index() {
                 let _ = crate::set_current_device(index);
             }
-            let _entry = Entry::on(request, id);
+            let _entry = TaskGuard::on(request, id);
             warning::withhold();
             while let Some(job) = queue.pop() {
                 // (Nobody waits for it if the task failed.)
@@ -185,13 +185,13 @@ impl Threads<'_, '_> {
 
 impl Job {
     /// On the thread of the device.
-    fn run(self, request: &Request<'_>) -> Outcome {
+    fn run(self, request: &Request<'_>) -> JobOutcome {
         let Job { ready, grads, needed, is_captured, wanted } = self;
         let results = catch_unwind(AssertUnwindSafe(|| {
             let node = &ready.node;
             let _evaluation = Evaluation::of(node);
             let _range = prof::is_observed().then(|| prof::of_node(Kind::Evaluation, node, &[]));
-            let run = |grads: Grads| -> Result<Results> {
+            let run = |grads: Grads| -> Result<NodeResults> {
                 let is_seen = is_captured || !needed;
                 let seen = is_seen.then(|| seen(node, &grads, needed)).transpose()?;
                 let wanted = |i: usize| wanted.get(i).copied().unwrap_or(false);
@@ -206,11 +206,11 @@ impl Job {
                 (std::mem::take(&mut task.callbacks), std::mem::take(&mut task.at_end))
             })
         });
-        Outcome { ready, results, callbacks, at_end, warnings: warning::withheld() }
+        JobOutcome { ready, results, callbacks, at_end, warnings: warning::withheld() }
     }
 }
 
-impl Outcome {
+impl JobOutcome {
     /// What is left to do about it besides its results: it becomes the task's.
     fn settle(&mut self) {
         RUNNING.with(|running| {
@@ -257,7 +257,7 @@ pub(super) fn run(task: &mut Task<'_>) -> Result<()> {
 fn drive(
     task: &mut Task<'_>,
     threads: &mut Threads<'_, '_>,
-    outcomes: &Receiver<Outcome>,
+    outcomes: &Receiver<JobOutcome>,
 ) -> Result<()> {
     let mut here = BinaryHeap::new();
     let mut away = 0;
@@ -304,7 +304,7 @@ fn job(task: &mut Task<'_>, ready: ReadyNode) -> Job {
 }
 
 /// What a device's thread did becomes the task's.
-fn take_over(task: &mut Task<'_>, mut outcome: Outcome) -> Result<()> {
+fn take_over(task: &mut Task<'_>, mut outcome: JobOutcome) -> Result<()> {
     outcome.settle();
     let (seen, outputs) = outcome.results.unwrap_or_else(|panic| resume_unwind(panic))?;
     if let Some(seen) = seen {

@@ -3,7 +3,7 @@
 use super::device::{self, StopOnUnwind};
 use super::fit::fit;
 use super::request::{Goal, Request};
-use super::running::{DEPTH, Entry, IN_PART, RUNNING, is_whole_backward};
+use super::running::{DEPTH, IN_PART, RUNNING, TaskGuard, is_whole_backward};
 use super::task::Task;
 use crate::autograd::graph::blame;
 use crate::autograd::graph::node::Edge;
@@ -84,7 +84,7 @@ fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
 
 fn run_here(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let _mode = mode::set_grad(request.create_graph);
-    let _entry = Entry::new(&request);
+    let _entry = TaskGuard::new(&request);
     let result = interrupt::caught(|| run(&request));
     // Callbacks may add callbacks.
     while let Some(callback) = RUNNING.with(|r| {

@@ -12,7 +12,7 @@ pub(super) type Callback = Box<dyn FnOnce() -> Result<()> + Send>;
 
 pub(super) type AtEnd = Box<dyn FnOnce() + Send>;
 
-pub(super) struct Running {
+pub(super) struct RunningTask {
     id: i64,
     keep_graph: bool,
     pub(super) callbacks: Vec<Callback>,
@@ -26,7 +26,7 @@ pub(super) struct Running {
     hooks: usize,
 }
 
-impl Running {
+impl RunningTask {
     /// What is being executed.
     pub(super) fn request(&self) -> &Request<'_> {
         // SAFETY: `run_here` keeps the request until it has taken this from the list, on the same thread; the
@@ -39,7 +39,7 @@ thread_local! {
     /// How many executions there are on this stack.
     pub(super) static DEPTH: Cell<u32> = const { Cell::new(0) };
     /// The executions running on this thread, the innermost last.
-    pub(super) static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
+    pub(super) static RUNNING: RefCell<Vec<RunningTask>> = const { RefCell::new(Vec::new()) };
     /// Whether this thread goes on with a nest of executions in which not everything runs.
     pub(super) static IN_PART: Cell<bool> = const { Cell::new(false) };
 }
@@ -101,9 +101,9 @@ pub fn at_end(action: Box<dyn FnOnce() + Send>) -> Result<()> {
 }
 
 /// Counts the depth and names the running task; undone on every way out.
-pub(super) struct Entry;
+pub(super) struct TaskGuard;
 
-impl Entry {
+impl TaskGuard {
     /// The request stays where it is until the entry is dropped.
     pub(super) fn new(request: &Request<'_>) -> Self {
         Self::on(request, IDS.fetch_add(1, Ordering::Relaxed))
@@ -113,7 +113,7 @@ impl Entry {
         DEPTH.with(|d| d.set(d.get() + 1));
         let hooks = saved_hooks::depth();
         RUNNING.with(|r| {
-            r.borrow_mut().push(Running {
+            r.borrow_mut().push(RunningTask {
                 hooks,
                 id,
                 keep_graph: request.keep_graph,
@@ -123,11 +123,11 @@ impl Entry {
                 survey: None,
             });
         });
-        Entry
+        TaskGuard
     }
 }
 
-impl Drop for Entry {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         DEPTH.with(|d| d.set(d.get() - 1));
         let done = RUNNING.with(|r| r.borrow_mut().pop());

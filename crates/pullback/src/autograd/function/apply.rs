@@ -103,7 +103,7 @@ pub trait Function: Send + Sync + 'static {
 }
 
 /// The saved tensors of a node, shared with the contexts its backward runs in; once released, that they are freed.
-type Saved = Arc<Mutex<Vec<SavedTensor>>>;
+type SharedSaved = Arc<Mutex<Vec<SavedTensor>>>;
 
 /// Tensors as calls name them: `&x`, `[&x, &y]`, `&list`, `Some(&x)`.
 pub trait Tensors {
@@ -137,7 +137,7 @@ pub struct Context {
     keeps_missing: bool,
     data: Data,
     /// In backward: where the saved tensors are, and the node they were saved for.
-    run: Option<(Saved, Node)>,
+    run: Option<(SharedSaved, Node)>,
 }
 
 impl Context {
@@ -215,16 +215,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The node of one call.
-struct Call<F> {
+struct FunctionNode<F> {
     function: Arc<F>,
     needs_input_grad: Vec<bool>,
     keeps_missing: bool,
     data: Data,
     outputs: Vec<TensorSpec>,
-    saved: Saved,
+    saved: SharedSaved,
 }
 
-impl<F: Function> Backward for Call<F> {
+impl<F: Function> Backward for FunctionNode<F> {
     fn name(&self) -> String {
         self.function.name()
     }
@@ -361,9 +361,9 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
         non_differentiable: &ctx.non_differentiable,
         executable,
     };
-    let (saved, function) = (Saved::default(), Arc::new(function));
+    let (saved, function) = (SharedSaved::default(), Arc::new(function));
     let node = executable.then(|| {
-        let body = Call {
+        let body = FunctionNode {
             function: function.clone(),
             needs_input_grad,
             keeps_missing: ctx.keeps_missing,

@@ -7,16 +7,16 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 
 #[repr(C)]
-struct Block<T> {
+struct CountedBlock<T> {
     counts: Counts,
     value: T,
 }
 
 /// A handle that keeps its value alive.
-pub(in crate::autograd) struct Counted<T>(NonNull<Block<T>>);
+pub(in crate::autograd) struct Counted<T>(NonNull<CountedBlock<T>>);
 
 /// A handle that keeps only the memory.
-pub(in crate::autograd) struct Weak<T>(Option<NonNull<Block<T>>>);
+pub(in crate::autograd) struct Weak<T>(Option<NonNull<CountedBlock<T>>>);
 
 // SAFETY: shared like an `Arc`: the value is reached through shared references and dropped by the last handle.
 unsafe impl<T: Send + Sync> Send for Counted<T> {}
@@ -34,9 +34,9 @@ impl<T> Counted<T> {
     /// `write` initialises the value and does not panic.
     #[inline(always)]
     pub(in crate::autograd) unsafe fn make(write: impl FnOnce(*mut T)) -> Self {
-        let layout = Layout::new::<Block<T>>();
+        let layout = Layout::new::<CountedBlock<T>>();
         // SAFETY: the layout has a size.
-        let Some(block) = NonNull::new(unsafe { alloc(layout) }.cast::<Block<T>>()) else {
+        let Some(block) = NonNull::new(unsafe { alloc(layout) }.cast::<CountedBlock<T>>()) else {
             handle_alloc_error(layout)
         };
         let raw = block.as_ptr();
@@ -48,7 +48,7 @@ impl<T> Counted<T> {
         Counted(block)
     }
     #[inline(always)]
-    fn block(&self) -> &Block<T> {
+    fn block(&self) -> &CountedBlock<T> {
         // SAFETY: it lives as long as this handle counts.
         unsafe { self.0.as_ref() }
     }
@@ -93,7 +93,7 @@ impl<T> Clone for Counted<T> {
 }
 
 /// A value whose last handle went; dropping this drops it.
-pub(in crate::autograd) struct Last<T>(NonNull<Block<T>>);
+pub(in crate::autograd) struct Last<T>(NonNull<CountedBlock<T>>);
 
 // SAFETY: what `Counted` may do; it is the only way to the value.
 unsafe impl<T: Send + Sync> Send for Last<T> {}
@@ -143,17 +143,17 @@ impl<T> Drop for Counted<T> {
 }
 
 #[inline(never)]
-fn drop_value<T>(block: NonNull<Block<T>>) {
+fn drop_value<T>(block: NonNull<CountedBlock<T>>) {
     // SAFETY: the last strong handle is gone; weak ones touch only the counts.
     unsafe { std::ptr::drop_in_place(&raw mut (*block.as_ptr()).value) };
     release(block);
 }
 
-fn release<T>(block: NonNull<Block<T>>) {
+fn release<T>(block: NonNull<CountedBlock<T>>) {
     // SAFETY: the block is alive while the weak count is not zero.
     if unsafe { block.as_ref() }.counts.drop_weak() {
         // SAFETY: allocated with this layout; nobody is left.
-        unsafe { dealloc(block.as_ptr().cast(), Layout::new::<Block<T>>()) };
+        unsafe { dealloc(block.as_ptr().cast(), Layout::new::<CountedBlock<T>>()) };
     }
 }
 

@@ -140,7 +140,7 @@ fn nest(step: i32) -> i32 {
 
 /// All that a thread has set, to be continued on another.
 #[derive(Clone, Copy)]
-pub(crate) struct State {
+pub(crate) struct AutocastState {
     bits: u64,
     dtypes: [Option<DType>; TARGETS.len()],
     nesting: i32,
@@ -148,8 +148,8 @@ pub(crate) struct State {
 }
 
 /// What this thread has set.
-pub(crate) fn snapshot() -> State {
-    SETTINGS.with(|s| State {
+pub(crate) fn snapshot() -> AutocastState {
+    SETTINGS.with(|s| AutocastState {
         bits: mode::current() & bit::AUTOCAST,
         dtypes: s.dtypes.each_ref().map(Cell::get),
         nesting: s.nesting.get(),
@@ -157,7 +157,7 @@ pub(crate) fn snapshot() -> State {
     })
 }
 /// Lets this thread go on with it.
-pub(crate) fn restore(state: &State) {
+pub(crate) fn restore(state: &AutocastState) {
     set_bits(state.bits);
     SETTINGS.with(|s| {
         for (cell, dtype) in s.dtypes.iter().zip(state.dtypes) {
@@ -283,7 +283,7 @@ pub(in crate::autograd) fn is_eligible(tensor: &Tensor) -> bool {
 }
 
 /// A weight that was converted.
-struct Entry {
+struct CachedCast {
     /// Keeps the weight's place in memory from being another tensor's, not the weight.
     _weight: WeakTensor,
     /// What the weight showed then, and what it had been written to.
@@ -294,7 +294,7 @@ struct Entry {
 
 /// By the weight, the dtype, and whether the conversion is recorded.
 type CacheKey = (usize, DType, bool);
-static CACHE: Mutex<BTreeMap<CacheKey, Entry>> = Mutex::new(BTreeMap::new());
+static CACHE: Mutex<BTreeMap<CacheKey, CachedCast>> = Mutex::new(BTreeMap::new());
 
 /// The weight in `wanted`, made by `cast` once as long as it does not change.
 pub(in crate::autograd) fn cached(
@@ -304,20 +304,20 @@ pub(in crate::autograd) fn cached(
 ) -> Result<Tensor> {
     let key = (weight.id(), wanted, mode::is_recording());
     let (data, version) = (weight.data_ptr() as usize, weight.version());
-    let is_current = |entry: &&Entry| entry.data == data && entry.version == version;
+    let is_current = |entry: &&CachedCast| entry.data == data && entry.version == version;
     let found = lock().get(&key).filter(is_current).map(|entry| entry.cast.clone());
     if let Some(cast) = found {
         return Ok(cast);
     }
     let cast = cast()?;
-    let entry = Entry { _weight: weight.downgrade(), data, version, cast: cast.clone() };
+    let entry = CachedCast { _weight: weight.downgrade(), data, version, cast: cast.clone() };
     // What goes may run anything: not while this is locked.
     let old = lock().insert(key, entry);
     drop(old);
     Ok(cast)
 }
 
-fn lock() -> std::sync::MutexGuard<'static, BTreeMap<CacheKey, Entry>> {
+fn lock() -> std::sync::MutexGuard<'static, BTreeMap<CacheKey, CachedCast>> {
     CACHE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

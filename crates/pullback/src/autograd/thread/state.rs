@@ -16,11 +16,11 @@ pub(in crate::autograd) struct ThreadState {
     is_multithreaded: bool,
     hooks: Vec<Arc<dyn saved_hooks::SavedTensorHooks>>,
     dispatch_modes: dispatch_mode::Snapshot,
-    casts: autocast::State,
+    casts: autocast::AutocastState,
     levels: Vec<vmap::Level>,
     seen: usize,
     call_site: CallSite,
-    observers: prof::State,
+    observers: prof::Observers,
     of_host: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -36,7 +36,7 @@ impl ThreadState {
             levels: vmap::snapshot(),
             seen: level::snapshot(),
             call_site: CallSite::here(),
-            observers: prof::State::take(),
+            observers: prof::Observers::take(),
             of_host: host().map(Host::thread_state),
         }
     }

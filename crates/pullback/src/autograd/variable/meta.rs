@@ -20,7 +20,7 @@ pub(in crate::autograd) struct Batched {
 
 /// The rarely used part of a tensor's autograd state.
 #[derive(Default)]
-pub struct Meta {
+pub struct AutogradMeta {
     pub(in crate::autograd) grad: Option<Tensor>,
     pub(in crate::autograd) hooks: Vec<(HookId, TensorHook)>,
     pub(in crate::autograd) accumulate_hooks: Vec<(HookId, AccumulateHook)>,
@@ -41,7 +41,7 @@ pub struct Meta {
 }
 
 #[inline]
-pub(in crate::autograd) fn lock(tensor: &Tensor) -> MutexGuard<'_, Meta> {
+pub(in crate::autograd) fn lock(tensor: &Tensor) -> MutexGuard<'_, AutogradMeta> {
     tensor.meta().lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -70,15 +70,15 @@ pub(in crate::autograd) struct Step {
 }
 
 /// Makes another number or tensor of one that is kept.
-type Visit<'a, Kept, Other> = &'a mut dyn FnMut(Kept) -> Result<Other>;
+type MapEach<'a, Kept, Other> = &'a mut dyn FnMut(Kept) -> Result<Other>;
 
 /// Functions that change what a replay has kept, once for each number that stands for a size or a place, and for each tensor.
 #[derive(Default)]
 pub struct Visitor<'a> {
     /// For numbers.
-    pub number: Option<Visit<'a, i64, i64>>,
+    pub number: Option<MapEach<'a, i64, i64>>,
     /// For tensors.
-    pub tensor: Option<Visit<'a, Tensor, Tensor>>,
+    pub tensor: Option<MapEach<'a, Tensor, Tensor>>,
 }
 
 impl Visitor<'_> {

@@ -5,7 +5,7 @@ use crate::error::{bail, ensure};
 use crate::io::Value;
 use crate::io::pickle::Pickler;
 use crate::io::source::failed;
-use crate::io::zip::Writer;
+use crate::io::zip::ArchiveWriter;
 use crate::tensor::{Compressed, Coo, Sparse};
 use crate::{Device, Layout, Result, Storage, Tensor};
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ const ALIGNMENT: u64 = 64;
 pub fn save(value: &Value, path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     let name = path.file_stem().map_or_else(|| "archive".into(), |stem| stem.to_string_lossy());
-    let state = Saved::of(value)?;
+    let state = CheckpointParts::of(value)?;
     let file = File::create(path).map_err(|error| failed("create", path, &error))?;
     state.write(BufWriter::new(file), &name)
 }
@@ -36,12 +36,12 @@ pub fn save(value: &Value, path: impl AsRef<Path>) -> Result<()> {
 /// # Errors
 /// As for [`save`].
 pub fn save_to(value: &Value, out: impl Write) -> Result<()> {
-    Saved::of(value)?.write(out, "archive")
+    CheckpointParts::of(value)?.write(out, "archive")
 }
 
 /// What there is to be written.
 #[derive(Default)]
-struct Saved {
+struct CheckpointParts {
     pickle: Pickler,
     /// Storages in the order of their keys.
     storages: Vec<(Storage, crate::DType)>,
@@ -50,16 +50,16 @@ struct Saved {
     kept: Vec<Tensor>,
 }
 
-impl Saved {
-    fn of(value: &Value) -> Result<Saved> {
-        let mut saved = Saved::default();
+impl CheckpointParts {
+    fn of(value: &Value) -> Result<CheckpointParts> {
+        let mut saved = CheckpointParts::default();
         saved.value(value)?;
         saved.pickle.stop();
         Ok(saved)
     }
 
     fn write(self, out: impl Write, folder: &str) -> Result<()> {
-        let mut archive = Writer::new(out, folder, ALIGNMENT, true)?;
+        let mut archive = ArchiveWriter::new(out, folder, ALIGNMENT, true)?;
         archive.record("data.pkl", self.pickle.bytes())?;
         archive.record(".format_version", b"1")?;
         archive.record(".storage_alignment", ALIGNMENT.to_string().as_bytes())?;

@@ -20,7 +20,7 @@ fn examples(size: i64, rank: usize) -> Result<Tensor> {
 }
 
 /// Where the dimensions of an indexed tensor come from.
-struct Plan {
+struct IndexPlan {
     /// The physical tensor, what is indexed behind the batch.
     physical: Tensor,
     /// Its indices: for the batch, then for each dimension.
@@ -30,8 +30,8 @@ struct Plan {
     at: usize,
 }
 
-impl Plan {
-    fn new(call: &Call<'_>, tensor: &Tensor, given: &[Option<Tensor>]) -> Result<Plan> {
+impl IndexPlan {
+    fn new(call: &Call<'_>, tensor: &Tensor, given: &[Option<Tensor>]) -> Result<IndexPlan> {
         let mut indices: Vec<Option<Tensor>> = Vec::new();
         for index in given {
             match index {
@@ -87,7 +87,7 @@ impl Plan {
                 }),
             });
         }
-        Ok(Plan { physical: call.front(tensor)?, indices: all, rank, at })
+        Ok(IndexPlan { physical: call.front(tensor)?, indices: all, rank, at })
     }
     /// What the indices pick.
     fn picked(&self) -> Result<Tensor> {
@@ -120,7 +120,7 @@ pub(crate) fn index(
     self_: &Tensor,
     indices: &[Option<Tensor>],
 ) -> Result<Outcome> {
-    let plan = Plan::new(call, self_, indices)?;
+    let plan = IndexPlan::new(call, self_, indices)?;
     Ok(plan.as_seen(&plan.picked()?)?.into())
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn index_put(
     indices: &[Option<Tensor>],
     values: &Tensor,
 ) -> Result<Outcome> {
-    let plan = Plan::new(call, self_, indices)?;
+    let plan = IndexPlan::new(call, self_, indices)?;
     // The sizes of what is written to, in the order that the caller sees.
     let seen = plan.as_seen(&plan.picked()?)?;
     let source = match call.physical(values) {
@@ -166,7 +166,7 @@ pub(crate) fn index_select(
     // bounded: by the rank.
     let mut given: Vec<Option<Tensor>> = vec![None; dim];
     given.push(Some(index.clone()));
-    let plan = Plan::new(call, self_, &given)?;
+    let plan = IndexPlan::new(call, self_, &given)?;
     Ok(plan.as_seen(&plan.picked()?)?.into())
 }
 

@@ -3,7 +3,7 @@
 //! The bounds are numbers, or stand in 0-dim tensors; nothing here has a derivative. Everything ends in the forms that
 //! take numbers.
 
-use super::factory::{Options, as_size, check_real, refused, series};
+use super::factory::{FactoryOptions, as_size, check_real, refused, series};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -62,7 +62,7 @@ fn spaced(
     start: impl Bound,
     end: impl Bound,
     steps: i64,
-    options: Options,
+    options: FactoryOptions,
 ) -> Result<TensorSpec> {
     let given = [("start", start.ndim()), ("end", end.ndim())];
     if given.iter().any(|(_, ndim)| ndim.is_some_and(|n| n != 0)) {
@@ -107,7 +107,7 @@ impl Linspace {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        spaced("linspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+        spaced("linspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: Scalar) -> Result<()> {
         Ok(creation::linspace(&mut result.view_mut(cpu), start, end)?)
@@ -144,7 +144,7 @@ impl Logspace {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        spaced("logspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+        spaced("logspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: Scalar, base: f64) -> Result<()> {
         Ok(creation::logspace(&mut result.view_mut(cpu), start, end, base)?)
@@ -171,7 +171,7 @@ impl LinspaceTensorTensor {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        spaced("linspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+        spaced("linspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: &Tensor) -> Result<()> {
         Linspace::cpu(cpu, result, start.number()?, end.number()?)
@@ -198,7 +198,7 @@ impl LinspaceTensorScalar {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        spaced("linspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+        spaced("linspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: Scalar) -> Result<()> {
         Linspace::cpu(cpu, result, start.number()?, end.number()?)
@@ -225,7 +225,7 @@ impl LinspaceScalarTensor {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        spaced("linspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+        spaced("linspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: &Tensor) -> Result<()> {
         Linspace::cpu(cpu, result, start.number()?, end.number()?)
@@ -252,7 +252,7 @@ impl LogspaceTensorTensor {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        spaced("logspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+        spaced("logspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: &Tensor, base: f64) -> Result<()> {
         Logspace::cpu(cpu, result, start.number()?, end.number()?, base)
@@ -279,7 +279,7 @@ impl LogspaceTensorScalar {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        spaced("logspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+        spaced("logspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: Scalar, base: f64) -> Result<()> {
         Logspace::cpu(cpu, result, start.number()?, end.number()?, base)
@@ -306,7 +306,7 @@ impl LogspaceScalarTensor {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        spaced("logspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+        spaced("logspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: &Tensor, base: f64) -> Result<()> {
         Logspace::cpu(cpu, result, start.number()?, end.number()?, base)
@@ -320,7 +320,12 @@ impl LogspaceScalarTensor {
 }
 
 /// As many numbers as there are from `start` to `end`, which is included.
-fn inclusive(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<TensorSpec> {
+fn inclusive(
+    start: Scalar,
+    end: Scalar,
+    step: Scalar,
+    options: FactoryOptions,
+) -> Result<TensorSpec> {
     check_real(&[start, end, step])?;
     let dtype = options.0.unwrap_or_else(default_dtype);
     let size = creation::range_size(start, end, step, dtype)?;
@@ -349,7 +354,7 @@ impl Range {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        inclusive(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+        inclusive(start, end, Scalar::Int(1), FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: Scalar) -> Result<()> {
         write_inclusive(cpu, result, start, Scalar::Int(1))
@@ -388,7 +393,7 @@ impl RangeStep {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        inclusive(start, end, step, Options(dtype, layout, device, pin_memory))
+        inclusive(start, end, step, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, step: Scalar) -> Result<()> {
         write_inclusive(cpu, result, start, step)

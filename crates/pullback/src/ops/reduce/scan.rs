@@ -409,7 +409,7 @@ impl ProdDim {
     }
 }
 
-type Kernel = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
+type ScanKernel = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
 type PairKernel = fn(
     &mut StridedMut<'_>,
     &mut StridedMut<'_>,
@@ -423,7 +423,7 @@ fn scanned(x: &Tensor, dim: i64, dtype: DType) -> Result<TensorSpec> {
     Ok(TensorSpec::like(x).computed_in(dtype))
 }
 
-fn along(cpu: Cpu, result: &Tensor, x: &Tensor, dim: i64, kernel: Kernel) -> Result<()> {
+fn along(cpu: Cpu, result: &Tensor, x: &Tensor, dim: i64, kernel: ScanKernel) -> Result<()> {
     let dim = wrap_dim(dim, x.ndim())?;
     Ok(kernel(&mut lifted(result)?.view_mut(cpu), lifted(x)?.view_ref(cpu), dim)?)
 }

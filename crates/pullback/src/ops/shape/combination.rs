@@ -58,10 +58,10 @@ fn block(shape: &[i64]) -> [i64; 2] {
 }
 
 /// Where a block begins, in rows and columns, and its sizes.
-type Place = ([i64; 2], [i64; 2]);
+type BlockSlice = ([i64; 2], [i64; 2]);
 
 /// Where each block begins, one behind the other; and the sizes of all together.
-fn corners(blocks: impl Iterator<Item = [i64; 2]>) -> (Vec<Place>, [i64; 2]) {
+fn corners(blocks: impl Iterator<Item = [i64; 2]>) -> (Vec<BlockSlice>, [i64; 2]) {
     let mut end = [0_i64; 2];
     let mut all = Vec::new();
     for sizes in blocks {
@@ -72,7 +72,7 @@ fn corners(blocks: impl Iterator<Item = [i64; 2]>) -> (Vec<Place>, [i64; 2]) {
 }
 
 /// The part of a matrix that belongs to a block.
-fn part(matrix: &Tensor, (start, sizes): Place) -> Result<Tensor> {
+fn part(matrix: &Tensor, (start, sizes): BlockSlice) -> Result<Tensor> {
     matrix.narrow(-2, start[0], sizes[0])?.narrow(-1, start[1], sizes[1])
 }
 

@@ -239,23 +239,26 @@ impl DiagonalScatter {
 }
 
 /// Sizes and strides of a tensor, and where it begins in its memory.
-type Place<'a> = (&'a [i64], &'a [i64], i64);
+type StridedGeometry<'a> = (&'a [i64], &'a [i64], i64);
 
 /// The two places counted from where the first of them begins, and how much memory both take together.
-fn together<'a>(one: Place<'a>, other: Place<'a>) -> Result<(Place<'a>, Place<'a>, i64)> {
+fn together<'a>(
+    one: StridedGeometry<'a>,
+    other: StridedGeometry<'a>,
+) -> Result<(StridedGeometry<'a>, StridedGeometry<'a>, i64)> {
     let first = one.2.min(other.2);
-    let from_first = |p: Place<'a>| (p.0, p.1, p.2 - first);
+    let from_first = |p: StridedGeometry<'a>| (p.0, p.1, p.2 - first);
     let (one, other) = (from_first(one), from_first(other));
     let reach = (one.2 + extent(one.0, one.1)?).max(other.2 + extent(other.0, other.1)?);
     Ok((one, other, reach))
 }
 
 /// Whether `own`, the place of all elements, takes the whole of the memory, in row-major order: as a gradient that is contiguous.
-fn is_all_within(grad: &Tensor, own: Place<'_>, reach: i64) -> bool {
+fn is_all_within(grad: &Tensor, own: StridedGeometry<'_>, reach: i64) -> bool {
     own.2 == 0 && reach == grad.numel() && is_contiguous(own.0, own.1) && !grad.overrides_ops()
 }
 
-fn seen(memory: &Tensor, (shape, strides, offset): Place<'_>) -> Result<Tensor> {
+fn seen(memory: &Tensor, (shape, strides, offset): StridedGeometry<'_>) -> Result<Tensor> {
     memory.as_strided(shape, strides, Some(offset))
 }
 

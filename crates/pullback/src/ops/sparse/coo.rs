@@ -8,7 +8,7 @@ use super::places::{Places, are_in_order, extremes};
 use super::{check_coo, parts};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
-use crate::ops::creation::factory::Options;
+use crate::ops::creation::factory::FactoryOptions;
 use crate::tensor::{Coo, Cpu, Layout, Sparse, checked_numel, shape::list};
 use crate::{DType, Device, Dims, Result, Tensor, TensorSpec};
 use pullback_macros::op;
@@ -45,7 +45,7 @@ fn check_options(
         "expected layout torch.sparse_coo but got torch.{}",
         layout.unwrap_or_default().name()
     );
-    Options(dtype, None, device, pin_memory).spec(&[], DType::F32).map(drop)
+    FactoryOptions(dtype, None, device, pin_memory).spec(&[], DType::F32).map(drop)
 }
 
 /// Sizes that hold the largest coordinates, and the dense sizes of the values.

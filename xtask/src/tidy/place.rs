@@ -140,7 +140,7 @@ pub(super) fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
 }
 
 /// Ops' files that read elements by `Cpu::of`, which only run time checks: coordinates of sparse tensors decide what a result is.
-const CHECKED_ACCESS: &str = "crates/pullback/src/ops/sparse/places.rs";
+const CHECKED_ACCESS: &str = "crates/pullback/src/ops/sparse/coordinates.rs";
 
 /// An op that reads memory outside of a kernel.
 pub(super) fn access(source: &Source, findings: &mut Vec<Finding>) {

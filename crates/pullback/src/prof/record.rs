@@ -261,12 +261,12 @@ pub fn open(kind: Kind, name: impl FnOnce() -> Name, inputs: &[Arg<'_>]) -> Open
 }
 
 /// The observers of a thread, for another one that goes on for it.
-pub(crate) struct Observers(Vec<Arc<dyn Observer>>);
+pub(crate) struct InheritedObservers(Vec<Arc<dyn Observer>>);
 
-impl Observers {
+impl InheritedObservers {
     /// Of this thread.
-    pub(crate) fn take() -> Observers {
-        Observers(observers().map_or_else(Vec::new, |list| list.to_vec()))
+    pub(crate) fn take() -> InheritedObservers {
+        InheritedObservers(observers().map_or_else(Vec::new, |list| list.to_vec()))
     }
     /// Lets them observe this thread, which nobody observed, as long as the guard lives.
     pub(crate) fn enter(self) -> Left {

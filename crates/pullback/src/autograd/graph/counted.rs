@@ -197,16 +197,16 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     /// Counts how often it is dropped.
-    struct Value(Arc<AtomicUsize>);
-    impl Drop for Value {
+    struct DropCounter(Arc<AtomicUsize>);
+    impl Drop for DropCounter {
         fn drop(&mut self) {
             self.0.fetch_add(1, Relaxed);
         }
     }
-    fn make(drops: &Arc<AtomicUsize>) -> Counted<Value> {
-        let value = Value(drops.clone());
+    fn make(drops: &Arc<AtomicUsize>) -> Counted<DropCounter> {
+        let value = DropCounter(drops.clone());
         // SAFETY: the value is moved to the place.
-        unsafe { Counted::make(|ptr: *mut Value| ptr.write(value)) }
+        unsafe { Counted::make(|ptr: *mut DropCounter| ptr.write(value)) }
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(drops.load(Relaxed), 1);
         drop(again);
         assert_eq!(drops.load(Relaxed), 2);
-        assert!(weak.upgrade().is_none() && Weak::<Value>::default().upgrade().is_none());
+        assert!(weak.upgrade().is_none() && Weak::<DropCounter>::default().upgrade().is_none());
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(in crate::autograd) struct ThreadState {
     levels: Vec<vmap::Level>,
     seen: usize,
     call_site: CallSite,
-    observers: prof::Observers,
+    observers: prof::InheritedObservers,
     of_host: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -36,7 +36,7 @@ impl ThreadState {
             levels: vmap::snapshot(),
             seen: level::snapshot(),
             call_site: CallSite::here(),
-            observers: prof::Observers::take(),
+            observers: prof::InheritedObservers::take(),
             of_host: host().map(Host::thread_state),
         }
     }

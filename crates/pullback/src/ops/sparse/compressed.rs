@@ -106,7 +106,7 @@ impl Tensor {
         let layout = Some(layout);
         compressed.sparse_compressed_unsafe_with(plain, values, size, None, layout, None, None)
     }
-    /// The same places with other values, with history.
+    /// The same coordinates with other values, with history.
     pub(super) fn with_sparse_values(&self, values: &Tensor) -> Result<Tensor> {
         match &*parts(self)? {
             Sparse::Coo(coo) => {
@@ -286,7 +286,7 @@ fn check_lines(
                 list(line)
             );
             ensure!(
-                super::places::is_increasing(line),
+                super::coordinates::is_increasing(line),
                 runtime,
                 "`{of_plain}[..., {of_compressed}[..., i - 1]:{of_compressed}[..., i]] for all i = 1, ..., {major} are sorted and distinct along the last dimension values` is not satisfied: {}",
                 list(line)

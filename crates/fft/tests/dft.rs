@@ -80,8 +80,8 @@ fn number(nr: usize) -> f64 {
 fn naive(values: &[C128], shape: &[i64], dim: usize, forward: bool) -> Vec<C128> {
     let n = shape[dim] as usize;
     let inner: usize = shape[dim + 1..].iter().product::<i64>() as usize;
-    let turn = if forward { -std::f64::consts::TAU } else { std::f64::consts::TAU };
-    let roots: Vec<C128> = (0..n).map(|j| C128::cis(turn * j as f64 / n as f64)).collect();
+    let step = if forward { -std::f64::consts::TAU } else { std::f64::consts::TAU };
+    let roots: Vec<C128> = (0..n).map(|j| C128::cis(step * j as f64 / n as f64)).collect();
     let mut out = vec![C128::default(); values.len()];
     for (at, value) in out.iter_mut().enumerate() {
         let (k, line) = (at / inner % n, at - at / inner % n * inner);

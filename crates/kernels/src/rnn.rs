@@ -1,7 +1,7 @@
 //! Recurrent layers: LSTM, GRU and plain cells over all steps of a batch of sequences.
 //!
 //! The input is projected for all steps in one product; then the steps follow one another, each with one
-//! product by the hidden weights and one pass over the gates. Backward is the same walk turned round,
+//! product by the hidden weights and one pass over the gates. Backward runs the steps in reverse order,
 //! with the weights' gradients as one product over all steps at the end. The rows of the input are the steps
 //! laid end to end; sequences that end early make later steps shorter ([`Steps::packed`]), so a state is a
 //! buffer of whose rows each step uses the first few. One step is a cell. The arithmetic of the gates is

@@ -316,7 +316,7 @@ pub fn logcumsumexp(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize)
     }
 }
 
-/// Running extreme: NaN stays, of equal values the later one counts.
+/// The running maximum or minimum: NaN propagates, of equal values the later one counts.
 struct RunningMinMax<T, const MAX: bool>(PhantomData<T>);
 
 impl<T: Ordered + Element, const MAX: bool> Scan for RunningMinMax<T, MAX> {

@@ -170,7 +170,7 @@ fn nadam_and_radam_follow_their_formulas() {
     for (maximize, weight_decay, decoupled_weight_decay) in
         [(false, 0.0, false), (true, 0.2, false), (false, 0.2, true)]
     {
-        let moments = |lr: f64, p: &mut f64, g: f64, m: &mut f64, v: &mut f64| {
+        let step = |lr: f64, p: &mut f64, g: f64, m: &mut f64, v: &mut f64| {
             let mut g = signed(maximize, g);
             if decoupled_weight_decay {
                 *p *= 1.0 - lr * weight_decay;
@@ -194,7 +194,7 @@ fn nadam_and_radam_follow_their_formulas() {
         };
         let mu = |t: f64| 0.9 * (1.0 - 0.5 * 0.96_f64.powf(t * 0.5));
         follows(o, &[3.0, 0.2], &|p, g, [m, v, _]| {
-            let g = moments(lr, p, g, m, v);
+            let g = step(lr, p, g, m, v);
             let mean = mu(4.0) * *m / (1.0 - 0.2 * mu(4.0)) + (1.0 - mu(3.0)) * g / (1.0 - 0.2);
             *p -= lr * mean / ((*v / (1.0 - 0.8_f64.powi(3))).sqrt() + eps);
         });
@@ -202,7 +202,7 @@ fn nadam_and_radam_follow_their_formulas() {
         for step in [3_i32, 30] {
             let o = RAdam { lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize };
             follows(o, &[f64::from(step)], &|p, g, [m, v, _]| {
-                moments(lr, p, g, m, v);
+                step(lr, p, g, m, v);
                 let decayed = 0.8_f64.powi(step);
                 let (limit, correction) = (9.0, 1.0 - decayed);
                 let rho = limit - 2.0 * f64::from(step) * decayed / correction;

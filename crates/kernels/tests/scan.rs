@@ -126,7 +126,7 @@ fn linear_recurrences_equal_their_twins_whatever_the_layout() {
 }
 
 #[test]
-fn running_extremes_and_their_gradients_equal_their_twins() {
+fn cummax_cummin_and_their_gradients_equal_their_twins() {
     for (round, (shape, dim)) in shapes().into_iter().enumerate() {
         set_level(SimdLevel::ALL[round % 3]);
         let mut rng = TestRng(round as u64);
@@ -165,8 +165,8 @@ fn running_extremes_and_their_gradients_equal_their_twins() {
     set_level(SimdLevel::Avx512);
 }
 
-/// What a line's running extremes and their places are, item by item.
-fn check_extremes(x: &Array, out: &Array, indices: &Array, is_max: bool, what: &str) {
+/// What a line's running maxima (or minima) and their indices are, item by item.
+fn check_cummax(x: &Array, out: &Array, indices: &Array, is_max: bool, what: &str) {
     for (base, step, n) in lines(x.view().shape(), 1) {
         let (mut state, mut place) = (if is_max { f64::NEG_INFINITY } else { f64::INFINITY }, 0);
         for j in 0..n {
@@ -182,7 +182,7 @@ fn check_extremes(x: &Array, out: &Array, indices: &Array, is_max: bool, what: &
 }
 
 #[test]
-fn running_extremes_of_long_lines_equal_their_twins_on_every_level() {
+fn cummax_and_cummin_of_long_lines_equal_their_twins_on_every_level() {
     let dtypes = [DType::F32, DType::F64, DType::BF16, DType::I64, DType::U8, DType::U64];
     for (round, dtype) in dtypes.into_iter().enumerate() {
         for (count, n) in [(1, 5000), (2, 383), (17, 256), (300, 700), (300, 130)] {
@@ -207,7 +207,7 @@ fn running_extremes_of_long_lines_equal_their_twins_on_every_level() {
                     let scan = if is_max { scan::cummax } else { scan::cummin };
                     scan(to, places, x.view(), 1).unwrap();
                     let what = format!("{level:?} {dtype:?} {count} lines of {n}, max: {is_max}");
-                    check_extremes(&x, &out, &indices, is_max, &what);
+                    check_cummax(&x, &out, &indices, is_max, &what);
                 }
             }
         }

@@ -19,22 +19,22 @@ struct Shared {
 }
 
 /// A generator that nobody else draws from as long as this lives.
-pub struct Turn<'a> {
+pub struct GeneratorGuard<'a> {
     state: MutexGuard<'a, State>,
     holder: &'a AtomicU64,
 }
-impl Deref for Turn<'_> {
+impl Deref for GeneratorGuard<'_> {
     type Target = State;
     fn deref(&self) -> &State {
         &self.state
     }
 }
-impl DerefMut for Turn<'_> {
+impl DerefMut for GeneratorGuard<'_> {
     fn deref_mut(&mut self) -> &mut State {
         &mut self.state
     }
 }
-impl Drop for Turn<'_> {
+impl Drop for GeneratorGuard<'_> {
     fn drop(&mut self) {
         self.holder.store(0, Relaxed);
     }
@@ -53,16 +53,16 @@ impl Generator {
     /// The generator itself, locked: numbers are drawn by one caller at a time.
     ///
     /// # Panics
-    /// If this thread has it locked already, see [`Generator::turn`].
-    pub fn lock(&self) -> Turn<'_> {
-        self.turn().unwrap_or_else(|error| panic!("{error}"))
+    /// If this thread has it locked already, see [`Generator::try_lock`].
+    pub fn lock(&self) -> GeneratorGuard<'_> {
+        self.try_lock().unwrap_or_else(|error| panic!("{error}"))
     }
     /// As [`Generator::lock`].
     ///
     /// # Errors
     /// `RuntimeError` if this thread has it locked already: a signal's handler, or a check of
     /// [`crate::interrupt::watch`], runs in the middle of the draw that it interrupted.
-    pub fn turn(&self) -> Result<Turn<'_>> {
+    pub fn try_lock(&self) -> Result<GeneratorGuard<'_>> {
         let this = u64::from(crate::autograd::thread_number());
         ensure!(
             self.0.holder.load(Relaxed) != this,
@@ -71,7 +71,7 @@ impl Generator {
         );
         let state = self.0.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.0.holder.store(this, Relaxed);
-        Ok(Turn { state, holder: &self.0.holder })
+        Ok(GeneratorGuard { state, holder: &self.0.holder })
     }
     /// Starts the stream of `seed` anew.
     pub fn set_seed(&self, seed: u64) {

@@ -180,11 +180,11 @@ fn a_generator_is_not_drawn_from_in_the_middle_of_a_draw() -> Result<()> {
     let values =
         Sample::of(target).with("generator", Value::Generator(generator.clone())).values(def)?;
     let args: Vec<Arg<'_>> = values.iter().map(Value::as_arg).collect();
-    let check = || generator.turn().map(drop);
+    let check = || generator.try_lock().map(drop);
     let error =
         interrupt::watch(Duration::ZERO, &check, || call(def, &args).map(drop)).unwrap_err();
     assert!(error.message().contains("in the middle of drawing"), "{error}");
-    generator.turn().map(drop)?;
+    generator.try_lock().map(drop)?;
     call(def, &args).map(drop)
 }
 

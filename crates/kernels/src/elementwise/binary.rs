@@ -1,4 +1,4 @@
-//! Ops of two inputs of one type: arithmetic, division and its remainders, powers, extremes, bits.
+//! Ops of two inputs of one type: arithmetic, division and its remainders, powers, maxima and minima, bitwise operations.
 //! Comparisons are in `compare`.
 
 use super::dense::{Map2, run1, run2};

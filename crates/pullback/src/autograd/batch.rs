@@ -401,7 +401,7 @@ fn run(call: &Call<'_>) -> Result<Outputs> {
         Batch::None | Batch::Composite => arithmetic::DEFAULT_RULES.one_by_one,
     };
     let outcome = {
-        let _turn = vmap::Turn::of(call.level);
+        let _running = vmap::RunningRule::of(call.level);
         rule(call)?
     };
     match outcome {

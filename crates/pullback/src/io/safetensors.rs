@@ -213,10 +213,10 @@ mod tests {
     #[test]
     fn views_are_written_with_the_elements_that_they_show() {
         let whole = Tensor::from_slice(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]).unwrap();
-        let turned = whole.t().unwrap();
+        let transposed = whole.t().unwrap();
         let row = whole.select(0, 1).unwrap();
-        let file = load_from(&written(&[("t", &turned), ("r", &row)])[..]).unwrap();
-        assert!(file.get("t").unwrap().equal(&turned).unwrap());
+        let file = load_from(&written(&[("t", &transposed), ("r", &row)])[..]).unwrap();
+        assert!(file.get("t").unwrap().equal(&transposed).unwrap());
         assert_eq!(file.get("r").unwrap().to_vec::<f32>().unwrap(), [4.0, 5.0, 6.0]);
     }
 

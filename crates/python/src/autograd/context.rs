@@ -254,7 +254,7 @@ fn tuple(args: Args<'_>) -> Reply {
     }
 }
 
-fn truth(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+fn as_bool(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(object.cast::<PyBool>()?.is_true())
 }
 
@@ -358,7 +358,7 @@ fn set_materialize_grads(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> 
     // SAFETY: a method of contexts, by its descriptor's check.
     unsafe {
         let slf = Bound::from_borrowed_ptr(py, slf);
-        known(&slf).keep_undefined.set(!truth(&value.expect("required"))?);
+        known(&slf).keep_undefined.set(!as_bool(&value.expect("required"))?);
     }
     Ok(none())
 }
@@ -412,7 +412,7 @@ pub(crate) fn properties() -> Vec<ffi::PyGetSetDef> {
             c"materialize_grads",
             get!(materialize_grads),
             set!(|this, value| {
-                this.keep_undefined.set(!truth(&value)?);
+                this.keep_undefined.set(!as_bool(&value)?);
                 Ok(())
             }),
         ),
@@ -420,7 +420,7 @@ pub(crate) fn properties() -> Vec<ffi::PyGetSetDef> {
             c"_materialize_non_diff_grads",
             get!(materialize_others),
             set!(|this, value| {
-                this.skip_non_differentiable.set(!truth(&value)?);
+                this.skip_non_differentiable.set(!as_bool(&value)?);
                 Ok(())
             }),
         ),

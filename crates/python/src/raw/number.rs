@@ -328,7 +328,7 @@ pub(super) unsafe fn dispatch_unary<'py>(
     }
 }
 
-unsafe extern "C" fn truth(a: *mut PyObject) -> c_int {
+unsafe extern "C" fn bool_slot(a: *mut PyObject) -> c_int {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
         guard_or(-1, |py| {
@@ -468,7 +468,7 @@ pub(crate) fn slots() -> ffi::PyNumberMethods {
     slots.nb_positive = Some(positive);
     slots.nb_absolute = Some(absolute);
     slots.nb_invert = Some(invert);
-    slots.nb_bool = Some(truth);
+    slots.nb_bool = Some(bool_slot);
     slots.nb_int = Some(to_int);
     slots.nb_float = Some(to_float);
     slots.nb_index = Some(to_index);

@@ -48,12 +48,12 @@ const ASKED: i64 = 1 << 12;
 /// Adds a gradient to the `.grad` of its leaf, and says who wants to know.
 fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHook>> {
     // One thread at a time reads, adds and writes.
-    let turn = node.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let hooks = node.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let recording = mode::is_recording();
     match leaf.grad() {
         None => {
             // (The engine holds another handle for hooks that run after the node.)
-            let held = 1 + usize::from(turn.as_ref().is_some_and(|hooks| !hooks.post.is_empty()));
+            let held = 1 + usize::from(hooks.as_ref().is_some_and(|hooks| !hooks.post.is_empty()));
             let unshared = grad.use_count() <= held
                 && grad.geometry().storage.as_ref().is_none_or(|s| s.use_count() == 1);
             let is_taken = if grad.is_sparse() {
@@ -81,7 +81,7 @@ fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHoo
             }
         }
     }
-    drop(turn);
+    drop(hooks);
     Ok(lock(leaf).accumulate_hooks.iter().map(|(_, h)| h.clone()).collect())
 }
 

@@ -112,16 +112,16 @@ pub(in crate::autograd) fn innermost_open() -> Option<Level> {
 }
 
 /// Says which level's rule is running, as long as it lives.
-pub(in crate::autograd) struct Turn(u64);
+pub(in crate::autograd) struct RunningRule(u64);
 
-impl Turn {
+impl RunningRule {
     /// The turn of a level.
-    pub(in crate::autograd) fn of(level: u64) -> Turn {
-        Turn(RUNNING.replace(level))
+    pub(in crate::autograd) fn of(level: u64) -> RunningRule {
+        RunningRule(RUNNING.replace(level))
     }
 }
 
-impl Drop for Turn {
+impl Drop for RunningRule {
     fn drop(&mut self) {
         RUNNING.set(self.0);
     }

@@ -17,7 +17,7 @@ pub(in crate::autograd) struct Window {
     /// And the base has the conj bit.
     pub(in crate::autograd) parts_of_conj: bool,
     /// The conj and neg bits that turn what the base shows into what the view shows.
-    turned: u32,
+    differing_bits: u32,
 }
 
 impl Window {
@@ -35,9 +35,9 @@ impl Window {
         let counts_parts = base.dtype().is_complex() && !geometry.dtype.is_complex();
         // (Real numbers are seen of a base whose conjugates are resolved.)
         let of_base = if counts_parts { Flag::NEG } else { Flag::UNRESOLVED };
-        let turned = view.sign_bits() ^ base.sign_bits() & of_base;
+        let differing_bits = view.sign_bits() ^ base.sign_bits() & of_base;
         let parts_of_conj = counts_parts && base.is_conj();
-        Window { shape, strides, offset, shows_pairs, counts_parts, parts_of_conj, turned }
+        Window { shape, strides, offset, shows_pairs, counts_parts, parts_of_conj, differing_bits }
     }
     /// Where the base's first element lies, counted as `offset` is.
     pub(in crate::autograd) fn start_of(&self, base: &Tensor) -> i64 {
@@ -58,12 +58,12 @@ impl Window {
             seen = arithmetic::view_as_real(&seen)?;
         }
         seen = arithmetic::as_strided(&seen, &self.shape, &self.strides, self.offset)?;
-        if self.shows_pairs { Ok(seen) } else { self.turn(seen) }
+        if self.shows_pairs { Ok(seen) } else { self.apply_bits(seen) }
     }
     /// Such elements as the view shows them.
     pub(in crate::autograd) fn as_seen(&self, elements: Tensor) -> Result<Tensor> {
         if self.shows_pairs {
-            self.turn(arithmetic::view_as_complex(&elements)?)
+            self.apply_bits(arithmetic::view_as_complex(&elements)?)
         } else {
             Ok(elements)
         }
@@ -73,15 +73,15 @@ impl Window {
         if !self.shows_pairs {
             return Ok(seen);
         }
-        let turned = self.turn(arithmetic::to_dtype(&seen, seen.dtype().to_complex())?)?;
-        arithmetic::view_as_real(&arithmetic::resolve_conj(&turned)?)
+        let complex = self.apply_bits(arithmetic::to_dtype(&seen, seen.dtype().to_complex())?)?;
+        arithmetic::view_as_real(&arithmetic::resolve_conj(&complex)?)
     }
     /// What the base shows as the view shows it, and back.
-    fn turn(&self, mut shown: Tensor) -> Result<Tensor> {
-        if self.turned & Flag::CONJ != 0 {
+    fn apply_bits(&self, mut shown: Tensor) -> Result<Tensor> {
+        if self.differing_bits & Flag::CONJ != 0 {
             shown = arithmetic::conj_view(&shown)?;
         }
-        if self.turned & Flag::NEG != 0 {
+        if self.differing_bits & Flag::NEG != 0 {
             shown = arithmetic::neg_view(&shown)?;
         }
         Ok(shown)

@@ -37,7 +37,7 @@ impl std::fmt::Display for Fault {
 pub enum Constant<'a> {
     /// `None`.
     None,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Int(i64),
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
         let text = self.name()?.trim();
         text.parse().map_err(|_| self.fault(format!("{text:?} is no number that fits here")))
     }
-    /// An old-style integer, which may be a truth value.
+    /// An old-style integer, which may be a boolean.
     fn old_int(&mut self) -> ReadResult<Constant<'a>> {
         match self.name()?.trim() {
             "00" => Ok(Constant::Bool(false)),

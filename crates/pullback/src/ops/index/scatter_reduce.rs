@@ -145,7 +145,7 @@ impl IndexReduce {
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         );
         check_slices("index_reduce", self_, dim, index, source)?;
-        // (Of truth values there are only products of slices, as in PyTorch: where all are true.)
+        // (Of booleans there are only products of slices, as in PyTorch: where all are true.)
         ensure!(
             self_.dtype() != DType::Bool || (reduce == "prod" && self_.ndim() > 1),
             not_implemented,

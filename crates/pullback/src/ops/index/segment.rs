@@ -16,7 +16,7 @@ pub(crate) static OPS: &[&OpDef] = &[&SEGMENT_REDUCE, &SEGMENT_IDS];
 
 /// Reduces segments of `data` along `axis` by "sum", "mean", "max", "min" or "prod". `lengths` (*, segments) says how long
 /// they are, or `offsets` (*, segments + 1) where they begin and end; * are the dimensions before `axis`. `initial` takes
-/// part in each segment; without it an empty one gives 0, NaN, -inf, inf or 1. Equal extremes share the gradient evenly.
+/// part in each segment; without it an empty one gives 0, NaN, -inf, inf or 1. Equal maxima or minima share the gradient evenly.
 /// Unless `unsafe`, `lengths` must not be negative and must cover `axis`.
 #[op(
     "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",

@@ -387,7 +387,7 @@ impl Median {
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         let same =
-            crate::ops::reduce::min_max::is_extreme(self_, result)?.to_dtype(grad.dtype())?;
+            crate::ops::reduce::min_max::is_amin_or_amax(self_, result)?.to_dtype(grad.dtype())?;
         same.mul(&grad.div(&same.sum()?)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -446,7 +446,7 @@ impl Nanmedian {
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         let same =
-            crate::ops::reduce::min_max::is_extreme(self_, result)?.to_dtype(grad.dtype())?;
+            crate::ops::reduce::min_max::is_amin_or_amax(self_, result)?.to_dtype(grad.dtype())?;
         same.mul(&grad.div(&same.sum()?)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

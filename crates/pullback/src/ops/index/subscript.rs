@@ -286,7 +286,7 @@ impl Sliced {
         self.tensors.push(Some(tensor));
         self.covered = dim + dims;
     }
-    /// A truth value: a new dimension, of which its one slice is taken or none.
+    /// A boolean: a new dimension, of which its one slice is taken or none.
     fn keep(&mut self, dim: usize, keep: bool) -> Result<()> {
         self.view = self.view.unsqueeze(dim as i64)?;
         let positions: &[i64] = if keep { &[0] } else { &[] };

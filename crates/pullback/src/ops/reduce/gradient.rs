@@ -164,9 +164,11 @@ fn uneven(t: &Tensor, dim: i64, distances: &Tensor, edge_order: i64) -> Result<T
         (ratio(&after.sub(&before)?, &before, &after)?, point(1, Some(-1))?),
         (ratio(&before, &after, &both)?, point(2, None)?),
     ])?;
-    // The last distances are walked backwards, which turns the signs over.
+    // The last distances are walked backwards, which reverses the signs.
     let edge = |is_last: bool, near: i64, far: i64, places: [i64; 3]| -> Result<Tensor> {
-        let signed = |t: &Tensor, turn: bool| if turn == is_last { Ok(t.clone()) } else { t.neg() };
+        let signed = |t: &Tensor, is_negated: bool| {
+            if is_negated == is_last { Ok(t.clone()) } else { t.neg() }
+        };
         let near = at(&all, dim, near)?;
         let point = |i: usize| at(t, dim, places[i]);
         if edge_order == 1 {

@@ -37,7 +37,7 @@ fn widened((low, high): EdgeRange, by: f64) -> EdgeRange {
 }
 
 /// The smallest and largest of some elements.
-fn extremes(t: &Tensor) -> Result<EdgeRange> {
+fn min_max(t: &Tensor) -> Result<EdgeRange> {
     let [low, high] = t.aminmax()?;
     Ok((low.element()?.to_f64(), high.element()?.to_f64()))
 }
@@ -117,7 +117,7 @@ impl Histc {
         let dtype = Histc::meta(self_, bins, min, max)?.dtype;
         let mut range = (min.to_f64(), max.to_f64());
         if range.0 == range.1 && self_.numel() > 0 {
-            range = extremes(self_)?;
+            range = min_max(self_)?;
         }
         let range = widened(range, 1.0);
         check_range(range)?;
@@ -302,7 +302,7 @@ fn ranges(points: &Tensor, range: Option<&[f64]>) -> Result<Vec<EdgeRange>> {
         let (low, high) = match range {
             Some(range) => (range[2 * dim], range[2 * dim + 1]),
             None if points.numel() == 0 => (0.0, 1.0),
-            None => extremes(&points.select(1, dim as i64)?)?,
+            None => min_max(&points.select(1, dim as i64)?)?,
         };
         check_limits(dim, (low, high))?;
         Ok(widened((low, high), 0.5))

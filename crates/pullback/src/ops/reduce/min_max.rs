@@ -187,7 +187,7 @@ impl MinOther {
 #[op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", exact_out, batch = reduction)]
 impl Amax {
     fn meta(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
-        extreme_spec("amax", self_, dim, keepdim)
+        amin_amax_spec("amax", self_, dim, keepdim)
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: &[i64]) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(Some(dim), self_.ndim())?, reduce::amax)
@@ -238,7 +238,7 @@ impl Amax {
 #[op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", exact_out, batch = reduction)]
 impl Amin {
     fn meta(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
-        extreme_spec("amin", self_, dim, keepdim)
+        amin_amax_spec("amin", self_, dim, keepdim)
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: &[i64]) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(Some(dim), self_.ndim())?, reduce::amin)
@@ -572,7 +572,7 @@ fn kept(result: &Tensor, shape: &[i64], dim: i64, keepdim: bool) -> Result<Tenso
 }
 
 /// What an extreme over `dim` looks like.
-fn extreme_spec(name: &str, x: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
+fn amin_amax_spec(name: &str, x: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
     if dim.is_empty() {
         refuse_nothing(name, x)?;
     }
@@ -615,7 +615,7 @@ fn refuse_empty(name: &str, x: &Tensor, dims: &[usize]) -> Result<()> {
 }
 
 /// Which elements are the extreme `value`; if there is one value and it is NaN, those that are.
-pub(in crate::ops) fn is_extreme(x: &Tensor, value: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn is_amin_or_amax(x: &Tensor, value: &Tensor) -> Result<Tensor> {
     if value.numel() != 1 {
         return x.eq(value);
     }
@@ -627,7 +627,7 @@ pub(in crate::ops) fn is_extreme(x: &Tensor, value: &Tensor) -> Result<Tensor> {
 
 /// `grad` in equal parts at the elements that are the extreme `value`, both with the reduced dimensions kept.
 fn share(grad: &Tensor, x: &Tensor, value: &Tensor, dim: &[i64]) -> Result<Tensor> {
-    let mask = is_extreme(x, value)?;
+    let mask = is_amin_or_amax(x, value)?;
     let count = mask.sum_dim(Some(dim), true)?;
     unreduce(&grad.div(&count)?, x.shape(), Some(dim), true)?.mul(&mask)
 }
@@ -640,7 +640,7 @@ fn average(
     dim: &[i64],
     keepdim: bool,
 ) -> Result<Tensor> {
-    let mask = is_extreme(x, value)?;
+    let mask = is_amin_or_amax(x, value)?;
     tangent.mul(&mask)?.sum_dim(Some(dim), keepdim)?.div(&mask.sum_dim(Some(dim), keepdim)?)
 }
 

@@ -1,4 +1,4 @@
-//! Running sums, products and extremes along a dimension, and products of whole dimensions.
+//! Running sums, products, maxima and minima along a dimension, and products of whole dimensions.
 //!
 //! Products are here because the gradient of one at zeros is made of running products.
 
@@ -224,7 +224,7 @@ impl Cummax {
         Ok([values, indices])
     }
     fn cpu(cpu: Cpu, values: &Tensor, indices: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
-        extremes(cpu, [values, indices], self_, dim, scan::cummax)
+        cummax_cummin(cpu, [values, indices], self_, dim, scan::cummax)
     }
     fn vjp_self(grad_values: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         grad_values.pick_backward(indices, dim)
@@ -246,7 +246,7 @@ impl Cummin {
         Ok([values, indices])
     }
     fn cpu(cpu: Cpu, values: &Tensor, indices: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
-        extremes(cpu, [values, indices], self_, dim, scan::cummin)
+        cummax_cummin(cpu, [values, indices], self_, dim, scan::cummin)
     }
     fn vjp_self(grad_values: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         grad_values.pick_backward(indices, dim)
@@ -259,16 +259,16 @@ impl Cummin {
     }
 }
 
-/// Only real numbers have extremes.
-fn extreme_samples(s: &Sampler) -> Vec<Sample> {
+/// Refuses complex numbers, which have no order.
+fn cummax_samples(s: &Sampler) -> Vec<Sample> {
     if s.dtype.is_complex() {
         return Vec::new();
     }
     vec![Sample::new([s.normal(&[2, 3]).into(), reached().into(), 1_i64.into()])]
 }
 
-/// Adds each gradient at the place that `indices`, those of a running extreme, name along `dim`.
-#[op("_cum_extreme_backward(Tensor grad_output, Tensor indices, int dim) -> Tensor", internal,
+/// Adds each gradient at the index that `indices`, those of `cummax` or `cummin`, name along `dim`.
+#[op("_cummaxmin_backward(Tensor grad_output, Tensor indices, int dim) -> Tensor", internal,
      method = pick_backward, jvp = linear, batch = along)]
 impl PickBackward {
     fn meta(grad_output: &Tensor, indices: &Tensor, dim: i64) -> Result<TensorSpec> {
@@ -295,12 +295,12 @@ impl PickBackward {
         grad.pick(indices, dim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        extreme_samples(s)
+        cummax_samples(s)
     }
 }
 
 /// The elements that `indices` (of the input's shape) names along `dim`.
-#[op("_cum_extreme_pick(Tensor self, Tensor indices, int dim) -> Tensor", internal, method = pick, jvp = linear, batch = along)]
+#[op("_cummaxmin_pick(Tensor self, Tensor indices, int dim) -> Tensor", internal, method = pick, jvp = linear, batch = along)]
 impl Pick {
     fn meta(self_: &Tensor, indices: &Tensor, dim: i64) -> Result<TensorSpec> {
         let spec = scanned(self_, dim, self_.dtype())?;
@@ -321,7 +321,7 @@ impl Pick {
         grad.pick_backward(indices, dim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        extreme_samples(s)
+        cummax_samples(s)
     }
 }
 
@@ -444,7 +444,7 @@ fn running(name: &str, x: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Ten
     scanned(x, dim, dtype)
 }
 
-fn extremes(
+fn cummax_cummin(
     cpu: Cpu,
     [values, indices]: [&Tensor; 2],
     x: &Tensor,
@@ -591,7 +591,7 @@ fn first(shape: &[i64]) -> Tensor {
     Tensor::from_slice(&data, shape).expect("samples are small")
 }
 
-/// Where running extremes along the rows of a (2, 3) were last reached.
+/// The indices of running maxima along the rows of a (2, 3) were last reached.
 fn reached() -> Tensor {
     Tensor::from_slice(&[0_i64, 0, 2, 0, 1, 1], &[2, 3]).expect("samples are small")
 }

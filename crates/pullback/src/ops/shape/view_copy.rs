@@ -78,12 +78,12 @@ impl SelectCopy {}
      exact_out, function_only, copy_of = view::SLICE, node = "SliceBackward0_copy")]
 impl SliceCopy {}
 
-/// Copies of the pieces of size `split_size` along `dim`; the last one is smaller if it does not divide.
+/// Copies of the splits of size `split_size` along `dim`; the last one is smaller if it does not divide.
 #[op("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
      exact_out, function_only, copy_of = split::SPLIT, node = "SplitBackward0_copy")]
 impl SplitCopy {}
 
-/// Copies of the pieces of the given sizes along `dim`, which must add up to its size.
+/// Copies of the splits of the given sizes along `dim`, which must add up to its size.
 #[op("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
      exact_out, function_only, copy_of = split::SPLIT_WITH_SIZES, node = "SplitWithSizesBackward0_copy")]
 impl SplitWithSizesCopy {}

@@ -1,4 +1,4 @@
-//! Views by shape: dropped and added dimensions, pieces, diagonals, windows, other dtypes.
+//! Views by shape: dropped and added dimensions, splits, diagonals, windows, other dtypes.
 //!
 //! The in-place forms (`squeeze_`, `t_`, ...) change only how the tensor sees its memory. Their history
 //! goes on from the tensor's own, not through its base, because no element changes.

@@ -35,9 +35,9 @@ impl<T: Element + Default> Array<T> {
         let memory = vec![T::default(); reach as usize + 1];
         Array { memory, shape: shape.to_vec(), strides: strides.to_vec() }
     }
-    fn places(&self) -> Vec<usize> {
+    fn offsets(&self) -> Vec<usize> {
         let numel = self.shape.iter().product::<i64>();
-        let place = |mut at: i64| {
+        let offset = |mut at: i64| {
             let mut offset = 0;
             for (&size, &stride) in self.shape.iter().zip(&self.strides).rev() {
                 offset += at % size * stride;
@@ -45,14 +45,14 @@ impl<T: Element + Default> Array<T> {
             }
             offset as usize
         };
-        (0..numel).map(place).collect()
+        (0..numel).map(offset).collect()
     }
     fn values(&self) -> Vec<T> {
-        self.places().into_iter().map(|at| self.memory[at]).collect()
+        self.offsets().into_iter().map(|at| self.memory[at]).collect()
     }
     fn filled(shape: &[i64], strides: &[i64], make: impl Fn(usize) -> T) -> Self {
         let mut array = Self::new(shape, strides);
-        for (nr, at) in array.places().into_iter().enumerate() {
+        for (nr, at) in array.offsets().into_iter().enumerate() {
             array.memory[at] = make(nr);
         }
         array

@@ -267,18 +267,18 @@ fn masks_of_many_words_take_and_give_in_order() {
             let value = f64::from(u8::from(rng.below(10) < share));
             mask.put(at, pullback_kernels::C128::new(value, 0.0));
         }
-        let places: Vec<usize> = (0..mask.numel()).filter(|&at| mask.at(at) != 0.0).collect();
+        let indices: Vec<usize> = (0..mask.numel()).filter(|&at| mask.at(at) != 0.0).collect();
         let input = rng.array(dtype, &shape, false);
-        let mut taken = rng.layout(dtype, &[places.len() as i64]);
+        let mut taken = rng.layout(dtype, &[indices.len() as i64]);
         index::masked_select(&mut taken.view_mut(), input.view(), mask.view()).unwrap();
-        let source = rng.array(dtype, &[places.len() as i64 + 3], false);
+        let source = rng.array(dtype, &[indices.len() as i64 + 3], false);
         let mut written = input.clone();
         index::masked_scatter(&mut written.view_mut(), mask.view(), source.view()).unwrap();
-        for (number, &at) in places.iter().enumerate() {
+        for (number, &at) in indices.iter().enumerate() {
             assert_eq!(taken.complex_at(number), input.complex_at(at));
             assert_eq!(written.complex_at(at), source.complex_at(number));
         }
-        for at in (0..input.numel()).filter(|at| !places.contains(at)) {
+        for at in (0..input.numel()).filter(|at| !indices.contains(at)) {
             assert_eq!(written.complex_at(at), input.complex_at(at));
         }
     }
@@ -336,9 +336,9 @@ fn advanced_indexing_equals_its_twin() {
 fn masks_embeddings_and_searches_do_what_they_say() {
     let x = Array::of(&[2, 3], &[1.0_f32, 0.0, 2.0, 0.0, f32::NAN, 3.0]);
     assert_eq!(index::count_true(x.view()), 4);
-    let mut places = Array::zeros(DType::I64, &[4, 2]);
-    index::nonzero(&mut places.view_mut(), x.view()).unwrap();
-    assert_eq!(places.values(), [0., 0., 0., 2., 1., 1., 1., 2.]);
+    let mut indices = Array::zeros(DType::I64, &[4, 2]);
+    index::nonzero(&mut indices.view_mut(), x.view()).unwrap();
+    assert_eq!(indices.values(), [0., 0., 0., 2., 1., 1., 1., 2.]);
     let mut mask = Array::zeros(DType::Bool, &[2, 3]);
     for i in [1, 2, 5] {
         mask.put(i, 1.0.into());

@@ -27,8 +27,8 @@ fn follows(rule: impl Into<Rule>, numbers: &[f64], naive: Naive<'_>) {
             let mut tensors: Vec<Tensor> =
                 (0..2 + BUFFERS).map(|_| rng.tensor(dtype, &[9, 3])).collect();
             // Averages of squares and of gradients, so that the variance of the second is positive.
-            for (place, buffer) in tensors[2..].iter_mut().enumerate() {
-                let value = |v: f64| if place == 0 { 1.0 + v.abs() } else { v.abs().min(1.0) };
+            for (index, buffer) in tensors[2..].iter_mut().enumerate() {
+                let value = |v: f64| if index == 0 { 1.0 + v.abs() } else { v.abs().min(1.0) };
                 let values = buffer.reals().into_iter().map(value);
                 values.enumerate().for_each(|(i, v)| buffer.set_flat(i, v.into()));
             }

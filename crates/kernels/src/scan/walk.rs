@@ -472,7 +472,7 @@ fn wide_columns<S: Scan>(s: &S, job: ScanJob) {
 type Transposed<T> = [[T; SQUARE]; SQUARE];
 
 /// What a block of lines along memory goes through.
-struct Buffers<T> {
+struct BlockBuffers<T> {
     items: Transposed<T>,
     results: Transposed<T>,
     /// Places to write.
@@ -497,7 +497,7 @@ fn rows<S: Scan>(s: &S, job: ScanJob) -> usize {
     let together = if n < SQUARE { SQUARE / n } else { 1 };
     let chunk = n * together;
     let reach = (SQUARE - 1) * chunk + chunk.max(SQUARE);
-    let mut buffers = Buffers {
+    let mut buffers = BlockBuffers {
         items: [[S::Item::default(); SQUARE]; SQUARE],
         results: [[S::Item::default(); SQUARE]; SQUARE],
         found: [[0; SQUARE]; SQUARE],
@@ -552,7 +552,7 @@ fn ask_for_next<S: Scan>(
 #[inline(always)]
 fn rows_block<S: Scan>(
     s: &S,
-    Buffers { items, results, found, given }: &mut Buffers<S::Item>,
+    BlockBuffers { items, results, found, given }: &mut BlockBuffers<S::Item>,
     [input, out, indices]: [LineSpan; 3],
     (n, together): (usize, usize),
     (reverse, is_large): (bool, bool),

@@ -84,10 +84,10 @@ impl Drop for Borrowed {
 impl<'py> Arena<'py> {
     fn put(&self, rest: Rest<'py>) -> &Rest<'py> {
         let boxed = Box::new(rest);
-        let place = &raw const *boxed;
+        let ptr = &raw const *boxed;
         self.rest.borrow_mut().push(boxed);
         // SAFETY: boxes do not move and are dropped with the arena only.
-        unsafe { &*place }
+        unsafe { &*ptr }
     }
     #[inline]
     pub(crate) fn tensor(&self, tensor: Tensor) -> &Tensor {

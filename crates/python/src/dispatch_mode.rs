@@ -13,9 +13,9 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// A Python object with `__torch_dispatch__`.
-struct Mode(Py<PyAny>);
+struct PythonMode(Py<PyAny>);
 
-impl TorchDispatch for Mode {
+impl TorchDispatch for PythonMode {
     fn torch_dispatch(
         &self,
         def: &'static OpDef,
@@ -52,7 +52,7 @@ pub(crate) fn method_of<'py>(
 /// The object behind a mode; the library's own modes have none.
 fn object(py: Python<'_>, mode: &Arc<dyn TorchDispatch>) -> PyResult<Py<PyAny>> {
     let mode: &dyn Any = &**mode;
-    let mode = mode.downcast_ref::<Mode>();
+    let mode = mode.downcast_ref::<PythonMode>();
     mode.map(|mode| mode.0.clone_ref(py))
         .ok_or_else(|| PyRuntimeError::new_err("this mode is not one of Python's"))
 }
@@ -60,7 +60,7 @@ fn object(py: Python<'_>, mode: &Arc<dyn TorchDispatch>) -> PyResult<Py<PyAny>> 
 /// Makes `mode` the innermost dispatch mode of this thread.
 #[pyfunction]
 fn _push_on_torch_dispatch_stack(mode: Py<PyAny>) {
-    dispatch_mode::push(Arc::new(Mode(mode)));
+    dispatch_mode::push(Arc::new(PythonMode(mode)));
 }
 
 /// Removes this thread's innermost dispatch mode and returns it.

@@ -6,7 +6,7 @@
 //! overrides calls before their arguments are bound (`torch_function`).
 
 use crate::autograd::node::value;
-use crate::bind::{Function, Kind};
+use crate::bind::{CallKind, Function};
 use crate::convert::{items, type_name};
 use crate::dtype::{as_device, as_dtype, as_layout};
 use crate::error::{carry, raise};
@@ -33,8 +33,8 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 /// `_disabled_torch_dispatch_impl`: the value of `__torch_dispatch__` in types that override no op.
 static DISABLED: AtomicPtr<pyo3::ffi::PyObject> = AtomicPtr::new(null_mut());
 /// The objects that stand for ops, by definition and form.
-static OVERLOADS: Mutex<Option<Overloads>> = Mutex::new(None);
-type Overloads = HashMap<(usize, u8), Py<PyAny>>;
+static OVERLOADS: Mutex<Option<OverloadObjects>> = Mutex::new(None);
+type OverloadObjects = HashMap<(usize, u8), Py<PyAny>>;
 
 /// Whether a type has a `__torch_dispatch__` that overrides the ops on its tensors.
 ///
@@ -97,7 +97,14 @@ impl<'py, 'a> InterceptedCall<'py, 'a> {
     ) -> PyResult<Self> {
         let (positional, named) = to_python(py, def, form, args)?;
         let types = types_of(py, form, args)?;
-        Ok(InterceptedCall { def, form, overload: overload_of(py, def, form)?, types, positional, named })
+        Ok(InterceptedCall {
+            def,
+            form,
+            overload: overload_of(py, def, form)?,
+            types,
+            positional,
+            named,
+        })
     }
 
     /// The results of `method`, a `__torch_dispatch__`, for this call; `None` if it returns `NotImplemented`.
@@ -129,8 +136,8 @@ fn types_of<'py>(
         let ty = wrap_bound(py, tensor.clone())?.get_type();
         if !found.iter().any(|f| f.is(&ty)) {
             let is_base = |f: &Bound<'_, PyType>| ty.is_subclass(f).unwrap_or(false);
-            let place = found.iter().position(is_base).unwrap_or(found.len());
-            found.insert(place, ty);
+            let index = found.iter().position(is_base).unwrap_or(found.len());
+            found.insert(index, ty);
         }
         Ok(())
     };
@@ -261,12 +268,12 @@ fn outputs(def: &OpDef, reply: &Bound<'_, PyAny>) -> PyResult<Outputs> {
 }
 
 /// The number of a form, and which form of the op a call of it runs.
-fn numbered(def: &OpDef, form: Form<'_>) -> (u8, Kind) {
+fn numbered(def: &OpDef, form: Form<'_>) -> (u8, CallKind) {
     match form {
-        _ if def.is(Traits::INPLACE_ONLY) => (1, Kind::Inplace),
-        Form::Functional => (0, Kind::Functional),
-        Form::Inplace => (1, Kind::Inplace),
-        Form::Out(_) => (2, Kind::Functional),
+        _ if def.is(Traits::INPLACE_ONLY) => (1, CallKind::Inplace),
+        Form::Functional => (0, CallKind::Functional),
+        Form::Inplace => (1, CallKind::Inplace),
+        Form::Out(_) => (2, CallKind::Functional),
     }
 }
 

@@ -265,7 +265,10 @@ fn call_overrides<'py>(
 }
 
 /// The arguments whose types override calls: one of each type, a subclass before its bases, else in order.
-fn overloaded_args(py: Python<'_>, given: impl Iterator<Item = *mut PyObject>) -> Vec<Bound<'_, PyAny>> {
+fn overloaded_args(
+    py: Python<'_>,
+    given: impl Iterator<Item = *mut PyObject>,
+) -> Vec<Bound<'_, PyAny>> {
     let mut found: Vec<Bound<'_, PyAny>> = Vec::new();
     let mut consider = |object: *mut PyObject| {
         // SAFETY: live arguments and their types.
@@ -275,8 +278,8 @@ fn overloaded_args(py: Python<'_>, given: impl Iterator<Item = *mut PyObject>) -
                 return;
             }
             let is_base = |f: &Bound<'_, PyAny>| ffi::PyType_IsSubtype(ty, f.get_type_ptr()) != 0;
-            let place = found.iter().position(is_base).unwrap_or(found.len());
-            found.insert(place, Bound::from_borrowed_ptr(py, object));
+            let index = found.iter().position(is_base).unwrap_or(found.len());
+            found.insert(index, Bound::from_borrowed_ptr(py, object));
         }
     };
     for object in given {
@@ -332,7 +335,11 @@ pub(crate) fn dispatch_method(
 
 /// The result of a mode's override of `name`, a function of the extension that is no op. Types do not override these.
 #[inline(always)]
-pub(crate) fn dispatch_builtin(py: Python<'_>, name: &'static CStr, args: Args<'_>) -> Option<Reply> {
+pub(crate) fn dispatch_builtin(
+    py: Python<'_>,
+    name: &'static CStr,
+    args: Args<'_>,
+) -> Option<Reply> {
     if !function_mode::is_on() {
         return None;
     }

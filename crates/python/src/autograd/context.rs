@@ -143,7 +143,7 @@ impl Context {
     }
 
     /// Where the node is that it keeps; null if it keeps none.
-    pub(super) fn place_of_kept_node(&self) -> *const Node {
+    pub(super) fn kept_node_slot(&self) -> *const Node {
         self.kept_node.borrow().as_ref().map_or(std::ptr::null(), |node| &raw const **node)
     }
 

@@ -1,6 +1,6 @@
 //! Where the Python program is: the line that calls the library, read without making an object.
 //!
-//! A line is a number: which code object, by its place in [`TABLE`], and how far into it. The number is read from the
+//! A line is a number: which code object, by its row in [`TABLE`], and how far into it. The number is read from the
 //! interpreter's own structures where their form is known (`layout`: CPython 3.11 to 3.13 with the interpreter lock),
 //! and asked for by public functions elsewhere, which takes some fifty nanoseconds more ([`choose`]). Frames of this
 //! package are passed by, so that the line is one of the program's. It becomes a file and a line in [`source_line_of`], only
@@ -55,7 +55,7 @@ mod layout {
     };
 }
 
-/// Where code objects keep their number for this module (PEP 523); negative before there is a place.
+/// Where code objects keep their number for this module (PEP 523); negative before there is one.
 static SLOT: AtomicIsize = AtomicIsize::new(-1);
 
 /// What is known of a code object.
@@ -376,7 +376,7 @@ unsafe fn tag_by(code: *mut PyObject, extra: *mut c_void) -> Tag {
     Tag(extra as usize)
 }
 
-/// What is kept in a place of a code object; null if it was never filled.
+/// The extra data of a code object in a slot; null if it was never filled.
 ///
 /// # Safety
 /// As [`tag_of`].

@@ -1,7 +1,7 @@
 //! The methods of tensors that are no ops.
 
 use crate::autograd::hook::{register, register_accumulate};
-use crate::autograd::hook_dicts::{HookDicts, Kind};
+use crate::autograd::hook_dicts::{HookDicts, HookKind};
 use crate::autograd::transform;
 use crate::convert::{exact_int, has_index, to_int, type_name};
 use crate::dtype::as_device;
@@ -12,8 +12,8 @@ use crate::raw::object::{
     TensorObject, as_tensor, base_type, set_hooks, shape_of, tensor_of, wrap, wrap_new,
 };
 use crate::result::{new_list, none, scalar};
-use crate::thread_guard::ThreadGuard;
 use crate::tensor::{construct, conversion, display, dlpack, legacy, numpy, storage, view};
+use crate::thread_guard::ThreadGuard;
 use pullback::autograd::torch_dispatch;
 use pullback::tensor::shape::wrap_dim;
 use pullback::{DType, MemoryFormat, Scalar, Tensor};
@@ -239,7 +239,7 @@ fn detach_(py: Python<'_>, slf: *mut PyObject) -> Reply {
 pub(crate) fn current_hooks<'py>(
     py: Python<'py>,
     slf: *mut PyObject,
-    kind: Kind,
+    kind: HookKind,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
     let object = slf.cast::<TensorObject>();
     // SAFETY: a method or getter of tensors.
@@ -416,7 +416,7 @@ fn hook_dict(py: Python<'_>, slf: *mut PyObject) -> Reply {
     }
     // SAFETY: a method of tensors.
     let hooks = unsafe { HookDicts::of_tensor(py, slf.cast())? };
-    let kind = Kind::Tensor(tensor.output_nr());
+    let kind = HookKind::Tensor(tensor.output_nr());
     let dict = hooks.get().get_or_make(py, kind, |hooks| register(tensor, hooks))?;
     Ok(dict.into_any().into_ptr())
 }
@@ -427,7 +427,7 @@ fn accumulate_hook_dict(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a method of tensors.
     let hooks = unsafe { HookDicts::of_tensor(py, slf.cast())? };
     let register = |hooks| Ok(register_accumulate(tensor, hooks));
-    let dict = hooks.get().get_or_make(py, Kind::Accumulate, register)?;
+    let dict = hooks.get().get_or_make(py, HookKind::Accumulate, register)?;
     Ok(dict.into_any().into_ptr())
 }
 

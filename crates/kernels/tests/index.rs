@@ -31,6 +31,20 @@ fn indices(rng: &mut TestRng, dtype: DType, shape: &[i64], size: i64) -> Array {
     index
 }
 
+/// What a reduction makes of the items that meet at one element.
+fn reduced(items: &[f64], reduce: ScatterReduction, dtype: DType) -> f64 {
+    let sum: f64 = items.iter().sum();
+    match reduce {
+        ScatterReduction::Assign => items[items.len() - 1],
+        ScatterReduction::Sum => sum,
+        ScatterReduction::Prod => items.iter().product(),
+        ScatterReduction::Mean if dtype == DType::I64 => (sum / items.len() as f64).floor(),
+        ScatterReduction::Mean => sum / items.len() as f64,
+        ScatterReduction::Amax => items.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        ScatterReduction::Amin => items.iter().copied().fold(f64::INFINITY, f64::min),
+    }
+}
+
 #[test]
 fn gather_and_scatter_equal_their_twins() {
     let mut rng = TestRng(1);
@@ -57,67 +71,61 @@ fn gather_and_scatter_equal_their_twins() {
         for at in 0..out.numel() {
             assert_eq!(out.complex_at(at), input.complex_at(target(at)));
         }
-        let source = rng.array(dtype, &small, false);
-        for reduce in [
-            ScatterReduction::Assign,
-            ScatterReduction::Sum,
-            ScatterReduction::Prod,
-            ScatterReduction::Mean,
-            ScatterReduction::Amax,
-            ScatterReduction::Amin,
-        ] {
-            for include_self in [true, false] {
-                let mut result = input.clone();
-                let done = index::scatter(
-                    &mut result.view_mut(),
-                    dim,
-                    index.view(),
-                    ScatterSource::Tensor(source.view()),
-                    (reduce, include_self),
-                );
-                if dtype == DType::C128 || dtype == DType::U8 || dtype == DType::I16 {
+        check_scatter(&mut rng, &input, dim, (&index, &small), &target);
+    }
+    set_level(SimdLevel::Avx512);
+}
+
+/// `scatter` with each reduction against its twin; `target` is the position of each element of the index.
+fn check_scatter(
+    rng: &mut TestRng,
+    input: &Array,
+    dim: usize,
+    (index, small): (&Array, &[i64]),
+    target: &dyn Fn(usize) -> usize,
+) {
+    let dtype = input.view().dtype();
+    let source = rng.array(dtype, small, false);
+    for reduce in [
+        ScatterReduction::Assign,
+        ScatterReduction::Sum,
+        ScatterReduction::Prod,
+        ScatterReduction::Mean,
+        ScatterReduction::Amax,
+        ScatterReduction::Amin,
+    ] {
+        for include_self in [true, false] {
+            let mut result = input.clone();
+            let done = index::scatter(
+                &mut result.view_mut(),
+                dim,
+                index.view(),
+                ScatterSource::Tensor(source.view()),
+                (reduce, include_self),
+            );
+            if dtype == DType::C128 || dtype == DType::U8 || dtype == DType::I16 {
+                continue;
+            }
+            done.unwrap();
+            for at in 0..input.numel() {
+                let mut items: Vec<f64> = (0..source.numel())
+                    .filter(|&s| target(s) == at)
+                    .map(|s| source.at(s))
+                    .collect();
+                let old = input.at(at);
+                if items.is_empty() {
+                    assert_eq!(result.at(at), old);
                     continue;
                 }
-                done.unwrap();
-                for at in 0..input.numel() {
-                    let mut items: Vec<f64> = (0..source.numel())
-                        .filter(|&s| target(s) == at)
-                        .map(|s| source.at(s))
-                        .collect();
-                    let old = input.at(at);
-                    if items.is_empty() {
-                        assert_eq!(result.at(at), old);
-                        continue;
-                    }
-                    if include_self && reduce != ScatterReduction::Assign {
-                        items.insert(0, old);
-                    }
-                    let sum: f64 = items.iter().sum();
-                    let wanted = match reduce {
-                        ScatterReduction::Assign => items[items.len() - 1],
-                        ScatterReduction::Sum => sum,
-                        ScatterReduction::Prod => items.iter().product(),
-                        ScatterReduction::Mean if dtype == DType::I64 => {
-                            (sum / items.len() as f64).floor()
-                        }
-                        ScatterReduction::Mean => sum / items.len() as f64,
-                        ScatterReduction::Amax => {
-                            items.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-                        }
-                        ScatterReduction::Amin => {
-                            items.iter().copied().fold(f64::INFINITY, f64::min)
-                        }
-                    };
-                    assert!(
-                        close(result.at(at), wanted, 1e-5),
-                        "{reduce:?} {include_self} {dtype:?}: {} {wanted}",
-                        result.at(at)
-                    );
+                if include_self && reduce != ScatterReduction::Assign {
+                    items.insert(0, old);
                 }
+                let (got, wanted) = (result.at(at), reduced(&items, reduce, dtype));
+                let what = format!("{reduce:?} {include_self} {dtype:?}");
+                assert!(close(got, wanted, 1e-5), "{what}: {got} {wanted}");
             }
         }
     }
-    set_level(SimdLevel::Avx512);
 }
 
 #[test]

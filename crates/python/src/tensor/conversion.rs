@@ -88,28 +88,36 @@ pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
                 Bound::from_borrowed_ptr(py, args.all[args.positional + index]),
             )
         };
-        let is_none = value.is_none();
-        match name.cast::<PyString>()?.to_str()? {
-            "device" if is_none || as_device(&value)?.is_some() => {
-                target.device = as_device(&value)?;
-            }
-            "dtype" if is_none || as_dtype(&value).is_some() => target.dtype = as_dtype(&value),
-            "non_blocking" => target.non_blocking = value.is_truthy()?,
-            "copy" => target.copy = value.is_truthy()?,
-            "memory_format" if is_none || as_memory_format(&value).is_some() => {
-                target.format = as_memory_format(&value);
-            }
-            "other" | "tensor" if as_tensor(&value).is_some() => {
-                let other = as_tensor(&value).expect("just asked");
-                (target.dtype, target.device) = (Some(other.dtype()), Some(other.device()));
-            }
-            _ => return Err(refuse(py, args)),
+        if !target.set_keyword(name.cast::<PyString>()?.to_str()?, &value)? {
+            return Err(refuse(py, args));
         }
     }
     if args.all.is_empty() {
         return Err(refuse(py, args));
     }
     Ok(target)
+}
+
+impl Target {
+    /// Takes over a keyword argument of `to`; `false` if `to` has no such keyword, or not for a value of this type.
+    fn set_keyword(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let is_none = value.is_none();
+        match name {
+            "device" if is_none || as_device(value)?.is_some() => self.device = as_device(value)?,
+            "dtype" if is_none || as_dtype(value).is_some() => self.dtype = as_dtype(value),
+            "non_blocking" => self.non_blocking = value.is_truthy()?,
+            "copy" => self.copy = value.is_truthy()?,
+            "memory_format" if is_none || as_memory_format(value).is_some() => {
+                self.format = as_memory_format(value);
+            }
+            "other" | "tensor" => {
+                let Some(other) = as_tensor(value) else { return Ok(false) };
+                (self.dtype, self.device) = (Some(other.dtype()), Some(other.device()));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
 }
 
 /// Converts with history; the tensor itself if nothing changes and no copy is asked for.

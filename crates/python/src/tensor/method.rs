@@ -510,6 +510,7 @@ fn pin_memory(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
 }
 
 /// The table of methods.
+#[allow(clippy::too_many_lines, reason = "a table, a line for each method")]
 pub(crate) fn table() -> Vec<PyMethodDef> {
     use std::ffi::{CStr, CString};
     let def = |name: &'static CStr, meth, flags| PyMethodDef {

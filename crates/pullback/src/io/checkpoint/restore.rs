@@ -104,7 +104,7 @@ fn wrong(global: Global) -> Error {
     ))
 }
 
-/// Calls what a name means.
+/// The result of calling the function that a global name stands for.
 pub(super) fn call<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item]) -> Result<Item> {
     let wrong = || wrong(global);
     let value = match (global, args) {
@@ -141,6 +141,15 @@ pub(super) fn call<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item])
         (Global::RebuildFromType, [function, _, arguments, _]) => {
             return rebuild_from_type(tree, *function, *arguments);
         }
+        _ => rebuilt(tree, global, args)?,
+    };
+    tree.value(value)
+}
+
+/// The tensor that a function of `torch._utils` rebuilds from its arguments.
+fn rebuilt<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item]) -> Result<Value> {
+    let wrong = || wrong(global);
+    Ok(match (global, args) {
         (Global::RebuildFromCpu, [data, dtype, _, Item::Bool(requires_grad)]) => {
             let Some(TreeNode::Global(Global::DType(dtype))) = tree.node(*dtype) else {
                 return Err(wrong());
@@ -181,8 +190,7 @@ pub(super) fn call<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item])
             Value::Tensor(with_grad(tensor, *requires_grad)?)
         }
         _ => return Err(wrong()),
-    };
-    tree.value(value)
+    })
 }
 
 fn numbers<S: ReadAt>(tree: &Tree<S>, item: Item) -> Result<Vec<i64>> {

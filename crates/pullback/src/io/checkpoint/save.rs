@@ -77,16 +77,7 @@ impl CheckpointParts {
             Value::None => out.none(),
             Value::Bool(value) => out.bool(*value),
             Value::Int(value) => out.int(*value),
-            Value::BigInt(bytes) => {
-                let fits = i32::try_from(bytes.len()).is_ok();
-                ensure!(
-                    fits,
-                    value,
-                    "an integer of {} bytes is too long for a pickle",
-                    bytes.len()
-                );
-                out.big_int(bytes);
-            }
+            Value::BigInt(bytes) => self.big_int(bytes)?,
             Value::Float(value) => out.float(*value),
             Value::Str(text) => out.text(text),
             Value::Complex(value) => {
@@ -96,14 +87,7 @@ impl CheckpointParts {
                 out.tuple(2);
                 out.reduce();
             }
-            // Protocol 2 has no bytes: a text in Latin-1 that is encoded.
-            Value::Bytes(bytes) => {
-                out.global("_codecs", "encode");
-                out.text(&bytes.iter().map(|&byte| char::from(byte)).collect::<String>());
-                out.text("latin1");
-                out.tuple(2);
-                out.reduce();
-            }
+            Value::Bytes(bytes) => self.bytes(bytes),
             Value::DType(dtype) => out.global("torch", dtype.name()),
             Value::Layout(layout) => self.layout(*layout),
             Value::Device(device) => self.device(*device),
@@ -123,19 +107,7 @@ impl CheckpointParts {
                 self.pickle.reduce();
             }
             Value::List(items) => self.list(items)?,
-            // (Once each: tuples that hold others twice would unfold without end.)
-            Value::Tuple(items) => {
-                let address = Arc::as_ptr(items) as usize;
-                if out.known(address) {
-                    return Ok(());
-                }
-                out.begin_tuple(items.len());
-                for item in items.iter() {
-                    self.value(item)?;
-                }
-                self.pickle.tuple(items.len());
-                self.pickle.remember(address);
-            }
+            Value::Tuple(items) => self.tuple(items)?,
             Value::Set(items) => {
                 out.global("builtins", "set");
                 self.list(items)?;
@@ -145,6 +117,38 @@ impl CheckpointParts {
             Value::Dict(items) => self.dict(items, false)?,
             Value::OrderedDict(items) => self.dict(items, true)?,
         }
+        Ok(())
+    }
+
+    fn big_int(&mut self, bytes: &[u8]) -> Result<()> {
+        let fits = i32::try_from(bytes.len()).is_ok();
+        ensure!(fits, value, "an integer of {} bytes is too long for a pickle", bytes.len());
+        self.pickle.big_int(bytes);
+        Ok(())
+    }
+
+    /// Protocol 2 has no bytes: they are a text in Latin-1 that is encoded.
+    fn bytes(&mut self, bytes: &[u8]) {
+        let out = &mut self.pickle;
+        out.global("_codecs", "encode");
+        out.text(&bytes.iter().map(|&byte| char::from(byte)).collect::<String>());
+        out.text("latin1");
+        out.tuple(2);
+        out.reduce();
+    }
+
+    /// A tuple is written once, and found again by its address: tuples that hold others twice would unfold without end.
+    fn tuple(&mut self, items: &Arc<Vec<Value>>) -> Result<()> {
+        let address = Arc::as_ptr(items) as usize;
+        if self.pickle.known(address) {
+            return Ok(());
+        }
+        self.pickle.begin_tuple(items.len());
+        for item in items.iter() {
+            self.value(item)?;
+        }
+        self.pickle.tuple(items.len());
+        self.pickle.remember(address);
         Ok(())
     }
 

@@ -138,37 +138,15 @@ fn compressed_layout(layout: Option<Layout>) -> Result<Layout> {
     Ok(layout)
 }
 
-/// The invariants of compressed tensors that need no elements. How many lines there are, and how long each can be.
+/// Checks the invariants of compressed tensors that need no elements. Returns the number of compressed lines, and the largest
+/// number of blocks in each.
 fn check_sizes(
     (compressed, plain, values): (&Tensor, &Tensor, &Tensor),
     size: &[i64],
     layout: Layout,
 ) -> Result<(i64, i64)> {
     let (of_compressed, of_plain) = names(layout);
-    for (name, part) in [(of_compressed, compressed), (of_plain, plain), ("values", values)] {
-        ensure!(
-            !part.is_sparse(),
-            runtime,
-            "expected {name} to be a strided tensor but got {}",
-            part.layout().spelled()
-        );
-    }
-    for (name, part) in [(of_compressed, compressed), (of_plain, plain)] {
-        ensure!(
-            matches!(part.dtype(), DType::I64 | DType::I32),
-            runtime,
-            "{name} dtype must be Int or Long, but got torch.{}",
-            part.dtype().name()
-        );
-        ensure!(part.ndim() >= 1, runtime, "{name} must have dimensionality >= 1 but got 0");
-    }
-    ensure!(
-        compressed.dtype() == plain.dtype(),
-        runtime,
-        "{of_compressed} and {of_plain} dtypes must be equal, but got torch.{} and torch.{}",
-        compressed.dtype().name(),
-        plain.dtype().name()
-    );
+    check_parts((compressed, plain, values), layout)?;
     let batch = compressed.ndim() - 1;
     let blocks = if layout.is_blocked() { 2 } else { 0 };
     ensure!(
@@ -210,7 +188,40 @@ fn check_sizes(
     line_counts(compressed, values, size, layout)
 }
 
-/// How many lines there are, and how long each can be.
+/// Refuses parts of other layouts and dtypes than compressed tensors have.
+fn check_parts(
+    (compressed, plain, values): (&Tensor, &Tensor, &Tensor),
+    layout: Layout,
+) -> Result<()> {
+    let (of_compressed, of_plain) = names(layout);
+    for (name, part) in [(of_compressed, compressed), (of_plain, plain), ("values", values)] {
+        ensure!(
+            !part.is_sparse(),
+            runtime,
+            "expected {name} to be a strided tensor but got {}",
+            part.layout().spelled()
+        );
+    }
+    for (name, part) in [(of_compressed, compressed), (of_plain, plain)] {
+        ensure!(
+            matches!(part.dtype(), DType::I64 | DType::I32),
+            runtime,
+            "{name} dtype must be Int or Long, but got torch.{}",
+            part.dtype().name()
+        );
+        ensure!(part.ndim() >= 1, runtime, "{name} must have dimensionality >= 1 but got 0");
+    }
+    ensure!(
+        compressed.dtype() == plain.dtype(),
+        runtime,
+        "{of_compressed} and {of_plain} dtypes must be equal, but got torch.{} and torch.{}",
+        compressed.dtype().name(),
+        plain.dtype().name()
+    );
+    Ok(())
+}
+
+/// The number of compressed lines, and the largest number of blocks in each.
 fn line_counts(
     compressed: &Tensor,
     values: &Tensor,

@@ -469,38 +469,15 @@ fn packed(elements: SparseElements, layout: Layout, format: SparseFormat) -> Res
     );
     let elements = elements.coalesced()?;
     let (rows, columns, dense) = matrix_of(&shape, batch);
-    ensure!(
-        block_rows > 0
-            && block_columns > 0
-            && rows % block_rows == 0
-            && columns % block_columns == 0,
-        runtime,
-        "tensor sparse size ({rows}, {columns}) must be divisible by given blocksize ({block_rows}, {block_columns})"
-    );
-    let Some(room) = block_rows.checked_mul(block_columns) else {
-        bail!(
-            runtime,
-            "Storage size calculation overflowed with blocks of sizes [{block_rows}, {block_columns}]"
-        );
-    };
+    let room = block_size((rows, columns), format.block)?;
     let by_rows = layout.compresses_rows() == Some(true);
     let sizes = [rows / block_rows, columns / block_columns];
     let (major, minor) = if by_rows { (sizes[0], sizes[1]) } else { (sizes[1], sizes[0]) };
-    // The block of each element, in the order of the layout, and its position within the block.
     let batches: i64 = shape[..batch].iter().product();
     let numbers = elements.linear_indices()?;
-    let mut blocks = memory::with_capacity(numbers.len())?;
-    let mut inner = memory::with_capacity(numbers.len())?;
+    let (blocks, inner) =
+        blocks_of(&numbers, (rows, columns), (block_rows, block_columns), by_rows)?;
     let mut pace = WorkCounter::new();
-    for &number in &numbers {
-        pace.spend(16);
-        let (column, line) = (number % columns, number / columns);
-        let (row, at) = (line % rows, line / rows);
-        let (i, j) = (row / block_rows, column / block_columns);
-        let (line, minor_at) = if by_rows { (i, j) } else { (j, i) };
-        blocks.push((at * major + line) * minor + minor_at);
-        inner.push(row % block_rows * block_columns + column % block_columns);
-    }
     let mut kept = memory::copied(&blocks)?;
     kept.sort_unstable_by(|a, b| {
         pace.spend(1);
@@ -532,8 +509,51 @@ fn packed(elements: SparseElements, layout: Layout, format: SparseFormat) -> Res
     Tensor::from_sparse(Sparse::Compressed(parts), layout, &shape)
 }
 
-/// Where the lines of each batch begin among its blocks, of `each` in a batch: `batches * (major + 1)` numbers. (Memory for
-/// that many may not be there, which a tensor says.)
+/// The number of elements of a block. Refuses blocks that do not divide the sizes of the matrix.
+fn block_size((rows, columns): (i64, i64), (block_rows, block_columns): (i64, i64)) -> Result<i64> {
+    ensure!(
+        block_rows > 0
+            && block_columns > 0
+            && rows % block_rows == 0
+            && columns % block_columns == 0,
+        runtime,
+        "tensor sparse size ({rows}, {columns}) must be divisible by given blocksize ({block_rows}, {block_columns})"
+    );
+    let Some(size) = block_rows.checked_mul(block_columns) else {
+        bail!(
+            runtime,
+            "Storage size calculation overflowed with blocks of sizes [{block_rows}, {block_columns}]"
+        );
+    };
+    Ok(size)
+}
+
+/// The block of each of the elements with linear indices `numbers` of matrices (rows, columns), in the order of the layout, and
+/// the element's position within the block.
+fn blocks_of(
+    numbers: &[i64],
+    (rows, columns): (i64, i64),
+    (block_rows, block_columns): (i64, i64),
+    by_rows: bool,
+) -> Result<(Vec<i64>, Vec<i64>)> {
+    let mut blocks = memory::with_capacity(numbers.len())?;
+    let mut inner = memory::with_capacity(numbers.len())?;
+    let (row_blocks, column_blocks) = (rows / block_rows, columns / block_columns);
+    let mut pace = WorkCounter::new();
+    for &number in numbers {
+        pace.spend(16);
+        let (column, line) = (number % columns, number / columns);
+        let (row, batch) = (line % rows, line / rows);
+        let (i, j) = (row / block_rows, column / block_columns);
+        let in_batch = if by_rows { i * column_blocks + j } else { j * row_blocks + i };
+        blocks.push(batch * row_blocks * column_blocks + in_batch);
+        inner.push(row % block_rows * block_columns + column % block_columns);
+    }
+    Ok((blocks, inner))
+}
+
+/// Where the lines of each batch begin among its blocks, of `each` in a batch: `batches * (major + 1)` numbers. (A tensor holds
+/// them, because its memory is fallible.)
 fn starts(blocks: &[i64], (batches, major, minor): (i64, i64, i64), each: i64) -> Result<Tensor> {
     let starts = Tensor::empty_of(&[batches, major + 1], DType::I64)?;
     let mut view = starts.view_mut(Cpu::of(&starts)?);

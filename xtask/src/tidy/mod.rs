@@ -6,6 +6,7 @@
 
 mod allocation;
 mod arrow;
+mod dependency;
 mod library;
 mod method;
 mod op_name;
@@ -58,11 +59,15 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     for row in &outdated {
         println!("xtask/src/tidy: {row}");
     }
-    if findings.is_empty() && outdated.is_empty() {
+    let dependencies = dependency::refused(root)?;
+    for dependency in &dependencies {
+        println!("{dependency}");
+    }
+    let count = findings.len() + outdated.len() + dependencies.len();
+    if count == 0 {
         println!("    tidy: {} files keep the rules", sources.len());
         return Ok(());
     }
-    let count = findings.len() + outdated.len();
     Err(format!("{count} places in {} files break a rule", sources.len()))
 }
 
@@ -70,6 +75,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 fn outdated(sources: &[Source]) -> Vec<String> {
     let library = Library::read(sources);
     let mut rows = order::missing(sources);
+    rows.extend(op_name::unneeded(sources));
     rows.extend(arrow::unneeded(sources, |source| library.arrows(source)));
     rows.extend(place::unneeded(sources, |source| library.arrows(source)));
     rows
@@ -93,7 +99,8 @@ fn findings(sources: &[Source]) -> Vec<Finding> {
             place::unsafe_code(source, &mut findings);
             place::access(source, &mut findings);
             place::modes(source, &arrows, &mut findings);
-            op_name::binding(source, &ops, &mut findings);
+            op_name::literals(source, &ops, &mut findings);
+            op_name::paths(source, &mut findings);
         }
     }
     findings.sort();

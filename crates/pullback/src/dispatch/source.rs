@@ -79,7 +79,7 @@ impl Part {
             "sparse_csr" => &["SparseCsrCPU"],
             "batch" => &["FuncTorchBatched"],
             "autocast" => &["AutocastCPU"],
-            "view" | "multi_view" => &["ADInplaceOrView"],
+            "view" | "multi_view" => &["ADInplaceOrView"], // tidy: not an op
             name if name == "jvp" || name.starts_with("vjp") => &["Autograd"],
             _ => &[],
         }

@@ -143,14 +143,16 @@ fn sparse_body(
     options: &PrintOptions,
 ) -> Result<(String, i64)> {
     let named: Vec<(&str, &Tensor)> = match parts {
+        // tidy: not an op
         Sparse::Coo(coo) => vec![("indices", &coo.indices), ("values", &coo.values)],
         Sparse::Compressed(c) => {
             let by_rows = tensor.layout().compresses_rows() == Some(true);
             let (compressed, plain) = if by_rows {
-                ("crow_indices", "col_indices")
+                ("crow_indices", "col_indices") // tidy: not an op
             } else {
-                ("ccol_indices", "row_indices")
+                ("ccol_indices", "row_indices") // tidy: not an op
             };
+            // tidy: not an op
             vec![(compressed, &c.compressed), (plain, &c.plain), ("values", &c.values)]
         }
     };

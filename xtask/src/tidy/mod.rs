@@ -11,6 +11,7 @@ mod library;
 mod method;
 mod op_name;
 mod order;
+mod page;
 mod place;
 mod reference;
 mod source;
@@ -59,11 +60,12 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     for row in &outdated {
         println!("xtask/src/tidy: {row}");
     }
-    let dependencies = dependency::refused(root)?;
-    for dependency in &dependencies {
-        println!("{dependency}");
+    let mut others = dependency::refused(root)?;
+    others.extend(page::names(root)?);
+    for finding in &others {
+        println!("{finding}");
     }
-    let count = findings.len() + outdated.len() + dependencies.len();
+    let count = findings.len() + outdated.len() + others.len();
     if count == 0 {
         println!("    tidy: {} files keep the rules", sources.len());
         return Ok(());

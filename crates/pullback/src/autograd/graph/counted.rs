@@ -28,7 +28,7 @@ unsafe impl<T: Send + Sync> Send for Weak<T> {}
 unsafe impl<T: Send + Sync> Sync for Weak<T> {}
 
 impl<T> Counted<T> {
-    /// The first handle to a value that `write` puts into place.
+    /// The first handle to a value that `write` initialises.
     ///
     /// # Safety
     /// `write` initialises the value and does not panic.
@@ -52,17 +52,17 @@ impl<T> Counted<T> {
         // SAFETY: it lives as long as this handle counts.
         unsafe { self.0.as_ref() }
     }
-    /// How many handles there are.
+    /// The number of handles.
     #[inline(always)]
     pub(in crate::autograd) fn count(&self) -> usize {
         self.block().counts.strong()
     }
-    /// Identity of the value.
+    /// The address of the value, which identifies it.
     #[inline(always)]
     pub(in crate::autograd) fn address(&self) -> usize {
         self.0.as_ptr() as usize
     }
-    /// The same pointer without a count of its own.
+    /// A copy of the pointer without a count of its own.
     ///
     /// # Safety
     /// It is dropped only if a count is left for it, and not used when the value is gone.
@@ -92,7 +92,7 @@ impl<T> Clone for Counted<T> {
     }
 }
 
-/// A value whose last handle went; dropping this drops it.
+/// A value whose last handle was dropped; dropping this drops the value.
 pub(in crate::autograd) struct Last<T>(NonNull<CountedBlock<T>>);
 
 // SAFETY: what `Counted` may do; it is the only way to the value.
@@ -105,7 +105,7 @@ impl<T> Last<T> {
         unsafe { &mut (*self.0.as_ptr()).value }
     }
 
-    /// A handle again: the value lives on.
+    /// Makes the value live on, with a new handle.
     pub(in crate::autograd) fn revive(self) -> Counted<T> {
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: the block is alive as long as its value.
@@ -126,7 +126,7 @@ impl<T> Drop for Last<T> {
 }
 
 impl<T> Counted<T> {
-    /// Lets go of this handle; the value is handed over if it was the last one.
+    /// Drops this handle; returns the value if it was the last one.
     #[inline(always)]
     pub(in crate::autograd) fn let_go(self) -> Option<Last<T>> {
         let this = std::mem::ManuallyDrop::new(self);
@@ -196,7 +196,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    /// Counts how often it is dropped.
+    /// A value that counts its drops.
     struct DropCounter(Arc<AtomicUsize>);
     impl Drop for DropCounter {
         fn drop(&mut self) {

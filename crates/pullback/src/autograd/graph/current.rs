@@ -15,7 +15,7 @@ pub fn current_node() -> Option<Node> {
     EVALUATED.with(|node| unsafe { node.get().as_ref().cloned() })
 }
 
-/// Names the node that is being run on this thread; the one around it has its turn again afterwards.
+/// Makes a node the one that is being run on this thread, until it is dropped; then the previous one is again.
 pub(in crate::autograd) struct Evaluation<'a> {
     previous: *const Node,
     _node: PhantomData<&'a Node>,

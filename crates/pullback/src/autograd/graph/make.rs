@@ -20,8 +20,7 @@ impl Node {
         if anomaly::is_anomaly_enabled() { anomaly::made(node) } else { node }
     }
 
-    /// A node written by hand: `edges` say where its gradients go, `outputs` which forward results'
-    /// gradients it takes.
+    /// A node with a hand-written backward: `edges` are the edges of its gradients, `outputs` describe the forward results.
     pub fn custom(
         backward: Box<dyn Backward>,
         edges: SmallVec<[Edge; 2]>,

@@ -14,9 +14,9 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The open levels by their numbers, the outermost first; gaps where transforms of other threads have ended theirs.
+/// The open levels by their numbers, the outermost first; `None` where a transform of another thread has ended its level.
 static LEVELS: Mutex<Vec<Option<Arc<Level>>>> = Mutex::new(Vec::new());
-/// One more than the highest number: what every op looks at.
+/// One more than the highest number of an open level: the word that every op reads.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -41,24 +41,24 @@ pub(in crate::autograd) fn keys_of_word(word: u32) -> KeySet {
 }
 
 thread_local! {
-    /// How many levels this thread sees at most.
+    /// The number of levels that this thread sees at most.
     static SEEN: Cell<usize> = const { Cell::new(usize::MAX) };
     /// The number of the level that this thread opened last.
     static LAST: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// How many levels are open.
+/// The number of open levels.
 pub(in crate::autograd) fn open() -> usize {
     OPEN.load(Relaxed)
 }
 
-/// How many levels this thread sees: the outermost ones.
+/// The number of levels that this thread sees: the outermost ones.
 #[inline]
 pub(crate) fn seen() -> usize {
     SEEN.get().min(OPEN.load(Relaxed))
 }
 
-/// Which levels a thread sees, as long as it lives.
+/// A guard for the levels that a thread sees.
 #[must_use = "it holds as long as the guard"]
 pub(in crate::autograd) struct Seen(usize);
 
@@ -67,7 +67,7 @@ pub(in crate::autograd) fn see(count: usize) -> Seen {
     Seen(SEEN.replace(count))
 }
 
-/// Hides the innermost level that is seen.
+/// Hides the innermost level that the thread sees.
 pub(in crate::autograd) fn below() -> Seen {
     see(seen().saturating_sub(1))
 }
@@ -78,24 +78,24 @@ impl Drop for Seen {
     }
 }
 
-/// What [`see`] said on this thread, for another one.
+/// The number of levels that [`see`] set on this thread, for another one.
 pub(in crate::autograd) fn snapshot() -> usize {
     SEEN.get()
 }
 
-/// Says it there.
+/// Sets the number of levels that this thread sees.
 pub(in crate::autograd) fn restore(count: usize) {
     SEEN.set(count);
 }
 
-/// One level.
+/// A level.
 #[derive(Default)]
 pub(in crate::autograd) struct Level {
     number: usize,
     tangents: Mutex<Register>,
 }
 
-/// The tangents of a level, by the places they were given.
+/// The tangents of a level, by their slots.
 #[derive(Default)]
 struct Register {
     is_closed: bool,
@@ -135,7 +135,7 @@ impl Tangent {
     pub(in crate::autograd) fn get(&self) -> Option<Tensor> {
         lock(&self.value).clone()
     }
-    /// Another value in its place.
+    /// Replaces the tangent.
     pub(in crate::autograd) fn replace(&self, value: Tensor) {
         let old = {
             let mut held = lock(&self.value);

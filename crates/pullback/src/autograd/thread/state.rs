@@ -1,4 +1,7 @@
-//! All that a thread works under, for another thread: modes, hooks, casts, levels, and the line of the program.
+//! The whole state of a thread, for another thread: modes, hooks, autocast, levels, and the call site.
+//! A backward that goes on in another thread takes all of it along. Invariant: what the other thread computes is what the first
+//! one would have computed. What the program's language keeps for each thread comes along by
+//! [`Host::thread_state`](crate::host::Host::thread_state).
 //!
 //! A backward that goes on in another thread takes all of it along. Invariant: whatever the thread that goes on computes is
 //! what the first one would have computed. What the program's language keeps for each thread comes along by
@@ -10,7 +13,7 @@ use crate::host::{Host, host};
 use crate::prof::{self, Left};
 use std::sync::Arc;
 
-/// All that a thread works under.
+/// The state of a thread.
 pub(in crate::autograd) struct ThreadState {
     modes: u64,
     is_multithreaded: bool,
@@ -25,7 +28,7 @@ pub(in crate::autograd) struct ThreadState {
 }
 
 impl ThreadState {
-    /// Of this thread.
+    /// The state of this thread.
     pub(in crate::autograd) fn take() -> ThreadState {
         ThreadState {
             modes: mode::snapshot(),
@@ -41,7 +44,8 @@ impl ThreadState {
         }
     }
 
-    /// Puts it onto this thread, which has nothing of its own. The line holds as long as the guards, and so do observers.
+    /// Makes this the state of the current thread, which has none of its own. Call site and observers hold as long as the
+    /// guards.
     pub(in crate::autograd) fn enter(self) -> (Left, Scope) {
         mode::restore(self.modes);
         mode::set_multithreading_enabled(self.is_multithreaded);

@@ -15,12 +15,12 @@ use crate::Tensor;
 use crate::tensor::WeakTensor;
 use std::collections::HashMap;
 
-/// Whether [`collect`] has anything to look at.
+/// Whether there is anything for [`collect`] to search.
 pub fn is_any() -> bool {
     !noted().is_empty()
 }
 
-/// What holds, and is held.
+/// An object of the search: a tensor or a node.
 enum Object {
     Tensor(Tensor),
     Node(Node),
@@ -33,14 +33,14 @@ impl Object {
             Object::Node(node) => node.id(),
         }
     }
-    /// How many handles there are besides this one.
+    /// The number of handles besides this one.
     fn others(&self) -> usize {
         match self {
             Object::Tensor(tensor) => tensor.use_count() - 1,
             Object::Node(node) => node.use_count() - 1,
         }
     }
-    /// What it is known to hold, once for each handle; `None` if another thread is about to change that.
+    /// The objects that this one holds, once for each handle; `None` if another thread is about to change that.
     fn held(&self) -> Option<Vec<Object>> {
         let mut held = Vec::new();
         match self {
@@ -63,12 +63,12 @@ impl Object {
     }
 }
 
-/// Tensors and nodes with what is known of them.
+/// The tensors and nodes that a search has found.
 #[derive(Default)]
 struct Walk {
     indices: HashMap<usize, usize>,
     found: Vec<Object>,
-    /// How many of its handles were met.
+    /// The number of handles to each object that the search has met.
     met: Vec<usize>,
     leads_to: Vec<Vec<usize>>,
     in_use: Vec<usize>,
@@ -87,7 +87,7 @@ impl Walk {
         (index, index == next)
     }
 
-    /// Finds everything that can be reached from `roots`, counts, and notes what is in use.
+    /// Finds all objects that can be reached from `roots`, counts the handles to them, and marks those that are in use.
     fn of(roots: Vec<Tensor>, is_held: &dyn Fn(&Tensor) -> bool) -> Walk {
         let mut walk = Walk::default();
         // bounded: by the tensors and nodes, each of which takes more.
@@ -116,7 +116,7 @@ impl Walk {
         walk
     }
 
-    /// What neither is in use nor can be reached from what is.
+    /// The tensors that are neither in use nor can be reached from objects in use.
     fn garbage(&mut self) -> Vec<Tensor> {
         // bounded: as above.
         let mut is_used = vec![false; self.found.len()];
@@ -168,7 +168,7 @@ pub fn collect(is_held: &dyn Fn(&Tensor) -> bool) -> usize {
     let grads: Vec<Tensor> = garbage.iter().filter_map(take_grad).collect();
     let count = grads.len();
     drop(garbage);
-    // Last, and outside of every lock: with these everything goes that only they led to.
+    // (Last, and outside of every lock: dropping these frees all that only they led to.)
     drop(grads);
     count
 }

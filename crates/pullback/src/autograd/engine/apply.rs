@@ -1,4 +1,4 @@
-//! A node by itself: running it, and dropping what it saved.
+//! Running a node by itself, and dropping the values that it saved.
 
 use super::{accumulate, rule};
 use crate::Result;
@@ -7,7 +7,7 @@ use crate::call_site::CallSite;
 use crate::dispatch::Grads;
 
 impl Node {
-    /// Runs it: one gradient per edge.
+    /// Runs the node: one gradient per edge.
     #[inline]
     pub(in crate::autograd) fn apply(
         &self,
@@ -25,7 +25,7 @@ impl Node {
             Body::Custom(custom) => custom.apply(self, grads),
         }
     }
-    /// Drops what it saved.
+    /// Drops the saved values.
     pub(in crate::autograd) fn release(&self) {
         match &self.0.body {
             Body::Op { slots, .. } => {

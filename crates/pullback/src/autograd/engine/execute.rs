@@ -1,4 +1,4 @@
-//! An execution from its request to what it gives: on this thread, or on a new one once its stack is deep.
+//! Executing a request: on this thread, or on a new one once the stack is deep.
 
 use super::device::{self, StopOnUnwind};
 use super::fit::fit;
@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 
-/// Nested backwards on one stack before a new thread takes over.
+/// The number of nested backwards on one stack at which a new thread takes over.
 const MAX_DEPTH: u32 = 60;
 
 /// Runs a request and gives the captured gradients, one per target.
@@ -56,7 +56,7 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     run_here(request)
 }
 
-/// A deep nest of backwards goes on with an empty stack.
+/// Runs a request on a new thread, with an empty stack.
 fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let state = ThreadState::take();
     let in_part = !is_whole_backward();
@@ -70,7 +70,7 @@ fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
             IN_PART.with(|p| p.set(in_part));
             device::serve(served);
             let work = || interrupt::with_stop_flag(stop, || run_here(request));
-            // (Nobody waits for it if this thread's caller was interrupted.)
+            // (Nobody receives it if this thread's caller was interrupted.)
             let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
         };
         let name = "pullback_autograd".into();
@@ -104,7 +104,7 @@ fn run_here(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     }
 }
 
-/// The nodes of devices on their threads, if they have some; the others here.
+/// Runs a task: the nodes of devices on their threads, if there are devices, the others here.
 fn run(request: &Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let mut task = Task::new(request)?;
     if device::are_threads_due() {

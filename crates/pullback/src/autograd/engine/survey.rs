@@ -1,4 +1,4 @@
-//! Which nodes an execution runs, and in which order, found out beside it.
+//! Which nodes a running task runs, and in which order, found out beside it.
 
 use super::running::RUNNING;
 use super::state::ReadyNode;
@@ -8,7 +8,7 @@ use crate::autograd::graph::node::Node;
 use crate::autograd::mode;
 use crate::error::{bail, ensure};
 
-/// Whether the execution running on this thread runs `node` (or hands its gradients out).
+/// Whether the task that is running on this thread runs `node` (or captures its gradients).
 ///
 /// # Errors
 /// `RuntimeError` outside of one.
@@ -30,7 +30,7 @@ pub fn will_execute(node: &Node) -> Result<bool> {
     })
 }
 
-/// The nodes that the execution running on this thread runs, in their order.
+/// The nodes that the task running on this thread runs, in their order.
 ///
 /// # Errors
 /// `RuntimeError` outside of one, and unless multithreading is disabled.

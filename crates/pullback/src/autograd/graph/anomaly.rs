@@ -1,9 +1,7 @@
 //! Anomaly mode: errors of backward name the line of the forward that made the failing node, and gradients with NaN are errors.
+//!
 //! While the mode is on, every node is recorded with the line that makes it, and with the node that is being run if it is made
 //! in backward. A [`Recorder`] keeps the records; without a binding they are native backtraces.
-//!
-//! While it is on, every node is noted down with the place where it is made, and with the node that is being run if it
-//! is made in backward. Who keeps the notes is up to the [`Recorder`]; without a binding they are native backtraces.
 
 use super::current::current_node;
 use super::node::Node;

@@ -1,10 +1,7 @@
-//! The autocast settings of a thread: for which types of devices autocast is on, in which dtypes, and the cache of converted
-//! weights.
+//! The autocast settings of a thread: the types of devices it is on for, its dtypes, and the cache of converted weights.
+//!
 //! `cast` is the layer of calls that converts. Invariant: the bits of `bit::AUTOCAST` in the thread's modes are those of the
 //! types of devices that autocast is on for; while all are off, ops look at nothing here. Start at [`autocast`].
-//!
-//! `cast` is the layer of calls that converts. Invariant: the bits of `bit::AUTOCAST` in the thread's modes say for which
-//! types of devices it is on; while all are off, ops look at nothing here. Start at [`autocast`].
 
 use super::mode::{self, bit};
 use crate::error::ensure;

@@ -1,10 +1,7 @@
 //! Dispatch modes, which compute ops whatever their arguments are: Python's `TorchDispatchMode` is made of them.
+//!
 //! A thread has a stack of modes. The innermost is called below autograd, by the layer `torch_dispatch`, and is off meanwhile:
 //! the ops that it calls go to the next one. Invariant: a thread includes the key `Python` in its calls exactly as long as its
-//! stack has a mode.
-//!
-//! A thread has a stack of them; the innermost is asked, below autograd, and is off meanwhile: the ops that it calls go to the
-//! next one. `torch_dispatch`, a layer of calls, asks. Invariant: a thread includes the key `Python` in its calls exactly as long as its
 //! stack has a mode.
 
 use crate::Result;

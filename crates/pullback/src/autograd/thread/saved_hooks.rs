@@ -1,6 +1,4 @@
 //! Hooks on saved tensors: they pack a tensor into what a node keeps in its stead.
-//! A thread has a stack of hooks; the innermost pack whatever its ops save (`saved::packed`). Invariant: the mode bit
-//! `SAVED_HOOKS` says whether the stack has any, so that saving looks at nothing else. Start at [`saved_tensors_hooks`].
 //!
 //! A thread has a stack of hooks; the innermost pack whatever its ops save (`saved::packed`). Invariant: the mode bit
 //! `SAVED_HOOKS` says whether the stack has any, so that saving looks at nothing else. Start at [`saved_tensors_hooks`].

@@ -1,10 +1,7 @@
 //! The whole state of a thread, for another thread: modes, hooks, autocast, levels, and the call site.
+//!
 //! A backward that goes on in another thread takes all of it along. Invariant: what the other thread computes is what the first
 //! one would have computed. What the program's language keeps for each thread comes along by
-//! [`Host::thread_state`](crate::host::Host::thread_state).
-//!
-//! A backward that goes on in another thread takes all of it along. Invariant: whatever the thread that goes on computes is
-//! what the first one would have computed. What the program's language keeps for each thread comes along by
 //! [`Host::thread_state`](crate::host::Host::thread_state).
 
 use super::{autocast, dispatch_mode, level, mode, saved_hooks, vmap};

@@ -1,9 +1,7 @@
 //! The levels of `vmap` that a thread has open, with their batch sizes and what random ops do.
+//!
 //! Batched tensors themselves are in `batch`. Invariant: the thread includes the key `FuncTorchVmapMode` in its calls exactly
 //! as long as a level is open. Start at [`enter`].
-//!
-//! Batched tensors are `batch`'s business. Invariant: the thread includes the key `FuncTorchVmapMode` in its calls exactly as
-//! long as a level is open. Start at [`enter`].
 
 use crate::Result;
 use crate::dispatch::batch::Randomness;

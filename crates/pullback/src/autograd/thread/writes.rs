@@ -1,9 +1,7 @@
 //! Observers of writes, which are called before an op changes a tensor in place.
+//!
 //! A thread has a stack of them; all are called, the innermost first. Invariant: the mode bit `WRITE_OBSERVERS` says whether
 //! there are any, so that a write looks at nothing else.
-//!
-//! A thread has a stack of them; all are told, the innermost first. Invariant: the mode bit `WRITE_OBSERVERS` says
-//! whether there are any, so that a write looks at nothing else.
 
 use super::mode::{self, bit};
 use crate::{Result, Tensor};

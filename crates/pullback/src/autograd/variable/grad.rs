@@ -1,7 +1,6 @@
 //! A tensor's `.grad`, its hooks, and its flag `requires_grad`.
-//! The engine (`engine`) writes gradients and runs hooks. Start at [`Tensor::grad`].
 //!
-//! What backward does with them is `engine`'s business. Start at [`Tensor::grad`].
+//! The engine (`engine`) writes gradients and runs hooks. Start at [`Tensor::grad`].
 
 use super::history::grad_fn_of;
 use super::meta::lock;

@@ -1,7 +1,6 @@
 //! The history of a tensor: its producer, its flags, its base, its accumulator.
-//! The producer of a view may be out of date: `refresh` makes it anew after writes to the base.
 //!
-//! A view's producer is as it was when somebody last asked: `refresh` brings it up to date after writes to the base.
+//! The producer of a view may be out of date: `refresh` makes it anew after writes to the base.
 
 use super::meta::lock;
 use crate::Tensor;

@@ -1,7 +1,6 @@
 //! The rarely used part of a tensor's autograd state: its gradient, hooks, tangents, and the batch of a batched tensor.
-//! The rest lies in the tensor itself (`tensor/raw.rs`). Invariant: while it is locked nothing is dropped and no op runs.
 //!
-//! The rest lies in the tensor itself (`tensor/raw.rs`). Invariant: nothing is dropped, and no op runs, while it is locked.
+//! The rest lies in the tensor itself (`tensor/raw.rs`). Invariant: while it is locked nothing is dropped and no op runs.
 
 use super::replay::Replay;
 use crate::Tensor;

@@ -1,5 +1,4 @@
 //! The replays that views keep: which views do, and how a replay is found again.
-//! Start at [`keep`], and for programs that replay views at [`Tensor::view_func_with`].
 //!
 //! Start at [`keep`], and for programs that replay views at [`Tensor::view_func_with`].
 

@@ -1,9 +1,7 @@
 //! Views and writes through them: linking a view to its base, and refusing writes whose history could not be recorded.
+//!
 //! A view knows its root base; the base does not know its views. A write through a view gives the base a node (`rebase`); other
 //! views notice by the shared version counter that their history is out of date (`refresh`).
-//!
-//! A view knows its root base; the base does not know its views. A write through a view gives the base a node
-//! (`rebase`); other views notice by the shared version counter that their history is out of date (`refresh`).
 
 use super::history::{self, CreationMeta};
 use super::refresh::{Refused, check_shown, check_view_write, refreshed_grad_fn};

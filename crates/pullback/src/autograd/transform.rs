@@ -15,10 +15,10 @@ use std::any::Any;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The node of an input.
+/// The node of an input of a transform.
 #[derive(Default)]
 struct TransformInput {
-    /// Whether its transform is over.
+    /// Whether the transform has ended.
     is_closed: AtomicBool,
 }
 
@@ -56,7 +56,7 @@ pub fn input(tensor: &Tensor) -> Result<Tensor> {
     Ok(alias)
 }
 
-/// Says that the transform of these inputs is over: what depends on nothing else has no derivative any more.
+/// Ends the transform of these inputs: tensors that depend on nothing else have no derivative any more.
 pub fn close(inputs: &[Tensor]) {
     for tensor in inputs {
         // (An input that was written to has another history now, which leads to it.)
@@ -99,7 +99,7 @@ fn nodes_of(inputs: &[Tensor]) -> Result<HashSet<usize>> {
     inputs.iter().filter_map(|tensor| id(tensor).transpose()).collect()
 }
 
-/// Whether one does; `seen` are nodes that do not.
+/// Whether a path from these nodes leads to another leaf than the inputs; `seen` are nodes from which none does.
 fn reaches_beyond(
     output: &Tensor,
     own: &HashSet<usize>,
@@ -136,7 +136,7 @@ pub fn detach(outputs: &[Tensor], inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         if !output.requires_grad() {
             shown.push(output.clone());
         } else if reaches_beyond(output, &own, &mut seen)? {
-            // What was seen on the way may lead there too.
+            // (Nodes that were seen on the way may lead there too.)
             seen.clear();
             shown.push(output.clone());
         } else {

@@ -1,4 +1,4 @@
-//! What a node keeps for its rules, each value in a slot: filling, packing, showing, freeing and unpacking it.
+//! The slots of a node, one for each saved value: filling, packing, showing, freeing and unpacking it.
 
 use super::tensor::{freed, freed_before_hooks};
 use crate::autograd::graph::node::{Kept, Node, SavedTensor, Slot};
@@ -33,7 +33,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Lets hooks pack the tensor in it, or tensor `item` of the list.
+    /// Lets hooks pack the tensor in the slot, or tensor `item` of the list.
     pub(in crate::autograd) fn pack(
         &self,
         item: usize,
@@ -66,7 +66,7 @@ impl Slot {
         }
     }
 
-    /// How many tensors it keeps, if it is a list.
+    /// The length of a saved list of tensors; `None` if the slot has no list.
     pub(in crate::autograd) fn list_len(&self) -> Option<Result<usize>> {
         match self {
             Slot::Tensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(lost)),
@@ -75,7 +75,7 @@ impl Slot {
         }
     }
 
-    /// Shows the tensors in it.
+    /// Calls `see` with the tensors in the slot.
     pub(in crate::autograd) fn each_tensor(&self, see: &mut dyn FnMut(&Tensor)) {
         let mut one = |saved: &SavedTensor| {
             if let SavedTensor(Kept::Here { tensor, .. }) = saved {
@@ -94,15 +94,15 @@ impl Slot {
         }
     }
 
-    /// Whether it is for a tensor.
+    /// Whether the slot is for tensors.
     pub(in crate::autograd) fn is_tensor(&self) -> bool {
         matches!(self, Slot::Tensor(_))
     }
 
-    /// Drops tensors; plain values stay: a node without saved tensors can run again.
-    /// It was `at` whose backward did it.
+    /// Drops saved tensors; plain values stay, because a node without saved tensors can run again. `at` is the call site of the
+    /// backward that does it.
     pub(in crate::autograd) fn release(&self, at: CallSite) {
-        // Dropped after the lock: what goes away may run code of users.
+        // (Dropped after the lock, because that may run code of users.)
         match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => {}
             Slot::Tensor(saved) => drop(saved.with(|saved| {
@@ -114,7 +114,7 @@ impl Slot {
         }
     }
 
-    /// The tensors in it, checked and with their history; `Value::None` for what is none.
+    /// The tensors in the slot, checked and with their history; `Value::None` for a missing one.
     #[inline]
     pub(in crate::autograd) fn unpack(&self, node: &Node) -> Result<Value> {
         Ok(match self {

@@ -18,7 +18,7 @@ struct Shared {
     holder: AtomicU64,
 }
 
-/// A generator that nobody else draws from as long as this lives.
+/// The lock of a generator: no other thread draws from it as long as this lives.
 pub struct GeneratorGuard<'a> {
     state: MutexGuard<'a, State>,
     holder: &'a AtomicU64,
@@ -57,7 +57,7 @@ impl Generator {
     pub fn lock(&self) -> GeneratorGuard<'_> {
         self.try_lock().unwrap_or_else(|error| panic!("{error}"))
     }
-    /// As [`Generator::lock`].
+    /// As [`Generator::lock`], with an error instead of a panic.
     ///
     /// # Errors
     /// `RuntimeError` if this thread has it locked already: a signal's handler, or a check of
@@ -73,11 +73,11 @@ impl Generator {
         self.0.holder.store(this, Relaxed);
         Ok(GeneratorGuard { state, holder: &self.0.holder })
     }
-    /// Starts the stream of `seed` anew.
+    /// Restarts the generator with `seed`.
     pub fn set_seed(&self, seed: u64) {
         self.lock().set_seed(seed);
     }
-    /// The seed it was given last.
+    /// The seed that was set last.
     pub fn initial_seed(&self) -> u64 {
         self.lock().seed()
     }
@@ -85,14 +85,14 @@ impl Generator {
     pub fn state(&self) -> Vec<u8> {
         self.lock().state()
     }
-    /// Takes over a state that [`Generator::state`] (or PyTorch) gave.
+    /// Restores a state that [`Generator::state`] (or PyTorch) returned.
     ///
     /// # Errors
     /// `RuntimeError` if the size or the counters are impossible.
     pub fn set_state(&self, bytes: &[u8]) -> Result<()> {
         Ok(self.lock().set_state(bytes)?)
     }
-    /// Starts a stream that no other run has, and returns its seed.
+    /// Restarts the generator with a seed that no other run has; returns the seed.
     pub fn reseed(&self) -> u64 {
         use std::hash::{BuildHasher, Hasher, RandomState};
         // The hasher's keys are the system's random numbers.
@@ -107,7 +107,7 @@ impl Generator {
     pub fn clone_state(&self) -> Generator {
         Generator::of(self.lock().clone())
     }
-    /// Whether two handles mean the same generator.
+    /// Whether two handles are to the same generator.
     pub fn is_same(&self, other: &Generator) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -124,7 +124,7 @@ pub fn default_generator() -> &'static Generator {
     &DEFAULT
 }
 
-/// Starts the default generator at `seed`.
+/// Restarts the default generator with `seed`.
 pub fn manual_seed(seed: u64) {
     DEFAULT.set_seed(seed);
 }

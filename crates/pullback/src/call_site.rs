@@ -143,7 +143,7 @@ impl Scope {
     }
 
     /// Until the guard is dropped the host's program runs on this thread, and the host is asked for call sites.
-    #[must_use = "the binding is asked as long as the guard lives"]
+    #[must_use = "the host is asked as long as the guard lives"]
     pub fn of_host() -> Scope {
         Scope::set(0)
     }

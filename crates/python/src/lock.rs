@@ -126,7 +126,7 @@ fn _after_fork_in_child() {
     crate::interrupt::forked();
 }
 
-/// Asks to be told of forks.
+/// Registers functions that run before and after a fork.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let os = py.import("os")?;

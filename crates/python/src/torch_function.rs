@@ -366,7 +366,7 @@ pub(crate) unsafe fn has_override_among(args: &[*mut PyObject]) -> bool {
 #[cold]
 #[inline(never)]
 pub(crate) fn dispatch_python(function: &Bound<'_, PyAny>, args: Args<'_>) -> Option<Reply> {
-    Callee::Python(function).ask(function.py(), &[], args)
+    Callee::Python(function).dispatch(function.py(), &[], args)
 }
 
 /// The result of an override of reading the attribute `name`.

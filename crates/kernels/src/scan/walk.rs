@@ -23,7 +23,7 @@ const TOGETHER: usize = 4;
 const LONG: usize = 8 * SQUARE;
 /// Bytes that a scan prefetches ahead, and bytes of a line from which prefetching pays.
 const AHEAD: isize = 2048;
-const ASKED: usize = 128;
+const PREFETCHED: usize = 128;
 /// Bytes ahead beyond which it does not: what was asked for would be gone again when it is wanted.
 const FAR: usize = 1 << 18;
 /// Bytes of lines that go through buffers in the nearest cache, sixteen together, if the tensor is large.
@@ -116,7 +116,7 @@ pub(super) fn run<S: Scan>(
         && lines.inner().is_some_and(|inner| (inner[0], inner[1]) == (size, size));
     let in_blocks = S::BLOCKS && n >= BLOCK && lines.count() < SQUARE && !across;
     let line = n * size as usize;
-    let is_large = line >= ASKED && lines.count() * line > LARGE;
+    let is_large = line >= PREFETCHED && lines.count() * line > LARGE;
     let is_streamed = !S::IS_QUICK && STREAMED.contains(&line) && is_large;
     let grain = (GRAIN / n).max(if across { TILE } else { SQUARE });
     crate::parallel::for_range(lines.count(), if in_blocks { 1 } else { grain }, &|range| {
@@ -538,10 +538,10 @@ fn rows<S: Scan>(s: &S, job: ScanJob) -> usize {
     done
 }
 
-/// Asks for the items, results and indices of sixteen chunks after those from item `first` on: the processor sees several
+/// Prefetches the items, results and indices of the sixteen chunks after those from item `first` on: the processor sees several
 /// dozen streams that move at once, too many to guess how memory goes on.
 #[inline(always)]
-fn ask_for_next<S: Scan>(
+fn prefetch_next<S: Scan>(
     spans: [LineSpan; 3],
     steps: [isize; 3],
     (first, chunk): (usize, usize),
@@ -616,7 +616,7 @@ fn rows_block<S: Scan>(
             }
         }
         if is_large && S::has_indices() {
-            ask_for_next::<S>([input, out, indices], steps, (first, chunk), reverse);
+            prefetch_next::<S>([input, out, indices], steps, (first, chunk), reverse);
         }
         // SAFETY: sixteen items of sixteen chunks; what a shorter chunk lacks are items of the lines after it.
         unsafe {

@@ -31,8 +31,8 @@ impl Tensor {
 #[inline(never)]
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     let mut unimplemented = String::new();
-    for ask in [of_mode, of_class] {
-        match ask(call) {
+    for compute in [of_mode, of_class] {
+        match compute(call) {
             None => {}
             Some(Err(error)) => return Err(error),
             Some(Ok(Dispatched::NotImplemented(who))) => unimplemented.push_str(&who),

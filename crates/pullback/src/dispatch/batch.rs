@@ -92,7 +92,7 @@ pub fn fallen_back() -> Vec<String> {
     all.iter().cloned().collect()
 }
 
-/// Says that an op goes through the examples one by one; a warning at the first time.
+/// Records that an op is computed for one example after the other; warns at the first time.
 pub(crate) fn note_one_by_one(def: &OpDef) {
     let is_new = FALLEN_BACK
         .lock()

@@ -197,7 +197,7 @@ impl Drop for Open {
     }
 }
 
-/// Tells the observers of this thread, if there are any, that a range begins.
+/// Calls the observers of this thread, if there are any, as a range begins.
 #[cold]
 #[inline(never)]
 pub(crate) fn begin(range: &Range<'_>) -> Open {
@@ -276,7 +276,7 @@ impl InheritedObservers {
     }
 }
 
-/// Tells observers that a thread ends.
+/// A guard that calls the observers as a thread ends.
 pub(crate) struct Left(Vec<Arc<dyn Observer>>);
 
 impl Drop for Left {

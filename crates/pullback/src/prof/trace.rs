@@ -208,7 +208,7 @@ impl Recorded {
         self.write_trace_with(out, &BTreeMap::new())
     }
 
-    /// The same with further members, each of them JSON, in the outer object.
+    /// The trace with further members, each of them JSON, in the outer object.
     ///
     /// # Errors
     /// Those of `out`.

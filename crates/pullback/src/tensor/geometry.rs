@@ -213,7 +213,7 @@ impl Geometry {
         }))
     }
 
-    /// The same memory seen with other sizes, strides and offset.
+    /// The geometry over the same memory with other sizes, strides and offset.
     ///
     /// # Errors
     /// As [`Geometry::new`].
@@ -222,7 +222,7 @@ impl Geometry {
         self.retyped(self.dtype, (dims(shape), dims(strides)), offset)
     }
 
-    /// The same memory seen with elements of another dtype.
+    /// The geometry over the same memory with elements of another dtype.
     ///
     /// # Errors
     /// As [`Geometry::new`].
@@ -257,19 +257,19 @@ impl Geometry {
         Ok(Fields { storage, shape, strides, numel, is_contiguous, version, ..self.0 })
     }
 
-    /// The same with `version` as its counter.
+    /// The geometry with `version` as its counter.
     #[must_use]
     pub(crate) fn with_version(mut self, version: Option<Arc<Version>>) -> Self {
         self.0.version = version;
         self
     }
-    /// The same said to be on `device`.
+    /// The geometry on `device`.
     #[must_use]
     pub(crate) fn on(mut self, device: Device) -> Self {
         self.0.device = device;
         self
     }
-    /// The same as what stands for a sparse tensor, whose memory is no part of it.
+    /// The geometry of a sparse tensor, whose memory is no part of it.
     #[must_use]
     pub(super) fn of_sparse_layout(mut self, layout: Layout) -> Self {
         (self.0.layout, self.0.is_contiguous) = (layout, false);

@@ -143,7 +143,7 @@ impl Pool {
     }
 }
 
-/// Tells the global counter what the thread's pool took and returned.
+/// Adds what the thread's pool took and returned to the global counter.
 #[cold]
 #[inline(never)]
 fn report() {
@@ -249,7 +249,7 @@ fn note_peak() {
 pub(crate) type MemoryObserver = fn(usize, isize);
 static OBSERVER: OnceLock<MemoryObserver> = OnceLock::new();
 
-/// Says once who is told on threads that are observed.
+/// Sets the observer of threads that are observed; once.
 pub(crate) fn set_observer(observer: MemoryObserver) {
     let _ = OBSERVER.set(observer);
 }
@@ -259,7 +259,7 @@ pub(crate) fn set_observed(is_observed: bool) {
     with_pool(|pool| pool.most_unreported = if is_observed { -1 } else { MOST_UNREPORTED });
 }
 
-/// Tells the observer, if the thread is observed and there are elements in the block.
+/// Calls the observer, if the thread is observed and there are elements in the block.
 #[cold]
 #[inline(never)]
 fn tell(block: NonNull<u8>, elements: isize) {
@@ -331,7 +331,7 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
     unsafe { release_with(block, bytes, 0) }
 }
 
-/// The same for one that [`allocate_with`] returned.
+/// Releases a block that [`allocate_with`] returned.
 ///
 /// # Safety
 /// As [`release`].

@@ -308,7 +308,7 @@ impl Storage {
     pub fn device(&self) -> Device {
         Device::from_bits(self.header().device.load(Ordering::Relaxed))
     }
-    /// The same memory, which is fresh, as that of a device.
+    /// The memory, which is fresh, as that of a device.
     ///
     /// # Errors
     /// Those of [`Device::check_available`].
@@ -317,7 +317,7 @@ impl Storage {
         self.set_device(device);
         Ok(self)
     }
-    /// Says that the memory, which is fresh, is that of a device.
+    /// Marks the memory, which is fresh, as that of a device.
     pub(crate) fn set_device(&self, device: Device) {
         self.header().device.store(device.bits(), Ordering::Relaxed);
     }
@@ -479,8 +479,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Says that somebody outside (NumPy, a `DLPack` consumer) was given the address: it stays valid as long as any
-    /// handle lives.
+    /// Marks the address as known outside (to NumPy, or a `DLPack` consumer): it stays valid as long as any handle lives.
     pub(crate) fn export(&self) {
         self.header().is_exported.store(true, Ordering::Relaxed);
     }

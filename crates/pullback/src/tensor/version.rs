@@ -18,7 +18,7 @@ pub(crate) struct Version {
     at: AtomicU64,
 }
 
-/// Who writes.
+/// The form of an op that writes, with its name.
 #[derive(Clone, Copy)]
 pub(crate) enum Writer {
     /// The in-place form of the op of this name, or what a program calls if that ends with a parenthesis.

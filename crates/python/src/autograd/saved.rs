@@ -81,7 +81,7 @@ pub(crate) struct SavedTensor {
     item: usize,
 }
 
-/// Who keeps it.
+/// The owner of a saved value.
 enum Keeper {
     /// A node, under this number of its saved list.
     Node(Node, usize),

@@ -195,7 +195,7 @@ impl Host for ByFunctions {
         unsafe {
             let mut found = 0;
             if ffi::PyGILState_Check() == 1 {
-                ask(self.by_instruction, |number| {
+                walk_by_api(self.by_instruction, |number| {
                     found = number;
                     false
                 });
@@ -205,7 +205,7 @@ impl Host for ByFunctions {
     }
     fn call_stack(&self) -> Vec<u64> {
         // SAFETY: `collect` calls with the lock held by this thread.
-        collect(|see| unsafe { ask(self.by_instruction, see) })
+        collect(|see| unsafe { walk_by_api(self.by_instruction, see) })
     }
     fn source_line(&self, line: u64) -> Option<SourceLine> {
         source_line_of(line)
@@ -296,11 +296,11 @@ unsafe fn read(state: *const u8, mut see: impl FnMut(u64) -> bool) {
     }
 }
 
-/// The same from public functions.
+/// Calls `see` with the program's lines as `read` does, by the public functions of the interpreter.
 ///
 /// # Safety
 /// The thread holds the interpreter lock.
-unsafe fn ask(by_instruction: bool, mut see: impl FnMut(u64) -> bool) {
+unsafe fn walk_by_api(by_instruction: bool, mut see: impl FnMut(u64) -> bool) {
     // SAFETY: the caller's promise; the code is live.
     unsafe {
         each_frame(|frame, code| {
@@ -363,7 +363,7 @@ unsafe fn tag_of(code: *mut PyObject) -> Tag {
     }
 }
 
-/// The same where it is known what the code object keeps; null if it was never seen.
+/// As [`tag_of`], where the offset of the extra data is known; null if the code object was never seen.
 ///
 /// # Safety
 /// As [`tag_of`].

@@ -61,7 +61,7 @@ static FREE: AtomicPtr<TensorObject> = AtomicPtr::new(null_mut());
 static FREE_COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 const FREE_LIMIT: usize = 512;
 
-/// Tells which types wrap tensors: the base, and the class of new wrappers.
+/// Sets the types that wrap tensors: the base, and the class of new wrappers.
 pub(crate) fn set_types(base: *mut PyTypeObject, class: *mut PyTypeObject) {
     BASE.store(base, Relaxed);
     CLASS.store(class, Relaxed);

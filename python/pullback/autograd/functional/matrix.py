@@ -263,11 +263,11 @@ def _forward(
 
 
 def _check_forward(create_graph: bool, strict: bool) -> None:
-    for name, asked, kind in (
+    for name, given, kind in (
         ("create_graph", create_graph, NotImplementedError),
         ("strict", strict, RuntimeError),
     ):
-        if asked:
+        if given:
             raise kind(
                 f"torch.autograd.functional.jacobian: `{name}=True` and "
                 '`strategy="forward-mode"` are not supported together (yet). Please leave one of '

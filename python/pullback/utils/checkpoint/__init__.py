@@ -258,10 +258,10 @@ def _without_reentry(
     )
 
 
-def _is_reentrant(asked: bool | None, function: str) -> bool:
-    """What was asked for; True, with a warning, if nothing was."""
-    if asked is not None:
-        return asked
+def _is_reentrant(given: bool | None, function: str) -> bool:
+    """The value given; True, with a warning, if there is none."""
+    if given is not None:
+        return given
     warnings.warn(
         f"torch.utils.checkpoint.{function}: the use_reentrant parameter should be passed "
         "explicitly. It is True if it is left out; use_reentrant=False is recommended.",

@@ -166,13 +166,13 @@ impl Context {
         let saved = lock(saved);
         saved.iter().map(|s| s.unpack(node)).collect()
     }
-    /// The same where their number is known: `let [x, y] = ctx.saved()?`.
+    /// The saved tensors as an array, where their number is known: `let [x, y] = ctx.saved()?`.
     ///
     /// # Errors
     /// As [`Context::saved_tensors`], and if there are more or fewer.
     pub fn saved<const N: usize>(&self) -> Result<[Tensor; N]> {
         <[Tensor; N]>::try_from(self.saved_tensors()?).map_err(|list| {
-            Error::runtime(format!("{} tensors were saved, {N} are asked for", list.len()))
+            Error::runtime(format!("{} tensors were saved, {N} are requested", list.len()))
         })
     }
     /// Keeps a value that is no tensor for backward and `jvp`; of each type the last one.
@@ -196,11 +196,11 @@ impl Context {
             _ => is_wanted,
         }
     }
-    /// Says that forward wrote to these inputs in place; each must also be one of the outputs.
+    /// Declares that forward wrote to these inputs in place; each must also be one of the outputs.
     pub fn mark_dirty(&mut self, tensors: impl Tensors) {
         tensors.add_to(&mut self.dirty);
     }
-    /// Says that these outputs have no gradient.
+    /// Declares that these outputs have no gradient.
     pub fn mark_non_differentiable(&mut self, tensors: impl Tensors) {
         tensors.add_to(&mut self.non_differentiable);
     }

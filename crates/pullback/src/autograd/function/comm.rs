@@ -169,7 +169,7 @@ pub fn gather(tensors: &[Tensor], dim: i64, destination: Device) -> Result<Tenso
     put_together(tensors, dim, destination)
 }
 
-/// The same wherever the tensors are.
+/// As [`gather`], without checks of the tensors' devices.
 fn put_together(tensors: &[Tensor], dim: i64, destination: Device) -> Result<Tensor> {
     destination.check_available()?;
     let are_scalars = dim == 0 && tensors.iter().all(|tensor| tensor.ndim() == 0);

@@ -117,7 +117,7 @@ impl Empty {
         }
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.fill_if_asked();
+        result.fill_if_enabled();
         Ok(())
     }
     fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {

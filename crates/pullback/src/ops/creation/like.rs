@@ -42,7 +42,7 @@ impl EmptyLike {
         FactoryOptions(dtype, layout, device, pin_memory).like(self_, memory_format)
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.fill_if_asked();
+        result.fill_if_enabled();
         Ok(())
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -155,7 +155,7 @@ impl NewEmpty {
         FactoryOptions(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.fill_if_asked();
+        result.fill_if_enabled();
         Ok(())
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -182,7 +182,7 @@ impl NewEmptyStrided {
         strided(FactoryOptions(dtype, layout, device, pin_memory).beside(self_, size)?, stride)
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.fill_if_asked();
+        result.fill_if_enabled();
         Ok(())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

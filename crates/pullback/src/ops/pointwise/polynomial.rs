@@ -54,12 +54,12 @@ pub(crate) static OPS: &[&OpDef] = &[
      meta = float, cpu = chebyshev_polynomial_t, batch = pointwise, samples = polynomial)]
 impl SpecialChebyshevPolynomialT {}
 
-/// The same of one argument.
+/// Chebyshev's polynomial of the first kind, `T_n(x)`, at a number `x`.
 #[op("special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_with_numbers, cpu = chebyshev_polynomial_t, batch = pointwise, method = special_chebyshev_polynomial_t_of, samples = polynomial_of)]
 impl SpecialChebyshevPolynomialTOf {}
 
-/// The same of one order.
+/// Chebyshev's polynomial of the first kind, `T_n(x)`, of a number `n` as order.
 #[op("special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_with_numbers, cpu = chebyshev_polynomial_t, batch = pointwise, method = special_chebyshev_polynomial_t_by, samples = polynomial_by)]
 impl SpecialChebyshevPolynomialTBy {}
@@ -69,12 +69,12 @@ impl SpecialChebyshevPolynomialTBy {}
      meta = float, cpu = chebyshev_polynomial_u, batch = pointwise, samples = polynomial)]
 impl SpecialChebyshevPolynomialU {}
 
-/// The same of one argument.
+/// Chebyshev's polynomial of the second kind, `U_n(x)`, at a number `x`.
 #[op("special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_with_numbers, cpu = chebyshev_polynomial_u, batch = pointwise, method = special_chebyshev_polynomial_u_of, samples = polynomial_of)]
 impl SpecialChebyshevPolynomialUOf {}
 
-/// The same of one order.
+/// Chebyshev's polynomial of the second kind, `U_n(x)`, of a number `n` as order.
 #[op("special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_with_numbers, cpu = chebyshev_polynomial_u, batch = pointwise, method = special_chebyshev_polynomial_u_by, samples = polynomial_by)]
 impl SpecialChebyshevPolynomialUBy {}
@@ -84,12 +84,12 @@ impl SpecialChebyshevPolynomialUBy {}
      meta = float, cpu = chebyshev_polynomial_v, batch = pointwise, samples = polynomial)]
 impl SpecialChebyshevPolynomialV {}
 
-/// The same of one argument.
+/// Chebyshev's polynomial of the third kind, `V_n(x)`, at a number `x`.
 #[op("special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_with_numbers, cpu = chebyshev_polynomial_v, batch = pointwise, method = special_chebyshev_polynomial_v_of, samples = polynomial_of)]
 impl SpecialChebyshevPolynomialVOf {}
 
-/// The same of one order.
+/// Chebyshev's polynomial of the third kind, `V_n(x)`, of a number `n` as order.
 #[op("special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_with_numbers, cpu = chebyshev_polynomial_v, batch = pointwise, method = special_chebyshev_polynomial_v_by, samples = polynomial_by)]
 impl SpecialChebyshevPolynomialVBy {}
@@ -99,12 +99,12 @@ impl SpecialChebyshevPolynomialVBy {}
      meta = float, cpu = chebyshev_polynomial_w, batch = pointwise, samples = polynomial)]
 impl SpecialChebyshevPolynomialW {}
 
-/// The same of one argument.
+/// Chebyshev's polynomial of the fourth kind, `W_n(x)`, at a number `x`.
 #[op("special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_with_numbers, cpu = chebyshev_polynomial_w, batch = pointwise, method = special_chebyshev_polynomial_w_of, samples = polynomial_of)]
 impl SpecialChebyshevPolynomialWOf {}
 
-/// The same of one order.
+/// Chebyshev's polynomial of the fourth kind, `W_n(x)`, of a number `n` as order.
 #[op("special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_with_numbers, cpu = chebyshev_polynomial_w, batch = pointwise, method = special_chebyshev_polynomial_w_by, samples = polynomial_by)]
 impl SpecialChebyshevPolynomialWBy {}
@@ -114,12 +114,12 @@ impl SpecialChebyshevPolynomialWBy {}
      meta = float, cpu = shifted_chebyshev_polynomial_t, batch = pointwise, samples = polynomial)]
 impl SpecialShiftedChebyshevPolynomialT {}
 
-/// The same of one argument.
+/// Chebyshev's polynomial of the first kind, `T_n(2x - 1)`, at a number `x`.
 #[op("special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_with_numbers, cpu = shifted_chebyshev_polynomial_t, batch = pointwise, method = special_shifted_chebyshev_polynomial_t_of, samples = polynomial_of)]
 impl SpecialShiftedChebyshevPolynomialTOf {}
 
-/// The same of one order.
+/// Chebyshev's polynomial of the first kind, `T_n(2x - 1)`, of a number `n` as order.
 #[op("special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_with_numbers, cpu = shifted_chebyshev_polynomial_t, batch = pointwise, method = special_shifted_chebyshev_polynomial_t_by, samples = polynomial_by)]
 impl SpecialShiftedChebyshevPolynomialTBy {}
@@ -129,12 +129,12 @@ impl SpecialShiftedChebyshevPolynomialTBy {}
      meta = float, cpu = shifted_chebyshev_polynomial_u, batch = pointwise, samples = polynomial)]
 impl SpecialShiftedChebyshevPolynomialU {}
 
-/// The same of one argument.
+/// Chebyshev's polynomial of the second kind, `U_n(2x - 1)`, at a number `x`.
 #[op("special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_with_numbers, cpu = shifted_chebyshev_polynomial_u, batch = pointwise, method = special_shifted_chebyshev_polynomial_u_of, samples = polynomial_of)]
 impl SpecialShiftedChebyshevPolynomialUOf {}
 
-/// The same of one order.
+/// Chebyshev's polynomial of the second kind, `U_n(2x - 1)`, of a number `n` as order.
 #[op("special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_with_numbers, cpu = shifted_chebyshev_polynomial_u, batch = pointwise, method = special_shifted_chebyshev_polynomial_u_by, samples = polynomial_by)]
 impl SpecialShiftedChebyshevPolynomialUBy {}
@@ -144,12 +144,12 @@ impl SpecialShiftedChebyshevPolynomialUBy {}
      meta = float, cpu = shifted_chebyshev_polynomial_v, batch = pointwise, samples = polynomial)]
 impl SpecialShiftedChebyshevPolynomialV {}
 
-/// The same of one argument.
+/// Chebyshev's polynomial of the third kind, `V_n(2x - 1)`, at a number `x`.
 #[op("special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_with_numbers, cpu = shifted_chebyshev_polynomial_v, batch = pointwise, method = special_shifted_chebyshev_polynomial_v_of, samples = polynomial_of)]
 impl SpecialShiftedChebyshevPolynomialVOf {}
 
-/// The same of one order.
+/// Chebyshev's polynomial of the third kind, `V_n(2x - 1)`, of a number `n` as order.
 #[op("special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_with_numbers, cpu = shifted_chebyshev_polynomial_v, batch = pointwise, method = special_shifted_chebyshev_polynomial_v_by, samples = polynomial_by)]
 impl SpecialShiftedChebyshevPolynomialVBy {}
@@ -159,12 +159,12 @@ impl SpecialShiftedChebyshevPolynomialVBy {}
      meta = float, cpu = shifted_chebyshev_polynomial_w, batch = pointwise, samples = polynomial)]
 impl SpecialShiftedChebyshevPolynomialW {}
 
-/// The same of one argument.
+/// Chebyshev's polynomial of the fourth kind, `W_n(2x - 1)`, at a number `x`.
 #[op("special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_with_numbers, cpu = shifted_chebyshev_polynomial_w, batch = pointwise, method = special_shifted_chebyshev_polynomial_w_of, samples = polynomial_of)]
 impl SpecialShiftedChebyshevPolynomialWOf {}
 
-/// The same of one order.
+/// Chebyshev's polynomial of the fourth kind, `W_n(2x - 1)`, of a number `n` as order.
 #[op("special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_with_numbers, cpu = shifted_chebyshev_polynomial_w, batch = pointwise, method = special_shifted_chebyshev_polynomial_w_by, samples = polynomial_by)]
 impl SpecialShiftedChebyshevPolynomialWBy {}
@@ -174,12 +174,12 @@ impl SpecialShiftedChebyshevPolynomialWBy {}
      meta = float, cpu = hermite_polynomial_h, batch = pointwise, samples = polynomial)]
 impl SpecialHermitePolynomialH {}
 
-/// The same of one argument.
+/// Hermite's polynomial of the physicists, `H_n(x)` at a number `x`; NaN for orders above 512 (128 in single precision), whose values are beyond the range.
 #[op("special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_with_numbers, cpu = hermite_polynomial_h, batch = pointwise, method = special_hermite_polynomial_h_of, samples = polynomial_of)]
 impl SpecialHermitePolynomialHOf {}
 
-/// The same of one order.
+/// Hermite's polynomial of the physicists, `H_n(x)` of a number `n` as order; NaN for orders above 512 (128 in single precision), whose values are beyond the range.
 #[op("special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_with_numbers, cpu = hermite_polynomial_h, batch = pointwise, method = special_hermite_polynomial_h_by, samples = polynomial_by)]
 impl SpecialHermitePolynomialHBy {}
@@ -189,12 +189,12 @@ impl SpecialHermitePolynomialHBy {}
      meta = float, cpu = hermite_polynomial_he, batch = pointwise, samples = polynomial)]
 impl SpecialHermitePolynomialHe {}
 
-/// The same of one argument.
+/// Hermite's polynomial of the statisticians, `He_n(x)` at a number `x`; NaN for orders above 512 (128 in single precision).
 #[op("special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_with_numbers, cpu = hermite_polynomial_he, batch = pointwise, method = special_hermite_polynomial_he_of, samples = polynomial_of)]
 impl SpecialHermitePolynomialHeOf {}
 
-/// The same of one order.
+/// Hermite's polynomial of the statisticians, `He_n(x)` of a number `n` as order; NaN for orders above 512 (128 in single precision).
 #[op("special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_with_numbers, cpu = hermite_polynomial_he, batch = pointwise, method = special_hermite_polynomial_he_by, samples = polynomial_by)]
 impl SpecialHermitePolynomialHeBy {}
@@ -204,12 +204,12 @@ impl SpecialHermitePolynomialHeBy {}
      meta = float_of_order(n), cpu = laguerre_polynomial_l, batch = pointwise, samples = polynomial)]
 impl SpecialLaguerrePolynomialL {}
 
-/// The same of one argument.
+/// Laguerre's polynomial, `L_n(x)`, at a number `x`.
 #[op("special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_of_order(n), cpu = laguerre_polynomial_l, batch = pointwise, method = special_laguerre_polynomial_l_of, samples = polynomial_of)]
 impl SpecialLaguerrePolynomialLOf {}
 
-/// The same of one order.
+/// Laguerre's polynomial, `L_n(x)`, of a number `n` as order.
 #[op("special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_of_order(n), cpu = laguerre_polynomial_l, batch = pointwise, method = special_laguerre_polynomial_l_by, samples = polynomial_by)]
 impl SpecialLaguerrePolynomialLBy {}
@@ -219,12 +219,12 @@ impl SpecialLaguerrePolynomialLBy {}
      meta = float_of_order(n), cpu = legendre_polynomial_p, batch = pointwise, samples = polynomial)]
 impl SpecialLegendrePolynomialP {}
 
-/// The same of one argument.
+/// Legendre's polynomial, `P_n(x)`, at a number `x`.
 #[op("special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
      operand(x), meta = float_of_order(n), cpu = legendre_polynomial_p, batch = pointwise, method = special_legendre_polynomial_p_of, samples = polynomial_of)]
 impl SpecialLegendrePolynomialPOf {}
 
-/// The same of one order.
+/// Legendre's polynomial, `P_n(x)`, of a number `n` as order.
 #[op("special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
      operand(n), meta = float_of_order(n), cpu = legendre_polynomial_p, batch = pointwise, method = special_legendre_polynomial_p_by, samples = polynomial_by)]
 impl SpecialLegendrePolynomialPBy {}

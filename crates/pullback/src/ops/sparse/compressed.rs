@@ -106,7 +106,7 @@ impl Tensor {
         let layout = Some(layout);
         compressed.sparse_compressed_unsafe_with(plain, values, size, None, layout, None, None)
     }
-    /// The same coordinates with other values, with history.
+    /// A tensor with these coordinates and other values, with history.
     pub(super) fn with_sparse_values(&self, values: &Tensor) -> Result<Tensor> {
         match &*parts(self)? {
             Sparse::Coo(coo) => {

@@ -73,7 +73,7 @@ impl DenseOf {
 }
 
 impl Tensor {
-    /// The same elements in the layout that `like` has, with its blocks and dense dimensions.
+    /// The elements in the layout of `like`, with its blocks and dense dimensions.
     fn laid_out_as(&self, like: &Tensor) -> Result<Tensor> {
         let format = SparseFormat::of(like)?;
         let blocks = [format.block.0, format.block.1];

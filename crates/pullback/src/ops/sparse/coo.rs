@@ -445,7 +445,7 @@ impl IsCoalesced {
     }
 }
 
-/// The same with coordinates in order, each once, values of equal ones added: the tensor itself if it is so.
+/// The tensor coalesced: coordinates in order, each once, values of equal ones added; the tensor itself if it is coalesced.
 #[op("coalesce(Tensor(a) self) -> Tensor(a)", method_only)]
 impl Coalesce {
     fn composite(self_: &Tensor) -> Result<Tensor> {
@@ -468,7 +468,7 @@ impl Coalesced {
     }
 }
 
-/// Says whether the coordinates are in order, each once.
+/// Marks the tensor as coalesced (or not), without a check.
 #[op("_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", method_only, method = set_coalesced_)]
 impl SetCoalesced {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {

@@ -80,7 +80,7 @@ fn by_dense(cpu: Cpu, elements: &SparseElements, rows: i64, dense: &Tensor) -> R
     out.to_dtype(dtype)
 }
 
-/// The same with rows and columns exchanged.
+/// The elements of the transposed matrix.
 fn transposed(elements: SparseElements) -> Result<SparseElements> {
     let SparseElements { mut indices, values, shape, .. } = elements;
     indices.swap(0, 1);

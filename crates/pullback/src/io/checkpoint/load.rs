@@ -98,8 +98,8 @@ pub(super) enum Item {
     Bool(bool),
     Int(i64),
     Float(f64),
-    /// By its place in the list of nodes.
-    TreeNode(u32),
+    /// A larger object, by its index in the list of nodes.
+    Node(u32),
 }
 
 /// A larger object.

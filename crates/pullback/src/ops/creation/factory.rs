@@ -630,7 +630,7 @@ impl EyeM {
     }
 }
 
-/// The places of a `row` x `col` matrix that lie on one side of diagonal `offset`.
+/// The elements of a `row` x `col` matrix that lie on one side of diagonal `offset`.
 #[derive(Clone, Copy)]
 struct Triangle {
     row: i64,
@@ -640,7 +640,7 @@ struct Triangle {
 }
 
 impl Triangle {
-    /// The rows that have places, so that no more rows are walked through than there are places.
+    /// The rows that have elements there, so that no more rows are walked through than there are elements.
     fn rows(self) -> std::ops::Range<i64> {
         let Triangle { row, col, offset, is_lower } = self;
         match (col, is_lower) {
@@ -649,7 +649,7 @@ impl Triangle {
             (_, false) => 0..col.saturating_sub(offset).min(row),
         }
     }
-    /// The columns of row `i` in which there are places.
+    /// The columns of row `i` in which there are elements.
     fn columns(self, i: i64) -> std::ops::Range<i64> {
         let diagonal = i.saturating_add(self.offset);
         if self.is_lower {
@@ -658,7 +658,7 @@ impl Triangle {
             diagonal.max(0)..self.col
         }
     }
-    /// How many places there are: those of rows that grow or shrink by one, and of rows that are whole. Beyond 64 bits it is
+    /// How many elements there are: those of rows that grow or shrink by one, and of rows that are whole. Beyond 64 bits it is
     /// the largest number, which no memory holds.
     fn count(self) -> i64 {
         let rows = self.rows();
@@ -680,7 +680,7 @@ impl Triangle {
         ensure!(col >= 0, runtime, "col must be non-negative, got{col}");
         options.spec(&[2, self.count()], DType::I64)?.checked()
     }
-    /// Writes row and column numbers of the places, (2, count).
+    /// Writes row and column numbers of the elements, (2, count).
     fn write(self, cpu: Cpu, result: &Tensor) -> Result<()> {
         let is_wide = result.dtype() == DType::I64;
         let own =

@@ -161,7 +161,7 @@ pub fn get(source: &Tensor, indices: &[Index]) -> Result<Tensor> {
 }
 
 /// Writes `value`, converted and broadcast, into the part of `target` that `indices` name. Where tensors name
-/// one place twice, which value stays is not specified.
+/// one element twice, which value stays is not specified.
 ///
 /// # Errors
 /// As [`get`]; `RuntimeError` if the value does not broadcast or autograd forbids the write.
@@ -192,7 +192,7 @@ fn assign(view: &Tensor, value: &Tensor) -> Result<()> {
     view.copy_(&value, false).map(|_| ())
 }
 
-/// A value may have more leading dimensions of size 1 than its place has dimensions.
+/// A value may have more leading dimensions of size 1 than the part it is written to has dimensions.
 fn without_leading_ones(value: &Tensor) -> Result<Tensor> {
     let ones = value.shape().iter().take_while(|&&size| size == 1).count();
     if ones == 0 {

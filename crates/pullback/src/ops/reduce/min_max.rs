@@ -460,7 +460,7 @@ impl SelectAlong {
     }
 }
 
-/// The adjoint of `_select_along`: zeros of shape `sizes` with `grad` at the places that `indices` names.
+/// The adjoint of `_select_along`: zeros of shape `sizes` with `grad` at the indices that `indices` names.
 #[op("value_selecting_reduction_backward(Tensor grad_output, int dim, Tensor indices, int[] sizes, bool keepdim) -> Tensor",
      internal, method = select_along_backward, jvp = linear, batch = picked_backward(dim, sizes))]
 impl SelectAlongBackward {
@@ -474,10 +474,10 @@ impl SelectAlongBackward {
         let spec = TensorSpec::beside(grad_output, sizes).checked()?;
         let at = wrap_dim(dim, sizes.len())?;
         let source = kept_sizes(grad_output, sizes, dim, keepdim)?;
-        let places = kept_sizes(indices, sizes, dim, keepdim)?;
-        index::check_index_shape("src", &places, &source, usize::MAX)?;
+        let positions = kept_sizes(indices, sizes, dim, keepdim)?;
+        index::check_index_shape("src", &positions, &source, usize::MAX)?;
         let whole = if sizes.is_empty() { &[1] } else { sizes };
-        index::check_index_shape("self", &places, whole, at)?;
+        index::check_index_shape("self", &positions, whole, at)?;
         Ok(spec)
     }
     fn cpu(
@@ -571,7 +571,7 @@ fn kept(result: &Tensor, shape: &[i64], dim: i64, keepdim: bool) -> Result<Tenso
     result.alias_with(&sizes, &strides, result.storage_offset())
 }
 
-/// What an extreme over `dim` looks like.
+/// The spec of a minimum or maximum over `dim`.
 fn amin_amax_spec(name: &str, x: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
     if dim.is_empty() {
         refuse_nothing(name, x)?;
@@ -581,7 +581,7 @@ fn amin_amax_spec(name: &str, x: &Tensor, dim: &[i64], keepdim: bool) -> Result<
     Ok(spec_over(x, &dims, keepdim, x.dtype()))
 }
 
-/// What the places of extremes along `dim` look like.
+/// The spec of the indices of minima or maxima along `dim`.
 fn place_spec(name: &str, x: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<TensorSpec> {
     ensure!(!x.dtype().is_complex(), type_error, "{name}(): does not support complex input");
     let dims = wrap_dims(as_list(dim.as_ref()), x.ndim())?;
@@ -595,7 +595,7 @@ pub(in crate::ops) fn refuse_nothing_in(name: &str, x: &Tensor, dims: &[usize]) 
     Ok(reduce::check_not_empty(name, x.shape(), dims)?)
 }
 
-/// Refuses to look for an extreme of all elements where there is none.
+/// Refuses a minimum or maximum over all elements where there is none.
 fn refuse_nothing(name: &str, x: &Tensor) -> Result<()> {
     ensure!(
         x.numel() > 0,
@@ -614,7 +614,7 @@ fn refuse_empty(name: &str, x: &Tensor, dims: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Which elements are the extreme `value`; if there is one value and it is NaN, those that are.
+/// A mask of the elements that are `value`, a minimum or maximum; if it is NaN, of those that are NaN.
 pub(in crate::ops) fn is_amin_or_amax(x: &Tensor, value: &Tensor) -> Result<Tensor> {
     if value.numel() != 1 {
         return x.eq(value);
@@ -625,14 +625,14 @@ pub(in crate::ops) fn is_amin_or_amax(x: &Tensor, value: &Tensor) -> Result<Tens
     x.eq(value)
 }
 
-/// `grad` in equal parts at the elements that are the extreme `value`, both with the reduced dimensions kept.
+/// `grad` in equal parts at the elements that are `value`, a minimum or maximum, both with the reduced dimensions kept.
 fn share(grad: &Tensor, x: &Tensor, value: &Tensor, dim: &[i64]) -> Result<Tensor> {
     let mask = is_amin_or_amax(x, value)?;
     let count = mask.sum_dim(Some(dim), true)?;
     unreduce(&grad.div(&count)?, x.shape(), Some(dim), true)?.mul(&mask)
 }
 
-/// The mean tangent over the elements that are the extreme `value`.
+/// The mean tangent over the elements that are `value`, a minimum or maximum.
 fn average(
     tangent: &Tensor,
     x: &Tensor,

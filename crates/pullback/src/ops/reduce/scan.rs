@@ -63,7 +63,7 @@ impl Cumsum {
     }
 }
 
-/// The sum from each place to the end of the line along `dim`: the gradient of [`Cumsum`].
+/// The sum from each position to the end of the line along `dim`: the gradient of [`Cumsum`].
 #[op("_cumsum_backward(Tensor grad_output, int dim) -> Tensor", internal, method = sum_from, jvp = linear, batch = along)]
 impl CumsumBackward {
     fn meta(grad_output: &Tensor, dim: i64) -> Result<TensorSpec> {
@@ -111,7 +111,7 @@ impl Cumprod {
 /// factor[i] * out[i + 1]`. The first factor (in its direction) has no effect.
 ///
 /// With `out = (I - F)^-1 self`, where `F` holds the factors beside the diagonal, the gradient of `self` is `u = (I - F)^-H
-/// grad`, which is the same recurrence in the other direction with the conjugate factors moved by one place; that of
+/// grad`, which is the same recurrence in the other direction with the conjugate factors moved by one position; that of
 /// `factor[i]` is `u[i] * conj(out[i - 1])`, for `factor[i]` stands in `F` where row `i` meets `out[i - 1]`.
 #[op("_linear_recurrence(Tensor self, Tensor factor, int dim, bool reverse=False) -> Tensor", internal,
      method = linear_recurrence, batch = along)]
@@ -460,12 +460,12 @@ fn cummax_cummin(
     )?)
 }
 
-/// Refuses places of another shape than what they are for.
+/// Refuses indices of another shape than what they are for.
 fn check_places(name: &str, indices: &Tensor, x: &Tensor) -> Result<()> {
     Ok(pullback_kernels::check_shape(name, vector_shape(indices), vector_shape(x))?)
 }
 
-/// The product of everything before each place of the line.
+/// The product of everything before each item of the line.
 fn product_before(x: &Tensor, dim: i64) -> Result<Tensor> {
     let size = x.shape()[wrap_dim(dim, x.ndim())?];
     let mut one = Dims::from_slice(x.shape());
@@ -504,7 +504,7 @@ fn has_one(x: &Tensor, dim: i64) -> Result<bool> {
     Ok(x.shape().get(at).is_none_or(|&size| size == 1))
 }
 
-/// The items along `dim` moved by one place, `forth` or back; where none comes, `fill`.
+/// The items along `dim` moved by one position, `forth` or back; where none comes, `fill`.
 fn moved(x: &Tensor, dim: i64, forth: bool, fill: i64) -> Result<Tensor> {
     if x.ndim() == 0 || x.numel() == 0 {
         return x.zeros_like()?.plus(fill);
@@ -524,7 +524,7 @@ fn recurrence_grad(grad: &Tensor, factor: &Tensor, dim: i64, reverse: bool) -> R
     grad.linear_recurrence(&moved(&factor.conj()?, dim, reverse, 0)?, dim, !reverse)
 }
 
-/// The gradient of a running product `y`: place `k` reaches `y[i]`, `i >= k`, with the product of the others up to `i`, so that
+/// The gradient of a running product `y`: item `k` reaches `y[i]`, `i >= k`, with the product of the others up to `i`, so that
 ///
 /// `sum over i >= k of grad[i] * conj(y[k - 1] * x[k + 1] * ... * x[i]) = conj(y[k - 1]) * s[k]`
 ///

@@ -667,7 +667,7 @@ impl Triu {
     }
 }
 
-/// The number of each place, `repeats[place]` times: `[0, 2]` gives `[1, 1]`.
+/// Each index `i`, `repeats[i]` times: `[0, 2]` gives `[1, 1]`.
 #[op("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", function_only, not_differentiable,
      method = repeat_interleave_places, dynamic_output_shape, batch = data_dependent)]
 impl RepeatInterleave {
@@ -692,10 +692,10 @@ impl RepeatInterleave {
         let mut view = out.view_mut(cpu);
         let mut rest = view.as_slice_mut::<i64>().unwrap_or_default();
         let mut pace = WorkCounter::new();
-        for (place, &n) in counts.iter().enumerate() {
+        for (position, &n) in counts.iter().enumerate() {
             pace.spend(1 + n as usize);
             let (own, after) = rest.split_at_mut(n as usize);
-            interrupt::chunks(own.len()).for_each(|part| own[part].fill(place as i64));
+            interrupt::chunks(own.len()).for_each(|part| own[part].fill(position as i64));
             rest = after;
         }
         out.converted(cpu, repeats.dtype())

@@ -199,15 +199,15 @@ impl NarrowCopy {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |dim: i64, start: i64, length: i64| {
-            let places = [Value::Int(dim), Value::Int(start), Value::Int(length)];
-            Sample::new([s.normal(&[4, 2]).into()].into_iter().chain(places))
+            let numbers = [Value::Int(dim), Value::Int(start), Value::Int(length)];
+            Sample::new([s.normal(&[4, 2]).into()].into_iter().chain(numbers))
         };
         vec![sample(0, -3, 2), sample(-1, 0, 2), sample(0, 4, 0)]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let bad = |shape: &[i64], start: i64, length: i64, kind, phrase| {
-            let places = [Value::Int(0), Value::Int(start), Value::Int(length)];
-            let sample = Sample::new([s.normal(shape).into()].into_iter().chain(places));
+            let numbers = [Value::Int(0), Value::Int(start), Value::Int(length)];
+            let sample = Sample::new([s.normal(shape).into()].into_iter().chain(numbers));
             InvalidSample::new(sample, kind, phrase)
         };
         vec![

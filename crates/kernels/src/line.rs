@@ -167,7 +167,10 @@ impl<const N: usize> LineIter<N> {
 
     /// As [`LineIter::visit_runs`], but where the innermost rows are not longer than `shortest`, runs go across a block of them:
     /// positions still come in the order of each dimension, if the others are held.
-    #[inline(always)]
+    // (A function of its own, because in a caller that has something to drop, LLVM 22 moves a register copy of this loop from
+    // before the call of `check` into the landing pad behind it, over the pointer to the exception: an interruption would then
+    // unwind with whatever that register held. `visit` becomes part of the loop all the same.)
+    #[inline(never)]
     pub(crate) fn visit_across(
         &self,
         range: Range<usize>,

@@ -414,7 +414,7 @@ impl OneHot {
         check_classes(self_, num_classes)?;
         let numbers = self_.to_vec::<i64>()?;
         ensure!(numbers.iter().all(|&n| n >= 0), runtime, "Class values must be non-negative.");
-        let needed = numbers.iter().max().map_or(0, |m| m + 1);
+        let needed = numbers.iter().max().map_or(0, |&largest| largest.saturating_add(1));
         ensure!(
             num_classes < 0 || needed <= num_classes,
             runtime,

@@ -52,6 +52,12 @@ fn inverted(values: &Tensor, size: &Tensor, least: &Tensor) -> Result<Tensor> {
     ones.reciprocal()?.masked_fill(&is_lost, Scalar::Int(0))
 }
 
+/// `x y z` of matrices of p by q, q by p and p by q: no matrix on the way is larger than the smaller of p and q squared.
+fn product(x: &Tensor, y: &Tensor, z: &Tensor) -> Result<Tensor> {
+    let (rows, columns) = sizes(x.shape());
+    if rows > columns { x.matmul(&y.matmul(z)?) } else { x.matmul(y)?.matmul(z) }
+}
+
 /// The inverse of Moore and Penrose (*, n, m) of (*, m, n), by singular values: those not above `max(atol, rtol * largest)` count as zero. With
 /// `hermitian`, by the eigenvalues of one triangle. By default `atol` is 0 and `rtol` the precision times the larger size, or 0 where
 /// `atol` is positive. Tolerances broadcast against the batch (*).
@@ -120,20 +126,20 @@ impl LinalgPinvTensor {
     // -P^H g P^H + (1 - A P) g^H P P^H + P^H P g^H (1 - P A)
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         let (a, p, adjoint, turned) = (self_, result, h(result)?, h(grad)?);
-        let left = turned.matmul(p)?.matmul(&adjoint)?;
-        let right = adjoint.matmul(p)?.matmul(&turned)?;
-        let left = left.sub(&a.matmul(&p.matmul(&left)?)?)?;
-        let right = right.sub(&right.matmul(p)?.matmul(a)?)?;
-        left.add(&right)?.sub(&adjoint.matmul(grad)?.matmul(&adjoint)?)
+        let left = product(&turned, p, &adjoint)?;
+        let right = product(&adjoint, p, &turned)?;
+        let left = left.sub(&product(a, p, &left)?)?;
+        let right = right.sub(&product(&right, p, a)?)?;
+        left.add(&right)?.sub(&product(&adjoint, grad, &adjoint)?)
     }
     // -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P
     fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor) -> Result<Tensor> {
         let (a, p, adjoint, turned) = (self_p, result, h(result)?, h(self_t)?);
-        let left = p.matmul(&adjoint)?.matmul(&turned)?;
-        let right = turned.matmul(&adjoint)?.matmul(p)?;
-        let left = left.sub(&left.matmul(a)?.matmul(p)?)?;
-        let right = right.sub(&p.matmul(&a.matmul(&right)?)?)?;
-        left.add(&right)?.sub(&p.matmul(self_t)?.matmul(p)?)
+        let left = product(p, &adjoint, &turned)?;
+        let right = product(&turned, &adjoint, p)?;
+        let left = left.sub(&product(&left, a, p)?)?;
+        let right = right.sub(&product(p, a, &right)?)?;
+        left.add(&right)?.sub(&product(p, self_t, p)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = pinv_samples(s);

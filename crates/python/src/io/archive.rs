@@ -5,7 +5,7 @@ use crate::convert::type_name;
 use crate::error::raise;
 use crate::tensor::storage::{storage_bytes, storage_object};
 use pullback::io::zip::{Archive, ArchiveRecord, ArchiveWriter};
-use pullback::io::{FileSource, Source};
+use pullback::io::{FileSource, ReadAt};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 /// The newest version of the file format that is known.
 const NEWEST: u64 = 10;
 
-type AnySource = Box<dyn Source + Send>;
+type AnySource = Box<dyn ReadAt + Send>;
 type AnyOutput = Box<dyn std::io::Write + Send>;
 
 /// The archive, unless somebody uses it: another thread, or the file object that it calls. To wait could be to wait for ever.

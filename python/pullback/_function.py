@@ -195,7 +195,7 @@ def unique(
     Args:
         input: the tensor; without ``dim`` it is flattened.
         sorted: whether the result must be in order; it always is.
-        return_inverse: give for each element (or slice) the place of its like in the result too.
+        return_inverse: give for each element (or slice) the index of its like in the result too.
         return_counts: give how often each occurs too.
         dim: the dimension whose slices are compared.
 

@@ -90,7 +90,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The coordinates of places counted row by row in a tensor of ``shape``, one per dimension.
+    """The coordinates of linear indices into a tensor of ``shape``, one per dimension.
 
     Args:
         indices: integers; those outside of the shape wrap around.

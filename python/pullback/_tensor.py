@@ -52,8 +52,8 @@ def _rebuild_from_type(
 def _deep_copied(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     """A copy over a copy of the storage, which it shares with the copies of views."""
     storage = copy.deepcopy(tensor.untyped_storage(), memo)
-    place = (tensor.storage_offset(), list(tensor.size()), list(tensor.stride()))
-    new = _C._tensor_over(storage, tensor.dtype, *place)
+    geometry = (tensor.storage_offset(), list(tensor.size()), list(tensor.stride()))
+    new = _C._tensor_over(storage, tensor.dtype, *geometry)
     if type(tensor) is not Tensor:
         return _C.TensorBase._make_subclass(type(tensor), new, tensor.requires_grad)
     new.requires_grad = tensor.requires_grad
@@ -82,18 +82,18 @@ def _reduced(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
         if layout is _C.sparse_coo:
             return _utils._rebuild_sparse_tensor, (layout, (first, second, tensor.size(), third))
         return _utils._rebuild_sparse_tensor, (layout, (first, second, third, tensor.size()))
-    place = (tuple(tensor.size()), tensor.stride())
+    geometry = (tuple(tensor.size()), tensor.stride())
     if tensor.device.type == "meta":
-        arguments = (tensor.dtype, *place, tensor.requires_grad)
+        arguments = (tensor.dtype, *geometry, tensor.requires_grad)
         return _utils._rebuild_meta_tensor_no_storage, arguments
     if _is_wrapper(tensor):
-        kind = (type(tensor), tensor.dtype, *place, tensor.storage_offset(), tensor.layout)
+        kind = (type(tensor), tensor.dtype, *geometry, tensor.storage_offset(), tensor.layout)
         return _utils._rebuild_wrapper_subclass, (*kind, tensor.device, tensor.requires_grad)
     bits = {name: True for name, method in _BITS.items() if getattr(tensor, method)()}
     metadata = (bits,) if bits else ()
     # (Hooks are not kept, but have their place in the format.)
     hooks: OrderedDict[str, Any] = OrderedDict()
-    rest = (tensor.storage_offset(), *place, tensor.requires_grad, hooks)
+    rest = (tensor.storage_offset(), *geometry, tensor.requires_grad, hooks)
     storage = tensor.untyped_storage()
     if tensor.dtype not in _NAMES:
         return _utils._rebuild_tensor_v3, (storage, *rest, tensor.dtype, *metadata)

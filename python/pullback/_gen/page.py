@@ -1,7 +1,7 @@
 """The page of ops: what each does, how it is called, and whether it has a derivative.
 
 A family is a file of ``crates/pullback/src/ops`` or of a folder there: the registry does not tell
-where an op stands, so the files are asked; their opening sentences are the headings.
+where an op is defined, so the files are read; their opening sentences are the headings.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ show them: types before names, optional values with their defaults. A result is 
 
 def text(ops: list[Op], sources: Path) -> str:
     """The whole page."""
-    headings, places = _families(sources)
+    headings, family_of = _families(sources)
     groups: dict[str, dict[str, list[Op]]] = {file: {} for file in headings}
     for op in ops:
         if not op.internal and not op.name.startswith("_"):
-            rows = groups[places[op.op]]
+            rows = groups[family_of[op.op]]
             rows.setdefault(_row(op), []).append(op)
     groups = {file: rows for file, rows in groups.items() if rows}
     lines = [HEAD, "## Families\n"]
@@ -54,17 +54,17 @@ def text(ops: list[Op], sources: Path) -> str:
 def _families(sources: Path) -> tuple[dict[str, str], dict[str, str]]:
     """The heading of each file, and the file of each op."""
     headings: dict[str, str] = {}
-    places: dict[str, str] = {}
+    family_of: dict[str, str] = {}
     others: dict[str, str] = {}
     for path in sorted(sources.rglob("*.rs")):
         source = path.read_text()
         family = "_".join(path.relative_to(sources).with_suffix("").parts)
         headings[family] = _opening(source)
         for name in DECLARATION.findall(source):
-            places[name] = family
+            family_of[name] = family
         for name in SIGNATURE.findall(source):
             others.setdefault(name, family)
-    return headings, {**others, **places}
+    return headings, {**others, **family_of}
 
 
 def _opening(source: str) -> str:
@@ -95,10 +95,10 @@ def _row(op: Op) -> str:
     name = op.name.removesuffix("_") if op.inplace and not _is_only_inplace(op) else op.name
     if not op.module or op.method:
         return name
-    place = "nn.functional" if op.module == "nn" else op.module
-    public = functional if op.module == "nn" else getattr(sys.modules["pullback"], place, None)
+    namespace = "nn.functional" if op.module == "nn" else op.module
+    public = functional if op.module == "nn" else getattr(sys.modules["pullback"], namespace, None)
     short = name.removeprefix(f"{op.module}_")
-    return f"{place}.{short}" if hasattr(public, short) else f"_C._{op.module}.{name}"
+    return f"{namespace}.{short}" if hasattr(public, short) else f"_C._{op.module}.{name}"
 
 
 def _is_only_inplace(op: Op) -> bool:

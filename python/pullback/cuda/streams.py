@@ -20,7 +20,7 @@ class Stream(_stream.Stream):
 
 
 class Event(_stream.Event):
-    """A moment in the work of a stream.
+    """A point in the work of a stream.
 
     Args:
         enable_timing: whether :meth:`elapsed_time` is allowed.

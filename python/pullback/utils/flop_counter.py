@@ -76,7 +76,7 @@ def _addmm_flop(
 
 
 def _convolution(small: Shape, weight: Shape) -> int:
-    """A product of the filters with each place of the smaller image."""
+    """A product of the filters with each position of the smaller image."""
     return int(2 * small[0] * math.prod(small[2:]) * math.prod(weight))
 
 

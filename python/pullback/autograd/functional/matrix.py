@@ -175,9 +175,9 @@ def _row_by_row(
     )
     flat = output.reshape(-1)
     rows = []
-    for place in range(flat.numel()):
+    for position in range(flat.numel()):
         found = gradients(
-            (flat[place],), points, None, create_graph=create_graph, retain_graph=True
+            (flat[position],), points, None, create_graph=create_graph, retain_graph=True
         )
         rows.append(filled(found, points, said, create_graph=create_graph, strict=strict))
     if not rows:

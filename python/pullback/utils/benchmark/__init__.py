@@ -1,4 +1,4 @@
-"""Measures how long a piece of a program takes, and compares what was measured.
+"""Measures how long a part of a program takes, and compares what was measured.
 
 :class:`Timer` measures, :class:`Measurement` keeps the times and summarises them, :class:`Compare`
 shows several as a table, :class:`Fuzzer` draws inputs. Counts of instructions need Valgrind and

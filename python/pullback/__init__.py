@@ -14,7 +14,6 @@ from math import pi as pi
 from typing import TYPE_CHECKING, Any
 
 from . import _C, _absent, _lazy
-from ._answer.top import answers as _answers
 from ._build import (
     AcceleratorError,
     classproperty,
@@ -163,6 +162,7 @@ from ._older import (
     values_copy,
 )
 from ._overridable import make_overridable as _make_overridable
+from ._placeholder.top import placeholders as _placeholders
 from ._promotion import result_type
 from ._scaling import (
     _amp_foreach_non_finite_check_and_unscale_ as _amp_foreach_non_finite_check_and_unscale_,
@@ -426,7 +426,7 @@ _lazy.submodules(
     "xpu",
 )
 
-for _name, _thing in _answers().items():
+for _name, _thing in _placeholders().items():
     globals().setdefault(_name, _thing)
 del _name, _thing
 globals().update(_TENSOR_CLASSES)
@@ -439,39 +439,39 @@ newaxis = None
 _float32_matmul_precision = "highest"
 
 
-def _ask(input: Any, question: str) -> _bool:
-    """What a tensor, or what stands for one, answers."""
-    method = getattr(input, question, None)
+def _call_predicate(input: Any, name: str) -> _bool:
+    """The result of a predicate of a tensor, or of an object that stands for one."""
+    method = getattr(input, name, None)
     if method is None:
         kind = type(input).__name__
-        raise TypeError(f"{question}(): argument 'input' (position 1) must be Tensor, not {kind}")
-    answer: _bool = method()
-    return answer
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {kind}")
+    result: _bool = method()
+    return result
 
 
 def is_floating_point(input: Tensor) -> _bool:
     """Whether the dtype is a floating-point one."""
-    return _ask(input, "is_floating_point")
+    return _call_predicate(input, "is_floating_point")
 
 
 def is_complex(input: Tensor) -> _bool:
     """Whether the dtype is complex."""
-    return _ask(input, "is_complex")
+    return _call_predicate(input, "is_complex")
 
 
 def is_conj(input: Tensor) -> _bool:
     """Whether the tensor shows the conjugates of what its memory holds, as ``conj()`` gives."""
-    return _ask(input, "is_conj")
+    return _call_predicate(input, "is_conj")
 
 
 def is_neg(input: Tensor) -> _bool:
     """Whether the tensor shows the negatives of what its memory holds."""
-    return _ask(input, "is_neg")
+    return _call_predicate(input, "is_neg")
 
 
 def is_inference(input: Tensor) -> _bool:
     """Whether the tensor was made in inference mode."""
-    return _ask(input, "is_inference")
+    return _call_predicate(input, "is_inference")
 
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:

@@ -5,7 +5,7 @@ for every public name of PyTorch (`_known`, read when something is missing for t
 Modules that call :func:`announce` say the same of attributes. Not so the main namespace and those
 of functions: a module with a ``__getattr__`` loses the interpreter's short way to its names, for
 which every ``torch.add`` would pay (``python -m pullback`` says it of them too, as it ends with the
-error). Names that only answer (`_answer`) are not missing: they can be imported.
+error). Placeholders (`_placeholder`) are not missing: they can be imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from . import _answer
+from . import _placeholder
 
 _OWN = __name__.rpartition(".")[0]
 _PAGE = "docs/compatibility.md"
@@ -27,7 +27,7 @@ def message(space: str, name: str) -> str | None:
 
     Args:
         space: the namespace's full name, as ``pullback.nn`` or ``torch.nn``.
-        name: what was asked for.
+        name: the name that is missing.
     """
     from ._known import table
 
@@ -46,7 +46,7 @@ def message(space: str, name: str) -> str | None:
 
 
 def announce(namespace: dict[str, Any]) -> None:
-    """Lets a module answer for names that it lacks, or say whether PyTorch has them.
+    """Gives a module a ``__getattr__`` that finds placeholders, and says which names PyTorch has.
 
     Args:
         namespace: the module's ``globals()``.
@@ -57,10 +57,10 @@ def announce(namespace: dict[str, Any]) -> None:
         text = f"module {space!r} has no attribute {name!r}"
         reason = None
         if not name.startswith("__"):
-            answer = _answer.find(space, name)
-            if answer is not None:
-                return namespace.setdefault(name, answer)
-            reason = message(space, name) or _answer.why(space)
+            found = _placeholder.find(space, name)
+            if found is not None:
+                return namespace.setdefault(name, found)
+            reason = message(space, name) or _placeholder.why(space)
         if reason is not None:
             text += f": {reason}"
         error = AttributeError(text)
@@ -82,34 +82,34 @@ def reason_of(error: BaseException) -> str | None:
     return None if reason is None or reason in str(error) else reason
 
 
-def is_question() -> bool:
-    """Whether a finder was only asked if there is such a module: by `importlib.util.find_spec`."""
-    asker = sys._getframe(2)
-    while asker is not None and asker.f_code.co_name in ("_find_spec", "find_spec"):
-        if asker.f_globals.get("__name__") == "importlib.util":
+def is_probe() -> bool:
+    """Whether a finder is called by `importlib.util.find_spec`, which imports nothing."""
+    caller = sys._getframe(2)
+    while caller is not None and caller.f_code.co_name in ("_find_spec", "find_spec"):
+        if caller.f_globals.get("__name__") == "importlib.util":
             return True
-        asker = asker.f_back  # type: ignore[assignment]
+        caller = caller.f_back  # type: ignore[assignment]
     return False
 
 
 class _Finder:
-    """Asked last for modules of this package: those that answer, and errors for what is missing."""
+    """The last finder for modules of this package: placeholders, and errors for what is missing."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module that only answers; None for what nobody has."""
+        """The spec of a placeholder module; None for a module that PyTorch does not have either."""
         package, _, rest = name.partition(".")
         if package != _OWN or not rest:
             return None
-        found = _answer.spec_of(name)
-        if found is not None or is_question():
+        found = _placeholder.spec_of(name)
+        if found is not None or is_probe():
             return found
         space, _, last = name.rpartition(".")
         reason = None if last.startswith("__") else message(space, last)
         if reason is None:
             return None
-        # (Not a ModuleNotFoundError, which `from torch import x` takes for an answer.)
+        # (Not a ModuleNotFoundError: `from torch import x` would replace it by its own error.)
         raise ImportError(f"cannot import {last!r} from {space!r}: {reason}", name=name)
 
 

@@ -43,8 +43,8 @@ class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if own is None:
             return None
         if importlib.util.find_spec(own) is None:
-            # Those who ask get no for an answer, those who import it an error that may say more.
-            if _absent.is_question():
+            # `find_spec` gets None, an import the error of the package's own finder.
+            if _absent.is_probe():
                 return None
             importlib.import_module(own)
         return importlib.machinery.ModuleSpec(name, self)
@@ -68,11 +68,11 @@ class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 module.__spec__ = found
 
     def find_distributions(self, context: Any = None) -> Iterator[Any]:
-        """The distribution ``torch``, for those who ask for it or for all."""
+        """The distribution ``torch``, for a search by its name or for all distributions."""
         import importlib.metadata
 
         name = getattr(context, "name", None)
-        # (Asked for all, those on the search path come as well: not twice.)
+        # (A search for all finds those on the search path as well: not twice.)
         if name is None and _CHILDREN in sys.path:
             return
         if name is None or name.lower() == "torch":

@@ -128,7 +128,7 @@ class _DecoratorContextManager:
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """The same for those without arguments: also a decorator without brackets."""
+    """A context manager without arguments, which is also a decorator without brackets."""
 
     def __new__(cls, orig_func: Any = None) -> Any:
         """A context, or the function that is given run inside of one."""
@@ -136,7 +136,7 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
 
 
 class StackedMode:
-    """A mode that is asked from a stack of the thread, for as long as a ``with`` statement runs."""
+    """A mode that is on a stack of the thread for as long as a ``with`` statement runs."""
 
     _push: Callable[[Any], object]
     _pop: Callable[[], object]

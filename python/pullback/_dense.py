@@ -77,7 +77,7 @@ class ExceptionWrapper:
 
     Args:
         exc_info: as ``sys.exc_info()`` gives it, which is asked if there is none.
-        where: the place, for the message.
+        where: what the message names as the origin.
     """
 
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:

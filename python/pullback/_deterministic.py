@@ -27,10 +27,10 @@ def _apply() -> None:
     _C._set_fill_uninitialized(_enabled and _fills)
 
 
-def _check(value: object, place: str) -> None:
+def _check(value: object, argument: str) -> None:
     if not isinstance(value, bool):
         raise TypeError(
-            f"_set_deterministic_algorithms(): argument {place} must be bool, "
+            f"_set_deterministic_algorithms(): argument {argument} must be bool, "
             f"not {type(value).__name__}"
         )
 

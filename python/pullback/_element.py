@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def mapped(name: str, function: Callable[..., Any], first: Tensor, *others: Tensor) -> Tensor:
-    """Writes ``function`` of the elements at each place into the first tensor.
+    """Writes ``function`` of the elements at each index into the first tensor.
 
     Args:
         name: what errors call it.
@@ -75,17 +75,17 @@ def _by_strides(shape: list[int], strides: list[int]) -> tuple[int, ...]:
     """Dimensions by falling strides; one that is expanded stays in its place."""
     order = list(range(len(shape)))
     for index in range(1, len(order)):
-        place = index
-        while place > 0:
-            before, current = order[place - 1], order[place]
+        slot = index
+        while slot > 0:
+            before, current = order[slot - 1], order[slot]
             if strides[before] == 0 or strides[current] == 0:
                 break
             if strides[before] > strides[current]:
                 break
             if strides[before] == strides[current] and shape[before] >= shape[current]:
                 break
-            order[place - 1], order[place] = current, before
-            place -= 1
+            order[slot - 1], order[slot] = current, before
+            slot -= 1
     return tuple(order)
 
 

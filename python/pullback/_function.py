@@ -195,29 +195,29 @@ def unique(
     Args:
         input: the tensor; without ``dim`` it is flattened.
         sorted: whether the result must be in order; it always is.
-        return_inverse: give for each element (or slice) the place of its like in the result too.
+        return_inverse: give for each element (or slice) the index of its like in the result too.
         return_counts: give how often each occurs too.
         dim: the dimension whose slices are compared.
 
     Returns:
-        The tensor, or a tuple of it and what else was asked for.
+        The tensor, or a tuple of it and what else was requested.
 
     Raises:
         RuntimeError: for slices without elements.
     """
-    asked = {"return_inverse": return_inverse, "return_counts": return_counts}
+    requested = {"return_inverse": return_inverse, "return_counts": return_counts}
     if dim is None:
-        values, inverse, counts = _C._VariableFunctions._unique2(input, sorted, **asked)
+        values, inverse, counts = _C._VariableFunctions._unique2(input, sorted, **requested)
     else:
-        values, inverse, counts = _C._VariableFunctions.unique_dim(input, dim, sorted, **asked)
-    return _asked_for(values, inverse, counts, asked)
+        values, inverse, counts = _C._VariableFunctions.unique_dim(input, dim, sorted, **requested)
+    return _with_requested(values, inverse, counts, requested)
 
 
-def _asked_for(
-    values: Tensor, inverse: Tensor, counts: Tensor, asked: dict[str, bool]
+def _with_requested(
+    values: Tensor, inverse: Tensor, counts: Tensor, requested: dict[str, bool]
 ) -> Tensor | tuple[Tensor, ...]:
-    more = [inverse] if asked["return_inverse"] else []
-    if asked["return_counts"]:
+    more = [inverse] if requested["return_inverse"] else []
+    if requested["return_counts"]:
         more.append(counts)
     return (values, *more) if more else values
 
@@ -237,14 +237,14 @@ def unique_consecutive(
         dim: the dimension whose slices are compared.
 
     Returns:
-        The tensor, or a tuple of it and what else was asked for.
+        The tensor, or a tuple of it and what else was requested.
 
     Raises:
         RuntimeError: for slices without elements.
     """
-    asked = {"return_inverse": return_inverse, "return_counts": return_counts}
-    found = _C._VariableFunctions.unique_consecutive(input, dim=dim, **asked)
-    return _asked_for(*found, asked)
+    requested = {"return_inverse": return_inverse, "return_counts": return_counts}
+    found = _C._VariableFunctions.unique_consecutive(input, dim=dim, **requested)
+    return _with_requested(*found, requested)
 
 
 _make_overridable(globals(), __all__)

@@ -90,7 +90,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The coordinates of places counted row by row in a tensor of ``shape``, one per dimension.
+    """The coordinates of linear indices into a tensor of ``shape``, one per dimension.
 
     Args:
         indices: integers; those outside of the shape wrap around.
@@ -135,17 +135,17 @@ def histogramdd(
         RuntimeError: for bins, ranges or weights that do not fit.
     """
     functions = _C._VariableFunctions
-    asked: dict[str, Any] = {"weight": weight, "density": density}
+    options: dict[str, Any] = {"weight": weight, "density": density}
     if isinstance(bins, int):
         bins = [bins] * (input.shape[-1] if input.dim() else 0)
     edges: Sequence[Tensor]
     if len(bins) > 0 and all(isinstance(edge, Tensor) for edge in bins):
         edges = tuple(bins)  # type: ignore[arg-type]
-        counts = functions._histogramdd_from_bin_tensors(input, edges, **asked)
+        counts = functions._histogramdd_from_bin_tensors(input, edges, **options)
     else:
         counted: Any = bins
-        edges = functions._histogramdd_bin_edges(input, counted, range=range, **asked)
-        counts = functions._histogramdd_from_bin_cts(input, counted, range=range, **asked)
+        edges = functions._histogramdd_bin_edges(input, counted, range=range, **options)
+        counts = functions._histogramdd_from_bin_cts(input, counted, range=range, **options)
     named = _C._return_type("histogramdd", ["hist", "bin_edges"])
     return named((counts, tuple(edges)))
 

@@ -26,7 +26,7 @@ def _type_name(value: object) -> str:
     return f"torch.{name}" if isinstance(value, _C.dtype) else name
 
 
-def _dtype(function: str, value: object, place: str) -> _C.dtype:
+def _dtype(function: str, value: object, position: str) -> _C.dtype:
     """The dtype that ``value`` is or stands for."""
     if isinstance(value, _C.dtype):
         return value
@@ -35,7 +35,7 @@ def _dtype(function: str, value: object, place: str) -> _C.dtype:
             found: _C.dtype = dtype
             return found
     raise TypeError(
-        f"{function}(): argument 'type'{place} must be torch.dtype, not {_type_name(value)}"
+        f"{function}(): argument 'type'{position} must be torch.dtype, not {_type_name(value)}"
     )
 
 

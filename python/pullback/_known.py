@@ -1,7 +1,7 @@
 """PyTorch's public names: where each is, what it is, and how often programs use it.
 
 The table is `_pytorch_names.tsv`; it is read when something is missing for the first time, when a
-module of names that only answer is loaded, and by tools.
+placeholder module is loaded, and by tools.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class Known(NamedTuple):
         space: the namespace where its documentation has it, as ``torch.nn``.
         name: the name in it.
         kind: ``"class"``, ``"function"``, ``"module"`` or ``"value"``.
-        wanted: ``"work"`` where it is to do what PyTorch's does, ``"answer"`` where it need not,
-            ``"later"`` for training on several processes.
+        wanted: ``"work"`` where it is to do what PyTorch's does, ``"answer"`` where a placeholder
+            is enough, ``"later"`` for training on several processes.
         uses: how often a sample of public projects uses it.
     """
 

@@ -1,4 +1,4 @@
-"""Lets types and modes answer functions that are written in Python, as they answer ops."""
+"""Makes functions that are written in Python overridable by types and modes, as ops are."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from . import _C
 
 
 def make_overridable(space: Any, names: Iterable[str]) -> None:
-    """Puts an object that asks ``__torch_function__`` before each function of Python in ``names``.
+    """Wraps the functions among ``names`` so that ``__torch_function__`` can override them.
 
     Args:
         space: a module's ``globals()``, or a class.
-        names: what to look at; names of anything else are left alone.
+        names: the names to wrap; values that are no Python functions are left alone.
     """
     is_class = isinstance(space, type)
     for name in names:
         function = vars(space)[name] if is_class else space[name]
         if not isinstance(function, FunctionType):
             continue
-        asking = _C._overridable(function)
+        overridable = _C._overridable(function)
         if is_class:
-            setattr(space, name, asking)
+            setattr(space, name, overridable)
         else:
-            space[name] = asking
+            space[name] = overridable

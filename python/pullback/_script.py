@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import _answer
+from . import _placeholder
 
 # (The package has a function of its own by this name.)
 is_a = builtins.isinstance
@@ -15,7 +15,7 @@ is_a = builtins.isinstance
 
 def refuse(name: str) -> NoReturn:
     """Raises the error of a name of ``torch.jit``."""
-    refusal = _answer.refusal_of("torch.jit")
+    refusal = _placeholder.refusal_of("torch.jit")
     assert refusal is not None
     raise refusal.error(refusal.text(name))
 

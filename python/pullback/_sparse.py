@@ -65,7 +65,7 @@ def sparse_coo_tensor(
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> Tensor:
-    """A tensor of coordinate lists: all elements zero but those at the given places.
+    """A tensor of coordinate lists: all elements zero but those at the given coordinates.
 
     ``sparse_coo_tensor(size)`` specifies none.
 

@@ -162,7 +162,7 @@ def make_current(stream: Stream) -> None:
 
 
 class Event:
-    """A moment in the work of a stream.
+    """A point in the work of a stream.
 
     Args:
         device: the device; any where there is none.

@@ -53,8 +53,8 @@ def _rebuild_from_type(
 def _deep_copied(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     """A copy over a copy of the storage, which it shares with the copies of views."""
     storage = copy.deepcopy(tensor.untyped_storage(), memo)
-    place = (tensor.storage_offset(), list(tensor.size()), list(tensor.stride()))
-    new = _C._tensor_over(storage, tensor.dtype, *place)
+    geometry = (tensor.storage_offset(), list(tensor.size()), list(tensor.stride()))
+    new = _C._tensor_over(storage, tensor.dtype, *geometry)
     if type(tensor) is not Tensor:
         return _C.TensorBase._make_subclass(type(tensor), new, tensor.requires_grad)
     new.requires_grad = tensor.requires_grad
@@ -66,7 +66,7 @@ _BITS = {"conj": "is_conj", "neg": "is_neg"}
 
 
 def _is_wrapper(tensor: Tensor) -> bool:
-    """Whether the class answers all ops, and the memory holds nothing, as a wrapper's does."""
+    """Whether the class overrides all ops and its own memory is all zero, as a wrapper's is."""
     if type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__:
         return False
     with _C.DisableTorchFunctionSubclass():
@@ -83,18 +83,18 @@ def _reduced(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
         if layout is _C.sparse_coo:
             return _utils._rebuild_sparse_tensor, (layout, (first, second, tensor.size(), third))
         return _utils._rebuild_sparse_tensor, (layout, (first, second, third, tensor.size()))
-    place = (tuple(tensor.size()), tensor.stride())
+    geometry = (tuple(tensor.size()), tensor.stride())
     if tensor.device.type == "meta":
-        arguments = (tensor.dtype, *place, tensor.requires_grad)
+        arguments = (tensor.dtype, *geometry, tensor.requires_grad)
         return _utils._rebuild_meta_tensor_no_storage, arguments
     if _is_wrapper(tensor):
-        kind = (type(tensor), tensor.dtype, *place, tensor.storage_offset(), tensor.layout)
+        kind = (type(tensor), tensor.dtype, *geometry, tensor.storage_offset(), tensor.layout)
         return _utils._rebuild_wrapper_subclass, (*kind, tensor.device, tensor.requires_grad)
     bits = {name: True for name, method in _BITS.items() if getattr(tensor, method)()}
     metadata = (bits,) if bits else ()
     # (Hooks are not kept, but have their place in the format.)
     hooks: OrderedDict[str, Any] = OrderedDict()
-    rest = (tensor.storage_offset(), *place, tensor.requires_grad, hooks)
+    rest = (tensor.storage_offset(), *geometry, tensor.requires_grad, hooks)
     storage = tensor.untyped_storage()
     if tensor.dtype not in _NAMES:
         return _utils._rebuild_tensor_v3, (storage, *rest, tensor.dtype, *metadata)
@@ -154,7 +154,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # --- subclasses ----------------------------------------------------------------------------
 
-    # A subclass that defines its own answers every op on its tensors, below autograd.
+    # A subclass that defines its own overrides every op on its tensors, below autograd.
     __torch_dispatch__: ClassVar[Callable[..., Any]] = _C._disabled_torch_dispatch_impl
 
     @classmethod
@@ -165,14 +165,14 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Answers a call that has tensors of this class among its arguments.
+        """Computes a call that has tensors of this class among its arguments.
 
-        This one runs ``func`` and makes what it returns tensors of the class; a subclass may define
-        its own.
+        The default runs ``func`` and converts its results to the class; a subclass may define its
+        own.
 
         Args:
             func: the function, method or ``__get__`` of the attribute.
-            types: the classes, other than ``Tensor`` itself, that might answer.
+            types: the classes, other than ``Tensor`` itself, that override the call.
             args: the arguments given by position.
             kwargs: the arguments given by name.
 

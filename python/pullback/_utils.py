@@ -163,9 +163,9 @@ def _rebuild_parameter_with_state(
 
 def _restored(device: Any) -> Any:
     """Where what was on a device is wanted."""
-    from .serialization import _place_of, _serialization_tls
+    from .serialization import _location_of, _serialization_tls
 
-    return _place_of(_serialization_tls.map_location, device)
+    return _location_of(_serialization_tls.map_location, device)
 
 
 def _rebuild_device_tensor_from_cpu_tensor(
@@ -215,7 +215,7 @@ def _rebuild_wrapper_subclass(
     device: Any,
     requires_grad: bool,
 ) -> Tensor:
-    """A tensor of a class that answers all ops itself; its attributes follow."""
+    """A tensor of a class that dispatches all ops itself; its attributes follow."""
     made: Tensor = _C.TensorBase._make_wrapper_subclass(
         cls,
         size,
@@ -258,14 +258,14 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
 
     if isinstance(device, int):
         return device
-    place = _C.device(device) if isinstance(device, str) else device
-    if isinstance(place, _C.device):
-        if place.type == "cpu":
+    chosen = _C.device(device) if isinstance(device, str) else device
+    if isinstance(chosen, _C.device):
+        if chosen.type == "cpu":
             if allow_cpu:
                 return -1
-            raise ValueError(f"Expected a non cpu device, but got: {place}")
-        if place.index is not None:
-            return int(place.index)
+            raise ValueError(f"Expected a non cpu device, but got: {chosen}")
+        if chosen.index is not None:
+            return int(chosen.index)
     if not optional:
         raise ValueError(
             f"Expected a torch.device with a specified index or an integer, but got:{device}"

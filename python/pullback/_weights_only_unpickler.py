@@ -137,7 +137,7 @@ def _named(path: str) -> str:
 
 
 class _Rules:
-    """What the machine asks. The storages of the file are asked of ``persistent_load``."""
+    """What the pickle machine calls. The storages of the file come from ``persistent_load``."""
 
     def __init__(self, persistent_load: Callable[[Any], Any], size: int) -> None:
         self._persistent_load = persistent_load
@@ -294,7 +294,7 @@ def _without_arguments() -> tuple[Any, ...]:
 
 
 def _check_state(state: Any) -> None:
-    """Refuses attributes that others ask an object for, as NumPy for the place of its memory."""
+    """Refuses attributes that others read from an object, as NumPy the address of its memory."""
     for part in state if type(state) is tuple else (state,):
         for name in part if isinstance(part, dict) else ():
             if type(name) is str and name.startswith("__"):

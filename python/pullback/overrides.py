@@ -1,10 +1,10 @@
-"""``__torch_function__``: who may answer calls, and modes that see all of them.
+"""``__torch_function__``: modes that override calls, and what makes functions overridable.
 
-A call of a function, a method, an operator or an attribute of tensors is answered by the innermost
-:class:`TorchFunctionMode` of the thread, else by the types of its arguments; the extension asks
-them (``crates/python/src/subclass.rs``). Here are the class of modes, the questions that programs
-ask, and what lets functions of their own take part. Which functions can be answered is found by
-looking at them: there are no lists to keep.
+A call of a function, a method, an operator or an attribute of tensors is overridden by the
+innermost :class:`TorchFunctionMode` of the thread, else by the types of its arguments; the
+extension calls the overrides (``crates/python/src/torch_function.rs``). Here are the class of
+modes, the predicates for overrides, and the decorators that make a program's own functions
+overridable. Which functions are overridable is found by inspection: there are no lists to keep.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ has_torch_function_variadic = _C._has_torch_function_variadic
 
 
 class TorchFunctionMode(StackedMode):
-    """Answers every call of this thread inside of ``with Mode():``, factories included.
+    """Overrides every call of this thread inside of ``with Mode():``, factories included.
 
     A class derived from it defines ``__torch_function__``. Calls that are made there go to the next
-    outer mode; ``with self:`` lets the mode see them too. The innermost of nested modes is asked
-    first; types among the arguments are asked when it returns ``NotImplemented`` or makes the call.
+    outer mode; ``with self:`` lets the mode see them too. The innermost of nested modes comes
+    first; types among the arguments follow when it returns ``NotImplemented`` or makes the call.
     """
 
     _push = staticmethod(_C._push_on_torch_function_stack)
@@ -73,11 +73,11 @@ class TorchFunctionMode(StackedMode):
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Answers one call.
+        """Computes one call.
 
         Args:
             func: the function, the method, or the ``__get__`` or ``__set__`` of an attribute.
-            types: the types of arguments that answer calls themselves.
+            types: the types of arguments that override calls themselves.
             args: the arguments given by position.
             kwargs: the arguments given by name.
 
@@ -123,7 +123,7 @@ def _pop_mode() -> TorchFunctionMode:
 
 @contextlib.contextmanager
 def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
-    """Takes the innermost mode away for the duration."""
+    """A context in which the innermost mode is off the stack."""
     mode = _pop_mode()
     try:
         yield mode
@@ -133,7 +133,7 @@ def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
 
 @contextlib.contextmanager
 def _enable_torch_function() -> Iterator[None]:
-    """Lets types and modes answer, whatever was set outside."""
+    """A context in which types and modes override calls, whatever was set outside."""
     previous = _C._get_torch_function_state()
     _C._set_torch_function_state(_C._TorchFunctionState.ENABLED)
     try:
@@ -155,37 +155,37 @@ def enable_reentrant_dispatch() -> Iterator[None]:
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """What a mode or the types of arguments answer to a call.
+    """Calls the override of a mode or of the types of arguments.
 
     Args:
         public_api: the function that was called.
-        relevant_args: the arguments whose types are asked.
+        relevant_args: the arguments whose types may override the call.
         args: its arguments given by position.
         kwargs: its arguments given by name.
 
     Raises:
-        TypeError: if nobody answers.
+        TypeError: if all overrides return ``NotImplemented``.
     """
     name = f"{public_api.__module__}.{public_api.__name__}"
     return _C._handle_torch_function(public_api, name, relevant_args, args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[_F], _F]:
-    """A decorator with which modes and types answer calls of a function.
+    """A decorator that lets modes and types override calls of a function.
 
     Args:
-        dispatcher: takes the function's arguments and gives those whose types are asked.
+        dispatcher: takes the function's arguments and returns those whose types may override it.
     """
 
     def decorate(function: _F) -> _F:
         @functools.wraps(function)
-        def asking(*args: Any, **kwargs: Any) -> Any:
+        def overridable(*args: Any, **kwargs: Any) -> Any:
             relevant = tuple(dispatcher(*args, **kwargs))
             if has_torch_function(relevant):
-                return handle_torch_function(asking, relevant, *args, **kwargs)
+                return handle_torch_function(overridable, relevant, *args, **kwargs)
             return function(*args, **kwargs)
 
-        return asking  # type: ignore[return-value]
+        return overridable  # type: ignore[return-value]
 
     return decorate
 
@@ -196,10 +196,9 @@ def redispatch_function(
     args: Sequence[Any],
     kwargs: dict[str, Any] | None,
 ) -> Any:
-    """Calls ``func`` without asking for this call; calls that it makes itself are asked about.
+    """Calls ``func`` past its overrides; calls that it makes itself can be overridden again.
 
-    Only functions that are written in Python make such calls; of others it is a call that nobody
-    answers.
+    Only functions that are written in Python make such calls; others run without any override.
 
     Args:
         func: what ``__torch_function__`` was given.
@@ -218,15 +217,15 @@ def is_tensor_like(inp: object) -> bool:
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
-# --- what can be answered --------------------------------------------------------------------
+# --- overridable functions -------------------------------------------------------------------
 
 _OP_FUNCTION = type(_C._VariableFunctions.add)
 _OP_METHOD = type(_C.TensorBase.__dict__["add"])
-# Of the methods written by hand, those that say something of the object rather than of a tensor.
-_UNASKED_METHODS = frozenset(
+# Methods written by hand that describe the Python object rather than the tensor.
+_IGNORED_METHODS = frozenset(
     {"_accumulate_hook_dict", "_hook_dict", "_repr", "_use_count", "as_subclass"}
 )
-_ASKING_SLOTS = frozenset(
+_OVERRIDABLE_SLOTS = frozenset(
     f"__{name}__"
     for names in (
         "bool float int index len repr getitem setitem abs neg pos invert",
@@ -250,16 +249,16 @@ def _takes_tensors(function: Callable[..., Any]) -> bool:
     )
 
 
-def _is_asked_of(name: str, found: Any) -> bool:
-    """Whether types may answer a call of ``found``, called ``name`` where it is."""
+def _is_overridable(name: str, found: Any) -> bool:
+    """Whether types may override a call of ``found``, whose name in its namespace is ``name``."""
     if isinstance(found, _C._OverridableFunction):
         return True
     if isinstance(found, _OP_FUNCTION):
         return _takes_tensors(found)
     if isinstance(found, types.WrapperDescriptorType):
-        return name in _ASKING_SLOTS
+        return name in _OVERRIDABLE_SLOTS
     if isinstance(found, types.MethodDescriptorType):
-        return name not in _UNASKED_METHODS
+        return name not in _IGNORED_METHODS
     return isinstance(found, _OP_METHOD)
 
 
@@ -300,7 +299,7 @@ class _Table:
         if not callable(found):
             return
         self.names.setdefault(found, text)
-        if _is_asked_of(name, found):
+        if _is_overridable(name, found):
             if space is Tensor or not name.endswith("_"):
                 self.overridable.setdefault(space, []).append(found)
         else:
@@ -322,12 +321,12 @@ _table = functools.cache(_Table)
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """The functions that types may answer, by the namespace or attribute that they belong to."""
+    """The functions that types may override, by the namespace or attribute they belong to."""
     return {space: list(found) for space, found in _table().overridable.items()}
 
 
 def get_ignored_functions() -> set[Callable[..., Any]]:
-    """The public functions that types never answer, most of them because they take no tensors."""
+    """The public functions that types never override, most of which take no tensors."""
     return set(_table().ignored)
 
 
@@ -412,7 +411,7 @@ def _stand_ins() -> dict[Callable[..., Any], Callable[..., int]]:
 
 
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., int]]:
-    """For each function that types may answer one with the same parameters, which gives -1."""
+    """For each overridable function one with the same parameters, which returns -1."""
     return dict(_stand_ins())
 
 

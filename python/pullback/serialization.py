@@ -59,7 +59,7 @@ IS_WINDOWS = sys.platform == "win32"
 
 
 class _SerializationLocal(threading.local):
-    """What a thread has switched on for the calls below it."""
+    """The flags that a thread has set for the calls below it."""
 
     def __init__(self) -> None:
         self.map_location: Any = None
@@ -192,7 +192,7 @@ class set_default_mmap_options:
 class skip_data:
     """A context in which the bytes of storages are neither written nor read.
 
-    In files of :func:`save` their places are zeros; tensors of :func:`load` are zeros.
+    In files of :func:`save` their bytes are zeros; tensors of :func:`load` are zeros.
 
     Args:
         materialize_fake_tensors: accepted, and without effect: there are no fake tensors.
@@ -302,7 +302,7 @@ def register_package(
 
     Args:
         priority: those with lower numbers are asked first.
-        tagger: gives the name of a storage's place, or None if it does not know.
+        tagger: gives the name of a storage's location, or None if it does not know.
         deserializer: gives a storage in the place of this name, or None.
     """
     _package_registry.append((priority, tagger, deserializer))
@@ -391,7 +391,7 @@ for _priority, _backend in ((20, "cuda"), (21, "mps"), (24, "hpu"), (25, "xpu"),
 
 
 def location_tag(storage: Any) -> str:
-    """The name of the place where a storage is.
+    """The name of the location where a storage is.
 
     Raises:
         RuntimeError: if nobody knows.
@@ -423,7 +423,7 @@ def _kind_name(value: Any) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _place_of(map_location: Any, location: Any) -> Any:
+def _location_of(map_location: Any, location: Any) -> Any:
     """Where what was at ``location`` is wanted, as far as can be said without a storage."""
     if isinstance(map_location, dict):
         return map_location.get(str(location), location)
@@ -443,7 +443,7 @@ def _get_restore_location(map_location: Any) -> Callable[[Any, str], Any]:
         return restore
 
     def restore_by_name(storage: Any, location: str) -> Any:
-        return default_restore_location(storage, str(_place_of(map_location, location)))
+        return default_restore_location(storage, str(_location_of(map_location, location)))
 
     return restore_by_name
 
@@ -636,7 +636,7 @@ def load(
         f: the file's name, or an object with ``read``, ``readline``, ``seek`` and ``tell``.
         map_location: where storages go: None (where they were), the name of a device, a
             :class:`torch.device`, a dictionary of old and new names, or a function of a storage and
-            the name of its old place that gives a storage, or None.
+            the name of its old location that gives a storage, or None.
         pickle_module: what unpickles the object; only with ``weights_only=False``.
         weights_only: whether only tensors, plain data, and what :func:`add_safe_globals` was told
             may be in the file. True by default. **A file that is loaded with False can do anything:
@@ -646,7 +646,7 @@ def load(
 
     Raises:
         UnpicklingError: for what weights do not need, and for pickles that are wrong.
-        RuntimeError: for archives that are damaged, places that are not there, and old files of
+        RuntimeError: for archives that are damaged, locations that are not there, and old files of
             which only weights are wanted; of tensors that do not fit their storages.
         EOFError: for files that end early.
     """

@@ -226,7 +226,7 @@ def test_a_class_method_is_no_answer() -> None:
         torch.ones(1)
 
 
-def test_answers_that_are_no_results_are_refused() -> None:
+def test_placeholders_that_are_no_results_are_refused() -> None:
     class Odd(TorchDispatchMode):
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None

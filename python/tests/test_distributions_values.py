@@ -74,7 +74,7 @@ def test_samples_are_those_of_pytorch_for_the_seed(name: str, dtype: str) -> Non
 
 
 @pytest.mark.parametrize("name", program.CASES)
-def test_answers_are_those_of_pytorch(name: str) -> None:
+def test_placeholders_are_those_of_pytorch(name: str) -> None:
     case = RECORD["cases"][name]
     found = program.values(torch, program.CASES[name], case["draws"]["float64"]["many"])
     for what, expected in case["values"].items():

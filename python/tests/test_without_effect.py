@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import pullback as torch
-from pullback._answer import refusal_of
-from pullback._answer.table import SAYS
+from pullback._placeholder import refusal_of
+from pullback._placeholder.table import RESULTS
 from pullback.backends import _switch
 
 PACKAGE = Path(torch.__file__).parent
@@ -377,8 +377,8 @@ def said() -> set[str]:
 
 
 def test_functions_that_only_answer_are_data_with_reasons() -> None:
-    # (Those whose answer is None do nothing; `test_answers.py` calls them all.)
-    for full, value in SAYS.items():
+    # (Those whose answer is None do nothing; `test_placeholders.py` calls them all.)
+    for full, value in RESULTS.items():
         assert value is not None or refusal_of(full) is not None, full
 
 

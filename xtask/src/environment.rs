@@ -24,7 +24,7 @@ pub(crate) struct Environment {
     /// Where its packages lie.
     pub(crate) site_packages: PathBuf,
     /// Whether it is that of a version that was asked for: Cargo is to build for its interpreter.
-    is_asked_for: bool,
+    is_given: bool,
 }
 
 impl Environment {
@@ -32,7 +32,7 @@ impl Environment {
     pub(crate) fn cargo(&self, root: &Path) -> Command {
         let mut cargo = extension::cargo(root);
         // (For `.venv` Cargo's own configuration says so.)
-        if self.is_asked_for {
+        if self.is_given {
             cargo.env("PYO3_PYTHON", &self.python);
         }
         cargo
@@ -94,7 +94,7 @@ pub(crate) fn setup(root: &Path) -> Result<Environment> {
 pub(crate) fn setup_release(root: &Path, release: Release) -> Result<Environment> {
     let name = format!(".venv-{release}");
     let made = ready(root, &name, None, || find_release(release).map(Some))?;
-    Ok(Environment { is_asked_for: true, ..made })
+    Ok(Environment { is_given: true, ..made })
 }
 
 fn ready(
@@ -176,7 +176,7 @@ fn environment(folder: &Path, interpreter: &Interpreter) -> Environment {
     } else {
         folder.join("lib").join(format!("python{major}.{minor}")).join("site-packages")
     };
-    Environment { python: python_of(folder), site_packages, is_asked_for: false }
+    Environment { python: python_of(folder), site_packages, is_given: false }
 }
 
 fn python_of(folder: &Path) -> PathBuf {

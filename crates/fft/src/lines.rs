@@ -27,9 +27,9 @@ pub(crate) struct Lines {
     shape: SmallVec<[usize; 6]>,
     source: SmallVec<[isize; 6]>,
     target: SmallVec<[isize; 6]>,
-    /// From number to number of a line.
+    /// The distance between the numbers of a line in the source.
     pub(crate) source_step: isize,
-    /// As above, of the target.
+    /// The distance between the numbers of a line in the target.
     pub(crate) target_step: isize,
     /// Lines of a tile.
     tile: usize,

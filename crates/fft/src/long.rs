@@ -58,7 +58,7 @@ impl<T: Real> Split<T> {
     /// The plan for a length that [`factors`] splits. Whoever calls it has seen to the memory.
     pub(crate) fn new(n: usize, direction: FftDirection) -> Self {
         let (a, b) = factors(n).unwrap_or((1, n));
-        let turn = match direction {
+        let step = match direction {
             FftDirection::Forward => -std::f64::consts::TAU,
             FftDirection::Inverse => std::f64::consts::TAU,
         };
@@ -66,7 +66,7 @@ impl<T: Real> Split<T> {
         let mut twiddles = Vec::with_capacity(n);
         for column in 0..b {
             twiddles.extend((0..a).map(|k| {
-                let angle = turn * ((column * k) as f64 / n as f64);
+                let angle = step * ((column * k) as f64 / n as f64);
                 let (sin, cos) = angle.sin_cos();
                 Complex::new(as_real::<T>(cos), as_real::<T>(sin))
             }));

@@ -160,9 +160,9 @@ where
         for line in 0..tile.lines {
             let input = &mut work.input[line * input_pitch..][..from];
             let output = if output_pitch == 0 {
-                let place = target.wrapping_offset(line as isize * across_target);
+                let ptr = target.wrapping_offset(line as isize * across_target);
                 // SAFETY: as above, `to` numbers one after the other.
-                unsafe { std::slice::from_raw_parts_mut(place, to) }
+                unsafe { std::slice::from_raw_parts_mut(ptr, to) }
             } else {
                 &mut work.output[line * output_pitch..][..to]
             };

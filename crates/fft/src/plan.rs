@@ -154,7 +154,7 @@ type C<T> = num_complex::Complex<T>;
 pub(crate) fn complex<T: Real>(n: usize, forward: bool) -> Result<Plan<C<T>, C<T>, T>> {
     match prepared(if forward { Kind::Forward } else { Kind::Inverse }, n)? {
         Prepared::Complex(plan) => Ok(plan),
-        _ => unreachable!("a plan is of the kind that was asked for"),
+        _ => unreachable!("a plan is of the requested kind"),
     }
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn complex<T: Real>(n: usize, forward: bool) -> Result<Plan<C<T>, C<T
 pub(crate) fn split<T: Real>(n: usize, forward: bool) -> Result<Arc<Split<T>>> {
     match prepared(if forward { Kind::SplitForward } else { Kind::SplitInverse }, n)? {
         Prepared::Split(plan) => Ok(plan),
-        _ => unreachable!("a plan is of the kind that was asked for"),
+        _ => unreachable!("a plan is of the requested kind"),
     }
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn split<T: Real>(n: usize, forward: bool) -> Result<Arc<Split<T>>> {
 pub(crate) fn from_real<T: Real>(n: usize, is_whole: bool) -> Result<Plan<T, C<T>, T>> {
     match prepared(if is_whole { Kind::Whole } else { Kind::Half }, n)? {
         Prepared::FromReal(plan) => Ok(plan),
-        _ => unreachable!("a plan is of the kind that was asked for"),
+        _ => unreachable!("a plan is of the requested kind"),
     }
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn from_real<T: Real>(n: usize, is_whole: bool) -> Result<Plan<T, C<T
 pub(crate) fn to_real<T: Real>(n: usize) -> Result<Plan<C<T>, T, T>> {
     match prepared(Kind::ToReal, n)? {
         Prepared::ToReal(plan) => Ok(plan),
-        _ => unreachable!("a plan is of the kind that was asked for"),
+        _ => unreachable!("a plan is of the requested kind"),
     }
 }
 

@@ -35,9 +35,9 @@ impl<T: Element + Default> Array<T> {
         let memory = vec![T::default(); reach as usize + 1];
         Array { memory, shape: shape.to_vec(), strides: strides.to_vec() }
     }
-    fn places(&self) -> Vec<usize> {
+    fn offsets(&self) -> Vec<usize> {
         let numel = self.shape.iter().product::<i64>();
-        let place = |mut at: i64| {
+        let offset = |mut at: i64| {
             let mut offset = 0;
             for (&size, &stride) in self.shape.iter().zip(&self.strides).rev() {
                 offset += at % size * stride;
@@ -45,14 +45,14 @@ impl<T: Element + Default> Array<T> {
             }
             offset as usize
         };
-        (0..numel).map(place).collect()
+        (0..numel).map(offset).collect()
     }
     fn values(&self) -> Vec<T> {
-        self.places().into_iter().map(|at| self.memory[at]).collect()
+        self.offsets().into_iter().map(|at| self.memory[at]).collect()
     }
     fn filled(shape: &[i64], strides: &[i64], make: impl Fn(usize) -> T) -> Self {
         let mut array = Self::new(shape, strides);
-        for (nr, at) in array.places().into_iter().enumerate() {
+        for (nr, at) in array.offsets().into_iter().enumerate() {
             array.memory[at] = make(nr);
         }
         array
@@ -80,8 +80,8 @@ fn number(nr: usize) -> f64 {
 fn naive(values: &[C128], shape: &[i64], dim: usize, forward: bool) -> Vec<C128> {
     let n = shape[dim] as usize;
     let inner: usize = shape[dim + 1..].iter().product::<i64>() as usize;
-    let turn = if forward { -std::f64::consts::TAU } else { std::f64::consts::TAU };
-    let roots: Vec<C128> = (0..n).map(|j| C128::cis(turn * j as f64 / n as f64)).collect();
+    let step = if forward { -std::f64::consts::TAU } else { std::f64::consts::TAU };
+    let roots: Vec<C128> = (0..n).map(|j| C128::cis(step * j as f64 / n as f64)).collect();
     let mut out = vec![C128::default(); values.len()];
     for (at, value) in out.iter_mut().enumerate() {
         let (k, line) = (at / inner % n, at - at / inner % n * inner);

@@ -104,14 +104,14 @@ fn triad_of(a: &mut [f32], b: &[f32], c: &[f32]) {
     let (head, body, tail) = unsafe { a.align_to_mut::<arch::__m128>() };
     let (first, last) = (head.len(), b.len() - tail.len());
     let chunks = b[first..last].chunks_exact(4).zip(c[first..last].chunks_exact(4));
-    for (place, (b, c)) in body.iter_mut().zip(chunks) {
-        // SAFETY: both chunks have four numbers, and the place is one aligned vector of the result. Its instruction is one
+    for (vector, (b, c)) in body.iter_mut().zip(chunks) {
+        // SAFETY: both chunks have four numbers, and `vector` is one aligned vector of the result. Its instruction is one
         // that every x86-64 processor has.
         unsafe {
             let product =
                 arch::_mm_mul_ps(arch::_mm_set1_ps(three), arch::_mm_loadu_ps(c.as_ptr()));
             let sum = arch::_mm_add_ps(arch::_mm_loadu_ps(b.as_ptr()), product);
-            arch::_mm_stream_ps(std::ptr::from_mut(place).cast(), sum);
+            arch::_mm_stream_ps(std::ptr::from_mut(vector).cast(), sum);
         }
     }
     // SAFETY: every x86-64 processor has it; it orders the stores above before what follows.

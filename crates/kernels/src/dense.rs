@@ -167,7 +167,7 @@ fn load_into<T: Compute>(view: StridedRef<'_>, out: &mut Vec<T>) {
         }
     }
     if view.dtype() == T::DTYPE && is_transposed(view) {
-        let [.., m, columns] = *view.shape() else { unreachable!("turned views are matrices") };
+        let [.., m, columns] = *view.shape() else { unreachable!("transposed views are matrices") };
         let (m, columns) = (m as usize, columns as usize);
         let start = out.len();
         let target = out.spare_capacity_mut()[..n].as_mut_ptr().cast::<T>();

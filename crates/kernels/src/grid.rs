@@ -90,7 +90,7 @@ impl SampleGeometry {
             && grid[rank + 1] == rank as i64;
         if !fits || (rank == 3 && sampling.interpolation == Interpolation::Cubic) {
             return Err(Error::runtime(format!(
-                "grid_sample(): cannot sample images of shape {input:?} at places of shape {grid:?} by {:?}",
+                "grid_sample(): cannot sample images of shape {input:?} at points of shape {grid:?} by {:?}",
                 sampling.interpolation
             )));
         }

@@ -281,10 +281,10 @@ pub fn on_own_thread<R: Send + 'static>(
     }
     let (done, outcome) = channel();
     // The closure is kept in a shared slot, from which it is taken back if no thread can be started.
-    let place = Arc::new(Mutex::new(Some(work)));
+    let slot = Arc::new(Mutex::new(Some(work)));
     let taken = {
-        let place = Arc::clone(&place);
-        move || place.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let slot = Arc::clone(&slot);
+        move || slot.lock().unwrap_or_else(PoisonError::into_inner).take()
     };
     let run = {
         let taken = taken.clone();

@@ -1,4 +1,4 @@
-//! Short rows side by side: sixteen of them turned into columns, a lane per row.
+//! Short rows side by side: sixteen of them transposed into columns, a lane per row.
 //!
 //! A loop over one short row is mostly setup, and its elements do not fill a register. Over columns every step is one whole
 //! register whatever the length, and each row's result is what it would be alone.

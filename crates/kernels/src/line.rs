@@ -184,7 +184,7 @@ impl<const N: usize> LineIter<N> {
         };
         let mut at = range.start;
         // Positions since the last look for an interruption: runs are cut so that there is one in good time.
-        let mut unasked = 0;
+        let mut unchecked = 0;
         while at < range.end {
             let mut offsets = self.offsets(at);
             let (row, column) = (at / inner % outer, at % inner);
@@ -192,9 +192,9 @@ impl<const N: usize> LineIter<N> {
             // A run of positions, its strides, and how often it comes at which distances. (One call of `visit` for all of them, so
             // that it becomes part of the loop.)
             let (length, steps, mut times, between) = if column > 0 || rows == 0 {
-                ((inner - column).min(range.end - at).min(UNASKED), strides, 1, [0; N])
-            } else if inner > UNASKED {
-                (UNASKED, strides, 1, [0; N])
+                ((inner - column).min(range.end - at).min(UNCHECKED), strides, 1, [0; N])
+            } else if inner > UNCHECKED {
+                (UNCHECKED, strides, 1, [0; N])
             } else if inner <= shortest && rows >= ACROSS {
                 (rows.min((BLOCK / inner).max(ACROSS)), row_strides, inner, strides)
             } else {
@@ -202,11 +202,11 @@ impl<const N: usize> LineIter<N> {
             };
             at += length * times;
             while times > 0 {
-                if unasked >= UNASKED {
+                if unchecked >= UNCHECKED {
                     interrupt::check();
-                    unasked = 0;
+                    unchecked = 0;
                 }
-                unasked += length;
+                unchecked += length;
                 visit(offsets, steps, length);
                 for i in 0..N {
                     offsets[i] += between[i];
@@ -218,7 +218,7 @@ impl<const N: usize> LineIter<N> {
 }
 
 /// Most positions between two looks for an interruption, a multiple of what kernels do at once.
-const UNASKED: usize = 1 << 15;
+const UNCHECKED: usize = 1 << 15;
 /// Fewest rows that a run goes across.
 const ACROSS: usize = 16;
 /// Positions of the rows that runs go across, together; what they are about stays in the nearest cache.

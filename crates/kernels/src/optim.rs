@@ -140,11 +140,11 @@ crate::multiversion! {
     }
 }
 
-/// Applies `element` to every element; the buffers of the block stand at `places` of its array.
+/// Applies `element` to every element; the buffers of the block stand at `positions` of its array.
 #[inline(always)]
 fn walk<T: Real, const N: usize>(
     block: &mut Block<'_, T>,
-    places: [usize; N],
+    positions: [usize; N],
     element: impl Fn(T, T, &mut [T; BUFFERS]) -> T,
 ) {
     let n = block.param.len();
@@ -154,12 +154,12 @@ fn walk<T: Real, const N: usize>(
         std::array::from_fn(|_| given.next().map_or(&mut [][..], |buffer| &mut buffer[..n]));
     for i in 0..n {
         let mut values = [T::ZERO; BUFFERS];
-        for (place, buffer) in places.iter().zip(&buffers) {
-            values[*place] = buffer[i];
+        for (position, buffer) in positions.iter().zip(&buffers) {
+            values[*position] = buffer[i];
         }
         param[i] = element(param[i], grad[i], &mut values);
-        for (place, buffer) in places.iter().zip(&mut buffers) {
-            buffer[i] = values[*place];
+        for (position, buffer) in positions.iter().zip(&mut buffers) {
+            buffer[i] = values[*position];
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Recurrent layers: LSTM, GRU and plain cells over all steps of a batch of sequences.
 //!
 //! The input is projected for all steps in one product; then the steps follow one another, each with one
-//! product by the hidden weights and one pass over the gates. Backward is the same walk turned round,
+//! product by the hidden weights and one pass over the gates. Backward runs the steps in reverse order,
 //! with the weights' gradients as one product over all steps at the end. The rows of the input are the steps
 //! laid end to end; sequences that end early make later steps shorter ([`Steps::packed`]), so a state is a
 //! buffer of whose rows each step uses the first few. One step is a cell. The arithmetic of the gates is
@@ -136,7 +136,7 @@ struct Layer<'a, T: Clone> {
     hidden_weight: Cow<'a, [T]>,
 }
 
-impl<'a, T: Gate> Layer<'a, T> {
+impl<'a, T: GateElement> Layer<'a, T> {
     fn new(operands: &Operands<'a>, steps: &Steps) -> Result<Self> {
         let [input, hidden] = operands.weights;
         let (&[rows, inputs], &[rows2, width]) = (input.shape(), hidden.shape()) else {
@@ -173,14 +173,14 @@ impl<'a, T: Gate> Layer<'a, T> {
 }
 
 /// What the gates need beside arithmetic.
-pub(crate) trait Gate: Real + GemmElement {
+pub(crate) trait GateElement: Real + GemmElement {
     /// `1 / (1 + e^-x)`.
     fn sigmoid(self) -> Self;
     /// The hyperbolic tangent.
     fn tanh(self) -> Self;
 }
 
-impl Gate for f32 {
+impl GateElement for f32 {
     #[inline(always)]
     fn sigmoid(self) -> f32 {
         crate::simd::math_f32::sigmoid(self)
@@ -191,7 +191,7 @@ impl Gate for f32 {
     }
 }
 
-impl Gate for f64 {
+impl GateElement for f64 {
     #[inline(always)]
     fn sigmoid(self) -> f64 {
         crate::simd::math_f64::sigmoid(self)
@@ -224,7 +224,7 @@ impl<'a, T> MatrixSlice<'a, T> {
 }
 
 /// `c = a @ b`, added to `c` if `adds`; rows of `c` begin `stride` elements apart.
-fn multiply<T: Gate>(
+fn multiply<T: GateElement>(
     (c, stride): (&mut [T], usize),
     a: MatrixSlice<'_, T>,
     b: MatrixSlice<'_, T>,
@@ -250,14 +250,14 @@ fn expect_elements(name: &str, view: &StridedMut<'_>, count: usize) -> Result<()
 }
 
 /// Writes `values` into a view of as many elements.
-fn put<T: Gate>(name: &str, view: &mut StridedMut<'_>, values: &[T]) -> Result<()> {
+fn put<T: GateElement>(name: &str, view: &mut StridedMut<'_>, values: &[T]) -> Result<()> {
     expect_elements(name, view, values.len())?;
     with_output::<T, _>(view, |out| out.copy_from_slice(values))?;
     Ok(())
 }
 
 /// The state that each step starts from: the state before the first step, then what earlier steps left there.
-fn previous_states<'a, T: Gate>(
+fn previous_states<'a, T: GateElement>(
     start: &'a [T],
     after: &[T],
     steps: &Steps,

@@ -2,7 +2,7 @@
 
 use crate::{C128, DType, Element, Error, Result, bf16};
 
-/// A number of one of the four kinds that PyTorch tells apart: truth values, integers, real and complex numbers.
+/// A number of one of the four kinds that PyTorch tells apart: booleans, integers, real and complex numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
     /// Truth value.

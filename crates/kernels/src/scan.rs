@@ -9,7 +9,7 @@ mod walk;
 use crate::dense::{Compute, Real, for_compute, load, with_output};
 use crate::elementwise::complex;
 use crate::line::{check_dim, check_dtype, check_shape};
-use crate::reduce::{Ordered, compute_dtype};
+use crate::reduce::{BoundedOrder, compute_dtype};
 use crate::simd::math_f64;
 use crate::{C64, C128, DType, Element, Error, Result, StridedMut, StridedRef};
 pub use recurrence::linear_recurrence;
@@ -316,10 +316,10 @@ pub fn logcumsumexp(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize)
     }
 }
 
-/// Running extreme: NaN stays, of equal values the later one counts.
+/// The running maximum or minimum: NaN propagates, of equal values the later one counts.
 struct RunningMinMax<T, const MAX: bool>(PhantomData<T>);
 
-impl<T: Ordered + Element, const MAX: bool> Scan for RunningMinMax<T, MAX> {
+impl<T: BoundedOrder + Element, const MAX: bool> Scan for RunningMinMax<T, MAX> {
     type Item = T;
     type State = T;
     const WRITES: bool = true;
@@ -336,7 +336,7 @@ impl<T: Ordered + Element, const MAX: bool> Scan for RunningMinMax<T, MAX> {
     }
 }
 
-fn running_min_or_max<T: Ordered + Compute, const MAX: bool>(
+fn running_min_or_max<T: BoundedOrder + Compute, const MAX: bool>(
     values: &mut StridedMut<'_>,
     indices: &StridedMut<'_>,
     input: StridedRef<'_>,

@@ -12,10 +12,10 @@ const KEPT: usize = 4 << 20;
 /// A cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([u32; 16]);
+struct CacheLine([u32; 16]);
 
 thread_local! {
-    static LINES: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+    static LINES: Cell<Vec<CacheLine>> = const { Cell::new(Vec::new()) };
 }
 
 /// Calls `work` with `n` words of any content.
@@ -25,12 +25,12 @@ pub(crate) fn with<R>(n: usize, work: impl FnOnce(&mut [u32]) -> R) -> Result<R>
     let needed = n.div_ceil(16);
     if lines.len() < needed {
         // What is there need not be copied.
-        lines = memory::filled(Line([0; 16]), needed)?;
+        lines = memory::filled(CacheLine([0; 16]), needed)?;
     }
     // SAFETY: a line is sixteen words without gaps, and the borrow of `lines` lasts as long as the slice.
     let words = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<u32>(), n) };
     let result = work(words);
-    if lines.len() * size_of::<Line>() <= KEPT {
+    if lines.len() * size_of::<CacheLine>() <= KEPT {
         let _ = LINES.try_with(|kept| kept.set(lines));
     }
     Ok(result)

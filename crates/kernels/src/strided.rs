@@ -316,13 +316,13 @@ impl Iter {
     pub fn has_zero(&self, index: usize) -> bool {
         let (at, size) = (self.outputs + index, self.dtypes[self.outputs + index].size());
         let seen = std::sync::atomic::AtomicBool::new(false);
-        self.for_each(1 << 15, &|places, strides, n| {
+        self.for_each(1 << 15, &|pointers, strides, n| {
             // A number that is broadcast is read once.
             let count = if strides[at] == 0 { 1 } else { n };
             let is_zero = |i: usize| {
-                let place = places[at].wrapping_offset(i as isize * strides[at]);
+                let ptr = pointers[at].wrapping_offset(i as isize * strides[at]);
                 // SAFETY: the element lies inside the view; an integer is zero if all its bytes are.
-                unsafe { std::slice::from_raw_parts(place, size) }.iter().all(|&byte| byte == 0)
+                unsafe { std::slice::from_raw_parts(ptr, size) }.iter().all(|&byte| byte == 0)
             };
             if (0..count).any(is_zero) {
                 seen.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -240,6 +240,35 @@ fn functions_computed_in_single_precision_stay_within_their_error_bounds() {
     assert!(math_f32::gelu(f32::NAN).is_nan() && math_f32::exp_single(f32::NAN).is_nan());
 }
 
+/// Kinks, bounds of the functions' domains, doubles of random bits and of usual sizes.
+fn double_points() -> Vec<f64> {
+    let mut random = numbers(23);
+    let mut points: Vec<f64> = vec![
+        0.0,
+        -0.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        5e-324,
+        -5e-324,
+        1e-310,
+        std::f64::consts::PI,
+        std::f64::consts::FRAC_PI_2,
+        709.78,
+        709.79,
+        -745.1,
+        -745.2,
+        710.4,
+        -1.0,
+        1.0,
+    ];
+    points.extend((0..100_000).map(|_| f64::from_bits(random())));
+    points.extend((0..200_000).map(|_| {
+        (random() as f64 / u64::MAX as f64 - 0.5) * 10f64.powi((random() % 8) as i32 - 3)
+    }));
+    points
+}
+
 #[test]
 fn double_precision_functions_stay_within_their_error_bounds() {
     type Function = (&'static str, fn(f64) -> f64, fn(f64) -> f64, f64, f64);
@@ -268,30 +297,7 @@ fn double_precision_functions_stay_within_their_error_bounds() {
         ("cosh", math_f64::cosh, f64::cosh, none, 4.0),
         ("sigmoid", math_f64::sigmoid, |x| 1.0 / (1.0 + (-x).exp()), none, 3.0),
     ];
-    let mut random = numbers(23);
-    let mut points: Vec<f64> = vec![
-        0.0,
-        -0.0,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::NAN,
-        5e-324,
-        -5e-324,
-        1e-310,
-        std::f64::consts::PI,
-        std::f64::consts::FRAC_PI_2,
-        709.78,
-        709.79,
-        -745.1,
-        -745.2,
-        710.4,
-        -1.0,
-        1.0,
-    ];
-    points.extend((0..100_000).map(|_| f64::from_bits(random())));
-    points.extend((0..200_000).map(|_| {
-        (random() as f64 / u64::MAX as f64 - 0.5) * 10f64.powi((random() % 8) as i32 - 3)
-    }));
+    let points = double_points();
     for (name, function, exact, limit, bound) in functions {
         let (mut worst, mut at) = (0.0, 0.0);
         for &x in points.iter().filter(|x| x.is_nan() || x.abs() <= limit) {

@@ -28,19 +28,19 @@ fn samplings(rank: usize) -> Vec<SampleOptions> {
     all
 }
 
-/// A place in elements, moved into the image if that is what happens to it.
-fn moved(place: f64, size: i64, sampling: SampleOptions) -> f64 {
+/// A point in elements, moved into the image if that is what happens to it.
+fn moved(point: f64, size: i64, sampling: SampleOptions) -> f64 {
     let last = size as f64 - 1.0;
     let limited = |x: f64| if x > 0.0 { x.min(last) } else { 0.0 };
     match sampling.padding_mode {
-        PaddingMode::Zeros => place,
-        PaddingMode::Border => limited(place),
+        PaddingMode::Zeros => point,
+        PaddingMode::Border => limited(point),
         PaddingMode::Reflection => {
             let (low, high) = if sampling.align_corners { (0.0, last) } else { (-0.5, last + 0.5) };
-            if high == low || !place.is_finite() {
+            if high == low || !point.is_finite() {
                 return 0.0;
             }
-            let mut x = place;
+            let mut x = point;
             // Folded back until it is inside.
             while x < low || x > high {
                 x = if x < low { 2.0 * low - x } else { 2.0 * high - x };
@@ -50,24 +50,24 @@ fn moved(place: f64, size: i64, sampling: SampleOptions) -> f64 {
     }
 }
 
-/// The elements along a dimension that a relative place is made of, and their weights.
+/// The elements along a dimension that a relative point is made of, and their weights.
 fn taps(relative: f64, size: i64, sampling: SampleOptions) -> Vec<(f64, f64)> {
     let n = size as f64;
-    let place = if sampling.align_corners {
+    let point = if sampling.align_corners {
         f64::midpoint(relative, 1.0) * (n - 1.0)
     } else {
         ((relative + 1.0) * n - 1.0) / 2.0
     };
     match sampling.interpolation {
-        Interpolation::Nearest => vec![(moved(place, size, sampling).round_ties_even(), 1.0)],
+        Interpolation::Nearest => vec![(moved(point, size, sampling).round_ties_even(), 1.0)],
         Interpolation::Linear => {
-            let x = moved(place, size, sampling);
+            let x = moved(point, size, sampling);
             vec![(x.floor(), x.floor() + 1.0 - x), (x.floor() + 1.0, x - x.floor())]
         }
         Interpolation::Cubic => (-1..3)
             .map(|step| {
-                let at = place.floor() + f64::from(step);
-                let d = (place - at).abs();
+                let at = point.floor() + f64::from(step);
+                let d = (point - at).abs();
                 let weight = if d <= 1.0 {
                     1.25 * d * d * d - 2.25 * d * d + 1.0
                 } else {
@@ -79,16 +79,16 @@ fn taps(relative: f64, size: i64, sampling: SampleOptions) -> Vec<(f64, f64)> {
     }
 }
 
-/// The value of one plane at a place, whose last number belongs to the first dimension.
-fn naive(plane: &[f64], sizes: &[i64], place: &[f64], sampling: SampleOptions) -> f64 {
+/// The value of one plane at a point, whose last number belongs to the first dimension.
+fn naive(plane: &[f64], sizes: &[i64], point: &[f64], sampling: SampleOptions) -> f64 {
     let Some((&size, inner)) = sizes.split_first() else { return plane[0] };
     let width = plane.len() / size as usize;
-    let along = taps(place[sizes.len() - 1], size, sampling);
+    let along = taps(point[sizes.len() - 1], size, sampling);
     let mut sum = 0.0;
     for (at, weight) in along {
         if at >= 0.0 && at < size as f64 {
             let start = at as usize * width;
-            sum += weight * naive(&plane[start..start + width], inner, place, sampling);
+            sum += weight * naive(&plane[start..start + width], inner, point, sampling);
         }
     }
     sum
@@ -100,21 +100,21 @@ struct Call {
     grad: Tensor,
 }
 
-/// Images and places around them, in random layouts; none lies on a kink.
+/// Images and points around them, in random layouts; none lies on a kink.
 fn call(rng: &mut Rng, dtype: DType, rank: usize) -> Call {
     let (n, c) = (rng.below(3) + 1, rng.below(4));
     let mut image = vec![n, c];
     image.extend((0..rank).map(|_| rng.below(5) + 1));
-    let mut places = vec![n];
-    places.extend((0..rank).map(|_| rng.below(5)));
+    let mut points = vec![n];
+    points.extend((0..rank).map(|_| rng.below(5)));
     if rng.below(6) == 0 {
         // More than one block.
-        places[rank] = 300;
+        points[rank] = 300;
     }
     let mut out = vec![n, c];
-    out.extend_from_slice(&places[1..]);
-    places.push(rank as i64);
-    let mut grid = rng.tensor(dtype, &places);
+    out.extend_from_slice(&points[1..]);
+    points.push(rank as i64);
+    let mut grid = rng.tensor(dtype, &points);
     for at in 0..grid.numel() {
         // Odd multiples of 1/64 up to 2, which no size here makes whole or half of.
         let odd = 2 * rng.below(128) - 127;
@@ -124,17 +124,17 @@ fn call(rng: &mut Rng, dtype: DType, rank: usize) -> Call {
 }
 
 /// All values, by the twin.
-fn expected(call: &Call, image: &[f64], places: &[f64], sampling: SampleOptions) -> Vec<f64> {
+fn expected(call: &Call, image: &[f64], points: &[f64], sampling: SampleOptions) -> Vec<f64> {
     let sizes = &call.input.shape[2..];
     let (n, c) = (call.input.shape[0] as usize, call.input.shape[1] as usize);
     let plane: usize = sizes.iter().product::<i64>() as usize;
-    let each = places.len() / sizes.len() / n.max(1);
+    let each = points.len() / sizes.len() / n.max(1);
     let mut all = Vec::new();
     for channel in 0..n * c {
         let part = &image[channel * plane..(channel + 1) * plane];
         for p in 0..each {
             let at = (channel / c * each + p) * sizes.len();
-            all.push(naive(part, sizes, &places[at..at + sizes.len()], sampling));
+            all.push(naive(part, sizes, &points[at..at + sizes.len()], sampling));
         }
     }
     all
@@ -165,7 +165,7 @@ fn gradients_equal_differences_of_the_naive_twin() {
     for round in 0..40 {
         set_level(SimdLevel::ALL[round % 3]);
         let call = call(&mut rng, DType::F64, 2 + round % 2);
-        let (image, places) = (call.input.reals(), call.grid.reals());
+        let (image, points) = (call.input.reals(), call.grid.reals());
         let grad = call.grad.reals();
         for sampling in samplings(call.input.shape.len() - 2) {
             let mut by_input = rng.tensor(DType::F64, &call.input.shape);
@@ -189,16 +189,16 @@ fn gradients_equal_differences_of_the_naive_twin() {
                 let with = |h: f64| {
                     let mut image = image.clone();
                     image[at] += h;
-                    dot(expected(&call, &image, &places, sampling))
+                    dot(expected(&call, &image, &points, sampling))
                 };
                 let wanted = slope(with(0.5), with(-0.5), 0.5);
                 assert!((by_input.reals()[at] - wanted).abs() < 1e-9, "{what} {at}");
             }
-            for at in (0..places.len()).step_by(1 + places.len() / 7) {
+            for at in (0..points.len()).step_by(1 + points.len() / 7) {
                 let with = |h: f64| {
-                    let mut places = places.clone();
-                    places[at] += h;
-                    dot(expected(&call, &image, &places, sampling))
+                    let mut points = points.clone();
+                    points[at] += h;
+                    dot(expected(&call, &image, &points, sampling))
                 };
                 let wanted = slope(with(1e-6), with(-1e-6), 1e-6);
                 let got = by_grid.reals()[at];
@@ -216,7 +216,7 @@ fn gradients_equal_differences_of_the_naive_twin() {
 fn results_do_not_depend_on_the_number_of_threads() {
     let mut rng = Rng(5);
     let input = rng.dense(DType::F32, &[2, 40, 17, 19]);
-    let places = rng.dense(DType::F32, &[2, 50, 40, 2]);
+    let points = rng.dense(DType::F32, &[2, 50, 40, 2]);
     let grad = rng.dense(DType::F32, &[2, 40, 50, 40]);
     let before = num_threads();
     let sampling = SampleOptions {
@@ -228,14 +228,14 @@ fn results_do_not_depend_on_the_number_of_threads() {
         set_num_threads(threads);
         let mut out = Tensor::full(DType::F32, &grad.shape, 7.0);
         let mut by_input = Tensor::full(DType::F32, &input.shape, 7.0);
-        let mut by_grid = Tensor::full(DType::F32, &places.shape, 7.0);
-        grid::grid_sample(&mut out.view_mut(), input.view(), places.view(), sampling).unwrap();
+        let mut by_grid = Tensor::full(DType::F32, &points.shape, 7.0);
+        grid::grid_sample(&mut out.view_mut(), input.view(), points.view(), sampling).unwrap();
         grid::grid_sample_backward(
             Some(&mut by_input.view_mut()),
             Some(&mut by_grid.view_mut()),
             grad.view(),
             input.view(),
-            places.view(),
+            points.view(),
             sampling,
         )
         .unwrap();
@@ -249,8 +249,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
 fn places_that_are_no_numbers_read_nothing_outside() {
     let image = Tensor::from(DType::F32, &[1, 1, 2, 2], &[1.0, 2.0, 3.0, 4.0]);
     let far = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e30];
-    let places: Vec<f64> = far.iter().flat_map(|&x| [x, 0.0]).collect();
-    let grid = Tensor::from(DType::F32, &[1, 1, 4, 2], &places);
+    let points: Vec<f64> = far.iter().flat_map(|&x| [x, 0.0]).collect();
+    let grid = Tensor::from(DType::F32, &[1, 1, 4, 2], &points);
     for sampling in samplings(2) {
         let mut out = Tensor::full(DType::F32, &[1, 1, 1, 4], 9.0);
         grid::grid_sample(&mut out.view_mut(), image.view(), grid.view(), sampling).unwrap();
@@ -277,7 +277,7 @@ fn shapes_that_do_not_fit_are_refused() {
     let mut rng = Rng(6);
     let sampling = samplings(2)[0];
     let cubic = SampleOptions { interpolation: Interpolation::Cubic, ..sampling };
-    for (image, places, out, sampling) in [
+    for (image, points, out, sampling) in [
         (vec![1, 1, 2, 2], vec![2, 1, 1, 2], vec![2, 1, 1, 1], sampling),
         (vec![1, 1, 2, 2], vec![1, 1, 1, 3], vec![1, 1, 1, 1], sampling),
         (vec![1, 1, 2], vec![1, 1, 1], vec![1, 1, 1], sampling),
@@ -285,7 +285,7 @@ fn shapes_that_do_not_fit_are_refused() {
         (vec![1, 1, 2, 2], vec![1, 1, 1, 2], vec![1, 1, 1, 2], sampling),
         (vec![1, 1, 2, 2, 2], vec![1, 1, 1, 1, 3], vec![1, 1, 1, 1, 1], cubic),
     ] {
-        let (x, p) = (rng.dense(DType::F32, &image), rng.dense(DType::F32, &places));
+        let (x, p) = (rng.dense(DType::F32, &image), rng.dense(DType::F32, &points));
         let mut y = rng.dense(DType::F32, &out);
         assert!(grid::grid_sample(&mut y.view_mut(), x.view(), p.view(), sampling).is_err());
     }

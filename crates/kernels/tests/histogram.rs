@@ -27,12 +27,12 @@ fn twin(points: &Array, edges: &[Array], weights: Option<&Array>) -> Vec<f64> {
     let rank = edges.len();
     let mut sums = vec![0.0; edges.iter().map(|e| e.numel() - 1).product()];
     for point in 0..points.shape[0] as usize {
-        let place = (0..rank).try_fold(0, |at, d| {
+        let bin = (0..rank).try_fold(0, |at, d| {
             let own = bin(&edges[d], points.at(point * rank + d))?;
             Some(at * (edges[d].numel() - 1) + own)
         });
-        if let Some(place) = place {
-            sums[place] += weights.map_or(1.0, |w| w.at(point));
+        if let Some(bin) = bin {
+            sums[bin] += weights.map_or(1.0, |w| w.at(point));
         }
     }
     sums

@@ -31,6 +31,20 @@ fn indices(rng: &mut TestRng, dtype: DType, shape: &[i64], size: i64) -> Array {
     index
 }
 
+/// What a reduction makes of the items that meet at one element.
+fn reduced(items: &[f64], reduce: ScatterReduction, dtype: DType) -> f64 {
+    let sum: f64 = items.iter().sum();
+    match reduce {
+        ScatterReduction::Assign => items[items.len() - 1],
+        ScatterReduction::Sum => sum,
+        ScatterReduction::Prod => items.iter().product(),
+        ScatterReduction::Mean if dtype == DType::I64 => (sum / items.len() as f64).floor(),
+        ScatterReduction::Mean => sum / items.len() as f64,
+        ScatterReduction::Amax => items.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        ScatterReduction::Amin => items.iter().copied().fold(f64::INFINITY, f64::min),
+    }
+}
+
 #[test]
 fn gather_and_scatter_equal_their_twins() {
     let mut rng = TestRng(1);
@@ -57,67 +71,61 @@ fn gather_and_scatter_equal_their_twins() {
         for at in 0..out.numel() {
             assert_eq!(out.complex_at(at), input.complex_at(target(at)));
         }
-        let source = rng.array(dtype, &small, false);
-        for reduce in [
-            ScatterReduction::Assign,
-            ScatterReduction::Sum,
-            ScatterReduction::Prod,
-            ScatterReduction::Mean,
-            ScatterReduction::Amax,
-            ScatterReduction::Amin,
-        ] {
-            for include_self in [true, false] {
-                let mut result = input.clone();
-                let done = index::scatter(
-                    &mut result.view_mut(),
-                    dim,
-                    index.view(),
-                    ScatterSource::Tensor(source.view()),
-                    (reduce, include_self),
-                );
-                if dtype == DType::C128 || dtype == DType::U8 || dtype == DType::I16 {
+        check_scatter(&mut rng, &input, dim, (&index, &small), &target);
+    }
+    set_level(SimdLevel::Avx512);
+}
+
+/// `scatter` with each reduction against its twin; `target` is the position of each element of the index.
+fn check_scatter(
+    rng: &mut TestRng,
+    input: &Array,
+    dim: usize,
+    (index, small): (&Array, &[i64]),
+    target: &dyn Fn(usize) -> usize,
+) {
+    let dtype = input.view().dtype();
+    let source = rng.array(dtype, small, false);
+    for reduce in [
+        ScatterReduction::Assign,
+        ScatterReduction::Sum,
+        ScatterReduction::Prod,
+        ScatterReduction::Mean,
+        ScatterReduction::Amax,
+        ScatterReduction::Amin,
+    ] {
+        for include_self in [true, false] {
+            let mut result = input.clone();
+            let done = index::scatter(
+                &mut result.view_mut(),
+                dim,
+                index.view(),
+                ScatterSource::Tensor(source.view()),
+                (reduce, include_self),
+            );
+            if dtype == DType::C128 || dtype == DType::U8 || dtype == DType::I16 {
+                continue;
+            }
+            done.unwrap();
+            for at in 0..input.numel() {
+                let mut items: Vec<f64> = (0..source.numel())
+                    .filter(|&s| target(s) == at)
+                    .map(|s| source.at(s))
+                    .collect();
+                let old = input.at(at);
+                if items.is_empty() {
+                    assert_eq!(result.at(at), old);
                     continue;
                 }
-                done.unwrap();
-                for at in 0..input.numel() {
-                    let mut items: Vec<f64> = (0..source.numel())
-                        .filter(|&s| target(s) == at)
-                        .map(|s| source.at(s))
-                        .collect();
-                    let old = input.at(at);
-                    if items.is_empty() {
-                        assert_eq!(result.at(at), old);
-                        continue;
-                    }
-                    if include_self && reduce != ScatterReduction::Assign {
-                        items.insert(0, old);
-                    }
-                    let sum: f64 = items.iter().sum();
-                    let wanted = match reduce {
-                        ScatterReduction::Assign => items[items.len() - 1],
-                        ScatterReduction::Sum => sum,
-                        ScatterReduction::Prod => items.iter().product(),
-                        ScatterReduction::Mean if dtype == DType::I64 => {
-                            (sum / items.len() as f64).floor()
-                        }
-                        ScatterReduction::Mean => sum / items.len() as f64,
-                        ScatterReduction::Amax => {
-                            items.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-                        }
-                        ScatterReduction::Amin => {
-                            items.iter().copied().fold(f64::INFINITY, f64::min)
-                        }
-                    };
-                    assert!(
-                        close(result.at(at), wanted, 1e-5),
-                        "{reduce:?} {include_self} {dtype:?}: {} {wanted}",
-                        result.at(at)
-                    );
+                if include_self && reduce != ScatterReduction::Assign {
+                    items.insert(0, old);
                 }
+                let (got, wanted) = (result.at(at), reduced(&items, reduce, dtype));
+                let what = format!("{reduce:?} {include_self} {dtype:?}");
+                assert!(close(got, wanted, 1e-5), "{what}: {got} {wanted}");
             }
         }
     }
-    set_level(SimdLevel::Avx512);
 }
 
 #[test]
@@ -267,18 +275,18 @@ fn masks_of_many_words_take_and_give_in_order() {
             let value = f64::from(u8::from(rng.below(10) < share));
             mask.put(at, pullback_kernels::C128::new(value, 0.0));
         }
-        let places: Vec<usize> = (0..mask.numel()).filter(|&at| mask.at(at) != 0.0).collect();
+        let indices: Vec<usize> = (0..mask.numel()).filter(|&at| mask.at(at) != 0.0).collect();
         let input = rng.array(dtype, &shape, false);
-        let mut taken = rng.layout(dtype, &[places.len() as i64]);
+        let mut taken = rng.layout(dtype, &[indices.len() as i64]);
         index::masked_select(&mut taken.view_mut(), input.view(), mask.view()).unwrap();
-        let source = rng.array(dtype, &[places.len() as i64 + 3], false);
+        let source = rng.array(dtype, &[indices.len() as i64 + 3], false);
         let mut written = input.clone();
         index::masked_scatter(&mut written.view_mut(), mask.view(), source.view()).unwrap();
-        for (number, &at) in places.iter().enumerate() {
+        for (number, &at) in indices.iter().enumerate() {
             assert_eq!(taken.complex_at(number), input.complex_at(at));
             assert_eq!(written.complex_at(at), source.complex_at(number));
         }
-        for at in (0..input.numel()).filter(|at| !places.contains(at)) {
+        for at in (0..input.numel()).filter(|at| !indices.contains(at)) {
             assert_eq!(written.complex_at(at), input.complex_at(at));
         }
     }
@@ -336,9 +344,9 @@ fn advanced_indexing_equals_its_twin() {
 fn masks_embeddings_and_searches_do_what_they_say() {
     let x = Array::of(&[2, 3], &[1.0_f32, 0.0, 2.0, 0.0, f32::NAN, 3.0]);
     assert_eq!(index::count_true(x.view()), 4);
-    let mut places = Array::zeros(DType::I64, &[4, 2]);
-    index::nonzero(&mut places.view_mut(), x.view()).unwrap();
-    assert_eq!(places.values(), [0., 0., 0., 2., 1., 1., 1., 2.]);
+    let mut indices = Array::zeros(DType::I64, &[4, 2]);
+    index::nonzero(&mut indices.view_mut(), x.view()).unwrap();
+    assert_eq!(indices.values(), [0., 0., 0., 2., 1., 1., 1., 2.]);
     let mut mask = Array::zeros(DType::Bool, &[2, 3]);
     for i in [1, 2, 5] {
         mask.put(i, 1.0.into());

@@ -27,8 +27,8 @@ fn follows(rule: impl Into<Rule>, numbers: &[f64], naive: Naive<'_>) {
             let mut tensors: Vec<Tensor> =
                 (0..2 + BUFFERS).map(|_| rng.tensor(dtype, &[9, 3])).collect();
             // Averages of squares and of gradients, so that the variance of the second is positive.
-            for (place, buffer) in tensors[2..].iter_mut().enumerate() {
-                let value = |v: f64| if place == 0 { 1.0 + v.abs() } else { v.abs().min(1.0) };
+            for (index, buffer) in tensors[2..].iter_mut().enumerate() {
+                let value = |v: f64| if index == 0 { 1.0 + v.abs() } else { v.abs().min(1.0) };
                 let values = buffer.reals().into_iter().map(value);
                 values.enumerate().for_each(|(i, v)| buffer.set_flat(i, v.into()));
             }
@@ -170,7 +170,7 @@ fn nadam_and_radam_follow_their_formulas() {
     for (maximize, weight_decay, decoupled_weight_decay) in
         [(false, 0.0, false), (true, 0.2, false), (false, 0.2, true)]
     {
-        let moments = |lr: f64, p: &mut f64, g: f64, m: &mut f64, v: &mut f64| {
+        let step = |lr: f64, p: &mut f64, g: f64, m: &mut f64, v: &mut f64| {
             let mut g = signed(maximize, g);
             if decoupled_weight_decay {
                 *p *= 1.0 - lr * weight_decay;
@@ -194,18 +194,18 @@ fn nadam_and_radam_follow_their_formulas() {
         };
         let mu = |t: f64| 0.9 * (1.0 - 0.5 * 0.96_f64.powf(t * 0.5));
         follows(o, &[3.0, 0.2], &|p, g, [m, v, _]| {
-            let g = moments(lr, p, g, m, v);
+            let g = step(lr, p, g, m, v);
             let mean = mu(4.0) * *m / (1.0 - 0.2 * mu(4.0)) + (1.0 - mu(3.0)) * g / (1.0 - 0.2);
             *p -= lr * mean / ((*v / (1.0 - 0.8_f64.powi(3))).sqrt() + eps);
         });
         // With beta2 = 0.8 the rate is rectified from the ninth step on.
-        for step in [3_i32, 30] {
+        for count in [3_i32, 30] {
             let o = RAdam { lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize };
-            follows(o, &[f64::from(step)], &|p, g, [m, v, _]| {
-                moments(lr, p, g, m, v);
-                let decayed = 0.8_f64.powi(step);
+            follows(o, &[f64::from(count)], &|p, g, [m, v, _]| {
+                step(lr, p, g, m, v);
+                let decayed = 0.8_f64.powi(count);
                 let (limit, correction) = (9.0, 1.0 - decayed);
-                let rho = limit - 2.0 * f64::from(step) * decayed / correction;
+                let rho = limit - 2.0 * f64::from(count) * decayed / correction;
                 let rate = if rho > 5.0 {
                     let ratio =
                         (rho - 4.0) * (rho - 2.0) * limit / ((limit - 4.0) * (limit - 2.0) * rho);
@@ -317,6 +317,66 @@ fn a_missing_buffer_is_an_error() {
     assert_eq!(error, Error::runtime(text.to_owned()));
 }
 
+/// The index of class `c` of target `i` in an input of 5 classes.
+fn class_index(shape: &[i64], i: usize, c: i64) -> usize {
+    let inner = shape.iter().skip(2).product::<i64>() as usize;
+    if shape.len() == 1 { c as usize } else { (i / inner * 5 + c as usize) * inner + i % inner }
+}
+
+/// Targets below 5 of this shape, the second one ignored.
+fn targets(rng: &mut Rng, shape: &[i64]) -> (Tensor, Vec<i64>) {
+    let mut target = rng.tensor(DType::I64, shape);
+    let numbers: Vec<i64> =
+        (0..target.numel()).map(|i| if i == 1 { -100 } else { rng.below(5) }).collect();
+    numbers.iter().enumerate().for_each(|(i, &t)| target.set_flat(i, (t as f64).into()));
+    (target, numbers)
+}
+
+fn assert_close(t: &Tensor, expected: &[f64], what: &str) {
+    for (a, b) in t.reals().iter().zip(expected) {
+        assert!((a - b).abs() <= t.tolerance() * (2.0 + b.abs() + b * b), "{what} {a} {b}");
+    }
+}
+
+fn check_nll_loss(
+    rng: &mut Rng,
+    dtype: DType,
+    (shape, target_shape): (&[i64], &[i64]),
+    (weighted, reduction): (bool, Reduction),
+) {
+    let x = rng.tensor(dtype, shape);
+    let weight = weighted.then(|| rng.tensor(dtype, &[5]));
+    let (target, ts) = targets(rng, target_shape);
+    let out_shape = if reduction == Reduction::None { target_shape } else { &[] };
+    let (mut y, mut total) = (rng.tensor(dtype, out_shape), rng.tensor(dtype, &[]));
+    let weights = weight.as_ref().map(Tensor::view);
+    let (to, total_to) = (&mut y.view_mut(), &mut total.view_mut());
+    loss::nll_loss(to, total_to, x.view(), target.view(), weights, reduction, -100).unwrap();
+    let (xs, ws) = (x.reals(), weight.as_ref().map_or(vec![1.0; 5], Tensor::reals));
+    let one = |i: usize| {
+        if ts[i] < 0 { 0.0 } else { -ws[ts[i] as usize] * xs[class_index(shape, i, ts[i])] }
+    };
+    let each: Vec<f64> = (0..ts.len()).map(one).collect();
+    let sum_w: f64 = ts.iter().filter(|&&t| t >= 0).map(|&t| ws[t as usize]).sum();
+    let what = format!("{dtype:?} {shape:?} {reduction:?}");
+    match reduction {
+        Reduction::None => assert_close(&y, &each, &what),
+        Reduction::Sum => assert_close(&y, &[each.iter().sum()], &what),
+        Reduction::Mean => assert_close(&y, &[each.iter().sum::<f64>() / sum_w], &what),
+    }
+    let (grad, mut gx) = (rng.tensor(dtype, out_shape), rng.tensor(dtype, shape));
+    let (to, totals) = (&mut gx.view_mut(), total.view());
+    loss::nll_loss_backward(to, grad.view(), target.view(), weights, reduction, -100, totals)
+        .unwrap();
+    let mut expected = vec![0.0; xs.len()];
+    for i in (0..ts.len()).filter(|&i| ts[i] >= 0) {
+        let g = grad.reals()[if reduction == Reduction::None { i } else { 0 }];
+        let g = if reduction == Reduction::Mean { g / total.reals()[0] } else { g };
+        expected[class_index(shape, i, ts[i])] = -ws[ts[i] as usize] * g;
+    }
+    assert_close(&gx, &expected, &what);
+}
+
 #[test]
 fn nll_loss_and_its_gradient_equal_the_naive_twin() {
     let mut rng = Rng(4);
@@ -329,76 +389,8 @@ fn nll_loss_and_its_gradient_equal_the_naive_twin() {
         ] {
             for weighted in [false, true] {
                 for reduction in [Reduction::None, Reduction::Mean, Reduction::Sum] {
-                    let x = rng.tensor(dtype, &shape);
-                    let weight = weighted.then(|| rng.tensor(dtype, &[5]));
-                    let mut target = rng.tensor(DType::I64, &target_shape);
-                    let n = target.numel();
-                    let ts: Vec<i64> =
-                        (0..n).map(|i| if i == 1 { -100 } else { rng.below(5) }).collect();
-                    ts.iter().enumerate().for_each(|(i, &t)| target.set_flat(i, (t as f64).into()));
-                    let scalar: &[i64] = &[];
-                    let out_shape =
-                        if reduction == Reduction::None { &target_shape[..] } else { scalar };
-                    let (mut y, mut total) = (rng.tensor(dtype, out_shape), rng.tensor(dtype, &[]));
-                    loss::nll_loss(
-                        &mut y.view_mut(),
-                        &mut total.view_mut(),
-                        x.view(),
-                        target.view(),
-                        weight.as_ref().map(Tensor::view),
-                        reduction,
-                        -100,
-                    )
-                    .unwrap();
-                    let inner: usize = target_shape.iter().skip(1).product::<i64>() as usize;
-                    let (xs, ws) = (x.reals(), weight.as_ref().map_or(vec![1.0; 5], Tensor::reals));
-                    let at = |i: usize, c: i64| {
-                        if shape.len() == 1 {
-                            c as usize
-                        } else {
-                            (i / inner * 5 + c as usize) * inner + i % inner
-                        }
-                    };
-                    let each: Vec<f64> =
-                        (0..n)
-                            .map(|i| {
-                                if ts[i] < 0 { 0.0 } else { -ws[ts[i] as usize] * xs[at(i, ts[i])] }
-                            })
-                            .collect();
-                    let sum_w: f64 = ts.iter().filter(|&&t| t >= 0).map(|&t| ws[t as usize]).sum();
-                    let what = format!("{dtype:?} {shape:?} {reduction:?}");
-                    let close = |t: &Tensor, want: &[f64]| {
-                        for (a, b) in t.reals().iter().zip(want) {
-                            assert!(
-                                (a - b).abs() <= t.tolerance() * (2.0 + b.abs() + b * b),
-                                "{what} {a} {b}"
-                            );
-                        }
-                    };
-                    match reduction {
-                        Reduction::None => close(&y, &each),
-                        Reduction::Sum => close(&y, &[each.iter().sum()]),
-                        Reduction::Mean => close(&y, &[each.iter().sum::<f64>() / sum_w]),
-                    }
-                    let grad = rng.tensor(dtype, out_shape);
-                    let mut gx = rng.tensor(dtype, &shape);
-                    loss::nll_loss_backward(
-                        &mut gx.view_mut(),
-                        grad.view(),
-                        target.view(),
-                        weight.as_ref().map(Tensor::view),
-                        reduction,
-                        -100,
-                        total.view(),
-                    )
-                    .unwrap();
-                    let mut ex = vec![0.0; xs.len()];
-                    for i in (0..n).filter(|&i| ts[i] >= 0) {
-                        let g = grad.reals()[if reduction == Reduction::None { i } else { 0 }];
-                        let g = if reduction == Reduction::Mean { g / total.reals()[0] } else { g };
-                        ex[at(i, ts[i])] = -ws[ts[i] as usize] * g;
-                    }
-                    close(&gx, &ex);
+                    let shapes = (&shape[..], &target_shape[..]);
+                    check_nll_loss(&mut rng, dtype, shapes, (weighted, reduction));
                 }
             }
         }

@@ -23,7 +23,7 @@ fn largest(plane: &[f64], sizes: &[i64], ranges: &[Range<i64>]) -> (f64, f64) {
     best
 }
 
-/// The values and places that windows along each dimension give, for each plane.
+/// The values and indices that windows along each dimension give, for each plane.
 fn maxima(
     x: &Tensor,
     sizes: &[i64],
@@ -31,7 +31,7 @@ fn maxima(
     window: &dyn Fn(usize, usize, i64) -> Range<i64>,
 ) -> (Vec<f64>, Vec<f64>) {
     let size = sizes.iter().product::<i64>() as usize;
-    let (mut values, mut places) = (vec![], vec![]);
+    let (mut values, mut indices) = (vec![], vec![]);
     for (number, plane) in x.reals().chunks(size).enumerate() {
         for o in 0..output.iter().product::<i64>() {
             let (mut rest, mut ranges) = (o, vec![]);
@@ -39,12 +39,12 @@ fn maxima(
                 ranges.insert(0, window(number, dim, rest % output[dim]));
                 rest /= output[dim];
             }
-            let (value, place) = largest(plane, sizes, &ranges);
+            let (value, index) = largest(plane, sizes, &ranges);
             values.push(value);
-            places.push(place);
+            indices.push(index);
         }
     }
-    (values, places)
+    (values, indices)
 }
 
 #[test]
@@ -57,16 +57,16 @@ fn adaptive_maxima_equal_those_of_each_part() {
         let (sizes, output) = (draw(), draw());
         let x = rng.tensor(dtype, &[&[2, 3], &sizes[..]].concat());
         let shape = [&[2, 3], &output[..]].concat();
-        let (mut out, mut places) =
+        let (mut out, mut indices) =
             (Tensor::full(dtype, &shape, 7.0), Tensor::full(DType::I64, &shape, 7.0));
-        adaptive_max_pool(&mut out.view_mut(), &mut places.view_mut(), x.view(), rank).unwrap();
+        adaptive_max_pool(&mut out.view_mut(), &mut indices.view_mut(), x.view(), rank).unwrap();
         let window = |_: usize, d: usize, o: i64| {
             let (n, size) = (output[d], sizes[d]);
             o * size / n..((o + 1) * size + n - 1) / n
         };
         let (values, positions) = maxima(&x, &sizes, &output, &window);
         out.assert_reals(&values, "values");
-        assert_eq!(places.reals(), positions);
+        assert_eq!(indices.reals(), positions);
     }
 }
 
@@ -82,10 +82,10 @@ fn fractional_maxima_lie_where_the_numbers_say() {
         let numbers: Vec<f64> = (0..4 * rank).map(|_| rng.below(1000) as f64 / 1000.0).collect();
         let samples = Tensor::from(DType::F64, &[2, 2, rank as i64], &numbers);
         let shape = [&[2, 2], &output[..]].concat();
-        let (mut out, mut places) =
+        let (mut out, mut indices) =
             (Tensor::full(DType::F64, &shape, 7.0), Tensor::full(DType::I64, &shape, 7.0));
         let sizes_of_kernel: Vec<usize> = kernel.iter().map(|&k| k as usize).collect();
-        let (mut values, mut positions) = (out.view_mut(), places.view_mut());
+        let (mut values, mut positions) = (out.view_mut(), indices.view_mut());
         fractional_max_pool(
             &mut values,
             &mut positions,
@@ -108,7 +108,7 @@ fn fractional_maxima_lie_where_the_numbers_say() {
         };
         let (values, positions) = maxima(&x, &sizes, &output, &window);
         out.assert_reals(&values, "values");
-        assert_eq!(places.reals(), positions);
+        assert_eq!(indices.reals(), positions);
     }
 }
 
@@ -117,25 +117,25 @@ fn numbers_outside_of_their_range_keep_windows_inside() {
     for number in [f64::NAN, -3.5, 1e300, f64::INFINITY] {
         let x = Tensor::full(DType::F64, &[1, 5, 6], 1.0);
         let samples = Tensor::full(DType::F64, &[1, 1, 2], number);
-        let (mut out, mut places) =
+        let (mut out, mut indices) =
             (Tensor::full(DType::F64, &[1, 3, 2], 0.0), Tensor::full(DType::I64, &[1, 3, 2], -1.0));
-        let (mut values, mut positions) = (out.view_mut(), places.view_mut());
+        let (mut values, mut positions) = (out.view_mut(), indices.view_mut());
         fractional_max_pool(&mut values, &mut positions, x.view(), samples.view(), &[2, 3])
             .unwrap();
-        assert!(places.reals().iter().all(|&at| (0.0..30.0).contains(&at)), "{number}");
+        assert!(indices.reals().iter().all(|&at| (0.0..30.0).contains(&at)), "{number}");
     }
 }
 
 #[test]
-fn unpooling_puts_elements_at_their_places() {
+fn unpooling_puts_elements_at_their_indices() {
     let mut rng = Rng(23);
     let x = rng.tensor(DType::F32, &[2, 2, 3]);
-    let places =
+    let indices =
         Tensor::from(DType::I64, &[2, 2, 3], &[0., 3., 5., 7., 8., 3., 1., 2., 3., 4., 5., 6.]);
     let mut out = Tensor::full(DType::F32, &[2, 3, 3], 7.0);
-    max_unpool(&mut out.view_mut(), x.view(), places.view(), 2).unwrap();
+    max_unpool(&mut out.view_mut(), x.view(), indices.view(), 2).unwrap();
     let mut expected = vec![0.0; 18];
-    for (i, (value, at)) in x.reals().iter().zip(places.reals()).enumerate() {
+    for (i, (value, at)) in x.reals().iter().zip(indices.reals()).enumerate() {
         expected[i / 6 * 9 + at as usize] = *value;
     }
     out.assert_reals(&expected, "the last of several stays");

@@ -140,7 +140,7 @@ fn bits_laid_over_each_other_equal_their_twins() {
     compare(reduce::xor_bits, |_| DType::U64, &whole, 0.0, over);
 }
 
-fn extreme(x: &[f64], is_better: impl Fn(f64, f64) -> bool) -> (usize, f64) {
+fn best(x: &[f64], is_better: impl Fn(f64, f64) -> bool) -> (usize, f64) {
     let mut best = (0, x[0]);
     for (i, &v) in x.iter().enumerate() {
         if !best.1.is_nan() && (v.is_nan() || is_better(v, best.1)) {
@@ -151,15 +151,15 @@ fn extreme(x: &[f64], is_better: impl Fn(f64, f64) -> bool) -> (usize, f64) {
 }
 
 #[test]
-fn extremes_equal_their_twins() {
-    compare(reduce::amax, |d| d, &REAL, 0.0, |x| extreme(x, |a, b| a > b).1);
-    compare(reduce::amin, |d| d, &REAL, 0.0, |x| extreme(x, |a, b| a < b).1);
-    compare(reduce::argmax, |_| DType::I64, &REAL, 0.0, |x| extreme(x, |a, b| a > b).0 as f64);
-    compare(reduce::argmin, |_| DType::I64, &REAL, 0.0, |x| extreme(x, |a, b| a < b).0 as f64);
+fn amin_amax_argmin_argmax_equal_their_twins() {
+    compare(reduce::amax, |d| d, &REAL, 0.0, |x| best(x, |a, b| a > b).1);
+    compare(reduce::amin, |d| d, &REAL, 0.0, |x| best(x, |a, b| a < b).1);
+    compare(reduce::argmax, |_| DType::I64, &REAL, 0.0, |x| best(x, |a, b| a > b).0 as f64);
+    compare(reduce::argmin, |_| DType::I64, &REAL, 0.0, |x| best(x, |a, b| a < b).0 as f64);
 }
 
 #[test]
-fn moments_and_norms_equal_their_twins() {
+fn var_std_and_norms_equal_their_twins() {
     let var = |x: &[f64], correction: f64| {
         let mean = x.iter().sum::<f64>() / x.len() as f64;
         x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (x.len() as f64 - correction).max(0.0)
@@ -183,7 +183,7 @@ fn moments_and_norms_equal_their_twins() {
         |d| d,
         &FLOAT,
         1e-5,
-        |x| extreme(&x.iter().map(|v| v.abs()).collect::<Vec<_>>(), |a, b| a > b).1,
+        |x| best(&x.iter().map(|v| v.abs()).collect::<Vec<_>>(), |a, b| a > b).1,
     );
     compare(
         reduce::logsumexp,
@@ -359,7 +359,7 @@ fn scans_equal_their_twins() {
 }
 
 #[test]
-fn running_extremes_keep_the_last_of_equals() {
+fn cummax_and_cummin_keep_the_last_of_equals() {
     let x = Array::vector(&[1.0_f32, 3.0, 3.0, f32::NAN, 5.0]);
     let (mut v, mut i) = (Array::zeros(DType::F32, &[5]), Array::zeros(DType::I64, &[5]));
     scan::cummax(&mut v.view_mut(), &mut i.view_mut(), x.view(), 0).unwrap();

@@ -126,7 +126,7 @@ fn linear_recurrences_equal_their_twins_whatever_the_layout() {
 }
 
 #[test]
-fn running_extremes_and_their_gradients_equal_their_twins() {
+fn cummax_cummin_and_their_gradients_equal_their_twins() {
     for (round, (shape, dim)) in shapes().into_iter().enumerate() {
         set_level(SimdLevel::ALL[round % 3]);
         let mut rng = TestRng(round as u64);
@@ -145,16 +145,16 @@ fn running_extremes_and_their_gradients_equal_their_twins() {
         let kind = if is_float { dtype } else { DType::F64 };
         let grad = values(&mut rng, kind, &shape, |d| d.below(3) as f64);
         for (base, step, n) in lines(&shape, dim) {
-            let (mut top, mut place) = (f64::NEG_INFINITY, 0);
+            let (mut top, mut index) = (f64::NEG_INFINITY, 0);
             for j in 0..n {
                 let at = base + step * j;
                 let v = x.at(at);
                 if v.is_nan() || v >= top {
-                    (top, place) = (v, j);
+                    (top, index) = (v, j);
                 }
                 assert!(close(out.at(at), top, 0.0), "{dtype:?} {shape:?} along {dim} at {at}");
-                assert_eq!(indices.at(at), place as f64, "{dtype:?} {shape:?} along {dim} at {at}");
-                expected[base + step * place] += grad.at(at);
+                assert_eq!(indices.at(at), index as f64, "{dtype:?} {shape:?} along {dim} at {at}");
+                expected[base + step * index] += grad.at(at);
             }
         }
         let mut grad_x = layout(&mut rng, kind, &shape);
@@ -165,24 +165,24 @@ fn running_extremes_and_their_gradients_equal_their_twins() {
     set_level(SimdLevel::Avx512);
 }
 
-/// What a line's running extremes and their places are, item by item.
-fn check_extremes(x: &Array, out: &Array, indices: &Array, is_max: bool, what: &str) {
+/// What a line's running maxima (or minima) and their indices are, item by item.
+fn check_cummax(x: &Array, out: &Array, indices: &Array, is_max: bool, what: &str) {
     for (base, step, n) in lines(x.view().shape(), 1) {
-        let (mut state, mut place) = (if is_max { f64::NEG_INFINITY } else { f64::INFINITY }, 0);
+        let (mut state, mut index) = (if is_max { f64::NEG_INFINITY } else { f64::INFINITY }, 0);
         for j in 0..n {
             let at = base + step * j;
             let v = x.at(at);
             if v.is_nan() || (if is_max { v >= state } else { v <= state }) {
-                (state, place) = (v, j);
+                (state, index) = (v, j);
             }
             assert!(close(out.at(at), state, 0.0), "{what} at {at}: {} {state}", out.at(at));
-            assert_eq!(indices.at(at), place as f64, "{what} at {at}");
+            assert_eq!(indices.at(at), index as f64, "{what} at {at}");
         }
     }
 }
 
 #[test]
-fn running_extremes_of_long_lines_equal_their_twins_on_every_level() {
+fn cummax_and_cummin_of_long_lines_equal_their_twins_on_every_level() {
     let dtypes = [DType::F32, DType::F64, DType::BF16, DType::I64, DType::U8, DType::U64];
     for (round, dtype) in dtypes.into_iter().enumerate() {
         for (count, n) in [(1, 5000), (2, 383), (17, 256), (300, 700), (300, 130)] {
@@ -203,11 +203,11 @@ fn running_extremes_of_long_lines_equal_their_twins_on_every_level() {
                 for is_max in [true, false] {
                     let mut out = layout(&mut rng, dtype, &[count, n]);
                     let mut indices = layout(&mut rng, DType::I64, &[count, n]);
-                    let (to, places) = (&mut out.view_mut(), &mut indices.view_mut());
+                    let (to, indices) = (&mut out.view_mut(), &mut indices.view_mut());
                     let scan = if is_max { scan::cummax } else { scan::cummin };
-                    scan(to, places, x.view(), 1).unwrap();
+                    scan(to, indices, x.view(), 1).unwrap();
                     let what = format!("{level:?} {dtype:?} {count} lines of {n}, max: {is_max}");
-                    check_extremes(&x, &out, &indices, is_max, &what);
+                    check_cummax(&x, &out, &indices, is_max, &what);
                 }
             }
         }

@@ -25,7 +25,7 @@ fn results(kernel: Kernel, dtype: DType, inputs: &[&[f64]]) -> Vec<String> {
 fn numbers(n: usize, step: usize) -> Vec<f64> {
     let edges = [0.0, -0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 89.5, -101.0, 1e30];
     let number = |i: usize| match i * step % 41 {
-        place @ 0..9 => edges[place],
+        index @ 0..9 => edges[index],
         9 => 3.0,
         _ => (i * step % 257) as f64 * 0.0625 - 4.0,
     };

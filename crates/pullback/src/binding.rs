@@ -19,17 +19,17 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Sends a warning the way the library's own go.
+/// Sends a warning to the warning handler.
 pub fn warn(message: String) {
     crate::warning::warn(message);
 }
 
-/// The same, if `given` does not say that it was given; or always, where that is set.
+/// Sends a warning once: unless `given` is set, which it sets; or always, where [`crate::set_warn_always`] says so.
 pub fn warn_once(given: &AtomicBool, message: &str) {
     crate::warning::warn_once(given, message);
 }
 
-/// Lets the time until the first question begin now.
+/// Starts the interval until the first check for an interruption.
 #[inline]
 pub fn begin_watch() {
     interrupt::restart_interval();
@@ -78,12 +78,12 @@ pub fn from_scalars(values: &[Scalar], shape: &[i64], dtype: DType) -> Result<Te
     let numel = checked_numel(shape)?;
     ensure!(numel as usize == values.len(), runtime, "shape {shape:?} needs {numel} elements");
     let out = Tensor::empty_of(shape, dtype)?;
-    let place = out.data_ptr();
+    let ptr = out.data_ptr();
     for_dtype!(dtype, all, T => {
         for (index, value) in values.iter().enumerate() {
             interrupt::check_every::<16>(index);
             // SAFETY: the storage has this many elements and nobody else knows it.
-            unsafe { place.cast::<T>().add(index).write(value.to::<T>()) }
+            unsafe { ptr.cast::<T>().add(index).write(value.to::<T>()) }
         }
     });
     Ok(out)
@@ -172,22 +172,22 @@ pub fn zeroed(shape: &[i64], strides: Option<&[i64]>, offset: i64, dtype: DType)
 }
 
 impl Tensor {
-    /// The same memory without history and with a version counter of its own that starts at 0.
+    /// A tensor over the same memory, without history and with a version counter of its own that starts at 0.
     ///
     /// # Errors
     /// Out of memory.
     pub fn data(&self) -> Result<Tensor> {
         self.with_own_version()
     }
-    /// The same memory and version counter without history.
+    /// A tensor over the same memory and version counter, without history.
     ///
     /// # Errors
     /// Out of memory.
     pub fn detached_alias(&self) -> Result<Tensor> {
         self.detached()
     }
-    /// Says that the address of its memory was given away: the block stays as long as anything shows the memory,
-    /// even if it is outgrown.
+    /// Marks the memory's address as known elsewhere: the block stays as long as anything shows the memory, even if it is
+    /// outgrown.
     pub fn export_memory(&self) {
         if let Some(storage) = &self.geometry().storage {
             storage.export();
@@ -201,8 +201,8 @@ impl Tensor {
             storage.fix_size();
         }
     }
-    /// Shows the memory of `other` from now on; keeps its own identity, version counter, hooks and grad.
-    /// The memory it had is kept while somebody may read it (see [`replaced`]).
+    /// Makes the tensor show the memory of `other`; it keeps its own identity, version counter, hooks and grad. The previous
+    /// memory is kept while another thread may read it (see [`replaced`]).
     ///
     /// # Errors
     /// `RuntimeError` if it requires grad and the new dtype cannot.
@@ -227,7 +227,7 @@ impl Tensor {
         }
         Ok(())
     }
-    /// Forgets its history in place.
+    /// Removes the history in place.
     ///
     /// # Errors
     /// `RuntimeError` for views.
@@ -265,8 +265,8 @@ impl Tensor {
             self.shape().iter().zip(self.strides()).zip(&strides).all(same)
         })
     }
-    /// The tensor in another dtype, device or order of dimensions: itself if it is so already and no copy
-    /// is asked for. Recorded.
+    /// The tensor in another dtype, device or order of dimensions: itself if it has all of these and no copy is requested.
+    /// Recorded.
     ///
     /// # Errors
     /// `RuntimeError` for devices without backend and formats of another rank.
@@ -339,7 +339,7 @@ impl Tensor {
         }
         Ok(())
     }
-    /// Shows the memory of `source` with its sizes from now on. Bits are no part of that: its own conj and neg bits stay.
+    /// Makes the tensor show the memory of `source` with the sizes of `source`. Its own conj and neg bits stay.
     ///
     /// # Errors
     /// `RuntimeError` if they reach outside of it.
@@ -362,24 +362,24 @@ impl Tensor {
         crate::autograd::check_inplace(self, source.requires_grad())?;
         crate::autograd::forward::check_unsupported("set_", &[self, source])?;
         let refusal = crate::autograd::Refusal::before(self, source)?;
-        // Views that share its counter are told; the writes to `source` so far are not its own.
+        // Views that share the counter must see the change; the writes to `source` so far are not the tensor's own.
         self.bump_version(Writer::Inplace(&"set_"));
         let version = self.version_counter().map(|counter| Arc::new(counter.fork()));
         self.set_geometry(source.geometry().clone().with_version(version));
         self.forget_accumulator();
         refusal.record("set_", self)
     }
-    /// Marks a Python number's tensor: of low rank in type promotion.
+    /// Whether the tensor is made of a Python number, which has low rank in type promotion.
     pub fn is_wrapped_number(&self) -> bool {
         self.has_flag(Flag::WRAPPED_NUMBER)
     }
-    /// Whether modes make new tensors inference tensors, and marks this new one if so.
+    /// Marks this new tensor as an inference tensor if the thread is in inference mode.
     pub fn mark_inference_if_due(&self) {
         if mode::is_inference_mode() && !self.is_view() {
             self.set_flag(Flag::INFERENCE, true);
         }
     }
-    /// What `f` says of its node as it is now, for the cycle collector: history is never made anew, no handle taken.
+    /// Calls `f` with the tensor's node as it is now, for the cycle collector: a history is not refreshed, no handle is taken.
     pub fn peek_grad_fn<R>(&self, f: impl FnOnce(Option<&Node>) -> R) -> R {
         if self.has_flag(Flag::HAS_GRAD_FN) {
             self.grad_fn_slot().with(|node| f(node.as_ref()))
@@ -389,7 +389,7 @@ impl Tensor {
     }
 }
 
-/// The error of a wrong index or of anything else that a binding refuses itself.
+/// An `IndexError`, for checks of a binding.
 pub fn index_error(message: impl Into<String>) -> Error {
     Error::index(message)
 }

@@ -30,7 +30,7 @@ pub enum ErrorKind {
     Python,
 }
 
-/// What went wrong.
+/// An error.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -38,7 +38,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     message: String,
-    /// Whether the message names the lines that are to blame.
+    /// Whether the message names the lines of the program that caused the error.
     is_blamed: bool,
     payload: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -65,24 +65,24 @@ impl Error {
         let kind = ErrorKind::Python;
         Self(Box::new(Inner { kind, message, is_blamed: false, payload: Some(payload) }))
     }
-    /// Its class.
+    /// The class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
-    /// Its text.
+    /// The text of the error.
     pub fn message(&self) -> &str {
         &self.0.message
     }
-    /// What `say` says of it, unless memory is missing: that is no fault of the arguments.
+    /// The error that `say` returns instead, unless memory is missing, which is no fault of the arguments.
     pub(crate) fn explained(self, say: impl FnOnce() -> Error) -> Self {
         if self.kind() == ErrorKind::OutOfMemory { self } else { say() }
     }
-    /// The same with another text.
+    /// The error with another text.
     pub(crate) fn with_message(mut self, message: String) -> Self {
         self.0.message = message;
         self
     }
-    /// The same, and nobody is to add lines to it.
+    /// The error, marked as one to which no lines are added any more.
     pub(crate) fn with_blame(mut self) -> Self {
         self.0.is_blamed = true;
         self

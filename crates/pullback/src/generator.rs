@@ -18,23 +18,23 @@ struct Shared {
     holder: AtomicU64,
 }
 
-/// A generator that nobody else draws from as long as this lives.
-pub struct Turn<'a> {
+/// The lock of a generator: no other thread draws from it as long as this lives.
+pub struct GeneratorGuard<'a> {
     state: MutexGuard<'a, State>,
     holder: &'a AtomicU64,
 }
-impl Deref for Turn<'_> {
+impl Deref for GeneratorGuard<'_> {
     type Target = State;
     fn deref(&self) -> &State {
         &self.state
     }
 }
-impl DerefMut for Turn<'_> {
+impl DerefMut for GeneratorGuard<'_> {
     fn deref_mut(&mut self) -> &mut State {
         &mut self.state
     }
 }
-impl Drop for Turn<'_> {
+impl Drop for GeneratorGuard<'_> {
     fn drop(&mut self) {
         self.holder.store(0, Relaxed);
     }
@@ -53,16 +53,16 @@ impl Generator {
     /// The generator itself, locked: numbers are drawn by one caller at a time.
     ///
     /// # Panics
-    /// If this thread has it locked already, see [`Generator::turn`].
-    pub fn lock(&self) -> Turn<'_> {
-        self.turn().unwrap_or_else(|error| panic!("{error}"))
+    /// If this thread has it locked already, see [`Generator::try_lock`].
+    pub fn lock(&self) -> GeneratorGuard<'_> {
+        self.try_lock().unwrap_or_else(|error| panic!("{error}"))
     }
-    /// As [`Generator::lock`].
+    /// As [`Generator::lock`], with an error instead of a panic.
     ///
     /// # Errors
     /// `RuntimeError` if this thread has it locked already: a signal's handler, or a check of
     /// [`crate::interrupt::watch`], runs in the middle of the draw that it interrupted.
-    pub fn turn(&self) -> Result<Turn<'_>> {
+    pub fn try_lock(&self) -> Result<GeneratorGuard<'_>> {
         let this = u64::from(crate::autograd::thread_number());
         ensure!(
             self.0.holder.load(Relaxed) != this,
@@ -71,13 +71,13 @@ impl Generator {
         );
         let state = self.0.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.0.holder.store(this, Relaxed);
-        Ok(Turn { state, holder: &self.0.holder })
+        Ok(GeneratorGuard { state, holder: &self.0.holder })
     }
-    /// Starts the stream of `seed` anew.
+    /// Restarts the generator with `seed`.
     pub fn set_seed(&self, seed: u64) {
         self.lock().set_seed(seed);
     }
-    /// The seed it was given last.
+    /// The seed that was set last.
     pub fn initial_seed(&self) -> u64 {
         self.lock().seed()
     }
@@ -85,14 +85,14 @@ impl Generator {
     pub fn state(&self) -> Vec<u8> {
         self.lock().state()
     }
-    /// Takes over a state that [`Generator::state`] (or PyTorch) gave.
+    /// Restores a state that [`Generator::state`] (or PyTorch) returned.
     ///
     /// # Errors
     /// `RuntimeError` if the size or the counters are impossible.
     pub fn set_state(&self, bytes: &[u8]) -> Result<()> {
         Ok(self.lock().set_state(bytes)?)
     }
-    /// Starts a stream that no other run has, and returns its seed.
+    /// Restarts the generator with a seed that no other run has; returns the seed.
     pub fn reseed(&self) -> u64 {
         use std::hash::{BuildHasher, Hasher, RandomState};
         // The hasher's keys are the system's random numbers.
@@ -107,7 +107,7 @@ impl Generator {
     pub fn clone_state(&self) -> Generator {
         Generator::of(self.lock().clone())
     }
-    /// Whether two handles mean the same generator.
+    /// Whether two handles are to the same generator.
     pub fn is_same(&self, other: &Generator) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -124,7 +124,7 @@ pub fn default_generator() -> &'static Generator {
     &DEFAULT
 }
 
-/// Starts the default generator at `seed`.
+/// Restarts the default generator with `seed`.
 pub fn manual_seed(seed: u64) {
     DEFAULT.set_seed(seed);
 }

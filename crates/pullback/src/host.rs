@@ -4,7 +4,7 @@
 //! nobody is asked. Invariant: a host is set once and stays.
 
 use crate::Result;
-use crate::site::Place;
+use crate::call_site::SourceLine;
 use std::sync::OnceLock;
 
 /// What a binding knows and the library does not.
@@ -16,20 +16,21 @@ pub trait Host: Sync {
     /// not run the program. It may wait for the binding's lock.
     fn call_stack(&self) -> Vec<u64>;
     /// The line that a number stands for, if that is still known.
-    fn place(&self, line: u64) -> Option<Place>;
+    fn source_line(&self, line: u64) -> Option<SourceLine>;
     /// Asked in the middle of long calls, on every thread that has no check of its own (`crate::interrupt`).
     ///
     /// # Errors
     /// An error gives the call up. It may be given only on a thread whose call into the library ends at a boundary that knows
     /// `binding::interruption`.
     fn check_interrupt(&self) -> Result<()>;
-    /// What the host keeps for this thread, where a backward goes on in another thread: that one calls it first.
+    /// Captures what the host keeps for this thread. Where a backward goes on in another thread, that thread calls the closure
+    /// first.
     fn thread_state(&self) -> Box<dyn FnOnce() + Send>;
 }
 
 static HOST: OnceLock<&'static dyn Host> = OnceLock::new();
 
-/// Says which the host is; a second one is not heard. (It would make nonsense of the numbers of the first.)
+/// Sets the host of the process; further calls do nothing. (A second host would not know the numbers of the first.)
 pub fn set_host(host: &'static dyn Host) {
     if HOST.set(host).is_ok() {
         pullback_kernels::interrupt::set_process_check(|| {

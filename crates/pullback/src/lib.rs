@@ -53,6 +53,7 @@ extern crate self as pullback;
 
 pub mod autograd;
 pub mod binding;
+pub mod call_site;
 pub mod dispatch;
 mod error;
 mod generator;
@@ -64,7 +65,6 @@ mod layers;
 mod local;
 pub mod ops;
 pub mod prof;
-pub mod site;
 pub mod tensor;
 mod warning;
 

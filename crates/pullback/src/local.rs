@@ -19,14 +19,14 @@ pub(crate) struct Local {
     pub(crate) next_node: Cell<u64>,
     /// The thread's pool; null before it has one and after it ended.
     pub(crate) pool: Cell<*mut Pool>,
-    /// For whom the thread works, if that is known (see [`crate::site`]).
-    pub(crate) site: Cell<u64>,
+    /// For whom the thread works, if that is known (see [`crate::call_site`]).
+    pub(crate) call_site: Cell<u64>,
     /// The thread's number, from 1 on; 0 until it is asked for.
     pub(crate) thread: Cell<u32>,
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod place {
+mod address {
     use super::Local;
 
     const _: () = assert!(size_of::<Local>() == 40 && align_of::<Local>() == 8);
@@ -44,24 +44,24 @@ mod place {
 
     #[inline(always)]
     pub(super) fn local() -> *const Local {
-        let place;
+        let address;
         // SAFETY: the address of this thread's copy of the variable defined above: the thread pointer, which x86-64
         // keeps at its own address, plus the distance that the loader has put into the table. The same at any time
         // in a thread, and no memory that changes is read.
         unsafe {
             std::arch::asm!(
-                "mov {place}, qword ptr fs:[0]",
-                "add {place}, qword ptr [rip + pullback_local@GOTTPOFF]",
-                place = out(reg) place,
+                "mov {address}, qword ptr fs:[0]",
+                "add {address}, qword ptr [rip + pullback_local@GOTTPOFF]",
+                address = out(reg) address,
                 options(pure, nomem, nostack),
             );
         }
-        place
+        address
     }
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-mod place {
+mod address {
     use super::Local;
     use std::cell::Cell;
     use std::ptr::null_mut;
@@ -72,7 +72,7 @@ mod place {
                 modes: Cell::new(0),
                 next_node: Cell::new(0),
                 pool: Cell::new(null_mut()),
-                site: Cell::new(0),
+                call_site: Cell::new(0),
                 thread: Cell::new(0),
             }
         };
@@ -89,5 +89,5 @@ mod place {
 pub(crate) fn local() -> &'static Local {
     // SAFETY: a thread's own variable without destructor is there as long as the thread; all zero, as it starts, is
     // a value of each field.
-    unsafe { &*place::local() }
+    unsafe { &*address::local() }
 }

@@ -13,11 +13,11 @@ static KEPT: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Whether warnings that are given once per process are given every time.
 static ALWAYS: AtomicBool = AtomicBool::new(false);
 
-/// Says whether warnings that are given once per process are given every time; they are not unless this was called.
+/// Makes warnings that are given once per process be given every time (or not, as initially).
 pub fn set_warn_always(always: bool) {
     ALWAYS.store(always, Relaxed);
 }
-/// What [`set_warn_always`] set.
+/// The value that [`set_warn_always`] set.
 pub fn is_warn_always() -> bool {
     ALWAYS.load(Relaxed)
 }
@@ -37,23 +37,23 @@ thread_local! {
     static WITHHELD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Keeps this thread's warnings from now on for [`withheld`].
+/// Withholds this thread's warnings from now on, for [`withheld`].
 pub(crate) fn withhold() {
     WITHHELD.set(Some(Vec::new()));
 }
-/// The warnings that this thread kept since the last call.
+/// The warnings that this thread has withheld since the last call.
 pub(crate) fn withheld() -> Vec<String> {
     WITHHELD.with(|kept| kept.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default())
 }
 
-/// Warns if `given` does not say that it has.
+/// Warns if `given` is not set, and sets it.
 pub(crate) fn warn_once(given: &AtomicBool, message: &str) {
     if !given.swap(true, Relaxed) || is_warn_always() {
         warn(message.to_owned());
     }
 }
 
-/// Warns.
+/// Sends a warning to the handler, or keeps it.
 pub(crate) fn warn(message: String) {
     let is_kept = |kept: &RefCell<Option<Vec<String>>>| {
         kept.borrow_mut().as_mut().map(|kept| kept.push(message.clone())).is_some()

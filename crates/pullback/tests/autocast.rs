@@ -8,7 +8,7 @@ use pullback::gradcheck::Sampler;
 use pullback::{DType, Device, ErrorKind, Result, Tensor, autocast, enable_grad, no_grad};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-fn turn() -> MutexGuard<'static, ()> {
+fn serialized() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -23,7 +23,7 @@ fn weight() -> Tensor {
 
 #[test]
 fn a_region_ends_with_its_guard_also_inside_of_another() -> Result<()> {
-    let _turn = turn();
+    let _serialized = serialized();
     let x = matrix();
     assert!(!settings::is_any_enabled());
     {
@@ -44,7 +44,7 @@ fn a_region_ends_with_its_guard_also_inside_of_another() -> Result<()> {
 
 #[test]
 fn other_threads_are_not_concerned() -> Result<()> {
-    let _turn = turn();
+    let _serialized = serialized();
     let _region = autocast(Device::Cpu, DType::BF16)?;
     let x = matrix();
     let elsewhere = std::thread::spawn(move || x.mm(&x).map(|y| y.dtype()));
@@ -70,7 +70,7 @@ fn dtypes_and_devices_without_autocast_are_refused() {
 
 #[test]
 fn doubles_and_integers_stay_as_they_are() -> Result<()> {
-    let _turn = turn();
+    let _serialized = serialized();
     let _region = autocast(Device::Cpu, DType::BF16)?;
     let double = matrix().to_dtype(DType::F64)?;
     assert_eq!(double.mm(&double)?.dtype(), DType::F64);
@@ -82,7 +82,7 @@ fn doubles_and_integers_stay_as_they_are() -> Result<()> {
 
 #[test]
 fn forms_that_write_run_in_the_dtypes_of_what_is_written() -> Result<()> {
-    let _turn = turn();
+    let _serialized = serialized();
     let _region = autocast(Device::Cpu, DType::BF16)?;
     let (x, out) = (matrix(), matrix());
     x.mm_out(&x, &[&out])?;
@@ -95,7 +95,7 @@ fn forms_that_write_run_in_the_dtypes_of_what_is_written() -> Result<()> {
 
 #[test]
 fn a_weight_is_cast_once_and_its_gradient_comes_back_in_its_dtype() -> Result<()> {
-    let _turn = turn();
+    let _serialized = serialized();
     let (x, w) = (matrix(), weight());
     let loss = {
         let _region = autocast(Device::Cpu, DType::BF16)?;
@@ -116,7 +116,7 @@ fn a_weight_is_cast_once_and_its_gradient_comes_back_in_its_dtype() -> Result<()
 
 #[test]
 fn only_leaves_of_float32_that_require_grad_are_kept() -> Result<()> {
-    let _turn = turn();
+    let _serialized = serialized();
     let _region = autocast(Device::Cpu, DType::BF16)?;
     let (w, half) = (weight(), weight().to_dtype(DType::F16)?.detach()?.with_grad()?);
     let product = w.mul(&w)?;
@@ -135,7 +135,7 @@ fn only_leaves_of_float32_that_require_grad_are_kept() -> Result<()> {
 
 #[test]
 fn a_cast_made_without_recording_is_not_used_where_it_must_be_recorded() -> Result<()> {
-    let _turn = turn();
+    let _serialized = serialized();
     let _region = autocast(Device::Cpu, DType::BF16)?;
     let w = weight();
     {
@@ -148,7 +148,7 @@ fn a_cast_made_without_recording_is_not_used_where_it_must_be_recorded() -> Resu
 
 #[test]
 fn a_weight_that_changed_is_cast_again() -> Result<()> {
-    let _turn = turn();
+    let _serialized = serialized();
     let _region = autocast(Device::Cpu, DType::BF16)?;
     let w = weight();
     w.mm(&matrix())?;
@@ -162,7 +162,7 @@ fn a_weight_that_changed_is_cast_again() -> Result<()> {
 
 #[test]
 fn two_dtypes_of_one_weight_are_kept_apart() -> Result<()> {
-    let _turn = turn();
+    let _serialized = serialized();
     let _outer = autocast(Device::Cpu, DType::BF16)?;
     let w = weight();
     assert_eq!(w.mm(&matrix())?.dtype(), DType::BF16);
@@ -175,7 +175,7 @@ fn two_dtypes_of_one_weight_are_kept_apart() -> Result<()> {
 fn a_nest_of_backwards_too_deep_for_one_stack_keeps_the_settings() -> Result<()> {
     use pullback::autograd::Options;
     use std::sync::Arc;
-    let _turn = turn();
+    let _serialized = serialized();
 
     /// Runs a backward inside of a backward, `depth` times; gives the dtype of a product inside of all.
     fn dive(depth: u32) -> Result<DType> {
@@ -201,7 +201,7 @@ fn a_nest_of_backwards_too_deep_for_one_stack_keeps_the_settings() -> Result<()>
 
 #[test]
 fn recurrent_layers_run_low_and_keep_their_states_where_pytorch_does() -> Result<()> {
-    let _turn = turn();
+    let _serialized = serialized();
     let sampler = Sampler::new(DType::F32);
     let random = |shape: &[i64]| sampler.normal(shape);
     let (x, h, c) = (random(&[3, 2, 4]), random(&[1, 2, 5]), random(&[1, 2, 5]));

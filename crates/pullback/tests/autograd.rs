@@ -1,6 +1,6 @@
 //! The autograd system from Rust.
 
-use pullback::gradcheck::{Function, Sampler, Tolerance, gradcheck, gradgradcheck};
+use pullback::gradcheck::{CheckedFunction, Sampler, Tolerance, gradcheck, gradgradcheck};
 use pullback::{DType, Result, Tensor, autograd};
 
 fn vector(data: &[f64]) -> Tensor {
@@ -116,7 +116,7 @@ fn node_without_saved_tensors_can_run_twice() -> Result<()> {
 fn check_write(name: &str, write: &dyn Fn(&Tensor, &Tensor) -> Result<Tensor>) {
     let leaf = || Sampler::new(DType::C128).normal(&[3]).with_grad().unwrap();
     let inputs = [leaf(), leaf()];
-    let f: Function<'_> = &|x| Ok(vec![write(&x[0].clone_tensor(None)?, &x[1])?]);
+    let f: CheckedFunction<'_> = &|x| Ok(vec![write(&x[0].clone_tensor(None)?, &x[1])?]);
     let first = gradcheck(f, &inputs, Tolerance::default()).unwrap();
     assert_eq!(first, Ok(()), "gradient of {name}");
     let second = gradgradcheck(f, &inputs, Tolerance::default()).unwrap();

@@ -80,8 +80,8 @@ fn an_op_made_of_ops_is_one_line() -> Result<()> {
     let made = line() + 1;
     let y = a.matmul(&a.t()?)?;
     let node = y.grad_fn()?.unwrap();
-    let place = node.site().place().unwrap();
-    assert_eq!((place.line, place.text.unwrap().trim_start().starts_with("let y")), (made, true));
+    let line = node.call_site().source_line().unwrap();
+    assert_eq!((line.line, line.text.unwrap().trim_start().starts_with("let y")), (made, true));
     Ok(())
 }
 
@@ -115,7 +115,7 @@ fn nodes_made_by_backward_are_blamed_on_the_forward_line() -> Result<()> {
     let mut nodes = vec![slope.grad_fn()?.unwrap()];
     let mut lines = Vec::new();
     while let Some(node) = nodes.pop() {
-        lines.extend(node.site().place().map(|place| place.line));
+        lines.extend(node.call_site().source_line().map(|line| line.line));
         nodes.extend(node.next_edges().iter().filter_map(|edge| edge.node.clone()));
     }
     assert!(

@@ -298,6 +298,6 @@ fn closures_give_lists_and_refuse_gradients_that_are_missing() -> Result<()> {
         },
     );
     let error = wrong.apply([&x])?.backward().unwrap_err();
-    assert!(error.message().contains("1 tensors were saved, 2 are asked for"), "{error}");
+    assert!(error.message().contains("1 tensors were saved, 2 are requested"), "{error}");
     Ok(())
 }

@@ -24,13 +24,13 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
 
 /// Runs `work`, which is left at question number `last`; gives how many there were too.
 fn left_at<R>(last: usize, work: impl FnOnce() -> Result<R>) -> (Result<R>, usize) {
-    let asked = Cell::new(0);
+    let checks = Cell::new(0);
     let check = || {
-        asked.set(asked.get() + 1);
-        if asked.get() < last { Ok(()) } else { Err(Error::value("left in the middle")) }
+        checks.set(checks.get() + 1);
+        if checks.get() < last { Ok(()) } else { Err(Error::value("left in the middle")) }
     };
     let result = interrupt::watch(Duration::ZERO, &check, work);
-    (result, asked.get())
+    (result, checks.get())
 }
 
 fn was_left<R>(result: &Result<R>) -> bool {
@@ -52,9 +52,9 @@ fn leave(def: &'static OpDef, values: &[Value]) -> std::result::Result<bool, Str
         .filter(|&k| k > 0)
         .collect();
     for last in chosen {
-        let (result, asked) = left_at(last, || run(def, values));
-        // (How often is asked while a thread waits for another depends on these.)
-        if asked >= last && !was_left(&result) {
+        let (result, checks) = left_at(last, || run(def, values));
+        // (How often is checks while a thread waits for another depends on these.)
+        if checks >= last && !was_left(&result) {
             return Err(format!(
                 "question {last} of {count} was answered, but: {:?}",
                 result.err()
@@ -184,11 +184,11 @@ fn a_generator_is_not_drawn_from_in_the_middle_of_a_draw() -> Result<()> {
     let values =
         Sample::of(target).with("generator", Value::Generator(generator.clone())).values(def)?;
     let args: Vec<Arg<'_>> = values.iter().map(Value::as_arg).collect();
-    let check = || generator.turn().map(drop);
+    let check = || generator.try_lock().map(drop);
     let error =
         interrupt::watch(Duration::ZERO, &check, || call(def, &args).map(drop)).unwrap_err();
     assert!(error.message().contains("in the middle of drawing"), "{error}");
-    generator.turn().map(drop)?;
+    generator.try_lock().map(drop)?;
     call(def, &args).map(drop)
 }
 
@@ -268,7 +268,10 @@ fn no_long_call_goes_a_quarter_of_a_second_without_a_question() -> Result<()> {
             for _ in 0..4 {
                 let start = Instant::now();
                 gap = gap.min(with_threads(threads, || longest_gap(def, &values))?);
-                println!("{name}, {threads} threads: {:?}, {gap:?} unasked", start.elapsed());
+                println!(
+                    "{name}, {threads} threads: {:?}, {gap:?} without a check",
+                    start.elapsed()
+                );
                 if gap < most {
                     break;
                 }
@@ -278,6 +281,6 @@ fn no_long_call_goes_a_quarter_of_a_second_without_a_question() -> Result<()> {
             }
         }
     }
-    assert!(failures.is_empty(), "unasked for too long: {failures:?}");
+    assert!(failures.is_empty(), "without a check for too long: {failures:?}");
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! is read, and complex vectors, whose phases are arbitrary. The property tests, which move every element on its
 //! own and look at every result, cannot check these.
 
-use pullback::gradcheck::{Function, Sampler, Tolerance, gradcheck, gradgradcheck};
+use pullback::gradcheck::{CheckedFunction, Sampler, Tolerance, gradcheck, gradgradcheck};
 use pullback::{DType, Result, Tensor};
 
 const DTYPES: [DType; 2] = [DType::F64, DType::C128];
@@ -28,7 +28,7 @@ fn without_phase(v: &Tensor, w: &Tensor) -> Result<Tensor> {
     v.unsqueeze(-2)?.mul(&w.conj()?.unsqueeze(-3)?)
 }
 
-fn check(name: &str, dtype: DType, shape: &[i64], f: Function<'_>) {
+fn check(name: &str, dtype: DType, shape: &[i64], f: CheckedFunction<'_>) {
     let x = Sampler::new(dtype).normal(shape).with_grad().unwrap();
     let inputs = [x];
     let first = gradcheck(f, &inputs, Tolerance::default()).unwrap();

@@ -29,9 +29,9 @@ fn memory_is_counted_kept_by_views_and_freed_with_graphs() -> Result<()> {
 fn too_much_is_an_error_that_says_how_much() {
     let error = Tensor::empty_of(&[1 << 48], DType::F64).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutOfMemory);
-    let asked = (1_usize << 51).to_string();
+    let requested = (1_usize << 51).to_string();
     assert!(error.message().contains("can't allocate memory"), "{error}");
-    assert!(error.message().contains(&asked), "{error}");
+    assert!(error.message().contains(&requested), "{error}");
     let error = Tensor::empty_of(&[1 << 40, 1 << 40], DType::F64).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Runtime, "{error}");
 }

@@ -3,7 +3,9 @@
 use pullback::autograd::{self, Context, Custom, Function, Options, apply_one, grad};
 use pullback::dispatch::{Arg, Value};
 use pullback::gradcheck::Sampler;
-use pullback::prof::{self, Config, Event, Input, Kind, Name, Observer, Open, Range, Recorded};
+use pullback::prof::{
+    self, Config, Event, Kind, Name, Observer, Open, Range, Recorded, RecordedInput,
+};
 use pullback::{DType, Device, Result, Tensor, TensorSpec, autocast, enable_grad, no_grad, ops};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -249,9 +251,11 @@ fn inputs_are_kept_on_demand() -> Result<()> {
     assert!(plain.events().iter().all(|event| event.inputs().is_none()));
     let recorded = profiled(Config { inputs: true, ..Config::default() }, run)?;
     let inputs = |name| recorded.events()[only(&recorded, name)].inputs().unwrap();
-    let [Input::List(list), Input::Value(_)] = inputs("aten::cat") else { panic!("{recorded:?}") };
+    let [RecordedInput::List(list), RecordedInput::Value(_)] = inputs("aten::cat") else {
+        panic!("{recorded:?}")
+    };
     assert_eq!(list.len(), 2);
-    let Some(Input::Tensor { shape, strides, dtype }) = inputs("aten::exp").first() else {
+    let Some(RecordedInput::Tensor { shape, strides, dtype }) = inputs("aten::exp").first() else {
         panic!("{recorded:?}")
     };
     assert_eq!((shape.as_slice(), strides.as_slice()), (&[3, 2][..], &[1, 3][..]));
@@ -307,7 +311,7 @@ fn the_line_of_a_call_is_kept_on_demand() -> Result<()> {
     })?;
     let line = |name| {
         let stack = recorded.events()[only(&recorded, name)].stack();
-        stack.first().and_then(|site| site.place()).and_then(|place| place.text)
+        stack.first().and_then(|call_site| call_site.source_line()).and_then(|line| line.text)
     };
     assert_eq!(line("aten::exp").unwrap().trim(), "x.exp()");
     assert!(line("range").unwrap().contains("record_function"));

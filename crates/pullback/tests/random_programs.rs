@@ -161,18 +161,7 @@ impl Run {
     fn resolve(&self, at: usize, parts: &[Part]) -> (Vec<Index>, Vec<Slot>) {
         let shape = &self.arrays[at].shape;
         let takes = |p: &Part| !matches!(p, Part::NewAxis | Part::Ellipsis);
-        let mut seen = 0;
-        let mut ellipsis = false;
-        // As many as there are dimensions for, and one `...`.
-        let parts: Vec<Part> = parts
-            .iter()
-            .copied()
-            .filter(|p| {
-                seen += usize::from(takes(p));
-                let again = matches!(p, Part::Ellipsis) && std::mem::replace(&mut ellipsis, true);
-                (!takes(p) || seen <= shape.len()) && !again
-            })
-            .collect();
+        let parts = fitting(parts, shape.len());
         let taken = parts.iter().filter(|p| takes(p)).count();
         let tensors =
             parts.iter().filter(|p| matches!(p, Part::Positions(..) | Part::Mask(_))).count();
@@ -197,12 +186,11 @@ impl Run {
                     (Index::Int(i as i64 - size as i64), Slot::Fixed(i % size))
                 }
                 Part::Positions(a, b) if size > 0 && tensors == 1 => {
-                    let places: Vec<usize> = if b % 2 == 0 {
-                        vec![a as usize % size]
-                    } else {
-                        vec![a as usize % size, (a as usize + 1 + b as usize / 2) % size]
-                    };
-                    positions(places)
+                    let mut chosen = vec![a as usize % size];
+                    if b % 2 != 0 {
+                        chosen.push((a as usize + 1 + b as usize / 2) % size);
+                    }
+                    positions(chosen)
                 }
                 Part::Positions(a, _) if size > 0 => {
                     positions(vec![a as usize % size, (a as usize / 7) % size])
@@ -469,10 +457,22 @@ impl Run {
     }
 }
 
-fn positions(places: Vec<usize>) -> (Index, Slot) {
-    let data = sizes(&places);
+/// As many parts as there are dimensions for, and one `...`.
+fn fitting(parts: &[Part], rank: usize) -> Vec<Part> {
+    let (mut seen, mut ellipsis) = (0, false);
+    let is_kept = |p: &Part| {
+        let takes = !matches!(p, Part::NewAxis | Part::Ellipsis);
+        seen += usize::from(takes);
+        let again = matches!(p, Part::Ellipsis) && std::mem::replace(&mut ellipsis, true);
+        (!takes || seen <= rank) && !again
+    };
+    parts.iter().copied().filter(is_kept).collect()
+}
+
+fn positions(positions: Vec<usize>) -> (Index, Slot) {
+    let data = sizes(&positions);
     let tensor = Tensor::from_slice(&data, &[data.len() as i64]).unwrap();
-    (Index::Tensor(tensor), Slot::Tensor(places))
+    (Index::Tensor(tensor), Slot::Tensor(positions))
 }
 
 /// A slice that may start and stop before, in and behind the dimension.

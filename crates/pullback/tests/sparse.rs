@@ -42,11 +42,11 @@ fn coalescing_adds_the_values_of_equal_places_in_order() -> Result<()> {
     let sparse = Tensor::sparse_coo(&places, &values, &[2, 3], false)?;
     assert!(!sparse.is_coalesced()?);
     assert_eq!(sparse.sparse_count()?, 4);
-    let settled = sparse.coalesce()?;
-    assert!(settled.is_coalesced()?);
-    assert_eq!(settled.indices()?.to_vec::<i64>()?, [0, 0, 1, 0, 1, 2]);
-    assert_eq!(settled.values()?.to_vec::<f64>()?, [4.0, 2.0, 4.0]);
-    assert_eq!(elements(&sparse), elements(&settled));
+    let coalesced = sparse.coalesce()?;
+    assert!(coalesced.is_coalesced()?);
+    assert_eq!(coalesced.indices()?.to_vec::<i64>()?, [0, 0, 1, 0, 1, 2]);
+    assert_eq!(coalesced.values()?.to_vec::<f64>()?, [4.0, 2.0, 4.0]);
+    assert_eq!(elements(&sparse), elements(&coalesced));
     Ok(())
 }
 

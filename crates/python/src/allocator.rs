@@ -24,9 +24,9 @@ static HELPED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the C library gave this memory.
 #[inline(always)]
-fn is_systems(place: *mut u8, size: usize) -> bool {
-    // SAFETY: the question is answered for any address.
-    size >= FROM_KERNEL || HELPED.load(Relaxed) && !unsafe { mi_is_in_heap_region(place.cast()) }
+fn is_systems(ptr: *mut u8, size: usize) -> bool {
+    // SAFETY: the function takes any address.
+    size >= FROM_KERNEL || HELPED.load(Relaxed) && !unsafe { mi_is_in_heap_region(ptr.cast()) }
 }
 
 /// Memory for what mimalloc has none for.
@@ -50,8 +50,8 @@ unsafe impl GlobalAlloc for Accounted {
             if layout.size() >= FROM_KERNEL {
                 return System.alloc(layout);
             }
-            let place = MiMalloc.alloc(layout);
-            if place.is_null() { help(layout) } else { place }
+            let ptr = MiMalloc.alloc(layout);
+            if ptr.is_null() { help(layout) } else { ptr }
         }
     }
     #[inline]
@@ -61,41 +61,41 @@ unsafe impl GlobalAlloc for Accounted {
             if layout.size() >= FROM_KERNEL {
                 return System.alloc_zeroed(layout);
             }
-            let place = MiMalloc.alloc_zeroed(layout);
-            if place.is_null() { help(layout) } else { place }
+            let ptr = MiMalloc.alloc_zeroed(layout);
+            if ptr.is_null() { help(layout) } else { ptr }
         }
     }
     #[inline]
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise; it goes back to whom it came from.
         unsafe {
-            if is_systems(place, layout.size()) {
-                System.dealloc(place, layout);
+            if is_systems(ptr, layout.size()) {
+                System.dealloc(ptr, layout);
             } else {
-                MiMalloc.dealloc(place, layout);
+                MiMalloc.dealloc(ptr, layout);
             }
         }
     }
     #[inline]
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let (was_large, is_large) = (layout.size() >= FROM_KERNEL, size >= FROM_KERNEL);
         // SAFETY: the caller's promise: a size that is valid with this alignment. The memory stays with whom it is, or is
         // moved, where both places have the smaller size.
         unsafe {
-            if is_systems(place, layout.size()) {
+            if is_systems(ptr, layout.size()) {
                 if is_large || !was_large {
-                    return System.realloc(place, layout, size);
+                    return System.realloc(ptr, layout, size);
                 }
             } else if !is_large {
-                let moved = MiMalloc.realloc(place, layout, size);
+                let moved = MiMalloc.realloc(ptr, layout, size);
                 if !moved.is_null() {
                     return moved;
                 }
             }
             let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
             if !moved.is_null() {
-                std::ptr::copy_nonoverlapping(place, moved, size.min(layout.size()));
-                self.dealloc(place, layout);
+                std::ptr::copy_nonoverlapping(ptr, moved, size.min(layout.size()));
+                self.dealloc(ptr, layout);
             }
             moved
         }

@@ -9,7 +9,7 @@ use crate::convert::{Arena, Value, convert, quick};
 use crate::function_mode;
 use crate::raw::entry::{Args, Reply};
 use crate::result::run;
-use crate::subclass::overrides;
+use crate::torch_function::overrides;
 use pullback::autograd;
 use pullback::dispatch::{Arg, OpDef, Traits};
 use pullback_schema::bind::{Call, Slot, bind_into};
@@ -24,7 +24,7 @@ use std::sync::OnceLock;
 
 /// Which form of its ops a function calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum CallKind {
     /// The functional form, with `out=` where there is one.
     Functional,
     /// The form that writes into its first argument.
@@ -38,7 +38,7 @@ pub(crate) struct Function {
     /// The namespace it is found in.
     pub(crate) module: String,
     pub(crate) form: Form,
-    pub(crate) kind: Kind,
+    pub(crate) kind: CallKind,
     pub(crate) ops: Vec<&'static OpDef>,
     /// The object that stands for it where it is in no namespace: an overload of an op.
     pub(crate) object: OnceLock<Py<PyAny>>,
@@ -59,7 +59,7 @@ pub(crate) struct Plan {
     pub(crate) numbers: bool,
     defaults: Vec<Arg<'static>>,
     receiver: Option<usize>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: CallKind,
     /// The name of the returned named tuple and its fields.
     pub(crate) fields: Option<(String, Vec<String>)>,
     pub(crate) outs: usize,
@@ -101,7 +101,7 @@ enum Quick {
 }
 
 impl Function {
-    pub(crate) fn new(name: String, module: &str, form: Form, kind: Kind) -> Function {
+    pub(crate) fn new(name: String, module: &str, form: Form, kind: CallKind) -> Function {
         Function {
             name,
             module: module.to_owned(),
@@ -182,7 +182,7 @@ impl Function {
         general()
     }
 
-    /// Subclasses' own answers, then the whole binder, with its errors.
+    /// The overrides of types and modes, then the whole binder, with its errors.
     #[cold]
     #[inline(never)]
     pub(crate) fn call_general(
@@ -191,7 +191,7 @@ impl Function {
         receiver: Option<*mut PyObject>,
         args: Args<'_>,
     ) -> Reply {
-        if let Some(reply) = crate::subclass::answer(py, self, receiver, args) {
+        if let Some(reply) = crate::torch_function::dispatch(py, self, receiver, args) {
             return reply;
         }
         self.bound(py, receiver, args, |plan, values, extras| run(py, plan, values, extras))
@@ -204,7 +204,7 @@ impl Function {
     /// `TypeError` if no op takes them.
     pub(crate) fn flops(&self, py: Python<'_>, args: Args<'_>) -> PyResult<Option<u64>> {
         self.bound(py, None, args, |plan, values, _| {
-            let is_product = !plan.op.is(Traits::POINTWISE) && plan.kind == Kind::Functional;
+            let is_product = !plan.op.is(Traits::POINTWISE) && plan.kind == CallKind::Functional;
             Ok(if is_product { plan.op.count_flops(values) } else { None })
         })
     }
@@ -426,10 +426,10 @@ fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
         let is_receiver = |arg: &Argument| form == Form::Method && arg.name == "self";
         let may_be_number =
             |&i: &usize| is_tensor(&schema.args[i]) && !is_receiver(&schema.args[i]);
-        let places: Vec<usize> = (1..schema.args.len()).filter(may_be_number).collect();
-        for chosen in 1_u32..1 << places.len().min(3) {
-            let picked = places.iter().enumerate().filter(|(bit, _)| chosen & (1 << bit) != 0);
-            all.push(with_numbers(schema, picked.map(|(_, &place)| place), false));
+        let candidates: Vec<usize> = (1..schema.args.len()).filter(may_be_number).collect();
+        for chosen in 1_u32..1 << candidates.len().min(3) {
+            let picked = candidates.iter().enumerate().filter(|(bit, _)| chosen & (1 << bit) != 0);
+            all.push(with_numbers(schema, picked.map(|(_, &index)| index), false));
         }
         if form == Form::Function && schema.args.first().is_some_and(is_tensor) {
             all.push(with_numbers(schema, std::iter::once(0), true));
@@ -446,11 +446,11 @@ fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
     all
 }
 
-fn with_numbers(schema: &Schema, places: impl Iterator<Item = usize>, hidden: bool) -> Variant {
+fn with_numbers(schema: &Schema, candidates: impl Iterator<Item = usize>, hidden: bool) -> Variant {
     let mut schema = schema.clone();
-    for place in places {
-        schema.args[place].ty = Type::new(Base::Scalar);
-        schema.args[place].alias = None;
+    for index in candidates {
+        schema.args[index].ty = Type::new(Base::Scalar);
+        schema.args[index].alias = None;
     }
     Variant { schema, hidden }
 }
@@ -460,7 +460,7 @@ impl Overloads {
         let mut all = Vec::new();
         for &op in &function.ops {
             let has_out = function.form == Form::Function
-                && function.kind == Kind::Functional
+                && function.kind == CallKind::Functional
                 && op.is(Traits::OUT);
             let schema = schema_of(op, function);
             for variant in variants(op, &schema, function.form) {

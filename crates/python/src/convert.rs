@@ -1,6 +1,6 @@
 //! Python values to op arguments: quickly for exact types, carefully for everything else.
 //!
-//! [`quick`] answers for exact types and says when it does not know; [`Value`] is the binder's view
+//! [`quick`] converts objects of exact types and returns nothing for others; [`Value`] is the binder's view
 //! of a Python object; [`convert`] makes the argument once the binder has chosen. Temporaries live
 //! in an [`Arena`] as long as the call.
 
@@ -8,7 +8,7 @@ use crate::bind::{Param, Plan};
 use crate::dtype::{as_device, as_dtype, as_generator, as_layout, as_memory_format};
 use crate::error::raise;
 use crate::raw::object::{as_tensor, is_exact, is_tensor, tensor_of};
-use crate::subclass::overrides;
+use crate::torch_function::overrides;
 use pullback::dispatch::Arg;
 use pullback::{Dims, Generator, Scalar, Tensor};
 use pullback_schema::bind::{Check, Elements, Given, unpack_error};
@@ -84,10 +84,10 @@ impl Drop for Borrowed {
 impl<'py> Arena<'py> {
     fn put(&self, rest: Rest<'py>) -> &Rest<'py> {
         let boxed = Box::new(rest);
-        let place = &raw const *boxed;
+        let ptr = &raw const *boxed;
         self.rest.borrow_mut().push(boxed);
         // SAFETY: boxes do not move and are dropped with the arena only.
-        unsafe { &*place }
+        unsafe { &*ptr }
     }
     #[inline]
     pub(crate) fn tensor(&self, tensor: Tensor) -> &Tensor {

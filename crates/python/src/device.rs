@@ -18,7 +18,7 @@ fn _cuda_device_count() -> u8 {
 fn _cuda_current_device() -> u8 {
     pullback::current_device()
 }
-/// Says which that is; gives what it was.
+/// Sets the current device; returns the previous one.
 #[pyfunction]
 fn _cuda_set_device(index: u8) -> PyResult<u8> {
     pullback::set_current_device(index).map_err(raise)

@@ -2,7 +2,7 @@
 
 use crate::error::carry;
 use crate::lock::in_python;
-use crate::torch_dispatch::Question;
+use crate::torch_dispatch::InterceptedCall;
 use pullback::autograd::dispatch_mode;
 use pullback::autograd::torch_dispatch::{Dispatched, TorchDispatch};
 use pullback::dispatch::{Arg, Form, OpDef};
@@ -13,9 +13,9 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// A Python object with `__torch_dispatch__`.
-struct Mode(Py<PyAny>);
+struct PythonMode(Py<PyAny>);
 
-impl TorchDispatch for Mode {
+impl TorchDispatch for PythonMode {
     fn torch_dispatch(
         &self,
         def: &'static OpDef,
@@ -25,7 +25,7 @@ impl TorchDispatch for Mode {
         in_python(|py| {
             let mode = self.0.bind(py);
             let method = method_of(mode, intern!(py, "__torch_dispatch__"))?;
-            Ok(match Question::new(py, def, form, args)?.ask(&method)? {
+            Ok(match InterceptedCall::new(py, def, form, args)?.dispatch_to(&method)? {
                 Some(results) => Dispatched::Results(results),
                 None => Dispatched::NotImplemented(format!("  - mode object {}\n", mode.repr()?)),
             })
@@ -34,7 +34,8 @@ impl TorchDispatch for Mode {
     }
 }
 
-/// The method of a mode that answers, which must be one of the object, not of its class.
+/// The method `name` of a mode, `__torch_function__` or `__torch_dispatch__`, which must be bound to the object, not to its
+/// class.
 pub(crate) fn method_of<'py>(
     mode: &Bound<'py, PyAny>,
     name: &Bound<'py, pyo3::types::PyString>,
@@ -51,18 +52,18 @@ pub(crate) fn method_of<'py>(
 /// The object behind a mode; the library's own modes have none.
 fn object(py: Python<'_>, mode: &Arc<dyn TorchDispatch>) -> PyResult<Py<PyAny>> {
     let mode: &dyn Any = &**mode;
-    let mode = mode.downcast_ref::<Mode>();
+    let mode = mode.downcast_ref::<PythonMode>();
     mode.map(|mode| mode.0.clone_ref(py))
         .ok_or_else(|| PyRuntimeError::new_err("this mode is not one of Python's"))
 }
 
-/// Lets a mode answer this thread's ops.
+/// Makes `mode` the innermost dispatch mode of this thread.
 #[pyfunction]
 fn _push_on_torch_dispatch_stack(mode: Py<PyAny>) {
-    dispatch_mode::push(Arc::new(Mode(mode)));
+    dispatch_mode::push(Arc::new(PythonMode(mode)));
 }
 
-/// Takes back the innermost mode.
+/// Removes this thread's innermost dispatch mode and returns it.
 #[pyfunction]
 #[pyo3(signature = (mode_key=None))]
 fn _pop_torch_dispatch_stack(
@@ -75,13 +76,13 @@ fn _pop_torch_dispatch_stack(
     object(py, &mode)
 }
 
-/// How many modes answer this thread's ops.
+/// The number of dispatch modes on this thread's stack.
 #[pyfunction]
 fn _len_torch_dispatch_stack() -> usize {
     dispatch_mode::depth()
 }
 
-/// The mode at an index, counted from the outermost one.
+/// The dispatch mode at an index of this thread's stack, counted from the outermost one.
 #[pyfunction]
 fn _get_dispatch_stack_at(py: Python<'_>, index: usize) -> PyResult<Py<PyAny>> {
     let mode = dispatch_mode::at(index)

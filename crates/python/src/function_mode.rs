@@ -1,12 +1,12 @@
-//! `TorchFunctionMode`: modes that answer calls of functions, methods, operators and attributes of tensors.
+//! `TorchFunctionMode`: modes that override calls of functions, methods, operators and attributes of tensors.
 //!
-//! A thread has a stack of them. The innermost is asked before the types of the arguments (`subclass`), and is off while
-//! it answers. Invariant: [`MODES`] is the sum of the lengths of all stacks and of the modes that are answering, so that
-//! calls look at nothing else while nobody uses a mode.
+//! A thread has a stack of them. The innermost is called before the types of the arguments (`torch_function`), and is off
+//! while it runs. Invariant: [`MODES`] is the sum of the lengths of all stacks and of the modes that are running, so that
+//! calls look at nothing else while no thread uses a mode.
 
 use crate::dispatch_mode::method_of;
-use crate::raw::class::ask_for_dtype;
-use crate::subclass;
+use crate::raw::class::intercept_dtype;
+use crate::torch_function;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyTuple};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// How many modes are on, of all threads together.
+/// The number of modes that are on, of all threads together.
 static MODES: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ thread_local! {
     static STACK: RefCell<Stack> = RefCell::default();
 }
 
-/// Whether a mode answers this thread's calls now.
+/// Whether a mode overrides this thread's calls now.
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
     MODES.load(Relaxed) != 0 && is_on_here()
@@ -39,17 +39,18 @@ pub(crate) fn is_on() -> bool {
 #[cold]
 #[inline(never)]
 fn is_on_here() -> bool {
-    depth() > 0 && subclass::are_modes_asked()
+    depth() > 0 && torch_function::are_modes_enabled()
 }
 
 fn depth() -> usize {
     STACK.with(|s| s.borrow().0.len())
 }
 
-/// The first mode makes the dtype of tensors an attribute that asks; the last one takes that back.
+/// Puts a mode onto this thread's stack. The first mode of the process makes `Tensor.dtype` an attribute that modes can
+/// override, and [`pop`] of the last one makes it a plain field again.
 fn push(py: Python<'_>, mode: Py<PyAny>) -> PyResult<()> {
     if MODES.load(Relaxed) == 0 {
-        ask_for_dtype(py, true)?;
+        intercept_dtype(py, true)?;
     }
     MODES.fetch_add(1, Relaxed);
     STACK.with(|s| s.borrow_mut().0.push(mode));
@@ -59,15 +60,15 @@ fn push(py: Python<'_>, mode: Py<PyAny>) -> PyResult<()> {
 fn pop(py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
     let last = STACK.with(|s| s.borrow_mut().0.pop());
     if last.is_some() && MODES.fetch_sub(1, Relaxed) == 1 {
-        ask_for_dtype(py, false)?;
+        intercept_dtype(py, false)?;
     }
     Ok(last)
 }
 
 /// The innermost mode, off until this is dropped.
-pub(crate) struct Asked(Py<PyAny>);
+pub(crate) struct InnermostMode(Py<PyAny>);
 
-impl Drop for Asked {
+impl Drop for InnermostMode {
     fn drop(&mut self) {
         Python::attach(|py| {
             let mode = self.0.clone_ref(py);
@@ -76,15 +77,15 @@ impl Drop for Asked {
     }
 }
 
-impl Asked {
-    /// Takes the innermost mode, if one answers calls now.
-    pub(crate) fn take() -> Option<Asked> {
+impl InnermostMode {
+    /// Takes the innermost mode off the stack, if modes override calls now; dropping it puts it back.
+    pub(crate) fn take() -> Option<InnermostMode> {
         let mode = if is_on() { STACK.with(|s| s.borrow_mut().0.pop()) } else { None };
-        mode.map(Asked)
+        mode.map(InnermostMode)
     }
 
-    /// What the mode says to a call.
-    pub(crate) fn ask<'py>(
+    /// The result of the mode's `__torch_function__` for a call of `function`.
+    pub(crate) fn call<'py>(
         &self,
         function: &Bound<'py, PyAny>,
         types: &Bound<'py, PyTuple>,
@@ -99,51 +100,51 @@ impl Asked {
         }
     }
 
-    /// How error messages call it.
+    /// The line of an error message that names the mode.
     pub(crate) fn text(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!("  - mode object {}", self.0.bind(py).repr()?))
     }
 }
 
-/// The modes of this thread, for one that goes on with its work.
+/// The modes and the state of this thread, for another thread that goes on with its work.
 pub(crate) fn thread_state() -> Box<dyn FnOnce() + Send> {
     let modes = Python::attach(|py| {
         STACK.with(|s| s.borrow().0.iter().map(|mode| mode.clone_ref(py)).collect::<Vec<_>>())
     });
-    let answering = subclass::answering();
+    let state = torch_function::state();
     Box::new(move || {
         MODES.fetch_add(modes.len(), Relaxed);
         STACK.with(|s| s.borrow_mut().0.extend(modes));
-        subclass::set_answering(answering);
+        torch_function::set_state(state);
     })
 }
 
-/// Lets a mode answer this thread's calls.
+/// Makes `mode` the innermost mode of this thread.
 #[pyfunction]
 fn _push_on_torch_function_stack(py: Python<'_>, mode: Py<PyAny>) -> PyResult<()> {
     push(py, mode)
 }
 
-/// Takes back the innermost mode.
+/// Removes this thread's innermost mode and returns it.
 #[pyfunction]
 fn _pop_torch_function_stack(py: Python<'_>) -> PyResult<Py<PyAny>> {
     pop(py)?.ok_or_else(|| PyRuntimeError::new_err("trying to pop from an empty mode stack"))
 }
 
-/// How many modes answer this thread's calls.
+/// The number of modes on this thread's stack.
 #[pyfunction]
 fn _len_torch_function_stack() -> usize {
     depth()
 }
 
-/// The mode at an index, counted from the outermost one.
+/// The mode at an index of this thread's stack, counted from the outermost one.
 #[pyfunction]
 fn _get_function_stack_at(py: Python<'_>, index: usize) -> PyResult<Py<PyAny>> {
     let mode = STACK.with(|s| s.borrow().0.get(index).map(|mode| mode.clone_ref(py)));
     mode.ok_or_else(|| PyIndexError::new_err(format!("there is no function mode {index}")))
 }
 
-/// Whether a mode answers this thread's calls now.
+/// Whether a mode overrides this thread's calls now.
 #[pyfunction]
 fn _is_torch_function_mode_enabled() -> bool {
     is_on()

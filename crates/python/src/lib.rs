@@ -49,10 +49,10 @@ mod registration;
 mod registry;
 mod result;
 mod setting;
-mod subclass;
-mod switch;
 mod tensor;
+mod thread_guard;
 mod torch_dispatch;
+mod torch_function;
 
 #[global_allocator]
 static ALLOCATOR: allocator::Accounted = allocator::Accounted;
@@ -106,13 +106,13 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     raw::apply::init(module)?;
     raw::overridable::init(module)?;
     setting::init(module)?;
-    subclass::init(module)?;
+    torch_function::init(module)?;
     torch_dispatch::init(module)?;
     device::init(module)?;
     dispatch_mode::init(module)?;
     function_mode::init(module)?;
     io::init(module)?;
-    switch::init(module)?;
+    thread_guard::init(module)?;
     registration::init(module)?;
     registry::init(module)
 }

@@ -6,7 +6,7 @@
 //! changing stays so for ever).
 
 use pullback::binding::{self, replaced};
-use pullback::site::{Scope, Site};
+use pullback::call_site::{CallSite, Scope};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -46,10 +46,10 @@ pub(crate) fn without_lock<R: Send>(py: Python<'_>, call: impl FnOnce() -> R + S
         wait_for_fork(py);
     }
     let away = Away::new();
-    let site = Site::here().enter();
+    let call_site = CallSite::here().enter();
     binding::begin_watch();
     let result = py.detach(call);
-    drop(site);
+    drop(call_site);
     drop(away);
     give_back();
     result
@@ -58,7 +58,7 @@ pub(crate) fn without_lock<R: Send>(py: Python<'_>, call: impl FnOnce() -> R + S
 /// Runs Python code for the library, on a thread that may not have the lock: what it calls is called by its own lines.
 pub(crate) fn in_python<R>(call: impl FnOnce(Python<'_>) -> R) -> R {
     Python::attach(|py| {
-        let _asked = Scope::of_host();
+        let _scope = Scope::of_host();
         call(py)
     })
 }
@@ -80,7 +80,7 @@ pub(crate) fn give_back() {
     }
 }
 
-/// Whether no other thread is inside of the library, nor this one further up its stack. To be asked with the lock.
+/// Whether no other thread is inside of the library, nor this one further up its stack. The caller holds the lock.
 pub(crate) fn is_alone() -> bool {
     AWAY.load(Ordering::Acquire) == 0
 }
@@ -126,7 +126,7 @@ fn _after_fork_in_child() {
     crate::interrupt::forked();
 }
 
-/// Asks to be told of forks.
+/// Registers functions that run before and after a fork.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let os = py.import("os")?;

@@ -3,7 +3,7 @@
 //! Overloads are grouped by namespace and name once at import; signatures are made at the first
 //! call of each name. Methods written by hand win over ops of the same name.
 
-use crate::bind::{Function, Kind};
+use crate::bind::{CallKind, Function};
 use crate::raw::{callable, class, number};
 use pullback::dispatch::{ArgDef, ArgKind, OpDef, Traits};
 use pullback_schema::python::Form;
@@ -26,7 +26,14 @@ static REGISTRY: OnceLock<Registry> = OnceLock::new();
 /// The namespaces that are modules of their own; everything else is in `_VariableFunctions`.
 const MODULES: [&str; 5] = ["nn", "linalg", "special", "fft", "sparse"];
 
-fn add(group: &mut Group, module: &str, name: String, form: Form, kind: Kind, op: &'static OpDef) {
+fn add(
+    group: &mut Group,
+    module: &str,
+    name: String,
+    form: Form,
+    kind: CallKind,
+    op: &'static OpDef,
+) {
     let key = (module.to_owned(), name.clone());
     let function = group.entry(key).or_insert_with(|| Function::new(name, module, form, kind));
     if function.kind == kind {
@@ -63,12 +70,12 @@ fn group() -> [Group; 3] {
         let names = std::iter::once(op.name).chain(op.aliases.iter().copied());
         for name in names {
             if !op.module.is_empty() && is_main_name(op, name) {
-                add(&mut functions, "", name.to_owned(), Form::Function, Kind::Functional, op);
-                add(&mut methods, "", name.to_owned(), Form::Method, Kind::Functional, op);
+                add(&mut functions, "", name.to_owned(), Form::Function, CallKind::Functional, op);
+                add(&mut methods, "", name.to_owned(), Form::Method, CallKind::Functional, op);
                 continue;
             }
             let inplace_only = op.is(Traits::INPLACE_ONLY);
-            let kind = if inplace_only { Kind::Inplace } else { Kind::Functional };
+            let kind = if inplace_only { CallKind::Inplace } else { CallKind::Functional };
             if !op.is(Traits::METHOD_ONLY) {
                 add(&mut functions, op.module, name.to_owned(), Form::Function, kind, op);
             }
@@ -81,15 +88,22 @@ fn group() -> [Group; 3] {
                 // The in-place form of an operator `__x__` is `__ix__`, a method only.
                 if let Some(operator) = name.strip_prefix("__") {
                     let name = format!("__i{operator}");
-                    add(&mut methods, "", name, Form::Method, Kind::Inplace, op);
+                    add(&mut methods, "", name, Form::Method, CallKind::Inplace, op);
                     continue;
                 }
                 let name = format!("{name}_");
                 if !op.is(Traits::INPLACE_METHOD) {
-                    add(&mut functions, op.module, name.clone(), Form::Function, Kind::Inplace, op);
+                    add(
+                        &mut functions,
+                        op.module,
+                        name.clone(),
+                        Form::Function,
+                        CallKind::Inplace,
+                        op,
+                    );
                 }
                 if op.module.is_empty() && !op.is(Traits::FUNCTION_ONLY) {
-                    add(&mut methods, "", name, Form::Method, Kind::Inplace, op);
+                    add(&mut methods, "", name, Form::Method, CallKind::Inplace, op);
                 }
             }
         }
@@ -123,9 +137,9 @@ fn _find_callable<'py>(
     if is_method {
         return c.getattr("TensorBase")?.getattr(name);
     }
-    let place =
+    let path =
         if module.is_empty() { "_VariableFunctions".to_owned() } else { format!("_{module}") };
-    c.getattr(place.as_str())?.getattr(name)
+    c.getattr(path.as_str())?.getattr(name)
 }
 
 /// What the generators of stubs and pages need of every op, as plain Python data.
@@ -142,7 +156,7 @@ fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             dict.set_item("method", is_method)?;
             dict.set_item("attribute", is_method && op.is(Traits::ATTRIBUTE))?;
             dict.set_item("writable", op.is(Traits::WRITABLE))?;
-            dict.set_item("inplace", function.kind == Kind::Inplace)?;
+            dict.set_item("inplace", function.kind == CallKind::Inplace)?;
             dict.set_item("schema", op.schema_text)?;
             dict.set_item("op", op.full_name())?;
             dict.set_item("signature", signature.to_string())?;
@@ -221,9 +235,9 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add(format!("_{name}"), &space)?;
         spaces.insert(name, space);
     }
-    for ((place, name), &function) in &registry.functions {
+    for ((path, name), &function) in &registry.functions {
         let object = callable::object(py, function, false)?;
-        spaces.get(place.as_str()).unwrap_or(&main).add(name.as_str(), object)?;
+        spaces.get(path.as_str()).unwrap_or(&main).add(name.as_str(), object)?;
     }
     for (name, &function) in &registry.attributes {
         class::add_to_base(name, &callable::attribute(py, function)?)?;

@@ -1,6 +1,6 @@
 //! Running a bound call and wrapping what it gives.
 
-use crate::bind::{Extras, Kind, Plan};
+use crate::bind::{CallKind, Extras, Plan};
 use crate::error::{raise, refused};
 use crate::lock::{give_back, without_lock};
 use crate::raw::entry::Reply;
@@ -36,12 +36,12 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras
         return run_out(py, plan, args, extras);
     }
     let call = || match plan.kind {
-        Kind::Functional => autograd::call(plan.op, args),
-        Kind::Inplace => autograd::call_inplace(plan.op, args).map(Outputs::One),
+        CallKind::Functional => autograd::call(plan.op, args),
+        CallKind::Inplace => autograd::call_inplace(plan.op, args).map(Outputs::One),
     };
     let outputs = if is_large(args) { without_lock(py, call) } else { call() };
     let outputs = outputs.map_err(raise)?;
-    if matches!(plan.kind, Kind::Inplace) {
+    if matches!(plan.kind, CallKind::Inplace) {
         give_back();
     }
     let reply = wrap_outputs(py, plan, outputs)?;
@@ -234,11 +234,11 @@ fn named(py: Python<'_>, plan: &Plan, items: Vec<*mut PyObject>) -> Reply {
     }
 }
 
-struct Type(*mut ffi::PyTypeObject);
+struct StructType(*mut ffi::PyTypeObject);
 // SAFETY: types live forever and are only used with the GIL held.
-unsafe impl Send for Type {}
+unsafe impl Send for StructType {}
 
-static TYPES: Mutex<Option<HashMap<String, Type>>> = Mutex::new(None);
+static TYPES: Mutex<Option<HashMap<String, StructType>>> = Mutex::new(None);
 
 /// The named tuple type `torch.return_types.<name>`, made on first use.
 pub(crate) fn return_type(
@@ -270,7 +270,7 @@ pub(crate) fn return_type(
     }
     // SAFETY: a fresh heap type; its printing is replaced before anybody sees it.
     unsafe { (*ty).tp_repr = Some(describe) };
-    types.insert(name.to_owned(), Type(ty));
+    types.insert(name.to_owned(), StructType(ty));
     Ok(ty)
 }
 

@@ -36,8 +36,8 @@ pub(crate) fn native<'py>(
 fn is_tensor_function(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
     let [object] = args.bind(py, "is_tensor", ["obj"], 1)?;
     // SAFETY: a live argument.
-    let answer = object.is_some_and(|o| unsafe { is_tensor(o.as_ptr()) });
-    crate::result::scalar(py, pullback::Scalar::Bool(answer))
+    let is_given_tensor = object.is_some_and(|o| unsafe { is_tensor(o.as_ptr()) });
+    crate::result::scalar(py, pullback::Scalar::Bool(is_given_tensor))
 }
 
 #[pyfunction]
@@ -124,7 +124,7 @@ fn result_type<'py>(
     Ok(dtype_object(tensor1.py(), promote::result_type(&[&a, &b])))
 }
 
-/// Says whether warnings that are given once are given every time.
+/// Makes warnings that are given once be given every time (or not).
 #[pyfunction]
 #[pyo3(signature = (b, /))]
 fn set_warn_always(b: bool) {
@@ -135,7 +135,7 @@ fn is_warn_always_enabled() -> bool {
     pullback::is_warn_always()
 }
 
-/// Says whether elements that nobody set are NaN or the largest number.
+/// Makes uninitialised elements NaN or the largest number (or not).
 #[pyfunction]
 fn _set_fill_uninitialized(is_filled: bool) {
     pullback::binding::set_fill_uninitialized(is_filled);

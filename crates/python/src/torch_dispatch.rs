@@ -1,12 +1,12 @@
-//! Types that answer ops below autograd: `__torch_dispatch__`.
+//! Dispatch to `__torch_dispatch__`: types that override ops below autograd.
 //!
 //! A tensor is marked for the library (`pullback::autograd::torch_dispatch`) when its wrapper is made and its type has
-//! the attribute. The library then hands ops on it to [`Classes`], which asks the types and takes their results. What they are
-//! asked with is an `OpOverload` (`pullback/_ops.py`), made once per op and form. Not here: `__torch_function__`, which
-//! is asked before arguments are bound (`subclass`).
+//! the attribute. The library then hands ops on it to [`Classes`], which calls the types' methods and takes their results. They
+//! get the op as an `OpOverload` (`pullback/_ops.py`), made once per op and form. Not here: `__torch_function__`, which
+//! overrides calls before their arguments are bound (`torch_function`).
 
 use crate::autograd::node::value;
-use crate::bind::{Function, Kind};
+use crate::bind::{CallKind, Function};
 use crate::convert::{items, type_name};
 use crate::dtype::{as_device, as_dtype, as_layout};
 use crate::error::{carry, raise};
@@ -14,7 +14,7 @@ use crate::lock::in_python;
 use crate::raw::callable;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, class, look_up, wrap_bound, wrap_new};
-use crate::switch::Switched;
+use crate::thread_guard::ThreadGuard;
 use pullback::autograd::torch_dispatch::{self, Dispatched, TorchDispatch};
 use pullback::dispatch::{Arg, Form, OpDef, Outputs, TensorVec, Traits, Value};
 use pullback::{Scalar, Tensor};
@@ -30,27 +30,27 @@ use std::ptr::null_mut;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-/// The attribute's value in types that answer nothing.
-static SILENT: AtomicPtr<pyo3::ffi::PyObject> = AtomicPtr::new(null_mut());
+/// `_disabled_torch_dispatch_impl`: the value of `__torch_dispatch__` in types that override no op.
+static DISABLED: AtomicPtr<pyo3::ffi::PyObject> = AtomicPtr::new(null_mut());
 /// The objects that stand for ops, by definition and form.
-static OVERLOADS: Mutex<Option<Overloads>> = Mutex::new(None);
-type Overloads = HashMap<(usize, u8), Py<PyAny>>;
+static OVERLOADS: Mutex<Option<OverloadObjects>> = Mutex::new(None);
+type OverloadObjects = HashMap<(usize, u8), Py<PyAny>>;
 
-/// Whether a type answers the ops on its tensors.
+/// Whether a type has a `__torch_dispatch__` that overrides the ops on its tensors.
 ///
 /// # Safety
 /// A live type, and the GIL is held.
-pub(crate) unsafe fn answers(ty: *mut PyTypeObject) -> bool {
+pub(crate) unsafe fn is_defined_by(ty: *mut PyTypeObject) -> bool {
     if ty == class() {
         return false;
     }
     // SAFETY: the caller's promise.
     let found =
         unsafe { look_up(ty, intern!(Python::assume_attached(), "__torch_dispatch__").as_ptr()) };
-    !found.is_null() && found != SILENT.load(Relaxed)
+    !found.is_null() && found != DISABLED.load(Relaxed)
 }
 
-/// The classes of a call's tensors, a subclass before its bases, as what the library asks in the place of a kernel.
+/// The classes of a call's tensors, a subclass before its bases, as what the library calls in place of a kernel.
 pub(crate) struct Classes;
 
 impl TorchDispatch for Classes {
@@ -61,11 +61,11 @@ impl TorchDispatch for Classes {
         args: &[Arg<'_>],
     ) -> pullback::Result<Dispatched> {
         in_python(|py| {
-            let question = Question::new(py, def, form, args)?;
+            let call = InterceptedCall::new(py, def, form, args)?;
             let mut unimplemented = String::new();
-            for ty in &question.types {
+            for ty in &call.types {
                 let method = ty.getattr(intern!(py, "__torch_dispatch__"))?;
-                if let Some(results) = question.ask(&method)? {
+                if let Some(results) = call.dispatch_to(&method)? {
                     return Ok(Dispatched::Results(results));
                 }
                 unimplemented.push_str("  - tensor subclass ");
@@ -78,8 +78,8 @@ impl TorchDispatch for Classes {
     }
 }
 
-/// A call of an op as those who may answer it see it.
-pub(crate) struct Question<'py, 'a> {
+/// A call of an op with its arguments as Python objects, ready for any `__torch_dispatch__`.
+pub(crate) struct InterceptedCall<'py, 'a> {
     def: &'static OpDef,
     form: Form<'a>,
     overload: Bound<'py, PyAny>,
@@ -88,7 +88,7 @@ pub(crate) struct Question<'py, 'a> {
     named: Bound<'py, PyDict>,
 }
 
-impl<'py, 'a> Question<'py, 'a> {
+impl<'py, 'a> InterceptedCall<'py, 'a> {
     pub(crate) fn new(
         py: Python<'py>,
         def: &'static OpDef,
@@ -97,11 +97,18 @@ impl<'py, 'a> Question<'py, 'a> {
     ) -> PyResult<Self> {
         let (positional, named) = to_python(py, def, form, args)?;
         let types = types_of(py, form, args)?;
-        Ok(Question { def, form, overload: overload_of(py, def, form)?, types, positional, named })
+        Ok(InterceptedCall {
+            def,
+            form,
+            overload: overload_of(py, def, form)?,
+            types,
+            positional,
+            named,
+        })
     }
 
-    /// What `method`, a `__torch_dispatch__`, gives as results; `None` if it declines.
-    pub(crate) fn ask(&self, method: &Bound<'py, PyAny>) -> PyResult<Option<Outputs>> {
+    /// The results of `method`, a `__torch_dispatch__`, for this call; `None` if it returns `NotImplemented`.
+    pub(crate) fn dispatch_to(&self, method: &Bound<'py, PyAny>) -> PyResult<Option<Outputs>> {
         let py = method.py();
         let types = PyTuple::new(py, &self.types)?;
         let reply = method.call1((&self.overload, types, &self.positional, &self.named))?;
@@ -115,7 +122,7 @@ impl<'py, 'a> Question<'py, 'a> {
     }
 }
 
-/// The types that may answer: each once, a subclass before its bases, else in order.
+/// The types of a call's tensors that override ops: each once, a subclass before its bases, else in order.
 fn types_of<'py>(
     py: Python<'py>,
     form: Form<'_>,
@@ -129,8 +136,8 @@ fn types_of<'py>(
         let ty = wrap_bound(py, tensor.clone())?.get_type();
         if !found.iter().any(|f| f.is(&ty)) {
             let is_base = |f: &Bound<'_, PyType>| ty.is_subclass(f).unwrap_or(false);
-            let place = found.iter().position(is_base).unwrap_or(found.len());
-            found.insert(place, ty);
+            let index = found.iter().position(is_base).unwrap_or(found.len());
+            found.insert(index, ty);
         }
         Ok(())
     };
@@ -148,7 +155,7 @@ fn types_of<'py>(
     Ok(found)
 }
 
-/// The arguments as they are spelled in a call; those that are what they would be anyway are left out from the end.
+/// The arguments as they are spelled in a call: positional ones without trailing defaults, keyword-only ones without defaults.
 fn to_python<'py>(
     py: Python<'py>,
     def: &OpDef,
@@ -225,7 +232,7 @@ fn is_default(arg: Arg<'_>, default: &Default) -> bool {
     }
 }
 
-/// What a type answered as results of the op.
+/// The object that a `__torch_dispatch__` returned, as outputs of the op.
 fn outputs(def: &OpDef, reply: &Bound<'_, PyAny>) -> PyResult<Outputs> {
     let wrong = |what: &Bound<'_, PyAny>| {
         PyRuntimeError::new_err(format!(
@@ -261,12 +268,12 @@ fn outputs(def: &OpDef, reply: &Bound<'_, PyAny>) -> PyResult<Outputs> {
 }
 
 /// The number of a form, and which form of the op a call of it runs.
-fn numbered(def: &OpDef, form: Form<'_>) -> (u8, Kind) {
+fn numbered(def: &OpDef, form: Form<'_>) -> (u8, CallKind) {
     match form {
-        _ if def.is(Traits::INPLACE_ONLY) => (1, Kind::Inplace),
-        Form::Functional => (0, Kind::Functional),
-        Form::Inplace => (1, Kind::Inplace),
-        Form::Out(_) => (2, Kind::Functional),
+        _ if def.is(Traits::INPLACE_ONLY) => (1, CallKind::Inplace),
+        Form::Functional => (0, CallKind::Functional),
+        Form::Inplace => (1, CallKind::Inplace),
+        Form::Out(_) => (2, CallKind::Functional),
     }
 }
 
@@ -342,7 +349,7 @@ pub(crate) fn make_wrapper_subclass(
     let (cls, size) = (cls.expect("required"), size.expect("required"));
     let ty = crate::tensor::method::subclass_type(&cls)?;
     // SAFETY: a live type.
-    if !unsafe { answers(ty) } {
+    if !unsafe { is_defined_by(ty) } {
         return Err(PyTypeError::new_err(format!(
             "{NAME}(): {} must define __torch_dispatch__",
             cls.repr()?
@@ -378,7 +385,7 @@ fn given(value: Option<Bound<'_, PyAny>>) -> Option<Bound<'_, PyAny>> {
     value.filter(|value| !value.is_none())
 }
 
-/// What a type's own `__torch_dispatch__` is where it answers nothing.
+/// The `__torch_dispatch__` of types that override no op: it calls `func` with overrides of ops disabled.
 #[pyfunction]
 #[pyo3(signature = (func, types, args=None, kwargs=None))]
 fn _disabled_torch_dispatch_impl<'py>(
@@ -388,7 +395,7 @@ fn _disabled_torch_dispatch_impl<'py>(
     kwargs: Option<Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _ = types;
-    let _off = Switched::new(torch_dispatch::set_disabled, true);
+    let _off = ThreadGuard::new(torch_dispatch::set_disabled, true);
     func.call(args.unwrap_or_else(|| PyTuple::empty(func.py())), kwargs.as_ref())
 }
 
@@ -397,7 +404,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_overloads, module)?)?;
     let silent = wrap_pyfunction!(_disabled_torch_dispatch_impl, module)?;
     // The module keeps it.
-    SILENT.store(silent.as_ptr(), Relaxed);
+    DISABLED.store(silent.as_ptr(), Relaxed);
     std::mem::forget(silent.clone());
     module.add_function(silent)
 }

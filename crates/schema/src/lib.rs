@@ -149,7 +149,7 @@ pub enum Base {
     SymInt,
     /// A 64-bit floating-point number.
     Float,
-    /// A truth value.
+    /// A boolean.
     Bool,
     /// A string.
     Str,

@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A default that is a word: `None`, a truth value, a reduction, a memory format or a dtype.
+    /// A default that is a word: `None`, a boolean, a reduction, a memory format or a dtype.
     fn word(&mut self, ty: Type) -> Result<Default> {
         let word = self.identifier("a default")?;
         Ok(match (word, ty.base) {

@@ -135,14 +135,14 @@ def _save_patch(kind: Any, file: str, saved: str, now: str) -> str:
     return f"Saved a reverse patch to {name}. Run `patch -p0 < {name}` to revert your changes."
 
 
-def load_legacy(file: Any, place: Any, module: Any, options: dict[str, Any]) -> Any:
+def load_legacy(file: Any, map_location: Any, module: Any, options: dict[str, Any]) -> Any:
     """Reads pickles and storages, or a tar archive."""
     start = file.tell()
     data = _rest(file)
     if start == 0 and tarfile_begins(data):
         file.seek(start)
-        return _load_tar(data, place, module, options)
-    result, end = _Stream(data, place, module, options).load()
+        return _load_tar(data, map_location, module, options)
+    result, end = _Stream(data, map_location, module, options).load()
     file.seek(start + end)
     return result
 
@@ -222,9 +222,11 @@ class _Survey:
 class _Stream:
     """Pickles one behind the other, and storages."""
 
-    def __init__(self, data: bytes, place: Any, module: Any, options: dict[str, Any]) -> None:
+    def __init__(
+        self, data: bytes, map_location: Any, module: Any, options: dict[str, Any]
+    ) -> None:
         self.data, self.module, self.options = data, module, options
-        self.restore = serialization._get_restore_location(place)
+        self.restore = serialization._get_restore_location(map_location)
         self.at = 0
         self.raw: dict[str, bytes | memoryview] = {}
         self.storages: dict[str, TypedStorage] = {}
@@ -335,7 +337,7 @@ class _Stream:
 # --- tar ------------------------------------------------------------------------------------------
 
 
-def _load_tar(data: bytes, place: Any, module: Any, options: dict[str, Any]) -> Any:
+def _load_tar(data: bytes, map_location: Any, module: Any, options: dict[str, Any]) -> Any:
     if module is None:
         raise RuntimeError(
             "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. "
@@ -360,7 +362,7 @@ def _load_tar(data: bytes, place: Any, module: Any, options: dict[str, Any]) -> 
         return objects[int(saved)]
 
     objects: dict[Any, Any] = {}
-    _read_tar_storages(members["storages"], lambda: next_of("storages"), place, objects)
+    _read_tar_storages(members["storages"], lambda: next_of("storages"), map_location, objects)
     _read_tar_tensors(members["tensors"], lambda: next_of("tensors"), objects)
     return next_of("pickle")
 
@@ -372,9 +374,9 @@ def _exactly(file: io.BytesIO, count: int) -> bytes:
 
 
 def _read_tar_storages(
-    file: io.BytesIO, part: Callable[[], Any], place: Any, objects: dict[Any, Any]
+    file: io.BytesIO, part: Callable[[], Any], map_location: Any, objects: dict[Any, Any]
 ) -> None:
-    restore = serialization._get_restore_location(place)
+    restore = serialization._get_restore_location(map_location)
     for _ in range(part()):
         key, location, kind = part()
         dtype = dtype_of(kind)
@@ -394,5 +396,5 @@ def _read_tar_tensors(file: io.BytesIO, part: Callable[[], Any], objects: dict[A
         storage = objects[storage_key]
         rank, _ = struct.unpack("<ii", _exactly(file, 8))
         numbers = struct.unpack(f"<{2 * rank + 1}q", _exactly(file, 8 * (2 * rank + 1)))
-        place = (numbers[-1], list(numbers[:rank]), list(numbers[rank:-1]))
-        objects[key] = _C._tensor_over(storage._untyped_storage, storage.dtype, *place)
+        geometry = (numbers[-1], list(numbers[:rank]), list(numbers[rank:-1]))
+        objects[key] = _C._tensor_over(storage._untyped_storage, storage.dtype, *geometry)

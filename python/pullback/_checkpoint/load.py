@@ -35,14 +35,16 @@ def _explained(message: str) -> str:
     return f"{text}\nWeightsUnpickler error: {message}"
 
 
-def load_checkpoint(f: Any, place: Any, module: Any, mmap: bool, options: dict[str, Any]) -> Any:
+def load_checkpoint(
+    f: Any, map_location: Any, module: Any, mmap: bool, options: dict[str, Any]
+) -> Any:
     """Reads a file of any format. Without a pickle module, weights only."""
     if serialization._is_path(f) and os.fspath(f).endswith(".safetensors"):
-        return _load_safetensors(f, place)
+        return _load_safetensors(f, map_location)
     with serialization._open_file_like(f, "rb") as file:
         try:
             if serialization._is_zipfile(file):
-                return _load_zip(f, file, place, module, mmap, options)
+                return _load_zip(f, file, map_location, module, mmap, options)
             if mmap:
                 named = f"{f}, " if isinstance(f, str) else ""
                 raise RuntimeError(
@@ -52,36 +54,36 @@ def load_checkpoint(f: Any, place: Any, module: Any, mmap: bool, options: dict[s
                 )
             from .legacy import load_legacy
 
-            return load_legacy(file, place, module, options)
+            return load_legacy(file, map_location, module, options)
         except pickle.UnpicklingError as error:
             if module is not None:
                 raise
             raise pickle.UnpicklingError(_explained(str(error))) from None
 
 
-def _load_safetensors(f: Any, place: Any) -> Any:
+def _load_safetensors(f: Any, map_location: Any) -> Any:
     from ..utils.safetensors import load_file
 
-    if isinstance(place, dict) or callable(place):
-        kind = "dict" if isinstance(place, dict) else "callable"
+    if isinstance(map_location, dict) or callable(map_location):
+        kind = "dict" if isinstance(map_location, dict) else "callable"
         raise RuntimeError(
             f"Loading safetensors file with {kind} map_location is not supported. Use a device "
             "string or torch.device instead."
         )
     tensors = load_file(f)
-    if place is None:
+    if map_location is None:
         return tensors
-    return {name: tensor.to(device=place) for name, tensor in tensors.items()}
+    return {name: tensor.to(device=map_location) for name, tensor in tensors.items()}
 
 
 def _load_zip(
-    f: Any, file: Any, place: Any, module: Any, mmap: bool, options: dict[str, Any]
+    f: Any, file: Any, map_location: Any, module: Any, mmap: bool, options: dict[str, Any]
 ) -> Any:
     with serialization._open_zipfile_reader(file) as archive:
         if serialization._is_torchscript_zip(archive):
             _refuse_script(module is None)
         whole = _mapped(f) if mmap else None
-        persistent_load = archive_loader(archive, place, whole)
+        persistent_load = archive_loader(archive, map_location, whole)
         data = archive.get_record("data.pkl")
         if module is None:
             encoding = options["encoding"]
@@ -163,10 +165,10 @@ def text(value: Any) -> str:
 
 
 def archive_loader(
-    archive: Any, place: Any, whole: UntypedStorage | None
+    archive: Any, map_location: Any, whole: UntypedStorage | None
 ) -> Callable[[Any], TypedStorage]:
     """The function that gives storages of an archive, each once."""
-    restore = serialization._get_restore_location(place)
+    restore = serialization._get_restore_location(map_location)
     swaps = _byte_order(archive) != sys.byteorder
     loaded: dict[str, TypedStorage] = {}
 

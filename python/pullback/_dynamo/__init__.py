@@ -80,7 +80,7 @@ def check_backend(backend: object) -> str:
 
 
 def check_choice(backend: object, mode: object, options: object) -> None:
-    """Checks what compilation was asked to be like.
+    """Checks the options of a compilation.
 
     Raises:
         RuntimeError: for ``mode`` beside ``options``, and for a mode that does not exist.
@@ -101,7 +101,7 @@ def check_choice(backend: object, mode: object, options: object) -> None:
 
 
 def check_flags(**flags: object) -> None:
-    """Checks that switches are bools, and ``dynamic`` a bool or None.
+    """Checks that flags are bools, and ``dynamic`` a bool or None.
 
     Raises:
         TypeError: if one is not.

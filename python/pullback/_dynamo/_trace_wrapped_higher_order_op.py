@@ -18,7 +18,7 @@ class TransformGetItemToIndex(TorchFunctionMode):
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Answers ``x[i]``; other functions run as they are."""
+        """Computes ``x[i]``; other functions run as they are."""
         if func is Tensor.__getitem__:
             indices = tree_leaves(args[1])
             if all(isinstance(index, Tensor) for index in indices):

@@ -1,4 +1,4 @@
-"""What the package ``functorch`` gives: each name warns, once per place, and does its work."""
+"""What the package ``functorch`` gives: each name warns, once per line, and does its work."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def make_functional_with_buffers(
 def transpose_stack(
     tuple_of_tuple_of_tensors: Sequence[Sequence[Tensor]],
 ) -> tuple[Tensor, ...]:
-    """The tensors at the same place of each tuple, stacked; without history."""
+    """The tensors at the same index of each tuple, stacked; without history."""
     return tuple(
         _C._VariableFunctions.stack(list(group)).detach()
         for group in zip(*tuple_of_tuple_of_tensors, strict=True)

@@ -8,6 +8,6 @@ __all__ = ["get_chunk_sizes", "vmap"]
 
 
 def get_chunk_sizes(total_elems: int, chunk_size: int) -> list[int]:
-    """How ``total_elems`` are cut into pieces of ``chunk_size``; the last one takes the rest."""
+    """How ``total_elems`` are cut into chunks of ``chunk_size``; the last one takes the rest."""
     whole, rest = divmod(total_elems, chunk_size)
     return [chunk_size] * whole + ([rest] if rest else [])

@@ -1,6 +1,6 @@
 """How much of PyTorch's public names is here: the page, and the counts of ``cargo xtask coverage``.
 
-A name is here, or it only answers (`_answer`), or it is missing. Run as ``python -m
+A name is here, or it is a placeholder (`_placeholder`), or it is missing. Run as ``python -m
 pullback._gen.compatibility [--module torch.nn]`` it prints counts, and what is missing.
 """
 
@@ -17,13 +17,13 @@ from itertools import groupby
 from types import ModuleType
 from typing import Any
 
-from .._answer import MARK, is_answer, refusal_of
-from .._answer.table import SAYS
 from .._known import Known, table
+from .._placeholder import MARK, is_placeholder, refusal_of
+from .._placeholder.table import RESULTS
 
-__all__ = ["HERE", "ANSWERS", "MISSING", "find", "has", "main", "names", "state", "text"]
+__all__ = ["HERE", "PLACEHOLDERS", "MISSING", "find", "has", "main", "names", "state", "text"]
 
-HERE, ANSWERS, MISSING = "here", "answers", "missing"
+HERE, PLACEHOLDERS, MISSING = "here", "placeholder", "missing"
 _KINDS = ("work", "answer", "later")
 
 _HEAD = """\
@@ -33,8 +33,9 @@ Written by `cargo xtask gen`. The names are those of PyTorch 2.15, each where it
 it (`python/pullback/_pytorch_names.tsv`, with the number of times that 23 public projects use it).
 
 - *here*: it does what PyTorch's does, unless its documentation says otherwise.
-- *answers*: it can be imported; questions get a true answer, and what it cannot do is one error
-  that says why and what to use instead. The section [Answers](#answers) has the reasons.
+- *placeholder*: it can be imported; predicates return what is true, and what it cannot do is one
+  error that says why and what to use instead. The section [Placeholders](#placeholders) has the
+  reasons.
 - *missing*: an `ImportError` or an `AttributeError`, which in most places names this page.
 
 `cargo xtask coverage --names` prints the same for the working tree; `--module torch.nn` narrows it.
@@ -80,19 +81,19 @@ def _thing(space: str, name: str) -> Any:
 
 
 def state(known: Known) -> str:
-    """Whether a name is here, answers, or is missing."""
+    """Whether a name is here, is a placeholder, or is missing."""
     found = _thing(known.space, known.name)
     if found is None:
         return MISSING
-    if is_answer(found) or (isinstance(found, ModuleType) and _is_answering(known)):
-        return ANSWERS
+    if is_placeholder(found) or (isinstance(found, ModuleType) and _holds_placeholders_only(known)):
+        return PLACEHOLDERS
     return HERE
 
 
-def _is_answering(known: Known) -> bool:
-    """Whether a module has no names but those that answer."""
+def _holds_placeholders_only(known: Known) -> bool:
+    """Whether a module has no names but placeholders."""
     inside = table().get(f"{known.space}.{known.name}", {}).values()
-    return bool(inside) and all(state(name) == ANSWERS for name in inside)
+    return bool(inside) and all(state(name) == PLACEHOLDERS for name in inside)
 
 
 def names(module: str = "torch") -> Iterator[Known]:
@@ -111,7 +112,7 @@ def _counts(chosen: Iterable[Known]) -> dict[str, Counter[str]]:
 
 
 def _cells(counts: Counter[str]) -> str:
-    return " | ".join(str(counts[which]) for which in (HERE, ANSWERS, MISSING))
+    return " | ".join(str(counts[which]) for which in (HERE, PLACEHOLDERS, MISSING))
 
 
 def _by_module(chosen: Iterable[Known]) -> Iterator[tuple[str, list[Known]]]:
@@ -131,12 +132,12 @@ def _missing_lines() -> Iterator[str]:
             yield f"- `{space}`: {', '.join(map(_uses, missing))}\n"
 
 
-def _answer_lines() -> Iterator[str]:
+def _placeholder_lines() -> Iterator[str]:
     """A line for each reason in each namespace, with the names it is for."""
     for space, group in _by_module(names()):
         reasons: dict[str, list[str]] = {}
         for known in group:
-            if state(known) == ANSWERS:
+            if state(known) == PLACEHOLDERS:
                 reasons.setdefault(_reason(known), []).append(known.name)
         for reason, found in reasons.items():
             yield f"- `{space}`: {', '.join(sorted(found))}. {reason}.\n"
@@ -145,9 +146,9 @@ def _answer_lines() -> Iterator[str]:
 def _reason(known: Known) -> str:
     """The sentence that explains a name."""
     full = f"{known.space}.{known.name}"
-    if full in SAYS:
-        value = SAYS[full]
-        return "Does nothing" if value is None else f"Always says `{value!r}`"
+    if full in RESULTS:
+        value = RESULTS[full]
+        return "Does nothing" if value is None else f"Always returns `{value!r}`"
     refusal = refusal_of(full)
     if refusal is None:
         # (The object is another namespace's.)
@@ -164,26 +165,26 @@ def text() -> str:
     for space, group in _by_module(names()):
         total = sum(_counts(group).values(), Counter[str]())
         rows.append(f"| `{space}` | {_cells(total)} |\n")
-    head = " | here | answers | missing |\n|---|---|---|---|\n"
+    head = " | here | placeholder | missing |\n|---|---|---|---|\n"
     return (
         f"{_HEAD}| wanted{head}{''.join(kinds)}\n"
-        "(*work*: to do what PyTorch's does; *answer*: to answer; *later*: training on several "
-        "processes.)\n\n"
+        "(*work*: to do what PyTorch's does; *answer*: a placeholder is enough; *later*: training "
+        "on several processes.)\n\n"
         f"## By module\n\n| module{head}{''.join(rows)}\n"
         f"## Missing\n\nMost used first, with the uses.\n\n{''.join(_missing_lines())}\n"
-        f"## Answers\n\n{''.join(_answer_lines())}"
+        f"## Placeholders\n\n{''.join(_placeholder_lines())}"
     )
 
 
 def _print(module: str) -> None:
     chosen = list(names(module))
-    print(f"{'wanted':32}{'here':>8}{'answers':>9}{'missing':>9}")
+    print(f"{'wanted':32}{'here':>8}{'placeholder':>13}{'missing':>9}")
     for kind, counts in _counts(chosen).items():
-        print(f"{kind:32}{counts[HERE]:8}{counts[ANSWERS]:9}{counts[MISSING]:9}")
+        print(f"{kind:32}{counts[HERE]:8}{counts[PLACEHOLDERS]:9}{counts[MISSING]:9}")
     print()
     for space, group in _by_module(chosen):
         total = sum(_counts(group).values(), Counter[str]())
-        print(f"{space:32}{total[HERE]:8}{total[ANSWERS]:9}{total[MISSING]:9}")
+        print(f"{space:32}{total[HERE]:8}{total[PLACEHOLDERS]:9}{total[MISSING]:9}")
     missing = sorted(
         (known for known in chosen if state(known) == MISSING),
         key=lambda known: (-known.uses, known.space, known.name),

@@ -92,10 +92,10 @@ def _row(op: Op) -> str:
     name = op.name.removesuffix("_") if op.inplace and not _is_only_inplace(op) else op.name
     if not op.module or op.method:
         return name
-    place = "nn.functional" if op.module == "nn" else op.module
-    public = functional if op.module == "nn" else getattr(sys.modules["pullback"], place, None)
+    namespace = "nn.functional" if op.module == "nn" else op.module
+    public = functional if op.module == "nn" else getattr(sys.modules["pullback"], namespace, None)
     short = name.removeprefix(f"{op.module}_")
-    return f"{place}.{short}" if hasattr(public, short) else f"_C._{op.module}.{name}"
+    return f"{namespace}.{short}" if hasattr(public, short) else f"_C._{op.module}.{name}"
 
 
 def _is_only_inplace(op: Op) -> bool:

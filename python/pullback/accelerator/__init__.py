@@ -1,13 +1,13 @@
 """The accelerator of this machine, whatever it is: simulated CUDA devices, or none.
 
-Without one, questions are answered as by a machine without, and what needs one is an error.
+Without one, predicates and counts say so, and what needs one is an error.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _C, _absent, _answer, _stream, cuda
+from .. import _C, _absent, _placeholder, _stream, cuda
 from .memory import (
     empty_cache,
     empty_host_cache,
@@ -184,5 +184,5 @@ def synchronize(device: Any = None, /) -> None:
     cuda.synchronize(_number(device))
 
 
-Graph: Any = _answer.made("torch.accelerator.Graph", "class")
+Graph: Any = _placeholder.made("torch.accelerator.Graph", "class")
 _absent.announce(globals())

@@ -1,6 +1,6 @@
 """Quantized computation, which is not here.
 
-Its names answer, see `_answer/table.py`.
+Its names are placeholders, see `_placeholder/table.py`.
 """
 
 from __future__ import annotations

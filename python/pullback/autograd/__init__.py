@@ -232,8 +232,8 @@ def grad(
         ValueError: if ``allow_unused=False`` contradicts ``materialize_grads=True``, and for
             batched gradients of different first sizes.
     """
-    if _C._may_answer(outputs, inputs):
-        return _answered_grad(
+    if _C._has_override_among(outputs, inputs):
+        return _overridden_grad(
             outputs,
             inputs,
             grad_outputs=grad_outputs,
@@ -272,18 +272,18 @@ def grad(
         return tuple(
             _zeros_for(t) if g is None else g for g, t in zip(found, _tuple(inputs), strict=True)
         )
-    # None comes only where `allow_unused` asked for it; as in PyTorch the type leaves that out.
+    # None comes only with `allow_unused`; as in PyTorch the type leaves that out.
     return cast("tuple[Tensor, ...]", tuple(found))
 
 
-def _answered_grad(outputs: Any, inputs: Any, **options: Any) -> tuple[Tensor, ...]:
-    """What a mode or the types of tensors answer to :func:`grad`; they get tuples."""
+def _overridden_grad(outputs: Any, inputs: Any, **options: Any) -> tuple[Tensor, ...]:
+    """The result of an override of :func:`grad`, which gets outputs and inputs as tuples."""
     from ..overrides import is_tensor_like
 
     given = tuple((g,) if is_tensor_like(g) else _tuple(g) for g in (outputs, inputs))
-    asked = (*given[0], *given[1])
-    answer = _C._handle_torch_function(grad, "torch.autograd.grad", asked, given, options)
-    return cast("tuple[Tensor, ...]", answer)
+    relevant = (*given[0], *given[1])
+    result = _C._handle_torch_function(grad, "torch.autograd.grad", relevant, given, options)
+    return cast("tuple[Tensor, ...]", result)
 
 
 def _zeros_for(target: Tensor | GradientEdge) -> Tensor:

@@ -97,20 +97,20 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             raise ValueError(
                 f"Expected {role} to be floating point or complex, but got: {value.dtype}"
             )
-    dual: Tensor = _answered(_C._make_dual, tensor, tangent, level)
+    dual: Tensor = _call_or_override(_C._make_dual, tensor, tangent, level)
     return dual
 
 
-def _answered(function: Callable[..., Any], *args: Any) -> Any:
-    """Calls a function, or lets the class of a tensor among the arguments answer the call."""
+def _call_or_override(function: Callable[..., Any], *args: Any) -> Any:
+    """Calls a function, or the ``__torch_function__`` of the first argument whose class has one."""
     from .._tensor import Tensor
 
     kinds = (type(value) for value in args if isinstance(value, _C.TensorBase))
     for kind in kinds:
-        answer = getattr(kind, "__torch_function__", None)
-        is_silent = kind is Tensor or answer is _C._disabled_torch_function_impl
-        if answer is not None and not is_silent and _C._is_torch_function_enabled():
-            return answer(function, (kind,), args, {})
+        override = getattr(kind, "__torch_function__", None)
+        is_default = kind is Tensor or override is _C._disabled_torch_function_impl
+        if override is not None and not is_default and _C._is_torch_function_enabled():
+            return override(function, (kind,), args, {})
     return function(*args)
 
 
@@ -138,7 +138,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         level = _current_level
     if level < 0:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(*_answered(_C._unpack_dual, tensor, level))
+    return UnpackedDualTensor(*_call_or_override(_C._unpack_dual, tensor, level))
 
 
 class dual_level:

@@ -40,7 +40,7 @@ def _rebuilt(cls: type[_Mode], state: dict[str, Any]) -> _Mode:
 class _Mode(_C._ModeContext):
     """A mode that can be entered, and used as a decorator."""
 
-    # What the native part switches, for contexts that are told how.
+    # Contexts that set a flag of the native part and restore it.
     _switch: str | None = None
 
     def clone(self) -> _Mode:

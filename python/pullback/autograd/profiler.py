@@ -505,10 +505,10 @@ def _enter(name: str, args: str | None = None) -> Any:
     try:
         return _C._record_function_enter(name, args)
     except TypeError:
-        for place, (what, value, kind) in enumerate(
+        for position, (what, value, kind) in enumerate(
             (("name", name, "str"), ("args", args, "Optional[str]"))
         ):
-            if not isinstance(value, str) and not (value is None and place == 1):
+            if not isinstance(value, str) and not (value is None and position == 1):
                 raise RuntimeError(
                     f"record_function() Expected a value of type '{kind}' for argument '{what}'"
                     f" but instead found type '{type(value).__name__}'."

@@ -64,7 +64,7 @@ _STACK_METRICS = [
 
 
 class DeviceType(Enum):
-    """Where an event took place."""
+    """The device and the time span of an event."""
 
     CPU = 0
     CUDA = 1

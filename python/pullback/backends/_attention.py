@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from .._attention_switch import ALLOWED as _allowed
+from .._attention_backends import ALLOWED as _allowed
 from ._switch import is_bool
 
 _NAMES = ("flash", "math", "mem_efficient", "cudnn")

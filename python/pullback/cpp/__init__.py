@@ -1,6 +1,6 @@
 """Modules that are written in C++, of which there are none.
 
-Its names answer, see `_answer/table.py`.
+Its names are placeholders, see `_placeholder/table.py`.
 """
 
 from __future__ import annotations

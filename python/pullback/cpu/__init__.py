@@ -111,14 +111,14 @@ class Stream:
 
 
 class Event:
-    """A moment in the work of the CPU, which is past as soon as it is there."""
+    """A point in the work of the CPU, which is past as soon as it is there."""
 
     def query(self) -> bool:
         """Whether all work before it is done: it is."""
         return True
 
     def record(self, stream: Any = None) -> None:
-        """Notes the moment."""
+        """Records the point."""
 
     def synchronize(self) -> None:
         """Waits for all work before it, which is done."""

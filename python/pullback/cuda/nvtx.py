@@ -40,7 +40,7 @@ def range_end(range_id: int) -> None:
 
 
 def mark(msg: str) -> None:
-    """Marks a moment."""
+    """Marks a point in time."""
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _answer, _stream
+from .. import _placeholder, _stream
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -20,7 +20,7 @@ class Stream(_stream.Stream):
 
 
 class Event(_stream.Event):
-    """A moment in the work of a stream.
+    """A point in the work of a stream.
 
     Args:
         enable_timing: whether :meth:`elapsed_time` is allowed.
@@ -63,4 +63,4 @@ class StreamContext:
             self.stream.__exit__(kind, error, trace)
 
 
-ExternalStream: Any = _answer.made("torch.cuda.ExternalStream", "class")
+ExternalStream: Any = _placeholder.made("torch.cuda.ExternalStream", "class")

@@ -2,7 +2,7 @@
 
 ``init_process_group("gloo", ...)`` makes the group, collectives check their arguments and do what
 they do in a group of one, exactly; a larger world is one clear error, as is what would split a
-module over processes (`_answer/table.py`).
+module over processes (`_placeholder/table.py`).
 """
 
 from __future__ import annotations

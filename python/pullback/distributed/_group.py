@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from .. import _answer
+from .. import _placeholder
 from ._store import FileStore, PrefixStore, Store, TCPStore
 
 default_pg_timeout = timedelta(minutes=30)
@@ -191,7 +191,7 @@ def _check_world(rank: int, world_size: int) -> None:
     if world_size > 1:
         raise RuntimeError(
             f"init_process_group(): a world of {world_size} processes is not available: "
-            f"{_answer.why('pullback.distributed')}"
+            f"{_placeholder.why('pullback.distributed')}"
         )
 
 

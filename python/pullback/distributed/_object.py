@@ -28,13 +28,13 @@ def all_gather_object(
     """Writes the objects of all processes into a list.
 
     Args:
-        object_list: a list with a place for each process.
+        object_list: a list with an element for each process.
         obj: this process's.
         group: among which processes.
         weights_only: whether objects are read as ``torch.load(weights_only=True)`` would.
 
     Raises:
-        IndexError: for a list without a place.
+        IndexError: for an empty list.
         UnpicklingError: for what ``weights_only`` does not read.
     """
     if not _group.is_member(group):
@@ -55,7 +55,7 @@ def gather_object(
 
     Args:
         obj: this process's.
-        object_gather_list: a list with a place for each process.
+        object_gather_list: a list with an element for each process.
         dst: the rank of the process that has the list; 0 unless given.
         group: among which processes.
         group_dst: its rank in the group, in place of ``dst``.
@@ -112,7 +112,7 @@ def scatter_object_list(
     """Sends each process one object of a list that one process has.
 
     Args:
-        scatter_object_output_list: a list whose first place takes this process's.
+        scatter_object_output_list: a list whose first element becomes this process's.
         scatter_object_input_list: an object for each process.
         src: the rank of the process that has the list; 0 unless given.
         group: among which processes.
@@ -120,7 +120,7 @@ def scatter_object_list(
         weights_only: whether objects are read as ``torch.load(weights_only=True)`` would.
 
     Raises:
-        ValueError: for lists without a place, or another number of objects.
+        ValueError: for empty lists, or another number of objects.
         UnpicklingError: for what ``weights_only`` does not read.
     """
     if not _group.is_member(group):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _C, _answer
+from .. import _C, _placeholder
 from . import _group
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class DeviceMesh:
         if self.mesh.numel() != 1 or int(self.mesh) != 0:
             raise RuntimeError(
                 f"a mesh of the processes {self.mesh.tolist()} is not available: "
-                f"{_answer.why('pullback.distributed')}"
+                f"{_placeholder.why('pullback.distributed')}"
             )
         if mesh_dim_names is not None and len(mesh_dim_names) != self.mesh.ndim:
             raise RuntimeError(
@@ -217,7 +217,7 @@ def init_device_mesh(
     if math.prod(mesh_shape) != 1:
         raise RuntimeError(
             f"a mesh of {math.prod(mesh_shape)} processes is not available: "
-            f"{_answer.why('pullback.distributed')}"
+            f"{_placeholder.why('pullback.distributed')}"
         )
     carriers = _overrides(backend_override or {}, len(mesh_shape), mesh_dim_names)
     if not _group.is_initialized():

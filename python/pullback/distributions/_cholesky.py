@@ -66,6 +66,6 @@ def mahalanobis(factor: Any, difference: Any) -> Any:
     lengths = solved.pow(2).sum(-2).reshape(own + vectors)
     # Back from (own.., repeated..) to the order in which the dimensions were taken apart.
     order = [0] * count
-    for place, dim in enumerate(own_dims + repeated_dims):
-        order[dim] = place
+    for position, dim in enumerate(own_dims + repeated_dims):
+        order[dim] = position
     return lengths.permute(order).reshape(batch)

@@ -1,4 +1,4 @@
-"""What all distributions are: shapes, validation, expansion, and the questions that can be asked.
+"""What all distributions are: shapes, validation, expansion, and the functions of all.
 
 A distribution's parameters have the shape ``batch_shape`` together, followed for some by the shape
 of an event; samples have ``sample_shape + batch_shape + event_shape``. A subclass names in

@@ -49,7 +49,7 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(self.loc, where(self.concentration < 0, end, math.inf))
 
     def _shape(self) -> tuple[Any, Any]:
-        """Where the shape is 0, and the shape with 1 in these places."""
+        """Where the shape is 0, and the shape with 1 at these indices."""
         is_zero = isclose(self.concentration, zeros_like(self.concentration))
         return is_zero, self.concentration.masked_fill(is_zero, 1.0)
 

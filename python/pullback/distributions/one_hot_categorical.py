@@ -14,7 +14,7 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(OfCategories):
-    """Vectors of ``K`` zeros but for a single 1, whose place is :class:`Categorical`.
+    """Vectors of ``K`` zeros but for a single 1, whose index is :class:`Categorical`.
 
     Args:
         probs: the probabilities along the last dimension, see :class:`Categorical`.
@@ -50,8 +50,8 @@ class OneHotCategorical(OfCategories):
         return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Any:
-        places = self._categorical.sample(sample_shape)
-        return one_hot(places, self.event_shape[0]).to(self.probs)
+        indices = self._categorical.sample(sample_shape)
+        return one_hot(indices, self.event_shape[0]).to(self.probs)
 
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:

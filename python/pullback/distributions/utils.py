@@ -147,8 +147,8 @@ class _lazy_property_and_property(lazy_property[T, R], property):
 
 def _is_in_triangle(size: int, diag: int, device: Any) -> Tensor:
     """Which elements of a square matrix are not above the diagonal ``diag``."""
-    place = arange(size, device=device)
-    return place < place.view(-1, 1) + (diag + 1)
+    columns = arange(size, device=device)
+    return columns < columns.view(-1, 1) + (diag + 1)
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:

@@ -24,13 +24,13 @@ def chosen(args: tuple[Any, ...], argnums: Argnums) -> Any:
         RuntimeError: for numbers that are not among the positional arguments, or named twice.
     """
     if isinstance(argnums, int):
-        return args[_place(argnums, len(args))]
-    return tuple(args[place] for place in _places(argnums, len(args)))
+        return args[_position(argnums, len(args))]
+    return tuple(args[position] for position in _positions(argnums, len(args)))
 
 
-def _places(argnums: Argnums, count: int) -> list[int]:
+def _positions(argnums: Argnums, count: int) -> list[int]:
     if isinstance(argnums, int):
-        return [_place(argnums, count)]
+        return [_position(argnums, count)]
     if not isinstance(argnums, tuple):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     for number in argnums:
@@ -38,13 +38,13 @@ def _places(argnums: Argnums, count: int) -> list[int]:
             raise RuntimeError(f"argnum must be int, got: {type(number)}")
     if not argnums:
         raise RuntimeError("argnums must be non-empty")
-    places = [_place(number, count) for number in argnums]
-    if len(set(places)) != len(places):
-        raise RuntimeError(f"argnums elements must be unique, got {tuple(places)}")
-    return places
+    positions = [_position(number, count) for number in argnums]
+    if len(set(positions)) != len(positions):
+        raise RuntimeError(f"argnums elements must be unique, got {tuple(positions)}")
+    return positions
 
 
-def _place(number: int, count: int) -> int:
+def _position(number: int, count: int) -> int:
     if not -count <= number < count:
         raise RuntimeError(f"Got argnum={number}, but only {count} positional inputs")
     return number % count
@@ -61,13 +61,13 @@ def of_chosen(
     Raises:
         RuntimeError: as :func:`chosen`.
     """
-    places = _places(argnums, len(args))
+    positions = _positions(argnums, len(args))
 
     def function(given: Any) -> Any:
         values = list(args)
         several = (given,) if isinstance(argnums, int) else given
-        for place, value in zip(places, several, strict=True):
-            values[place] = value
+        for position, value in zip(positions, several, strict=True):
+            values[position] = value
         return func(*values, **kwargs)
 
     return function

@@ -186,8 +186,8 @@ def linearize(func: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R
     """
     point = Point(primals)
     leaves, output_spec = tree_flatten(point.call(lambda given: func(*given)))
-    places = [i for i, leaf in enumerate(leaves) if _is_differentiable(leaf)]
-    outputs = [leaves[place] for place in places]
+    positions = [i for i, leaf in enumerate(leaves) if _is_differentiable(leaf)]
+    outputs = [leaves[position] for position in positions]
     zeros_like = _C._VariableFunctions.zeros_like
 
     def push(*tangents: Any) -> Any:
@@ -198,12 +198,12 @@ def linearize(func: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R
             products = origin.call(lambda starts: point.pull(outputs, starts, retain_graph=True))
             # (The graph of `func` is the products' too: the next call needs it.)
             found = origin.closed(origin.pull(products, vectors, retain_graph=True))
-            for place, product in zip(places, found, strict=True):
-                results[place] = product
+            for position, product in zip(positions, found, strict=True):
+                results[position] = product
         return output_spec.unflatten(results)
 
     given_out = iter(point.closed(outputs))
-    value = [next(given_out) if i in places else leaf for i, leaf in enumerate(leaves)]
+    value = [next(given_out) if i in positions else leaf for i, leaf in enumerate(leaves)]
     return output_spec.unflatten(value), push
 
 

@@ -146,14 +146,14 @@ def _sizes(
 ) -> dict[str, tuple[int, ...]]:
     """The size of each name, or the sizes of the ellipsis."""
     sizes: dict[str, tuple[int, ...]] = {}
-    place = 0
+    position = 0
     for group in left.groups:
         if group == (_REST,):
-            sizes[_REST] = shape[place : place + rest]
-            place += rest
+            sizes[_REST] = shape[position : position + rest]
+            position += rest
             continue
-        sizes.update(_within(group, shape[place], given))
-        place += 1
+        sizes.update(_within(group, shape[position], given))
+        position += 1
     return sizes
 
 

@@ -65,7 +65,7 @@ def _module_name(function: Any) -> str:
     own = top.__name__
     if module and module != own and not module.startswith((f"{own}.", "torch.")):
         return module
-    places = (
+    calls = (
         (top, "torch"),
         (nn.functional, "torch.nn.functional"),
         *(
@@ -74,7 +74,7 @@ def _module_name(function: Any) -> str:
             if hasattr(top, part)
         ),
     )
-    for owner, path in places:
+    for owner, path in calls:
         if getattr(owner, name, None) is function:
             return path
     return module
@@ -171,7 +171,7 @@ class Node:
         self._prev._next, self._next._prev = self._next, self._prev
 
     def prepend(self, x: Node) -> None:
-        """Moves ``x`` to the place before this node."""
+        """Moves ``x`` directly before this node."""
         if self.graph is not x.graph:
             raise AssertionError("Attempting to move a Node into a different Graph")
         if self is x:
@@ -182,7 +182,7 @@ class Node:
         x._next, self._prev = self, x
 
     def append(self, x: Node) -> None:
-        """Moves ``x`` to the place after this node."""
+        """Moves ``x`` directly after this node."""
         self._next.prepend(x)
 
     def __lt__(self, other: Node) -> bool:

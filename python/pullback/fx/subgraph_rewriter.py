@@ -1,4 +1,4 @@
-"""Replacing the places of a graph that look like a pattern."""
+"""Replacing the subgraphs that match a pattern."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with
 
 
 class Match(NamedTuple):
-    """A place that looks like the pattern, and what stands for the pattern's nodes."""
+    """A subgraph that matches the pattern, and what stands for the pattern's nodes."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -39,7 +39,7 @@ def _graph_of(pattern: Any) -> Graph:
 
 
 class _Matcher:
-    """Compares a pattern with the places of a graph, from the results to the inputs."""
+    """Compares a pattern with the subgraphs of a graph, from the results to the inputs."""
 
     def __init__(self, pattern: Graph) -> None:
         self.pattern = pattern
@@ -107,7 +107,7 @@ def replace_pattern(
     pattern: Callable[..., Any] | GraphModule,
     replacement: Callable[..., Any] | GraphModule,
 ) -> list[Match]:
-    """Replaces each place of a module's graph that looks like a pattern.
+    """Replaces each subgraph of a module's graph that matches a pattern.
 
     Args:
         gm: the module, which is changed.
@@ -115,7 +115,7 @@ def replace_pattern(
         replacement: what to put in its place.
 
     Returns:
-        The places. Those that overlap an earlier one are left.
+        The matches. Those that overlap an earlier one are left out.
     """
     replaced = replace_pattern_with_filters(gm, pattern, replacement)
     return [Match(anchor=item.anchor, nodes_map=item.nodes_map) for item in replaced]
@@ -129,7 +129,7 @@ def replace_pattern_with_filters(
     ignore_literals: bool = False,
     replacement_callback: Callable[..., Graph] | None = None,
 ) -> list[ReplacedPatterns]:
-    """As :func:`replace_pattern`, at the places that all filters let pass.
+    """As :func:`replace_pattern`, at the matches that all filters let pass.
 
     Args:
         gm: the module.

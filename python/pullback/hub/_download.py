@@ -54,7 +54,7 @@ class DownloadError(urllib.error.URLError, RuntimeError):
 
 
 def open_url(url: str) -> Any:
-    """The answer of a server.
+    """The response of a server.
 
     Raises:
         DownloadError: if there is none, with the address.
@@ -86,15 +86,15 @@ def download_url_to_file(
         RuntimeError: if it cannot be downloaded, or has another sum.
     """
     target = os.path.expanduser(dst)
-    with open_url(url) as answer:
-        length = answer.headers.get("Content-Length")
+    with open_url(url) as response:
+        length = response.headers.get("Content-Length")
         bar = _Bar(None if length is None else int(length), progress)
         folder = os.path.dirname(target) or "."
         handle, partial = tempfile.mkstemp(suffix=".partial", dir=folder)
         try:
             sum256 = hashlib.sha256()
             with os.fdopen(handle, "wb") as file:
-                while chunk := answer.read(_CHUNK):
+                while chunk := response.read(_CHUNK):
                     file.write(chunk)
                     sum256.update(chunk)
                     bar.add(len(chunk))

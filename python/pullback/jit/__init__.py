@@ -2,7 +2,7 @@
 
 ``script`` and ``trace`` check what they are given and stand for it: what they return calls the
 Python function, with the control flow of Python. Scripts are neither saved nor loaded; whatever
-would need the compiler's graph is one error that says so (`_answer/table.py`).
+would need the compiler's graph is one error that says so (`_placeholder/table.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from .. import _absent, _answer
+from .. import _absent, _placeholder
 from .._script import ScriptFunction, is_a
 from ..futures import Future
 from ._isinstance import isinstance as isinstance
@@ -362,7 +362,7 @@ class strict_fusion:
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:
-    function: Callable[..., NoReturn] = _answer.made(f"torch.jit.{name}", "function")
+    function: Callable[..., NoReturn] = _placeholder.made(f"torch.jit.{name}", "function")
     return function
 
 

@@ -246,7 +246,7 @@ def _tensors(values: Any) -> Iterator[Any]:
 
 
 def _classes(values: list[Any]) -> tuple[type, ...]:
-    """The classes of arguments that answer ops below autograd, each once."""
+    """The classes of arguments that dispatch ops below autograd, each once."""
     disabled = _C._disabled_torch_dispatch_impl
     classes: dict[type, None] = {}
     for tensor in _tensors(values):

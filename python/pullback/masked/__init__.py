@@ -5,8 +5,8 @@ with, and may not have more dimensions. ``_reduction`` and ``_extremum`` have th
 ``_normalization`` what keeps the shape; ``_mask`` is what they share. Gradients with respect to
 elements that are masked out are zero, also where these are ``nan`` or infinite.
 
-A :class:`MaskedTensor` takes its mask along (``_tensor``; what it answers to calls and ops is in
-``_answer``). The functions take it instead of a tensor, and give plain tensors.
+A :class:`MaskedTensor` takes its mask along (``_tensor``; its overrides of calls and ops are in
+``_dispatch``). The functions take it instead of a tensor, and give plain tensors.
 """
 
 from .. import _absent

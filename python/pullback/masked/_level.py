@@ -64,6 +64,6 @@ def union(a: Any, b: Any) -> Tensor:
 
 
 def refuse_out(name: str, kwargs: dict[str, Any]) -> None:
-    """Refuses ``out=``, which has no place for a mask."""
+    """Refuses ``out=``, which has no room for a mask."""
     if kwargs.get("out") is not None:
         raise ValueError(f"{name}: 'out' is not supported for MaskedTensors")

@@ -1,7 +1,7 @@
 """``MaskedTensor``: a tensor together with a mask, true where an element counts.
 
 It is a wrapper subclass: to the library it is a tensor without elements of its own, whose ops
-``_answer`` carries out on the data and the mask that it holds. Gradients cross into the plain data
+``_dispatch`` computes on the data and the mask that it holds. Gradients cross into the plain data
 and out of it by two custom functions, :class:`_Unwrap` and :class:`_Wrap`, between which everything
 is ordinary: so whatever has a derivative has one here. Invariant: data and mask have the shape,
 and the data the dtype, of the tensor; neither requires grad.
@@ -153,13 +153,13 @@ class MaskedTensor(Tensor):
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Answers the calls that ``_answer`` knows; others are taken apart into ops first."""
-        from ._answer import answer_call
+        """Computes the calls that ``_dispatch`` knows; others are decomposed into ops first."""
+        from ._dispatch import dispatch_call
 
         if not all(issubclass(cls, kind) for kind in types):
             return NotImplemented
         with _C.DisableTorchFunctionSubclass():
-            return answer_call(func, args, kwargs or {})
+            return dispatch_call(func, args, kwargs or {})
 
     @classmethod
     def __torch_dispatch__(
@@ -169,10 +169,10 @@ class MaskedTensor(Tensor):
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Answers ops, below autograd."""
-        from ._answer import answer_op
+        """Computes ops, below autograd."""
+        from ._dispatch import dispatch_op
 
-        return answer_op(func, args, kwargs or {})
+        return dispatch_op(func, args, kwargs or {})
 
     def get_data(self) -> Tensor:
         """The data, masked out or not, as a plain tensor; its gradient comes back masked."""

@@ -1,6 +1,6 @@
 """Counters of what a program does, which are not here: see `torch.profiler`.
 
-Its names answer, see `_answer/table.py`.
+Its names are placeholders, see `_placeholder/table.py`.
 """
 
 from __future__ import annotations

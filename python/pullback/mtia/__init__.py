@@ -1,6 +1,6 @@
 """Meta's accelerators, which this build has no backend for.
 
-Its names answer, see `_answer/table.py`.
+Its names are placeholders, see `_placeholder/table.py`.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ __all__ = [
     "start_processes",
 ]
 
-# PyTorch's switch for starting processes from several threads; here they start one after the other.
+# PyTorch's flag for starting processes from several threads; here they start one after the other.
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
 
 

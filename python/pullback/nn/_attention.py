@@ -11,7 +11,7 @@ import math
 import warnings
 from typing import Any
 
-from .._attention_switch import ALLOWED as _allowed
+from .._attention_backends import ALLOWED as _allowed
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts
 from ._native import VF as _VF

@@ -29,12 +29,12 @@ def _check_place(module: Module, device: int) -> None:
     """Refuses a module of which something is not on the first device."""
     from .. import device as make_device
 
-    place = make_device(f"cuda:{device}")
+    expected = make_device(f"cuda:{device}")
     for tensor in itertools.chain(module.parameters(), module.buffers()):
-        if tensor.device != place:
+        if tensor.device != expected:
             raise RuntimeError(
                 "module must have its parameters and buffers on device "
-                f"{place} (device_ids[0]) but found one of them on device: {tensor.device}"
+                f"{expected} (device_ids[0]) but found one of them on device: {tensor.device}"
             )
 
 

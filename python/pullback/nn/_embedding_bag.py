@@ -75,8 +75,8 @@ def embedding_bag(
         assert offsets is not None
         starts = _starts(offsets, input.numel(), include_last_offset)
         bags = starts.numel() - include_last_offset
-        places = _VF.arange(input.numel(), device=input.device)
-        numbers = _VF.searchsorted(starts, places, right=True) - 1
+        positions = _VF.arange(input.numel(), device=input.device)
+        numbers = _VF.searchsorted(starts, positions, right=True) - 1
     indices = input.reshape(-1)
     factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     _check_indices(indices, weight.size(0), mode == "max" or padding_idx is not None)
@@ -111,11 +111,11 @@ def _largest(rows: Tensor, numbers: Tensor, bags: int) -> Tensor:
     most = values.new_zeros(bags, width).scatter_reduce(
         0, where, values, "amax", include_self=False
     )
-    places = _VF.arange(count, device=rows.device).unsqueeze(1).expand(count, width)
+    positions = _VF.arange(count, device=rows.device).unsqueeze(1).expand(count, width)
     reached = most.gather(0, where)
     # A row with nan is the largest of its bag: nothing equals it.
     is_largest = (values == reached) | (values != values)
-    behind = places.masked_fill(~is_largest, count)
+    behind = positions.masked_fill(~is_largest, count)
     first = behind.new_full((bags, width), count).scatter_reduce(0, where, behind, "amin")
     is_empty = first == count
     return rows.gather(0, first.masked_fill(is_empty, 0)).masked_fill(is_empty, 0)
@@ -221,13 +221,13 @@ def _check_indices(indices: Tensor, rows: int, one_by_one: bool) -> None:
     """Refuses what is no row, with PyTorch's words for bags that it walks one entry at a time."""
     bad: Tensor = ((indices < 0) | (indices >= rows)).int()
     if bad.numel() > 0 and bool(bad.any()):
-        place = int(bad.argmax())
+        position = int(bad.argmax())
         if one_by_one:
             raise RuntimeError(
                 "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
-                f"{int(indices[place])}, with {rows} embeddings"
+                f"{int(indices[position])}, with {rows} embeddings"
             )
         raise RuntimeError(
-            f"Index {place} of input takes value {int(indices[place])} which is not in the valid"
-            f" range [0, {rows})"
+            f"Index {position} of input takes value {int(indices[position])} which is not in the "
+            f"valid range [0, {rows})"
         )

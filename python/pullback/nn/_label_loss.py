@@ -63,9 +63,9 @@ def multilabel_margin_loss(
     classes = max(1, input.numel()) if input.dim() < 2 else input.size(1)
     scores, labels = input.reshape(-1, classes), target.reshape(-1, classes)
     is_given = (labels >= 0).cumprod(1).bool()
-    places = labels.masked_fill(~is_given, 0)
-    counts = _VF.zeros_like(labels).scatter_add(1, places, is_given.long())
-    lacking = 1 - scores.gather(1, places).unsqueeze(2) + scores.unsqueeze(1)
+    given_labels = labels.masked_fill(~is_given, 0)
+    counts = _VF.zeros_like(labels).scatter_add(1, given_labels, is_given.long())
+    lacking = 1 - scores.gather(1, given_labels).unsqueeze(2) + scores.unsqueeze(1)
     counted = is_given.unsqueeze(2) & (counts == 0).unsqueeze(1)
     losses = (lacking.clamp_min(0) * counted.to(input.dtype)).sum((1, 2)) / classes
     if number == 1:

@@ -38,7 +38,7 @@ def linear_cross_entropy(
         reduction: ``'none'``, ``'mean'`` or ``'sum'``.
         ignore_index: targets of this index do not contribute; -100 for classes unless given.
         label_smoothing: in [0, 1]: how far targets are mixed with the uniform distribution.
-        options: with it, rows are taken in pieces whose logits backward computes once more.
+        options: with it, rows are taken in chunks whose logits backward computes once more.
 
     Raises:
         RuntimeError, ValueError: as those of :func:`linear` and :func:`cross_entropy`.
@@ -82,7 +82,7 @@ def _parts(
     reduction: str,
     rest: dict[str, Any],
 ) -> list[Tensor]:
-    """The losses of pieces of ``step`` rows: each on its own, or their sums."""
+    """The losses of chunks of ``step`` rows: each on its own, or their sums."""
     from ..utils.checkpoint import checkpoint
 
     inner = "none" if reduction == "none" else "sum"
@@ -90,8 +90,8 @@ def _parts(
     def loss(rows: Tensor, classes: Tensor) -> Tensor:
         return cross_entropy(_logits(rows, weight, bias), classes, reduction=inner, **rest)
 
-    pieces = zip(input.split(step), target.split(step), strict=True)
-    return [checkpoint(loss, rows, classes, use_reentrant=False) for rows, classes in pieces]
+    chunks = zip(input.split(step), target.split(step), strict=True)
+    return [checkpoint(loss, rows, classes, use_reentrant=False) for rows, classes in chunks]
 
 
 def _divisor(target: Tensor, weight: Tensor | None, ignore_index: int | None, rows: int) -> Any:

@@ -1,4 +1,4 @@
-"""More functions of ``nn.functional`` over the places of an image, beside ``_spatial.py``.
+"""More functions of ``nn.functional`` over the positions of an image, beside ``_spatial.py``.
 
 Volumes, adaptive maxima, windows at random, norms, unpooling, and the blocks of images. What
 returns positions, too, has a second name that ends in ``_with_indices``.
@@ -210,8 +210,8 @@ def _fractional(
         ratios = (ratio,) * rank if isinstance(ratio, int | float) else tuple(ratio)
         if len(ratios) < rank:
             raise ValueError(f"{name} requires an output_ratio of {rank} numbers, got {ratio}")
-        places = range(-rank, 0)
-        size = [int(input.size(d) * r) for d, r in zip(places, ratios, strict=False)]
+        dims = range(-rank, 0)
+        size = [int(input.size(d) * r) for d, r in zip(dims, ratios, strict=False)]
     if samples is None:
         batch = 1 if input.dim() == rank + 1 else input.size(0)
         shape = (batch, input.size(-rank - 1), rank)
@@ -401,7 +401,7 @@ def fold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """The sum of blocks ``(N, C kh kw, L)`` at their places in images ``(N, C, *output_size)``.
+    """The sum of blocks ``(N, C kh kw, L)`` at their positions in images ``(N, C, *output_size)``.
 
     Raises:
         RuntimeError: shapes or settings that do not fit.

@@ -1,4 +1,4 @@
-"""The functions of ``nn.functional`` over the places of an image: pooling, padding, pixels."""
+"""The functions of ``nn.functional`` over the positions of an image: pooling, padding, pixels."""
 
 from __future__ import annotations
 
@@ -243,9 +243,9 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """The values of images ``(N, C, H, W)`` at the places ``(N, Hout, Wout, 2)``.
+    """The values of images ``(N, C, H, W)`` at the points ``(N, Hout, Wout, 2)``.
 
-    Volumes have one dimension more. A place is ``(x, y)`` or ``(x, y, z)``, from -1 to 1.
+    Volumes have one dimension more. A point is ``(x, y)`` or ``(x, y, z)``, from -1 to 1.
 
     Args:
         mode: "bilinear" (of volumes: of three dimensions), "nearest", or "bicubic" of images.
@@ -277,13 +277,13 @@ def grid_sample(
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The places ``(N, H, W, 2)`` that affine maps ``(N, 2, 3)`` give, for :func:`grid_sample`.
+    """The points ``(N, H, W, 2)`` that affine maps ``(N, 2, 3)`` give, for :func:`grid_sample`.
 
     Args:
         theta: of volumes ``(N, 3, 4)``.
         size: the size ``(N, C, H, W)`` or ``(N, C, D, H, W)`` of the images to be made.
         align_corners: whether -1 and 1 are the outermost centres, and not the outer edges. Along a
-            size of 1 both are one place then: it is 0, with a warning.
+            size of 1 both are one point then: it is 0, with a warning.
 
     Raises:
         ValueError: a theta that is no batch of such maps of numbers, or sizes below one.

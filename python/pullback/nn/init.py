@@ -227,8 +227,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         tensor.zero_()
         for group in range(groups):
             for channel in range(min(per_group, channels)):
-                place = (group * per_group + channel, channel, *centre)
-                tensor[place] = 1
+                coordinates = (group * per_group + channel, channel, *centre)
+                tensor[coordinates] = 1
     return tensor
 
 

@@ -1,6 +1,6 @@
 """Processes bound to nodes of memory, which are not here.
 
-Its names answer, see `_answer/table.py`.
+Its names are placeholders, see `_placeholder/table.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs exported to ONNX, which needs a captured graph: only questions are answered."""
+"""Programs exported to ONNX, which needs a captured graph: only the predicate works."""
 
 from __future__ import annotations
 

@@ -129,11 +129,11 @@ def _plain_rprop(
     step.add_(1)
     grad = climb(rule, grad)
     agreement = grad * prev
-    turned = agreement < 0
+    has_turned = agreement < 0
     factor = ones_like(grad).masked_fill(agreement > 0, rule.etaplus)
-    step_size.mul_(factor.masked_fill(turned, rule.etaminus))
+    step_size.mul_(factor.masked_fill(has_turned, rule.etaminus))
     step_size.clamp_(rule.step_size_min, rule.step_size_max)
-    grad = grad.masked_fill(turned, 0)
+    grad = grad.masked_fill(has_turned, 0)
     # The clone keeps the value that the product needs: the state changes at the next step.
     param.addcmul_(grad.sign(), step_size.clone(), value=-1)
     prev.copy_(grad)

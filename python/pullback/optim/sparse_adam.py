@@ -15,7 +15,7 @@ __all__ = ["SparseAdam"]
 class SparseAdam(Optimizer):
     r"""Adam on the elements that a sparse gradient specifies; see `Adam` for the rule.
 
-    Moments and parameters at other places stay as they are, where Adam would decay the moments and
+    Moments and parameters at other indices stay as they are, where Adam would decay the moments and
     move the parameters by them. Parameters are dense, gradients sparse (COO) tensors, such as
     `nn.Embedding(sparse=True)` gives; the count of steps in the state is a plain integer.
 
@@ -48,14 +48,14 @@ class SparseAdam(Optimizer):
         )
 
     def _refuse(self, is_wrong: Any, word: str, reason: str) -> None:
-        places = [
+        numbers = [
             [number, index]
             for number, group in enumerate(self.param_groups)
             for index, param in enumerate(group["params"])
             if is_wrong(param)
         ]
-        if places:
-            raise ValueError(f"{word} params at indices {places}: SparseAdam {reason}")
+        if numbers:
+            raise ValueError(f"{word} params at indices {numbers}: SparseAdam {reason}")
 
     def step(self, closure: Closure | None = None) -> Any:
         """Updates the parameters once; returns what `closure` returned, if given."""

@@ -1,6 +1,6 @@
 """Archives of code and objects, which are not here: `torch.save` keeps objects.
 
-Its names answer, see `_answer/table.py`.
+Its names are placeholders, see `_placeholder/table.py`.
 """
 
 from __future__ import annotations

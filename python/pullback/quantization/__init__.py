@@ -1,6 +1,6 @@
 """Quantized computation under its old name, which is not here.
 
-Its names answer, see `_answer/table.py`.
+Its names are placeholders, see `_placeholder/table.py`.
 """
 
 from __future__ import annotations

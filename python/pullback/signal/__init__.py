@@ -1,4 +1,4 @@
-"""Signals: the windows that pieces of them are multiplied by."""
+"""Signals: the windows that segments of them are multiplied by."""
 
 from __future__ import annotations
 

@@ -137,17 +137,17 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
     diagonal_offsets = wanted.tolist()
     if len(set(diagonal_offsets)) != len(diagonal_offsets):
         raise ValueError(f"Offset tensor contains duplicate values: {diagonal_offsets}")
-    places: list[tuple[int, int]] = []
+    matches: list[tuple[int, int]] = []
     taken: list[tuple[int, int]] = []
     height, width = shape
     for d, offset in enumerate(diagonal_offsets):
         for column in range(max(offset, 0), min(width, height + offset, rows.shape[1])):
-            places.append((column - offset, column))
+            matches.append((column - offset, column))
             taken.append((d, column))
-    if not places:
+    if not matches:
         made = sparse_coo_tensor(shape, dtype=rows.dtype)
     else:
         at = _C.tensor(taken).t()
-        made = sparse_coo_tensor(_C.tensor(places).t().contiguous(), rows[at[0], at[1]], shape)
+        made = sparse_coo_tensor(_C.tensor(matches).t().contiguous(), rows[at[0], at[1]], shape)
     made = made.coalesce()
     return made if layout in (None, _C.sparse_coo) else made.to_sparse(layout=layout)

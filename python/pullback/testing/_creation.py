@@ -103,7 +103,7 @@ def make_tensor(
         low: the least number.
         high: what all numbers are below.
         requires_grad: whether it requires grad.
-        noncontiguous: whether it takes every second place of its memory, if it has two elements.
+        noncontiguous: whether it takes every second element of its memory, if it has two elements.
         exclude_zero: whether zeros become the least positive normal number, or 1.
         memory_format: how it lies in memory.
 
@@ -129,7 +129,7 @@ def make_tensor(
             f"The requested dtype '{dtype}' is not supported by torch.testing.make_tensor()."
         )
     if is_apart:
-        # (From the second place on, so that a wrong beginning is seen too.)
+        # (From the second element on, so that a wrong beginning is seen too.)
         result = result[..., 1::2]
     elif memory_format is not None:
         result = result.clone(memory_format=memory_format)

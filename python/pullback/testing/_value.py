@@ -27,13 +27,13 @@ class Tolerance(NamedTuple):
         """
         is_exact = self.rtol == 0 and self.atol == 0
         lines = [f"{what} are not {'equal' if is_exact else 'close'}!", "", extra]
-        for kind, (value, place), limit in (
+        for kind, (value, coordinates), limit in (
             ("absolute", absolute, self.atol),
             ("relative", relative, self.rtol),
         ):
             text = f"{kind.title()} difference: {value}"
-            if place is not None:
-                text = f"Greatest {kind} difference: {value} at index {place}"
+            if coordinates is not None:
+                text = f"Greatest {kind} difference: {value} at index {coordinates}"
             lines.append(text if is_exact else f"{text} (up to {limit} allowed)")
         return "\n".join(lines)
 
@@ -149,8 +149,8 @@ def _dense(
 def _greatest(values: Tensor, shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """The greatest of the values of a flattened tensor, and its place."""
     top, flat = values.max(0)
-    place, rest = [], int(flat)
+    coordinates, rest = [], int(flat)
     for size in reversed(shape):
         rest, index = divmod(rest, size)
-        place.append(index)
-    return top.item(), tuple(reversed(place))
+        coordinates.append(index)
+    return top.item(), tuple(reversed(coordinates))

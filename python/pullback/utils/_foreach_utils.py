@@ -31,21 +31,21 @@ def _group_tensors_by_device_and_dtype(
     """Parallel lists cut into groups whose tensors of the first list share device and dtype.
 
     A list that is empty stays so; entries of other lists may be `None`. With `with_indices` the
-    places in the lists are given too, else no places. Raises `RuntimeError` for a first list that
+    indices in the lists are given too, else no indices. Raises `RuntimeError` for a first list that
     holds `None`, and for lists of different lengths.
     """
     first, *others = tensorlistlist
     if any(others_ and len(others_) != len(first) for others_ in others):
         raise RuntimeError("Tensors of the same index must be in lists of the same length")
-    places: dict[tuple[Any, Any], Indices] = {}
-    for place, tensor in enumerate(first):
+    indices: dict[tuple[Any, Any], Indices] = {}
+    for index, tensor in enumerate(first):
         if tensor is None:
             raise RuntimeError("Tensors of the first list of nested Tensor lists can't be None")
-        places.setdefault((tensor.device, tensor.dtype), []).append(place)
+        indices.setdefault((tensor.device, tensor.dtype), []).append(index)
     return {
         key: ([[column[i] for i in rows] if column else [] for column in tensorlistlist],
               rows if with_indices else [])
-        for key, rows in places.items()
+        for key, rows in indices.items()
     }  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Modes that see every op of a thread, below autograd: :class:`TorchDispatchMode`.
 
 A mode sees ops on any tensors and ops without tensors, those of backward passes too, and is off
-while it answers one. Composite ops are taken apart first. The stack of modes is the extension's.
-Here are also the questions that are asked of tensor subclasses with ``__torch_dispatch__``.
+while it runs. Composite ops are decomposed first. The stack of modes is the extension's. Here are
+also the predicates on tensor subclasses with ``__torch_dispatch__``.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ __all__ = [
 
 
 class TorchDispatchMode(StackedMode):
-    """Answers the ops of this thread inside of ``with Mode():``, below autograd.
+    """Overrides the ops of this thread inside of ``with Mode():``, below autograd.
 
     A class derived from it defines ``__torch_dispatch__``. Ops that are called there go to the next
-    outer mode; ``with self:`` lets the mode see them too. The innermost of nested modes is asked
-    first; subclasses among the arguments are asked when it returns ``NotImplemented``, or runs the
-    op.
+    outer mode; ``with self:`` lets the mode see them too. The innermost of nested modes comes
+    first; subclasses among the arguments follow when it returns ``NotImplemented``, or runs the op.
     """
 
     supports_higher_order_operators = False
@@ -63,11 +62,11 @@ class TorchDispatchMode(StackedMode):
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Answers one op.
+        """Computes one op.
 
         Args:
             func: the op, an ``OpOverload`` such as ``torch.ops.aten.mul.Tensor``.
-            types: the classes of arguments that answer ops themselves.
+            types: the classes of arguments that override ops themselves.
             args: the arguments given by position.
             kwargs: the arguments given by name.
 
@@ -240,5 +239,5 @@ TensorWithFlatten = TraceableWrapperSubclass
 
 
 def any_torch_dispatch_mode_on_stack() -> bool:
-    """Whether a mode answers the ops of this thread."""
+    """Whether a dispatch mode is on this thread's stack."""
     return _C._len_torch_dispatch_stack() > 0

@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class SequenceKey:
-    """The place in a sequence."""
+    """The index in a sequence."""
 
     idx: int
 

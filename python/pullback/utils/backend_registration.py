@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .. import _answer
+from .. import _placeholder
 
 __all__ = ["generate_methods_for_privateuse1_backend", "rename_privateuse1_backend"]
 
-rename_privateuse1_backend = _answer.made(
+rename_privateuse1_backend = _placeholder.made(
     "torch.utils.backend_registration.rename_privateuse1_backend", "function"
 )
-generate_methods_for_privateuse1_backend = _answer.made(
+generate_methods_for_privateuse1_backend = _placeholder.made(
     "torch.utils.backend_registration.generate_methods_for_privateuse1_backend", "function"
 )

@@ -65,7 +65,7 @@ def lay_out(sizes: list[Size], edges: list[tuple[int, int]]) -> Layout:
 
 
 def _layers(count: int, edges: list[tuple[int, int]]) -> list[int]:
-    """The longest distance of each node to a sink, turned so that sinks are lowest."""
+    """The longest distance of each node to a sink, reversed so that sinks are lowest."""
     sources: list[list[int]] = [[] for _ in range(count)]
     open_targets = [0] * count
     for source, target in edges:
@@ -120,20 +120,20 @@ def _neighbours(count: int, chains: list[list[int]]) -> tuple[list[list[int]], l
 
 
 def _order(layers: list[list[int]], above: list[list[int]], below: list[list[int]]) -> None:
-    """Sorts each layer by the mean place of its neighbours, down and up in turn."""
-    place = [0.0] * len(above)
+    """Sorts each layer by the mean coordinate of its neighbours, down and up in turn."""
+    coordinate = [0.0] * len(above)
     for layer in layers:
-        _number(layer, place)
-    best = _crossings(layers, below, place)
+        _number(layer, coordinate)
+    best = _crossings(layers, below, coordinate)
     kept = [list(layer) for layer in layers]
     for sweep in range(_SWEEPS):
         if best == 0:
             break
         neighbours = above if sweep % 2 == 0 else below
         for layer in layers if sweep % 2 == 0 else reversed(layers):
-            layer.sort(key=lambda item: _mean_place(item, neighbours[item], place))
-            _number(layer, place)
-        crossings = _crossings(layers, below, place)
+            layer.sort(key=lambda item: _mean_coordinate(item, neighbours[item], coordinate))
+            _number(layer, coordinate)
+        crossings = _crossings(layers, below, coordinate)
         if crossings < best:
             best = crossings
             kept = [list(layer) for layer in layers]
@@ -141,20 +141,20 @@ def _order(layers: list[list[int]], above: list[list[int]], below: list[list[int
         layer[:] = order
 
 
-def _number(layer: list[int], place: list[float]) -> None:
+def _number(layer: list[int], coordinate: list[float]) -> None:
     # Centred, so that layers of different length compare.
     start = -(len(layer) - 1) / 2
     for position, item in enumerate(layer):
-        place[item] = start + position
+        coordinate[item] = start + position
 
 
-def _mean_place(item: int, neighbours: list[int], place: list[float]) -> float:
+def _mean_coordinate(item: int, neighbours: list[int], coordinate: list[float]) -> float:
     if not neighbours:
-        return place[item]
-    return sum(place[other] for other in neighbours) / len(neighbours)
+        return coordinate[item]
+    return sum(coordinate[other] for other in neighbours) / len(neighbours)
 
 
-def _crossings(layers: list[list[int]], below: list[list[int]], place: list[float]) -> int:
+def _crossings(layers: list[list[int]], below: list[list[int]], coordinate: list[float]) -> int:
     """How many pairs of edges cross, counted with a Fenwick tree (Barth et al., 2002)."""
     total = 0
     for upper, lower in pairwise(layers):
@@ -188,7 +188,7 @@ def _coordinates(
     for sweep in range(2 * _SWEEPS):
         neighbours = above if sweep % 2 == 0 else below
         for layer in layers if sweep % 2 == 0 else reversed(layers):
-            wishes = [_mean_place(item, neighbours[item], centres) for item in layer]
+            wishes = [_mean_coordinate(item, neighbours[item], centres) for item in layer]
             _spread(layer, widths, wishes, centres)
     return centres
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from .. import _answer
+from .. import _placeholder
 
 __all__ = ["ExecutionStats", "ThroughputBenchmark", "format_time"]
 
-ExecutionStats = _answer.made("torch.utils.throughput_benchmark.ExecutionStats", "class")
-ThroughputBenchmark = _answer.made("torch.utils.throughput_benchmark.ThroughputBenchmark", "class")
+ExecutionStats = _placeholder.made("torch.utils.throughput_benchmark.ExecutionStats", "class")
+ThroughputBenchmark = _placeholder.made(
+    "torch.utils.throughput_benchmark.ThroughputBenchmark", "class"
+)
 
 
 def format_time(

@@ -76,9 +76,9 @@ const MARK: &str = "bounded:";
 
 /// Names the places that insist on memory.
 pub(super) fn insistent(source: &Source, findings: &mut Vec<Finding>) {
-    let is_asked = FOLDERS.iter().any(|folder| source.path.starts_with(folder));
+    let is_checked = FOLDERS.iter().any(|folder| source.path.starts_with(folder));
     let is_test = source.path.ends_with("/tests.rs");
-    if !is_asked || is_test || OWN.contains(&source.path.as_str()) {
+    if !is_checked || is_test || OWN.contains(&source.path.as_str()) {
         return;
     }
     let code = without_samples(source.code_without_tests());

@@ -6,11 +6,13 @@
 
 mod allocation;
 mod arrow;
+mod dependency;
 mod family;
 mod library;
 mod method;
 mod op_name;
 mod order;
+mod page;
 mod place;
 mod reference;
 mod source;
@@ -59,11 +61,16 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     for row in &outdated {
         println!("xtask/src/tidy: {row}");
     }
-    if findings.is_empty() && outdated.is_empty() {
+    let mut others = dependency::refused(root)?;
+    others.extend(page::names(root)?);
+    for finding in &others {
+        println!("{finding}");
+    }
+    let count = findings.len() + outdated.len() + others.len();
+    if count == 0 {
         println!("    tidy: {} files keep the rules", sources.len());
         return Ok(());
     }
-    let count = findings.len() + outdated.len();
     Err(format!("{count} places in {} files break a rule", sources.len()))
 }
 
@@ -71,6 +78,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 fn outdated(sources: &[Source]) -> Vec<String> {
     let library = Library::read(sources);
     let mut rows = order::missing(sources);
+    rows.extend(op_name::unneeded(sources));
     rows.extend(arrow::unneeded(sources, |source| library.arrows(source)));
     rows.extend(place::unneeded(sources, |source| library.arrows(source)));
     rows
@@ -94,7 +102,8 @@ fn findings(sources: &[Source]) -> Vec<Finding> {
             place::unsafe_code(source, &mut findings);
             place::access(source, &mut findings);
             place::modes(source, &arrows, &mut findings);
-            op_name::binding(source, &ops, &mut findings);
+            op_name::literals(source, &ops, &mut findings);
+            op_name::paths(source, &mut findings);
         }
     }
     findings.sort();

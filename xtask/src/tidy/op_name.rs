@@ -1,8 +1,8 @@
-//! `crates/python` names no op: everything Python sees of an op comes from the registry.
+//! No string outside `ops` names an op: neither in the layers below nor in the binding, which has all from the registry.
 //!
 //! The names are read from the signatures in `crates/pullback/src/ops` (any string literal of the form
-//! `name(...) -> ...`, and `alias("...")`). A literal of the binding that equals one of them is a finding, as is a path
-//! through `pullback::ops` to anything but the registry. A word that merely coincides with a name, such as an
+//! `name(...) -> ...`, and `alias("...")`). A literal of those folders that equals one of them is a finding, as is a path
+//! of the binding through `pullback::ops` to anything but the registry. A word that merely coincides with a name, such as an
 //! attribute, says so in a comment on its line or the one above: `// tidy: not an op`.
 
 use super::source::Source;
@@ -11,6 +11,18 @@ use std::collections::BTreeSet;
 
 const OPS: &str = "crates/pullback/src/ops";
 const BINDING: &str = "crates/python/src/";
+/// The folders whose strings name no op.
+const NAMELESS: [&str; 4] = [
+    BINDING,
+    "crates/pullback/src/tensor/",
+    "crates/pullback/src/dispatch/",
+    "crates/pullback/src/autograd/",
+];
+/// Files of them that do all the same, and why.
+const EXCEPTIONS: [(&str, &str); 1] = [(
+    "crates/pullback/src/autograd/graph/blame.rs",
+    "what errors advise in place of a write depends on which op wrote",
+)];
 const COINCIDENCE: &str = "tidy: not an op";
 
 /// The names of all ops: with overload, without, and aliases.
@@ -43,11 +55,21 @@ fn signature_name(text: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(in_name) && rest.contains(") -> ")).then_some(name)
 }
 
-/// An op named by the binding.
-pub(super) fn binding(source: &Source, ops: &BTreeSet<String>, findings: &mut Vec<Finding>) {
-    if !source.path.starts_with(BINDING) {
+fn is_exception(path: &str) -> bool {
+    EXCEPTIONS.iter().any(|(file, _)| *file == path)
+}
+
+/// A string that names an op where none may.
+pub(super) fn literals(source: &Source, ops: &BTreeSet<String>, findings: &mut Vec<Finding>) {
+    if !NAMELESS.iter().any(|folder| source.path.starts_with(folder)) || is_exception(&source.path)
+    {
         return;
     }
+    named(source, ops, findings);
+}
+
+/// Every string of a file that names an op and does not say that it merely coincides.
+fn named(source: &Source, ops: &BTreeSet<String>, findings: &mut Vec<Finding>) {
     let lines: Vec<&str> = source.text.lines().collect();
     let code = source.code_without_tests();
     let coincidence = |line: usize| {
@@ -60,10 +82,32 @@ pub(super) fn binding(source: &Source, ops: &BTreeSet<String>, findings: &mut Ve
         }
         let line = source.line(literal.at);
         if !coincidence(line) {
-            let message = format!("the binding names the op `{}`", literal.value);
+            let message = format!("only `ops` names the op `{}`", literal.value);
             findings.push(Finding::new(source, line, message));
         }
     }
+}
+
+/// Files of the exceptions that name no op any more.
+pub(super) fn unneeded(sources: &[Source]) -> Vec<String> {
+    let ops = declared(sources);
+    let names_one = |path: &str| {
+        let mut found = Vec::new();
+        let files = sources.iter().filter(|source| source.path == path);
+        files.for_each(|source| named(source, &ops, &mut found));
+        !found.is_empty()
+    };
+    let rows = EXCEPTIONS.iter().filter(|(path, _)| !names_one(path));
+    rows.map(|(path, _)| format!("{path} names no op: take its row out of `tidy/op_name.rs`"))
+        .collect()
+}
+
+/// A path of the binding into `ops`.
+pub(super) fn paths(source: &Source, findings: &mut Vec<Finding>) {
+    if !source.path.starts_with(BINDING) {
+        return;
+    }
+    let code = source.code_without_tests();
     for (at, _) in code.match_indices("ops::") {
         let before = &code[..at];
         let is_word = before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
@@ -85,10 +129,15 @@ mod tests {
         declared(&[Source::new("crates/pullback/src/ops/binary.rs", text)])
     }
 
-    fn check(text: &str) -> Vec<usize> {
-        let mut findings = Vec::new();
-        binding(&Source::new("crates/python/src/tensor.rs", text), &names(), &mut findings);
+    fn check_in(path: &str, text: &str) -> Vec<usize> {
+        let (source, mut findings) = (Source::new(path, text), Vec::new());
+        literals(&source, &names(), &mut findings);
+        paths(&source, &mut findings);
         findings.into_iter().map(|finding| finding.line).collect()
+    }
+
+    fn check(text: &str) -> Vec<usize> {
+        check_in("crates/python/src/tensor.rs", text)
     }
 
     #[test]
@@ -108,6 +157,21 @@ mod tests {
     fn literals_that_name_an_op_are_found() {
         assert_eq!(check("\nlookup(\"mul\");\nlookup(\"mul.Tensor\");"), [2, 3]);
         assert!(check("error(\"mul of two tensors\"); let mul = 1; // \"mul\"").is_empty());
+    }
+
+    #[test]
+    fn the_layers_below_the_ops_name_none_either() {
+        let text = "if def.name == \"mul\" {}";
+        for path in
+            ["tensor/view.rs", "dispatch/call.rs", "autograd/batch.rs", "autograd/func/reverse.rs"]
+        {
+            assert_eq!(check_in(&format!("crates/pullback/src/{path}"), text), [1], "{path}");
+        }
+        for path in
+            ["crates/pullback/src/ops/binary.rs", "crates/pullback/src/autograd/graph/blame.rs"]
+        {
+            assert!(check_in(path, text).is_empty(), "{path}");
+        }
     }
 
     #[test]

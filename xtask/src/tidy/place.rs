@@ -24,7 +24,7 @@ const ACCESS: &str = "hands kernels the right to memory, once a call has come pa
 const UNSAFE_ELSEWHERE: [(&str, &str); 48] = [
     ("crates/pullback/src/local.rs", "a thread's few words, found without a call"),
     ("crates/pullback/src/binding.rs", "memory of others as a tensor"),
-    ("crates/pullback/src/site.rs", "a line of the program in one word"),
+    ("crates/pullback/src/call_site.rs", "a line of the program in one word"),
     (
         "crates/pullback/src/dispatch/pointwise.rs",
         "kernels' pointers to the elements of tensors whose sizes it has checked",
@@ -65,7 +65,7 @@ const UNSAFE_ELSEWHERE: [(&str, &str); 48] = [
     ("crates/python/src/convert.rs", OBJECTS),
     ("crates/python/src/result.rs", OBJECTS),
     ("crates/python/src/indexing.rs", OBJECTS),
-    ("crates/python/src/subclass.rs", OBJECTS),
+    ("crates/python/src/torch_function.rs", OBJECTS),
     ("crates/python/src/torch_dispatch.rs", OBJECTS),
     ("crates/python/src/tensor/construct.rs", OBJECTS),
     ("crates/python/src/tensor/conversion.rs", OBJECTS),
@@ -140,7 +140,7 @@ pub(super) fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
 }
 
 /// Ops' files that read elements by `Cpu::of`, which only run time checks: coordinates of sparse tensors decide what a result is.
-const CHECKED_ACCESS: &str = "crates/pullback/src/ops/sparse/places.rs";
+const CHECKED_ACCESS: &str = "crates/pullback/src/ops/sparse/coordinates.rs";
 
 /// An op that reads memory outside of a kernel.
 pub(super) fn access(source: &Source, findings: &mut Vec<Finding>) {

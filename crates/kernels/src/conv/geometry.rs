@@ -120,6 +120,20 @@ fn check(x: &[i64], weight: &[i64], conv: &ConvOptions, spatial: usize) -> Resul
             "kernel size should be greater than zero, but got weight of size {weight:?}"
         ));
     }
+    if conv.transposed
+        && (0..spatial).any(|d| conv.output_padding[d] >= conv.stride[d].max(conv.dilation[d]))
+    {
+        return fail(format!(
+            "output padding must be smaller than either stride or dilation, but got output_padding: {:?} stride: {:?} dilation: {:?}",
+            conv.output_padding, conv.stride, conv.dilation
+        ));
+    }
+    check_channels(x, weight, conv)
+}
+
+/// Refuses groups and channels of input and weight that do not fit each other.
+fn check_channels(x: &[i64], weight: &[i64], conv: &ConvOptions) -> Result<()> {
+    let fail = |message: String| Err(Error::runtime(message));
     let groups = conv.groups as i64;
     if groups <= 0 {
         return fail(format!("expected groups to be greater than 0, but got groups={groups}"));
@@ -140,14 +154,6 @@ fn check(x: &[i64], weight: &[i64], conv: &ConvOptions, spatial: usize) -> Resul
             "Given {}groups={groups}, weight of size {weight:?}, expected input{x:?} to have {expected} channels, but got {} channels instead",
             if conv.transposed { "transposed=1, " } else { "" },
             x[1]
-        ));
-    }
-    if conv.transposed
-        && (0..spatial).any(|d| conv.output_padding[d] >= conv.stride[d].max(conv.dilation[d]))
-    {
-        return fail(format!(
-            "output padding must be smaller than either stride or dilation, but got output_padding: {:?} stride: {:?} dilation: {:?}",
-            conv.output_padding, conv.stride, conv.dilation
         ));
     }
     Ok(())

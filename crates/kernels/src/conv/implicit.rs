@@ -179,17 +179,16 @@ pub(super) fn forward<T: ConvElement>(
                         }
                     }
                 }
-                let start = block * micro.columns;
-                let count = micro.columns.min(g.out_channels - start);
+                let start = group * g.out_channels + block * micro.columns;
+                let count = micro.columns.min(g.out_channels - block * micro.columns);
                 for (image, n) in own.clone().enumerate() {
-                    let at = (n * channels + group * g.out_channels + start) * outputs;
+                    let at = (n * channels + start) * outputs;
                     // SAFETY: each task owns these channels of its images.
                     let out = unsafe { shared.slice(at..at + count * outputs) };
                     let sums = &sums[image * outputs * micro.columns..];
                     store(out, sums, micro.columns, (outputs, count));
                     if let Some(bias) = bias {
-                        let bias = &bias[group * g.out_channels + start..][..count];
-                        super::im2col_gemm::add_bias(out, bias, outputs);
+                        super::im2col_gemm::add_bias(out, &bias[start..][..count], outputs);
                     }
                 }
             }
@@ -282,19 +281,12 @@ pub(super) fn backward_weight<T: ConvElement>(
         return Ok(false);
     }
     let Some(micro) = best_microkernel::<T>(Some(g.out_channels), run) else { return Ok(false) };
-    let (rows, columns) = (micro.rows, micro.columns);
-    let images = together(g);
+    let (rows, columns, images) = (micro.rows, micro.columns, together(g));
     let (row_blocks, column_blocks) = (g.out_channels.div_ceil(rows), run.div_ceil(columns));
-    let channels = g.groups * g.out_channels;
     let shared = SharedMut::new(out);
-    // Threads own rows of the weight; how many does not show in the sums.
-    let work = |rows: usize| (rows * g.in_channels * g.kernel_size(), g.batch * outputs);
-    let (sums, products) = work(g.out_channels);
-    let wanted = g.groups * cost(sums, products) / WORTH_A_TASK;
-    let wanted = wanted.clamp(1, parallel::num_threads());
-    let each = row_blocks.div_ceil(wanted.div_ceil(g.groups));
+    let each = row_blocks_each(row_blocks, g);
     let parts = row_blocks.div_ceil(each);
-    let (sums, products) = work(each * rows);
+    let (sums, products) = weight_work(each * rows, g);
     parallel::try_for_range(g.groups * parts, tasks_of(sums, products), &|tasks| {
         let mut input = ChannelsLastImages::new(g, images, columns)?;
         let shifts = input.shifts(g)?;
@@ -304,8 +296,8 @@ pub(super) fn backward_weight<T: ConvElement>(
         let mut lines = memory::filled(T::default(), shifts.len() * run)?;
         let mut pace = WorkCounter::new();
         for task in tasks {
-            let (group, part) = (task / parts, task % parts);
-            let own = part * each..row_blocks.min((part + 1) * each);
+            let (group, first) = (task / parts, task % parts * each);
+            let own = first..row_blocks.min(first + each);
             let mut tile = [T::default(); LARGEST];
             for first in (0..g.batch).step_by(images) {
                 let these = first..g.batch.min(first + images);
@@ -313,31 +305,22 @@ pub(super) fn backward_weight<T: ConvElement>(
                 let positions = these.len() * outputs;
                 let mut target = sums.chunks_exact_mut(size);
                 for block in own.clone() {
-                    let start = block * rows;
-                    let count = rows.min(g.out_channels - start);
-                    for (image, n) in these.clone().enumerate() {
-                        let at = (n * channels + group * g.out_channels + start) * outputs;
-                        let to = &mut packed[image * outputs * rows..][..outputs * rows];
-                        let from = &grad[at..at + count * outputs];
-                        store_rows(to, from, rows, (outputs, count));
-                    }
+                    pack_gradients(&mut packed, grad, (group, block), &these, (rows, g));
                     for shift in &shifts {
                         for column in 0..column_blocks {
                             pace.spend(positions * rows);
                             let Some(target) = target.next() else { return Ok(()) };
-                            let is_first = first == 0;
-                            let to = if is_first { &mut *target } else { &mut tile[..size] };
+                            let to = if first == 0 { &mut *target } else { &mut tile[..size] };
                             // SAFETY: bases and shifts lead to runs inside the images, of which the last may be
                             // exceeded by a tile's columns; the gradients are packed for as many positions.
                             unsafe {
                                 let x = input.data.as_ptr().add(shift + column * columns);
-                                let bases = &input.bases[..positions];
-                                (micro.shifted)(bases, x, packed.as_ptr(), to.as_mut_ptr());
+                                let (bases, grads) = (&input.bases[..positions], packed.as_ptr());
+                                (micro.shifted)(bases, x, grads, to.as_mut_ptr());
                             }
-                            if !is_first {
-                                for (sum, value) in target.iter_mut().zip(&tile) {
-                                    *sum = sum.plus(*value);
-                                }
+                            if first > 0 {
+                                let values = target.iter_mut().zip(&tile);
+                                values.for_each(|(sum, value)| *sum = sum.plus(*value));
                             }
                         }
                     }
@@ -345,14 +328,7 @@ pub(super) fn backward_weight<T: ConvElement>(
             }
             for (block, sums) in own.zip(sums.chunks_exact(tiles * size)) {
                 for o in block * rows..g.out_channels.min((block + 1) * rows) {
-                    let row = (o - block * rows) * columns;
-                    for (line, sums) in
-                        lines.chunks_exact_mut(run).zip(sums.chunks_exact(column_blocks * size))
-                    {
-                        for (to, tile) in line.chunks_mut(columns).zip(sums.chunks_exact(size)) {
-                            to.copy_from_slice(&tile[row..row + to.len()]);
-                        }
-                    }
+                    gather_row(&mut lines, sums, (o - block * rows, run), (rows, columns));
                     let start = (group * g.out_channels + o) * lines.len();
                     // SAFETY: the task owns these rows.
                     let out = unsafe { shared.slice(start..start + lines.len()) };
@@ -363,6 +339,52 @@ pub(super) fn backward_weight<T: ConvElement>(
         Ok(())
     })?;
     Ok(true)
+}
+
+/// The sums of `rows` rows of the weight's gradient, and the products in each.
+fn weight_work(rows: usize, g: &ConvGeometry) -> (usize, usize) {
+    (rows * g.in_channels * g.kernel_size(), g.batch * g.output_size())
+}
+
+/// The blocks of rows of the weight's gradient that a task owns. Tasks own whole rows, so that the sums do not depend on how
+/// many there are.
+fn row_blocks_each(row_blocks: usize, g: &ConvGeometry) -> usize {
+    let (sums, products) = weight_work(g.out_channels, g);
+    let wanted = g.groups * cost(sums, products) / WORTH_A_TASK;
+    let wanted = wanted.clamp(1, parallel::num_threads());
+    row_blocks.div_ceil(wanted.div_ceil(g.groups))
+}
+
+/// Gathers row `row` of the tiles `sums`, each (rows, columns), into lines of `run` elements.
+fn gather_row<T: ConvElement>(
+    lines: &mut [T],
+    sums: &[T],
+    (row, run): (usize, usize),
+    (rows, columns): (usize, usize),
+) {
+    let (size, column_blocks) = (rows * columns, run.div_ceil(columns));
+    for (line, sums) in lines.chunks_exact_mut(run).zip(sums.chunks_exact(column_blocks * size)) {
+        for (to, tile) in line.chunks_mut(columns).zip(sums.chunks_exact(size)) {
+            to.copy_from_slice(&tile[row * columns..][..to.len()]);
+        }
+    }
+}
+
+/// Packs the gradients of a block of output channels of a group, for some images, by positions.
+fn pack_gradients<T: ConvElement>(
+    packed: &mut [T],
+    grad: &[T],
+    (group, block): (usize, usize),
+    images: &std::ops::Range<usize>,
+    (rows, g): (usize, &ConvGeometry),
+) {
+    let (outputs, start) = (g.output_size(), block * rows);
+    let count = rows.min(g.out_channels - start);
+    for (image, n) in images.clone().enumerate() {
+        let at = ((n * g.groups + group) * g.out_channels + start) * outputs;
+        let to = &mut packed[image * outputs * rows..][..outputs * rows];
+        store_rows(to, &grad[at..at + count * outputs], rows, (outputs, count));
+    }
 }
 
 /// Transposes (kernel elements, channels) into (channels, kernel elements).

@@ -2,7 +2,7 @@
 //! the gradient). They are computed in one pass, in `f32` for half precision.
 
 use super::dense::{Map2, run1, run2, run3};
-use super::math::{Math, Real};
+use super::math::{Math, RealMath};
 use super::number::Ordered;
 use crate::{DType, Error, Iter, Result, Scalar};
 
@@ -28,7 +28,7 @@ fn refuse_complex(dtype: DType) -> Result<()> {
 /// Declares activations without parameters, of real numbers.
 macro_rules! plain {
     ($($(#[$meta:meta])* $name:ident, $error:literal, $Map:ident<$T:ident>($x:ident) $body:expr;)*) => {$(
-        map!(math $Map<$T: Real>($x: $T) -> $T { $body });
+        map!(math $Map<$T: RealMath>($x: $T) -> $T { $body });
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
             compute!(iter.input_dtype(0), $error, [float], E => run1::<$Map<E>>(iter, ()))
@@ -38,7 +38,7 @@ macro_rules! plain {
 /// Declares derivatives without parameters: gradient and one more input.
 macro_rules! plain_backward {
     ($($(#[$meta:meta])* $name:ident, $error:literal, $Map:ident<$T:ident>($g:ident, $x:ident) $body:expr;)*) => {$(
-        map!(math $Map<$T: Real>($g: $T, $x: $T) -> $T { $body });
+        map!(math $Map<$T: RealMath>($g: $T, $x: $T) -> $T { $body });
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
             compute!(iter.input_dtype(0), $error, [float], E => run2::<$Map<E>>(iter, ()))
@@ -47,22 +47,22 @@ macro_rules! plain_backward {
 }
 
 #[inline(always)]
-fn smaller<T: Real>(a: T, b: T) -> T {
+fn smaller<T: RealMath>(a: T, b: T) -> T {
     if a.is_not_a_number() || a < b { a } else { b }
 }
 #[inline(always)]
-fn larger<T: Real>(a: T, b: T) -> T {
+fn larger<T: RealMath>(a: T, b: T) -> T {
     if a.is_not_a_number() || b < a { a } else { b }
 }
 /// `x` limited to `0..=6`.
 #[inline(always)]
-fn limit6<T: Real>(x: T) -> T {
+fn limit6<T: RealMath>(x: T) -> T {
     smaller(larger(x, T::zero()), T::of(6.0))
 }
 
 plain! {
     /// `x tanh(ln(1 + e^x))`.
-    mish, "mish_cpu", Mish<T>(x) x.times(Real::tanh_softplus(x));
+    mish, "mish_cpu", Mish<T>(x) x.times(RealMath::tanh_softplus(x));
     /// `x min(max(x + 3, 0), 6) / 6`.
     hardswish, "hardswish_cpu", Hardswish<T>(x) {
         x.times(limit6(x.plus(T::of(3.0)))).divided_by(T::of(6.0))
@@ -71,14 +71,14 @@ plain! {
     hardsigmoid, "hardsigmoid_cpu", Hardsigmoid<T>(x) limit6(x.plus(T::of(3.0))).divided_by(T::of(6.0));
     /// `ln(1 / (1 + e^-x))`.
     log_sigmoid, "log_sigmoid_cpu", LogSigmoid<T>(x) {
-        smaller(x, T::zero()).minus(Real::log1p_exp(x))
+        smaller(x, T::zero()).minus(RealMath::log1p_exp(x))
     };
 }
 
 plain_backward! {
     /// The derivative of `mish`; inputs: gradient, `x`.
     mish_backward, "mish_backward_cpu", MishBackward<T>(g, x) {
-        let tanh = Real::tanh_softplus(x);
+        let tanh = RealMath::tanh_softplus(x);
         let slope = x.times(Math::sigmoid(x)).times(T::one().minus(tanh.times(tanh)));
         g.times(tanh.plus(slope))
     };
@@ -133,7 +133,7 @@ pub fn tanh_backward(iter: &mut Iter) -> Result<()> {
 }
 
 struct Glu<T>(std::marker::PhantomData<T>);
-impl<T: Real> Map2 for Glu<T> {
+impl<T: RealMath> Map2 for Glu<T> {
     type P = ();
     type A = T;
     type B = T;
@@ -151,9 +151,9 @@ pub fn glu(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "glu_cpu", [float], T => run2::<Glu<T>>(iter, ()))
 }
 
-map!(math GeluErf<T: Real>(x: T) -> T { Real::gelu(x) });
+map!(math GeluErf<T: RealMath>(x: T) -> T { RealMath::gelu(x) });
 /// The type that half precision is computed in.
-trait Single: Real {
+trait Single: RealMath {
     fn gelu_half(self) -> Self;
 }
 impl Single for f32 {
@@ -163,10 +163,10 @@ impl Single for f32 {
     }
 }
 map!(math GeluErfHalf<T: Single>(x: T) -> T { x.gelu_half() });
-map!(math GeluTanh<T: Real>(x: T) -> T { x.times(gelu_gate(x)) });
+map!(math GeluTanh<T: RealMath>(x: T) -> T { x.times(gelu_gate(x)) });
 /// `(1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2`, as a sigmoid of twice the argument.
 #[inline(always)]
-fn gelu_gate<T: Real>(x: T) -> T {
+fn gelu_gate<T: RealMath>(x: T) -> T {
     let beta = T::of(std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::SQRT_2);
     let inner = beta.times(x.times(T::of(0.044_715).times(x).fused(x, T::one())));
     Math::sigmoid(inner)
@@ -182,15 +182,15 @@ pub fn gelu(iter: &mut Iter, tanh: bool) -> Result<()> {
         compute!(dtype, "GeluKernelImpl", [float], T => run1::<GeluErf<T>>(iter, ()))
     }
 }
-map!(math GeluErfBackward<T: Real>(g: T, x: T) -> T {
+map!(math GeluErfBackward<T: RealMath>(g: T, x: T) -> T {
     let half = T::of(0.5);
-    let cdf = Real::normal_cdf(x);
+    let cdf = RealMath::normal_cdf(x);
     // 1 / sqrt(2π)
     let norm = T::of(std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2 * 0.5);
     let pdf = norm.times(Math::exp(half.negative().times(x.times(x))));
     g.times(x.fused(pdf, cdf))
 });
-map!(math GeluTanhBackward<T: Real>(g: T, x: T) -> T {
+map!(math GeluTanhBackward<T: RealMath>(g: T, x: T) -> T {
     let gate = gelu_gate(x);
     let beta = T::of(std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::SQRT_2);
     let inner_slope = beta.times(T::of(3.0 * 0.044_715).times(x).fused(x, T::one()));
@@ -213,13 +213,13 @@ struct Softplus<T> {
     beta: T,
     threshold: T,
 }
-map!(math SoftplusMap<T: Real>[p => Softplus<T>](x: T) -> T {
+map!(math SoftplusMap<T: RealMath>[p => Softplus<T>](x: T) -> T {
     let scaled = x.times(p.beta);
     let above = if scaled > T::zero() { scaled } else { T::zero() };
-    let soft = above.plus(Real::log1p_exp(scaled)).divided_by(p.beta);
+    let soft = above.plus(RealMath::log1p_exp(scaled)).divided_by(p.beta);
     if scaled > p.threshold { x } else { soft }
 });
-map!(math SoftplusBackward<T: Real>[p => Softplus<T>](g: T, x: T) -> T {
+map!(math SoftplusBackward<T: RealMath>[p => Softplus<T>](g: T, x: T) -> T {
     let scaled = x.times(p.beta);
     let soft = g.times(Math::sigmoid(scaled));
     if scaled > p.threshold { g } else { soft }
@@ -244,22 +244,22 @@ struct Elu<T> {
     positive: T,
     inner: T,
 }
-impl<T: Real> Elu<T> {
+impl<T: RealMath> Elu<T> {
     fn new(alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Elu<T> {
         let scale_value: T = scale.to();
         let alpha: T = alpha.to();
         Elu { negative: alpha.times(scale_value), positive: scale_value, inner: input_scale.to() }
     }
 }
-map!(math EluMap<T: Real>[p => Elu<T>](x: T) -> T {
+map!(math EluMap<T: RealMath>[p => Elu<T>](x: T) -> T {
     let below = Math::expm1(x.times(p.inner)).times(p.negative);
     if x < T::zero() { below } else { x.times(p.positive) }
 });
-map!(math EluBackward<T: Real>[p => Elu<T>](g: T, x: T) -> T {
+map!(math EluBackward<T: RealMath>[p => Elu<T>](g: T, x: T) -> T {
     let below = g.times(p.inner).times(p.negative).times(Math::exp(x.times(p.inner)));
     if x <= T::zero() { below } else { g.times(p.positive) }
 });
-map!(EluBackwardResult<T: Real>[p => Elu<T>](g: T, y: T) -> T {
+map!(EluBackwardResult<T: RealMath>[p => Elu<T>](g: T, y: T) -> T {
     let below = g.times(p.inner).times(y.plus(p.negative));
     if y <= T::zero() { below } else { g.times(p.positive) }
 });
@@ -312,8 +312,8 @@ pub fn selu(iter: &mut Iter) -> Result<()> {
     elu(iter, Scalar::Float(SELU_ALPHA), Scalar::Float(SELU_SCALE), Scalar::Float(1.0))
 }
 
-map!(LeakyRelu<T: Real>[slope => T](x: T) -> T { if x > T::zero() { x } else { x.times(slope) } });
-map!(LeakyReluBackward<T: Real>[slope => T](g: T, x: T) -> T {
+map!(LeakyRelu<T: RealMath>[slope => T](x: T) -> T { if x > T::zero() { x } else { x.times(slope) } });
+map!(LeakyReluBackward<T: RealMath>[slope => T](g: T, x: T) -> T {
     if x > T::zero() { g } else { g.times(slope) }
 });
 /// `x` above 0, `slope x` below.
@@ -327,8 +327,8 @@ pub fn leaky_relu_backward(iter: &mut Iter, slope: Scalar) -> Result<()> {
     })
 }
 
-map!(Prelu<T: Real>(x: T, weight: T) -> T { if x > T::zero() { x } else { weight.times(x) } });
-map!(PreluBackward<T: Real>(g: T, x: T, weight: T) -> T {
+map!(Prelu<T: RealMath>(x: T, weight: T) -> T { if x > T::zero() { x } else { weight.times(x) } });
+map!(PreluBackward<T: RealMath>(g: T, x: T, weight: T) -> T {
     if x > T::zero() { g } else { weight.times(g) }
 });
 /// `leaky_relu` with a slope per element; inputs: `x`, weight.
@@ -342,19 +342,19 @@ pub fn prelu_backward(iter: &mut Iter) -> Result<()> {
 
 /// `threshold` and `value`, or the two ends of `hardtanh`.
 #[derive(Clone, Copy)]
-struct Pair<T>(T, T);
-map!(Threshold<T: Ordered>[p => Pair<T>](x: T) -> T { if x.is_less_equal(p.0) { p.1 } else { x } });
+struct NumberPair<T>(T, T);
+map!(Threshold<T: Ordered>[p => NumberPair<T>](x: T) -> T { if x.is_less_equal(p.0) { p.1 } else { x } });
 map!(ThresholdBackward<T: Ordered>[threshold => T](g: T, x: T) -> T {
     if x.is_less_equal(threshold) { T::zero() } else { g }
 });
-map!(HardtanhBackward<T: Real>[p => Pair<T>](g: T, x: T) -> T {
+map!(HardtanhBackward<T: RealMath>[p => NumberPair<T>](g: T, x: T) -> T {
     if (x <= p.0) | (x >= p.1) { T::zero() } else { g }
 });
-map!(HardshrinkMap<T: Real>[limit => T](x: T) -> T {
+map!(HardshrinkMap<T: RealMath>[limit => T](x: T) -> T {
     let is_small = (x >= limit.negative()) & (x <= limit);
     if is_small { T::zero() } else { x }
 });
-map!(SoftshrinkMap<T: Real>[limit => T](x: T) -> T {
+map!(SoftshrinkMap<T: RealMath>[limit => T](x: T) -> T {
     let is_small = (x >= limit.negative()) & (x <= limit);
     let above = if x > limit { x.minus(limit) } else { x };
     let shrunk = if x < limit.negative() { x.plus(limit) } else { above };
@@ -377,7 +377,7 @@ pub fn softshrink(iter: &mut Iter, limit: Scalar) -> Result<()> {
 /// `value` where `x <= threshold`, else `x`.
 pub fn threshold(iter: &mut Iter, threshold: Scalar, value: Scalar) -> Result<()> {
     compute!(iter.input_dtype(0), "threshold_cpu", [int float], T => {
-        run1::<Threshold<T>>(iter, Pair(threshold.to(), value.to()))
+        run1::<Threshold<T>>(iter, NumberPair(threshold.to(), value.to()))
     })
 }
 /// The gradient where `x > threshold`, else 0 (`relu`: threshold 0, its output as `x`); inputs: gradient, `x`.
@@ -396,7 +396,7 @@ pub fn hardtanh(iter: &mut Iter, min: Scalar, max: Scalar) -> Result<()> {
 /// The gradient where `min < x < max`, else 0; inputs: gradient, `x`.
 pub fn hardtanh_backward(iter: &mut Iter, min: Scalar, max: Scalar) -> Result<()> {
     compute!(iter.input_dtype(0), "hardtanh_backward_cpu", [float], T => {
-        run2::<HardtanhBackward<T>>(iter, Pair(min.to(), max.to()))
+        run2::<HardtanhBackward<T>>(iter, NumberPair(min.to(), max.to()))
     })
 }
 /// `min(max(x, 0), 6)`.

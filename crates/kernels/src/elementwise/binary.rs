@@ -1,8 +1,8 @@
-//! Ops of two inputs of one type: arithmetic, division and its remainders, powers, extremes, bits.
+//! Ops of two inputs of one type: arithmetic, division and its remainders, powers, maxima and minima, bitwise operations.
 //! Comparisons are in `compare`.
 
 use super::dense::{Map2, run1, run2};
-use super::math::{ComplexNumber, Math, Real};
+use super::math::{ComplexNumber, Math, RealMath};
 use super::number::{Int, Number, Ordered as Order};
 use crate::{Bool, C64, C128, DType, Error, Iter, Result, Scalar, bf16, f16};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,13 +23,13 @@ binary! {
     /// `a * b`; integers wrap, for `bool` "and".
     mul, "mul_cpu", [bool int unsigned float complex], => Mul<T: Number>(a, b) a.times(b);
     /// The angle of the point `(b, a)` in `[-π, π]`.
-    atan2, "atan2_cpu", [float], => Atan2<T: Real>(a, b) Real::atan2(a, b);
+    atan2, "atan2_cpu", [float], => Atan2<T: RealMath>(a, b) RealMath::atan2(a, b);
     /// `sqrt(a² + b²)` without overflow.
-    hypot, "hypot_cpu", [float], => Hypot<T: Real>(a, b) Real::hypot(a, b);
+    hypot, "hypot_cpu", [float], => Hypot<T: RealMath>(a, b) RealMath::hypot(a, b);
     /// The size of `a` with the sign of `b`.
-    copysign, "copysign_cpu", [float], => Copysign<T: Real>(a, b) Real::copysign(a, b);
+    copysign, "copysign_cpu", [float], => Copysign<T: RealMath>(a, b) RealMath::copysign(a, b);
     /// `a ln b`, 0 where `a` is 0; NaN where `b` is NaN.
-    xlogy, "xlogy_cpu", [float], => Xlogy<T: Real>(a, b) {
+    xlogy, "xlogy_cpu", [float], => Xlogy<T: RealMath>(a, b) {
         let product = a.times(Math::log(b));
         let zero = if a == T::zero() { T::zero() } else { product };
         if b.is_not_a_number() { b } else { zero }
@@ -37,11 +37,11 @@ binary! {
     /// `ln(e^a + e^b)` without overflow.
     logaddexp, "logaddexp_cpu", [float complex], math => Logaddexp<T: Math>(a, b) Math::logaddexp(a, b);
     /// `log2(2^a + 2^b)` without overflow.
-    logaddexp2, "logaddexp2_cpu", [float], math => Logaddexp2<T: Real>(a, b) {
+    logaddexp2, "logaddexp2_cpu", [float], math => Logaddexp2<T: RealMath>(a, b) {
         let larger = if a < b { b } else { a };
-        let sum = larger.plus(Real::log2_1p_exp2(a.minus(b)));
+        let sum = larger.plus(RealMath::log2_1p_exp2(a.minus(b)));
         // Equal infinities: their difference is NaN, their sum themselves.
-        if (a == b) & (Real::magnitude(a) == T::INFINITY) { a } else { sum }
+        if (a == b) & (RealMath::magnitude(a) == T::INFINITY) { a } else { sum }
     };
     /// 0 below 0, 1 above, `b` at 0; 0 for NaN.
     heaviside, "heaviside_cpu", [bool int float], => Heaviside<T: Order>(a, b) {
@@ -74,7 +74,7 @@ binary! {
     bitwise_right_shift, "rshift_cpu", [int], => ShiftRight<T: Int>(a, b) a.shift_right(b);
 }
 
-map!(Nextafter<T: Real>(a: T, b: T) -> T { Real::next_after(a, b) });
+map!(Nextafter<T: RealMath>(a: T, b: T) -> T { RealMath::next_after(a, b) });
 /// Numbers of half precision, which come and go as singles that have the same value.
 trait HalfBits {
     fn bits(x: f32) -> u16;
@@ -270,13 +270,13 @@ division! {
         FmodReal;
 }
 
-map!(TruncDivideReal<T: Real>(a: T, b: T) -> T { Real::trunc(a.divided_by(b)) });
+map!(TruncDivideReal<T: RealMath>(a: T, b: T) -> T { RealMath::trunc(a.divided_by(b)) });
 
 /// Declares maps of real numbers and the remainder of their division, which is quick to have for most.
 macro_rules! of_rest {
     ($($Map:ident $of:ident;)*) => {$(
         struct $Map<T>(std::marker::PhantomData<T>);
-        impl<T: Real> Map2 for $Map<T> {
+        impl<T: RealMath> Map2 for $Map<T> {
             type P = ();
             type A = T;
             type B = T;
@@ -284,15 +284,15 @@ macro_rules! of_rest {
             type Levels = T::MathLevels;
             #[inline(always)]
             fn map((): (), a: T, b: T) -> T {
-                $of(a, b, Real::fast_remainder(a, b))
+                $of(a, b, RealMath::fast_remainder(a, b))
             }
             const HAS_SLOW_PATH: bool = true;
             #[inline(always)]
             fn needs_slow_path(a: T, b: T) -> bool {
-                !Real::has_fast_remainder(a, b)
+                !RealMath::has_fast_remainder(a, b)
             }
             fn slow_path((): (), a: T, b: T) -> T {
-                $of(a, b, Real::remainder(a, b))
+                $of(a, b, RealMath::remainder(a, b))
             }
         }
     )*};
@@ -304,12 +304,12 @@ of_rest! {
 }
 
 #[inline(always)]
-fn truncated_remainder<T: Real>(_a: T, _b: T, rest: T) -> T {
+fn truncated_remainder<T: RealMath>(_a: T, _b: T, rest: T) -> T {
     rest
 }
 
 #[inline(always)]
-fn floored_remainder<T: Real>(_a: T, b: T, rest: T) -> T {
+fn floored_remainder<T: RealMath>(_a: T, b: T, rest: T) -> T {
     let add = (rest != T::zero()) & (rest.is_less(T::zero()) != b.is_less(T::zero()));
     if add { rest.plus(b) } else { rest }
 }
@@ -317,15 +317,15 @@ fn floored_remainder<T: Real>(_a: T, b: T, rest: T) -> T {
 /// The floor of `a / b` from the exact remainder, so that rounding of the quotient cannot pass a
 /// whole number (Python's rule: `1.0 // 0.1` is 9).
 #[inline(always)]
-fn floor_quotient<T: Real>(a: T, b: T, rest: T) -> T {
+fn floor_quotient<T: RealMath>(a: T, b: T, rest: T) -> T {
     let whole = a.divided_by(b);
     let quotient = a.minus(rest).divided_by(b);
     let lower = (rest != T::zero()) & (b.is_less(T::zero()) != rest.is_less(T::zero()));
     let quotient = if lower { quotient.minus(T::one()) } else { quotient };
-    let floor = Real::floor(quotient);
+    let floor = RealMath::floor(quotient);
     // The subtraction above may have rounded to just below the next whole number.
     let next = if T::of(0.5).is_less(quotient.minus(floor)) { floor.plus(T::one()) } else { floor };
-    let result = if quotient == T::zero() { Real::copysign(T::zero(), whole) } else { next };
+    let result = if quotient == T::zero() { RealMath::copysign(T::zero(), whole) } else { next };
     if b == T::zero() { whole } else { result }
 }
 
@@ -415,7 +415,7 @@ bitwise! {
 }
 
 /// Complex numbers by the type of their parts, for maps from parts.
-trait ComplexPart: Real {
+trait ComplexPart: RealMath {
     type Whole: ComplexNumber<Part = Self>;
 }
 impl ComplexPart for f32 {

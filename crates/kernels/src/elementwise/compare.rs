@@ -1,7 +1,7 @@
 //! Ops that answer with a `Bool`: comparisons, logic, and the kinds of numbers.
 
 use super::dense::{run1, run2};
-use super::math::{ComplexNumber, Real};
+use super::math::{ComplexNumber, RealMath};
 use super::number::{Int, Number, Ordered};
 use crate::{Bool, C64, C128, DType, Iter, Result, StridedRef, for_dtype};
 
@@ -48,7 +48,7 @@ map!(Always<T: Number>[answer => bool](_x: T) -> Bool { Bool::new(answer) });
 /// Declares questions about the kind of a number; integers have one answer.
 macro_rules! kind {
     ($($(#[$meta:meta])* $name:ident, $whole:literal, $Map:ident, $MapComplex:ident, $join:tt, $x:ident => $body:expr;)*) => {$(
-        map!($Map<T: Real>($x: T) -> Bool { Bool::new($body) });
+        map!($Map<T: RealMath>($x: T) -> Bool { Bool::new($body) });
         map!($MapComplex<T: ComplexNumber>(z: T) -> Bool {
             let re = { let $x = z.part_re(); $body };
             let im = { let $x = z.part_im(); $body };
@@ -71,12 +71,12 @@ kind! {
     /// Whether `x` is NaN (of a complex number: either part).
     isnan, false, IsNan, IsNanComplex, |, x => x.is_not_a_number();
     /// Whether `x` is infinite (of a complex number: either part).
-    isinf, false, IsInf, IsInfComplex, |, x => Real::magnitude(x) == Real::INFINITY;
+    isinf, false, IsInf, IsInfComplex, |, x => RealMath::magnitude(x) == RealMath::INFINITY;
     /// Whether `x` is neither infinite nor NaN (of a complex number: both parts).
     isfinite, true, IsFinite, IsFiniteComplex, &, x => x.is_finite_number();
 }
 
-map!(SignBit<T: Real>(x: T) -> Bool { Bool::new(Real::copysign(T::one(), x) < T::zero()) });
+map!(SignBit<T: RealMath>(x: T) -> Bool { Bool::new(RealMath::copysign(T::one(), x) < T::zero()) });
 map!(BelowZero<T: Ordered>(x: T) -> Bool { Bool::new(x.is_less(T::zero())) });
 /// Whether the sign is negative, also of zero and NaN; refused for complex numbers.
 pub fn signbit(iter: &mut Iter) -> Result<()> {
@@ -100,9 +100,9 @@ map!(CloseInt<T: Int>[p => Tolerance](a: T, b: T) -> Bool {
     let allowed = p.absolute + (p.relative * b.to_f64()).abs();
     Bool::new(a == b || a.minus(b).magnitude().to_f64() <= allowed)
 });
-map!(CloseReal<T: Real>[p => Tolerance](a: T, b: T) -> Bool {
-    let allowed = T::of(p.absolute).plus(Real::magnitude(T::of(p.relative).times(b)));
-    let gap = Real::magnitude(a.minus(b));
+map!(CloseReal<T: RealMath>[p => Tolerance](a: T, b: T) -> Bool {
+    let allowed = T::of(p.absolute).plus(RealMath::magnitude(T::of(p.relative).times(b)));
+    let gap = RealMath::magnitude(a.minus(b));
     let both_nan = p.equal_nan & a.is_not_a_number() & b.is_not_a_number();
     Bool::new((a == b) | (gap.is_finite_number() & (gap <= allowed)) | both_nan)
 });

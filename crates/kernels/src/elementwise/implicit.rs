@@ -1,12 +1,12 @@
 //! Implicit derivatives of samples by the parameters of their distributions (`special/implicit.rs`), over tensors.
 
 use super::dense::{run2, run3};
-use super::math::Real;
+use super::math::RealMath;
 use crate::special::implicit;
 use crate::{Iter, Result};
 
-map!(GammaGrad<T: Real>(a: T, x: T) -> T { T::of(implicit::gamma(a.wide(), x.wide())) });
-map!(DirichletGrad<T: Real>(x: T, alpha: T, total: T) -> T {
+map!(GammaGrad<T: RealMath>(a: T, x: T) -> T { T::of(implicit::gamma(a.wide(), x.wide())) });
+map!(DirichletGrad<T: RealMath>(x: T, alpha: T, total: T) -> T {
     T::of(implicit::dirichlet(x.wide(), alpha.wide(), total.wide()))
 });
 

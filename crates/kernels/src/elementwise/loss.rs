@@ -1,10 +1,10 @@
 //! Losses element by element, before they are reduced, in one pass; half precision is computed in `f32`.
 
 use super::dense::{run2, run3};
-use super::math::{Math, Real};
+use super::math::{Math, RealMath};
 use crate::{Iter, Result};
 
-map!(SquaredDifference<T: Real>(a: T, b: T) -> T {
+map!(SquaredDifference<T: RealMath>(a: T, b: T) -> T {
     let gap = a.minus(b);
     gap.times(gap)
 });
@@ -15,16 +15,16 @@ pub fn squared_difference(iter: &mut Iter) -> Result<()> {
 
 /// `z² / 2` for `z` up to `limit`, else `limit (z - limit / 2)`.
 #[inline(always)]
-fn bent<T: Real>(z: T, limit: T) -> T {
+fn bent<T: RealMath>(z: T, limit: T) -> T {
     // (NaN stays: it is not above the limit.)
     let c = if z > limit { limit } else { z };
     c.times(z.minus(T::of(0.5).times(c)))
 }
-map!(Huber<T: Real>[delta => T](a: T, b: T) -> T { bent(Real::magnitude(a.minus(b)), delta) });
-map!(SmoothL1<T: Real>[beta => T](a: T, b: T) -> T {
-    bent(Real::magnitude(a.minus(b)), beta).divided_by(beta)
+map!(Huber<T: RealMath>[delta => T](a: T, b: T) -> T { bent(RealMath::magnitude(a.minus(b)), delta) });
+map!(SmoothL1<T: RealMath>[beta => T](a: T, b: T) -> T {
+    bent(RealMath::magnitude(a.minus(b)), beta).divided_by(beta)
 });
-map!(AbsoluteDifference<T: Real>(a: T, b: T) -> T { Real::magnitude(a.minus(b)) });
+map!(AbsoluteDifference<T: RealMath>(a: T, b: T) -> T { RealMath::magnitude(a.minus(b)) });
 /// With `z = |a - b|`: `z² / 2` for `z <= delta`, else `delta (z - delta / 2)` (Huber 1964).
 pub fn huber(iter: &mut Iter, delta: f64) -> Result<()> {
     compute!(iter.input_dtype(0), "huber_cpu", [float], T => run2::<Huber<T>>(iter, T::of(delta)))
@@ -42,19 +42,19 @@ pub fn smooth_l1(iter: &mut Iter, beta: f64) -> Result<()> {
 
 /// `ln x`, but at least -100; NaN stays.
 #[inline(always)]
-fn at_least_minus_100<T: Real>(log: T) -> T {
+fn at_least_minus_100<T: RealMath>(log: T) -> T {
     let least = T::of(-100.0);
     if log < least { least } else { log }
 }
 /// `-(t ln x + (1 - t) ln(1 - x))` with logarithms of at least -100.
 #[inline(always)]
-fn cross_entropy<T: Real>(x: T, t: T) -> T {
+fn cross_entropy<T: RealMath>(x: T, t: T) -> T {
     let rest = at_least_minus_100(Math::log1p(x.negative()));
     let own = at_least_minus_100(Math::log(x));
     t.minus(T::one()).times(rest).minus(t.times(own))
 }
-map!(math CrossEntropy<T: Real>(x: T, t: T) -> T { cross_entropy(x, t) });
-map!(math WeightedCrossEntropy<T: Real>(x: T, t: T, w: T) -> T { cross_entropy(x, t).times(w) });
+map!(math CrossEntropy<T: RealMath>(x: T, t: T) -> T { cross_entropy(x, t) });
+map!(math WeightedCrossEntropy<T: RealMath>(x: T, t: T, w: T) -> T { cross_entropy(x, t).times(w) });
 /// `-w (t ln x + (1 - t) ln(1 - x))` with logarithms of at least -100; inputs: `x`, `t`, and `w` where there is one.
 pub fn binary_cross_entropy(iter: &mut Iter, has_weight: bool) -> Result<()> {
     compute!(iter.input_dtype(0), "binary_cross_entropy", [float], T => {
@@ -68,14 +68,14 @@ pub fn binary_cross_entropy(iter: &mut Iter, has_weight: bool) -> Result<()> {
 
 /// `ln(sigmoid(x))`.
 #[inline(always)]
-fn log_sigmoid<T: Real>(x: T) -> T {
+fn log_sigmoid<T: RealMath>(x: T) -> T {
     let below = if x > T::zero() { T::zero() } else { x };
-    below.minus(Real::log1p_exp(x))
+    below.minus(RealMath::log1p_exp(x))
 }
-map!(math LogitsCrossEntropy<T: Real>(x: T, t: T) -> T {
+map!(math LogitsCrossEntropy<T: RealMath>(x: T, t: T) -> T {
     T::one().minus(t).times(x).minus(log_sigmoid(x))
 });
-map!(math PositiveCrossEntropy<T: Real>(x: T, t: T, p: T) -> T {
+map!(math PositiveCrossEntropy<T: RealMath>(x: T, t: T, p: T) -> T {
     let factor = p.minus(T::one()).times(t).plus(T::one());
     T::one().minus(t).times(x).minus(factor.times(log_sigmoid(x)))
 });

@@ -72,7 +72,7 @@ pub(crate) trait Math: Number {
 }
 
 /// Functions of real numbers only.
-pub(crate) trait Real: Math + Ordered {
+pub(crate) trait RealMath: Math + Ordered {
     /// A constant, rounded.
     fn of(value: f64) -> Self;
     fn wide(self) -> f64;
@@ -144,7 +144,7 @@ macro_rules! real {
             )?
         }
 
-        impl Real for $t {
+        impl RealMath for $t {
             #[inline(always)] fn of(value: f64) -> Self { value as $t }
             #[inline(always)] fn wide(self) -> f64 { self as f64 }
             #[inline(always)] fn magnitude(self) -> Self { self.abs() }
@@ -201,7 +201,7 @@ real!(f64, math_f64, vector [exp, exp2, expm1, log, log2, log10, log1p, sin, cos
 
 /// What a complex number has beside `Math`.
 pub(crate) trait ComplexNumber: Math {
-    type Part: Real;
+    type Part: RealMath;
     fn part_re(self) -> Self::Part;
     fn part_im(self) -> Self::Part;
     fn from_parts(re: Self::Part, im: Self::Part) -> Self;
@@ -241,7 +241,7 @@ macro_rules! complex_math {
             #[inline(always)] fn part_im(self) -> $part { self.im }
             #[inline(always)] fn from_parts(re: $part, im: $part) -> Self { Complex::new(re, im) }
             #[inline(always)]
-            fn magnitude(self) -> $part { Real::hypot(self.re, self.im) }
+            fn magnitude(self) -> $part { RealMath::hypot(self.re, self.im) }
             #[inline(always)] fn sgn(self) -> Self { narrow(complex::sgn(widen(self))) }
         }
     };

@@ -1,4 +1,4 @@
-//! Kernels that compute each output element from the input elements at the same place.
+//! Kernels that compute each output element from the input elements at the same index.
 //!
 //! One public function per op, taking an `Iter` whose operands are the output and the inputs, all
 //! of one compute dtype (comparisons write `Bool`; `abs`, `angle`, `real`, `imag` of complex input

@@ -6,7 +6,7 @@
 
 use super::dense::{run1, run2};
 use super::drive::{OpLoops, drive};
-use super::math::{ComplexNumber, Math, Real};
+use super::math::{ComplexNumber, Math, RealMath};
 use super::number::{Int, Number};
 use super::special::{is_quick_lgamma, quick_lgamma};
 use crate::simd::math_f64;
@@ -24,7 +24,7 @@ type Line2 = unsafe fn(&mut [f64], &[f64], &[f64], f64);
 
 /// A loop and its parameter.
 #[derive(Clone, Copy)]
-struct Job<L> {
+struct ParametrisedLoop<L> {
     line: L,
     parameter: f64,
 }
@@ -37,7 +37,7 @@ const BLOCK: usize = 256;
 unsafe fn doubles1(ptrs: &[*mut u8], n: usize, p: *const u8) {
     // SAFETY: the caller's promise; the job's loop was chosen for this machine.
     unsafe {
-        let job = *p.cast::<Job<Line1>>();
+        let job = *p.cast::<ParametrisedLoop<Line1>>();
         let x = std::slice::from_raw_parts(ptrs[1].cast(), n);
         (job.line)(std::slice::from_raw_parts_mut(ptrs[0].cast(), n), x, job.parameter);
     }
@@ -48,7 +48,7 @@ unsafe fn doubles1(ptrs: &[*mut u8], n: usize, p: *const u8) {
 unsafe fn doubles2(ptrs: &[*mut u8], n: usize, p: *const u8) {
     // SAFETY: the caller's promise; the job's loop was chosen for this machine.
     unsafe {
-        let job = *p.cast::<Job<Line2>>();
+        let job = *p.cast::<ParametrisedLoop<Line2>>();
         let x = std::slice::from_raw_parts(ptrs[1].cast(), n);
         let y = std::slice::from_raw_parts(ptrs[2].cast(), n);
         (job.line)(std::slice::from_raw_parts_mut(ptrs[0].cast(), n), x, y, job.parameter);
@@ -73,7 +73,11 @@ unsafe fn singles1(ptrs: &[*mut u8], n: usize, p: *const u8) {
     // SAFETY: the caller's promise.
     let (job, x, out) = unsafe {
         let x = std::slice::from_raw_parts(ptrs[1].cast::<f32>(), n);
-        (*p.cast::<Job<Line1>>(), x, std::slice::from_raw_parts_mut(ptrs[0].cast::<f32>(), n))
+        (
+            *p.cast::<ParametrisedLoop<Line1>>(),
+            x,
+            std::slice::from_raw_parts_mut(ptrs[0].cast::<f32>(), n),
+        )
     };
     let (mut from, mut to) = ([0.0; BLOCK], [0.0; BLOCK]);
     for (out, x) in out.chunks_mut(BLOCK).zip(x.chunks(BLOCK)) {
@@ -92,7 +96,12 @@ unsafe fn singles2(ptrs: &[*mut u8], n: usize, p: *const u8) {
     let (job, x, y, out) = unsafe {
         let x = std::slice::from_raw_parts(ptrs[1].cast::<f32>(), n);
         let y = std::slice::from_raw_parts(ptrs[2].cast::<f32>(), n);
-        (*p.cast::<Job<Line2>>(), x, y, std::slice::from_raw_parts_mut(ptrs[0].cast::<f32>(), n))
+        (
+            *p.cast::<ParametrisedLoop<Line2>>(),
+            x,
+            y,
+            std::slice::from_raw_parts_mut(ptrs[0].cast::<f32>(), n),
+        )
     };
     let (mut first, mut second, mut to) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
     for ((out, x), y) in out.chunks_mut(BLOCK).zip(x.chunks(BLOCK)).zip(y.chunks(BLOCK)) {
@@ -131,7 +140,8 @@ fn walk1(
 ) -> Result<()> {
     let dtype = loop_dtype(iter.input_dtype(0), name, floats)?;
     let dense = if dtype == DType::F64 { doubles1 } else { singles1 };
-    let (job, loops) = (Job { line, parameter }, OpLoops { dense, direct: None, least: 0 });
+    let (job, loops) =
+        (ParametrisedLoop { line, parameter }, OpLoops { dense, direct: None, least: 0 });
     // SAFETY: the loops read operands of this dtype and such a job.
     unsafe { drive(iter, &[dtype; 2], loops, (&raw const job).cast()) }
 }
@@ -144,7 +154,8 @@ fn walk2(
 ) -> Result<()> {
     let dtype = loop_dtype(iter.input_dtype(0), name, floats)?;
     let dense = if dtype == DType::F64 { doubles2 } else { singles2 };
-    let (job, loops) = (Job { line, parameter }, OpLoops { dense, direct: None, least: 0 });
+    let (job, loops) =
+        (ParametrisedLoop { line, parameter }, OpLoops { dense, direct: None, least: 0 });
     // SAFETY: the loops read operands of this dtype and such a job.
     unsafe { drive(iter, &[dtype; 3], loops, (&raw const job).cast()) }
 }
@@ -546,8 +557,8 @@ fn parts(x: f64) -> (f64, i32) {
     (f64::from_bits(bits & !(0x7ff << 52) | (BIAS as u64) << 52), exponent)
 }
 
-map!(baseline Mantissa<T: Real>(x: T) -> T { T::of(parts(x.wide()).0) });
-map!(baseline Exponent<T: Real>(x: T) -> i32 { parts(x.wide()).1 });
+map!(baseline Mantissa<T: RealMath>(x: T) -> T { T::of(parts(x.wide()).0) });
+map!(baseline Exponent<T: RealMath>(x: T) -> i32 { parts(x.wide()).1 });
 /// The mantissa of a number, `1/2 <= |m| < 1`.
 pub fn frexp_mantissa(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "frexp_cpu", [float], T => run1::<Mantissa<T>>(iter, ()))

@@ -3,7 +3,7 @@
 
 use super::dense::{Levels, Map2, Map3, UpToAvx2, run1, run2, run3};
 use super::drive::drive_raw;
-use super::math::{ComplexNumber, Math, Real};
+use super::math::{ComplexNumber, Math, RealMath};
 use super::number::{Number, Ordered};
 use crate::{Bool, C64, C128, DType, Element, Error, Iter, Result, Scalar};
 use std::marker::PhantomData;
@@ -221,7 +221,7 @@ struct Slope<T> {
     high: T,
     beyond: T,
 }
-map!(LogitBackward<T: Real>[p => Slope<T>](grad: T, x: T) -> T {
+map!(LogitBackward<T: RealMath>[p => Slope<T>](grad: T, x: T) -> T {
     let slope = grad.divided_by(x.times(x.negative().plus(T::one())));
     if (x < p.low) | (x > p.high) { p.beyond } else { slope }
 });
@@ -236,7 +236,7 @@ pub fn logit_backward(iter: &mut Iter, eps: Option<f64>) -> Result<()> {
     })
 }
 
-map!(RenormFactor<T: Real>[limit => T](norm: T) -> T {
+map!(RenormFactor<T: RealMath>[limit => T](norm: T) -> T {
     let factor = limit.divided_by(norm.plus(T::of(1e-7)));
     if norm > limit { factor } else { T::one() }
 });

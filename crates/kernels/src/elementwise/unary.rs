@@ -2,7 +2,7 @@
 //! parts of complex numbers. Activations are in `activation`, predicates in `compare`.
 
 use super::dense::{Map1, run1};
-use super::math::{ComplexNumber, Math, Real};
+use super::math::{ComplexNumber, Math, RealMath};
 use super::number::{Int, Number, Ordered};
 use super::special;
 use crate::{Bool, C64, C128, DType, Error, Iter, Result};
@@ -55,11 +55,11 @@ unary! {
     /// The inverse hyperbolic tangent.
     atanh, "atanh_cpu", [float complex], math => Atanh<T: Math>(x) Math::atanh(x);
     /// The error function.
-    erf, "erf_vml_cpu", [float], math => Erf<T: Real>(x) Real::erf(x);
+    erf, "erf_vml_cpu", [float], math => Erf<T: RealMath>(x) RealMath::erf(x);
     /// `1 - erf(x)`, without cancellation.
-    erfc, "erfc_vml_cpu", [float], math => Erfc<T: Real>(x) Real::erfc(x);
+    erfc, "erfc_vml_cpu", [float], math => Erfc<T: RealMath>(x) RealMath::erfc(x);
     /// `x - trunc(x)`.
-    frac, "frac_cpu", [float], => Frac<T: Real>(x) x.minus(Real::trunc(x));
+    frac, "frac_cpu", [float], => Frac<T: RealMath>(x) x.minus(RealMath::trunc(x));
     /// `x * x`.
     square, "pow", [int float complex], => Square<T: Number>(x) x.times(x);
 }
@@ -131,7 +131,7 @@ pub fn exp(iter: &mut Iter) -> Result<()> {
 macro_rules! gamma_maps {
     ($($Map:ident $exact:expr, $is_quick:ident, $quick:ident;)*) => {$(
         pub(super) struct $Map<T>(std::marker::PhantomData<T>);
-        impl<T: Real> Map1 for $Map<T> {
+        impl<T: RealMath> Map1 for $Map<T> {
             type P = ();
             type A = T;
             type Out = T;
@@ -152,8 +152,8 @@ macro_rules! gamma_maps {
     )*};
 }
 gamma_maps! {
-    Lgamma Real::lgamma, is_quick_lgamma, quick_lgamma;
-    Digamma Real::digamma, is_quick, quick_digamma;
+    Lgamma RealMath::lgamma, is_quick_lgamma, quick_lgamma;
+    Digamma RealMath::digamma, is_quick, quick_digamma;
     Trigamma |x: T| T::of(crate::special::zeta::polygamma(1.0, x.wide())), is_quick, quick_trigamma;
 }
 
@@ -221,7 +221,7 @@ pub fn neg(iter: &mut Iter) -> Result<()> {
 }
 
 map!(AbsInt<T: Int>(x: T) -> T { x.magnitude() });
-map!(AbsReal<T: Real>(x: T) -> T { Real::magnitude(x) });
+map!(AbsReal<T: RealMath>(x: T) -> T { RealMath::magnitude(x) });
 map!(AbsComplex<T: ComplexNumber>(x: T) -> T::Part { ComplexNumber::magnitude(x) });
 /// `|x|`; of a complex number its distance from 0, in the real dtype, without overflow. The smallest integer stays.
 pub fn abs(iter: &mut Iter) -> Result<()> {
@@ -239,7 +239,7 @@ map!(Sign<T: Ordered>(x: T) -> T {
     let (up, down) = (T::zero().is_less(x), x.is_less(T::zero()));
     T::from_i64(i64::from(up) - i64::from(down))
 });
-map!(SignReal<T: Real>(x: T) -> T {
+map!(SignReal<T: RealMath>(x: T) -> T {
     // NaN is neither above nor below, so it gives 0.
     let up = if x > T::zero() { T::one() } else { T::zero() };
     if x < T::zero() { T::one().negative() } else { up }
@@ -271,7 +271,7 @@ pub fn sgn(iter: &mut Iter) -> Result<()> {
 /// Declares ops that round real numbers and copy integers.
 macro_rules! rounding {
     ($($(#[$meta:meta])* $name:ident, $error:literal, $Map:ident, $method:ident;)*) => {$(
-        map!($Map<T: Real>(x: T) -> T { Real::$method(x) });
+        map!($Map<T: RealMath>(x: T) -> T { RealMath::$method(x) });
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
             let dtype = iter.input_dtype(0);
@@ -295,9 +295,9 @@ rounding! {
     trunc, "trunc_vml_cpu", Trunc, trunc;
 }
 
-map!(Round<T: Real>(x: T) -> T { Real::round(x) });
-map!(RoundUp<T: Real>[p => T](x: T) -> T { Real::round(x.divided_by(p)).times(p) });
-map!(RoundDown<T: Real>[p => T](x: T) -> T { Real::round(x.times(p)).divided_by(p) });
+map!(Round<T: RealMath>(x: T) -> T { RealMath::round(x) });
+map!(RoundUp<T: RealMath>[p => T](x: T) -> T { RealMath::round(x.divided_by(p)).times(p) });
+map!(RoundDown<T: RealMath>[p => T](x: T) -> T { RealMath::round(x.times(p)).divided_by(p) });
 /// To `decimals` places (negative: tens, hundreds ...), ties to even.
 pub fn round(iter: &mut Iter, decimals: i64) -> Result<()> {
     let dtype = iter.input_dtype(0);
@@ -333,11 +333,11 @@ pub fn positive(iter: &mut Iter) -> Result<()> {
     super::copy(iter)
 }
 
-map!(AngleReal<T: Real>(x: T) -> T {
+map!(AngleReal<T: RealMath>(x: T) -> T {
     let angle = if x < T::zero() { T::of(std::f64::consts::PI) } else { T::zero() };
     if x.is_not_a_number() { x } else { angle }
 });
-map!(baseline AngleComplex<T: ComplexNumber>(x: T) -> T::Part { Real::atan2(x.part_im(), x.part_re()) });
+map!(baseline AngleComplex<T: ComplexNumber>(x: T) -> T::Part { RealMath::atan2(x.part_im(), x.part_re()) });
 /// The angle of a complex number with the real axis, in `[-π, π]`; of a real number 0 or π.
 pub fn angle(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
@@ -382,13 +382,13 @@ struct Replacement<T> {
 }
 
 #[inline(always)]
-fn replace<T: Real>(p: Replacement<T>, x: T) -> T {
+fn replace<T: RealMath>(p: Replacement<T>, x: T) -> T {
     // Every choice looks at the input, so that a replacement that is itself infinite stays.
     let large = if x == T::INFINITY { p.above } else { x };
     let small = if x == T::INFINITY.negative() { p.below } else { large };
     if x.is_not_a_number() { p.nan } else { small }
 }
-map!(NanToNum<T: Real>[p => Replacement<T>](x: T) -> T { replace(p, x) });
+map!(NanToNum<T: RealMath>[p => Replacement<T>](x: T) -> T { replace(p, x) });
 map!(NanToNumComplex<T: ComplexNumber>[p => Replacement<T::Part>](x: T) -> T {
     T::from_parts(replace(p, x.part_re()), replace(p, x.part_im()))
 });
@@ -411,7 +411,7 @@ pub fn nan_to_num(
         _ => f64::MAX,
     };
     let (nan, above, below) = (nan.unwrap_or(0.0), posinf.unwrap_or(max), neginf.unwrap_or(-max));
-    fn of<T: Real>((nan, above, below): (f64, f64, f64)) -> Replacement<T> {
+    fn of<T: RealMath>((nan, above, below): (f64, f64, f64)) -> Replacement<T> {
         Replacement { nan: T::of(nan), above: T::of(above), below: T::of(below) }
     }
     let values = (nan, above, below);
@@ -422,7 +422,7 @@ pub fn nan_to_num(
     }
 }
 
-map!(Scaled<T: Real>[factor => T](x: T) -> T { x.times(factor) });
+map!(Scaled<T: RealMath>[factor => T](x: T) -> T { x.times(factor) });
 /// `factor x` of real numbers.
 pub fn scaled(iter: &mut Iter, factor: f64) -> Result<()> {
     compute!(iter.input_dtype(0), "mul_cpu", [float], T => run1::<Scaled<T>>(iter, T::of(factor)))

@@ -78,15 +78,7 @@ pub(super) fn product<T: HalfFloat>(
                 let at = block * pairs * ROWS;
                 // SAFETY: two blocks each, or the last one.
                 let to = unsafe { left.slice(at..at + blocks * pairs * ROWS) };
-                let from = a.at(block * ROWS, 0);
-                if blocks == 2 && rows == 2 * ROWS && s.k.is_multiple_of(2) && lies_in_pairs(from) {
-                    pack_two(to, from, pairs);
-                    continue;
-                }
-                for (half, to) in to.chunks_exact_mut(pairs * ROWS).enumerate() {
-                    let rows = ROWS.min(s.m - (block + half) * ROWS);
-                    pack(to, ROWS, from.at(half * ROWS, 0), rows, 0..s.k);
-                }
+                pack_rows(to, a.at(block * ROWS, 0), (rows, blocks), s.k);
             }
         };
         let multiply = |range: std::ops::Range<usize>, words: &mut [u32]| {
@@ -97,25 +89,11 @@ pub(super) fn product<T: HalfFloat>(
             };
             for block in range {
                 let columns = COLUMNS.min(s.n - block * COLUMNS);
-                for first in (0..pairs).step_by(DEPTH) {
-                    let n = DEPTH.min(pairs - first);
-                    let depth = 2 * first..s.k.min(2 * (first + n));
-                    pack(right, COLUMNS, b.at(0, block * COLUMNS).t(), columns, depth);
-                    for row in 0..row_blocks {
-                        // SAFETY: a block of rows from pair `first` on, `n` rows of the packed right operand, and a tile.
-                        unsafe {
-                            let left = left.ptr().add((row * pairs + first) * ROWS);
-                            let sums = sums.as_mut_ptr().add(row * ROWS * COLUMNS);
-                            (microkernels.tile)(
-                                (left, right.as_ptr()),
-                                n,
-                                columns,
-                                first == 0,
-                                sums,
-                            );
-                        }
-                    }
-                }
+                let right_block = b.at(0, block * COLUMNS).t();
+                // SAFETY: `left` is packed, and there are sums for each of its blocks.
+                unsafe {
+                    sum_block(microkernels, left.ptr(), (right_block, right), (s, columns), sums);
+                };
                 let (c, part) = (c.at(0, block * COLUMNS), GemmSizes { n: columns, ..s });
                 if alpha == 1.0 && beta == 0.0 && c.cs == 1 {
                     // SAFETY: these rows and columns of `c` are this block's.
@@ -138,6 +116,50 @@ pub(super) fn product<T: HalfFloat>(
             Ok(())
         }
     })?
+}
+
+/// Packs one or two blocks of rows of the left operand, `rows` of them together.
+fn pack_rows<T: HalfFloat>(
+    to: &mut [u32],
+    from: Matrix<T>,
+    (rows, blocks): (usize, usize),
+    k: usize,
+) {
+    let pairs = k.div_ceil(2);
+    if blocks == 2 && rows == 2 * ROWS && k.is_multiple_of(2) && lies_in_pairs(from) {
+        return pack_two(to, from, pairs);
+    }
+    for (half, to) in to.chunks_exact_mut(pairs * ROWS).enumerate() {
+        let rows = ROWS.min(rows.saturating_sub(half * ROWS));
+        pack(to, ROWS, from.at(half * ROWS, 0), rows, 0..k);
+    }
+}
+
+/// The sums of all rows with a block of `columns` columns of the right operand, which it packs part by part into `packed`.
+///
+/// # Safety
+/// `left` is the packed left operand of the product, and `sums` has a tile for each block of its rows.
+unsafe fn sum_block<T: HalfFloat>(
+    microkernels: Microkernels,
+    left: *const u32,
+    (right, packed): (Matrix<T>, &mut [u32]),
+    (s, columns): (GemmSizes, usize),
+    sums: &mut [f32],
+) {
+    let pairs = s.k.div_ceil(2);
+    for first in (0..pairs).step_by(DEPTH) {
+        let n = DEPTH.min(pairs - first);
+        let depth = 2 * first..s.k.min(2 * (first + n));
+        pack(packed, COLUMNS, right, columns, depth);
+        for row in 0..s.m.div_ceil(ROWS) {
+            // SAFETY: a block of rows from pair `first` on, `n` rows of the packed right operand, and a tile.
+            unsafe {
+                let left = left.add((row * pairs + first) * ROWS);
+                let sums = sums.as_mut_ptr().add(row * ROWS * COLUMNS);
+                (microkernels.tile)((left, packed.as_ptr()), n, columns, first == 0, sums);
+            }
+        }
+    }
 }
 
 /// Whether a row's pairs lie in memory as the instruction takes them.

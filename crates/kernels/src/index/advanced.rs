@@ -163,10 +163,10 @@ pub fn index(
     let slices = indexed.slices((out.ptr(), input.ptr()), layouts, false);
     // SAFETY: indices were checked, so slices lie inside both views.
     unsafe {
-        slices.copy(&|range, places| {
-            list_offsets(&positions, range.clone(), places, 0);
-            for (place, &offset) in places.iter_mut().zip(&indexed.offsets[range]) {
-                place[1] = offset;
+        slices.copy(&|range, offsets| {
+            list_offsets(&positions, range.clone(), offsets, 0);
+            for (pair, &offset) in offsets.iter_mut().zip(&indexed.offsets[range]) {
+                pair[1] = offset;
             }
         });
     }
@@ -204,7 +204,7 @@ fn few_rows(
 }
 
 /// `out[.., indices, ..] = values` (or `+=` if `accumulate`), as [`index`] reads; `values` has the shape that `index` would give
-/// (broadcast by the caller). Repeated places are written in row-major order.
+/// (broadcast by the caller). Repeated indices are written in row-major order.
 ///
 /// # Errors
 /// `IndexError` if an index is out of bounds.
@@ -234,10 +234,10 @@ pub fn index_put(
     let slices = indexed.slices((out.ptr(), values.ptr()), layouts, true);
     // SAFETY: indices were checked, so slices lie inside both views.
     unsafe {
-        slices.copy(&|range, places| {
-            list_offsets(&positions, range.clone(), places, 1);
-            for (place, &offset) in places.iter_mut().zip(&indexed.offsets[range]) {
-                place[0] = offset;
+        slices.copy(&|range, offsets| {
+            list_offsets(&positions, range.clone(), offsets, 1);
+            for (pair, &offset) in offsets.iter_mut().zip(&indexed.offsets[range]) {
+                pair[0] = offset;
             }
         });
     }

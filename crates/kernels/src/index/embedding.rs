@@ -112,7 +112,6 @@ fn sum_rows<T: Accumulate>(
     let grad_step = grad.strides()[last] as isize * size;
     let width = out.shape()[1] as usize;
     let lines = LineIter::new(grad.shape(), Some(last), [ViewLayout::from(grad)]);
-    let zero = T::default();
     // Threads own disjoint columns, so each sum is made by one thread in order.
     let is_dense = step == size && grad_step == size;
     let at = |row: i64, column: usize| {
@@ -126,12 +125,10 @@ fn sum_rows<T: Accumulate>(
         };
         for row in 0..out.shape()[0] {
             if is_dense {
-                sums(row).fill(zero);
-                continue;
-            }
-            for column in columns.clone() {
-                // SAFETY: row and column lie inside `out`.
-                unsafe { put(at(row, column), 0, zero) };
+                sums(row).fill(T::default());
+            } else {
+                // SAFETY: row and columns lie inside `out`.
+                columns.clone().for_each(|column| unsafe { put(at(row, column), 0, T::default()) });
             }
         }
         let mut number = 0;

@@ -42,7 +42,7 @@ pub enum ScatterReduction {
 pub enum ScatterSource<'a> {
     /// Elements at the positions of the index.
     Tensor(StridedRef<'a>),
-    /// One number for every place.
+    /// One number for every index.
     Scalar(Scalar),
 }
 

@@ -310,7 +310,7 @@ mod registers {
     expand!(expand_8, u64, u8, 8, _mm512_mask_expand_epi64);
 }
 
-/// Fills the places of `out` where `mask` is true (equal shapes) with the elements of `source` in row-major order.
+/// Fills the elements of `out` where `mask` is true (equal shapes) with the elements of `source` in row-major order.
 ///
 /// # Errors
 /// If `source` has fewer elements than `mask` has true ones.

@@ -419,8 +419,8 @@ pub fn put(
         let is_dense = targets.is_dense([size]);
         let mut wrapped_indices = offsets.iter();
         sources.visit(0..sources.count(), |[from]| {
-            let Some(&place) = wrapped_indices.next() else { return };
-            let to = if is_dense { place as isize * size } else { targets.offsets(place as usize)[0] };
+            let Some(&index) = wrapped_indices.next() else { return };
+            let to = if is_dense { index as isize * size } else { targets.offsets(index as usize)[0] };
             // SAFETY: positions were checked; the walk stays inside `source`.
             unsafe {
                 let new = get::<T>(source.ptr(), from);

@@ -33,7 +33,7 @@ factor!(half f16 bf16);
 /// `out = a × b` along `dim`, which has size three; the others are walked (inputs may be broadcast).
 ///
 /// # Errors
-/// Views of several shapes or dtypes, another size along `dim`, and truth values.
+/// Views of several shapes or dtypes, another size along `dim`, and booleans.
 pub fn cross(
     out: &mut StridedMut<'_>,
     a: StridedRef<'_>,

@@ -168,12 +168,12 @@ fn normalise(vector: &mut [C128], is_real: bool) {
     let squares: f64 = vector.iter().map(|v| (size(v) / largest).powi(2)).sum();
     let length = largest * squares.sqrt();
     let first = vector.iter().position(|v| size(v) >= largest);
-    let turn = match first.filter(|_| !is_real) {
+    let phase = match first.filter(|_| !is_real) {
         Some(at) => vector[at].conj() / largest,
         None => C128::new(1.0, 0.0),
     };
     for v in &mut *vector {
-        *v = *v * turn / length;
+        *v = *v * phase / length;
     }
     if let Some(at) = first.filter(|_| !is_real) {
         vector[at].im = 0.0;

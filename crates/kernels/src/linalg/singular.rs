@@ -97,22 +97,8 @@ impl<T: Real> SvdWorkspace<T> {
         a: &[T],
         is_transposed: bool,
     ) -> bool {
-        let (m, n) = (self.m, self.n);
-        let matrix = match &mut self.tall {
-            Some(tall) => &mut tall.matrix,
-            None => &mut self.matrix,
-        };
-        let (item, group) = (size_of::<T>() as isize, size_of::<Group<T>>() as isize);
-        let (wide, to_row) = (n as isize * item, matrix.width as isize * group);
-        if is_transposed {
-            for (j, row) in a.chunks_exact(m).enumerate() {
-                matrix.row(j)[..m].copy_from_slice(row);
-            }
-        } else {
-            let to = matrix.groups.as_mut_ptr().cast();
-            // SAFETY: `m` runs of `n` elements, and `n` rows of `m`.
-            unsafe { copy_tile::<T, false>(to, a.as_ptr().cast(), (to_row, wide), (m, n)) };
-        }
+        let n = self.n;
+        let matrix = self.load(a, is_transposed);
         let Some(up) = scale(&mut matrix.groups) else { return false };
         let is_wanted = !(u.is_empty() && vh.is_empty());
         if let Some(tall) = &mut self.tall {
@@ -132,14 +118,7 @@ impl<T: Real> SvdWorkspace<T> {
             return false;
         }
         if is_wanted {
-            for k in 0..n {
-                let [left, right] = &mut self.vectors;
-                if largest_is_negative(&left.row(k)[..m]) {
-                    for value in left.row(k).iter_mut().chain(right.row(k)) {
-                        *value = -*value;
-                    }
-                }
-            }
+            self.fix_signs();
         }
         let diagonal = &self.diagonal;
         // bounded: larger matrices are not worked on here.
@@ -148,6 +127,52 @@ impl<T: Real> SvdWorkspace<T> {
         for (s, &i) in s.iter_mut().zip(&order) {
             *s = T::of(diagonal[i] * up);
         }
+        self.store_vectors(&order, (u, vh), is_transposed);
+        true
+    }
+
+    /// Puts the matrix `a` (m, n), or with `is_transposed` (n, m), column by column into the rows of the work area.
+    fn load(&mut self, a: &[T], is_transposed: bool) -> &mut PaddedRows<T> {
+        let (m, n) = (self.m, self.n);
+        let matrix = match &mut self.tall {
+            Some(tall) => &mut tall.matrix,
+            None => &mut self.matrix,
+        };
+        let (item, group) = (size_of::<T>() as isize, size_of::<Group<T>>() as isize);
+        let (wide, to_row) = (n as isize * item, matrix.width as isize * group);
+        if is_transposed {
+            for (j, row) in a.chunks_exact(m).enumerate() {
+                matrix.row(j)[..m].copy_from_slice(row);
+            }
+        } else {
+            let to = matrix.groups.as_mut_ptr().cast();
+            // SAFETY: `m` runs of `n` elements, and `n` rows of `m`.
+            unsafe { copy_tile::<T, false>(to, a.as_ptr().cast(), (to_row, wide), (m, n)) };
+        }
+        matrix
+    }
+
+    /// Negates pairs of singular vectors of which the left one's largest element is negative.
+    fn fix_signs(&mut self) {
+        let (m, n) = (self.m, self.n);
+        for k in 0..n {
+            let [left, right] = &mut self.vectors;
+            if largest_is_negative(&left.row(k)[..m]) {
+                for value in left.row(k).iter_mut().chain(right.row(k)) {
+                    *value = -*value;
+                }
+            }
+        }
+    }
+
+    /// Writes the singular vectors in the order of the singular values.
+    fn store_vectors(
+        &mut self,
+        order: &[usize],
+        (u, vh): (&mut [T], &mut [T]),
+        is_transposed: bool,
+    ) {
+        let (m, n) = (self.m, self.n);
         let (first, second) = if is_transposed { (1, 0) } else { (0, 1) };
         for (which, to, is_first) in [(first, u, true), (second, vh, false)] {
             if to.is_empty() {
@@ -164,7 +189,6 @@ impl<T: Real> SvdWorkspace<T> {
                 unsafe { transpose(to.as_mut_ptr(), self.sorted.as_ptr(), (count, length)) };
             }
         }
-        true
     }
 }
 
@@ -228,14 +252,14 @@ crate::multiversion! {
     }
 }
 
-/// The cosine and sine of the angle that turns `(y, z)` to `(r, 0)`, and `r`.
+/// The cosine and sine of the Givens rotation that takes `(y, z)` to `(r, 0)`, and `r`.
 #[inline(always)]
 fn givens(y: f64, z: f64) -> (f64, f64, f64) {
     let r = y.mul_add(y, z * z).sqrt();
     if r == 0.0 { (1.0, 0.0, 0.0) } else { (y / r, z / r, r) }
 }
 
-/// Turns rows `i` and `j` of vectors, if they are wanted, by an angle: the first becomes `c i + s j`.
+/// Applies a Givens rotation to rows `i` and `j` of vectors, if they are wanted: the first becomes `c i + s j`.
 #[inline(always)]
 fn rotate_rows<T: Real>(
     vectors: &mut PaddedRows<T>,
@@ -250,8 +274,82 @@ fn rotate_rows<T: Real>(
     }
 }
 
+/// Sets diagonal element `zero` of the block `first..=last` to zero and chases the element beside it out of the matrix, so that
+/// the block falls apart.
+#[inline(always)]
+fn deflate<T: Real>(
+    (d, e): (&mut [f64], &mut [f64]),
+    (first, zero, last): (usize, usize, usize),
+    [left, right]: [&mut PaddedRows<T>; 2],
+    is_wanted: bool,
+) {
+    d[zero] = 0.0;
+    if zero < last {
+        // The rest of its row moves to the right, out of the matrix.
+        let mut f = std::mem::replace(&mut e[zero], 0.0);
+        for j in zero + 1..=last {
+            let (c, s, r) = givens(d[j], f);
+            d[j] = r;
+            if j < last {
+                f = -s * e[j];
+                e[j] *= c;
+            }
+            rotate_rows(left, (zero, j), (c, -s), is_wanted);
+        }
+        return;
+    }
+    // The rest of its column moves upwards.
+    let mut f = std::mem::replace(&mut e[last - 1], 0.0);
+    for j in (first..last).rev() {
+        let (c, s, r) = givens(d[j], f);
+        d[j] = r;
+        if j > first {
+            f = -s * e[j - 1];
+            e[j - 1] *= c;
+        }
+        rotate_rows(right, (j, last), (c, s), is_wanted);
+    }
+}
+
+/// An implicit QR step (Golub and Kahan) on the block `first..=last`, with Wilkinson's shift of the transpose times the matrix.
+#[inline(always)]
+fn implicit_step<T: Real>(
+    (d, e): (&mut [f64], &mut [f64]),
+    (first, last): (usize, usize),
+    [left, right]: [&mut PaddedRows<T>; 2],
+    is_wanted: bool,
+) {
+    let (dm, dn, en) = (d[last - 1], d[last], e[last - 1]);
+    let em = if last - 1 > first { e[last - 2] } else { 0.0 };
+    let (a, b, c) = (dm.mul_add(dm, em * em), dn.mul_add(dn, en * en), dm * en);
+    let half = 0.5 * (a - b);
+    let shift = b - c * c / (half + half.mul_add(half, c * c).sqrt().copysign(half));
+    let (mut y, mut z) = (d[first].mul_add(d[first], -shift), d[first] * e[first]);
+    for i in first..last {
+        let (c, s, r) = givens(y, z);
+        if i > first {
+            e[i - 1] = r;
+        }
+        y = c.mul_add(d[i], s * e[i]);
+        e[i] = c.mul_add(e[i], -(s * d[i]));
+        z = s * d[i + 1];
+        d[i + 1] *= c;
+        rotate_rows(right, (i, i + 1), (c, s), is_wanted);
+        let (c, s, r) = givens(y, z);
+        d[i] = r;
+        y = c.mul_add(e[i], s * d[i + 1]);
+        d[i + 1] = c.mul_add(d[i + 1], -(s * e[i]));
+        if i + 1 < last {
+            z = s * e[i + 1];
+            e[i + 1] *= c;
+        }
+        rotate_rows(left, (i, i + 1), (c, s), is_wanted);
+    }
+    e[last - 1] = y;
+}
+
 crate::multiversion! {
-    /// Makes the bidiagonal matrix diagonal and not negative, up to the digits of `T`, and turns the vectors along if they are
+    /// Makes the bidiagonal matrix diagonal and not negative, up to the digits of `T`, and rotates the vectors along if they are
     /// wanted.
     fn diagonalise<T: Real>(of: &mut SvdWorkspace<T>, is_wanted: bool) -> bool {
         let SvdWorkspace { n, vectors: [left, right], diagonal: d, above: e, .. } = of;
@@ -278,62 +376,10 @@ crate::multiversion! {
             }
             steps -= 1;
             if let Some(zero) = (first..=last).find(|&k| d[k].abs() <= small) {
-                d[zero] = 0.0;
-                if zero < last {
-                    // The rest of its row moves to the right, out of the matrix.
-                    let mut f = std::mem::replace(&mut e[zero], 0.0);
-                    for j in zero + 1..=last {
-                        let (c, s, r) = givens(d[j], f);
-                        d[j] = r;
-                        if j < last {
-                            f = -s * e[j];
-                            e[j] *= c;
-                        }
-                        rotate_rows(left, (zero, j), (c, -s), is_wanted);
-                    }
-                } else {
-                    // The rest of its column moves upwards.
-                    let mut f = std::mem::replace(&mut e[last - 1], 0.0);
-                    for j in (first..last).rev() {
-                        let (c, s, r) = givens(d[j], f);
-                        d[j] = r;
-                        if j > first {
-                            f = -s * e[j - 1];
-                            e[j - 1] *= c;
-                        }
-                        rotate_rows(right, (j, last), (c, s), is_wanted);
-                    }
-                }
-                continue;
+                deflate((&mut d[..], &mut e[..]), (first, zero, last), [&mut *left, &mut *right], is_wanted);
+            } else {
+                implicit_step((&mut d[..], &mut e[..]), (first, last), [&mut *left, &mut *right], is_wanted);
             }
-            // Wilkinson's shift of the transpose times the matrix.
-            let (dm, dn, en) = (d[last - 1], d[last], e[last - 1]);
-            let em = if last - 1 > first { e[last - 2] } else { 0.0 };
-            let (a, b, c) = (dm.mul_add(dm, em * em), dn.mul_add(dn, en * en), dm * en);
-            let half = 0.5 * (a - b);
-            let shift = b - c * c / (half + half.mul_add(half, c * c).sqrt().copysign(half));
-            let (mut y, mut z) = (d[first].mul_add(d[first], -shift), d[first] * e[first]);
-            for i in first..last {
-                let (c, s, r) = givens(y, z);
-                if i > first {
-                    e[i - 1] = r;
-                }
-                y = c.mul_add(d[i], s * e[i]);
-                e[i] = c.mul_add(e[i], -(s * d[i]));
-                z = s * d[i + 1];
-                d[i + 1] *= c;
-                rotate_rows(right, (i, i + 1), (c, s), is_wanted);
-                let (c, s, r) = givens(y, z);
-                d[i] = r;
-                y = c.mul_add(e[i], s * d[i + 1]);
-                d[i + 1] = c.mul_add(d[i + 1], -(s * e[i]));
-                if i + 1 < last {
-                    z = s * e[i + 1];
-                    e[i + 1] *= c;
-                }
-                rotate_rows(left, (i, i + 1), (c, s), is_wanted);
-            }
-            e[last - 1] = y;
         }
         for (k, value) in d.iter_mut().enumerate() {
             if *value < 0.0 {

@@ -102,11 +102,11 @@ fn reflect<T: Real>(
     let (mut beta, mut tau, mut factor) = (alpha, [T::ZERO; ROWS], [T::ZERO; ROWS]);
     for l in 0..ROWS {
         let norm = squares[l].sqrt();
-        let turned = if alpha[l] >= T::ZERO { -norm } else { norm };
+        let reflected = if alpha[l] >= T::ZERO { -norm } else { norm };
         let is_done = rest[l] == T::ZERO;
-        beta[l] = if is_done { alpha[l] } else { turned * largest[l] };
-        tau[l] = if is_done { T::ZERO } else { (turned - first[l]) / turned };
-        factor[l] = if is_done { T::ZERO } else { T::ONE / (first[l] - turned) };
+        beta[l] = if is_done { alpha[l] } else { reflected * largest[l] };
+        tau[l] = if is_done { T::ZERO } else { (reflected - first[l]) / reflected };
+        factor[l] = if is_done { T::ZERO } else { T::ONE / (first[l] - reflected) };
     }
     a[k * n + k] = beta;
     for x in &mut v[k + 1..m] {

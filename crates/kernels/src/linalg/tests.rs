@@ -142,8 +142,8 @@ fn triangular_systems_are_solved_for_every_row() {
                 std::cmp::Ordering::Greater if upper => C128::default(),
                 _ => a[r * n + c],
             };
-            let turned: Vec<C128> = (0..n * n).map(|p| read(p % n, p / n)).collect();
-            let b = Array::new(product(&x, &turned, (6, n, n)), &[2, 3, n as i64]);
+            let transposed: Vec<C128> = (0..n * n).map(|p| read(p % n, p / n)).collect();
+            let b = Array::new(product(&x, &transposed, (6, n, n)), &[2, 3, n as i64]);
             let a = Array::new(a.clone(), &[n as i64, n as i64]);
             let mut found = Array::<C128>::zeros(&b.shape);
             let triangle = Triangle { upper, unit };

@@ -521,10 +521,10 @@ impl Formula for Rprop {
         move |p, g, [previous, size, _]| {
             let g = gradient(p, g);
             let agreement = g * *previous;
-            let turned = agreement < T::ZERO;
+            let sign_changed = agreement < T::ZERO;
             let grows = agreement > T::ZERO;
             let new = *size
-                * if turned {
+                * if sign_changed {
                     shrink
                 } else if grows {
                     grow
@@ -538,7 +538,7 @@ impl Formula for Rprop {
             } else {
                 new
             };
-            let g = if turned { T::ZERO } else { g };
+            let g = if sign_changed { T::ZERO } else { g };
             *previous = g;
             let sign = if g > T::ZERO {
                 T::ONE

@@ -130,9 +130,9 @@ mod tests {
     fn a_block_without_memory_runs_again_once_others_have_ended() {
         for total in [1, 2, 100] {
             // Every third request is refused, but never the first one.
-            let (asked, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let (attempts, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let work = |range: Range<usize>| {
-                if asked.fetch_add(1, Ordering::Relaxed) % 3 == 1 {
+                if attempts.fetch_add(1, Ordering::Relaxed) % 3 == 1 {
                     return Err(Error::out_of_memory(12));
                 }
                 done.fetch_add(range.len(), Ordering::Relaxed);

@@ -98,7 +98,7 @@ impl Shared {
     /// One caller at a time; its last job was finished, and the new one's work lives until it is.
     pub(super) unsafe fn open(&self, job: Job, wanted: usize) {
         // SAFETY: the gate is closed, and the last job's workers have left.
-        self.job.with_mut(|place| unsafe { *place = job });
+        self.job.with_mut(|ptr| unsafe { *ptr = job });
         self.next_block.store(0, Relaxed);
         self.left.store(0, Relaxed);
         self.stop.store(false, Relaxed);

@@ -11,14 +11,14 @@ use crate::windows::{Windows, planes_of};
 use crate::{DType, Error, Result, StridedMut, StridedRef, memory};
 
 /// What max pooling compares: floats in their compute type, integers as `i64`.
-pub(super) trait Ordered: Compute {
+pub(super) trait MaxPoolElement: Compute {
     const LOWEST: Self;
     /// Whether `self` replaces `best`.
     fn beats(self, best: Self) -> bool;
 }
 macro_rules! ordered_float {
     ($($t:ident),*) => {$(
-        impl Ordered for $t {
+        impl MaxPoolElement for $t {
             const LOWEST: Self = $t::NEG_INFINITY;
             #[inline(always)]
             fn beats(self, best: Self) -> bool { (self > best) | Real::is_nan(self) }
@@ -26,7 +26,7 @@ macro_rules! ordered_float {
     )*};
 }
 ordered_float!(f32, f64);
-impl Ordered for i64 {
+impl MaxPoolElement for i64 {
     const LOWEST: Self = i64::MIN;
     #[inline(always)]
     fn beats(self, best: Self) -> bool {
@@ -60,7 +60,7 @@ pub fn max_pool(
     Ok(())
 }
 
-fn forward<T: Ordered>(
+fn forward<T: MaxPoolElement>(
     out: &mut StridedMut<'_>,
     indices: Option<&mut StridedMut<'_>>,
     x: StridedRef<'_>,
@@ -73,7 +73,7 @@ fn forward<T: Ordered>(
     })
 }
 
-fn all_planes<T: Ordered>(
+fn all_planes<T: MaxPoolElement>(
     out: &mut [T],
     indices: &mut [i64],
     x: &[T],
@@ -111,7 +111,7 @@ fn all_planes<T: Ordered>(
 }
 
 crate::multiversion! {
-    fn columns_values<T: Ordered>(out: &mut [T], x: &[T], windows: &Windows) -> Result<()> {
+    fn columns_values<T: MaxPoolElement>(out: &mut [T], x: &[T], windows: &Windows) -> Result<()> {
         let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
         let mut results = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
         let mut x = x;
@@ -139,7 +139,7 @@ crate::multiversion! {
 
 crate::multiversion! {
     /// As [`columns_values`], with the position of each maximum.
-    fn columns_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], windows: &Windows) -> Result<()> {
+    fn columns_indices<T: MaxPoolElement>(out: &mut [T], indices: &mut [i64], x: &[T], windows: &Windows) -> Result<()> {
         let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
         let mut results = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
         let mut positions = memory::filled([0_u32; ROWS], buffer_width(windows.outputs))?;
@@ -176,7 +176,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn plane_values<T: Ordered>(out: &mut [T], x: &[T], g: &PoolGeometry) {
+    fn plane_values<T: MaxPoolElement>(out: &mut [T], x: &[T], g: &PoolGeometry) {
         out.fill(T::LOWEST);
         for_taps(g, |o, i, n| {
             let (best, x) = (&mut out[o..o + n], &x[i..]);
@@ -191,7 +191,7 @@ crate::multiversion! {
 
 /// `best[j] = max(best[j], x[j * stride])`; `S` is the stride, or 0 if it is not a constant.
 #[inline(always)]
-fn keep_larger_at<T: Ordered, const S: usize>(best: &mut [T], x: &[T], stride: usize) {
+fn keep_larger_at<T: MaxPoolElement, const S: usize>(best: &mut [T], x: &[T], stride: usize) {
     let step = if S == 0 { stride } else { S };
     assert!(best.is_empty() || (best.len() - 1) * step < x.len());
     for (j, best) in best.iter_mut().enumerate() {
@@ -202,7 +202,7 @@ fn keep_larger_at<T: Ordered, const S: usize>(best: &mut [T], x: &[T], stride: u
 }
 
 crate::multiversion! {
-    fn plane_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &PoolGeometry) {
+    fn plane_indices<T: MaxPoolElement>(out: &mut [T], indices: &mut [i64], x: &[T], g: &PoolGeometry) {
         out.fill(T::LOWEST);
         start_indices(indices, g);
         for_taps(g, |o, i, n| {
@@ -218,7 +218,7 @@ crate::multiversion! {
 
 /// As [`keep_larger_at`], with the position of each maximum, which is `first + j * stride`.
 #[inline(always)]
-fn keep_larger_index_at<T: Ordered, const S: usize>(
+fn keep_larger_index_at<T: MaxPoolElement, const S: usize>(
     best: &mut [T],
     at: &mut [i64],
     x: &[T],

@@ -1,11 +1,11 @@
 //! Maxima over windows that are lists of ranges: adaptive pooling, whose windows divide the input into (nearly) equal parts,
 //! and fractional pooling, whose windows of one size lie at random distances (Graham 2014, arXiv:1412.6071); and max
-//! unpooling, which puts elements back to their places.
+//! unpooling, which puts elements back to their indices.
 //!
 //! As in `maximum`, ties go to the first element in row-major order, and a NaN wins over everything. A plane is written by one thread.
 
 use super::average::{adaptive, part};
-use super::maximum::Ordered;
+use super::maximum::MaxPoolElement;
 use super::{GRAIN, sizes};
 use crate::dense::{Compute, Real, SharedMut, expect_shape, for_compute, load, with_output};
 use crate::interrupt::WorkCounter;
@@ -108,7 +108,7 @@ fn random_windows<T: Real>(
 type Windowed<'a> = dyn Fn(usize, &mut dyn FnMut(&Ranges) -> Result<()>) -> Result<()> + Sync + 'a;
 
 /// The maxima of all planes, whose windows `windows` gives, `size` of each.
-fn for_planes<T: Ordered>(
+fn for_planes<T: MaxPoolElement>(
     out: &mut [T],
     indices: &mut [i64],
     x: &[T],
@@ -136,7 +136,7 @@ fn for_planes<T: Ordered>(
     })
 }
 
-fn plane_maxima<T: Ordered>(
+fn plane_maxima<T: MaxPoolElement>(
     out: &mut [T],
     indices: &mut [i64],
     x: &[T],
@@ -149,26 +149,26 @@ fn plane_maxima<T: Ordered>(
             for column in columns {
                 pace.spend(depth.len() * row.len() * column.len());
                 let first = (depth.start * input[1] + row.start) * input[2] + column.start;
-                let (mut best, mut place) = (T::LOWEST, first);
+                let (mut best, mut index) = (T::LOWEST, first);
                 for d in depth.clone() {
                     for h in row.clone() {
                         let line = (d * input[1] + h) * input[2];
                         let start = line + column.start;
                         for (i, &value) in x[start..line + column.end].iter().enumerate() {
                             if value.beats(best) {
-                                (best, place) = (value, start + i);
+                                (best, index) = (value, start + i);
                             }
                         }
                     }
                 }
-                (out[at], indices[at]) = (best, place as i64);
+                (out[at], indices[at]) = (best, index as i64);
                 at += 1;
             }
         }
     }
 }
 
-/// Zeros, and in each plane the elements of `x` at the places that `indices` names; of several for one place the last one. The last
+/// Zeros, and in each plane the elements of `x` at the indices that `indices` gives; of several with one index the last one. The last
 /// `spatial` dimensions of `x` (*, sizes) and `out` (*, new sizes) are planes.
 ///
 /// # Errors

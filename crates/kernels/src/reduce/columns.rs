@@ -62,7 +62,7 @@ type EmitTile<'a, R> =
     dyn Fn(ResultTile, [isize; 2], usize, &mut [<R as Reducer>::Acc]) + Sync + 'a;
 
 /// Rows that do not lie in memory as they are needed, and lines of converted items before they are transposed.
-type Buffers<I> = [Vec<I>; 2];
+type ColumnBuffers<I> = [Vec<I>; 2];
 
 /// Room for `n` items.
 fn resized<I: Copy + Default>(buffer: &mut Vec<I>, n: usize) -> &mut [I] {
@@ -118,7 +118,7 @@ pub(super) fn contiguous<R: Reducer>(
         }
         if !rows.is_multiple_of(parts) {
             let (low, high) = accs.split_at_mut(width);
-            let mut buffers = Buffers::<R::Item>::default();
+            let mut buffers = ColumnBuffers::<R::Item>::default();
             row_chunk(
                 r,
                 source,
@@ -207,7 +207,7 @@ fn tiles<R: Reducer>(
         let grain = (GRAIN / (source.count.max(1) * most)).max(1);
         let work = |range: Range<usize>| {
             let mut accs: SmallVec<[R::Acc; 64]> = SmallVec::from_elem(r.identity(), most);
-            let mut buffers = Buffers::<R::Item>::default();
+            let mut buffers = ColumnBuffers::<R::Item>::default();
             for unit in range {
                 let (tile, outs, first, width) = locate(unit);
                 let accs = &mut accs[..width];
@@ -225,7 +225,7 @@ fn tiles<R: Reducer>(
     let mut partial = memory::filled(r.identity(), units * chunks * most)?;
     let slots = AtomicPtr::new(partial.as_mut_ptr());
     parallel::for_range(units * chunks, 1, &|range| {
-        let mut buffers = Buffers::<R::Item>::default();
+        let mut buffers = ColumnBuffers::<R::Item>::default();
         for index in range {
             let (tile, _, _, width) = locate(index / chunks);
             let row = index % chunks * CHUNK_ROWS;
@@ -260,7 +260,7 @@ fn row_chunk<R: Reducer>(
     tile: (ResultTile, LaneLayout),
     rows: Range<usize>,
     accs: &mut [R::Acc],
-    buffers: &mut Buffers<R::Item>,
+    buffers: &mut ColumnBuffers<R::Item>,
 ) {
     if rows.is_empty() {
         accs.fill(r.identity());
@@ -294,7 +294,7 @@ fn read_rows<'b, I: Copy + Default>(
     (tile, lanes): (ResultTile, LaneLayout),
     rows: Range<usize>,
     width: usize,
-    buffers: &'b mut Buffers<I>,
+    buffers: &'b mut ColumnBuffers<I>,
 ) {
     let start = |i: usize| tile.ptr.wrapping_offset(offset(source.reduced, rows.start + i));
     if lanes.is_transposed {
@@ -326,7 +326,7 @@ fn transpose_rows<'b, I: Copy + Default>(
     (tile, lanes): (ResultTile, LaneLayout),
     rows: Range<usize>,
     width: usize,
-    [transposed, lines]: &'b mut Buffers<I>,
+    [transposed, lines]: &'b mut ColumnBuffers<I>,
 ) -> &'b [I] {
     let (run, item) = (run(source), size_of::<I>());
     // A square may write rows past the last one.

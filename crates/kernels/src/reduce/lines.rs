@@ -67,19 +67,8 @@ pub(super) fn each<R: Reducer>(
                 Some(run) => {
                     // bounded: by LINES lines of GATHERED items.
                     buffer.resize(lines * run.size, R::Item::default());
-                    // Lines that follow one another are converted as one.
-                    let has_gaps = step != run.size as isize * run.stride;
-                    let converted = if has_gaps { run.size } else { buffer.len() };
-                    for (l, items) in buffer.chunks_exact_mut(converted).enumerate() {
-                        let start = start.wrapping_offset(l as isize * step);
-                        // SAFETY: these are items of lines inside the input view; its elements have the loader's dtype.
-                        unsafe { (source.load)(start, run.stride, items) };
-                    }
-                    let step = (run.size * size_of::<R::Item>()) as isize;
-                    let start = buffer.as_ptr().cast();
-                    let lines = LineBatch { start, step, length: run.size, outer: &[], runs: 1 };
-                    // SAFETY: lines of the buffer.
-                    unsafe { fold_lines(r, &lines, &mut accs) };
+                    // SAFETY: each line lies inside the input view, whose elements have the loader's dtype.
+                    unsafe { fold_converted(r, source, (start, step), run, &mut buffer, &mut accs) }
                 }
                 None => {
                     for (l, acc) in accs.iter_mut().enumerate() {
@@ -100,6 +89,33 @@ pub(super) fn each<R: Reducer>(
         return work(0..units);
     }
     parallel::try_for_restartable_range(units, grain.max(1), &work)
+}
+
+/// Converts lines of one run each, `step` bytes apart from `start` on, into `buffer`, and folds them.
+///
+/// # Safety
+/// The lines, as many as `buffer` has room for, lie inside the input view, whose elements have the loader's dtype.
+unsafe fn fold_converted<R: Reducer>(
+    r: &R,
+    source: &ReductionInput<'_, R::Item>,
+    (start, step): (*const u8, isize),
+    run: ReductionDim,
+    buffer: &mut [R::Item],
+    accs: &mut [R::Acc],
+) {
+    // Lines that follow one another are converted as one.
+    let has_gaps = step != run.size as isize * run.stride;
+    let converted = if has_gaps { run.size } else { buffer.len() };
+    for (l, items) in buffer.chunks_exact_mut(converted).enumerate() {
+        let start = start.wrapping_offset(l as isize * step);
+        // SAFETY: the caller's promise.
+        unsafe { (source.load)(start, run.stride, items) };
+    }
+    let step = (run.size * size_of::<R::Item>()) as isize;
+    let start = buffer.as_ptr().cast();
+    let lines = LineBatch { start, step, length: run.size, outer: &[], runs: 1 };
+    // SAFETY: lines of the buffer.
+    unsafe { fold_lines(r, &lines, accs) };
 }
 
 /// Whether lines of one or more runs are folded lane by lane.

@@ -194,7 +194,7 @@ fn spaced_nonzero<U: Bits>(from: &[Spaced<U>], mask: U, to: &mut [Bool]) {
 trait Bits: Element + BitAnd<Output = Self> {}
 impl<U: Element + BitAnd<Output = U>> Bits for U {}
 
-/// Reads truth from the bits of elements: any bit, but not the sign of floating numbers. (Comparisons of integers are quick one by
+/// Reads elements as booleans from their bits: any bit, but not the sign of floating numbers. (Comparisons of integers are quick one by
 /// one as well.)
 unsafe fn load_nonzero<U: Bits, const FLOATS: bool>(
     ptr: *const u8,
@@ -225,7 +225,7 @@ unsafe fn load_nonzero<U: Bits, const FLOATS: bool>(
     }
 }
 
-/// The loader from `dtype` to truth values.
+/// The loader from `dtype` to booleans.
 pub(crate) fn load_bool(dtype: DType) -> Load<Bool> {
     match dtype {
         DType::Bool | DType::U8 | DType::I8 => load_nonzero::<u8, false>,

@@ -15,7 +15,7 @@ mod variance;
 pub(crate) use load::{
     Load, f16_bits_to_f32, is_half, load_converted, load_f64, load_same, store_f64, store_i64,
 };
-pub(crate) use reducer::Ordered;
+pub(crate) use reducer::BoundedOrder;
 
 use crate::elementwise::complex;
 use crate::line::{check_dtype, check_shape};
@@ -29,7 +29,7 @@ use load::{
 use num_complex::Complex;
 use reducer::{
     AbsPowerSum, AbsSum, AnyOrAll, ArgMinMax, Bf16Sum, ComplexLogSumExp, ComplexLogSumExpAcc,
-    CountNonzero, LogSumExp, LogSumExpAcc, MinMax, NanSum, NonzeroCount, Order, Prod, Real,
+    CountNonzero, FloatSummand, LogSumExp, LogSumExpAcc, MinMax, NanSum, NonzeroCount, Order, Prod,
     SquareSum, Sum, ValueAndIndex, XorFloat, XorInt,
 };
 use std::marker::PhantomData;
@@ -643,7 +643,7 @@ pub fn norm(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize], p: 
     }
 }
 
-fn norm_in<T: Real>(
+fn norm_in<T: FloatSummand>(
     out: &mut StridedMut<'_>,
     source: TypedInput<'_, T>,
     dims: &[usize],

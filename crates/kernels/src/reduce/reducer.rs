@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use std::ops::{BitAnd, BitXor};
 
 /// Numbers that can be added and multiplied; integers wrap.
-pub(crate) trait Number: Copy + Default + Send + Sync + 'static {
+pub(crate) trait Summand: Copy + Default + Send + Sync + 'static {
     /// One.
     const ONE: Self;
     /// The sum.
@@ -26,13 +26,13 @@ pub(crate) trait Number: Copy + Default + Send + Sync + 'static {
 
 macro_rules! float_number {
     ($($t:ty),*) => {$(
-        impl Number for $t {
+        impl Summand for $t {
             const ONE: Self = 1.0;
             #[inline(always)] fn plus(self, other: Self) -> Self { self + other }
             #[inline(always)] fn times(self, other: Self) -> Self { self * other }
             #[inline(always)] fn is_nan(self) -> bool { self != self }
         }
-        impl Number for Complex<$t> {
+        impl Summand for Complex<$t> {
             const ONE: Self = Complex::new(1.0, 0.0);
             #[inline(always)] fn plus(self, other: Self) -> Self { self + other }
             #[inline(always)] fn times(self, other: Self) -> Self { self * other }
@@ -42,7 +42,7 @@ macro_rules! float_number {
 }
 float_number!(f32, f64);
 
-impl Number for i64 {
+impl Summand for i64 {
     const ONE: Self = 1;
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
@@ -85,7 +85,7 @@ macro_rules! simple {
 
 /// Sum.
 pub(crate) struct Sum<T>(pub(crate) PhantomData<T>);
-simple!(Sum<T: Number>, T => T, T::default(), |this, a, x| a.plus(x), |l, r| l.plus(r));
+simple!(Sum<T: Summand>, T => T, T::default(), |this, a, x| a.plus(x), |l, r| l.plus(r));
 
 /// Sum of `bfloat16` numbers in single precision, exactly as [`Sum`] of the widened numbers.
 pub(crate) struct Bf16Sum;
@@ -146,15 +146,15 @@ impl Reducer for XorFloat {
 
 /// Sum that takes NaN as zero.
 pub(crate) struct NanSum<T>(pub(crate) PhantomData<T>);
-simple!(NanSum<T: Number>, T => T, T::default(),
+simple!(NanSum<T: Summand>, T => T, T::default(),
     |this, a, x| a.plus(if x.is_nan() { T::default() } else { x }), |l, r| l.plus(r));
 
 /// Product.
 pub(crate) struct Prod<T>(pub(crate) PhantomData<T>);
-simple!(Prod<T: Number>, T => T, T::ONE, |this, a, x| a.times(x), |l, r| l.times(r));
+simple!(Prod<T: Summand>, T => T, T::ONE, |this, a, x| a.times(x), |l, r| l.times(r));
 
 /// Numbers with a total order up to NaN.
-pub(crate) trait Ordered: Copy + Default + PartialOrd + Send + Sync + 'static {
+pub(crate) trait BoundedOrder: Copy + Default + PartialOrd + Send + Sync + 'static {
     /// Not above anything.
     const LOWEST: Self;
     /// Not below anything.
@@ -168,7 +168,7 @@ pub(crate) trait Ordered: Copy + Default + PartialOrd + Send + Sync + 'static {
 }
 macro_rules! ordered {
     ($($t:ty, $low:expr, $high:expr;)*) => {$(
-        impl Ordered for $t { const LOWEST: Self = $low; const HIGHEST: Self = $high; }
+        impl BoundedOrder for $t { const LOWEST: Self = $low; const HIGHEST: Self = $high; }
     )*};
 }
 ordered! {
@@ -178,7 +178,7 @@ ordered! {
 }
 
 /// The types whose order every real dtype is compared in, with what turns that order round.
-pub(crate) trait Keyed: Ordered {
+pub(crate) trait Keyed: BoundedOrder {
     /// The bits of a number.
     type Bits: Copy + Send + Sync + BitAnd<Output = Self::Bits> + BitXor<Output = Self::Bits>;
     /// No bit.
@@ -255,7 +255,7 @@ pub(crate) struct MinMax<T: Keyed>(pub(crate) Order<T>);
 
 /// The larger of two numbers; NaN wins.
 #[inline(always)]
-fn larger<T: Ordered>(a: T, x: T) -> T {
+fn larger<T: BoundedOrder>(a: T, x: T) -> T {
     if (x > a) | x.is_unordered() { x } else { a }
 }
 
@@ -378,7 +378,7 @@ impl<T: Keyed> Reducer for ArgMinMax<T> {
 /// Whether `key` is larger than `best`, or one of them is NaN.
 #[inline(always)]
 #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "one comparison for order and NaN")]
-fn is_above<T: Ordered>(key: T, best: T) -> bool {
+fn is_above<T: BoundedOrder>(key: T, best: T) -> bool {
     !(key <= best)
 }
 
@@ -471,7 +471,7 @@ impl Reducer for CountNonzero {
 }
 
 /// Real floating-point arithmetic for norms and variance.
-pub(crate) trait Real: Number + Keyed {
+pub(crate) trait FloatSummand: Summand + Keyed {
     /// From double precision.
     fn of(value: f64) -> Self;
     /// To double precision.
@@ -487,7 +487,7 @@ pub(crate) trait Real: Number + Keyed {
 }
 macro_rules! real {
     ($($t:ty, $exp:path, $pow:path;)*) => {$(
-        impl Real for $t {
+        impl FloatSummand for $t {
             #[inline(always)] fn of(value: f64) -> Self { value as $t }
             #[inline(always)] fn wide(self) -> f64 { self as f64 }
             #[inline(always)] fn abs(self) -> Self { self.abs() }
@@ -504,20 +504,20 @@ real! {
 
 /// Sum of magnitudes.
 pub(crate) struct AbsSum<T>(pub(crate) PhantomData<T>);
-simple!(AbsSum<T: Real>, T => T, T::default(), |this, a, x| a.plus(x.abs()), |l, r| l.plus(r));
+simple!(AbsSum<T: FloatSummand>, T => T, T::default(), |this, a, x| a.plus(x.abs()), |l, r| l.plus(r));
 
 /// Sum of squares.
 pub(crate) struct SquareSum<T>(pub(crate) PhantomData<T>);
-simple!(SquareSum<T: Real>, T => T, T::default(), |this, a, x| a.plus(x.times(x)), |l, r| l.plus(r));
+simple!(SquareSum<T: FloatSummand>, T => T, T::default(), |this, a, x| a.plus(x.times(x)), |l, r| l.plus(r));
 
 /// Number of items that are not zero.
 pub(crate) struct NonzeroCount<T>(pub(crate) PhantomData<T>);
-simple!(NonzeroCount<T: Real>, T => T, T::default(),
+simple!(NonzeroCount<T: FloatSummand>, T => T, T::default(),
     |this, a, x| a.plus(if x == T::default() { T::default() } else { T::ONE }), |l, r| l.plus(r));
 
 /// Sum of magnitudes to a power.
 pub(crate) struct AbsPowerSum<T>(pub(crate) T);
-simple!(AbsPowerSum<T: Real>, T => T, T::default(),
+simple!(AbsPowerSum<T: FloatSummand>, T => T, T::default(),
     |this, a, x| a.plus(x.abs().power(this.0)), |l, r| l.plus(r));
 
 /// Largest value and the sum of exponentials relative to it.
@@ -534,11 +534,11 @@ pub(crate) struct LogSumExp<T>(pub(crate) PhantomData<T>);
 
 /// What exponentials are taken relative to: the largest value, or zero if it is infinite.
 #[inline(always)]
-fn centre<T: Real>(max: T) -> T {
+fn centre<T: FloatSummand>(max: T) -> T {
     if max.abs() == T::HIGHEST { T::default() } else { max }
 }
 
-impl<T: Real> Reducer for LogSumExp<T> {
+impl<T: FloatSummand> Reducer for LogSumExp<T> {
     type Item = T;
     type Acc = LogSumExpAcc<T>;
     const IS_BY_STEP: bool = false;
@@ -603,7 +603,7 @@ impl<T: Real> Reducer for LogSumExp<T> {
 
 /// At most sixteen items, filled up with what has no exponential.
 #[inline(always)]
-fn lowest<T: Ordered>(items: &[T]) -> [T; 16] {
+fn lowest<T: BoundedOrder>(items: &[T]) -> [T; 16] {
     if let Some(items) = items.first_chunk::<16>() {
         return *items;
     }
@@ -614,7 +614,7 @@ fn lowest<T: Ordered>(items: &[T]) -> [T; 16] {
 
 /// `sums[j] += exp(items[j] - centres[j])`.
 #[inline(always)]
-fn add_exponentials<T: Real>(sums: &mut [T; 16], items: [T; 16], centres: [T; 16]) {
+fn add_exponentials<T: FloatSummand>(sums: &mut [T; 16], items: [T; 16], centres: [T; 16]) {
     let mut lanes = *sums;
     for j in 0..16 {
         lanes[j] = lanes[j].plus(items[j].minus(centres[j]).exponential());

@@ -1,7 +1,7 @@
 //! Mean and variance.
 
 use super::engine::{ROWS, Reducer, fold_by_step, rows_by_step};
-use super::reducer::{Real, Sum};
+use super::reducer::{FloatSummand, Sum};
 use crate::C128;
 use std::marker::PhantomData;
 use std::ops::{Add, Mul, Sub};
@@ -66,28 +66,33 @@ pub(crate) struct Variance<T>(pub(crate) PhantomData<T>);
 struct Deviation<T>(T);
 
 #[derive(Clone, Copy)]
-struct Pair<T>(T, T);
+struct DeviationSums<T>(T, T);
 
-impl<T: Real> Reducer for Deviation<T> {
+impl<T: FloatSummand> Reducer for Deviation<T> {
     type Item = T;
-    type Acc = Pair<T>;
+    type Acc = DeviationSums<T>;
     #[inline(always)]
-    fn identity(&self) -> Pair<T> {
-        Pair(T::default(), T::default())
+    fn identity(&self) -> DeviationSums<T> {
+        DeviationSums(T::default(), T::default())
     }
     #[inline(always)]
-    fn step(&self, acc: Pair<T>, item: T, _: usize) -> Pair<T> {
+    fn step(&self, acc: DeviationSums<T>, item: T, _: usize) -> DeviationSums<T> {
         let distance = item.minus(self.0);
-        Pair(acc.0.plus(distance), acc.1.plus(distance.times(distance)))
+        DeviationSums(acc.0.plus(distance), acc.1.plus(distance.times(distance)))
     }
     #[inline(always)]
-    fn combine(&self, left: Pair<T>, right: Pair<T>) -> Pair<T> {
-        Pair(left.0.plus(right.0), left.1.plus(right.1))
+    fn combine(&self, left: DeviationSums<T>, right: DeviationSums<T>) -> DeviationSums<T> {
+        DeviationSums(left.0.plus(right.0), left.1.plus(right.1))
     }
 }
 
 #[inline(always)]
-fn variance_acc<T: Real>(count: usize, centre: T, distance: f64, squares: f64) -> VarianceAcc<f64> {
+fn variance_acc<T: FloatSummand>(
+    count: usize,
+    centre: T,
+    distance: f64,
+    squares: f64,
+) -> VarianceAcc<f64> {
     let n = count as f64;
     // The centre is the mean rounded to T; the sum of distances corrects it.
     VarianceAcc {
@@ -98,7 +103,7 @@ fn variance_acc<T: Real>(count: usize, centre: T, distance: f64, squares: f64) -
 }
 
 #[inline(always)]
-fn squares_of<T: Real>(items: &[T], centre: T) -> (f64, f64) {
+fn squares_of<T: FloatSummand>(items: &[T], centre: T) -> (f64, f64) {
     // Arrays rather than an array of pairs, two of each: this is what vectorises and hides latency.
     let (mut distances, mut squares) = ([T::default(); 16], [T::default(); 16]);
     let (mut others, mut other_squares) = ([T::default(); 16], [T::default(); 16]);
@@ -124,7 +129,7 @@ fn squares_of<T: Real>(items: &[T], centre: T) -> (f64, f64) {
     (sum(distances, others, tail.0), sum(squares, other_squares, tail.1))
 }
 
-impl<T: Real> Reducer for Variance<T> {
+impl<T: FloatSummand> Reducer for Variance<T> {
     type Item = T;
     type Acc = VarianceAcc<f64>;
     const IS_BY_STEP: bool = false;

@@ -1,7 +1,7 @@
 //! The backward pass of recurrent layers: the gradients of all operands from those of the results.
 
 use super::{
-    Cell, Gate, Layer, MatrixSlice, Operands, Steps, expect_elements, gate, multiply,
+    Cell, GateElement, Layer, MatrixSlice, Operands, Steps, expect_elements, gate, multiply,
     previous_states, put,
 };
 use crate::dense::{Real, expect_shape, for_compute, load, load_owned, with_output};
@@ -69,7 +69,11 @@ pub fn backward<'a>(
 }
 
 /// Refuses results that are not those of the layer.
-fn check_known<T: Gate>(layer: &Layer<'_, T>, steps: &Steps, saved: [&[T]; 3]) -> Result<()> {
+fn check_known<T: GateElement>(
+    layer: &Layer<'_, T>,
+    steps: &Steps,
+    saved: [&[T]; 3],
+) -> Result<()> {
     let (state, is_step) = (steps.rows() * layer.hidden, steps.spans.len() == 1);
     let is_plain = layer.cell.saved_gates() == 0;
     let expected = [
@@ -107,7 +111,7 @@ struct StepGradients<T> {
 }
 
 /// All steps from the last to the first. The first one's `h` is left out unless `wants_h`.
-fn walk<T: Gate>(
+fn walk<T: GateElement>(
     layer: &Layer<'_, T>,
     saved: &SavedState<'_, T>,
     steps: &Steps,
@@ -160,7 +164,7 @@ fn walk<T: Gate>(
 }
 
 /// The products over all steps, and everything into its place.
-fn finish<T: Gate>(
+fn finish<T: GateElement>(
     [x, h, c, input, hidden, bias_x, bias_h]: InputGradients<'_, '_>,
     layer: &Layer<'_, T>,
     saved: &SavedState<'_, T>,
@@ -200,7 +204,7 @@ fn finish<T: Gate>(
 }
 
 /// A product into a view, straight if it lies as a matrix.
-fn put_product<T: Gate>(
+fn put_product<T: GateElement>(
     view: &mut StridedMut<'_>,
     a: MatrixSlice<'_, T>,
     b: MatrixSlice<'_, T>,
@@ -215,7 +219,7 @@ fn put_product<T: Gate>(
 const BLOCK: usize = 64;
 
 /// The sum of each column of a matrix of `width` columns, in blocks of rows.
-fn column_sums<T: Gate>(rows: &[T], width: usize) -> Result<Vec<T>> {
+fn column_sums<T: GateElement>(rows: &[T], width: usize) -> Result<Vec<T>> {
     let mut total = memory::filled(T::ZERO, width)?;
     let mut part = memory::filled(T::ZERO, width)?;
     for block in rows.chunks((BLOCK * width).max(1)) {

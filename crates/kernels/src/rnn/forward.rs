@@ -1,7 +1,7 @@
 //! The forward pass of recurrent layers: one product for the inputs of all steps, then the steps one after the other.
 
 use super::{
-    Cell, Gate, Layer, MatrixSlice, Operands, Steps, expect_elements, gate, multiply, put,
+    Cell, GateElement, Layer, MatrixSlice, Operands, Steps, expect_elements, gate, multiply, put,
 };
 use crate::dense::{for_compute, load, with_output};
 use crate::elementwise::copy_tile;
@@ -58,12 +58,12 @@ pub fn forward(out: Outputs<'_, '_>, operands: &Operands<'_>, steps: &Steps) -> 
 }
 
 /// A bias, zeros if there is none.
-fn bias<T: Gate>(view: Option<StridedRef<'_>>, n: usize) -> Result<Cow<'_, [T]>> {
+fn bias<T: GateElement>(view: Option<StridedRef<'_>>, n: usize) -> Result<Cow<'_, [T]>> {
     view.map_or_else(|| memory::filled(T::ZERO, n).map(Cow::Owned), load)
 }
 
 /// Runs `fill` on an output, or on memory of its own if that is not wanted.
-fn with_optional<T: Gate>(
+fn with_optional<T: GateElement>(
     view: Option<&mut StridedMut<'_>>,
     count: usize,
     fill: impl FnOnce(&mut [T]) -> Result<()>,
@@ -77,7 +77,7 @@ fn with_optional<T: Gate>(
 /// Rows above which a transposed copy of the hidden weights pays.
 const FEW_STEPS: usize = 3;
 
-fn walk<T: Gate>(
+fn walk<T: GateElement>(
     layer: &Layer<'_, T>,
     [bias_x, bias_h]: [&[T]; 2],
     steps: &Steps,
@@ -143,7 +143,7 @@ fn walk<T: Gate>(
 }
 
 /// A copy of a (rows, columns) matrix as (columns, rows).
-fn transposed<T: Gate>(from: &[T], rows: usize, columns: usize) -> Result<Vec<T>> {
+fn transposed<T: GateElement>(from: &[T], rows: usize, columns: usize) -> Result<Vec<T>> {
     assert_eq!(from.len(), rows * columns, "the matrix is whole");
     let mut to = memory::filled(T::ZERO, from.len())?;
     let size = size_of::<T>() as isize;

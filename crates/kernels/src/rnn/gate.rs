@@ -2,13 +2,13 @@
 //!
 //! Every function takes whole rows, as many as its output has; `width` is the number of elements of a state.
 
-use super::Gate;
+use super::GateElement;
 use crate::Result;
 use crate::memory;
 
 /// `x[i] = sigmoid(x[i] + bias[i])`.
 #[inline(always)]
-fn sigmoid_row<T: Gate>(x: &mut [T], bias: &[T]) {
+fn sigmoid_row<T: GateElement>(x: &mut [T], bias: &[T]) {
     for (x, &bias) in x.iter_mut().zip(bias) {
         *x = (*x + bias).sigmoid();
     }
@@ -16,7 +16,7 @@ fn sigmoid_row<T: Gate>(x: &mut [T], bias: &[T]) {
 
 /// `x[i] = tanh(x[i] + bias[i])`.
 #[inline(always)]
-fn tanh_row<T: Gate>(x: &mut [T], bias: &[T]) {
+fn tanh_row<T: GateElement>(x: &mut [T], bias: &[T]) {
     for (x, &bias) in x.iter_mut().zip(bias) {
         *x = (*x + bias).tanh();
     }
@@ -31,7 +31,7 @@ fn parts<T, const N: usize>(row: &[T], width: usize) -> [&[T]; N] {
 crate::multiversion! {
     /// LSTM: `gates` holds the products and becomes the gates `i, f, g, o`; with `previous` the old `c`,
     /// `c = f * previous + i * g` and `h = o * tanh(c)`.
-    pub(super) fn lstm<T: Gate>(gates: &mut [T], bias: &[T], previous: &[T], c: &mut [T], h: &mut [T], width: usize) {
+    pub(super) fn lstm<T: GateElement>(gates: &mut [T], bias: &[T], previous: &[T], c: &mut [T], h: &mut [T], width: usize) {
         let each = width.max(1);
         for (row, gates) in gates.chunks_exact_mut(4 * each).enumerate() {
             let span = row * width..(row + 1) * width;
@@ -49,14 +49,14 @@ crate::multiversion! {
 }
 
 /// `c` of one step, from its gates and the `c` of the step before, for as many rows as both have.
-pub(super) fn cells<T: Gate>(gates: &[T], previous: &[T], width: usize) -> Result<Vec<T>> {
+pub(super) fn cells<T: GateElement>(gates: &[T], previous: &[T], width: usize) -> Result<Vec<T>> {
     let mut c = memory::filled(T::ZERO, previous.len())?;
     fill_cells(gates, previous, &mut c, width.max(1));
     Ok(c)
 }
 
 crate::multiversion! {
-    fn fill_cells<T: Gate>(gates: &[T], previous: &[T], c: &mut [T], width: usize) {
+    fn fill_cells<T: GateElement>(gates: &[T], previous: &[T], c: &mut [T], width: usize) {
         let rows = gates.chunks_exact(4 * width).zip(previous.chunks_exact(width));
         for ((gates, previous), c) in rows.zip(c.chunks_exact_mut(width)) {
             new_cells(gates, previous, c);
@@ -66,7 +66,7 @@ crate::multiversion! {
 
 /// `c = f * previous + i * g` of one row.
 #[inline(always)]
-fn new_cells<T: Gate>(gates: &[T], previous: &[T], c: &mut [T]) {
+fn new_cells<T: GateElement>(gates: &[T], previous: &[T], c: &mut [T]) {
     let [i, f, g] = parts::<T, 3>(gates, c.len());
     let previous = &previous[..c.len()];
     for k in 0..c.len() {
@@ -77,7 +77,7 @@ fn new_cells<T: Gate>(gates: &[T], previous: &[T], c: &mut [T]) {
 crate::multiversion! {
     /// The backward of [`lstm`]: `h` is the gradient of the step's `h`; `c` that of its `c`, and becomes that of
     /// the old `c`; `out` becomes the gradients of the products.
-    pub(super) fn lstm_backward<T: Gate>(
+    pub(super) fn lstm_backward<T: GateElement>(
         out: &mut [T], gates: &[T], previous: &[T], new: &[T], h: &[T], c: &mut [T], width: usize
     ) {
         let each = width.max(1);
@@ -107,7 +107,7 @@ crate::multiversion! {
     /// GRU: `kept` holds the input's products in its first three quarters and becomes the gates `r, z`, the
     /// candidate `n = tanh(x_n + r * m)` and `m`, the hidden part of the candidate; `products` are the state's
     /// products; with `previous` the old `h`, `h = n + z * (previous - n)`.
-    pub(super) fn gru<T: Gate>(
+    pub(super) fn gru<T: GateElement>(
         kept: &mut [T], products: &[T], biases: (&[T], &[T]), previous: &[T], h: &mut [T], width: usize
     ) {
         let each = width.max(1);
@@ -140,7 +140,7 @@ crate::multiversion! {
 crate::multiversion! {
     /// The backward of [`gru`]: `h` is the gradient of the step's `h` and becomes what of it goes straight to the
     /// old one; `by_x` and `by_h` become the gradients of the input's and of the state's products.
-    pub(super) fn gru_backward<T: Gate>(
+    pub(super) fn gru_backward<T: GateElement>(
         by_x: &mut [T], by_h: &mut [T], kept: &[T], previous: &[T], h: &mut [T], width: usize
     ) {
         let each = width.max(1);
@@ -167,7 +167,7 @@ crate::multiversion! {
 
 crate::multiversion! {
     /// Plain cells: `h` holds the products and becomes `tanh` or, if `relu`, `max(.., 0)` of them and the bias.
-    pub(super) fn plain<T: Gate>(h: &mut [T], bias: &[T], relu: bool) {
+    pub(super) fn plain<T: GateElement>(h: &mut [T], bias: &[T], relu: bool) {
         for h in h.chunks_exact_mut(bias.len().max(1)) {
             if !relu {
                 tanh_row(h, bias);
@@ -184,7 +184,7 @@ crate::multiversion! {
 
 crate::multiversion! {
     /// The backward of [`plain`]: `out` becomes the gradient of the products, `h` being that of the result `y`.
-    pub(super) fn plain_backward<T: Gate>(out: &mut [T], y: &[T], h: &[T], relu: bool) {
+    pub(super) fn plain_backward<T: GateElement>(out: &mut [T], y: &[T], h: &[T], relu: bool) {
         if relu {
             for ((out, &y), &h) in out.iter_mut().zip(y).zip(h) {
                 *out = if y > T::ZERO { h } else { T::ZERO };

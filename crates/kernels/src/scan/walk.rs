@@ -23,7 +23,7 @@ const TOGETHER: usize = 4;
 const LONG: usize = 8 * SQUARE;
 /// Bytes that a scan prefetches ahead, and bytes of a line from which prefetching pays.
 const AHEAD: isize = 2048;
-const ASKED: usize = 128;
+const PREFETCHED: usize = 128;
 /// Bytes ahead beyond which it does not: what was asked for would be gone again when it is wanted.
 const FAR: usize = 1 << 18;
 /// Bytes of lines that go through buffers in the nearest cache, sixteen together, if the tensor is large.
@@ -116,7 +116,7 @@ pub(super) fn run<S: Scan>(
         && lines.inner().is_some_and(|inner| (inner[0], inner[1]) == (size, size));
     let in_blocks = S::BLOCKS && n >= BLOCK && lines.count() < SQUARE && !across;
     let line = n * size as usize;
-    let is_large = line >= ASKED && lines.count() * line > LARGE;
+    let is_large = line >= PREFETCHED && lines.count() * line > LARGE;
     let is_streamed = !S::IS_QUICK && STREAMED.contains(&line) && is_large;
     let grain = (GRAIN / n).max(if across { TILE } else { SQUARE });
     crate::parallel::for_range(lines.count(), if in_blocks { 1 } else { grain }, &|range| {
@@ -263,7 +263,7 @@ fn each_or_rows<S: Scan>(s: &S, job: ScanJob) {
     }
 }
 
-/// The state once an item has taken the place of what was there.
+/// The state after an item that became it, whatever the state was before.
 #[inline(always)]
 fn state_after<S: Scan>(s: &S, item: S::Item) -> S::State {
     let mut state = s.start();
@@ -271,88 +271,29 @@ fn state_after<S: Scan>(s: &S, item: S::Item) -> S::State {
     state
 }
 
-/// Item by item; where indices are written, sixteen at a time as long as the state stays, or each item takes the place of the one
-/// before it. Returns for how many sixteens it was neither.
+/// Item by item; where indices are written, sixteen at a time as long as the state stays, or every item becomes the state.
+/// Returns the number of blocks of sixteen in which neither holds.
 #[inline(always)]
 fn each<S: Scan>(s: &S, job: ScanJob) -> usize {
     let size = size_of::<S::Item>() as isize;
     let mut changing = 0;
     for i in 0..job.length {
-        let ScanJob { input, out, indices, n, .. } = job.after_lines(i);
-        let (mut state, mut index) = (s.start(), 0_i64);
-        let is_dense = (input.step, out.step, indices.step) == (size, size, 8);
+        let line = job.after_lines(i);
+        let mut carried = (s.start(), 0_i64);
+        let is_dense = (line.input.step, line.out.step, line.indices.step) == (size, size, 8);
         let mut first = 0;
-        while first < n {
+        while first < line.n {
             interrupt::check_every::<10>(first / SQUARE);
-            if S::WRITES && is_dense && n - first >= SQUARE {
-                let (from, to) = (first as isize * size, first as isize * 8);
-                // SAFETY: items of a line, as the job promises.
-                let items: [S::Item; SQUARE] = unsafe { get(input.at, from) };
-                let (mut result, mut changes) = (items[0], false);
-                for item in items {
-                    let mut state = state;
-                    let (item, taken) = s.next(&mut state, item, false);
-                    (result, changes) = (item, changes | taken);
-                }
-                if !changes {
-                    // SAFETY: as above.
-                    unsafe {
-                        put(out.at, from, [result; SQUARE]);
-                        put(indices.at, to, [index; SQUARE]);
-                    }
-                    first += SQUARE;
-                    continue;
-                }
-                // Where each takes the place of the one before it, as in a line in order, the items are the results.
-                let mut all_taken = true;
-                for (l, item) in items.into_iter().enumerate() {
-                    let mut state = if l == 0 { state } else { state_after(s, items[l - 1]) };
-                    all_taken &= s.next(&mut state, item, false).1;
-                }
-                if all_taken {
-                    let found: [i64; SQUARE] =
-                        std::array::from_fn(|l| job.position(first + l) as i64);
-                    // SAFETY: as above.
-                    unsafe {
-                        put(out.at, from, items);
-                        put(indices.at, to, found);
-                    }
-                    (state, index) = (state_after(s, items[SQUARE - 1]), found[SQUARE - 1]);
-                    first += SQUARE;
-                    continue;
-                }
-                changing += 1;
-                // States one after the other, then results all at once, and then indices.
-                let mut before = [state; SQUARE];
-                for (before, item) in before.iter_mut().zip(items) {
-                    *before = state;
-                    s.next(&mut state, item, false);
-                }
-                let (mut results, mut found) = (items, [0_u32; SQUARE]);
-                for l in 0..SQUARE {
-                    let (item, taken) = s.next(&mut before[l], items[l], false);
-                    (results[l], found[l]) = (item, if taken { l as u32 + 1 } else { 0 });
-                }
-                let mut latest = 0;
-                for found in &mut found {
-                    latest = if *found > 0 { *found } else { latest };
-                    *found = latest;
-                }
-                let before = index + 1;
-                let found =
-                    found.map(|at| if at > 0 { (first + at as usize) as i64 } else { before } - 1);
-                index = found[SQUARE - 1];
-                // SAFETY: as above.
-                unsafe {
-                    put(out.at, from, results);
-                    put(indices.at, to, found);
-                }
+            if S::WRITES && is_dense && line.n - first >= SQUARE {
+                changing += usize::from(sixteen_items(s, line, first, &mut carried));
                 first += SQUARE;
                 continue;
             }
-            let last = n.min(first + SQUARE);
+            let (mut state, mut index) = carried;
+            let last = line.n.min(first + SQUARE);
             for i in first..last {
                 let (at, i) = (job.position(i) as i64, i as isize);
+                let ScanJob { input, out, indices, .. } = line;
                 // SAFETY: items of a line, as the job promises.
                 unsafe {
                     let own = S::READS && get::<i64>(indices.at, i * indices.step) == at;
@@ -364,10 +305,88 @@ fn each<S: Scan>(s: &S, job: ScanJob) -> usize {
                     }
                 }
             }
+            carried = (state, index);
             first = last;
         }
     }
     changing
+}
+
+/// Scans sixteen dense items of a line from item `first` on. `carried` is the state and the index of the item that became it.
+/// Returns whether the state changed at some of the items, but not at all of them.
+#[inline(always)]
+fn sixteen_items<S: Scan>(
+    s: &S,
+    line: ScanJob,
+    first: usize,
+    (state, index): &mut (S::State, i64),
+) -> bool {
+    let ScanJob { input, out, indices, .. } = line;
+    let (from, to) = (first as isize * size_of::<S::Item>() as isize, first as isize * 8);
+    // SAFETY: items of a line, as the job promises.
+    let items: [S::Item; SQUARE] = unsafe { get(input.at, from) };
+    let (mut result, mut changes) = (items[0], false);
+    for item in items {
+        let mut state = *state;
+        let (item, taken) = s.next(&mut state, item, false);
+        (result, changes) = (item, changes | taken);
+    }
+    if !changes {
+        // SAFETY: as above.
+        unsafe {
+            put(out.at, from, [result; SQUARE]);
+            put(indices.at, to, [*index; SQUARE]);
+        }
+        return false;
+    }
+    // Where every item becomes the state, as in a line in order, the items are the results.
+    let mut all_taken = true;
+    for (l, item) in items.into_iter().enumerate() {
+        let mut state = if l == 0 { *state } else { state_after(s, items[l - 1]) };
+        all_taken &= s.next(&mut state, item, false).1;
+    }
+    let (results, found) = if all_taken {
+        *state = state_after(s, items[SQUARE - 1]);
+        (items, std::array::from_fn(|l| line.position(first + l) as i64))
+    } else {
+        changing_items(s, items, state, (first, *index))
+    };
+    *index = found[SQUARE - 1];
+    // SAFETY: as above.
+    unsafe {
+        put(out.at, from, results);
+        put(indices.at, to, found);
+    }
+    !all_taken
+}
+
+/// The results and indices of sixteen items from item `first` on, some of which become the state, as `index` did before:
+/// states one after the other, then results all at once, and then indices.
+#[inline(always)]
+fn changing_items<S: Scan>(
+    s: &S,
+    items: [S::Item; SQUARE],
+    state: &mut S::State,
+    (first, index): (usize, i64),
+) -> ([S::Item; SQUARE], [i64; SQUARE]) {
+    let mut before = [*state; SQUARE];
+    for (before, item) in before.iter_mut().zip(items) {
+        *before = *state;
+        s.next(state, item, false);
+    }
+    let (mut results, mut found) = (items, [0_u32; SQUARE]);
+    for l in 0..SQUARE {
+        let (item, taken) = s.next(&mut before[l], items[l], false);
+        (results[l], found[l]) = (item, if taken { l as u32 + 1 } else { 0 });
+    }
+    let mut latest = 0;
+    for found in &mut found {
+        latest = if *found > 0 { *found } else { latest };
+        *found = latest;
+    }
+    let before = index + 1;
+    let found = found.map(|at| if at > 0 { (first + at as usize) as i64 } else { before } - 1);
+    (results, found)
 }
 
 /// Lines that lie across memory, neighbours touching.
@@ -471,13 +490,13 @@ fn wide_columns<S: Scan>(s: &S, job: ScanJob) {
 /// Items of sixteen lines, one item of each beside the other.
 type Transposed<T> = [[T; SQUARE]; SQUARE];
 
-/// What a block of lines along memory goes through.
-struct Buffers<T> {
+/// The buffers of a block of lines along memory.
+struct BlockBuffers<T> {
     items: Transposed<T>,
     results: Transposed<T>,
-    /// Places to write.
+    /// Indices to write.
     found: Transposed<u32>,
-    /// Places to read.
+    /// Indices to read.
     given: Transposed<i64>,
 }
 
@@ -497,7 +516,7 @@ fn rows<S: Scan>(s: &S, job: ScanJob) -> usize {
     let together = if n < SQUARE { SQUARE / n } else { 1 };
     let chunk = n * together;
     let reach = (SQUARE - 1) * chunk + chunk.max(SQUARE);
-    let mut buffers = Buffers {
+    let mut buffers = BlockBuffers {
         items: [[S::Item::default(); SQUARE]; SQUARE],
         results: [[S::Item::default(); SQUARE]; SQUARE],
         found: [[0; SQUARE]; SQUARE],
@@ -519,10 +538,10 @@ fn rows<S: Scan>(s: &S, job: ScanJob) -> usize {
     done
 }
 
-/// Asks for the items, results and indices of sixteen chunks after those from item `first` on: the processor sees several
+/// Prefetches the items, results and indices of the sixteen chunks after those from item `first` on: the processor sees several
 /// dozen streams that move at once, too many to guess how memory goes on.
 #[inline(always)]
-fn ask_for_next<S: Scan>(
+fn prefetch_next<S: Scan>(
     spans: [LineSpan; 3],
     steps: [isize; 3],
     (first, chunk): (usize, usize),
@@ -548,11 +567,30 @@ fn ask_for_next<S: Scan>(
     }
 }
 
-/// Sixteen chunks of `together` lines of `n` items.
+/// The results of item `in_line` of sixteen lines, with their states and the indices of the items that became these.
+#[inline(always)]
+fn column<S: Scan>(
+    s: &S,
+    (mut column, given): ([S::Item; SQUARE], [i64; SQUARE]),
+    in_line: usize,
+    (states, index): (&mut [S::State; SQUARE], &mut [u32; SQUARE]),
+) -> [S::Item; SQUARE] {
+    for l in 0..SQUARE {
+        let own = S::READS && given[l] == in_line as i64;
+        let (item, taken) = s.next(&mut states[l], column[l], own);
+        column[l] = item;
+        if S::WRITES {
+            index[l] = if taken { in_line as u32 } else { index[l] };
+        }
+    }
+    column
+}
+
+/// Scans sixteen chunks of `together` lines of `n` items.
 #[inline(always)]
 fn rows_block<S: Scan>(
     s: &S,
-    Buffers { items, results, found, given }: &mut Buffers<S::Item>,
+    BlockBuffers { items, results, found, given }: &mut BlockBuffers<S::Item>,
     [input, out, indices]: [LineSpan; 3],
     (n, together): (usize, usize),
     (reverse, is_large): (bool, bool),
@@ -578,7 +616,7 @@ fn rows_block<S: Scan>(
             }
         }
         if is_large && S::has_indices() {
-            ask_for_next::<S>([input, out, indices], steps, (first, chunk), reverse);
+            prefetch_next::<S>([input, out, indices], steps, (first, chunk), reverse);
         }
         // SAFETY: sixteen items of sixteen chunks; what a shorter chunk lacks are items of the lines after it.
         unsafe {
@@ -593,16 +631,7 @@ fn rows_block<S: Scan>(
         for i in 0..fresh {
             let j = if reverse { fresh - 1 - i } else { known + i };
             let in_line = if reverse { n - 1 - at } else { at };
-            let (mut column, given) = (items[j], given[j]);
-            for l in 0..SQUARE {
-                let own = S::READS && given[l] == in_line as i64;
-                let (item, taken) = s.next(&mut states[l], column[l], own);
-                column[l] = item;
-                if S::WRITES {
-                    index[l] = if taken { in_line as u32 } else { index[l] };
-                }
-            }
-            results[j] = column;
+            results[j] = column(s, (items[j], given[j]), in_line, (&mut states, &mut index));
             if S::WRITES {
                 found[j] = index;
             }
@@ -613,35 +642,42 @@ fn rows_block<S: Scan>(
             }
         }
         let to = out.moved(first as isize * size).at;
-        let results = results.as_ptr().cast();
+        let written = results.as_ptr().cast();
         // SAFETY: as above. Chunks shorter than a square are written one after the other: the next one replaces what is
         // written behind the one before it.
         unsafe {
             if chunk >= SQUARE {
-                square::<S::Item, false>(to, steps[1], results, inner);
+                square::<S::Item, false>(to, steps[1], written, inner);
             } else {
-                square::<S::Item, false>(items.as_mut_ptr().cast(), inner, results, inner);
+                square::<S::Item, false>(items.as_mut_ptr().cast(), inner, written, inner);
                 for (i, &line) in items.iter().enumerate() {
                     put(to, i as isize * steps[1], line);
                 }
             }
-        }
-        if S::WRITES {
-            let to = indices.moved(first as isize * 8).at;
-            let (mut lines, inner) = ([[0_u32; SQUARE]; SQUARE], (SQUARE * 4) as isize);
-            // SAFETY: as above.
-            unsafe {
-                let found = found.as_ptr().cast();
-                square::<u32, false>(lines.as_mut_ptr().cast(), inner, found, inner);
-                for (i, line) in lines.iter().enumerate() {
-                    let mut wide = [0_i64; SQUARE];
-                    for l in 0..SQUARE {
-                        wide[l] = i64::from(line[l]);
-                    }
-                    put(to, i as isize * steps[2], wide);
-                }
+            if S::WRITES {
+                write_indices(indices.moved(first as isize * 8).at, steps[2], found);
             }
         }
         done += fresh;
+    }
+}
+
+/// Writes sixteen indices of each of sixteen lines, which lie `step` bytes apart.
+///
+/// # Safety
+/// `to` is where the first line's indices are to be written; the lines are live memory that nobody else writes to.
+#[inline(always)]
+unsafe fn write_indices(to: *mut u8, step: isize, found: &Transposed<u32>) {
+    let (mut lines, inner) = ([[0_u32; SQUARE]; SQUARE], (SQUARE * 4) as isize);
+    // SAFETY: both squares are whole; the rest is the caller's promise.
+    unsafe {
+        square::<u32, false>(lines.as_mut_ptr().cast(), inner, found.as_ptr().cast(), inner);
+        for (i, line) in lines.iter().enumerate() {
+            let mut wide = [0_i64; SQUARE];
+            for l in 0..SQUARE {
+                wide[l] = i64::from(line[l]);
+            }
+            put(to, i as isize * step, wide);
+        }
     }
 }

@@ -36,10 +36,10 @@ pub(super) struct ColumnBlock {
 }
 
 /// A group of neighbouring elements.
-type Lanes<T> = [T; GROUP];
+type LaneGroup<T> = [T; GROUP];
 
 #[inline(always)]
-fn group<T: Real>(x: &[T], at: usize) -> Lanes<T> {
+fn group<T: Real>(x: &[T], at: usize) -> LaneGroup<T> {
     let mut group = [T::ZERO; GROUP];
     group.copy_from_slice(&x[at..at + GROUP]);
     group
@@ -48,7 +48,7 @@ fn group<T: Real>(x: &[T], at: usize) -> Lanes<T> {
 /// # Safety
 /// The group at `at` lies inside of `out`, and no other thread touches it.
 #[inline(always)]
-unsafe fn put_group<T: Real>(out: SharedMut<T>, at: usize, group: Lanes<T>) {
+unsafe fn put_group<T: Real>(out: SharedMut<T>, at: usize, group: LaneGroup<T>) {
     // SAFETY: the caller's promise.
     unsafe { out.slice(at..at + GROUP) }.copy_from_slice(&group);
 }
@@ -56,12 +56,12 @@ unsafe fn put_group<T: Real>(out: SharedMut<T>, at: usize, group: Lanes<T>) {
 /// The steps of a softmax for one group of columns. (Functions: what is used four times over as a closure would be compiled
 /// without the instruction set; a loop over groups, by a lane of several groups at a time.)
 #[inline(always)]
-fn lane_max<T: Real>(top: Lanes<T>, x: Lanes<T>) -> Lanes<T> {
+fn lane_max<T: Real>(top: LaneGroup<T>, x: LaneGroup<T>) -> LaneGroup<T> {
     joined(top, x, greater)
 }
 
 #[inline(always)]
-fn exponentials<T: Exponential>(mut x: Lanes<T>, top: Lanes<T>) -> Lanes<T> {
+fn exponentials<T: Exponential>(mut x: LaneGroup<T>, top: LaneGroup<T>) -> LaneGroup<T> {
     for l in 0..GROUP {
         x[l] = (x[l] - top[l]).exponential();
     }
@@ -69,22 +69,27 @@ fn exponentials<T: Exponential>(mut x: Lanes<T>, top: Lanes<T>) -> Lanes<T> {
 }
 
 #[inline(always)]
-fn sums<T: Real>(sum: Lanes<T>, part: Lanes<T>) -> Lanes<T> {
+fn sums<T: Real>(sum: LaneGroup<T>, part: LaneGroup<T>) -> LaneGroup<T> {
     joined(sum, part, |a, b| a + b)
 }
 
 #[inline(always)]
-fn products<T: Real>(a: Lanes<T>, b: Lanes<T>) -> Lanes<T> {
+fn products<T: Real>(a: LaneGroup<T>, b: LaneGroup<T>) -> LaneGroup<T> {
     joined(a, b, |a, b| a * b)
 }
 
 #[inline(always)]
-fn differences<T: Real>(a: Lanes<T>, b: Lanes<T>) -> Lanes<T> {
+fn differences<T: Real>(a: LaneGroup<T>, b: LaneGroup<T>) -> LaneGroup<T> {
     joined(a, b, |a, b| a - b)
 }
 
 #[inline(always)]
-fn slopes<T: Exponential>(grad: Lanes<T>, mut y: Lanes<T>, sum: Lanes<T>, log: bool) -> Lanes<T> {
+fn slopes<T: Exponential>(
+    grad: LaneGroup<T>,
+    mut y: LaneGroup<T>,
+    sum: LaneGroup<T>,
+    log: bool,
+) -> LaneGroup<T> {
     for l in 0..GROUP {
         y[l] = gradient(grad[l], y[l], sum[l], log);
     }
@@ -160,8 +165,8 @@ unsafe fn add_exponential<T: Exponential>(
     out: SharedMut<T>,
     x: &[T],
     at: usize,
-    top: Lanes<T>,
-    total: &mut Lanes<T>,
+    top: LaneGroup<T>,
+    total: &mut LaneGroup<T>,
     log: bool,
 ) {
     let exponential = exponentials(group(x, at), top);
@@ -174,7 +179,7 @@ unsafe fn add_exponential<T: Exponential>(
 
 /// What the totals of exponentials shift or scale results by.
 #[inline(always)]
-fn reduce_totals<T: Exponential>(totals: &mut [Lanes<T>], log: bool) {
+fn reduce_totals<T: Exponential>(totals: &mut [LaneGroup<T>], log: bool) {
     if log {
         return logarithms(totals);
     }
@@ -192,8 +197,8 @@ unsafe fn put_result<T: Exponential>(
     out: SharedMut<T>,
     x: &[T],
     at: usize,
-    top: Lanes<T>,
-    total: Lanes<T>,
+    top: LaneGroup<T>,
+    total: LaneGroup<T>,
     log: bool,
 ) {
     let y = if log {
@@ -256,7 +261,7 @@ pub(super) fn backward<T: Exponential>(
 
 /// A group of gradients, times their results if not `log`.
 #[inline(always)]
-fn weighted_grad<T: Real>(grad: &[T], y: &[T], at: usize, log: bool) -> Lanes<T> {
+fn weighted_grad<T: Real>(grad: &[T], y: &[T], at: usize, log: bool) -> LaneGroup<T> {
     let grad = group(grad, at);
     if log { grad } else { products(grad, group(y, at)) }
 }

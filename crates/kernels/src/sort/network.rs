@@ -123,7 +123,7 @@ fn network(n: usize, k: usize) -> Vec<(u8, u8)> {
 }
 
 /// Lines and where what is selected from them goes.
-struct LineBatch<'a> {
+struct SelectionLines<'a> {
     input: &'a StridedRef<'a>,
     values: Option<&'a StridedMut<'a>>,
     indices: &'a StridedMut<'a>,
@@ -159,7 +159,7 @@ pub(super) fn lines<'a, T: SortKey>(
     let steps =
         [step, along(input.shape(), value_view, dim).1, along(input.shape(), indices, dim).1];
     let network = selection.network(n);
-    let batch = LineBatch { input, values, indices, steps, n, flip, selection, network };
+    let batch = SelectionLines { input, values, indices, steps, n, flip, selection, network };
     let grain = (16_384 / n).next_multiple_of(ROWS).max(ROWS);
     crate::parallel::for_range(lines.count(), grain, &|range| {
         lines.visit_runs(range, |offsets, strides, length| {
@@ -211,7 +211,7 @@ impl<T: SortKey> LaneSource<'_, T> {
 
 crate::multiversion! {
     /// Works on `length` lines from `offsets` on, `strides` apart.
-    fn run<T: SortKey>(batch: &LineBatch<'_>, offsets: [isize; 3], strides: [isize; 3], length: usize) {
+    fn run<T: SortKey>(batch: &SelectionLines<'_>, offsets: [isize; 3], strides: [isize; 3], length: usize) {
         let (n, size) = (batch.n, size_of::<T>() as isize);
         let is_dense = batch.steps[0] == size && strides[0] == n as isize * size && n <= MAX_LINE;
         let mut transposed = ColumnBuffer::<T>::new(if is_dense { buffer_width(n) } else { 0 });
@@ -301,7 +301,7 @@ unsafe fn column<T: SortKey>(
 /// are, the offsets of the first lines, the strides between lines and their number.
 #[inline(always)]
 fn write<T: SortKey>(
-    batch: &LineBatch<'_>,
+    batch: &SelectionLines<'_>,
     positions: Column<u64>,
     (from, offsets, strides, count): (*const u8, [isize; 3], [isize; 3], usize),
     i: usize,

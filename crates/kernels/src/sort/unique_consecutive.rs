@@ -152,8 +152,8 @@ fn first_elements<T: Comparable>(items: &[T], values: &mut [T]) {
             let (mut last, mut to) = (items[done - 1], next);
             for &item in part {
                 // Each element is written to where the next run would begin, and stays there if one does: no branch to foresee.
-                let Some(place) = values.get_mut(to) else { break };
-                *place = item;
+                let Some(slot) = values.get_mut(to) else { break };
+                *slot = item;
                 to += usize::from(item != last);
                 last = item;
             }

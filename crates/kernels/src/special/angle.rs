@@ -26,9 +26,9 @@ fn atan_near(t: f64) -> f64 {
 /// `n π/4 + value`.
 #[inline(always)]
 fn add_octants(n: f64, value: f64) -> f64 {
-    let turn = n * FRAC_PI_4;
-    let low = n.mul_add(FRAC_PI_4, -turn);
-    turn + (value + n.mul_add(0.5 * PI_2_LOW, low))
+    let multiple = n * FRAC_PI_4;
+    let low = n.mul_add(FRAC_PI_4, -multiple);
+    multiple + (value + n.mul_add(0.5 * PI_2_LOW, low))
 }
 
 /// The angle in `-π/2..=π/2` whose tangent is `x`, within 1.5 ULP.

@@ -37,10 +37,10 @@ pub(crate) fn sinc(x: f64) -> f64 {
     /// `π - PI`.
     const PI_REST: f64 = 1.224_646_799_147_353_2e-16;
     // Exact: the distance from the nearest even number, and from there the nearest whole number.
-    let turn = x - 2.0 * (0.5 * x).round_ties_even();
-    let turn = if turn.abs() > 0.5 { 1f64.copysign(turn) - turn } else { turn };
-    let (angle, rest) = product(PI, turn);
-    let rest = PI_REST.mul_add(turn, rest);
+    let reduced = x - 2.0 * (0.5 * x).round_ties_even();
+    let reduced = if reduced.abs() > 0.5 { 1f64.copysign(reduced) - reduced } else { reduced };
+    let (angle, rest) = product(PI, reduced);
+    let rest = PI_REST.mul_add(reduced, rest);
     let sine = rest.mul_add(math_f64::cos(angle), math_f64::sin(angle));
     if x == 0.0 { 1.0 } else { sine * FRAC_1_PI / x }
 }

@@ -42,7 +42,7 @@ fn quantiles_are_the_inverse_of_the_distribution() {
 #[test]
 fn pieces_meet_at_their_ends() {
     type Function = fn(f64) -> f64;
-    let places: [(Function, &[f64]); 6] = [
+    let points: [(Function, &[f64]); 6] = [
         (bessel::j0, &[1.0, 8.0, 16.0]),
         (bessel::y1, &[1.0, 1.5, 8.0]),
         (modified::k0, &[1.0, 2.0, 8.0]),
@@ -50,7 +50,7 @@ fn pieces_meet_at_their_ends() {
         (normal::erfcx, &[0.25, 2.0, 4.0]),
         (gamma::digamma, &[1.0, 1.25, 2.0, 10.0]),
     ];
-    for (function, ends) in places {
+    for (function, ends) in points {
         for &end in ends {
             let (before, at) = (function(end.next_down()), function(end));
             assert!((before - at).abs() <= 4e-15 * at.abs().max(1.0), "{end} {before:e} {at:e}");

@@ -42,7 +42,7 @@ impl<T: Real> AxisWeights<T> {
         factor: Option<f64>,
     ) -> Result<AxisWeights<T>> {
         let (mode, align) = (options.mode, options.align_corners);
-        let line = Line { from, to, align, factor };
+        let line = ResizedDim { from, to, align, factor };
         let mut all =
             AxisWeights { starts: memory::filled(0, 1)?, terms: Vec::new(), from, count: None };
         memory::reserve(&mut all.starts, to)?;
@@ -125,7 +125,7 @@ impl<T: Real> AxisWeights<T> {
 }
 
 /// One dimension that is resized.
-struct Line {
+struct ResizedDim {
     from: usize,
     to: usize,
     align: bool,
@@ -140,7 +140,7 @@ struct Window {
     width: f64,
 }
 
-impl Line {
+impl ResizedDim {
     /// How many old elements a new one is wide.
     fn scale<T: Real>(&self) -> T {
         if self.align {
@@ -158,7 +158,7 @@ impl Line {
     }
 
     fn nearest(&self, i: usize, mode: UpsampleMode) -> usize {
-        let scale: f32 = Line { align: false, ..*self }.scale();
+        let scale: f32 = ResizedDim { align: false, ..*self }.scale();
         if mode == UpsampleMode::NearestExact {
             return (((i as f32 + 0.5) * scale) as usize).min(self.from - 1);
         }
@@ -171,21 +171,21 @@ impl Line {
         ((i as f32 * scale) as usize).min(self.from - 1)
     }
 
-    /// The place of a new element's centre: the element before it, and how far behind that one's centre it lies.
-    fn place<T: Real>(&self, i: usize, is_within: bool) -> (i64, T) {
+    /// The centre of a new element among the old ones: the element before it, and how far behind that one's centre it lies.
+    fn centre<T: Real>(&self, i: usize, is_within: bool) -> (i64, T) {
         let scale = self.scale::<T>();
         let half = T::of(0.5);
-        let mut place = if self.align {
+        let mut centre = if self.align {
             scale * T::of(i as f64)
         } else {
             scale * (T::of(i as f64) + half) - half
         };
-        if is_within && place < T::ZERO {
-            place = T::ZERO;
+        if is_within && centre < T::ZERO {
+            centre = T::ZERO;
         }
         let last = self.from as i64 - 1;
-        let before = (place.floor().wide() as i64).min(last);
-        let mut way = place - T::of(before as f64);
+        let before = (centre.floor().wide() as i64).min(last);
+        let mut way = centre - T::of(before as f64);
         if way > T::ONE {
             way = T::ONE;
         }
@@ -196,13 +196,13 @@ impl Line {
         if self.to == self.from {
             return [(i, T::ONE), (i, T::ZERO)];
         }
-        let (before, way) = self.place::<T>(i, true);
+        let (before, way) = self.centre::<T>(i, true);
         let before = before as usize;
         [(before, T::ONE - way), ((before + 1).min(self.from - 1), way)]
     }
 
     fn cubic<T: Real>(&self, i: usize) -> [(usize, T); 4] {
-        let (before, way) = self.place::<T>(i, false);
+        let (before, way) = self.centre::<T>(i, false);
         let last = self.from as i64 - 1;
         let weight = |x: T| T::of(keys(x.wide(), SHARP));
         let ways = [way + T::ONE, way, T::ONE - way, T::ONE + T::ONE - way];

@@ -73,7 +73,7 @@ impl Array {
         unsafe { StridedMut::new(ptr, self.dtype, &self.shape, &self.strides) }
     }
     /// The element offset of a row-major position.
-    fn place(&self, mut at: usize) -> isize {
+    fn offset(&self, mut at: usize) -> isize {
         let mut offset = 0;
         for (&size, &stride) in self.shape.iter().zip(&self.strides).rev() {
             offset += (at % size as usize) as i64 * stride;
@@ -82,7 +82,7 @@ impl Array {
         offset as isize * self.dtype.size() as isize
     }
     fn address(&self, at: usize) -> *mut u8 {
-        self.view().ptr().cast_mut().wrapping_offset(self.place(at))
+        self.view().ptr().cast_mut().wrapping_offset(self.offset(at))
     }
     /// The element at a row-major position.
     pub(crate) fn get<T: Element>(&self, at: usize) -> T {

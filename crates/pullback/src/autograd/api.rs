@@ -1,4 +1,4 @@
-//! The entry points: `backward`, `grad`, and the tensor's methods that lead there.
+//! The entry points of backward: `backward`, `grad`, and the methods of tensors that lead to them.
 
 use super::arithmetic;
 use super::engine::{Goal, Request, execute};
@@ -31,7 +31,7 @@ pub fn start(output: &Tensor, grad: Option<&Tensor>, index: usize) -> Result<Opt
         return Ok(None);
     }
     let one = implicit_start(output.shape(), output.dtype(), Device::Cpu)?;
-    // What answers ops itself is asked for its own.
+    // A tensor with `__torch_dispatch__` computes its own ones.
     Ok(Some(if output.needs_layers() { arithmetic::ones_like(output)? } else { one }))
 }
 
@@ -204,7 +204,7 @@ impl Tensor {
     pub fn backward_with(&self, grad: &Tensor) -> Result<()> {
         backward(&[self], &[Some(grad)], None, Options::default())
     }
-    /// Where a gradient of this tensor enters the graph.
+    /// The node and input at which a gradient of this tensor enters the graph.
     ///
     /// # Errors
     /// `RuntimeError` if it does not require grad.

@@ -7,7 +7,7 @@ use crate::tensor::shape::list;
 use crate::tensor::{Cpu, Key};
 use crate::{DType, Device, Result, Tensor, TensorSpec};
 
-/// `a + b`, recorded if grad mode is on. (The op takes sparse tensors second.)
+/// `a + b`, recorded if grad mode is on. (Of a strided and a sparse tensor the sparse one must be the second.)
 pub(in crate::autograd) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if a.is_sparse() && !b.is_sparse() { b.add(a) } else { a.add(b) }
 }
@@ -19,18 +19,18 @@ pub(in crate::autograd) fn cat(parts: &[Tensor], dim: i64) -> Result<Tensor> {
 pub(in crate::autograd) fn split(t: &Tensor, sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
     t.split_with_sizes(sizes, dim)
 }
-/// The same elements in another shape.
+/// `t` in another shape.
 pub(in crate::autograd) fn reshape(t: &Tensor, shape: &[i64]) -> Result<Tensor> {
     t.reshape(shape)
 }
-/// Whether an element is NaN.
+/// Whether an element of `t` is NaN.
 pub(in crate::autograd) fn has_nan(t: &Tensor) -> Result<bool> {
     if !t.dtype().is_differentiable() {
         return Ok(false);
     }
     has_nonzero(&t.isnan()?)
 }
-/// Whether an element is not zero.
+/// Whether an element of `t` is not zero.
 pub(in crate::autograd) fn has_nonzero(t: &Tensor) -> Result<bool> {
     Ok(t.any()?.item()? == crate::Scalar::Bool(true))
 }
@@ -42,11 +42,11 @@ pub(in crate::autograd) fn add_in_place(a: &Tensor, b: &Tensor) -> Result<()> {
 pub(in crate::autograd) fn clone(t: &Tensor) -> Result<Tensor> {
     t.clone_tensor(None)
 }
-/// A row-major copy.
+/// A row-major copy of `t`.
 pub(in crate::autograd) fn contiguous_clone(t: &Tensor) -> Result<Tensor> {
     t.clone_tensor(Some(crate::MemoryFormat::Contiguous))
 }
-/// A copy of `grad` in the layout that the contract asks of `leaf`'s gradient.
+/// A copy of `grad` in the layout that the layout contract demands of `leaf`'s gradient.
 pub(in crate::autograd) fn clone_like(grad: &Tensor, leaf: &Tensor) -> Result<Tensor> {
     let shape = leaf.shape();
     if crate::tensor::is_non_overlapping_and_dense(shape, leaf.strides()) {
@@ -61,12 +61,12 @@ pub(in crate::autograd) fn copy_with_strides(
     strides: &[i64],
 ) -> Result<Tensor> {
     if t.batched().is_some() {
-        // Each example lies so.
+        // (Within `vmap` each example has these strides.)
         let out = t.new_empty_strided(shape, strides)?;
         return out.copy_(t, false);
     }
     if t.overrides_ops() || t.is_sparse() {
-        // What answers ops itself lays out its own.
+        // A tensor with `__torch_dispatch__` has a layout of its own.
         return t.clone_tensor(None);
     }
     let out = Tensor::empty_strided(shape, strides, t.dtype(), t.device())?;
@@ -95,16 +95,16 @@ pub(in crate::autograd) fn as_strided(
 pub(in crate::autograd) fn view_as_real(t: &Tensor) -> Result<Tensor> {
     t.view_as_real()
 }
-/// What a real tensor has of a complex gradient.
+/// The real part of a complex gradient, for a real tensor.
 pub(in crate::autograd) fn real_part(t: &Tensor) -> Result<Tensor> {
     t.real_view()
 }
-/// The same without history, made by the op.
+/// `t` without history, by the op `detach`.
 pub(in crate::autograd) fn detach(t: &Tensor) -> Result<Tensor> {
     let _below = mode::exclude_recording();
     t.detach()
 }
-/// A view of everything.
+/// A view of all of `t`.
 pub(in crate::autograd) fn alias(t: &Tensor) -> Result<Tensor> {
     t.alias()
 }
@@ -116,7 +116,7 @@ pub(in crate::autograd) fn conj(t: &Tensor) -> Result<Tensor> {
 pub(in crate::autograd) fn conj_view(t: &Tensor) -> Result<Tensor> {
     t.conj_view()
 }
-/// Conjugates in memory.
+/// `t` with its conjugates computed in memory.
 pub(in crate::autograd) fn resolve_conj(t: &Tensor) -> Result<Tensor> {
     t.resolve_conj()
 }
@@ -124,11 +124,11 @@ pub(in crate::autograd) fn resolve_conj(t: &Tensor) -> Result<Tensor> {
 pub(in crate::autograd) fn neg_view(t: &Tensor) -> Result<Tensor> {
     t.neg_view()
 }
-/// Repeated to a larger shape without copying.
+/// `t` repeated to a larger shape without copying.
 pub(in crate::autograd) fn expand(t: &Tensor, shape: &[i64]) -> Result<Tensor> {
     t.expand(shape, false)
 }
-/// A view whose dimension `from` is at `to`.
+/// A view whose dimension `to` is dimension `from` of `t`.
 pub(in crate::autograd) fn movedim(t: &Tensor, from: i64, to: i64) -> Result<Tensor> {
     t.movedim_int(from, to)
 }
@@ -136,7 +136,7 @@ pub(in crate::autograd) fn movedim(t: &Tensor, from: i64, to: i64) -> Result<Ten
 pub(in crate::autograd) fn unsqueeze(t: &Tensor, dim: i64) -> Result<Tensor> {
     t.unsqueeze(dim)
 }
-/// A view of `length` places of dimension `dim`, from `start` on.
+/// A view of `length` indices of dimension `dim`, from `start` on.
 pub(in crate::autograd) fn narrow(t: &Tensor, dim: i64, start: i64, length: i64) -> Result<Tensor> {
     t.narrow(dim, start, length)
 }
@@ -144,7 +144,7 @@ pub(in crate::autograd) fn narrow(t: &Tensor, dim: i64, start: i64, length: i64)
 pub(in crate::autograd) fn diagonal(t: &Tensor) -> Result<Tensor> {
     t.diagonal(0, 0, 1)
 }
-/// Pairs of real numbers as complex ones.
+/// A view of pairs of real numbers as complex ones.
 pub(in crate::autograd) fn view_as_complex(t: &Tensor) -> Result<Tensor> {
     t.view_as_complex()
 }
@@ -152,49 +152,49 @@ pub(in crate::autograd) fn view_as_complex(t: &Tensor) -> Result<Tensor> {
 pub(in crate::autograd) fn copy_in_place(target: &Tensor, source: &Tensor) -> Result<()> {
     target.copy_(source, false).map(|_| ())
 }
-/// Writes zeros.
+/// Writes zeros into `target`.
 pub(in crate::autograd) fn zero_in_place(target: &Tensor) -> Result<()> {
     target.zero_().map(|_| ())
 }
-/// Converts, recorded if grad mode is on.
+/// `t` converted to `dtype`, recorded if grad mode is on.
 pub(in crate::autograd) fn to_dtype(t: &Tensor, dtype: DType) -> Result<Tensor> {
     t.to_dtype(dtype)
 }
-/// Copies to another device, recorded if grad mode is on.
+/// `t` copied to another device, recorded if grad mode is on.
 pub(in crate::autograd) fn to_device(t: &Tensor, device: Device) -> Result<Tensor> {
     t.to(None, Some(device), false, None)
 }
-/// Ones.
+/// Ones of this shape and dtype.
 pub(in crate::autograd) fn ones(shape: &[i64], dtype: DType) -> Result<Tensor> {
     TensorSpec::of(shape, dtype).full(crate::Scalar::Int(1))
 }
 
-/// Ones of the same shape, dtype and device.
+/// Ones of the shape, dtype and device of `t`.
 pub(in crate::autograd) fn ones_like(t: &Tensor) -> Result<Tensor> {
     let _unrecorded = mode::set_grad(false);
     t.ones_like()
 }
 
-/// Zeros of the same shape, dtype and device.
+/// Zeros of the shape, dtype and device of `t`.
 pub(in crate::autograd) fn zeros_like(t: &Tensor) -> Result<Tensor> {
     t.zeros_like()
 }
 
-/// Which elements are zero.
+/// A mask of the elements of `t` that are zero.
 pub(in crate::autograd) fn is_zero(t: &Tensor) -> Result<Tensor> {
     let _unrecorded = mode::set_grad(false);
     t.eq(&Tensor::wrapped(0)?)
 }
-/// Whether all are, as a tensor.
+/// Whether all elements of `t` are zero, as a 0-dim tensor.
 pub(in crate::autograd) fn is_all_zero(t: &Tensor) -> Result<Tensor> {
     let _unrecorded = mode::set_grad(false);
     is_zero(t)?.all()
 }
-/// Whether both are.
+/// The logical and of two masks.
 pub(in crate::autograd) fn both(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     a.logical_and(b)
 }
-/// Zeros in the places of NaN where `mask` says so.
+/// `t` with zero instead of NaN where `mask` is true.
 pub(in crate::autograd) fn without_nan(t: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let at = {
         let _unrecorded = mode::set_grad(false);
@@ -216,7 +216,7 @@ pub(in crate::autograd) fn sum_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor
     if skip == 0 { Ok(summed) } else { summed.reshape(shape) }
 }
 
-/// The sum over the first dimension.
+/// The sum of `t` over its first dimension.
 pub(in crate::autograd) fn sum_first(t: &Tensor) -> Result<Tensor> {
     t.sum_dim(Some(&[0]), false)
 }
@@ -227,12 +227,12 @@ pub(in crate::autograd) fn is_expandable(shape: &[i64], larger: &[i64]) -> bool 
         && shape.iter().rev().zip(larger.iter().rev()).all(|(&a, &b)| a == b || a == 1)
 }
 
-/// Messages print shapes as `[2, 3]`.
+/// A shape as messages print it: `[2, 3]`.
 pub(in crate::autograd) fn shape_text(shape: &[i64]) -> String {
     list(shape)
 }
 
-/// Runs an op that a program called before, on other arguments, as a call of its own.
+/// Runs an op with other arguments than the program gave it, as a call of its own.
 #[track_caller]
 pub(in crate::autograd) fn run(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     let keys = keys_of_word(keys_of(args)) | Key::Autograd;

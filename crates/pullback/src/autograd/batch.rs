@@ -55,7 +55,7 @@ pub fn level_of(tensor: &Tensor) -> Option<u64> {
     of(tensor).map(|batched| batched.level)
 }
 
-/// What is known as `tensor` one level down: the physical tensor, the batch dimension first.
+/// The value of `tensor` one level down: the physical tensor, the batch dimension first.
 pub fn physical_of(tensor: &Tensor) -> Option<Tensor> {
     of(tensor).map(|batched| batched.physical.clone())
 }
@@ -71,7 +71,7 @@ fn levels_of(tensor: &Tensor) -> SmallVec<[u64; 2]> {
     levels
 }
 
-/// A batched tensor without history. It shows the first example's place in memory. Of several levels the latest is the
+/// A batched tensor without history, which shows the memory of the first example. Of several levels the latest is the
 /// outermost, in whatever order they are added.
 fn wrap(physical: Tensor, level: u64) -> Result<Tensor> {
     if let Some(later) = of(&physical)
@@ -82,7 +82,7 @@ fn wrap(physical: Tensor, level: u64) -> Result<Tensor> {
     }
     let sizes = &physical.shape()[1..];
     let tensor = if physical.numel() == 0 {
-        // There is no first example.
+        // Without examples there is no first one to show.
         let zeros: crate::Dims = sizes.iter().map(|_| 0).collect();
         crate::binding::zeroed(sizes, Some(&zeros), 0, physical.dtype())?
     } else {
@@ -94,7 +94,7 @@ fn wrap(physical: Tensor, level: u64) -> Result<Tensor> {
     Ok(tensor)
 }
 
-/// The tensor with the dimension of a level in front, if it is batched there.
+/// The physical tensor with the dimension of a level in front, if the tensor is batched at that level.
 fn physical_at(tensor: &Tensor, level: u64) -> Result<Option<Tensor>> {
     let Some(batched) = of(tensor) else { return Ok(None) };
     if batched.level == level {
@@ -152,7 +152,7 @@ fn plain(tensor: &Tensor) -> Result<Tensor> {
     tensor.detached()
 }
 
-/// Makes `output` a function of `input`, if that requires grad.
+/// Makes `output` the output of a node over `input`, if that requires grad.
 fn connect(input: &Tensor, output: &Tensor, backward: Box<dyn Backward>) -> Result<()> {
     if mode::is_recording() && input.requires_grad() {
         let edges = smallvec![input.gradient_edge()?];
@@ -195,9 +195,9 @@ impl Backward for RemoveDim {
     }
 }
 
-/// A tensor that is not batched, where it meets one that is.
+/// The node of a tensor that is not batched, where it meets one that is.
 struct Lift {
-    /// The levels at which the other is.
+    /// The levels at which the other tensor is batched.
     levels: SmallVec<[u64; 2]>,
 }
 
@@ -214,7 +214,7 @@ impl Backward for Lift {
     }
 }
 
-/// Whether `source` can be written into `target`: that is batched wherever `source` is.
+/// Whether `source` can be written into `target`, which is so if `target` is batched wherever `source` is.
 pub(super) fn holds(target: &Tensor, source: &Tensor) -> bool {
     if !source.has_flag(Flag::BATCHED) {
         return true;
@@ -223,8 +223,8 @@ pub(super) fn holds(target: &Tensor, source: &Tensor) -> bool {
     levels_of(source).iter().all(|level| levels.contains(level))
 }
 
-/// A copy of `tensor` that is batched wherever `other` is, so that `other` can be written into it; the tensor itself, if
-/// it is so already.
+/// A copy of `tensor` that is batched wherever `other` is, so that `other` can be written into it; the tensor itself if it is
+/// batched there already.
 pub(super) fn with_levels_of(tensor: &Tensor, other: &Tensor) -> Result<Tensor> {
     let mut result = tensor.clone();
     let own = levels_of(tensor);
@@ -236,7 +236,7 @@ pub(super) fn with_levels_of(tensor: &Tensor, other: &Tensor) -> Result<Tensor> 
     Ok(result)
 }
 
-/// The sum of a gradient over a level's examples. (That of something that is the same for all of them is a sum already.)
+/// The sum of a gradient over a level's examples. (The gradient of a value that is the same for all examples is a sum already.)
 fn summed(grad: &Tensor, level: u64) -> Result<Tensor> {
     if !levels_of(grad).contains(&level) {
         return Ok(grad.clone());
@@ -244,8 +244,8 @@ fn summed(grad: &Tensor, level: u64) -> Result<Tensor> {
     arithmetic::sum_first(&remove_dim(grad, level, 0, 0)?)
 }
 
-/// Where the gradients of tensors go that are the inputs of one node: through one that sums over examples for
-/// those that lack levels of the others.
+/// The edges of tensors that are the inputs of one node: for tensors that lack levels of the others, through a node that sums
+/// over the examples.
 ///
 /// # Errors
 /// As [`Tensor::gradient_edge`].
@@ -258,7 +258,7 @@ pub fn edges_of(tensors: &[Tensor], mut push: impl FnMut(Edge)) -> Result<()> {
     Ok(())
 }
 
-/// The same for the edges of an op's node.
+/// As [`edges_of`], for the edges of an op's node.
 #[cold]
 #[inline(never)]
 pub(super) fn lift_edges(
@@ -270,9 +270,9 @@ pub(super) fn lift_edges(
     if all.is_empty() {
         return edges;
     }
-    let mut places = edges.iter_mut();
+    let mut remaining = edges.iter_mut();
     let mut lift = |tensor: Option<&Tensor>| {
-        if let (Some(edge), Some(tensor)) = (places.next(), tensor)
+        if let (Some(edge), Some(tensor)) = (remaining.next(), tensor)
             && edge.is_valid()
         {
             *edge = lifted(tensor, std::mem::take(edge), &all);
@@ -289,7 +289,7 @@ pub(super) fn lift_edges(
     edges
 }
 
-/// The levels of all tensors that `each` shows.
+/// The levels of all tensors that `each` passes on.
 fn all_levels<'a>(each: impl FnOnce(&mut dyn FnMut(&'a Tensor))) -> SmallVec<[u64; 2]> {
     let mut all = SmallVec::new();
     each(&mut |tensor| {
@@ -302,7 +302,7 @@ fn all_levels<'a>(each: impl FnOnce(&mut dyn FnMut(&'a Tensor))) -> SmallVec<[u6
     all
 }
 
-/// The edge of `tensor`, which meets tensors of these levels.
+/// The edge of `tensor`, which meets tensors batched at the levels `all`.
 fn lifted(tensor: &Tensor, edge: Edge, all: &[u64]) -> Edge {
     let own = if all.is_empty() { SmallVec::new() } else { levels_of(tensor) };
     let missing: SmallVec<[u64; 2]> =
@@ -314,11 +314,11 @@ fn lifted(tensor: &Tensor, edge: Edge, all: &[u64]) -> Edge {
     Edge::new(Node::custom(Box::new(Lift { levels: missing }), smallvec![edge], meta), 0)
 }
 
-/// The results, whose first dimension counts examples, as the caller sees them.
+/// The results of a batching rule, whose first dimension counts examples, as batched tensors.
 fn wrapped(call: &Call<'_>, outputs: Outputs) -> Result<Outputs> {
     let wrap = |physical: Tensor| {
         if physical.shape() == [0] && call.size != 0 {
-            // A result that was not asked for.
+            // (An output that was not requested.)
             return wrap(arithmetic::expand(&physical, &[call.size, 0])?, call.level);
         }
         ensure!(
@@ -401,7 +401,7 @@ fn run(call: &Call<'_>) -> Result<Outputs> {
         Batch::None | Batch::Composite => arithmetic::DEFAULT_RULES.one_by_one,
     };
     let outcome = {
-        let _turn = vmap::Turn::of(call.level);
+        let _running = vmap::RunningRule::of(call.level);
         rule(call)?
     };
     match outcome {
@@ -411,7 +411,7 @@ fn run(call: &Call<'_>) -> Result<Outputs> {
 }
 
 impl Tensor {
-    /// The innermost level at which it is batched, and its physical tensor.
+    /// The innermost level at which the tensor is batched, and its physical tensor.
     pub(crate) fn batched(&self) -> Option<(u64, Tensor)> {
         of(self).map(|batched| (batched.level, batched.physical.clone()))
     }

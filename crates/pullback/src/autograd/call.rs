@@ -1,10 +1,10 @@
-//! Calling an op: the beginning of its way, and the layer that records.
+//! Calling an op: the entry points, and the layer that records.
 //!
 //! `call` runs the functional form, `call_inplace` the form that writes into its first argument, `call_out` the form with
-//! `out=`. Each joins the keys of the call's tensors and of the thread. Without any, the kernel runs at once; else the layers do
-//! (`crate::layers`), of which `layer` is one. Around the kernel, or the layers further in, both ways do what is the same
-//! for every op: views are linked to their base, versions are bumped, and if an input requires grad the op is recorded.
-//! Invariant: when a call fails no tensor has changed its shape, its history or its version. (One that is interrupted
+//! `out=`. Each joins the keys of the call's tensors and of the thread. Without any, the kernel runs at once; with some, the
+//! call passes the layers of these keys (`crate::layers`), of which `layer` is one. Both ways do around the kernel what is the
+//! same for every op: views are linked to their base, versions are bumped, and if an input requires grad the op is recorded.
+//! Invariant: when a call fails, no tensor has changed its shape, its history or its version. (A call that is interrupted
 //! leaves what it writes in place partly written, and the write counted.)
 
 use super::arithmetic;
@@ -17,21 +17,21 @@ use super::thread::level::keys_of_word;
 use super::thread::{mode, saved_hooks, writes};
 use super::variable::view::{check_inplace, check_out, link_views, shows_leaf};
 use super::variable::{replayed, tangent};
+use crate::call_site::{CallSite, Scope};
 use crate::dispatch::{
     Arg, ArgKind, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs,
     check_outs, check_result, check_writable, keys_of, keys_of_targets, receiver, run_kernel,
     run_pointwise_fast, sparse, write_kernel, write_outs,
 };
-use crate::site::{Scope, Site};
 use crate::tensor::{BACKENDS, Cpu, Key, KeySet, Writer};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
 
-/// Where a call comes from.
+/// The location of the Rust code that makes a call.
 type Caller = &'static Location<'static>;
 
-/// Runs an op and records it if that is due.
+/// Runs an op, and records it if an argument requires grad.
 #[inline]
 #[track_caller]
 pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
@@ -44,25 +44,25 @@ pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     }
 }
 
-/// Whether [`call`] with `self_` alone is known to give `self_` itself, and no layer is to see the call.
+/// Whether [`call`] with `self_` alone gives `self_` itself and passes no layer.
 #[inline(always)]
 pub fn is_unchanged(def: &'static OpDef, self_: &Tensor) -> bool {
     let is_outer = KeySet::joined(0).has_any(OUTER);
     def.unchanged.is_some_and(|is_unchanged| !is_outer && is_unchanged(self_))
 }
 
-/// The layers that see a call whatever its arguments are, and whatever it gives.
+/// The keys of layers that see a call whatever its arguments and results are.
 const OUTER: KeySet =
     KeySet::of(Key::Trace).with(KeySet::of(Key::Profiler)).with(KeySet::of(Key::Autocast));
 
-/// The right to read and write elements, of a call that no layer concerns.
+/// The right to read and write elements, in a call without dispatch keys.
 #[inline(always)]
 fn plain() -> Cpu {
     // SAFETY: only called where a call has no keys below recording: all its tensors are plain ones in main memory.
     unsafe { Cpu::grant() }
 }
 
-/// Runs an op on dense tensors in main memory that no layer concerns.
+/// Runs an op on dense tensors in main memory, without dispatch keys.
 #[inline(always)]
 fn call_plain(def: &'static OpDef, args: &[Arg<'_>], caller: Caller) -> Result<Outputs> {
     match def.kernels.cpu {
@@ -94,7 +94,7 @@ fn call_plain(def: &'static OpDef, args: &[Arg<'_>], caller: Caller) -> Result<O
     }
 }
 
-/// Runs an op of which a layer may concern an argument or the thread.
+/// Runs an op with dispatch keys of its arguments or of the thread.
 #[cold]
 #[inline(never)]
 fn call_through_layers(
@@ -110,8 +110,8 @@ fn call_through_layers(
     Call::new(def, form, args, keys | Key::Autograd, caller).next()
 }
 
-/// The layer: takes composites apart, records the others, and does around the layers further in what is the same for every
-/// op. Where recording is excluded, composites are still taken apart.
+/// The layer that records: it decomposes composites, records other ops, and does around the layers below what is the same for
+/// every op. Where recording is excluded, composites are decomposed even so.
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     let Call { def, args, .. } = *call;
     match call.form {
@@ -144,12 +144,11 @@ fn record_through_layers(call: &Call<'_>) -> Result<Outputs> {
         return call_hooked(def, args, needs, call.caller, run);
     }
     run_and_record(def, args, needs, run, |tensors| {
-        record(def, args, needs, tensors, Site::for_caller(call.caller))
+        record(def, args, needs, tensors, CallSite::for_caller(call.caller))
     })
 }
 
-/// What holds around what computes an op, layers with `keys` or the kernel: layers further in record nothing of their own, and
-/// a kernel that is made of ops records none.
+/// Excludes recording around the layers with `keys` and the kernel: they record nothing of their own.
 #[inline(always)]
 fn below(keys: KeySet, is_recorded: bool) -> Option<mode::ModeGuard> {
     if keys.has_any(BACKENDS) {
@@ -159,8 +158,8 @@ fn below(keys: KeySet, is_recorded: bool) -> Option<mode::ModeGuard> {
     }
 }
 
-/// What is left to do of a call that no layer concerns, once it is known what must be recorded; `done` is the result if there
-/// is one already.
+/// The rest of a call without dispatch keys, once it is known what must be recorded; `done` is the result if there is one
+/// already.
 #[inline(always)]
 fn call_general(
     def: &'static OpDef,
@@ -185,12 +184,12 @@ fn call_general(
             run_kernel(plain(), def, args)
         };
         run_and_record(def, args, needs, run, |tensors| {
-            record(def, args, needs, tensors, Site::for_caller(caller))
+            record(def, args, needs, tensors, CallSite::for_caller(caller))
         })
     })
 }
 
-/// Hooks on saved tensors see inputs before the op runs.
+/// Runs hooks on saved tensors on the inputs, before the op runs.
 #[cold]
 #[inline(never)]
 fn call_hooked(
@@ -203,11 +202,11 @@ fn call_hooked(
     let mut slots = Slots::new();
     save_inputs(def, args, needs, None, &mut slots)?;
     run_and_record(def, args, needs, run, |tensors| {
-        record_saved(def, args, needs, tensors, &mut slots, Site::for_caller(caller))
+        record_saved(def, args, needs, tensors, &mut slots, CallSite::for_caller(caller))
     })
 }
 
-/// Runs the op and does with its outputs what is the same for every op.
+/// Runs an op and does with its outputs what is the same for every op.
 #[inline(always)]
 fn run_and_record(
     def: &'static OpDef,
@@ -216,7 +215,7 @@ fn run_and_record(
     run: impl FnOnce() -> Result<Outputs>,
     record: impl FnOnce(&[Tensor]) -> Result<()>,
 ) -> Result<Outputs> {
-    // One value from here to the end, so that it is made where the caller wants it.
+    // (One value from here to the end, so that it is constructed where the caller needs it.)
     let mut result = run();
     if let Ok(outputs) = &result {
         let tensors = outputs.as_slice();
@@ -236,7 +235,7 @@ fn run_and_record(
     result
 }
 
-/// Runs `call` with tensors in the places of the numbers that stand where the signature says `Tensor`.
+/// Runs `call` with tensors instead of the numbers that were given where the signature has `Tensor`.
 #[inline(always)]
 pub(super) fn with_tensors<R>(
     def: &OpDef,
@@ -258,7 +257,7 @@ pub(super) fn with_tensors<R>(
     call(args)
 }
 
-/// Those tensors.
+/// The tensors of numbers that were given where the signature has `Tensor`.
 #[inline(never)]
 fn wrap_numbers(def: &OpDef, args: &[Arg<'_>]) -> Result<SmallVec<[Tensor; 2]>> {
     let mut numbers = SmallVec::new();
@@ -270,18 +269,18 @@ fn wrap_numbers(def: &OpDef, args: &[Arg<'_>]) -> Result<SmallVec<[Tensor; 2]>> 
     Ok(numbers)
 }
 
-/// The arguments with those tensors in their places.
+/// The arguments with these tensors instead of the numbers.
 fn replace_numbers<'a>(
     def: &OpDef,
     args: &[Arg<'a>],
     numbers: &'a [Tensor],
 ) -> SmallVec<[Arg<'a>; 8]> {
     let mut numbers = numbers.iter();
-    let place = |(arg, info): (&Arg<'a>, &crate::dispatch::ArgDef)| match (arg, info.kind) {
+    let substitute = |(arg, info): (&Arg<'a>, &crate::dispatch::ArgDef)| match (arg, info.kind) {
         (Arg::Scalar(_), ArgKind::Tensor) => numbers.next().map_or(*arg, Arg::Tensor),
         _ => *arg,
     };
-    args.iter().zip(def.args).map(place).collect()
+    args.iter().zip(def.args).map(substitute).collect()
 }
 
 /// Runs the form that writes into its first argument and returns that argument.
@@ -348,7 +347,7 @@ fn write_and_record(
         before.take(def, args, needs, original)?;
     }
     {
-        let written = Written { targets: &[target], writer: Writer::Inplace(&def.name) };
+        let written = InterruptedWrite { targets: &[target], writer: Writer::Inplace(&def.name) };
         let _below = below(keys, true);
         write(target)?;
         written.forget();
@@ -407,18 +406,18 @@ fn count_write(target: &Tensor, writer: Writer) {
 }
 
 /// Counts the write of an op that is interrupted in the middle: what it was to write to may be written in part.
-struct Written<'a> {
+struct InterruptedWrite<'a> {
     targets: &'a [&'a Tensor],
     writer: Writer,
 }
-impl Written<'_> {
+impl InterruptedWrite<'_> {
     /// The op has come to its end.
     #[inline(always)]
     fn forget(self) {
         std::mem::forget(self);
     }
 }
-impl Drop for Written<'_> {
+impl Drop for InterruptedWrite<'_> {
     #[cold]
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -495,7 +494,7 @@ fn write_outs_and_count(
     for out in outs {
         writes::announce(out)?;
     }
-    let written = Written { targets: outs, writer: Writer::Out(&def.name) };
+    let written = InterruptedWrite { targets: outs, writer: Writer::Out(&def.name) };
     write()?;
     written.forget();
     for out in outs {

@@ -14,8 +14,8 @@ use crate::tensor::Flag;
 use crate::{DType, Result, Tensor};
 use smallvec::SmallVec;
 
-/// The layer: converts the arguments of functional forms as the op's policy says. Further in, autocast is off; the parts of
-/// a composite have policies of their own.
+/// The layer: converts the arguments of functional forms as the op's policy demands. Below it autocast is off; the parts of a
+/// composite have policies of their own.
 #[inline(never)]
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     let Call { def, args, .. } = *call;
@@ -36,7 +36,7 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     call.with_args(&with_converted(args, &held)).next()
 }
 
-/// The dtype that a policy asks for.
+/// The dtype to which a policy converts arguments.
 fn wanted_dtype(policy: CastPolicy, args: &[Arg<'_>]) -> Result<DType> {
     let lower = autocast::dtype(Target::CPU);
     match policy {
@@ -54,7 +54,7 @@ fn wanted_dtype(policy: CastPolicy, args: &[Arg<'_>]) -> Result<DType> {
     }
 }
 
-/// `float32` if one of the two is.
+/// `float32` if one of the two dtypes is `float32`, else the lower precision.
 fn wider(now: DType, next: DType, lower: DType) -> Result<DType> {
     if now == DType::F32 || next == DType::F32 {
         return Ok(DType::F32);
@@ -72,7 +72,7 @@ fn wider(now: DType, next: DType, lower: DType) -> Result<DType> {
 
 /// An argument's tensors after conversion.
 enum Held {
-    /// Nothing to convert.
+    /// No tensor of the argument is converted.
     Same,
     One(Tensor),
     List(Vec<Tensor>),
@@ -98,16 +98,16 @@ fn convert_args(
 }
 
 fn with_converted<'a>(args: &[Arg<'a>], held: &'a [Held]) -> SmallVec<[Arg<'a>; 8]> {
-    let place = |(arg, held): (&Arg<'a>, &'a Held)| match held {
+    let substitute = |(arg, held): (&Arg<'a>, &'a Held)| match held {
         Held::Same => *arg,
         Held::One(tensor) => Arg::Tensor(tensor),
         Held::List(list) => Arg::Tensors(list),
         Held::Options(list) => Arg::OptTensors(list),
     };
-    args.iter().zip(held).map(place).collect()
+    args.iter().zip(held).map(substitute).collect()
 }
 
-/// The tensor in `wanted`, if it is eligible and has another dtype.
+/// The tensor converted to `wanted`, if it is eligible and has another dtype.
 fn convert(tensor: &Tensor, wanted: DType, is_lower: bool) -> Result<Option<Tensor>> {
     if !autocast::is_eligible(tensor) || tensor.dtype() == wanted {
         return Ok(None);
@@ -118,7 +118,7 @@ fn convert(tensor: &Tensor, wanted: DType, is_lower: bool) -> Result<Option<Tens
     arithmetic::to_dtype(tensor, wanted).map(Some)
 }
 
-/// Whether it is likely to be wanted again, and to be the same then.
+/// Whether the tensor is a weight: it is likely to be converted again, and to be the same then.
 fn is_weight(tensor: &Tensor) -> bool {
     tensor.dtype() == DType::F32 && tensor.has_flag(Flag::REQUIRES_GRAD) && !tensor.is_view()
 }

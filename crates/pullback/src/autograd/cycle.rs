@@ -15,12 +15,12 @@ use crate::Tensor;
 use crate::tensor::WeakTensor;
 use std::collections::HashMap;
 
-/// Whether [`collect`] has anything to look at.
+/// Whether there is anything for [`collect`] to search.
 pub fn is_any() -> bool {
     !noted().is_empty()
 }
 
-/// What holds, and is held.
+/// An object of the search: a tensor or a node.
 enum Object {
     Tensor(Tensor),
     Node(Node),
@@ -33,14 +33,14 @@ impl Object {
             Object::Node(node) => node.id(),
         }
     }
-    /// How many handles there are besides this one.
+    /// The number of handles besides this one.
     fn others(&self) -> usize {
         match self {
             Object::Tensor(tensor) => tensor.use_count() - 1,
             Object::Node(node) => node.use_count() - 1,
         }
     }
-    /// What it is known to hold, once for each handle; `None` if another thread is about to change that.
+    /// The objects that this one holds, once for each handle; `None` if another thread is about to change that.
     fn held(&self) -> Option<Vec<Object>> {
         let mut held = Vec::new();
         match self {
@@ -63,47 +63,47 @@ impl Object {
     }
 }
 
-/// Tensors and nodes with what is known of them.
+/// The tensors and nodes that a search has found.
 #[derive(Default)]
 struct Walk {
-    places: HashMap<usize, usize>,
+    indices: HashMap<usize, usize>,
     found: Vec<Object>,
-    /// How many of its handles were met.
+    /// The number of handles to each object that the search has met.
     met: Vec<usize>,
     leads_to: Vec<Vec<usize>>,
     in_use: Vec<usize>,
 }
 
 impl Walk {
-    /// The place of an object; whether it is new.
-    fn place(&mut self, object: Object) -> (usize, bool) {
+    /// The index of an object in `found`, and whether it is new.
+    fn index_of(&mut self, object: Object) -> (usize, bool) {
         let next = self.found.len();
-        let place = *self.places.entry(object.id()).or_insert(next);
-        if place == next {
+        let index = *self.indices.entry(object.id()).or_insert(next);
+        if index == next {
             self.found.push(object);
             self.met.push(0);
             self.leads_to.push(Vec::new());
         }
-        (place, place == next)
+        (index, index == next)
     }
 
-    /// Finds everything that can be reached from `roots`, counts, and notes what is in use.
+    /// Finds all objects that can be reached from `roots`, counts the handles to them, and marks those that are in use.
     fn of(roots: Vec<Tensor>, is_held: &dyn Fn(&Tensor) -> bool) -> Walk {
         let mut walk = Walk::default();
         // bounded: by the tensors and nodes, each of which takes more.
         let mut waiting: Vec<usize> =
-            roots.into_iter().map(|root| walk.place(Object::Tensor(root)).0).collect();
+            roots.into_iter().map(|root| walk.index_of(Object::Tensor(root)).0).collect();
         while let Some(at) = waiting.pop() {
             let Some(held) = walk.found[at].held() else {
                 walk.in_use.push(at);
                 continue;
             };
             for object in held {
-                let (place, is_new) = walk.place(object);
-                walk.met[place] += 1;
-                walk.leads_to[at].push(place);
+                let (index, is_new) = walk.index_of(object);
+                walk.met[index] += 1;
+                walk.leads_to[at].push(index);
                 if is_new {
-                    waiting.push(place);
+                    waiting.push(index);
                 }
             }
         }
@@ -116,7 +116,7 @@ impl Walk {
         walk
     }
 
-    /// What neither is in use nor can be reached from what is.
+    /// The tensors that are neither in use nor can be reached from objects in use.
     fn garbage(&mut self) -> Vec<Tensor> {
         // bounded: as above.
         let mut is_used = vec![false; self.found.len()];
@@ -168,7 +168,7 @@ pub fn collect(is_held: &dyn Fn(&Tensor) -> bool) -> usize {
     let grads: Vec<Tensor> = garbage.iter().filter_map(take_grad).collect();
     let count = grads.len();
     drop(garbage);
-    // Last, and outside of every lock: with these everything goes that only they led to.
+    // (Last, and outside of every lock: dropping these frees all that only they led to.)
     drop(grads);
     count
 }

@@ -11,9 +11,9 @@ use super::variable::replay::Replay;
 use super::variable::window::Window;
 use super::variable::{history, replayed};
 use super::{arithmetic, batch};
+use crate::call_site::CallSite;
 use crate::dispatch::{Grads, check_writable};
 use crate::error::ensure;
-use crate::site::Site;
 use crate::tensor::{Dims, Flag};
 use crate::{Result, Tensor};
 use std::sync::atomic::Ordering;
@@ -79,7 +79,7 @@ struct CopySlices {
     base: InputMeta,
     base_strides: Dims,
     /// The node of the write, or which backward freed it.
-    inner: Mutex<std::result::Result<Node, Site>>,
+    inner: Mutex<std::result::Result<Node, CallSite>>,
 }
 
 impl CopySlices {
@@ -99,7 +99,7 @@ impl Backward for CopySlices {
     }
     fn release(&self) {
         let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let freed = inner.is_ok().then(|| std::mem::replace(&mut *inner, Err(Site::here())));
+        let freed = inner.is_ok().then(|| std::mem::replace(&mut *inner, Err(CallSite::here())));
         drop(inner);
         if let Some(Ok(node)) = freed {
             node.release();

@@ -1,11 +1,11 @@
-//! Recording an op: what to save, where the gradients go, and the node that stands for it.
+//! Recording an op: the values to save, the edges of the gradients, and the node of the op.
 
 use super::graph::input_meta::InputMeta;
 use super::graph::node::{Backward, Body, Edge, Node, SavedTensor, Slot, Slots, op_name};
 use super::thread::saved_hooks;
 use super::{arithmetic, batch, mode, rebase};
+use crate::call_site::CallSite;
 use crate::dispatch::{Arg, Facts, Grads, OpDef, SaveKind, Traits, Value, each_tensor, keys_of};
-use crate::site::Site;
 use crate::tensor::{Flag, SpinLock, TensorSpec};
 use crate::{Error, Result, Tensor};
 use smallvec::SmallVec;
@@ -21,7 +21,7 @@ fn any_requires_grad(arg: &Arg<'_>) -> bool {
     }
 }
 
-/// Which arguments want gradients, one bit each; 0 if nothing is to be recorded.
+/// The arguments whose gradients are needed, one bit each; 0 if nothing is to be recorded.
 #[inline]
 pub(crate) fn needed(def: &'static OpDef, args: &[Arg<'_>]) -> Result<u64> {
     if !mode::is_recording() || def.is(Traits::NOT_DIFFERENTIABLE) {
@@ -39,7 +39,7 @@ pub(crate) fn needed(def: &'static OpDef, args: &[Arg<'_>]) -> Result<u64> {
     Ok(if needs != 0 && are_inference(args) { 0 } else { needs })
 }
 
-/// Whether all tensors are inference tensors: what is made of nothing else is not recorded, outside of inference mode too.
+/// Whether all tensors are inference tensors: ops on them are not recorded, also outside of inference mode.
 #[inline]
 fn are_inference(args: &[Arg<'_>]) -> bool {
     args.iter().all(|arg| match arg {
@@ -62,13 +62,13 @@ fn wanted_rules(def: &OpDef, needs: u64) -> u32 {
     def.vjp.iter().enumerate().filter(|(_, r)| r.args & needs != 0).fold(0, |m, (i, _)| m | 1 << i)
 }
 
-/// Whether a rule that will run wants the first argument's value (which an in-place form destroys).
+/// Whether a rule that will run reads the first argument's value (which an in-place form destroys).
 pub(crate) fn rules_need_self(def: &OpDef, needs: u64) -> bool {
     let rules = wanted_rules(def, needs);
     def.saves.iter().any(|s| s.what == SaveKind::Input && s.index == 0 && s.users & rules != 0)
 }
 
-/// Saves what the rules want of the inputs in `slots`, which is empty; outputs follow in [`record`].
+/// Saves the inputs that the rules read in `slots`, which is empty; outputs follow in [`record`].
 pub(crate) fn save_inputs(
     def: &OpDef,
     args: &[Arg<'_>],
@@ -81,30 +81,30 @@ pub(crate) fn save_inputs(
     slots.reserve_exact(def.saves.len());
     for save in def.saves {
         let count = slots.len();
-        // Each value is put together where it stays: one that is moved there right afterwards is waited for.
-        let place = spare(slots);
+        // (Each value is constructed where it stays: reading one that was just written would wait for the write.)
+        let slot = spare(slots);
         if save.users & rules == 0 || save.what == SaveKind::Output {
-            place.write(Slot::Empty);
+            slot.write(Slot::Empty);
         } else {
             match (save.what, &args[save.index]) {
                 (SaveKind::Input, Arg::Tensor(t)) => {
                     let kept = original_self.as_ref().filter(|_| save.index == 0).unwrap_or(t);
-                    place.write(Slot::tensor(SavedTensor::input(kept)?));
+                    slot.write(Slot::tensor(SavedTensor::input(kept)?));
                 }
-                (SaveKind::Shape, Arg::Tensor(t)) => keep_sizes(place, t.shape()),
-                (SaveKind::Strides, Arg::Tensor(t)) => keep_sizes(place, t.strides()),
-                (SaveKind::Input, Arg::Ints(ints)) => keep_sizes(place, ints),
+                (SaveKind::Shape, Arg::Tensor(t)) => keep_sizes(slot, t.shape()),
+                (SaveKind::Strides, Arg::Tensor(t)) => keep_sizes(slot, t.strides()),
+                (SaveKind::Input, Arg::Ints(ints)) => keep_sizes(slot, ints),
                 (SaveKind::Input, Arg::Int(int)) => {
-                    place.write(Slot::Plain(Value::Int(*int)));
+                    slot.write(Slot::Plain(Value::Int(*int)));
                 }
                 (SaveKind::Input, Arg::Scalar(scalar)) => {
-                    place.write(Slot::Plain(Value::Scalar(*scalar)));
+                    slot.write(Slot::Plain(Value::Scalar(*scalar)));
                 }
                 (SaveKind::Input, Arg::Bool(bool)) => {
-                    place.write(Slot::Plain(Value::Bool(*bool)));
+                    slot.write(Slot::Plain(Value::Bool(*bool)));
                 }
                 (what, arg) => {
-                    place.write(save_arg(what, arg)?);
+                    slot.write(save_arg(what, arg)?);
                 }
             }
         }
@@ -114,7 +114,7 @@ pub(crate) fn save_inputs(
     Ok(())
 }
 
-/// The place after the last slot.
+/// The memory after the last slot.
 #[inline(always)]
 fn spare(slots: &mut Slots) -> &mut MaybeUninit<Slot> {
     assert!(slots.len() < slots.capacity(), "room was made for all that is saved");
@@ -124,8 +124,8 @@ fn spare(slots: &mut Slots) -> &mut MaybeUninit<Slot> {
 
 /// Writes a copy of `ints`, number by number.
 #[inline(always)]
-fn keep_sizes(place: &mut MaybeUninit<Slot>, ints: &[i64]) {
-    let Slot::Sizes(list) = place.write(Slot::Sizes(SmallVec::new())) else {
+fn keep_sizes(slot: &mut MaybeUninit<Slot>, ints: &[i64]) {
+    let Slot::Sizes(list) = slot.write(Slot::Sizes(SmallVec::new())) else {
         unreachable!("just written")
     };
     // SAFETY: an empty list has room for two numbers.
@@ -144,7 +144,7 @@ fn keep_sizes(place: &mut MaybeUninit<Slot>, ints: &[i64]) {
     }
 }
 
-/// What is not saved every day.
+/// Saves an argument of a rare kind.
 #[inline(never)]
 fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
     Ok(match (what, arg) {
@@ -178,16 +178,16 @@ pub(super) fn flatten_shapes(list: &[Tensor]) -> Box<[i64]> {
     out.into()
 }
 
-/// Where the gradients of a call's inputs go: an edge for each tensor of each argument that has a rule.
+/// The edges of a call's inputs: one for each tensor of each argument that has a rule.
 #[derive(Default)]
-struct Inputs {
+struct InputEdges {
     edges: SmallVec<[Edge; 2]>,
-    /// How long the list of tensors among them is.
+    /// The length of the list of tensors among them.
     list_len: u32,
 }
 
-impl Inputs {
-    /// Of these arguments, as they are now.
+impl InputEdges {
+    /// Takes the edges of these arguments as they are now.
     #[inline(always)]
     fn take(&mut self, def: &OpDef, args: &[Arg<'_>]) -> Result<()> {
         if def.vjp.is_empty() {
@@ -198,16 +198,16 @@ impl Inputs {
     }
 }
 
-/// What an in-place call keeps of its inputs before it writes: afterwards the target, its views and whatever else
-/// shares its memory have other values, sizes and versions.
+/// What an in-place call takes of its inputs before it writes, because afterwards the target, its views and other tensors over
+/// its memory have other values, sizes and versions.
 #[derive(Default)]
 pub(crate) struct BeforeWrite {
     slots: Slots,
-    inputs: Inputs,
+    inputs: InputEdges,
 }
 
 impl BeforeWrite {
-    /// Saves what the rules want, and takes the edges.
+    /// Saves what the rules read, and takes the edges.
     #[inline(always)]
     pub(crate) fn take(
         &mut self,
@@ -232,7 +232,7 @@ fn all_edges(args: &[Arg<'_>], edges: &mut SmallVec<[Edge; 2]>) -> Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-/// One edge per tensor of each argument that has a rule, into `edges`; how long a list of tensors is.
+/// Writes one edge per tensor of each argument that has a rule to `edges`; returns the length of a list of tensors.
 fn edges(def: &OpDef, args: &[Arg<'_>], edges: &mut SmallVec<[Edge; 2]>) -> Result<u32> {
     let mut list_len = 0;
     let mut word = 0;
@@ -259,7 +259,7 @@ fn edges(def: &OpDef, args: &[Arg<'_>], edges: &mut SmallVec<[Edge; 2]>) -> Resu
         }
     }
     if word & Flag::BATCHED != 0 {
-        // (As a whole: a list that others write to would not be put together in registers.)
+        // (As a whole, because a list that others can write to would not be constructed in registers.)
         let found = std::mem::take(edges);
         *edges = batch::lift_edges(def, args, found);
     }
@@ -271,20 +271,20 @@ fn edge(tensor: &Tensor) -> Result<Edge> {
     if tensor.requires_grad() { tensor.gradient_edge() } else { Ok(Edge::default()) }
 }
 
-/// Makes the node of a call and hangs the outputs onto it.
+/// Makes the node of a call and attaches the outputs to it.
 pub(crate) fn record(
     def: &'static OpDef,
     args: &[Arg<'_>],
     needs: u64,
     outputs: &[Tensor],
-    site: Site,
+    call_site: CallSite,
 ) -> Result<()> {
     let mut slots = Slots::new();
     save_inputs(def, args, needs, None, &mut slots)?;
-    record_saved(def, args, needs, outputs, &mut slots, site)
+    record_saved(def, args, needs, outputs, &mut slots, call_site)
 }
 
-/// As [`record`], of a call whose inputs were saved before it ran.
+/// As [`record`] for a call whose inputs were saved before it ran.
 #[inline(always)]
 pub(crate) fn record_saved(
     def: &'static OpDef,
@@ -292,14 +292,14 @@ pub(crate) fn record_saved(
     needs: u64,
     outputs: &[Tensor],
     slots: &mut Slots,
-    site: Site,
+    call_site: CallSite,
 ) -> Result<()> {
-    let mut inputs = Inputs::default();
+    let mut inputs = InputEdges::default();
     inputs.take(def, args)?;
-    make_node(def, (args, needs), outputs, (slots, inputs), site, false)
+    make_node(def, (args, needs), outputs, (slots, inputs), call_site, false)
 }
 
-/// Makes the node of a call that wrote to `target`; `before` holds what was taken before the write.
+/// Makes the node of a call that wrote to `target`; `before` is what was taken before the write.
 pub(crate) fn record_inplace(
     def: &'static OpDef,
     args: &[Arg<'_>],
@@ -309,7 +309,7 @@ pub(crate) fn record_inplace(
 ) -> Result<()> {
     let outputs = std::slice::from_ref(target);
     let kept = (&mut before.slots, before.inputs);
-    make_node(def, (args, needs), outputs, kept, Site::here(), true)
+    make_node(def, (args, needs), outputs, kept, CallSite::here(), true)
 }
 
 #[inline(always)]
@@ -317,16 +317,16 @@ fn make_node(
     def: &'static OpDef,
     (args, needs): (&[Arg<'_>], u64),
     outputs: &[Tensor],
-    (slots, inputs): (&mut Slots, Inputs),
-    site: Site,
+    (slots, inputs): (&mut Slots, InputEdges),
+    call_site: CallSite,
     is_inplace: bool,
 ) -> Result<()> {
     if def.vjp.is_empty() {
-        let _site = site.enter();
+        let _site = call_site.enter();
         return attach_not_implemented(def.name, inputs.edges, outputs, is_inplace);
     }
     let rules = wanted_rules(def, needs);
-    // Hooks see outputs with their history, that is when the node is there.
+    // Hooks see outputs with their history, so that the node must be there first.
     let is_late = saved_hooks::are_active();
     for (slot, save) in slots.iter_mut().zip(def.saves) {
         if save.what == SaveKind::Output && save.users & rules != 0 {
@@ -338,7 +338,7 @@ fn make_node(
         }
     }
     let node = Node::new(
-        // (Moved now, not when they were written just before: whoever reads what was just written waits.)
+        // (Moved here and not right after the write: reading what was just written would wait for the write.)
         Body::Op {
             def,
             slots: std::mem::take(slots),
@@ -346,7 +346,7 @@ fn make_node(
         },
         inputs.edges,
         input_metas(outputs),
-        site,
+        call_site,
     );
     if is_late {
         return attach_and_save(def, rules, outputs, node, is_inplace);
@@ -362,7 +362,7 @@ fn attach_all(def: &'static OpDef, outputs: &[Tensor], node: Node, is_inplace: b
     attach(outputs, node, is_inplace)
 }
 
-/// Attaches the outputs and then lets hooks pack those that the rules want.
+/// Attaches the outputs and then lets hooks pack those that the rules read.
 #[cold]
 fn attach_and_save(
     def: &'static OpDef,
@@ -381,7 +381,7 @@ fn attach_and_save(
     Ok(())
 }
 
-/// What the gradients of the outputs must look like; the last outputs that have none are left out.
+/// What the gradients of the outputs must look like; trailing outputs without gradient are left out.
 #[inline(always)]
 fn input_metas(outputs: &[Tensor]) -> SmallVec<[Option<InputMeta>; 1]> {
     let meta = |output: &Tensor| output.dtype().is_differentiable().then(|| InputMeta::of(output));
@@ -416,7 +416,7 @@ fn attach(outputs: &[Tensor], node: Node, is_inplace: bool) -> Result<()> {
     Ok(())
 }
 
-/// Backward through the node of what has no rules says so.
+/// Attaches a node whose backward raises the error of an op without derivative.
 #[cold]
 fn attach_not_implemented(
     name: &'static str,
@@ -428,24 +428,28 @@ fn attach_not_implemented(
     attach(outputs, node, is_inplace)
 }
 
-/// After an op that never has a gradient wrote to `target`: what the target was does not matter any more.
+/// Called after an op that never has a gradient wrote to `target`: the previous history of the target does not matter any more.
 pub(crate) fn record_constant(def: &'static OpDef, target: &Tensor) -> Result<()> {
     if !target.requires_grad() {
         return Ok(());
     }
-    // The write has not changed the history of a tensor that is no view. A view's is out of date now, and its base's
+    // The write has not changed the history of a tensor that is no view. That of a view is out of date now, and its base's
     // counts instead.
     let own = if target.is_view() { Edge::default() } else { edge(target)? };
     let edges = smallvec::smallvec![own];
     let outputs = std::slice::from_ref(target);
-    attach(outputs, Node::custom(Box::new(Constant(def)), edges, input_metas(outputs)), true)
+    attach(
+        outputs,
+        Node::custom(Box::new(ConstantBackward(def)), edges, input_metas(outputs)),
+        true,
+    )
 }
 
-/// A change of a tensor that has no derivative and is no op: what it keeps before the change.
+/// A change of a tensor that has no derivative and is no op: the edges that it takes before the change.
 pub(crate) struct Refusal(Option<SmallVec<[Edge; 2]>>);
 
 impl Refusal {
-    /// Before `target` becomes what `source` is.
+    /// Takes the edges before `target` becomes what `source` is.
     ///
     /// # Errors
     /// Those of views whose history could not be told.
@@ -455,16 +459,16 @@ impl Refusal {
         }
         Ok(Refusal(Some(smallvec::smallvec![edge(target)?, edge(source)?])))
     }
-    /// Puts a node in the place of the target's history, through which no gradient passes.
+    /// Replaces the target's history by a node through which no gradient passes.
     pub(crate) fn record(self, name: &'static str, target: &Tensor) -> Result<()> {
         let Some(edges) = self.0 else { return Ok(()) };
         attach_not_implemented(name, edges, std::slice::from_ref(target), true)
     }
 }
 
-/// The backward of a write whose values do not change with what was there: zero.
-struct Constant(&'static OpDef);
-impl Backward for Constant {
+/// The backward of a write whose values do not depend on the previous ones: zero.
+struct ConstantBackward(&'static OpDef);
+impl Backward for ConstantBackward {
     fn name(&self) -> String {
         op_name(self.0.node_name)
     }
@@ -474,7 +478,7 @@ impl Backward for Constant {
     }
 }
 
-/// The backward of what has no derivative: an error that names it.
+/// The backward of an op without derivative: an error that names the op.
 struct NotImplemented(&'static str);
 impl Backward for NotImplemented {
     fn name(&self) -> String {

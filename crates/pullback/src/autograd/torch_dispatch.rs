@@ -1,9 +1,9 @@
 //! The layer of `__torch_dispatch__`: modes of the thread and classes of tensors that compute ops, below autograd.
 //!
-//! A thread's innermost mode ([`dispatch_mode`]) is asked first, whatever the arguments are; then the class of the first
-//! argument that has one ([`Tensor::set_torch_dispatch`]). Who does not implement an op says so, and the next one is asked.
-//! History, versions and views are kept around their results as around those of a kernel. Composites are taken apart first,
-//! so that only ops with kernels are seen.
+//! A thread's innermost mode ([`dispatch_mode`]) is called first, whatever the arguments are; then the class of the first
+//! argument that has one ([`Tensor::set_torch_dispatch`]), until one implements the op. History, versions and views are kept
+//! around their results as around those of a kernel. Composites are decomposed first, so that modes and classes see only ops
+//! with kernels.
 
 use super::thread::dispatch_mode;
 use super::variable::meta::lock;
@@ -16,23 +16,23 @@ use std::sync::Arc;
 pub use super::thread::dispatch_mode::{Dispatched, TorchDispatch, is_disabled, set_disabled};
 
 impl Tensor {
-    /// Lets `class` compute the ops on this tensor, whose own elements mean nothing from now on.
+    /// Makes `class` compute the ops on this tensor, whose own elements mean nothing from now on.
     pub fn set_torch_dispatch(&self, class: Arc<dyn TorchDispatch>) {
         lock(self).torch_dispatch = Some(class);
         self.set_flag(Flag::PYTHON, true);
     }
-    /// Whether its class computes the ops on it, where this is not disabled.
+    /// Whether a class computes the ops on the tensor, where this is not disabled.
     pub fn has_torch_dispatch(&self) -> bool {
         self.has_flag(Flag::PYTHON)
     }
 }
 
-/// The layer.
+/// The layer: calls the innermost mode, then the class of the first tensor that has one, until one implements the op.
 #[inline(never)]
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     let mut unimplemented = String::new();
-    for ask in [of_mode, of_class] {
-        match ask(call) {
+    for compute in [of_mode, of_class] {
+        match compute(call) {
             None => {}
             Some(Err(error)) => return Err(error),
             Some(Ok(Dispatched::NotImplemented(who))) => unimplemented.push_str(&who),
@@ -44,16 +44,16 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
             }
         }
     }
-    if unimplemented.is_empty() { call.next() } else { Err(unanswered(call, &unimplemented)) }
+    if unimplemented.is_empty() { call.next() } else { Err(not_implemented(call, &unimplemented)) }
 }
 
-/// What the thread's innermost mode gives, if it has one.
+/// The result of the thread's innermost mode, if it has one.
 fn of_mode(call: &Call<'_>) -> Option<Result<Dispatched>> {
     let mode = dispatch_mode::Paused::innermost()?;
     Some(mode.get().torch_dispatch(call.def, call.form, call.args))
 }
 
-/// What the class of the first tensor that has a `__torch_dispatch__` gives.
+/// The result of the class of the first tensor that has a `__torch_dispatch__`.
 fn of_class(call: &Call<'_>) -> Option<Result<Dispatched>> {
     let mut first = None;
     call.each_tensor(|tensor| {
@@ -64,17 +64,17 @@ fn of_class(call: &Call<'_>) -> Option<Result<Dispatched>> {
     Some(first?.torch_dispatch(call.def, call.form, call.args))
 }
 
-/// The error for an op that nobody implements.
-fn unanswered(call: &Call<'_>, who: &str) -> Error {
+/// The error for an op that neither mode nor class implements.
+fn not_implemented(call: &Call<'_>, who: &str) -> Error {
     let (name, overload) = call.form.spelled(call.def);
     Error::type_error(format!(
         "Multiple dispatch failed for 'aten.{name}.{overload}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n{who}\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     ))
 }
 
-/// Results that history can be hung onto. In place of an ordinary tensor that has some already, or is an argument, another
-/// handle to the same memory will do; one whose class computes its ops is more than its memory, and may be handed through only where nothing is
-/// hung onto it.
+/// The results as tensors to which history can be attached. An ordinary tensor that has a history already, or is an argument,
+/// is replaced by another handle to the same memory; a tensor whose class computes its ops is more than its memory, and is
+/// passed on only where no history is attached.
 fn as_fresh(def: &OpDef, outputs: Outputs, args: &[Arg<'_>]) -> Result<Outputs> {
     let mut is_recorded = def.is(Traits::VIEW);
     each_tensor(args, |arg| is_recorded |= arg.requires_grad());

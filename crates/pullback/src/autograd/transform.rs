@@ -15,14 +15,14 @@ use std::any::Any;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The node of an input.
+/// The node of an input of a transform.
 #[derive(Default)]
-struct Input {
-    /// Whether its transform is over.
+struct TransformInput {
+    /// Whether the transform has ended.
     is_closed: AtomicBool,
 }
 
-impl Backward for Input {
+impl Backward for TransformInput {
     fn name(&self) -> String {
         "TransformInputBackward".into()
     }
@@ -48,7 +48,7 @@ pub fn input(tensor: &Tensor) -> Result<Tensor> {
     let alias = without_history(tensor)?;
     let edge = if tensor.requires_grad() { tensor.gradient_edge()? } else { Edge::default() };
     let node = Node::custom(
-        Box::new(Input::default()),
+        Box::new(TransformInput::default()),
         smallvec![edge],
         smallvec![Some(InputMeta::of(&alias))],
     );
@@ -56,7 +56,7 @@ pub fn input(tensor: &Tensor) -> Result<Tensor> {
     Ok(alias)
 }
 
-/// Says that the transform of these inputs is over: what depends on nothing else has no derivative any more.
+/// Ends the transform of these inputs: tensors that depend on nothing else have no derivative any more.
 pub fn close(inputs: &[Tensor]) {
     for tensor in inputs {
         // (An input that was written to has another history now, which leads to it.)
@@ -68,7 +68,7 @@ pub fn close(inputs: &[Tensor]) {
     }
 }
 
-fn as_input(node: &Node) -> Option<&Input> {
+fn as_input(node: &Node) -> Option<&TransformInput> {
     node.backward()?.as_any()?.downcast_ref()
 }
 
@@ -99,7 +99,7 @@ fn nodes_of(inputs: &[Tensor]) -> Result<HashSet<usize>> {
     inputs.iter().filter_map(|tensor| id(tensor).transpose()).collect()
 }
 
-/// Whether one does; `seen` are nodes that do not.
+/// Whether a path from these nodes leads to another leaf than the inputs; `seen` are nodes from which none does.
 fn reaches_beyond(
     output: &Tensor,
     own: &HashSet<usize>,
@@ -136,7 +136,7 @@ pub fn detach(outputs: &[Tensor], inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         if !output.requires_grad() {
             shown.push(output.clone());
         } else if reaches_beyond(output, &own, &mut seen)? {
-            // What was seen on the way may lead there too.
+            // (Nodes that were seen on the way may lead there too.)
             seen.clear();
             shown.push(output.clone());
         } else {

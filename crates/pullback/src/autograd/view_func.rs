@@ -1,4 +1,4 @@
-//! Views undone: what a tensor is such a view of as another one.
+//! Inverting views: the tensor of which a given tensor is such a view as another one is.
 
 use super::arithmetic;
 use super::forward::pushforward::Pushforward;
@@ -25,7 +25,7 @@ impl Tensor {
     }
 }
 
-/// What `view` is a view of, laid out as `base`.
+/// The tensor of which `view` is the view by `replay`, in the layout of `base`.
 fn undo(replay: &Replay, base: &Tensor, view: &Tensor) -> Result<Tensor> {
     let _pause = autocast::pause();
     let steps = replay.steps();
@@ -41,7 +41,7 @@ fn undo(replay: &Replay, base: &Tensor, view: &Tensor) -> Result<Tensor> {
     Ok(view)
 }
 
-/// The source that `view` is made of; `source` says how it lies.
+/// The source from which `step` makes `view`; `source` has the layout.
 fn undo_step(step: &Step, source: &Tensor, view: &Tensor) -> Result<Tensor> {
     if !step.def.is(Traits::BIJECTIVE) {
         let geometry = source.geometry();

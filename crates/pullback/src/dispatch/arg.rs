@@ -45,13 +45,13 @@ pub enum Arg<'a> {
     MemoryFormat(MemoryFormat),
     /// `Generator`.
     Generator(&'a Generator),
-    /// What a tensor was, for rules that ask for `x_spec`.
+    /// The spec of a tensor, for rules with a parameter `x_spec`.
     Spec(&'a TensorSpec),
 }
 
 /// A type that an op's function can take.
 pub trait FromArg<'a>: Sized {
-    /// Reads `arg`, which the binding has made of the right kind.
+    /// Converts `arg`, which the binding has made of the right kind.
     fn from_arg(arg: Arg<'a>) -> Self;
 }
 
@@ -93,7 +93,7 @@ from_arg! {
     &'a TensorSpec => Arg::Spec(s) => s;
 }
 
-/// Of an argument that may be a tensor or a number.
+/// For arguments that may be a tensor or a number.
 impl<'a> FromArg<'a> for Arg<'a> {
     #[inline(always)]
     fn from_arg(arg: Arg<'a>) -> Self {
@@ -131,7 +131,7 @@ impl<'a, T: Into<Arg<'a>>> From<Option<T>> for Arg<'a> {
     }
 }
 
-/// An argument that owns what it holds: what a node saves and a sample is made of.
+/// An argument that owns its data, for saved values and samples.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// `None`.
@@ -168,7 +168,7 @@ pub enum Value {
     MemoryFormat(MemoryFormat),
     /// `Generator`.
     Generator(Generator),
-    /// What a tensor was.
+    /// The spec of a tensor.
     Spec(Box<TensorSpec>),
 }
 
@@ -197,7 +197,7 @@ impl Value {
             Value::Spec(s) => Arg::Spec(s),
         }
     }
-    /// A copy that owns.
+    /// An owning copy of an argument.
     pub fn from_arg(arg: Arg<'_>) -> Value {
         match arg {
             Arg::None => Value::None,
@@ -280,9 +280,9 @@ impl Outputs {
     }
 }
 
-/// A result that an op's function can give.
+/// A type that an op's function can return.
 pub trait IntoOutputs {
-    /// In the uniform form.
+    /// The result in the uniform form.
     fn into_outputs(self) -> Outputs;
 }
 
@@ -327,12 +327,12 @@ macro_rules! number_outputs {
 }
 number_outputs!(bool, i64, f64, Scalar);
 
-/// Gradients that a rule gives: one per tensor it was asked for.
+/// The gradients of a rule: one per tensor of the arguments it is for.
 pub type Grads = SmallVec<[Option<Tensor>; 2]>;
 
-/// A result that a `vjp` or `jvp` rule can give.
+/// A type that a `vjp` or `jvp` rule can return.
 pub trait IntoGrads {
-    /// In the uniform form.
+    /// The gradients in the uniform form.
     fn into_grads(self) -> Grads;
 }
 impl IntoGrads for Tensor {
@@ -371,12 +371,12 @@ impl IntoGrads for Vec<Option<Tensor>> {
     }
 }
 
-/// Specs that a `meta` function gives: one per output.
+/// The specs that a `meta` function returns: one per output.
 pub type Specs = SmallVec<[TensorSpec; 1]>;
 
-/// A result that a `meta` function can give.
+/// A type that a `meta` function can return.
 pub trait IntoSpecs {
-    /// In the uniform form.
+    /// The specs in the uniform form.
     fn into_specs(self) -> Specs;
 }
 impl IntoSpecs for TensorSpec {

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 /// What random ops do within a level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Randomness {
-    /// They are refused.
+    /// Random ops are refused.
     #[default]
     Error,
     /// Each example has its own numbers.
@@ -17,11 +17,11 @@ pub enum Randomness {
     Same,
 }
 
-/// What a call needs of those who know what batched tensors are.
+/// Functions of the layer of batched tensors that a call needs.
 pub(crate) struct Tools {
-    /// The physical tensor of one that is batched at a level.
+    /// The physical tensor of a tensor that is batched at a level.
     pub(crate) physical: fn(&Tensor, u64) -> Option<Tensor>,
-    /// Lets a batched tensor show another physical one.
+    /// Makes a batched tensor show another physical tensor.
     pub(crate) show: fn(&Tensor, Tensor, u64) -> Result<()>,
 }
 
@@ -29,11 +29,11 @@ pub(crate) struct Tools {
 pub struct Call<'a> {
     /// The op.
     pub def: &'static OpDef,
-    /// In which form it is called.
+    /// The form in which the op is called.
     pub form: Form<'a>,
-    /// Its arguments as the caller sees them.
+    /// The arguments as the caller sees them.
     pub args: &'a [Arg<'a>],
-    /// How many examples there are.
+    /// The number of examples.
     pub size: i64,
     /// What random ops do.
     pub randomness: Randomness,
@@ -46,11 +46,11 @@ impl Call<'_> {
     pub fn physical(&self, tensor: &Tensor) -> Option<Tensor> {
         (self.tools.physical)(tensor, self.level)
     }
-    /// The same arguments for another op, which gives new tensors.
+    /// The call of another op, in the functional form, with the same arguments.
     pub(crate) fn with_def(&self, def: &'static OpDef) -> Call<'_> {
         Call { def, form: Form::Functional, ..*self }
     }
-    /// Lets the first argument, which is batched, show another physical tensor of the same memory.
+    /// Makes the first argument, which is batched, show another physical tensor of the same memory.
     pub(crate) fn show(&self, physical: &Tensor) -> Result<()> {
         match self.args.first() {
             Some(Arg::Tensor(target)) => (self.tools.show)(target, physical.clone(), self.level),
@@ -59,7 +59,7 @@ impl Call<'_> {
     }
 }
 
-/// What a batching rule gives.
+/// The result of a batching rule.
 pub enum Outcome {
     /// Tensors whose first dimension counts examples.
     Batched(Outputs),
@@ -76,14 +76,14 @@ impl From<Tensor> for Outcome {
 /// A batching rule.
 pub type BatchRule = fn(&Call<'_>) -> Result<Outcome>;
 
-/// Those of ops that name none.
+/// The batching rules of ops that name none.
 pub(crate) struct DefaultRules {
     pub(crate) random: BatchRule,
     pub(crate) pointwise: BatchRule,
     pub(crate) one_by_one: BatchRule,
 }
 
-/// The ops that went through the examples one by one.
+/// The ops that were computed for one example after the other.
 static FALLEN_BACK: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// The ops that had no batching rule when they were first called within `vmap`, since the program began.
@@ -92,7 +92,7 @@ pub fn fallen_back() -> Vec<String> {
     all.iter().cloned().collect()
 }
 
-/// Says that an op goes through the examples one by one; a warning at the first time.
+/// Records that an op is computed for one example after the other; warns at the first time.
 pub(crate) fn note_one_by_one(def: &OpDef) {
     let is_new = FALLEN_BACK
         .lock()

@@ -18,9 +18,9 @@ use std::panic::Location;
 /// The form in which an op is called.
 #[derive(Clone, Copy)]
 pub enum Form<'a> {
-    /// With new results.
+    /// Returns new results.
     Functional,
-    /// Writes into its first argument.
+    /// Writes into the first argument.
     Inplace,
     /// Writes into these tensors.
     Out(&'a [&'a Tensor]),
@@ -45,7 +45,7 @@ impl Form<'_> {
             Form::Functional | Form::Inplace => (name, overload.into()),
         }
     }
-    /// The same with the namespace, `aten::add_.Tensor`; an overload without name is left out.
+    /// The name with the namespace, `aten::add_.Tensor`; an overload without name is left out.
     #[must_use]
     pub fn qualified(self, def: &OpDef) -> String {
         let (name, overload) = self.spelled(def);
@@ -56,34 +56,34 @@ impl Form<'_> {
     }
 }
 
-/// A layer: the keys that it stands for, and its entry.
+/// A layer: its keys and its entry.
 pub struct Layer {
-    /// A call that has one of them passes the layer.
+    /// The keys of calls that pass the layer.
     pub(crate) keys: KeySet,
-    /// Does the layer's part and calls on.
+    /// The entry: does the layer's part of a call and calls on.
     pub(crate) run: fn(&Call<'_>) -> Result<Outputs>,
 }
 
-/// A call of an op with the layers that it still has to pass.
+/// A call of an op, with the layers that it still has to pass.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
     /// The op.
     pub def: &'static OpDef,
-    /// In which form it is called.
+    /// The form in which the op is called.
     pub form: Form<'a>,
-    /// Its arguments as this layer's caller sees them.
+    /// The arguments as this layer's caller sees them.
     pub args: &'a [Arg<'a>],
-    /// The keys of the layers ahead.
+    /// The keys of the layers that are still to be passed.
     pub(crate) keys: KeySet,
-    /// The line of the program.
+    /// The location of the Rust code that made the call.
     pub(crate) caller: &'static Location<'static>,
     pub(super) layers: &'static [Layer],
-    /// Whether its way is printed.
+    /// Whether the layers that the call passes are printed.
     pub(super) is_traced: bool,
 }
 
 impl<'a> Call<'a> {
-    /// A call at the beginning of its way.
+    /// A call before its first layer.
     pub(crate) fn new(
         def: &'static OpDef,
         form: Form<'a>,
@@ -94,7 +94,7 @@ impl<'a> Call<'a> {
         Call { def, form, args, keys, caller, layers: def.layers, is_traced: false }
     }
 
-    /// Runs the next layer that this call has to pass, behind the last one the kernel.
+    /// Runs the next layer that this call has to pass, or the kernel if there is none left.
     pub(crate) fn next(&self) -> Result<Outputs> {
         let due = self.layers.iter().position(|layer| layer.keys.has_any(self.keys));
         let Some(at) = due else {
@@ -112,7 +112,7 @@ impl<'a> Call<'a> {
         (layer.run)(&rest)
     }
 
-    /// The same call with other arguments that have the same keys.
+    /// The call with other arguments that have the same keys.
     pub(crate) fn with_args<'b>(&self, args: &'b [Arg<'b>]) -> Call<'b>
     where
         'a: 'b,
@@ -120,7 +120,7 @@ impl<'a> Call<'a> {
         Call { args, ..*self }
     }
 
-    /// Goes on with other arguments and targets, whose keys say which of the layers ahead are passed.
+    /// Continues the call with other arguments and targets; their keys determine which of the remaining layers are passed.
     pub(crate) fn redispatch(&self, form: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
         let keys = KeySet::joined(keys_of(args) | keys_of_targets(form));
         Call { form, args, keys, ..*self }.next()
@@ -159,7 +159,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The words of all tensors among the arguments together: their keys, and facts about them. An argument that names a device
+/// The words of all tensors among the arguments, joined: their keys, and facts about them. An argument that names a device
 /// counts as a tensor there.
 #[inline(always)]
 pub(crate) fn keys_of(args: &[Arg<'_>]) -> u32 {
@@ -178,7 +178,7 @@ pub(crate) fn keys_of(args: &[Arg<'_>]) -> u32 {
     word
 }
 
-/// As [`keys_of`], of the targets of a form with `out=`.
+/// As [`keys_of`], for the targets of a form with `out=`.
 #[inline]
 pub(crate) fn keys_of_targets(form: Form<'_>) -> u32 {
     match form {
@@ -188,12 +188,12 @@ pub(crate) fn keys_of_targets(form: Form<'_>) -> u32 {
 }
 
 impl Tensor {
-    /// Whether its ops are computed elsewhere than by kernels on its memory, whatever the thread excludes: by its class or for
-    /// a whole batch.
+    /// Whether the tensor's ops are computed otherwise than by kernels on its memory, whatever the thread excludes: by its
+    /// class or for a whole batch.
     pub fn overrides_ops(&self) -> bool {
         self.has_flag(Flag::PYTHON | Flag::BATCHED)
     }
-    /// Whether an op on it is computed elsewhere than by the dense CPU kernel, on this thread now.
+    /// Whether an op on the tensor is computed otherwise than by the dense CPU kernel, on this thread now.
     #[inline]
     pub(crate) fn needs_layers(&self) -> bool {
         KeySet::joined(self.flags()).has_any(BACKENDS)

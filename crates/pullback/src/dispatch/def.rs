@@ -1,4 +1,4 @@
-//! What the `#[op]` macro makes of one item: a static `OpDef`, pure data and function pointers.
+//! The definition of an op, which `#[op]` makes of one item: a static `OpDef`, pure data and function pointers.
 
 use super::Kernels;
 use super::arg::{Arg, Grads, Specs};
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// Works out shapes and dtypes of the outputs from the arguments.
 pub(crate) type Meta = fn(&[Arg<'_>]) -> Result<Specs>;
 
-/// Everything the library knows of one op.
+/// The definition of an op.
 pub struct OpDef {
     /// The signature.
     pub schema_text: &'static str,
@@ -28,43 +28,43 @@ pub struct OpDef {
     pub module: &'static str,
     /// Other names.
     pub aliases: &'static [&'static str],
-    /// Other names of parameters in Python: see [`OpDef::spelling`].
+    /// The names of parameters in Python that differ from the schema's: see [`OpDef::spelling`].
     pub call_as: &'static [&'static str],
-    /// What holds of it.
+    /// Facts about the op.
     pub traits: Traits,
-    /// Its arguments.
+    /// The arguments.
     pub args: &'static [ArgDef],
-    /// Names of its outputs; `result` if unnamed.
+    /// The names of the outputs; `result` if unnamed.
     pub outputs: &'static [&'static str],
     /// Shapes and dtypes of the outputs.
     pub meta: Option<Meta>,
-    /// What is known of the output's dtype without asking `meta`.
+    /// What is known of the output's dtype without a call of `meta`.
     pub result: super::ResultKind,
-    /// Whether a call without further arguments gives this very tensor, which then costs no call.
+    /// Whether a call without further arguments returns this very tensor, which then costs no call.
     pub unchanged: Option<fn(&Tensor) -> bool>,
     /// How many operations on numbers a call makes: see [`OpDef::count_flops`].
     pub flops: Option<fn(&[Arg<'_>]) -> Result<u64>>,
-    /// What computes it, by backend.
+    /// The kernels, by backend.
     pub kernels: Kernels,
-    /// What its rules need, once each.
+    /// The values that the rules read, once each.
     pub saves: &'static [Save],
-    /// Which `bool` arguments its rules look at: a node's [`Facts`] keep them.
+    /// The `bool` arguments that the rules read: a node's [`Facts`] keep them.
     pub flags: &'static [usize],
-    /// Its gradient rules.
+    /// The gradient rules.
     pub vjp: &'static [VjpRule],
-    /// Its forward-mode rule.
+    /// The forward-mode rule.
     pub jvp: Jvp,
-    /// Its batching rule.
+    /// The batching rule.
     pub batch: Batch,
-    /// What autocast does with its arguments.
+    /// What autocast does with the arguments.
     pub autocast: CastPolicy,
-    /// The layers that its calls can have to pass.
+    /// The layers that calls of the op may pass.
     pub layers: &'static [super::Layer],
-    /// Inputs for the property tests.
+    /// Arguments for the property tests.
     pub samples: Option<fn(&Sampler) -> Vec<Sample>>,
-    /// Inputs it must refuse.
+    /// Arguments that the op must refuse.
     pub invalid_samples: Option<fn(&Sampler) -> Vec<InvalidSample>>,
-    /// Where it and its rules stand.
+    /// The position of the item, its kernels and its rules in the source code.
     pub source: super::Source,
     /// The parsed schema, on first use.
     pub parsed: OnceLock<Schema>,
@@ -77,7 +77,7 @@ impl OpDef {
             Schema::parse(self.schema_text).expect("the macro parsed this signature before")
         })
     }
-    /// What Python calls `parameter` of the function, or the method, `name`, if that is not what the signature says.
+    /// Python's name for `parameter` of the function, or the method, `name`, if it differs from the schema's.
     pub fn spelling(&self, name: &str, is_method: bool, parameter: &str) -> Option<&'static str> {
         self.call_as.iter().find_map(|text| {
             let (called, parameters) = text.strip_suffix(')')?.split_once('(')?;
@@ -142,7 +142,7 @@ impl Traits {
     pub const WRITABLE: Traits = Traits(32768);
     /// The form that writes into its first argument is a method only.
     pub const INPLACE_METHOD: Traits = Traits(65536);
-    /// The kernel of the in-place form says itself which inputs may share elements with the target.
+    /// The kernel of the in-place form itself checks which inputs may share elements with the target.
     pub const CHECKS_SHARING: Traits = Traits(131_072);
     /// Writes the same value everywhere: the target's elements may share memory.
     pub const WRITES_ONE_VALUE: Traits = Traits(262_144);
@@ -154,11 +154,11 @@ impl Traits {
     pub const WIDE_NUMBERS: Traits = Traits(1_048_576);
     /// A view that shows each element of its input once: its gradient rule is its inverse.
     pub const BIJECTIVE: Traits = Traits(4_194_304);
-    /// Takes tensors with a conj or neg bit as they are. (Views do without this word: their results have the bits of what they
-    /// are views of.)
+    /// Takes tensors with a conj or neg bit as they are. (Views do so without this word: their results have the bits of their
+    /// sources.)
     pub const UNRESOLVED: Traits = Traits(16_777_216);
     /// The in-place form, which has no derivative, writes into leaves that require grad too: their gradient is that of the
-    /// values that are there afterwards.
+    /// values after the write.
     pub const WRITES_LEAVES: Traits = Traits(67_108_864);
     /// Copies between devices: its tensors may be on several.
     pub const ACROSS_DEVICES: Traits = Traits(33_554_432);
@@ -172,7 +172,7 @@ impl Traits {
     pub const PROFILER_FLOPS: Traits = Traits(2_097_152);
     /// No flags.
     pub const NONE: Traits = Traits(0);
-    /// The union.
+    /// The union of both sets.
     #[must_use]
     pub const fn with(self, other: Traits) -> Traits {
         Traits(self.0 | other.0)
@@ -182,7 +182,7 @@ impl Traits {
 /// What autocast does with the floating-point arguments of an op on the CPU, `float64` aside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CastPolicy {
-    /// Nothing. Of an op made of others, those have their own.
+    /// Nothing. The parts of a composite have policies of their own.
     None,
     /// Converts to the dtype that autocast was given.
     Lower,
@@ -196,20 +196,20 @@ pub enum CastPolicy {
 pub struct ArgDef {
     /// Its name in the schema.
     pub name: &'static str,
-    /// Whether it holds tensors.
+    /// How the argument holds tensors.
     pub kind: ArgKind,
-    /// Whether a gradient rule exists for it.
+    /// Whether there is a gradient rule for the argument.
     pub has_vjp: bool,
-    /// Whether `not_differentiable(name)` was said of it.
+    /// Whether the item has `not_differentiable(name)` for the argument.
     pub not_differentiable: bool,
-    /// What it may share with the targets of `out=`.
+    /// What the argument may share with the targets of `out=`.
     pub sharing: Sharing,
 }
 
 /// What an argument may share with a tensor that the op writes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sharing {
-    /// Whatever it likes: the result is computed before it is written, or the kernel's walk checks it.
+    /// Anything: the result is computed before it is written, or the kernel checks it.
     Any,
     /// All elements, in the same order, or none.
     Apart,
@@ -234,18 +234,18 @@ pub enum ArgKind {
     Plain,
 }
 
-/// Something a node keeps for its rules.
+/// A value that a node saves for its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Save {
-    /// What.
+    /// The aspect of the argument that is saved.
     pub what: SaveKind,
-    /// Which argument (or output, for [`SaveKind::Output`]).
+    /// The index of the argument (or output, for [`SaveKind::Output`]).
     pub index: usize,
-    /// Which rules use it, one bit per rule.
+    /// The rules that read the value, one bit per rule.
     pub users: u32,
 }
 
-/// Which aspect of an argument a node keeps.
+/// The aspect of an argument that is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveKind {
     /// The argument itself.
@@ -266,7 +266,7 @@ pub enum SaveKind {
 
 /// One gradient rule.
 pub struct VjpRule {
-    /// Which arguments it gives gradients for, one bit each.
+    /// The arguments whose gradients the rule computes, one bit each.
     pub args: u64,
     /// Runs when any of these outputs' gradients is defined (one bit each).
     pub grads: u64,
@@ -274,12 +274,12 @@ pub struct VjpRule {
     pub call: fn(&RuleCtx<'_>) -> Result<Grads>,
 }
 
-/// What every node keeps of its op's first sixteen arguments: dtypes, four bits each, and one bit: of a tensor
-/// whether it is a matrix that lies column by column, of a `bool` its value.
+/// The facts about its op's first sixteen arguments that every node keeps: dtypes, four bits each, and one bit: for a tensor
+/// whether it is a column-major matrix, for a `bool` its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     dtypes: u64,
-    /// How many tensors the list among the differentiable arguments has.
+    /// The length of the list of tensors among the differentiable arguments.
     list_len: u32,
     bits: u16,
     _mark: Mark,
@@ -295,7 +295,7 @@ enum Mark {
 }
 
 impl Facts {
-    /// Of these arguments.
+    /// The facts about these arguments.
     #[inline]
     pub fn of(args: &[Arg<'_>]) -> Self {
         let mut facts = Facts { dtypes: 0, list_len: 0, bits: 0, _mark: Mark::Facts };
@@ -311,12 +311,12 @@ impl Facts {
         }
         facts
     }
-    /// The same with the number of tensors of the differentiable list.
+    /// The facts with the length of the list of tensors among the differentiable arguments.
     #[inline]
     pub(crate) fn with_list_len(self, list_len: u32) -> Self {
         Facts { list_len, ..self }
     }
-    /// How many tensors the list among the differentiable arguments had; 0 if there is none.
+    /// The length of the list of tensors among the differentiable arguments; 0 if there is none.
     #[inline]
     pub fn list_len(self) -> usize {
         self.list_len as usize
@@ -346,15 +346,15 @@ fn is_column_major(tensor: &Tensor) -> bool {
     }
 }
 
-/// What a rule sees.
+/// The data that a rule reads.
 pub struct RuleCtx<'a> {
     /// Gradients of the outputs.
     pub grads: &'a [Option<Tensor>],
-    /// What was saved, in the order of [`OpDef::saves`].
+    /// The saved values, in the order of [`OpDef::saves`].
     pub saved: &'a [Arg<'a>],
-    /// What is known of the arguments.
+    /// The facts about the arguments.
     pub facts: Facts,
-    /// Which arguments' gradients are wanted, one bit each.
+    /// The arguments whose gradients are needed, one bit each.
     pub needs: u64,
     /// Tangents of the inputs, for forward-mode rules.
     pub tangents: &'a [Option<Tensor>],
@@ -390,7 +390,7 @@ impl<'a> RuleCtx<'a> {
     pub fn tangent(&self, index: usize) -> Arg<'a> {
         self.tangents[index].as_ref().map_or(Arg::None, Arg::Tensor)
     }
-    /// For each of the arguments `indices`: whether its gradient is wanted.
+    /// Whether the gradients of the arguments `indices` are needed.
     pub fn needs<const N: usize>(&self, indices: [usize; N]) -> [bool; N] {
         indices.map(|i| self.needs & (1 << i) != 0)
     }
@@ -399,25 +399,25 @@ impl<'a> RuleCtx<'a> {
 /// A forward-mode rule.
 #[derive(Clone, Copy)]
 pub enum Jvp {
-    /// None given.
+    /// There is none.
     None,
     /// The op applied to the tangents.
     Linear,
     /// The gradient rule with the tangent as gradient, conjugated twice.
     Elementwise,
-    /// A function of primals and tangents: what it wants saved, which tangents may be missing (others are zeros then), a
-    /// bit for each argument, and the function.
+    /// A function of primals and tangents: the values to save, the arguments whose tangents may be missing (others are zeros
+    /// then), a bit each, and the function.
     Rule(&'static [Save], u64, fn(&RuleCtx<'_>) -> Result<Grads>),
 }
 
 /// A batching rule for `vmap`.
 #[derive(Clone, Copy)]
 pub enum Batch {
-    /// None given: one example after the other.
+    /// There is none: one example after the other.
     None,
     /// Element by element: batch dimensions in front, broadcast.
     Pointwise,
-    /// Runs its parts.
+    /// The parts of the op have rules of their own.
     Composite,
     /// A function of `ops::batch`, or the op's own.
     Rule(super::batch::BatchRule),

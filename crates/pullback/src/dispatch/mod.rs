@@ -255,7 +255,7 @@ pub(crate) fn check_out_dtype(def: &OpDef, from: crate::DType, to: crate::DType)
         runtime,
         "{} expects a {} output tensor, but got {}",
         def.name.trim_start_matches("fft_"),
-        if from.is_complex() { "complex" } else { "floating point" },
+        if from.is_complex() { "complex" } else { "floating point" }, // tidy: not an op
         to.scalar_name()
     );
     ensure!(

@@ -11,8 +11,8 @@ use crate::{DType, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, StridedMut, StridedRef};
 use smallvec::SmallVec;
 
-type Kernel = fn(&mut Iter, &[Arg<'_>]) -> Result<()>;
-type Inputs<'a> = SmallVec<[&'a Tensor; 4]>;
+type PointwiseKernel = fn(&mut Iter, &[Arg<'_>]) -> Result<()>;
+type PointwiseInputs<'a> = SmallVec<[&'a Tensor; 4]>;
 
 /// The numbers among the inputs, as tensors.
 fn number_inputs(def: &OpDef, args: &[Arg<'_>]) -> Result<SmallVec<[Tensor; 1]>> {
@@ -26,7 +26,7 @@ fn number_inputs(def: &OpDef, args: &[Arg<'_>]) -> Result<SmallVec<[Tensor; 1]>>
 }
 
 /// What the kernel reads: the tensors, and `numbers` in the places of those that [`number_inputs`] found.
-fn inputs<'a>(def: &OpDef, args: &[Arg<'a>], numbers: &'a [Tensor]) -> Inputs<'a> {
+fn inputs<'a>(def: &OpDef, args: &[Arg<'a>], numbers: &'a [Tensor]) -> PointwiseInputs<'a> {
     let mut numbers = numbers.iter();
     let input = |(arg, info): (&Arg<'a>, &super::ArgDef)| match arg {
         Arg::Tensor(t) => Some(*t),
@@ -106,9 +106,9 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
             }
             _ => continue,
         };
-        let place = flat.numbers.get_mut(flat.count - 1)?;
+        let number_slot = flat.numbers.get_mut(flat.count - 1)?;
         // Only `meta` knows what other numbers mean, or that they are refused.
-        *place = match (dtype, number) {
+        *number_slot = match (dtype, number) {
             (DType::I64, Scalar::Int(number)) => number.cast_unsigned(),
             (DType::F32, Scalar::Int(_) | Scalar::Float(_)) => {
                 u64::from(number.to::<f32>().to_bits())
@@ -116,7 +116,8 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
             (DType::F64, Scalar::Int(_) | Scalar::Float(_)) => number.to::<f64>().to_bits(),
             _ => return None,
         };
-        *flat.operands.get_mut(flat.count)? = (std::ptr::from_mut(place).cast::<u8>(), dtype, 0);
+        *flat.operands.get_mut(flat.count)? =
+            (std::ptr::from_mut(number_slot).cast::<u8>(), dtype, 0);
         flat.count += 1;
     }
     Some(())
@@ -133,7 +134,11 @@ impl Flat {
 
 /// The short way. `None` if the arguments are not so; then nothing was done.
 #[inline]
-pub(crate) fn run_fast(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Option<Result<Tensor>> {
+pub(crate) fn run_fast(
+    def: &OpDef,
+    kernel: PointwiseKernel,
+    args: &[Arg<'_>],
+) -> Option<Result<Tensor>> {
     let first = largest(args)?;
     if first.has_flag(Flag::WRAPPED_NUMBER) {
         return None;
@@ -149,7 +154,7 @@ pub(crate) fn run_fast(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Option<
 #[inline]
 fn run_fast_into(
     def: &OpDef,
-    kernel: Kernel,
+    kernel: PointwiseKernel,
     args: &[Arg<'_>],
     target: &Tensor,
 ) -> Option<Result<()>> {
@@ -194,7 +199,7 @@ fn largest<'a>(args: &[Arg<'a>]) -> Option<&'a Tensor> {
 
 #[inline]
 fn finish_fast(
-    kernel: Kernel,
+    kernel: PointwiseKernel,
     like: &Geometry,
     dtype: DType,
     operands: &mut [(*mut u8, DType, isize)],
@@ -212,7 +217,12 @@ fn finish_fast(
 
 /// Makes the output and computes it.
 #[inline]
-pub(super) fn run(cpu: Cpu, def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Result<Tensor> {
+pub(super) fn run(
+    cpu: Cpu,
+    def: &OpDef,
+    kernel: PointwiseKernel,
+    args: &[Arg<'_>],
+) -> Result<Tensor> {
     let spec = spec_of(def, args)?;
     let out = spec.empty()?;
     let numbers = number_inputs(def, args)?;
@@ -224,7 +234,7 @@ pub(super) fn run(cpu: Cpu, def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Re
 pub(crate) fn run_into(
     cpu: Cpu,
     def: &OpDef,
-    kernel: Kernel,
+    kernel: PointwiseKernel,
     args: &[Arg<'_>],
     out: &Tensor,
     inplace: bool,
@@ -271,9 +281,9 @@ pub(crate) fn run_into(
 fn walk(
     cpu: Cpu,
     def: &OpDef,
-    kernel: Kernel,
+    kernel: PointwiseKernel,
     out: &Tensor,
-    inputs: &Inputs<'_>,
+    inputs: &PointwiseInputs<'_>,
     compute: DType,
     args: &[Arg<'_>],
 ) -> Result<()> {
@@ -310,9 +320,9 @@ fn walk(
 fn general(
     cpu: Cpu,
     def: &OpDef,
-    kernel: Kernel,
+    kernel: PointwiseKernel,
     out: &Tensor,
-    inputs: &Inputs<'_>,
+    inputs: &PointwiseInputs<'_>,
     compute: DType,
     args: &[Arg<'_>],
 ) -> Result<()> {

@@ -127,7 +127,7 @@ fn placed(
     args: &[Arg<'_>],
     stand_ins: &StandIns<'_>,
 ) -> Result<Outputs> {
-    let place = |output: Tensor| -> Result<Tensor> {
+    let on_device = |output: Tensor| -> Result<Tensor> {
         if let Some((tensor, _)) = stand_ins.pairs().find(|(_, stand_in)| output.is_same(stand_in))
         {
             return Ok(tensor.clone());
@@ -152,9 +152,9 @@ fn placed(
         moved(&output, device)
     };
     Ok(match outputs {
-        Outputs::One(tensor) => Outputs::One(place(tensor)?),
+        Outputs::One(tensor) => Outputs::One(on_device(tensor)?),
         Outputs::Tensors(tensors) => {
-            Outputs::Tensors(tensors.into_iter().map(place).collect::<Result<_>>()?)
+            Outputs::Tensors(tensors.into_iter().map(on_device).collect::<Result<_>>()?)
         }
         number @ Outputs::Number(_) => number,
     })

@@ -27,18 +27,18 @@ pub struct Source {
 
 /// A function or word of an item.
 pub struct Part {
-    /// Its name: `vjp_self`, `batch`.
+    /// The name: `vjp_self`, `batch`.
     pub name: &'static str,
-    /// As it is written, of functions without types: `fn vjp_self(grad, other)`, `batch = mm(self, mat2)`.
+    /// The text, for functions without types: `fn vjp_self(grad, other)`, `batch = mm(self, mat2)`.
     pub text: &'static str,
-    /// The line where it stands.
+    /// The line.
     pub line: u32,
 }
 
 /// A kernel or rule of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// The name of the dispatch key that it is for, which is PyTorch's.
+    /// The name of the dispatch key, as in PyTorch.
     pub key: &'static str,
     /// The function or word of the item.
     pub text: &'static str,
@@ -68,7 +68,7 @@ const KEYS: [&str; 9] = [
 ];
 
 impl Part {
-    /// The keys that it is registered for.
+    /// The names of the keys that the part is a kernel or rule for.
     fn keys(&self) -> &'static [&'static str] {
         match self.name {
             "cpu" | "cpu_" | "copy_of" => &["CPU"],
@@ -79,7 +79,7 @@ impl Part {
             "sparse_csr" => &["SparseCsrCPU"],
             "batch" => &["FuncTorchBatched"],
             "autocast" => &["AutocastCPU"],
-            "view" | "multi_view" => &["ADInplaceOrView"],
+            "view" | "multi_view" => &["ADInplaceOrView"], // tidy: not an op
             name if name == "jvp" || name.starts_with("vjp") => &["Autograd"],
             _ => &[],
         }
@@ -87,7 +87,7 @@ impl Part {
 }
 
 impl OpDef {
-    /// The forms in which it can be called. (The tensors of the form with `out=` are left open.)
+    /// The forms in which the op can be called. (The tensors of the form with `out=` are left open.)
     pub fn forms(&self) -> impl Iterator<Item = Form<'static>> {
         let is_inplace = self.is(Traits::INPLACE) && !self.is(Traits::INPLACE_ONLY);
         let forms = [
@@ -97,7 +97,7 @@ impl OpDef {
         ];
         forms.into_iter().flatten()
     }
-    /// All that people may want to know of it in one of its forms: signature, kernels and rules, and where these stand.
+    /// A text for people about one form of the op: signature, kernels and rules, and where they stand.
     pub fn dump(&self, form: Form<'_>) -> String {
         let Source { file, line, .. } = self.source;
         let name = form.qualified(self);
@@ -110,7 +110,7 @@ impl OpDef {
         }
         text
     }
-    /// Its kernels and rules, those of the outermost layer first.
+    /// The op's kernels and rules, those of the outermost layer first.
     pub fn registrations(&self) -> Vec<Registration> {
         let of_key = |key: &'static str| {
             let parts = self.source.parts.iter().filter(move |part| part.keys().contains(&key));
@@ -123,13 +123,13 @@ impl OpDef {
         };
         KEYS.into_iter().flat_map(of_key).collect()
     }
-    /// Whether it has a kernel or rule of its own for the dispatch key of that name.
+    /// Whether the op has a kernel or rule of its own for the dispatch key of that name.
     pub fn is_registered_for(&self, key: &str) -> bool {
         let backend = Backend::ALL.into_iter().find(|backend| backend.name() == key);
         backend.is_some_and(|backend| self.has_kernel(backend))
             || self.source.parts.iter().any(|part| part.keys().contains(&key))
     }
-    /// Whether something can be registered for a dispatch key of that name.
+    /// Whether there can be kernels or rules for a dispatch key of that name.
     pub fn is_key(key: &str) -> bool {
         KEYS.contains(&key)
             || Backend::ALL.iter().any(|backend| backend.name() == key)

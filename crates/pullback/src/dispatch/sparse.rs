@@ -11,7 +11,7 @@ use crate::error::ensure;
 use crate::tensor::{Cpu, shape::list};
 use crate::{Result, Tensor};
 
-/// The result of a call that is to be recorded, of an op on the values of its first argument.
+/// The result of an op that is recorded as ops on the values of its first argument; `None` for other ops.
 pub(crate) fn recorded(call: &Call<'_>) -> Option<Result<Outputs>> {
     match (call.def.kernels.on_values, call.args.first()) {
         (Some(on_values), Some(Arg::Tensor(input))) if input.is_sparse() => Some(on_values(call)),
@@ -19,7 +19,7 @@ pub(crate) fn recorded(call: &Call<'_>) -> Option<Result<Outputs>> {
     }
 }
 
-/// The backend of the sparse tensors among the arguments and targets: compressed ones have the say.
+/// The backend of the sparse tensors among the arguments and targets: that of compressed ones if there are any.
 fn backend_of(call: &Call<'_>) -> Backend {
     let mut backend = Backend::SparseCpu;
     call.each_tensor(|tensor| {

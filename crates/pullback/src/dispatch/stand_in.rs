@@ -1,4 +1,4 @@
-//! Calls with other tensors in the place of some of their arguments: of those that a kernel cannot take as they are.
+//! Calls with other tensors in place of some arguments, which a kernel cannot take as they are.
 //!
 //! Invariant: one tensor has one stand-in, so that what was the same argument twice is so still.
 
@@ -10,13 +10,13 @@ use smallvec::SmallVec;
 /// The stand-ins of a call's tensors.
 pub(super) struct StandIns<'a> {
     of: SmallVec<[(&'a Tensor, Tensor); 2]>,
-    /// The lists of the arguments, where a tensor in them has one.
+    /// The lists among the arguments, where a tensor in them has a stand-in.
     lists: Vec<Option<Vec<Tensor>>>,
     opt_lists: Vec<Option<Vec<Option<Tensor>>>>,
 }
 
 impl<'a> StandIns<'a> {
-    /// What `make` gives for each argument and target of which `is_due` holds.
+    /// The stand-ins that `make` returns for each argument and target of which `is_due` holds.
     pub(super) fn of(
         call: &Call<'a>,
         is_due: fn(&Tensor) -> bool,
@@ -57,7 +57,7 @@ impl<'a> StandIns<'a> {
         self.of.iter().find(|(of, _)| of.is_same(tensor)).map(|(_, found)| found)
     }
 
-    /// What is given in the place of a tensor: its stand-in, or the tensor itself.
+    /// The stand-in of a tensor, or the tensor itself if it has none.
     pub(super) fn get<'b>(&'b self, tensor: &'b Tensor) -> &'b Tensor {
         self.found(tensor).unwrap_or(tensor)
     }

@@ -10,7 +10,7 @@ use super::call::{Call, Layer};
 use crate::Result;
 use crate::tensor::Key;
 
-/// The layer: from here on the call is printed.
+/// The layer: prints the call from here on.
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     Call { is_traced: true, ..*call }.next()
 }

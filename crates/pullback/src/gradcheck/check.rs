@@ -27,7 +27,7 @@ impl std::default::Default for Tolerance {
 }
 
 /// A function from tensors to tensors.
-pub type Function<'a> = &'a dyn Fn(&[Tensor]) -> Result<Vec<Tensor>>;
+pub type CheckedFunction<'a> = &'a dyn Fn(&[Tensor]) -> Result<Vec<Tensor>>;
 
 /// Fixed weights of either sign, different for every position.
 fn weights(like: &Tensor, salt: u64) -> Result<Tensor> {
@@ -57,7 +57,11 @@ fn loss(outputs: &[Tensor]) -> Result<f64> {
 ///
 /// # Errors
 /// Whatever `f` or the backward gives.
-pub fn analytic(f: Function<'_>, inputs: &[Tensor], create_graph: bool) -> Result<Vec<Tensor>> {
+pub fn analytic(
+    f: CheckedFunction<'_>,
+    inputs: &[Tensor],
+    create_graph: bool,
+) -> Result<Vec<Tensor>> {
     let outputs = f(inputs)?;
     let wanted: Vec<&Tensor> = inputs.iter().filter(|t| t.requires_grad()).collect();
     let mut roots = Vec::new();
@@ -78,7 +82,7 @@ pub fn analytic(f: Function<'_>, inputs: &[Tensor], create_graph: bool) -> Resul
 }
 
 /// The gradients by differences, as complex numbers, one list per input that requires grad.
-fn numerical(f: Function<'_>, inputs: &[Tensor], step: f64) -> Result<Vec<Vec<C128>>> {
+fn numerical(f: CheckedFunction<'_>, inputs: &[Tensor], step: f64) -> Result<Vec<Vec<C128>>> {
     let _mode = mode::no_grad();
     let mut all = Vec::new();
     for (index, input) in inputs.iter().enumerate().filter(|(_, t)| t.requires_grad()) {
@@ -131,7 +135,7 @@ fn worst(got: &[C128], expected: &[C128], tolerance: Tolerance) -> Option<String
 /// # Errors
 /// What `f` gives; `Ok(Err(text))` describes the worst element that is wrong.
 pub fn gradcheck(
-    f: Function<'_>,
+    f: CheckedFunction<'_>,
     inputs: &[Tensor],
     tolerance: Tolerance,
 ) -> Result<std::result::Result<(), String>> {
@@ -150,7 +154,7 @@ pub fn gradcheck(
 /// # Errors
 /// As [`gradcheck`].
 pub fn gradgradcheck(
-    f: Function<'_>,
+    f: CheckedFunction<'_>,
     inputs: &[Tensor],
     tolerance: Tolerance,
 ) -> Result<std::result::Result<(), String>> {

@@ -25,12 +25,12 @@ impl Sample {
     pub fn of(tensor: Tensor) -> Self {
         Sample::new([Value::Tensor(tensor)])
     }
-    /// The same with argument `name` given.
+    /// The sample with argument `name` set to a value.
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.named.push((name, value.into()));
         self
     }
-    /// The same, values only.
+    /// The sample as one whose values, but not derivatives, are tested.
     pub fn without_gradient(mut self) -> Self {
         self.differentiable = false;
         self

@@ -1,6 +1,6 @@
 //! The elements of a tensor as the bytes of a file: row by row, in little-endian order.
 
-use super::Source;
+use super::ReadAt;
 use crate::error::ensure;
 use crate::tensor::checked_numel;
 use crate::{DType, Result, Storage, Tensor, binding};
@@ -14,7 +14,7 @@ pub(super) const IS_SWAPPED: bool = cfg!(target_endian = "big");
 /// # Errors
 /// `RuntimeError` for sizes that overflow, and if the bytes reach beyond the end; out of memory; those of the source.
 pub(super) fn read(
-    source: &mut impl Source,
+    source: &mut impl ReadAt,
     position: u64,
     shape: &[i64],
     dtype: DType,

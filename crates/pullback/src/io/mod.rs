@@ -14,5 +14,5 @@ mod value;
 pub mod zip;
 
 pub use checkpoint::{load, load_from, save, save_to};
-pub use source::{FileSource, Source};
+pub use source::{FileSource, ReadAt};
 pub use value::Value;

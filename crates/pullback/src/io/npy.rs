@@ -6,8 +6,8 @@
 
 use super::elements::{self, IS_SWAPPED};
 use super::source::failed;
-use super::zip::{Archive, Writer};
-use super::{FileSource, Source};
+use super::zip::{Archive, ArchiveWriter};
+use super::{FileSource, ReadAt};
 use crate::error::{Error, bail, ensure};
 use crate::{DType, Result, Tensor};
 use std::fs::File;
@@ -41,7 +41,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Tensor> {
 ///
 /// # Errors
 /// As for [`load`].
-pub fn load_from(mut source: impl Source) -> Result<Tensor> {
+pub fn load_from(mut source: impl ReadAt) -> Result<Tensor> {
     let start = source.bytes_at(0, 8)?;
     ensure!(start.starts_with(MAGIC), runtime, "no array of NumPy's: it begins with {start:?}");
     let (width, version) = match start[6] {
@@ -55,7 +55,7 @@ pub fn load_from(mut source: impl Source) -> Result<Tensor> {
     let header = source.bytes_at(at, length)?;
     // (Version 3 is in UTF-8, the others in Latin-1; names of fields alone go beyond ASCII.)
     let text = std::str::from_utf8(&header).ok().filter(|text| version == 3 || text.is_ascii());
-    let header = text.and_then(Header::parse).ok_or_else(|| {
+    let header = text.and_then(NpyHeader::parse).ok_or_else(|| {
         Error::runtime(format!("an array's header {:?}", String::from_utf8_lossy(&header)))
     })?;
     let (dtype, is_swapped) = dtype_of(&header.descr)?;
@@ -101,7 +101,7 @@ pub fn load_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
 ///
 /// # Errors
 /// As for [`load_npz`].
-pub fn load_npz_from(source: impl Source) -> Result<Vec<(String, Tensor)>> {
+pub fn load_npz_from(source: impl ReadAt) -> Result<Vec<(String, Tensor)>> {
     let mut archive = Archive::open(source)?;
     let names: Vec<String> = archive.records().iter().map(|record| record.name.clone()).collect();
     let mut arrays = Vec::new();
@@ -136,7 +136,7 @@ pub fn save_npz_to<'a>(
     arrays: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
     out: impl Write,
 ) -> Result<()> {
-    let mut archive = Writer::new(out, "", ALIGNMENT as u64, true)?;
+    let mut archive = ArchiveWriter::new(out, "", ALIGNMENT as u64, true)?;
     for (name, tensor) in arrays {
         let header = header_of(tensor)?;
         elements::with_bytes(tensor, |bytes| {
@@ -204,16 +204,16 @@ fn dtype_of(descr: &str) -> Result<(DType, bool)> {
 }
 
 /// What a header says.
-struct Header {
+struct NpyHeader {
     descr: String,
     is_fortran: bool,
     shape: Vec<i64>,
 }
 
-impl Header {
+impl NpyHeader {
     /// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, its entries in any order.
-    fn parse(text: &str) -> Option<Header> {
-        let mut rest = Text(text.trim()).after("{")?;
+    fn parse(text: &str) -> Option<NpyHeader> {
+        let mut rest = HeaderText(text.trim()).after("{")?;
         let (mut descr, mut is_fortran, mut shape) = (None, None, None);
         while rest.after("}").is_none() {
             let (key, after) = rest.string()?;
@@ -238,30 +238,30 @@ impl Header {
             rest = rest.after(",").or_else(|| rest.after("}").map(|_| rest))?;
         }
         let is_end = rest.after("}")?.0.trim().is_empty();
-        Some(Header { descr: descr?, is_fortran: is_fortran?, shape: shape? }).filter(|_| is_end)
+        Some(NpyHeader { descr: descr?, is_fortran: is_fortran?, shape: shape? }).filter(|_| is_end)
     }
 }
 
 /// Text that is left to read.
 #[derive(Clone, Copy)]
-struct Text<'a>(&'a str);
+struct HeaderText<'a>(&'a str);
 
-impl<'a> Text<'a> {
-    fn after(self, word: &str) -> Option<Text<'a>> {
-        self.0.trim_start().strip_prefix(word).map(Text)
+impl<'a> HeaderText<'a> {
+    fn after(self, word: &str) -> Option<HeaderText<'a>> {
+        self.0.trim_start().strip_prefix(word).map(HeaderText)
     }
-    fn string(self) -> Option<(&'a str, Text<'a>)> {
+    fn string(self) -> Option<(&'a str, HeaderText<'a>)> {
         let quote = if self.after("'").is_some() { "'" } else { "\"" };
         let (inside, rest) = self.after(quote)?.0.split_once(quote)?;
-        Some((inside, Text(rest)))
+        Some((inside, HeaderText(rest)))
     }
     /// `()`, `(3,)`, `(2, 3)`; old writers put an `L` behind a number.
-    fn sizes(self) -> Option<(Vec<i64>, Text<'a>)> {
+    fn sizes(self) -> Option<(Vec<i64>, HeaderText<'a>)> {
         let (inside, rest) = self.after("(")?.0.split_once(')')?;
         let numbers = inside.split(',').map(str::trim);
         let numbers = numbers.filter(|number| !number.is_empty());
         let size = |number: &str| number.trim_end_matches('L').parse().ok().filter(|&n| n >= 0);
-        Some((numbers.map(size).collect::<Option<_>>()?, Text(rest)))
+        Some((numbers.map(size).collect::<Option<_>>()?, HeaderText(rest)))
     }
 }
 

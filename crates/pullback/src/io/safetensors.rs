@@ -6,7 +6,7 @@
 
 use super::elements::{self, IS_SWAPPED};
 use super::source::failed;
-use super::{FileSource, Source};
+use super::{FileSource, ReadAt};
 use crate::error::{Error, ensure};
 use crate::{DType, Result, Tensor};
 use ::safetensors::tensor::{Dtype, Metadata, TensorInfo};
@@ -60,7 +60,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Contents> {
 ///
 /// # Errors
 /// As for [`load`].
-pub fn load_from(mut source: impl Source) -> Result<Contents> {
+pub fn load_from(mut source: impl ReadAt) -> Result<Contents> {
     let mut length = [0; 8];
     ensure!(source.size() >= 8, runtime, "a safetensors file of {} bytes", source.size());
     source.read_at(0, &mut length)?;
@@ -92,7 +92,7 @@ pub fn load_from(mut source: impl Source) -> Result<Contents> {
     Ok(contents)
 }
 
-fn tensor(source: &mut impl Source, start: u64, name: &str, info: &TensorInfo) -> Result<Tensor> {
+fn tensor(source: &mut impl ReadAt, start: u64, name: &str, info: &TensorInfo) -> Result<Tensor> {
     let dtype = dtype_of(info.dtype).ok_or_else(|| {
         Error::runtime(format!("tensor {name:?} has the dtype {:?}, which is not here", info.dtype))
     })?;
@@ -213,10 +213,10 @@ mod tests {
     #[test]
     fn views_are_written_with_the_elements_that_they_show() {
         let whole = Tensor::from_slice(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]).unwrap();
-        let turned = whole.t().unwrap();
+        let transposed = whole.t().unwrap();
         let row = whole.select(0, 1).unwrap();
-        let file = load_from(&written(&[("t", &turned), ("r", &row)])[..]).unwrap();
-        assert!(file.get("t").unwrap().equal(&turned).unwrap());
+        let file = load_from(&written(&[("t", &transposed), ("r", &row)])[..]).unwrap();
+        assert!(file.get("t").unwrap().equal(&transposed).unwrap());
         assert_eq!(file.get("r").unwrap().to_vec::<f32>().unwrap(), [4.0, 5.0, 6.0]);
     }
 

@@ -8,10 +8,10 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Bytes that can be read from any place on.
-pub trait Source {
+pub trait ReadAt {
     /// How many there are.
     fn size(&self) -> u64;
-    /// Fills `into` with those from `position` on, which are there: the caller has compared with [`Source::size`].
+    /// Fills `into` with those from `position` on, which are there: the caller has compared with [`ReadAt::size`].
     ///
     /// # Errors
     /// Those of whoever holds the bytes.
@@ -20,7 +20,7 @@ pub trait Source {
     /// `count` bytes from `position` on. Nothing is allocated for bytes that are not there.
     ///
     /// # Errors
-    /// `RuntimeError` if they reach beyond the end; out of memory; those of [`Source::read_at`].
+    /// `RuntimeError` if they reach beyond the end; out of memory; those of [`ReadAt::read_at`].
     fn bytes_at(&mut self, position: u64, count: u64) -> Result<Vec<u8>> {
         let is_inside = position.checked_add(count).is_some_and(|end| end <= self.size());
         ensure!(
@@ -35,7 +35,7 @@ pub trait Source {
     }
 }
 
-impl Source for &[u8] {
+impl ReadAt for &[u8] {
     fn size(&self) -> u64 {
         self.len() as u64
     }
@@ -53,7 +53,7 @@ impl Source for &[u8] {
     }
 }
 
-impl<S: Source + ?Sized> Source for Box<S> {
+impl<S: ReadAt + ?Sized> ReadAt for Box<S> {
     fn size(&self) -> u64 {
         (**self).size()
     }
@@ -81,7 +81,7 @@ impl FileSource {
     }
 }
 
-impl Source for FileSource {
+impl ReadAt for FileSource {
     fn size(&self) -> u64 {
         self.size
     }

@@ -21,7 +21,7 @@ pub enum Value {
     /// `None`.
     #[default]
     None,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Int(i64),

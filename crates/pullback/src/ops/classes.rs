@@ -186,7 +186,7 @@ pub(crate) mod samples {
         let by = |shape: &[i64], n: Scalar| Sample::new([s.normal(shape).into(), n.into()]);
         vec![by(&[2, 3], Scalar::Int(3)), by(&[], Scalar::Float(8.5)), by(&[0], Scalar::Int(0))]
     }
-    /// The same calls, values only.
+    /// Samples whose values, but not derivatives, are tested.
     pub(crate) fn values_only(samples: Vec<Sample>) -> Vec<Sample> {
         samples.into_iter().map(Sample::without_gradient).collect()
     }

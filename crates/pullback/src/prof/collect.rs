@@ -1,16 +1,16 @@
 //! Collecting events: the observer that notes down when ranges begin and end.
 //!
 //! Each thread writes into a log of its own, in chunks and without a lock; a log is handed over when its thread ends or the
-//! profile is finished. Times are nanoseconds of the monotonic clock since the profile began. Invariant: a token is a place
-//! in the log of the thread that began the range. Start at [`profile`].
+//! profile is finished. Times are nanoseconds of the monotonic clock since the profile began. Invariant: a token is an index
+//! into the log of the thread that began the range. Start at [`profile`].
 
 use super::record::{self, Kind, Name, Observer, Observing, Range};
-use super::recorded::{Details, Event, Input, MemoryEvent, NONE, Recorded};
+use super::recorded::{Details, Event, MemoryEvent, NONE, Recorded, RecordedInput};
 use crate::Result;
 use crate::autograd::thread_number;
+use crate::call_site::CallSite;
 use crate::dispatch::Traits;
 use crate::error::{bail, ensure};
-use crate::site::Site;
 use crate::tensor::memory;
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -48,7 +48,7 @@ impl Log {
         let thread = thread_number();
         Log { session, thread, chunks: Vec::new(), open: Vec::new(), memory: Vec::new() }
     }
-    /// The place of an event that begins within the last one that is open.
+    /// Appends an event that begins within the innermost open one; its index.
     fn push(&mut self, event: Event) -> u32 {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
             self.chunks.push(Vec::with_capacity(CHUNK));
@@ -56,43 +56,43 @@ impl Log {
         let before = (self.chunks.len() - 1) * CHUNK;
         let chunk = self.chunks.last_mut().expect("there is one now");
         chunk.push(event);
-        let place = (before + chunk.len() - 1) as u32;
-        self.open.push(place);
-        place
+        let index = (before + chunk.len() - 1) as u32;
+        self.open.push(index);
+        index
     }
-    fn at(&mut self, place: u32) -> Option<&mut Event> {
-        self.chunks.get_mut(place as usize / CHUNK)?.get_mut(place as usize % CHUNK)
+    fn at(&mut self, index: u32) -> Option<&mut Event> {
+        self.chunks.get_mut(index as usize / CHUNK)?.get_mut(index as usize % CHUNK)
     }
     fn innermost(&self) -> u32 {
         self.open.last().copied().unwrap_or(NONE)
     }
-    fn close(&mut self, place: u32, now: u64) {
+    fn close(&mut self, index: u32, now: u64) {
         // Nearly always it is the last one.
-        if let Some(at) = self.open.iter().rposition(|&open| open == place) {
+        if let Some(at) = self.open.iter().rposition(|&open| open == index) {
             self.open.remove(at);
         }
-        if let Some(event) = self.at(place) {
+        if let Some(event) = self.at(index) {
             event.end = now;
         }
     }
     /// Ends what has not ended, and gives everything.
     pub(super) fn finish(mut self, now: u64) -> (Vec<Event>, Vec<MemoryEvent>) {
-        for place in std::mem::take(&mut self.open) {
-            self.close(place, now);
+        for index in std::mem::take(&mut self.open) {
+            self.close(index, now);
         }
         (self.chunks.into_iter().flatten().collect(), self.memory)
     }
 }
 
 /// A profile that was begun on this thread.
-struct Running {
+struct RunningProfile {
     session: Arc<Session>,
     _observing: Observing,
 }
 
 thread_local! {
     static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
-    static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
+    static RUNNING: RefCell<Option<RunningProfile>> = const { RefCell::new(None) };
 }
 
 /// Runs `f` on this thread's log, if it has one and is not in the midst of writing to it.
@@ -109,7 +109,7 @@ fn replace_log(log: Option<Log>) -> Option<Log> {
 #[derive(Clone, Copy)]
 pub(super) struct Late {
     pub(super) thread: u32,
-    pub(super) place: u32,
+    pub(super) index: u32,
     pub(super) end: u64,
 }
 
@@ -142,12 +142,12 @@ impl Session {
 
     /// Where the program is. Within an op or a node it is where that was called; nodes themselves belong to no line, and
     /// functions say themselves where they are.
-    fn stack(&self, kind: Kind) -> Option<Arc<[Site]>> {
+    fn stack(&self, kind: Kind) -> Option<Arc<[CallSite]>> {
         let has_none = matches!(kind, Kind::Backward | Kind::Evaluation | Kind::Program);
         if !self.config.stacks || has_none {
             return None;
         }
-        if Site::is_inside() {
+        if CallSite::is_inside() {
             let outer = with_log(|log| {
                 let innermost = log.innermost();
                 let event = log.at(innermost)?;
@@ -158,14 +158,14 @@ impl Session {
                 return stack;
             }
         }
-        Some(Site::stack().into())
+        Some(CallSite::stack().into())
     }
 
     fn details(&self, range: &Range<'_>) -> Option<Box<Details>> {
         let Config { inputs, stacks, flops, .. } = self.config;
         let flops = if flops { count_flops(range) } else { 0 };
         (inputs || stacks || flops > 0).then(|| {
-            let inputs = inputs.then(|| range.inputs.iter().map(Input::of).collect());
+            let inputs = inputs.then(|| range.inputs.iter().map(RecordedInput::of).collect());
             Box::new(Details { inputs, stack: self.stack(range.kind), flops })
         })
     }
@@ -192,7 +192,7 @@ impl Observer for Collector {
     fn begin(&self, range: &Range<'_>) -> u64 {
         let session = &*self.0;
         let details = session.details(range);
-        let place = with_log(|log| {
+        let index = with_log(|log| {
             if !session.is_own(log) {
                 return UNKNOWN;
             }
@@ -211,23 +211,23 @@ impl Observer for Collector {
             };
             u64::from(log.thread) << 32 | u64::from(log.push(event))
         });
-        place.unwrap_or(UNKNOWN)
+        index.unwrap_or(UNKNOWN)
     }
     fn end(&self, token: u64) {
         let end = self.0.now();
         if token == UNKNOWN {
             return;
         }
-        let (thread, place) = ((token >> 32) as u32, token as u32);
+        let (thread, index) = ((token >> 32) as u32, token as u32);
         let is_closed = with_log(|log| {
             let is_here = self.0.is_own(log) && log.thread == thread;
             if is_here {
-                log.close(place, end);
+                log.close(index, end);
             }
             is_here
         });
         if is_closed != Some(true) {
-            self.0.handed().late.push(Late { thread, place, end });
+            self.0.handed().late.push(Late { thread, index, end });
         }
     }
     fn enter_thread(&self) {
@@ -267,7 +267,7 @@ pub fn start(config: Config) -> Result<()> {
     let collector = Arc::new(Collector(session.clone()));
     collector.enter_thread();
     let observing = record::observe(collector);
-    RUNNING.set(Some(Running { session, _observing: observing }));
+    RUNNING.set(Some(RunningProfile { session, _observing: observing }));
     Ok(())
 }
 

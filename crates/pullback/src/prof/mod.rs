@@ -29,8 +29,8 @@ mod recorded;
 mod trace;
 
 pub use collect::{Config, Profile, is_profiling, profile, start, stop};
+pub(crate) use record::{InheritedObservers, Left, of_node, of_op};
 pub use record::{
     Kind, Name, Observer, Observing, Open, Range, is_observed, observe, open, record_function,
 };
-pub(crate) use record::{Left, State, of_node, of_op};
-pub use recorded::{Event, Input, MemoryEvent, Recorded, Total};
+pub use recorded::{Event, MemoryEvent, Recorded, RecordedInput, Total};

@@ -6,8 +6,8 @@
 
 use crate::autograd::mode;
 use crate::autograd::{Node, op_name, peek_sequence_nr};
+use crate::call_site::Scope;
 use crate::dispatch::{Arg, Form, OpDef};
-use crate::site::Scope;
 use crate::tensor::Key;
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -197,7 +197,7 @@ impl Drop for Open {
     }
 }
 
-/// Tells the observers of this thread, if there are any, that a range begins.
+/// Calls the observers of this thread, if there are any, as a range begins.
 #[cold]
 #[inline(never)]
 pub(crate) fn begin(range: &Range<'_>) -> Open {
@@ -261,12 +261,12 @@ pub fn open(kind: Kind, name: impl FnOnce() -> Name, inputs: &[Arg<'_>]) -> Open
 }
 
 /// The observers of a thread, for another one that goes on for it.
-pub(crate) struct State(Vec<Arc<dyn Observer>>);
+pub(crate) struct InheritedObservers(Vec<Arc<dyn Observer>>);
 
-impl State {
+impl InheritedObservers {
     /// Of this thread.
-    pub(crate) fn take() -> State {
-        State(observers().map_or_else(Vec::new, |list| list.to_vec()))
+    pub(crate) fn take() -> InheritedObservers {
+        InheritedObservers(observers().map_or_else(Vec::new, |list| list.to_vec()))
     }
     /// Lets them observe this thread, which nobody observed, as long as the guard lives.
     pub(crate) fn enter(self) -> Left {
@@ -276,7 +276,7 @@ impl State {
     }
 }
 
-/// Tells observers that a thread ends.
+/// A guard that calls the observers as a thread ends.
 pub(crate) struct Left(Vec<Arc<dyn Observer>>);
 
 impl Drop for Left {

@@ -2,8 +2,8 @@
 
 use super::collect::Late;
 use super::record::{Kind, Name};
+use crate::call_site::CallSite;
 use crate::dispatch::{Arg, Value};
-use crate::site::Site;
 use crate::tensor::Dims;
 use crate::{DType, Tensor};
 use std::collections::HashMap;
@@ -40,8 +40,8 @@ pub struct Event {
 /// What is noted down on demand.
 #[derive(Clone, Debug)]
 pub(super) struct Details {
-    pub(super) inputs: Option<Box<[Input]>>,
-    pub(super) stack: Option<Arc<[Site]>>,
+    pub(super) inputs: Option<Box<[RecordedInput]>>,
+    pub(super) stack: Option<Arc<[CallSite]>>,
     pub(super) flops: u64,
 }
 
@@ -58,7 +58,7 @@ impl Event {
     }
     /// What the op was given, if inputs were recorded.
     #[must_use]
-    pub fn inputs(&self) -> Option<&[Input]> {
+    pub fn inputs(&self) -> Option<&[RecordedInput]> {
         self.details.as_ref()?.inputs.as_deref()
     }
     /// How many operations on numbers the op made, a multiplication and an addition counting as one each; 0 of ops that are not
@@ -69,14 +69,14 @@ impl Event {
     }
     /// The lines of the program that led to it, innermost first; none of nodes, and if stacks were not recorded.
     #[must_use]
-    pub fn stack(&self) -> &[Site] {
+    pub fn stack(&self) -> &[CallSite] {
         self.details.as_ref().and_then(|details| details.stack.as_deref()).unwrap_or(&[])
     }
 }
 
 /// What an op was given.
 #[derive(Clone, Debug)]
-pub enum Input {
+pub enum RecordedInput {
     /// A tensor.
     Tensor {
         /// Its sizes.
@@ -87,23 +87,25 @@ pub enum Input {
         dtype: DType,
     },
     /// A list of tensors.
-    List(Vec<Input>),
+    List(Vec<RecordedInput>),
     /// Anything else.
     Value(Value),
 }
 
-impl Input {
-    pub(super) fn of(arg: &Arg<'_>) -> Input {
-        let of_option = |tensor: &Option<Tensor>| Input::of(&tensor.as_ref().into());
+impl RecordedInput {
+    pub(super) fn of(arg: &Arg<'_>) -> RecordedInput {
+        let of_option = |tensor: &Option<Tensor>| RecordedInput::of(&tensor.as_ref().into());
         match arg {
-            Arg::Tensor(tensor) => Input::Tensor {
+            Arg::Tensor(tensor) => RecordedInput::Tensor {
                 shape: tensor.shape().into(),
                 strides: tensor.strides().into(),
                 dtype: tensor.dtype(),
             },
-            Arg::Tensors(list) => Input::List(list.iter().map(|t| Input::of(&t.into())).collect()),
-            Arg::OptTensors(list) => Input::List(list.iter().map(of_option).collect()),
-            other => Input::Value(Value::from_arg(*other)),
+            Arg::Tensors(list) => {
+                RecordedInput::List(list.iter().map(|t| RecordedInput::of(&t.into())).collect())
+            }
+            Arg::OptTensors(list) => RecordedInput::List(list.iter().map(of_option).collect()),
+            other => RecordedInput::Value(Value::from_arg(*other)),
         }
     }
 }
@@ -159,7 +161,7 @@ impl Recorded {
         let (mut events, mut memory) = (Vec::new(), Vec::new());
         for (thread, (mut own, mut taken)) in threads {
             for late in late.iter().filter(|late| late.thread == thread) {
-                if let Some(event) = own.get_mut(late.place as usize) {
+                if let Some(event) = own.get_mut(late.index as usize) {
                     (event.end, event.is_async) = (late.end, true);
                 }
             }
@@ -243,11 +245,11 @@ impl Recorded {
     /// Sums by name, those that took longest themselves first.
     #[must_use]
     pub fn totals(&self) -> Vec<Total> {
-        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut rows: HashMap<String, usize> = HashMap::new();
         let mut totals: Vec<Total> = Vec::new();
         for (event, self_time) in self.events.iter().zip(self.self_times()) {
             let name = event.name.to_string();
-            let at = *places.entry(name).or_insert_with_key(|name| {
+            let at = *rows.entry(name).or_insert_with_key(|name| {
                 totals.push(Total { name: name.clone(), count: 0, time: 0, self_time: 0 });
                 totals.len() - 1
             });
@@ -264,11 +266,11 @@ impl Recorded {
 fn sort(events: &mut [Event], memory: &mut [MemoryEvent]) {
     let mut order: Vec<u32> = (0..events.len() as u32).collect();
     order.sort_by_key(|&at| events[at as usize].start);
-    let mut places = vec![0; order.len()];
-    for (place, &at) in order.iter().enumerate() {
-        places[at as usize] = place as u32;
+    let mut positions = vec![0; order.len()];
+    for (index, &at) in order.iter().enumerate() {
+        positions[at as usize] = index as u32;
     }
-    let moved = |at: u32| places.get(at as usize).copied().unwrap_or(NONE);
+    let moved = |at: u32| positions.get(at as usize).copied().unwrap_or(NONE);
     events.sort_by_key(|event| event.start);
     for event in events.iter_mut() {
         event.parent = moved(event.parent);

@@ -4,10 +4,10 @@
 //! that made it by a flow (`s` and `f`). Times are microseconds, with the nanoseconds behind the point.
 
 use super::record::Kind;
-use super::recorded::{Event, Input, MemoryEvent, Recorded};
+use super::recorded::{Event, MemoryEvent, Recorded, RecordedInput};
 use crate::Scalar;
+use crate::call_site::CallSite;
 use crate::dispatch::Value;
-use crate::site::Site;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -42,40 +42,40 @@ fn list(items: impl Iterator<Item = String>) -> String {
 }
 
 /// One aspect of an event's inputs, as a list.
-fn each(inputs: &[Input], show: fn(&Input) -> String) -> String {
+fn each(inputs: &[RecordedInput], show: fn(&RecordedInput) -> String) -> String {
     list(inputs.iter().map(show))
 }
 
-fn dims(input: &Input) -> String {
+fn dims(input: &RecordedInput) -> String {
     match input {
-        Input::Tensor { shape, .. } => list(shape.iter().map(i64::to_string)),
-        Input::List(items) => each(items, dims),
-        Input::Value(_) => "[]".to_owned(),
+        RecordedInput::Tensor { shape, .. } => list(shape.iter().map(i64::to_string)),
+        RecordedInput::List(items) => each(items, dims),
+        RecordedInput::Value(_) => "[]".to_owned(),
     }
 }
 
-fn strides(input: &Input) -> String {
+fn strides(input: &RecordedInput) -> String {
     match input {
-        Input::Tensor { strides, .. } => list(strides.iter().map(i64::to_string)),
-        Input::List(items) => each(items, self::strides),
-        Input::Value(_) => "[]".to_owned(),
+        RecordedInput::Tensor { strides, .. } => list(strides.iter().map(i64::to_string)),
+        RecordedInput::List(items) => each(items, self::strides),
+        RecordedInput::Value(_) => "[]".to_owned(),
     }
 }
 
-fn type_of(input: &Input) -> String {
+fn type_of(input: &RecordedInput) -> String {
     quoted(match input {
-        Input::Tensor { dtype, .. } => dtype.name(),
-        Input::List(_) => "TensorList",
-        Input::Value(Value::None) => "",
-        Input::Value(Value::Ints(_) | Value::Floats(_) | Value::Scalars(_)) => "ScalarList",
-        Input::Value(_) => "Scalar",
+        RecordedInput::Tensor { dtype, .. } => dtype.name(),
+        RecordedInput::List(_) => "TensorList",
+        RecordedInput::Value(Value::None) => "",
+        RecordedInput::Value(Value::Ints(_) | Value::Floats(_) | Value::Scalars(_)) => "ScalarList",
+        RecordedInput::Value(_) => "Scalar",
     })
 }
 
-fn value(input: &Input) -> String {
+fn value(input: &RecordedInput) -> String {
     quoted(&match input {
-        Input::Value(value) => in_words(value),
-        Input::Tensor { .. } | Input::List(_) => String::new(),
+        RecordedInput::Value(value) => in_words(value),
+        RecordedInput::Tensor { .. } | RecordedInput::List(_) => String::new(),
     })
 }
 
@@ -96,22 +96,22 @@ fn in_words(value: &Value) -> String {
 }
 
 /// Writes traces.
-struct Writer<'a> {
+struct TraceWriter<'a> {
     recorded: &'a Recorded,
     process: u32,
     /// Lines that were looked up.
-    lines: HashMap<Site, String>,
+    lines: HashMap<CallSite, String>,
 }
 
-impl Writer<'_> {
-    fn line(&mut self, site: Site) -> &str {
+impl TraceWriter<'_> {
+    fn line(&mut self, call_site: CallSite) -> &str {
         let line = || {
-            site.place().map_or_else(String::new, |place| {
-                let function = place.function.unwrap_or_default();
-                format!("{}({}): {function}", place.file, place.line)
+            call_site.source_line().map_or_else(String::new, |line| {
+                let function = line.function.unwrap_or_default();
+                format!("{}({}): {function}", line.file, line.line)
             })
         };
-        self.lines.entry(site).or_insert_with(line)
+        self.lines.entry(call_site).or_insert_with(line)
     }
 
     /// What is said of an event beside its times.
@@ -132,8 +132,12 @@ impl Writer<'_> {
         }
         if !event.stack().is_empty() {
             // (PyTorch's form: one text, outermost first.)
-            let lines: Vec<String> =
-                event.stack().iter().rev().map(|&site| self.line(site).to_owned()).collect();
+            let lines: Vec<String> = event
+                .stack()
+                .iter()
+                .rev()
+                .map(|&call_site| self.line(call_site).to_owned())
+                .collect();
             let _ = write!(args, ",\"Call stack\":{}", quoted(&lines.join(";")));
         }
         args
@@ -204,7 +208,7 @@ impl Recorded {
         self.write_trace_with(out, &BTreeMap::new())
     }
 
-    /// The same with further members, each of them JSON, in the outer object.
+    /// The trace with further members, each of them JSON, in the outer object.
     ///
     /// # Errors
     /// Those of `out`.
@@ -215,7 +219,7 @@ impl Recorded {
     ) -> io::Result<()> {
         let base = self.started.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
         let process = std::process::id();
-        let mut writer = Writer { recorded: self, process, lines: HashMap::new() };
+        let mut writer = TraceWriter { recorded: self, process, lines: HashMap::new() };
         // (As numbers, times since 1970 would lose their nanoseconds.)
         write!(
             out,

@@ -26,12 +26,12 @@ fn weak(word: u64) -> u32 {
 }
 
 impl Counts {
-    /// Those of a new block, which has one strong handle.
+    /// The counts of a new block, which has one strong handle.
     #[inline(always)]
     pub(crate) fn new() -> Counts {
         Counts(AtomicU64::new(SOLE))
     }
-    /// How many strong handles there are.
+    /// The number of strong handles.
     #[inline(always)]
     pub(crate) fn strong(&self) -> usize {
         strong(self.0.load(Acquire)) as usize
@@ -55,7 +55,7 @@ impl Counts {
     pub(crate) fn revive(&self) {
         self.0.fetch_add(STRONG, AcqRel);
     }
-    /// Takes a strong handle away; whether it was the last one. If so, the caller drops the value, then calls
+    /// Removes a strong handle; returns whether it was the last one. If so, the caller drops the value, then calls
     /// [`Counts::drop_weak`] (or it revives the value).
     #[inline(always)]
     pub(crate) fn count_down(&self) -> bool {
@@ -74,7 +74,7 @@ impl Counts {
     pub(crate) fn add_weak(&self) {
         check(self.0.fetch_add(WEAK, Relaxed));
     }
-    /// Takes a weak handle away, or the one that stands for the strong ones; whether the memory is to be freed.
+    /// Removes a weak handle, or the one that stands for the strong ones; returns whether the memory is to be freed.
     pub(crate) fn drop_weak(&self) -> bool {
         // The last one of all needs no atomic step: there is nobody left to count with.
         if weak(self.0.load(Acquire)) == 1 {

@@ -14,7 +14,7 @@ use crate::{DType, Element, Error, Result, Scalar, Tensor};
 use pullback_kernels::memory;
 use pullback_kernels::{Iter, StridedMut, StridedRef, elementwise, for_dtype};
 
-/// Up to this many bytes a copy of dense memory is not worth a kernel's preparations.
+/// The size in bytes up to which a copy of dense memory does not pay for the preparations of a kernel.
 const SMALL_COPY: usize = 1 << 15;
 
 impl Tensor {
@@ -33,7 +33,7 @@ impl Tensor {
         debug_assert!(!self.is_unresolved(), "a kernel would write past the conj or neg bit");
         self.stored_mut()
     }
-    /// The same whatever the tensor shows of it.
+    /// The stored elements for writing, whatever bits the tensor has.
     #[inline]
     pub(super) fn stored_mut(&self) -> StridedMut<'_> {
         let g = self.geometry();
@@ -74,7 +74,7 @@ impl Tensor {
         self.copy_stored(cpu, source)
     }
 
-    /// Where one of the two has no memory, or a sign bit.
+    /// [`Tensor::copy_data`] where one of the two tensors has no memory, or a bit.
     #[cold]
     fn copy_unusual(&self, cpu: Cpu, source: &Tensor) -> Result<()> {
         if self.device() == Device::Meta {
@@ -84,7 +84,7 @@ impl Tensor {
         self.copy_unresolved(cpu, source)
     }
 
-    /// The same for what memory holds, whatever the tensors show of it.
+    /// Copies the stored elements, whatever bits the tensors have.
     pub(super) fn copy_stored(&self, cpu: Cpu, source: &Tensor) -> Result<()> {
         let (to, from) = (self.geometry(), source.geometry());
         let bytes = to.numel as usize * to.dtype.size();
@@ -100,13 +100,13 @@ impl Tensor {
                 return Ok(());
             }
             if from.numel > 0 && !super::shares_storage(self, source) {
-                // Whole rows, the same for each.
+                // Whole rows, one row repeated.
                 let row = from.numel as usize * from.dtype.size();
                 for start in (0..bytes).step_by(row) {
                     // SAFETY: a row of distinct memory, inside of what both have.
                     unsafe {
-                        let place = to.data_ptr().add(start);
-                        std::ptr::copy_nonoverlapping(from.data_ptr(), place, row);
+                        let ptr = to.data_ptr().add(start);
+                        std::ptr::copy_nonoverlapping(from.data_ptr(), ptr, row);
                     }
                 }
                 return Ok(());
@@ -132,19 +132,19 @@ impl Tensor {
         Ok(())
     }
 
-    /// A copy of the elements with the same order of dimensions in memory. No history.
+    /// A copy with the same order of dimensions in memory, without history.
     pub(crate) fn dense_copy(&self, cpu: Cpu) -> Result<Tensor> {
         self.converted(cpu, self.dtype())
     }
 
-    /// A copy in another dtype. No history.
+    /// A copy in another dtype, without history.
     pub(crate) fn converted(&self, cpu: Cpu, dtype: DType) -> Result<Tensor> {
         let out = self.empty_as(dtype)?;
         out.copy_data(cpu, self)?;
         Ok(out)
     }
 
-    /// A tensor of this shape with elements not set, with the same order of dimensions in memory.
+    /// An uninitialised tensor of this shape, with the same order of dimensions in memory.
     pub(crate) fn empty_as(&self, dtype: DType) -> Result<Tensor> {
         if self.is_contiguous() && self.device() == super::Device::Cpu {
             return Tensor::empty_of(self.shape(), dtype);
@@ -153,7 +153,7 @@ impl Tensor {
         Tensor::empty_strided(self.shape(), &strides, dtype, self.device())
     }
 
-    /// The same elements row by row: the tensor itself if it is so already. No history.
+    /// The elements in row-major order: the tensor itself if it is dense already, else a copy without history.
     pub(crate) fn dense(&self, cpu: Cpu) -> Result<Tensor> {
         if self.is_contiguous() && !self.is_unresolved() {
             return Ok(self.clone());
@@ -163,7 +163,7 @@ impl Tensor {
         Ok(out)
     }
 
-    /// Another tensor over the same memory, as it is stored. No history, no link to a base.
+    /// Another tensor over the same memory, without history and without link to a base.
     #[inline]
     pub(crate) fn alias_with(&self, shape: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
         Tensor::from_geometry(self.geometry().with_view(shape, strides, offset)?)
@@ -173,7 +173,7 @@ impl Tensor {
         let g = self.geometry();
         g.version.as_deref().or_else(|| g.storage.as_ref().map(super::Storage::version))
     }
-    /// How often the memory was written to in place, through this tensor or any that shares its counter.
+    /// The version: the number of in-place writes to the memory, through this tensor or any that shares its counter.
     #[inline]
     pub fn version(&self) -> u32 {
         self.version_counter().map_or(0, Version::get)
@@ -279,15 +279,15 @@ impl Tensor {
     pub fn scalar_of(value: impl Into<Scalar>, dtype: DType) -> Result<Tensor> {
         let out = TensorSpec::of(&[], dtype).empty()?;
         let value = value.into();
-        let place = out.data_ptr();
+        let ptr = out.data_ptr();
         for_dtype!(dtype, all, T => {
             // SAFETY: the storage has one element of this dtype, 64-byte aligned, and nobody else knows it.
-            unsafe { place.cast::<T>().write(value.to::<T>()) }
+            unsafe { ptr.cast::<T>().write(value.to::<T>()) }
         });
         Ok(out)
     }
 
-    /// A number as PyTorch wraps Python's: 0-dim, of the number's own dtype, of low rank in promotion.
+    /// A number as PyTorch wraps Python's: a 0-dim tensor of the number's own dtype, which has low rank in type promotion.
     #[inline]
     pub fn wrapped(value: impl Into<Scalar>) -> Result<Tensor> {
         let value = value.into();
@@ -296,23 +296,23 @@ impl Tensor {
         Ok(out)
     }
 
-    /// The only element, if it is one of `f32` or `f64` and nobody may want to know that it is read.
+    /// The only element, if it is an `f32` or `f64` and no layer sees that it is read.
     #[inline]
     pub fn item_float(&self) -> Option<f64> {
         if self.numel() != 1 || !super::KeySet::joined(self.flags()).is_empty() {
             return None;
         }
-        let place = self.data_ptr();
+        let ptr = self.data_ptr();
         // SAFETY: one live element of this dtype.
         unsafe {
             match self.dtype() {
-                DType::F32 => Some(f64::from(place.cast::<f32>().read())),
-                DType::F64 => Some(place.cast::<f64>().read()),
+                DType::F32 => Some(f64::from(ptr.cast::<f32>().read())),
+                DType::F64 => Some(ptr.cast::<f64>().read()),
                 _ => None,
             }
         }
     }
-    /// The only element: what [`Tensor::item`] gives where nobody answers the op in its place.
+    /// The only element, as [`Tensor::item`] returns it where no layer overrides the op.
     ///
     /// # Errors
     /// `RuntimeError` unless there is exactly one element.

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// How many CUDA devices are simulated.
+/// The number of CUDA devices that are simulated.
 static SIMULATED: AtomicU8 = AtomicU8::new(0);
 
 /// Lets main memory and the CPU's kernels stand for CUDA devices 0 to `count` - 1, from now on and in all threads.
@@ -35,12 +35,13 @@ thread_local! {
     static CURRENT: Cell<u8> = const { Cell::new(0) };
 }
 
-/// The CUDA device that this thread means by `cuda` without a number: 0 at first, in backward the one whose nodes it runs.
+/// The CUDA device of this thread, which is meant by `cuda` without a number: initially 0, in backward the device whose nodes
+/// the thread runs.
 pub fn current_device() -> u8 {
     CURRENT.get()
 }
 
-/// Says which that is from now on; gives what it was.
+/// Sets the CUDA device of this thread; returns the previous one.
 ///
 /// # Errors
 /// `RuntimeError` if there is no such device.
@@ -49,12 +50,12 @@ pub fn set_current_device(index: u8) -> Result<u8> {
     Ok(CURRENT.replace(index))
 }
 
-/// How many CUDA devices there are for tensors to live on; all are simulated (see [`simulate_devices`]).
+/// The number of CUDA devices; all are simulated (see [`simulate_devices`]).
 pub fn device_count() -> u8 {
     SIMULATED.load(Relaxed)
 }
 
-/// A place for tensors.
+/// The device of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum Device {
@@ -138,7 +139,7 @@ impl Device {
         );
         Ok(())
     }
-    /// As a number that [`Device::from_bits`] reads.
+    /// The device as a number that [`Device::from_bits`] reads.
     pub(super) fn bits(self) -> u16 {
         match self {
             Device::Cpu => 0,
@@ -146,7 +147,7 @@ impl Device {
             Device::Cuda(index) => 256 + u16::from(index),
         }
     }
-    /// The device that [`Device::bits`] wrote down.
+    /// The device of a number that [`Device::bits`] returned.
     pub(super) fn from_bits(bits: u16) -> Device {
         match bits.to_le_bytes() {
             [0, 0] => Device::Cpu,
@@ -185,7 +186,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// All of them.
+    /// All layouts.
     pub const ALL: [Layout; 6] = [
         Layout::Strided,
         Layout::SparseCoo,
@@ -194,7 +195,7 @@ impl Layout {
         Layout::SparseBsr,
         Layout::SparseBsc,
     ];
-    /// `torch.strided`'s last part and its siblings.
+    /// The name of the layout in `torch`: `strided`, `sparse_coo`.
     pub fn name(self) -> &'static str {
         match self {
             Layout::Strided => "strided",
@@ -205,7 +206,7 @@ impl Layout {
             Layout::SparseBsc => "sparse_bsc",
         }
     }
-    /// As messages spell it: `SparseCsr`.
+    /// The name of the layout in messages: `SparseCsr`.
     pub fn spelled(self) -> &'static str {
         match self {
             Layout::Strided => "Strided",

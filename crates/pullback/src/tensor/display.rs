@@ -143,14 +143,16 @@ fn sparse_body(
     options: &PrintOptions,
 ) -> Result<(String, i64)> {
     let named: Vec<(&str, &Tensor)> = match parts {
+        // tidy: not an op
         Sparse::Coo(coo) => vec![("indices", &coo.indices), ("values", &coo.values)],
         Sparse::Compressed(c) => {
             let by_rows = tensor.layout().compresses_rows() == Some(true);
             let (compressed, plain) = if by_rows {
-                ("crow_indices", "col_indices")
+                ("crow_indices", "col_indices") // tidy: not an op
             } else {
-                ("ccol_indices", "row_indices")
+                ("ccol_indices", "row_indices") // tidy: not an op
             };
+            // tidy: not an op
             vec![(compressed, &c.compressed), (plain, &c.plain), ("values", &c.values)]
         }
     };
@@ -350,7 +352,7 @@ impl Printer {
     fn new(tensor: &Tensor, summarize: bool, options: &PrintOptions) -> Result<Printer> {
         let edge = options.edgeitems as i64;
         let mut values = Vec::new();
-        Visit { summarize, edge }.collect(tensor, 0, 0, &mut values)?;
+        ShownElements { summarize, edge }.collect(tensor, 0, 0, &mut values)?;
         let dtype = tensor.dtype();
         let all = values.iter().copied();
         let style = if dtype.is_complex() {
@@ -435,12 +437,12 @@ impl Printer {
 }
 
 /// Walks the elements that will be shown.
-struct Visit {
+struct ShownElements {
     summarize: bool,
     edge: i64,
 }
 
-impl Visit {
+impl ShownElements {
     fn collect(
         &self,
         tensor: &Tensor,
@@ -486,10 +488,10 @@ fn shown<T: Element>(stored: T, bits: u32) -> Scalar {
 impl Tensor {
     /// The element this many elements behind the first one; the caller stays inside the shape.
     pub(crate) fn element_at(&self, offset: i64) -> Scalar {
-        let (place, bits) = (self.data_ptr(), self.sign_bits());
+        let (ptr, bits) = (self.data_ptr(), self.sign_bits());
         pullback_kernels::for_dtype!(self.dtype(), all, T => {
             // SAFETY: offsets made of indices inside the shape and the strides stay inside the storage.
-            let value = unsafe { place.cast::<T>().offset(offset as isize).read() };
+            let value = unsafe { ptr.cast::<T>().offset(offset as isize).read() };
             shown(value, bits)
         })
     }
@@ -499,12 +501,12 @@ impl Tensor {
         let (Some(&size), Some(&stride)) = (self.shape().last(), self.strides().last()) else {
             return Ok(());
         };
-        let (place, bits) = (self.data_ptr(), self.sign_bits());
+        let (ptr, bits) = (self.data_ptr(), self.sign_bits());
         pullback_kernels::for_dtype!(self.dtype(), all, T => {
             let element = |index: i64| {
                 let at = (offset + index * stride) as isize;
                 // SAFETY: as above.
-                let value = unsafe { place.cast::<T>().offset(at).read() };
+                let value = unsafe { ptr.cast::<T>().offset(at).read() };
                 shown(value, bits)
             };
             memory::reserve(values, size as usize)?;
@@ -521,7 +523,7 @@ impl Tensor {
     /// Out of memory.
     pub fn elements(&self) -> Result<Vec<Scalar>> {
         let mut values = memory::with_capacity(self.numel().max(0) as usize)?;
-        Visit { summarize: false, edge: 0 }.collect(self, 0, 0, &mut values)?;
+        ShownElements { summarize: false, edge: 0 }.collect(self, 0, 0, &mut values)?;
         Ok(values)
     }
 }

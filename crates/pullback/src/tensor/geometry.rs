@@ -127,8 +127,8 @@ impl Fields {
     #[inline(never)]
     fn refused(&self) -> Error {
         let have = self.storage.as_ref().map_or(0, Storage::room);
-        let place = (self.offset, self.dtype, have);
-        check_fits(&self.shape, &self.strides, place).err().unwrap_or_else(|| {
+        let extent = (self.offset, self.dtype, have);
+        check_fits(&self.shape, &self.strides, extent).err().unwrap_or_else(|| {
             Error::runtime(format!(
                 "sizes {:?}, strides {:?} and storage offset {} do not fit a storage of size {have}",
                 self.shape, self.strides, self.offset
@@ -213,7 +213,7 @@ impl Geometry {
         }))
     }
 
-    /// The same memory seen with other sizes, strides and offset.
+    /// The geometry over the same memory with other sizes, strides and offset.
     ///
     /// # Errors
     /// As [`Geometry::new`].
@@ -222,7 +222,7 @@ impl Geometry {
         self.retyped(self.dtype, (dims(shape), dims(strides)), offset)
     }
 
-    /// The same memory seen with elements of another dtype.
+    /// The geometry over the same memory with elements of another dtype.
     ///
     /// # Errors
     /// As [`Geometry::new`].
@@ -257,49 +257,46 @@ impl Geometry {
         Ok(Fields { storage, shape, strides, numel, is_contiguous, version, ..self.0 })
     }
 
-    /// The same with `version` as its counter.
+    /// The geometry with `version` as its counter.
     #[must_use]
     pub(crate) fn with_version(mut self, version: Option<Arc<Version>>) -> Self {
         self.0.version = version;
         self
     }
-    /// The same said to be on `device`.
+    /// The geometry on `device`.
     #[must_use]
     pub(crate) fn on(mut self, device: Device) -> Self {
         self.0.device = device;
         self
     }
-    /// The same as what stands for a sparse tensor, whose memory is no part of it.
+    /// The geometry of a sparse tensor, whose memory is no part of it.
     #[must_use]
     pub(super) fn of_sparse_layout(mut self, layout: Layout) -> Self {
         (self.0.layout, self.0.is_contiguous) = (layout, false);
         self
     }
 
-    /// Lets go of the memory of the geometry at `place`; gives it to the caller.
+    /// Lets go of the memory of the geometry at `ptr`; gives it to the caller.
     ///
     /// # Safety
-    /// `place` is a geometry whose storage and version nobody reads.
-    pub(super) unsafe fn empty(place: *mut Geometry) -> (Option<Storage>, Option<Arc<Version>>) {
+    /// `ptr` is a geometry whose storage and version nobody reads.
+    pub(super) unsafe fn empty(ptr: *mut Geometry) -> (Option<Storage>, Option<Arc<Version>>) {
         // SAFETY: the caller's promise. (Only these fields are touched: sizes and strides may be borrowed.)
         unsafe {
-            (
-                (&raw mut (*place).0.storage).replace(None),
-                (&raw mut (*place).0.version).replace(None),
-            )
+            ((&raw mut (*ptr).0.storage).replace(None), (&raw mut (*ptr).0.version).replace(None))
         }
     }
-    /// Gives the emptied geometry at `place` the memory of `from`, which is alike.
+    /// Gives the emptied geometry at `ptr` the memory of `from`, which is alike.
     ///
     /// # Safety
-    /// `place` is a geometry that [`Geometry::empty`] emptied, nobody reads its storage and version, and all else is the
+    /// `ptr` is a geometry that [`Geometry::empty`] emptied, nobody reads its storage and version, and all else is the
     /// same as in `from`.
-    pub(super) unsafe fn refill(place: *mut Geometry, from: Geometry) {
+    pub(super) unsafe fn refill(ptr: *mut Geometry, from: Geometry) {
         let Fields { storage, version, .. } = from.0;
         // SAFETY: the caller's promise. (Only these fields are touched: sizes and strides may be borrowed.)
         unsafe {
-            (&raw mut (*place).0.storage).write(storage);
-            (&raw mut (*place).0.version).write(version);
+            (&raw mut (*ptr).0.storage).write(storage);
+            (&raw mut (*ptr).0.version).write(version);
         }
     }
 
@@ -313,31 +310,31 @@ impl Geometry {
             && self.layout == other.layout
     }
 
-    /// Puts a copy at `place`.
+    /// Puts a copy at `ptr`.
     ///
     /// # Safety
-    /// `place` is good for a write of a geometry.
+    /// `ptr` is good for a write of a geometry.
     #[inline(always)]
-    pub(super) unsafe fn copy_to(&self, place: *mut Geometry) {
+    pub(super) unsafe fn copy_to(&self, ptr: *mut Geometry) {
         // SAFETY: the caller's promise. Lists that have not spilled own nothing, and the new handles to what is
         // counted are those in the copied bytes.
         unsafe {
             if self.shape.spilled() || self.strides.spilled() {
-                place.write(self.clone());
+                ptr.write(self.clone());
                 return;
             }
             std::mem::forget((self.storage.clone(), self.version.clone()));
-            std::ptr::copy_nonoverlapping(self, place, 1);
+            std::ptr::copy_nonoverlapping(self, ptr, 1);
         }
     }
 
-    /// Moves it to `place` field by field: as a whole it would be put together first and then be copied, in
+    /// Moves it to `ptr` field by field: as a whole it would be put together first and then be copied, in
     /// pieces that wait for the ones just written.
     ///
     /// # Safety
-    /// `place` is good for a write of a geometry.
+    /// `ptr` is good for a write of a geometry.
     #[inline(always)]
-    pub(super) unsafe fn move_to(self, place: *mut Geometry) {
+    pub(super) unsafe fn move_to(self, ptr: *mut Geometry) {
         let Fields {
             storage,
             offset,
@@ -352,16 +349,16 @@ impl Geometry {
         } = self.0;
         // SAFETY: the caller's promise; every field is written.
         unsafe {
-            (&raw mut (*place).0.storage).write(storage);
-            (&raw mut (*place).0.offset).write(offset);
-            (&raw mut (*place).0.shape).write(shape);
-            (&raw mut (*place).0.strides).write(strides);
-            (&raw mut (*place).0.numel).write(numel);
-            (&raw mut (*place).0.dtype).write(dtype);
-            (&raw mut (*place).0.device).write(device);
-            (&raw mut (*place).0.layout).write(layout);
-            (&raw mut (*place).0.is_contiguous).write(is_contiguous);
-            (&raw mut (*place).0.version).write(version);
+            (&raw mut (*ptr).0.storage).write(storage);
+            (&raw mut (*ptr).0.offset).write(offset);
+            (&raw mut (*ptr).0.shape).write(shape);
+            (&raw mut (*ptr).0.strides).write(strides);
+            (&raw mut (*ptr).0.numel).write(numel);
+            (&raw mut (*ptr).0.dtype).write(dtype);
+            (&raw mut (*ptr).0.device).write(device);
+            (&raw mut (*ptr).0.layout).write(layout);
+            (&raw mut (*ptr).0.is_contiguous).write(is_contiguous);
+            (&raw mut (*ptr).0.version).write(version);
         }
     }
 
@@ -454,7 +451,7 @@ pub(crate) fn check_reach(shape: &[i64], strides: &[i64], offset: i64) -> Result
     Ok(())
 }
 
-/// Checks that a tensor seen so stays inside `have` bytes: `place` is its offset, its dtype, and these.
+/// Checks that a tensor seen so stays inside `have` bytes: `extent` is its offset, its dtype, and these.
 ///
 /// # Errors
 /// `RuntimeError` that says what does not fit.

@@ -24,7 +24,7 @@ macro_rules! keys {
         impl Key {
             /// All, the outermost first.
             pub const ALL: &'static [Key] = &[$(Key::$name),*];
-            /// Its name, which is PyTorch's.
+            /// The name of the key, which is PyTorch's.
             pub const fn name(self) -> &'static str {
                 match self { $(Key::$name => stringify!($name),)* }
             }
@@ -65,29 +65,29 @@ keys! {
 }
 
 impl Key {
-    /// The bit of a thread's word that says that the thread excludes it from every call.
+    /// The bit of a thread's word that excludes the key from every call.
     pub(crate) const fn excluded(self) -> u64 {
         (self as u64) << 16
     }
-    /// The bit of a thread's word that says that the thread includes it in every call.
+    /// The bit of a thread's word that includes the key in every call.
     const fn included(self) -> u64 {
         (self as u64) << 32
     }
-    /// Whether this thread includes it in every call.
+    /// Whether this thread includes the key in every call.
     #[inline(always)]
     pub(crate) fn is_included(self) -> bool {
         local().modes.get() & self.included() != 0
     }
-    /// Says whether this thread includes it in every call from now on.
+    /// Includes the key in every call of this thread (or not).
     pub(crate) fn include(self, on: bool) {
         set(self.included(), on);
     }
-    /// Whether this thread excludes it from every call.
+    /// Whether this thread excludes the key from every call.
     #[inline(always)]
     pub(crate) fn is_excluded(self) -> bool {
         local().modes.get() & self.excluded() != 0
     }
-    /// Says whether this thread excludes it from every call from now on; gives what held before.
+    /// Excludes the key from every call of this thread (or not); returns the previous value.
     pub(crate) fn exclude(self, on: bool) -> bool {
         let previous = self.is_excluded();
         set(self.excluded(), on);
@@ -95,8 +95,8 @@ impl Key {
     }
 }
 
-/// Lets this thread's calls be printed (`dispatch::trace`), if the environment variable `PULLBACK_TRACE_DISPATCH` is set and
-/// not `0`. It is read once.
+/// Includes [`Key::Trace`] in this thread's calls (`dispatch::trace`) if the environment variable `PULLBACK_TRACE_DISPATCH` is
+/// set and not `0`. The variable is read once.
 pub(super) fn begin_tracing() {
     static IS_ON: OnceLock<bool> = OnceLock::new();
     let is_set = || std::env::var_os("PULLBACK_TRACE_DISPATCH").is_some_and(|value| value != "0");
@@ -121,7 +121,7 @@ impl KeySet {
     /// The bits that are keys, in a tensor's word and in a thread's.
     pub(crate) const MASK: u32 = 0xfffe_0000;
 
-    /// The layers that a call has to pass whose tensors have the keys of `word`: these and those that this thread includes,
+    /// The layers that a call with tensors of the keys in `word` has to pass: these keys and those that this thread includes,
     /// less those that it excludes.
     #[inline(always)]
     pub(crate) fn joined(word: u32) -> KeySet {
@@ -143,7 +143,7 @@ impl KeySet {
     pub const fn of(key: Key) -> KeySet {
         KeySet(key as u32)
     }
-    /// Whether it has no key.
+    /// Whether the set is empty.
     #[inline(always)]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -160,17 +160,17 @@ impl KeySet {
     pub const fn without(self, other: KeySet) -> KeySet {
         KeySet(self.0 & !other.0)
     }
-    /// Whether the two have a key in common.
+    /// Whether the sets have a key in common.
     #[inline(always)]
     pub const fn has_any(self, other: KeySet) -> bool {
         self.0 & other.0 != 0
     }
-    /// Whether it has this key.
+    /// Whether the set has this key.
     #[inline(always)]
     pub const fn has(self, key: Key) -> bool {
         self.0 & key as u32 != 0
     }
-    /// Its keys, the outermost first.
+    /// The keys of the set, the outermost first.
     pub fn iter(self) -> impl Iterator<Item = Key> {
         Key::ALL.iter().copied().filter(move |&key| self.has(key))
     }

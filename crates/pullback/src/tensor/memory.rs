@@ -46,7 +46,7 @@ static LARGE: Mutex<Cache> =
 /// The free large blocks.
 struct Cache {
     /// By size, each with the time it was freed; those freed last are at the end, and are taken first.
-    free: BTreeMap<usize, VecDeque<(u64, Block)>>,
+    free: BTreeMap<usize, VecDeque<(u64, FreeBlock)>>,
     /// Counts the blocks that were freed.
     clock: u64,
     /// Blocks taken in the present window.
@@ -57,7 +57,7 @@ struct Cache {
 
 impl Cache {
     /// A free block of this size, if there is one.
-    fn take(&mut self, size: usize) -> Option<Block> {
+    fn take(&mut self, size: usize) -> Option<FreeBlock> {
         self.taken += 1;
         if self.taken == WINDOW {
             (self.taken, self.peaks) = (0, [0, self.peaks[0]]);
@@ -71,7 +71,7 @@ impl Cache {
         CACHE_LIMIT.load(Relaxed).min(ALWAYS_KEPT.max(peak + peak / 2))
     }
     /// Keeps a block, or gives it back if nothing of its size may be kept.
-    fn put(&mut self, block: Block, size: usize) -> Option<Block> {
+    fn put(&mut self, block: FreeBlock, size: usize) -> Option<FreeBlock> {
         if size > self.bound() {
             return Some(block);
         }
@@ -81,12 +81,12 @@ impl Cache {
         None
     }
     /// Takes out the block that lay longest, if more is kept than may be.
-    fn pop_excess(&mut self) -> Option<(usize, Block)> {
+    fn pop_excess(&mut self) -> Option<(usize, FreeBlock)> {
         if CACHED.load(Relaxed) <= self.bound() {
             return None;
         }
         let oldest =
-            |(&size, list): (&usize, &VecDeque<(u64, Block)>)| Some((list.front()?.0, size));
+            |(&size, list): (&usize, &VecDeque<(u64, FreeBlock)>)| Some((list.front()?.0, size));
         let (_, size) = self.free.iter().filter_map(oldest).min()?;
         let list = self.free.get_mut(&size)?;
         let (_, block) = list.pop_front()?;
@@ -102,13 +102,13 @@ fn cache() -> std::sync::MutexGuard<'static, Cache> {
     LARGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-struct Block(NonNull<u8>);
+struct FreeBlock(NonNull<u8>);
 // SAFETY: a free block is owned by whoever holds this value.
-unsafe impl Send for Block {}
+unsafe impl Send for FreeBlock {}
 
 /// A thread's free blocks.
 pub(crate) struct Pool {
-    free: [Vec<Block>; SMALL_CLASSES + 1],
+    free: [Vec<FreeBlock>; SMALL_CLASSES + 1],
     /// Bytes taken less bytes returned on this thread since it last told the global counter.
     unreported: isize,
     /// How far that may go; negative while the thread is observed, so that each block is reported.
@@ -119,7 +119,7 @@ impl Pool {
     /// Counts a block of `size` bytes as returned and keeps it; gives it back if there are many already, or if it is time
     /// to [`report`], which it says.
     #[inline(always)]
-    fn put(&mut self, block: Block, size: usize) -> Option<(Block, bool)> {
+    fn put(&mut self, block: FreeBlock, size: usize) -> Option<(FreeBlock, bool)> {
         if self.count(-(size as isize)) {
             return Some((block, true));
         }
@@ -127,7 +127,7 @@ impl Pool {
     }
     /// Keeps a block, or gives it back if there are many already.
     #[inline(always)]
-    fn keep(&mut self, block: Block, size: usize) -> Option<Block> {
+    fn keep(&mut self, block: FreeBlock, size: usize) -> Option<FreeBlock> {
         let list = &mut self.free[size / ALIGN];
         if list.len() < SMALL_KEPT {
             list.push(block);
@@ -143,7 +143,7 @@ impl Pool {
     }
 }
 
-/// Tells the global counter what the thread's pool took and returned.
+/// Adds what the thread's pool took and returned to the global counter.
 #[cold]
 #[inline(never)]
 fn report() {
@@ -230,7 +230,7 @@ fn from_system(size: usize) -> Option<NonNull<u8>> {
     }))
 }
 
-fn to_system(block: Block, size: usize) {
+fn to_system(block: FreeBlock, size: usize) {
     // SAFETY: blocks of class `size` were allocated with exactly this layout, by the same allocator.
     unsafe {
         if size >= FROM_KERNEL {
@@ -249,7 +249,7 @@ fn note_peak() {
 pub(crate) type MemoryObserver = fn(usize, isize);
 static OBSERVER: OnceLock<MemoryObserver> = OnceLock::new();
 
-/// Says once who is told on threads that are observed.
+/// Sets the observer of threads that are observed; once.
 pub(crate) fn set_observer(observer: MemoryObserver) {
     let _ = OBSERVER.set(observer);
 }
@@ -259,7 +259,7 @@ pub(crate) fn set_observed(is_observed: bool) {
     with_pool(|pool| pool.most_unreported = if is_observed { -1 } else { MOST_UNREPORTED });
 }
 
-/// Tells the observer, if the thread is observed and there are elements in the block.
+/// Calls the observer, if the thread is observed and there are elements in the block.
 #[cold]
 #[inline(never)]
 fn tell(block: NonNull<u8>, elements: isize) {
@@ -331,7 +331,7 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
     unsafe { release_with(block, bytes, 0) }
 }
 
-/// The same for one that [`allocate_with`] returned.
+/// Releases a block that [`allocate_with`] returned.
 ///
 /// # Safety
 /// As [`release`].
@@ -339,21 +339,21 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
 pub(crate) unsafe fn release_with(block: NonNull<u8>, bytes: usize, elements: usize) {
     if bytes <= SMALL {
         let size = bytes.max(1).next_multiple_of(ALIGN);
-        return match with_pool(|pool| pool.put(Block(block), size)) {
+        return match with_pool(|pool| pool.put(FreeBlock(block), size)) {
             Some(None) => {}
             Some(Some((block, true))) => release_reported(block, size, elements),
             Some(Some((block, false))) => to_system(block, size),
-            None => to_system(Block(block), size),
+            None => to_system(FreeBlock(block), size),
         };
     }
     tell(block, -(elements as isize));
-    release_large(Block(block), bytes);
+    release_large(FreeBlock(block), bytes);
 }
 
 /// Gives a small block back when it is time to report.
 #[cold]
 #[inline(never)]
-fn release_reported(block: Block, size: usize, elements: usize) {
+fn release_reported(block: FreeBlock, size: usize, elements: usize) {
     report();
     tell(block.0, -(elements as isize));
     if let Some(Some(block)) = with_pool(|pool| pool.keep(block, size)) {
@@ -362,7 +362,7 @@ fn release_reported(block: Block, size: usize, elements: usize) {
 }
 
 #[inline(never)]
-fn release_large(block: Block, bytes: usize) {
+fn release_large(block: FreeBlock, bytes: usize) {
     let size = class_size(bytes).expect("the size was valid when the block was allocated");
     // (Live bytes are greatest just before something is freed.)
     let live = live_bytes();

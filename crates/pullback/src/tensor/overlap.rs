@@ -89,12 +89,12 @@ fn meet(a: &Fields, b: &Fields) -> bool {
                 continue;
             }
             let known = steps.iter().position(|s| s.0 == stride);
-            let place = known.unwrap_or(steps.len());
+            let entry = known.unwrap_or(steps.len());
             if known.is_none() {
                 steps.push((stride, 0, 0));
             }
-            steps[place].1 += reach.min(0);
-            steps[place].2 += reach.max(0);
+            steps[entry].1 += reach.min(0);
+            steps[entry].2 += reach.max(0);
         }
     }
     steps.sort_unstable_by_key(|s| std::cmp::Reverse(s.0));

@@ -5,7 +5,7 @@
 //! buffers that nobody else holds and the Python face decides by it who owns whom.
 
 use super::{Counts, Device, Geometry, Key, KeySet, Layout, SpinLock, Storage, memory, replaced};
-use crate::autograd::{AccumulatorSlot, Meta, Node};
+use crate::autograd::{AccumulatorSlot, AutogradMeta, Node};
 use crate::{DType, Result};
 use smallvec::SmallVec;
 use std::cell::UnsafeCell;
@@ -19,10 +19,10 @@ use std::sync::{Mutex, OnceLock};
 /// Cloning copies the handle, not the elements. The methods that are ops are listed by family in the module
 /// [`ops`](crate::ops).
 #[repr(transparent)]
-pub struct Tensor(NonNull<Record>);
+pub struct Tensor(NonNull<TensorRecord>);
 
 /// A handle that does not keep its tensor alive.
-pub struct WeakTensor(NonNull<Record>);
+pub struct WeakTensor(NonNull<TensorRecord>);
 
 /// Facts about a tensor, and its dispatch keys ([`Key`]), one bit each.
 pub(crate) struct Flag;
@@ -71,7 +71,7 @@ impl Flag {
     pub(crate) const CREATION_SHIFT: u32 = 8;
 }
 
-struct Record {
+struct TensorRecord {
     counts: Counts,
     flags: AtomicU32,
     output_nr: AtomicU32,
@@ -80,10 +80,10 @@ struct Record {
     geometry: AtomicPtr<Geometry>,
     grad_fn: SpinLock<Option<Node>>,
     /// The handle of a view's base; null for others. Written once.
-    base: AtomicPtr<Record>,
+    base: AtomicPtr<TensorRecord>,
     /// The node that adds to a leaf's gradient.
     accumulator: AccumulatorSlot,
-    meta: OnceLock<Box<Mutex<Meta>>>,
+    meta: OnceLock<Box<Mutex<AutogradMeta>>>,
     python: AtomicPtr<()>,
     first: UnsafeCell<std::mem::MaybeUninit<Geometry>>,
     /// Further geometries: the current one and replaced ones, which others may still be reading. Boxes that this record owns, and that `geometry` and borrowed sizes point into.
@@ -113,14 +113,14 @@ impl Tensor {
     pub(crate) fn from_geometry(geometry: Geometry) -> Result<Tensor> {
         let keys = geometry.keys();
         // SAFETY: it is moved to the place.
-        unsafe { Tensor::make(keys, |place| geometry.move_to(place)) }
+        unsafe { Tensor::make(keys, |ptr| geometry.move_to(ptr)) }
     }
 
     /// A tensor of the same geometry, without history.
     #[inline(always)]
     pub(crate) fn of_same_geometry(geometry: &Geometry) -> Result<Tensor> {
         // SAFETY: it is copied to the place.
-        unsafe { Tensor::make(geometry.keys(), |place| geometry.copy_to(place)) }
+        unsafe { Tensor::make(geometry.keys(), |ptr| geometry.copy_to(ptr)) }
     }
 
     /// A tensor with the geometry that `write` puts into place, from which `keys` follow.
@@ -129,8 +129,8 @@ impl Tensor {
     /// `write` writes a geometry, and does not panic.
     #[inline(always)]
     unsafe fn make(keys: KeySet, write: impl FnOnce(*mut Geometry)) -> Result<Tensor> {
-        let place = memory::allocate(size_of::<Record>())?.cast::<Record>();
-        let raw = place.as_ptr();
+        let ptr = memory::allocate(size_of::<TensorRecord>())?.cast::<TensorRecord>();
+        let raw = ptr.as_ptr();
         // SAFETY: a fresh block, large and aligned enough; every field is written before anybody sees it.
         unsafe {
             write((&raw mut (*raw).first).cast());
@@ -146,7 +146,7 @@ impl Tensor {
             (&raw mut (*raw).python).write(AtomicPtr::new(std::ptr::null_mut()));
             (&raw mut (*raw).retired).write(SpinLock::new(Vec::new()));
         }
-        Ok(Tensor(place))
+        Ok(Tensor(ptr))
     }
 
     /// Whether no other handle, strong or weak, exists. Then none can come, for new ones are made from old ones,
@@ -157,7 +157,7 @@ impl Tensor {
     }
 
     #[inline(always)]
-    fn record(&self) -> &Record {
+    fn record(&self) -> &TensorRecord {
         // SAFETY: the record lives as long as this handle counts.
         unsafe { self.0.as_ref() }
     }
@@ -382,11 +382,11 @@ impl Tensor {
     }
     /// The leaf-only and rare state, if there is any.
     #[inline(always)]
-    pub(crate) fn meta_if_any(&self) -> Option<&Mutex<Meta>> {
+    pub(crate) fn meta_if_any(&self) -> Option<&Mutex<AutogradMeta>> {
         self.record().meta.get().map(|m| &**m)
     }
     /// The leaf-only and rare state, made on first use.
-    pub(crate) fn meta(&self) -> &Mutex<Meta> {
+    pub(crate) fn meta(&self) -> &Mutex<AutogradMeta> {
         self.record().meta.get_or_init(Box::default)
     }
     /// The Python wrapper's slot; what is in it is the Python face's business.
@@ -460,7 +460,7 @@ impl Drop for Tensor {
 
 /// Takes a record apart whose last handle is gone, unless it has a wrapper to go on with.
 #[inline(never)]
-fn drop_record(record: NonNull<Record>) {
+fn drop_record(record: NonNull<TensorRecord>) {
     // SAFETY: the last strong handle is gone; weak ones touch only the counts.
     let it = unsafe { record.as_ref() };
     if it.flags.load(Relaxed) & Flag::OWNS_PYTHON != 0 {
@@ -488,11 +488,11 @@ fn drop_record(record: NonNull<Record>) {
     release_weak(record);
 }
 
-fn release_weak(record: NonNull<Record>) {
+fn release_weak(record: NonNull<TensorRecord>) {
     // SAFETY: the block is alive while the weak count is not zero.
     if unsafe { record.as_ref() }.counts.drop_weak() {
         // SAFETY: allocated with this size, nobody left.
-        unsafe { memory::release(record.cast(), size_of::<Record>()) };
+        unsafe { memory::release(record.cast(), size_of::<TensorRecord>()) };
     }
 }
 

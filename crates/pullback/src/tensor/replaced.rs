@@ -22,7 +22,7 @@ static COLLECTED: AtomicBool = AtomicBool::new(false);
 static ANY: AtomicBool = AtomicBool::new(false);
 static HOLDERS: Mutex<Vec<Holder>> = Mutex::new(Vec::new());
 
-/// Says that [`give_back`] will be called.
+/// Announces that [`give_back`] will be called.
 pub fn collect() {
     COLLECTED.store(true, Relaxed);
 }

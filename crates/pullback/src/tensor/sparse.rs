@@ -49,7 +49,7 @@ impl Sparse {
             Sparse::Compressed(compressed) => &compressed.values,
         }
     }
-    /// The same with other values.
+    /// The parts with other values.
     #[must_use]
     pub fn with_values(&self, values: Tensor) -> Sparse {
         match self {
@@ -57,7 +57,7 @@ impl Sparse {
             Sparse::Compressed(c) => Sparse::Compressed(Compressed { values, ..c.clone() }),
         }
     }
-    /// The same with values in another dtype.
+    /// The parts with values in another dtype.
     ///
     /// # Errors
     /// Out of memory.

@@ -62,18 +62,18 @@ impl TensorSpec {
         let spec = Self::beside(image, shape);
         if image.is_channels_last() { spec.channels_last() } else { spec }
     }
-    /// The same with channels closest together, if it has the dimensions of images.
+    /// The spec with channels closest together in memory, if it has the dimensions of images.
     pub(crate) fn channels_last(mut self) -> Self {
         self.strides = channels_last_strides(&self.shape);
         self
     }
-    /// The same with these strides.
+    /// The spec with these strides.
     #[must_use]
     pub fn with_strides(mut self, strides: Dims) -> Self {
         self.strides = Some(strides);
         self
     }
-    /// The same on `device`.
+    /// The spec on `device`.
     #[must_use]
     pub fn on(mut self, device: Device) -> Self {
         self.device = device;
@@ -107,7 +107,7 @@ impl TensorSpec {
         let (device, layout) = (first.device(), Layout::Strided);
         Ok(Self { shape, dtype, compute: dtype, device, strides, layout })
     }
-    /// The same with another output dtype (the compute dtype stays).
+    /// The spec with another output dtype (the compute dtype stays).
     pub fn with_dtype(mut self, dtype: DType) -> Self {
         self.dtype = dtype;
         self
@@ -132,12 +132,12 @@ impl TensorSpec {
         let strides = Some(Dims::from_slice(tensor.strides()));
         Self { strides, layout: tensor.layout(), ..Self::like(tensor) }
     }
-    /// The same in a sparse layout.
+    /// The spec in a sparse layout.
     pub(crate) fn in_layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
     }
-    /// The same in the order that `format` has for its shape.
+    /// The spec in the order that `format` has for its shape.
     ///
     /// # Errors
     /// `RuntimeError` for channels-last with another rank than it needs.

@@ -151,10 +151,10 @@ impl Storage {
     #[inline]
     pub fn uninitialized(bytes: usize) -> Result<Storage> {
         if bytes <= INLINE {
-            let place = memory::allocate_with(INLINE_AT + bytes, bytes)?;
+            let ptr = memory::allocate_with(INLINE_AT + bytes, bytes)?;
             // SAFETY: the block has `bytes` bytes from there on.
-            let data = unsafe { place.as_ptr().add(INLINE_AT) };
-            return Ok(Self::write_header(place.cast(), data, bytes, Owner::Inline));
+            let data = unsafe { ptr.as_ptr().add(INLINE_AT) };
+            return Ok(Self::write_header(ptr.cast(), data, bytes, Owner::Inline));
         }
         let block = memory::allocate_with(bytes, bytes)?;
         Self::from_owner(block.as_ptr(), bytes, Owner::Blocks(smallvec::smallvec![(block, bytes)]))
@@ -201,11 +201,11 @@ impl Storage {
     pub fn filled(bytes: usize, fill: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Storage> {
         let storage = Self::uninitialized(bytes)?;
         // SAFETY: a fresh block of this size, which nobody else knows.
-        let place = unsafe {
+        let ptr = unsafe {
             storage.data_ptr().write_bytes(0, bytes);
             std::slice::from_raw_parts_mut(storage.data_ptr(), bytes)
         };
-        fill(place)?;
+        fill(ptr)?;
         Ok(storage)
     }
     /// Lets `read` see the bytes. As with all memory of tensors, a program that writes to it from another thread meanwhile
@@ -231,15 +231,15 @@ impl Storage {
 
     /// What stands for the elements of a sparse tensor: one zero, for whoever takes it for a strided one, and its parts.
     pub(super) fn of_sparse(parts: Sparse) -> Result<Storage> {
-        let place = memory::allocate_with(INLINE_AT + ELEMENT, ELEMENT)?;
+        let ptr = memory::allocate_with(INLINE_AT + ELEMENT, ELEMENT)?;
         // SAFETY: the block has this many bytes from there on.
         let data = unsafe {
-            let data = place.as_ptr().add(INLINE_AT);
+            let data = ptr.as_ptr().add(INLINE_AT);
             data.write_bytes(0, ELEMENT);
             data
         };
         let owner = Owner::Sparse(Arc::new(parts));
-        Ok(Self::write_header(place.cast(), data, ELEMENT, owner))
+        Ok(Self::write_header(ptr.cast(), data, ELEMENT, owner))
     }
     /// The parts of the sparse tensors that show this storage.
     pub(super) fn sparse(&self) -> Option<Arc<Sparse>> {
@@ -260,7 +260,7 @@ impl Storage {
 
     fn from_owner(data: *mut u8, bytes: usize, owner: Owner) -> Result<Storage> {
         match memory::allocate(INLINE_AT) {
-            Ok(place) => Ok(Self::write_header(place.cast(), data, bytes, owner)),
+            Ok(ptr) => Ok(Self::write_header(ptr.cast(), data, bytes, owner)),
             Err(error) => {
                 // SAFETY: nobody has seen the memory.
                 unsafe { owner.release() };
@@ -270,7 +270,7 @@ impl Storage {
     }
 
     #[inline(always)]
-    fn write_header(place: NonNull<Header>, data: *mut u8, bytes: usize, owner: Owner) -> Storage {
+    fn write_header(ptr: NonNull<Header>, data: *mut u8, bytes: usize, owner: Owner) -> Storage {
         let header = Header {
             handles: AtomicUsize::new(1),
             data: AtomicPtr::new(data),
@@ -285,8 +285,8 @@ impl Storage {
             python: AtomicPtr::new(std::ptr::null_mut()),
         };
         // SAFETY: a fresh block, large and aligned enough for the header.
-        unsafe { place.write(header) };
-        Storage(place)
+        unsafe { ptr.write(header) };
+        Storage(ptr)
     }
 
     #[inline(always)]
@@ -308,7 +308,7 @@ impl Storage {
     pub fn device(&self) -> Device {
         Device::from_bits(self.header().device.load(Ordering::Relaxed))
     }
-    /// The same memory, which is fresh, as that of a device.
+    /// The memory, which is fresh, as that of a device.
     ///
     /// # Errors
     /// Those of [`Device::check_available`].
@@ -317,7 +317,7 @@ impl Storage {
         self.set_device(device);
         Ok(self)
     }
-    /// Says that the memory, which is fresh, is that of a device.
+    /// Marks the memory, which is fresh, as that of a device.
     pub(crate) fn set_device(&self, device: Device) {
         self.header().device.store(device.bits(), Ordering::Relaxed);
     }
@@ -479,8 +479,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Says that somebody outside (NumPy, a `DLPack` consumer) was given the address: it stays valid as long as any
-    /// handle lives.
+    /// Marks the address as known outside (to NumPy, or a `DLPack` consumer): it stays valid as long as any handle lives.
     pub(crate) fn export(&self) {
         self.header().is_exported.store(true, Ordering::Relaxed);
     }

@@ -25,12 +25,12 @@ pub fn is_filling_uninitialized() -> bool {
 impl Tensor {
     /// This fresh tensor, whose elements nobody set, with the value that shows, if they are to have one.
     #[must_use]
-    pub fn filled_if_asked(self) -> Tensor {
-        self.fill_if_asked();
+    pub fn filled_if_enabled(self) -> Tensor {
+        self.fill_if_enabled();
         self
     }
-    /// As [`Tensor::filled_if_asked`], of a tensor that others hold too.
-    pub(crate) fn fill_if_asked(&self) {
+    /// As [`Tensor::filled_if_enabled`], of a tensor that others hold too.
+    pub(crate) fn fill_if_enabled(&self) {
         if IS_FILLED.load(Relaxed) && !self.is_sparse() {
             self.fill_fresh();
         }

@@ -4,7 +4,7 @@
 //! stale value can name its line. Invariant: the count decides; what is remembered besides is only printed, and of
 //! two writes at one moment it may be a mixture.
 
-use crate::site::Site;
+use crate::call_site::CallSite;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -18,7 +18,7 @@ pub(crate) struct Version {
     at: AtomicU64,
 }
 
-/// Who writes.
+/// The form of an op that writes, with its name.
 #[derive(Clone, Copy)]
 pub(crate) enum Writer {
     /// The in-place form of the op of this name, or what a program calls if that ends with a parenthesis.
@@ -67,7 +67,7 @@ impl Version {
         let (Writer::Inplace(name) | Writer::Out(name)) = writer;
         self.is_out.store(matches!(writer, Writer::Out(_)), Ordering::Relaxed);
         self.by.store(std::ptr::from_ref(name).cast_mut(), Ordering::Relaxed);
-        self.at.store(Site::here().to_bits(), Ordering::Relaxed);
+        self.at.store(CallSite::here().to_bits(), Ordering::Relaxed);
     }
     /// From now on the last write is remembered.
     #[inline(always)]
@@ -91,7 +91,7 @@ impl Version {
             },
             functional: (is_op && !is_out).then_some(*name),
             is_out,
-            site: Site::from_bits(self.at.load(Ordering::Relaxed)),
+            call_site: CallSite::from_bits(self.at.load(Ordering::Relaxed)),
         })
     }
 }
@@ -104,5 +104,5 @@ pub(crate) struct Write {
     pub(crate) functional: Option<&'static str>,
     /// Whether it was the form with `out=`.
     pub(crate) is_out: bool,
-    pub(crate) site: Site,
+    pub(crate) call_site: CallSite,
 }

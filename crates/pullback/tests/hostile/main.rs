@@ -44,7 +44,7 @@ fn strange_tensors() -> Vec<Strange> {
         ("another matrix", ones(&[5, 1])),
         ("many dimensions", ones(&[1, 2, 1, 2, 1, 1, 2])),
         ("integers", of(&[2, 3], DType::I64)),
-        ("truth values", of(&[3], DType::Bool)),
+        ("booleans", of(&[3], DType::Bool)),
         ("bytes", of(&[], DType::U8)),
         ("half", of(&[2, 3], DType::F16)),
         ("complex", of(&[2, 3], DType::C128)),

@@ -12,7 +12,7 @@ mod registry;
 use registry::{args, differs, for_all, function_of, replace, tensor_slots, text};
 
 /// The same elements, the last dimension outermost in memory.
-fn turned(t: &Tensor) -> Result<Tensor> {
+fn column_major(t: &Tensor) -> Result<Tensor> {
     let rank = t.ndim() as i64;
     let reversed: Vec<i64> = (0..rank).rev().collect();
     t.permute(&reversed)?.clone_tensor(Some(MemoryFormat::Contiguous))?.permute(&reversed)
@@ -85,7 +85,7 @@ fn agrees_for(property: &str, dtype: DType, lay: fn(&Tensor) -> Result<Tensor>) 
 
 #[test]
 fn meta_agrees_for_columns_first() {
-    agrees_for("meta agrees for tensors that lie column by column", DType::F64, turned);
+    agrees_for("meta agrees for tensors that lie column by column", DType::F64, column_major);
 }
 
 #[test]
@@ -206,11 +206,11 @@ fn elementwise_results_follow_their_operands() {
     let columns: &[i64] = &[1, 2];
     let chosen =
         Sample::new([s.bools(&[2, 3]).into(), s.normal(&[2, 3]).into(), s.normal(&[2, 3]).into()]);
-    lies("where.self", chosen, turned, &[columns]);
-    lies("frexp.Tensor", Sample::of(s.normal(&[2, 3])), turned, &[columns, columns]);
-    lies("mse_loss", pair().with("reduction", 0_i64), turned, &[columns]);
-    lies("glu", Sample::of(s.normal(&[6, 4])).with("dim", 0_i64), turned, &[&[1, 3]]);
+    lies("where.self", chosen, column_major, &[columns]);
+    lies("frexp.Tensor", Sample::of(s.normal(&[2, 3])), column_major, &[columns, columns]);
+    lies("mse_loss", pair().with("reduction", 0_i64), column_major, &[columns]);
+    lies("glu", Sample::of(s.normal(&[6, 4])).with("dim", 0_i64), column_major, &[&[1, 3]]);
     let masked = Sample::new([s.normal(&[2, 3]).into(), s.bools(&[2, 3]).into()]);
-    lies("masked_fill.Scalar", masked.with("value", 1.0), turned, &[&[3, 1]]);
-    lies("rot90", Sample::of(s.normal(&[2, 3])), turned, &[&[2, 1]]);
+    lies("masked_fill.Scalar", masked.with("value", 1.0), column_major, &[&[3, 1]]);
+    lies("rot90", Sample::of(s.normal(&[2, 3])), column_major, &[&[2, 1]]);
 }

@@ -25,7 +25,7 @@ const MOST: usize = 128 << 20;
 
 thread_local! {
     /// How many requests came that may be refused, since [`refusing`] began.
-    static ASKED: Cell<usize> = const { Cell::new(0) };
+    static REQUESTS: Cell<usize> = const { Cell::new(0) };
     /// Which of them is refused.
     static REFUSED: Cell<usize> = const { Cell::new(NEVER) };
     /// Bytes of the request that was refused last, if the next one may be another try.
@@ -50,7 +50,7 @@ fn is_refused(bytes: usize) -> bool {
     if bytes > MOST && LARGE.try_with(Cell::get).is_ok_and(|large| large > 0) {
         return true;
     }
-    let number = ASKED.try_with(|asked| asked.replace(asked.get() + 1)).unwrap_or(0);
+    let number = REQUESTS.try_with(|requests| requests.replace(requests.get() + 1)).unwrap_or(0);
     // (Tensor memory asks again when it has emptied its cache.)
     let again = TRIED.try_with(|tried| tried.replace(0) == bytes).unwrap_or(false);
     let refused = again || REFUSED.try_with(Cell::get).is_ok_and(|refused| refused == number);
@@ -130,13 +130,13 @@ pub(crate) fn live() -> isize {
 
 /// Runs `work` while request number `refused` of this thread is refused; says whether there was one.
 pub(crate) fn refusing<R>(refused: usize, work: impl FnOnce() -> R) -> (R, bool) {
-    ASKED.set(0);
+    REQUESTS.set(0);
     TRIED.set(0);
     REFUSED.set(refused);
     let result = work();
     REFUSED.set(NEVER);
     TRIED.set(0);
-    (result, ASKED.get() > refused)
+    (result, REQUESTS.get() > refused)
 }
 
 /// Runs `work`; gives with it the requests of `large` bytes or more which could not have been refused.

@@ -27,7 +27,7 @@ use registry::{
 };
 
 type Check = fn(
-    pullback::gradcheck::Function<'_>,
+    pullback::gradcheck::CheckedFunction<'_>,
     &[Tensor],
     Tolerance,
 ) -> Result<std::result::Result<(), String>>;

@@ -124,7 +124,7 @@ fn run(def: &'static OpDef, values: &[Value]) -> Result<Vec<Tensor>> {
 #[test]
 fn sparse_arguments_give_what_dense_ones_give() {
     let worked = RefCell::new(BTreeSet::new());
-    let asked = RefCell::new(BTreeSet::new());
+    let tried = RefCell::new(BTreeSet::new());
     for dtype in [DType::F64, DType::C128] {
         for_all("sparse equals dense", dtype, |def, sample| {
             // (What `empty_like` gives means nothing.)
@@ -132,14 +132,14 @@ fn sparse_arguments_give_what_dense_ones_give() {
             if def.kernels.sparse_coo.is_none() || is_left_out {
                 return Ok(());
             }
-            asked.borrow_mut().insert(def.full_name());
+            tried.borrow_mut().insert(def.full_name());
             if check(def, sample)? {
                 worked.borrow_mut().insert(def.full_name());
             }
             Ok(())
         });
     }
-    let refused: Vec<_> = asked.borrow().difference(&worked.borrow()).cloned().collect();
+    let refused: Vec<_> = tried.borrow().difference(&worked.borrow()).cloned().collect();
     let refused: Vec<_> = refused.iter().filter(|name| !WITH_NUMBERS.contains(&&***name)).collect();
     assert!(refused.is_empty(), "no sample worked with sparse arguments: {refused:?}");
 }

@@ -14,9 +14,9 @@ type Outcome = std::result::Result<(), String>;
 type Slots = [(usize, usize, Tensor)];
 
 /// The same numbers, shown by memory that holds something else: conjugates, negatives, or the conjugates of these.
-fn shown_otherwise(t: &Tensor, turn: usize) -> Result<Tensor> {
+fn shown_otherwise(t: &Tensor, variant: usize) -> Result<Tensor> {
     let negated = |t: &Tensor| t.neg()?.neg_view();
-    match (t.dtype(), turn % 3) {
+    match (t.dtype(), variant % 3) {
         (DType::Bool | DType::U16 | DType::U32 | DType::U64, _) => t.detach(),
         (dtype, 0) if dtype.is_complex() => t.conj_physical()?.conj(),
         (dtype, 2) if dtype.is_complex() => t.conj_physical()?.neg()?.conj()?.neg_view(),
@@ -25,8 +25,8 @@ fn shown_otherwise(t: &Tensor, turn: usize) -> Result<Tensor> {
 }
 
 /// A copy in memory that holds something else, laid out as `t`.
-fn turned(t: &Tensor, turn: usize) -> Result<Tensor> {
-    shown_otherwise(&copy_of(t)?, turn)?.detach()
+fn with_bits(t: &Tensor, variant: usize) -> Result<Tensor> {
+    shown_otherwise(&copy_of(t)?, variant)?.detach()
 }
 
 /// Ops whose arguments, or whose answer, are about memory.
@@ -48,14 +48,14 @@ fn choices(slots: &Slots) -> Vec<Vec<usize>> {
 }
 
 /// The arguments with copies of the tensors of `slots`, those `chosen` shown otherwise.
-fn with_turned(
+fn with_bits_set(
     values: &[Value],
     slots: &Slots,
     chosen: &[usize],
-    turn: usize,
+    variant: usize,
 ) -> Result<Vec<Value>> {
     let copy = |(n, (_, _, t)): (usize, &(usize, usize, Tensor))| {
-        if chosen.contains(&n) { turned(t, turn + n) } else { copy_of(t) }
+        if chosen.contains(&n) { with_bits(t, variant + n) } else { copy_of(t) }
     };
     let copies = slots.iter().enumerate().map(copy).collect::<Result<Vec<_>>>()?;
     Ok(replace(values, slots, &copies))
@@ -63,7 +63,7 @@ fn with_turned(
 
 /// The arguments with copies of their tensors.
 pub(super) fn copied(values: &[Value]) -> Result<Vec<Value>> {
-    with_turned(values, &tensor_slots(values), &[], 0)
+    with_bits_set(values, &tensor_slots(values), &[], 0)
 }
 
 /// Runs `check` with the sample's arguments and each choice of which are shown otherwise; ops that refuse the sample, and
@@ -79,8 +79,8 @@ fn for_each_choice(
     let values = sample.values(def).map_err(text)?;
     let Ok(expected) = function_of(def, &values) else { return Ok(()) };
     let slots = tensor_slots(&values);
-    for (turn, chosen) in choices(&slots).iter().enumerate() {
-        let given = with_turned(&values, &slots, chosen, turn).map_err(text)?;
+    for (variant, chosen) in choices(&slots).iter().enumerate() {
+        let given = with_bits_set(&values, &slots, chosen, variant).map_err(text)?;
         check(&values, &given, &expected).map_err(|e| format!("slots {chosen:?}: {e}"))?;
     }
     Ok(())
@@ -116,21 +116,21 @@ fn results_do_not_depend_on_conj_and_neg_bits() {
     results(DType::C128);
 }
 
-/// The gradients of a fixed combination of the results. With a `turn`, the gradients that it begins with are shown
+/// The gradients of a fixed combination of the results. With a `variant`, the gradients that it begins with are shown
 /// otherwise.
 pub(super) fn gradients(
     def: &'static OpDef,
     values: &[Value],
-    turn: Option<usize>,
+    variant: Option<usize>,
 ) -> Result<Vec<Option<Tensor>>> {
     gradients_from(def, values, |t| {
         let plain = Sampler::new(t.dtype()).normal(t.shape());
-        turn.map_or_else(|| Ok(plain.clone()), |turn| turned(&plain, turn))
+        variant.map_or_else(|| Ok(plain.clone()), |variant| with_bits(&plain, variant))
     })
 }
 
-/// Some turn, not the same for all samples.
-fn sample_turn(values: &[Value]) -> usize {
+/// Some variant, not the same for all samples.
+fn sample_variant(values: &[Value]) -> usize {
     tensor_slots(values).iter().map(|slot| slot.2.ndim() + usize::from(slot.2.is_conj())).sum()
 }
 
@@ -145,8 +145,8 @@ fn same_gradients(dtype: DType) {
         for_each_choice(def, sample, |values, given, _| {
             let plain = copied(values).map_err(text)?;
             let Ok(expected) = gradients(def, &plain, None) else { return Ok(()) };
-            let turn = sample_turn(given);
-            let got = gradients(def, given, Some(turn)).map_err(text)?;
+            let variant = sample_variant(given);
+            let got = gradients(def, given, Some(variant)).map_err(text)?;
             if got.iter().map(Option::is_some).ne(expected.iter().map(Option::is_some)) {
                 return Err("other gradients are defined".into());
             }
@@ -216,11 +216,11 @@ fn out(dtype: DType) {
         let values = sample.values(def).map_err(text)?;
         manual_seed(1);
         let Ok(expected) = call(def, &args(&values)).map(tensors) else { return Ok(()) };
-        for turn in 0..3 {
+        for variant in 0..3 {
             // One of the right shape, and one without elements that gets it.
-            let room = |t: &Tensor| turned(&t.zeros_like()?, turn);
+            let room = |t: &Tensor| with_bits(&t.zeros_like()?, variant);
             let empty = |t: &Tensor| {
-                turned(&Tensor::empty_strided(&[0], &[1], t.dtype(), t.device())?, turn)
+                with_bits(&Tensor::empty_strided(&[0], &[1], t.dtype(), t.device())?, variant)
             };
             let rooms: Result<Vec<Tensor>> = expected.iter().map(room).collect();
             let empties: Result<Vec<Tensor>> = expected.iter().map(empty).collect();

@@ -17,8 +17,8 @@ pub(crate) fn for_all(
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let only = std::env::var("PULLBACK_OP").ok();
     let (mut failures, mut checked) = (String::new(), 0);
-    let is_asked = |name| only.as_deref().is_none_or(|o| o.split(',').any(|o| o == name));
-    for def in ops::registry().filter(|d| is_asked(d.name)) {
+    let is_chosen = |name| only.as_deref().is_none_or(|o| o.split(',').any(|o| o == name));
+    for def in ops::registry().filter(|d| is_chosen(d.name)) {
         let Some(samples) = def.samples else { continue };
         for sample in samples(&Sampler::new(dtype)) {
             manual_seed(1);

@@ -1,7 +1,7 @@
 //! Anomaly mode with Python stacks, which lie in the metadata of nodes as PyTorch has them: the lines of `traceback_`, and
 //! under `parent_` the node that was being run.
 
-use super::hook_dicts::Hooks;
+use super::hook_dicts::HookDict;
 use super::mode::flag;
 use super::node::{metadata_if_any, node_of, wrap_node};
 use pullback::autograd::Node;
@@ -23,7 +23,7 @@ impl Stacks {
         if let Some(parent) = parent {
             metadata.set_item(intern!(py, "parent_"), wrap_node(py, parent)?)?;
         }
-        node.set_note(Arc::new(Hooks::of(metadata)));
+        node.set_note(Arc::new(HookDict::of(metadata)));
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::raw::context::{Field, known, member};
 use crate::raw::entry::{Args, Reply, fast, guard, guard_or, noargs};
 use crate::result::none;
 use pullback::autograd::{Node, SavedTensor, WeakNode, freed};
-use pullback::site::Site;
+use pullback::call_site::CallSite;
 use pullback::tensor::WeakTensor;
 use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -45,7 +45,7 @@ pub(crate) struct Context {
     pub(super) is_shown: Cell<bool>,
     pub(super) saved: RefCell<Saved>,
     pub(super) has_saved: Cell<bool>,
-    pub(super) freed_at: Cell<Option<Site>>,
+    pub(super) freed_at: Cell<Option<CallSite>>,
     pub(super) keep_undefined: Cell<bool>,
     pub(super) skip_non_differentiable: Cell<bool>,
     /// What the arguments were.
@@ -143,7 +143,7 @@ impl Context {
     }
 
     /// Where the node is that it keeps; null if it keeps none.
-    pub(super) fn place_of_kept_node(&self) -> *const Node {
+    pub(super) fn kept_node_slot(&self) -> *const Node {
         self.kept_node.borrow().as_ref().map_or(std::ptr::null(), |node| &raw const **node)
     }
 
@@ -168,7 +168,7 @@ impl Context {
     pub(super) fn release(&self) {
         let saved = self.saved.take();
         if self.has_saved.get() && self.freed_at.get().is_none() {
-            self.freed_at.set(Some(Site::here()));
+            self.freed_at.set(Some(CallSite::here()));
         }
         drop(saved);
     }
@@ -254,7 +254,7 @@ fn tuple(args: Args<'_>) -> Reply {
     }
 }
 
-fn truth(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+fn as_bool(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(object.cast::<PyBool>()?.is_true())
 }
 
@@ -358,7 +358,7 @@ fn set_materialize_grads(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> 
     // SAFETY: a method of contexts, by its descriptor's check.
     unsafe {
         let slf = Bound::from_borrowed_ptr(py, slf);
-        known(&slf).keep_undefined.set(!truth(&value.expect("required"))?);
+        known(&slf).keep_undefined.set(!as_bool(&value.expect("required"))?);
     }
     Ok(none())
 }
@@ -412,7 +412,7 @@ pub(crate) fn properties() -> Vec<ffi::PyGetSetDef> {
             c"materialize_grads",
             get!(materialize_grads),
             set!(|this, value| {
-                this.keep_undefined.set(!truth(&value)?);
+                this.keep_undefined.set(!as_bool(&value)?);
                 Ok(())
             }),
         ),
@@ -420,7 +420,7 @@ pub(crate) fn properties() -> Vec<ffi::PyGetSetDef> {
             c"_materialize_non_diff_grads",
             get!(materialize_others),
             set!(|this, value| {
-                this.skip_non_differentiable.set(!truth(&value)?);
+                this.skip_non_differentiable.set(!as_bool(&value)?);
                 Ok(())
             }),
         ),

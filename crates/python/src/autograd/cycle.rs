@@ -1,7 +1,7 @@
 //! Python's cycle collector and the library's own cycles: those of leaves through gradients that were recorded.
 //!
 //! No Python object need be in such a cycle, so the collector cannot see it. Each full collection lets the library look
-//! for its cycles afterwards; nobody is asked before there could be one.
+//! for its cycles afterwards; nothing is looked for before there could be one.
 
 use crate::raw::object::is_held;
 use pullback::autograd::cycle;

@@ -3,7 +3,7 @@
 //! A tensor's hooks live in one ordered dictionary; the library holds one closure over it. Values are
 //! taken before the first runs, so a hook may remove hooks.
 
-use super::hook_dicts::{Hooks, Registered, count_of};
+use super::hook_dicts::{HookDict, Registered, count_of};
 use crate::convert::type_name;
 use crate::error::{carry, raise};
 use crate::lock::in_python;
@@ -55,7 +55,7 @@ fn check(old: &Tensor, new: &Bound<'_, PyAny>, hook: &Bound<'_, PyAny>) -> PyRes
     Ok(new.clone())
 }
 
-fn run_tensor_hooks(hooks: &Hooks, grad: Option<&Tensor>) -> PyResult<Option<Tensor>> {
+fn run_tensor_hooks(hooks: &HookDict, grad: Option<&Tensor>) -> PyResult<Option<Tensor>> {
     in_python(|py| {
         let mut current: Option<Tensor> = None;
         for hook in hooks.list(py) {
@@ -79,7 +79,7 @@ fn replaces_none(hook: &Bound<'_, PyAny>) -> PyErr {
 }
 
 /// Registers the closure over a tensor's dictionary of hooks. (Whether it requires grad is the caller's to ask.)
-pub(crate) fn register(tensor: &Tensor, hooks: Hooks) -> PyResult<Registered> {
+pub(crate) fn register(tensor: &Tensor, hooks: HookDict) -> PyResult<Registered> {
     let hook = Arc::new(move |grad: Option<&Tensor>| run_tensor_hooks(&hooks, grad).map_err(carry));
     let closures = count_of(&hook);
     let id = tensor.add_hook(hook).map_err(raise)?;
@@ -87,14 +87,14 @@ pub(crate) fn register(tensor: &Tensor, hooks: Hooks) -> PyResult<Registered> {
 }
 
 /// Registers the closure over a dictionary of hooks on the gradient of output `nr` of a node.
-pub(super) fn register_on_node(node: &Node, nr: u32, hooks: Hooks) -> Registered {
+pub(super) fn register_on_node(node: &Node, nr: u32, hooks: HookDict) -> Registered {
     let hook = Arc::new(move |grad: Option<&Tensor>| run_tensor_hooks(&hooks, grad).map_err(carry));
     let closures = count_of(&hook);
     Registered { closures, id: Some(node.add_tensor_hook(nr, hook)) }
 }
 
 /// Registers the closure over a leaf's dictionary of post-accumulation hooks.
-pub(crate) fn register_accumulate(tensor: &Tensor, hooks: Hooks) -> Registered {
+pub(crate) fn register_accumulate(tensor: &Tensor, hooks: HookDict) -> Registered {
     let hook = Arc::new(move |leaf: &Tensor| {
         in_python(|py| {
             for hook in hooks.list(py) {
@@ -151,7 +151,7 @@ fn replaced(
 }
 
 /// Registers the closure over a node's dictionary of pre-hooks.
-pub(super) fn register_pre(node: &Node, hooks: Hooks) -> Registered {
+pub(super) fn register_pre(node: &Node, hooks: HookDict) -> Registered {
     let hook = Arc::new(move |grads: &Grads| {
         in_python(|py| {
             let mut current: Option<Grads> = None;
@@ -171,7 +171,7 @@ pub(super) fn register_pre(node: &Node, hooks: Hooks) -> Registered {
 }
 
 /// Registers the closure over a node's dictionary of post-hooks.
-pub(super) fn register_post(node: &Node, hooks: Hooks) -> Registered {
+pub(super) fn register_post(node: &Node, hooks: HookDict) -> Registered {
     let hook = Arc::new(move |outputs: &Grads, inputs: &Grads| {
         in_python(|py| {
             let mut current: Option<Grads> = None;

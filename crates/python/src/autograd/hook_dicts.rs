@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the hooks of a dictionary are given.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum HookKind {
     /// The gradient of output number so much of the node; 0 for a leaf.
     Tensor(u32),
     /// The leaf whose `.grad` was updated.
@@ -38,26 +38,26 @@ pub(crate) enum Kind {
 
 /// A dictionary over which the library holds a closure.
 pub(crate) struct Entry {
-    kind: Kind,
+    kind: HookKind,
     dict: Py<PyDict>,
     /// How many places hold the closure: one, its leaf or node, if none is running it.
     closures: Closures,
     /// By which the library forgets it; none for metadata.
     id: Option<HookId>,
     /// Shared with the closure: the [`HookDicts`] that this is in.
-    place: Arc<AtomicPtr<()>>,
+    owner: Arc<AtomicPtr<()>>,
 }
 
 /// A closure's dictionary. With the closure it leaves the [`HookDicts`] as well.
-pub(crate) struct Hooks {
+pub(crate) struct HookDict {
     dict: Held<PyDict>,
-    place: Arc<AtomicPtr<()>>,
+    owner: Arc<AtomicPtr<()>>,
 }
 
-impl Hooks {
+impl HookDict {
     /// A dictionary that no [`HookDicts`] knows.
-    pub(super) fn of(dict: Bound<'_, PyDict>) -> Hooks {
-        Hooks { dict: Held::new(dict.unbind()), place: Arc::default() }
+    pub(super) fn of(dict: Bound<'_, PyDict>) -> HookDict {
+        HookDict { dict: Held::new(dict.unbind()), owner: Arc::default() }
     }
     pub(super) fn dict<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         self.dict.bind(py).clone()
@@ -68,18 +68,18 @@ impl Hooks {
     }
 }
 
-impl Drop for Hooks {
+impl Drop for HookDict {
     fn drop(&mut self) {
         let _ = Python::try_attach(|py| {
             // SAFETY: a live object or null: it empties this when it goes, with the GIL held.
             let owner = unsafe {
                 Bound::from_borrowed_ptr_or_opt(
                     py,
-                    self.place.load(Relaxed).cast::<ffi::PyObject>(),
+                    self.owner.load(Relaxed).cast::<ffi::PyObject>(),
                 )
             };
             if let Some(owner) = owner.and_then(|owner| owner.cast_into::<HookDicts>().ok()) {
-                owner.get().remove(|entry| Arc::ptr_eq(&entry.place, &self.place));
+                owner.get().remove(|entry| Arc::ptr_eq(&entry.owner, &self.owner));
             }
         });
     }
@@ -113,7 +113,7 @@ pub(crate) struct HookDicts {
     /// The wrappers of tensors that own a reference to this.
     tensors: Mutex<Vec<AtomicPtr<TensorObject>>>,
     /// Where this is, for those that find it through the node; null once it is going.
-    place: Arc<AtomicPtr<()>>,
+    owner: Arc<AtomicPtr<()>>,
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -122,8 +122,8 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Drop for HookDicts {
     fn drop(&mut self) {
-        self.place.store(null_mut(), Relaxed);
-        lock(&self.entries).iter().for_each(|entry| entry.place.store(null_mut(), Relaxed));
+        self.owner.store(null_mut(), Relaxed);
+        lock(&self.entries).iter().for_each(|entry| entry.owner.store(null_mut(), Relaxed));
     }
 }
 
@@ -134,10 +134,10 @@ impl HookDicts {
             entries: Mutex::default(),
             wrapper: AtomicPtr::default(),
             tensors: Mutex::default(),
-            place: Arc::default(),
+            owner: Arc::default(),
         };
         let made = Bound::new(py, made)?;
-        made.get().place.store(made.as_ptr().cast(), Relaxed);
+        made.get().owner.store(made.as_ptr().cast(), Relaxed);
         Ok(made)
     }
 
@@ -155,7 +155,7 @@ impl HookDicts {
             return Ok(found);
         }
         let made = Self::new(py, Some(node))?;
-        node.set_python_hooks(&made.get().place);
+        node.set_python_hooks(&made.get().owner);
         if let Some(context) =
             node.backward().and_then(pullback::autograd::Backward::python_context)
         {
@@ -163,7 +163,7 @@ impl HookDicts {
             unsafe {
                 let context = Bound::from_borrowed_ptr(py, context.cast());
                 known(&context).hooks.set(made.clone().into_any());
-                made.get().set_wrapper(known(&context).place_of_kept_node());
+                made.get().set_wrapper(known(&context).kept_node_slot());
                 track(context.as_ptr());
             }
         } else {
@@ -254,18 +254,18 @@ impl HookDicts {
     }
 
     /// The dictionary of this kind, if there is one.
-    pub(crate) fn get<'py>(&self, py: Python<'py>, kind: Kind) -> Option<Bound<'py, PyDict>> {
+    pub(crate) fn get<'py>(&self, py: Python<'py>, kind: HookKind) -> Option<Bound<'py, PyDict>> {
         let entries = lock(&self.entries);
         let entry = entries.iter().find(|entry| entry.kind == kind)?;
         Some(entry.dict.bind(py).clone())
     }
 
     /// Shows the collector the metadata that a node holds.
-    pub(super) fn show_metadata(&self, py: Python<'_>, held: &Arc<Hooks>) {
-        if self.get(py, Kind::Metadata).is_none() {
-            let (dict, place) = (held.dict(py).unbind(), Arc::clone(&held.place));
+    pub(super) fn show_metadata(&self, py: Python<'_>, held: &Arc<HookDict>) {
+        if self.get(py, HookKind::Metadata).is_none() {
+            let (dict, owner) = (held.dict(py).unbind(), Arc::clone(&held.owner));
             let closures = count_of(held);
-            self.add(Entry { kind: Kind::Metadata, dict, closures, id: None, place });
+            self.add(Entry { kind: HookKind::Metadata, dict, closures, id: None, owner });
         }
     }
 
@@ -277,7 +277,7 @@ impl HookDicts {
 
     /// Adds one, and tells its closure.
     fn add(&self, entry: Entry) {
-        entry.place.store(self.place.load(Relaxed), Relaxed);
+        entry.owner.store(self.owner.load(Relaxed), Relaxed);
         lock(&self.entries).push(entry);
     }
 
@@ -285,8 +285,8 @@ impl HookDicts {
     pub(crate) fn get_or_make<'py>(
         &self,
         py: Python<'py>,
-        kind: Kind,
-        register: impl FnOnce(Hooks) -> PyResult<Registered>,
+        kind: HookKind,
+        register: impl FnOnce(HookDict) -> PyResult<Registered>,
     ) -> PyResult<Bound<'py, PyDict>> {
         if let Some(found) = self.get(py, kind) {
             return Ok(found);
@@ -301,24 +301,24 @@ impl HookDicts {
     /// Puts a dictionary of this kind here, over which `register` gives the library a closure.
     pub(crate) fn put(
         &self,
-        kind: Kind,
+        kind: HookKind,
         dict: &Bound<'_, PyDict>,
-        register: impl FnOnce(Hooks) -> PyResult<Registered>,
+        register: impl FnOnce(HookDict) -> PyResult<Registered>,
     ) -> PyResult<()> {
-        let hooks = Hooks::of(dict.clone());
-        let place = Arc::clone(&hooks.place);
+        let hooks = HookDict::of(dict.clone());
+        let owner = Arc::clone(&hooks.owner);
         let Registered { closures, id } = register(hooks)?;
-        self.add(Entry { kind, dict: dict.clone().unbind(), closures, id, place });
+        self.add(Entry { kind, dict: dict.clone().unbind(), closures, id, owner });
         Ok(())
     }
 
     /// Takes the dictionary of this kind away; gives that by which the library forgets its closure.
-    pub(crate) fn take(&self, kind: Kind) -> Option<HookId> {
+    pub(crate) fn take(&self, kind: HookKind) -> Option<HookId> {
         self.remove(|entry| entry.kind == kind)?.id
     }
 
     /// Whether the library has a closure of this kind over this very dictionary.
-    pub(crate) fn has(&self, kind: Kind, dict: &Bound<'_, PyDict>) -> bool {
+    pub(crate) fn has(&self, kind: HookKind, dict: &Bound<'_, PyDict>) -> bool {
         lock(&self.entries).iter().any(|entry| entry.kind == kind && entry.dict.is(dict))
     }
 
@@ -333,8 +333,8 @@ impl HookDicts {
         nr: u32,
     ) -> PyResult<()> {
         let leafs = Self::new(py, None)?;
-        if let Some(own) = self.remove(|entry| entry.kind == Kind::Tensor(nr)) {
-            leafs.get().add(Entry { kind: Kind::Tensor(0), ..own });
+        if let Some(own) = self.remove(|entry| entry.kind == HookKind::Tensor(nr)) {
+            leafs.get().add(Entry { kind: HookKind::Tensor(0), ..own });
         }
         // SAFETY: the caller's promise.
         unsafe { leafs.get().adopt(&leafs, object) };

@@ -5,7 +5,7 @@
 //! function is its context object.
 
 use super::hook::{register_on_node, register_post, register_pre};
-use super::hook_dicts::{HookDicts, Hooks, Kind};
+use super::hook_dicts::{HookDict, HookDicts, HookKind};
 use super::saved::SavedTensor;
 use crate::convert::type_name;
 use crate::error::raise;
@@ -378,7 +378,7 @@ pub(super) fn pre_hooks<'py>(
     tensor: Option<&WeakTensor>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let hooks = hooks_of(py, node, tensor)?;
-    hooks.get().get_or_make(py, Kind::Pre, |hooks| Ok(register_pre(node, hooks)))
+    hooks.get().get_or_make(py, HookKind::Pre, |hooks| Ok(register_pre(node, hooks)))
 }
 
 /// As [`pre_hooks`], of post-hooks.
@@ -388,7 +388,7 @@ pub(super) fn post_hooks<'py>(
     tensor: Option<&WeakTensor>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let hooks = hooks_of(py, node, tensor)?;
-    hooks.get().get_or_make(py, Kind::Post, |hooks| Ok(register_post(node, hooks)))
+    hooks.get().get_or_make(py, HookKind::Post, |hooks| Ok(register_post(node, hooks)))
 }
 
 /// Lets the hooks of `object`, a tensor, run on the gradient of the node's output that the tensor is. Those of its own
@@ -405,7 +405,7 @@ pub(super) fn register_hook_dict(
         )));
     };
     let nr = tensor.output_nr();
-    let kind = Kind::Tensor(nr);
+    let kind = HookKind::Tensor(nr);
     let Some(dict) = current_hooks(py, object.as_ptr(), kind)? else {
         return Err(PyRuntimeError::new_err(
             "_register_hook_dict expected a variable with hooks, but its _backward_hooks is None",
@@ -433,7 +433,7 @@ pub(super) fn metadata<'py>(
     let held = match held_metadata(node) {
         Some(held) => held,
         None => {
-            let made = Arc::new(Hooks::of(PyDict::new(py)));
+            let made = Arc::new(HookDict::of(PyDict::new(py)));
             node.set_note(made.clone());
             made
         }
@@ -447,7 +447,7 @@ pub(super) fn metadata_if_any<'py>(py: Python<'py>, node: &Node) -> Option<Bound
     Some(held_metadata(node)?.dict(py))
 }
 
-fn held_metadata(node: &Node) -> Option<Arc<Hooks>> {
+fn held_metadata(node: &Node) -> Option<Arc<HookDict>> {
     node.note()?.downcast().ok()
 }
 

@@ -8,9 +8,9 @@ use crate::error::raise;
 use crate::lock::without_lock;
 use crate::raw::tracer;
 use pullback::Scalar;
+use pullback::call_site::CallSite;
 use pullback::dispatch::{Arg, Value};
-use pullback::prof::{self, Config, Event, Input, Kind, Open, Recorded};
-use pullback::site::Site;
+use pullback::prof::{self, Config, Event, Kind, Open, Recorded, RecordedInput};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -26,40 +26,45 @@ struct ProfilerResult(Recorded);
 
 /// Lines of the program, each looked up once.
 #[derive(Default)]
-struct Lines(HashMap<Site, Py<PyAny>>);
+struct Lines(HashMap<CallSite, Py<PyAny>>);
 
 impl Lines {
-    fn get(&mut self, py: Python<'_>, site: Site) -> PyResult<Py<PyAny>> {
-        if let Some(known) = self.0.get(&site) {
+    fn get(&mut self, py: Python<'_>, call_site: CallSite) -> PyResult<Py<PyAny>> {
+        if let Some(known) = self.0.get(&call_site) {
             return Ok(known.clone_ref(py));
         }
-        let text = site.place().map_or_else(String::new, |place| {
-            let function = place.function.unwrap_or_default();
-            format!("{}({}): {function}", place.file, place.line)
+        let text = call_site.source_line().map_or_else(String::new, |line| {
+            let function = line.function.unwrap_or_default();
+            format!("{}({}): {function}", line.file, line.line)
         });
         let line = text.into_pyobject(py)?.into_any().unbind();
-        self.0.insert(site, line.clone_ref(py));
+        self.0.insert(call_site, line.clone_ref(py));
         Ok(line)
     }
     fn of(&mut self, py: Python<'_>, event: &Event) -> PyResult<Py<PyAny>> {
-        let lines: Vec<_> =
-            event.stack().iter().map(|&site| self.get(py, site)).collect::<PyResult<_>>()?;
+        let lines: Vec<_> = event
+            .stack()
+            .iter()
+            .map(|&call_site| self.get(py, call_site))
+            .collect::<PyResult<_>>()?;
         Ok(PyList::new(py, lines)?.into_any().unbind())
     }
 }
 
 /// The sizes of a tensor, a list of sizes for a list of tensors, nothing for anything else.
-fn shape(py: Python<'_>, input: &Input) -> PyResult<Py<PyAny>> {
+fn shape(py: Python<'_>, input: &RecordedInput) -> PyResult<Py<PyAny>> {
     Ok(match input {
-        Input::Tensor { shape, .. } => PyList::new(py, shape.as_slice())?.into_any().unbind(),
-        Input::List(items) => each(py, items, shape)?,
-        Input::Value(_) => PyList::empty(py).into_any().unbind(),
+        RecordedInput::Tensor { shape, .. } => {
+            PyList::new(py, shape.as_slice())?.into_any().unbind()
+        }
+        RecordedInput::List(items) => each(py, items, shape)?,
+        RecordedInput::Value(_) => PyList::empty(py).into_any().unbind(),
     })
 }
 
 /// The value of an argument that is no tensor, as far as Python has such.
-fn value(py: Python<'_>, input: &Input) -> PyResult<Py<PyAny>> {
-    let Input::Value(value) = input else { return Ok(py.None()) };
+fn value(py: Python<'_>, input: &RecordedInput) -> PyResult<Py<PyAny>> {
+    let RecordedInput::Value(value) = input else { return Ok(py.None()) };
     Ok(match value {
         Value::Bool(b) | Value::Scalar(Scalar::Bool(b)) => b.into_py_any(py)?,
         Value::Int(i) | Value::Scalar(Scalar::Int(i)) => i.into_py_any(py)?,
@@ -78,8 +83,8 @@ fn value(py: Python<'_>, input: &Input) -> PyResult<Py<PyAny>> {
 
 fn each(
     py: Python<'_>,
-    inputs: &[Input],
-    show: fn(Python<'_>, &Input) -> PyResult<Py<PyAny>>,
+    inputs: &[RecordedInput],
+    show: fn(Python<'_>, &RecordedInput) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let items: Vec<_> = inputs.iter().map(|input| show(py, input)).collect::<PyResult<_>>()?;
     Ok(PyList::new(py, items)?.into_any().unbind())

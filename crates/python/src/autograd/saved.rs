@@ -18,7 +18,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// A pair of functions.
-struct Hooks {
+struct PackHooks {
     pack: Held,
     unpack: Arc<Held>,
 }
@@ -29,8 +29,8 @@ struct PackedObject {
     unpack: Arc<Held>,
 }
 
-impl Hooks {
-    fn new(pack: &Bound<'_, PyAny>, unpack: &Bound<'_, PyAny>) -> PyResult<Hooks> {
+impl PackHooks {
+    fn new(pack: &Bound<'_, PyAny>, unpack: &Bound<'_, PyAny>) -> PyResult<PackHooks> {
         for hook in [pack, unpack] {
             if !hook.is_callable() {
                 return Err(PyTypeError::new_err(format!(
@@ -40,11 +40,11 @@ impl Hooks {
             }
         }
         let unpack = Arc::new(Held::new(unpack.clone().unbind()));
-        Ok(Hooks { pack: Held::new(pack.clone().unbind()), unpack })
+        Ok(PackHooks { pack: Held::new(pack.clone().unbind()), unpack })
     }
 }
 
-impl SavedTensorHooks for Hooks {
+impl SavedTensorHooks for PackHooks {
     fn pack(&self, tensor: &Tensor) -> Result<Box<dyn Packed>, Error> {
         let packed = in_python(|py| {
             let given = wrap_bound(py, tensor.clone())?;
@@ -81,7 +81,7 @@ pub(crate) struct SavedTensor {
     item: usize,
 }
 
-/// Who keeps it.
+/// The owner of a saved value.
 enum Keeper {
     /// A node, under this number of its saved list.
     Node(Node, usize),
@@ -110,13 +110,13 @@ fn no_value() -> PyErr {
 }
 
 /// Lets hooks pack item `item` of what a context keeps.
-fn pack_of_context(context: &Context, item: usize, hooks: &Hooks) -> PyResult<()> {
+fn pack_of_context(context: &Context, item: usize, hooks: &PackHooks) -> PyResult<()> {
     if context.freed_at.get().is_some() {
         return Err(raise(freed_before_hooks()));
     }
     let saved = context.saved.borrow().get(item).cloned().flatten().ok_or_else(no_value)?;
     let packed = saved.pack(hooks).map_err(raise)?;
-    let old = context.saved.borrow_mut().get_mut(item).and_then(|place| place.replace(packed));
+    let old = context.saved.borrow_mut().get_mut(item).and_then(|saved| saved.replace(packed));
     drop(old);
     Ok(())
 }
@@ -163,7 +163,7 @@ impl SavedTensor {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let (pack_hook, unpack_hook) = both_hooks(hooks, named)?;
-        let hooks = Hooks::new(&pack_hook, &unpack_hook)?;
+        let hooks = PackHooks::new(&pack_hook, &unpack_hook)?;
         match &self.keeper {
             Keeper::Node(node, index) => {
                 computing(|| node.pack_saved(*index, self.item, &hooks).map_err(raise))
@@ -206,7 +206,7 @@ fn _push_saved_tensors_default_hooks(
     pack_hook: &Bound<'_, PyAny>,
     unpack_hook: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    saved_hooks::push(Arc::new(Hooks::new(pack_hook, unpack_hook)?)).map_err(raise)
+    saved_hooks::push(Arc::new(PackHooks::new(pack_hook, unpack_hook)?)).map_err(raise)
 }
 #[pyfunction]
 fn _pop_saved_tensors_default_hooks() {
@@ -217,7 +217,7 @@ fn _pop_saved_tensors_default_hooks() {
 fn _saved_tensors_default_hooks(py: Python<'_>) -> Vec<(Py<PyAny>, Py<PyAny>)> {
     let pair = |hooks: &Arc<dyn SavedTensorHooks>| {
         let hooks: &dyn Any = &**hooks;
-        let hooks = hooks.downcast_ref::<Hooks>()?;
+        let hooks = hooks.downcast_ref::<PackHooks>()?;
         Some((hooks.pack.bind(py).clone().unbind(), hooks.unpack.bind(py).clone().unbind()))
     };
     saved_hooks::snapshot().iter().filter_map(pair).collect()

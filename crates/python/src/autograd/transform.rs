@@ -101,7 +101,7 @@ fn _func_reaches_out(outputs: &Bound<'_, PyAny>, inputs: &Bound<'_, PyAny>) -> P
     const NAME: &str = "_func_reaches_out";
     transform::reaches_out(&list(outputs, NAME)?, &list(inputs, NAME)?).map_err(raise)
 }
-/// Says that the transform of these inputs is over.
+/// Ends the transform of these inputs.
 #[pyfunction]
 fn _func_close(inputs: &Bound<'_, PyAny>) -> PyResult<()> {
     transform::close(&list(inputs, "_func_close")?);
@@ -146,12 +146,12 @@ pub(crate) fn refuse(py: Python<'_>, method: &str) -> PyResult<()> {
     }
     Ok(())
 }
-/// Says that a transform was opened.
+/// Marks a transform as open.
 #[pyfunction]
 fn _transform_opened() {
     OPEN.fetch_add(1, Relaxed);
 }
-/// Says that it was closed.
+/// Marks a transform as closed.
 #[pyfunction]
 fn _transform_closed() {
     let fewer = |open: usize| open.checked_sub(1);

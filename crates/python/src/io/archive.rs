@@ -4,8 +4,8 @@ use super::file::{FileObject, WriteObject, checked};
 use crate::convert::type_name;
 use crate::error::raise;
 use crate::tensor::storage::{storage_bytes, storage_object};
-use pullback::io::zip::{Archive, Record, Writer};
-use pullback::io::{FileSource, Source};
+use pullback::io::zip::{Archive, ArchiveRecord, ArchiveWriter};
+use pullback::io::{FileSource, ReadAt};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 /// The newest version of the file format that is known.
 const NEWEST: u64 = 10;
 
-type AnySource = Box<dyn Source + Send>;
+type AnySource = Box<dyn ReadAt + Send>;
 type AnyOutput = Box<dyn std::io::Write + Send>;
 
 /// The archive, unless somebody uses it: another thread, or the file object that it calls. To wait could be to wait for ever.
@@ -40,7 +40,7 @@ impl PyTorchFileReader {
     fn archive(&self) -> PyResult<MutexGuard<'_, Archive<AnySource>>> {
         free(&self.archive)
     }
-    fn record(&self, name: &str) -> PyResult<Record> {
+    fn record(&self, name: &str) -> PyResult<ArchiveRecord> {
         let full = format!("{}/{name}", self.folder);
         self.archive()?.find(&full).cloned().ok_or_else(|| {
             PyRuntimeError::new_err(format!(
@@ -113,7 +113,7 @@ impl PyTorchFileReader {
     }
     /// The names of the records.
     fn get_all_records(&self) -> PyResult<Vec<String>> {
-        let own = |record: &Record| {
+        let own = |record: &ArchiveRecord| {
             let rest = record.name.strip_prefix(self.folder.as_str())?;
             rest.strip_prefix('/').map(str::to_owned)
         };
@@ -154,13 +154,13 @@ impl PyTorchFileReader {
 /// Writes an archive into a file, by its name, or into an object with `write`.
 #[pyclass(module = "torch._C", frozen)]
 pub(crate) struct PyTorchFileWriter {
-    writer: Mutex<Option<Writer<AnyOutput>>>,
+    writer: Mutex<Option<ArchiveWriter<AnyOutput>>>,
 }
 
 impl PyTorchFileWriter {
     fn with<R>(
         &self,
-        run: impl FnOnce(&mut Writer<AnyOutput>) -> pullback::Result<R>,
+        run: impl FnOnce(&mut ArchiveWriter<AnyOutput>) -> pullback::Result<R>,
     ) -> PyResult<R> {
         let mut writer = free(&self.writer)?;
         match writer.as_mut() {
@@ -185,7 +185,8 @@ impl PyTorchFileWriter {
             }
             Err(_) => (Box::new(WriteObject::new(file)), "archive".to_owned()),
         };
-        let writer = checked(Writer::new(output, &folder, storage_alignment, compute_crc32))?;
+        let writer =
+            checked(ArchiveWriter::new(output, &folder, storage_alignment, compute_crc32))?;
         Ok(PyTorchFileWriter { writer: Mutex::new(Some(writer)) })
     }
     /// Adds a record: `size` bytes of `data`, which is bytes, text or a storage.

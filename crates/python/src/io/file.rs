@@ -3,7 +3,7 @@
 //! What is read goes through a block of Python's own: an object may keep what it was given to fill.
 
 use crate::error::{carry, raise};
-use pullback::io::Source;
+use pullback::io::ReadAt;
 use pullback::{Error, Result};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -80,7 +80,7 @@ impl FileObject {
     }
 }
 
-impl Source for FileObject {
+impl ReadAt for FileObject {
     fn size(&self) -> u64 {
         self.size
     }

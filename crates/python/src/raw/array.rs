@@ -48,7 +48,7 @@ const DESCR_FROM_TYPE: usize = 45;
 const NEW_FROM_DESCR: usize = 94;
 const SET_BASE_OBJECT: usize = 282;
 
-type Version = unsafe extern "C" fn() -> c_uint;
+type GetVersion = unsafe extern "C" fn() -> c_uint;
 type DescrFromType = unsafe extern "C" fn(c_int) -> *mut PyObject;
 type NewFromDescr = unsafe extern "C" fn(
     *mut PyTypeObject,
@@ -82,7 +82,7 @@ fn find(py: Python<'_>) -> Option<*mut *mut c_void> {
             ffi::PyErr_Clear();
             return None;
         }
-        let version = std::mem::transmute::<*mut c_void, Version>(*table.add(VERSION))();
+        let version = std::mem::transmute::<*mut c_void, GetVersion>(*table.add(VERSION))();
         if !matches!(version >> 24, 1 | 2) {
             return None;
         }
@@ -200,7 +200,7 @@ pub(crate) fn make(
     // SAFETY: the table's entries have these types in the versions that `find` accepts. The description is
     // handed over, as is the owner, and the owner's memory is what sizes and strides reach.
     unsafe {
-        let function = |place: usize| *table.add(place);
+        let function = |index: usize| *table.add(index);
         let describe = std::mem::transmute::<*mut c_void, DescrFromType>(function(DESCR_FROM_TYPE));
         let new = std::mem::transmute::<*mut c_void, NewFromDescr>(function(NEW_FROM_DESCR));
         let set = std::mem::transmute::<*mut c_void, SetBaseObject>(function(SET_BASE_OBJECT));

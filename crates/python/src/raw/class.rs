@@ -6,7 +6,7 @@
 use crate::raw::entry::{guard, guard_or};
 use crate::raw::object::{self, TensorObject};
 use crate::raw::{callable, number};
-use crate::subclass;
+use crate::torch_function;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
@@ -45,7 +45,7 @@ unsafe extern "C" fn meta_init(
             }
             let cls = Bound::from_borrowed_ptr(py, cls);
             dtype_as_attribute(&cls)?;
-            subclass::silence(&cls)?;
+            torch_function::disable_by_default(&cls)?;
             Ok(0)
         })
     }
@@ -105,7 +105,7 @@ unsafe extern "C" fn length(slf: *mut PyObject) -> isize {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
         guard_or(-1, |py| {
-            if let Some(reply) = number::answer_alone(py, "__len__", slf) {
+            if let Some(reply) = number::dispatch_unary(py, "__len__", slf) {
                 return reply?.extract();
             }
             match object::tensor_of(slf).shape().first() {
@@ -120,8 +120,8 @@ unsafe extern "C" fn get_item(slf: *mut PyObject, index: *mut PyObject) -> *mut 
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
         guard(|py| {
-            if !subclass::is_plain_indexing(slf, index, None)
-                && let Some(reply) = subclass::answer_index(py, slf, index, None)
+            if !torch_function::is_plain_indexing(slf, index, None)
+                && let Some(reply) = torch_function::dispatch_index(py, slf, index, None)
             {
                 return reply;
             }
@@ -141,8 +141,8 @@ unsafe extern "C" fn set_item(
             if value.is_null() {
                 return Err(PyTypeError::new_err("Tensor does not support deleting items"));
             }
-            if !subclass::is_plain_indexing(slf, index, Some(value))
-                && let Some(reply) = subclass::answer_index(py, slf, index, Some(value))
+            if !torch_function::is_plain_indexing(slf, index, Some(value))
+                && let Some(reply) = torch_function::dispatch_index(py, slf, index, Some(value))
             {
                 ffi::Py_DECREF(reply?);
                 return Ok(0);
@@ -158,7 +158,7 @@ unsafe extern "C" fn repr(slf: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
         guard(|py| {
-            if let Some(reply) = number::answer_alone(py, "__repr__", slf) {
+            if let Some(reply) = number::dispatch_unary(py, "__repr__", slf) {
                 return reply.map(Bound::into_ptr);
             }
             let text = crate::tensor::display::repr(py, slf, None)?;
@@ -301,8 +301,8 @@ fn dtype_as_field(class: &Bound<'_, PyAny>) -> PyResult<()> {
     class.setattr("dtype", descriptor)
 }
 
-/// Gives a new subclass of the tensors' class the attribute that asks `__torch_function__`, where it would read the
-/// field.
+/// Gives a new subclass of the tensors' class the attribute `dtype` that dispatches to `__torch_function__`, where the class
+/// would inherit the plain field.
 fn dtype_as_attribute(subclass: &Bound<'_, PyAny>) -> PyResult<()> {
     let name = intern!(subclass.py(), "dtype");
     // SAFETY: live types; a look-up lends what it finds.
@@ -317,14 +317,14 @@ fn dtype_as_attribute(subclass: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Lets the dtype of tensors be read as the attribute that asks modes, or from the field again.
-pub(crate) fn ask_for_dtype(py: Python<'_>, asks: bool) -> PyResult<()> {
+/// Makes `Tensor.dtype` the attribute that modes can override, or the plain field again.
+pub(crate) fn intercept_dtype(py: Python<'_>, is_intercepted: bool) -> PyResult<()> {
     let name = intern!(py, "dtype");
     // SAFETY: the types live as long as the process; the descriptors are theirs.
     unsafe {
         let class = Bound::from_borrowed_ptr(py, object::class().cast::<PyObject>());
         let attribute = object::look_up(object::base_type(), name.as_ptr());
-        let shown = if asks { attribute } else { DTYPE_FIELD.load(Relaxed) };
+        let shown = if is_intercepted { attribute } else { DTYPE_FIELD.load(Relaxed) };
         class.setattr(name, Bound::from_borrowed_ptr(py, shown))
     }
 }

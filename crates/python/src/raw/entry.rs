@@ -292,8 +292,8 @@ macro_rules! getter {
             // SAFETY: CPython calls with the GIL.
             unsafe {
                 $crate::raw::entry::guard(|py| {
-                    if $crate::subclass::may_answer(slf)
-                        && let Some(reply) = $crate::subclass::answer_getter(py, $name, slf)
+                    if $crate::torch_function::has_override(slf)
+                        && let Some(reply) = $crate::torch_function::dispatch_getter(py, $name, slf)
                     {
                         return reply;
                     }
@@ -318,8 +318,9 @@ macro_rules! setter {
             unsafe {
                 $crate::raw::entry::guard_or(-1, |py| {
                     if !value.is_null()
-                        && $crate::subclass::may_answer(slf)
-                        && let Some(reply) = $crate::subclass::answer_setter(py, $name, slf, value)
+                        && $crate::torch_function::has_override(slf)
+                        && let Some(reply) =
+                            $crate::torch_function::dispatch_setter(py, $name, slf, value)
                     {
                         pyo3::ffi::Py_DECREF(reply?);
                         return Ok(0);
@@ -333,7 +334,7 @@ macro_rules! setter {
     }};
 }
 
-/// As [`fast!`] for the function `$name` of the extension, which modes may answer.
+/// As [`fast!`] for the function `$name` of the extension, which modes may override.
 macro_rules! function {
     ($name:literal, $function:path) => {{
         fn own(
@@ -341,14 +342,14 @@ macro_rules! function {
             slf: *mut pyo3::ffi::PyObject,
             args: $crate::raw::entry::Args<'_>,
         ) -> $crate::raw::entry::Reply {
-            $crate::subclass::answer_builtin(py, $name, args)
+            $crate::torch_function::dispatch_builtin(py, $name, args)
                 .unwrap_or_else(|| $function(py, slf, args))
         }
         $crate::raw::entry::fast!(own)
     }};
 }
 
-/// As [`fast!`] for the method `$name` of tensors, which subclasses may answer themselves.
+/// As [`fast!`] for the method `$name` of tensors, which subclasses may override.
 macro_rules! method {
     ($name:literal, $function:path) => {{
         fn own(
@@ -357,8 +358,8 @@ macro_rules! method {
             args: $crate::raw::entry::Args<'_>,
         ) -> $crate::raw::entry::Reply {
             // SAFETY: a live receiver.
-            if unsafe { $crate::subclass::may_answer(slf) }
-                && let Some(reply) = $crate::subclass::answer_method(py, $name, slf, args)
+            if unsafe { $crate::torch_function::has_override(slf) }
+                && let Some(reply) = $crate::torch_function::dispatch_method(py, $name, slf, args)
             {
                 return reply;
             }
@@ -368,14 +369,14 @@ macro_rules! method {
     }};
 }
 
-/// As [`noargs!`] for the method `$name` of tensors, which subclasses may answer themselves.
+/// As [`noargs!`] for the method `$name` of tensors, which subclasses may override.
 macro_rules! bare_method {
     ($name:literal, $function:path) => {{
         fn own(py: pyo3::Python<'_>, slf: *mut pyo3::ffi::PyObject) -> $crate::raw::entry::Reply {
             // SAFETY: a live receiver.
-            if unsafe { $crate::subclass::may_answer(slf) } {
+            if unsafe { $crate::torch_function::has_override(slf) } {
                 let args = $crate::raw::entry::Args::none();
-                if let Some(reply) = $crate::subclass::answer_method(py, $name, slf, args) {
+                if let Some(reply) = $crate::torch_function::dispatch_method(py, $name, slf, args) {
                     return reply;
                 }
             }

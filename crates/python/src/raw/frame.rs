@@ -1,16 +1,16 @@
 //! Where the Python program is: the line that calls the library, read without making an object.
 //!
-//! A line is a number: which code object, by its place in [`TABLE`], and how far into it. The number is read from the
+//! A line is a number: which code object, by its row in [`TABLE`], and how far into it. The number is read from the
 //! interpreter's own structures where their form is known (`layout`: CPython 3.11 to 3.13 with the interpreter lock),
 //! and asked for by public functions elsewhere, which takes some fifty nanoseconds more ([`choose`]). Frames of this
-//! package are passed by, so that the line is one of the program's. It becomes a file and a line in [`place_of`], only
+//! package are passed by, so that the line is one of the program's. It becomes a file and a line in [`source_line_of`], only
 //! when an error is put together. Invariant: no code object is kept alive; what is known of those that went is bounded
 //! in number.
 
 use super::line_table::{self, Found};
 use crate::{function_mode, interrupt};
+use pullback::call_site::SourceLine;
 use pullback::host::Host;
-use pullback::site::Place;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -55,7 +55,7 @@ mod layout {
     };
 }
 
-/// Where code objects keep their number for this module (PEP 523); negative before there is a place.
+/// Where code objects keep their number for this module (PEP 523); negative before there is one.
 static SLOT: AtomicIsize = AtomicIsize::new(-1);
 
 /// What is known of a code object.
@@ -172,8 +172,8 @@ impl Host for ByLayout {
         // SAFETY: `collect` calls with the lock held by this thread.
         collect(|see| unsafe { read(PyThreadState_GetUnchecked().cast::<u8>(), see) })
     }
-    fn place(&self, line: u64) -> Option<Place> {
-        place_of(line)
+    fn source_line(&self, line: u64) -> Option<SourceLine> {
+        source_line_of(line)
     }
     fn check_interrupt(&self) -> pullback::Result<()> {
         interrupt::check()
@@ -195,7 +195,7 @@ impl Host for ByFunctions {
         unsafe {
             let mut found = 0;
             if ffi::PyGILState_Check() == 1 {
-                ask(self.by_instruction, |number| {
+                walk_by_api(self.by_instruction, |number| {
                     found = number;
                     false
                 });
@@ -205,10 +205,10 @@ impl Host for ByFunctions {
     }
     fn call_stack(&self) -> Vec<u64> {
         // SAFETY: `collect` calls with the lock held by this thread.
-        collect(|see| unsafe { ask(self.by_instruction, see) })
+        collect(|see| unsafe { walk_by_api(self.by_instruction, see) })
     }
-    fn place(&self, line: u64) -> Option<Place> {
-        place_of(line)
+    fn source_line(&self, line: u64) -> Option<SourceLine> {
+        source_line_of(line)
     }
     fn check_interrupt(&self) -> pullback::Result<()> {
         interrupt::check()
@@ -257,7 +257,7 @@ unsafe extern "C" {
 #[cfg(has_layout)]
 #[inline(always)]
 fn this_thread() -> usize {
-    // SAFETY: a question without conditions.
+    // SAFETY: the function has no preconditions.
     unsafe { pthread_self() }
 }
 
@@ -296,11 +296,11 @@ unsafe fn read(state: *const u8, mut see: impl FnMut(u64) -> bool) {
     }
 }
 
-/// The same from public functions.
+/// Calls `see` with the program's lines as `read` does, by the public functions of the interpreter.
 ///
 /// # Safety
 /// The thread holds the interpreter lock.
-unsafe fn ask(by_instruction: bool, mut see: impl FnMut(u64) -> bool) {
+unsafe fn walk_by_api(by_instruction: bool, mut see: impl FnMut(u64) -> bool) {
     // SAFETY: the caller's promise; the code is live.
     unsafe {
         each_frame(|frame, code| {
@@ -363,7 +363,7 @@ unsafe fn tag_of(code: *mut PyObject) -> Tag {
     }
 }
 
-/// The same where it is known what the code object keeps; null if it was never seen.
+/// As [`tag_of`], where the offset of the extra data is known; null if the code object was never seen.
 ///
 /// # Safety
 /// As [`tag_of`].
@@ -376,20 +376,20 @@ unsafe fn tag_by(code: *mut PyObject, extra: *mut c_void) -> Tag {
     Tag(extra as usize)
 }
 
-/// What is kept in a place of a code object; null if it was never filled.
+/// The extra data of a code object in a slot; null if it was never filled.
 ///
 /// # Safety
 /// As [`tag_of`].
 #[cfg(has_layout)]
 #[inline(always)]
 unsafe fn extra_by_layout(code: *mut PyObject, slot: isize) -> *mut c_void {
-    // SAFETY: null, or how many places there are and then what is in them.
+    // SAFETY: null, or how many slots there are and then what is in them.
     unsafe {
-        let places = code.cast::<u8>().add(layout::EXTRA).cast::<*const isize>().read();
-        if places.is_null() || places.read() <= slot {
+        let slots = code.cast::<u8>().add(layout::EXTRA).cast::<*const isize>().read();
+        if slots.is_null() || slots.read() <= slot {
             return null_mut();
         }
-        places.offset(1 + slot).cast::<*mut c_void>().read()
+        slots.offset(1 + slot).cast::<*mut c_void>().read()
     }
 }
 
@@ -456,10 +456,10 @@ fn enter(code: Code) -> Option<Number> {
         }
         None => table.gone.pop_front()?,
     };
-    let place = &mut table.rows[row as usize];
-    place.generation = (place.generation + 1) % (1 << GENERATION_BITS);
-    place.code = Some(Arc::new(code));
-    Some(Number { row, generation: place.generation, position: 0, is_line: false })
+    let entry = &mut table.rows[row as usize];
+    entry.generation = (entry.generation + 1) % (1 << GENERATION_BITS);
+    entry.code = Some(Arc::new(code));
+    Some(Number { row, generation: entry.generation, position: 0, is_line: false })
 }
 
 /// A code object as the tracer of calls knows it.
@@ -510,7 +510,7 @@ unsafe extern "C" fn forget(extra: *mut c_void) {
 }
 
 /// The file and line of a number.
-fn place_of(bits: u64) -> Option<Place> {
+fn source_line_of(bits: u64) -> Option<SourceLine> {
     let number = Number::unpack(bits)?;
     let code = {
         let table = table();
@@ -530,7 +530,7 @@ fn place_of(bits: u64) -> Option<Place> {
         };
         (characters(start), characters(end))
     });
-    Some(Place {
+    Some(SourceLine {
         file: code.file.clone(),
         line: found.line,
         function: Some(code.function.clone()),

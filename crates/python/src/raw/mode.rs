@@ -18,27 +18,27 @@ use std::ptr::null_mut;
 
 /// What entering sets.
 #[derive(Clone, Copy)]
-enum Mode {
+enum ModeSetting {
     Grad(bool),
     Inference(bool),
 }
 
 #[repr(C)]
-struct Context {
+struct ModeContext {
     base: PyObject,
-    mode: Mode,
+    mode: ModeSetting,
     previous: SmallVec<[u64; 2]>,
 }
 
 /// A new context of type `ty`.
-unsafe fn alloc(py: Python<'_>, ty: *mut PyTypeObject, mode: Mode) -> Reply {
-    // SAFETY: `ty` derives from one of the types here, whose objects begin with a `Context`.
+unsafe fn alloc(py: Python<'_>, ty: *mut PyTypeObject, mode: ModeSetting) -> Reply {
+    // SAFETY: `ty` derives from one of the types here, whose objects begin with a `ModeContext`.
     unsafe {
         let object = (*ty).tp_alloc.expect("a ready type can allocate")(ty, 0);
         if object.is_null() {
             return Err(PyErr::fetch(py));
         }
-        let context = object.cast::<Context>();
+        let context = object.cast::<ModeContext>();
         (&raw mut (*context).mode).write(mode);
         (&raw mut (*context).previous).write(SmallVec::new());
         Ok(object)
@@ -51,7 +51,7 @@ unsafe extern "C" fn new_plain(
     _: *mut PyObject,
 ) -> *mut PyObject {
     // SAFETY: the interpreter calls with the GIL and a type that has this slot.
-    unsafe { guard(|py| alloc(py, ty, Mode::Grad(true))) }
+    unsafe { guard(|py| alloc(py, ty, ModeSetting::Grad(true))) }
 }
 
 /// Makes the context, or decorates the function that is given instead of brackets.
@@ -64,10 +64,10 @@ unsafe extern "C" fn new_grad<const ENABLED: bool>(
     unsafe {
         guard(|py| {
             if ffi::PyTuple_GET_SIZE(args) == 0 && kwargs.is_null() {
-                return alloc(py, ty, Mode::Grad(ENABLED));
+                return alloc(py, ty, ModeSetting::Grad(ENABLED));
             }
             match given_function(py, args, kwargs)? {
-                None => alloc(py, ty, Mode::Grad(ENABLED)),
+                None => alloc(py, ty, ModeSetting::Grad(ENABLED)),
                 Some(function) => {
                     let class = Bound::from_borrowed_ptr(py, ty.cast());
                     let module = py.import("pullback.autograd.grad_mode")?;
@@ -116,26 +116,26 @@ fn configure(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let is_grad = kind.expect("required").extract::<String>()? == "grad";
     // SAFETY: a method of contexts.
     unsafe {
-        (*slf.cast::<Context>()).mode =
-            if is_grad { Mode::Grad(enabled) } else { Mode::Inference(enabled) };
+        (*slf.cast::<ModeContext>()).mode =
+            if is_grad { ModeSetting::Grad(enabled) } else { ModeSetting::Inference(enabled) };
     }
     Ok(none())
 }
 
 fn enter(_: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a method of contexts.
-    let context = unsafe { &mut *slf.cast::<Context>() };
+    let context = unsafe { &mut *slf.cast::<ModeContext>() };
     context.previous.push(snapshot());
     match context.mode {
-        Mode::Grad(enabled) => set_grad_enabled(enabled),
-        Mode::Inference(enabled) => std::mem::forget(inference_mode(enabled)),
+        ModeSetting::Grad(enabled) => set_grad_enabled(enabled),
+        ModeSetting::Inference(enabled) => std::mem::forget(inference_mode(enabled)),
     }
     Ok(none())
 }
 
 fn exit(_: Python<'_>, slf: *mut PyObject, _exception: Args<'_>) -> Reply {
     // SAFETY: a method of contexts.
-    if let Some(previous) = unsafe { (*slf.cast::<Context>()).previous.pop() } {
+    if let Some(previous) = unsafe { (*slf.cast::<ModeContext>()).previous.pop() } {
         restore(previous);
     }
     Ok(none())
@@ -144,7 +144,7 @@ fn exit(_: Python<'_>, slf: *mut PyObject, _exception: Args<'_>) -> Reply {
 unsafe extern "C" fn dealloc(object: *mut PyObject) {
     // SAFETY: the last reference is gone; the type of the object knows how its memory was made.
     unsafe {
-        std::ptr::drop_in_place(&raw mut (*object.cast::<Context>()).previous);
+        std::ptr::drop_in_place(&raw mut (*object.cast::<ModeContext>()).previous);
         (*ffi::Py_TYPE(object)).tp_free.expect("a ready type can free")(object.cast());
     }
 }
@@ -172,7 +172,7 @@ fn make_type(
         let ty = Box::leak(Box::new(zeroed::<PyTypeObject>()));
         ty.tp_name = name.as_ptr();
         ty.tp_base = base;
-        ty.tp_basicsize = size_of::<Context>() as isize;
+        ty.tp_basicsize = size_of::<ModeContext>() as isize;
         ty.tp_flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE;
         ty.tp_new = Some(new);
         ty.tp_dealloc = Some(dealloc);

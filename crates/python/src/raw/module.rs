@@ -117,7 +117,7 @@ unsafe fn plain_method(
 }
 
 /// The hooks of one module.
-enum Hooks<'py> {
+enum ModuleHooks<'py> {
     None,
     Forward(Bound<'py, PyDict>),
     Other,
@@ -128,26 +128,26 @@ fn is_used(own: &Bound<'_, PyDict>, name: &Bound<'_, PyString>) -> PyResult<bool
 }
 
 /// Looks through the dictionaries of a module; one whose `__init__` has not run has none.
-fn hooks_of<'py>(module: &Bound<'py, PyAny>, tables: &Tables) -> PyResult<Hooks<'py>> {
+fn hooks_of<'py>(module: &Bound<'py, PyAny>, tables: &Tables) -> PyResult<ModuleHooks<'py>> {
     let py = module.py();
     let own = own(module)?;
     let Some(forward) = own.get_item(intern!(py, "_forward_hooks"))? else {
-        return Ok(Hooks::None);
+        return Ok(ModuleHooks::None);
     };
     let is_other = is_used(&own, intern!(py, "_forward_pre_hooks"))?
         || is_used(&own, intern!(py, "_backward_hooks"))?
         || is_used(&own, intern!(py, "_backward_pre_hooks"))?
         || tables.global.iter().any(|hooks| !hooks.bind(py).is_empty());
     if is_other {
-        return Ok(Hooks::Other);
+        return Ok(ModuleHooks::Other);
     }
-    let Ok(forward) = forward.cast_into::<PyDict>() else { return Ok(Hooks::Other) };
+    let Ok(forward) = forward.cast_into::<PyDict>() else { return Ok(ModuleHooks::Other) };
     if forward.is_empty() {
-        return Ok(Hooks::None);
+        return Ok(ModuleHooks::None);
     }
     let is_special = is_used(&own, intern!(py, "_forward_hooks_with_kwargs"))?
         || is_used(&own, intern!(py, "_forward_hooks_always_called"))?;
-    Ok(if is_special { Hooks::Other } else { Hooks::Forward(forward) })
+    Ok(if is_special { ModuleHooks::Other } else { ModuleHooks::Forward(forward) })
 }
 
 unsafe extern "C" fn call(
@@ -164,9 +164,9 @@ unsafe extern "C" fn call(
                 return call.method(py, intern!(py, "forward"));
             };
             match hooks_of(&Bound::from_borrowed_ptr(py, module), tables)? {
-                Hooks::None => call.method(py, intern!(py, "forward")),
-                Hooks::Forward(hooks) => call.with_forward_hooks(py, &hooks),
-                Hooks::Other => call.method(py, intern!(py, "_call_with_hooks")),
+                ModuleHooks::None => call.method(py, intern!(py, "forward")),
+                ModuleHooks::Forward(hooks) => call.with_forward_hooks(py, &hooks),
+                ModuleHooks::Other => call.method(py, intern!(py, "_call_with_hooks")),
             }
         })
     }
@@ -214,7 +214,7 @@ unsafe extern "C" fn get_member(module: *mut PyObject, name: *mut PyObject) -> *
     }
 }
 
-/// The slot of classes whose `__getattr__` is the one here: the same answers without an exception between.
+/// The slot of classes whose `__getattr__` is the one here: the same attributes without an exception between.
 unsafe extern "C" fn get_attribute(module: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
     // SAFETY: the interpreter calls with the GIL and live objects; borrowed items are used at once.
     unsafe {
@@ -237,7 +237,7 @@ unsafe extern "C" fn get_attribute(module: *mut PyObject, name: *mut PyObject) -
 
 /// What instance or members have under a name that the class does not know: borrowed, null without error.
 unsafe fn find_quickly(module: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
-    // SAFETY: live objects; only plain dictionaries are asked, by a string: no Python code runs.
+    // SAFETY: live objects; only plain dictionaries are looked up in, by a string: no Python code runs.
     unsafe {
         let py = Python::assume_attached();
         let own = ffi::PyObject_GenericGetDict(module, null_mut());

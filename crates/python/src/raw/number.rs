@@ -7,7 +7,7 @@
 use crate::bind::Function;
 use crate::raw::entry::{Args, Reply, guard, guard_or};
 use crate::raw::object::{is_tensor, tensor_of};
-use crate::subclass::{answer_operator, may_answer};
+use crate::torch_function::{dispatch_operator, has_override};
 use pullback::Scalar;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
@@ -105,7 +105,7 @@ fn operate(py: Python<'_>, named: &Named, args: &[*mut PyObject]) -> Reply {
     // SAFETY: live operands, all by position.
     let rest = unsafe { Args::new(rest.as_ptr(), rest.len(), std::ptr::null_mut()) };
     let general = || {
-        answer(py, named.name, args).unwrap_or_else(|| function.call_general(py, receiver, rest))
+        dispatch(py, named.name, args).unwrap_or_else(|| function.call_general(py, receiver, rest))
     };
     match function.call_or(py, receiver, rest, general) {
         // The binder refused the other operand: its type may know better.
@@ -119,22 +119,22 @@ fn operate(py: Python<'_>, named: &Named, args: &[*mut PyObject]) -> Reply {
     }
 }
 
-/// The answer of an operand's own type, if it has one; a `TypeError` means that the other operand may try.
+/// The result of the override of an operand's type, if there is one; a `TypeError` means that the other operand may try.
 #[cold]
 #[inline(never)]
-fn answer(py: Python<'_>, name: &str, args: &[*mut PyObject]) -> Option<Reply> {
+fn dispatch(py: Python<'_>, name: &str, args: &[*mut PyObject]) -> Option<Reply> {
     // SAFETY: a live operand.
     let is_reflected = unsafe { !is_tensor(args[0]) };
     let swapped: Vec<*mut PyObject> = args.iter().rev().copied().collect();
     let given = if is_reflected { &swapped } else { args };
-    let mut reply = answer_operator(py, shown_as(name, is_reflected), given)?;
+    let mut reply = dispatch_operator(py, shown_as(name, is_reflected), given)?;
     let is_refused =
         |reply: &Reply| reply.as_ref().is_err_and(|error| error.is_instance_of::<PyTypeError>(py));
     // (Python asks the other operand's type; where both are tensors it takes them for the same.)
     let reflected = shown_as(name, true);
     let may_reflect = !is_reflected && reflected.starts_with("__r") && is_of_other_class(args);
     if may_reflect && is_refused(&reply) {
-        reply = answer_operator(py, reflected, &swapped)?;
+        reply = dispatch_operator(py, reflected, &swapped)?;
     }
     // (Of one operand there is no other to try.)
     let may_other = args.len() > 1;
@@ -148,7 +148,7 @@ fn is_of_other_class(args: &[*mut PyObject]) -> bool {
     unsafe { is_tensor(*a) && is_tensor(*b) && ffi::Py_TYPE(*a) != ffi::Py_TYPE(*b) }
 }
 
-/// The method that an operator is to those who answer for it, where it is not the op's own.
+/// The method that an operator is to `__torch_function__`, where it is not the op's own.
 fn shown_as(name: &str, is_reflected: bool) -> &str {
     const SHOWN: [(&str, &str, &str); 11] = [
         ("rsub", "__rsub__", "__rsub__"),                  // tidy: not an op
@@ -193,7 +193,7 @@ fn operate_either(
 #[cold]
 #[inline(never)]
 fn divide_by(py: Python<'_>, dividend: *mut PyObject, by: *mut PyObject) -> Reply {
-    if let Some(reply) = answer(py, TRUEDIV.name, &[dividend, by]) {
+    if let Some(reply) = dispatch(py, TRUEDIV.name, &[dividend, by]) {
         return reply;
     }
     let reciprocal = operate(py, &RECIPROCAL, &[by])?;
@@ -245,10 +245,10 @@ binary! {
     inplace_lshift => ILSHIFT, inplace_rshift => IRSHIFT,
 }
 
-/// `a += b`; `a + b` where neither knows it. (Python would do that too, but takes the slot of a subclass for one that
-/// joins sequences, and what that returns for an answer.)
+/// `a += b`; `a + b` where neither operand implements it. (Python would fall back by itself, but would call the slot that
+/// concatenates sequences where a subclass has one, and take its `NotImplemented` for the result.)
 unsafe extern "C" fn inplace_add(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
-    // SAFETY: a slot, called with the GIL; an answer is a new reference.
+    // SAFETY: a slot, called with the GIL; what it returns is a new reference.
     unsafe {
         guard(|py| {
             let reply = Bound::from_owned_ptr(py, operate(py, &IADD, &[a, b])?);
@@ -308,31 +308,31 @@ pub(crate) unsafe extern "C" fn compare(
     unsafe { guard(|py| operate(py, named, &[a, b])) }
 }
 
-/// What somebody else answers to the method `name` of a tensor that has no other operand.
+/// The result of an override of the method `name` of a tensor, called without arguments.
 ///
 /// # Safety
 /// A live tensor.
 #[inline(always)]
-pub(super) unsafe fn answer_alone<'py>(
+pub(super) unsafe fn dispatch_unary<'py>(
     py: Python<'py>,
     name: &str,
     a: *mut PyObject,
 ) -> Option<PyResult<Bound<'py, PyAny>>> {
-    // SAFETY: the caller's promise; an answer is a new reference.
+    // SAFETY: the caller's promise; a reply is a new reference.
     unsafe {
-        if !may_answer(a) {
+        if !has_override(a) {
             return None;
         }
-        let reply = answer_operator(py, name, &[a])?;
+        let reply = dispatch_operator(py, name, &[a])?;
         Some(reply.map(|reply| Bound::from_owned_ptr(py, reply)))
     }
 }
 
-unsafe extern "C" fn truth(a: *mut PyObject) -> c_int {
+unsafe extern "C" fn bool_slot(a: *mut PyObject) -> c_int {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
         guard_or(-1, |py| {
-            if let Some(reply) = answer_alone(py, "__bool__", a) {
+            if let Some(reply) = dispatch_unary(py, "__bool__", a) {
                 return reply?.is_truthy().map(c_int::from);
             }
             let tensor = tensor_of(a);
@@ -375,7 +375,7 @@ unsafe extern "C" fn to_float(a: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
         guard(|py| {
-            if let Some(reply) = answer_alone(py, "__float__", a) {
+            if let Some(reply) = dispatch_unary(py, "__float__", a) {
                 return reply.map(Bound::into_ptr);
             }
             match number(a)? {
@@ -392,7 +392,7 @@ unsafe extern "C" fn to_int(a: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
         guard(|py| {
-            if let Some(reply) = answer_alone(py, "__int__", a) {
+            if let Some(reply) = dispatch_unary(py, "__int__", a) {
                 return reply.map(Bound::into_ptr);
             }
             let object = match number(a)? {
@@ -415,7 +415,7 @@ unsafe extern "C" fn to_index(a: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
         guard(|py| {
-            if let Some(reply) = answer_alone(py, "__index__", a) {
+            if let Some(reply) = dispatch_unary(py, "__index__", a) {
                 return reply.map(Bound::into_ptr);
             }
             let tensor = tensor_of(a);
@@ -468,7 +468,7 @@ pub(crate) fn slots() -> ffi::PyNumberMethods {
     slots.nb_positive = Some(positive);
     slots.nb_absolute = Some(absolute);
     slots.nb_invert = Some(invert);
-    slots.nb_bool = Some(truth);
+    slots.nb_bool = Some(bool_slot);
     slots.nb_int = Some(to_int);
     slots.nb_float = Some(to_float);
     slots.nb_index = Some(to_index);

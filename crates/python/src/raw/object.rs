@@ -61,7 +61,7 @@ static FREE: AtomicPtr<TensorObject> = AtomicPtr::new(null_mut());
 static FREE_COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 const FREE_LIMIT: usize = 512;
 
-/// Tells which types wrap tensors: the base, and the class of new wrappers.
+/// Sets the types that wrap tensors: the base, and the class of new wrappers.
 pub(crate) fn set_types(base: *mut PyTypeObject, class: *mut PyTypeObject) {
     BASE.store(base, Relaxed);
     CLASS.store(class, Relaxed);
@@ -213,7 +213,7 @@ pub(crate) unsafe fn wrap_new(tensor: Tensor, ty: *mut PyTypeObject) -> PyResult
             ));
         }
         // SAFETY: the caller's promise.
-        if unsafe { crate::torch_dispatch::answers(ty) } {
+        if unsafe { crate::torch_dispatch::is_defined_by(ty) } {
             tensor.set_torch_dispatch(std::sync::Arc::new(crate::torch_dispatch::Classes));
         }
     }

@@ -1,10 +1,10 @@
-//! Functions written in Python that types and modes may answer, as they answer those of the extension.
+//! Functions written in Python that types and modes may override, as they override those of the extension.
 //!
-//! The object stands before a function and hands calls on to it, without a Python frame of its own, unless one of the
-//! arguments or a mode answers. In a class it is a method. What else is asked of it, it has from the function.
+//! The object wraps a function and hands calls on to it, without a Python frame of its own, unless one of the arguments or
+//! a mode overrides the call. In a class it is a method. Its other attributes are those of the function.
 
 use crate::raw::entry::{Args, guard};
-use crate::subclass;
+use crate::torch_function;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
@@ -38,12 +38,12 @@ unsafe extern "C" fn call(
     unsafe {
         let function = (*object.cast::<Overridable>()).function;
         let given = Args::new(args, ffi::PyVectorcall_NARGS(count) as usize, names);
-        if !subclass::may_answer_any(given.all) {
+        if !torch_function::has_override_among(given.all) {
             return ffi::PyObject_Vectorcall(function, args, count, names);
         }
         guard(|py| {
             let object = Bound::from_borrowed_ptr(py, object);
-            subclass::answer_python(&object, given).unwrap_or_else(|| {
+            torch_function::dispatch_python(&object, given).unwrap_or_else(|| {
                 let reply = ffi::PyObject_Vectorcall(function, args, count, names);
                 Bound::from_owned_ptr_or_err(py, reply).map(Bound::into_ptr)
             })
@@ -67,7 +67,7 @@ unsafe extern "C" fn bind_receiver(
     }
 }
 
-/// What it has itself, else what the function has.
+/// The object's own attribute, else that of the wrapped function.
 unsafe extern "C" fn get_attribute(object: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
     // SAFETY: live objects, with the GIL.
     unsafe {
@@ -117,7 +117,7 @@ unsafe extern "C" fn dealloc(object: *mut PyObject) {
     }
 }
 
-/// Makes a function of Python one that types and modes may answer.
+/// Wraps a function of Python so that types and modes may override calls of it.
 #[pyfunction]
 fn _overridable<'py>(function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();

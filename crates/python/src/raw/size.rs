@@ -144,7 +144,7 @@ unsafe extern "C" fn add(left: *mut PyObject, right: *mut PyObject) -> *mut PyOb
     }
 }
 
-/// What is asked where [`add`] does not know the other one, which is no tuple then.
+/// The fallback of [`add`] for operands that are no tuples.
 unsafe extern "C" fn concat(_: *mut PyObject, right: *mut PyObject) -> *mut PyObject {
     // SAFETY: the interpreter passes live objects.
     unsafe {

@@ -226,8 +226,8 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     drop(example);
     // SAFETY: the class, which was made just now.
     unsafe {
-        let has_places = (*ty).tp_dictoffset > 0 && (*ty).tp_weaklistoffset > 0;
-        let Some(end) = (*ty).tp_dealloc.filter(|_| has_places) else {
+        let has_slots = (*ty).tp_dictoffset > 0 && (*ty).tp_weaklistoffset > 0;
+        let Some(end) = (*ty).tp_dealloc.filter(|_| has_slots) else {
             return Err(PyRuntimeError::new_err(
                 "the class of storages has no place for attributes or weak references",
             ));

@@ -138,8 +138,8 @@ impl Plain {
         if self.shape.is_empty() { None } else { plain_number(first) }
     }
 
-    /// Reads a level; `false` if it is not plain. A signal's handler may change the lists in between, so each is held and asked
-    /// for its items anew.
+    /// Reads a level; `false` if it is not plain. A signal's handler may change the lists in between, so each is held and its
+    /// items are read anew.
     fn fill(
         &mut self,
         py: Python<'_>,
@@ -571,12 +571,13 @@ fn check_shows(
     )))
 }
 
-/// What shows its memory by DLPack, as a capsule too, or by the buffer protocol, whose bytes are a vector of the dtype asked for.
+/// A tensor over memory that `data` exports by DLPack (capsules included) or by the buffer protocol; the bytes of a buffer
+/// become a vector of `dtype`. `None` if `data` exports none.
 fn shown_memory(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option<Tensor>> {
     if data.is_instance_of::<pyo3::types::PyCapsule>() {
         return super::dlpack::import(data).map(Some);
     }
-    // SAFETY: a live object; the answer is a flag.
+    // SAFETY: a live object; the result is a flag.
     let has_buffer = unsafe { pyo3::ffi::PyObject_CheckBuffer(data.as_ptr()) } != 0;
     let is_known = as_tensor(data).is_some()
         || Plain::read(data)?.is_some()

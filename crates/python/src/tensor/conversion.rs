@@ -46,36 +46,36 @@ fn refuse(py: Python<'_>, args: Args<'_>) -> PyErr {
 /// Reads the arguments of `to`.
 pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
     let mut target = Target::default();
-    let mut place = 0;
+    let mut position = 0;
     for object in args.positionals(py) {
-        let flags_from = i32::from(place != 0);
-        if place == 0
+        let flags_from = i32::from(position != 0);
+        if position == 0
             && let Some(other) = as_tensor(&object)
         {
             (target.dtype, target.device) = (Some(other.dtype()), Some(other.device()));
-            place = 2;
-        } else if place == 0
+            position = 2;
+        } else if position == 0
             && let Some(dtype) = as_dtype(&object)
         {
             target.dtype = Some(dtype);
-            place = 2;
-        } else if place == 0 && (object.is_none() || as_device(&object)?.is_some()) {
+            position = 2;
+        } else if position == 0 && (object.is_none() || as_device(&object)?.is_some()) {
             target.device = as_device(&object)?;
-            place = 1;
-        } else if place == 1 && (object.is_none() || as_dtype(&object).is_some()) {
+            position = 1;
+        } else if position == 1 && (object.is_none() || as_dtype(&object).is_some()) {
             target.dtype = as_dtype(&object);
-            place = 2;
+            position = 2;
         } else if let Ok(flag) = object.cast::<pyo3::types::PyBool>()
             && flags_from == 1
-            && place < 4
+            && position < 4
         {
-            let place_of_flag = place.max(2);
-            if place_of_flag == 2 {
+            let flag_position = position.max(2);
+            if flag_position == 2 {
                 target.non_blocking = flag.is_true();
             } else {
                 target.copy = flag.is_true();
             }
-            place = place_of_flag + 1;
+            position = flag_position + 1;
         } else {
             return Err(refuse(py, args));
         }
@@ -88,28 +88,36 @@ pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
                 Bound::from_borrowed_ptr(py, args.all[args.positional + index]),
             )
         };
-        let is_none = value.is_none();
-        match name.cast::<PyString>()?.to_str()? {
-            "device" if is_none || as_device(&value)?.is_some() => {
-                target.device = as_device(&value)?;
-            }
-            "dtype" if is_none || as_dtype(&value).is_some() => target.dtype = as_dtype(&value),
-            "non_blocking" => target.non_blocking = value.is_truthy()?,
-            "copy" => target.copy = value.is_truthy()?,
-            "memory_format" if is_none || as_memory_format(&value).is_some() => {
-                target.format = as_memory_format(&value);
-            }
-            "other" | "tensor" if as_tensor(&value).is_some() => {
-                let other = as_tensor(&value).expect("just asked");
-                (target.dtype, target.device) = (Some(other.dtype()), Some(other.device()));
-            }
-            _ => return Err(refuse(py, args)),
+        if !target.set_keyword(name.cast::<PyString>()?.to_str()?, &value)? {
+            return Err(refuse(py, args));
         }
     }
     if args.all.is_empty() {
         return Err(refuse(py, args));
     }
     Ok(target)
+}
+
+impl Target {
+    /// Takes over a keyword argument of `to`; `false` if `to` has no such keyword, or not for a value of this type.
+    fn set_keyword(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let is_none = value.is_none();
+        match name {
+            "device" if is_none || as_device(value)?.is_some() => self.device = as_device(value)?,
+            "dtype" if is_none || as_dtype(value).is_some() => self.dtype = as_dtype(value),
+            "non_blocking" => self.non_blocking = value.is_truthy()?,
+            "copy" => self.copy = value.is_truthy()?,
+            "memory_format" if is_none || as_memory_format(value).is_some() => {
+                self.format = as_memory_format(value);
+            }
+            "other" | "tensor" => {
+                let Some(other) = as_tensor(value) else { return Ok(false) };
+                (self.dtype, self.device) = (Some(other.dtype()), Some(other.device()));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
 }
 
 /// Converts with history; the tensor itself if nothing changes and no copy is asked for.

@@ -20,39 +20,39 @@ struct Device {
 }
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Type {
+struct DlDataType {
     code: u8,
     bits: u8,
     lanes: u16,
 }
 #[repr(C)]
-struct Shared {
+struct DlTensor {
     data: *mut c_void,
     device: Device,
     ndim: i32,
-    dtype: Type,
+    dtype: DlDataType,
     shape: *mut i64,
     strides: *mut i64,
     byte_offset: u64,
 }
 #[repr(C)]
-struct Managed {
-    shared: Shared,
+struct DlManagedTensor {
+    shared: DlTensor,
     context: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut Managed)>,
+    deleter: Option<unsafe extern "C" fn(*mut DlManagedTensor)>,
 }
 #[repr(C)]
-struct Version {
+struct DlVersion {
     major: u32,
     minor: u32,
 }
 #[repr(C)]
-struct ManagedVersioned {
-    version: Version,
+struct DlManagedTensorVersioned {
+    version: DlVersion,
     context: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut ManagedVersioned)>,
+    deleter: Option<unsafe extern "C" fn(*mut DlManagedTensorVersioned)>,
     flags: u64,
-    shared: Shared,
+    shared: DlTensor,
 }
 
 const CPU: i32 = 1;
@@ -63,13 +63,13 @@ const VERSIONED: &CStr = c"dltensor_versioned";
 const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
 
 /// Sizes, strides and the tensor, alive until the consumer is done.
-struct Context {
+struct DlContext {
     _tensor: Tensor,
     shape: Vec<i64>,
     strides: Vec<i64>,
 }
 
-fn type_of(dtype: DType) -> Type {
+fn type_of(dtype: DType) -> DlDataType {
     let code = match dtype {
         DType::Bool => 6,
         DType::BF16 => 4,
@@ -78,10 +78,10 @@ fn type_of(dtype: DType) -> Type {
         d if d.is_signed() => 0,
         _ => 1,
     };
-    Type { code, bits: (dtype.size() * 8) as u8, lanes: 1 }
+    DlDataType { code, bits: (dtype.size() * 8) as u8, lanes: 1 }
 }
 
-fn dtype_of(ty: Type) -> Option<DType> {
+fn dtype_of(ty: DlDataType) -> Option<DType> {
     let same = |d: &DType| {
         let own = type_of(*d);
         own.code == ty.code && own.bits == ty.bits && ty.lanes == 1
@@ -89,14 +89,14 @@ fn dtype_of(ty: Type) -> Option<DType> {
     DType::ALL.into_iter().find(same)
 }
 
-fn share(tensor: &Tensor) -> (Shared, *mut c_void) {
+fn share(tensor: &Tensor) -> (DlTensor, *mut c_void) {
     tensor.export_memory();
-    let mut context = Box::new(Context {
+    let mut context = Box::new(DlContext {
         _tensor: tensor.clone(),
         shape: tensor.shape().to_vec(),
         strides: tensor.strides().to_vec(),
     });
-    let shared = Shared {
+    let shared = DlTensor {
         data: tensor.data_ptr().cast(),
         device: Device { kind: CPU, id: 0 },
         ndim: tensor.ndim() as i32,
@@ -108,18 +108,18 @@ fn share(tensor: &Tensor) -> (Shared, *mut c_void) {
     (shared, Box::into_raw(context).cast())
 }
 
-unsafe extern "C" fn delete_plain(managed: *mut Managed) {
+unsafe extern "C" fn delete_plain(managed: *mut DlManagedTensor) {
     // SAFETY: made by `export`; the consumer calls this once.
     unsafe {
         let managed = Box::from_raw(managed);
-        drop(Box::from_raw(managed.context.cast::<Context>()));
+        drop(Box::from_raw(managed.context.cast::<DlContext>()));
     }
 }
-unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
+unsafe extern "C" fn delete_versioned(managed: *mut DlManagedTensorVersioned) {
     // SAFETY: made by `export`; the consumer calls this once.
     unsafe {
         let managed = Box::from_raw(managed);
-        drop(Box::from_raw(managed.context.cast::<Context>()));
+        drop(Box::from_raw(managed.context.cast::<DlContext>()));
     }
 }
 unsafe extern "C" fn drop_capsule(capsule: *mut PyObject) {
@@ -163,15 +163,16 @@ pub(crate) fn export(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Repl
     let capsule = unsafe {
         if truthy(versioned)? {
             let flags = if truthy(copied)? { 2 } else { 0 };
-            let version = Version { major: 1, minor: 0 };
-            let deleter = Some(delete_versioned as unsafe extern "C" fn(*mut ManagedVersioned));
-            let managed = ManagedVersioned { version, context, deleter, flags, shared };
-            let place = Box::into_raw(Box::new(managed));
-            ffi::PyCapsule_New(place.cast(), VERSIONED.as_ptr(), Some(drop_capsule))
+            let version = DlVersion { major: 1, minor: 0 };
+            let deleter =
+                Some(delete_versioned as unsafe extern "C" fn(*mut DlManagedTensorVersioned));
+            let managed = DlManagedTensorVersioned { version, context, deleter, flags, shared };
+            let ptr = Box::into_raw(Box::new(managed));
+            ffi::PyCapsule_New(ptr.cast(), VERSIONED.as_ptr(), Some(drop_capsule))
         } else {
-            let deleter = Some(delete_plain as unsafe extern "C" fn(*mut Managed));
-            let place = Box::into_raw(Box::new(Managed { shared, context, deleter }));
-            ffi::PyCapsule_New(place.cast(), PLAIN.as_ptr(), Some(drop_capsule))
+            let deleter = Some(delete_plain as unsafe extern "C" fn(*mut DlManagedTensor));
+            let ptr = Box::into_raw(Box::new(DlManagedTensor { shared, context, deleter }));
+            ffi::PyCapsule_New(ptr.cast(), PLAIN.as_ptr(), Some(drop_capsule))
         }
     };
     if capsule.is_null() { Err(PyErr::fetch(py)) } else { Ok(capsule) }
@@ -179,8 +180,8 @@ pub(crate) fn export(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Repl
 
 /// Calls the producer's deleter when the memory is not needed any more.
 enum Owner {
-    Plain(*mut Managed),
-    Versioned(*mut ManagedVersioned),
+    Plain(*mut DlManagedTensor),
+    Versioned(*mut DlManagedTensorVersioned),
 }
 // SAFETY: DLPack's deleters may be called from any thread; ours is called once.
 unsafe impl Send for Owner {}
@@ -231,7 +232,7 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     // SAFETY: the capsule's name says what it points to; renaming it makes its content ours.
     unsafe {
         if ffi::PyCapsule_IsValid(pointer, VERSIONED.as_ptr()) != 0 {
-            let managed: *mut ManagedVersioned =
+            let managed: *mut DlManagedTensorVersioned =
                 ffi::PyCapsule_GetPointer(pointer, VERSIONED.as_ptr()).cast();
             if (*managed).version.major > 1 {
                 return Err(PyBufferError::new_err(format!(
@@ -253,7 +254,8 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
                 "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed a tensor from it once.",
             ));
         }
-        let managed: *mut Managed = ffi::PyCapsule_GetPointer(pointer, PLAIN.as_ptr()).cast();
+        let managed: *mut DlManagedTensor =
+            ffi::PyCapsule_GetPointer(pointer, PLAIN.as_ptr()).cast();
         ffi::PyCapsule_SetName(pointer, PLAIN_USED.as_ptr());
         adopt(&(*managed).shared, Owner::Plain(managed))
     }
@@ -261,7 +263,7 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 
 /// # Safety
 /// `shared` is what `owner` manages.
-unsafe fn adopt(shared: &Shared, owner: Owner) -> PyResult<Tensor> {
+unsafe fn adopt(shared: &DlTensor, owner: Owner) -> PyResult<Tensor> {
     if shared.device.kind != CPU {
         return Err(PyRuntimeError::new_err("Unsupported device_type: only main memory"));
     }

@@ -6,7 +6,7 @@
 
 use super::method::current_hooks;
 use crate::autograd::hook::{register, register_accumulate};
-use crate::autograd::hook_dicts::{HookDicts, Hooks, Kind, Registered};
+use crate::autograd::hook_dicts::{HookDict, HookDicts, HookKind, Registered};
 use crate::convert::type_name;
 use crate::raw::entry::Reply;
 use crate::raw::object::tensor_of;
@@ -26,10 +26,10 @@ fn or_none(dict: Option<Bound<'_, PyDict>>) -> *mut PyObject {
     dict.map_or_else(none, |dict| dict.into_any().into_ptr())
 }
 pub(super) fn hooks(py: Python<'_>, slf: *mut PyObject) -> Reply {
-    Ok(or_none(current_hooks(py, slf, Kind::Tensor(tensor(slf).output_nr()))?))
+    Ok(or_none(current_hooks(py, slf, HookKind::Tensor(tensor(slf).output_nr()))?))
 }
 pub(super) fn accumulate_hooks(py: Python<'_>, slf: *mut PyObject) -> Reply {
-    Ok(or_none(current_hooks(py, slf, Kind::Accumulate)?))
+    Ok(or_none(current_hooks(py, slf, HookKind::Accumulate)?))
 }
 
 /// The dictionary that an attribute is set to.
@@ -52,9 +52,9 @@ fn given<'py>(
 fn replace(
     py: Python<'_>,
     slf: *mut PyObject,
-    kind: Kind,
+    kind: HookKind,
     dict: Option<&Bound<'_, PyDict>>,
-    register: impl FnOnce(Hooks) -> PyResult<Registered>,
+    register: impl FnOnce(HookDict) -> PyResult<Registered>,
 ) -> PyResult<()> {
     let old = current_hooks(py, slf, kind)?;
     if old.is_none() && dict.is_none() {
@@ -75,7 +75,7 @@ pub(super) fn set_hooks(
     value: Option<Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let dict = given(value, "_backward_hooks")?;
-    let kind = Kind::Tensor(tensor(slf).output_nr());
+    let kind = HookKind::Tensor(tensor(slf).output_nr());
     replace(py, slf, kind, dict.as_ref(), |hooks| register(tensor(slf), hooks))
 }
 
@@ -87,5 +87,5 @@ pub(super) fn set_accumulate_hooks(
 ) -> PyResult<()> {
     let dict = given(value, "_post_accumulate_grad_hooks")?;
     let register = |hooks| Ok(register_accumulate(tensor(slf), hooks));
-    replace(py, slf, Kind::Accumulate, dict.as_ref(), register)
+    replace(py, slf, HookKind::Accumulate, dict.as_ref(), register)
 }

@@ -59,7 +59,7 @@ fn of_sizes(sizes: &[Bound<'_, PyAny>], dtype: DType) -> PyResult<Tensor> {
         }
         shape.push(to_int(size)?);
     }
-    Ok(Tensor::empty_of(&shape, dtype).map_err(raise)?.filled_if_asked())
+    Ok(Tensor::empty_of(&shape, dtype).map_err(raise)?.filled_if_enabled())
 }
 
 /// An alias of a tensor, which must be of the dtype if there is one.
@@ -100,7 +100,7 @@ fn of_one(only: &Bound<'_, PyAny>, wanted: Option<DType>) -> PyResult<Tensor> {
     }
     if only.get_type().as_ptr() == crate::raw::size::size_type().cast() {
         let shape = only.extract::<Vec<i64>>()?;
-        return Ok(Tensor::empty_of(&shape, dtype).map_err(raise)?.filled_if_asked());
+        return Ok(Tensor::empty_of(&shape, dtype).map_err(raise)?.filled_if_enabled());
     }
     match tensor_of_storage(only, dtype)? {
         Some(tensor) => Ok(tensor),

@@ -1,7 +1,7 @@
 //! The methods of tensors that are no ops.
 
 use crate::autograd::hook::{register, register_accumulate};
-use crate::autograd::hook_dicts::{HookDicts, Kind};
+use crate::autograd::hook_dicts::{HookDicts, HookKind};
 use crate::autograd::transform;
 use crate::convert::{exact_int, has_index, to_int, type_name};
 use crate::dtype::as_device;
@@ -12,8 +12,8 @@ use crate::raw::object::{
     TensorObject, as_tensor, base_type, set_hooks, shape_of, tensor_of, wrap, wrap_new,
 };
 use crate::result::{new_list, none, scalar};
-use crate::switch::Switched;
 use crate::tensor::{construct, conversion, display, dlpack, legacy, numpy, storage, view};
+use crate::thread_guard::ThreadGuard;
 use pullback::autograd::torch_dispatch;
 use pullback::tensor::shape::wrap_dim;
 use pullback::{DType, MemoryFormat, Scalar, Tensor};
@@ -137,7 +137,7 @@ fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let tensor = this(slf);
     let format = conversion::format_of("is_contiguous", format.as_ref())?;
     let format = format.unwrap_or(MemoryFormat::Contiguous);
-    let answer = match format {
+    let is_contiguous = match format {
         MemoryFormat::Contiguous => tensor.is_contiguous(),
         MemoryFormat::Preserve => {
             return Err(PyRuntimeError::new_err(
@@ -146,7 +146,7 @@ fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
         }
         other => tensor.is_contiguous_in(other),
     };
-    scalar(py, Scalar::Bool(answer))
+    scalar(py, Scalar::Bool(is_contiguous))
 }
 
 fn item(py: Python<'_>, slf: *mut PyObject) -> Reply {
@@ -239,7 +239,7 @@ fn detach_(py: Python<'_>, slf: *mut PyObject) -> Reply {
 pub(crate) fn current_hooks<'py>(
     py: Python<'py>,
     slf: *mut PyObject,
-    kind: Kind,
+    kind: HookKind,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
     let object = slf.cast::<TensorObject>();
     // SAFETY: a method or getter of tensors.
@@ -416,7 +416,7 @@ fn hook_dict(py: Python<'_>, slf: *mut PyObject) -> Reply {
     }
     // SAFETY: a method of tensors.
     let hooks = unsafe { HookDicts::of_tensor(py, slf.cast())? };
-    let kind = Kind::Tensor(tensor.output_nr());
+    let kind = HookKind::Tensor(tensor.output_nr());
     let dict = hooks.get().get_or_make(py, kind, |hooks| register(tensor, hooks))?;
     Ok(dict.into_any().into_ptr())
 }
@@ -427,7 +427,7 @@ fn accumulate_hook_dict(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a method of tensors.
     let hooks = unsafe { HookDicts::of_tensor(py, slf.cast())? };
     let register = |hooks| Ok(register_accumulate(tensor, hooks));
-    let dict = hooks.get().get_or_make(py, Kind::Accumulate, register)?;
+    let dict = hooks.get().get_or_make(py, HookKind::Accumulate, register)?;
     Ok(dict.into_any().into_ptr())
 }
 
@@ -476,9 +476,9 @@ fn as_subclass(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [cls] = args.bind(py, "as_subclass", ["cls"], 1)?;
     let ty = subclass_type(&cls.expect("required"))?;
     let made = {
-        // The library's own doing: no mode sees it. (A class that answers ops does.)
+        // The alias is made by the library, not by the program: no mode sees it. (A class with `__torch_dispatch__` does.)
         let is_off = torch_dispatch::is_disabled() || !this(slf).has_torch_dispatch();
-        let _off = Switched::new(torch_dispatch::set_disabled, is_off);
+        let _off = ThreadGuard::new(torch_dispatch::set_disabled, is_off);
         this(slf).alias().map_err(raise)?
     };
     // SAFETY: a subclass of `TensorBase`; a fresh tensor.
@@ -510,6 +510,7 @@ fn pin_memory(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
 }
 
 /// The table of methods.
+#[allow(clippy::too_many_lines, reason = "a table, a line for each method")]
 pub(crate) fn table() -> Vec<PyMethodDef> {
     use std::ffi::{CStr, CString};
     let def = |name: &'static CStr, meth, flags| PyMethodDef {
@@ -527,7 +528,7 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
     let with_args = |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS);
     let fixed =
         |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS | ffi::METH_STATIC);
-    // Those that subclasses may answer themselves.
+    // Those that subclasses may override.
     macro_rules! plain {
         ($name:literal, $function:path) => {
             without($name, bare_method!($name, $function))

@@ -136,7 +136,7 @@ pub(crate) fn tensor_over(
 }
 
 /// Calls a function of the module `storage`.
-fn ask<'py, A>(py: Python<'py>, name: &str, args: A) -> PyResult<Bound<'py, PyAny>>
+fn call_package<'py, A>(py: Python<'py>, name: &str, args: A) -> PyResult<Bound<'py, PyAny>>
 where
     A: pyo3::call::PyCallArgs<'py>,
 {
@@ -193,11 +193,11 @@ impl PyStorage {
     pub(crate) fn empty() -> pullback::Result<Self> {
         Storage::uninitialized(0).map(PyStorage)
     }
-    /// What it has of its storage, as it is.
+    /// The handle to the memory, as it is.
     pub(crate) fn handle(&self) -> &Storage {
         &self.0
     }
-    /// Its handle, which counts: somebody in Python uses it.
+    /// The handle to the memory, marked as used from Python.
     fn own(&self) -> &Storage {
         if self.0.owns_python() {
             // SAFETY: the object of this storage, to which the caller has a reference.
@@ -448,11 +448,11 @@ impl PyStorage {
     }
     /// Reverses the bytes of each element of this dtype.
     fn byteswap<'py>(slf: &Bound<'py, Self>, dtype: &Bound<'py, PyAny>) -> PyResult<()> {
-        ask(slf.py(), "_byteswap", (slf, dtype)).map(|_| ())
+        call_package(slf.py(), "_byteswap", (slf, dtype)).map(|_| ())
     }
     /// The elements, read as bytes, in a storage of another dtype.
     fn _to<'py>(slf: &Bound<'py, Self>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        ask(slf.py(), "_converted", (slf, dtype))
+        call_package(slf.py(), "_converted", (slf, dtype))
     }
     fn float<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::F32))
@@ -519,7 +519,7 @@ impl PyStorage {
         non_blocking: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _ = non_blocking;
-        ask(slf.py(), "_type", (slf, dtype))
+        call_package(slf.py(), "_type", (slf, dtype))
     }
     fn untyped<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
         slf.clone()
@@ -536,7 +536,7 @@ impl PyStorage {
     /// Moves the content to memory that processes which are forked later share with this one.
     fn share_memory_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         if !slf.get().is_shared() {
-            let map = ask(slf.py(), "_map_shared", (slf.get().nbytes(),))?;
+            let map = call_package(slf.py(), "_map_shared", (slf.get().nbytes(),))?;
             super::mapped::move_to(slf.get().own(), &map)?;
             crate::lock::give_back();
         }
@@ -566,7 +566,7 @@ impl PyStorage {
         shared: bool,
         nbytes: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        ask(py, "_map_file", (filename, shared, nbytes))
+        call_package(py, "_map_file", (filename, shared, nbytes))
     }
     fn __sizeof__(&self) -> usize {
         size_of::<Self>() + self.own().nbytes()
@@ -632,7 +632,7 @@ impl PyStorage {
         Ok((make, arguments))
     }
     fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        ask(slf.py(), "_shown", (slf,))
+        call_package(slf.py(), "_shown", (slf,))
     }
 }
 

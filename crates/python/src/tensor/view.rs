@@ -67,7 +67,7 @@ pub(super) fn view_func(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> R
     replay(py, slf, args, ("_view_func", true))
 }
 
-/// The same of any tensor.
+/// `x._view_func_unsafe(new_base, ...)`: as `_view_func`, without a check that `new_base` is like the base.
 pub(super) fn view_func_unsafe(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     replay(py, slf, args, ("_view_func_unsafe", false))
 }

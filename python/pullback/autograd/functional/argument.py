@@ -1,4 +1,4 @@
-"""What a derivative is asked about: inputs, the function's outputs, the vector of a product.
+"""What a derivative is computed of: inputs, the function's outputs, the vector of a product.
 
 All three are a tensor or a tuple of tensors. A :class:`Pack` keeps them as a tuple together with
 what they were, so that results can be given in the same structure.

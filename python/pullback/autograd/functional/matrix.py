@@ -175,9 +175,9 @@ def _row_by_row(
     )
     flat = output.reshape(-1)
     rows = []
-    for place in range(flat.numel()):
+    for position in range(flat.numel()):
         found = gradients(
-            (flat[place],), points, None, create_graph=create_graph, retain_graph=True
+            (flat[position],), points, None, create_graph=create_graph, retain_graph=True
         )
         rows.append(filled(found, points, said, create_graph=create_graph, strict=strict))
     if not rows:
@@ -263,11 +263,11 @@ def _forward(
 
 
 def _check_forward(create_graph: bool, strict: bool) -> None:
-    for name, asked, kind in (
+    for name, given, kind in (
         ("create_graph", create_graph, NotImplementedError),
         ("strict", strict, RuntimeError),
     ):
-        if asked:
+        if given:
             raise kind(
                 f"torch.autograd.functional.jacobian: `{name}=True` and "
                 '`strategy="forward-mode"` are not supported together (yet). Please leave one of '

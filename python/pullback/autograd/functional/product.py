@@ -89,7 +89,7 @@ def vjp(
         vector = vector_for(outputs, v, "vjp", create_graph, _RETURNS)
         found = gradients(outputs.tensors, points, vector, create_graph=create_graph)
         product = filled(found, points, _OF_OUTPUT, create_graph=create_graph, strict=strict)
-    return _answer(outputs, given, product, create_graph)
+    return _results(outputs, given, product, create_graph)
 
 
 def jvp(
@@ -142,7 +142,7 @@ def jvp(
             create_graph=create_graph,
             strict=strict,
         )
-    return _answer(outputs, outputs, product, create_graph)
+    return _results(outputs, outputs, product, create_graph)
 
 
 def vhp(
@@ -180,7 +180,7 @@ def vhp(
         at = _slope(func, inputs, v, "vhp", create_graph, strict)
         found = gradients(at.slopes, at.points, at.vector, create_graph=create_graph)
         product = filled(found, at.points, _OF_GRADIENT, create_graph=create_graph, strict=strict)
-    return _answer(at.output, at.given, product, create_graph)
+    return _results(at.output, at.given, product, create_graph)
 
 
 def hvp(
@@ -225,7 +225,7 @@ def hvp(
         product = filled(
             found, at.points, _OF_TRANSPOSED_HESSIAN, create_graph=create_graph, strict=strict
         )
-    return _answer(at.output, at.given, product, create_graph)
+    return _results(at.output, at.given, product, create_graph)
 
 
 class _Slope(NamedTuple):
@@ -268,10 +268,10 @@ def _of_entry(inputs: int) -> Complaint:
     )
 
 
-def _answer(
+def _results(
     outputs: Pack, shape: Pack, product: tuple[Tensor, ...], create_graph: bool
 ) -> tuple[Any, Any]:
-    """The pair that is given out: the outputs, and the product in the structure of ``shape``."""
+    """The pair that callers get: the outputs, and the product in the structure of ``shape``."""
     return (
         outputs.arranged(finished(outputs.tensors, create_graph)),
         shape.arranged(finished(product, create_graph)),

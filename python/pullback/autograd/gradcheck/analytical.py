@@ -133,7 +133,7 @@ def check_layout(gradient: Tensor, target: Tensor) -> None:
 def _matrix(columns: Sequence[Tensor | None], target: Tensor) -> Tensor:
     matrix = target.detach().new_zeros((target.numel(), len(columns)))
     for i, gradient in enumerate(columns):
-        # A gradient of another size is an error by itself; its column has no place here.
+        # A gradient of another size is an error by itself; it has no column here.
         if gradient is not None and gradient.numel() == target.numel():
             matrix[:, i] = gradient.detach().reshape(-1)
     return matrix

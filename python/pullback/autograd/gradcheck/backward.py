@@ -84,7 +84,7 @@ def check_undefined(problem: Problem) -> None:
 
 
 def _outputs(problem: Problem) -> list[Tensor]:
-    """The outputs that require grad, of a new call; what only answers for tensors is left out."""
+    """The outputs that require grad, of a new call; what only imitates tensors is left out."""
     result = differentiable(as_tuple(problem.function(*problem.inputs)))
     return [value for value in result if isinstance(value, _C.TensorBase)]
 

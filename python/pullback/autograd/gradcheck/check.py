@@ -32,7 +32,7 @@ _PARTS = {"imaginary": "imag", "real": "real"}
 
 
 def run(function: Callable[..., Any], inputs: Any, options: Options) -> None:
-    """Checks all that is asked for.
+    """Runs every check that the options name.
 
     Raises:
         GradcheckError: for a derivative that is wrong.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Probe:
-    """A function that is asked for its values around a point.
+    """A function that is evaluated around a point.
 
     ``result`` is what it gives at the point; ``positions`` are the outputs to differentiate.
     """

@@ -41,7 +41,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def is_tensor_like(value: object) -> bool:
-    """Whether this is a tensor, or something that answers for one."""
+    """Whether this is a tensor, or something that imitates one."""
     return isinstance(value, _C.TensorBase) or hasattr(value, "__torch_function__")
 
 

@@ -2,7 +2,7 @@
 
 With ``masked`` only the specified elements change: the strided tensor holds the values. Without it
 all do: the strided tensor is the dense one, and an element that is moved from zero is specified
-then. Either way the function is asked through a differentiable construction of its sparse input.
+then. Either way the function is called through a differentiable construction of its sparse input.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def dense_problem(problem: Problem, masked: bool) -> Problem:
 def _parameter(value: Tensor, masked: bool) -> tuple[Tensor, _Build]:
     """A strided leaf that the sparse tensor depends on, and how it does."""
     if masked:
-        settled = value.coalesce() if value.layout is _C.sparse_coo else value
-        leaf = settled.values().clone().requires_grad_()
-        return leaf, _with_values(settled)
+        coalesced = value.coalesce() if value.layout is _C.sparse_coo else value
+        leaf = coalesced.values().clone().requires_grad_()
+        return leaf, _with_values(coalesced)
     return value.to_dense().requires_grad_(), _laid_out_as(value)
 
 

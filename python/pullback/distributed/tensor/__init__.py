@@ -1,7 +1,7 @@
 """Tensors that lie on several processes: only the words for how they would lie there.
 
-Libraries write down plans of such words as they are imported. Whatever would need the processes
-answers (`_answer/table.py`).
+Libraries write down plans of such words as they are imported. Whatever would need the processes is
+a placeholder (`_placeholder/table.py`).
 """
 
 from __future__ import annotations

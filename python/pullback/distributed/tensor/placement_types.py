@@ -45,7 +45,7 @@ class _StridedShard(Placement):
 
     Args:
         dim: the dimension.
-        split_factor: into how many pieces the other cut was.
+        split_factor: into how many shards the other cut was.
     """
 
     dim: int

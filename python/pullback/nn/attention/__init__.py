@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from ... import _absent, _lazy
-from ..._attention_switch import ALLOWED as _allowed
+from ..._attention_backends import ALLOWED as _allowed
 
 if TYPE_CHECKING:
     from . import bias as bias

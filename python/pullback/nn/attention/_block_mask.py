@@ -53,8 +53,8 @@ def ordered(dense: Tensor) -> tuple[Tensor, Tensor]:
 
 def dense(num_blocks: Tensor, indices: Tensor, columns: int) -> Tensor:
     """1 where a row has a block, else 0."""
-    places = _VF.arange(indices.size(-1), device=indices.device)
-    used = (places < num_blocks.unsqueeze(-1)).int()
+    positions = _VF.arange(indices.size(-1), device=indices.device)
+    used = (positions < num_blocks.unsqueeze(-1)).int()
     # (Entries behind a row's last one may be anything; they go to a column of their own.)
     safe = _VF.where(used.bool(), indices.long(), columns)
     shape = (*indices.shape[:-1], columns + 1)
@@ -358,11 +358,11 @@ def _as_slice(key: Any, size: int) -> Any:
 
 
 def _place(number: int, sizes: Any) -> tuple[int, ...]:
-    place = []
+    coordinates = []
     for size in reversed(tuple(sizes)):
-        place.append(number % size)
+        coordinates.append(number % size)
         number //= size
-    return tuple(reversed(place))
+    return tuple(reversed(coordinates))
 
 
 def _drawn(blocks: Tensor, most: tuple[int, int]) -> str:

@@ -1,6 +1,6 @@
-"""Attention whose scores and masks are functions of the places of query and key.
+"""Attention whose scores and masks are functions of the positions of query and key.
 
-Computed by the formula: the functions are mapped over all places (by `vmap`), and gradients are
+Computed by the formula: the functions are mapped over all positions (by `vmap`), and gradients are
 those of the ops, by score functions' own tensors, too. Nothing is compiled.
 """
 
@@ -63,7 +63,7 @@ def _mapped(function: Any, first: Any, count: int) -> Any:
     """``function`` over all batches, heads, queries and keys.
 
     Args:
-        function: takes ``count`` leading arguments of all dimensions, then the four places.
+        function: takes ``count`` leading arguments of all dimensions, then the four positions.
         first: the dimensions of the leading arguments, as `vmap` takes them.
         count: how many there are.
     """
@@ -72,14 +72,14 @@ def _mapped(function: Any, first: Any, count: int) -> Any:
     function = _indexing(function)
     leading = (first,) * count
     for position in (3, 2, 1, 0):
-        places = [None] * 4
-        places[position] = 0  # type: ignore[call-overload]
-        function = vmap(function, in_dims=(*leading, *places))
+        positions = [None] * 4
+        positions[position] = 0  # type: ignore[call-overload]
+        function = vmap(function, in_dims=(*leading, *positions))
     return function
 
 
 def _indexing(function: Any) -> Any:
-    """``function``, in which tensors can be indexed by places, as ``table[head]``."""
+    """``function``, in which tensors can be indexed by positions, as ``table[head]``."""
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
@@ -92,7 +92,7 @@ def _indexing(function: Any) -> Any:
 class _IndexByPlaces(TorchFunctionMode):
     """Lets a tensor without dimensions index as one with a single element does.
 
-    Else it would be taken for a number, which a place that stands for many has not.
+    Else it would be taken for a number, which a position that stands for many has not.
     """
 
     def __torch_function__(
@@ -100,14 +100,16 @@ class _IndexByPlaces(TorchFunctionMode):
     ) -> Any:
         if getattr(func, "__name__", "") == "__getitem__" and isinstance(args[0], Tensor):
             index = args[1] if isinstance(args[1], tuple) else (args[1],)
-            if any(map(_is_place, index)) and all(_is_place(i) or type(i) is int for i in index):
+            if any(map(_is_position, index)) and all(
+                _is_position(i) or type(i) is int for i in index
+            ):
                 rows = [i.reshape(1) if isinstance(i, Tensor) else i for i in index]
                 found: Tensor = func(args[0], tuple(rows))
                 return found.squeeze(0)
         return func(*args, **(kwargs or {}))
 
 
-def _is_place(value: Any) -> bool:
+def _is_position(value: Any) -> bool:
     """Whether something is a whole number as a tensor without dimensions."""
     if not isinstance(value, Tensor) or value.dim() != 0:
         return False
@@ -120,7 +122,7 @@ def _bool() -> Any:
     return dtype
 
 
-def _places(sizes: tuple[int, ...], device: Any) -> list[Tensor]:
+def _positions(sizes: tuple[int, ...], device: Any) -> list[Tensor]:
     return [_VF.arange(size, device=device) for size in sizes]
 
 
@@ -142,21 +144,21 @@ def create_mask(
         AssertionError: the function takes neither four nor five arguments.
     """
     sizes = (B or 1, H or 1, Q_LEN, KV_LEN)
-    places = _places(sizes, device)
+    positions = _positions(sizes, device)
     count = _positional(mod_fn)
     if count not in (4, 5):
         raise AssertionError(f"Expected 4 or 5 positional args, got {count}")
     if count == 4:
-        made = _mapped(mod_fn, None, 0)(*places)
+        made = _mapped(mod_fn, None, 0)(*positions)
         result: Tensor = made.expand(sizes)
         return result
     scores = _VF.zeros(sizes, device=device)
-    changed: Tensor = _mapped(mod_fn, 0, 1)(scores, *places)
+    changed: Tensor = _mapped(mod_fn, 0, 1)(scores, *positions)
     return changed.isneginf().logical_not()
 
 
 def _positional(function: Any) -> int:
-    """How many arguments a function must be given by place."""
+    """How many arguments a function must be given by position."""
     return sum(
         parameter.default is inspect.Parameter.empty
         and parameter.kind
@@ -294,11 +296,11 @@ def flex_attention(
         key, value = (x.expand(batch, -1, -1, -1) for x in (key, value))
     factor = 1.0 / math.sqrt(query.size(-1)) if scale is None else scale
     scores = _scores(query, key) * factor
-    places = _places(tuple(scores.shape), query.device)
+    positions = _positions(tuple(scores.shape), query.device)
     if score_mod is not None:
-        scores = _mapped(score_mod, 0, 1)(scores, *places)
+        scores = _mapped(score_mod, 0, 1)(scores, *positions)
     if block_mask is not None:
-        allowed = _allowed(block_mask, scores, places)
+        allowed = _allowed(block_mask, scores, positions)
         scores = scores.masked_fill(~allowed, -math.inf)
     lse = scores.logsumexp(-1)
     # (A row without any key would be NaN.)
@@ -352,7 +354,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:
         )
 
 
-def _allowed(mask: BlockMask, scores: Tensor, places: list[Tensor]) -> Tensor:
+def _allowed(mask: BlockMask, scores: Tensor, positions: list[Tensor]) -> Tensor:
     """Where attention is paid: in full blocks, and in partial ones as the mask says."""
     query, key = scores.shape[-2:]
     have = mask.seq_lengths
@@ -373,7 +375,7 @@ def _allowed(mask: BlockMask, scores: Tensor, places: list[Tensor]) -> Tensor:
                 f"block_mask has {mask.shape[dim]} {what} and the query {scores.size(dim)}: it "
                 "must have as many, or one for all"
             )
-    within = _mapped(mask.mask_mod, None, 0)(*places)
+    within = _mapped(mask.mask_mod, None, 0)(*positions)
     partial, full = (
         None if part is None else _spread(part, mask.BLOCK_SIZE, (query, key))
         for part in mask._parts()

@@ -53,8 +53,8 @@ def varlen_attn(
         max_k: the length of the longest key.
         return_aux: what else is returned.
         scale: default ``1 / sqrt(D)``; positive.
-        window_size: how many keys before and behind its own place a query sees, -1 for all; places
-            are counted from the ends, so that the last query is at the last key.
+        window_size: how many keys before and behind its own position a query sees, -1 for all;
+            positions are counted from the ends, so that the last query is at the last key.
         enable_gqa: whether each head of key and value serves ``Hq / Hkv`` heads of the query.
         seqused_k: ``(N)``: how many keys of each sequence count.
         block_table: ``(N, most pages)``: which pages hold the keys of each sequence.

@@ -1,4 +1,4 @@
-"""Pooling over windows at random places, and by norms of windows; ``pooling.py`` exports them."""
+"""Pooling over windows at random positions, and by norms of windows; for ``pooling.py``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__: list[str] = []
 
 
 class _FractionalMaxPoolNd(Module):
-    """Maxima of windows whose places are drawn, so that sizes shrink by any ratio.
+    """Maxima of windows whose positions are drawn, so that sizes shrink by any ratio.
 
     Args:
         kernel_size: the size of the windows.

@@ -366,8 +366,8 @@ def _summary(value: Any, name: Callable[[Any], object]) -> str:
         return f"Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     size = "x".join(str(extent) for extent in value.shape)
-    place = f" ({value.device})" if value.device.type == "cuda" else ""
-    return f"{kind} containing: [{name(value)} of size {size}{place}]"
+    suffix = f" ({value.device})" if value.device.type == "cuda" else ""
+    return f"{kind} containing: [{name(value)} of size {size}{suffix}]"
 
 
 def _as_parameter(value: Any) -> Any:

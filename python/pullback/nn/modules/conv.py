@@ -445,7 +445,7 @@ class ConvTranspose1d(_ConvTranspose):
         in_channels: ``C_in``.
         out_channels: ``C_out``.
         kernel_size: the length of the filters.
-        stride: the step between the places where filters are added.
+        stride: the step between the positions where filters are added.
         padding: how much is cut off at both ends.
         output_padding: how much is added at one end; less than ``stride`` or ``dilation``.
         groups: in how many groups the channels are split; both counts are divisible by it.

@@ -38,7 +38,7 @@ class Fold(Module):
         self.stride = stride
 
     def forward(self, input: Tensor) -> Tensor:
-        """The sums of the windows' elements at each place."""
+        """The sums of the windows' elements at each position."""
         result: Tensor = F.fold(
             input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
         )

@@ -1,4 +1,4 @@
-"""How ``functional.linear_cross_entropy`` takes its rows in pieces."""
+"""How ``functional.linear_cross_entropy`` takes its rows in chunks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _POLICIES = ("auto", "accurate", "compact")
 
 @dataclass(frozen=True)
 class LinearCrossEntropyOptions:
-    """Rows are taken in pieces, so that the logits of all are never there at once.
+    """Rows are taken in chunks, so that the logits of all are never there at once.
 
-    The logits of a piece are computed a second time by backward. Results are those without options,
+    The logits of a chunk are computed a second time by backward. Results are those without options,
     and gradients of gradients exist; PyTorch's own form has none.
 
     Args:
         allow_retain_graph: whether backward may run twice; it always may here.
-        batch_chunk_size: how many rows a piece has; chosen by ``chunking_method`` unless given.
-        chunking_method: ``'auto'``: as many rows as give a piece about ``in_features`` columns.
+        batch_chunk_size: how many rows a chunk has; chosen by ``chunking_method`` unless given.
+        chunking_method: ``'auto'``: as many rows as give a chunk about ``in_features`` columns.
         acc_policy: what sums of gradients are kept in; here always in the parameters' dtype.
         acc_dtype: the same as a dtype.
 
@@ -46,10 +46,10 @@ class LinearCrossEntropyOptions:
             raise ValueError(f"batch_chunk_size must be positive, got {self.batch_chunk_size}")
 
     def _rows(self, rows: int, in_features: int, classes: int) -> int:
-        """How many rows a piece has."""
+        """How many rows a chunk has."""
         if self.batch_chunk_size is not None:
             return self.batch_chunk_size
         if self.chunking_method is None:
             return max(rows, 1)
-        pieces = -(-classes // max(in_features, 1))
-        return max(-(-rows // pieces), 1)
+        chunks = -(-classes // max(in_features, 1))
+        return max(-(-rows // chunks), 1)

@@ -615,7 +615,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         weight: a factor for each class.
         ignore_index: targets of this index do not contribute; -100 unless given.
         label_smoothing: how far targets are mixed with the uniform distribution.
-        options: how the rows are taken in pieces; without, all at once.
+        options: how the rows are taken in chunks; without, all at once.
     """
 
     in_features: int

@@ -1,6 +1,6 @@
 """Pooling layers: one number for each window of the input.
 
-Windows of random places and norms of windows are in ``_fractional.py``; this module exports them.
+Windows at random positions and norms of windows are in ``_fractional.py``; exported here.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
         self._keep(_single, kernel_size, stride, padding)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """Puts ``input`` to the places ``indices`` of an output that has ``output_size``."""
+        """Puts ``input`` to the indices ``indices`` of an output that has ``output_size``."""
         result: Tensor = F.max_unpool1d(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
@@ -169,7 +169,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
         self._keep(_pair, kernel_size, stride, padding)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """Puts ``input`` to the places ``indices`` of an output that has ``output_size``."""
+        """Puts ``input`` to the indices ``indices`` of an output that has ``output_size``."""
         result: Tensor = F.max_unpool2d(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
@@ -184,7 +184,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
         self._keep(_triple, kernel_size, stride, padding)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """Puts ``input`` to the places ``indices`` of an output that has ``output_size``."""
+        """Puts ``input`` to the indices ``indices`` of an output that has ``output_size``."""
         result: Tensor = F.max_unpool3d(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )

@@ -1,8 +1,8 @@
 """The Transformer (Vaswani et al. 2017): layers of encoder and decoder, their stacks, and both.
 
 PyTorch computes an encoder in evaluation without gradients by one fused kernel on ragged batches;
-here there is one way. What can be seen of PyTorch's other one is kept: outputs at padded places are
-zeros where it would be taken (`TransformerEncoder._padded_places`).
+here there is one way. What can be seen of PyTorch's other one is kept: outputs at padded positions
+are zeros where it would be taken (`TransformerEncoder._padded_positions`).
 """
 
 from __future__ import annotations
@@ -160,12 +160,12 @@ class Transformer(Module):
         Args:
             src: ``(S, N, E)``, ``(N, S, E)`` with ``batch_first``, or ``(S, E)``.
             tgt: ``(T, N, E)``, laid out as the source.
-            src_mask: for pairs of source places; see :class:`MultiheadAttention`.
-            tgt_mask: for pairs of target places.
-            memory_mask: for pairs of target and source places.
-            src_key_padding_mask: ``(N, S)``: source places to ignore.
-            tgt_key_padding_mask: ``(N, T)``: target places to ignore.
-            memory_key_padding_mask: ``(N, S)``: encoded places to ignore.
+            src_mask: for pairs of source positions; see :class:`MultiheadAttention`.
+            tgt_mask: for pairs of target positions.
+            memory_mask: for pairs of target and source positions.
+            src_key_padding_mask: ``(N, S)``: source positions to ignore.
+            tgt_key_padding_mask: ``(N, T)``: target positions to ignore.
+            memory_key_padding_mask: ``(N, S)``: encoded positions to ignore.
             src_is_causal: whether ``src_mask`` is causal; found out unless given.
             tgt_is_causal: whether ``tgt_mask`` is.
             memory_is_causal: whether ``memory_mask`` is.
@@ -212,7 +212,7 @@ class TransformerEncoder(Module):
         encoder_layer: the layer; the stack has copies of it.
         num_layers: how many.
         norm: a module for the output of the last.
-        enable_nested_tensor: whether PyTorch may leave padded places out, in evaluation without
+        enable_nested_tensor: whether PyTorch may leave padded positions out, in evaluation without
             gradients: the output is zero there (before ``norm``).
         mask_check: whether it looks if the padding is at the ends first.
     """
@@ -253,8 +253,8 @@ class TransformerEncoder(Module):
 
         Args:
             src: as of :class:`TransformerEncoderLayer`.
-            mask: for pairs of places.
-            src_key_padding_mask: places to ignore.
+            mask: for pairs of positions.
+            src_key_padding_mask: positions to ignore.
             is_causal: whether ``mask`` is causal; found out unless given.
         """
         padding = additive_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype)
@@ -262,7 +262,7 @@ class TransformerEncoder(Module):
         attention = getattr(self.layers[0], "self_attn", None)
         batch_first = bool(getattr(attention, "batch_first", False))
         causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, batch_first))
-        ignored = self._padded_places(src, mask, padding)
+        ignored = self._padded_positions(src, mask, padding)
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
@@ -270,12 +270,12 @@ class TransformerEncoder(Module):
             output = output.masked_fill(ignored.unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
 
-    def _padded_places(
+    def _padded_positions(
         self, src: Tensor, mask: Tensor | None, padding: Tensor | None
     ) -> Tensor | None:
-        """The places that PyTorch's kernel for ragged batches leaves out; None if it is not asked.
+        """The positions that PyTorch's kernel for ragged batches leaves out; None without a call.
 
-        It is asked in evaluation, without autocast, and where no gradient is wanted.
+        It is called in evaluation, without autocast, and where no gradient is wanted.
         """
         if padding is None or mask is not None or not getattr(self, "use_nested_tensor", False):
             return None
@@ -283,7 +283,7 @@ class TransformerEncoder(Module):
         if src.dim() != 3 or layer.training or _obstacle(layer) is not None:
             return None
         ignored = padding != 0
-        # (Padding is at the ends when no place that counts follows one that does not.)
+        # (Padding is at the ends when no position that counts follows one that does not.)
         if getattr(self, "mask_check", True) and bool((ignored[:, :-1] & ~ignored[:, 1:]).any()):
             return None
         if _C.is_autocast_enabled(src.device.type):
@@ -488,7 +488,7 @@ class TransformerEncoderLayer(_Layer):
         Args:
             src: ``(S, N, E)``, ``(N, S, E)`` with ``batch_first``, or ``(S, E)``.
             src_mask: ``(S, S)`` or ``(N * nhead, S, S)``: pairs to ignore.
-            src_key_padding_mask: ``(N, S)`` or ``(S)``: places to ignore.
+            src_key_padding_mask: ``(N, S)`` or ``(S)``: positions to ignore.
             is_causal: a hint that ``src_mask`` is the causal mask.
         """
         padding = additive_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype)
@@ -569,8 +569,8 @@ class TransformerDecoderLayer(_Layer):
             memory: what the encoder gave, ``(S, N, E)``, laid out as the target.
             tgt_mask: ``(T, T)`` or ``(N * nhead, T, T)``: pairs to ignore.
             memory_mask: ``(T, S)`` or ``(N * nhead, T, S)``: pairs to ignore.
-            tgt_key_padding_mask: ``(N, T)``: places to ignore.
-            memory_key_padding_mask: ``(N, S)``: places to ignore.
+            tgt_key_padding_mask: ``(N, T)``: positions to ignore.
+            memory_key_padding_mask: ``(N, S)``: positions to ignore.
             tgt_is_causal: a hint that ``tgt_mask`` is the causal mask.
             memory_is_causal: a hint that ``memory_mask`` is.
         """

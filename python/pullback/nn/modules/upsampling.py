@@ -19,7 +19,7 @@ class Upsample(Module):
         scale_factor: those of the output over those of the input, in place of ``size``.
         mode: ``'nearest'``, ``'nearest-exact'``, ``'linear'``, ``'bilinear'``, ``'bicubic'``,
             ``'trilinear'`` or ``'area'``.
-        align_corners: whether the corner elements of both have the same place.
+        align_corners: whether the corner elements of both have the same position.
         recompute_scale_factor: whether factors are computed anew from the rounded sizes.
     """
 

@@ -31,7 +31,7 @@ def _numbers(devices: Sequence[Any] | None) -> list[int]:
     return list(range(device_count())) if devices is None else [_number_of(d) for d in devices]
 
 
-def _place(number: int) -> str:
+def _device_of(number: int) -> str:
     return "cpu" if number < 0 else f"cuda:{number}"
 
 
@@ -139,7 +139,7 @@ def broadcast(
         )
     if out is not None:
         return tuple(target.copy_(tensor) for target in out)
-    return tuple(tensor.to(_place(number)) for number in _numbers(devices))
+    return tuple(tensor.to(_device_of(number)) for number in _numbers(devices))
 
 
 def broadcast_coalesced(
@@ -149,7 +149,7 @@ def broadcast_coalesced(
 
     ``buffer_size`` says how much is sent at once, which is nobody's concern here.
     """
-    return tuple(tuple(t.to(_place(number)) for t in tensors) for number in _numbers(devices))
+    return tuple(tuple(t.to(_device_of(number)) for t in tensors) for number in _numbers(devices))
 
 
 def reduce_add(inputs: Sequence[Tensor], destination: Any = None) -> Tensor:
@@ -173,15 +173,15 @@ def reduce_add(inputs: Sequence[Tensor], destination: Any = None) -> Tensor:
         if tensor.shape != inputs[0].shape:
             got, expected = ("x".join(str(n) for n in t.shape) for t in (tensor, inputs[0]))
             raise ValueError(f"input {index} has invalid size: got {got}, but expected {expected}")
-    place = _place(_target(destination))
-    total = inputs[0].to(place)
+    target_device = _device_of(_target(destination))
+    total = inputs[0].to(target_device)
     for tensor in inputs[1:]:
-        total = total + tensor.to(place)
+        total = total + tensor.to(target_device)
     return total
 
 
 def reduce_add_coalesced(
     inputs: Sequence[Sequence[Tensor]], destination: Any = None, buffer_size: int = 10485760
 ) -> tuple[Tensor, ...]:
-    """For each place in the lists, which are one per device, the sum of the tensors there."""
+    """For each index of the lists, which are one per device, the sum of the tensors there."""
     return tuple(reduce_add(tensors, destination) for tensors in zip(*inputs, strict=True))

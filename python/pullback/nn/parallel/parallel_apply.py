@@ -46,15 +46,15 @@ def parallel_apply(
     """
     count = len(modules)
     named = [{} for _ in modules] if kwargs_tup is None else kwargs_tup
-    places = [None] * count if devices is None else devices
-    for name, what in (("inputs", inputs), ("kwargs_tup", named), ("devices", places)):
+    per_module = [None] * count if devices is None else devices
+    for name, what in (("inputs", inputs), ("kwargs_tup", named), ("devices", per_module)):
         if len(what) != count:
             raise AssertionError(
                 f"The number of modules {count} is not equal to the number of {name} {len(what)}"
             )
     results: list[Any] = [None] * count
     errors: list[Any] = [None] * count
-    calls = [_Call(modules[i], inputs[i], named[i], places[i]) for i in range(count)]
+    calls = [_Call(modules[i], inputs[i], named[i], per_module[i]) for i in range(count)]
     settings = _Settings()
 
     def work(index: int) -> None:

@@ -28,7 +28,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Makes the parameters views of consecutive pieces of ``vec``.
+    """Makes the parameters views of consecutive parts of ``vec``.
 
     Raises:
         TypeError: ``vec`` is no tensor, or the parameters lie on different devices.

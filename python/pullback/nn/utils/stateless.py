@@ -32,7 +32,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """The old place of :func:`pullback.func.functional_call`."""
+    """The old name of :func:`pullback.func.functional_call`."""
     warnings.warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated. Please use "
         "`torch.func.functional_call` instead, which takes the same arguments.",
@@ -94,12 +94,12 @@ def _reparametrize_module(
     replaced: list[tuple[str, _Place, Any]] = []
     try:
         for path, tensor in given.items():
-            place = own[path] if path in own else _attribute(module, path)
-            replaced.append((path, place, place.swap(tensor)))
+            attribute = own[path] if path in own else _attribute(module, path)
+            replaced.append((path, attribute, attribute.swap(tensor)))
         yield
     finally:
-        for path, place, old in reversed(replaced):
-            current = place.swap(old)
+        for path, attribute, old in reversed(replaced):
+            current = attribute.swap(old)
             if path in parameters_and_buffers and current is not _ABSENT:
                 parameters_and_buffers[path] = current
 
@@ -155,7 +155,7 @@ def _owners(module: Module, prefix: str, above: tuple[Module, ...]) -> Iterator[
 
 
 def _attribute(module: Module, path: str) -> _Place:
-    """The place of a path that leads to no parameter and no buffer."""
+    """The error for a path that leads to no parameter and no buffer."""
     above, _, name = path.rpartition(".")
     if name == "":
         raise KeyError('tensor name can\'t be empty string ""')
@@ -169,8 +169,8 @@ def _attribute(module: Module, path: str) -> _Place:
 def _with_tied(own: dict[str, _Place], given: dict[str, Tensor]) -> dict[str, Tensor]:
     """The tensors that are given, also under the other names of those that they replace."""
     names: dict[int, list[str]] = {}
-    for path, place in own.items():
-        names.setdefault(id(place.get()), []).append(path)
+    for path, attribute in own.items():
+        names.setdefault(id(attribute.get()), []).append(path)
     result = dict(given)
     for group in names.values():
         if len(group) == 1:

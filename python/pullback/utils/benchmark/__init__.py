@@ -1,4 +1,4 @@
-"""Measures how long a piece of a program takes, and compares what was measured.
+"""Measures how long a part of a program takes, and compares what was measured.
 
 :class:`Timer` measures, :class:`Measurement` keeps the times and summarises them, :class:`Compare`
 shows several as a table, :class:`Fuzzer` draws inputs. Counts of instructions need Valgrind and
@@ -7,7 +7,7 @@ PyTorch's native wrapper: they are one clear error.
 
 from __future__ import annotations
 
-from ... import _answer
+from ... import _placeholder
 from .utils._measurement import (
     Measurement,
     TaskSpec,
@@ -21,10 +21,10 @@ from .utils.compare import Colorize, Compare
 from .utils.fuzzer import FuzzedParameter, FuzzedSparseTensor, FuzzedTensor, Fuzzer, ParameterAlias
 from .utils.timer import Language, Timer, timer
 
-CallgrindStats = _answer.made("torch.utils.benchmark.CallgrindStats", "class")
-FunctionCount = _answer.made("torch.utils.benchmark.FunctionCount", "class")
-FunctionCounts = _answer.made("torch.utils.benchmark.FunctionCounts", "class")
-CopyIfCallgrind = _answer.made("torch.utils.benchmark.CopyIfCallgrind", "class")
+CallgrindStats = _placeholder.made("torch.utils.benchmark.CallgrindStats", "class")
+FunctionCount = _placeholder.made("torch.utils.benchmark.FunctionCount", "class")
+FunctionCounts = _placeholder.made("torch.utils.benchmark.FunctionCounts", "class")
+CopyIfCallgrind = _placeholder.made("torch.utils.benchmark.CopyIfCallgrind", "class")
 
 __all__ = [
     "CallgrindStats",

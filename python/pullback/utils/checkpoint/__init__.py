@@ -178,8 +178,8 @@ class CheckpointFunction(Function):
         ctx.rng_state = get_rng_state() if preserve_rng_state else None
         ctx.autocast = _autocast_as_now()
         ctx.inputs = [None if is_tensor(value) else value for value in args]
-        ctx.tensor_places = [place for place, value in enumerate(args) if is_tensor(value)]
-        ctx.save_for_backward(*(args[place] for place in ctx.tensor_places))
+        ctx.tensor_indices = [index for index, value in enumerate(args) if is_tensor(value)]
+        ctx.save_for_backward(*(args[index] for index in ctx.tensor_indices))
         with no_grad():
             return run_function(*args)
 
@@ -194,8 +194,8 @@ class CheckpointFunction(Function):
                 "argument."
             )
         inputs = list(ctx.inputs)
-        for place, tensor in zip(ctx.tensor_places, ctx.saved_tensors, strict=True):
-            inputs[place] = tensor
+        for index, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
+            inputs[index] = tensor
         detached = detach_variable(tuple(inputs))
         with random_state(ctx.rng_state), ctx.autocast.again(), enable_grad():
             outputs = ctx.run_function(*detached)
@@ -258,10 +258,10 @@ def _without_reentry(
     )
 
 
-def _is_reentrant(asked: bool | None, function: str) -> bool:
-    """What was asked for; True, with a warning, if nothing was."""
-    if asked is not None:
-        return asked
+def _is_reentrant(given: bool | None, function: str) -> bool:
+    """The value given; True, with a warning, if there is none."""
+    if given is not None:
+        return given
     warnings.warn(
         f"torch.utils.checkpoint.{function}: the use_reentrant parameter should be passed "
         "explicitly. It is True if it is left out; use_reentrant=False is recommended.",

@@ -77,9 +77,9 @@ class OpLog(TorchDispatchMode):
     def traces(self, label: str) -> str:
         """All lines, each with the calls that led there, the innermost first."""
         parts = []
-        for place, (line, stack) in enumerate(zip(self.lines, self.stacks, strict=True), 1):
+        for count, (line, stack) in enumerate(zip(self.lines, self.stacks, strict=True), 1):
             calls = "\n".join(f"{f.filename}:{f.lineno}:{f.name}" for f in stack)
-            parts.append(f"{line}   ({place} of {len(self.lines)} in {label})\n\n{calls}\n")
+            parts.append(f"{line}   ({count} of {len(self.lines)} in {label})\n\n{calls}\n")
         return "\n\n".join(parts)
 
 

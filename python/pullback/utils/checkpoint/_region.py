@@ -135,9 +135,9 @@ class KeepInputs(Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Keeps tensors as saved tensors and the rest as it is."""
-        ctx.places = [place for place, value in enumerate(inputs) if is_tensor(value)]
+        ctx.tensor_indices = [position for position, value in enumerate(inputs) if is_tensor(value)]
         ctx.others = [None if is_tensor(value) else value for value in inputs]
-        ctx.save_for_backward(*(inputs[place] for place in ctx.places))
+        ctx.save_for_backward(*(inputs[position] for position in ctx.tensor_indices))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -151,9 +151,9 @@ class KeepInputs(Function):
 
 def _inputs_of(keeper: Any) -> list[Any]:
     values = list(keeper.others)
-    for place, tensor in zip(keeper.places, keeper.saved_tensors, strict=True):
+    for position, tensor in zip(keeper.tensor_indices, keeper.saved_tensors, strict=True):
         # The dummy that makes the keeper require grad was not an argument of the region.
-        values[place] = tensor
+        values[position] = tensor
     return values[1:]
 
 

@@ -3,7 +3,7 @@
 The worker speaks with the loader over one two-way pipe. It receives `Task`s, in order;
 `Restart` begins another pass; `None`, or the end of the pipe, ends it. It sends pickled
 `Result`s from a thread of its own, so that it can prepare the next batch while the loader
-has not yet read the last one. Invariant: every task is answered by one
+has not yet read the last one. Invariant: every task gets one
 result, whatever goes wrong in user code.
 """
 
@@ -41,7 +41,7 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The answer to a task. `ended` tells that this worker's stream has no more items."""
+    """The result of a task. `ended` tells that this worker's stream has no more items."""
 
     epoch: int
     number: int

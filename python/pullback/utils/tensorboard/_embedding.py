@@ -19,7 +19,7 @@ _CONFIG = "projector_config.pbtxt"
 
 def add(
     folder: str,
-    place: str,
+    subfolder: str,
     name: str,
     vectors: Any,
     metadata: Sequence[Any] | None,
@@ -30,7 +30,7 @@ def add(
 
     Args:
         folder: the run's.
-        place: the folder within it.
+        subfolder: the folder within it.
         name: what the projector calls the vectors.
         vectors: one in each row.
         metadata: a text for each vector, or several in columns.
@@ -44,20 +44,20 @@ def add(
     rows = array_of(vectors)
     if rows.ndim != 2:
         raise ValueError("mat should be 2D, where mat.size(0) is the number of data points")
-    path = Path(folder) / place
+    path = Path(folder) / subfolder
     path.mkdir(parents=True, exist_ok=True)
-    info = EmbeddingInfo(tensor_name=name, tensor_path=f"{place}/tensors.tsv")
+    info = EmbeddingInfo(tensor_name=name, tensor_path=f"{subfolder}/tensors.tsv")
     if metadata is not None:
         if len(metadata) != len(rows):
             raise ValueError("#labels should equal with #data points")
         _write_metadata(path / "metadata.tsv", metadata, header)
-        info.metadata_path = f"{place}/metadata.tsv"
+        info.metadata_path = f"{subfolder}/metadata.tsv"
     if pictures is not None:
         shown = array_of(pictures)
         if len(shown) != len(rows):
             raise ValueError("#images should equal with #data points")
         _write_sprite(path / "sprite.png", shown)
-        info.sprite.image_path = f"{place}/sprite.png"
+        info.sprite.image_path = f"{subfolder}/sprite.png"
         info.sprite.single_image_dim.extend([shown.shape[3], shown.shape[2]])
     lines = ("\t".join(str(value) for value in row) for row in rows.tolist())
     (path / "tensors.tsv").write_text("".join(f"{line}\n" for line in lines))

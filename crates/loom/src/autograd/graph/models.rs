@@ -127,7 +127,7 @@ fn weak_handles_race_to_free_the_memory() {
 }
 
 /// A handle's turn.
-fn ask(node: &Node, leaf: &Tensor) {
+fn use_node(node: &Node, leaf: &Tensor) {
     assert!(node.leaf().is_same(leaf));
     assert!(node.handles() >= 1);
     assert!(node.expected_dtype().is_some());
@@ -140,10 +140,10 @@ fn the_first_handle_of_one_thread_races_with_the_last_of_another() {
         let other = x.clone();
         let thread = spawn(move || {
             let node = other.accumulator();
-            ask(&node, &other);
-            ask(&node.clone(), &other);
+            use_node(&node, &other);
+            use_node(&node.clone(), &other);
         });
-        ask(&x.accumulator(), &x);
+        use_node(&x.accumulator(), &x);
         thread.join().unwrap();
         assert_eq!(x.use_count(), 1, "without handles the accumulator lets go of its leaf");
     });
@@ -171,7 +171,7 @@ fn an_accumulator_given_up_goes_with_its_last_handle() {
         let other = x.clone();
         let thread = spawn(move || {
             let node = other.accumulator();
-            ask(&node, &other);
+            use_node(&node, &other);
         });
         x.set_dtype(1);
         drop(x.live_accumulator());

@@ -1,4 +1,4 @@
-//! What backward leaves at tensors: `AccumulateGrad`, the sink of every leaf, and gradients that non-leaves retain.
+//! `AccumulateGrad`, the sink of every leaf, and gradients that non-leaves retain.
 
 use crate::autograd::graph::hook::AccumulateHook;
 use crate::autograd::graph::node::Node;
@@ -11,7 +11,7 @@ use crate::tensor::{Flag, is_non_overlapping_and_dense};
 use crate::{Result, Tensor};
 use std::sync::atomic::AtomicBool;
 
-/// Adds `grad` to the `.grad` that a non-leaf retains.
+/// Adds `grad` to the `.grad` of a non-leaf that retains it.
 pub(super) fn retain(tensor: &Tensor, grad: &Tensor) -> Result<()> {
     let new = match tensor.grad() {
         None => arithmetic::contiguous_clone(grad)?,
@@ -21,7 +21,7 @@ pub(super) fn retain(tensor: &Tensor, grad: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// `AccumulateGrad`: the sink of every leaf.
+/// Runs `AccumulateGrad` of a leaf.
 pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result<()> {
     let Some(grad) = grads.pop().flatten() else { return Ok(()) };
     if leaf.has_flag(Flag::HAS_GRAD_FN) {
@@ -30,8 +30,8 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
     if !leaf.has_flag(Flag::REQUIRES_GRAD) {
         return Ok(());
     }
-    // (What a signal's handler computes in the middle of an addition must find nothing locked.)
-    let hooks = if grad.numel() > ASKED {
+    // (A signal's handler that computes in the middle of an addition must find no lock taken.)
+    let hooks = if grad.numel() > UNINTERRUPTED {
         interrupt::without_interrupts(|| take_in(node, leaf, grad))
     } else {
         take_in(node, leaf, grad)
@@ -42,24 +42,24 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
     Ok(())
 }
 
-/// Elements up to which an addition is never asked whether it is to be given up.
-const ASKED: i64 = 1 << 12;
+/// The number of elements up to which an addition does not check for interruptions.
+const UNINTERRUPTED: i64 = 1 << 12;
 
-/// Adds a gradient to the `.grad` of its leaf, and says who wants to know.
+/// Adds a gradient to the `.grad` of its leaf; returns the hooks to run afterwards.
 fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHook>> {
     // One thread at a time reads, adds and writes.
-    let turn = node.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let hooks = node.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let recording = mode::is_recording();
     match leaf.grad() {
         None => {
             // (The engine holds another handle for hooks that run after the node.)
-            let held = 1 + usize::from(turn.as_ref().is_some_and(|hooks| !hooks.post.is_empty()));
+            let held = 1 + usize::from(hooks.as_ref().is_some_and(|hooks| !hooks.post.is_empty()));
             let unshared = grad.use_count() <= held
                 && grad.geometry().storage.as_ref().is_none_or(|s| s.use_count() == 1);
             let is_taken = if grad.is_sparse() {
                 grad.sparse().is_none_or(|parts| parts.is_unshared())
             } else {
-                // (A `.grad` holds what it shows, so that it can be seen as real numbers or as an array.)
+                // (The memory of a `.grad` holds its values, so that it can be viewed as real numbers or exported as an array.)
                 !leaf.layout().is_compressed() && obeys_layout(leaf, &grad) && !grad.is_unresolved()
             };
             let new = if !recording && unshared && is_taken {
@@ -81,11 +81,11 @@ fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHoo
             }
         }
     }
-    drop(turn);
+    drop(hooks);
     Ok(lock(leaf).accumulate_hooks.iter().map(|(_, h)| h.clone()).collect())
 }
 
-/// A `.grad` that somebody put there in another layout stays as it is.
+/// Warns that the `.grad` of a leaf has another layout than the layout contract demands; it stays as it is.
 #[cold]
 fn warn_of_layout(leaf: &Tensor, grad: &Tensor) {
     static GIVEN: AtomicBool = AtomicBool::new(false);

@@ -1,13 +1,13 @@
-//! A node by itself: running it, and dropping what it saved.
+//! Running a node by itself, and dropping the values that it saved.
 
 use super::{accumulate, rule};
 use crate::Result;
 use crate::autograd::graph::node::{Body, Edge, Node};
+use crate::call_site::CallSite;
 use crate::dispatch::Grads;
-use crate::site::Site;
 
 impl Node {
-    /// Runs it: one gradient per edge.
+    /// Runs the node: one gradient per edge.
     #[inline]
     pub(in crate::autograd) fn apply(
         &self,
@@ -25,11 +25,11 @@ impl Node {
             Body::Custom(custom) => custom.apply(self, grads),
         }
     }
-    /// Drops what it saved.
+    /// Drops the saved values.
     pub(in crate::autograd) fn release(&self) {
         match &self.0.body {
             Body::Op { slots, .. } => {
-                let at = Site::here();
+                let at = CallSite::here();
                 slots.iter().for_each(|slot| slot.release(at));
             }
             Body::AccumulateGrad(_) => {}

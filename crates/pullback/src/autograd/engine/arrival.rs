@@ -1,28 +1,28 @@
-//! Gradients in the order in which one thread would have added them, where several threads make them.
+//! Adding gradients in the order in which one thread would have added them, where several threads compute them.
 
 use crate::Tensor;
 use smallvec::SmallVec;
 
-/// A gradient that arrived, with what says in which order one thread would have added it.
+/// A gradient that arrived, with its position in the order in which one thread would have added it.
 pub(super) struct Arrival {
-    /// The sequence number of the node it is from, and which of its results it is.
+    /// The sequence number of the node that computed it, and the index among that node's gradients.
     pub(super) from: (u64, usize),
-    /// At which of the inputs.
+    /// The input at which it arrived.
     pub(super) nr: u32,
     /// The gradient.
     pub(super) grad: Option<Tensor>,
 }
 
-/// What has arrived at the nodes of a task, by their places, until all of it has.
+/// The gradients that have arrived at the nodes of a task, by the nodes' indices, until all of a node have.
 pub(super) struct Arrivals(Vec<SmallVec<[Arrival; 2]>>);
 
 impl Arrivals {
-    /// Of so many nodes.
+    /// The arrivals at `nodes` nodes.
     pub(super) fn of(nodes: usize) -> Arrivals {
         Arrivals((0..nodes).map(|_| SmallVec::new()).collect())
     }
 
-    /// Notes a gradient of the node at `at` down; once it is the last, gives all of them in order.
+    /// Stores a gradient of the node at `at`; after the last one, returns all of them in order.
     pub(super) fn note(
         &mut self,
         at: usize,

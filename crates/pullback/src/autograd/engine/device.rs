@@ -10,9 +10,9 @@ use super::arrival::Arrivals;
 use super::evaluate::{explained, run_node, seen};
 use super::request::Request;
 use super::running::{
-    AtEnd, Callback, Entry, IN_PART, RUNNING, current_task_id, is_whole_backward,
+    AtEnd, Callback, IN_PART, RUNNING, TaskGuard, current_task_id, is_whole_backward,
 };
-use super::state::{NO_CAPTURE, Ready};
+use super::state::{NO_CAPTURE, ReadyNode};
 use super::task::Task;
 use crate::autograd::graph::current::Evaluation;
 use crate::autograd::graph::node::Node;
@@ -38,11 +38,11 @@ thread_local! {
     static SERVED: Cell<Option<Device>> = const { Cell::new(None) };
 }
 
-/// The device that this thread runs nodes for, to be told to one that goes on in its place.
+/// The device that this thread runs nodes for, for another thread that continues its work.
 pub(super) fn served() -> Option<Device> {
     SERVED.get()
 }
-/// Says for which device this thread runs nodes.
+/// Sets the device that this thread runs nodes for.
 pub(super) fn serve(device: Option<Device>) {
     SERVED.set(device);
 }
@@ -53,21 +53,21 @@ pub(super) fn are_threads_due() -> bool {
     crate::device_count() > 0 && mode::is_multithreading_enabled()
 }
 
-/// Where a node runs: on the device of the first of its tensors that is not in main memory.
+/// The device of a node: that of its first tensor that is not in main memory.
 fn device_of(node: &Node) -> Device {
     let devices = node.input_meta().iter().flatten().map(|meta| meta.device);
     devices.into_iter().find(|&device| device != Device::Cpu).unwrap_or_default()
 }
 
-/// A node to be run.
+/// A node to be run by a device's thread.
 struct Job {
-    ready: Ready,
+    ready: ReadyNode,
     grads: Grads,
-    /// Whether it runs, or its gradients are only handed out.
+    /// Whether the node runs, or its gradients are only captured.
     needed: bool,
-    /// Whether they are handed out.
+    /// Whether the node's gradients are captured.
     is_captured: bool,
-    /// Which of its results are wanted.
+    /// The gradients of the node that are needed.
     wanted: SmallVec<[bool; 4]>,
 }
 impl PartialEq for Job {
@@ -87,19 +87,19 @@ impl Ord for Job {
     }
 }
 
-/// What a node gave: what is to be handed out of its gradients, and its results if it ran.
-type Results = (Option<Grads>, Option<Grads>);
+/// The gradients of a node to capture, and its results if it ran.
+type NodeResults = (Option<Grads>, Option<Grads>);
 
-/// What became of a job.
-struct Outcome {
-    ready: Ready,
-    results: std::result::Result<Result<Results>, Box<dyn Any + Send>>,
+/// The outcome of a job.
+struct JobOutcome {
+    ready: ReadyNode,
+    results: std::result::Result<Result<NodeResults>, Box<dyn Any + Send>>,
     callbacks: Vec<Callback>,
     at_end: Vec<AtEnd>,
     warnings: Vec<String>,
 }
 
-/// The nodes that wait for a device's thread; nothing once there will be no more.
+/// The jobs that wait for a device's thread; `None` once there will be no more.
 struct Queue {
     jobs: Mutex<Option<BinaryHeap<Job>>>,
     changed: Condvar,
@@ -113,7 +113,7 @@ impl Queue {
         }
         self.changed.notify_one();
     }
-    /// Waits for the next one.
+    /// Waits for the next job.
     fn pop(&self) -> Option<Job> {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -123,7 +123,7 @@ impl Queue {
             jobs = self.changed.wait(jobs).unwrap_or_else(PoisonError::into_inner);
         }
     }
-    /// Forgets those that wait: the thread ends.
+    /// Drops the jobs that wait: the thread ends.
     fn close(&self) {
         let forgotten = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.changed.notify_one();
@@ -137,8 +137,8 @@ struct Threads<'scope, 'env> {
     request: &'env Request<'env>,
     /// The task's number.
     id: i64,
-    done: Sender<Outcome>,
-    /// By which they stop in the middle of a node.
+    done: Sender<JobOutcome>,
+    /// The flag that stops the threads in the middle of a node.
     stop: &'env AtomicBool,
     queues: Vec<(Device, Arc<Queue>)>,
 }
@@ -168,10 +168,10 @@ impl Threads<'_, '_> {
             if let Some(index) = device.index() {
                 let _ = crate::set_current_device(index);
             }
-            let _entry = Entry::on(request, id);
+            let _entry = TaskGuard::on(request, id);
             warning::withhold();
             while let Some(job) = queue.pop() {
-                // (Nobody waits for it if the task failed.)
+                // (Nobody receives it if the task failed.)
                 let _ = done.send(interrupt::with_stop_flag(stop, || job.run(request)));
             }
         };
@@ -184,14 +184,14 @@ impl Threads<'_, '_> {
 }
 
 impl Job {
-    /// On the thread of the device.
-    fn run(self, request: &Request<'_>) -> Outcome {
+    /// Runs the job, on the thread of the device.
+    fn run(self, request: &Request<'_>) -> JobOutcome {
         let Job { ready, grads, needed, is_captured, wanted } = self;
         let results = catch_unwind(AssertUnwindSafe(|| {
             let node = &ready.node;
             let _evaluation = Evaluation::of(node);
             let _range = prof::is_observed().then(|| prof::of_node(Kind::Evaluation, node, &[]));
-            let run = |grads: Grads| -> Result<Results> {
+            let run = |grads: Grads| -> Result<NodeResults> {
                 let is_seen = is_captured || !needed;
                 let seen = is_seen.then(|| seen(node, &grads, needed)).transpose()?;
                 let wanted = |i: usize| wanted.get(i).copied().unwrap_or(false);
@@ -206,12 +206,12 @@ impl Job {
                 (std::mem::take(&mut task.callbacks), std::mem::take(&mut task.at_end))
             })
         });
-        Outcome { ready, results, callbacks, at_end, warnings: warning::withheld() }
+        JobOutcome { ready, results, callbacks, at_end, warnings: warning::withheld() }
     }
 }
 
-impl Outcome {
-    /// What is left to do about it besides its results: it becomes the task's.
+impl JobOutcome {
+    /// Passes the warnings, callbacks and actions of the job on to the task.
     fn settle(&mut self) {
         RUNNING.with(|running| {
             if let Some(task) = running.borrow_mut().last_mut() {
@@ -223,7 +223,7 @@ impl Outcome {
     }
 }
 
-/// Sets a flag if this thread unwinds: those that work for it stop.
+/// A guard that sets a flag if this thread unwinds, so that the threads that work for it stop.
 pub(super) struct StopOnUnwind<'a>(pub(super) &'a AtomicBool);
 impl Drop for StopOnUnwind<'_> {
     fn drop(&mut self) {
@@ -246,18 +246,18 @@ pub(super) fn run(task: &mut Task<'_>) -> Result<()> {
         let mut threads = Threads { scope, request, id, done, stop, queues: Vec::new() };
         drive(task, &mut threads, &outcomes)
     });
-    // Those that were under way when another failed.
+    // (Jobs that were running when another one failed.)
     for mut outcome in outcomes.try_iter() {
         outcome.settle();
     }
     result
 }
 
-/// Gives nodes away, runs the others, and takes over what became of those.
+/// Gives nodes to the threads of devices, runs the others, and takes over their outcomes.
 fn drive(
     task: &mut Task<'_>,
     threads: &mut Threads<'_, '_>,
-    outcomes: &Receiver<Outcome>,
+    outcomes: &Receiver<JobOutcome>,
 ) -> Result<()> {
     let mut here = BinaryHeap::new();
     let mut away = 0;
@@ -276,7 +276,7 @@ fn drive(
         let outcome = match &next {
             Some(_) => outcomes.try_recv().ok(),
             None if away == 0 => return Ok(()),
-            // (The threads live, and each job gives an outcome.)
+            // (The threads are alive, and each job sends an outcome.)
             None => Some(interrupt::receive(outcomes)),
         };
         if let Some(outcome) = outcome {
@@ -289,8 +289,8 @@ fn drive(
     }
 }
 
-/// The job of running a node, with what has arrived at it.
-fn job(task: &mut Task<'_>, ready: Ready) -> Job {
+/// The job of running a node with the gradients that have arrived at it.
+fn job(task: &mut Task<'_>, ready: ReadyNode) -> Job {
     let grads = std::mem::take(&mut task.states[ready.at].buffer);
     let state = &task.states[ready.at];
     let edges = ready.node.next_edges().iter();
@@ -303,8 +303,8 @@ fn job(task: &mut Task<'_>, ready: Ready) -> Job {
     }
 }
 
-/// What a device's thread did becomes the task's.
-fn take_over(task: &mut Task<'_>, mut outcome: Outcome) -> Result<()> {
+/// Takes over the outcome of a job into the task.
+fn take_over(task: &mut Task<'_>, mut outcome: JobOutcome) -> Result<()> {
     outcome.settle();
     let (seen, outputs) = outcome.results.unwrap_or_else(|panic| resume_unwind(panic))?;
     if let Some(seen) = seen {

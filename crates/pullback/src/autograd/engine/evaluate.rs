@@ -1,6 +1,6 @@
-//! One node's turn: its hooks, the node itself, and gradients in the shape of the tensors they are for.
+//! Evaluating one node: its hooks, the node itself, and gradients in the shape of the tensors they are for.
 //!
-//! Nothing here knows of a task but what was asked for, so that any thread can do it. Start at [`run_node`].
+//! Nothing here knows the task but for its request, so that any thread can do it. Start at [`run_node`].
 
 use super::accumulate;
 use super::fit::fit;
@@ -17,7 +17,7 @@ use crate::prof::{self, Kind};
 use crate::{Error, Result, Tensor};
 use std::sync::atomic::Ordering;
 
-/// An error of a node, with what is known of where the node was made.
+/// The error of a node, with the line that made the node.
 #[cold]
 pub(super) fn explained(error: Error, node: &Node) -> Error {
     if anomaly::is_anomaly_enabled() {
@@ -27,7 +27,7 @@ pub(super) fn explained(error: Error, node: &Node) -> Error {
 }
 
 impl Node {
-    /// Tensor hooks and retain-grad: they run even if the node itself does not.
+    /// Runs tensor hooks and retains gradients: also for a node that does not run itself.
     fn run_tensor_hooks(&self, grads: &mut Grads) -> Result<()> {
         let (tensor, retain): (Vec<_>, Vec<_>) = self.with_hooks(|h| {
             let retain = h.retain.iter().filter_map(|(nr, t)| Some((*nr, t.upgrade()?))).collect();
@@ -45,7 +45,7 @@ impl Node {
     }
 }
 
-/// Tensor hooks of a leaf.
+/// Runs the tensor hooks of a leaf.
 fn leaf_hooks(tensor: &Tensor, grads: &mut Grads) -> Result<()> {
     if tensor.meta_if_any().is_none() {
         return Ok(());
@@ -65,8 +65,7 @@ fn run_tensor_hooks(node: &Node, grads: &mut Grads) -> Result<()> {
     if node.0.has_hooks.load(Ordering::Acquire) { node.run_tensor_hooks(grads) } else { Ok(()) }
 }
 
-/// What is handed out of a node's gradients: what they are before its hooks if it runs, else what the hooks of the tensors
-/// make of them.
+/// The gradients of a node as captures see them: before the node's hooks if it runs, else after the hooks of the tensors.
 pub(super) fn seen(node: &Node, grads: &Grads, needed: bool) -> Result<Grads> {
     let mut seen = grads.clone();
     if !needed {
@@ -75,7 +74,7 @@ pub(super) fn seen(node: &Node, grads: &Grads, needed: bool) -> Result<Grads> {
     Ok(seen)
 }
 
-/// Runs hooks and the node; gives one gradient per edge, fitted to the edge's target.
+/// Runs hooks and the node; one gradient per edge, fitted to the edge's target.
 pub(super) fn run_node(
     request: &Request<'_>,
     node: &Node,
@@ -93,7 +92,7 @@ pub(super) fn run_node(
     }
     let kept = if has_hooks && node.has_post_hooks() { grads.clone() } else { Grads::new() };
     let mut outputs = apply(request, node, grads, wanted)?;
-    // Asked for now: the node may have registered some as it ran. (These see no inputs if there were none before.)
+    // (Read now, because the node may have registered some as it ran. These see no inputs if there were no hooks before.)
     let has_hooks = node.0.has_hooks.load(Ordering::Acquire);
     let posts = if has_hooks { node.post_hooks() } else { Vec::new() };
     for hook in posts {
@@ -126,8 +125,8 @@ fn apply(
     let moves = matches!(&node.0.body, Body::Op { def, .. } if def.is(Traits::ACROSS_DEVICES));
     let given = mode::is_masked_zeros().then(|| grads.clone());
     let mut outputs = {
-        // What is made in backward was caused by the line that made the node.
-        let _site = request.create_graph.then(|| node.site().enter());
+        // Nodes that are made in backward get the call site of the forward.
+        let _site = request.create_graph.then(|| node.call_site().enter());
         if prof::is_observed() {
             apply_observed(node, grads, wanted)?
         } else {
@@ -161,7 +160,7 @@ fn apply(
     Ok(outputs)
 }
 
-/// Refuses a gradient with NaN among those that `node` gives.
+/// Refuses gradients with NaN among those that `node` computed.
 #[cold]
 fn check_nan(node: &Node, outputs: &Grads) -> Result<()> {
     let _guard = mode::no_grad();

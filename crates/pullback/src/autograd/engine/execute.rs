@@ -1,24 +1,24 @@
-//! An execution from its request to what it gives: on this thread, or on a new one once its stack is deep.
+//! Executing a request: on this thread, or on a new one once the stack is deep.
 
 use super::device::{self, StopOnUnwind};
 use super::fit::fit;
 use super::request::{Goal, Request};
-use super::running::{DEPTH, Entry, IN_PART, RUNNING, is_whole_backward};
+use super::running::{DEPTH, IN_PART, RUNNING, TaskGuard, is_whole_backward};
 use super::task::Task;
 use crate::autograd::graph::blame;
 use crate::autograd::graph::node::Edge;
 use crate::autograd::mode;
 use crate::autograd::thread::state::ThreadState;
+use crate::call_site::{CallSite, Scope};
 use crate::error::{bail, ensure};
 use crate::interrupt;
-use crate::site::{Scope, Site};
 use crate::{Result, Tensor};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 
-/// Nested backwards on one stack before a new thread takes over.
+/// The number of nested backwards on one stack at which a new thread takes over.
 const MAX_DEPTH: u32 = 60;
 
 /// Runs a request and gives the captured gradients, one per target.
@@ -28,7 +28,7 @@ const MAX_DEPTH: u32 = 60;
 #[track_caller]
 pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let _site = Scope::of_caller(Location::caller());
-    let _site = Site::here().enter();
+    let _site = CallSite::here().enter();
     ensure!(
         request.goal == Goal::Accumulate || request.targets.is_some_and(|t| !t.is_empty()),
         value,
@@ -56,7 +56,7 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     run_here(request)
 }
 
-/// A deep nest of backwards goes on with an empty stack.
+/// Runs a request on a new thread, with an empty stack.
 fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let state = ThreadState::take();
     let in_part = !is_whole_backward();
@@ -70,7 +70,7 @@ fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
             IN_PART.with(|p| p.set(in_part));
             device::serve(served);
             let work = || interrupt::with_stop_flag(stop, || run_here(request));
-            // (Nobody waits for it if this thread's caller was interrupted.)
+            // (Nobody receives it if this thread's caller was interrupted.)
             let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
         };
         let name = "pullback_autograd".into();
@@ -84,7 +84,7 @@ fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
 
 fn run_here(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let _mode = mode::set_grad(request.create_graph);
-    let _entry = Entry::new(&request);
+    let _entry = TaskGuard::new(&request);
     let result = interrupt::caught(|| run(&request));
     // Callbacks may add callbacks.
     while let Some(callback) = RUNNING.with(|r| {
@@ -104,7 +104,7 @@ fn run_here(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     }
 }
 
-/// The nodes of devices on their threads, if they have some; the others here.
+/// Runs a task: the nodes of devices on their threads, if there are devices, the others here.
 fn run(request: &Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let mut task = Task::new(request)?;
     if device::are_threads_due() {

@@ -1,6 +1,6 @@
-//! Gradients that fit the tensors they are for: a rule may leave broadcast dimensions and the dtype to the engine.
+//! Fitting gradients to their tensors: a rule may leave broadcast dimensions and the dtype to the engine.
 //!
-//! Invariant: what comes back has the sizes, the dtype and the device that the next node expects, or is an error.
+//! Invariant: the result has the sizes, the dtype and the device that the next node expects, or it is an error.
 
 use crate::autograd::arithmetic;
 use crate::autograd::graph::input_meta::InputMeta;

@@ -14,7 +14,7 @@ use crate::autograd::{arithmetic, mode};
 use crate::dispatch::{Batch, Grads, Kernel, OpDef};
 use crate::{Result, Tensor};
 
-/// What the thread's setting was, put back when the guard goes.
+/// A guard that restores the thread's previous setting when it is dropped.
 #[must_use = "the setting lasts as long as the guard"]
 #[derive(Debug)]
 pub struct MaskedZeros(bool);
@@ -25,7 +25,7 @@ impl Drop for MaskedZeros {
     }
 }
 
-/// Lets zeros stay zeros in every backward of this thread, as long as the guard lives.
+/// Makes gradients that backward computes from zero gradients zero, on this thread and as long as the guard lives.
 ///
 /// ```
 /// use pullback::autograd::masked_zeros;
@@ -50,13 +50,13 @@ fn is_pointwise(def: &OpDef) -> bool {
     matches!(def.kernels.cpu, Kernel::Pointwise(_)) || matches!(def.batch, Batch::Pointwise)
 }
 
-/// Puts zeros in the places of NaN that `node` made of the zeros in `given`.
+/// Replaces NaN by zero where `node` made it of the zeros in `given`.
 #[cold]
 #[inline(never)]
 pub(super) fn mend(node: &Node, given: &[Option<Tensor>], made: &mut Grads) -> Result<()> {
     let pointwise = match &node.0.body {
         Body::Op { def, .. } => is_pointwise(def),
-        // A leaf adds up what it gets.
+        // An accumulator only adds.
         Body::AccumulateGrad(_) => return Ok(()),
         Body::Custom(_) => false,
     };

@@ -1,10 +1,10 @@
-//! The engine: runs a graph backwards.
+//! The engine, which runs a graph backwards.
 //!
-//! In reading order: `request` what is asked for; `fit` gradients in the shape of their tensors, `accumulate` what is left at
-//! them; `rule` and `apply` what a node does by itself; `evaluate` its turn with hooks and checks (`masked` zeros that stay
-//! zero); `state` and `running` what is known of nodes and of executions; `task` the core; `device` the threads of devices;
-//! `survey` what would run; `execute` all of it together. A backward inside a node runs as a task of its own on the same
-//! stack, and on a fresh thread once that stack is deep. Start at [`execute`], then `task`.
+//! In reading order: `request` what to run; `fit` gradients in the shape of their tensors; `accumulate` `AccumulateGrad`;
+//! `rule` and `apply` a node by itself; `evaluate` a node with hooks and checks (`masked`: zeros that stay zero); `state` and
+//! `running` the state of nodes and of tasks; `task` the core; `device` the threads of devices; `survey` which nodes would run;
+//! `execute` all of it together. A backward inside of a node runs as a task of its own on the same stack, and on a new thread
+//! once that stack is deep. Start at [`execute`], then `task`.
 
 pub(in crate::autograd) mod accumulate;
 pub(in crate::autograd) mod apply;

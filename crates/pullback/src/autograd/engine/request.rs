@@ -1,11 +1,11 @@
-//! What one execution is asked for.
+//! What one run of the engine is to do.
 
 use crate::Tensor;
 use crate::autograd::graph::node::Edge;
 
-/// What to do in one execution.
+/// A request to run a graph backwards.
 pub struct Request<'a> {
-    /// Where to start.
+    /// The edges at which gradients start.
     pub roots: Vec<Edge>,
     /// The gradients that start there.
     pub grads: Vec<Option<Tensor>>,
@@ -13,20 +13,20 @@ pub struct Request<'a> {
     pub keep_graph: bool,
     /// Whether the backward is itself recorded.
     pub create_graph: bool,
-    /// If given: only what leads to these edges runs.
+    /// If given, only nodes that lead to these edges run.
     pub targets: Option<&'a [Edge]>,
-    /// What becomes of the targets' gradients.
+    /// What is done with the targets' gradients.
     pub goal: Goal,
 }
 
-/// What becomes of gradients.
+/// What is done with gradients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goal {
-    /// They are added to `.grad` (backward).
+    /// They are added to `.grad` (`backward`).
     Accumulate,
-    /// They are handed out (grad). One for which nothing arrived is `None`, if that is allowed.
+    /// They are returned (`grad`). One for which nothing arrived is `None`, if that is allowed.
     Capture {
-        /// Whether it is.
+        /// Whether `None` is allowed.
         allow_unused: bool,
     },
 }

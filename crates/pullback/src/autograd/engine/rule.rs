@@ -1,11 +1,11 @@
-//! Running the rules of an op: what a node of an op does.
+//! Running the gradient rules of an op.
 
 use crate::autograd::graph::node::{Node, Slot};
 use crate::dispatch::{Arg, ArgKind, Facts, Grads, OpDef, RuleCtx, Value, VjpRule};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 
-/// Runs the rules of an op: one gradient per edge.
+/// Runs the gradient rules of an op: one gradient per edge.
 pub(super) fn apply(
     node: &Node,
     def: &'static OpDef,
@@ -17,7 +17,7 @@ pub(super) fn apply(
         ArgKind::Tensors | ArgKind::OptTensors => facts.list_len(),
         _ => 1,
     };
-    // Each argument with a rule has its edges in a row; `first` is where they start.
+    // Each argument with a rule has consecutive edges; `first` is where they start.
     let mut first: SmallVec<[u16; 8]> = SmallVec::new();
     let (mut needs, mut total) = (0_u64, 0_usize);
     for (index, info) in def.args.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! The executions that are running on this thread, and what can be asked of the innermost one.
+//! The tasks that are running on this thread, and their properties for hooks and nodes.
 
 use super::request::{Goal, Request};
-use super::state::Index;
+use super::state::AddressMap;
 use crate::Result;
 use crate::autograd::thread::saved_hooks;
 use crate::error::bail;
@@ -12,22 +12,22 @@ pub(super) type Callback = Box<dyn FnOnce() -> Result<()> + Send>;
 
 pub(super) type AtEnd = Box<dyn FnOnce() + Send>;
 
-pub(super) struct Running {
+pub(super) struct RunningTask {
     id: i64,
     keep_graph: bool,
     pub(super) callbacks: Vec<Callback>,
-    /// What is done when it is over, well or not.
+    /// Actions for the end of the task, successful or not.
     pub(super) at_end: Vec<AtEnd>,
-    /// What is being executed, while this is on the thread's list.
+    /// The task's request, while the task is on the thread's list.
     request: *const Request<'static>,
-    /// The nodes that it runs, once somebody asked.
-    pub(super) survey: Option<Index>,
-    /// How many hooks on saved tensors the thread had before.
+    /// The nodes that the task runs, once they were asked for.
+    pub(super) survey: Option<AddressMap>,
+    /// The number of hooks on saved tensors that the thread had before.
     hooks: usize,
 }
 
-impl Running {
-    /// What is being executed.
+impl RunningTask {
+    /// The task's request.
     pub(super) fn request(&self) -> &Request<'_> {
         // SAFETY: `run_here` keeps the request until it has taken this from the list, on the same thread; the
         // lifetime that was hidden is narrowed to that of the borrow.
@@ -36,34 +36,34 @@ impl Running {
 }
 
 thread_local! {
-    /// How many executions there are on this stack.
+    /// The number of tasks on this stack.
     pub(super) static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// The executions running on this thread, the innermost last.
-    pub(super) static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
-    /// Whether this thread goes on with a nest of executions in which not everything runs.
+    /// The tasks that are running on this thread, the innermost last.
+    pub(super) static RUNNING: RefCell<Vec<RunningTask>> = const { RefCell::new(Vec::new()) };
+    /// Whether this thread continues a nest of tasks of which one runs only a part of its graph.
     pub(super) static IN_PART: Cell<bool> = const { Cell::new(false) };
 }
 
 static IDS: AtomicI64 = AtomicI64::new(0);
 
-/// Number of the execution running on this thread; -1 outside of one.
+/// The number of the task that is running on this thread; -1 outside of one.
 pub fn current_task_id() -> i64 {
     RUNNING.with(|r| r.borrow().last().map_or(-1, |t| t.id))
 }
 
-/// Whether the execution running on this thread keeps its graph; true outside of one.
+/// Whether the task that is running on this thread keeps its graph; true outside of one.
 pub fn current_task_keeps_graph() -> bool {
     RUNNING.with(|r| r.borrow().last().is_none_or(|t| t.keep_graph))
 }
 
-/// Whether every execution that is running on this thread runs all of its graph: then a backward inside of it adds to
-/// the same leaves' gradients as the outer ones.
+/// Whether every task that is running on this thread runs all of its graph: then a backward inside of it adds to the same
+/// leaves' gradients as the outer ones.
 pub fn is_whole_backward() -> bool {
     !IN_PART.with(Cell::get)
         && RUNNING.with(|r| r.borrow().iter().all(|t| t.request().targets.is_none()))
 }
 
-/// Whether the execution running on this thread hands gradients out instead of adding them to leaves.
+/// Whether the task that is running on this thread returns gradients instead of adding them to leaves.
 pub fn is_capturing() -> bool {
     RUNNING.with(|r| {
         r.borrow()
@@ -72,7 +72,7 @@ pub fn is_capturing() -> bool {
     })
 }
 
-/// Runs `callback` when the execution running on this thread has finished.
+/// Runs `callback` when the task that is running on this thread has finished.
 ///
 /// # Errors
 /// `RuntimeError` outside of one.
@@ -86,7 +86,7 @@ pub fn queue_callback(callback: Callback) -> Result<()> {
     })
 }
 
-/// Does something when the execution running on this thread is over, be it by an error.
+/// Runs `action` when the task that is running on this thread ends, also if it ends with an error.
 ///
 /// # Errors
 /// `RuntimeError` outside of one.
@@ -100,20 +100,20 @@ pub fn at_end(action: Box<dyn FnOnce() + Send>) -> Result<()> {
     })
 }
 
-/// Counts the depth and names the running task; undone on every way out.
-pub(super) struct Entry;
+/// A guard that puts a task on the thread's list and counts the depth.
+pub(super) struct TaskGuard;
 
-impl Entry {
-    /// The request stays where it is until the entry is dropped.
+impl TaskGuard {
+    /// Starts a task of this request, which must stay where it is until the guard is dropped.
     pub(super) fn new(request: &Request<'_>) -> Self {
         Self::on(request, IDS.fetch_add(1, Ordering::Relaxed))
     }
-    /// The same for a task that has a number.
+    /// Continues the task `id` on another thread; the request must stay where it is until the guard is dropped.
     pub(super) fn on(request: &Request<'_>, id: i64) -> Self {
         DEPTH.with(|d| d.set(d.get() + 1));
         let hooks = saved_hooks::depth();
         RUNNING.with(|r| {
-            r.borrow_mut().push(Running {
+            r.borrow_mut().push(RunningTask {
                 hooks,
                 id,
                 keep_graph: request.keep_graph,
@@ -123,11 +123,11 @@ impl Entry {
                 survey: None,
             });
         });
-        Entry
+        TaskGuard
     }
 }
 
-impl Drop for Entry {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         DEPTH.with(|d| d.set(d.get() - 1));
         let done = RUNNING.with(|r| r.borrow_mut().pop());

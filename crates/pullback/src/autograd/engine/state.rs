@@ -1,4 +1,4 @@
-//! What an execution knows of its nodes: what each waits for, where it is found, which are ready.
+//! The state of a task's nodes: what each waits for, how it is found, which nodes are ready.
 
 use crate::autograd::graph::node::Node;
 use crate::autograd::graph::numbering::Numbering;
@@ -24,75 +24,76 @@ impl Hasher for AddressHasher {
     }
 }
 
-/// Where something about each node is.
-pub(super) type Index = HashMap<usize, u32, BuildHasherDefault<AddressHasher>>;
+/// Indices by the addresses of nodes.
+pub(super) type AddressMap = HashMap<usize, u32, BuildHasherDefault<AddressHasher>>;
 
-/// What a task knows of one node.
-pub(super) struct State {
+/// The state of one node in a task.
+pub(super) struct NodeState {
     /// The node's address.
     pub(super) node: usize,
     /// The sums of what has arrived, by inputs.
     pub(super) buffer: Grads,
     /// Gradients still to come.
     pub(super) missing: u32,
-    /// With targets: where its list of captures begins, see [`Capture`].
+    /// With targets: the index of its first capture, see [`Capture`]; [`NO_CAPTURE`] if it has none.
     pub(super) captures: u32,
     /// With targets: whether it must run.
     pub(super) needed: bool,
-    /// Whether it was met before, where nodes are gone through.
+    /// Whether the current traversal has visited it.
     pub(super) seen: bool,
 }
 
-impl State {
-    /// With targets: whether its gradients are wanted.
+impl NodeState {
+    /// With targets: whether its gradients are needed, to run it or to capture them.
     #[inline]
     pub(super) fn runs(&self) -> bool {
         self.needed || self.captures != NO_CAPTURE
     }
 }
 
-/// Where to put input `nr` of a node, and where the node's next capture is.
+/// A request to capture the gradient of input `nr` of a node into `slot` of the results. The captures of a node are a list:
+/// `next` is the index of the next one.
 pub(super) struct Capture {
     pub(super) nr: u32,
     pub(super) slot: usize,
     pub(super) next: u32,
 }
 
-/// No capture.
+/// The index that ends a list of captures.
 pub(super) const NO_CAPTURE: u32 = u32::MAX;
 
-/// Where the states of nodes are. A number in a node is taken at its word only if the state there names the node:
-/// numbers of earlier tasks need not be cleared (P. Briggs, L. Torczon, "An efficient representation for sparse
-/// sets", 1993).
-pub(super) enum Places {
+/// How a task finds the states of nodes: by a number in each node, or by a hash table. A number in a node is valid only if
+/// the state with that number names the node, so that numbers of earlier tasks need not be cleared (P. Briggs, L. Torczon,
+/// "An efficient representation for sparse sets", 1993).
+pub(super) enum StateIndex {
     Numbered {
         _right: Numbering<'static>,
     },
     /// For a task inside of, or besides, another one.
-    Hashed(Index),
+    Hashed(AddressMap),
 }
 
-/// A node that has all its gradients; in the order in which such nodes run.
-pub(super) struct Ready {
+/// A node that has all its gradients, ordered by when it runs.
+pub(super) struct ReadyNode {
     pub(super) node: Node,
     pub(super) order: u64,
-    /// Where its state is.
+    /// The index of its state.
     pub(super) at: usize,
 }
-impl PartialEq for Ready {
+impl PartialEq for ReadyNode {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.order == other.order
     }
 }
-impl Eq for Ready {}
-impl PartialOrd for Ready {
+impl Eq for ReadyNode {}
+impl PartialOrd for ReadyNode {
     #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Ready {
+impl Ord for ReadyNode {
     #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.order.cmp(&other.order)

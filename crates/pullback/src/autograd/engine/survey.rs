@@ -1,14 +1,14 @@
-//! Which nodes an execution runs, and in which order, found out beside it.
+//! Which nodes a running task runs, and in which order, found out beside it.
 
 use super::running::RUNNING;
-use super::state::Ready;
+use super::state::ReadyNode;
 use super::task::Task;
 use crate::Result;
 use crate::autograd::graph::node::Node;
 use crate::autograd::mode;
 use crate::error::{bail, ensure};
 
-/// Whether the execution running on this thread runs `node` (or hands its gradients out).
+/// Whether the task that is running on this thread runs `node` (or captures its gradients).
 ///
 /// # Errors
 /// `RuntimeError` outside of one.
@@ -30,7 +30,7 @@ pub fn will_execute(node: &Node) -> Result<bool> {
     })
 }
 
-/// The nodes that the execution running on this thread runs, in their order.
+/// The nodes that the task running on this thread runs, in their order.
 ///
 /// # Errors
 /// `RuntimeError` outside of one, and unless multithreading is disabled.
@@ -55,7 +55,7 @@ pub fn execution_order() -> Result<Vec<Node>> {
                 survey.push(at, root.clone());
             }
         }
-        while let Some(Ready { node, .. }) = survey.ready.pop() {
+        while let Some(ReadyNode { node, .. }) = survey.ready.pop() {
             for next in node.next_edges().iter().filter_map(|e| e.node.as_ref()) {
                 let Some(at) = survey.find(next).filter(|_| survey.runs(next)) else { continue };
                 survey.states[at].missing -= 1;

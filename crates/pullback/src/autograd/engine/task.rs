@@ -1,5 +1,5 @@
-//! One execution: the nodes to run, how many gradients each still waits for, the buffers that sum what has arrived, and
-//! what to capture.
+//! A task, which is one run of the engine: the nodes to run, the number of gradients that each still waits for, the buffers
+//! that sum the gradients that have arrived, and the gradients to capture.
 //!
 //! Nodes run in order of sequence number, latest first, and a node runs when everything it depends on has. Sums are made in
 //! that order too, so results are the same bits every time. Start at [`Task::new`] and [`Task::run`].
@@ -7,7 +7,7 @@
 use super::arrival::{Arrival, Arrivals};
 use super::evaluate::{explained, run_node, seen};
 use super::request::{Goal, Request};
-use super::state::{Capture, Index, NO_CAPTURE, Places, Ready, State};
+use super::state::{AddressMap, Capture, NO_CAPTURE, NodeState, ReadyNode, StateIndex};
 use crate::autograd::graph::current::Evaluation;
 use crate::autograd::graph::node::{Edge, Node};
 use crate::autograd::graph::numbering::Numbering;
@@ -22,48 +22,48 @@ use smallvec::SmallVec;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The engine looks for an interruption once for so many nodes (as a power of two): a look costs a thirtieth of a node, and
-/// nodes that run long look themselves.
+/// The engine checks for an interruption once in `2^LOOKS` nodes: a check costs a thirtieth of a node, and nodes that run
+/// long check by themselves.
 const LOOKS: u32 = 3;
 
-/// Whether a task numbers nodes.
+/// Whether a task of the process numbers nodes; only one at a time may.
 static IS_NUMBERING: AtomicBool = AtomicBool::new(false);
 
-/// One execution.
+/// One run of the engine.
 pub(super) struct Task<'a> {
     pub(super) request: &'a Request<'a>,
-    /// In the order in which the walk found the nodes, so that neighbours in a chain are neighbours here.
-    pub(super) states: Vec<State>,
-    places: Places,
+    /// The states in the order in which the traversal found the nodes, so that neighbours in a chain are neighbours here.
+    pub(super) states: Vec<NodeState>,
+    state_index: StateIndex,
     captures: SmallVec<[Capture; 2]>,
-    pub(super) ready: BinaryHeap<Ready>,
+    pub(super) ready: BinaryHeap<ReadyNode>,
     captured: Vec<Option<Tensor>>,
-    /// Whether only what leads to the targets runs.
+    /// Whether only nodes that lead to the targets run.
     pub(super) trimmed: bool,
-    /// What has arrived, where threads of devices run nodes.
+    /// The gradients that have arrived, where threads of devices run nodes.
     pub(super) arrivals: Option<Arrivals>,
 }
 
 impl<'a> Task<'a> {
     pub(super) fn new(request: &'a Request<'a>) -> Result<Self> {
-        let numbered = |right| Places::Numbered { _right: right };
-        let hashed = || Places::Hashed(Index::default());
+        let numbered = |right| StateIndex::Numbered { _right: right };
+        let hashed = || StateIndex::Hashed(AddressMap::default());
         let mut task =
             Task::walked(request, Numbering::take(&IS_NUMBERING).map_or_else(hashed, numbered));
         task.seed()?;
         Ok(task)
     }
 
-    /// What would be run, beside a task that runs it.
+    /// A task that finds out which nodes a run would run, beside the task that runs them.
     pub(super) fn survey(request: &'a Request<'a>) -> Self {
-        Task::walked(request, Places::Hashed(Index::default()))
+        Task::walked(request, StateIndex::Hashed(AddressMap::default()))
     }
 
-    fn walked(request: &'a Request<'a>, places: Places) -> Self {
+    fn walked(request: &'a Request<'a>, state_index: StateIndex) -> Self {
         let mut task = Task {
             request,
             states: Vec::new(),
-            places,
+            state_index,
             captures: SmallVec::new(),
             ready: BinaryHeap::new(),
             captured: vec![None; request.targets.map_or(0, <[Edge]>::len)],
@@ -78,12 +78,12 @@ impl<'a> Task<'a> {
         task
     }
 
-    /// Where the state of a root is that waits for nothing, the first time it is asked about.
+    /// The index of a root's state if the root waits for nothing, on the first call for it.
     pub(super) fn first_visit_of_root(&mut self, root: &Node) -> Option<usize> {
         self.first_visit(root).filter(|&at| self.states[at].missing == 0 && self.runs(root))
     }
 
-    /// Walks the graph once and counts, for each node, the edges that lead to it.
+    /// Traverses the graph once and counts, for each node, the edges that lead to it.
     fn count_dependencies(&mut self) {
         let lowest = self.request.targets.map_or(0, |targets| {
             targets
@@ -95,7 +95,7 @@ impl<'a> Task<'a> {
         });
         let mut stack: Vec<&Node> = Vec::new();
         for root in self.request.roots.iter().filter_map(|e| e.node.as_ref()) {
-            self.place(root, &mut stack);
+            self.index_of(root, &mut stack);
         }
         while let Some(node) = stack.pop() {
             interrupt::check_every::<12>(self.states.len());
@@ -103,26 +103,26 @@ impl<'a> Task<'a> {
                 continue;
             }
             for next in node.next_edges().iter().filter_map(|e| e.node.as_ref()) {
-                let at = self.place(next, &mut stack);
+                let at = self.index_of(next, &mut stack);
                 self.states[at].missing += 1;
             }
         }
     }
 
-    /// Where the state of `node` is; a node seen for the first time gets one and is put on the stack.
-    fn place<'n>(&mut self, node: &'n Node, stack: &mut Vec<&'n Node>) -> usize {
+    /// The index of the state of `node`; a node that has none yet gets one and is pushed onto `stack`.
+    fn index_of<'n>(&mut self, node: &'n Node, stack: &mut Vec<&'n Node>) -> usize {
         if let Some(at) = self.find(node) {
             return at;
         }
         let at = self.states.len();
         let number = u32::try_from(at).expect("that many nodes do not fit into memory");
-        match &mut self.places {
-            Places::Numbered { .. } => node.0.place.store(number, Ordering::Relaxed),
-            Places::Hashed(index) => {
+        match &mut self.state_index {
+            StateIndex::Numbered { .. } => node.0.task_index.store(number, Ordering::Relaxed),
+            StateIndex::Hashed(index) => {
                 index.insert(node.id(), number);
             }
         }
-        self.states.push(State {
+        self.states.push(NodeState {
             node: node.id(),
             buffer: Grads::new(),
             missing: 0,
@@ -136,9 +136,9 @@ impl<'a> Task<'a> {
 
     #[inline]
     pub(super) fn find(&self, node: &Node) -> Option<usize> {
-        let at = match &self.places {
-            Places::Numbered { .. } => node.0.place.load(Ordering::Relaxed),
-            Places::Hashed(index) => *index.get(&node.id())?,
+        let at = match &self.state_index {
+            StateIndex::Numbered { .. } => node.0.task_index.load(Ordering::Relaxed),
+            StateIndex::Hashed(index) => *index.get(&node.id())?,
         } as usize;
         self.states.get(at).is_some_and(|state| state.node == node.id()).then_some(at)
     }
@@ -178,7 +178,7 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Where the state of a node is, if it has one and was not asked about before.
+    /// The index of a node's state, if it has one and the current traversal has not visited it before.
     fn first_visit(&mut self, node: &Node) -> Option<usize> {
         let at = self.find(node)?;
         (!std::mem::replace(&mut self.states[at].seen, true)).then_some(at)
@@ -188,7 +188,7 @@ impl<'a> Task<'a> {
         for (root, grad) in self.request.roots.iter().zip(&self.request.grads) {
             let Some(node) = &root.node else { continue };
             let is_first = self.first_visit(node).is_some();
-            let at = self.find(node).expect("roots were placed first");
+            let at = self.find(node).expect("every root has a state");
             self.add(at, node, root.nr, grad.clone())?;
             if is_first && self.states[at].missing == 0 {
                 self.push(at, node.clone());
@@ -198,7 +198,7 @@ impl<'a> Task<'a> {
     }
 
     pub(super) fn push(&mut self, at: usize, node: Node) {
-        self.ready.push(Ready { order: node.sequence_nr(), node, at });
+        self.ready.push(ReadyNode { order: node.sequence_nr(), node, at });
     }
 
     pub(super) fn runs(&self, node: &Node) -> bool {
@@ -235,7 +235,8 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    /// As [`Task::add`], of one of several threads: added in order once all have arrived.
+    /// As [`Task::add`] where several threads run nodes: the gradients of an input are added, in a fixed order, once all have
+    /// arrived.
     #[cold]
     fn arrive(
         &mut self,
@@ -252,7 +253,7 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    /// Runs all nodes that are ready, and those that become so.
+    /// Runs all nodes that are ready, and those that become ready; the captured gradients.
     pub(super) fn run(mut self) -> Result<Vec<Option<Tensor>>> {
         let mut count = 0_usize;
         while let Some(ready) = self.ready.pop() {
@@ -265,7 +266,7 @@ impl<'a> Task<'a> {
 
     /// Runs a node on this thread.
     #[inline(always)]
-    pub(super) fn run_one(&mut self, Ready { node, at, .. }: &Ready) -> Result<()> {
+    pub(super) fn run_one(&mut self, ReadyNode { node, at, .. }: &ReadyNode) -> Result<()> {
         let _evaluation = Evaluation::of(node);
         if prof::is_observed() { self.step_observed(*at, node) } else { self.step(*at, node) }
     }
@@ -278,7 +279,7 @@ impl<'a> Task<'a> {
         self.hand_on(node, outputs)
     }
 
-    /// The same as a range of the profiler.
+    /// [`Task::step`] within a range of the profiler.
     #[cold]
     #[inline(never)]
     fn step_observed(&mut self, at: usize, node: &Node) -> Result<()> {
@@ -302,7 +303,7 @@ impl<'a> Task<'a> {
         run_node(self.request, node, grads, &wanted).map(Some)
     }
 
-    /// Puts what captures want of a node's gradients where it belongs.
+    /// Stores the gradients of a node that the list of captures from `next` on requests.
     pub(super) fn capture(&mut self, mut next: u32, seen: &Grads) {
         while let Some(capture) = self.captures.get(next as usize) {
             self.captured[capture.slot] = seen.get(capture.nr as usize).cloned().flatten();
@@ -313,7 +314,7 @@ impl<'a> Task<'a> {
     /// Passes gradients along the edges and queues nodes that have all of theirs.
     pub(super) fn hand_on(&mut self, node: &Node, outputs: Option<Grads>) -> Result<()> {
         let Some(mut outputs) = outputs else {
-            // Captured only: what lies behind it is not needed.
+            // The node's gradients were captured only: no gradient behind it is needed.
             return Ok(());
         };
         for (index, edge) in node.next_edges().iter().enumerate() {

@@ -36,7 +36,7 @@ pub fn enter_nested_level() -> usize {
     level::enter_nested()
 }
 
-/// Ends a level that [`enter_nested_level`] opened, also if other threads have opened some since. Whether it was open.
+/// Ends a level that [`enter_nested_level`] opened, also if other threads have opened some since. Returns whether it was open.
 pub fn exit_nested_level(number: usize) -> bool {
     level::exit_nested(number)
 }
@@ -49,7 +49,7 @@ pub fn exit_dual_level(number: usize) -> Result<()> {
     level::exit(number)
 }
 
-/// A level of forward mode, as long as it lives.
+/// A guard as long as which a level of forward mode is open.
 #[must_use = "the level lasts as long as the guard"]
 #[derive(Debug)]
 pub struct DualLevel(usize);
@@ -109,7 +109,7 @@ pub fn make_dual(primal: &Tensor, tangent: &Tensor) -> Result<Tensor> {
     make_dual_at(primal, tangent, level::last())
 }
 
-/// As [`make_dual`] at the level of that number.
+/// As [`make_dual`] at the level `number`.
 ///
 /// # Errors
 /// As [`make_dual`].
@@ -150,7 +150,7 @@ fn unpack(dual: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
     Ok((alias(dual)?, tangent::of(dual)?))
 }
 
-/// As [`unpack_dual`] at the level of that number.
+/// As [`unpack_dual`] at the level `number`.
 ///
 /// # Errors
 /// As [`unpack_dual`], and `RuntimeError` for numbers that no level can have.
@@ -161,7 +161,7 @@ pub fn unpack_dual_at(dual: &Tensor, number: usize) -> Result<(Tensor, Option<Te
 }
 
 impl Tensor {
-    /// Its tangent, if a level of forward mode is open and it has one.
+    /// The tangent of the tensor, if a level of forward mode is open and the tensor has one.
     ///
     /// # Errors
     /// Out of memory.
@@ -182,8 +182,8 @@ fn alias(tensor: &Tensor) -> Result<Tensor> {
     Ok(alias)
 }
 
-/// The layer: pushes tangents forward beside the call, if an argument has one that this thread sees. What computes the values
-/// sees the levels further out only, and comes here again for their tangents.
+/// The layer: pushes tangents forward beside the call, if an argument has one that this thread sees. The values are computed
+/// with the levels further out only, whose tangents pass this layer again.
 #[inline(never)]
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     if matches!(call.form, Form::Out(_)) || !tangent::concerns(call.args) {
@@ -192,7 +192,7 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     let _turn = tangent::turn_of(call.args);
     let def = call.def;
     match (call.form, &def.kernels.cpu) {
-        // Each part of a composite computes its own.
+        // Each part of a composite pushes its own tangents forward.
         (_, Kernel::Composite(_)) => call.next(),
         (Form::Inplace, _) => write(call).map(IntoOutputs::into_outputs),
         _ if def.is(Traits::NOT_DIFFERENTIABLE) => values(call),
@@ -200,19 +200,19 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     }
 }
 
-/// The call without the tangents of the innermost level.
+/// The results of the call without the tangents of the innermost level.
 fn values(call: &Call<'_>) -> Result<Outputs> {
     let _below = level::below();
     layer(call)
 }
 
-/// The functional form.
+/// The functional form of a call, with tangents.
 fn push(call: &Call<'_>) -> Result<Outputs> {
     let push = Pushforward::of(call.def, call.args)?;
     let outputs = values(call)?;
     let tensors = outputs.as_slice();
     let tangents = push.run(tensors)?;
-    // All are computed before the first is set: a rule reads results without tangents.
+    // (All tangents are computed before the first is set, because rules read results without tangents.)
     for (output, tangent) in tensors.iter().zip(tangents) {
         if let Some(tangent) = tangent {
             tangent::set(output, tangent)?;
@@ -222,7 +222,7 @@ fn push(call: &Call<'_>) -> Result<Outputs> {
     Ok(outputs)
 }
 
-/// The form that writes into its first argument.
+/// The form of a call that writes into its first argument, with tangents.
 fn write(call: &Call<'_>) -> Result<Tensor> {
     with_tensors(call.def, call.args, |args| {
         let call = call.with_args(args);
@@ -233,7 +233,7 @@ fn write(call: &Call<'_>) -> Result<Tensor> {
         }
         let push = Pushforward::before_write(call.def, args)?;
         if let Some(old) = &old {
-            // Now, while nothing is written.
+            // Checked before anything is written.
             check_inplace(old, push.requires_grad())?;
         }
         values(&call)?;
@@ -256,14 +256,15 @@ fn write(call: &Call<'_>) -> Result<Tensor> {
     })
 }
 
-/// An op that changes its target's sizes or strides: the same is done to a handle of the tangent's memory.
+/// The in-place form of an op that changes its target's sizes or strides: changes a handle to the tangent's memory in the same
+/// way.
 fn change_view(call: &Call<'_>, tangent: Option<Tensor>) -> Result<Tensor> {
     let below = level::below();
     layer(call)?;
     let written = receiver(call.args).clone();
     let Some(tangent) = tangent else { return Ok(written) };
     let changed = {
-        // (Recorded, or it could not be written to where grad mode is on again.)
+        // (Recorded, or the tangent could not be written to where grad mode is on again.)
         let _grad = mode::enable_grad();
         arithmetic::alias(&tangent)?
     };
@@ -277,7 +278,7 @@ fn change_view(call: &Call<'_>, tangent: Option<Tensor>) -> Result<Tensor> {
     Ok(written)
 }
 
-/// What the op's node kept of its outputs was kept before they had tangents: it is kept again, with them.
+/// Saves the outputs of the op's node again: they were saved before they had tangents.
 fn save_outputs(def: &'static OpDef, outputs: &[Tensor]) -> Result<()> {
     for (slot, save) in def.saves.iter().enumerate() {
         if save.what != SaveKind::Output {
@@ -293,14 +294,14 @@ fn save_outputs(def: &'static OpDef, outputs: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to change the sizes of what has a tangent.
+/// Refuses to change the sizes of a tensor that has a tangent.
 pub(crate) fn check_resize(tensor: &Tensor) -> Result<()> {
     let is_dual = level::is_open() && tangent::is_dual(tensor);
     ensure!(!is_dual, runtime, "cannot resize variables that has a forward grad");
     Ok(())
 }
 
-/// Refuses what has no derivative for what has a tangent.
+/// Refuses an op without derivative for tensors that have tangents.
 pub(crate) fn check_unsupported(name: &str, tensors: &[&Tensor]) -> Result<()> {
     if level::is_open() && tangent::is_enabled() && tensors.iter().any(|t| tangent::is_dual(t)) {
         return Err(pushforward::not_implemented(name));

@@ -14,11 +14,11 @@ use crate::autograd::thread::{level, saved_hooks};
 use crate::autograd::variable::history::grad_fn_of;
 use crate::autograd::variable::tangent;
 use crate::autograd::{arithmetic, mode, record};
+use crate::call_site::CallSite;
 use crate::dispatch::{
     Arg, ArgDef, ArgKind, Facts, Grads, Jvp, OpDef, RuleCtx, Save, SaveKind, Traits, Value,
     each_tensor,
 };
-use crate::site::Site;
 use crate::tensor::{Flag, shares_memory};
 use crate::{Error, Result, Tensor, TensorSpec};
 use smallvec::SmallVec;
@@ -26,10 +26,10 @@ use smallvec::SmallVec;
 /// The tangents of the tensors in one argument, in order; `None` is zero.
 type Tangents = SmallVec<[Option<Tensor>; 1]>;
 
-/// An input and its tangent; a place without input has its edge all the same.
+/// An input and its tangent; a missing tensor of a list has its edge all the same.
 type InputEdge<'a> = (Option<&'a Tensor>, Option<Tensor>);
 
-/// A call ready to be pushed forward, as soon as its outputs are there.
+/// A call whose tangents can be computed as soon as its outputs are there.
 pub(crate) struct Pushforward {
     def: &'static OpDef,
     /// The arguments, tensors without tangents.
@@ -38,12 +38,13 @@ pub(crate) struct Pushforward {
 }
 
 impl Pushforward {
-    /// Of the functional form.
+    /// The push-forward of a functional form.
     pub(in crate::autograd) fn of(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Self> {
         Self::new(def, args, |_, tensor| tangent::primal(tensor))
     }
 
-    /// Of the form that writes into its first argument, before it does: what the rule reads of that memory is copied.
+    /// The push-forward of the form that writes into its first argument, before the write: what the rule reads of that memory
+    /// is copied.
     pub(in crate::autograd) fn before_write(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Self> {
         let Some(Arg::Tensor(target)) = args.first() else { return Self::of(def, args) };
         let mut push = Self::new(def, args, |index, tensor| {
@@ -52,14 +53,14 @@ impl Pushforward {
             }
             tangent::primal(tensor)
         })?;
-        // What computes the new tangent may save the old one; that is then given a history of which this is part.
+        // The new tangent may save the old one, which is then given a history that contains the new one's node.
         for tangent in push.tangents.iter_mut().flatten().flatten() {
             *tangent = tangent::result(tangent)?;
         }
         Ok(push)
     }
 
-    /// With these tangents of the tensor arguments: what checks of rules start from.
+    /// The push-forward with these tangents of the tensor arguments, for tests of rules.
     pub(crate) fn with_tangents(
         def: &'static OpDef,
         values: &[Value],
@@ -95,7 +96,7 @@ impl Pushforward {
         Ok(Pushforward { def, primals, tangents })
     }
 
-    /// Whether the tangents that come out may require grad.
+    /// Whether the tangents of the outputs may require grad.
     pub(in crate::autograd) fn requires_grad(&self) -> bool {
         let args: SmallVec<[Arg<'_>; 8]> = self.primals.iter().map(Value::as_arg).collect();
         let mut requires = self.tangents.iter().flatten().flatten().any(Tensor::requires_grad);
@@ -151,7 +152,7 @@ impl Pushforward {
         Ok(tangent)
     }
 
-    /// The op on the tangents, which it is linear in, all together.
+    /// The tangents of the outputs of a linear op: the op on the tangents, all together.
     fn linear(&self) -> Result<Vec<Option<Tensor>>> {
         let moved = self.primals.iter().zip(&self.tangents).zip(self.def.args);
         let moved: Vec<Value> = moved
@@ -162,7 +163,8 @@ impl Pushforward {
         Ok(outputs.as_slice().iter().cloned().map(Some).collect())
     }
 
-    /// The gradient rule on the tangent, conjugated before and after: for one input, element by element.
+    /// The tangents of the outputs by the gradient rule on the tangent, conjugated before and after: for ops of one input,
+    /// element by element.
     fn elementwise(&self, outputs: &[Tensor]) -> Result<Vec<Option<Tensor>>> {
         let tangent = self.tangents.iter().flatten().flatten().next();
         let (Some(tangent), Some(rule)) = (tangent, self.def.vjp.first()) else {
@@ -174,7 +176,7 @@ impl Pushforward {
         Ok(vec![out.map(|t| arithmetic::conj(&t)).transpose()?])
     }
 
-    /// The op's own rule; missing tangents are zeros, except those that it can do without.
+    /// The tangents of the outputs by the op's own rule; missing tangents are zeros, except those that the rule can do without.
     fn rule(
         &self,
         saves: &[Save],
@@ -197,7 +199,7 @@ impl Pushforward {
         Ok(out.into_vec())
     }
 
-    /// What the gradient rule of an op of one input makes of `grad`.
+    /// The result of the gradient rule of an op of one input on `grad`.
     pub(in crate::autograd) fn pull_back(&self, grad: &Tensor) -> Result<Tensor> {
         let rule = self.def.vjp.first().ok_or_else(|| not_implemented(self.def.name))?;
         let grads = [Some(grad.clone())];
@@ -220,7 +222,7 @@ impl Pushforward {
         rule(&RuleCtx { grads, saved: &saved, facts: Facts::of(&args), needs, tangents })
     }
 
-    /// What a node would have kept.
+    /// The value that a node would have saved.
     fn saved(&self, save: &Save, outputs: &[Tensor]) -> Value {
         let Some(value) = self.primals.get(save.index) else {
             return Value::Tensor(outputs[save.index].clone());
@@ -237,7 +239,7 @@ impl Pushforward {
         }
     }
 
-    /// The transposed gradient rules.
+    /// The tangents of the outputs by the transposed gradient rules.
     fn transposed(&self, outputs: &[Tensor]) -> Result<Vec<Option<Tensor>>> {
         let create_graph = mode::is_recording();
         let _grad = mode::enable_grad();
@@ -249,7 +251,7 @@ impl Pushforward {
             return Ok(Vec::new());
         }
         let heads: Vec<Tensor> = outputs.iter().map(Tensor::detached).collect::<Result<_>>()?;
-        record::record(self.def, &args, needs, &heads, Site::here())?;
+        record::record(self.def, &args, needs, &heads, CallSite::here())?;
         let Some(node) = heads.iter().find_map(grad_fn_of) else {
             return Ok(Vec::new());
         };
@@ -277,7 +279,7 @@ impl Pushforward {
         Ok(seeds.iter().map(|seed| seed.as_ref().and_then(|_| found.next().flatten())).collect())
     }
 
-    /// For each edge that the op's node has the input and its tangent; which arguments have one, a bit each.
+    /// The input and its tangent for each edge of the op's node, and which arguments have a tangent, a bit each.
     fn edges<'a>(&self, args: &[Arg<'a>]) -> (Vec<InputEdge<'a>>, u64) {
         let (mut edges, mut needs) = (Vec::new(), 0);
         for (index, info) in self.def.args.iter().enumerate().filter(|(_, info)| info.has_vjp) {
@@ -297,7 +299,7 @@ impl Pushforward {
     }
 }
 
-/// The tensors of an argument; those missing in a list have their places.
+/// The tensors of an argument; `None` for those that are missing in a list.
 fn tensors_of(arg: Arg<'_>) -> SmallVec<[Option<&Tensor>; 1]> {
     if let Arg::OptTensors(list) = arg {
         return list.iter().map(Option::as_ref).collect();
@@ -315,9 +317,9 @@ fn fit_gradient(grad: Tensor, input: Option<&Tensor>, name: &str) -> Result<Tens
     fit(grad, &InputMeta::of(input), false, || format!("the gradient rule of {name}"))
 }
 
-/// Where the gradient of an output begins, for what is linear in it.
+/// The gradient of an output from which a linear function of it is differentiated.
 fn seed(output: &Tensor) -> Result<Option<Tensor>> {
-    // An output without elements was not asked for (`compute_uv=False`): rules take no gradient of it.
+    // An output without elements was not requested (`compute_uv=False`): rules take no gradient of it.
     if !output.dtype().is_differentiable() || output.numel() == 0 {
         return Ok(None);
     }
@@ -325,8 +327,7 @@ fn seed(output: &Tensor) -> Result<Option<Tensor>> {
     arithmetic::zeros_like(output)?.with_grad().map(Some)
 }
 
-/// The same value for a node that lasts no longer than the call: inference tensors, which nodes do not save, as ordinary
-/// ones.
+/// The value for a node that lasts no longer than the call: inference tensors, which nodes do not save, as ordinary ones.
 fn lent(value: &Value) -> Result<Value> {
     let one = |t: &Tensor| {
         if t.is_inference() {
@@ -347,7 +348,7 @@ fn lent(value: &Value) -> Result<Value> {
     })
 }
 
-/// Whether the rule looks at the value of argument `index`.
+/// Whether the rule reads the value of argument `index`.
 fn reads(def: &OpDef, index: usize) -> bool {
     let saves = match &def.jvp {
         Jvp::Linear => return !def.args[index].has_vjp,
@@ -369,7 +370,7 @@ fn or_zeros(tangent: Option<&Option<Tensor>>, tensor: &Tensor) -> Result<Tensor>
     Ok(zeros)
 }
 
-/// The argument of a linear op in the tangents' place.
+/// The argument of a linear op with the tangents instead of the tensors.
 fn moved_value(value: &Value, tangents: &Tangents, info: &ArgDef) -> Result<Value> {
     let is_moved = info.has_vjp || tangents.iter().any(Option::is_some);
     Ok(match value {
@@ -388,7 +389,7 @@ fn moved_value(value: &Value, tangents: &Tangents, info: &ArgDef) -> Result<Valu
     })
 }
 
-/// The error of what has no derivative.
+/// The error of an op that has no derivative.
 #[cold]
 pub(in crate::autograd) fn not_implemented(name: &str) -> Error {
     Error::not_implemented(format!(

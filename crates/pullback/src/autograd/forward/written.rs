@@ -1,4 +1,4 @@
-//! The tangent of what was written to: its base gets one too, of which the view's is a part.
+//! The tangent of a tensor that was written to: its base gets one too, of which the view's is a part.
 
 use crate::autograd::batch;
 use crate::autograd::variable::layout::lies_as;
@@ -27,7 +27,7 @@ pub(in crate::autograd) fn set_after_write(tensor: &Tensor, tangent: Tensor) -> 
         Some(known) => known,
         None => zeros_like(&base, fitting(tangent.dtype(), tensor.dtype(), base.dtype()))?,
     };
-    // (Of a tensor that is not batched the tangent may be.)
+    // (The tangent may be batched though the tensor is not.)
     let whole = batch::with_levels_of(&whole, &tangent)?;
     let part = slice(tensor, &base, &whole)?;
     copy(&part, &tangent)?;
@@ -36,7 +36,8 @@ pub(in crate::autograd) fn set_after_write(tensor: &Tensor, tangent: Tensor) -> 
     Ok(())
 }
 
-/// The dtype of a base's tangent, of which a view's is a part: a view may show complex numbers as pairs, or pairs as such.
+/// The dtype of a base's tangent, of which a view's is a part: a view may show complex numbers as pairs, or pairs as complex
+/// numbers.
 fn fitting(tangent: DType, view: DType, base: DType) -> DType {
     if view.is_complex() == base.is_complex() { tangent } else { base }
 }

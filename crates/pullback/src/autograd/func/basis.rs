@@ -1,9 +1,9 @@
-//! The directions in which a Jacobian is asked for.
+//! The basis vectors that Jacobians are computed with.
 
 use crate::autograd::arithmetic;
 use crate::{Result, Tensor, TensorSpec};
 
-/// A one for each element of `like` in turn: a row for each.
+/// The basis vectors of the shape of `like`: a row for each element.
 pub(super) fn basis(like: &Tensor) -> Result<Tensor> {
     let count = like.numel();
     let mut shape = vec![count];

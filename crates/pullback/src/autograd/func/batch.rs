@@ -17,26 +17,26 @@ pub struct Batched<'a> {
 }
 
 impl<'a> Batched<'a> {
-    /// The first dimension counts examples.
+    /// A batch whose first dimension counts examples.
     #[must_use]
     pub fn first(tensor: &'a Tensor) -> Batched<'a> {
         Batched { tensor, dim: Some(0) }
     }
-    /// The same for all examples.
+    /// A tensor that is the same for all examples.
     #[must_use]
     pub fn shared(tensor: &'a Tensor) -> Batched<'a> {
         Batched { tensor, dim: None }
     }
 }
 
-/// How [`vmap_with`] works.
+/// The options of [`vmap_with`].
 #[derive(Clone, Copy, Debug)]
 pub struct Vmap {
     /// What random ops do.
     pub randomness: Randomness,
     /// The dimension of the result that counts examples.
     pub out_dim: i64,
-    /// Compute so many examples at a time, to save memory; all at once if there is none.
+    /// The number of examples that are computed at a time, to save memory; all if it is `None`.
     pub chunk_size: Option<usize>,
 }
 
@@ -102,7 +102,7 @@ pub fn vmap_with(
     arithmetic::cat(&parts, options.out_dim)
 }
 
-/// How many examples there are.
+/// The number of examples.
 fn size_of(inputs: &[Batched<'_>]) -> Result<i64> {
     let mut size = None;
     for Batched { tensor, dim } in inputs {
@@ -126,7 +126,7 @@ fn size_of(inputs: &[Batched<'_>]) -> Result<i64> {
     size.ok_or_else(|| Error::value("vmap: at least one input must be batched"))
 }
 
-/// One level, with all `size` examples.
+/// Runs `f` within one level, for all `size` examples.
 fn run(
     f: impl FnOnce(&[&Tensor]) -> Result<Tensor>,
     inputs: &[Batched<'_>],

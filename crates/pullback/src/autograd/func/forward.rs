@@ -1,4 +1,4 @@
-//! Transforms of forward mode: products of a Jacobian with vectors, its columns; and what needs both modes.
+//! Transforms of forward mode: Jacobian-vector products and Jacobians by columns, and transforms that need both modes.
 
 use super::basis::basis;
 use super::batch::{Batched, vmap};

@@ -3,12 +3,12 @@
 use crate::autograd::arithmetic;
 use crate::{Result, Tensor};
 
-/// What a function that was made functional does without.
+/// What `functionalize` removes from a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remove {
     /// In-place ops.
     Mutations,
-    /// These, and views: an output that shares memory with the input without being it is a copy.
+    /// In-place ops and views: an output that shares memory with the input without being the input is a copy.
     MutationsAndViews,
 }
 

@@ -1,4 +1,4 @@
-//! Transforms of reverse mode: gradients, products of vectors with a Jacobian, its rows.
+//! Transforms of reverse mode: gradients, vector-Jacobian products, Jacobians by rows.
 
 use super::basis::basis;
 use super::batch::{Batched, Vmap, vmap_with};
@@ -13,11 +13,11 @@ use crate::{Result, Tensor};
 /// computed here.
 pub(super) struct Point {
     inputs: Vec<Tensor>,
-    /// The inputs, and those of transforms inside of which this one is, whose own business they are.
+    /// The inputs, and those of transforms inside of which this one is.
     known: Vec<Tensor>,
 }
 
-/// Closes inputs also where the function fails.
+/// A guard that closes inputs, also where the function fails.
 struct Closing<'a>(&'a [Tensor]);
 
 impl Drop for Closing<'_> {

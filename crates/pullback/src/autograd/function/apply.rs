@@ -8,10 +8,10 @@ use super::custom::{CustomCall, attach_outputs, save};
 use super::custom_jvp::{InputTangents, push};
 use crate::autograd::graph::node::{Backward, Edge, Node, SavedTensor};
 use crate::autograd::{batch, engine, mode};
+use crate::call_site::{CallSite, Scope};
 use crate::dispatch::{Arg, Grads};
 use crate::error::{Error, bail, ensure};
 use crate::prof::{self, Kind, Open};
-use crate::site::{Scope, Site};
 use crate::tensor::TensorSpec;
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
@@ -103,7 +103,7 @@ pub trait Function: Send + Sync + 'static {
 }
 
 /// The saved tensors of a node, shared with the contexts its backward runs in; once released, that they are freed.
-type Saved = Arc<Mutex<Vec<SavedTensor>>>;
+type SharedSaved = Arc<Mutex<Vec<SavedTensor>>>;
 
 /// Tensors as calls name them: `&x`, `[&x, &y]`, `&list`, `Some(&x)`.
 pub trait Tensors {
@@ -137,7 +137,7 @@ pub struct Context {
     keeps_missing: bool,
     data: Data,
     /// In backward: where the saved tensors are, and the node they were saved for.
-    run: Option<(Saved, Node)>,
+    run: Option<(SharedSaved, Node)>,
 }
 
 impl Context {
@@ -155,7 +155,7 @@ impl Context {
     /// # Errors
     /// `RuntimeError` if one of them was written to since, or the graph was freed.
     pub fn saved_tensors(&self) -> Result<Vec<Tensor>> {
-        let Some((place, node)) = &self.run else {
+        let Some((saved, node)) = &self.run else {
             let list = if self.saved_for_forward.is_empty() {
                 &self.saved
             } else {
@@ -163,16 +163,16 @@ impl Context {
             };
             return Ok(list.clone());
         };
-        let place = lock(place);
-        place.iter().map(|s| s.unpack(node)).collect()
+        let saved = lock(saved);
+        saved.iter().map(|s| s.unpack(node)).collect()
     }
-    /// The same where their number is known: `let [x, y] = ctx.saved()?`.
+    /// The saved tensors as an array, where their number is known: `let [x, y] = ctx.saved()?`.
     ///
     /// # Errors
     /// As [`Context::saved_tensors`], and if there are more or fewer.
     pub fn saved<const N: usize>(&self) -> Result<[Tensor; N]> {
         <[Tensor; N]>::try_from(self.saved_tensors()?).map_err(|list| {
-            Error::runtime(format!("{} tensors were saved, {N} are asked for", list.len()))
+            Error::runtime(format!("{} tensors were saved, {N} are requested", list.len()))
         })
     }
     /// Keeps a value that is no tensor for backward and `jvp`; of each type the last one.
@@ -196,11 +196,11 @@ impl Context {
             _ => is_wanted,
         }
     }
-    /// Says that forward wrote to these inputs in place; each must also be one of the outputs.
+    /// Declares that forward wrote to these inputs in place; each must also be one of the outputs.
     pub fn mark_dirty(&mut self, tensors: impl Tensors) {
         tensors.add_to(&mut self.dirty);
     }
-    /// Says that these outputs have no gradient.
+    /// Declares that these outputs have no gradient.
     pub fn mark_non_differentiable(&mut self, tensors: impl Tensors) {
         tensors.add_to(&mut self.non_differentiable);
     }
@@ -210,31 +210,31 @@ impl Context {
     }
 }
 
-fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
-    place.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The node of one call.
-struct Call<F> {
+struct FunctionNode<F> {
     function: Arc<F>,
     needs_input_grad: Vec<bool>,
     keeps_missing: bool,
     data: Data,
     outputs: Vec<TensorSpec>,
-    saved: Saved,
+    saved: SharedSaved,
 }
 
-impl<F: Function> Backward for Call<F> {
+impl<F: Function> Backward for FunctionNode<F> {
     fn name(&self) -> String {
         self.function.name()
     }
     fn release(&self) {
-        let mut place = lock(&self.saved);
+        let mut saved = lock(&self.saved);
         // Without saved tensors there is nothing to free: such a node can run again.
-        let is_due = place.iter().any(|saved| !saved.is_freed());
-        let old =
-            is_due.then(|| std::mem::replace(&mut *place, vec![SavedTensor::freed(Site::here())]));
-        drop(place);
+        let is_due = saved.iter().any(|saved| !saved.is_freed());
+        let old = is_due
+            .then(|| std::mem::replace(&mut *saved, vec![SavedTensor::freed(CallSite::here())]));
+        drop(saved);
         drop(old);
     }
     fn apply(&self, node: &Node, mut grads: Grads) -> Result<Grads> {
@@ -361,15 +361,15 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
         non_differentiable: &ctx.non_differentiable,
         executable,
     };
-    let (place, function) = (Saved::default(), Arc::new(function));
+    let (saved, function) = (SharedSaved::default(), Arc::new(function));
     let node = executable.then(|| {
-        let body = Call {
+        let body = FunctionNode {
             function: function.clone(),
             needs_input_grad,
             keeps_missing: ctx.keeps_missing,
             data: ctx.data.clone(),
             outputs: outputs.iter().map(TensorSpec::like).collect(),
-            saved: place.clone(),
+            saved: saved.clone(),
         };
         let metas = outputs.iter().map(|o| call.input_meta(o)).collect();
         Node::custom(Box::new(body), edges, metas)
@@ -382,7 +382,7 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
     }
     if let Some(node) = &node {
         let list = ctx.saved.iter().map(|t| save(t, &outputs, node)).collect::<Result<_>>()?;
-        *lock(&place) = list;
+        *lock(&saved) = list;
     }
     Ok(results.into_iter().flatten().collect())
 }

@@ -49,9 +49,12 @@ impl Results for Tensor {
     }
 }
 
-type Forward<const N: usize, R> = dyn Fn(&mut Context, [&Tensor; N]) -> Result<R> + Send + Sync;
-type Backward<const N: usize, R> = dyn Fn(&Context, R) -> Result<[Option<Tensor>; N]> + Send + Sync;
-type Jvp<const N: usize, R> = dyn Fn(&Context, [Option<Tensor>; N]) -> Result<R> + Send + Sync;
+type ForwardClosure<const N: usize, R> =
+    dyn Fn(&mut Context, [&Tensor; N]) -> Result<R> + Send + Sync;
+type BackwardClosure<const N: usize, R> =
+    dyn Fn(&Context, R) -> Result<[Option<Tensor>; N]> + Send + Sync;
+type JvpClosure<const N: usize, R> =
+    dyn Fn(&Context, [Option<Tensor>; N]) -> Result<R> + Send + Sync;
 
 /// A custom function of `N` tensors made of closures.
 ///
@@ -85,9 +88,9 @@ type Jvp<const N: usize, R> = dyn Fn(&Context, [Option<Tensor>; N]) -> Result<R>
 /// ```
 pub struct Custom<const N: usize, R: Results> {
     name: String,
-    forward: Arc<Forward<N, R>>,
-    backward: Arc<Backward<N, R>>,
-    jvp: Option<Arc<Jvp<N, R>>>,
+    forward: Arc<ForwardClosure<N, R>>,
+    backward: Arc<BackwardClosure<N, R>>,
+    jvp: Option<Arc<JvpClosure<N, R>>>,
     is_once_differentiable: bool,
 }
 
@@ -141,7 +144,7 @@ impl<const N: usize, R: Results + 'static> Custom<N, R> {
     /// What the closure gives, and as [`apply`].
     #[track_caller]
     pub fn apply(&self, inputs: [&Tensor; N]) -> Result<R> {
-        let _site = crate::site::Scope::of_caller(Location::caller());
+        let _site = crate::call_site::Scope::of_caller(Location::caller());
         R::from_list(apply(self.clone(), &inputs)?)
     }
 }

@@ -94,7 +94,7 @@ pub fn scatter(
     sizes: Option<&[i64]>,
     dim: i64,
 ) -> Result<Vec<Tensor>> {
-    let _site = crate::site::Scope::of_caller(std::panic::Location::caller());
+    let _site = crate::call_site::Scope::of_caller(std::panic::Location::caller());
     ensure!(!devices.is_empty(), runtime, "Expected at least one device to scatter to");
     devices.iter().try_for_each(|device| device.check_available())?;
     ensure!(
@@ -157,7 +157,7 @@ fn alias(part: &Tensor) -> Result<Tensor> {
 /// for a dimension out of range.
 #[track_caller]
 pub fn gather(tensors: &[Tensor], dim: i64, destination: Device) -> Result<Tensor> {
-    let _site = crate::site::Scope::of_caller(std::panic::Location::caller());
+    let _site = crate::call_site::Scope::of_caller(std::panic::Location::caller());
     ensure!(!tensors.is_empty(), runtime, "Expected at least one tensor to gather from");
     for (index, tensor) in tensors.iter().enumerate() {
         ensure!(
@@ -169,7 +169,7 @@ pub fn gather(tensors: &[Tensor], dim: i64, destination: Device) -> Result<Tenso
     put_together(tensors, dim, destination)
 }
 
-/// The same wherever the tensors are.
+/// As [`gather`], without checks of the tensors' devices.
 fn put_together(tensors: &[Tensor], dim: i64, destination: Device) -> Result<Tensor> {
     destination.check_available()?;
     let are_scalars = dim == 0 && tensors.iter().all(|tensor| tensor.ndim() == 0);

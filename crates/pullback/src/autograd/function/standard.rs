@@ -12,9 +12,9 @@ use crate::{Error, Result, Tensor};
 use smallvec::SmallVec;
 
 /// Fails with a message.
-struct Refusal(String);
+struct DelayedErrorBackward(String);
 
-impl Backward for Refusal {
+impl Backward for DelayedErrorBackward {
     fn name(&self) -> String {
         "torch::autograd::Error".into()
     }
@@ -43,8 +43,8 @@ pub fn delayed_error(message: String, tensors: &[Option<Tensor>]) -> Result<Vec<
     let aliases = tensors.iter().map(|t| t.as_ref().map(Tensor::detached).transpose());
     let aliases: Vec<Option<Tensor>> = aliases.collect::<Result<_>>()?;
     // What refuses within a backward does so for the function whose backward it is: that line is the one to look at.
-    let _site = current_node().map(|node| node.site().enter());
-    attach(tensors, &aliases, Box::new(Refusal(message)))?;
+    let _site = current_node().map(|node| node.call_site().enter());
+    attach(tensors, &aliases, Box::new(DelayedErrorBackward(message)))?;
     Ok(aliases)
 }
 

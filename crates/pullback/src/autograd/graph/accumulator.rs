@@ -35,12 +35,12 @@ impl Accumulator {
     pub(in crate::autograd) fn leaf(&self) -> &Tensor {
         &self.leaf
     }
-    /// What a gradient must look like; to be asked through a handle.
+    /// The sizes and dtype that a gradient must have. Called through a handle.
     pub(in crate::autograd) fn expected(&self) -> &[Option<InputMeta>] {
         // SAFETY: not written while there are handles.
         self.expected.with(|expected| unsafe { &*expected })
     }
-    /// How many handles there are.
+    /// The number of handles.
     pub(in crate::autograd) fn handles(&self) -> usize {
         self.handles.load(Ordering::Acquire) / HANDLE
     }
@@ -56,17 +56,17 @@ impl Accumulator {
     }
 }
 
-/// The node around an accumulator, as far as it is the accumulator's business.
+/// A node around an accumulator, as the accumulator sees it.
 pub(in crate::autograd) trait Home: Sized {
-    /// What hooks there are.
+    /// The type of the node's hooks.
     type Hooks;
     /// The memory of a node around this accumulator.
     fn around(accumulator: Accumulator) -> Counted<Self>;
-    /// The accumulator, if it has one.
+    /// The accumulator, if the node has one.
     fn accumulator(&self) -> Option<&Accumulator>;
-    /// Whether it has hooks.
+    /// Whether the node has hooks.
     fn has_hooks(&self) -> bool;
-    /// Takes all hooks away if `is_due`, asked when nobody can be adding one.
+    /// Takes all hooks away if `is_due`, which is called when no other thread can be adding one.
     fn take_hooks_if(&self, is_due: impl FnOnce() -> bool) -> Option<Self::Hooks>;
 }
 
@@ -102,7 +102,7 @@ pub(in crate::autograd) unsafe fn drop_handle<N: Home>(inner: &Counted<N>, it: &
     drop(ManuallyDrop::into_inner(leaf));
 }
 
-/// A leaf's place for its accumulator.
+/// The slot of a leaf for its accumulator.
 pub(in crate::autograd) struct Slot<N>(SpinLock<Option<Counted<N>>>);
 
 impl<N> Default for Slot<N> {
@@ -112,7 +112,7 @@ impl<N> Default for Slot<N> {
 }
 
 impl<N: Home> Slot<N> {
-    /// A handle to the accumulator of `leaf`, whose slot this is; whether it is the first one.
+    /// A handle to the accumulator of `leaf`, whose slot this is, and whether it is the first one.
     #[inline]
     pub(in crate::autograd) fn get(&self, leaf: &Tensor) -> (ManuallyDrop<Counted<N>>, bool) {
         let (handle, is_first, hooks) = self.0.with(|slot| {
@@ -138,7 +138,7 @@ impl<N: Home> Slot<N> {
         drop(hooks);
         (handle, is_first)
     }
-    /// A handle if there are others.
+    /// A handle, if there are others.
     pub(in crate::autograd) fn live(&self) -> Option<ManuallyDrop<Counted<N>>> {
         self.0.with(|slot| {
             let inner = slot.as_ref()?;
@@ -146,7 +146,8 @@ impl<N: Home> Slot<N> {
             it.try_add_handle().then(|| handle(inner))
         })
     }
-    /// Lets the next graph have a new one; gives a handle to this one. (Without handles, this one is as good as new.)
+    /// Makes the next graph take a new accumulator, and returns a handle to this one. (Without handles, this one is as good as
+    /// new.)
     pub(in crate::autograd) fn forget(&self) -> Option<ManuallyDrop<Counted<N>>> {
         self.0.with(|slot| {
             let inner = slot.as_ref()?;

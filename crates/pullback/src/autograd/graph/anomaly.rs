@@ -1,7 +1,7 @@
-//! Anomaly mode: backward says where in the forward the node was made that failed, and fails on NaN.
+//! Anomaly mode: errors of backward name the line of the forward that made the failing node, and gradients with NaN are errors.
 //!
-//! While it is on, every node is noted down with the place where it is made, and with the node that is being run if it
-//! is made in backward. Who keeps the notes is up to the [`Recorder`]; without a binding they are native backtraces.
+//! While the mode is on, every node is recorded with the line that makes it, and with the node that is being run if it is made
+//! in backward. A [`Recorder`] keeps the records; without a binding they are native backtraces.
 
 use super::current::current_node;
 use super::node::Node;
@@ -14,21 +14,21 @@ static ENABLED: AtomicBool = AtomicBool::new(false);
 static CHECKS_NAN: AtomicBool = AtomicBool::new(true);
 static RECORDER: RwLock<&'static dyn Recorder> = RwLock::new(&Native);
 
-/// What was noted down of a node.
+/// What was recorded of a node.
 pub struct Origin {
-    /// Where it was made: lines that end with a line break.
+    /// The lines of the program that made the node, each with a line break.
     pub trace: String,
-    /// The node that was being run then.
+    /// The node that was being run when the node was made.
     pub parent: Option<Node>,
 }
 
-/// Notes down where nodes are made, and finds it again.
+/// Records where nodes are made, and finds the records again.
 pub trait Recorder: Send + Sync {
-    /// `node` was made now, while `parent` was being run.
+    /// Records that `node` is made now, while `parent` is being run.
     fn record(&self, node: &Node, parent: Option<Node>);
-    /// What was noted down of it; nothing if anomaly mode was off then.
+    /// The record of a node; `None` if anomaly mode was off when it was made.
     fn recall(&self, node: &Node) -> Option<Origin>;
-    /// Says what explains an error that is under way, and does not replace that.
+    /// Shows a text that explains an error which is on its way to the program.
     fn warn(&self, text: String) {
         warn(text);
     }
@@ -48,7 +48,7 @@ pub fn is_anomaly_enabled() -> bool {
 pub fn is_anomaly_check_nan_enabled() -> bool {
     CHECKS_NAN.load(Relaxed)
 }
-/// Says who notes down where nodes are made.
+/// Sets the recorder of the process.
 pub fn set_recorder(recorder: &'static dyn Recorder) {
     *RECORDER.write().unwrap_or_else(PoisonError::into_inner) = recorder;
 }
@@ -56,14 +56,14 @@ fn recorder() -> &'static dyn Recorder {
     *RECORDER.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A node that was made now, noted down.
+/// Records a node that was made now.
 #[cold]
 pub(in crate::autograd) fn made(node: Node) -> Node {
     recorder().record(&node, current_node());
     node
 }
 
-/// Warns where the node that failed was made, and those before it that were being run then.
+/// Warns with the line that made the failing node, and with those of the nodes that were being run then.
 #[cold]
 pub(in crate::autograd) fn explain(failed: &Node) {
     let mut node = failed.clone();
@@ -93,7 +93,7 @@ pub(in crate::autograd) fn explain(failed: &Node) {
     }
 }
 
-/// Backtraces of the process.
+/// The recorder of Rust programs: backtraces of the process.
 struct Native;
 
 struct Note {
@@ -111,7 +111,7 @@ impl Recorder for Native {
     }
 }
 
-/// Runs `f` in anomaly mode, and puts back what was before. For tests and debugging: the mode is one for all threads.
+/// Runs `f` in anomaly mode and restores the previous state. For tests and debugging: the mode is one for all threads.
 pub fn detect_anomaly<R>(check_nan: bool, f: impl FnOnce() -> R) -> R {
     struct Back(bool, bool);
     impl Drop for Back {

@@ -3,42 +3,42 @@
 //! An error that a node's run ends with names the line that made the node. The error of a stale value also names the
 //! write that made it stale, that of a freed graph the backward that freed it, that of an input without gradient where
 //! input and output come from. Invariant: nothing here runs unless there is an error, and lines that are not known
-//! are left out. Where lines come from is `site`'s business.
+//! are left out. Where lines come from is `call_site`'s business.
 
 use super::node::{Edge, Node};
-use crate::site::Site;
+use crate::call_site::CallSite;
 use crate::tensor::{Version, Write};
 use crate::{Error, ErrorKind, Tensor};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// A message that grows by lines of the program.
+/// An error message to which lines of the program are added.
 pub(in crate::autograd) struct Report {
     message: String,
-    /// Whether a line is in it.
+    /// Whether a line was added.
     names_a_line: bool,
 }
 
 impl Report {
-    /// What is wrong.
+    /// A report that begins with what is wrong.
     pub(in crate::autograd) fn new(message: impl Into<String>) -> Report {
         Report { message: message.into(), names_a_line: false }
     }
-    /// `what` happened at `site`; nothing if that is unknown.
-    pub(in crate::autograd) fn line(mut self, what: &str, site: Site) -> Report {
-        if let Some(place) = site.place() {
+    /// Adds the line where `what` happened; nothing if that is unknown.
+    pub(in crate::autograd) fn line(mut self, what: &str, call_site: CallSite) -> Report {
+        if let Some(line) = call_site.source_line() {
             let gap = if self.names_a_line { "" } else { "\n" };
-            let _ = write!(self.message, "{gap}\n  {what}:\n{place}");
+            let _ = write!(self.message, "{gap}\n  {what}:\n{line}");
             self.names_a_line = true;
         }
         self
     }
-    /// Where a node was made.
+    /// Adds the line where a node was made.
     pub(in crate::autograd) fn node(self, what: &str, node: &Node) -> Report {
         let what = format!("{} {what}", node.name());
-        self.line(&what, node.site())
+        self.line(&what, node.call_site())
     }
-    /// What helps in the usual case, if lines were named; `otherwise` if none was.
+    /// Adds advice: `hint` if lines were named, else `otherwise`.
     pub(in crate::autograd) fn hint(mut self, hint: &str, otherwise: &str) -> Report {
         if self.names_a_line {
             let _ = write!(self.message, "\n  Hint: {hint}");
@@ -50,7 +50,7 @@ impl Report {
     pub(in crate::autograd) fn text(self) -> String {
         self.message
     }
-    /// As an error to which nothing is to be added.
+    /// The report as a final error, to which nothing is added on its way.
     pub(in crate::autograd) fn error(self) -> Error {
         let names_a_line = self.names_a_line;
         let error = Error::runtime(self.message);
@@ -58,7 +58,7 @@ impl Report {
     }
 }
 
-/// What helps against gradients that fit nothing.
+/// The advice for gradients that do not fit.
 const OF_BACKWARD: &str = "backward gives one gradient per argument of forward, of that argument's shape; None for what is no tensor";
 
 impl Node {
@@ -69,7 +69,7 @@ impl Node {
     }
 }
 
-/// An error that the run of `node` ended with, with the line that made the node; a binding's exception stays as it is.
+/// The error of a run of `node`, with the line that made the node; an exception of the binding stays as it is.
 #[cold]
 pub(in crate::autograd) fn in_backward(error: Error, node: &Node) -> Error {
     if error.is_blamed() || error.kind() == ErrorKind::Python {
@@ -82,7 +82,7 @@ pub(in crate::autograd) fn in_backward(error: Error, node: &Node) -> Error {
     if report.names_a_line { error.with_message(report.text()).with_blame() } else { error }
 }
 
-/// What helps against a write that came too early.
+/// The advice for a write that makes a saved value stale.
 pub(in crate::autograd) fn advice(write: Option<&Write>) -> String {
     /// Functions that programs call with `inplace=True`.
     const SWITCHED: [&str; 12] = [
@@ -99,7 +99,7 @@ pub(in crate::autograd) fn advice(write: Option<&Write>) -> String {
         "hardswish",
         "hardsigmoid",
     ];
-    /// What writes to parts of a tensor by an index, or copies over it.
+    /// Ops that write to parts of a tensor by an index, or copy over it.
     const PLACED: [&str; 12] = [
         "copy",
         "fill",
@@ -136,7 +136,7 @@ pub(in crate::autograd) fn advice(write: Option<&Write>) -> String {
     }
 }
 
-/// Whether edges lead from a root to a node.
+/// Whether a path of edges leads from a root to a node.
 fn leads(roots: &[Edge], target: &Node) -> bool {
     let mut seen = HashSet::new();
     let mut waiting: Vec<&Node> = roots.iter().filter_map(|root| root.node.as_ref()).collect();
@@ -151,7 +151,7 @@ fn leads(roots: &[Edge], target: &Node) -> bool {
     false
 }
 
-/// The error of a target for which nothing arrived.
+/// The error for a target that received no gradient.
 #[cold]
 pub(in crate::autograd) fn unused(roots: &[Edge], index: usize, target: &Edge) -> Error {
     let mut report = Report::new(
@@ -181,7 +181,7 @@ pub(in crate::autograd) fn unused(roots: &[Edge], index: usize, target: &Edge) -
     report.hint(&hint, "").error()
 }
 
-/// The error of a gradient with NaN.
+/// The error for a gradient with NaN.
 #[cold]
 pub(in crate::autograd) fn nan(node: &Node, output: usize) -> Error {
     Report::new(format!("Function '{}' returned nan values in its {output}th output.", node.name()))
@@ -193,16 +193,16 @@ pub(in crate::autograd) fn nan(node: &Node, output: usize) -> Error {
         .error()
 }
 
-/// A write that is refused; `view` is what it would have been made through.
+/// The report of a write that is refused; `view` is the node that made the view it goes through.
 pub(in crate::autograd) fn refused(message: impl Into<String>, view: Option<&Node>) -> Report {
-    let report = Report::new(message).line("the write is here", Site::here());
+    let report = Report::new(message).line("the write is here", CallSite::here());
     match view {
         Some(node) => report.node("made the view here", node),
         None => report,
     }
 }
 
-/// A view that cannot be used because its base was written to.
+/// The report of the use of a view whose base was written to.
 pub(in crate::autograd) fn outdated(
     message: impl Into<String>,
     view: &Tensor,
@@ -210,16 +210,16 @@ pub(in crate::autograd) fn outdated(
 ) -> Report {
     let mut report = Report::new(message);
     if let Some(write) = view.version_counter().and_then(Version::last_write) {
-        report = report.line(&format!("{} changed its base here", write.text), write.site);
+        report = report.line(&format!("{} changed its base here", write.text), write.call_site);
     }
-    report = report.line("the view is used here", Site::here());
+    report = report.line("the view is used here", CallSite::here());
     match node {
         Some(node) => report.node("made the view here", node),
         None => report,
     }
 }
 
-/// The error of a change of sizes that gradients could not follow.
+/// The error for a change of sizes that gradients could not follow.
 #[cold]
 pub(crate) fn refused_resize() -> Error {
     refused("cannot resize variables that require grad", None)

@@ -7,16 +7,16 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 
 #[repr(C)]
-struct Block<T> {
+struct CountedBlock<T> {
     counts: Counts,
     value: T,
 }
 
 /// A handle that keeps its value alive.
-pub(in crate::autograd) struct Counted<T>(NonNull<Block<T>>);
+pub(in crate::autograd) struct Counted<T>(NonNull<CountedBlock<T>>);
 
 /// A handle that keeps only the memory.
-pub(in crate::autograd) struct Weak<T>(Option<NonNull<Block<T>>>);
+pub(in crate::autograd) struct Weak<T>(Option<NonNull<CountedBlock<T>>>);
 
 // SAFETY: shared like an `Arc`: the value is reached through shared references and dropped by the last handle.
 unsafe impl<T: Send + Sync> Send for Counted<T> {}
@@ -28,15 +28,15 @@ unsafe impl<T: Send + Sync> Send for Weak<T> {}
 unsafe impl<T: Send + Sync> Sync for Weak<T> {}
 
 impl<T> Counted<T> {
-    /// The first handle to a value that `write` puts into place.
+    /// The first handle to a value that `write` initialises.
     ///
     /// # Safety
     /// `write` initialises the value and does not panic.
     #[inline(always)]
     pub(in crate::autograd) unsafe fn make(write: impl FnOnce(*mut T)) -> Self {
-        let layout = Layout::new::<Block<T>>();
+        let layout = Layout::new::<CountedBlock<T>>();
         // SAFETY: the layout has a size.
-        let Some(block) = NonNull::new(unsafe { alloc(layout) }.cast::<Block<T>>()) else {
+        let Some(block) = NonNull::new(unsafe { alloc(layout) }.cast::<CountedBlock<T>>()) else {
             handle_alloc_error(layout)
         };
         let raw = block.as_ptr();
@@ -48,21 +48,21 @@ impl<T> Counted<T> {
         Counted(block)
     }
     #[inline(always)]
-    fn block(&self) -> &Block<T> {
+    fn block(&self) -> &CountedBlock<T> {
         // SAFETY: it lives as long as this handle counts.
         unsafe { self.0.as_ref() }
     }
-    /// How many handles there are.
+    /// The number of handles.
     #[inline(always)]
     pub(in crate::autograd) fn count(&self) -> usize {
         self.block().counts.strong()
     }
-    /// Identity of the value.
+    /// The address of the value, which identifies it.
     #[inline(always)]
     pub(in crate::autograd) fn address(&self) -> usize {
         self.0.as_ptr() as usize
     }
-    /// The same pointer without a count of its own.
+    /// A copy of the pointer without a count of its own.
     ///
     /// # Safety
     /// It is dropped only if a count is left for it, and not used when the value is gone.
@@ -92,8 +92,8 @@ impl<T> Clone for Counted<T> {
     }
 }
 
-/// A value whose last handle went; dropping this drops it.
-pub(in crate::autograd) struct Last<T>(NonNull<Block<T>>);
+/// A value whose last handle was dropped; dropping this drops the value.
+pub(in crate::autograd) struct Last<T>(NonNull<CountedBlock<T>>);
 
 // SAFETY: what `Counted` may do; it is the only way to the value.
 unsafe impl<T: Send + Sync> Send for Last<T> {}
@@ -105,7 +105,7 @@ impl<T> Last<T> {
         unsafe { &mut (*self.0.as_ptr()).value }
     }
 
-    /// A handle again: the value lives on.
+    /// Makes the value live on, with a new handle.
     pub(in crate::autograd) fn revive(self) -> Counted<T> {
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: the block is alive as long as its value.
@@ -126,7 +126,7 @@ impl<T> Drop for Last<T> {
 }
 
 impl<T> Counted<T> {
-    /// Lets go of this handle; the value is handed over if it was the last one.
+    /// Drops this handle; returns the value if it was the last one.
     #[inline(always)]
     pub(in crate::autograd) fn let_go(self) -> Option<Last<T>> {
         let this = std::mem::ManuallyDrop::new(self);
@@ -143,17 +143,17 @@ impl<T> Drop for Counted<T> {
 }
 
 #[inline(never)]
-fn drop_value<T>(block: NonNull<Block<T>>) {
+fn drop_value<T>(block: NonNull<CountedBlock<T>>) {
     // SAFETY: the last strong handle is gone; weak ones touch only the counts.
     unsafe { std::ptr::drop_in_place(&raw mut (*block.as_ptr()).value) };
     release(block);
 }
 
-fn release<T>(block: NonNull<Block<T>>) {
+fn release<T>(block: NonNull<CountedBlock<T>>) {
     // SAFETY: the block is alive while the weak count is not zero.
     if unsafe { block.as_ref() }.counts.drop_weak() {
         // SAFETY: allocated with this layout; nobody is left.
-        unsafe { dealloc(block.as_ptr().cast(), Layout::new::<Block<T>>()) };
+        unsafe { dealloc(block.as_ptr().cast(), Layout::new::<CountedBlock<T>>()) };
     }
 }
 
@@ -196,17 +196,17 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    /// Counts how often it is dropped.
-    struct Value(Arc<AtomicUsize>);
-    impl Drop for Value {
+    /// A value that counts its drops.
+    struct DropCounter(Arc<AtomicUsize>);
+    impl Drop for DropCounter {
         fn drop(&mut self) {
             self.0.fetch_add(1, Relaxed);
         }
     }
-    fn make(drops: &Arc<AtomicUsize>) -> Counted<Value> {
-        let value = Value(drops.clone());
+    fn make(drops: &Arc<AtomicUsize>) -> Counted<DropCounter> {
+        let value = DropCounter(drops.clone());
         // SAFETY: the value is moved to the place.
-        unsafe { Counted::make(|place: *mut Value| place.write(value)) }
+        unsafe { Counted::make(|ptr: *mut DropCounter| ptr.write(value)) }
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(drops.load(Relaxed), 1);
         drop(again);
         assert_eq!(drops.load(Relaxed), 2);
-        assert!(weak.upgrade().is_none() && Weak::<Value>::default().upgrade().is_none());
+        assert!(weak.upgrade().is_none() && Weak::<DropCounter>::default().upgrade().is_none());
     }
 
     #[test]

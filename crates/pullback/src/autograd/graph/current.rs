@@ -12,10 +12,10 @@ thread_local! {
 /// The node being run on this thread.
 pub fn current_node() -> Option<Node> {
     // SAFETY: null, or a handle that outlives the `Evaluation` which put it here and takes it away.
-    EVALUATED.with(|place| unsafe { place.get().as_ref().cloned() })
+    EVALUATED.with(|node| unsafe { node.get().as_ref().cloned() })
 }
 
-/// Names the node that is being run on this thread; the one around it has its turn again afterwards.
+/// Makes a node the one that is being run on this thread, until it is dropped; then the previous one is again.
 pub(in crate::autograd) struct Evaluation<'a> {
     previous: *const Node,
     _node: PhantomData<&'a Node>,

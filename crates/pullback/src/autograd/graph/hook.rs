@@ -9,18 +9,18 @@ use std::any::Any;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-/// Sees the gradient of one tensor (`None` if nothing arrived) and may give another in the place of one that is there.
+/// A hook on the gradient of one tensor (`None` if nothing arrived); it may return a replacement for a gradient that is there.
 pub type TensorHook = Arc<dyn Fn(Option<&Tensor>) -> Result<Option<Tensor>> + Send + Sync>;
-/// Sees a node's inputs and may give others.
+/// A hook that sees a node's inputs and may return replacements.
 pub type PreHook = Arc<dyn Fn(&Grads) -> Result<Option<Grads>> + Send + Sync>;
-/// Sees a node's outputs and inputs and may give other outputs.
+/// A hook that sees a node's outputs and inputs and may return replacements of the outputs.
 pub type PostHook = Arc<dyn Fn(&Grads, &Grads) -> Result<Option<Grads>> + Send + Sync>;
-/// Sees a leaf whose `.grad` was just updated.
+/// A hook that sees a leaf whose `.grad` was just updated.
 pub type AccumulateHook = Arc<dyn Fn(&Tensor) -> Result<()> + Send + Sync>;
 
 static IDS: AtomicU64 = AtomicU64::new(0);
 
-/// Names a hook for removal.
+/// The identity of a hook, for its removal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct HookId(u64);
 
@@ -33,13 +33,13 @@ pub(crate) fn next_id() -> HookId {
 pub(in crate::autograd) struct Hooks {
     /// Tensor hooks with the input they belong to.
     pub(in crate::autograd) tensor: Vec<(HookId, u32, TensorHook)>,
-    /// Inputs whose gradient a tensor retains.
+    /// Inputs whose gradients are retained, with their tensors.
     pub(in crate::autograd) retain: Vec<(u32, crate::tensor::WeakTensor)>,
     pub(in crate::autograd) pre: Vec<(HookId, PreHook)>,
     pub(in crate::autograd) post: Vec<(HookId, PostHook)>,
-    /// Where the Python object that knows the hooks from Python is; null when it is gone.
+    /// The address of the Python object that owns the Python hooks; null when that is gone.
     pub(in crate::autograd) python: Weak<AtomicPtr<()>>,
-    /// What is noted down of the node.
+    /// A note on the node, set by the binding.
     pub(in crate::autograd) note: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -60,7 +60,7 @@ pub(in crate::autograd) fn run_tensor_hook(
     Ok(())
 }
 
-/// Refuses a gradient that a hook gave in another shape or dtype.
+/// Refuses a hook's replacement of another shape or dtype.
 pub(crate) fn check_replacement(old: &Tensor, new: &Tensor, name: &str) -> Result<()> {
     use crate::error::ensure;
     ensure!(

@@ -1,4 +1,4 @@
-//! What a gradient that arrives at a node must look like.
+//! The sizes, dtype, device and layout that a gradient arriving at a node must have.
 
 use crate::tensor::{Device, Layout};
 use crate::{DType, Result, Tensor, TensorSpec};
@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 /// The sizes of a forward output. Inline for up to three dimensions, which keeps nodes small.
 pub(crate) type Sizes = SmallVec<[i64; 3]>;
 
-/// What a gradient that arrives at a node must look like.
+/// What a gradient that arrives at a node must look like: the properties of the forward output.
 #[derive(Clone, Debug)]
 pub struct InputMeta {
     /// Sizes of the forward output.
@@ -20,7 +20,7 @@ pub struct InputMeta {
     pub layout: Layout,
 }
 
-/// A copy, put together in registers if it is short.
+/// A copy, made in registers if it has up to three sizes.
 #[inline(always)]
 fn sizes(shape: &[i64]) -> Sizes {
     match *shape {
@@ -33,20 +33,20 @@ fn sizes(shape: &[i64]) -> Sizes {
 }
 
 impl InputMeta {
-    /// Of a forward output.
+    /// The properties of a forward output.
     #[inline]
     pub fn of(tensor: &Tensor) -> Self {
         let g = tensor.geometry();
         InputMeta { shape: sizes(&g.shape), dtype: g.dtype, device: g.device, layout: g.layout }
     }
-    /// Zeros that look like it.
+    /// A gradient of zeros.
     ///
     /// # Errors
     /// Out of memory.
     pub fn zeros(&self) -> Result<Tensor> {
         TensorSpec::of(&self.shape, self.dtype).on(self.device).zeros()
     }
-    /// Whether it is what [`InputMeta::of`] gives.
+    /// Whether these are the properties of `tensor`.
     pub(in crate::autograd) fn is_of(&self, tensor: &Tensor) -> bool {
         let g = tensor.geometry();
         self.shape.as_slice() == g.shape.as_slice()

@@ -4,7 +4,7 @@ use super::anomaly;
 use super::input_meta::InputMeta;
 use super::node::{AccumulatorSlot, Backward, Body, Edge, Node, block};
 use crate::Tensor;
-use crate::site::Site;
+use crate::call_site::CallSite;
 use smallvec::SmallVec;
 use std::mem::ManuallyDrop;
 
@@ -14,20 +14,19 @@ impl Node {
         body: Body,
         edges: SmallVec<[Edge; 2]>,
         inputs: SmallVec<[Option<InputMeta>; 1]>,
-        site: Site,
+        call_site: CallSite,
     ) -> Node {
-        let node = Node(ManuallyDrop::new(block(body, edges, inputs, site)));
+        let node = Node(ManuallyDrop::new(block(body, edges, inputs, call_site)));
         if anomaly::is_anomaly_enabled() { anomaly::made(node) } else { node }
     }
 
-    /// A node written by hand: `edges` say where its gradients go, `outputs` which forward results'
-    /// gradients it takes.
+    /// A node with a hand-written backward: `edges` are the edges of its gradients, `outputs` describe the forward results.
     pub fn custom(
         backward: Box<dyn Backward>,
         edges: SmallVec<[Edge; 2]>,
         inputs: SmallVec<[Option<InputMeta>; 1]>,
     ) -> Node {
-        Node::new(Body::Custom(backward), edges, inputs, Site::here())
+        Node::new(Body::Custom(backward), edges, inputs, CallSite::here())
     }
 }
 

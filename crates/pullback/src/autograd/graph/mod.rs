@@ -1,8 +1,9 @@
-//! The backward graph: nodes, the edges between them, who holds them, and what is known of them.
+//! The backward graph: nodes, the edges between them, and who holds them.
 //!
-//! In reading order: `counted` the pointer to a node; `numbering` and `sequence` how nodes are numbered; `input_meta` what
-//! arrives; `hook` what users do with it; `accumulator` the node that a leaf owns; `node`; `node_hook`; `current` which runs;
-//! `blame` what errors say of it; `anomaly` where it was made; `make`. Nothing here computes a gradient. Start at [`node`].
+//! In reading order: `counted` the pointer to a node; `numbering` and `sequence` the numbers of nodes; `input_meta` what a
+//! gradient must look like; `hook` the types of hooks; `accumulator` the node that a leaf owns; `node`; `node_hook` adding and
+//! removing hooks; `current` the node that is being run; `blame` lines of the program in errors; `anomaly` anomaly mode; `make`
+//! makes nodes. Nothing here computes a gradient. Start at [`node`].
 
 pub(in crate::autograd) mod accumulator;
 pub mod anomaly;

@@ -14,8 +14,8 @@ use crate::Result;
 use crate::Tensor;
 use crate::autograd::thread::level::KeptTangents;
 use crate::autograd::thread::saved_hooks::Packed;
+use crate::call_site::CallSite;
 use crate::dispatch::{Facts, Grads, OpDef, Value};
-use crate::site::Site;
 use crate::tensor::{Flag, SpinLock};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -31,12 +31,12 @@ pub struct Node(pub(in crate::autograd) ManuallyDrop<Counted<Inner>>);
 #[derive(Clone, Default)]
 pub struct WeakNode(Weak<Inner>);
 
-/// Where a gradient goes: input `nr` of `node`, or nowhere.
+/// An edge: a gradient goes to input `nr` of `node`, or nowhere.
 #[derive(Clone, Default)]
 pub struct Edge {
-    /// The node, if the gradient is wanted.
+    /// The node; `None` if the gradient is not needed.
     pub node: Option<Node>,
-    /// Which of its inputs.
+    /// The input of the node.
     pub nr: u32,
 }
 
@@ -44,27 +44,27 @@ pub(in crate::autograd) struct Inner {
     pub(in crate::autograd) sequence_nr: AtomicU64,
     pub(in crate::autograd) thread_id: u32,
     pub(in crate::autograd) topological_nr: u32,
-    /// Where the engine keeps what it knows of the node: its business alone.
-    pub(in crate::autograd) place: AtomicU32,
+    /// The index of the node's state in the engine's task; only the engine reads and writes it.
+    pub(in crate::autograd) task_index: AtomicU32,
     pub(in crate::autograd) edges: SmallVec<[Edge; 2]>,
-    /// One per forward output; `None` for outputs without gradient. Accumulators have theirs elsewhere.
+    /// The properties of each forward output; `None` for outputs without gradient. Accumulators keep theirs elsewhere.
     inputs: SmallVec<[Option<InputMeta>; 1]>,
     pub(in crate::autograd) body: Body,
     pub(in crate::autograd) has_hooks: AtomicBool,
     pub(in crate::autograd) hooks: Mutex<Option<Box<Hooks>>>,
     pub(in crate::autograd) python: AtomicPtr<()>,
-    /// Where the program was when it was made.
-    site: Site,
+    /// The call site that made the node.
+    call_site: CallSite,
 }
 
-/// What a node saved, in the order of [`OpDef::saves`].
+/// The saved values of a node, in the order of [`OpDef::saves`].
 pub(crate) type Slots = SmallVec<[Slot; 2]>;
 
 /// One saved value. Tensors can be taken away (the graph was freed) while another thread reads.
 pub(crate) enum Slot {
-    /// Nothing was needed, or it was `None`.
+    /// No value.
     Empty,
-    /// Anything without version.
+    /// A value that is not a tensor.
     Plain(Value),
     /// Sizes, strides or another list of integers; two fit in without memory of their own.
     Sizes(SmallVec<[i64; 2]>),
@@ -72,11 +72,11 @@ pub(crate) enum Slot {
     Tensor(SpinLock<Option<SavedTensor>>),
     /// A list of tensors.
     Tensors(SpinLock<Option<Box<[SavedTensor]>>>),
-    /// A list with gaps.
+    /// A list of tensors in which some may be missing.
     OptTensors(SpinLock<Option<Box<[Option<SavedTensor>]>>>),
 }
 
-/// A tensor as a node keeps it. Custom functions use it too.
+/// A tensor saved by a node, or by a custom function.
 #[derive(Clone)]
 pub struct SavedTensor(pub(in crate::autograd) Kept);
 
@@ -85,10 +85,10 @@ pub struct SavedTensor(pub(in crate::autograd) Kept);
 pub(in crate::autograd) enum Kept {
     /// The tensor, its version at saving time, and which output of the node it is.
     Here { tensor: Tensor, version: u32, output: OutputNr, tag: Tag },
-    /// What hooks made of it.
+    /// A tensor that hooks on saved tensors have packed.
     Packed(Arc<PackedTensor>),
-    /// Nothing any more, since the backward of this line.
-    Freed(Site),
+    /// Freed by the backward of this call site.
+    Freed(CallSite),
 }
 
 const _: () = assert!(size_of::<Option<SavedTensor>>() == 16);
@@ -96,17 +96,17 @@ const _: () = assert!(size_of::<Option<SavedTensor>>() == 16);
 #[derive(Clone, Copy, PartialEq)]
 #[repr(u8)]
 pub(in crate::autograd) enum Tag {
-    /// It had no producer.
+    /// The tensor had no producer.
     Leaf,
-    /// It had one, without which it is not what was saved.
+    /// The tensor had a producer, without which it is not what was saved.
     Interior,
 }
 
-/// Which output of its node a saved tensor is, in 24 bits; the largest number means an input.
+/// The output of its node that a saved tensor is, in 24 bits; the largest number means an input.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::autograd) struct OutputNr(pub(in crate::autograd) [u8; 3]);
 
-/// A saved tensor in the form that hooks gave it, with the history it is to have when it comes back.
+/// A saved tensor that hooks packed, with the history that it gets when it is unpacked.
 pub(in crate::autograd) struct PackedTensor {
     pub(in crate::autograd) packed: Box<dyn Packed>,
     pub(in crate::autograd) history: History,
@@ -115,36 +115,36 @@ pub(in crate::autograd) struct PackedTensor {
 }
 
 pub(in crate::autograd) enum History {
-    /// None is wanted.
+    /// No history.
     None,
-    /// It is an output of the node that saved it.
+    /// The tensor is an output of the node that saved it.
     Output(u32),
-    /// Another node's.
+    /// The tensor is an output of another node.
     Edge(Edge),
-    /// A leaf whose gradients go to this accumulator, as long as something else keeps it.
+    /// The tensor is a leaf with this accumulator, held weakly.
     Leaf(WeakNode),
 }
 
-/// What a node does.
+/// The computation of a node.
 pub(in crate::autograd) enum Body {
-    /// The rules of an op.
+    /// The gradient rules of an op.
     Op { def: &'static OpDef, slots: Slots, facts: Facts },
-    /// Adds what arrives to a leaf's `.grad`.
+    /// Adds the gradient to a leaf's `.grad`.
     AccumulateGrad(Accumulator),
-    /// Anything else: custom functions, `CopySlices`, errors.
+    /// A hand-written backward: custom functions, `CopySlices`, delayed errors.
     Custom(Box<dyn Backward>),
 }
 
-/// A node written by hand.
+/// A hand-written backward.
 pub trait Backward: Send + Sync {
-    /// What `grad_fn.name()` says.
+    /// The node's name, as `grad_fn.name()` returns it.
     fn name(&self) -> String;
-    /// Gives one gradient per edge.
+    /// Computes one gradient per edge.
     ///
     /// # Errors
     /// Whatever the computation gives; backward stops with it.
     fn apply(&self, node: &Node, grads: Grads) -> Result<Grads>;
-    /// Drops what was saved.
+    /// Drops the saved values.
     fn release(&self) {}
     /// Whether a complex gradient for a real input stands for its real part; if not, it is an error.
     fn takes_real_part(&self) -> bool {
@@ -154,15 +154,15 @@ pub trait Backward: Send + Sync {
     fn python_context(&self) -> Option<*mut ()> {
         None
     }
-    /// Whether somebody holds the node other than by handles, so that it outlives the last one.
+    /// Whether something other than handles holds the node, so that it outlives the last one.
     fn is_kept(&self) -> bool {
         false
     }
-    /// Takes the node that this belongs to, whose last handle goes, until it is held again.
+    /// Takes over the node of this backward, whose last handle is being dropped, until there is a handle again.
     fn keep(&self, node: Node) {
         drop(node);
     }
-    /// Shows nodes that it holds besides those that its edges lead to.
+    /// Calls `_see` with each node that it holds, besides those that its edges lead to.
     fn each_held(&self, _see: &mut dyn FnMut(&Node)) {}
     /// For downcasts by the crate that made it.
     fn as_any(&self) -> Option<&dyn std::any::Any> {
@@ -171,26 +171,26 @@ pub trait Backward: Send + Sync {
 }
 
 thread_local! {
-    /// Nodes that wait to be dropped by the loop further up this thread's stack.
+    /// The nodes that the loop further up this thread's stack still has to drop.
     static DROPPING: RefCell<Option<Vec<Last<Inner>>>> = const { RefCell::new(None) };
 }
 
-/// A leaf's place for its accumulator.
+/// The slot of a leaf for its accumulator.
 #[derive(Default)]
 pub(crate) struct AccumulatorSlot(accumulator::Slot<Inner>);
 
 impl AccumulatorSlot {
-    /// A handle to the accumulator of `leaf`, whose slot this is; whether it is the first one.
+    /// A handle to the accumulator of `leaf`, whose slot this is, and whether it is the first one.
     #[inline]
     pub(in crate::autograd) fn handle(&self, leaf: &Tensor) -> (Node, bool) {
         let (handle, is_first) = self.0.get(leaf);
         (Node(handle), is_first)
     }
-    /// A handle if there are others.
+    /// A handle, if there are others.
     pub(in crate::autograd) fn live(&self) -> Option<Node> {
         self.0.live().map(Node)
     }
-    /// Lets the next graph have a new one.
+    /// Makes the next graph take a new accumulator.
     pub(crate) fn forget(&self) {
         drop(self.0.forget().map(Node));
     }
@@ -201,7 +201,7 @@ impl Home for Inner {
 
     fn around(accumulator: Accumulator) -> Counted<Inner> {
         let body = Body::AccumulateGrad(accumulator);
-        block(body, SmallVec::new(), SmallVec::new(), Site::UNKNOWN)
+        block(body, SmallVec::new(), SmallVec::new(), CallSite::UNKNOWN)
     }
     fn accumulator(&self) -> Option<&Accumulator> {
         match &self.body {
@@ -222,13 +222,13 @@ impl Home for Inner {
     }
 }
 
-/// A node's memory.
+/// The allocated memory of a new node.
 #[inline(always)]
 pub(in crate::autograd) fn block(
     body: Body,
     edges: SmallVec<[Edge; 2]>,
     inputs: SmallVec<[Option<InputMeta>; 1]>,
-    site: Site,
+    call_site: CallSite,
 ) -> Counted<Inner> {
     let is_leaf = matches!(body, Body::AccumulateGrad(_));
     let topological_nr = edges
@@ -244,14 +244,14 @@ pub(in crate::autograd) fn block(
             (&raw mut (*inner).sequence_nr).write(AtomicU64::new(sequence_nr));
             (&raw mut (*inner).thread_id).write(thread_id);
             (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
-            (&raw mut (*inner).place).write(AtomicU32::new(0));
+            (&raw mut (*inner).task_index).write(AtomicU32::new(0));
             (&raw mut (*inner).edges).write(edges);
             (&raw mut (*inner).inputs).write(inputs);
             (&raw mut (*inner).body).write(body);
             (&raw mut (*inner).has_hooks).write(AtomicBool::new(false));
             (&raw mut (*inner).hooks).write(Mutex::new(None));
             (&raw mut (*inner).python).write(AtomicPtr::new(std::ptr::null_mut()));
-            (&raw mut (*inner).site).write(site);
+            (&raw mut (*inner).call_site).write(call_site);
         })
     }
 }
@@ -292,11 +292,11 @@ impl Node {
             Body::Custom(custom) => custom.name(),
         }
     }
-    /// Where the gradients go: one edge per differentiable forward input.
+    /// The edges, one per differentiable forward input.
     pub fn next_edges(&self) -> &[Edge] {
         &self.0.edges
     }
-    /// What arriving gradients must look like; `None` for outputs without gradient.
+    /// What gradients that arrive must look like; `None` for outputs without gradient.
     #[inline]
     pub fn input_meta(&self) -> &[Option<InputMeta>] {
         match &self.0.body {
@@ -304,11 +304,11 @@ impl Node {
             _ => &self.0.inputs,
         }
     }
-    /// Counts up on each thread as nodes are made; leaves have the largest number.
+    /// The sequence number, which counts up on each thread as nodes are made; leaves have the largest number.
     pub fn sequence_nr(&self) -> u64 {
         self.0.sequence_nr.load(Relaxed)
     }
-    /// Gives it another number: of the nodes that could run next, the engine takes the one with the largest.
+    /// Sets the sequence number: of the nodes that are ready, the engine runs the one with the largest.
     pub fn set_sequence_nr(&self, number: u64) {
         self.0.sequence_nr.store(number, Relaxed);
     }
@@ -316,32 +316,32 @@ impl Node {
     pub fn topological_nr(&self) -> u64 {
         u64::from(self.0.topological_nr)
     }
-    /// The thread that made it.
+    /// The number of the thread that made the node.
     pub fn thread_id(&self) -> u64 {
         u64::from(self.0.thread_id)
     }
-    /// Where the program was when the node was made; unknown for leaves.
-    pub fn site(&self) -> Site {
-        self.0.site
+    /// The call site that made the node; unknown for leaves.
+    pub fn call_site(&self) -> CallSite {
+        self.0.call_site
     }
-    /// Whether two handles mean the same node.
+    /// Whether two handles are to the same node.
     #[inline(always)]
     pub fn is_same(&self, other: &Node) -> bool {
         self.id() == other.id()
     }
-    /// Identity of the node.
+    /// The identity of the node.
     #[inline(always)]
     pub fn id(&self) -> usize {
         self.0.address()
     }
-    /// How many handles there are.
+    /// The number of handles.
     pub fn use_count(&self) -> usize {
         match &self.0.body {
             Body::AccumulateGrad(it) => it.handles(),
             _ => self.0.count(),
         }
     }
-    /// A handle that does not keep it alive.
+    /// A handle that does not keep the node alive.
     pub fn downgrade(&self) -> WeakNode {
         WeakNode(self.0.downgrade())
     }
@@ -352,21 +352,21 @@ impl Node {
             _ => None,
         }
     }
-    /// The op whose rules it runs.
+    /// The op whose gradient rules the node runs.
     pub fn op(&self) -> Option<&'static OpDef> {
         match &self.0.body {
             Body::Op { def, .. } => Some(def),
             _ => None,
         }
     }
-    /// The hand-written part of a node made by [`Node::custom`].
+    /// The hand-written backward of a node made by [`Node::custom`].
     pub fn backward(&self) -> Option<&dyn Backward> {
         match &self.0.body {
             Body::Custom(custom) => Some(&**custom),
             _ => None,
         }
     }
-    /// The Python wrapper's slot.
+    /// The slot of the node's Python wrapper.
     pub fn python_slot(&self) -> &AtomicPtr<()> {
         &self.0.python
     }
@@ -388,7 +388,7 @@ impl Edge {
     pub fn new(node: Node, nr: u32) -> Self {
         Edge { node: Some(node), nr }
     }
-    /// Whether it leads anywhere.
+    /// Whether the edge leads to a node.
     #[inline(always)]
     pub fn is_valid(&self) -> bool {
         self.node.is_some()
@@ -406,7 +406,7 @@ impl Edge {
 }
 
 impl Body {
-    /// Whether dropping it may free nodes: what it keeps has, or may have, a history.
+    /// Whether dropping a node's values may free other nodes: one of them has, or may have, a history.
     fn holds_history(&mut self) -> bool {
         match self {
             Body::Op { slots, .. } => !slots.iter_mut().all(Slot::has_no_history),
@@ -417,7 +417,7 @@ impl Body {
 }
 
 impl Slot {
-    /// Whether dropping it frees no node: it keeps no tensor with a history.
+    /// Whether dropping a node's values frees no other node.
     pub(in crate::autograd) fn has_no_history(&mut self) -> bool {
         match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => true,
@@ -438,7 +438,7 @@ impl SavedTensor {
     }
 }
 
-/// Drops a node to which no handle is left, and those that this lets go, without recursion.
+/// Drops a node without handles, and the nodes that this frees, without recursion.
 fn drop_last(mut last: Last<Inner>) {
     let inner = last.value();
     if inner.edges.iter().all(Edge::ends_here) && !inner.body.holds_history() {
@@ -470,8 +470,8 @@ fn drop_last(mut last: Last<Inner>) {
     DROPPING.with(|list| *list.borrow_mut() = None);
 }
 
-/// `Mul` is `MulBackward0`; a stem that says its number itself (`SqueezeBackward1`, `SqueezeBackward1_copy`) stays, and
-/// a whole name with its namespace.
+/// The name of an op's node: `Mul` gives `MulBackward0`; a stem with a number of its own (`SqueezeBackward1`,
+/// `SqueezeBackward1_copy`) stays, and so does a whole name with its namespace.
 pub(crate) fn op_name(stem: &str) -> String {
     if stem.contains("::") {
         return stem.into();

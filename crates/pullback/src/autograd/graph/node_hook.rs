@@ -9,14 +9,14 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, PoisonError};
 
 impl Node {
-    /// Looks at the hooks, or changes them.
+    /// Calls `f` with the node's hooks, under their lock.
     pub(in crate::autograd) fn with_hooks<R>(&self, f: impl FnOnce(&mut Hooks) -> R) -> R {
         let mut hooks = self.0.hooks.lock().unwrap_or_else(PoisonError::into_inner);
         let result = f(hooks.get_or_insert_with(Box::default));
         self.0.has_hooks.store(true, Release);
         result
     }
-    /// Lets `hook` see, and replace, the gradient of output `nr`, which the node must have.
+    /// Adds a hook that sees, and may replace, the gradient of output `nr`, which the node must have.
     pub fn add_tensor_hook(&self, nr: u32, hook: TensorHook) -> HookId {
         let id = next_id();
         self.with_hooks(|h| h.tensor.push((id, nr, hook)));
@@ -30,13 +30,13 @@ impl Node {
     pub(in crate::autograd) fn add_retain(&self, nr: u32, tensor: &Tensor) {
         self.with_hooks(|h| h.retain.push((nr, tensor.downgrade())));
     }
-    /// Lets `hook` see, and replace, the node's inputs.
+    /// Adds a hook that sees, and may replace, the node's inputs.
     pub fn register_prehook(&self, hook: PreHook) -> HookId {
         let id = next_id();
         self.with_hooks(|h| h.pre.push((id, hook)));
         id
     }
-    /// Lets `hook` see, and replace, the node's outputs.
+    /// Adds a hook that sees, and may replace, the node's outputs.
     pub fn register_hook(&self, hook: PostHook) -> HookId {
         let id = next_id();
         self.with_hooks(|h| h.post.push((id, hook)));
@@ -52,29 +52,29 @@ impl Node {
             of_output.map(|(id, _, hook)| (*id, hook.clone())).collect()
         })
     }
-    /// Where the Python object that knows the node's hooks from Python is, for the Python face.
+    /// The address of the Python object that owns the node's Python hooks, for the binding.
     pub fn python_hooks(&self) -> Option<Arc<AtomicPtr<()>>> {
         if !self.0.has_hooks.load(Acquire) {
             return None;
         }
         self.with_hooks(|h| h.python.upgrade())
     }
-    /// Says where it is.
-    pub fn set_python_hooks(&self, place: &Arc<AtomicPtr<()>>) {
-        self.with_hooks(|h| h.python = Arc::downgrade(place));
+    /// Sets the address of the Python object that owns the node's Python hooks.
+    pub fn set_python_hooks(&self, hooks: &Arc<AtomicPtr<()>>) {
+        self.with_hooks(|h| h.python = Arc::downgrade(hooks));
     }
-    /// What was noted down of the node by whoever set it: where it was made, for anomaly mode.
+    /// The note that the binding set: the record of anomaly mode.
     pub fn note(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         if !self.0.has_hooks.load(Acquire) {
             return None;
         }
         self.with_hooks(|h| h.note.clone())
     }
-    /// Notes something down, in the place of what was.
+    /// Sets the node's note.
     pub fn set_note(&self, note: Arc<dyn Any + Send + Sync>) {
         drop(self.with_hooks(|h| h.note.replace(note)));
     }
-    /// Forgets a hook; unknown ids are ignored.
+    /// Removes a hook; unknown ids are ignored.
     pub fn remove_hook(&self, id: HookId) {
         self.with_hooks(|h| {
             h.tensor.retain(|(i, ..)| *i != id);

@@ -3,11 +3,11 @@
 use crate::sync::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// The right, as long as it lives.
+/// The right to number nodes, held as long as it lives.
 pub(in crate::autograd) struct Numbering<'a>(&'a AtomicBool);
 
 impl<'a> Numbering<'a> {
-    /// Takes the right if nobody has it; `is_taken` says whether somebody does.
+    /// Takes the right if no task has it; `is_taken` is the flag that says so.
     pub(in crate::autograd) fn take(is_taken: &'a AtomicBool) -> Option<Numbering<'a>> {
         let free = is_taken.compare_exchange(false, true, Acquire, Relaxed);
         free.is_ok().then(|| Numbering(is_taken))

@@ -19,7 +19,7 @@ pub(crate) fn thread_number() -> u32 {
     thread
 }
 
-/// The sequence number of a node made now (leaves take none), and the thread's number.
+/// The sequence number of a node that is made now (leaves take none), and the number of this thread.
 #[inline]
 pub(in crate::autograd) fn next_numbers(is_leaf: bool) -> (u64, u32) {
     let thread = thread_number();

@@ -1,21 +1,21 @@
-//! What a node saved, seen from outside: by number, by name, for hooks that are registered later.
+//! The saved values of a node, by number and by name, for programs and for hooks that are registered later.
 
 use crate::autograd::graph::node::{Body, Node, SavedTensor, Slot};
 use crate::autograd::thread::saved_hooks::SavedTensorHooks;
 use crate::dispatch::{SaveKind, Value};
 use crate::{Result, Tensor};
 
-/// Tensors that a node keeps for one of its op's arguments or results.
+/// The tensors that a node saved for one of its op's arguments or results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SavedCount {
     /// A tensor.
     One,
-    /// A list of so many.
+    /// A list of this length.
     List(usize),
 }
 
 impl Node {
-    /// The names of what this node's op saves, as `grad_fn._saved_<name>` spells them, in the order that
+    /// The names of the saved values of this node's op, as `grad_fn._saved_<name>` spells them, in the order that
     /// [`Node::saved`] counts.
     pub fn saved_names(&self) -> Vec<String> {
         let Some(op) = self.op() else { return Vec::new() };
@@ -34,14 +34,14 @@ impl Node {
 }
 
 impl Node {
-    /// Shows the tensors that it saved.
+    /// Calls `see` with each saved tensor.
     pub(in crate::autograd) fn each_saved(&self, see: &mut dyn FnMut(&Tensor)) {
         if let Body::Op { slots, .. } = &self.0.body {
             slots.iter().for_each(|slot| slot.each_tensor(see));
         }
     }
-    /// What it keeps under number `index` of its op's saved list (the flags follow), checked and with its history;
-    /// `None` if it keeps nothing there.
+    /// The saved value number `index` of the op (the flags follow after the values), checked and with its history; `None` if
+    /// there is no such value.
     pub fn saved(&self, index: usize) -> Option<Result<Value>> {
         let Body::Op { def, slots, facts, .. } = &self.0.body else { return None };
         if let Some(past) = index.checked_sub(slots.len()) {
@@ -54,21 +54,20 @@ impl Node {
             slot => Some(slot.unpack(self)),
         }
     }
-    /// Keeps an output that its op saved, in the slot that was left open for it.
+    /// Saves an output in the slot that was left open for it.
     pub(in crate::autograd) fn fill_slot(&self, index: usize, saved: SavedTensor) {
         if let Body::Op { slots, .. } = &self.0.body {
             slots[index].fill(saved);
         }
     }
-    /// Gives an output that its op saved in slot `index` the tangent that it got since.
+    /// Gives the saved output in slot `index` the tangent that the output got since.
     pub(in crate::autograd) fn share_tangent(&self, index: usize, output: &Tensor) -> Result<()> {
         match &self.0.body {
             Body::Op { slots, .. } => slots[index].share_tangent(output),
             _ => Ok(()),
         }
     }
-    /// How many tensors are kept under number `index` if there is a list of them; 1 for a single tensor. `None` if
-    /// what is kept there is no tensor.
+    /// The number of tensors in the saved list number `index`; 1 for a single tensor. `None` if the value is no tensor.
     pub fn saved_tensors(&self, index: usize) -> Option<Result<SavedCount>> {
         let Body::Op { slots, .. } = &self.0.body else { return None };
         let slot = slots.get(index)?;
@@ -77,7 +76,7 @@ impl Node {
         }
         Some(slot.list_len()?.map(SavedCount::List))
     }
-    /// Lets hooks pack the tensor kept under number `index`, or tensor `item` of the list there.
+    /// Lets hooks pack the saved tensor number `index`, or tensor `item` of the list there.
     ///
     /// # Errors
     /// `RuntimeError` if there is none, the graph was freed, or hooks did so before; those of the hooks.

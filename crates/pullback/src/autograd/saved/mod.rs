@@ -1,4 +1,4 @@
-//! What nodes save for their rules: the values, the forms that hooks give them, and how they come back.
+//! The values that nodes save for their rules, the forms into which hooks pack them, and how they are unpacked.
 //!
 //! In reading order: `packed`, `tensor`, `slot`, `inspect`. The types are part of a node (`graph::node`), which owns them and
 //! is what they lead to. Start at [`tensor`].

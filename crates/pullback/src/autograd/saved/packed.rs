@@ -1,4 +1,4 @@
-//! A saved tensor in the form that hooks gave it, and how it comes back.
+//! A saved tensor that hooks packed, and how it is unpacked.
 //!
 //! It gets the history of the one that was packed, whatever it had; versions are not compared.
 
@@ -42,17 +42,17 @@ impl PackedTensor {
         Ok(PackedTensor { packed, history, tangent: SpinLock::new(kept) })
     }
 
-    /// Notes the tangent that an output got after it was packed.
+    /// Takes over the tangent that an output got after it was packed.
     pub(in crate::autograd) fn share_tangent(&self, output: &Tensor) -> Result<()> {
         let kept = tangent::handle(output)?;
-        drop(self.tangent.with(|place| std::mem::replace(place, kept)));
+        drop(self.tangent.with(|slot| std::mem::replace(slot, kept)));
         Ok(())
     }
 
-    /// The tensor, which `saved_for` saved.
+    /// Unpacks the tensor, which `saved_for` saved.
     pub(in crate::autograd) fn unpack(&self, saved_for: &Node) -> Result<Tensor> {
         let data = self.packed.unpack()?;
-        match self.tangent.with(|place| place.clone()) {
+        match self.tangent.with(|slot| slot.clone()) {
             // (What hooks computed anew may have its tangent already.)
             kept if !kept.is_empty() && !tangent::is_dual(&data) => {
                 let again = data.detached()?;
@@ -65,7 +65,7 @@ impl PackedTensor {
         }
     }
 
-    /// What hooks gave, with the history that it is to have.
+    /// The tensor that hooks returned, with the history of the packed one.
     fn with_history(&self, data: Tensor, saved_for: &Node) -> Result<Tensor> {
         match &self.history {
             History::None => Ok(data),

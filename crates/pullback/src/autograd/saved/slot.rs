@@ -1,11 +1,11 @@
-//! What a node keeps for its rules, each value in a slot: filling, packing, showing, freeing and unpacking it.
+//! The slots of a node, one for each saved value: filling, packing, showing, freeing and unpacking it.
 
 use super::tensor::{freed, freed_before_hooks};
 use crate::autograd::graph::node::{Kept, Node, SavedTensor, Slot};
 use crate::autograd::thread::saved_hooks::SavedTensorHooks;
 use crate::autograd::variable::tangent;
+use crate::call_site::CallSite;
 use crate::dispatch::Value;
-use crate::site::Site;
 use crate::tensor::SpinLock;
 use crate::{Error, Result, Tensor};
 
@@ -17,15 +17,15 @@ impl Slot {
 
     /// Fills a slot that was left open for an output.
     pub(in crate::autograd) fn fill(&self, saved: SavedTensor) {
-        if let Slot::Tensor(place) = self {
-            place.with(|place| *place = Some(saved));
+        if let Slot::Tensor(cell) = self {
+            cell.with(|cell| *cell = Some(saved));
         }
     }
 
     /// Gives the saved output the tangent of `output`.
     pub(in crate::autograd) fn share_tangent(&self, output: &Tensor) -> Result<()> {
-        let Slot::Tensor(place) = self else { return Ok(()) };
-        match place.with(|s| s.clone()) {
+        let Slot::Tensor(cell) = self else { return Ok(()) };
+        match cell.with(|s| s.clone()) {
             Some(SavedTensor(Kept::Here { tensor, .. })) => tangent::share(output, &tensor),
             Some(SavedTensor(Kept::Packed(packed))) => packed.share_tangent(output)?,
             Some(SavedTensor(Kept::Freed(_))) | None => {}
@@ -33,7 +33,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Lets hooks pack the tensor in it, or tensor `item` of the list.
+    /// Lets hooks pack the tensor in the slot, or tensor `item` of the list.
     pub(in crate::autograd) fn pack(
         &self,
         item: usize,
@@ -45,28 +45,28 @@ impl Slot {
         // Hooks run outside of the lock; if two threads pack at once, one of the results is dropped.
         match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Err(none()),
-            Slot::Tensor(place) => {
-                let saved = place.with(|s| s.clone()).ok_or_else(freed_before_hooks)?;
+            Slot::Tensor(cell) => {
+                let saved = cell.with(|s| s.clone()).ok_or_else(freed_before_hooks)?;
                 let packed = saved.pack(hooks)?;
-                drop(place.with(|s| s.replace(packed)));
+                drop(cell.with(|s| s.replace(packed)));
                 Ok(())
             }
-            Slot::Tensors(place) => {
-                let saved = place.with(|l| l.as_ref().map(|l| l.get(item).cloned()));
+            Slot::Tensors(cell) => {
+                let saved = cell.with(|l| l.as_ref().map(|l| l.get(item).cloned()));
                 let packed = saved.ok_or_else(freed_before_hooks)?.ok_or_else(none)?.pack(hooks)?;
-                drop(place.with(|l| Some(std::mem::replace(l.as_mut()?.get_mut(item)?, packed))));
+                drop(cell.with(|l| Some(std::mem::replace(l.as_mut()?.get_mut(item)?, packed))));
                 Ok(())
             }
-            Slot::OptTensors(place) => {
-                let saved = place.with(|l| l.as_ref().map(|l| l.get(item).cloned().flatten()));
+            Slot::OptTensors(cell) => {
+                let saved = cell.with(|l| l.as_ref().map(|l| l.get(item).cloned().flatten()));
                 let packed = saved.ok_or_else(freed_before_hooks)?.ok_or_else(none)?.pack(hooks)?;
-                drop(place.with(|l| l.as_mut()?.get_mut(item)?.replace(packed)));
+                drop(cell.with(|l| l.as_mut()?.get_mut(item)?.replace(packed)));
                 Ok(())
             }
         }
     }
 
-    /// How many tensors it keeps, if it is a list.
+    /// The length of a saved list of tensors; `None` if the slot has no list.
     pub(in crate::autograd) fn list_len(&self) -> Option<Result<usize>> {
         match self {
             Slot::Tensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(lost)),
@@ -75,7 +75,7 @@ impl Slot {
         }
     }
 
-    /// Shows the tensors in it.
+    /// Calls `see` with the tensors in the slot.
     pub(in crate::autograd) fn each_tensor(&self, see: &mut dyn FnMut(&Tensor)) {
         let mut one = |saved: &SavedTensor| {
             if let SavedTensor(Kept::Here { tensor, .. }) = saved {
@@ -94,15 +94,15 @@ impl Slot {
         }
     }
 
-    /// Whether it is for a tensor.
+    /// Whether the slot is for tensors.
     pub(in crate::autograd) fn is_tensor(&self) -> bool {
         matches!(self, Slot::Tensor(_))
     }
 
-    /// Drops tensors; plain values stay: a node without saved tensors can run again.
-    /// It was `at` whose backward did it.
-    pub(in crate::autograd) fn release(&self, at: Site) {
-        // Dropped after the lock: what goes away may run code of users.
+    /// Drops saved tensors; plain values stay, because a node without saved tensors can run again. `at` is the call site of the
+    /// backward that does it.
+    pub(in crate::autograd) fn release(&self, at: CallSite) {
+        // (Dropped after the lock, because that may run code of users.)
         match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => {}
             Slot::Tensor(saved) => drop(saved.with(|saved| {
@@ -114,23 +114,23 @@ impl Slot {
         }
     }
 
-    /// The tensors in it, checked and with their history; `Value::None` for what is none.
+    /// The tensors in the slot, checked and with their history; `Value::None` for a missing one.
     #[inline]
     pub(in crate::autograd) fn unpack(&self, node: &Node) -> Result<Value> {
         Ok(match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Value::None,
             Slot::Tensor(saved) => {
-                let freed = || freed(Some(node), Site::UNKNOWN);
+                let freed = || freed(Some(node), CallSite::UNKNOWN);
                 let saved = saved.with(|s| s.clone()).ok_or_else(freed)?;
                 Value::Tensor(saved.into_tensor(node)?)
             }
             Slot::Tensors(list) => {
-                let freed = || freed(Some(node), Site::UNKNOWN);
+                let freed = || freed(Some(node), CallSite::UNKNOWN);
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
                 Value::Tensors(list.iter().map(|s| s.unpack(node)).collect::<Result<_>>()?)
             }
             Slot::OptTensors(list) => {
-                let freed = || freed(Some(node), Site::UNKNOWN);
+                let freed = || freed(Some(node), CallSite::UNKNOWN);
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
                 let one = |s: &Option<SavedTensor>| s.as_ref().map(|s| s.unpack(node)).transpose();
                 Value::OptTensors(list.iter().map(one).collect::<Result<_>>()?)
@@ -140,5 +140,5 @@ impl Slot {
 }
 
 fn lost() -> Error {
-    freed(None, Site::UNKNOWN)
+    freed(None, CallSite::UNKNOWN)
 }

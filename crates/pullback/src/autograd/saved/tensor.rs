@@ -9,15 +9,15 @@ use crate::autograd::graph::blame::{self, Report};
 use crate::autograd::graph::node::{Kept, Node, OutputNr, PackedTensor, SavedTensor, Tag};
 use crate::autograd::thread::saved_hooks::{self, SavedTensorHooks};
 use crate::autograd::variable::{history, tangent};
+use crate::call_site::CallSite;
 use crate::error::{bail, ensure};
-use crate::site::Site;
 use crate::tensor::{Flag, Version};
 use crate::{Error, Result, Tensor};
 use std::sync::Arc;
 
-/// The error of a node that was freed, by the backward `at`.
+/// The error for a node that the backward at call site `at` has freed.
 #[cold]
-pub fn freed(node: Option<&Node>, at: Site) -> Error {
+pub fn freed(node: Option<&Node>, at: CallSite) -> Error {
     let report = Report::new(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after calling backward.",
     );
@@ -31,7 +31,7 @@ pub fn freed(node: Option<&Node>, at: Site) -> Error {
         .error()
 }
 
-/// The error of hooks that come after the graph was freed.
+/// The error for hooks that are registered after the graph was freed.
 #[cold]
 pub fn freed_before_hooks() -> Error {
     Error::runtime(
@@ -64,7 +64,7 @@ impl SavedTensor {
         SavedTensor(Kept::Here { tensor, version, output, tag })
     }
 
-    /// Keeps an input, or what the thread's hooks make of it.
+    /// Saves an input, packed if the thread has hooks.
     ///
     /// # Errors
     /// `RuntimeError` for an inference tensor; those of the hooks.
@@ -76,20 +76,20 @@ impl SavedTensor {
                 "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it in autograd."
             );
         }
-        // (A number of the program's is no tensor that hooks know.)
+        // (A wrapped number of the program is no tensor that hooks know.)
         if saved_hooks::are_active() && !tensor.has_flag(Flag::WRAPPED_NUMBER) {
             return SavedTensor::packed(tensor, None);
         }
         Ok(SavedTensor::here(tensor.clone(), watched_version(tensor), OutputNr::NONE))
     }
 
-    /// Keeps output `nr` of a node; hooks want to see it with its history.
+    /// Saves output `nr` of a node; hooks see it with its history, later.
     ///
     /// # Errors
     /// Out of memory; those of the hooks.
     pub fn output(tensor: &Tensor, nr: u32) -> Result<SavedTensor> {
         let is_leaf = tensor.is_leaf_now() && tensor.has_flag(Flag::REQUIRES_GRAD);
-        // Indices and the like get no history, so that keeping them makes no cycle.
+        // Indices and the like get no history, so that saving them makes no cycle.
         if is_leaf || !tensor.dtype().is_differentiable() {
             return SavedTensor::input(tensor);
         }
@@ -110,7 +110,7 @@ impl SavedTensor {
         Ok(SavedTensor(Kept::Packed(Arc::new(packed))))
     }
 
-    /// What `hooks` make of a tensor that was kept as it is.
+    /// Packs a tensor that was saved as it is.
     ///
     /// # Errors
     /// `RuntimeError` if hooks did so before; those of the hooks.
@@ -128,7 +128,7 @@ impl SavedTensor {
         Ok(SavedTensor(Kept::Packed(Arc::new(packed))))
     }
 
-    /// The tensor with its history.
+    /// Unpacks the tensor, with its history.
     ///
     /// # Errors
     /// `RuntimeError` if it was written to since it was saved; those of the hooks.
@@ -136,11 +136,11 @@ impl SavedTensor {
         self.clone().into_tensor(saved_for)
     }
 
-    /// What is left of a tensor after the backward `at` freed it.
-    pub fn freed(at: Site) -> SavedTensor {
+    /// A saved tensor that the backward at call site `at` has freed.
+    pub fn freed(at: CallSite) -> SavedTensor {
         SavedTensor(Kept::Freed(at))
     }
-    /// Whether it is nothing else.
+    /// Whether the tensor was freed.
     pub fn is_freed(&self) -> bool {
         matches!(self.0, Kept::Freed(_))
     }
@@ -200,7 +200,7 @@ fn stale(t: &Tensor, output: Option<u32>, saved_for: &Node, version: u32, expect
     let write = t.version_counter().and_then(Version::last_write);
     let report = match &write {
         None => report,
-        Some(write) => report.line(&format!("{} changed it here", write.text), write.site),
+        Some(write) => report.line(&format!("{} changed it here", write.text), write.call_site),
     };
     report
         .hint(
@@ -210,7 +210,7 @@ fn stale(t: &Tensor, output: Option<u32>, saved_for: &Node, version: u32, expect
         .error()
 }
 
-/// The tensor's version, whose counter from now on remembers who writes.
+/// The tensor's version; from now on the counter remembers the last write.
 #[inline(always)]
 fn watched_version(tensor: &Tensor) -> u32 {
     tensor.version_counter().map_or(0, |counter| {

@@ -1,7 +1,7 @@
-//! Autocast as a thread has set it: for which types of devices it is on, in which dtypes, and the weights that were converted.
+//! The autocast settings of a thread: the types of devices it is on for, its dtypes, and the cache of converted weights.
 //!
-//! `cast` is the layer of calls that converts. Invariant: the bits of `bit::AUTOCAST` in the thread's modes say for which
-//! types of devices it is on; while all are off, ops look at nothing here. Start at [`autocast`].
+//! `cast` is the layer of calls that converts. Invariant: the bits of `bit::AUTOCAST` in the thread's modes are those of the
+//! types of devices that autocast is on for; while all are off, ops look at nothing here. Start at [`autocast`].
 
 use super::mode::{self, bit};
 use crate::error::ensure;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
-/// The types of devices that autocast can be turned on for, and the dtypes they have at first.
+/// The types of devices that autocast can be turned on for, and their initial dtypes.
 const TARGETS: [(&str, DType); 10] = [
     ("cpu", DType::BF16),
     ("cuda", DType::F16),
@@ -25,7 +25,7 @@ const TARGETS: [(&str, DType); 10] = [
     ("maia", DType::BF16),
     ("privateuseone", DType::F16),
 ];
-/// Types of devices that exist elsewhere but have no autocast.
+/// Types of devices that have no autocast.
 const WITHOUT: [&str; 10] =
     ["mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "lazy", "vulkan", "meta"];
 
@@ -37,10 +37,10 @@ const _: () = assert!(bit::AUTOCAST.count_ones() as usize == TARGETS.len());
 pub struct Target(u8);
 
 impl Target {
-    /// Main memory.
+    /// The CPU.
     pub const CPU: Target = Target(0);
 
-    /// Reads `cpu`, `cuda`, `cuda:1`; `None` for types that have no autocast.
+    /// Parses `cpu`, `cuda`, `cuda:1`; `None` for types that have no autocast.
     ///
     /// # Errors
     /// `RuntimeError` for what names no type of devices.
@@ -74,9 +74,9 @@ fn unsupported(kind: &str) -> Error {
     Error::runtime(format!("User specified an unsupported autocast device_type '{kind}'"))
 }
 
-/// What a thread has set, beside the bits.
+/// The settings of a thread beside the bits.
 struct Settings {
-    /// As far as they were set; else the type's first one holds.
+    /// The dtypes that were set; `None` means the initial one.
     dtypes: [Cell<Option<DType>>; TARGETS.len()],
     nesting: Cell<i32>,
     has_no_cache: Cell<bool>,
@@ -96,38 +96,38 @@ thread_local! {
 pub fn is_enabled(target: Target) -> bool {
     mode::current() & target.bit() != 0
 }
-/// Turns it on or off on this thread.
+/// Turns autocast for a type of devices on or off on this thread.
 pub fn set_enabled(target: Target, enabled: bool) {
     mode::set_bit(target.bit(), enabled);
     Key::Autocast.include(is_any_enabled());
 }
-/// Whether it is on for any.
+/// Whether autocast is on for any type of devices.
 #[inline(always)]
 pub fn is_any_enabled() -> bool {
     mode::current() & bit::AUTOCAST != 0
 }
-/// The dtype that ops run in which gain by lower precision.
+/// The dtype of ops that gain by lower precision.
 pub fn dtype(target: Target) -> DType {
     let set = SETTINGS.with(|s| s.dtypes[target.index()].get());
     set.unwrap_or(TARGETS[target.index()].1)
 }
-/// Replaces it on this thread.
+/// Sets the dtype of ops that gain by lower precision, on this thread.
 pub fn set_dtype(target: Target, dtype: DType) {
     SETTINGS.with(|s| s.dtypes[target.index()].set(Some(dtype)));
 }
-/// Whether converted weights are kept for the next op that wants them.
+/// Whether converted weights are cached.
 pub fn is_cache_enabled() -> bool {
     SETTINGS.with(|s| !s.has_no_cache.get())
 }
-/// Lets this thread keep them or not.
+/// Turns the cache of converted weights on or off on this thread.
 pub fn set_cache_enabled(enabled: bool) {
     SETTINGS.with(|s| s.has_no_cache.set(!enabled));
 }
-/// Notes that a region begins; gives how many there are around what follows.
+/// Begins a region; returns the number of regions inside of which the thread is now.
 pub fn increment_nesting() -> i32 {
     nest(1)
 }
-/// Notes that a region ends; gives how many are left. Whoever ends the last one calls [`clear_cache`].
+/// Ends a region; returns the number of regions that are left. The caller that ends the last one calls [`clear_cache`].
 pub fn decrement_nesting() -> i32 {
     nest(-1)
 }
@@ -138,26 +138,26 @@ fn nest(step: i32) -> i32 {
     })
 }
 
-/// All that a thread has set, to be continued on another.
+/// The settings of a thread, to be continued on another.
 #[derive(Clone, Copy)]
-pub(crate) struct State {
+pub(crate) struct AutocastState {
     bits: u64,
     dtypes: [Option<DType>; TARGETS.len()],
     nesting: i32,
     has_no_cache: bool,
 }
 
-/// What this thread has set.
-pub(crate) fn snapshot() -> State {
-    SETTINGS.with(|s| State {
+/// The settings of this thread.
+pub(crate) fn snapshot() -> AutocastState {
+    SETTINGS.with(|s| AutocastState {
         bits: mode::current() & bit::AUTOCAST,
         dtypes: s.dtypes.each_ref().map(Cell::get),
         nesting: s.nesting.get(),
         has_no_cache: s.has_no_cache.get(),
     })
 }
-/// Lets this thread go on with it.
-pub(crate) fn restore(state: &State) {
+/// Gives this thread these settings.
+pub(crate) fn restore(state: &AutocastState) {
     set_bits(state.bits);
     SETTINGS.with(|s| {
         for (cell, dtype) in s.dtypes.iter().zip(state.dtypes) {
@@ -180,7 +180,7 @@ pub struct AutocastGuard {
     target: Target,
     was_enabled: bool,
     dtype: Option<DType>,
-    /// The settings are the thread's.
+    /// (Not `Send`: the settings are those of the thread.)
     not_send: PhantomData<*const ()>,
 }
 
@@ -248,7 +248,7 @@ pub fn no_autocast(device: Device) -> Result<AutocastGuard> {
     Ok(AutocastGuard::new(Target::of(device)?, false, None))
 }
 
-/// Turns autocast off inside of an op.
+/// A guard that turns autocast off inside of an op.
 pub(in crate::autograd) struct Paused(u64);
 
 impl Drop for Paused {
@@ -257,19 +257,19 @@ impl Drop for Paused {
     }
 }
 
-/// Autocast is off as long as this lives; nothing is done if it is off already.
+/// Turns autocast off as long as the guard lives; `None` if it is off already.
 pub(in crate::autograd) fn pause() -> Option<Paused> {
     is_any_enabled().then(paused)
 }
 
-/// As [`pause`], where it is on.
+/// As [`pause`], on a thread where autocast is on.
 pub(in crate::autograd) fn paused() -> Paused {
     let bits = mode::current() & bit::AUTOCAST;
     set_bits(0);
     Paused(bits)
 }
 
-/// The dtype in which an op that gains by lower precision takes this tensor.
+/// The dtype to which an op that gains by lower precision converts this tensor.
 pub(crate) fn lowered(tensor: &Tensor) -> DType {
     let is_lowered = is_enabled(Target::CPU) && is_eligible(tensor);
     if is_lowered { dtype(Target::CPU) } else { tensor.dtype() }
@@ -283,20 +283,20 @@ pub(in crate::autograd) fn is_eligible(tensor: &Tensor) -> bool {
 }
 
 /// A weight that was converted.
-struct Entry {
-    /// Keeps the weight's place in memory from being another tensor's, not the weight.
+struct CachedCast {
+    /// Keeps the address of the weight from being reused, but not the weight alive.
     _weight: WeakTensor,
-    /// What the weight showed then, and what it had been written to.
+    /// The weight's memory and version when it was converted.
     data: usize,
     version: u32,
     cast: Tensor,
 }
 
-/// By the weight, the dtype, and whether the conversion is recorded.
+/// The weight's identity, the dtype, and whether the conversion is recorded.
 type CacheKey = (usize, DType, bool);
-static CACHE: Mutex<BTreeMap<CacheKey, Entry>> = Mutex::new(BTreeMap::new());
+static CACHE: Mutex<BTreeMap<CacheKey, CachedCast>> = Mutex::new(BTreeMap::new());
 
-/// The weight in `wanted`, made by `cast` once as long as it does not change.
+/// The weight in dtype `wanted`, which `cast` makes once as long as the weight does not change.
 pub(in crate::autograd) fn cached(
     weight: &Tensor,
     wanted: DType,
@@ -304,30 +304,30 @@ pub(in crate::autograd) fn cached(
 ) -> Result<Tensor> {
     let key = (weight.id(), wanted, mode::is_recording());
     let (data, version) = (weight.data_ptr() as usize, weight.version());
-    let is_current = |entry: &&Entry| entry.data == data && entry.version == version;
+    let is_current = |entry: &&CachedCast| entry.data == data && entry.version == version;
     let found = lock().get(&key).filter(is_current).map(|entry| entry.cast.clone());
     if let Some(cast) = found {
         return Ok(cast);
     }
     let cast = cast()?;
-    let entry = Entry { _weight: weight.downgrade(), data, version, cast: cast.clone() };
-    // What goes may run anything: not while this is locked.
+    let entry = CachedCast { _weight: weight.downgrade(), data, version, cast: cast.clone() };
+    // (What is dropped may run any code: not under the lock.)
     let old = lock().insert(key, entry);
     drop(old);
     Ok(cast)
 }
 
-fn lock() -> std::sync::MutexGuard<'static, BTreeMap<CacheKey, Entry>> {
+fn lock() -> std::sync::MutexGuard<'static, BTreeMap<CacheKey, CachedCast>> {
     CACHE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets go of all weights that were converted, on whatever thread.
+/// Drops all converted weights, of all threads.
 pub fn clear_cache() {
     let old = std::mem::take(&mut *lock());
     drop(old);
 }
 
-/// How many converted weights are kept.
+/// The number of converted weights in the cache.
 pub fn cached_count() -> usize {
     lock().len()
 }

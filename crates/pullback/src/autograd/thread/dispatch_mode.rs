@@ -1,7 +1,7 @@
-//! Modes that compute ops, whatever their arguments: what `TorchDispatchMode` of Python is made of.
+//! Dispatch modes, which compute ops whatever their arguments are: Python's `TorchDispatchMode` is made of them.
 //!
-//! A thread has a stack of them; the innermost is asked, below autograd, and is off meanwhile: the ops that it calls go to the
-//! next one. `torch_dispatch`, a layer of calls, asks. Invariant: a thread includes the key `Python` in its calls exactly as long as its
+//! A thread has a stack of modes. The innermost is called below autograd, by the layer `torch_dispatch`, and is off meanwhile:
+//! the ops that it calls go to the next one. Invariant: a thread includes the key `Python` in its calls exactly as long as its
 //! stack has a mode.
 
 use crate::Result;
@@ -12,17 +12,17 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// What a `__torch_dispatch__` gives.
+/// What a `__torch_dispatch__` returns.
 pub enum Dispatched {
-    /// The results of the op; for forms that write, what they are is not looked at.
+    /// The results of the op; ignored for forms that write.
     Results(Outputs),
-    /// That it does not implement the op; the text says who that is, for the error if nobody does.
+    /// The op is not implemented; the text names the mode or class, for the error if none implements it.
     NotImplemented(String),
 }
 
-/// Computes ops in the place of their kernels: a mode of a thread, or the class of a tensor.
+/// Computes ops in place of their kernels: a mode of a thread, or the class of a tensor.
 pub trait TorchDispatch: Any + Send + Sync {
-    /// Gives the results of an op. A mode is off as long as this runs, so that it may call the op itself.
+    /// Computes an op. A mode is off while this runs, so that it may call the op itself.
     ///
     /// # Errors
     /// Whatever went wrong; the op fails with it.
@@ -34,12 +34,12 @@ pub trait TorchDispatch: Any + Send + Sync {
     ) -> Result<Dispatched>;
 }
 
-/// Says whether neither modes nor classes compute ops on this thread from now on; gives what held before.
+/// Disables (or enables) modes and classes that compute ops, on this thread; returns the previous value.
 pub fn set_disabled(is_disabled: bool) -> bool {
     Key::Python.exclude(is_disabled)
 }
 
-/// Whether neither modes nor classes compute ops on this thread now.
+/// Whether modes and classes that compute ops are disabled on this thread.
 pub fn is_disabled() -> bool {
     Key::Python.is_excluded()
 }
@@ -48,20 +48,20 @@ thread_local! {
     static STACK: RefCell<Vec<Arc<dyn TorchDispatch>>> = RefCell::default();
 }
 
-/// Lets `mode` compute this thread's ops until [`pop`].
+/// Makes `mode` the innermost mode of this thread, until [`pop`].
 pub fn push(mode: Arc<dyn TorchDispatch>) {
     STACK.with(|stack| stack.borrow_mut().push(mode));
     Key::Python.include(true);
 }
 
-/// Takes back the innermost mode.
+/// Removes the innermost mode.
 pub fn pop() -> Option<Arc<dyn TorchDispatch>> {
     let last = STACK.with(|stack| stack.borrow_mut().pop());
     Key::Python.include(depth() > 0);
     last
 }
 
-/// How many modes this thread has.
+/// The number of modes of this thread.
 #[must_use]
 pub fn depth() -> usize {
     STACK.with(|s| s.borrow().len())
@@ -77,7 +77,7 @@ pub fn at(index: usize) -> Option<Arc<dyn TorchDispatch>> {
 pub(in crate::autograd) struct Paused(Arc<dyn TorchDispatch>);
 
 impl Paused {
-    /// Of this thread, if it has a mode.
+    /// Takes this thread's innermost mode off, if it has one.
     pub(in crate::autograd) fn innermost() -> Option<Paused> {
         pop().map(Paused)
     }
@@ -93,27 +93,27 @@ impl Drop for Paused {
     }
 }
 
-/// The modes of a thread, for one that goes on with its work.
+/// The modes of a thread, for another that goes on with its work.
 pub(crate) struct Snapshot {
     modes: Vec<Arc<dyn TorchDispatch>>,
     is_disabled: bool,
 }
 
 impl Snapshot {
-    /// This thread's.
+    /// The modes of this thread.
     pub(crate) fn take() -> Snapshot {
         let modes = STACK.with(|s| s.borrow().clone());
         Snapshot { modes, is_disabled: is_disabled() }
     }
 
-    /// Makes them the modes of this thread, which has none of its own.
+    /// Makes these the modes of this thread, which has none of its own.
     pub(crate) fn restore(self) {
         self.modes.into_iter().for_each(push);
         set_disabled(self.is_disabled);
     }
 }
 
-/// The mode is on as long as it lives; it stays on its thread.
+/// A guard as long as which a mode is on; it stays on its thread.
 #[must_use = "the mode is on as long as the guard lives"]
 pub struct DispatchModeGuard(PhantomData<*const ()>);
 
@@ -123,7 +123,7 @@ impl Drop for DispatchModeGuard {
     }
 }
 
-/// Lets `mode` compute this thread's ops as long as the guard lives.
+/// Makes `mode` the innermost mode of this thread as long as the guard lives.
 ///
 /// ```
 /// use pullback::autograd::dispatch_mode::dispatch_mode;

@@ -14,13 +14,13 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The open levels by their numbers, the outermost first; gaps where transforms of other threads have ended theirs.
+/// The open levels by their numbers, the outermost first; `None` where a transform of another thread has ended its level.
 static LEVELS: Mutex<Vec<Option<Arc<Level>>>> = Mutex::new(Vec::new());
-/// One more than the highest number: what every op looks at.
+/// One more than the highest number of an open level: the word that every op reads.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
-    place.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a level is open.
@@ -41,24 +41,24 @@ pub(in crate::autograd) fn keys_of_word(word: u32) -> KeySet {
 }
 
 thread_local! {
-    /// How many levels this thread sees at most.
+    /// The number of levels that this thread sees at most.
     static SEEN: Cell<usize> = const { Cell::new(usize::MAX) };
     /// The number of the level that this thread opened last.
     static LAST: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// How many levels are open.
+/// The number of open levels.
 pub(in crate::autograd) fn open() -> usize {
     OPEN.load(Relaxed)
 }
 
-/// How many levels this thread sees: the outermost ones.
+/// The number of levels that this thread sees: the outermost ones.
 #[inline]
 pub(crate) fn seen() -> usize {
     SEEN.get().min(OPEN.load(Relaxed))
 }
 
-/// Which levels a thread sees, as long as it lives.
+/// A guard for the levels that a thread sees.
 #[must_use = "it holds as long as the guard"]
 pub(in crate::autograd) struct Seen(usize);
 
@@ -67,7 +67,7 @@ pub(in crate::autograd) fn see(count: usize) -> Seen {
     Seen(SEEN.replace(count))
 }
 
-/// Hides the innermost level that is seen.
+/// Hides the innermost level that the thread sees.
 pub(in crate::autograd) fn below() -> Seen {
     see(seen().saturating_sub(1))
 }
@@ -78,28 +78,28 @@ impl Drop for Seen {
     }
 }
 
-/// What [`see`] said on this thread, for another one.
+/// The number of levels that [`see`] set on this thread, for another one.
 pub(in crate::autograd) fn snapshot() -> usize {
     SEEN.get()
 }
 
-/// Says it there.
+/// Sets the number of levels that this thread sees.
 pub(in crate::autograd) fn restore(count: usize) {
     SEEN.set(count);
 }
 
-/// One level.
+/// A level.
 #[derive(Default)]
 pub(in crate::autograd) struct Level {
     number: usize,
     tangents: Mutex<Register>,
 }
 
-/// The tangents of a level, by the places they were given.
+/// The tangents of a level, by their slots.
 #[derive(Default)]
 struct Register {
     is_closed: bool,
-    places: Vec<Weak<Tangent>>,
+    slots: Vec<Weak<Tangent>>,
     free: Vec<usize>,
 }
 
@@ -107,7 +107,7 @@ struct Register {
 pub(in crate::autograd) struct Tangent {
     value: Mutex<Option<Tensor>>,
     level: Arc<Level>,
-    place: usize,
+    slot: usize,
 }
 
 impl Tangent {
@@ -118,13 +118,12 @@ impl Tangent {
             // (The value is dropped after the lock.)
             return None;
         }
-        let place = register.free.pop().unwrap_or(register.places.len());
-        let made =
-            Arc::new(Tangent { value: Mutex::new(Some(value)), level: level.clone(), place });
+        let slot = register.free.pop().unwrap_or(register.slots.len());
+        let made = Arc::new(Tangent { value: Mutex::new(Some(value)), level: level.clone(), slot });
         let known = Arc::downgrade(&made);
-        match register.places.get_mut(place) {
+        match register.slots.get_mut(slot) {
             Some(old) => *old = known,
-            None => register.places.push(known),
+            None => register.slots.push(known),
         }
         Some(made)
     }
@@ -136,12 +135,12 @@ impl Tangent {
     pub(in crate::autograd) fn get(&self) -> Option<Tensor> {
         lock(&self.value).clone()
     }
-    /// Another value in its place.
+    /// Replaces the tangent.
     pub(in crate::autograd) fn replace(&self, value: Tensor) {
         let old = {
-            let mut place = lock(&self.value);
+            let mut held = lock(&self.value);
             // After the level's end there is nothing to replace, and nobody would take it away again.
-            if place.is_some() { place.replace(value) } else { Some(value) }
+            if held.is_some() { held.replace(value) } else { Some(value) }
         };
         drop(old);
     }
@@ -151,8 +150,8 @@ impl Drop for Tangent {
     fn drop(&mut self) {
         let mut register = lock(&self.level.tangents);
         if !register.is_closed {
-            register.places[self.place] = Weak::new();
-            register.free.push(self.place);
+            register.slots[self.slot] = Weak::new();
+            register.free.push(self.slot);
         }
     }
 }
@@ -217,14 +216,14 @@ pub(in crate::autograd) fn exit_nested(number: usize) -> bool {
         LAST.set(number.wrapping_sub(1));
     }
     let Some(level) = level else { return false };
-    let places = {
+    let slots = {
         let mut register = lock(&level.tangents);
         register.is_closed = true;
-        std::mem::take(&mut register.places)
+        std::mem::take(&mut register.slots)
     };
-    for place in places {
+    for slot in slots {
         // Dropping a tangent may drop others, which find the register closed.
-        let value = place.upgrade().and_then(|tangent| lock(&tangent.value).take());
+        let value = slot.upgrade().and_then(|tangent| lock(&tangent.value).take());
         drop(value);
     }
     true

@@ -1,7 +1,7 @@
-//! What a thread works under: its modes, and its stacks of what is turned on.
+//! The state of a thread that autograd depends on: its modes, and its stacks of hooks, observers and dispatch modes.
 //!
-//! Nothing here knows of graphs. Each module keeps what is the thread's, and says by a bit of [`mode`]'s word or by a dispatch
-//! key whether there is anything, so that an op which nothing concerns looks at nothing else. [`state`] takes all of it to
+//! Nothing here knows of graphs. Each module keeps its part of the state, and shows by a bit of [`mode`]'s word or by a
+//! dispatch key whether it is in use, so that an op which does not need it reads nothing else. [`state`] takes all of it to
 //! another thread. Start at [`mode`].
 
 pub mod autocast;

@@ -7,7 +7,7 @@ use crate::local::local;
 use crate::tensor::Key;
 use std::cell::Cell;
 
-/// The bits.
+/// The bits of the modes.
 pub(crate) mod bit {
     /// Ops on tensors that require grad are recorded.
     pub(crate) const GRAD: u64 = 1;
@@ -15,37 +15,37 @@ pub(crate) mod bit {
     pub(crate) const INFERENCE: u64 = 2;
     /// Forward-mode tangents are computed.
     pub(crate) const FORWARD: u64 = 4;
-    /// Hooks pack what is saved. Follows its own scopes, not those of the other modes.
+    /// Hooks pack saved tensors. The bit follows its own scopes, not those of [`ModeGuard`].
     pub(crate) const SAVED_HOOKS: u64 = 8;
-    /// Somebody wants to know of writes. As above.
+    /// Observers are told of writes. The bit follows its own scopes.
     pub(crate) const WRITE_OBSERVERS: u64 = 16;
-    /// Backward is to use no further threads. As above.
+    /// Backward uses no further threads. The bit follows its own scopes.
     pub(crate) const SINGLE_THREADED: u64 = 64;
-    /// Views keep the ops that make them. As above.
+    /// Views keep the ops that make them. The bit follows its own scopes.
     pub(crate) const VIEW_REPLAY: u64 = 128;
-    /// What backward makes of zeros stays zero. As above.
+    /// Gradients that backward computes from zeros are zero. The bit follows its own scopes.
     pub(crate) const MASKED_ZEROS: u64 = 256;
-    /// For ten types of devices: ops run in dtypes that autocast chooses. As above.
+    /// Ops run in dtypes that autocast chooses: a bit for each of ten types of devices. The bits follow their own scopes.
     pub(crate) const AUTOCAST: u64 = 0x3ff << 16;
 }
 
-/// What holds at first; threads keep differences from it.
+/// The initial modes; threads keep the differences from them.
 const DEFAULT: u64 = bit::GRAD | bit::FORWARD;
 /// The keys of the layers that record: inside of an op that another layer computes, they are excluded.
 const RECORDING: u64 = Key::Autograd.excluded() | Key::ADInplaceOrView.excluded();
-/// The bits that guards put back.
+/// The bits that guards restore.
 const GUARDED: u64 = bit::GRAD | bit::INFERENCE | bit::FORWARD | RECORDING;
 
-/// All bits.
+/// All modes of this thread.
 #[inline(always)]
 pub(crate) fn current() -> u64 {
     local().modes.get() ^ DEFAULT
 }
 
-/// Puts back what the modes were when it was made.
+/// A guard that restores the modes of the time when it was made.
 #[must_use = "the mode lasts as long as the guard"]
 pub struct ModeGuard {
-    /// As the thread keeps them.
+    /// The previous modes, as the thread keeps them.
     previous: u64,
     /// The thread's modes, found once. (The guard cannot leave the thread with it.)
     modes: &'static Cell<u64>,
@@ -75,7 +75,7 @@ pub fn set_grad(enabled: bool) -> ModeGuard {
 pub fn set_grad_enabled(enabled: bool) {
     std::mem::forget(set_grad(enabled));
 }
-/// Whether recording is turned on for this thread. In inference mode nothing is recorded all the same.
+/// Whether recording is turned on for this thread. (In inference mode nothing is recorded even so.)
 #[inline(always)]
 pub fn is_grad_enabled() -> bool {
     current() & bit::GRAD != 0
@@ -103,7 +103,7 @@ pub fn is_forward_enabled() -> bool {
 pub(crate) fn exclude_recording() -> ModeGuard {
     set_bits(RECORDING, RECORDING)
 }
-/// Says whether the layers that record are excluded on this thread; gives what held before.
+/// Excludes (or includes) the layers that record on this thread; returns the previous value.
 pub fn set_recording_excluded(is_excluded: bool) -> bool {
     let previous = is_tracking_excluded();
     set_bit(RECORDING, is_excluded);
@@ -136,28 +136,30 @@ pub fn inference_mode(enabled: bool) -> ModeGuard {
 pub fn is_inference_mode() -> bool {
     current() & bit::INFERENCE != 0
 }
-/// Whether backward on this thread may use further threads; it is so at first.
+/// Whether backward on this thread may use further threads, as it may initially.
 pub fn is_multithreading_enabled() -> bool {
     current() & bit::SINGLE_THREADED == 0
 }
-/// Says whether it may. (One thread runs a graph in any case; but the order of its nodes is told only where it may not.)
+/// Allows or forbids that backward on this thread uses further threads. (One thread runs a graph in any case; but the order of
+/// its nodes is defined only where further threads are forbidden.)
 pub fn set_multithreading_enabled(enabled: bool) {
     set_bit(bit::SINGLE_THREADED, !enabled);
 }
-/// Says whether views made on this thread from now on keep the ops that make them, so that these are what their history
-/// is made of again after writes to their base.
+/// Makes views keep the ops that make them (or not), from now on on this thread. After a write to its base such a view gets its
+/// history from these ops again.
 pub fn set_view_replay_enabled(enabled: bool) {
     set_bit(bit::VIEW_REPLAY, enabled);
 }
-/// Whether they do.
+/// Whether views made on this thread keep the ops that make them.
 pub fn is_view_replay_enabled() -> bool {
     current() & bit::VIEW_REPLAY != 0
 }
-/// Says whether what backward makes of zero gradients on this thread is zero (see [`crate::autograd::masked_zeros`]).
+/// Makes gradients that backward computes from zero gradients zero (or not), on this thread (see
+/// [`crate::autograd::masked_zeros`]).
 pub fn set_masked_zeros(enabled: bool) {
     set_bit(bit::MASKED_ZEROS, enabled);
 }
-/// Whether it is.
+/// Whether gradients that backward computes from zero gradients are zero on this thread.
 #[inline]
 pub fn is_masked_zeros() -> bool {
     current() & bit::MASKED_ZEROS != 0
@@ -171,7 +173,7 @@ pub(crate) fn set_bit(bit: u64, on: bool) {
 pub fn snapshot() -> u64 {
     current()
 }
-/// Puts back what [`snapshot`] gave.
+/// Restores modes that [`snapshot`] returned.
 pub fn restore(modes: u64) {
     let kept = &local().modes;
     kept.set((kept.get() & !GUARDED) | ((modes ^ DEFAULT) & GUARDED));

@@ -1,4 +1,4 @@
-//! Hooks on saved tensors: who makes of a tensor what a node keeps in its stead.
+//! Hooks on saved tensors: they pack a tensor into what a node keeps in its stead.
 //!
 //! A thread has a stack of hooks; the innermost pack whatever its ops save (`saved::packed`). Invariant: the mode bit
 //! `SAVED_HOOKS` says whether the stack has any, so that saving looks at nothing else. Start at [`saved_tensors_hooks`].
@@ -11,18 +11,18 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// What becomes of tensors that are saved for backward: kept elsewhere, compressed, computed again.
+/// Hooks that replace tensors saved for backward by something else: a copy elsewhere, compressed data, a recipe.
 pub trait SavedTensorHooks: Any + Send + Sync {
-    /// What is to be kept of `tensor`. Called once, while nothing is recorded; it must not write to the tensor.
+    /// Packs `tensor`. Called once, while nothing is recorded; it must not write to the tensor.
     ///
     /// # Errors
     /// Whatever went wrong; the op whose input or output is saved fails with it.
     fn pack(&self, tensor: &Tensor) -> Result<Box<dyn Packed>>;
 }
 
-/// What is kept of a saved tensor.
+/// A packed saved tensor.
 pub trait Packed: Send + Sync {
-    /// The tensor again, of the same shape and dtype. Called whenever the saved tensor is wanted.
+    /// Unpacks the tensor, with the same shape and dtype. Called each time the saved tensor is needed.
     ///
     /// # Errors
     /// Whatever went wrong; backward stops with it.
@@ -32,7 +32,7 @@ pub trait Packed: Send + Sync {
 #[derive(Default)]
 struct Defaults {
     stack: Vec<Arc<dyn SavedTensorHooks>>,
-    /// Why hooks may not be used, if they may not.
+    /// The reason why hooks are disabled, if they are.
     disabled: Option<Arc<str>>,
 }
 
@@ -46,12 +46,12 @@ pub(in crate::autograd) fn are_active() -> bool {
     mode::current() & bit::SAVED_HOOKS != 0
 }
 
-/// The hooks that apply.
+/// The innermost hooks of this thread.
 pub(in crate::autograd) fn innermost() -> Option<Arc<dyn SavedTensorHooks>> {
     DEFAULTS.with(|d| d.borrow().stack.last().cloned())
 }
 
-/// Lets hooks pack what this thread's ops save from now on, until [`pop`].
+/// Makes `hooks` the innermost hooks of this thread, until [`pop`].
 ///
 /// # Errors
 /// `RuntimeError` if hooks are disabled, with the reason that was given.
@@ -67,7 +67,7 @@ pub fn push(hooks: Arc<dyn SavedTensorHooks>) -> Result<()> {
     })
 }
 
-/// Takes back the innermost hooks.
+/// Removes the innermost hooks.
 pub fn pop() {
     let last = DEFAULTS.with(|d| {
         let mut d = d.borrow_mut();
@@ -75,11 +75,11 @@ pub fn pop() {
         mode::set_bit(bit::SAVED_HOOKS, !d.stack.is_empty());
         last
     });
-    // What the hooks hold may run anything.
+    // (What hooks hold may run any code as it is dropped: not while the stack is borrowed.)
     drop(last);
 }
 
-/// Hooks pack nothing as long as it lives: what the library itself saves for a moment is not theirs.
+/// A guard that suspends hooks: they do not pack what the library itself saves for a short time.
 pub(in crate::autograd) struct Suspended(bool);
 
 impl Drop for Suspended {
@@ -88,7 +88,7 @@ impl Drop for Suspended {
     }
 }
 
-/// Leaves the hooks out for a while.
+/// Suspends the hooks of this thread.
 pub(in crate::autograd) fn suspend() -> Suspended {
     let active = are_active();
     mode::set_bit(bit::SAVED_HOOKS, false);
@@ -100,7 +100,7 @@ pub fn snapshot() -> Vec<Arc<dyn SavedTensorHooks>> {
     if are_active() { DEFAULTS.with(|d| d.borrow().stack.clone()) } else { Vec::new() }
 }
 
-/// Puts in place what [`snapshot`] gave, on a thread of its own.
+/// Makes `stack`, which [`snapshot`] returned on another thread, the hooks of this one.
 pub(in crate::autograd) fn restore(stack: Vec<Arc<dyn SavedTensorHooks>>) {
     if !stack.is_empty() {
         DEFAULTS.with(|d| d.borrow_mut().stack = stack);
@@ -108,24 +108,24 @@ pub(in crate::autograd) fn restore(stack: Vec<Arc<dyn SavedTensorHooks>>) {
     }
 }
 
-/// How many hooks this thread has.
+/// The number of hooks on this thread's stack.
 pub(in crate::autograd) fn depth() -> usize {
     if are_active() { DEFAULTS.with(|d| d.borrow().stack.len()) } else { 0 }
 }
 
-/// Takes back all hooks but the first `depth`: what was pushed while a graph ran ends with it.
+/// Removes all hooks but the first `depth`: those pushed while a graph ran end with the run.
 pub(in crate::autograd) fn truncate(depth: usize) {
     while self::depth() > depth {
         pop();
     }
 }
 
-/// Why hooks may not be used on this thread, if they may not.
+/// The reason why hooks are disabled on this thread, if they are.
 pub fn disabled() -> Option<Arc<str>> {
     DEFAULTS.with(|d| d.borrow().disabled.clone())
 }
 
-/// Says that hooks may not be used on this thread, and why; `None` allows them again.
+/// Disables hooks on this thread for the given reason; `None` enables them again.
 ///
 /// # Errors
 /// `RuntimeError` with the reason if hooks are in use.
@@ -142,7 +142,7 @@ pub fn set_disabled(reason: Option<Arc<str>>) -> Result<()> {
     })
 }
 
-/// Hooks are in use as long as it lives; it stays on its thread.
+/// A guard as long as which hooks are in use; it stays on its thread.
 #[must_use = "the hooks are in use as long as the guard lives"]
 pub struct HooksGuard(PhantomData<*const ()>);
 
@@ -152,7 +152,7 @@ impl Drop for HooksGuard {
     }
 }
 
-/// Lets `hooks` pack what this thread's ops save, as long as the guard lives.
+/// Makes `hooks` the innermost hooks of this thread as long as the guard lives.
 ///
 /// ```
 /// use pullback::autograd::{Packed, SavedTensorHooks, saved_tensors_hooks};

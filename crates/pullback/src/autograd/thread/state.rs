@@ -1,31 +1,31 @@
-//! All that a thread works under, for another thread: modes, hooks, casts, levels, and the line of the program.
+//! The whole state of a thread, for another thread: modes, hooks, autocast, levels, and the call site.
 //!
-//! A backward that goes on in another thread takes all of it along. Invariant: whatever the thread that goes on computes is
-//! what the first one would have computed. What the program's language keeps for each thread comes along by
+//! A backward that goes on in another thread takes all of it along. Invariant: what the other thread computes is what the first
+//! one would have computed. What the program's language keeps for each thread comes along by
 //! [`Host::thread_state`](crate::host::Host::thread_state).
 
 use super::{autocast, dispatch_mode, level, mode, saved_hooks, vmap};
+use crate::call_site::{CallSite, Scope};
 use crate::host::{Host, host};
 use crate::prof::{self, Left};
-use crate::site::{Scope, Site};
 use std::sync::Arc;
 
-/// All that a thread works under.
+/// The state of a thread.
 pub(in crate::autograd) struct ThreadState {
     modes: u64,
     is_multithreaded: bool,
     hooks: Vec<Arc<dyn saved_hooks::SavedTensorHooks>>,
     dispatch_modes: dispatch_mode::Snapshot,
-    casts: autocast::State,
+    casts: autocast::AutocastState,
     levels: Vec<vmap::Level>,
     seen: usize,
-    site: Site,
-    observers: prof::State,
+    call_site: CallSite,
+    observers: prof::InheritedObservers,
     of_host: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl ThreadState {
-    /// Of this thread.
+    /// The state of this thread.
     pub(in crate::autograd) fn take() -> ThreadState {
         ThreadState {
             modes: mode::snapshot(),
@@ -35,13 +35,14 @@ impl ThreadState {
             casts: autocast::snapshot(),
             levels: vmap::snapshot(),
             seen: level::snapshot(),
-            site: Site::here(),
-            observers: prof::State::take(),
+            call_site: CallSite::here(),
+            observers: prof::InheritedObservers::take(),
             of_host: host().map(Host::thread_state),
         }
     }
 
-    /// Puts it onto this thread, which has nothing of its own. The line holds as long as the guards, and so do observers.
+    /// Makes this the state of the current thread, which has none of its own. Call site and observers hold as long as the
+    /// guards.
     pub(in crate::autograd) fn enter(self) -> (Left, Scope) {
         mode::restore(self.modes);
         mode::set_multithreading_enabled(self.is_multithreaded);
@@ -55,6 +56,6 @@ impl ThreadState {
         if let Some(take_over) = self.of_host {
             take_over();
         }
-        (self.observers.enter(), self.site.enter())
+        (self.observers.enter(), self.call_site.enter())
     }
 }

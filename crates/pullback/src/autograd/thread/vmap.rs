@@ -1,7 +1,7 @@
-//! The levels of `vmap` that a thread has open: how many examples there are, and what random ops do.
+//! The levels of `vmap` that a thread has open, with their batch sizes and what random ops do.
 //!
-//! Batched tensors are `batch`'s business. Invariant: the thread includes the key `FuncTorchVmapMode` in its calls exactly as
-//! long as a level is open. Start at [`enter`].
+//! Batched tensors themselves are in `batch`. Invariant: the thread includes the key `FuncTorchVmapMode` in its calls exactly
+//! as long as a level is open. Start at [`enter`].
 
 use crate::Result;
 use crate::dispatch::batch::Randomness;
@@ -10,7 +10,7 @@ use crate::tensor::Key;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A level that is open.
+/// An open level.
 #[derive(Clone, Copy)]
 pub(in crate::autograd) struct Level {
     pub(in crate::autograd) id: u64,
@@ -19,15 +19,15 @@ pub(in crate::autograd) struct Level {
 }
 
 thread_local! {
-    /// The open levels of the thread, the outermost first. It includes the key `FuncTorchVmapMode` while there is one.
+    /// The open levels of the thread, the outermost first.
     static OPEN: RefCell<Vec<Level>> = const { RefCell::new(Vec::new()) };
-    /// The level whose rule is running: what it calls sees those before only.
+    /// The level whose batching rule is running: ops that the rule calls see only the levels before it.
     static RUNNING: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// Opens a level for batches of `size` examples; gives its number, which is larger than that of any level before.
+/// Opens a level for batches of `size` examples; returns its number, which is larger than that of any level before.
 ///
 /// # Errors
 /// `ValueError` for negative sizes.
@@ -53,7 +53,7 @@ pub fn exit(id: u64) -> Result<()> {
     Ok(())
 }
 
-/// A level that is open as long as it lives.
+/// A guard as long as which a level is open.
 #[must_use = "the level lasts as long as the guard"]
 #[derive(Debug)]
 pub struct LevelGuard(u64);
@@ -66,7 +66,7 @@ impl LevelGuard {
     pub fn new(size: i64, randomness: Randomness) -> Result<LevelGuard> {
         enter(size, randomness).map(LevelGuard)
     }
-    /// Its number.
+    /// The number of the level.
     pub fn id(&self) -> u64 {
         self.0
     }
@@ -95,33 +95,33 @@ pub fn is_any_open() -> bool {
     OPEN.with(|open| !open.borrow().is_empty())
 }
 
-/// Whether that level is open on this thread.
+/// Whether the level of this number is open on this thread.
 pub(in crate::autograd) fn is_open(id: u64) -> bool {
     OPEN.with(|open| open.borrow().iter().any(|level| level.id == id))
 }
 
-/// The open level of this number.
+/// The open level of this number, if there is one.
 pub(in crate::autograd) fn open(id: u64) -> Option<Level> {
     OPEN.with(|open| open.borrow().iter().find(|open| open.id == id).copied())
 }
 
-/// The innermost open level before the one whose rule is running.
+/// The innermost open level before the one whose batching rule is running.
 pub(in crate::autograd) fn innermost_open() -> Option<Level> {
     let limit = RUNNING.get();
     OPEN.with(|open| open.borrow().iter().rev().find(|level| level.id < limit).copied())
 }
 
-/// Says which level's rule is running, as long as it lives.
-pub(in crate::autograd) struct Turn(u64);
+/// A guard as long as which a level's batching rule is running.
+pub(in crate::autograd) struct RunningRule(u64);
 
-impl Turn {
-    /// The turn of a level.
-    pub(in crate::autograd) fn of(level: u64) -> Turn {
-        Turn(RUNNING.replace(level))
+impl RunningRule {
+    /// Marks the rule of a level as running.
+    pub(in crate::autograd) fn of(level: u64) -> RunningRule {
+        RunningRule(RUNNING.replace(level))
     }
 }
 
-impl Drop for Turn {
+impl Drop for RunningRule {
     fn drop(&mut self) {
         RUNNING.set(self.0);
     }

@@ -1,16 +1,16 @@
-//! Observers of writes: told before an op changes a tensor in place.
+//! Observers of writes, which are called before an op changes a tensor in place.
 //!
-//! A thread has a stack of them; all are told, the innermost first. Invariant: the mode bit `WRITE_OBSERVERS` says
-//! whether there are any, so that a write looks at nothing else.
+//! A thread has a stack of them; all are called, the innermost first. Invariant: the mode bit `WRITE_OBSERVERS` says whether
+//! there are any, so that a write looks at nothing else.
 
 use super::mode::{self, bit};
 use crate::{Result, Tensor};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Wants to know of writes.
+/// An observer of in-place writes.
 pub trait WriteObserver: Send + Sync {
-    /// An op is about to write to `tensor`, which has passed all checks.
+    /// Called before an op writes to `tensor`, after all checks have passed.
     ///
     /// # Errors
     /// Whatever speaks against it; the op fails with that and nothing is written.
@@ -21,13 +21,13 @@ thread_local! {
     static OBSERVERS: RefCell<Vec<Arc<dyn WriteObserver>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Tells `observer` of this thread's writes until [`pop`].
+/// Adds `observer` to this thread's observers, until [`pop`].
 pub fn push(observer: Arc<dyn WriteObserver>) {
     OBSERVERS.with(|o| o.borrow_mut().push(observer));
     mode::set_bit(bit::WRITE_OBSERVERS, true);
 }
 
-/// Takes back the innermost observer.
+/// Removes the innermost observer.
 pub fn pop() {
     let last = OBSERVERS.with(|o| {
         let mut observers = o.borrow_mut();
@@ -38,7 +38,7 @@ pub fn pop() {
     drop(last);
 }
 
-/// Tells of a write.
+/// Calls the observers of this thread for a write to `tensor`.
 #[inline(always)]
 pub(in crate::autograd) fn announce(tensor: &Tensor) -> Result<()> {
     if mode::current() & bit::WRITE_OBSERVERS == 0 { Ok(()) } else { tell(tensor) }

@@ -5,7 +5,7 @@ use crate::tensor::{Flag, Key, Version, shares_storage};
 use crate::{Result, Tensor};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether the value is more than what the memory holds, so that only an op makes another handle to it.
+/// Whether the value is more than the memory holds, so that only an op can make another handle to it.
 #[inline(always)]
 fn is_detached_by_op(tensor: &Tensor) -> bool {
     tensor.overrides_ops() && (tensor.has_flag(Flag::BATCHED) || !Key::Python.is_excluded())

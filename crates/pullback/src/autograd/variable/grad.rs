@@ -1,6 +1,6 @@
-//! A tensor's `.grad`, its hooks, and whether it asks for a gradient.
+//! A tensor's `.grad`, its hooks, and its flag `requires_grad`.
 //!
-//! What backward does with them is `engine`'s business. Start at [`Tensor::grad`].
+//! The engine (`engine`) writes gradients and runs hooks. Start at [`Tensor::grad`].
 
 use super::history::grad_fn_of;
 use super::meta::lock;
@@ -12,7 +12,7 @@ use crate::tensor::{Flag, Layout};
 use crate::{Result, Tensor};
 
 impl Tensor {
-    /// Sets the leaf flag.
+    /// Sets the flag `requires_grad` of a leaf.
     ///
     /// # Errors
     /// `RuntimeError` for non-leaves (when turning off) and dtypes without gradient.
@@ -50,7 +50,7 @@ impl Tensor {
         Ok(self)
     }
 
-    /// The gradient that backward left here.
+    /// The gradient that backward accumulated here.
     #[inline]
     pub fn grad(&self) -> Option<Tensor> {
         self.meta_if_any().and_then(|_| lock(self).grad.clone())
@@ -106,7 +106,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Keeps the gradient of a non-leaf in its `.grad` as well.
+    /// Makes backward keep the gradient of a non-leaf in its `.grad` as well.
     ///
     /// # Errors
     /// `RuntimeError` if it does not require grad.
@@ -123,12 +123,12 @@ impl Tensor {
         }
         Ok(())
     }
-    /// Whether a non-leaf keeps its gradient.
+    /// Whether backward keeps the gradient of this non-leaf.
     pub fn retains_grad(&self) -> bool {
         self.has_flag(Flag::RETAINS_GRAD) && !self.is_leaf_now()
     }
 
-    /// Forgets the history, but not the hooks: they are the leaf's from now on.
+    /// Removes the history, but not the hooks, which are those of the leaf from now on.
     pub(crate) fn detach_in_place(&self) -> Result<()> {
         let hooks = match self.grad_fn()? {
             Some(node) => node.tensor_hooks(self.output_nr()),
@@ -142,7 +142,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Lets `hook` see, and replace, the gradient of this tensor.
+    /// Registers a hook that sees, and may replace, the gradient of this tensor.
     ///
     /// # Errors
     /// `RuntimeError` if it does not require grad.
@@ -166,7 +166,7 @@ impl Tensor {
         lock(self).hooks.push((id, hook));
         Ok(id)
     }
-    /// Lets `hook` see this leaf after its `.grad` was updated.
+    /// Registers a hook that sees this leaf after its `.grad` was updated.
     ///
     /// # Errors
     /// `RuntimeError` unless it is a leaf that requires grad.
@@ -190,7 +190,7 @@ impl Tensor {
         lock(self).accumulate_hooks.push((id, hook));
         id
     }
-    /// Forgets a hook of this tensor; unknown ids are ignored.
+    /// Removes a hook of this tensor; unknown ids are ignored.
     pub fn remove_hook(&self, id: HookId) {
         if self.meta_if_any().is_some() {
             let mut meta = lock(self);

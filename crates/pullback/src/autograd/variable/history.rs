@@ -1,6 +1,6 @@
-//! Where a tensor comes from: its producer, its flags, its base, its accumulator.
+//! The history of a tensor: its producer, its flags, its base, its accumulator.
 //!
-//! A view's producer is as it was when somebody last asked: `refresh` brings it up to date after writes to the base.
+//! The producer of a view may be out of date: `refresh` makes it anew after writes to the base.
 
 use super::meta::lock;
 use crate::Tensor;
@@ -8,7 +8,7 @@ use crate::autograd::graph::node::Node;
 use crate::tensor::Flag;
 use std::sync::atomic::Ordering;
 
-/// How a view came to be: decides whether writing through it can be recorded.
+/// How a view was made, which decides whether a write through it can be recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum CreationMeta {
@@ -20,7 +20,7 @@ pub(crate) enum CreationMeta {
 }
 
 impl Tensor {
-    /// Whether gradients are wanted for it: its own flag, a `grad_fn`, or a base that requires grad.
+    /// Whether gradients of the tensor are computed: it has its own flag, a `grad_fn`, or a base that requires grad.
     #[inline]
     pub fn requires_grad(&self) -> bool {
         let flags = self.flags();
@@ -32,12 +32,12 @@ impl Tensor {
     pub(in crate::autograd) fn is_leaf_now(&self) -> bool {
         !self.has_flag(Flag::HAS_GRAD_FN)
     }
-    /// Which output of its `grad_fn` it is.
+    /// The index of the tensor among the outputs of its `grad_fn`.
     #[inline]
     pub fn output_nr(&self) -> u32 {
         self.output_slot().load(Ordering::Acquire)
     }
-    /// Makes it output `nr` of `node`.
+    /// Makes the tensor output `nr` of `node`.
     #[inline]
     pub fn set_history(&self, node: Node, nr: u32) {
         self.output_slot().store(nr, Ordering::Release);
@@ -54,7 +54,7 @@ impl Tensor {
     /// As [`Tensor::set_history`], without atomic steps for a tensor that was made just now.
     #[inline]
     pub(in crate::autograd) fn set_first_history(&self, node: Node, nr: u32) {
-        // `link_to_base` has noted a fresh view's version already.
+        // `link_to_base` has stored a fresh view's version already.
         let node = if self.has_flag(Flag::REQUIRES_GRAD) {
             Err(node)
         } else {
@@ -64,13 +64,13 @@ impl Tensor {
             self.set_history(node, nr);
         }
     }
-    /// Forgets its producer.
+    /// Removes the producer.
     pub(in crate::autograd) fn clear_history(&self) {
         self.set_flag(Flag::HAS_GRAD_FN | Flag::REQUIRES_GRAD | Flag::RETAINS_GRAD, false);
         self.output_slot().store(0, Ordering::Release);
         drop(self.grad_fn_slot().with(Option::take));
     }
-    /// Forgets producer, flag and retained state.
+    /// Removes producer, flag and retained state.
     pub(crate) fn forget_history(&self) {
         self.clear_history();
     }
@@ -94,18 +94,18 @@ impl Tensor {
     pub fn base(&self) -> Option<&Tensor> {
         self.base_if_any()
     }
-    /// Whether autograd tracks it as a view.
+    /// Whether autograd tracks the tensor as a view.
     #[inline]
     pub fn is_view(&self) -> bool {
         self.has_flag(Flag::VIEW)
     }
-    /// Says that it was made in inference mode.
+    /// Marks the tensor as made in inference mode.
     pub(crate) fn mark_inference(&self) {
         if !self.is_view() {
             self.set_flag(Flag::INFERENCE, true);
         }
     }
-    /// Whether it was made in inference mode.
+    /// Whether the tensor was made in inference mode.
     pub fn is_inference(&self) -> bool {
         self.has_flag(Flag::INFERENCE)
     }
@@ -124,7 +124,7 @@ impl Tensor {
         }
         Some(self.accumulator_slot().get(self))
     }
-    /// Lets gradients of this leaf, made just now, go to the accumulator of the leaf that it stands for.
+    /// Makes gradients of this fresh leaf go to the accumulator of the leaf that it stands for.
     pub(in crate::autograd) fn share_accumulator(&self, node: Node) {
         lock(self).shared_accumulator = Some(node);
         self.set_flag(Flag::SHARED_ACCUMULATOR, true);
@@ -133,7 +133,7 @@ impl Tensor {
     pub(in crate::autograd) fn live_accumulator(&self) -> Option<Node> {
         self.accumulator_slot().live()
     }
-    /// Lets later graphs make a fresh accumulator (its metadata changed).
+    /// Makes later graphs take a fresh accumulator (its metadata changed).
     pub(crate) fn forget_accumulator(&self) {
         self.accumulator_slot().forget();
     }
@@ -148,7 +148,7 @@ pub(in crate::autograd) fn grad_fn_of(tensor: &Tensor) -> Option<Node> {
     }
 }
 
-/// After `tensor` got another producer than `old`: the one that is to retain its gradient now.
+/// Called after the producer of `tensor` changed from `old`: makes the new one retain the gradient.
 pub(in crate::autograd) fn move_retain(tensor: &Tensor, old: Option<&Node>) {
     if !tensor.has_flag(Flag::RETAINS_GRAD) {
         return;

@@ -1,9 +1,9 @@
-//! How tensors lie in memory, compared: a tangent lies as its tensor does, a replay's new base as the old one.
+//! Comparing the layouts of tensors: a tangent has that of its tensor, the new base of a replay that of the old one.
 
 use crate::Tensor;
 
-/// Whether two tensors of one shape lie alike in memories of one size, empty ones too: their views may show more than they
-/// do themselves. (Tensors that answer ops themselves have no layout.)
+/// Whether two tensors of one shape have the same layout in memories of the same size, empty ones too, because their views may
+/// show more than they do themselves. (Tensors with `__torch_dispatch__` have no layout.)
 pub(in crate::autograd) fn lies_as(a: &Tensor, b: &Tensor) -> bool {
     let (g, h) = (a.geometry(), b.geometry());
     if g.shape != h.shape || a.overrides_ops() || b.overrides_ops() {
@@ -16,7 +16,7 @@ pub(in crate::autograd) fn lies_as(a: &Tensor, b: &Tensor) -> bool {
         && steps.into_iter().all(|(&size, (s, t))| size < 2 || s == t)
 }
 
-/// How many elements the storage has room for.
+/// The number of elements that the storage has room for.
 pub(in crate::autograd) fn capacity_of(tensor: &Tensor) -> usize {
     tensor.geometry().storage.as_ref().map_or(0, |s| s.nbytes() / tensor.dtype().size())
 }

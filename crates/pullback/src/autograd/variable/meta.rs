@@ -1,6 +1,6 @@
-//! The rarely used part of what a tensor keeps for autograd: its gradient, hooks, tangents, what it is batched of.
+//! The rarely used part of a tensor's autograd state: its gradient, hooks, tangents, and the batch of a batched tensor.
 //!
-//! The rest lies in the tensor itself (`tensor/raw.rs`). Invariant: nothing is dropped, and no op runs, while it is locked.
+//! The rest lies in the tensor itself (`tensor/raw.rs`). Invariant: while it is locked nothing is dropped and no op runs.
 
 use super::replay::Replay;
 use crate::Tensor;
@@ -10,17 +10,17 @@ use crate::autograd::thread::dispatch_mode::TorchDispatch;
 use crate::autograd::thread::level::KeptTangents;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-/// What a batched tensor keeps.
+/// The state of a batched tensor.
 pub(in crate::autograd) struct Batched {
-    /// The tensor with the batch dimension, its first.
+    /// The physical tensor, with the batch as its first dimension.
     pub(in crate::autograd) physical: Tensor,
-    /// The number of its level.
+    /// The number of the level.
     pub(in crate::autograd) level: u64,
 }
 
 /// The rarely used part of a tensor's autograd state.
 #[derive(Default)]
-pub struct Meta {
+pub struct AutogradMeta {
     pub(in crate::autograd) grad: Option<Tensor>,
     pub(in crate::autograd) hooks: Vec<(HookId, TensorHook)>,
     pub(in crate::autograd) accumulate_hooks: Vec<(HookId, AccumulateHook)>,
@@ -28,24 +28,24 @@ pub struct Meta {
     pub(in crate::autograd) tangents: KeptTangents,
     /// The tensor that a view's tangent comes from, where that is not its base.
     pub(in crate::autograd) forward_base: Option<Tensor>,
-    /// What a batched tensor shows a part of.
+    /// The physical tensor and level of a batched tensor.
     pub(in crate::autograd) batched: Option<Arc<Batched>>,
-    /// What computes the ops on it, where its class does.
+    /// The class that computes the ops on the tensor, if it has one.
     pub(in crate::autograd) torch_dispatch: Option<Arc<dyn TorchDispatch>>,
-    /// How a view is made of its base, where its geometry does not say that.
+    /// The replay of a view, where its geometry does not determine how it is made of its base.
     pub(in crate::autograd) replay: Option<Arc<Replay>>,
     /// Another leaf's accumulator, where gradients of this one go.
     pub(in crate::autograd) shared_accumulator: Option<Node>,
-    /// Had a `.grad` with a history once (see `cycle`).
+    /// Whether the tensor ever had a `.grad` with a history (see `cycle`).
     is_noted: bool,
 }
 
 #[inline]
-pub(in crate::autograd) fn lock(tensor: &Tensor) -> MutexGuard<'_, Meta> {
+pub(in crate::autograd) fn lock(tensor: &Tensor) -> MutexGuard<'_, AutogradMeta> {
     tensor.meta().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Shows the tensors that the rarely used part of the state is known to hold; `None` if it is in use at the moment.
+/// Calls `see` with the tensors that this part of the state holds, besides the lock; `None` if it is locked.
 pub(in crate::autograd) fn each_held(tensor: &Tensor, see: &mut dyn FnMut(Tensor)) -> Option<()> {
     if tensor.meta_if_any().is_some() {
         let meta = tensor.meta().try_lock().ok()?;
@@ -54,17 +54,17 @@ pub(in crate::autograd) fn each_held(tensor: &Tensor, see: &mut dyn FnMut(Tensor
     Some(())
 }
 
-/// Whether it had a `.grad` with a history once.
+/// Whether the tensor ever had a `.grad` with a history.
 pub(in crate::autograd) fn is_noted(tensor: &Tensor) -> bool {
     tensor.meta_if_any().is_some() && lock(tensor).is_noted
 }
 
-/// Says that it had one; whether that was said before.
+/// Marks the tensor as one that had a `.grad` with a history; returns whether it was marked before.
 pub(in crate::autograd) fn set_noted(tensor: &Tensor) -> bool {
     std::mem::replace(&mut lock(tensor).is_noted, true)
 }
 
-/// Takes the gradient away.
+/// Removes the gradient and returns it.
 pub(in crate::autograd) fn take_grad(tensor: &Tensor) -> Option<Tensor> {
     tensor.meta_if_any().and_then(|_| lock(tensor).grad.take())
 }

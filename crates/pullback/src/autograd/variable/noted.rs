@@ -9,15 +9,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The tensors with a recorded `.grad`, and with some that had one.
 static NOTED: Mutex<Vec<WeakTensor>> = Mutex::new(Vec::new());
 
-/// How many of them there are at which those that are gone are swept out.
+/// The number of tensors at which those that are gone are swept out.
 static SWEEP_AT: AtomicUsize = AtomicUsize::new(64);
 
-/// Those tensors.
+/// The tensors, under their lock.
 pub(in crate::autograd) fn noted() -> MutexGuard<'static, Vec<WeakTensor>> {
     NOTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes a tensor whose `.grad` has a history.
+/// Adds a tensor whose `.grad` has a history.
 #[cold]
 pub(in crate::autograd) fn note(tensor: &Tensor) {
     if set_noted(tensor) {
@@ -32,6 +32,6 @@ pub(in crate::autograd) fn note(tensor: &Tensor) {
     *list = alive.iter().map(Tensor::downgrade).collect();
     SWEEP_AT.store((2 * list.len()).max(64), Ordering::Relaxed);
     drop(list);
-    // Outside of the lock: one of these handles may be the last by now.
+    // (Outside of the lock, because one of these handles may be the last by now.)
     drop(alive);
 }

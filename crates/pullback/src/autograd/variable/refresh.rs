@@ -1,4 +1,4 @@
-//! The history of a view: out of date after a write to its base, and made anew from the base when asked for.
+//! The history of a view: after a write to its base it is out of date, and is made anew from the base when it is needed.
 
 use super::history::{self, CreationMeta};
 use super::replayed;
@@ -11,11 +11,11 @@ use crate::{DType, Result, Tensor, TensorSpec};
 use std::sync::atomic::Ordering;
 
 impl Tensor {
-    /// Whether no op produced it. Refreshes the history of a view first.
+    /// Whether no op produced the tensor. Refreshes the history of a view first.
     pub fn is_leaf(&self) -> bool {
         !matches!(self.grad_fn(), Ok(Some(_)))
     }
-    /// The node that produced it; for views that of the current state of their base.
+    /// The node that produced the tensor; for views, after a write to their base, the node of their current state.
     ///
     /// # Errors
     /// `RuntimeError` if a view's base was changed in a way that leaves the view without history.
@@ -31,7 +31,7 @@ impl Tensor {
             None
         })
     }
-    /// Where a gradient of this tensor goes.
+    /// The edge along which a gradient of this tensor goes.
     ///
     /// # Errors
     /// As [`Tensor::grad_fn`].
@@ -44,12 +44,12 @@ impl Tensor {
     }
 }
 
-/// What cannot be done with a view.
+/// What a view refuses.
 #[derive(Clone, Copy)]
 pub(in crate::autograd) enum Refused {
-    /// A write through it.
+    /// A write through the view.
     Write,
-    /// Its use, after its base was written to.
+    /// The use of the view, after its base was written to.
     Use,
 }
 
@@ -62,7 +62,7 @@ impl Refused {
     }
 }
 
-/// Refuses writes through views whose history could not be told.
+/// Refuses writes through views whose history could not be recorded.
 pub(in crate::autograd) fn check_view_write(view: &Tensor, refused: Refused) -> Result<()> {
     let meta = view.creation_meta();
     if meta == CreationMeta::Default {
@@ -133,7 +133,7 @@ fn shows_all_of(base: &Tensor, view: &Tensor) -> Result<bool> {
     };
     let _unrecorded = mode::set_grad(false);
     let _plain = mode::set_forward(false);
-    // A mark for each number, of which a complex element is two. All but those that the base shows stay.
+    // A mark for each number, of which a complex element has two; those that the base shows are removed.
     let unit = base.dtype().size().min(view.dtype().size());
     let marks = TensorSpec::of(&[(memory.nbytes() / unit) as i64], DType::Bool).zeros()?;
     let marks = arithmetic::is_zero(&marks)?;

@@ -1,7 +1,7 @@
 //! Replaying views: the ops that made a view of its base, run again on another tensor, and backwards.
 //!
 //! An ordinary view is its sizes, strides and offset, and keeps nothing of how it was made: `as_strided` makes it again.
-//! Ops are kept where that would not do (another dtype, conjugates, a class that answers ops itself) and where the program asks for
+//! Ops are kept where that would not do (another dtype, conjugates, a class with `__torch_dispatch__`) and where the program asks for
 //! them (`mode::set_view_replay_enabled`), and then for views of such views. Invariant: what is kept begins at the root
 //! base as it lies now; gaps are filled by `as_strided`, also where the base's own sizes or strides were changed. `replayed`
 //! keeps them with views. Start at [`Replay::run`].
@@ -15,16 +15,16 @@ use pullback_schema::Base;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// How a view is made of its root base.
+/// The ops that make a view of its root base.
 pub(in crate::autograd) struct Replay {
-    /// How its source is, if that is not the base itself.
+    /// The replay of the source, if that is not the base itself.
     parent: Option<Arc<Replay>>,
     step: Step,
-    /// How the base lay when the first step was run.
+    /// The layout of the base when the first step was run.
     pub(in crate::autograd) base: Arc<Layout>,
 }
 
-/// How a tensor lies in its memory.
+/// The layout of a tensor in its memory.
 #[derive(PartialEq)]
 pub(in crate::autograd) struct Layout {
     shape: Dims,
@@ -41,7 +41,7 @@ impl Layout {
             offset: geometry.offset,
         })
     }
-    /// Whether `tensor` lies so.
+    /// Whether `tensor` has this layout.
     pub(in crate::autograd) fn is_of(&self, tensor: &Tensor) -> bool {
         let geometry = tensor.geometry();
         self.offset == geometry.offset
@@ -52,7 +52,7 @@ impl Layout {
 
 impl Drop for Replay {
     fn drop(&mut self) {
-        // A loop: chains are as long as programs make them.
+        // (A loop, because chains are as long as programs make them.)
         let mut next = self.parent.take();
         while let Some(replay) = next {
             next = Arc::into_inner(replay).and_then(|mut last| last.parent.take());
@@ -60,25 +60,25 @@ impl Drop for Replay {
     }
 }
 
-/// One view op with its arguments, of which the first, its source, is left out.
+/// One view op with its arguments, without the first one, which is the source.
 #[derive(Clone)]
 pub(in crate::autograd) struct Step {
     pub(in crate::autograd) def: &'static OpDef,
     pub(in crate::autograd) args: Vec<Value>,
-    /// Which of its outputs the view is.
+    /// The index of the view among the op's outputs.
     output: usize,
 }
 
-/// Makes another number or tensor of one that is kept.
-type Visit<'a, Kept, Other> = &'a mut dyn FnMut(Kept) -> Result<Other>;
+/// A function that replaces a kept number or tensor.
+type MapEach<'a, Kept, Other> = &'a mut dyn FnMut(Kept) -> Result<Other>;
 
-/// Functions that change what a replay has kept, once for each number that stands for a size or a place, and for each tensor.
+/// Functions that replace what a replay keeps: each number that stands for a size or an index, and each tensor.
 #[derive(Default)]
 pub struct Visitor<'a> {
-    /// For numbers.
-    pub number: Option<Visit<'a, i64, i64>>,
-    /// For tensors.
-    pub tensor: Option<Visit<'a, Tensor, Tensor>>,
+    /// Replaces numbers.
+    pub number: Option<MapEach<'a, i64, i64>>,
+    /// Replaces tensors.
+    pub tensor: Option<MapEach<'a, Tensor, Tensor>>,
 }
 
 impl Visitor<'_> {
@@ -96,12 +96,12 @@ impl Step {
         Step { def, args: args.iter().enumerate().map(value).collect(), output }
     }
 
-    /// What shows a tensor's memory as `view` does.
+    /// The step that shows a tensor's memory as `view` does.
     pub(in crate::autograd) fn as_strided(view: &Tensor) -> Step {
         Step::lying(&Layout::of(view))
     }
 
-    /// What shows a tensor's memory so.
+    /// The step that shows a tensor's memory in a layout.
     fn lying(layout: &Layout) -> Step {
         let (shape, strides) = (Arg::Ints(&layout.shape), Arg::Ints(&layout.strides));
         Step::new(arithmetic::AS_STRIDED, &[Arg::None, shape, strides, Arg::Int(layout.offset)], 0)
@@ -116,11 +116,11 @@ impl Step {
         })
     }
 
-    /// The same with what `visitor` makes of its numbers and tensors.
+    /// The step with the numbers and tensors that `visitor` makes of its own.
     fn visited(&self, visitor: &mut Visitor<'_>) -> Result<Step> {
         let mut step = self.clone();
-        let places = step.args.iter_mut().zip(&self.def.schema().args).skip(1);
-        for (value, info) in places {
+        let values = step.args.iter_mut().zip(&self.def.schema().args).skip(1);
+        for (value, info) in values {
             match (value, &mut visitor.number, &mut visitor.tensor) {
                 (Value::Int(number), Some(visit), _) if info.ty.base == Base::SymInt => {
                     *number = visit(*number)?;
@@ -139,7 +139,7 @@ impl Step {
 }
 
 impl Replay {
-    /// One step more than `parent`, or the first one from `base`.
+    /// The replay with one step after `parent`, or with the first step from `base`.
     pub(in crate::autograd) fn after(
         parent: Option<Arc<Replay>>,
         step: Step,
@@ -149,7 +149,7 @@ impl Replay {
         Replay { parent, step, base }
     }
 
-    /// The same from a base whose own sizes or strides were changed since.
+    /// The replay from a base whose own sizes or strides have changed since.
     #[cold]
     pub(in crate::autograd) fn of_changed(&self, base: &Tensor) -> Replay {
         let mut replay = Replay::after(None, Step::lying(&self.base), base);
@@ -159,7 +159,7 @@ impl Replay {
         replay
     }
 
-    /// From the root base on.
+    /// The steps from the root base on.
     pub(in crate::autograd) fn steps(&self) -> Vec<&Step> {
         let mut steps: Vec<&Step> =
             std::iter::successors(Some(self), |replay| replay.parent.as_deref())
@@ -169,7 +169,7 @@ impl Replay {
         steps
     }
 
-    /// The view of `base`.
+    /// Runs the replay on `base`; the view.
     pub(in crate::autograd) fn run(&self, base: &Tensor) -> Result<Tensor> {
         self.run_with(base, &mut Visitor::default())
     }

@@ -1,4 +1,4 @@
-//! The replays that views keep: which views do, and how one is found again.
+//! The replays that views keep: which views do, and how a replay is found again.
 //!
 //! Start at [`keep`], and for programs that replay views at [`Tensor::view_func_with`].
 
@@ -11,7 +11,7 @@ use crate::tensor::Flag;
 use crate::{Result, Tensor};
 use std::sync::Arc;
 
-/// Whether views of `source` keep how they are made.
+/// Whether views of `source` keep their replay.
 #[inline(always)]
 pub(in crate::autograd) fn is_kept(source: &Tensor, view: &Tensor) -> bool {
     (source.flags() | view.flags())
@@ -21,7 +21,7 @@ pub(in crate::autograd) fn is_kept(source: &Tensor, view: &Tensor) -> bool {
         || source.dtype() != view.dtype()
 }
 
-/// Keeps with the outputs of a view op, linked to their base just now, how they are made.
+/// Keeps the replays of the outputs of a view op, which have just been linked to their base.
 #[cold]
 #[inline(never)]
 pub(in crate::autograd) fn keep(
@@ -65,7 +65,7 @@ fn put(view: &Tensor, replay: Replay) {
     drop(old);
 }
 
-/// How the view is made of its base as that is now, if it keeps that.
+/// The replay of a view from its base as that is now, if the view keeps one.
 #[inline]
 pub(in crate::autograd) fn of(view: &Tensor) -> Option<Arc<Replay>> {
     if !view.has_flag(Flag::REPLAYS) {

@@ -38,12 +38,12 @@ fn has_dual(args: &[Arg<'_>]) -> bool {
     found
 }
 
-/// Whether it has a tangent at a level that is seen, of its own or through its base.
+/// Whether the tensor has a tangent at a level that is seen, of its own or through its base.
 pub(in crate::autograd) fn is_dual(tensor: &Tensor) -> bool {
     innermost(tensor).is_some()
 }
 
-/// The innermost level at which it has one.
+/// The innermost level at which the tensor has a tangent.
 fn innermost(tensor: &Tensor) -> Option<usize> {
     let seen = level::seen();
     let of = |tensor: &Tensor| {
@@ -58,14 +58,15 @@ fn innermost(tensor: &Tensor) -> Option<usize> {
     of(tensor).max(base())
 }
 
-/// Lets the thread see the levels up to the innermost one at which one of these has a tangent.
+/// Lets the thread see the levels up to the innermost one at which one of the arguments has a tangent.
 pub(in crate::autograd) fn turn_of(args: &[Arg<'_>]) -> Seen {
     let mut count = 0;
     each_tensor(args, |tensor| count = count.max(innermost(tensor).map_or(0, |level| level + 1)));
     level::see(count)
 }
 
-/// Calls `f` with each of its tangents, from that of the outermost level on; within, that level is the innermost seen.
+/// Calls `f` with each of the tensor's tangents, from the outermost level on; within the call, the tangent's level is the
+/// innermost seen.
 ///
 /// # Errors
 /// Those of `f`, and for want of memory.
@@ -87,16 +88,16 @@ pub(in crate::autograd) fn own(tensor: &Tensor) -> Option<Tensor> {
     if !tensor.has_flag(Flag::DUAL) {
         return None;
     }
-    place_of(tensor).and_then(|tangent| tangent.get())
+    slot_of(tensor).and_then(|tangent| tangent.get())
 }
 
-/// Where that is kept.
-fn place_of(tensor: &Tensor) -> Option<Arc<Tangent>> {
+/// The slot of the tangent that the tensor itself keeps.
+fn slot_of(tensor: &Tensor) -> Option<Arc<Tangent>> {
     let number = level::seen().checked_sub(1)?;
     lock(tensor).tangents.iter().find(|tangent| tangent.number() == number).cloned()
 }
 
-/// The tensor whose tangent is that of this view too. (That of a dual is its own, although it is a view of its primal.)
+/// The tensor whose tangent is also the tangent of this view. (A dual has its own, although it is a view of its primal.)
 pub(in crate::autograd) fn forward_base(tensor: &Tensor) -> Option<Tensor> {
     let flags = tensor.flags();
     if flags & Flag::VIEW == 0 || flags & Flag::OWN_TANGENT != 0 {
@@ -108,7 +109,7 @@ pub(in crate::autograd) fn forward_base(tensor: &Tensor) -> Option<Tensor> {
     }
 }
 
-/// Notes which tensor the tangent of a fresh view comes from, if that is not its base.
+/// Records the tensor from which the tangent of a fresh view comes, if that is not its base.
 #[inline]
 pub(in crate::autograd) fn link(view: &Tensor, source: &Tensor) {
     if source.flags() & (Flag::OWN_TANGENT | Flag::FORWARD_BASE) != 0 {
@@ -123,7 +124,7 @@ fn link_apart(view: &Tensor, source: &Tensor) {
     view.set_flag(Flag::FORWARD_BASE, true);
 }
 
-/// The tangent of a tensor, also where it has none yet but its base has. `None` on threads that turned forward mode off.
+/// The tangent of a tensor, also where only its base has one. `None` on threads that turned forward mode off.
 ///
 /// # Errors
 /// Out of memory.
@@ -131,7 +132,7 @@ pub(in crate::autograd) fn of(tensor: &Tensor) -> Result<Option<Tensor>> {
     if is_enabled() { peek(tensor) } else { Ok(None) }
 }
 
-/// As [`of`], whatever the thread's modes say.
+/// As [`of`], regardless of the thread's modes.
 fn peek(tensor: &Tensor) -> Result<Option<Tensor>> {
     if !level::is_open() {
         return Ok(None);
@@ -154,16 +155,16 @@ pub(in crate::autograd) fn slice(view: &Tensor, base: &Tensor, whole: &Tensor) -
     Window::of(view, base).show(whole)
 }
 
-/// Puts a tangent among others; gives back the one of its level.
+/// Adds a tangent to a tensor's tangents; returns the previous one of its level.
 fn keep(tangents: &mut KeptTangents, tangent: Arc<Tangent>) -> Option<Arc<Tangent>> {
-    if let Some(place) = tangents.iter_mut().find(|other| other.number() == tangent.number()) {
-        return Some(std::mem::replace(place, tangent));
+    if let Some(slot) = tangents.iter_mut().find(|other| other.number() == tangent.number()) {
+        return Some(std::mem::replace(slot, tangent));
     }
     tangents.push(tangent);
     None
 }
 
-/// Keeps a tangent that fits, unless another thread has ended the level meanwhile.
+/// Keeps a tangent that has the tensor's layout, unless another thread has ended the level meanwhile.
 pub(in crate::autograd) fn put(tensor: &Tensor, tangent: Tensor) {
     let Some(number) = level::seen().checked_sub(1) else { return };
     let Some(tangent) = level::get(number).ok().and_then(|level| Tangent::new(&level, tangent))
@@ -175,7 +176,7 @@ pub(in crate::autograd) fn put(tensor: &Tensor, tangent: Tensor) {
     drop(old);
 }
 
-/// Gives a tensor a tangent: as it is if it lies as the tensor does, else a copy that does.
+/// Sets the tangent of a tensor: the given tensor if it has the tensor's layout, else a copy in that layout.
 ///
 /// # Errors
 /// As [`check_shape`].
@@ -200,7 +201,7 @@ pub(in crate::autograd) fn check_shape(tensor: &Tensor, tangent: &Tensor) -> Res
     Ok(())
 }
 
-/// The same elements as `tensor`'s lie in memory.
+/// The tangent in the layout of `tensor`.
 pub(in crate::autograd) fn laid_out(tangent: Tensor, tensor: &Tensor) -> Result<Tensor> {
     if lies_as(&tangent, tensor) {
         return Ok(tangent);
@@ -216,7 +217,7 @@ pub(in crate::autograd) fn copy(target: &Tensor, source: &Tensor) -> Result<()> 
     arithmetic::copy_in_place(target, source)
 }
 
-/// Zeros that lie in memory as `tensor` does.
+/// Zeros in the layout of `tensor`.
 pub(in crate::autograd) fn zeros_like(tensor: &Tensor, dtype: DType) -> Result<Tensor> {
     let _below = level::below();
     let g = tensor.geometry();
@@ -227,7 +228,7 @@ pub(in crate::autograd) fn zeros_like(tensor: &Tensor, dtype: DType) -> Result<T
     Ok(whole.alias_with(&g.shape, &g.strides, g.offset)?.with_bits_of(tensor))
 }
 
-/// What keeps the tensor's tangents, as long as a level is open.
+/// The slots of the tensor's tangents, as long as a level is open.
 #[inline]
 pub(in crate::autograd) fn handle(tensor: &Tensor) -> Result<KeptTangents> {
     if !level::is_open() {
@@ -237,7 +238,7 @@ pub(in crate::autograd) fn handle(tensor: &Tensor) -> Result<KeptTangents> {
     Ok(lock(tensor).tangents.clone())
 }
 
-/// As [`each`] for the outermost `count` levels, whatever the thread's modes say.
+/// As [`each`] for the outermost `count` levels, regardless of the thread's modes.
 fn each_peeked(
     tensor: &Tensor,
     count: usize,
@@ -252,7 +253,7 @@ fn each_peeked(
     Ok(())
 }
 
-/// Gives a tensor the tangents that are kept there, as far as they fit.
+/// Gives a tensor the tangents of these slots that have its layout.
 pub(in crate::autograd) fn give(tensor: &Tensor, kept: KeptTangents) {
     for tangent in kept {
         if tangent.get().is_some_and(|value| value.shape() == tensor.shape()) {
@@ -263,7 +264,7 @@ pub(in crate::autograd) fn give(tensor: &Tensor, kept: KeptTangents) {
     }
 }
 
-/// Lets another handle to the same value have the same tangents.
+/// Gives another handle to the same value the same tangents.
 #[inline]
 pub(in crate::autograd) fn share(tensor: &Tensor, other: &Tensor) {
     if tensor.has_flag(Flag::DUAL) {
@@ -274,7 +275,7 @@ pub(in crate::autograd) fn share(tensor: &Tensor, other: &Tensor) {
     }
 }
 
-/// Lets another handle have those of the levels before the innermost one that is seen.
+/// Gives another handle the tangents of the levels before the innermost one that is seen.
 fn share_below(tensor: &Tensor, other: &Tensor) -> Result<()> {
     each_peeked(tensor, level::seen().saturating_sub(1), &mut |tangent| {
         put(other, tangent);
@@ -297,10 +298,10 @@ pub(in crate::autograd) fn carry(tensor: &Tensor, copied: &Tensor) -> Result<()>
     })
 }
 
-/// Puts another tangent in the place of the tensor's own, after its sizes or strides were changed in place.
+/// Replaces the tensor's own tangent, after its sizes or strides were changed in place.
 pub(in crate::autograd) fn replace(tensor: &Tensor, tangent: Tensor) {
-    if let Some(place) = place_of(tensor) {
-        place.replace(tangent);
+    if let Some(slot) = slot_of(tensor) {
+        slot.replace(tangent);
     }
 }
 
@@ -320,7 +321,7 @@ pub(in crate::autograd) fn primal(tensor: &Tensor) -> Result<Tensor> {
     arithmetic::alias(tensor)
 }
 
-/// The value of an output, with its history. A handle of its own: the tangent's history keeps it, and must not keep the
+/// The value of an output, with its history, as a handle of its own: the tangent's history keeps it, and must not keep the
 /// tensor whose tangent it is.
 pub(in crate::autograd) fn result(output: &Tensor) -> Result<Tensor> {
     if !output.has_flag(Flag::HAS_GRAD_FN) || !mode::is_recording() {
@@ -346,7 +347,7 @@ fn without_history(tensor: &Tensor) -> Result<Tensor> {
     Ok(alias)
 }
 
-/// Takes the tangent away.
+/// Removes the tensor's tangent.
 #[inline]
 pub(in crate::autograd) fn forget(tensor: &Tensor) {
     if tensor.has_flag(Flag::DUAL) {
@@ -356,7 +357,7 @@ pub(in crate::autograd) fn forget(tensor: &Tensor) {
     }
 }
 
-/// Refuses `out=` where a tangent would be expected.
+/// Refuses `out=` with tensors that have tangents.
 #[inline]
 pub(in crate::autograd) fn check_out(
     def: &OpDef,

@@ -1,7 +1,7 @@
-//! Views and writes through them: linking a view to its base, and refusing writes whose history could not be told.
+//! Views and writes through them: linking a view to its base, and refusing writes whose history could not be recorded.
 //!
-//! A view knows its root base; the base does not know its views. A write through a view gives the base a node
-//! (`rebase`); other views notice by the shared version counter that their history is out of date (`refresh`).
+//! A view knows its root base; the base does not know its views. A write through a view gives the base a node (`rebase`); other
+//! views notice by the shared version counter that their history is out of date (`refresh`).
 
 use super::history::{self, CreationMeta};
 use super::refresh::{Refused, check_shown, check_view_write, refreshed_grad_fn};
@@ -60,7 +60,7 @@ impl Tensor {
 #[inline]
 pub(crate) fn link_views(def: &'static OpDef, args: &[Arg<'_>], outputs: &[Tensor]) {
     let Some(Arg::Tensor(source)) = args.first() else { return };
-    // What is a view of a strided tensor gives a sparse one of its own places.
+    // An op that makes views of strided tensors makes new tensors of sparse ones.
     if source.is_sparse() {
         return;
     }
@@ -74,8 +74,8 @@ pub(crate) fn link_views(def: &'static OpDef, args: &[Arg<'_>], outputs: &[Tenso
     }
 }
 
-/// Refuses to write through a view of a base that shows elements more than once: what the write leaves of the base's gradient
-/// lies in memory in which each of its elements has a place of its own.
+/// Refuses to write through a view of a base that shows elements more than once: the gradient of the base after the write needs
+/// memory in which each of its elements lies once.
 #[inline]
 fn check_shown_once(base: &Tensor) -> Result<()> {
     ensure!(
@@ -88,7 +88,7 @@ fn check_shown_once(base: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The error of a write that would change a leaf.
+/// The error for a write that would change a leaf.
 #[cold]
 pub(in crate::autograd) fn leaf_write(message: &str, view: Option<&Tensor>) -> Error {
     let report = blame::refused(message, view.and_then(history::grad_fn_of).as_ref());
@@ -97,7 +97,7 @@ pub(in crate::autograd) fn leaf_write(message: &str, view: Option<&Tensor>) -> E
         .error()
 }
 
-/// Refuses in-place writes that autograd cannot follow. Called before every one of them.
+/// Refuses in-place writes that autograd cannot follow. Called before every in-place write.
 #[inline]
 pub(crate) fn check_inplace(target: &Tensor, will_require_grad: bool) -> Result<()> {
     target.check_version_writable()?;
@@ -115,7 +115,7 @@ pub(crate) fn check_inplace(target: &Tensor, will_require_grad: bool) -> Result<
         }
         check_shown(target, base)?;
         check_shown_once(base)?;
-        // Brings the history up to date before it is built upon.
+        // The history must be up to date before the write adds to it.
         refreshed_grad_fn(target)?;
         return Ok(());
     }
@@ -128,7 +128,7 @@ pub(crate) fn check_inplace(target: &Tensor, will_require_grad: bool) -> Result<
     Ok(())
 }
 
-/// Whether it is a leaf that requires grad, or shows elements of one.
+/// Whether the tensor is a leaf that requires grad, or shows elements of one.
 pub(in crate::autograd) fn shows_leaf(tensor: &Tensor) -> bool {
     let base = tensor.base().unwrap_or(tensor);
     base.is_leaf_now() && tensor.requires_grad()
@@ -145,7 +145,7 @@ impl Tensor {
     }
 }
 
-/// Refuses `out=` where a gradient would be expected.
+/// Refuses `out=` with tensors that require grad.
 pub(crate) fn check_out(def: &OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
     if !mode::is_recording() {
         return Ok(());

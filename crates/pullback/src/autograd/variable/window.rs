@@ -1,11 +1,11 @@
-//! Which elements of its base a view shows.
+//! The elements of its base that a view shows.
 
 use crate::autograd::arithmetic;
 use crate::tensor::{Dims, Flag};
 use crate::{Result, Tensor};
 
-/// Which elements of its base a view shows. Where one of the two holds complex numbers and the other real ones,
-/// sizes, strides and offset count real numbers, a complex one being a pair of them.
+/// The elements of its base that a view shows. Where one of the two holds complex numbers and the other real ones, sizes,
+/// strides and offset count real numbers, a complex number being a pair of them.
 pub(in crate::autograd) struct Window {
     pub(in crate::autograd) shape: Dims,
     strides: Dims,
@@ -14,10 +14,10 @@ pub(in crate::autograd) struct Window {
     shows_pairs: bool,
     /// The view shows the real numbers that a complex base is made of.
     counts_parts: bool,
-    /// And the base has the conj bit.
+    /// The base has the conj bit, and the view shows real numbers of it.
     pub(in crate::autograd) parts_of_conj: bool,
-    /// The conj and neg bits that turn what the base shows into what the view shows.
-    turned: u32,
+    /// The conj and neg bits in which view and base differ.
+    differing_bits: u32,
 }
 
 impl Window {
@@ -33,22 +33,22 @@ impl Window {
             strides.push(1);
         }
         let counts_parts = base.dtype().is_complex() && !geometry.dtype.is_complex();
-        // (Real numbers are seen of a base whose conjugates are resolved.)
+        // (A view of real numbers is taken of the base with its conjugates resolved.)
         let of_base = if counts_parts { Flag::NEG } else { Flag::UNRESOLVED };
-        let turned = view.sign_bits() ^ base.sign_bits() & of_base;
+        let differing_bits = view.sign_bits() ^ base.sign_bits() & of_base;
         let parts_of_conj = counts_parts && base.is_conj();
-        Window { shape, strides, offset, shows_pairs, counts_parts, parts_of_conj, turned }
+        Window { shape, strides, offset, shows_pairs, counts_parts, parts_of_conj, differing_bits }
     }
-    /// Where the base's first element lies, counted as `offset` is.
+    /// The position of the base's first element, in the units of `offset`.
     pub(in crate::autograd) fn start_of(&self, base: &Tensor) -> i64 {
         base.storage_offset() * if self.counts_parts { 2 } else { 1 }
     }
-    /// Those elements of `whole`, which lies in memory as the base does, as the view shows them: a view of `whole`. Where
-    /// parts are counted, `whole` has a conj bit if the base has one.
+    /// The elements of `whole`, which has the base's layout, that the view shows: a view of `whole`. Where parts are counted,
+    /// `whole` has a conj bit if the base has one.
     pub(in crate::autograd) fn show(&self, whole: &Tensor) -> Result<Tensor> {
         self.as_seen(self.elements(whole)?)
     }
-    /// The same, but for pairs, which are left as real numbers: they need not lie where complex ones can.
+    /// As [`Window::show`], with pairs left as real numbers: they need not lie where complex numbers can.
     pub(in crate::autograd) fn elements(&self, whole: &Tensor) -> Result<Tensor> {
         let mut seen = whole.clone();
         if self.parts_of_conj {
@@ -58,30 +58,30 @@ impl Window {
             seen = arithmetic::view_as_real(&seen)?;
         }
         seen = arithmetic::as_strided(&seen, &self.shape, &self.strides, self.offset)?;
-        if self.shows_pairs { Ok(seen) } else { self.turn(seen) }
+        if self.shows_pairs { Ok(seen) } else { self.apply_bits(seen) }
     }
-    /// Such elements as the view shows them.
+    /// The result of [`Window::elements`] as the view shows it.
     pub(in crate::autograd) fn as_seen(&self, elements: Tensor) -> Result<Tensor> {
         if self.shows_pairs {
-            self.turn(arithmetic::view_as_complex(&elements)?)
+            self.apply_bits(arithmetic::view_as_complex(&elements)?)
         } else {
             Ok(elements)
         }
     }
-    /// The other way: what the view shows as such elements.
+    /// The inverse of [`Window::as_seen`].
     pub(in crate::autograd) fn as_kept(&self, seen: Tensor) -> Result<Tensor> {
         if !self.shows_pairs {
             return Ok(seen);
         }
-        let turned = self.turn(arithmetic::to_dtype(&seen, seen.dtype().to_complex())?)?;
-        arithmetic::view_as_real(&arithmetic::resolve_conj(&turned)?)
+        let complex = self.apply_bits(arithmetic::to_dtype(&seen, seen.dtype().to_complex())?)?;
+        arithmetic::view_as_real(&arithmetic::resolve_conj(&complex)?)
     }
-    /// What the base shows as the view shows it, and back.
-    fn turn(&self, mut shown: Tensor) -> Result<Tensor> {
-        if self.turned & Flag::CONJ != 0 {
+    /// Applies the bits in which view and base differ; its own inverse.
+    fn apply_bits(&self, mut shown: Tensor) -> Result<Tensor> {
+        if self.differing_bits & Flag::CONJ != 0 {
             shown = arithmetic::conj_view(&shown)?;
         }
-        if self.turned & Flag::NEG != 0 {
+        if self.differing_bits & Flag::NEG != 0 {
             shown = arithmetic::neg_view(&shown)?;
         }
         Ok(shown)

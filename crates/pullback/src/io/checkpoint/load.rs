@@ -4,7 +4,7 @@ use super::restore::{self, Global};
 use crate::error::{Error, bail, ensure};
 use crate::io::pickle::{self, Broken, Build, Constant, Limits};
 use crate::io::zip::Archive;
-use crate::io::{FileSource, Source, Value, elements};
+use crate::io::{FileSource, ReadAt, Value, elements};
 use crate::{DType, Result, Storage};
 use pullback_kernels::memory;
 use std::collections::{HashMap, HashSet};
@@ -49,7 +49,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Value> {
 ///
 /// # Errors
 /// As for [`load`].
-pub fn load_from(source: impl Source) -> Result<Value> {
+pub fn load_from(source: impl ReadAt) -> Result<Value> {
     let mut archive = Archive::open(source)?;
     let first = archive.records().first().map_or("", |record| record.name.as_str());
     let Some((folder, _)) = first.split_once('/') else {
@@ -77,7 +77,7 @@ pub fn load_from(source: impl Source) -> Result<Value> {
     finished.value(root).map(|made| made.value)
 }
 
-fn read<S: Source>(archive: &mut Archive<S>, folder: &str, name: &str) -> Result<Vec<u8>> {
+fn read<S: ReadAt>(archive: &mut Archive<S>, folder: &str, name: &str) -> Result<Vec<u8>> {
     let full = format!("{folder}/{name}");
     let Some(record) = archive.find(&full).cloned() else {
         bail!(runtime, "PytorchStreamReader failed locating file {name}: file not found");
@@ -98,12 +98,12 @@ pub(super) enum Item {
     Bool(bool),
     Int(i64),
     Float(f64),
-    /// By its place in the list of nodes.
+    /// A larger object, by its index in the list of nodes.
     Node(u32),
 }
 
 /// A larger object.
-pub(super) enum Node {
+pub(super) enum TreeNode {
     Value(Value),
     Global(Global),
     Storage(Storage, DType),
@@ -118,16 +118,17 @@ pub(super) struct Tree<S> {
     archive: Archive<S>,
     folder: String,
     swaps: bool,
-    nodes: Vec<Node>,
+    nodes: Vec<TreeNode>,
     storages: HashMap<Arc<str>, Storage>,
     /// How many elements may still be copied from collection to collection.
     copies_left: u64,
 }
 
-impl<S: Source> Tree<S> {
+impl<S: ReadAt> Tree<S> {
     /// The elements of a list, tuple or set, for another collection; `None` of anything else.
     pub(super) fn copied(&mut self, item: Item) -> Result<Option<Vec<Item>>> {
-        let Some(Node::List(items) | Node::Tuple(items) | Node::Set(items)) = self.node(item)
+        let Some(TreeNode::List(items) | TreeNode::Tuple(items) | TreeNode::Set(items)) =
+            self.node(item)
         else {
             return Ok(None);
         };
@@ -143,31 +144,31 @@ impl<S: Source> Tree<S> {
         })?;
         Ok(())
     }
-    pub(super) fn push(&mut self, node: Node) -> Result<Item> {
-        let Ok(place) = u32::try_from(self.nodes.len()) else {
+    pub(super) fn push(&mut self, node: TreeNode) -> Result<Item> {
+        let Ok(index) = u32::try_from(self.nodes.len()) else {
             bail!(runtime, "Weights only load failed: more than 2^32 objects");
         };
         memory::push(&mut self.nodes, node)?;
-        Ok(Item::Node(place))
+        Ok(Item::Node(index))
     }
     pub(super) fn value(&mut self, value: Value) -> Result<Item> {
-        self.push(Node::Value(value))
+        self.push(TreeNode::Value(value))
     }
-    pub(super) fn node(&self, item: Item) -> Option<&Node> {
-        if let Item::Node(place) = item { self.nodes.get(place as usize) } else { None }
+    pub(super) fn node(&self, item: Item) -> Option<&TreeNode> {
+        if let Item::Node(index) = item { self.nodes.get(index as usize) } else { None }
     }
-    fn node_mut(&mut self, item: Item) -> Option<&mut Node> {
-        if let Item::Node(place) = item { self.nodes.get_mut(place as usize) } else { None }
+    fn node_mut(&mut self, item: Item) -> Option<&mut TreeNode> {
+        if let Item::Node(index) = item { self.nodes.get_mut(index as usize) } else { None }
     }
     /// The storage that a persistent id describes.
     fn storage(&mut self, id: Item) -> Result<(Storage, DType)> {
         let parts = match self.node(id) {
-            Some(Node::Tuple(parts)) if parts.len() == 5 => {
+            Some(TreeNode::Tuple(parts)) if parts.len() == 5 => {
                 [parts[0], parts[1], parts[2], parts[4]]
             }
             _ => bail!(runtime, "Weights only load failed: a persistent id that is no storage's"),
         };
-        let Some(Node::Global(Global::Storage(dtype))) = self.node(parts[1]) else {
+        let Some(TreeNode::Global(Global::Storage(dtype))) = self.node(parts[1]) else {
             bail!(runtime, "Weights only load failed: a storage of an unknown class");
         };
         let dtype = *dtype;
@@ -199,7 +200,7 @@ impl<S: Source> Tree<S> {
     }
 }
 
-impl<S: Source> Build for Tree<S> {
+impl<S: ReadAt> Build for Tree<S> {
     type Object = Item;
     type Error = Error;
 
@@ -223,26 +224,26 @@ impl<S: Source> Build for Tree<S> {
         self.value(value)
     }
     fn tuple(&mut self, items: Vec<Item>) -> Result<Item> {
-        self.push(Node::Tuple(items))
+        self.push(TreeNode::Tuple(items))
     }
     fn list(&mut self, items: Vec<Item>) -> Result<Item> {
-        self.push(Node::List(items))
+        self.push(TreeNode::List(items))
     }
     fn dict(&mut self) -> Result<Item> {
-        self.push(Node::Dict { items: Vec::new(), is_ordered: false })
+        self.push(TreeNode::Dict { items: Vec::new(), is_ordered: false })
     }
     fn set(&mut self, items: Vec<Item>, _: bool) -> Result<Item> {
-        self.push(Node::Set(items))
+        self.push(TreeNode::Set(items))
     }
     fn append(&mut self, list: &Item, items: Vec<Item>) -> Result<()> {
         match self.node_mut(*list) {
-            Some(Node::List(list)) => Ok(memory::extend(list, items)?),
+            Some(TreeNode::List(list)) => Ok(memory::extend(list, items)?),
             _ => bail!(runtime, "Can only append to lists"),
         }
     }
     fn set_items(&mut self, dict: &Item, items: Vec<Item>) -> Result<()> {
         match self.node_mut(*dict) {
-            Some(Node::Dict { items: own, .. }) => Ok(memory::extend(own, items)?),
+            Some(TreeNode::Dict { items: own, .. }) => Ok(memory::extend(own, items)?),
             _ => bail!(
                 runtime,
                 "Can only SETITEMS for dict, collections.OrderedDict, collections.Counter"
@@ -251,7 +252,7 @@ impl<S: Source> Build for Tree<S> {
     }
     fn add(&mut self, set: &Item, items: Vec<Item>) -> Result<()> {
         match self.node_mut(*set) {
-            Some(Node::Set(set)) => Ok(memory::extend(set, items)?),
+            Some(TreeNode::Set(set)) => Ok(memory::extend(set, items)?),
             _ => bail!(runtime, "Can only add to sets"),
         }
     }
@@ -262,20 +263,20 @@ impl<S: Source> Build for Tree<S> {
                 "Weights only load failed: Unsupported global: GLOBAL {module}.{name} was not an allowed global by default"
             );
         };
-        self.push(Node::Global(global))
+        self.push(TreeNode::Global(global))
     }
     fn text(&self, object: &Item) -> Option<String> {
         match self.node(*object) {
-            Some(Node::Value(Value::Str(text))) => Some(text.to_string()),
+            Some(TreeNode::Value(Value::Str(text))) => Some(text.to_string()),
             _ => None,
         }
     }
     fn reduce(&mut self, callable: Item, arguments: Item) -> Result<Item> {
-        let Some(Node::Global(global)) = self.node(callable) else {
+        let Some(TreeNode::Global(global)) = self.node(callable) else {
             bail!(runtime, "Trying to call reduce for unrecognized function");
         };
         let global = *global;
-        let Some(Node::Tuple(arguments)) = self.node(arguments) else {
+        let Some(TreeNode::Tuple(arguments)) = self.node(arguments) else {
             bail!(runtime, "the arguments of {global:?} are no tuple");
         };
         let arguments = memory::copied(arguments)?;
@@ -288,13 +289,15 @@ impl<S: Source> Build for Tree<S> {
     fn build(&mut self, instance: &Item, _: Item) -> Result<()> {
         match self.node(*instance) {
             // Attributes, such as the `_metadata` of state dicts.
-            Some(Node::Dict { .. } | Node::Value(Value::Tensor(_) | Value::Parameter(_))) => Ok(()),
+            Some(
+                TreeNode::Dict { .. } | TreeNode::Value(Value::Tensor(_) | Value::Parameter(_)),
+            ) => Ok(()),
             _ => bail!(runtime, "Can only build Tensor, Parameter, OrderedDict"),
         }
     }
     fn persistent(&mut self, id: Item) -> Result<Item> {
         let (storage, dtype) = self.storage(id)?;
-        self.push(Node::Storage(storage, dtype))
+        self.push(TreeNode::Storage(storage, dtype))
     }
     fn protocol(&mut self, _: u8) -> Result<()> {
         Ok(())
@@ -303,7 +306,7 @@ impl<S: Source> Build for Tree<S> {
 
 /// Turns nodes, which may refer to each other in any way, into values, which cannot.
 struct Finished<'a> {
-    nodes: &'a [Node],
+    nodes: &'a [TreeNode],
     /// What was made.
     done: HashMap<u32, Made>,
     /// What is being made.
@@ -328,14 +331,14 @@ impl Made {
 
 impl Finished<'_> {
     fn value(&mut self, item: Item) -> Result<Made> {
-        let place = match item {
+        let index = match item {
             Item::None => return Ok(Made::plain(Value::None)),
             Item::Bool(value) => return Ok(Made::plain(Value::Bool(value))),
             Item::Int(value) => return Ok(Made::plain(Value::Int(value))),
             Item::Float(value) => return Ok(Made::plain(Value::Float(value))),
-            Item::Node(place) => place,
+            Item::Node(index) => index,
         };
-        if let Some(done) = self.done.get(&place) {
+        if let Some(done) = self.done.get(&index) {
             return Ok(done.clone());
         }
         ensure!(
@@ -343,26 +346,30 @@ impl Finished<'_> {
             runtime,
             "collections are nested deeper than {DEEPEST}"
         );
-        ensure!(self.open.insert(place), runtime, "a collection contains itself");
+        ensure!(self.open.insert(index), runtime, "a collection contains itself");
         let nodes = self.nodes;
-        let made = match &nodes[place as usize] {
-            Node::Value(value) => Made::plain(value.clone()),
-            Node::Global(Global::DType(dtype)) => Made::plain(Value::DType(*dtype)),
-            Node::Global(global) => {
+        let made = match &nodes[index as usize] {
+            TreeNode::Value(value) => Made::plain(value.clone()),
+            TreeNode::Global(Global::DType(dtype)) => Made::plain(Value::DType(*dtype)),
+            TreeNode::Global(global) => {
                 bail!(runtime, "{global:?} cannot stand for itself in a checkpoint")
             }
-            Node::Storage(storage, dtype) => Made::plain(restore::whole(storage, *dtype)?.into()),
-            Node::List(items) => self.collection(items, |list| Ok(Value::List(list.into())))?,
-            Node::Tuple(items) => self.collection(items, |list| Ok(Value::Tuple(list.into())))?,
-            Node::Set(items) => self.collection(items, |list| Ok(Value::Set(list.into())))?,
-            Node::Dict { items, is_ordered: true } => {
+            TreeNode::Storage(storage, dtype) => {
+                Made::plain(restore::whole(storage, *dtype)?.into())
+            }
+            TreeNode::List(items) => self.collection(items, |list| Ok(Value::List(list.into())))?,
+            TreeNode::Tuple(items) => {
+                self.collection(items, |list| Ok(Value::Tuple(list.into())))?
+            }
+            TreeNode::Set(items) => self.collection(items, |list| Ok(Value::Set(list.into())))?,
+            TreeNode::Dict { items, is_ordered: true } => {
                 self.collection(items, |list| Ok(Value::OrderedDict(pairs(list)?.into())))?
             }
-            Node::Dict { items, is_ordered: false } => {
+            TreeNode::Dict { items, is_ordered: false } => {
                 self.collection(items, |list| Ok(Value::Dict(pairs(list)?.into())))?
             }
         };
-        self.open.remove(&place);
+        self.open.remove(&index);
         ensure!(made.depth < DEEPEST, runtime, "collections are nested deeper than {DEEPEST}");
         ensure!(
             made.shown <= self.most,
@@ -371,7 +378,7 @@ impl Finished<'_> {
             made.shown,
             self.most
         );
-        self.done.insert(place, made.clone());
+        self.done.insert(index, made.clone());
         Ok(made)
     }
     fn collection(

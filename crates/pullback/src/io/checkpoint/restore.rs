@@ -1,8 +1,8 @@
 //! The classes and functions that files of weights name, and what they make.
 
-use super::load::{Item, Node, Tree};
+use super::load::{Item, Tree, TreeNode};
 use crate::error::{Error, bail, ensure};
-use crate::io::{Source, Value};
+use crate::io::{ReadAt, Value};
 use crate::{C128, DType, Device, Layout, Result, Storage, Tensor, binding};
 use std::sync::Arc;
 
@@ -91,9 +91,9 @@ impl Global {
 }
 
 /// The text of a string.
-pub(super) fn text<S: Source>(tree: &Tree<S>, item: Item) -> Result<Arc<str>> {
+pub(super) fn text<S: ReadAt>(tree: &Tree<S>, item: Item) -> Result<Arc<str>> {
     match tree.node(item) {
-        Some(Node::Value(Value::Str(text))) => Ok(text.clone()),
+        Some(TreeNode::Value(Value::Str(text))) => Ok(text.clone()),
         _ => bail!(runtime, "Weights only load failed: a text is expected, not {item:?}"),
     }
 }
@@ -104,20 +104,20 @@ fn wrong(global: Global) -> Error {
     ))
 }
 
-/// Calls what a name means.
-pub(super) fn call<S: Source>(tree: &mut Tree<S>, global: Global, args: &[Item]) -> Result<Item> {
+/// The result of calling the function that a global name stands for.
+pub(super) fn call<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item]) -> Result<Item> {
     let wrong = || wrong(global);
     let value = match (global, args) {
         (Global::OrderedDict, _) => return ordered_dict(tree, args),
         (Global::Counter, [] | [_]) => return counter(tree, args),
         (Global::Set, [list]) => {
             let items = tree.copied(*list)?.ok_or_else(wrong)?;
-            return tree.push(Node::Set(items));
+            return tree.push(TreeNode::Set(items));
         }
-        (Global::Set, []) => return tree.push(Node::Set(Vec::new())),
+        (Global::Set, []) => return tree.push(TreeNode::Set(Vec::new())),
         (Global::ByteArray, []) => Value::Bytes([].into()),
         (Global::ByteArray, [bytes]) => match tree.node(*bytes) {
-            Some(Node::Value(Value::Bytes(bytes))) => Value::Bytes(bytes.clone()),
+            Some(TreeNode::Value(Value::Bytes(bytes))) => Value::Bytes(bytes.clone()),
             _ => return Err(wrong()),
         },
         (Global::ByteArray | Global::Encode, [string, encoding]) => {
@@ -141,8 +141,17 @@ pub(super) fn call<S: Source>(tree: &mut Tree<S>, global: Global, args: &[Item])
         (Global::RebuildFromType, [function, _, arguments, _]) => {
             return rebuild_from_type(tree, *function, *arguments);
         }
+        _ => rebuilt(tree, global, args)?,
+    };
+    tree.value(value)
+}
+
+/// The tensor that a function of `torch._utils` rebuilds from its arguments.
+fn rebuilt<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item]) -> Result<Value> {
+    let wrong = || wrong(global);
+    Ok(match (global, args) {
         (Global::RebuildFromCpu, [data, dtype, _, Item::Bool(requires_grad)]) => {
-            let Some(Node::Global(Global::DType(dtype))) = tree.node(*dtype) else {
+            let Some(TreeNode::Global(Global::DType(dtype))) = tree.node(*dtype) else {
                 return Err(wrong());
             };
             let tensor = tensor(tree, *data)?.to_dtype(*dtype)?.detached()?;
@@ -152,26 +161,26 @@ pub(super) fn call<S: Source>(tree: &mut Tree<S>, global: Global, args: &[Item])
             Value::Parameter(with_grad(tensor(tree, *data)?.detached()?, *requires_grad)?)
         }
         (Global::RebuildSparse, [layout, data]) => Value::Tensor(sparse(tree, *layout, *data)?),
-        (Global::RebuildTensor, [storage, place @ ..]) if place.len() == 3 => {
-            Value::Tensor(over(tree, *storage, place, None)?)
+        (Global::RebuildTensor, [storage, geometry @ ..]) if geometry.len() == 3 => {
+            Value::Tensor(over(tree, *storage, geometry, None)?)
         }
-        (Global::RebuildTensorV2, [storage, place @ .., Item::Bool(requires_grad), _])
-            if place.len() == 3 =>
+        (Global::RebuildTensorV2, [storage, geometry @ .., Item::Bool(requires_grad), _])
+            if geometry.len() == 3 =>
         {
-            Value::Tensor(with_grad(over(tree, *storage, place, None)?, *requires_grad)?)
+            Value::Tensor(with_grad(over(tree, *storage, geometry, None)?, *requires_grad)?)
         }
         (
             Global::RebuildTensorV2,
-            [storage, place @ .., Item::Bool(requires_grad), _, metadata],
-        ) if place.len() == 3 => {
-            let tensor = over(tree, *storage, place, None)?;
+            [storage, geometry @ .., Item::Bool(requires_grad), _, metadata],
+        ) if geometry.len() == 3 => {
+            let tensor = over(tree, *storage, geometry, None)?;
             Value::Tensor(with_grad(with_bits(tree, tensor, *metadata)?, *requires_grad)?)
         }
         (
             Global::RebuildTensorV3,
             [storage, offset, size, stride, Item::Bool(requires_grad), _, dtype, metadata @ ..],
         ) => {
-            let Some(Node::Global(Global::DType(dtype))) = tree.node(*dtype) else {
+            let Some(TreeNode::Global(Global::DType(dtype))) = tree.node(*dtype) else {
                 return Err(wrong());
             };
             let mut tensor = over(tree, *storage, &[*offset, *size, *stride], Some(*dtype))?;
@@ -181,12 +190,11 @@ pub(super) fn call<S: Source>(tree: &mut Tree<S>, global: Global, args: &[Item])
             Value::Tensor(with_grad(tensor, *requires_grad)?)
         }
         _ => return Err(wrong()),
-    };
-    tree.value(value)
+    })
 }
 
-fn numbers<S: Source>(tree: &Tree<S>, item: Item) -> Result<Vec<i64>> {
-    if let Some(Node::Value(Value::Size(sizes))) = tree.node(item) {
+fn numbers<S: ReadAt>(tree: &Tree<S>, item: Item) -> Result<Vec<i64>> {
+    if let Some(TreeNode::Value(Value::Size(sizes))) = tree.node(item) {
         return Ok(pullback_kernels::memory::copied(sizes)?);
     }
     let number = |item: &Item| match item {
@@ -194,12 +202,12 @@ fn numbers<S: Source>(tree: &Tree<S>, item: Item) -> Result<Vec<i64>> {
         _ => Err(Error::runtime("Weights only load failed: sizes and strides are integers")),
     };
     match tree.node(item) {
-        Some(Node::Tuple(items) | Node::List(items)) => items.iter().map(number).collect(),
+        Some(TreeNode::Tuple(items) | TreeNode::List(items)) => items.iter().map(number).collect(),
         _ => bail!(runtime, "Weights only load failed: sizes and strides are tuples"),
     }
 }
 
-fn ordered_dict<S: Source>(tree: &mut Tree<S>, args: &[Item]) -> Result<Item> {
+fn ordered_dict<S: ReadAt>(tree: &mut Tree<S>, args: &[Item]) -> Result<Item> {
     let mut own = Vec::new();
     if let [pairs] = args {
         for pair in tree.copied(*pairs)?.ok_or_else(|| wrong(Global::OrderedDict))? {
@@ -210,17 +218,17 @@ fn ordered_dict<S: Source>(tree: &mut Tree<S>, args: &[Item]) -> Result<Item> {
     } else if !args.is_empty() {
         return Err(wrong(Global::OrderedDict));
     }
-    tree.push(Node::Dict { items: own, is_ordered: true })
+    tree.push(TreeNode::Dict { items: own, is_ordered: true })
 }
 
-fn counter<S: Source>(tree: &mut Tree<S>, args: &[Item]) -> Result<Item> {
+fn counter<S: ReadAt>(tree: &mut Tree<S>, args: &[Item]) -> Result<Item> {
     let items = match args.first().map(|&item| tree.node(item)) {
         None => Vec::new(),
-        Some(Some(Node::Dict { items, .. })) => pullback_kernels::memory::copied(items)?,
+        Some(Some(TreeNode::Dict { items, .. })) => pullback_kernels::memory::copied(items)?,
         Some(_) => return Err(wrong(Global::Counter)),
     };
     tree.pay_for_copies(items.len())?;
-    tree.push(Node::Dict { items, is_ordered: false })
+    tree.push(TreeNode::Dict { items, is_ordered: false })
 }
 
 fn encoded(string: &str, encoding: &str) -> Result<Arc<[u8]>> {
@@ -252,15 +260,17 @@ fn layout(name: &str) -> Result<Layout> {
         .ok_or_else(|| Error::runtime(format!("Weights only load failed: unknown layout {name:?}")))
 }
 
-fn tensor<S: Source>(tree: &Tree<S>, item: Item) -> Result<Tensor> {
+fn tensor<S: ReadAt>(tree: &Tree<S>, item: Item) -> Result<Tensor> {
     match tree.node(item) {
-        Some(Node::Value(Value::Tensor(tensor) | Value::Parameter(tensor))) => Ok(tensor.clone()),
+        Some(TreeNode::Value(Value::Tensor(tensor) | Value::Parameter(tensor))) => {
+            Ok(tensor.clone())
+        }
         _ => bail!(runtime, "Weights only load failed: a tensor is expected"),
     }
 }
 
 /// The same of one that is walked through at once: one that shows a few bytes without end is refused.
-fn held<S: Source>(tree: &Tree<S>, item: Item) -> Result<Tensor> {
+fn held<S: ReadAt>(tree: &Tree<S>, item: Item) -> Result<Tensor> {
     const SPARE: u64 = 1 << 20;
     let tensor = tensor(tree, item)?;
     let held = tensor.storage().map_or(0, |storage| storage.nbytes() as u64);
@@ -279,8 +289,8 @@ fn with_grad(tensor: Tensor, requires_grad: bool) -> Result<Tensor> {
 }
 
 /// What is not shown yet: conjugates, negatives.
-fn with_bits<S: Source>(tree: &Tree<S>, mut tensor: Tensor, metadata: Item) -> Result<Tensor> {
-    let Some(Node::Dict { items, .. }) = tree.node(metadata) else {
+fn with_bits<S: ReadAt>(tree: &Tree<S>, mut tensor: Tensor, metadata: Item) -> Result<Tensor> {
+    let Some(TreeNode::Dict { items, .. }) = tree.node(metadata) else {
         bail!(runtime, "Weights only load failed: a tensor's metadata is a dictionary");
     };
     for pair in items.chunks_exact(2) {
@@ -295,17 +305,17 @@ fn with_bits<S: Source>(tree: &Tree<S>, mut tensor: Tensor, metadata: Item) -> R
 }
 
 /// A tensor over a storage, at an offset, with sizes and strides.
-fn over<S: Source>(
+fn over<S: ReadAt>(
     tree: &Tree<S>,
     storage: Item,
-    place: &[Item],
+    geometry: &[Item],
     dtype: Option<DType>,
 ) -> Result<Tensor> {
-    let Some(Node::Storage(storage, own)) = tree.node(storage) else {
+    let Some(TreeNode::Storage(storage, own)) = tree.node(storage) else {
         bail!(runtime, "Weights only load failed: a tensor without a storage");
     };
     let (Item::Int(offset), size, stride) =
-        (place[0], numbers(tree, place[1])?, numbers(tree, place[2])?)
+        (geometry[0], numbers(tree, geometry[1])?, numbers(tree, geometry[2])?)
     else {
         bail!(runtime, "Weights only load failed: an offset is an integer");
     };
@@ -325,9 +335,11 @@ pub(super) fn whole(storage: &Storage, dtype: DType) -> Result<Tensor> {
     binding::over_storage(storage, &[count], &[1], 0, dtype)
 }
 
-fn sparse<S: Source>(tree: &mut Tree<S>, layout: Item, data: Item) -> Result<Tensor> {
+fn sparse<S: ReadAt>(tree: &mut Tree<S>, layout: Item, data: Item) -> Result<Tensor> {
     let wrong = || wrong(Global::RebuildSparse);
-    let Some(Node::Value(Value::Layout(layout))) = tree.node(layout) else { return Err(wrong()) };
+    let Some(TreeNode::Value(Value::Layout(layout))) = tree.node(layout) else {
+        return Err(wrong());
+    };
     let layout = *layout;
     let parts = tree.copied(data)?.ok_or_else(wrong)?;
     match (layout, &parts[..]) {
@@ -346,13 +358,13 @@ fn sparse<S: Source>(tree: &mut Tree<S>, layout: Item, data: Item) -> Result<Ten
 }
 
 /// A tensor with a class and attributes of its own: of the class, only parameters are known here.
-fn rebuild_from_type<S: Source>(
+fn rebuild_from_type<S: ReadAt>(
     tree: &mut Tree<S>,
     function: Item,
     arguments: Item,
 ) -> Result<Item> {
     let function = match tree.node(function) {
-        Some(Node::Global(function)) if *function != Global::RebuildFromType => *function,
+        Some(TreeNode::Global(function)) if *function != Global::RebuildFromType => *function,
         _ => return Err(wrong(Global::RebuildFromType)),
     };
     let arguments = tree.copied(arguments)?.ok_or_else(|| wrong(Global::RebuildFromType))?;

@@ -5,7 +5,7 @@ use crate::error::{bail, ensure};
 use crate::io::Value;
 use crate::io::pickle::Pickler;
 use crate::io::source::failed;
-use crate::io::zip::Writer;
+use crate::io::zip::ArchiveWriter;
 use crate::tensor::{Compressed, Coo, Sparse};
 use crate::{Device, Layout, Result, Storage, Tensor};
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ const ALIGNMENT: u64 = 64;
 pub fn save(value: &Value, path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     let name = path.file_stem().map_or_else(|| "archive".into(), |stem| stem.to_string_lossy());
-    let state = Saved::of(value)?;
+    let state = CheckpointParts::of(value)?;
     let file = File::create(path).map_err(|error| failed("create", path, &error))?;
     state.write(BufWriter::new(file), &name)
 }
@@ -36,12 +36,12 @@ pub fn save(value: &Value, path: impl AsRef<Path>) -> Result<()> {
 /// # Errors
 /// As for [`save`].
 pub fn save_to(value: &Value, out: impl Write) -> Result<()> {
-    Saved::of(value)?.write(out, "archive")
+    CheckpointParts::of(value)?.write(out, "archive")
 }
 
 /// What there is to be written.
 #[derive(Default)]
-struct Saved {
+struct CheckpointParts {
     pickle: Pickler,
     /// Storages in the order of their keys.
     storages: Vec<(Storage, crate::DType)>,
@@ -50,16 +50,16 @@ struct Saved {
     kept: Vec<Tensor>,
 }
 
-impl Saved {
-    fn of(value: &Value) -> Result<Saved> {
-        let mut saved = Saved::default();
+impl CheckpointParts {
+    fn of(value: &Value) -> Result<CheckpointParts> {
+        let mut saved = CheckpointParts::default();
         saved.value(value)?;
         saved.pickle.stop();
         Ok(saved)
     }
 
     fn write(self, out: impl Write, folder: &str) -> Result<()> {
-        let mut archive = Writer::new(out, folder, ALIGNMENT, true)?;
+        let mut archive = ArchiveWriter::new(out, folder, ALIGNMENT, true)?;
         archive.record("data.pkl", self.pickle.bytes())?;
         archive.record(".format_version", b"1")?;
         archive.record(".storage_alignment", ALIGNMENT.to_string().as_bytes())?;
@@ -77,16 +77,7 @@ impl Saved {
             Value::None => out.none(),
             Value::Bool(value) => out.bool(*value),
             Value::Int(value) => out.int(*value),
-            Value::BigInt(bytes) => {
-                let fits = i32::try_from(bytes.len()).is_ok();
-                ensure!(
-                    fits,
-                    value,
-                    "an integer of {} bytes is too long for a pickle",
-                    bytes.len()
-                );
-                out.big_int(bytes);
-            }
+            Value::BigInt(bytes) => self.big_int(bytes)?,
             Value::Float(value) => out.float(*value),
             Value::Str(text) => out.text(text),
             Value::Complex(value) => {
@@ -96,14 +87,7 @@ impl Saved {
                 out.tuple(2);
                 out.reduce();
             }
-            // Protocol 2 has no bytes: a text in Latin-1 that is encoded.
-            Value::Bytes(bytes) => {
-                out.global("_codecs", "encode");
-                out.text(&bytes.iter().map(|&byte| char::from(byte)).collect::<String>());
-                out.text("latin1");
-                out.tuple(2);
-                out.reduce();
-            }
+            Value::Bytes(bytes) => self.bytes(bytes),
             Value::DType(dtype) => out.global("torch", dtype.name()),
             Value::Layout(layout) => self.layout(*layout),
             Value::Device(device) => self.device(*device),
@@ -123,19 +107,7 @@ impl Saved {
                 self.pickle.reduce();
             }
             Value::List(items) => self.list(items)?,
-            // (Once each: tuples that hold others twice would unfold without end.)
-            Value::Tuple(items) => {
-                let address = Arc::as_ptr(items) as usize;
-                if out.known(address) {
-                    return Ok(());
-                }
-                out.begin_tuple(items.len());
-                for item in items.iter() {
-                    self.value(item)?;
-                }
-                self.pickle.tuple(items.len());
-                self.pickle.remember(address);
-            }
+            Value::Tuple(items) => self.tuple(items)?,
             Value::Set(items) => {
                 out.global("builtins", "set");
                 self.list(items)?;
@@ -145,6 +117,38 @@ impl Saved {
             Value::Dict(items) => self.dict(items, false)?,
             Value::OrderedDict(items) => self.dict(items, true)?,
         }
+        Ok(())
+    }
+
+    fn big_int(&mut self, bytes: &[u8]) -> Result<()> {
+        let fits = i32::try_from(bytes.len()).is_ok();
+        ensure!(fits, value, "an integer of {} bytes is too long for a pickle", bytes.len());
+        self.pickle.big_int(bytes);
+        Ok(())
+    }
+
+    /// Protocol 2 has no bytes: they are a text in Latin-1 that is encoded.
+    fn bytes(&mut self, bytes: &[u8]) {
+        let out = &mut self.pickle;
+        out.global("_codecs", "encode");
+        out.text(&bytes.iter().map(|&byte| char::from(byte)).collect::<String>());
+        out.text("latin1");
+        out.tuple(2);
+        out.reduce();
+    }
+
+    /// A tuple is written once, and found again by its address: tuples that hold others twice would unfold without end.
+    fn tuple(&mut self, items: &Arc<Vec<Value>>) -> Result<()> {
+        let address = Arc::as_ptr(items) as usize;
+        if self.pickle.known(address) {
+            return Ok(());
+        }
+        self.pickle.begin_tuple(items.len());
+        for item in items.iter() {
+            self.value(item)?;
+        }
+        self.pickle.tuple(items.len());
+        self.pickle.remember(address);
         Ok(())
     }
 

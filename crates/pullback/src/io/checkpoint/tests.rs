@@ -133,7 +133,7 @@ fn more_than_weights_is_refused_by_name() {
 
 /// An archive with this pickle and a storage of four bytes.
 fn checkpoint(pickle: &[u8]) -> Vec<u8> {
-    let mut writer = crate::io::zip::Writer::new(Vec::new(), "archive", 64, true).unwrap();
+    let mut writer = crate::io::zip::ArchiveWriter::new(Vec::new(), "archive", 64, true).unwrap();
     writer.record("data.pkl", pickle).unwrap();
     writer.record("data/0", &[0, 0, 128, 63]).unwrap();
     writer.finish().unwrap()

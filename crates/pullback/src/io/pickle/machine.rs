@@ -82,7 +82,7 @@ const HIGHEST: u8 = 5;
 /// An object on the stack, how deep tuples lie in it, and how many objects a walk through it meets: one that is there twice is
 /// met twice.
 #[derive(Clone)]
-struct Entry<O> {
+struct StackEntry<O> {
     object: O,
     depth: u32,
     size: u64,
@@ -94,10 +94,10 @@ struct Machine<'a, 'b, B: Build> {
     limits: Limits,
     /// How many objects a walk through a tuple may meet. Each level may double them, and a hash walks through all.
     largest: u64,
-    stack: Vec<Entry<B::Object>>,
+    stack: Vec<StackEntry<B::Object>>,
     /// Where the marks are: heights of the stack.
     marks: Vec<usize>,
-    memo: HashMap<u32, Entry<B::Object>>,
+    memo: HashMap<u32, StackEntry<B::Object>>,
 }
 
 /// Runs the pickle that begins at byte `at`, and says with which byte the next thing begins.
@@ -132,7 +132,7 @@ impl<B: Build> Machine<'_, '_, B> {
     fn floor(&self) -> usize {
         self.marks.last().copied().unwrap_or(0)
     }
-    fn pop(&mut self) -> Result<Entry<B::Object>, B::Error> {
+    fn pop(&mut self) -> Result<StackEntry<B::Object>, B::Error> {
         if self.stack.len() <= self.floor() {
             return self.fault("the stack is empty");
         }
@@ -141,17 +141,17 @@ impl<B: Build> Machine<'_, '_, B> {
             None => self.fault("the stack is empty"),
         }
     }
-    fn top(&self) -> Result<&Entry<B::Object>, B::Error> {
+    fn top(&self) -> Result<&StackEntry<B::Object>, B::Error> {
         match self.stack.last() {
             Some(top) if self.stack.len() > self.floor() => Ok(top),
             _ => self.fault("the stack is empty"),
         }
     }
     fn push(&mut self, object: B::Object) {
-        self.stack.push(Entry { object, depth: 0, size: 1 });
+        self.stack.push(StackEntry { object, depth: 0, size: 1 });
     }
     /// What lies above the last mark, which goes.
-    fn pop_mark(&mut self) -> Result<Vec<Entry<B::Object>>, B::Error> {
+    fn pop_mark(&mut self) -> Result<Vec<StackEntry<B::Object>>, B::Error> {
         let Some(height) = self.marks.pop() else { return self.fault("there is no mark") };
         Ok(self.stack.split_off(height))
     }
@@ -163,7 +163,7 @@ impl<B: Build> Machine<'_, '_, B> {
         let items = self.objects()?;
         if items.len() % 2 == 1 { self.fault("a key has no value") } else { Ok(items) }
     }
-    fn measure(&self, items: &[Entry<B::Object>]) -> Result<(u32, u64), B::Error> {
+    fn measure(&self, items: &[StackEntry<B::Object>]) -> Result<(u32, u64), B::Error> {
         let depth = 1 + items.iter().map(|item| item.depth).max().unwrap_or(0);
         if depth > self.limits.tuple_depth {
             return self
@@ -176,11 +176,11 @@ impl<B: Build> Machine<'_, '_, B> {
         }
         Ok((depth, size))
     }
-    fn tuple(&mut self, items: Vec<Entry<B::Object>>) -> Result<(), B::Error> {
+    fn tuple(&mut self, items: Vec<StackEntry<B::Object>>) -> Result<(), B::Error> {
         let (depth, size) = self.measure(&items)?;
         let objects = items.into_iter().map(|item| item.object).collect();
         let object = self.builder.tuple(objects)?;
-        self.stack.push(Entry { object, depth, size });
+        self.stack.push(StackEntry { object, depth, size });
         Ok(())
     }
     fn tuple_of(&mut self, count: usize) -> Result<(), B::Error> {
@@ -258,7 +258,7 @@ impl<B: Build> Machine<'_, '_, B> {
                 let (depth, size) = self.measure(&items)?;
                 let objects = items.into_iter().map(|item| item.object).collect();
                 let object = self.builder.set(objects, true)?;
-                self.stack.push(Entry { object, depth, size });
+                self.stack.push(StackEntry { object, depth, size });
                 return Ok(());
             }
             Op::Append => {

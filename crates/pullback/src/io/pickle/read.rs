@@ -37,7 +37,7 @@ impl std::fmt::Display for Fault {
 pub enum Constant<'a> {
     /// `None`.
     None,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Int(i64),
@@ -111,7 +111,7 @@ pub(super) struct Reader<'a> {
     begin: usize,
 }
 
-type Outcome<T> = Result<T, Fault>;
+type ReadResult<T> = Result<T, Fault>;
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
     pub(super) fn fault(&self, text: impl Into<String>) -> Fault {
         Fault { kind: FaultKind::Malformed, position: self.begin, text: text.into() }
     }
-    fn take(&mut self, count: u64) -> Outcome<&'a [u8]> {
+    fn take(&mut self, count: u64) -> ReadResult<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         let taken = usize::try_from(count).ok().and_then(|count| rest.get(..count));
         let Some(taken) = taken else {
@@ -138,27 +138,27 @@ impl<'a> Reader<'a> {
         self.at += taken.len();
         Ok(taken)
     }
-    fn fixed<const N: usize>(&mut self) -> Outcome<[u8; N]> {
+    fn fixed<const N: usize>(&mut self) -> ReadResult<[u8; N]> {
         self.take(N as u64).map(|bytes| {
             let mut fixed = [0; N];
             fixed.copy_from_slice(bytes);
             fixed
         })
     }
-    fn byte(&mut self) -> Outcome<u8> {
+    fn byte(&mut self) -> ReadResult<u8> {
         self.fixed().map(|[byte]| byte)
     }
-    fn u32(&mut self) -> Outcome<u32> {
+    fn u32(&mut self) -> ReadResult<u32> {
         self.fixed().map(u32::from_le_bytes)
     }
     /// Bytes behind their number, which has `N` bytes.
-    fn counted<const N: usize>(&mut self) -> Outcome<&'a [u8]> {
+    fn counted<const N: usize>(&mut self) -> ReadResult<&'a [u8]> {
         let mut count = [0; 8];
         count[..N].copy_from_slice(&self.fixed::<N>()?);
         self.take(u64::from_le_bytes(count))
     }
     /// A line without its end.
-    fn line(&mut self) -> Outcome<&'a [u8]> {
+    fn line(&mut self) -> ReadResult<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         let Some(length) = rest.iter().position(|&byte| byte == b'\n') else {
             let text = "pickle data was truncated: a line has no end".to_owned();
@@ -167,23 +167,23 @@ impl<'a> Reader<'a> {
         self.at += length + 1;
         Ok(&rest[..length])
     }
-    fn name(&mut self) -> Outcome<&'a str> {
+    fn name(&mut self) -> ReadResult<&'a str> {
         let line = self.line()?;
         std::str::from_utf8(line).map_err(|_| self.fault("a name is no UTF-8"))
     }
-    fn decimal<T: std::str::FromStr>(&mut self) -> Outcome<T> {
+    fn decimal<T: std::str::FromStr>(&mut self) -> ReadResult<T> {
         let text = self.name()?.trim();
         text.parse().map_err(|_| self.fault(format!("{text:?} is no number that fits here")))
     }
-    /// An old-style integer, which may be a truth value.
-    fn old_int(&mut self) -> Outcome<Constant<'a>> {
+    /// An old-style integer, which may be a boolean.
+    fn old_int(&mut self) -> ReadResult<Constant<'a>> {
         match self.name()?.trim() {
             "00" => Ok(Constant::Bool(false)),
             "01" => Ok(Constant::Bool(true)),
             text => self.integer(text),
         }
     }
-    fn integer(&self, text: &'a str) -> Outcome<Constant<'a>> {
+    fn integer(&self, text: &'a str) -> ReadResult<Constant<'a>> {
         if let Ok(small) = text.parse() {
             return Ok(Constant::Int(small));
         }
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next operation.
-    pub(super) fn next(&mut self) -> Outcome<Op<'a>> {
+    pub(super) fn next(&mut self) -> ReadResult<Op<'a>> {
         self.begin = self.at;
         let Some(&opcode) = self.bytes.get(self.at) else {
             let text = "Ran out of input".to_owned();
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn constant(&mut self, opcode: u8) -> Outcome<Option<Constant<'a>>> {
+    fn constant(&mut self, opcode: u8) -> ReadResult<Option<Constant<'a>>> {
         Ok(Some(match opcode {
             code::NONE => Constant::None,
             code::NEWTRUE => Constant::Bool(true),

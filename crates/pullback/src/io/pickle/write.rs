@@ -36,7 +36,7 @@ impl Pickler {
     pub fn none(&mut self) {
         self.put(code::NONE, &[]);
     }
-    /// A truth value.
+    /// A boolean.
     pub fn bool(&mut self, value: bool) {
         self.put(if value { code::NEWTRUE } else { code::NEWFALSE }, &[]);
     }

@@ -1,14 +1,14 @@
 //! ZIP archives as PyTorch lays them out: a folder of records, stored as they are, each at a multiple of 64 bytes.
 //!
-//! [`Archive`] reads them (and the deflated entries of other programs), [`Writer`] writes them. The format is PKWARE's
+//! [`Archive`] reads them (and the deflated entries of other programs), [`ArchiveWriter`] writes them. The format is PKWARE's
 //! APPNOTE 6.3.9, with the 64-bit extensions; not split over files, not encrypted. Invariant: no size or offset of a file is
 //! believed before it was compared with the bytes that are there.
 
 mod read;
 mod write;
 
-pub use read::{Archive, Record};
-pub use write::Writer;
+pub use read::{Archive, ArchiveRecord};
+pub use write::ArchiveWriter;
 
 /// Signatures, little-endian.
 const LOCAL: u32 = 0x0403_4b50;
@@ -31,9 +31,9 @@ const EXTRA_64: u16 = 1;
 const IN_EXTRA: u32 = u32::MAX;
 
 /// The numbers of a record of fixed layout, which was checked to be long enough.
-struct Fields<'a>(&'a [u8]);
+struct LittleEndian<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl LittleEndian<'_> {
     fn u16(&self, at: usize) -> u16 {
         u16::from_le_bytes([self.0[at], self.0[at + 1]])
     }

@@ -1,11 +1,11 @@
 //! Reading an archive: its directory at once, records when they are asked for.
 
 use super::{
-    CENTRAL, CENTRAL_SIZE, END, END_64, END_64_SIZE, END_SIZE, EXTRA_64, Fields, IN_EXTRA, LOCAL,
-    LOCAL_SIZE, LOCATOR_64, LOCATOR_64_SIZE,
+    CENTRAL, CENTRAL_SIZE, END, END_64, END_64_SIZE, END_SIZE, EXTRA_64, IN_EXTRA, LOCAL,
+    LOCAL_SIZE, LOCATOR_64, LOCATOR_64_SIZE, LittleEndian,
 };
 use crate::error::{Error, ensure};
-use crate::io::Source;
+use crate::io::ReadAt;
 use crate::{Result, Storage};
 use pullback_kernels::memory;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ const ENCRYPTED: u16 = 1;
 
 /// An entry of the directory.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct ArchiveRecord {
     /// Its name, with the archive's folder.
     pub name: String,
     /// Where its header begins.
@@ -39,8 +39,8 @@ pub struct Record {
 #[derive(Debug)]
 pub struct Archive<S> {
     source: S,
-    records: Vec<Record>,
-    places: HashMap<String, usize>,
+    records: Vec<ArchiveRecord>,
+    by_name: HashMap<String, usize>,
     /// Where the directory begins: all data lies before it.
     directory: u64,
 }
@@ -60,7 +60,7 @@ struct Directory {
     count: u64,
 }
 
-impl<S: Source> Archive<S> {
+impl<S: ReadAt> Archive<S> {
     /// Reads the directory.
     ///
     /// # Errors
@@ -70,11 +70,11 @@ impl<S: Source> Archive<S> {
         let directory = find_directory(&mut source)?;
         let bytes = source.bytes_at(directory.start, directory.size)?;
         let records = read_directory(&bytes, &directory)?;
-        let mut places = HashMap::new();
+        let mut by_name = HashMap::new();
         let mut total = 0_u64;
-        for (place, record) in records.iter().enumerate() {
+        for (index, record) in records.iter().enumerate() {
             total = total.saturating_add(record.stored).saturating_add(LOCAL_SIZE);
-            if places.insert(record.name.clone(), place).is_some() {
+            if by_name.insert(record.name.clone(), index).is_some() {
                 return Err(failed("duplicate entry", format!("{:?}", record.name)));
             }
         }
@@ -88,16 +88,16 @@ impl<S: Source> Archive<S> {
                 ),
             ));
         }
-        Ok(Archive { source, records, places, directory: directory.start })
+        Ok(Archive { source, records, by_name, directory: directory.start })
     }
 
     /// The entries in the order of the directory.
-    pub fn records(&self) -> &[Record] {
+    pub fn records(&self) -> &[ArchiveRecord] {
         &self.records
     }
     /// The entry of this name, if there is one.
-    pub fn find(&self, name: &str) -> Option<&Record> {
-        self.places.get(name).map(|&place| &self.records[place])
+    pub fn find(&self, name: &str) -> Option<&ArchiveRecord> {
+        self.by_name.get(name).map(|&index| &self.records[index])
     }
     /// The bytes it is read from.
     pub fn source(&mut self) -> &mut S {
@@ -108,7 +108,7 @@ impl<S: Source> Archive<S> {
     ///
     /// # Errors
     /// `RuntimeError` if its header is none, or its bytes would not be before the directory.
-    pub fn start_of(&mut self, record: &Record) -> Result<u64> {
+    pub fn start_of(&mut self, record: &ArchiveRecord) -> Result<u64> {
         let name = &record.name;
         let broken = |detail: String| failed("invalid header or archive is corrupted", detail);
         let after = record.header.checked_add(LOCAL_SIZE).filter(|&end| end <= self.directory);
@@ -117,7 +117,7 @@ impl<S: Source> Archive<S> {
         }
         let mut header = [0_u8; LOCAL_SIZE as usize];
         self.source.read_at(record.header, &mut header)?;
-        let fields = Fields(&header);
+        let fields = LittleEndian(&header);
         if fields.u32(0) != LOCAL {
             return Err(broken(format!("no header of {name:?} at {}", record.header)));
         }
@@ -137,7 +137,7 @@ impl<S: Source> Archive<S> {
     /// # Errors
     /// Those of [`Archive::start_of`]; `RuntimeError` for bytes that are not those that were written, and for encrypted and
     /// unknown kinds of entries; out of memory.
-    pub fn read(&mut self, record: &Record) -> Result<Vec<u8>> {
+    pub fn read(&mut self, record: &ArchiveRecord) -> Result<Vec<u8>> {
         let start = self.start_of(record)?;
         record.check_kind()?;
         let stored = self.source.bytes_at(start, record.stored)?;
@@ -151,7 +151,7 @@ impl<S: Source> Archive<S> {
     ///
     /// # Errors
     /// Those of [`Archive::read`], save for the CRC-32; `RuntimeError` if the entry is shorter.
-    pub fn read_storage(&mut self, record: &Record, bytes: u64) -> Result<Storage> {
+    pub fn read_storage(&mut self, record: &ArchiveRecord, bytes: u64) -> Result<Storage> {
         record.check_size(bytes)?;
         if record.is_stored() && bytes == record.size {
             let start = self.start_of(record)?;
@@ -173,7 +173,7 @@ impl<S: Source> Archive<S> {
     }
 }
 
-impl Record {
+impl ArchiveRecord {
     /// Whether its bytes are in the file as they are.
     pub fn is_stored(&self) -> bool {
         self.method == 0 && self.flags & ENCRYPTED == 0
@@ -236,26 +236,26 @@ impl Record {
     }
 }
 
-fn find_directory<S: Source>(source: &mut S) -> Result<Directory> {
+fn find_directory<S: ReadAt>(source: &mut S) -> Result<Directory> {
     let size = source.size();
     let tail = size.min(END_SIZE + COMMENT);
     let first = size - tail;
     let bytes = source.bytes_at(first, tail)?;
     let signature = END.to_le_bytes();
-    let place = (0..bytes.len().saturating_sub(END_SIZE as usize - 1))
+    let position = (0..bytes.len().saturating_sub(END_SIZE as usize - 1))
         .rev()
         .find(|&at| bytes[at..].starts_with(&signature));
-    let Some(place) = place else {
+    let Some(position) = position else {
         let detail = format!("there is no end record in the last {tail} of {size} bytes");
         return Err(failed("failed finding central directory", detail));
     };
-    let end = Fields(&bytes[place..]);
+    let end = LittleEndian(&bytes[position..]);
     let mut found = Directory {
         start: u64::from(end.u32(16)),
         size: u64::from(end.u32(12)),
         count: u64::from(end.u16(10)),
     };
-    let end_at = first + place as u64;
+    let end_at = first + position as u64;
     if let Some(wide) = find_wide_end(source, end_at)? {
         found = wide;
     }
@@ -271,10 +271,10 @@ fn find_directory<S: Source>(source: &mut S) -> Result<Directory> {
 }
 
 /// The 64-bit end record, which lies before the other if there is one.
-fn find_wide_end<S: Source>(source: &mut S, end_at: u64) -> Result<Option<Directory>> {
+fn find_wide_end<S: ReadAt>(source: &mut S, end_at: u64) -> Result<Option<Directory>> {
     let Some(locator_at) = end_at.checked_sub(LOCATOR_64_SIZE) else { return Ok(None) };
     let locator = source.bytes_at(locator_at, LOCATOR_64_SIZE)?;
-    let locator = Fields(&locator);
+    let locator = LittleEndian(&locator);
     if locator.u32(0) != LOCATOR_64 {
         return Ok(None);
     }
@@ -284,7 +284,7 @@ fn find_wide_end<S: Source>(source: &mut S, end_at: u64) -> Result<Option<Direct
         return Err(failed("failed finding central directory", detail));
     }
     let end = source.bytes_at(at, END_64_SIZE)?;
-    let end = Fields(&end);
+    let end = LittleEndian(&end);
     if end.u32(0) != END_64 {
         let detail = format!("no 64-bit end record at {at}");
         return Err(failed("failed finding central directory", detail));
@@ -292,17 +292,17 @@ fn find_wide_end<S: Source>(source: &mut S, end_at: u64) -> Result<Option<Direct
     Ok(Some(Directory { start: end.u64(48), size: end.u64(40), count: end.u64(32) }))
 }
 
-fn read_directory(bytes: &[u8], directory: &Directory) -> Result<Vec<Record>> {
+fn read_directory(bytes: &[u8], directory: &Directory) -> Result<Vec<ArchiveRecord>> {
     let mut records = Vec::new();
     let mut at = 0;
     for number in 0..directory.count {
         let broken = |detail: &str| {
-            let place = directory.start + at as u64;
-            let detail = format!("entry {number} of the directory, at {place}: {detail}");
+            let offset = directory.start + at as u64;
+            let detail = format!("entry {number} of the directory, at {offset}: {detail}");
             failed("invalid header or archive is corrupted", detail)
         };
         let entry = bytes.get(at..).filter(|rest| rest.len() >= CENTRAL_SIZE);
-        let fields = Fields(entry.ok_or_else(|| broken("cut off"))?);
+        let fields = LittleEndian(entry.ok_or_else(|| broken("cut off"))?);
         if fields.u32(0) != CENTRAL {
             return Err(broken("no signature"));
         }
@@ -311,7 +311,7 @@ fn read_directory(bytes: &[u8], directory: &Directory) -> Result<Vec<Record>> {
         let rest = bytes.get(at + CENTRAL_SIZE..at + length).ok_or_else(|| broken("cut off"))?;
         let name_bytes = &rest[..name];
         let name = std::str::from_utf8(name_bytes).map_err(|_| broken("its name is no UTF-8"))?;
-        let mut record = Record {
+        let mut record = ArchiveRecord {
             name: name.to_owned(),
             header: u64::from(fields.u32(42)),
             size: u64::from(fields.u32(24)),
@@ -331,7 +331,7 @@ fn read_directory(bytes: &[u8], directory: &Directory) -> Result<Vec<Record>> {
 
 /// Takes the numbers that need 64 bits (size, stored size, place of the header) from the extra field.
 fn widen(
-    record: &mut Record,
+    record: &mut ArchiveRecord,
     mut extra: &[u8],
     wide: [bool; 3],
 ) -> std::result::Result<(), &'static str> {
@@ -339,11 +339,11 @@ fn widen(
         return Ok(());
     }
     while extra.len() >= 4 {
-        let fields = Fields(extra);
+        let fields = LittleEndian(extra);
         let (tag, length) = (fields.u16(0), usize::from(fields.u16(2)));
         let content = extra.get(4..4 + length).ok_or("its extra field is cut off")?;
         if tag == EXTRA_64 {
-            let mut numbers = content.chunks_exact(8).map(|number| Fields(number).u64(0));
+            let mut numbers = content.chunks_exact(8).map(|number| LittleEndian(number).u64(0));
             let slots = [&mut record.size, &mut record.stored, &mut record.header];
             for (slot, _) in slots.into_iter().zip(wide).filter(|(_, is_wide)| *is_wide) {
                 *slot = numbers.next().ok_or("its 64-bit numbers are missing")?;
@@ -356,8 +356,8 @@ fn widen(
 }
 
 /// Whether as many bytes can come from those that are stored.
-fn check_sizes(record: &Record) -> std::result::Result<(), String> {
-    let Record { size, stored, .. } = record;
+fn check_sizes(record: &ArchiveRecord) -> std::result::Result<(), String> {
+    let ArchiveRecord { size, stored, .. } = record;
     let fits = if record.method == 0 {
         size == stored
     } else {

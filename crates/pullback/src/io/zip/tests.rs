@@ -1,10 +1,10 @@
 //! Archives: round trips, PyTorch's layout, and files that are damaged.
 
-use super::{Archive, Writer};
+use super::{Archive, ArchiveWriter};
 use crate::Result;
 
 fn archive(records: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), "name", 64, true).unwrap();
+    let mut writer = ArchiveWriter::new(Vec::new(), "name", 64, true).unwrap();
     for (name, data) in records {
         writer.record(name, data).unwrap();
     }
@@ -70,7 +70,7 @@ fn damage_is_found_by_the_checksum_unless_there_is_none() {
     let storage = found.read_storage(&record, 100).unwrap();
     storage.with_bytes(|bytes| assert_eq!((bytes[0], bytes[1]), (8, 7))).unwrap();
     assert!(crate::take_warnings().iter().any(|text| text.contains("CRC-32")));
-    let mut writer = Writer::new(Vec::new(), "name", 64, false).unwrap();
+    let mut writer = ArchiveWriter::new(Vec::new(), "name", 64, false).unwrap();
     writer.record("data/0", &[7; 100]).unwrap();
     writer.reserve("data/1", 10_000).unwrap();
     let mut bytes = writer.finish().unwrap();
@@ -82,7 +82,7 @@ fn damage_is_found_by_the_checksum_unless_there_is_none() {
 
 #[test]
 fn names_come_once() {
-    let mut writer = Writer::new(Vec::new(), "name", 64, true).unwrap();
+    let mut writer = ArchiveWriter::new(Vec::new(), "name", 64, true).unwrap();
     writer.record("a", b"1").unwrap();
     assert!(writer.record("a", b"2").unwrap_err().message().contains("twice"));
 }

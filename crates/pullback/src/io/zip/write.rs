@@ -18,20 +18,20 @@ const HAS_DESCRIPTOR: u16 = 1 << 3;
 const FILLER: &[u8; 2] = b"FB";
 
 /// Writes an archive.
-pub struct Writer<W> {
+pub struct ArchiveWriter<W> {
     out: W,
     folder: String,
     alignment: u64,
     computes_crc: bool,
     position: u64,
-    entries: Vec<Entry>,
+    entries: Vec<DirectoryEntry>,
     /// The names of the records.
     known: HashSet<String>,
     names: u64,
     contents: u32,
 }
 
-struct Entry {
+struct DirectoryEntry {
     name: String,
     header: u64,
     size: u64,
@@ -39,19 +39,24 @@ struct Entry {
     flags: u16,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> ArchiveWriter<W> {
     /// An archive whose records are in the folder `folder` (in none, if that is empty) and begin at multiples of `alignment` bytes.
     ///
     /// # Errors
     /// `ValueError` for an alignment of 0, or above 32768.
-    pub fn new(out: W, folder: &str, alignment: u64, computes_crc: bool) -> Result<Writer<W>> {
+    pub fn new(
+        out: W,
+        folder: &str,
+        alignment: u64,
+        computes_crc: bool,
+    ) -> Result<ArchiveWriter<W>> {
         ensure!(
             (1..=1 << 15).contains(&alignment),
             value,
             "the alignment of records must be from 1 to 32768 bytes, not {alignment}"
         );
         let folder = folder.to_owned();
-        Ok(Writer {
+        Ok(ArchiveWriter {
             out,
             folder,
             alignment,
@@ -78,7 +83,7 @@ impl<W: Write> Writer<W> {
     /// Adds a record of `size` zeros without a CRC, whose bytes are to be written by somebody later.
     ///
     /// # Errors
-    /// As for [`Writer::record`].
+    /// As for [`ArchiveWriter::record`].
     pub fn reserve(&mut self, name: &str, size: u64) -> Result<()> {
         self.begin(name, size, 0)?;
         let zeros = [0_u8; 1 << 12];
@@ -139,7 +144,7 @@ impl<W: Write> Writer<W> {
         let too_long = full.len() > usize::from(u16::MAX);
         ensure!(!too_long, runtime, "the name of a record has {} bytes", full.len());
         let flags = if size == 0 { FLAGS } else { FLAGS | HAS_DESCRIPTOR };
-        let entry = Entry { name: full, header: self.position, size, crc, flags };
+        let entry = DirectoryEntry { name: full, header: self.position, size, crc, flags };
         let extra = entry.extra();
         let start = self.position + LOCAL_SIZE + (entry.name.len() + extra.len() + 4) as u64;
         let padding = start.next_multiple_of(self.alignment) - start;
@@ -169,7 +174,9 @@ impl<W: Write> Writer<W> {
 
     /// What follows the data of the record that was begun last.
     fn describe(&mut self) -> Result<()> {
-        let Some(Entry { size, crc, header, .. }) = self.entries.last() else { return Ok(()) };
+        let Some(DirectoryEntry { size, crc, header, .. }) = self.entries.last() else {
+            return Ok(());
+        };
         if *size == 0 {
             return Ok(());
         }
@@ -220,7 +227,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-impl Entry {
+impl DirectoryEntry {
     /// The extra field with the numbers that need 64 bits.
     fn extra(&self) -> Vec<u8> {
         let mut numbers = Vec::new();

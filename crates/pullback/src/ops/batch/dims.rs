@@ -142,7 +142,7 @@ fn fronts(call: &Call<'_>, rank: usize) -> Result<Values> {
     })
 }
 
-/// `_select_along`, whose places lack the dimension that they are along, unless it was kept.
+/// `_select_along`, whose indices lack the dimension that they are along, unless it was kept.
 pub(crate) fn picked(call: &Call<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
     let rank = self_.ndim();
     let mut values = fronts(call, rank)?;

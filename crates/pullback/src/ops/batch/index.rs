@@ -1,4 +1,4 @@
-//! Rules of ops that take places from tensors.
+//! Rules of ops that take indices from tensors.
 
 use super::values::Values;
 use super::{behind, dims, one_by_one, widened};
@@ -20,7 +20,7 @@ fn examples(size: i64, rank: usize) -> Result<Tensor> {
 }
 
 /// Where the dimensions of an indexed tensor come from.
-struct Plan {
+struct IndexPlan {
     /// The physical tensor, what is indexed behind the batch.
     physical: Tensor,
     /// Its indices: for the batch, then for each dimension.
@@ -30,8 +30,8 @@ struct Plan {
     at: usize,
 }
 
-impl Plan {
-    fn new(call: &Call<'_>, tensor: &Tensor, given: &[Option<Tensor>]) -> Result<Plan> {
+impl IndexPlan {
+    fn new(call: &Call<'_>, tensor: &Tensor, given: &[Option<Tensor>]) -> Result<IndexPlan> {
         let mut indices: Vec<Option<Tensor>> = Vec::new();
         for index in given {
             match index {
@@ -51,9 +51,9 @@ impl Plan {
                             "with a mask that is batched is not possible: how many elements it picks would differ between the examples (a data-dependent operation)",
                         ));
                     }
-                    let places = mask.nonzero()?;
+                    let positions = mask.nonzero()?;
                     for dim in 0..mask.ndim() as i64 {
-                        indices.push(Some(places.select(1, dim)?));
+                        indices.push(Some(positions.select(1, dim)?));
                     }
                 }
                 other => indices.push(other.clone()),
@@ -87,7 +87,7 @@ impl Plan {
                 }),
             });
         }
-        Ok(Plan { physical: call.front(tensor)?, indices: all, rank, at })
+        Ok(IndexPlan { physical: call.front(tensor)?, indices: all, rank, at })
     }
     /// What the indices pick.
     fn picked(&self) -> Result<Tensor> {
@@ -120,7 +120,7 @@ pub(crate) fn index(
     self_: &Tensor,
     indices: &[Option<Tensor>],
 ) -> Result<Outcome> {
-    let plan = Plan::new(call, self_, indices)?;
+    let plan = IndexPlan::new(call, self_, indices)?;
     Ok(plan.as_seen(&plan.picked()?)?.into())
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn index_put(
     indices: &[Option<Tensor>],
     values: &Tensor,
 ) -> Result<Outcome> {
-    let plan = Plan::new(call, self_, indices)?;
+    let plan = IndexPlan::new(call, self_, indices)?;
     // The sizes of what is written to, in the order that the caller sees.
     let seen = plan.as_seen(&plan.picked()?)?;
     let source = match call.physical(values) {
@@ -166,11 +166,11 @@ pub(crate) fn index_select(
     // bounded: by the rank.
     let mut given: Vec<Option<Tensor>> = vec![None; dim];
     given.push(Some(index.clone()));
-    let plan = Plan::new(call, self_, &given)?;
+    let plan = IndexPlan::new(call, self_, &given)?;
     Ok(plan.as_seen(&plan.picked()?)?.into())
 }
 
-/// `index_add`, `index_copy` and their kin, whose places are the same for all examples; else one by one.
+/// `index_add`, `index_copy` and their kin, whose indices are the same for all examples; else one by one.
 pub(crate) fn slices(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
     if call.is_batched(index) || self_.ndim() == 0 {
         return one_by_one(call);
@@ -186,15 +186,15 @@ pub(crate) fn slices(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<
     call.run(&values).map(Outcome::Batched)
 }
 
-/// `take`: places in the elements of each example in a row.
+/// `take`: indices in the elements of each example in a row.
 pub(crate) fn take(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
     let flat = call.front(self_)?.reshape(&[call.size, self_.numel()])?;
-    let places = call.front(index)?.reshape(&[call.size, index.numel()])?;
-    // (`gather` takes no places from the end.)
-    let negative = places.lt(&Tensor::wrapped(0_i64)?)?;
-    let from_start = places.add(&Tensor::wrapped(self_.numel())?)?;
-    let places = negative.where_self(&from_start, &places)?;
-    Ok(flat.gather(1, &places)?.reshape(&behind(call.size, index.shape()))?.into())
+    let positions = call.front(index)?.reshape(&[call.size, index.numel()])?;
+    // (`gather` takes no indices from the end.)
+    let negative = positions.lt(&Tensor::wrapped(0_i64)?)?;
+    let from_start = positions.add(&Tensor::wrapped(self_.numel())?)?;
+    let positions = negative.where_self(&from_start, &positions)?;
+    Ok(flat.gather(1, &positions)?.reshape(&behind(call.size, index.shape()))?.into())
 }
 
 /// `embedding`.
@@ -206,8 +206,8 @@ pub(crate) fn embedding(call: &Call<'_>, weight: &Tensor, indices: &Tensor) -> R
     }
     let rows = weight.shape()[0];
     let all = physical.flatten(0, 1)?;
-    let places = shifted_rows(call, indices, rows)?;
-    Ok(all.index(&[Some(places)])?.into())
+    let positions = shifted_rows(call, indices, rows)?;
+    Ok(all.index(&[Some(positions)])?.into())
 }
 
 /// Refuses indices of any example that are not in `0..size`: of all examples' rows together they would mean others.
@@ -218,7 +218,7 @@ fn check_in_range(indices: &Tensor, size: i64) -> Result<()> {
     Ok(())
 }
 
-/// The places of rows in the tables of all examples, one behind the other.
+/// The indices of rows in the tables of all examples, one behind the other.
 fn shifted_rows(call: &Call<'_>, indices: &Tensor, rows: i64) -> Result<Tensor> {
     check_in_range(indices, rows)?;
     let first = examples(call.size, indices.ndim())?.mul(&Tensor::wrapped(rows)?)?;

@@ -104,7 +104,7 @@ impl Call<'_> {
             None => tensor.unsqueeze(0)?.expand(&behind(self.size, tensor.shape()), false),
         }
     }
-    /// The same with a dimension for each of `rank` logical ones; what is missing is put behind the batch.
+    /// The physical tensor with a dimension for each of `rank` logical ones; missing dimensions are inserted behind the batch.
     fn aligned(&self, tensor: &Tensor, rank: usize) -> Result<Tensor> {
         let Some(physical) = self.physical(tensor) else { return Ok(tensor.clone()) };
         widened(&physical, rank)

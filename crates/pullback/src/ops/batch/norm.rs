@@ -22,13 +22,13 @@ impl Affine<'_> {
     fn applied(
         self,
         mut outputs: TensorVec,
-        place: impl Fn(&Tensor) -> Result<Tensor>,
+        fit: impl Fn(&Tensor) -> Result<Tensor>,
     ) -> Result<TensorVec> {
         if let Some(weight) = self.weight {
-            outputs[0] = outputs[0].mul(&place(weight)?)?;
+            outputs[0] = outputs[0].mul(&fit(weight)?)?;
         }
         if let Some(bias) = self.bias {
-            outputs[0] = outputs[0].add(&place(bias)?)?;
+            outputs[0] = outputs[0].add(&fit(bias)?)?;
         }
         Ok(outputs)
     }

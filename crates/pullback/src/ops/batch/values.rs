@@ -25,16 +25,16 @@ impl Values {
     pub(super) fn given(call: &Call<'_>) -> Values {
         Values { def: call.def, all: call.args.iter().map(|arg| Value::from_arg(*arg)).collect() }
     }
-    fn place(&self, name: &str) -> Option<usize> {
+    fn position(&self, name: &str) -> Option<usize> {
         self.def.args.iter().position(|arg| arg.name == name)
     }
     /// Whether the op has an argument of this name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.place(name).is_some()
+        self.position(name).is_some()
     }
     /// Gives the argument `name`, which the op has, another value.
     pub(super) fn set(&mut self, name: &str, value: impl Into<Value>) {
-        match self.place(name) {
+        match self.position(name) {
             Some(at) => self.all[at] = value.into(),
             None => panic!(
                 "a batching rule sets the argument {name}, which {} has not: this is a bug in pullback",
@@ -42,7 +42,7 @@ impl Values {
             ),
         }
     }
-    /// The same, if the op has it.
+    /// As [`Values::set`], if the op has such an argument.
     pub(super) fn set_if_any(&mut self, name: &str, value: impl Into<Value>) {
         if self.has(name) {
             self.set(name, value);
@@ -56,7 +56,7 @@ impl Values {
     }
     /// Gives dimensions, as a number or a list as the signature says, in the place of the argument `name`.
     pub(super) fn set_dims(&mut self, name: &str, dims: &[i64]) {
-        let Some(at) = self.place(name) else { return };
+        let Some(at) = self.position(name) else { return };
         let is_list = self.def.schema().args[at].ty.list.is_some();
         self.all[at] = match dims {
             [dim] if !is_list => Value::Int(*dim),

@@ -1,7 +1,7 @@
 //! New tensors: of one value or of a rule (`arange`, `eye`).
 //!
 //! Nothing here has a derivative and nothing here is random (see `random`); tensors like others are in
-//! `creation_like`. All options go through `Options`, which knows the default dtype and refuses layouts
+//! `creation_like`. All options go through `FactoryOptions`, which knows the default dtype and refuses layouts
 //! and devices this build has not.
 
 use crate::dispatch::{OpDef, Value};
@@ -37,17 +37,17 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// Dtype, layout, device and pinning of a new tensor, as the caller gave them.
 #[derive(Clone, Copy)]
-pub(crate) struct Options(
+pub(crate) struct FactoryOptions(
     pub(crate) Option<DType>,
     pub(crate) Option<Layout>,
     pub(crate) Option<Device>,
     pub(crate) Option<bool>,
 );
 
-impl Options {
+impl FactoryOptions {
     /// A row-major spec; `natural` is the dtype if none was given.
     pub(crate) fn spec(self, shape: &[i64], natural: DType) -> Result<TensorSpec> {
-        let Options(dtype, layout, device, pin_memory) = self;
+        let FactoryOptions(dtype, layout, device, pin_memory) = self;
         if let Some(layout) = layout.filter(|l| *l != Layout::Strided) {
             bail!(not_implemented, "layout torch.{} is not supported by this build", layout.name());
         }
@@ -65,14 +65,14 @@ impl Options {
         tensor: &Tensor,
         format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        let own = Options(self.0, self.1, self.2.or(Some(tensor.device())), self.3);
+        let own = FactoryOptions(self.0, self.1, self.2.or(Some(tensor.device())), self.3);
         let mut spec = own.spec(tensor.shape(), tensor.dtype())?;
         spec.strides = Some(tensor.strides_in(format.unwrap_or(MemoryFormat::Preserve))?);
         Ok(spec)
     }
     /// A spec with dtype and device of `tensor` and another shape.
     pub(in crate::ops) fn beside(self, tensor: &Tensor, shape: &[i64]) -> Result<TensorSpec> {
-        Options(self.0, self.1, self.2.or(Some(tensor.device())), self.3)
+        FactoryOptions(self.0, self.1, self.2.or(Some(tensor.device())), self.3)
             .spec(shape, tensor.dtype())
     }
 }
@@ -108,15 +108,16 @@ impl Empty {
             runtime,
             "unsupported memory format Preserve"
         );
-        let spec =
-            Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()?;
+        let spec = FactoryOptions(dtype, layout, device, pin_memory)
+            .spec(size, default_dtype())?
+            .checked()?;
         match memory_format {
             Some(format) => spec.in_format(format),
             None => Ok(spec),
         }
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.fill_if_asked();
+        result.fill_if_enabled();
         Ok(())
     }
     fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
@@ -176,7 +177,7 @@ impl EmptyPermuted {
             *known = true;
             ordered.push(size[dim as usize]);
         }
-        let options = Options(dtype, layout, device, pin_memory);
+        let options = FactoryOptions(dtype, layout, device, pin_memory);
         let plain = options.spec(&ordered, default_dtype())?.checked()?;
         let mut strides = Dims::from_elem(0, rank);
         for (&dim, &stride) in physical_layout.iter().zip(&contiguous_strides(&plain.shape)) {
@@ -228,7 +229,10 @@ impl EmptyStrided {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        strided(Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?, stride)
+        strided(
+            FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?,
+            stride,
+        )
     }
     fn cpu(result: &Tensor) -> Result<()> {
         Empty::cpu(result)
@@ -287,7 +291,7 @@ impl Zeros {
             runtime,
             "zeros: Dimension size must be non-negative."
         );
-        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
     }
     fn cpu(result: &Tensor) -> Result<()> {
         result.zero_bytes();
@@ -313,7 +317,7 @@ impl Ones {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
     }
     fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
         result.fill_with(cpu, Scalar::Int(1))
@@ -338,7 +342,7 @@ impl Full {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory)
+        FactoryOptions(dtype, layout, device, pin_memory)
             .spec(size, natural(fill_value))?
             .checked()?
             .holding(fill_value)
@@ -380,7 +384,10 @@ impl ScalarTensor {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).spec(&[], default_dtype())?.checked()?.holding(s)
+        FactoryOptions(dtype, layout, device, pin_memory)
+            .spec(&[], default_dtype())?
+            .checked()?
+            .holding(s)
     }
     fn cpu(cpu: Cpu, result: &Tensor, s: Scalar) -> Result<()> {
         result.fill_with(cpu, s)
@@ -422,7 +429,7 @@ fn arithmetic_series(
     start: Scalar,
     end: Scalar,
     step: Scalar,
-    options: Options,
+    options: FactoryOptions,
 ) -> Result<TensorSpec> {
     check_real(&[start, end, step])?;
     if let Some(large) = [start, end, step].iter().find(|s| matches!(s, Scalar::UInt(_))) {
@@ -452,7 +459,7 @@ impl Arange {
             Scalar::Int(0),
             end,
             Scalar::Int(1),
-            Options(dtype, layout, device, pin_memory),
+            FactoryOptions(dtype, layout, device, pin_memory),
         )
     }
     fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
@@ -493,7 +500,12 @@ impl ArangeStart {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        arithmetic_series(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+        arithmetic_series(
+            start,
+            end,
+            Scalar::Int(1),
+            FactoryOptions(dtype, layout, device, pin_memory),
+        )
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: Scalar) -> Result<()> {
         Ok(creation::arange(&mut result.view_mut(cpu), start, Scalar::Int(1))?)
@@ -530,7 +542,7 @@ impl ArangeStartStep {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        arithmetic_series(start, end, step, Options(dtype, layout, device, pin_memory))
+        arithmetic_series(start, end, step, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, step: Scalar) -> Result<()> {
         Ok(creation::arange(&mut result.view_mut(cpu), start, step)?)
@@ -551,7 +563,7 @@ impl ArangeStartStep {
     }
 }
 
-fn identity(n: i64, m: i64, options: Options) -> Result<TensorSpec> {
+fn identity(n: i64, m: i64, options: FactoryOptions) -> Result<TensorSpec> {
     ensure!(n >= 0, runtime, "n must be greater or equal to 0, got {n}");
     ensure!(m >= 0, runtime, "m must be greater or equal to 0, got {m}");
     options.spec(&[n, m], default_dtype())?.checked()
@@ -571,7 +583,7 @@ impl Eye {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        identity(n, n, Options(dtype, layout, device, pin_memory))
+        identity(n, n, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
         Ok(creation::eye(&mut result.view_mut(cpu))?)
@@ -601,7 +613,7 @@ impl EyeM {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        identity(n, m, Options(dtype, layout, device, pin_memory))
+        identity(n, m, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
         Eye::cpu(cpu, result)
@@ -618,7 +630,7 @@ impl EyeM {
     }
 }
 
-/// The places of a `row` x `col` matrix that lie on one side of diagonal `offset`.
+/// The elements of a `row` x `col` matrix that lie on one side of diagonal `offset`.
 #[derive(Clone, Copy)]
 struct Triangle {
     row: i64,
@@ -628,7 +640,7 @@ struct Triangle {
 }
 
 impl Triangle {
-    /// The rows that have places, so that no more rows are walked through than there are places.
+    /// The rows that have elements there, so that no more rows are walked through than there are elements.
     fn rows(self) -> std::ops::Range<i64> {
         let Triangle { row, col, offset, is_lower } = self;
         match (col, is_lower) {
@@ -637,7 +649,7 @@ impl Triangle {
             (_, false) => 0..col.saturating_sub(offset).min(row),
         }
     }
-    /// The columns of row `i` in which there are places.
+    /// The columns of row `i` in which there are elements.
     fn columns(self, i: i64) -> std::ops::Range<i64> {
         let diagonal = i.saturating_add(self.offset);
         if self.is_lower {
@@ -646,7 +658,7 @@ impl Triangle {
             diagonal.max(0)..self.col
         }
     }
-    /// How many places there are: those of rows that grow or shrink by one, and of rows that are whole. Beyond 64 bits it is
+    /// How many elements there are: those of rows that grow or shrink by one, and of rows that are whole. Beyond 64 bits it is
     /// the largest number, which no memory holds.
     fn count(self) -> i64 {
         let rows = self.rows();
@@ -662,13 +674,13 @@ impl Triangle {
         let sum = (least + most) * (growing + 1) / 2 + (count - growing - 1) * most;
         i64::try_from(sum).unwrap_or(i64::MAX)
     }
-    fn spec(self, options: Options) -> Result<TensorSpec> {
+    fn spec(self, options: FactoryOptions) -> Result<TensorSpec> {
         let Triangle { row, col, .. } = self;
         ensure!(row >= 0, runtime, "row must be non-negative, got{row}");
         ensure!(col >= 0, runtime, "col must be non-negative, got{col}");
         options.spec(&[2, self.count()], DType::I64)?.checked()
     }
-    /// Writes row and column numbers of the places, (2, count).
+    /// Writes row and column numbers of the elements, (2, count).
     fn write(self, cpu: Cpu, result: &Tensor) -> Result<()> {
         let is_wide = result.dtype() == DType::I64;
         let own =
@@ -704,7 +716,7 @@ impl TrilIndices {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         Triangle { row, col, offset, is_lower: true }
-            .spec(Options(dtype, layout, device, pin_memory))
+            .spec(FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, row: i64, col: i64, offset: i64) -> Result<()> {
         Triangle { row, col, offset, is_lower: true }.write(cpu, result)
@@ -736,7 +748,7 @@ impl TriuIndices {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         Triangle { row, col, offset, is_lower: false }
-            .spec(Options(dtype, layout, device, pin_memory))
+            .spec(FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, row: i64, col: i64, offset: i64) -> Result<()> {
         Triangle { row, col, offset, is_lower: false }.write(cpu, result)

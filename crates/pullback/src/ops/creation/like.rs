@@ -3,7 +3,7 @@
 //! The like-functions take the other tensor's shape and order of dimensions too. Options that the caller
 //! gives win over the other tensor's; nothing here has a derivative.
 
-use super::factory::{Options, refused, strided};
+use super::factory::{FactoryOptions, refused, strided};
 use crate::dispatch::OpDef;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::{creation_beside, creation_like};
@@ -39,10 +39,10 @@ impl EmptyLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)
+        FactoryOptions(dtype, layout, device, pin_memory).like(self_, memory_format)
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.fill_if_asked();
+        result.fill_if_enabled();
         Ok(())
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -69,7 +69,7 @@ impl ZerosLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)
+        FactoryOptions(dtype, layout, device, pin_memory).like(self_, memory_format)
     }
     fn cpu(result: &Tensor) -> Result<()> {
         result.zero_bytes();
@@ -93,7 +93,7 @@ impl OnesLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)
+        FactoryOptions(dtype, layout, device, pin_memory).like(self_, memory_format)
     }
     fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
         result.fill_with(cpu, Scalar::Int(1))
@@ -116,7 +116,9 @@ impl FullLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.holding(fill_value)
+        FactoryOptions(dtype, layout, device, pin_memory)
+            .like(self_, memory_format)?
+            .holding(fill_value)
     }
     fn cpu(cpu: Cpu, result: &Tensor, fill_value: Scalar) -> Result<()> {
         result.fill_with(cpu, fill_value)
@@ -150,10 +152,10 @@ impl NewEmpty {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.fill_if_asked();
+        result.fill_if_enabled();
         Ok(())
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -177,10 +179,10 @@ impl NewEmptyStrided {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        strided(Options(dtype, layout, device, pin_memory).beside(self_, size)?, stride)
+        strided(FactoryOptions(dtype, layout, device, pin_memory).beside(self_, size)?, stride)
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.fill_if_asked();
+        result.fill_if_enabled();
         Ok(())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -215,7 +217,7 @@ impl NewZeros {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
     }
     fn cpu(result: &Tensor) -> Result<()> {
         result.zero_bytes();
@@ -239,7 +241,7 @@ impl NewOnes {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
     }
     fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
         result.fill_with(cpu, Scalar::Int(1))
@@ -262,7 +264,7 @@ impl NewFull {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory)
+        FactoryOptions(dtype, layout, device, pin_memory)
             .beside(self_, size)?
             .checked()?
             .holding(fill_value)

@@ -3,7 +3,7 @@
 //! The bounds are numbers, or stand in 0-dim tensors; nothing here has a derivative. Everything ends in the forms that
 //! take numbers.
 
-use super::factory::{Options, as_size, check_real, refused, series};
+use super::factory::{FactoryOptions, as_size, check_real, refused, series};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -65,7 +65,7 @@ fn spaced(
     start: impl Bound,
     end: impl Bound,
     steps: i64,
-    options: Options,
+    options: FactoryOptions,
 ) -> Result<TensorSpec> {
     let given = [("start", start.ndim()), ("end", end.ndim())];
     if given.iter().any(|(_, ndim)| ndim.is_some_and(|n| n != 0)) {
@@ -110,7 +110,7 @@ impl LinspaceAny {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        spaced("linspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+        spaced("linspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: FROM, end: TO) -> Result<()> {
         let (start, end) = (start.number()?, end.number()?);
@@ -141,7 +141,7 @@ impl LogspaceAny {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        spaced("logspace", start, end, steps, Options(dtype, layout, device, pin_memory))
+        spaced("logspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: FROM, end: TO, base: f64) -> Result<()> {
         let (start, end) = (start.number()?, end.number()?);
@@ -156,7 +156,12 @@ impl LogspaceAny {
 }
 
 /// As many numbers as there are from `start` to `end`, which is included.
-fn inclusive(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<TensorSpec> {
+fn inclusive(
+    start: Scalar,
+    end: Scalar,
+    step: Scalar,
+    options: FactoryOptions,
+) -> Result<TensorSpec> {
     check_real(&[start, end, step])?;
     let dtype = options.0.unwrap_or_else(default_dtype);
     let size = creation::range_size(start, end, step, dtype)?;
@@ -185,7 +190,7 @@ impl Range {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        inclusive(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+        inclusive(start, end, Scalar::Int(1), FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: Scalar) -> Result<()> {
         write_inclusive(cpu, result, start, Scalar::Int(1))
@@ -224,7 +229,7 @@ impl RangeStep {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        inclusive(start, end, step, Options(dtype, layout, device, pin_memory))
+        inclusive(start, end, step, FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, step: Scalar) -> Result<()> {
         write_inclusive(cpu, result, start, step)

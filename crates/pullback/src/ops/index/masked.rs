@@ -1,4 +1,4 @@
-//! Indexing with a mask of the places that count: the others may name places that do not exist.
+//! Indexing with a mask of the indices that count: those that do not count may be out of bounds.
 //!
 //! Made of `index` and `index_put`, whose derivatives they have.
 
@@ -12,7 +12,7 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&UNSAFE_MASKED_INDEX, &UNSAFE_MASKED_INDEX_PUT_ACCUMULATE];
 
-/// The elements at the places `indices` (see `index`) where `mask` is true, else `fill`.
+/// The elements at the indices `indices` (see `index`) where `mask` is true, else `fill`.
 #[op("_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor", function_only,
      not_differentiable(mask, indices), method = unsafe_masked_index)]
 impl UnsafeMaskedIndex {
@@ -22,12 +22,12 @@ impl UnsafeMaskedIndex {
         indices: &[Option<Tensor>],
         fill: Scalar,
     ) -> Result<Tensor> {
-        let (places, shape) = within("_unsafe_masked_index", self_, indices)?;
+        let (positions, shape) = within("_unsafe_masked_index", self_, indices)?;
         let read = if shape.as_slice() == self_.shape() {
-            self_.index(&places)?
+            self_.index(&positions)?
         } else {
             // There is nothing to read, but a shape.
-            TensorSpec::beside(self_, &shape).zeros()?.index(&places)?
+            TensorSpec::beside(self_, &shape).zeros()?.index(&positions)?
         };
         read.masked_fill(&mask.logical_not()?, fill)
     }
@@ -37,9 +37,13 @@ impl UnsafeMaskedIndex {
             Sample::new(start).with("fill", Scalar::Float(0.5))
         };
         vec![
-            call(&[2, 3], &[true, false, true], vec![places(&[0, 9, -1]), places(&[1, 7, 2])]),
-            call(&[2, 3], &[true, false, true], vec![None, places(&[0, 9, 2])]),
-            call(&[0, 3], &[false], vec![places(&[4])]),
+            call(
+                &[2, 3],
+                &[true, false, true],
+                vec![positions(&[0, 9, -1]), positions(&[1, 7, 2])],
+            ),
+            call(&[2, 3], &[true, false, true], vec![None, positions(&[0, 9, 2])]),
+            call(&[0, 3], &[false], vec![positions(&[4])]),
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -51,7 +55,7 @@ impl UnsafeMaskedIndex {
     }
 }
 
-/// `self` with `values` added at the places `indices` (see `index`) where `mask` is true.
+/// `self` with `values` added at the indices `indices` (see `index`) where `mask` is true.
 #[op("_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor",
      function_only, not_differentiable(mask, indices), method = unsafe_masked_index_put_accumulate)]
 impl UnsafeMaskedIndexPutAccumulate {
@@ -61,12 +65,12 @@ impl UnsafeMaskedIndexPutAccumulate {
         indices: &[Option<Tensor>],
         values: &Tensor,
     ) -> Result<Tensor> {
-        let (places, _) = within("_unsafe_masked_index_put_accumulate", self_, indices)?;
+        let (positions, _) = within("_unsafe_masked_index_put_accumulate", self_, indices)?;
         if self_.numel() == 0 {
             return self_.clone_tensor(None);
         }
         let added = values.masked_fill(&mask.logical_not()?, Scalar::Int(0))?;
-        self_.index_put(&places, &added, true)
+        self_.index_put(&positions, &added, true)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let call = |shape: &[i64], mask: &[bool], indices: Vec<Option<Tensor>>, values: &[i64]| {
@@ -75,9 +79,9 @@ impl UnsafeMaskedIndexPutAccumulate {
         };
         let mask = &[true, false, true];
         vec![
-            call(&[2, 3], mask, vec![places(&[0, 9, -1]), places(&[1, 7, 2])], &[3]),
-            call(&[2, 3], mask, vec![None, places(&[1, 9, 1])], &[2, 3]),
-            call(&[2, 3], mask, vec![places(&[0, 9, 0]), places(&[1, 7, 1])], &[]),
+            call(&[2, 3], mask, vec![positions(&[0, 9, -1]), positions(&[1, 7, 2])], &[3]),
+            call(&[2, 3], mask, vec![None, positions(&[1, 9, 1])], &[2, 3]),
+            call(&[2, 3], mask, vec![positions(&[0, 9, 0]), positions(&[1, 7, 1])], &[]),
         ]
     }
 }
@@ -115,7 +119,7 @@ fn within(
     Ok((out, shape))
 }
 
-fn places(v: &[i64]) -> Option<Tensor> {
+fn positions(v: &[i64]) -> Option<Tensor> {
     Tensor::from_slice(v, &[v.len() as i64]).ok()
 }
 

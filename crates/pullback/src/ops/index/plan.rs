@@ -31,9 +31,9 @@ pub(super) fn expand_masks(indices: &[Option<Tensor>]) -> Result<Cow<'_, [Option
     for index in indices {
         match index {
             Some(mask) if is_mask(mask) => {
-                let places = mask.nonzero()?;
+                let positions = mask.nonzero()?;
                 for d in 0..mask.ndim() {
-                    out.push(Some(places.select(1, d as i64)?));
+                    out.push(Some(positions.select(1, d as i64)?));
                 }
             }
             index => out.push(index.clone()),

@@ -1,7 +1,7 @@
-//! Writing elements at places given by tensors: `index_put`, `scatter`, `masked_scatter`, `put`. Whole slices are in `slices`.
+//! Writing elements at indices given by tensors: `index_put`, `scatter`, `masked_scatter`, `put`. Whole slices are in `slices`.
 //!
 //! Every op writes into `self`; its functional form writes into a copy. Indices are checked before the
-//! first write. Contributions to one place are added in row-major order, so results never vary.
+//! first write. Contributions to one index are added in row-major order, so results never vary.
 
 use super::plan::{check_indices, located, plan, whole_mask};
 use super::select::{as_vector, check_places_dtype};
@@ -48,7 +48,7 @@ fn check_dtypes(name: &str, self_: &Tensor, source: &Tensor, what: &str) -> Resu
     Ok(())
 }
 
-/// Writes `values`, broadcast, at the places that `indices` name (see `index`); with `accumulate` adds them.
+/// Writes `values`, broadcast, at the indices that `indices` name (see `index`); with `accumulate` adds them.
 #[op(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     inplace,
@@ -120,7 +120,7 @@ impl IndexPut {
         grad.index(indices)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let places = |v: &[i64]| Tensor::from_slice(v, &[v.len() as i64]).ok();
+        let positions = |v: &[i64]| Tensor::from_slice(v, &[v.len() as i64]).ok();
         let sample = |t: Tensor, indices: Vec<Option<Tensor>>, values: Tensor, accumulate: bool| {
             Sample::new([
                 t.into(),
@@ -130,9 +130,9 @@ impl IndexPut {
             ])
         };
         vec![
-            sample(s.normal(&[4, 3]), vec![places(&[0, 2])], s.normal(&[2, 3]), false),
-            sample(s.normal(&[4, 3]), vec![places(&[0, 0, -1])], s.normal(&[3]), true),
-            sample(s.normal(&[4, 3]), vec![None, places(&[1])], s.normal(&[]), false),
+            sample(s.normal(&[4, 3]), vec![positions(&[0, 2])], s.normal(&[2, 3]), false),
+            sample(s.normal(&[4, 3]), vec![positions(&[0, 0, -1])], s.normal(&[3]), true),
+            sample(s.normal(&[4, 3]), vec![None, positions(&[1])], s.normal(&[]), false),
         ]
     }
 }
@@ -149,7 +149,7 @@ fn check_values(values: &Tensor, shape: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// Whether one value is written at the places of one mask: as `masked_fill`, which converts it.
+/// Whether one value is written at the indices of one mask: as `masked_fill`, which converts it.
 fn is_fill(indices: &[Option<Tensor>], values: &Tensor, accumulate: bool) -> bool {
     let is_mask = |index: &Tensor| matches!(index.dtype(), DType::Bool | DType::U8);
     let mut given = indices.iter().flatten();
@@ -228,8 +228,8 @@ fn scatter(
         return Ok(());
     }
     let dim = wrap_dim(dim, self_.ndim())?;
-    let (target, places) = (as_vector(self_)?, as_vector(index)?);
-    Ok(kernel::scatter(&mut target.view_mut(cpu), dim, places.view_ref(cpu), source, how)?)
+    let (target, positions) = (as_vector(self_)?, as_vector(index)?);
+    Ok(kernel::scatter(&mut target.view_mut(cpu), dim, positions.view_ref(cpu), source, how)?)
 }
 
 pub(in crate::ops) fn scatter_tensor(
@@ -253,8 +253,8 @@ pub(in crate::ops) fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
     (s.normal(&[3, 3]), index, s.normal(&[2, 3]))
 }
 
-/// Writes the elements of `src` at the places `index` along `dim`: `self[index[i][j]][j] = src[i][j]` for `dim` 0. Of
-/// repeated places the last one stays.
+/// Writes the elements of `src` at the indices `index` along `dim`: `self[index[i][j]][j] = src[i][j]` for `dim` 0. Of
+/// repeated indices the last one stays.
 #[op(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     inplace = method,
@@ -292,7 +292,7 @@ pub(in crate::ops) fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> 
     grad.constant_pad_nd(&pad, Scalar::Int(0))
 }
 
-/// Writes `value` at the places `index` along `dim`.
+/// Writes `value` at the indices `index` along `dim`.
 #[op(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     inplace = method,
@@ -448,9 +448,9 @@ impl ScatterValueReduce {
                 [s.normal(&[3, 3]).into(), Value::Int(0), index.into(), Scalar::Int(2).into()];
             InvalidSample::new(Sample::new(args).with("reduce", reduce), ErrorKind::Runtime, phrase)
         };
-        let places = s.integers(&[1, 3], 0, 3);
+        let positions = s.integers(&[1, 3], 0, 3);
         vec![
-            bad(places, "mean", "reduce argument must be either add or multiply."),
+            bad(positions, "mean", "reduce argument must be either add or multiply."),
             bad(
                 s.integers(&[1, 3], 3, 4),
                 "add",
@@ -465,7 +465,7 @@ impl ScatterValueReduce {
     }
 }
 
-/// Adds the elements of `src` at the places `index` along `dim`.
+/// Adds the elements of `src` at the indices `index` along `dim`.
 #[op(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     inplace = method,
@@ -490,7 +490,7 @@ impl ScatterAdd {
     }
 }
 
-/// Writes the elements of `source`, in row-major order, to the places where `mask` (bool) is true; `self` and `mask`
+/// Writes the elements of `source`, in row-major order, to the indices where `mask` (bool) is true; `self` and `mask`
 /// broadcast together.
 #[op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",

@@ -1,4 +1,4 @@
-//! `scatter_reduce`, and `index_reduce` of whole slices: elements joined with what is at their places, and the gradients
+//! `scatter_reduce`, and `index_reduce` of whole slices: elements joined with what is at their indices, and the gradients
 //! of each way to join.
 
 use super::scatter::{scatter_sample, scatter_tensor, scattered_tensor, spread_to, zero_at};
@@ -31,7 +31,7 @@ fn way(reduce: &str) -> Result<ScatterReduction> {
     })
 }
 
-/// Joins the elements of `src` at the places `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
+/// Joins the elements of `src` at the indices `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
 /// what is there takes part if `include_self`. Ties of "amax" and "amin" share the gradient evenly. Where factors of a
 /// product are zero its derivatives are right up to the fourth.
 #[op(
@@ -123,7 +123,7 @@ fn spread_index(index: &Tensor, dim: i64, shape: &[i64]) -> Result<Tensor> {
     index.to_dtype(DType::I64)?.reshape(&ones)?.expand(shape, false)
 }
 
-/// Joins the slices of `source` with those at the places `index` along `dim`: `reduce` is "prod", "mean", "amax" or "amin";
+/// Joins the slices of `source` with those at the indices `index` along `dim`: `reduce` is "prod", "mean", "amax" or "amin";
 /// what is there takes part if `include_self`. Gradients are those of `scatter_reduce`.
 #[op(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
@@ -145,7 +145,7 @@ impl IndexReduce {
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         );
         check_slices("index_reduce", self_, dim, index, source)?;
-        // (Of truth values there are only products of slices, as in PyTorch: where all are true.)
+        // (Of booleans there are only products of slices, as in PyTorch: where all are true.)
         ensure!(
             self_.dtype() != DType::Bool || (reduce == "prod" && self_.ndim() > 1),
             not_implemented,
@@ -168,8 +168,8 @@ impl IndexReduce {
         if let Some(row) = rows.iter().find(|row| !(0..size).contains(*row)) {
             bail!(index, "index {row} is out of bounds for dimension {at} with size {size}");
         }
-        let places = spread_index(index, dim, source.shape())?;
-        scatter_tensor(cpu, self_, dim, &places, source, (way(reduce)?, include_self))
+        let positions = spread_index(index, dim, source.shape())?;
+        scatter_tensor(cpu, self_, dim, &positions, source, (way(reduce)?, include_self))
     }
     fn vjp(
         grad: &Tensor,
@@ -181,11 +181,11 @@ impl IndexReduce {
         include_self: bool,
         result: &Tensor,
     ) -> Result<[Option<Tensor>; 2]> {
-        let places = spread_index(index, dim, source.shape())?;
+        let positions = spread_index(index, dim, source.shape())?;
         let (mut own, theirs) =
-            reduce_grads(grad, self_, (dim, &places), source, (reduce, include_self), result)?;
+            reduce_grads(grad, self_, (dim, &positions), source, (reduce, include_self), result)?;
         if !include_self {
-            own = zero_at(&own, dim, &places)?;
+            own = zero_at(&own, dim, &positions)?;
         }
         Ok([Some(own), Some(theirs)])
     }
@@ -250,7 +250,7 @@ fn zero_samples(s: &Sampler) -> Vec<Sample> {
     vec![sample(true), sample(false)]
 }
 
-/// Gradients of `scatter_reduce` for `self` (before places without self are cleared) and for what was read of `src`.
+/// Gradients of `scatter_reduce` for `self` (before indices without self are cleared) and for what was read of `src`.
 fn reduce_grads(
     grad: &Tensor,
     self_: &Tensor,
@@ -289,8 +289,8 @@ fn reduce_grads(
 /// Orders of derivatives that the gradient of a product gives right where factors are zero.
 const ZEROS: i64 = 4;
 
-/// The gradients of a product by places: each factor's is the product of the others. Without zeros that is the result
-/// over the factor. Else a place's product is P Z, P over the factors that are not zero and Z over the n that are. Z is
+/// The gradients of a product by indices: each factor's is the product of the others. Without zeros that is the result
+/// over the factor. Else the product at an index is P Z, P over the factors that are not zero and Z over the n that are. Z is
 /// their elementary symmetric polynomial `e_n`, which Newton's identities give from sums of powers, so that it can be
 /// derived again though its value is zero; without factor x it is `w_(n-1)`, where `w_k = e_k - x w_(k-1)`. With
 /// more than [`ZEROS`] zeros it vanishes together with that many derivatives.

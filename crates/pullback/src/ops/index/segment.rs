@@ -1,7 +1,7 @@
 //! Reductions of segments: runs of rows that follow each other.
 //!
 //! `_segment_ids` numbers the rows by their segments; the rest is `index_add` and `index_reduce`. Not here: rows at any
-//! places (`scatter_reduce`).
+//! indices (`scatter_reduce`).
 
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
@@ -16,7 +16,7 @@ pub(crate) static OPS: &[&OpDef] = &[&SEGMENT_REDUCE, &SEGMENT_IDS];
 
 /// Reduces segments of `data` along `axis` by "sum", "mean", "max", "min" or "prod". `lengths` (*, segments) says how long
 /// they are, or `offsets` (*, segments + 1) where they begin and end; * are the dimensions before `axis`. `initial` takes
-/// part in each segment; without it an empty one gives 0, NaN, -inf, inf or 1. Equal extremes share the gradient evenly.
+/// part in each segment; without it an empty one gives 0, NaN, -inf, inf or 1. Equal maxima or minima share the gradient evenly.
 /// Unless `unsafe`, `lengths` must not be negative and must cover `axis`.
 #[op(
     "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
@@ -327,7 +327,7 @@ impl Segments {
         let axis = self.counts.ndim() - 1;
         let count = self.counts.shape()[axis];
         let inner = &data.shape()[axis + 1..];
-        let (rows, places) = self.rows(data, count)?;
+        let (rows, positions) = self.rows(data, count)?;
         let (wide, width) = (rows.dtype(), rows.shape()[1]);
         let lines: i64 = data.shape()[..axis].iter().product();
         let all = count + self.spare();
@@ -340,9 +340,9 @@ impl Segments {
             if all == count { Ok(lines) } else { lines.narrow(1, 0, count)?.clone_tensor(None) }
         };
         let fold = |way: &str, value: f64| {
-            segments(start(value)?.index_reduce_with(0, &places, &rows, way, false)?)
+            segments(start(value)?.index_reduce_with(0, &positions, &rows, way, false)?)
         };
-        let sum = |value: f64| segments(start(value)?.index_add(0, &places, &rows)?);
+        let sum = |value: f64| segments(start(value)?.index_add(0, &positions, &rows)?);
         let given = initial.map(Scalar::to_f64);
         let first = given.unwrap_or(way.neutral());
         let out = match way {
@@ -376,17 +376,17 @@ impl Segments {
         let wide = if data.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
         let mut rows = data.to_dtype(wide)?.reshape(&[lines * size, inner.iter().product()])?;
         let ids = self.ids.reshape(&[lines, size])?;
-        let mut places = ids.clone();
+        let mut positions = ids.clone();
         if lines > 1 {
             let line = TensorSpec::beside(&self.ids, &[lines, 1]).zeros()?.plus(1)?.cumsum(0)?;
-            places = ids.add(&line.plus(-1)?.times(count + self.spare())?)?;
+            positions = ids.add(&line.plus(-1)?.times(count + self.spare())?)?;
         }
-        let places = places.reshape(&[lines * size])?;
+        let positions = positions.reshape(&[lines * size])?;
         if self.leaves_rows {
             // What takes part in nothing must not make a gradient NaN.
             let left = ids.eq(&Tensor::wrapped(count)?)?.reshape(&[lines * size, 1])?;
             rows = rows.masked_fill(&left, Scalar::Int(1))?;
         }
-        Ok((rows, places))
+        Ok((rows, positions))
     }
 }

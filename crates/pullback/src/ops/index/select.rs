@@ -1,8 +1,8 @@
-//! Reading elements at places given by tensors: `index`, `gather`, `index_select`, `masked_select`,
-//! `take`, `embedding`, `nonzero` and the searches. Writing to such places is in `scatter`.
+//! Reading elements at indices given by tensors: `index`, `gather`, `index_select`, `masked_select`,
+//! `take`, `embedding`, `nonzero` and the searches. Writing to such indices is in `scatter`.
 //!
 //! Index tensors are int64 or int32 and never have a gradient. A gradient goes back through the op that
-//! writes to the places that were read, adding where one was read twice.
+//! writes to the indices that were read, adding where one was read twice.
 
 use super::plan::{check_indices, expand_masks, located, plan, whole_mask};
 use super::scatter::{check_rank, vector_shape};
@@ -68,7 +68,7 @@ fn selected(cpu: Cpu, self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
     Ok(out)
 }
 
-/// The elements at the places that `indices` name: one index tensor per dimension (`None` takes all of it), which
+/// The elements at the indices that `indices` name: one index tensor per dimension (`None` takes all of it), which
 /// broadcast together. Masks stand for the coordinates of their true elements. Negative indices count from the end.
 #[op(
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
@@ -123,7 +123,7 @@ impl Index {
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], indices: &[Option<Tensor>]) -> Result<Tensor> {
         let zeros = TensorSpec::beside(grad, self_shape).zeros()?;
-        // A mask names no place twice.
+        // A mask selects no element twice.
         let repeats = whole_mask(&zeros, indices).is_none();
         zeros.index_put(indices, grad, repeats)
     }
@@ -131,22 +131,22 @@ impl Index {
         let sample = |t: Tensor, indices: Vec<Option<Tensor>>| {
             Sample::new([t.into(), Value::OptTensors(indices)])
         };
-        let places = |v: &[i64]| Tensor::from_slice(v, &[v.len() as i64]).ok();
+        let positions = |v: &[i64]| Tensor::from_slice(v, &[v.len() as i64]).ok();
         let mask = Tensor::from_slice(
             &[crate::Bool::new(true), crate::Bool::new(false), crate::Bool::new(true)],
             &[3],
         )
         .ok();
         vec![
-            sample(s.normal(&[4, 3]), vec![places(&[0, 2, -1, 0])]),
-            sample(s.normal(&[4, 3]), vec![None, places(&[0, 2])]),
-            sample(s.normal(&[2, 3, 4]), vec![places(&[0, 1]), None, places(&[3, 0])]),
+            sample(s.normal(&[4, 3]), vec![positions(&[0, 2, -1, 0])]),
+            sample(s.normal(&[4, 3]), vec![None, positions(&[0, 2])]),
+            sample(s.normal(&[2, 3, 4]), vec![positions(&[0, 1]), None, positions(&[3, 0])]),
             sample(s.normal(&[3, 2]), vec![mask]),
         ]
     }
 }
 
-/// Slices along `dim` at the places `index` (a vector): `out[:, j] = self[:, index[j]]`.
+/// Slices along `dim` at the indices `index` (a vector): `out[:, j] = self[:, index[j]]`.
 #[op(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     exact_out,
@@ -171,12 +171,12 @@ impl IndexSelect {
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64, index: &Tensor) -> Result<()> {
         let dim = wrap_dim(dim, self_.ndim())?;
-        let (target, input, places) = (as_vector(result)?, as_vector(self_)?, as_vector(index)?);
+        let (target, input, positions) = (as_vector(result)?, as_vector(self_)?, as_vector(index)?);
         Ok(kernel::index_select(
             &mut target.view_mut(cpu),
             input.view_ref(cpu),
             dim,
-            places.view_ref(cpu),
+            positions.view_ref(cpu),
         )?)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, index: &Tensor) -> Result<Tensor> {
@@ -216,7 +216,7 @@ impl IndexSelect {
     }
 }
 
-/// Elements along `dim` at the places `index`, which has the shape of the result:
+/// Elements along `dim` at the indices `index`, which has the shape of the result:
 /// `out[i][j] = self[index[i][j]][j]` for `dim` 0.
 #[op(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
@@ -239,12 +239,12 @@ impl Gather {
             return Ok(());
         }
         let dim = wrap_dim(dim, self_.ndim())?;
-        let (target, input, places) = (as_vector(result)?, as_vector(self_)?, as_vector(index)?);
+        let (target, input, positions) = (as_vector(result)?, as_vector(self_)?, as_vector(index)?);
         Ok(kernel::gather(
             &mut target.view_mut(cpu),
             input.view_ref(cpu),
             dim,
-            places.view_ref(cpu),
+            positions.view_ref(cpu),
         )?)
     }
     fn vjp_self(
@@ -451,7 +451,7 @@ fn search_side(right: bool, side: Option<&str>) -> Result<bool> {
     Ok(side == "right")
 }
 
-/// For each of `self`'s values the first place in its row of `sorted_sequence` where it could be inserted (after equal
+/// For each of `self`'s values the first position in its row of `sorted_sequence` where it could be inserted (after equal
 /// elements if `right`).
 #[op(
     "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
@@ -570,7 +570,7 @@ impl Bucketize {
 }
 
 /// How often each number from 0 up to the largest occurs in a vector (at least `minlength` counts); with `weights` the
-/// sum of the weights of its places.
+/// sum of the weights of its indices.
 #[op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", dynamic_output_shape, batch = data_dependent)]
 impl Bincount {
     fn cpu(cpu: Cpu, self_: &Tensor, weights: Option<&Tensor>, minlength: i64) -> Result<Tensor> {

@@ -1,4 +1,4 @@
-//! Writing whole slices at places along a dimension: `index_add`, `index_copy`, `index_fill`, and what they and
+//! Writing whole slices at indices along a dimension: `index_add`, `index_copy`, `index_fill`, and what they and
 //! `index_reduce` ask of their arguments.
 //!
 //! `index_add` and `index_reduce` take a source of as many dimensions as the target. `index_copy` takes a tensor without
@@ -49,11 +49,12 @@ impl IndexAdd {
         alpha: Scalar,
     ) -> Result<()> {
         let dim = wrap_dim(dim, self_.ndim())?;
-        let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
+        let (target, positions, source) =
+            (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
         Ok(kernel::index_add(
             &mut target.view_mut(cpu),
             dim,
-            places.view_ref(cpu),
+            positions.view_ref(cpu),
             source.view_ref(cpu),
             alpha,
         )?)
@@ -107,11 +108,12 @@ impl IndexCopy {
     }
     fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<()> {
         let dim = wrap_dim(dim, self_.ndim())?;
-        let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
+        let (target, positions, source) =
+            (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
         Ok(kernel::index_copy(
             &mut target.view_mut(cpu),
             dim,
-            places.view_ref(cpu),
+            positions.view_ref(cpu),
             source.view_ref(cpu),
         )?)
     }
@@ -165,8 +167,8 @@ impl IndexFillScalar {
     }
     fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
         let dim = wrap_dim(dim, self_.ndim())?;
-        let (target, places) = (as_vector(self_)?, as_vector(index)?);
-        Ok(kernel::index_fill(&mut target.view_mut(cpu), dim, places.view_ref(cpu), value)?)
+        let (target, positions) = (as_vector(self_)?, as_vector(index)?);
+        Ok(kernel::index_fill(&mut target.view_mut(cpu), dim, positions.view_ref(cpu), value)?)
     }
     fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         grad.index_fill_scalar(dim, index, Scalar::Int(0))
@@ -245,7 +247,7 @@ impl IndexFill {
     }
 }
 
-/// Refuses what `index_add` and `index_reduce` cannot join: there is a slice of `source` for each place, of the shape of
+/// Refuses what `index_add` and `index_reduce` cannot join: there is a slice of `source` for each index, of the shape of
 /// those of `self`. The dimension of the slices.
 pub(in crate::ops) fn check_slices(
     name: &str,
@@ -282,7 +284,7 @@ pub(in crate::ops) fn check_slices(
     Ok(dim)
 }
 
-/// Refuses a source without dimension `dim`, and one that has more or fewer slices along it than `index` has places. A
+/// Refuses a source without dimension `dim`, and one that has more or fewer slices along it than `index` has indices. A
 /// source without dimensions is one slice.
 fn check_count(name: &str, dim: usize, index: &Tensor, source: &Tensor) -> Result<()> {
     ensure!(

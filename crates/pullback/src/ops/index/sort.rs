@@ -37,7 +37,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &UNIQUE_CONSECUTIVE,
 ];
 
-/// Zeros with the gradient of picked elements at their places.
+/// Zeros with the gradient of picked elements at their indices.
 fn put_back(grad: &Tensor, shape: &[i64], dim: i64, indices: &Tensor) -> Result<Tensor> {
     TensorSpec::beside(grad, shape).zeros()?.scatter(dim, indices, grad)
 }
@@ -69,7 +69,7 @@ fn sample_of_distinct(s: &Sampler, shape: &[i64]) -> Option<Tensor> {
     (!s.dtype.is_complex()).then(|| s.distinct(shape))
 }
 
-/// The elements sorted along `dim`, and the places they came from. Stable.
+/// The elements sorted along `dim`, and the indices they came from. Stable.
 #[op(
     "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     exact_out,
@@ -168,7 +168,7 @@ impl SortStable {
     }
 }
 
-/// The places of the elements in sorted order.
+/// The indices of the elements in sorted order.
 #[op("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", not_differentiable, batch = along)]
 impl Argsort {
     fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
@@ -223,7 +223,7 @@ impl Msort {
     }
 }
 
-/// The `k` largest (or smallest) elements along `dim`, best first, and their places.
+/// The `k` largest (or smallest) elements along `dim`, best first, and their indices.
 #[op(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
     exact_out,
@@ -292,7 +292,7 @@ impl Topk {
     }
 }
 
-/// The `k`-th smallest element along `dim` (counted from 1) and its place.
+/// The `k`-th smallest element along `dim` (counted from 1) and its index.
 #[op(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     exact_out,
@@ -339,7 +339,7 @@ impl Kthvalue {
     }
 }
 
-/// The lower median along `dim` (NaN if there is one) and its place.
+/// The lower median along `dim` (NaN if there is one) and its index.
 #[op(
     "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     exact_out,
@@ -380,14 +380,14 @@ impl Median {
         if self_.numel() == 0 {
             return result.fill_with(cpu, median_of_nothing(self_.dtype()));
         }
-        let place = Tensor::empty_of(&[], DType::I64)?;
+        let position = Tensor::empty_of(&[], DType::I64)?;
         let flat = self_.dense(cpu)?;
         let line = flat.alias_with(&[flat.numel()], &[1], flat.storage_offset())?;
-        MedianDim::cpu(cpu, result, &place, &line, 0)
+        MedianDim::cpu(cpu, result, &position, &line, 0)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         let same =
-            crate::ops::reduce::min_max::is_extreme(self_, result)?.to_dtype(grad.dtype())?;
+            crate::ops::reduce::min_max::is_amin_or_amax(self_, result)?.to_dtype(grad.dtype())?;
         same.mul(&grad.div(&same.sum()?)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -395,7 +395,7 @@ impl Median {
     }
 }
 
-/// The lower median along `dim` of the elements that are not NaN, and its place; NaN if all are.
+/// The lower median along `dim` of the elements that are not NaN, and its index; NaN if all are.
 #[op(
     "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     exact_out,
@@ -439,14 +439,14 @@ impl Nanmedian {
         if self_.numel() == 0 {
             return result.fill_with(cpu, median_of_nothing(self_.dtype()));
         }
-        let place = Tensor::empty_of(&[], DType::I64)?;
+        let position = Tensor::empty_of(&[], DType::I64)?;
         let flat = self_.dense(cpu)?;
         let line = flat.alias_with(&[flat.numel()], &[1], flat.storage_offset())?;
-        NanmedianDim::cpu(cpu, result, &place, &line, 0)
+        NanmedianDim::cpu(cpu, result, &position, &line, 0)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         let same =
-            crate::ops::reduce::min_max::is_extreme(self_, result)?.to_dtype(grad.dtype())?;
+            crate::ops::reduce::min_max::is_amin_or_amax(self_, result)?.to_dtype(grad.dtype())?;
         same.mul(&grad.div(&same.sum()?)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -550,9 +550,9 @@ impl Unique {
     ) -> Result<[Tensor; 3]> {
         let found = kernel::unique(self_.view_ref(cpu))?;
         let count = found.positions.len() as i64;
-        let places = Tensor::from_slice(&found.positions, &[count])?;
+        let positions = Tensor::from_slice(&found.positions, &[count])?;
         let values = Tensor::empty_of(&[count], self_.dtype())?;
-        index::take(&mut values.view_mut(cpu), self_.view_ref(cpu), places.view_ref(cpu))?;
+        index::take(&mut values.view_mut(cpu), self_.view_ref(cpu), positions.view_ref(cpu))?;
         Ok([
             values,
             from_counts(&found.inverse, self_.shape(), return_inverse)?,
@@ -589,7 +589,7 @@ fn ranked_rows(cpu: Cpu, self_: &Tensor, dim: usize) -> Result<(usize, Vec<i64>)
     Ok((self_.shape()[dim] as usize, ranks))
 }
 
-/// Distinct rows out of a grouping: `firsts` are the places of representatives, `inverse` the group of each row.
+/// Distinct rows out of a grouping: `firsts` are the indices of representatives, `inverse` the group of each row.
 fn grouped(
     self_: &Tensor,
     dim: usize,
@@ -602,9 +602,9 @@ fn grouped(
     for &group in inverse {
         counts[group as usize] += 1;
     }
-    let places = Tensor::from_slice(firsts, &[count])?;
+    let positions = Tensor::from_slice(firsts, &[count])?;
     Ok([
-        self_.index_select(dim as i64, &places)?,
+        self_.index_select(dim as i64, &positions)?,
         from_counts(inverse, &[inverse.len() as i64], wanted.0)?,
         from_counts(&counts, &[count], wanted.1)?,
     ])

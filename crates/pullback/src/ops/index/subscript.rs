@@ -5,8 +5,8 @@
 //! index without tensors gives a view and never the tensor itself. Start at [`get`] and [`set`];
 //! [`Tensor::i`] is the short form for Rust.
 
+use crate::call_site::Scope;
 use crate::error::{bail, ensure};
-use crate::site::Scope;
 use crate::{DType, Result, Tensor};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::panic::Location;
@@ -161,7 +161,7 @@ pub fn get(source: &Tensor, indices: &[Index]) -> Result<Tensor> {
 }
 
 /// Writes `value`, converted and broadcast, into the part of `target` that `indices` name. Where tensors name
-/// one place twice, which value stays is not specified.
+/// one element twice, which value stays is not specified.
 ///
 /// # Errors
 /// As [`get`]; `RuntimeError` if the value does not broadcast or autograd forbids the write.
@@ -192,7 +192,7 @@ fn assign(view: &Tensor, value: &Tensor) -> Result<()> {
     view.copy_(&value, false).map(|_| ())
 }
 
-/// A value may have more leading dimensions of size 1 than its place has dimensions.
+/// A value may have more leading dimensions of size 1 than the part it is written to has dimensions.
 fn without_leading_ones(value: &Tensor) -> Result<Tensor> {
     let ones = value.shape().iter().take_while(|&&size| size == 1).count();
     if ones == 0 {
@@ -286,7 +286,7 @@ impl Sliced {
         self.tensors.push(Some(tensor));
         self.covered = dim + dims;
     }
-    /// A truth value: a new dimension, of which its one slice is taken or none.
+    /// A boolean: a new dimension, of which its one slice is taken or none.
     fn keep(&mut self, dim: usize, keep: bool) -> Result<()> {
         self.view = self.view.unsqueeze(dim as i64)?;
         let positions: &[i64] = if keep { &[0] } else { &[] };

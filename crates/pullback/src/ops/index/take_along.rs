@@ -12,7 +12,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[&TAKE_ALONG_DIM];
 
 /// As `gather`, with the other dimensions of `self` and `indices` broadcast; without `dim` the tensor is flattened.
-/// Along a `dim` places go round: beyond the end they count from the start again.
+/// Along a `dim` indices go round: beyond the end they count from the start again.
 #[op(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
     exact_out,
@@ -28,8 +28,8 @@ impl TakeAlongDim {
             indices.dtype().scalar_name()
         );
         let Some(dim) = dim else {
-            let places = from_start(indices, self_.numel())?;
-            return self_.reshape(&[-1])?.gather(0, &places.reshape(&[-1])?);
+            let positions = from_start(indices, self_.numel())?;
+            return self_.reshape(&[-1])?.gather(0, &positions.reshape(&[-1])?);
         };
         ensure!(
             self_.ndim() == indices.ndim(),
@@ -40,10 +40,10 @@ impl TakeAlongDim {
         );
         let at = wrap_dim(dim, self_.ndim())?;
         let size = self_.shape().get(at).copied().unwrap_or(1);
-        let places;
+        let positions;
         let indices = if size > 0 {
-            places = indices.remainder_by(Scalar::Int(size))?;
-            &places
+            positions = indices.remainder_by(Scalar::Int(size))?;
+            &positions
         } else {
             indices
         };
@@ -59,8 +59,9 @@ impl TakeAlongDim {
         input.gather(dim, &indices.expand(&common, false)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample =
-            |t: Tensor, places: Tensor, dim: Value| Sample::new([t.into(), places.into(), dim]);
+        let sample = |t: Tensor, positions: Tensor, dim: Value| {
+            Sample::new([t.into(), positions.into(), dim])
+        };
         vec![
             sample(s.normal(&[3, 2]), s.integers(&[1, 2], 0, 3), Value::Int(0)),
             sample(s.normal(&[3, 2]), s.integers(&[2, 1], -3, 3), Value::Int(0)),
@@ -76,10 +77,10 @@ impl TakeAlongDim {
 }
 
 /// Places counted from the start: negative ones count from the end of a dimension of `size`.
-fn from_start(places: &Tensor, size: i64) -> Result<Tensor> {
-    let negative = places.lt(&Tensor::wrapped(0)?)?;
+fn from_start(positions: &Tensor, size: i64) -> Result<Tensor> {
+    let negative = positions.lt(&Tensor::wrapped(0)?)?;
     if !is_any_true(&negative)? {
-        return Ok(places.clone());
+        return Ok(positions.clone());
     }
-    negative.where_self(&places.plus(size)?, places)
+    negative.where_self(&positions.plus(size)?, positions)
 }

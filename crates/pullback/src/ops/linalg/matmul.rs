@@ -4,8 +4,8 @@
 //! Operands are multiplied as they lie in memory: transposed and expanded ones are not copied. A
 //! matrix gradient is laid out as its operand is, so that the gradient of a transposed weight is dense.
 
-use crate::dispatch::flops::of_products;
 use crate::dispatch::OpDef;
+use crate::dispatch::flops::of_products;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::pointwise::arithmetic::by_both;

@@ -176,8 +176,7 @@ fn flops_of_weights(grad: &[i64], image: &[i64], transposed: bool, weight_size: 
 
 /// The operations of a convolution of a batch of images, or of one.
 fn flops_of_images(input: &Tensor, weight: &Tensor, geometry: ConvGeometry<'_>) -> Result<u64> {
-    let image: Dims =
-        [1].into_iter().take(weight.ndim().saturating_sub(input.ndim())).collect();
+    let image: Dims = [1].into_iter().take(weight.ndim().saturating_sub(input.ndim())).collect();
     let image: Dims = image.iter().chain(input.shape()).copied().collect();
     let options = geometry.options(image.len())?;
     Ok(flops_at(&kernel::output_shape(&image, weight.shape(), &options)?, weight.shape()))

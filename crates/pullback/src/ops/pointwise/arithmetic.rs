@@ -1,6 +1,6 @@
 //! Sums, differences, products and quotients.
 //!
-//! Remainders are in `remainder`; powers, extremes and other functions of two numbers are in `binary`. The methods at the end of the
+//! Remainders are in `remainder`; powers, `maximum`, `minimum` and other functions of two numbers are in `binary`. The methods at the end of the
 //! file are what rules are written with. Invariant: a rule is made of dispatching methods only, so that
 //! it can be differentiated again.
 

@@ -1,4 +1,4 @@
-//! Powers, extremes and other functions of two numbers.
+//! Powers, `maximum`, `minimum` and other functions of two numbers.
 //!
 //! Sums, products and quotients are in `arithmetic`, comparisons in `compare`.
 
@@ -150,8 +150,8 @@ impl Atan2 {
         Ok([by_self, by_other])
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
-        let turn = self_t.mul(other_p)?.sub(&other_t.mul(self_p)?)?;
-        turn.mul(&inverse_square_sum(self_p, other_p)?)
+        let numerator = self_t.mul(other_p)?.sub(&other_t.mul(self_p)?)?;
+        numerator.mul(&inverse_square_sum(self_p, other_p)?)
     }
 }
 

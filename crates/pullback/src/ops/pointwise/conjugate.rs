@@ -165,9 +165,9 @@ impl ResolveNeg {
 
 /// The pairs of real numbers that a complex tensor, or else its conjugate view, has in memory; and whether that is so.
 fn pairs(t: &Tensor) -> Result<(Tensor, bool)> {
-    let turned = t.is_conj();
-    let plain = if turned { t.conj()? } else { t.clone() };
-    Ok((plain.view_as_real()?, turned))
+    let is_conj = t.is_conj();
+    let plain = if is_conj { t.conj()? } else { t.clone() };
+    Ok((plain.view_as_real()?, is_conj))
 }
 
 /// A view of the real parts; real tensors are returned as they are.

@@ -6,7 +6,7 @@
 //! at once; nothing is put off. Numbers take part as PyTorch's do: they change no tensor's dtype within its
 //! category.
 
-use crate::site::Scope;
+use crate::call_site::Scope;
 use crate::{Error, Result, Scalar, Tensor};
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use std::panic::Location;

@@ -91,16 +91,16 @@ impl Sign {
      samples = unary_nonzero, sparse = values)]
 impl Sgn {
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
-        turned(grad, self_, result)
+        tangential(grad, self_, result)
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor) -> Result<Tensor> {
-        turned(self_t, self_p, result)
+        tangential(self_t, self_p, result)
     }
 }
 
 /// The part of `change` across the direction `unit`, over the length: the derivative of the direction. It
 /// is its own adjoint, so it serves both modes.
-fn turned(change: &Tensor, z: &Tensor, unit: &Tensor) -> Result<Tensor> {
+fn tangential(change: &Tensor, z: &Tensor, unit: &Tensor) -> Result<Tensor> {
     if !z.dtype().is_complex() {
         return change.zeros_like();
     }
@@ -136,9 +136,9 @@ impl Angle {
             return grad.zeros_like();
         }
         // d angle = Im(conj(z) dz) / |z|^2, so the gradient is i z / |z|^2.
-        let turn = self_.times(Scalar::Complex(0.0, 1.0))?;
+        let rotated = self_.times(Scalar::Complex(0.0, 1.0))?;
         let length = self_.abs()?;
-        let slope = turn.div(&length.mul(&length)?)?;
+        let slope = rotated.div(&length.mul(&length)?)?;
         grad.mul(&slope.masked_fill(&self_.eq(&Tensor::wrapped(0)?)?, Scalar::Int(0))?)
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor) -> Result<Tensor> {

@@ -11,7 +11,7 @@ use super::range::whole_range;
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::creation::factory::Options;
+use crate::ops::creation::factory::FactoryOptions;
 use crate::ops::pointwise::ternary::walk_as_is;
 use crate::tensor::Cpu;
 use crate::tensor::promote::{default_dtype, result_type};
@@ -57,7 +57,7 @@ impl Rand {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
     }
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, result, generator, random::rand)
@@ -82,7 +82,7 @@ impl Randn {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
     }
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, result, generator, random::randn)
@@ -109,7 +109,7 @@ impl Randint {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         whole(
-            Options(dtype, layout, device, pin_memory).spec(size, DType::I64)?.checked()?,
+            FactoryOptions(dtype, layout, device, pin_memory).spec(size, DType::I64)?.checked()?,
             0,
             high,
         )
@@ -140,7 +140,7 @@ impl RandintLow {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         whole(
-            Options(dtype, layout, device, pin_memory).spec(size, DType::I64)?.checked()?,
+            FactoryOptions(dtype, layout, device, pin_memory).spec(size, DType::I64)?.checked()?,
             low,
             high,
         )
@@ -182,7 +182,8 @@ impl Randperm {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         ensure!(n >= 0, runtime, "n must be non-negative, got{n}");
-        let spec = Options(dtype, layout, device, pin_memory).spec(&[n], DType::I64)?.checked()?;
+        let spec =
+            FactoryOptions(dtype, layout, device, pin_memory).spec(&[n], DType::I64)?.checked()?;
         random::check_count(spec.dtype, n as usize)?;
         Ok(spec)
     }
@@ -223,7 +224,7 @@ impl RandLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)
+        FactoryOptions(dtype, layout, device, pin_memory).like(self_, memory_format)
     }
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, result, generator, random::rand)
@@ -249,7 +250,7 @@ impl RandnLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)
+        FactoryOptions(dtype, layout, device, pin_memory).like(self_, memory_format)
     }
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, result, generator, random::randn)
@@ -276,7 +277,11 @@ impl RandintLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        whole(Options(dtype, layout, device, pin_memory).like(self_, memory_format)?, 0, high)
+        whole(
+            FactoryOptions(dtype, layout, device, pin_memory).like(self_, memory_format)?,
+            0,
+            high,
+        )
     }
     fn cpu(cpu: Cpu, result: &Tensor, high: i64, generator: Option<&Generator>) -> Result<()> {
         draw_whole(cpu, result, 0, Some(high), generator)
@@ -304,7 +309,11 @@ impl RandintLikeLow {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        whole(Options(dtype, layout, device, pin_memory).like(self_, memory_format)?, low, high)
+        whole(
+            FactoryOptions(dtype, layout, device, pin_memory).like(self_, memory_format)?,
+            low,
+            high,
+        )
     }
     fn cpu(
         cpu: Cpu,
@@ -379,7 +388,7 @@ impl Normal {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         check_std(std)?;
-        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
     }
     fn cpu(
         cpu: Cpu,

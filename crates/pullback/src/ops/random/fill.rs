@@ -35,7 +35,7 @@ pub(crate) fn draw(
     generator: Option<&Generator>,
     fill: impl FnOnce(&mut StridedMut<'_>, &mut random::Generator) -> pullback_kernels::Result<()>,
 ) -> Result<()> {
-    let mut engine = generator.unwrap_or(default_generator()).turn()?;
+    let mut engine = generator.unwrap_or(default_generator()).try_lock()?;
     Ok(fill(&mut out.view_mut(cpu), &mut engine)?)
 }
 

@@ -1,4 +1,4 @@
-//! Reductions to truth and counts: `any`, `all`, `count_nonzero`.
+//! Logical reductions and counts: `any`, `all`, `count_nonzero`.
 //!
 //! NaN counts as true. Results are bool, but uint8 for uint8 input.
 
@@ -19,7 +19,7 @@ pub(crate) static OPS: &[&OpDef] =
 #[op("any(Tensor self) -> Tensor", out, not_differentiable, batch = reduction_by(&ANY_DIM), samples = unary, sparse = any(self))]
 impl Any {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
-        reduced_spec(self_, None, false, truth_dtype(self_))
+        reduced_spec(self_, None, false, any_all_dtype(self_))
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(None, self_.ndim())?, reduce::any)
@@ -30,7 +30,7 @@ impl Any {
 #[op("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
 impl AnyDim {
     fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<TensorSpec> {
-        reduced_spec(self_, Some(&[dim]), keepdim, truth_dtype(self_))
+        reduced_spec(self_, Some(&[dim]), keepdim, any_all_dtype(self_))
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(Some(&[dim]), self_.ndim())?, reduce::any)
@@ -44,7 +44,7 @@ impl AnyDim {
 #[op("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction_of_listed)]
 impl AnyDims {
     fn meta(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<TensorSpec> {
-        Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_)))
+        Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, any_all_dtype(self_)))
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
         reduce_into(cpu, result, self_, &listed(dim, self_.ndim())?, reduce::any)
@@ -58,7 +58,7 @@ impl AnyDims {
 #[op("all(Tensor self) -> Tensor", out, not_differentiable, batch = reduction_by(&ALL_DIM), samples = unary)]
 impl All {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
-        reduced_spec(self_, None, false, truth_dtype(self_))
+        reduced_spec(self_, None, false, any_all_dtype(self_))
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(None, self_.ndim())?, reduce::all)
@@ -69,7 +69,7 @@ impl All {
 #[op("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
 impl AllDim {
     fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<TensorSpec> {
-        reduced_spec(self_, Some(&[dim]), keepdim, truth_dtype(self_))
+        reduced_spec(self_, Some(&[dim]), keepdim, any_all_dtype(self_))
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(Some(&[dim]), self_.ndim())?, reduce::all)
@@ -83,7 +83,7 @@ impl AllDim {
 #[op("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction_of_listed)]
 impl AllDims {
     fn meta(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<TensorSpec> {
-        Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_)))
+        Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, any_all_dtype(self_)))
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
         reduce_into(cpu, result, self_, &listed(dim, self_.ndim())?, reduce::all)
@@ -130,7 +130,7 @@ impl CountNonzeroDims {
     }
 }
 
-fn truth_dtype(x: &Tensor) -> DType {
+fn any_all_dtype(x: &Tensor) -> DType {
     if x.dtype() == DType::U8 { DType::U8 } else { DType::Bool }
 }
 

@@ -135,12 +135,12 @@ fn even(t: &Tensor, dim: i64, distance: Scalar, edge_order: i64) -> Result<Tenso
     let two = Tensor::wrapped(2)?;
     let inner = t.slice(dim, Some(2), None, 1)?.sub(&t.slice(dim, Some(0), Some(-2), 1)?)?;
     let inner = inner.div(&distance.mul(&two)?)?;
-    let edge = |sign: f64, places: [i64; 3]| -> Result<Tensor> {
+    let edge = |sign: f64, positions: [i64; 3]| -> Result<Tensor> {
         let weights: &[f64] = if edge_order == 1 { &[-1.0, 1.0] } else { &[-1.5, 2.0, -0.5] };
-        let term = |(weight, &place): (&f64, &i64)| -> Result<(Tensor, Tensor)> {
-            Ok((Tensor::wrapped(sign * weight)?, at(t, dim, place)?))
+        let term = |(weight, &position): (&f64, &i64)| -> Result<(Tensor, Tensor)> {
+            Ok((Tensor::wrapped(sign * weight)?, at(t, dim, position)?))
         };
-        let terms = weights.iter().zip(&places).map(term).collect::<Result<Vec<_>>>()?;
+        let terms = weights.iter().zip(&positions).map(term).collect::<Result<Vec<_>>>()?;
         weighted(terms)?.div(&distance)
     };
     cat(&[edge(1.0, [0, 1, 2])?, inner, edge(-1.0, [-1, -2, -3])?], dim)
@@ -164,11 +164,13 @@ fn uneven(t: &Tensor, dim: i64, distances: &Tensor, edge_order: i64) -> Result<T
         (ratio(&after.sub(&before)?, &before, &after)?, point(1, Some(-1))?),
         (ratio(&before, &after, &both)?, point(2, None)?),
     ])?;
-    // The last distances are walked backwards, which turns the signs over.
-    let edge = |is_last: bool, near: i64, far: i64, places: [i64; 3]| -> Result<Tensor> {
-        let signed = |t: &Tensor, turn: bool| if turn == is_last { Ok(t.clone()) } else { t.neg() };
+    // The last distances are walked backwards, which reverses the signs.
+    let edge = |is_last: bool, near: i64, far: i64, positions: [i64; 3]| -> Result<Tensor> {
+        let signed = |t: &Tensor, is_negated: bool| {
+            if is_negated == is_last { Ok(t.clone()) } else { t.neg() }
+        };
         let near = at(&all, dim, near)?;
-        let point = |i: usize| at(t, dim, places[i]);
+        let point = |i: usize| at(t, dim, positions[i]);
         if edge_order == 1 {
             return signed(&point(1)?.sub(&point(0)?)?, false)?.div(&near);
         }

@@ -29,15 +29,15 @@ fn no_derivative<T>(op: &str) -> Result<T> {
 }
 
 /// The outermost edges.
-type Range = (f64, f64);
+type EdgeRange = (f64, f64);
 
 /// Makes room around a single value.
-fn widened((low, high): Range, by: f64) -> Range {
+fn widened((low, high): EdgeRange, by: f64) -> EdgeRange {
     if low == high { (low - by, high + by) } else { (low, high) }
 }
 
 /// The smallest and largest of some elements.
-fn extremes(t: &Tensor) -> Result<Range> {
+fn min_max(t: &Tensor) -> Result<EdgeRange> {
     let [low, high] = t.aminmax()?;
     Ok((low.element()?.to_f64(), high.element()?.to_f64()))
 }
@@ -59,14 +59,14 @@ fn edge_spec(x: &Tensor, bins: i64) -> Result<TensorSpec> {
     TensorSpec::beside(x, &[steps]).checked()
 }
 
-fn evenly((low, high): Range, bins: i64, dtype: DType) -> Result<Tensor> {
+fn evenly((low, high): EdgeRange, bins: i64, dtype: DType) -> Result<Tensor> {
     let steps = bins + 1;
     let (low, high) = (Scalar::Float(low), Scalar::Float(high));
     crate::ops::creation::spaced::linspace_with(low, high, steps, Some(dtype), None, None, None)
 }
 
 /// Refuses limits that are not finite or in the wrong order.
-fn check_range((low, high): Range) -> Result<()> {
+fn check_range((low, high): EdgeRange) -> Result<()> {
     ensure!(
         low.is_finite() && high.is_finite(),
         runtime,
@@ -124,7 +124,7 @@ impl Histc {
         let dtype = result.dtype();
         let mut range = (min.to_f64(), max.to_f64());
         if range.0 == range.1 && self_.numel() > 0 {
-            range = extremes(self_)?;
+            range = min_max(self_)?;
         }
         let range = widened(range, 1.0);
         check_range(range)?;
@@ -190,7 +190,7 @@ fn counted(
 }
 
 /// A histogram that was asked for.
-struct Plan {
+struct HistogramInput {
     /// One row for each point.
     points: Tensor,
     weights: Option<Tensor>,
@@ -265,11 +265,11 @@ fn check_line_plan(self_: &Tensor, weight: Option<&Tensor>) -> Result<()> {
 }
 
 /// The points, rows of `self`'s last dimension, and their weights.
-fn plan(self_: &Tensor, count: usize, weight: Option<&Tensor>) -> Result<Plan> {
+fn plan(self_: &Tensor, count: usize, weight: Option<&Tensor>) -> Result<HistogramInput> {
     let (rank, leading) = (count as i64, &self_.shape()[..self_.ndim() - 1]);
     let points = leading.iter().product();
     let weights = weight.map(|w| w.reshape(&[points])).transpose()?;
-    Ok(Plan { points: self_.reshape(&[points, rank])?, weights })
+    Ok(HistogramInput { points: self_.reshape(&[points, rank])?, weights })
 }
 
 /// Refuses a list of limits that is not a pair for each dimension, and pairs that are no range. Without a list only elements
@@ -287,7 +287,7 @@ fn check_ranges(rank: usize, range: Option<&[f64]>) -> Result<()> {
     pairs.into_iter().try_for_each(|(dim, pair)| check_limits(dim, (pair[0], pair[1])))
 }
 
-fn check_limits(dim: usize, (low, high): Range) -> Result<()> {
+fn check_limits(dim: usize, (low, high): EdgeRange) -> Result<()> {
     ensure!(
         low.is_finite() && high.is_finite(),
         runtime,
@@ -302,13 +302,13 @@ fn check_limits(dim: usize, (low, high): Range) -> Result<()> {
 }
 
 /// The outermost edges of each dimension.
-fn ranges(points: &Tensor, range: Option<&[f64]>) -> Result<Vec<Range>> {
+fn ranges(points: &Tensor, range: Option<&[f64]>) -> Result<Vec<EdgeRange>> {
     let rank = points.shape()[1] as usize;
-    let of = |dim: usize| -> Result<Range> {
+    let of = |dim: usize| -> Result<EdgeRange> {
         let (low, high) = match range {
             Some(range) => (range[2 * dim], range[2 * dim + 1]),
             None if points.numel() == 0 => (0.0, 1.0),
-            None => extremes(&points.select(1, dim as i64)?)?,
+            None => min_max(&points.select(1, dim as i64)?)?,
         };
         check_limits(dim, (low, high))?;
         Ok(widened((low, high), 0.5))
@@ -328,7 +328,7 @@ fn even_specs(
     Ok((edges, grid_spec(x, bins)?))
 }
 
-fn even_edges(plan: &Plan, bins: &[i64], range: Option<&[f64]>) -> Result<Vec<Tensor>> {
+fn even_edges(plan: &HistogramInput, bins: &[i64], range: Option<&[f64]>) -> Result<Vec<Tensor>> {
     let ranges = ranges(&plan.points, range)?;
     ranges.into_iter().zip(bins).map(|(r, &n)| evenly(r, n, plan.points.dtype())).collect()
 }
@@ -361,7 +361,7 @@ fn edged_spec(points: &Tensor, edges: &[Tensor]) -> Result<TensorSpec> {
 
 fn summed(
     cpu: Cpu,
-    plan: &Plan,
+    plan: &HistogramInput,
     edges: &[Tensor],
     search: BinSearch,
     density: bool,
@@ -386,7 +386,7 @@ fn summed(
 }
 
 /// A vector's elements as points of one dimension.
-fn line_plan(self_: &Tensor, weight: Option<&Tensor>) -> Result<Plan> {
+fn line_plan(self_: &Tensor, weight: Option<&Tensor>) -> Result<HistogramInput> {
     let weight = weight.map(|w| w.reshape(&[-1])).transpose()?;
     plan(&self_.reshape(&[-1, 1])?, 1, weight.as_ref())
 }

@@ -187,7 +187,7 @@ impl MinOther {
 #[op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", exact_out, batch = reduction)]
 impl Amax {
     fn meta(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
-        extreme_spec("amax", self_, dim, keepdim)
+        amin_amax_spec("amax", self_, dim, keepdim)
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: &[i64]) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(Some(dim), self_.ndim())?, reduce::amax)
@@ -238,7 +238,7 @@ impl Amax {
 #[op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", exact_out, batch = reduction)]
 impl Amin {
     fn meta(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
-        extreme_spec("amin", self_, dim, keepdim)
+        amin_amax_spec("amin", self_, dim, keepdim)
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: &[i64]) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(Some(dim), self_.ndim())?, reduce::amin)
@@ -460,7 +460,7 @@ impl SelectAlong {
     }
 }
 
-/// The adjoint of `_select_along`: zeros of shape `sizes` with `grad` at the places that `indices` names.
+/// The adjoint of `_select_along`: zeros of shape `sizes` with `grad` at the indices that `indices` names.
 #[op("value_selecting_reduction_backward(Tensor grad_output, int dim, Tensor indices, int[] sizes, bool keepdim) -> Tensor",
      internal, method = select_along_backward, jvp = linear, batch = picked_backward(dim, sizes))]
 impl SelectAlongBackward {
@@ -474,10 +474,10 @@ impl SelectAlongBackward {
         let spec = TensorSpec::beside(grad_output, sizes).checked()?;
         let at = wrap_dim(dim, sizes.len())?;
         let source = kept_sizes(grad_output, sizes, dim, keepdim)?;
-        let places = kept_sizes(indices, sizes, dim, keepdim)?;
-        index::check_index_shape("src", &places, &source, usize::MAX)?;
+        let positions = kept_sizes(indices, sizes, dim, keepdim)?;
+        index::check_index_shape("src", &positions, &source, usize::MAX)?;
         let whole = if sizes.is_empty() { &[1] } else { sizes };
-        index::check_index_shape("self", &places, whole, at)?;
+        index::check_index_shape("self", &positions, whole, at)?;
         Ok(spec)
     }
     fn cpu(
@@ -571,8 +571,8 @@ fn kept(result: &Tensor, shape: &[i64], dim: i64, keepdim: bool) -> Result<Tenso
     result.alias_with(&sizes, &strides, result.storage_offset())
 }
 
-/// What an extreme over `dim` looks like.
-fn extreme_spec(name: &str, x: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
+/// The spec of a minimum or maximum over `dim`.
+fn amin_amax_spec(name: &str, x: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
     if dim.is_empty() {
         refuse_nothing(name, x)?;
     }
@@ -581,7 +581,7 @@ fn extreme_spec(name: &str, x: &Tensor, dim: &[i64], keepdim: bool) -> Result<Te
     Ok(spec_over(x, &dims, keepdim, x.dtype()))
 }
 
-/// What the places of extremes along `dim` look like.
+/// The spec of the indices of minima or maxima along `dim`.
 fn place_spec(name: &str, x: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<TensorSpec> {
     ensure!(!x.dtype().is_complex(), type_error, "{name}(): does not support complex input");
     let dims = wrap_dims(as_list(dim.as_ref()), x.ndim())?;
@@ -595,7 +595,7 @@ pub(in crate::ops) fn refuse_nothing_in(name: &str, x: &Tensor, dims: &[usize]) 
     Ok(reduce::check_not_empty(name, x.shape(), dims)?)
 }
 
-/// Refuses to look for an extreme of all elements where there is none.
+/// Refuses a minimum or maximum over all elements where there is none.
 fn refuse_nothing(name: &str, x: &Tensor) -> Result<()> {
     ensure!(
         x.numel() > 0,
@@ -614,8 +614,8 @@ fn refuse_empty(name: &str, x: &Tensor, dims: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Which elements are the extreme `value`; if there is one value and it is NaN, those that are.
-pub(in crate::ops) fn is_extreme(x: &Tensor, value: &Tensor) -> Result<Tensor> {
+/// A mask of the elements that are `value`, a minimum or maximum; if it is NaN, of those that are NaN.
+pub(in crate::ops) fn is_amin_or_amax(x: &Tensor, value: &Tensor) -> Result<Tensor> {
     if value.numel() != 1 {
         return x.eq(value);
     }
@@ -625,14 +625,14 @@ pub(in crate::ops) fn is_extreme(x: &Tensor, value: &Tensor) -> Result<Tensor> {
     x.eq(value)
 }
 
-/// `grad` in equal parts at the elements that are the extreme `value`, both with the reduced dimensions kept.
+/// `grad` in equal parts at the elements that are `value`, a minimum or maximum, both with the reduced dimensions kept.
 fn share(grad: &Tensor, x: &Tensor, value: &Tensor, dim: &[i64]) -> Result<Tensor> {
-    let mask = is_extreme(x, value)?;
+    let mask = is_amin_or_amax(x, value)?;
     let count = mask.sum_dim(Some(dim), true)?;
     unreduce(&grad.div(&count)?, x.shape(), Some(dim), true)?.mul(&mask)
 }
 
-/// The mean tangent over the elements that are the extreme `value`.
+/// The mean tangent over the elements that are `value`, a minimum or maximum.
 fn average(
     tangent: &Tensor,
     x: &Tensor,
@@ -640,7 +640,7 @@ fn average(
     dim: &[i64],
     keepdim: bool,
 ) -> Result<Tensor> {
-    let mask = is_extreme(x, value)?;
+    let mask = is_amin_or_amax(x, value)?;
     tangent.mul(&mask)?.sum_dim(Some(dim), keepdim)?.div(&mask.sum_dim(Some(dim), keepdim)?)
 }
 

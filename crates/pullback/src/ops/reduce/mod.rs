@@ -1,4 +1,4 @@
-//! What joins elements along dimensions: sums, extremes, scans, counts.
+//! What joins elements along dimensions: sums, maxima and minima, scans, counts.
 
 pub(in crate::ops) mod any_all;
 pub(in crate::ops) mod covariance;

@@ -1,4 +1,4 @@
-//! Running sums, products and extremes along a dimension, and products of whole dimensions.
+//! Running sums, products, maxima and minima along a dimension, and products of whole dimensions.
 //!
 //! Products are here because the gradient of one at zeros is made of running products.
 
@@ -63,7 +63,7 @@ impl Cumsum {
     }
 }
 
-/// The sum from each place to the end of the line along `dim`: the gradient of [`Cumsum`].
+/// The sum from each position to the end of the line along `dim`: the gradient of [`Cumsum`].
 #[op("_cumsum_backward(Tensor grad_output, int dim) -> Tensor", internal, method = sum_from, jvp = linear, batch = along)]
 impl CumsumBackward {
     fn meta(grad_output: &Tensor, dim: i64) -> Result<TensorSpec> {
@@ -111,7 +111,7 @@ impl Cumprod {
 /// factor[i] * out[i + 1]`. The first factor (in its direction) has no effect.
 ///
 /// With `out = (I - F)^-1 self`, where `F` holds the factors beside the diagonal, the gradient of `self` is `u = (I - F)^-H
-/// grad`, which is the same recurrence in the other direction with the conjugate factors moved by one place; that of
+/// grad`, which is the same recurrence in the other direction with the conjugate factors moved by one position; that of
 /// `factor[i]` is `u[i] * conj(out[i - 1])`, for `factor[i]` stands in `F` where row `i` meets `out[i - 1]`.
 #[op("_linear_recurrence(Tensor self, Tensor factor, int dim, bool reverse=False) -> Tensor", internal,
      method = linear_recurrence, batch = along)]
@@ -224,7 +224,7 @@ impl Cummax {
         Ok([values, indices])
     }
     fn cpu(cpu: Cpu, values: &Tensor, indices: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
-        extremes(cpu, [values, indices], self_, dim, scan::cummax)
+        cummax_cummin(cpu, [values, indices], self_, dim, scan::cummax)
     }
     fn vjp_self(grad_values: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         grad_values.pick_backward(indices, dim)
@@ -246,7 +246,7 @@ impl Cummin {
         Ok([values, indices])
     }
     fn cpu(cpu: Cpu, values: &Tensor, indices: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
-        extremes(cpu, [values, indices], self_, dim, scan::cummin)
+        cummax_cummin(cpu, [values, indices], self_, dim, scan::cummin)
     }
     fn vjp_self(grad_values: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         grad_values.pick_backward(indices, dim)
@@ -259,16 +259,16 @@ impl Cummin {
     }
 }
 
-/// Only real numbers have extremes.
-fn extreme_samples(s: &Sampler) -> Vec<Sample> {
+/// Refuses complex numbers, which have no order.
+fn cummax_samples(s: &Sampler) -> Vec<Sample> {
     if s.dtype.is_complex() {
         return Vec::new();
     }
     vec![Sample::new([s.normal(&[2, 3]).into(), reached().into(), 1_i64.into()])]
 }
 
-/// Adds each gradient at the place that `indices`, those of a running extreme, name along `dim`.
-#[op("_cum_extreme_backward(Tensor grad_output, Tensor indices, int dim) -> Tensor", internal,
+/// Adds each gradient at the index that `indices`, those of `cummax` or `cummin`, name along `dim`.
+#[op("_cummaxmin_backward(Tensor grad_output, Tensor indices, int dim) -> Tensor", internal,
      method = pick_backward, jvp = linear, batch = along)]
 impl PickBackward {
     fn meta(grad_output: &Tensor, indices: &Tensor, dim: i64) -> Result<TensorSpec> {
@@ -295,12 +295,12 @@ impl PickBackward {
         grad.pick(indices, dim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        extreme_samples(s)
+        cummax_samples(s)
     }
 }
 
 /// The elements that `indices` (of the input's shape) names along `dim`.
-#[op("_cum_extreme_pick(Tensor self, Tensor indices, int dim) -> Tensor", internal, method = pick, jvp = linear, batch = along)]
+#[op("_cummaxmin_pick(Tensor self, Tensor indices, int dim) -> Tensor", internal, method = pick, jvp = linear, batch = along)]
 impl Pick {
     fn meta(self_: &Tensor, indices: &Tensor, dim: i64) -> Result<TensorSpec> {
         let spec = scanned(self_, dim, self_.dtype())?;
@@ -321,7 +321,7 @@ impl Pick {
         grad.pick_backward(indices, dim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        extreme_samples(s)
+        cummax_samples(s)
     }
 }
 
@@ -409,7 +409,7 @@ impl ProdDim {
     }
 }
 
-type Kernel = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
+type ScanKernel = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
 type PairKernel = fn(
     &mut StridedMut<'_>,
     &mut StridedMut<'_>,
@@ -423,7 +423,7 @@ fn scanned(x: &Tensor, dim: i64, dtype: DType) -> Result<TensorSpec> {
     Ok(TensorSpec::like(x).computed_in(dtype))
 }
 
-fn along(cpu: Cpu, result: &Tensor, x: &Tensor, dim: i64, kernel: Kernel) -> Result<()> {
+fn along(cpu: Cpu, result: &Tensor, x: &Tensor, dim: i64, kernel: ScanKernel) -> Result<()> {
     let dim = wrap_dim(dim, x.ndim())?;
     Ok(kernel(&mut lifted(result)?.view_mut(cpu), lifted(x)?.view_ref(cpu), dim)?)
 }
@@ -444,7 +444,7 @@ fn running(name: &str, x: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Ten
     scanned(x, dim, dtype)
 }
 
-fn extremes(
+fn cummax_cummin(
     cpu: Cpu,
     [values, indices]: [&Tensor; 2],
     x: &Tensor,
@@ -460,12 +460,12 @@ fn extremes(
     )?)
 }
 
-/// Refuses places of another shape than what they are for.
+/// Refuses indices of another shape than what they are for.
 fn check_places(name: &str, indices: &Tensor, x: &Tensor) -> Result<()> {
     Ok(pullback_kernels::check_shape(name, vector_shape(indices), vector_shape(x))?)
 }
 
-/// The product of everything before each place of the line.
+/// The product of everything before each item of the line.
 fn product_before(x: &Tensor, dim: i64) -> Result<Tensor> {
     let size = x.shape()[wrap_dim(dim, x.ndim())?];
     let mut one = Dims::from_slice(x.shape());
@@ -504,7 +504,7 @@ fn has_one(x: &Tensor, dim: i64) -> Result<bool> {
     Ok(x.shape().get(at).is_none_or(|&size| size == 1))
 }
 
-/// The items along `dim` moved by one place, `forth` or back; where none comes, `fill`.
+/// The items along `dim` moved by one position, `forth` or back; where none comes, `fill`.
 fn moved(x: &Tensor, dim: i64, forth: bool, fill: i64) -> Result<Tensor> {
     if x.ndim() == 0 || x.numel() == 0 {
         return x.zeros_like()?.plus(fill);
@@ -524,7 +524,7 @@ fn recurrence_grad(grad: &Tensor, factor: &Tensor, dim: i64, reverse: bool) -> R
     grad.linear_recurrence(&moved(&factor.conj()?, dim, reverse, 0)?, dim, !reverse)
 }
 
-/// The gradient of a running product `y`: place `k` reaches `y[i]`, `i >= k`, with the product of the others up to `i`, so that
+/// The gradient of a running product `y`: item `k` reaches `y[i]`, `i >= k`, with the product of the others up to `i`, so that
 ///
 /// `sum over i >= k of grad[i] * conj(y[k - 1] * x[k + 1] * ... * x[i]) = conj(y[k - 1]) * s[k]`
 ///
@@ -591,7 +591,7 @@ fn first(shape: &[i64]) -> Tensor {
     Tensor::from_slice(&data, shape).expect("samples are small")
 }
 
-/// Where running extremes along the rows of a (2, 3) were last reached.
+/// The indices of running maxima along the rows of a (2, 3) were last reached.
 fn reached() -> Tensor {
     Tensor::from_slice(&[0_i64, 0, 2, 0, 1, 1], &[2, 3]).expect("samples are small")
 }

@@ -58,10 +58,10 @@ fn block(shape: &[i64]) -> [i64; 2] {
 }
 
 /// Where a block begins, in rows and columns, and its sizes.
-type Place = ([i64; 2], [i64; 2]);
+type BlockSlice = ([i64; 2], [i64; 2]);
 
 /// Where each block begins, one behind the other; and the sizes of all together.
-fn corners(blocks: impl Iterator<Item = [i64; 2]>) -> (Vec<Place>, [i64; 2]) {
+fn corners(blocks: impl Iterator<Item = [i64; 2]>) -> (Vec<BlockSlice>, [i64; 2]) {
     let mut end = [0_i64; 2];
     let mut all = Vec::new();
     for sizes in blocks {
@@ -72,7 +72,7 @@ fn corners(blocks: impl Iterator<Item = [i64; 2]>) -> (Vec<Place>, [i64; 2]) {
 }
 
 /// The part of a matrix that belongs to a block.
-fn part(matrix: &Tensor, (start, sizes): Place) -> Result<Tensor> {
+fn part(matrix: &Tensor, (start, sizes): BlockSlice) -> Result<Tensor> {
     matrix.narrow(-2, start[0], sizes[0])?.narrow(-1, start[1], sizes[1])
 }
 
@@ -98,9 +98,9 @@ impl BlockDiag {
     }
     fn cpu(cpu: Cpu, result: &Tensor, tensors: &[Tensor]) -> Result<()> {
         result.zero_bytes();
-        let (places, _) = corners(tensors.iter().map(|t| block(t.shape())));
-        for (tensor, place) in tensors.iter().zip(places) {
-            part(result, place)?.copy_data(cpu, tensor)?;
+        let (positions, _) = corners(tensors.iter().map(|t| block(t.shape())));
+        for (tensor, position) in tensors.iter().zip(positions) {
+            part(result, position)?.copy_data(cpu, tensor)?;
         }
         Ok(())
     }
@@ -112,9 +112,9 @@ impl BlockDiag {
             shapes.push(shape);
             rest = after;
         }
-        let (places, _) = corners(shapes.iter().map(|shape| block(shape)));
-        let own = |(place, shape): (_, &&[i64])| part(grad, place)?.reshape(shape);
-        places.into_iter().zip(&shapes).map(own).collect()
+        let (positions, _) = corners(shapes.iter().map(|shape| block(shape)));
+        let own = |(position, shape): (_, &&[i64])| part(grad, position)?.reshape(shape);
+        positions.into_iter().zip(&shapes).map(own).collect()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
@@ -164,7 +164,7 @@ impl CartesianProd {
     }
 }
 
-/// How many ways there are to take `r` of `n` things in order of their places; `None` if that is no int64.
+/// How many ways there are to take `r` of `n` things in order of their positions; `None` if that is no int64.
 fn count_choices(n: i64, r: i64, with_replacement: bool) -> Option<i64> {
     let things = if with_replacement { n.checked_add(r - 1)? } else { n };
     if things < r {
@@ -179,7 +179,7 @@ fn count_choices(n: i64, r: i64, with_replacement: bool) -> Option<i64> {
     i64::try_from(count).ok()
 }
 
-/// The places of all choices, one choice behind the other, in lexical order.
+/// The positions of all choices, one choice behind the other, in lexical order.
 fn choices(n: i64, r: i64, with_replacement: bool, count: i64) -> Result<Vec<i64>> {
     if count == 0 {
         return Ok(Vec::new());
@@ -191,7 +191,7 @@ fn choices(n: i64, r: i64, with_replacement: bool, count: i64) -> Result<Vec<i64
     for number in 0..count {
         interrupt::check_every::<12>(number as usize);
         memory::extend(&mut all, choice.iter().copied())?;
-        // The last place that can move on does; those behind it follow as closely as they may.
+        // The last position that can move on does; those behind it follow as closely as they may.
         let limit = |i: usize| n - 1 - apart * (r - 1 - i) as i64;
         if let Some(moved) = (0..r).rev().find(|&i| choice[i] < limit(i)) {
             choice[moved] += 1;
@@ -203,7 +203,7 @@ fn choices(n: i64, r: i64, with_replacement: bool, count: i64) -> Result<Vec<i64
     Ok(all)
 }
 
-/// All ways to take `r` elements of a vector in the order of their places, a row each: shape (count, r); none if `r` is 0.
+/// All ways to take `r` elements of a vector in the order of their positions, a row each: shape (count, r); none if `r` is 0.
 #[op("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", function_only)]
 impl Combinations {
     fn composite(self_: &Tensor, r: i64, with_replacement: bool) -> Result<Tensor> {
@@ -220,9 +220,10 @@ impl Combinations {
                 "combinations(): there are too many ways to take {r} of {n} elements"
             )));
         };
-        let places = choices(n, r, with_replacement, count)?;
-        let places = Tensor::from_slice(&places, &[places.len() as i64])?.brought_to(self_)?;
-        self_.index_select(0, &places)?.reshape(&[count, r])
+        let positions = choices(n, r, with_replacement, count)?;
+        let positions =
+            Tensor::from_slice(&positions, &[positions.len() as i64])?.brought_to(self_)?;
+        self_.index_select(0, &positions)?.reshape(&[count, r])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |n: i64, r: i64, with_replacement: bool| {

@@ -43,9 +43,9 @@ impl DiagEmbed {
         grad.diagonal(offset, dim1, dim2)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |shape: &[i64], places: [i64; 3]| {
+        let sample = |shape: &[i64], numbers: [i64; 3]| {
             let tensor: Value = s.normal(shape).into();
-            Sample::new([tensor].into_iter().chain(places.map(Value::Int)))
+            Sample::new([tensor].into_iter().chain(numbers.map(Value::Int)))
         };
         vec![
             sample(&[3], [0, -2, -1]),
@@ -56,9 +56,9 @@ impl DiagEmbed {
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let bad = |shape: &[i64], places: [i64; 3], kind, phrase| {
+        let bad = |shape: &[i64], numbers: [i64; 3], kind, phrase| {
             let tensor: Value = s.normal(shape).into();
-            let sample = Sample::new([tensor].into_iter().chain(places.map(Value::Int)));
+            let sample = Sample::new([tensor].into_iter().chain(numbers.map(Value::Int)));
             InvalidSample::new(sample, kind, phrase)
         };
         let runtime = ErrorKind::Runtime;

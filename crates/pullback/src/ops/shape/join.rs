@@ -108,8 +108,9 @@ fn cat_channels_last(cpu: Cpu, result: &Tensor, tensors: &[Tensor], at: usize) -
     let last = result.ndim() as i64 - 1;
     let order: SmallVec<[i64; 5]> = [0].into_iter().chain(2..=last).chain([1]).collect();
     let back: SmallVec<[i64; 5]> = [0, last].into_iter().chain(1..last).collect();
-    let turned = tensors.iter().map(|t| t.permute(&order)).collect::<Result<SmallVec<[_; 8]>>>()?;
-    let refs: SmallVec<[_; 8]> = turned.iter().map(|t| t.view_ref(cpu)).collect();
+    let permuted =
+        tensors.iter().map(|t| t.permute(&order)).collect::<Result<SmallVec<[_; 8]>>>()?;
+    let refs: SmallVec<[_; 8]> = permuted.iter().map(|t| t.view_ref(cpu)).collect();
     let result = result.permute(&order)?;
     Ok(layout::cat(&mut result.view_mut(cpu), &refs, back[at] as usize)?)
 }
@@ -564,7 +565,7 @@ impl Roll {
     }
 }
 
-/// The two dimensions of the plane that is turned.
+/// The two dimensions of the plane that is rotated.
 fn plane(t: &Tensor, dims: &[i64]) -> Result<(usize, usize)> {
     ensure!(
         dims.len() == 2,
@@ -584,7 +585,7 @@ fn plane(t: &Tensor, dims: &[i64]) -> Result<(usize, usize)> {
     Ok((a, b))
 }
 
-/// The plane of `dims` turned by `k` quarter turns from the first of them towards the second.
+/// The plane of `dims` rotated by `k` quarter turns from the first of them towards the second.
 #[op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", jvp = linear, batch = along)]
 impl Rot90 {
     fn meta(self_: &Tensor, k: i64, dims: &[i64]) -> Result<TensorSpec> {
@@ -666,7 +667,7 @@ impl Triu {
     }
 }
 
-/// The number of each place, `repeats[place]` times: `[0, 2]` gives `[1, 1]`.
+/// Each index `i`, `repeats[i]` times: `[0, 2]` gives `[1, 1]`.
 #[op("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", function_only, not_differentiable,
      method = repeat_interleave_places, dynamic_output_shape, batch = data_dependent)]
 impl RepeatInterleave {
@@ -691,10 +692,10 @@ impl RepeatInterleave {
         let mut view = out.view_mut(cpu);
         let mut rest = view.as_slice_mut::<i64>().unwrap_or_default();
         let mut pace = WorkCounter::new();
-        for (place, &n) in counts.iter().enumerate() {
+        for (position, &n) in counts.iter().enumerate() {
             pace.spend(1 + n as usize);
             let (own, after) = rest.split_at_mut(n as usize);
-            interrupt::chunks(own.len()).for_each(|part| own[part].fill(place as i64));
+            interrupt::chunks(own.len()).for_each(|part| own[part].fill(position as i64));
             rest = after;
         }
         out.converted(cpu, repeats.dtype())

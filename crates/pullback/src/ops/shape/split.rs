@@ -1,4 +1,4 @@
-//! A tensor in pieces along a dimension: `unbind`, `split`, `chunk`, `tensor_split`. All are views of the
+//! Splitting a tensor along a dimension: `unbind`, `split`, `chunk`, `tensor_split`. All are views of the
 //! same memory, made in one call; `split_with_sizes` carries the rule of those that end in it.
 
 use super::view_spec::ViewSpec;
@@ -94,8 +94,8 @@ impl Unbind {
     }
 }
 
-/// Consecutive pieces of `sizes` along `dim`, as aliases.
-fn pieces(
+/// Consecutive splits of `sizes` along `dim`, as aliases.
+fn split_views(
     self_: &Tensor,
     sizes: impl Iterator<Item = i64>,
     count: i64,
@@ -110,8 +110,8 @@ fn pieces(
     Ok(out)
 }
 
-/// What consecutive pieces of `sizes` along `dim` look like.
-fn specs_of_pieces(
+/// What consecutive splits of `sizes` along `dim` look like.
+fn split_specs(
     self_: &Tensor,
     sizes: impl Iterator<Item = i64>,
     count: i64,
@@ -119,28 +119,28 @@ fn specs_of_pieces(
 ) -> Result<Vec<TensorSpec>> {
     let mut out = room_for(count)?;
     for size in sizes {
-        let piece = TensorSpec::beside(self_, &with_size(self_.shape(), dim, size));
-        out.push(piece.with_strides(self_.strides().into()));
+        let split = TensorSpec::beside(self_, &with_size(self_.shape(), dim, size));
+        out.push(split.with_strides(self_.strides().into()));
     }
     Ok(out)
 }
 
-/// How many pieces of `each` elements `size` elements make, the last one smaller if need be.
-fn pieces_of(size: i64, each: i64) -> i64 {
+/// How many splits of `each` elements `size` elements make, the last one smaller if need be.
+fn chunk_count(size: i64, each: i64) -> i64 {
     size / each + i64::from(size % each != 0)
 }
 
 fn split_count(size: i64, split_size: i64) -> i64 {
-    if split_size == 0 { 1 } else { pieces_of(size, split_size).max(1) }
+    if split_size == 0 { 1 } else { chunk_count(size, split_size).max(1) }
 }
 
-/// The sizes of pieces of `split_size` out of `size`, the last one smaller if need be.
+/// The sizes of splits of `split_size` out of `size`, the last one smaller if need be.
 fn split_sizes(size: i64, split_size: i64) -> impl Iterator<Item = i64> + Clone {
     (0..split_count(size, split_size))
         .map(move |i| if split_size == 0 { 0 } else { split_size.min(size - i * split_size) })
 }
 
-/// The size of what is split into pieces of `split_size`, and its dimension.
+/// The size of what is split into splits of `split_size`, and its dimension.
 fn check_split(t: &Tensor, split_size: i64, dim: i64) -> Result<(i64, usize)> {
     ensure!(t.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
     ensure!(
@@ -158,7 +158,7 @@ fn check_split(t: &Tensor, split_size: i64, dim: i64) -> Result<(i64, usize)> {
     Ok((size, dim))
 }
 
-/// The dimension that is split into pieces of `sizes`.
+/// The dimension that is split into splits of `sizes`.
 fn check_split_sizes(t: &Tensor, sizes: &[i64], dim: i64) -> Result<usize> {
     ensure!(t.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
     let dim = wrap_dim(dim, t.ndim())?;
@@ -178,18 +178,18 @@ fn check_split_sizes(t: &Tensor, sizes: &[i64], dim: i64) -> Result<usize> {
     Ok(dim)
 }
 
-/// Pieces of size `split_size` along `dim`; the last one is smaller if it does not divide.
+/// Splits of size `split_size` along `dim`; the last one is smaller if it does not divide.
 #[op("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view,
      call_as("torch.split(input = tensor, split_size = split_size_or_sections)"))]
 impl Split {
     fn meta(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<TensorSpec>> {
         let (size, dim) = check_split(self_, split_size, dim)?;
         let count = split_count(size, split_size);
-        specs_of_pieces(self_, split_sizes(size, split_size), count, dim)
+        split_specs(self_, split_sizes(size, split_size), count, dim)
     }
     fn cpu(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<Tensor>> {
         let (size, dim) = check_split(self_, split_size, dim)?;
-        pieces(self_, split_sizes(size, split_size), split_count(size, split_size), dim)
+        split_views(self_, split_sizes(size, split_size), split_count(size, split_size), dim)
     }
     fn vjp_self(
         grads: &[Option<Tensor>],
@@ -209,7 +209,7 @@ impl Split {
     }
 }
 
-/// Pieces of the given sizes along `dim`, which must add up to its size.
+/// Splits of the given sizes along `dim`, which must add up to its size.
 #[op(
     "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0) -> Tensor(a)[]",
     call_as("torch.split(input = tensor, split_size = split_size_or_sections)")
@@ -223,7 +223,7 @@ impl SplitSizes {
     }
 }
 
-/// As `split` with the size of a piece in a tensor of one element.
+/// As `split` with the size of a split in a tensor of one element.
 #[op("split.Tensor_size(Tensor(a -> *) self, Tensor split_size, int dim=0) -> Tensor(a)[]", not_differentiable(split_size),
      method = split_by, call_as("torch.split(input = tensor, split_size = split_size_or_sections)"))]
 impl SplitTensor {
@@ -245,16 +245,16 @@ impl SplitTensor {
     }
 }
 
-/// Pieces of the given sizes along `dim`, which must add up to its size.
+/// Splits of the given sizes along `dim`, which must add up to its size.
 #[op("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view)]
 impl SplitWithSizes {
     fn meta(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<TensorSpec>> {
         let dim = check_split_sizes(self_, split_sizes, dim)?;
-        specs_of_pieces(self_, split_sizes.iter().copied(), split_sizes.len() as i64, dim)
+        split_specs(self_, split_sizes.iter().copied(), split_sizes.len() as i64, dim)
     }
     fn cpu(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
         let dim = check_split_sizes(self_, split_sizes, dim)?;
-        pieces(self_, split_sizes.iter().copied(), split_sizes.len() as i64, dim)
+        split_views(self_, split_sizes.iter().copied(), split_sizes.len() as i64, dim)
     }
     fn vjp_self(
         grads: &[Option<Tensor>],
@@ -277,13 +277,13 @@ fn check_chunks(self_: &Tensor, chunks: i64) -> Result<()> {
     Ok(())
 }
 
-/// At most `chunks` pieces of equal size along `dim`, the last one smaller if it does not divide.
+/// At most `chunks` splits of equal size along `dim`, the last one smaller if it does not divide.
 #[op("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")]
 impl Chunk {
     fn composite(self_: &Tensor, chunks: i64, dim: i64) -> Result<Vec<Tensor>> {
         check_chunks(self_, chunks)?;
         let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
-        let each = pieces_of(size, chunks);
+        let each = chunk_count(size, chunks);
         if each == 0 && size == 0 {
             room_for::<Tensor>(chunks)?;
             return self_.split_with_sizes(&memory::filled(0, chunks as usize)?, dim);
@@ -295,12 +295,12 @@ impl Chunk {
     }
 }
 
-/// Pieces that count their writes for themselves, and are no views to autograd.
-fn on_their_own(pieces: Vec<Tensor>) -> Result<Vec<Tensor>> {
-    pieces.iter().map(Tensor::with_own_version).collect()
+/// Splits that count their writes for themselves, and are no views to autograd.
+fn on_their_own(splits: Vec<Tensor>) -> Result<Vec<Tensor>> {
+    splits.iter().map(Tensor::with_own_version).collect()
 }
 
-/// As `split`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards.
+/// As `split`, but to autograd the splits share no memory: they may be written to, if nobody uses `self` afterwards.
 #[op("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", jvp = linear, batch = pick_view)]
 impl UnsafeSplit {
     fn meta(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<TensorSpec>> {
@@ -322,7 +322,7 @@ impl UnsafeSplit {
     }
 }
 
-/// As `split_with_sizes`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards.
+/// As `split_with_sizes`, but to autograd the splits share no memory: they may be written to, if nobody uses `self` afterwards.
 #[op(
     "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
     jvp = linear, batch = pick_view
@@ -347,13 +347,13 @@ impl UnsafeSplitWithSizes {
     }
 }
 
-/// As `chunk`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards.
+/// As `chunk`, but to autograd the splits share no memory: they may be written to, if nobody uses `self` afterwards.
 #[op("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")]
 impl UnsafeChunk {
     fn composite(self_: &Tensor, chunks: i64, dim: i64) -> Result<Vec<Tensor>> {
         check_chunks(self_, chunks)?;
         let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
-        let each = pieces_of(size, chunks);
+        let each = chunk_count(size, chunks);
         if each == 0 && size == 0 {
             room_for::<Tensor>(chunks)?;
             return self_.unsafe_split_with_sizes(&memory::filled(0, chunks as usize)?, dim);
@@ -365,7 +365,7 @@ impl UnsafeChunk {
     }
 }
 
-/// The pieces between `count - 1` points.
+/// The splits between `count - 1` points.
 fn split_at(
     self_: &Tensor,
     dim: i64,
@@ -382,7 +382,7 @@ fn split_at(
     Ok(out)
 }
 
-/// `sections` pieces along `dim`; the first ones are larger by one if it does not divide.
+/// `sections` splits along `dim`; the first ones are larger by one if it does not divide.
 #[op("tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]")]
 impl TensorSplit {
     fn composite(self_: &Tensor, sections: i64, dim: i64) -> Result<Vec<Tensor>> {
@@ -401,7 +401,7 @@ impl TensorSplit {
     }
 }
 
-/// The pieces between the given positions along `dim`.
+/// The splits between the given positions along `dim`.
 #[op("tensor_split.indices(Tensor(a -> *) self, int[] indices, int dim=0) -> Tensor(a)[]")]
 impl TensorSplitIndices {
     fn composite(self_: &Tensor, indices: &[i64], dim: i64) -> Result<Vec<Tensor>> {
@@ -417,7 +417,7 @@ impl TensorSplitIndices {
     }
 }
 
-/// As `tensor_split` with the number of pieces in a 0-dim int64 tensor, or with the positions in a vector.
+/// As `tensor_split` with the number of splits in a 0-dim int64 tensor, or with the positions in a vector.
 #[op("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
      method = tensor_split_by)]
 impl TensorSplitBy {

@@ -35,7 +35,7 @@ fn columns(self_: &Tensor) -> usize {
     usize::from(self_.ndim() > 1)
 }
 
-/// `sections` equal pieces by columns: along the second dimension, of a vector along its only one.
+/// `sections` equal splits by columns: along the second dimension, of a vector along its only one.
 #[op("hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")]
 impl Hsplit {
     fn composite(self_: &Tensor, sections: i64) -> Result<Vec<Tensor>> {
@@ -59,7 +59,7 @@ impl Hsplit {
     }
 }
 
-/// The pieces between the given columns.
+/// The splits between the given columns.
 #[op("hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", method = hsplit_at)]
 impl HsplitAt {
     fn composite(self_: &Tensor, indices: &[i64]) -> Result<Vec<Tensor>> {
@@ -71,7 +71,7 @@ impl HsplitAt {
     }
 }
 
-/// `sections` equal pieces by rows: along the first dimension.
+/// `sections` equal splits by rows: along the first dimension.
 #[op("vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")]
 impl Vsplit {
     fn composite(self_: &Tensor, sections: i64) -> Result<Vec<Tensor>> {
@@ -88,7 +88,7 @@ impl Vsplit {
     }
 }
 
-/// The pieces between the given rows.
+/// The splits between the given rows.
 #[op("vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", method = vsplit_at)]
 impl VsplitAt {
     fn composite(self_: &Tensor, indices: &[i64]) -> Result<Vec<Tensor>> {
@@ -100,7 +100,7 @@ impl VsplitAt {
     }
 }
 
-/// `sections` equal pieces in depth: along the third dimension.
+/// `sections` equal splits in depth: along the third dimension.
 #[op("dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")]
 impl Dsplit {
     fn composite(self_: &Tensor, sections: i64) -> Result<Vec<Tensor>> {
@@ -117,7 +117,7 @@ impl Dsplit {
     }
 }
 
-/// The pieces between the given places along the third dimension.
+/// The splits between the given indices along the third dimension.
 #[op("dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", method = dsplit_at)]
 impl DsplitAt {
     fn composite(self_: &Tensor, indices: &[i64]) -> Result<Vec<Tensor>> {

@@ -78,12 +78,12 @@ impl SelectCopy {}
      exact_out, function_only, copy_of = view::SLICE, node = "SliceBackward0_copy")]
 impl SliceCopy {}
 
-/// Copies of the pieces of size `split_size` along `dim`; the last one is smaller if it does not divide.
+/// Copies of the splits of size `split_size` along `dim`; the last one is smaller if it does not divide.
 #[op("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
      exact_out, function_only, copy_of = split::SPLIT, node = "SplitBackward0_copy")]
 impl SplitCopy {}
 
-/// Copies of the pieces of the given sizes along `dim`, which must add up to its size.
+/// Copies of the splits of the given sizes along `dim`, which must add up to its size.
 #[op("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
      exact_out, function_only, copy_of = split::SPLIT_WITH_SIZES, node = "SplitWithSizesBackward0_copy")]
 impl SplitWithSizesCopy {}
@@ -199,15 +199,15 @@ impl NarrowCopy {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |dim: i64, start: i64, length: i64| {
-            let places = [Value::Int(dim), Value::Int(start), Value::Int(length)];
-            Sample::new([s.normal(&[4, 2]).into()].into_iter().chain(places))
+            let numbers = [Value::Int(dim), Value::Int(start), Value::Int(length)];
+            Sample::new([s.normal(&[4, 2]).into()].into_iter().chain(numbers))
         };
         vec![sample(0, -3, 2), sample(-1, 0, 2), sample(0, 4, 0)]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let bad = |shape: &[i64], start: i64, length: i64, kind, phrase| {
-            let places = [Value::Int(0), Value::Int(start), Value::Int(length)];
-            let sample = Sample::new([s.normal(shape).into()].into_iter().chain(places));
+            let numbers = [Value::Int(0), Value::Int(start), Value::Int(length)];
+            let sample = Sample::new([s.normal(shape).into()].into_iter().chain(numbers));
             InvalidSample::new(sample, kind, phrase)
         };
         vec![

@@ -66,19 +66,19 @@ fn zeros(shape: &[i64], like: &Tensor) -> Result<Tensor> {
     TensorSpec::beside(like, shape).zeros()
 }
 
-fn sample<const N: usize>(s: &Sampler, shapes: [&[i64]; 2], places: [i64; N]) -> Sample {
+fn sample<const N: usize>(s: &Sampler, shapes: [&[i64]; 2], numbers: [i64; N]) -> Sample {
     let tensors = shapes.map(|shape| Value::Tensor(s.normal(shape)));
-    Sample::new(tensors.into_iter().chain(places.map(Value::Int)))
+    Sample::new(tensors.into_iter().chain(numbers.map(Value::Int)))
 }
 
 fn bad<const N: usize>(
     s: &Sampler,
     shapes: [&[i64]; 2],
-    places: [i64; N],
+    numbers: [i64; N],
     kind: ErrorKind,
     phrase: &'static str,
 ) -> InvalidSample {
-    InvalidSample::new(sample(s, shapes, places), kind, phrase)
+    InvalidSample::new(sample(s, shapes, numbers), kind, phrase)
 }
 
 /// A copy of `self` with `src` at `index` of dimension `dim`.
@@ -239,23 +239,26 @@ impl DiagonalScatter {
 }
 
 /// Sizes and strides of a tensor, and where it begins in its memory.
-type Place<'a> = (&'a [i64], &'a [i64], i64);
+type StridedGeometry<'a> = (&'a [i64], &'a [i64], i64);
 
 /// The two places counted from where the first of them begins, and how much memory both take together.
-fn together<'a>(one: Place<'a>, other: Place<'a>) -> Result<(Place<'a>, Place<'a>, i64)> {
+fn together<'a>(
+    one: StridedGeometry<'a>,
+    other: StridedGeometry<'a>,
+) -> Result<(StridedGeometry<'a>, StridedGeometry<'a>, i64)> {
     let first = one.2.min(other.2);
-    let from_first = |p: Place<'a>| (p.0, p.1, p.2 - first);
+    let from_first = |p: StridedGeometry<'a>| (p.0, p.1, p.2 - first);
     let (one, other) = (from_first(one), from_first(other));
     let reach = (one.2 + extent(one.0, one.1)?).max(other.2 + extent(other.0, other.1)?);
     Ok((one, other, reach))
 }
 
 /// Whether `own`, the place of all elements, takes the whole of the memory, in row-major order: as a gradient that is contiguous.
-fn is_all_within(grad: &Tensor, own: Place<'_>, reach: i64) -> bool {
+fn is_all_within(grad: &Tensor, own: StridedGeometry<'_>, reach: i64) -> bool {
     own.2 == 0 && reach == grad.numel() && is_contiguous(own.0, own.1) && !grad.overrides_ops()
 }
 
-fn seen(memory: &Tensor, (shape, strides, offset): Place<'_>) -> Result<Tensor> {
+fn seen(memory: &Tensor, (shape, strides, offset): StridedGeometry<'_>) -> Result<Tensor> {
     memory.as_strided(shape, strides, Some(offset))
 }
 
@@ -316,7 +319,7 @@ impl AsStridedScatter {
         stride: &[i64],
         storage_offset: Option<i64>,
     ) -> Result<Tensor> {
-        let own = place(self_shape, self_strides, self_storage_offset);
+        let own = source_geometry(self_shape, self_strides, self_storage_offset);
         let offset = storage_offset.unwrap_or(self_storage_offset);
         let (own, part, reach) = together((&own.0, &own.1, own.2), (size, stride, offset))?;
         if is_all_within(grad, own, reach) {
@@ -337,7 +340,7 @@ impl AsStridedScatter {
         stride: &[i64],
         storage_offset: Option<i64>,
     ) -> Result<Tensor> {
-        let own = place(self_shape, self_strides, self_storage_offset);
+        let own = source_geometry(self_shape, self_strides, self_storage_offset);
         let offset = storage_offset.unwrap_or(self_storage_offset);
         let (own, part, reach) = together((&own.0, &own.1, own.2), (size, stride, offset))?;
         let of_part = if is_all_within(grad, own, reach) {
@@ -381,8 +384,8 @@ impl AsStridedScatter {
     }
 }
 
-/// Where the elements of `self` lie in the result's memory.
-fn place(shape: &[i64], strides: &[i64], offset: i64) -> (Dims, Dims, i64) {
+/// Shape, strides and offset of `self` in the memory that the result starts as: contiguous where elements of `self` share memory.
+fn source_geometry(shape: &[i64], strides: &[i64], offset: i64) -> (Dims, Dims, i64) {
     let strides = Dims::from_slice(strides);
     if may_overlap_itself(shape, &strides) {
         return (Dims::from_slice(shape), crate::tensor::contiguous_strides(shape), 0);

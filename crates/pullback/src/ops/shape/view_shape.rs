@@ -1,4 +1,4 @@
-//! Views by shape: dropped and added dimensions, pieces, diagonals, windows, other dtypes.
+//! Views by shape: dropped and added dimensions, splits, diagonals, windows, other dtypes.
 //!
 //! The in-place forms (`squeeze_`, `t_`, ...) change only how the tensor sees its memory. Their history
 //! goes on from the tensor's own, not through its base, because no element changes.
@@ -441,7 +441,7 @@ impl UnfoldBackward {
         let at = wrap_dim(dim, input_sizes.len())?;
         let windows = grad_in.shape()[at];
         if windows < size {
-            // (Whichever are fewer: the windows, or the places in one.)
+            // (Whichever are fewer: the windows, or the elements in one.)
             for window in 0..windows {
                 let grad = grad_in.select(at as i64, window)?.movedim_int(-1, at as i64)?;
                 result.narrow(at as i64, window.saturating_mul(step), size)?.add_(&grad)?;
@@ -523,7 +523,7 @@ impl Unflatten {
     }
 }
 
-/// The dimensions `source` moved to the places `destination`; the others keep their order.
+/// The dimensions `source` moved to `destination`; the others keep their order.
 #[op(
     "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
     alias("moveaxis")
@@ -572,7 +572,7 @@ impl Movedim {
     }
 }
 
-/// Dimension `source` moved to place `destination`.
+/// Dimension `source` moved to `destination`.
 #[op("movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", alias("moveaxis"))]
 impl MovedimInt {
     fn composite(self_: &Tensor, source: i64, destination: i64) -> Result<Tensor> {

@@ -106,7 +106,7 @@ impl Tensor {
         let layout = Some(layout);
         compressed.sparse_compressed_unsafe_with(plain, values, size, None, layout, None, None)
     }
-    /// The same places with other values, with history.
+    /// A tensor with these coordinates and other values, with history.
     pub(super) fn with_sparse_values(&self, values: &Tensor) -> Result<Tensor> {
         match &*parts(self)? {
             Sparse::Coo(coo) => {
@@ -138,37 +138,15 @@ fn compressed_layout(layout: Option<Layout>) -> Result<Layout> {
     Ok(layout)
 }
 
-/// The invariants of compressed tensors that need no elements. How many lines there are, and how long each can be.
+/// Checks the invariants of compressed tensors that need no elements. Returns the number of compressed lines, and the largest
+/// number of blocks in each.
 fn check_sizes(
     (compressed, plain, values): (&Tensor, &Tensor, &Tensor),
     size: &[i64],
     layout: Layout,
 ) -> Result<(i64, i64)> {
     let (of_compressed, of_plain) = names(layout);
-    for (name, part) in [(of_compressed, compressed), (of_plain, plain), ("values", values)] {
-        ensure!(
-            !part.is_sparse(),
-            runtime,
-            "expected {name} to be a strided tensor but got {}",
-            part.layout().spelled()
-        );
-    }
-    for (name, part) in [(of_compressed, compressed), (of_plain, plain)] {
-        ensure!(
-            matches!(part.dtype(), DType::I64 | DType::I32),
-            runtime,
-            "{name} dtype must be Int or Long, but got torch.{}",
-            part.dtype().name()
-        );
-        ensure!(part.ndim() >= 1, runtime, "{name} must have dimensionality >= 1 but got 0");
-    }
-    ensure!(
-        compressed.dtype() == plain.dtype(),
-        runtime,
-        "{of_compressed} and {of_plain} dtypes must be equal, but got torch.{} and torch.{}",
-        compressed.dtype().name(),
-        plain.dtype().name()
-    );
+    check_parts((compressed, plain, values), layout)?;
     let batch = compressed.ndim() - 1;
     let blocks = if layout.is_blocked() { 2 } else { 0 };
     ensure!(
@@ -210,7 +188,40 @@ fn check_sizes(
     line_counts(compressed, values, size, layout)
 }
 
-/// How many lines there are, and how long each can be.
+/// Refuses parts of other layouts and dtypes than compressed tensors have.
+fn check_parts(
+    (compressed, plain, values): (&Tensor, &Tensor, &Tensor),
+    layout: Layout,
+) -> Result<()> {
+    let (of_compressed, of_plain) = names(layout);
+    for (name, part) in [(of_compressed, compressed), (of_plain, plain), ("values", values)] {
+        ensure!(
+            !part.is_sparse(),
+            runtime,
+            "expected {name} to be a strided tensor but got {}",
+            part.layout().spelled()
+        );
+    }
+    for (name, part) in [(of_compressed, compressed), (of_plain, plain)] {
+        ensure!(
+            matches!(part.dtype(), DType::I64 | DType::I32),
+            runtime,
+            "{name} dtype must be Int or Long, but got torch.{}",
+            part.dtype().name()
+        );
+        ensure!(part.ndim() >= 1, runtime, "{name} must have dimensionality >= 1 but got 0");
+    }
+    ensure!(
+        compressed.dtype() == plain.dtype(),
+        runtime,
+        "{of_compressed} and {of_plain} dtypes must be equal, but got torch.{} and torch.{}",
+        compressed.dtype().name(),
+        plain.dtype().name()
+    );
+    Ok(())
+}
+
+/// The number of compressed lines, and the largest number of blocks in each.
 fn line_counts(
     compressed: &Tensor,
     values: &Tensor,
@@ -286,7 +297,7 @@ fn check_lines(
                 list(line)
             );
             ensure!(
-                super::places::is_increasing(line),
+                super::coordinates::is_increasing(line),
                 runtime,
                 "`{of_plain}[..., {of_compressed}[..., i - 1]:{of_compressed}[..., i]] for all i = 1, ..., {major} are sorted and distinct along the last dimension values` is not satisfied: {}",
                 list(line)

@@ -1,6 +1,6 @@
 //! From layout to layout.
 
-use super::places::{Form, Places, dense_copy, rows_of, to_dense};
+use super::coordinates::{SparseElements, SparseFormat, dense_copy, rows_of, to_dense};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
@@ -73,10 +73,10 @@ impl DenseOf {
 }
 
 impl Tensor {
-    /// The same elements in the layout that `like` has, with its blocks and dense dimensions.
+    /// The elements in the layout of `like`, with its blocks and dense dimensions.
     fn laid_out_as(&self, like: &Tensor) -> Result<Tensor> {
-        let form = Form::of(like)?;
-        let blocks = [form.block.0, form.block.1];
+        let format = SparseFormat::of(like)?;
+        let blocks = [format.block.0, format.block.1];
         let block: Option<&[i64]> = like.layout().is_blocked().then_some(&blocks);
         let dense = like.dense_dim()?;
         match like.layout() {
@@ -104,7 +104,7 @@ impl ToSparse {
         let is_same = wanted == self_.layout()
             && dense_dim.is_none()
             && blocksize.is_none_or(|size| {
-                Form::of(self_).is_ok_and(|form| [form.block.0, form.block.1] == size)
+                SparseFormat::of(self_).is_ok_and(|format| [format.block.0, format.block.1] == size)
             });
         if is_same {
             Ok(self_.clone())
@@ -185,23 +185,23 @@ impl SparseOf {
             "to_sparse: expected {least} to {ndim} sparse dimensions of a tensor of {ndim} dimensions for layout torch.{}, but got {sparse}",
             layout.name()
         );
-        let places = if self_.is_sparse() {
-            let places = Places::ordered(self_)?;
+        let elements = if self_.is_sparse() {
+            let elements = SparseElements::ordered(self_)?;
             ensure!(
-                places.sparse_dim() as i64 == sparse,
+                elements.sparse_dim() as i64 == sparse,
                 runtime,
                 "to_sparse: conversion from {} with {} sparse dimensions to {} with {sparse} is not supported",
                 self_.layout().spelled(),
-                places.sparse_dim(),
+                elements.sparse_dim(),
                 layout.spelled()
             );
-            places
+            elements
         } else {
             specified(self_, sparse as usize)?
         };
         let block = blocksize.map_or((1, 1), |size| (size[0], size[1]));
         let batch = if layout.is_compressed() { sparse as usize - 2 } else { 0 };
-        places.in_form(layout, Form { block, batch, dtype: DType::I64 })
+        elements.in_format(layout, SparseFormat { block, batch, dtype: DType::I64 })
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         match (grad.is_sparse(), self_.is_sparse()) {
@@ -246,8 +246,8 @@ fn default_dense_dim(tensor: &Tensor, given: Option<i64>) -> Result<i64> {
     Ok(dense)
 }
 
-/// The places of a strided tensor where anything is not zero.
-fn specified(tensor: &Tensor, sparse_dim: usize) -> Result<Places> {
+/// The coordinates of a strided tensor where anything is not zero.
+fn specified(tensor: &Tensor, sparse_dim: usize) -> Result<SparseElements> {
     let shape: Dims = tensor.shape().into();
     let (sizes, dense) = shape.split_at(sparse_dim);
     let mut flat = Dims::from_slice(&[sizes.iter().product()]);
@@ -261,8 +261,8 @@ fn specified(tensor: &Tensor, sparse_dim: usize) -> Result<Places> {
     flat.extend_from_slice(dense);
     let values = rows.view(&flat)?.index_select(0, &numbers.reshape(&[-1])?)?;
     let numbers = rows_of(&numbers)?.remove(0);
-    let indices = super::places::coordinates(&numbers, sizes)?;
-    Ok(Places { indices, values, shape: shape.clone(), is_coalesced: true })
+    let indices = super::coordinates::unravelled(&numbers, sizes)?;
+    Ok(SparseElements { indices, values, shape: shape.clone(), is_coalesced: true })
 }
 
 /// The elements other than zero in compressed rows: (*batch, rows, columns, *dense).

@@ -4,11 +4,11 @@
 //! for each, which may have dense dimensions of its own. Values of equal coordinates add up; `coalesce` adds them and puts
 //! the coordinates in order.
 
-use super::places::{Places, are_in_order, extremes};
+use super::coordinates::{SparseElements, are_in_order, min_max};
 use super::{check_coo, parts};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
-use crate::ops::creation::factory::Options;
+use crate::ops::creation::factory::FactoryOptions;
 use crate::tensor::{Coo, Cpu, Layout, Sparse, checked_numel, shape::list};
 use crate::{DType, Device, Dims, Result, Tensor, TensorSpec};
 use pullback_macros::op;
@@ -45,7 +45,7 @@ fn check_options(
         "expected layout torch.sparse_coo but got torch.{}",
         layout.unwrap_or_default().name()
     );
-    Options(dtype, None, device, pin_memory).spec(&[], DType::F32).map(drop)
+    FactoryOptions(dtype, None, device, pin_memory).spec(&[], DType::F32).map(drop)
 }
 
 /// Sizes that hold the largest coordinates, and the dense sizes of the values.
@@ -54,7 +54,7 @@ fn inferred(indices: &Tensor, values: &Tensor) -> Result<Dims> {
     // bounded: by the rank.
     let none = || vec![(0, -1); indices.shape()[0] as usize];
     let mut shape = Dims::new();
-    for (dim, (least, most)) in extremes(indices)?.unwrap_or_else(none).into_iter().enumerate() {
+    for (dim, (least, most)) in min_max(indices)?.unwrap_or_else(none).into_iter().enumerate() {
         ensure!(least >= 0, runtime, "found negative index {least} for dim {dim}");
         let size = most.checked_add(1).filter(|&size| size < 1 << 59);
         ensure!(size.is_some(), runtime, "index {most} for dim {dim} is too large for a size");
@@ -116,7 +116,7 @@ fn check_sizes(indices: &Tensor, values: &Tensor, size: &[i64]) -> Result<()> {
 
 /// Refuses coordinates outside of the sizes.
 fn check_within(indices: &Tensor, size: &[i64]) -> Result<()> {
-    for (dim, (least, most)) in extremes(indices)?.unwrap_or_default().into_iter().enumerate() {
+    for (dim, (least, most)) in min_max(indices)?.unwrap_or_default().into_iter().enumerate() {
         ensure!(least >= 0, runtime, "found negative index {least} for dim {dim}");
         ensure!(
             most < size[dim],
@@ -289,9 +289,9 @@ impl Tensor {
     /// ```
     /// use pullback::Tensor;
     /// # fn main() -> pullback::Result<()> {
-    /// let places = Tensor::from_slice(&[0_i64, 1, 1, 2, 0, 2], &[2, 3])?;
+    /// let coordinates = Tensor::from_slice(&[0_i64, 1, 1, 2, 0, 2], &[2, 3])?;
     /// let values = Tensor::from_slice(&[1.0, 2.0, 3.0], &[3])?;
-    /// let matrix = Tensor::sparse_coo(&places, &values, &[2, 3], false)?;
+    /// let matrix = Tensor::sparse_coo(&coordinates, &values, &[2, 3], false)?;
     /// assert_eq!(matrix.to_dense(None)?.to_vec::<f64>()?, [0.0, 0.0, 1.0, 2.0, 0.0, 3.0]);
     /// # Ok(())
     /// # }
@@ -445,7 +445,7 @@ impl IsCoalesced {
     }
 }
 
-/// The same with coordinates in order, each once, values of equal ones added: the tensor itself if it is so.
+/// The tensor coalesced: coordinates in order, each once, values of equal ones added; the tensor itself if it is coalesced.
 #[op("coalesce(Tensor(a) self) -> Tensor(a)", method_only)]
 impl Coalesce {
     fn composite(self_: &Tensor) -> Result<Tensor> {
@@ -458,7 +458,7 @@ impl Coalesce {
 #[op("_coalesce(Tensor self) -> Tensor", internal, dynamic_output_shape, method_only, node = "Coalesce", method = coalesced)]
 impl Coalesced {
     fn sparse_coo(self_: &Tensor) -> Result<Tensor> {
-        Places::ordered(self_)?.into_coo()
+        SparseElements::ordered(self_)?.into_coo()
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
@@ -468,7 +468,7 @@ impl Coalesced {
     }
 }
 
-/// Says whether the coordinates are in order, each once.
+/// Marks the tensor as coalesced (or not), without a check.
 #[op("_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", method_only, method = set_coalesced_)]
 impl SetCoalesced {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
@@ -478,7 +478,8 @@ impl SetCoalesced {
     fn sparse_coo(self_: &Tensor, coalesced: bool) -> Result<Tensor> {
         let coo = coo("_coalesced_", self_)?;
         ensure!(
-            !coalesced || super::places::is_increasing(&Places::of(self_)?.numbers()?),
+            !coalesced
+                || super::coordinates::is_increasing(&SparseElements::of(self_)?.linear_indices()?),
             runtime,
             "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
         );

@@ -1,12 +1,12 @@
-//! Sparse gradients: of a large table only the rows that were read, and of what took a part the places it came from.
+//! Sparse gradients: of an embedding only the rows that were read, and of an op that selects elements only those elements.
 
-use super::places::{Places, coordinates};
+use super::coordinates::{SparseElements, unravelled};
 use crate::error::ensure;
 use crate::tensor::shape::wrap_dim;
 use crate::{DType, Dims, Result, Tensor};
 use pullback_kernels::memory;
 
-/// The gradient of `embedding` for its table: a row for each place that was read, `padding_idx` left out (-1: none).
+/// The gradient of `embedding` for its weight: a row for each index that was read, `padding_idx` left out (-1: none).
 pub(crate) fn embedding_backward(
     grad: &Tensor,
     indices: &Tensor,
@@ -44,52 +44,52 @@ pub(crate) fn gather_backward(
     let dim = wrap_dim(dim, shape.len())?;
     let own = if index.ndim() == 0 { Dims::from_slice(&[1]) } else { index.shape().into() };
     let numbers = memory::collect(0..count)?;
-    let mut rows = coordinates(&numbers, &own)?;
+    let mut rows = unravelled(&numbers, &own)?;
     rows[dim] = index.to_vec::<i64>()?;
-    let indices = super::places::table(&rows, count as usize)?;
+    let indices = super::coordinates::table(&rows, count as usize)?;
     Tensor::sparse_coo(&indices, &grad.reshape(&[count])?, shape, false)
 }
 
-/// The places of a sparse gradient, each once, and its values with history.
-fn taken_apart(grad: &Tensor) -> Result<(Places, Tensor)> {
-    let places = Places::ordered(grad)?;
+/// The coalesced elements of a sparse gradient, and its values with history.
+fn taken_apart(grad: &Tensor) -> Result<(SparseElements, Tensor)> {
+    let elements = SparseElements::ordered(grad)?;
     let values = if grad.layout() == crate::Layout::SparseCoo {
         grad.coalesce()?.values()?
     } else {
         // (Values of compressed layouts lie in another order.)
         grad.to_sparse()?.values()?
     };
-    Ok((places, values))
+    Ok((elements, values))
 }
 
-/// A sparse tensor of other places.
+/// A sparse tensor of `shape` with these coordinates and values, with history.
 fn put_together(indices: &[Vec<i64>], values: &Tensor, shape: &[i64]) -> Result<Tensor> {
-    let indices = super::places::table(indices, values.shape()[0] as usize)?;
+    let indices = super::coordinates::table(indices, values.shape()[0] as usize)?;
     Tensor::sparse_coo(&indices, values, shape, false)
 }
 
-/// The gradient of `select`: everything at one index of a dimension more.
+/// The gradient of `select`: `grad` at one index of one more dimension, zero elsewhere.
 pub(crate) fn select_backward(
     grad: &Tensor,
     shape: &[i64],
     dim: i64,
     index: i64,
 ) -> Result<Tensor> {
-    let (mut places, mut values) = taken_apart(grad)?;
+    let (mut elements, mut values) = taken_apart(grad)?;
     let dim = wrap_dim(dim, shape.len())?;
     let at = if index < 0 { index + shape[dim] } else { index };
-    if dim <= places.sparse_dim() {
-        places.indices.insert(dim, memory::filled(at, places.count())?);
+    if dim <= elements.sparse_dim() {
+        elements.indices.insert(dim, memory::filled(at, elements.count())?);
     } else {
-        let in_values = (dim - places.sparse_dim()) as i64 + 1;
+        let in_values = (dim - elements.sparse_dim()) as i64 + 1;
         let mut sizes = Dims::from_slice(values.shape());
         sizes.insert(in_values as usize, shape[dim]);
         values = values.select_backward(&sizes, in_values, at)?;
     }
-    put_together(&places.indices, &values, shape)
+    put_together(&elements.indices, &values, shape)
 }
 
-/// The gradient of a slice: each index where it came from.
+/// The gradient of `slice`: each element at the index from which it was taken.
 pub(crate) fn slice_backward(
     grad: &Tensor,
     shape: &[i64],
@@ -97,43 +97,43 @@ pub(crate) fn slice_backward(
     start: Option<i64>,
     step: i64,
 ) -> Result<Tensor> {
-    let (mut places, mut values) = taken_apart(grad)?;
+    let (mut elements, mut values) = taken_apart(grad)?;
     let dim = wrap_dim(dim, shape.len())?;
     let start = start.unwrap_or(0);
     let first = (if start < 0 { start + shape[dim] } else { start }).clamp(0, shape[dim]);
-    if dim < places.sparse_dim() {
-        places.indices[dim].iter_mut().for_each(|index| *index = first + *index * step);
+    if dim < elements.sparse_dim() {
+        elements.indices[dim].iter_mut().for_each(|index| *index = first + *index * step);
     } else {
-        let in_values = dim - places.sparse_dim() + 1;
+        let in_values = dim - elements.sparse_dim() + 1;
         let mut sizes = Dims::from_slice(values.shape());
         let end = first + (sizes[in_values] - 1).max(0) * step + 1;
         sizes[in_values] = shape[dim];
         values = values.slice_backward(&sizes, in_values as i64, Some(first), Some(end), step)?;
     }
-    put_together(&places.indices, &values, shape)
+    put_together(&elements.indices, &values, shape)
 }
 
-/// The gradient of `index_select`: each index where it was taken from.
+/// The gradient of `index_select`: each element at the index from which it was taken.
 pub(crate) fn index_select_backward(
     grad: &Tensor,
     shape: &[i64],
     dim: i64,
     index: &Tensor,
 ) -> Result<Tensor> {
-    let (mut places, values) = taken_apart(grad)?;
+    let (mut elements, values) = taken_apart(grad)?;
     let at = wrap_dim(dim, shape.len())?;
-    if at >= places.sparse_dim() {
+    if at >= elements.sparse_dim() {
         let mut sizes = Dims::from_slice(values.shape());
-        let in_values = at - places.sparse_dim() + 1;
+        let in_values = at - elements.sparse_dim() + 1;
         sizes[in_values] = shape[at];
         let zeros = crate::TensorSpec::beside(&values, &sizes).zeros()?;
         let values = zeros.index_add(in_values as i64, index, &values)?;
-        return put_together(&places.indices, &values, shape);
+        return put_together(&elements.indices, &values, shape);
     }
     let from = index.to_vec::<i64>()?;
-    for place in &mut places.indices[at] {
-        let index = from[*place as usize];
-        *place = if index < 0 { index + shape[at] } else { index };
+    for coordinate in &mut elements.indices[at] {
+        let index = from[*coordinate as usize];
+        *coordinate = if index < 0 { index + shape[at] } else { index };
     }
-    put_together(&places.indices, &values, shape)
+    put_together(&elements.indices, &values, shape)
 }

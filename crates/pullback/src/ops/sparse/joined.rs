@@ -3,7 +3,7 @@
 //! All are made of ops on the values of sparse tensors, which are recorded: everything here has all derivatives. What is not
 //! specified takes no part: it is no zero.
 
-use super::places::{Places, list_of, table};
+use super::coordinates::{SparseElements, list_of, table};
 use super::product::{check_matrices, scaled};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
@@ -46,7 +46,7 @@ impl SparseMmReduce {
                 dtype.scalar_name()
             ),
             "mean" => sparse.sparse_mm(dense)?.div(&row_lengths(sparse, dtype)?),
-            extreme => row_extremes(sparse, dense, extreme),
+            reduce => row_min_max(sparse, dense, reduce),
         }
     }
 }
@@ -59,9 +59,9 @@ fn row_lengths(sparse: &Tensor, dtype: DType) -> Result<Tensor> {
 }
 
 /// The largest or smallest product of each row.
-fn row_extremes(sparse: &Tensor, dense: &Tensor, reduce: &str) -> Result<Tensor> {
-    let places = Places::of(sparse)?;
-    let [rows, columns] = [list_of(&places.indices[0])?, list_of(&places.indices[1])?];
+fn row_min_max(sparse: &Tensor, dense: &Tensor, reduce: &str) -> Result<Tensor> {
+    let elements = SparseElements::of(sparse)?;
+    let [rows, columns] = [list_of(&elements.indices[0])?, list_of(&elements.indices[1])?];
     let products = sparse.values()?.unsqueeze(1)?.mul(&dense.index_select(0, &columns)?)?;
     let sizes = [sparse.shape()[0], dense.shape()[1]];
     let zeros = TensorSpec::beside(dense, &sizes).zeros()?;
@@ -77,7 +77,7 @@ fn check_factors(name: &str, mat1: &Tensor, mat2: &Tensor) -> Result<()> {
         "{name}: expected 'mat2' to have strided layout, got 'mat2' with layout {}",
         mat2.layout().spelled()
     );
-    let sparse_dim = super::parts(mat1).and(Places::of(mat1))?.sparse_dim();
+    let sparse_dim = super::parts(mat1).and(SparseElements::of(mat1))?.sparse_dim();
     ensure!(
         mat1.ndim() == 2 && sparse_dim == 2,
         runtime,
@@ -105,12 +105,12 @@ fn check_factors(name: &str, mat1: &Tensor, mat2: &Tensor) -> Result<()> {
 fn product_rows(name: &str, mat1: &Tensor, mat2: &Tensor) -> Result<(Vec<i64>, Tensor)> {
     check_factors(name, mat1, mat2)?;
     let mat1 = mat1.coalesce()?;
-    let mut places = Places::of(&mat1)?;
-    let mut kept = memory::copied(&places.indices[0])?;
+    let mut elements = SparseElements::of(&mat1)?;
+    let mut kept = memory::copied(&elements.indices[0])?;
     kept.dedup();
     let among = |row: &i64| kept.partition_point(|other| other < row) as i64;
-    places.indices[0] = memory::collect(places.indices[0].iter().map(among))?;
-    let indices = table(&places.indices, places.count())?;
+    elements.indices[0] = memory::collect(elements.indices[0].iter().map(among))?;
+    let indices = table(&elements.indices, elements.count())?;
     let sizes = [kept.len() as i64, mat1.shape()[1]];
     let short = Tensor::sparse_coo(&indices, &mat1.values()?, &sizes, true)?;
     let product = short.sparse_mm(mat2)?;
@@ -211,20 +211,20 @@ fn normalized(self_: &Tensor, dim: i64, dtype: Option<DType>, is_log: bool) -> R
         "\"softmax\" not implemented for '{}'",
         input.dtype().scalar_name()
     );
-    let (places, values) = (Places::of(&input)?, input.values()?);
-    let values = match dim.checked_sub(places.sparse_dim()) {
-        None => normalized_groups(&values, &groups(&places, dim)?, is_log)?,
+    let (elements, values) = (SparseElements::of(&input)?, input.values()?);
+    let values = match dim.checked_sub(elements.sparse_dim()) {
+        None => normalized_groups(&values, &groups(&elements, dim)?, is_log)?,
         Some(dense) if is_log => values.log_softmax(dense as i64 + 1, None)?,
         Some(dense) => values.softmax(dense as i64 + 1, None)?,
     };
-    Tensor::sparse_coo(&table(&places.indices, places.count())?, &values, self_.shape(), true)
+    Tensor::sparse_coo(&table(&elements.indices, elements.count())?, &values, self_.shape(), true)
 }
 
-/// For each place, the number of the line along `dim` that it lies on, among the lines that there are.
-fn groups(places: &Places, dim: usize) -> Result<Vec<i64>> {
+/// For each coordinate, the number of the line along `dim` that it lies on, among the lines that there are.
+fn groups(elements: &SparseElements, dim: usize) -> Result<Vec<i64>> {
     // All numbers along the dimension itself count as one.
-    let mut lines = memory::filled(0_i64, places.count())?;
-    for (at, (row, &size)) in places.indices.iter().zip(places.sizes()).enumerate() {
+    let mut lines = memory::filled(0_i64, elements.count())?;
+    for (at, (row, &size)) in elements.indices.iter().zip(elements.sizes()).enumerate() {
         if at != dim {
             lines.iter_mut().zip(row).for_each(|(line, &index)| *line = *line * size + index);
         }
@@ -236,11 +236,11 @@ fn groups(places: &Places, dim: usize) -> Result<Vec<i64>> {
         a.cmp(b)
     });
     kept.dedup();
-    let place = |line| {
+    let index = |line| {
         pace.spend(64);
         kept.partition_point(|other| other < line) as i64
     };
-    Ok(memory::collect(lines.iter().map(place))?)
+    Ok(memory::collect(lines.iter().map(index))?)
 }
 
 /// Softmax, or its logarithm, of the values of each group.

@@ -1,6 +1,8 @@
-//! Elements at the places that another sparse tensor specifies.
+//! Elements at the coordinates that another sparse tensor specifies.
 
-use super::places::{Form, Places, dense_copy, numbered, places_of};
+use super::coordinates::{
+    SparseElements, SparseFormat, checked_linear_indices, dense_copy, index_vector,
+};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::tensor::shape::list;
@@ -11,7 +13,7 @@ use pullback_macros::op;
 
 pub(crate) static OPS: &[&OpDef] = &[&SPARSE_MASK, &VALUES_AT];
 
-/// The elements of `self` at the places that the sparse tensor `mask` specifies, in its layout: those that a sparse `self`
+/// The elements of `self` at the coordinates that the sparse tensor `mask` specifies, in its layout: those that a sparse `self`
 /// does not specify are zeros.
 #[op("sparse_mask(Tensor self, Tensor mask) -> Tensor", method_only, not_differentiable(mask))]
 impl SparseMask {
@@ -38,16 +40,16 @@ impl SparseMask {
             let values = self_.values_at(&indices, self_.is_sparse())?;
             return Tensor::sparse_coo(&indices, &values, self_.shape(), true);
         }
-        let places = Places::ordered(mask)?;
-        let form = Form::of(mask)?;
-        let indices = super::places::table(&places.indices, places.count())?;
+        let elements = SparseElements::ordered(mask)?;
+        let format = SparseFormat::of(mask)?;
+        let indices = super::coordinates::table(&elements.indices, elements.count())?;
         let values = self_.values_at(&indices, self_.is_sparse())?;
-        if form.batch == 0 && form.block == (1, 1) && mask.layout().is_compressed() {
-            return in_order_of(mask, &places, &values);
+        if format.batch == 0 && format.block == (1, 1) && mask.layout().is_compressed() {
+            return in_order_of(mask, &elements, &values);
         }
         let found = Tensor::sparse_coo(&indices, &values, self_.shape(), true)?;
         if mask.layout().is_compressed() {
-            let blocks = [form.block.0, form.block.1];
+            let blocks = [format.block.0, format.block.1];
             let block: Option<&[i64]> = mask.layout().is_blocked().then_some(&blocks);
             return found.to_sparse_with(Some(mask.layout()), block, None);
         }
@@ -56,14 +58,14 @@ impl SparseMask {
 }
 
 /// Values found row by row, in the layout of `mask`: its own indices, which specify zeros too.
-fn in_order_of(mask: &Tensor, places: &Places, values: &Tensor) -> Result<Tensor> {
+fn in_order_of(mask: &Tensor, elements: &SparseElements, values: &Tensor) -> Result<Tensor> {
     if mask.layout().compresses_rows() == Some(true) {
         return mask.with_sparse_values(values);
     }
     // Column by column.
-    let stored = Places::of(mask)?.numbers()?;
-    let wanted = memory::collect(places.find(&stored)?.into_iter().flatten())?;
-    mask.with_sparse_values(&values.index_select(0, &places_of(&wanted)?)?)
+    let stored = SparseElements::of(mask)?.linear_indices()?;
+    let wanted = memory::collect(elements.find(&stored)?.into_iter().flatten())?;
+    mask.with_sparse_values(&values.index_select(0, &index_vector(&wanted)?)?)
 }
 
 /// The values of `self` at the coordinates `indices` (`sparse_dim`, n): (n, *dense sizes). A sparse `self`, as `is_sparse` says
@@ -86,7 +88,7 @@ impl ValuesAt {
         ValuesAt::meta(self_, indices, is_sparse)?;
         let wanted = checked_numbers(self_, indices)?;
         if is_sparse {
-            return Places::ordered(self_)?.values_at(&wanted.to_vec()?);
+            return SparseElements::ordered(self_)?.values_at(&wanted.to_vec()?);
         }
         let flat = flattened(self_.shape(), indices);
         // (Without a copy where elements lie in order.)
@@ -103,7 +105,8 @@ impl ValuesAt {
             return Tensor::sparse_coo(indices, grad, self_shape, false);
         }
         let sizes = &self_shape[..indices.shape()[0] as usize];
-        let targets = numbered(indices, sizes, |dim, index| beyond(dim, index, self_shape))?;
+        let targets =
+            checked_linear_indices(indices, sizes, |dim, index| beyond(dim, index, self_shape))?;
         let zeros = TensorSpec::beside(grad, &flattened(self_shape, indices)).zeros()?;
         zeros.index_add(0, &targets, grad)?.view(self_shape)
     }
@@ -139,11 +142,11 @@ fn check_coordinates(tensor: &Tensor, indices: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The numbers of places in row-major order, which must lie within the tensor's sizes.
+/// The numbers of coordinates in row-major order, which must lie within the tensor's sizes.
 fn checked_numbers(tensor: &Tensor, indices: &Tensor) -> Result<Tensor> {
     check_coordinates(tensor, indices)?;
     let (shape, lists) = (tensor.shape(), indices.shape()[0] as usize);
-    numbered(indices, &shape[..lists], |dim, index| beyond(dim, index, shape))
+    checked_linear_indices(indices, &shape[..lists], |dim, index| beyond(dim, index, shape))
 }
 
 /// What is said of a coordinate outside of the sizes.

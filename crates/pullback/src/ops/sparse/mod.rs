@@ -1,18 +1,18 @@
 //! Sparse tensors: their construction, conversions, and the kernels of ops for them.
 //!
 //! An op names its kernel by the word `sparse`, with the arguments that it takes; `itself` is for ops that know all layouts.
-//! Kernels work on [`Places`], the coordinates and values of any layout, and give back the layout they got. Nothing here makes a whole tensor dense unless
-//! the op says so. `coo` and `compressed` are constructors and accessors, `convert` goes from layout to layout, `places` is
-//! the arithmetic of coordinates; the others are kernels by family.
+//! Kernels work on `SparseElements`, the coordinates and values of any layout, and return the layout that they were given.
+//! Nothing here makes a whole tensor dense unless the op is defined so. `coo` and `compressed` are constructors and accessors,
+//! `convert` goes from layout to layout, `coordinates` is the arithmetic of coordinates; the others are kernels by family.
 
 mod basic;
 pub(super) mod compressed;
 pub(super) mod convert;
 pub(super) mod coo;
+mod coordinates;
 mod gradient;
 pub(super) mod joined;
 pub(super) mod mask;
-mod places;
 mod pointwise;
 pub(super) mod product;
 pub(super) mod reduce;
@@ -47,7 +47,7 @@ pub(crate) fn itself(cpu: Cpu, call: &Call<'_>) -> Result<Outputs> {
     }
 }
 
-/// Only of coordinate lists; the error names the op.
+/// Refuses tensors of other layouts than COO with an error that names the op.
 fn check_coo(name: &str, tensor: &Tensor) -> Result<()> {
     ensure!(
         tensor.layout() == Layout::SparseCoo,

@@ -1,24 +1,27 @@
-//! Element by element: what leaves zero zero, on the specified elements alone, and arithmetic of two tensors.
+//! Pointwise ops on sparse tensors: ops that map zero to zero, on the specified elements alone, and arithmetic of two tensors.
 
-use super::places::{Form, Places, dense_copy, list_of, places_of, taken};
+use super::coordinates::{SparseElements, SparseFormat, dense_copy, index_vector, list_of, taken};
 use super::{check_same_shape, parts};
-use crate::dispatch::{Arg, Call, Form as CallForm, check_cast, each_tensor, receiver};
+use crate::dispatch::{Arg, Call, Form, check_cast, each_tensor, receiver};
 use crate::error::{bail, ensure};
 use crate::tensor::{Cpu, Sparse, promote, shape::list};
 use crate::{DType, Dims, Error, Result, Scalar, Tensor, interrupt};
 use pullback_kernels::memory;
 use smallvec::SmallVec;
 
-/// The same op on the values of `self`. For ops that map zero to zero.
+/// The kernel of ops that map zero to zero: the op itself on the values of `self`.
 pub(crate) fn values(_: Cpu, call: &Call<'_>) -> Result<Tensor> {
     on_values(call)
 }
 
 fn on_values(call: &Call<'_>) -> Result<Tensor> {
     let input = receiver(call.args);
-    let settled =
-        if settled(input)? { input.clone() } else { Places::ordered(input)?.into_coo()? };
-    let parts = parts(&settled)?;
+    let coalesced = if is_coalesced(input)? {
+        input.clone()
+    } else {
+        SparseElements::ordered(input)?.into_coo()?
+    };
+    let parts = parts(&coalesced)?;
     let values = called_with(call, parts.values())?;
     ensure!(
         values.shape() == parts.values().shape(),
@@ -29,14 +32,14 @@ fn on_values(call: &Call<'_>) -> Result<Tensor> {
     Tensor::from_sparse(parts.with_values(values), input.layout(), input.shape())
 }
 
-/// The same, made of ops that are recorded one by one.
+/// As [`values`], made of ops that are recorded one by one.
 pub(crate) fn recorded_values(call: &Call<'_>) -> Result<Tensor> {
     let input = receiver(call.args);
-    let settled = if settled(input)? { input.clone() } else { input.coalesce()? };
-    settled.with_sparse_values(&called_with(call, &settled.values()?)?)
+    let coalesced = if is_coalesced(input)? { input.clone() } else { input.coalesce()? };
+    coalesced.with_sparse_values(&called_with(call, &coalesced.values()?)?)
 }
 
-/// The op of a call with `values` in the place of `self`.
+/// The result of a call's op with `values` in place of `self`.
 fn called_with(call: &Call<'_>, values: &Tensor) -> Result<Tensor> {
     let others = &call.args[1..];
     check_are_numbers(call, others)?;
@@ -45,8 +48,8 @@ fn called_with(call: &Call<'_>, values: &Tensor) -> Result<Tensor> {
     Ok(crate::autograd::call(call.def, &args)?.one())
 }
 
-/// Whether each place is specified once.
-fn settled(tensor: &Tensor) -> Result<bool> {
+/// Whether each coordinate is specified once.
+fn is_coalesced(tensor: &Tensor) -> Result<bool> {
     Ok(match &*parts(tensor)? {
         Sparse::Coo(coo) => coo.is_coalesced,
         Sparse::Compressed(_) => true,
@@ -96,7 +99,7 @@ fn check_exponent(exponent: Scalar) -> Result<()> {
 /// `add`, with the second operand times `alpha`.
 pub(crate) fn add(
     cpu: Cpu,
-    form: CallForm<'_>,
+    form: Form<'_>,
     self_: &Tensor,
     other: &Tensor,
     alpha: Scalar,
@@ -107,7 +110,7 @@ pub(crate) fn add(
 /// `sub`, with the second operand times `alpha`.
 pub(crate) fn subtract(
     cpu: Cpu,
-    form: CallForm<'_>,
+    form: Form<'_>,
     self_: &Tensor,
     other: &Tensor,
     alpha: Scalar,
@@ -123,7 +126,7 @@ pub(crate) fn subtract(
 fn sum(
     cpu: Cpu,
     name: &str,
-    form: CallForm<'_>,
+    form: Form<'_>,
     [a, b]: [&Tensor; 2],
     alpha: Scalar,
 ) -> Result<Tensor> {
@@ -134,7 +137,7 @@ fn sum(
             both(a, b, alpha, dtype)
         }
         (false, true) if a.shape() == b.shape() => {
-            let is_inplace = matches!(form, CallForm::Inplace);
+            let is_inplace = matches!(form, Form::Inplace);
             let target = if is_inplace {
                 check_cast(dtype, a.dtype())?;
                 a.clone()
@@ -169,7 +172,7 @@ fn scaled(tensor: &Tensor, factor: Scalar) -> Result<Tensor> {
 
 /// The sum of two sparse tensors, in the layout of the first. Coalesced if both are.
 fn both(a: &Tensor, b: &Tensor, alpha: Scalar, dtype: DType) -> Result<Tensor> {
-    let (first, second) = (Places::of(a)?, Places::of(b)?);
+    let (first, second) = (SparseElements::of(a)?, SparseElements::of(b)?);
     ensure!(
         first.sparse_dim() == second.sparse_dim(),
         runtime,
@@ -183,18 +186,18 @@ fn both(a: &Tensor, b: &Tensor, alpha: Scalar, dtype: DType) -> Result<Tensor> {
     let joined = |(a, b): (&Vec<i64>, &Vec<i64>)| Ok(memory::collect(a.iter().chain(b).copied())?);
     let indices =
         first.indices.iter().zip(&second.indices).map(joined).collect::<Result<Vec<_>>>()?;
-    let sum = Places { indices, values, is_coalesced: false, ..first };
+    let sum = SparseElements { indices, values, is_coalesced: false, ..first };
     let sum = if is_coalesced || a.layout().is_compressed() { sum.coalesced()? } else { sum };
     sum.in_layout_of(a)
 }
 
 /// Adds the specified elements, times `alpha`, to a strided tensor.
 fn add_to_dense(cpu: Cpu, target: &Tensor, sparse: &Tensor, alpha: Scalar) -> Result<()> {
-    let places = Places::of(sparse)?;
-    let values = places.values.to_dtype(target.dtype())?;
-    let mut flat = Dims::from_slice(&[places.sizes().iter().product()]);
-    flat.extend_from_slice(places.dense_sizes());
-    let targets = list_of(&places.numbers()?)?;
+    let elements = SparseElements::of(sparse)?;
+    let values = elements.values.to_dtype(target.dtype())?;
+    let mut flat = Dims::from_slice(&[elements.sizes().iter().product()]);
+    flat.extend_from_slice(elements.dense_sizes());
+    let targets = list_of(&elements.linear_indices()?)?;
     if target.is_contiguous() {
         target.view(&flat)?.index_add__with(0, &targets, &values, alpha)?;
         return Ok(());
@@ -205,8 +208,8 @@ fn add_to_dense(cpu: Cpu, target: &Tensor, sparse: &Tensor, alpha: Scalar) -> Re
 }
 
 /// `mul`: a number times the values; of two tensors the elements that are specified in each sparse one.
-pub(crate) fn multiply(form: CallForm<'_>, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
-    if matches!(form, CallForm::Inplace) && !self_.is_sparse() {
+pub(crate) fn multiply(form: Form<'_>, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+    if matches!(form, Form::Inplace) && !self_.is_sparse() {
         // What is not specified becomes zero.
         return by_dense(other, self_)?.to_dense(None);
     }
@@ -239,20 +242,20 @@ fn by_dense(sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
             ))
         })
     })?;
-    let places = Places::of(sparse)?;
-    let places = if sparse.layout().is_compressed() { places.coalesced()? } else { places };
-    let indices = super::places::table(&places.indices, places.count())?;
+    let elements = SparseElements::of(sparse)?;
+    let elements = if sparse.layout().is_compressed() { elements.coalesced()? } else { elements };
+    let indices = super::coordinates::table(&elements.indices, elements.count())?;
     let factors = wide.values_at(&indices, false)?;
     let dtype = promote::result_type(&[sparse, dense]);
-    let values = places.values.to_dtype(dtype)?.mul(&factors.to_dtype(dtype)?)?;
-    let form = Form::of(sparse)?;
-    places.with_values(values).in_form(sparse.layout(), form)
+    let values = elements.values.to_dtype(dtype)?.mul(&factors.to_dtype(dtype)?)?;
+    let format = SparseFormat::of(sparse)?;
+    elements.with_values(values).in_format(sparse.layout(), format)
 }
 
 /// The product of two sparse tensors of one shape: of what both specify.
 fn common(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let dtype = promote::result_type(&[a, b]);
-    let (first, second) = (Places::ordered(a)?, Places::ordered(b)?);
+    let (first, second) = (SparseElements::ordered(a)?, SparseElements::ordered(b)?);
     ensure!(
         first.sparse_dim() == second.sparse_dim(),
         runtime,
@@ -260,7 +263,7 @@ fn common(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         first.sparse_dim(),
         second.sparse_dim()
     );
-    let found = second.find(&first.numbers()?)?;
+    let found = second.find(&first.linear_indices()?)?;
     let (mut mine, mut others) = (Vec::new(), Vec::new());
     for (at, other) in found.iter().enumerate() {
         interrupt::check_every::<14>(at);
@@ -270,9 +273,9 @@ fn common(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         }
     }
     let indices = taken(&first.indices, &mine)?;
-    let left = first.values.index_select(0, &places_of(&mine)?)?.to_dtype(dtype)?;
-    let right = second.values.index_select(0, &places_of(&others)?)?.to_dtype(dtype)?;
-    Places { indices, values: left.mul(&right)?, ..first }.in_layout_of(a)
+    let left = first.values.index_select(0, &index_vector(&mine)?)?.to_dtype(dtype)?;
+    let right = second.values.index_select(0, &index_vector(&others)?)?.to_dtype(dtype)?;
+    SparseElements { indices, values: left.mul(&right)?, ..first }.in_layout_of(a)
 }
 
 /// `div` and its kin by a number, or a tensor without dimensions.

@@ -2,9 +2,9 @@
 //!
 //! A sparse matrix times a dense one is dense, and made row by row; two sparse ones give a sparse one: each value of the
 //! first times the row of the second that its column names (F. G. Gustavson, Two fast algorithms for sparse matrices, ACM
-//! TOMS 4, 1978), equal places added up in order.
+//! TOMS 4, 1978), equal coordinates added up in order.
 
-use super::places::{Form as PlacesForm, Places, list_of};
+use super::coordinates::{SparseElements, SparseFormat, list_of};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::interrupt::WorkCounter;
@@ -42,50 +42,50 @@ pub(super) fn check_matrices(a: &Tensor, b: &Tensor) -> Result<()> {
     check_dtypes("mm", a, b)
 }
 
-/// The places of a sparse matrix whose values are numbers.
-fn matrix(tensor: &Tensor) -> Result<Places> {
-    let places = Places::ordered(tensor)?;
+/// The coordinates of a sparse matrix whose values are numbers.
+fn matrix(tensor: &Tensor) -> Result<SparseElements> {
+    let elements = SparseElements::ordered(tensor)?;
     ensure!(
-        places.sparse_dim() == 2 && places.values.ndim() == 1,
+        elements.sparse_dim() == 2 && elements.values.ndim() == 1,
         runtime,
         "a product needs a sparse matrix with 2 sparse dimensions and no dense ones, but one of sizes {} has {} and {}",
         list(tensor.shape()),
-        places.sparse_dim(),
-        places.values.ndim() - 1
+        elements.sparse_dim(),
+        elements.values.ndim() - 1
     );
-    Ok(places)
+    Ok(elements)
 }
 
-/// Places in order, of `rows` rows, times a dense matrix.
-fn by_dense(cpu: Cpu, places: &Places, rows: i64, dense: &Tensor) -> Result<Tensor> {
+/// SparseElements in order, of `rows` rows, times a dense matrix.
+fn by_dense(cpu: Cpu, elements: &SparseElements, rows: i64, dense: &Tensor) -> Result<Tensor> {
     let dtype = dense.dtype();
     // Sums of halves are made in single precision.
     let wide = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
     let (values, dense) =
-        (places.values.to_dtype(wide)?.dense(cpu)?, dense.to_dtype(wide)?.dense(cpu)?);
+        (elements.values.to_dtype(wide)?.dense(cpu)?, dense.to_dtype(wide)?.dense(cpu)?);
     // (Memory for that many rows may not be there, which tensors say.)
     let starts = Tensor::empty_of(&[rows + 1], DType::I64)?;
     let mut view = starts.view_mut(cpu);
     let starts = view.as_slice_mut::<i64>().unwrap_or_default();
     let mut before = 0;
     for (row, start) in (0..=rows).zip(starts.iter_mut()) {
-        while places.indices[0].get(before).is_some_and(|&at| at < row) {
+        while elements.indices[0].get(before).is_some_and(|&at| at < row) {
             before += 1;
         }
         *start = before as i64;
     }
     let out = Tensor::empty_of(&[rows, dense.shape()[1]], wide)?;
-    let rows = CsrIndices { crow_indices: starts, col_indices: &places.indices[1] };
+    let rows = CsrIndices { crow_indices: starts, col_indices: &elements.indices[1] };
     sparse_matmul(&mut out.view_mut(cpu), rows, values.view_ref(cpu), dense.view_ref(cpu))?;
     out.to_dtype(dtype)
 }
 
-/// The same with rows and columns exchanged.
-fn turned(places: Places) -> Result<Places> {
-    let Places { mut indices, values, shape, .. } = places;
+/// The elements of the transposed matrix.
+fn transposed(elements: SparseElements) -> Result<SparseElements> {
+    let SparseElements { mut indices, values, shape, .. } = elements;
     indices.swap(0, 1);
     let shape = Dims::from_slice(&[shape[1], shape[0]]);
-    Places { indices, values, shape, is_coalesced: false }.coalesced()
+    SparseElements { indices, values, shape, is_coalesced: false }.coalesced()
 }
 
 /// The product of two matrices of which one at least is sparse.
@@ -94,8 +94,8 @@ fn product(cpu: Cpu, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     match (a.is_sparse(), b.is_sparse()) {
         (true, false) => by_dense(cpu, &matrix(a)?, a.shape()[0], b),
         (false, true) => {
-            let turned = turned(matrix(b)?)?;
-            by_dense(cpu, &turned, b.shape()[1], &a.t()?)?.t()?.contiguous()
+            let transposed = transposed(matrix(b)?)?;
+            by_dense(cpu, &transposed, b.shape()[1], &a.t()?)?.t()?.contiguous()
         }
         _ => {
             let product = sparse_product(matrix(a)?, &matrix(b)?)?;
@@ -105,13 +105,13 @@ fn product(cpu: Cpu, a: &Tensor, b: &Tensor) -> Result<Tensor> {
                 Layout::SparseBsc => Layout::SparseCsc,
                 other => other,
             };
-            product.in_form(layout, PlacesForm::PLAIN)
+            product.in_format(layout, SparseFormat::PLAIN)
         }
     }
 }
 
 /// The product of two sparse matrices.
-fn sparse_product(a: Places, b: &Places) -> Result<Places> {
+fn sparse_product(a: SparseElements, b: &SparseElements) -> Result<SparseElements> {
     let start_of = |row: i64| b.indices[0].partition_point(|&at| at < row);
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let mut numbers = Vec::new();
@@ -130,8 +130,8 @@ fn sparse_product(a: Places, b: &Places) -> Result<Places> {
         .index_select(0, &list_of(&left)?)?
         .mul(&b.values.index_select(0, &list_of(&right)?)?)?;
     let shape = Dims::from_slice(&[a.shape[0], b.shape[1]]);
-    let indices = super::places::coordinates(&numbers, &shape)?;
-    Places { indices, values, shape, is_coalesced: false }.coalesced()
+    let indices = super::coordinates::unravelled(&numbers, &shape)?;
+    SparseElements { indices, values, shape, is_coalesced: false }.coalesced()
 }
 
 /// `mm`.
@@ -205,20 +205,20 @@ pub(crate) fn bmm(cpu: Cpu, self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         list(&[batch, k]),
         list(&b.shape()[..2])
     );
-    let mut places = Places::ordered(a)?;
+    let mut elements = SparseElements::ordered(a)?;
     ensure!(
-        places.sparse_dim() == 3,
+        elements.sparse_dim() == 3,
         runtime,
         "bmm: the batch of sparse matrices must have 3 sparse dimensions, but has {}",
-        places.sparse_dim()
+        elements.sparse_dim()
     );
     let along = |number: &[i64], inner: &[i64], size: i64| {
         memory::collect(number.iter().zip(inner).map(|(at, inner)| at * size + inner))
     };
-    let rows = along(&places.indices[0], &places.indices[1], m)?;
-    let columns = along(&places.indices[0], &places.indices[2], k)?;
-    places.indices = vec![rows, columns];
-    let product = by_dense(cpu, &places, batch * m, &b.reshape(&[batch * k, n])?)?;
+    let rows = along(&elements.indices[0], &elements.indices[1], m)?;
+    let columns = along(&elements.indices[0], &elements.indices[2], k)?;
+    elements.indices = vec![rows, columns];
+    let product = by_dense(cpu, &elements, batch * m, &b.reshape(&[batch * k, n])?)?;
     product.view(&[batch, m, n])
 }
 
@@ -260,12 +260,12 @@ impl SparseMm {
 
 impl Tensor {
     fn transposed_conj(&self) -> Result<Tensor> {
-        let turned = self.t()?;
-        if self.dtype().is_complex() { turned.conj_physical() } else { Ok(turned) }
+        let transposed = self.t()?;
+        if self.dtype().is_complex() { transposed.conj_physical() } else { Ok(transposed) }
     }
 }
 
-/// `a @ b`, where `like` is sparse only at the places that it specifies, in its layout.
+/// `a @ b`, where `like` is sparse only at the coordinates that it specifies, in its layout.
 fn product_at(like: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if !like.is_sparse() {
         return a.sparse_mm(b);
@@ -273,15 +273,15 @@ fn product_at(like: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if a.is_sparse() || b.is_sparse() {
         return a.sparse_mm(b)?.sparse_mask(like);
     }
-    let places = Places::ordered(like)?;
-    let (rows, columns) = (list_of(&places.indices[0])?, list_of(&places.indices[1])?);
+    let elements = SparseElements::ordered(like)?;
+    let (rows, columns) = (list_of(&elements.indices[0])?, list_of(&elements.indices[1])?);
     let values = a.index_select(0, &rows)?.mul(&b.t()?.index_select(0, &columns)?)?;
     let values = values.sum_dim(Some(&[1]), false)?;
-    let indices = super::places::table(&places.indices, places.count())?;
+    let indices = super::coordinates::table(&elements.indices, elements.count())?;
     Tensor::sparse_coo(&indices, &values, like.shape(), true)?.sparse_mask(like)
 }
 
-/// `beta * self + alpha * (mat1 @ mat2)` at the places that `self`, a matrix of compressed rows, specifies.
+/// `beta * self + alpha * (mat1 @ mat2)` at the coordinates that `self`, a matrix of compressed rows, specifies.
 #[op("sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", module = sparse, function_only)]
 impl SparseSampledAddmm {
     fn composite(

@@ -1,6 +1,6 @@
-//! Sums, norms and questions about all elements.
+//! Sums, norms and `any` of sparse tensors.
 
-use super::places::{Places, summed};
+use super::coordinates::{SparseElements, summed};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::tensor::Layout;
@@ -21,7 +21,7 @@ impl SparseSumAll {
     }
 }
 
-/// The same in another dtype.
+/// The sum of all elements of a sparse tensor, converted to `dtype` first: 0-dim, dense.
 #[op("_sparse_sum.dtype(Tensor self, *, ScalarType dtype) -> Tensor", internal, function_only)]
 impl SparseSumDtype {
     fn composite(self_: &Tensor, dtype: DType) -> Result<Tensor> {
@@ -52,30 +52,30 @@ impl SparseSum {
         summed_over(self_, dim, false)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
-        let places = Places::ordered(self_)?;
+        let elements = SparseElements::ordered(self_)?;
         let is_summed = summed_dims(self_, dim)?;
-        let sparse = places.sparse_dim();
+        let sparse = elements.sparse_dim();
         let mut grad = grad.clone();
         let kept: Vec<Vec<i64>> = (0..sparse)
             .filter(|&dim| !is_summed[dim])
-            .map(|dim| Ok(memory::copied(&places.indices[dim])?))
+            .map(|dim| Ok(memory::copied(&elements.indices[dim])?))
             // bounded: by the rank.
             .collect::<Result<_>>()?;
         // The gradient of each value: that at the coordinates which are left, the same along summed dense dimensions.
         let mut values = if kept.is_empty() {
             grad = grad.unsqueeze(0)?;
             let mut sizes = Dims::from_slice(grad.shape());
-            sizes[0] = places.count() as i64;
+            sizes[0] = elements.count() as i64;
             grad.expand(&sizes, false)?
         } else {
-            let indices = super::places::table(&kept, places.count())?;
+            let indices = super::coordinates::table(&kept, elements.count())?;
             grad.values_at(&indices, grad.is_sparse())?
         };
         for (at, _) in is_summed.iter().enumerate().skip(sparse).filter(|(_, summed)| **summed) {
             values = values.unsqueeze((at - sparse) as i64 + 1)?;
         }
-        let values = values.expand(places.values.shape(), false)?;
-        let indices = super::places::table(&places.indices, places.count())?;
+        let values = values.expand(elements.values.shape(), false)?;
+        let indices = super::coordinates::table(&elements.indices, elements.count())?;
         Tensor::sparse_coo(&indices, &values, self_.shape(), true)
     }
     fn jvp(self_t: &Tensor, dim: &[i64]) -> Result<Tensor> {
@@ -83,7 +83,7 @@ impl SparseSum {
     }
 }
 
-/// The same in another dtype.
+/// The sum over dimensions `dim` of a coordinate list, converted to `dtype` first.
 #[op(
     "_sparse_sum.dim_dtype(Tensor self, int[1] dim, *, ScalarType dtype) -> Tensor",
     internal,
@@ -115,23 +115,23 @@ fn summed_dims(tensor: &Tensor, dim: &[i64]) -> Result<SmallVec<[bool; 6]>> {
 
 fn summed_over(tensor: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
     let is_summed = summed_dims(tensor, dim)?;
-    let places = Places::of(tensor)?;
-    let sparse = places.sparse_dim();
+    let elements = SparseElements::of(tensor)?;
+    let sparse = elements.sparse_dim();
     let dense: Dims = (sparse..tensor.ndim())
         .filter(|&at| is_summed[at])
         .map(|at| (at - sparse) as i64 + 1)
         .collect();
-    let mut values = places.values.clone();
+    let mut values = elements.values.clone();
     if values.dtype().is_integral(true) {
         values = values.to_dtype(DType::I64)?;
     }
     if !dense.is_empty() {
         values = values.sum_dim(Some(&dense), keepdim)?;
     }
-    let count = places.count();
+    let count = elements.count();
     let mut indices = Vec::new();
     let mut shape = Dims::new();
-    for (at, (row, &size)) in places.indices.iter().zip(places.sizes()).enumerate() {
+    for (at, (row, &size)) in elements.indices.iter().zip(elements.sizes()).enumerate() {
         match (is_summed[at], keepdim) {
             (false, _) => {
                 indices.push(memory::copied(row)?);
@@ -149,12 +149,12 @@ fn summed_over(tensor: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
         return total.view(&total.shape()[1..]);
     }
     shape.extend_from_slice(&values.shape()[1..]);
-    Places { indices, values, shape, is_coalesced: false }.coalesced()?.into_coo()
+    SparseElements { indices, values, shape, is_coalesced: false }.coalesced()?.into_coo()
 }
 
 /// `sum`.
 pub(crate) fn sum(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-    Places::ordered(self_)?.values.sum_with(dtype)
+    SparseElements::ordered(self_)?.values.sum_with(dtype)
 }
 
 /// `sum.dim_IntList`.
@@ -172,14 +172,14 @@ pub(crate) fn sum_dim(
     let dims = dim.filter(|dims| !dims.is_empty()).unwrap_or(&all);
     let result = summed_over(&typed, dims, keepdim)?;
     if self_.layout().is_compressed() && result.is_sparse() && result.ndim() == self_.ndim() {
-        return Places::ordered(&result)?.in_layout_of(self_);
+        return SparseElements::ordered(&result)?.in_layout_of(self_);
     }
     Ok(result)
 }
 
 /// `any`.
 pub(crate) fn any(self_: &Tensor) -> Result<Tensor> {
-    Places::ordered(self_)?.values.any()
+    SparseElements::ordered(self_)?.values.any()
 }
 
 /// Norms of all elements.
@@ -190,11 +190,11 @@ pub(crate) fn norm(
     keepdim: bool,
     dtype: Option<DType>,
 ) -> Result<Tensor> {
-    let values = with_zero(self_, dim, Places::ordered(self_)?.values)?;
+    let values = with_zero(self_, dim, SparseElements::ordered(self_)?.values)?;
     kept(self_, keepdim, values.linalg_vector_norm_with(ord, None, false, dtype)?)
 }
 
-/// The same of values with history.
+/// [`norm`] with history.
 pub(crate) fn recorded_norm(
     self_: &Tensor,
     ord: Scalar,

@@ -3,7 +3,9 @@
 //! Along a sparse dimension coordinates are changed, along a dense one the values; of compressed layouts only the transpose
 //! of the matrix keeps its layout, other results are coordinate lists.
 
-use super::places::{Form, Places, in_order, list_of, places_of, summed, taken};
+use super::coordinates::{
+    SparseElements, SparseFormat, in_order, index_vector, list_of, summed, taken,
+};
 use crate::error::{bail, ensure};
 use crate::interrupt::WorkCounter;
 use crate::tensor::Cpu;
@@ -19,15 +21,15 @@ enum Dim {
     Dense(i64),
 }
 
-fn dim_of(places: &Places, dim: usize) -> Dim {
-    let sparse = places.sparse_dim();
+fn dim_of(elements: &SparseElements, dim: usize) -> Dim {
+    let sparse = elements.sparse_dim();
     if dim < sparse { Dim::Sparse(dim) } else { Dim::Dense((dim - sparse) as i64 + 1) }
 }
 
-/// The places of a tensor, and the dimension that a number names.
-fn along(input: &Tensor, dim: i64) -> Result<(Places, usize)> {
+/// The coordinates of a tensor, and the dimension that a number names.
+fn along(input: &Tensor, dim: i64) -> Result<(SparseElements, usize)> {
     let dim = wrap_dim(dim, input.ndim())?;
-    Ok((Places::of(input)?, dim))
+    Ok((SparseElements::of(input)?, dim))
 }
 
 /// `t`.
@@ -53,15 +55,15 @@ fn exchanged(input: &Tensor, a: usize, b: usize) -> Result<Tensor> {
     let rank = input.ndim();
     let mut order: Vec<usize> = (0..rank).collect();
     order.swap(a, b);
-    let turned = reordered(Places::of(input)?, &order)?;
+    let transposed = reordered(SparseElements::of(input)?, &order)?;
     if !input.layout().is_compressed() {
-        return turned.into_coo();
+        return transposed.into_coo();
     }
-    let form = Form::of(input)?;
-    let is_matrix = a.min(b) == form.batch && a.max(b) == form.batch + 1;
-    let block = if is_matrix { (form.block.1, form.block.0) } else { form.block };
+    let format = SparseFormat::of(input)?;
+    let is_matrix = a.min(b) == format.batch && a.max(b) == format.batch + 1;
+    let block = if is_matrix { (format.block.1, format.block.0) } else { format.block };
     let layout = if is_matrix { input.layout().transposed() } else { input.layout() };
-    turned.in_form(layout, Form { block, ..form })
+    transposed.in_format(layout, SparseFormat { block, ..format })
 }
 
 /// `permute`.
@@ -79,74 +81,75 @@ pub(crate) fn permute(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
         ensure!(!order.contains(&dim), runtime, "permute(): duplicate dims are not allowed.");
         order.push(dim);
     }
-    reordered(Places::of(self_)?, &order)?.into_coo()
+    reordered(SparseElements::of(self_)?, &order)?.into_coo()
 }
 
 /// Dimension `i` of the result is dimension `order[i]`; sparse dimensions stay sparse.
-fn reordered(mut places: Places, order: &[usize]) -> Result<Places> {
-    let sparse = places.sparse_dim();
+fn reordered(mut elements: SparseElements, order: &[usize]) -> Result<SparseElements> {
+    let sparse = elements.sparse_dim();
     ensure!(
         order[..sparse].iter().all(|&dim| dim < sparse),
         runtime,
         "transpose: dimensions of a sparse tensor can be exchanged within its {sparse} sparse dimensions, or within the dense ones behind them, but the order {order:?} mixes them"
     );
-    let shape: Dims = order.iter().map(|&dim| places.shape[dim]).collect();
-    let row = |&dim: &usize| std::mem::take(&mut places.indices[dim]);
+    let shape: Dims = order.iter().map(|&dim| elements.shape[dim]).collect();
+    let row = |&dim: &usize| std::mem::take(&mut elements.indices[dim]);
     let indices = order[..sparse].iter().map(row).collect();
     let mut dense = Dims::from_slice(&[0]);
     dense.extend(order[sparse..].iter().map(|&dim| (dim - sparse) as i64 + 1));
-    let values = places.values.permute(&dense)?;
+    let values = elements.values.permute(&dense)?;
     let is_same = order[..sparse].is_sorted();
-    Ok(Places { indices, values, shape, is_coalesced: places.is_coalesced && is_same })
+    Ok(SparseElements { indices, values, shape, is_coalesced: elements.is_coalesced && is_same })
 }
 
 /// `select`.
 pub(crate) fn select(self_: &Tensor, dim: i64, index: i64) -> Result<Tensor> {
     ensure!(self_.ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
-    let (mut places, dim) = along(self_, dim)?;
-    let size = places.shape[dim];
+    let (mut elements, dim) = along(self_, dim)?;
+    let size = elements.shape[dim];
     ensure!(
         index >= -size && index < size,
         index,
         "select(): index {index} out of range for tensor of size {} at dimension {dim}",
-        list(&places.shape)
+        list(&elements.shape)
     );
     let at = if index < 0 { index + size } else { index };
-    let place = dim_of(&places, dim);
-    places.shape.remove(dim);
-    let row = match place {
+    let kind = dim_of(&elements, dim);
+    elements.shape.remove(dim);
+    let row = match kind {
         Dim::Sparse(row) => row,
         Dim::Dense(in_values) => {
-            let values = places.values.select(in_values, at)?;
-            return Places { values, ..places }.into_coo();
+            let values = elements.values.select(in_values, at)?;
+            return SparseElements { values, ..elements }.into_coo();
         }
     };
-    let kept = memory::collect((0..places.count()).filter(|&i| places.indices[row][i] == at))?;
-    let mut rest = chosen(&places, &kept)?;
+    let kept = memory::collect((0..elements.count()).filter(|&i| elements.indices[row][i] == at))?;
+    let mut rest = chosen(&elements, &kept)?;
     rest.indices.remove(row);
     if rest.indices.is_empty() { total(&rest) } else { rest.into_coo() }
 }
 
-/// Some of the places, in their order.
-fn chosen(places: &Places, kept: &[usize]) -> Result<Places> {
-    Ok(Places {
-        indices: taken(&places.indices, kept)?,
-        values: places.values.index_select(0, &places_of(kept)?)?,
-        shape: places.shape.clone(),
-        is_coalesced: places.is_coalesced,
+/// Some of the coordinates, in their order.
+fn chosen(elements: &SparseElements, kept: &[usize]) -> Result<SparseElements> {
+    Ok(SparseElements {
+        indices: taken(&elements.indices, kept)?,
+        values: elements.values.index_select(0, &index_vector(kept)?)?,
+        shape: elements.shape.clone(),
+        is_coalesced: elements.is_coalesced,
     })
 }
 
 /// Slices of steps along one dimension, the half-open range of indices as given.
-fn sliced(places: Places, dim: usize, start: i64, end: i64, step: i64) -> Result<Tensor> {
+fn sliced(elements: SparseElements, dim: usize, start: i64, end: i64, step: i64) -> Result<Tensor> {
     let length = (end - start).max(0);
     let count = length / step + i64::from(length % step != 0);
-    match dim_of(&places, dim) {
+    match dim_of(&elements, dim) {
         Dim::Sparse(row) => {
             let is_kept = |index: i64| index >= start && index < end && (index - start) % step == 0;
-            let kept =
-                memory::collect((0..places.count()).filter(|&i| is_kept(places.indices[row][i])))?;
-            let mut rest = chosen(&places, &kept)?;
+            let kept = memory::collect(
+                (0..elements.count()).filter(|&i| is_kept(elements.indices[row][i])),
+            )?;
+            let mut rest = chosen(&elements, &kept)?;
             for index in &mut rest.indices[row] {
                 *index = (*index - start) / step;
             }
@@ -155,10 +158,10 @@ fn sliced(places: Places, dim: usize, start: i64, end: i64, step: i64) -> Result
         }
         Dim::Dense(in_values) => {
             let values =
-                places.values.slice(in_values, Some(start), Some(end), step)?.contiguous()?;
-            let mut shape = places.shape.clone();
+                elements.values.slice(in_values, Some(start), Some(end), step)?.contiguous()?;
+            let mut shape = elements.shape.clone();
             shape[dim] = count;
-            Places { values, shape, ..places }.into_coo()
+            SparseElements { values, shape, ..elements }.into_coo()
         }
     }
 }
@@ -172,28 +175,28 @@ pub(crate) fn slice(
     step: i64,
 ) -> Result<Tensor> {
     ensure!(self_.ndim() > 0, index, "slice() cannot be applied to a 0-dim tensor.");
-    let (places, dim) = along(self_, dim)?;
-    let size = places.shape[dim];
+    let (elements, dim) = along(self_, dim)?;
+    let size = elements.shape[dim];
     ensure!(step > 0, runtime, "slice step must be positive");
     let clip = |v: i64| (if v < 0 { v.saturating_add(size) } else { v }).clamp(0, size);
     let start = clip(start.unwrap_or(0));
     let end = clip(end.unwrap_or(i64::MAX)).max(start);
-    sliced(places, dim, start, end, step)
+    sliced(elements, dim, start, end, step)
 }
 
 /// `unsqueeze`.
 pub(crate) fn unsqueeze(self_: &Tensor, dim: i64) -> Result<Tensor> {
     let dim = wrap_dim(dim, self_.ndim() + 1)?;
-    let mut places = Places::of(self_)?;
-    if dim <= places.sparse_dim() {
-        let zeros = memory::filled(0, places.count())?;
-        places.indices.insert(dim, zeros);
+    let mut elements = SparseElements::of(self_)?;
+    if dim <= elements.sparse_dim() {
+        let zeros = memory::filled(0, elements.count())?;
+        elements.indices.insert(dim, zeros);
     } else {
-        let in_values = (dim - places.sparse_dim()) as i64 + 1;
-        places.values = places.values.unsqueeze(in_values)?;
+        let in_values = (dim - elements.sparse_dim()) as i64 + 1;
+        elements.values = elements.values.unsqueeze(in_values)?;
     }
-    places.shape.insert(dim, 1);
-    places.into_coo()
+    elements.shape.insert(dim, 1);
+    elements.into_coo()
 }
 
 /// `squeeze`: all dimensions of size 1 go.
@@ -213,31 +216,31 @@ pub(crate) fn squeeze_dims(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
         dim.iter().map(|&dim| wrap_dim(dim, self_.ndim())).collect::<Result<_>>()?;
     gone.sort_unstable();
     gone.dedup();
-    let mut places = Places::of(self_)?;
+    let mut elements = SparseElements::of(self_)?;
     // (A tensor without dimensions takes 0 and -1 for one, but has none.)
     for dim in gone.into_iter().rev().filter(|&dim| self_.shape().get(dim) == Some(&1)) {
-        match dim_of(&places, dim) {
-            Dim::Sparse(row) => drop(places.indices.remove(row)),
-            Dim::Dense(in_values) => places.values = places.values.squeeze_dim(in_values)?,
+        match dim_of(&elements, dim) {
+            Dim::Sparse(row) => drop(elements.indices.remove(row)),
+            Dim::Dense(in_values) => elements.values = elements.values.squeeze_dim(in_values)?,
         }
-        places.shape.remove(dim);
+        elements.shape.remove(dim);
     }
-    if places.sparse_dim() == 0 && self_.ndim() > 0 {
-        return total(&places);
+    if elements.sparse_dim() == 0 && self_.ndim() > 0 {
+        return total(&elements);
     }
-    places.into_coo()
+    elements.into_coo()
 }
 
 /// What is left where no dimension is sparse any more: the sum of the values, strided.
-fn total(places: &Places) -> Result<Tensor> {
-    let sum = summed(&places.values, &memory::filled(0, places.count())?, 1)?;
+fn total(elements: &SparseElements) -> Result<Tensor> {
+    let sum = summed(&elements.values, &memory::filled(0, elements.count())?, 1)?;
     sum.view(&sum.shape()[1..])
 }
 
 /// `expand`: what has size 1 is repeated.
 pub(crate) fn expand(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
     let (input, sizes) = (self_, size);
-    let mut places = Places::of(input)?;
+    let mut elements = SparseElements::of(input)?;
     ensure!(
         sizes.len() >= input.ndim(),
         runtime,
@@ -246,13 +249,13 @@ pub(crate) fn expand(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
         input.ndim()
     );
     for _ in input.ndim()..sizes.len() {
-        let zeros = memory::filled(0, places.count())?;
-        places.indices.insert(0, zeros);
-        places.shape.insert(0, 1);
+        let zeros = memory::filled(0, elements.count())?;
+        elements.indices.insert(0, zeros);
+        elements.shape.insert(0, 1);
     }
     let mut whole = Dims::new();
     for (dim, &size) in sizes.iter().enumerate() {
-        let own = places.shape[dim];
+        let own = elements.shape[dim];
         let size = if size == -1 && dim + input.ndim() >= sizes.len() { own } else { size };
         ensure!(
             size >= 0 && (size == own || own == 1),
@@ -264,37 +267,37 @@ pub(crate) fn expand(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
         whole.push(size);
     }
     crate::tensor::checked_numel(&whole)?;
-    let wider = places.sizes().iter().zip(&whole).any(|(own, size)| own != size);
+    let wider = elements.sizes().iter().zip(&whole).any(|(own, size)| own != size);
     if wider {
-        places = repeated(places, &whole)?;
+        elements = repeated(elements, &whole)?;
     }
-    let mut value_sizes = Dims::from_slice(&places.values.shape()[..1]);
-    value_sizes.extend_from_slice(&whole[places.sparse_dim()..]);
-    places.values = places.values.expand(&value_sizes, false)?.contiguous()?;
-    places.shape = whole;
-    places.into_coo()
+    let mut value_sizes = Dims::from_slice(&elements.values.shape()[..1]);
+    value_sizes.extend_from_slice(&whole[elements.sparse_dim()..]);
+    elements.values = elements.values.expand(&value_sizes, false)?.contiguous()?;
+    elements.shape = whole;
+    elements.into_coo()
 }
 
-/// Each place as often as the sparse dimensions of size 1 grow.
-fn repeated(places: Places, whole: &[i64]) -> Result<Places> {
+/// Each coordinate as often as the sparse dimensions of size 1 grow.
+fn repeated(elements: SparseElements, whole: &[i64]) -> Result<SparseElements> {
     let grown: Vec<usize> =
-        (0..places.sparse_dim()).filter(|&dim| places.shape[dim] != whole[dim]).collect();
+        (0..elements.sparse_dim()).filter(|&dim| elements.shape[dim] != whole[dim]).collect();
     // bounded: by the rank.
     let sizes: Vec<i64> = grown.iter().map(|&dim| whole[dim]).collect();
     let copies: i64 = sizes.iter().product();
-    if places.count() == 0 {
-        return Ok(places);
+    if elements.count() == 0 {
+        return Ok(elements);
     }
     // Memory for that many may not be there, which is better known before it is filled.
-    drop(Tensor::empty_of(&[copies, places.count() as i64, sizes.len() as i64 + 1], DType::I64)?);
+    drop(Tensor::empty_of(&[copies, elements.count() as i64, sizes.len() as i64 + 1], DType::I64)?);
     let numbers = memory::collect(0..copies)?;
-    let shifts = super::places::coordinates(&numbers, &sizes)?;
-    let count = places.count();
+    let shifts = super::coordinates::unravelled(&numbers, &sizes)?;
+    let count = elements.count();
     let mut from = memory::with_capacity(count * copies as usize)?;
     for at in 0..count {
         memory::extend(&mut from, std::iter::repeat_n(at, copies as usize))?;
     }
-    let mut more = chosen(&places, &from)?;
+    let mut more = chosen(&elements, &from)?;
     for (shift, &dim) in shifts.iter().zip(&grown) {
         let filled = more.indices[dim].chunks_exact_mut(shift.len().max(1));
         filled.for_each(|indices| indices.copy_from_slice(shift));
@@ -312,45 +315,45 @@ pub(crate) fn index_select(self_: &Tensor, dim: i64, index: &Tensor) -> Result<T
         "index_select(): Index is supposed to be a vector of integers"
     );
     ensure!(self_.is_sparse(), runtime, "index_select(): the index must not be sparse");
-    let (places, dim) = along(self_, dim)?;
-    let size = places.shape[dim];
+    let (elements, dim) = along(self_, dim)?;
+    let size = elements.shape[dim];
     let wanted = index.to_vec::<i64>()?;
     for &index in &wanted {
         ensure!(
             index >= -size && index < size,
             index,
             "index_select(): index contains {index} that is out of range for tensor of size {} at dimension {dim}",
-            list(&places.shape)
+            list(&elements.shape)
         );
     }
     let wrapped = |index: i64| if index < 0 { index + size } else { index };
     let wanted = memory::collect(wanted.into_iter().map(wrapped))?;
-    let mut shape = places.shape.clone();
+    let mut shape = elements.shape.clone();
     shape[dim] = wanted.len() as i64;
-    let row = match dim_of(&places, dim) {
+    let row = match dim_of(&elements, dim) {
         Dim::Sparse(row) => row,
         Dim::Dense(in_values) => {
-            let values = places.values.index_select(in_values, &list_of(&wanted)?)?;
-            return Places { values, shape, ..places }.into_coo();
+            let values = elements.values.index_select(in_values, &list_of(&wanted)?)?;
+            return SparseElements { values, shape, ..elements }.into_coo();
         }
     };
-    // For each index of the result, the places that have the index it takes.
-    let order = in_order(&places.indices[row])?;
+    // For each index of the result, the coordinates that have the index it takes.
+    let order = in_order(&elements.indices[row])?;
     let (mut kept, mut new) = (Vec::new(), Vec::new());
     let mut pace = WorkCounter::new();
     for (at, &index) in wanted.iter().enumerate() {
         pace.spend(256);
-        let first = order.partition_point(|&i| places.indices[row][i] < index);
-        for &i in order[first..].iter().take_while(|&&i| places.indices[row][i] == index) {
+        let first = order.partition_point(|&i| elements.indices[row][i] < index);
+        for &i in order[first..].iter().take_while(|&&i| elements.indices[row][i] == index) {
             memory::push(&mut kept, i)?;
             memory::push(&mut new, at as i64)?;
         }
     }
-    let mut made = chosen(&places, &kept)?;
+    let mut made = chosen(&elements, &kept)?;
     made.indices[row] = new;
     made.shape = shape;
     made.is_coalesced = false;
-    if places.is_coalesced { made.coalesced()?.into_coo() } else { made.into_coo() }
+    if elements.is_coalesced { made.coalesced()?.into_coo() } else { made.into_coo() }
 }
 
 /// `cat`.
@@ -365,7 +368,7 @@ pub(crate) fn cat(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
     if let Some(position) = tensors.iter().position(|t| t.ndim() == 0) {
         bail!(runtime, "zero-dimensional tensor (at position {position}) cannot be concatenated");
     }
-    let all: Vec<Places> = tensors.iter().map(Places::of).collect::<Result<_>>()?;
+    let all: Vec<SparseElements> = tensors.iter().map(SparseElements::of).collect::<Result<_>>()?;
     let Some(first) = all.first() else {
         bail!(value, "torch.cat(): expected a non-empty list of Tensors");
     };
@@ -376,31 +379,31 @@ pub(crate) fn cat(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
     // bounded: by the rank.
     let mut indices = vec![Vec::new(); first.sparse_dim()];
     let mut values = Vec::new();
-    for places in &all {
-        let fits = places.sparse_dim() == first.sparse_dim()
-            && places.shape.len() == shape.len()
-            && (0..shape.len()).all(|at| at == dim || places.shape[at] == shape[at]);
+    for elements in &all {
+        let fits = elements.sparse_dim() == first.sparse_dim()
+            && elements.shape.len() == shape.len()
+            && (0..shape.len()).all(|at| at == dim || elements.shape[at] == shape[at]);
         ensure!(
             fits,
             runtime,
             "cat(): Sizes of tensors must match except in dimension {dim}, and their kinds of dimensions: {} with {} sparse ones and {} with {}",
             list(&first.shape),
             first.sparse_dim(),
-            list(&places.shape),
-            places.sparse_dim()
+            list(&elements.shape),
+            elements.sparse_dim()
         );
-        for (row, (all, own)) in indices.iter_mut().zip(&places.indices).enumerate() {
+        for (row, (all, own)) in indices.iter_mut().zip(&elements.indices).enumerate() {
             let shift = if row == dim { shape[dim] } else { 0 };
             memory::extend(all, own.iter().map(|index| index + shift))?;
         }
-        values.push(places.values.to_dtype(dtype)?);
-        shape[dim] += places.shape[dim];
+        values.push(elements.values.to_dtype(dtype)?);
+        shape[dim] += elements.shape[dim];
     }
     if let Dim::Dense(in_values) = dim_of(first, dim) {
         values = spread(cpu, values, in_values)?;
     }
     let values = crate::ops::shape::join::cat(&values, 0)?;
-    Places { indices, values, shape, is_coalesced: false }.into_coo()
+    SparseElements { indices, values, shape, is_coalesced: false }.into_coo()
 }
 
 /// Values one behind the other along a dense dimension, each with zeros where those of the others are.

@@ -275,7 +275,7 @@ def trim_sigfig(x: float, n: int) -> float:
 
 
 def ordered_unique(elements: Iterable[Any]) -> list[Any]:
-    """Each of the elements once, in the order of their first place."""
+    """Each of the elements once, in the order of their first occurrence."""
     return list(dict.fromkeys(elements))
 
 

@@ -129,11 +129,11 @@ class Compare:
         )
         found = {}
         for group in groups:
-            times = {place: cells[place].median for place in group if place in cells}
+            times = {index: cells[index].median for index in group if index in cells}
             least = min(times.values(), default=0.0)
-            for place, time in times.items():
+            for index, time in times.items():
                 ratio = time / least if least else 1.0
-                found[place] = (
+                found[index] = (
                     _BEST if ratio <= 1.05 else _GOOD if ratio <= 1.2
                     else "" if ratio <= 2 else _BAD if ratio <= 5 else _WORST
                 )  # fmt: skip

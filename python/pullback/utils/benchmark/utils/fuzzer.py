@@ -106,7 +106,7 @@ class FuzzedTensor:
         max_elements: with more elements it is drawn again.
         max_allocation_bytes: with more memory it is drawn again.
         dim_parameter: the name of the parameter that says how many dimensions it has.
-        roll_parameter: the name of the parameter by which the dimensions are turned.
+        roll_parameter: the name of the parameter by which the dimensions are rolled.
         dtype: the dtype.
         cuda: whether it is on the device.
         tensor_constructor: makes it of ``size`` and ``dtype``; random numbers unless given.
@@ -197,7 +197,7 @@ class FuzzedSparseTensor(FuzzedTensor):
         sparse_dim: the name of the parameter that says how many dimensions are sparse.
         nnz: the name of the parameter that says how many values it has.
         density: the name of the parameter that says which part of the values is there.
-        coalesced: the name of the parameter that says whether places are there once only.
+        coalesced: the name of the parameter that says whether coordinates are unique.
         dtype: the dtype.
         cuda: whether it is on the device.
     """

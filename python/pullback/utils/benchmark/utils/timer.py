@@ -9,7 +9,7 @@ from collections.abc import Callable
 from time import perf_counter as timer
 from typing import Any
 
-from .... import _answer
+from .... import _placeholder
 from ._measurement import Measurement, TaskSpec, set_torch_threads
 
 __all__ = ["Language", "Timer", "timer"]
@@ -59,7 +59,7 @@ class Timer:
         language: Language | str = Language.PYTHON,
     ) -> None:
         if language in (Language.CPP, "cpp", "c++"):
-            refusal = _answer.refusal_of("torch.utils.cpp_extension")
+            refusal = _placeholder.refusal_of("torch.utils.cpp_extension")
             assert refusal is not None
             raise NotImplementedError(refusal.text("Timer(language='c++')"))
         if language not in (Language.PYTHON, "py", "python"):
@@ -179,6 +179,6 @@ class Timer:
         Raises:
             NotImplementedError: always.
         """
-        refusal = _answer.refusal_of("torch.utils.benchmark.CallgrindStats")
+        refusal = _placeholder.refusal_of("torch.utils.benchmark.CallgrindStats")
         assert refusal is not None
         raise refusal.error(refusal.text("Timer.collect_callgrind"))

@@ -1,4 +1,4 @@
-"""Names that answer: each can be reached, and says what it says or why it does nothing."""
+"""Placeholders: each can be reached, returns what it has to or says why it does nothing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 
 import pullback as torch
-from pullback import _answer, _known
-from pullback._answer import Refusal, is_answer, refusal_of
-from pullback._answer.table import NAMES, SAYS, SPACES, VALUES
+from pullback import _known, _placeholder
 from pullback._gen import compatibility
+from pullback._placeholder import Refusal, is_placeholder, refusal_of
+from pullback._placeholder.table import NAMES, RESULTS, SPACES, VALUES
 
 KNOWN = list(compatibility.names())
-ANSWERS = [known for known in KNOWN if compatibility.state(known) == compatibility.ANSWERS]
+PLACEHOLDERS = [
+    known for known in KNOWN if compatibility.state(known) == compatibility.PLACEHOLDERS
+]
 FULL = {f"{known.space}.{known.name}" for known in KNOWN}
 
 
@@ -44,7 +46,7 @@ def test_reasons_are_clauses_and_say_what_to_do() -> None:
         assert not refusal.instead.endswith("."), full
 
 
-def test_names_that_are_to_answer_or_wait_are_all_there() -> None:
+def test_names_for_which_placeholders_are_enough_are_all_there() -> None:
     absent = [
         f"{known.space}.{known.name}"
         for known in KNOWN
@@ -56,19 +58,19 @@ def test_names_that_are_to_answer_or_wait_are_all_there() -> None:
 
 
 @pytest.mark.parametrize("kind", ["class", "function", "value", "module"])
-def test_every_answer_is_reached_and_answers(kind: str) -> None:
-    chosen = [known for known in ANSWERS if known.kind == kind]
+def test_every_placeholder_is_reached_and_works_or_gives_its_reason(kind: str) -> None:
+    chosen = [known for known in PLACEHOLDERS if known.kind == kind]
     assert chosen
     for known in chosen:
         full = f"{known.space}.{known.name}"
         thing = reach(known)
         if kind == "module":
-            assert importlib.util.find_spec(_answer.own(full)) is not None
-            assert importlib.import_module(_answer.own(full)) is thing
+            assert importlib.util.find_spec(_placeholder.own(full)) is not None
+            assert importlib.import_module(_placeholder.own(full)) is thing
             continue
-        text = vars(thing)[_answer.MARK]
-        if full in SAYS:
-            assert thing(1, key=2) == SAYS[full], full
+        text = vars(thing)[_placeholder.MARK]
+        if full in RESULTS:
+            assert thing(1, key=2) == RESULTS[full], full
         elif kind == "class" and issubclass(thing, Exception):
             with pytest.raises(thing):
                 raise thing("text")
@@ -81,21 +83,21 @@ def test_every_answer_is_reached_and_answers(kind: str) -> None:
             assert " is not available: " in text
 
 
-def test_an_answer_is_made_once_and_known_as_one() -> None:
+def test_a_placeholder_is_made_once_and_known_as_one() -> None:
     assert torch.ao.quantization.QConfig is torch.ao.quantization.QConfig
-    assert is_answer(torch.ao.quantization.QConfig)
-    assert not is_answer(torch.nn.Linear)
-    assert not is_answer(3)
+    assert is_placeholder(torch.ao.quantization.QConfig)
+    assert not is_placeholder(torch.nn.Linear)
+    assert not is_placeholder(3)
 
 
-def test_classes_that_answer_have_no_objects_and_can_be_derived_from() -> None:
+def test_placeholder_classes_have_no_objects_and_can_be_derived_from() -> None:
     observer = torch.ao.quantization.ObserverBase
 
     class Mine(observer):  # type: ignore[misc, valid-type]
         """A class of a program."""
 
     assert not isinstance(torch.ones(1), observer)
-    assert not is_answer(Mine)
+    assert not is_placeholder(Mine)
     with pytest.raises(NotImplementedError, match="ObserverBase is not available: there are no"):
         Mine()
     with pytest.raises(AttributeError, match=r"'Mine' has no attribute 'with_args': .*quantized"):
@@ -113,7 +115,7 @@ def test_submodules_have_the_names_of_the_module_above_where_none_are_known() ->
         importlib.import_module("pullback.ao.no_such_module")
 
 
-def test_values_that_answer_say_so_when_they_are_used() -> None:
+def test_placeholder_values_give_their_reason_when_they_are_used() -> None:
     assert repr(torch.qint8) == "torch.qint8"
     with pytest.raises(AttributeError, match=r"qint8 has no attribute 'itemsize'.*quantized"):
         torch.qint8.itemsize  # noqa: B018 (asking is the point)
@@ -164,7 +166,7 @@ def test_a_reason_is_a_message() -> None:
     assert refusal.text("torch.x") == "torch.x is not available: it is not here; use that"
     assert refusal_of("torch.nn.Linear") is None
     with pytest.raises(LookupError, match="no reason is given"):
-        _answer.made("torch.nn.Linear", "class")
+        _placeholder.made("torch.nn.Linear", "class")
 
 
 def test_the_counts_by_module(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +190,7 @@ def test_the_table_of_names() -> None:
 def test_importing_the_package_reads_no_table() -> None:
     program = (
         "import sys, pullback\n"
-        "print([n for n in ('pullback._known', 'pullback._answer.table') if n in sys.modules])"
+        "print([n for n in ('pullback._known', 'pullback._placeholder.table') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[]\n"

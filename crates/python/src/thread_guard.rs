@@ -1,30 +1,30 @@
-//! What a thread is set to for a while, and the contexts that set it: who answers calls and ops, who does not.
+//! Guards for the state of a thread, and Python's context managers over them: which overrides of calls and ops are enabled.
 
-use crate::subclass::{self, Answering};
+use crate::torch_function::{self, TorchFunctionState};
 use pullback::autograd::{mode, torch_dispatch};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// Puts back what held before it was made.
-pub(crate) struct Switched<T: Copy> {
+/// A guard that sets a state of the thread and restores the previous one when it is dropped.
+pub(crate) struct ThreadGuard<T: Copy> {
     set: fn(T) -> T,
     previous: T,
 }
 
-impl<T: Copy> Switched<T> {
-    /// Lets `set`, which gives what held before, set `value`.
+impl<T: Copy> ThreadGuard<T> {
+    /// Sets `value` by the function `set`, which returns the previous value.
     pub(crate) fn new(set: fn(T) -> T, value: T) -> Self {
-        Switched { set, previous: set(value) }
+        ThreadGuard { set, previous: set(value) }
     }
 }
 
-impl<T: Copy> Drop for Switched<T> {
+impl<T: Copy> Drop for ThreadGuard<T> {
     fn drop(&mut self) {
         (self.set)(self.previous);
     }
 }
 
-/// A context, which may be entered again inside of itself.
+/// A context manager, which may be entered again inside of itself.
 macro_rules! context {
     ($(#[$doc:meta])* $id:ident, $name:literal, $set:path, $value:expr, $ty:ty) => {
         $(#[$doc])*
@@ -51,7 +51,7 @@ macro_rules! context {
     };
 }
 context!(
-    /// Neither classes nor modes answer ops, and tensors of classes are ordinary ones.
+    /// Disables `__torch_dispatch__` of classes and modes: tensors of such classes are ordinary ones.
     DisableTorchDispatch,
     "_DisableTorchDispatch",
     torch_dispatch::set_disabled,
@@ -59,7 +59,7 @@ context!(
     bool
 );
 context!(
-    /// Inside of a `__torch_dispatch__`, ops are recorded and writes counted as outside of it.
+    /// Lets ops inside of a `__torch_dispatch__` be recorded, and writes be counted, as outside of it.
     EnableReentrantDispatch,
     "_RestorePythonTLSSnapshot",
     mode::set_recording_excluded,
@@ -67,32 +67,34 @@ context!(
     bool
 );
 context!(
-    /// Classes do not answer calls; modes do.
+    /// Disables `__torch_function__` of classes; modes still override calls.
     DisableTorchFunctionSubclass,
     "DisableTorchFunctionSubclass",
-    subclass::set_answering,
-    Answering::Modes,
-    Answering
+    torch_function::set_state,
+    TorchFunctionState::SubclassesDisabled,
+    TorchFunctionState
 );
 context!(
-    /// Neither classes nor modes answer calls.
+    /// Disables `__torch_function__` of classes and modes.
     DisableTorchFunction,
     "DisableTorchFunction",
-    subclass::set_answering,
-    Answering::Nobody,
-    Answering
+    torch_function::set_state,
+    TorchFunctionState::AllDisabled,
+    TorchFunctionState
 );
-/// Classes and modes answer calls from when it is made until it is gone.
+/// Enables `__torch_function__` of classes and modes as long as the object lives.
 #[pyclass(module = "torch._C", name = "_EnableTorchFunction", unsendable)]
 struct EnableTorchFunction {
-    _switched: Switched<Answering>,
+    _guard: ThreadGuard<TorchFunctionState>,
 }
 
 #[pymethods]
 impl EnableTorchFunction {
     #[new]
     fn new() -> Self {
-        EnableTorchFunction { _switched: Switched::new(subclass::set_answering, Answering::All) }
+        EnableTorchFunction {
+            _guard: ThreadGuard::new(torch_function::set_state, TorchFunctionState::Enabled),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
-"""What ``MaskedTensor`` answers to calls and to ops.
+"""The implementation of ``MaskedTensor``'s ``__torch_function__`` and ``__torch_dispatch__``.
 
-A call is answered on the plain data, with its history, and the result masked again: so it has every
-derivative that the plain operation has. What is not known as a call comes again as the ops that it
-consists of, below autograd; in-place ops and what the engine does with gradients arrive only there.
+A call is computed on the plain data, with its history, and the result masked again: so it has every
+derivative that the plain operation has. A function that is not known as a call arrives as the ops
+that it consists of, below autograd; so do in-place ops and what the engine does with gradients.
 Both look their names up in the same sets.
 """
 
@@ -23,7 +23,7 @@ from ._tensor import MaskedTensor
 
 _VF = _C._VariableFunctions
 
-_Handler = Callable[[Level, str, Callable[..., Any], Sequence[Any], dict[str, Any]], Any]
+_Implementation = Callable[[Level, str, Callable[..., Any], Sequence[Any], dict[str, Any]], Any]
 
 
 # --- calls -------------------------------------------------------------------------------------
@@ -261,12 +261,12 @@ def _reduced(
 
 
 @functools.cache
-def _calls() -> dict[Callable[..., Any], tuple[str, _Handler]]:
-    """The functions and methods that are answered as calls."""
+def _calls() -> dict[Callable[..., Any], tuple[str, _Implementation]]:
+    """The functions and methods that are overridden as calls, with names and implementations."""
     from ..nn import functional
 
-    table: dict[Callable[..., Any], tuple[str, _Handler]] = {}
-    handlers: list[tuple[frozenset[str], _Handler]] = [
+    table: dict[Callable[..., Any], tuple[str, _Implementation]] = {}
+    implementations: list[tuple[frozenset[str], _Implementation]] = [
         (UNARY | CONVERSION, _unary),
         (BINARY, _binary),
         (SHAPE | JOINING, _shape),
@@ -280,12 +280,12 @@ def _calls() -> dict[Callable[..., Any], tuple[str, _Handler]]:
     ]
     import pullback
 
-    for names, handler in handlers:
+    for names, implementation in implementations:
         for name in names:
             for space in (pullback, Tensor, _C.TensorBase):
                 found = getattr(space, name, None)
                 if callable(found):
-                    table[found] = name, handler
+                    table[found] = name, implementation
     for name in ("softmax", "log_softmax"):
         table[getattr(functional, name)] = name, _softmax
     return table
@@ -294,13 +294,13 @@ def _calls() -> dict[Callable[..., Any], tuple[str, _Handler]]:
 def _softmax(
     level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    """Those of ``nn.functional``, which have one more parameter."""
+    """``softmax`` and ``log_softmax`` of ``nn.functional``, which have one more parameter."""
     given = dict(zip(("dim", "_stacklevel", "dtype"), args[1:], strict=False))
     return _reduce(level, name, args[0], (), {**given, **kwargs})
 
 
-def answer_call(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Answers a call that has a masked tensor among its arguments.
+def dispatch_call(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Computes a call that has a masked tensor among its arguments.
 
     Args:
         func: what was called.
@@ -311,19 +311,19 @@ def answer_call(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str,
         TypeError: for tensors where the operation takes none.
         ValueError: for masks that differ.
     """
-    name, handler = _calls().get(func, ("", None))
-    if handler is None:
+    name, implementation = _calls().get(func, ("", None))
+    if implementation is None:
         return func(*args, **kwargs)
     kwargs = dict(kwargs)
     for key in ("input", "self", "tensors", "other"):
         # What comes first may have been given by name.
-        if handler is not _where and key in kwargs and len(args) == (key == "other"):
+        if implementation is not _where and key in kwargs and len(args) == (key == "other"):
             args = [*args, kwargs.pop(key)]
-    return handler(CALL, name, func, args, kwargs)
+    return implementation(CALL, name, func, args, kwargs)
 
 
-def answer_op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Answers an op, below autograd.
+def dispatch_op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Computes an op that has a masked tensor among its arguments, below autograd.
 
     Args:
         func: the op.
@@ -341,7 +341,7 @@ def answer_op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     is_unary = base in UNARY or base == "_conj_physical"
     if name == "copy_" or (base != name and (is_unary or base in BINARY)):
         return _write(name, func, args, kwargs)
-    for names, handler in (
+    for names, implementation in (
         (UNARY | CONVERSION, _unary),
         (BINARY, _binary),
         (SHAPE | JOINING | VIEW, _shape),
@@ -349,7 +349,7 @@ def answer_op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         (frozenset({"where"}), _where),
     ):
         if name in names:
-            return handler(OP, name, func, args, dict(kwargs))
+            return implementation(OP, name, func, args, dict(kwargs))
     if name in _PARAMETERS:
         return _reduce(OP, name, args[0], args[1:], kwargs)
     if name == "as_strided":

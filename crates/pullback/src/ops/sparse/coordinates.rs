@@ -1,8 +1,8 @@
-//! Coordinates: in order or not, of any layout, found again, compressed.
+//! The specified elements of sparse tensors of any layout: sorting, coalescing, finding and compressing their coordinates.
 //!
-//! A place is what the leading, sparse dimensions of a tensor say; its value may have further, dense dimensions. Places are
-//! compared by their number in row-major order, which fits 64 bits because sizes are bounded. Invariant: coordinates lie
-//! within the sizes.
+//! A coordinate consists of an index for each of the leading, sparse dimensions; its value may have further, dense dimensions.
+//! Coordinates are compared by their linear index, their position in row-major order, which fits 64 bits because sizes are
+//! bounded. Invariant: coordinates lie within the sizes.
 
 use crate::error::{bail, ensure};
 use crate::interrupt::{self, WorkCounter};
@@ -11,30 +11,30 @@ use crate::tensor::{Compressed, Coo, Cpu, Layout, Sparse, shape::list};
 use crate::{DType, Dims, Error, MemoryFormat, Result, Tensor, TensorSpec};
 use pullback_kernels::memory;
 
-/// Coordinates whose numbers are found together.
+/// The number of coordinates whose linear indices are computed together.
 const NEAR: usize = 1024;
 
-/// The specified elements of a sparse tensor: coordinates and values, and the sizes that they count in.
-pub(super) struct Places {
+/// The specified elements of a sparse tensor: their coordinates and values, and the sizes of the tensor.
+pub(super) struct SparseElements {
     /// The coordinates, a list for each sparse dimension.
     pub(super) indices: Vec<Vec<i64>>,
     /// (n, *dense sizes).
     pub(super) values: Tensor,
     /// The sizes of all dimensions.
     pub(super) shape: Dims,
-    /// Whether they are in order, each once.
+    /// Whether the coordinates are in order, each once.
     pub(super) is_coalesced: bool,
 }
 
-impl Places {
-    /// Those of a sparse tensor of any layout.
-    pub(super) fn of(tensor: &Tensor) -> Result<Places> {
+impl SparseElements {
+    /// The elements of a sparse tensor of any layout.
+    pub(super) fn of(tensor: &Tensor) -> Result<SparseElements> {
         let parts = super::parts(tensor)?;
         match &*parts {
             Sparse::Coo(coo) => {
                 let indices = rows_of(&coo.indices)?;
                 check_written(&indices, tensor.shape())?;
-                Ok(Places {
+                Ok(SparseElements {
                     indices,
                     values: coo.values.clone(),
                     shape: tensor.shape().into(),
@@ -44,11 +44,11 @@ impl Places {
             Sparse::Compressed(compressed) => unpacked(tensor, compressed),
         }
     }
-    /// The same in order, each once.
-    pub(super) fn ordered(tensor: &Tensor) -> Result<Places> {
-        Places::of(tensor)?.coalesced()
+    /// The elements of a sparse tensor of any layout, coalesced.
+    pub(super) fn ordered(tensor: &Tensor) -> Result<SparseElements> {
+        SparseElements::of(tensor)?.coalesced()
     }
-    /// How many there are.
+    /// The number of specified elements.
     pub(super) fn count(&self) -> usize {
         self.values.shape()[0] as usize
     }
@@ -63,19 +63,19 @@ impl Places {
     pub(super) fn dense_sizes(&self) -> &[i64] {
         &self.shape[self.indices.len()..]
     }
-    /// The number of each place in row-major order.
-    pub(super) fn numbers(&self) -> Result<Vec<i64>> {
-        numbers(&self.indices, self.sizes(), self.count())
+    /// The linear index of each coordinate.
+    pub(super) fn linear_indices(&self) -> Result<Vec<i64>> {
+        linear_indices(&self.indices, self.sizes(), self.count())
     }
 
-    /// In order, each once: values of equal places are added in the order in which they are stored.
-    pub(super) fn coalesced(self) -> Result<Places> {
+    /// Sorts the elements and adds the values of equal coordinates, in the order in which they are stored.
+    pub(super) fn coalesced(self) -> Result<SparseElements> {
         if self.is_coalesced {
             return Ok(self);
         }
-        let numbers = self.numbers()?;
+        let numbers = self.linear_indices()?;
         if is_increasing(&numbers) {
-            return Ok(Places { is_coalesced: true, ..self });
+            return Ok(SparseElements { is_coalesced: true, ..self });
         }
         let order = in_order(&numbers)?;
         let mut pace = WorkCounter::new();
@@ -89,31 +89,31 @@ impl Places {
             targets[at] = kept.len() as i64 - 1;
         }
         let values = if kept.len() == numbers.len() {
-            self.values.index_select(0, &places_of(&order)?)?
+            self.values.index_select(0, &index_vector(&order)?)?
         } else {
             summed(&self.values, &targets, kept.len() as i64)?
         };
         let indices = taken(&self.indices, &kept)?;
-        Ok(Places { indices, values, is_coalesced: true, ..self })
+        Ok(SparseElements { indices, values, is_coalesced: true, ..self })
     }
 
-    /// The same places with other values.
-    pub(super) fn with_values(self, values: Tensor) -> Places {
-        Places { values, ..self }
+    /// Elements with these coordinates and other values.
+    pub(super) fn with_values(self, values: Tensor) -> SparseElements {
+        SparseElements { values, ..self }
     }
 
-    /// For each of `wanted` (numbers of places), where its value is among these, which are in order.
+    /// For each of the linear indices `wanted`, the position of its element here; the elements must be coalesced.
     pub(super) fn find(&self, wanted: &[i64]) -> Result<Vec<Option<usize>>> {
-        let numbers = self.numbers()?;
+        let numbers = self.linear_indices()?;
         let mut pace = WorkCounter::new();
-        let place = |number| {
+        let index = |number| {
             pace.spend(64);
             numbers.binary_search(number).ok()
         };
-        Ok(memory::collect(wanted.iter().map(place))?)
+        Ok(memory::collect(wanted.iter().map(index))?)
     }
 
-    /// The values at places `wanted`, zero where there are none. These are in order.
+    /// The values at the linear indices `wanted`, zero where no element is specified; the elements must be coalesced.
     pub(super) fn values_at(&self, wanted: &[i64]) -> Result<Tensor> {
         let found = self.find(wanted)?;
         // One value more, a zero, for those that are not there.
@@ -122,55 +122,56 @@ impl Places {
         let zero = TensorSpec::of(&sizes, self.values.dtype()).zeros()?;
         let with_zero = cat(&[self.values.clone(), zero], 0)?;
         let missing = self.count() as i64;
-        let place = |at: &Option<usize>| at.map_or(missing, |at| at as i64);
-        with_zero.index_select(0, &list_of(&memory::collect(found.iter().map(place))?)?)
+        let index = |at: &Option<usize>| at.map_or(missing, |at| at as i64);
+        with_zero.index_select(0, &list_of(&memory::collect(found.iter().map(index))?)?)
     }
 
-    /// As a tensor of coordinate lists.
+    /// A tensor of coordinate lists (COO) with these elements.
     pub(super) fn into_coo(self) -> Result<Tensor> {
         let indices = table(&self.indices, self.count())?;
         let coo = Coo { indices, values: self.values, is_coalesced: self.is_coalesced };
         Tensor::from_sparse(Sparse::Coo(coo), Layout::SparseCoo, &self.shape)
     }
-    /// As a tensor of the layout that `like` has, with its blocks, batches and dtype of indices.
+    /// A tensor with these elements in the layout of `like`, with its blocks, batches and dtype of indices.
     pub(super) fn in_layout_of(self, like: &Tensor) -> Result<Tensor> {
-        let form = Form::of(like)?;
-        self.in_form(like.layout(), form)
+        let format = SparseFormat::of(like)?;
+        self.in_format(like.layout(), format)
     }
-    /// As a tensor of this layout.
-    pub(super) fn in_form(self, layout: Layout, form: Form) -> Result<Tensor> {
-        if layout == Layout::SparseCoo { self.into_coo() } else { packed(self, layout, form) }
+    /// A tensor with these elements in a layout.
+    pub(super) fn in_format(self, layout: Layout, format: SparseFormat) -> Result<Tensor> {
+        if layout == Layout::SparseCoo { self.into_coo() } else { packed(self, layout, format) }
     }
-    /// Row-major, zeros between.
+    /// A strided tensor with these elements, zero elsewhere.
     pub(super) fn to_dense(&self) -> Result<Tensor> {
-        let targets = list_of(&self.numbers()?)?;
-        strewn(&self.values, &targets, &self.shape, self.sparse_dim(), self.is_coalesced)
+        let targets = list_of(&self.linear_indices()?)?;
+        scattered(&self.values, &targets, &self.shape, self.sparse_dim(), self.is_coalesced)
     }
 }
 
-/// What a layout leaves open: sizes of blocks, how many dimensions count batches, the dtype of indices.
+/// What a layout leaves open: the sizes of blocks, the number of batch dimensions, the dtype of indices.
 #[derive(Clone, Copy)]
-pub(super) struct Form {
+pub(super) struct SparseFormat {
     pub(super) block: (i64, i64),
     pub(super) batch: usize,
     pub(super) dtype: DType,
 }
 
-impl Form {
-    /// Single elements, no batches.
-    pub(super) const PLAIN: Form = Form { block: (1, 1), batch: 0, dtype: DType::I64 };
+impl SparseFormat {
+    /// The format of blocks of one element without batches.
+    pub(super) const PLAIN: SparseFormat =
+        SparseFormat { block: (1, 1), batch: 0, dtype: DType::I64 };
 
-    /// That of a tensor.
-    pub(super) fn of(tensor: &Tensor) -> Result<Form> {
+    /// The format of a sparse tensor.
+    pub(super) fn of(tensor: &Tensor) -> Result<SparseFormat> {
         Ok(match &*super::parts(tensor)? {
-            Sparse::Coo(_) => Form::PLAIN,
+            Sparse::Coo(_) => SparseFormat::PLAIN,
             Sparse::Compressed(Compressed { compressed, values, .. }) => {
                 let batch = compressed.ndim() - 1;
                 let block = match values.shape()[batch + 1..] {
                     [rows, columns, ..] if tensor.layout().is_blocked() => (rows, columns),
                     _ => (1, 1),
                 };
-                Form { block, batch, dtype: compressed.dtype() }
+                SparseFormat { block, batch, dtype: compressed.dtype() }
             }
         })
     }
@@ -182,7 +183,7 @@ pub(super) fn list_of(numbers: &[i64]) -> Result<Tensor> {
 }
 
 /// Positions as a one-dimensional tensor.
-pub(super) fn places_of(positions: &[usize]) -> Result<Tensor> {
+pub(super) fn index_vector(positions: &[usize]) -> Result<Tensor> {
     list_of(&memory::collect(positions.iter().map(|&at| at as i64))?)
 }
 
@@ -197,7 +198,7 @@ pub(super) fn in_order(numbers: &[i64]) -> Result<Vec<usize>> {
     Ok(order)
 }
 
-/// A list made of each list of coordinates.
+/// Applies `row` to the list of indices of each dimension.
 pub(super) fn each_row(
     indices: &[Vec<i64>],
     row: impl Fn(&[i64]) -> Result<Vec<i64>>,
@@ -206,7 +207,7 @@ pub(super) fn each_row(
     indices.iter().map(|indices| row(indices)).collect()
 }
 
-/// Of each list of coordinates those at `kept`.
+/// The coordinates at the positions `kept`.
 pub(super) fn taken(indices: &[Vec<i64>], kept: &[usize]) -> Result<Vec<Vec<i64>>> {
     each_row(indices, |row| Ok(memory::collect(kept.iter().map(|&at| row[at]))?))
 }
@@ -235,8 +236,12 @@ pub(super) fn rows_of(indices: &Tensor) -> Result<Vec<Vec<i64>>> {
     all.chunks(count).map(|row| Ok(memory::copied(row)?)).collect()
 }
 
-/// The number of each place in row-major order.
-pub(super) fn numbers(indices: &[Vec<i64>], sizes: &[i64], count: usize) -> Result<Vec<i64>> {
+/// The linear index of each coordinate.
+pub(super) fn linear_indices(
+    indices: &[Vec<i64>],
+    sizes: &[i64],
+    count: usize,
+) -> Result<Vec<i64>> {
     let mut numbers = memory::filled(0_i64, count)?;
     for (row, &size) in indices.iter().zip(sizes) {
         for part in interrupt::chunks(count) {
@@ -258,8 +263,8 @@ fn in_memory(indices: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// The least and the largest of each list of a matrix of indices; `None` where there is nothing.
-pub(super) fn extremes(indices: &Tensor) -> Result<Option<Vec<(i64, i64)>>> {
+/// The smallest and the largest index of each dimension, for a matrix of indices; `None` if it has no columns.
+pub(super) fn min_max(indices: &Tensor) -> Result<Option<Vec<(i64, i64)>>> {
     let memory = in_memory(indices)?;
     let view = memory.view_ref(Cpu::of(&memory)?);
     let count = indices.shape()[1] as usize;
@@ -269,15 +274,16 @@ pub(super) fn extremes(indices: &Tensor) -> Result<Option<Vec<(i64, i64)>>> {
         .map(|all| all.chunks(count).map(|row| row.iter().fold((row[0], row[0]), wider)).collect()))
 }
 
-/// Whether the places of a matrix of coordinates, within `sizes`, are in order and each there once.
+/// Whether the columns of a matrix of indices, coordinates within `sizes`, are in order, each once.
 pub(super) fn are_in_order(indices: &Tensor, sizes: &[i64]) -> Result<bool> {
-    let numbers = numbered(indices, sizes, |dim, index| written_beyond(dim, index, sizes))?;
+    let numbers =
+        checked_linear_indices(indices, sizes, |dim, index| written_beyond(dim, index, sizes))?;
     Ok(is_increasing(numbers.view_ref(Cpu::of(&numbers)?).as_slice().unwrap_or_default()))
 }
 
-/// The number in row-major order of each place of a matrix of coordinates. One beyond `sizes` is refused by what `outside`
-/// makes of its dimension and itself.
-pub(super) fn numbered(
+/// The linear index of each column of a matrix of indices. An index beyond `sizes` gives the error that `outside` makes of its
+/// dimension and the index.
+pub(super) fn checked_linear_indices(
     indices: &Tensor,
     sizes: &[i64],
     outside: impl Fn(usize, i64) -> Error,
@@ -308,9 +314,9 @@ pub(super) fn numbered(
     Ok(out)
 }
 
-/// Values at numbered places of a tensor of `shape`, with `sparse_dim` sparse dimensions, and zeros between. Values of equal
-/// places, which there may be unless they are coalesced, are added in their order.
-fn strewn(
+/// A strided tensor of `shape` with `values` at the linear indices `numbers` of its `sparse_dim` sparse dimensions, zero
+/// elsewhere. Values of equal coordinates, which there may be unless `is_coalesced`, are added in their order.
+fn scattered(
     values: &Tensor,
     numbers: &Tensor,
     shape: &[i64],
@@ -326,14 +332,14 @@ fn strewn(
     flat.view(shape)
 }
 
-/// A sparse tensor's elements row-major, zeros between.
+/// A sparse tensor as a strided one.
 pub(super) fn to_dense(tensor: &Tensor) -> Result<Tensor> {
     let (shape, parts) = (tensor.shape(), super::parts(tensor)?);
-    let Sparse::Coo(coo) = &*parts else { return Places::of(tensor)?.to_dense() };
+    let Sparse::Coo(coo) = &*parts else { return SparseElements::of(tensor)?.to_dense() };
     let sparse_dim = coo.indices.shape()[0] as usize;
     let outside = |dim, index| written_beyond(dim, index, shape);
-    let numbers = numbered(&coo.indices, &shape[..sparse_dim], outside)?;
-    strewn(&coo.values, &numbers, shape, sparse_dim, coo.is_coalesced)
+    let numbers = checked_linear_indices(&coo.indices, &shape[..sparse_dim], outside)?;
+    scattered(&coo.values, &numbers, shape, sparse_dim, coo.is_coalesced)
 }
 
 /// What dividing the numbers by `size` leaves; the numbers become the quotients.
@@ -349,8 +355,8 @@ fn taken_off(numbers: &mut [i64], size: i64, quotient: impl Fn(i64) -> i64) -> R
     Ok(memory::collect(numbers.iter_mut().map(rest))?)
 }
 
-/// Coordinates of numbered places.
-pub(super) fn coordinates(numbers: &[i64], sizes: &[i64]) -> Result<Vec<Vec<i64>>> {
+/// The coordinates of linear indices: the list of indices of each dimension.
+pub(super) fn unravelled(numbers: &[i64], sizes: &[i64]) -> Result<Vec<Vec<i64>>> {
     let Some((_, inner)) = sizes.split_first() else { return Ok(Vec::new()) };
     let is_short = sizes.iter().try_fold(1_u32, |n, &size| n.checked_mul(size.try_into().ok()?));
     let mut rest = memory::copied(numbers)?;
@@ -393,17 +399,17 @@ fn matrix_of(shape: &[i64], batch: usize) -> (i64, i64, &[i64]) {
     (shape[batch], shape[batch + 1], &shape[batch + 2..])
 }
 
-/// The places of a compressed tensor, blocks element by element.
-fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<Places> {
-    let form = Form::of(tensor)?;
+/// The elements of a compressed tensor, blocks element by element.
+fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<SparseElements> {
+    let format = SparseFormat::of(tensor)?;
     let by_rows = tensor.layout().compresses_rows() == Some(true);
     let shape = tensor.shape();
-    let batches: i64 = shape[..form.batch].iter().product();
-    let (rows, columns, dense) = matrix_of(shape, form.batch);
-    let (block_rows, block_columns) = form.block;
+    let batches: i64 = shape[..format.batch].iter().product();
+    let (rows, columns, dense) = matrix_of(shape, format.batch);
+    let (block_rows, block_columns) = format.block;
     let major = if by_rows { rows / block_rows } else { columns / block_columns };
     let (starts, minors) = (parts.compressed.to_vec::<i64>()?, parts.plain.to_vec::<i64>()?);
-    let each = parts.plain.shape()[form.batch] as usize;
+    let each = parts.plain.shape()[format.batch] as usize;
     let room = minors.len() * (block_rows * block_columns) as usize;
     let mut numbers = memory::with_capacity(room)?;
     let mut pace = WorkCounter::new();
@@ -444,57 +450,34 @@ fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<Places> {
     sizes.extend_from_slice(dense);
     let values = parts.values.reshape(&sizes)?;
     let is_coalesced = is_increasing(&numbers);
-    let indices = coordinates(&numbers, &shape[..form.batch + 2])?;
-    Ok(Places { indices, values, shape: shape.into(), is_coalesced })
+    let indices = unravelled(&numbers, &shape[..format.batch + 2])?;
+    Ok(SparseElements { indices, values, shape: shape.into(), is_coalesced })
 }
 
-/// A compressed tensor of places; blocks have zeros where there are none.
-fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
-    let (batch, (block_rows, block_columns)) = (form.batch, form.block);
-    let shape = places.shape.clone();
+/// A compressed tensor with these elements; blocks are zero where no element is specified.
+fn packed(elements: SparseElements, layout: Layout, format: SparseFormat) -> Result<Tensor> {
+    let (batch, (block_rows, block_columns)) = (format.batch, format.block);
+    let shape = elements.shape.clone();
     ensure!(
-        places.sparse_dim() == batch + 2,
+        elements.sparse_dim() == batch + 2,
         runtime,
         "a {} tensor of sizes {} has {} sparse dimensions, but they are {}",
         layout.spelled(),
         list(&shape),
         batch + 2,
-        places.sparse_dim()
+        elements.sparse_dim()
     );
-    let places = places.coalesced()?;
+    let elements = elements.coalesced()?;
     let (rows, columns, dense) = matrix_of(&shape, batch);
-    ensure!(
-        block_rows > 0
-            && block_columns > 0
-            && rows % block_rows == 0
-            && columns % block_columns == 0,
-        runtime,
-        "tensor sparse size ({rows}, {columns}) must be divisible by given blocksize ({block_rows}, {block_columns})"
-    );
-    let Some(room) = block_rows.checked_mul(block_columns) else {
-        bail!(
-            runtime,
-            "Storage size calculation overflowed with blocks of sizes [{block_rows}, {block_columns}]"
-        );
-    };
+    let room = block_size((rows, columns), format.block)?;
     let by_rows = layout.compresses_rows() == Some(true);
     let sizes = [rows / block_rows, columns / block_columns];
     let (major, minor) = if by_rows { (sizes[0], sizes[1]) } else { (sizes[1], sizes[0]) };
-    // The block of each element, in the order of the layout, and its place in it.
     let batches: i64 = shape[..batch].iter().product();
-    let numbers = places.numbers()?;
-    let mut blocks = memory::with_capacity(numbers.len())?;
-    let mut inner = memory::with_capacity(numbers.len())?;
+    let numbers = elements.linear_indices()?;
+    let (blocks, inner) =
+        blocks_of(&numbers, (rows, columns), (block_rows, block_columns), by_rows)?;
     let mut pace = WorkCounter::new();
-    for &number in &numbers {
-        pace.spend(16);
-        let (column, line) = (number % columns, number / columns);
-        let (row, at) = (line % rows, line / rows);
-        let (i, j) = (row / block_rows, column / block_columns);
-        let (line, minor_at) = if by_rows { (i, j) } else { (j, i) };
-        blocks.push((at * major + line) * minor + minor_at);
-        inner.push(row % block_rows * block_columns + column % block_columns);
-    }
     let mut kept = memory::copied(&blocks)?;
     kept.sort_unstable_by(|a, b| {
         pace.spend(1);
@@ -507,7 +490,7 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
     };
     let targets = memory::collect(blocks.iter().zip(&inner).map(target))?;
     let count = kept.len() as i64;
-    let values = summed(&places.values, &targets, count * room)?;
+    let values = summed(&elements.values, &targets, count * room)?;
     let each = per_batch(&kept, batches, major * minor)?;
     let minors = memory::collect(kept.iter().map(|block| block % minor.max(1)))?;
     let sizes_of = |last: &[i64]| -> Dims { shape[..batch].iter().chain(last).copied().collect() };
@@ -519,15 +502,58 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
     let parts = Compressed {
         compressed: starts(&kept, (batches, major, minor), each)?
             .view(&sizes_of(&[major + 1]))?
-            .copied(form.dtype)?,
-        plain: Tensor::from_slice(&minors, &sizes_of(&[each]))?.copied(form.dtype)?,
+            .copied(format.dtype)?,
+        plain: Tensor::from_slice(&minors, &sizes_of(&[each]))?.copied(format.dtype)?,
         values: values.view(&value_sizes)?,
     };
     Tensor::from_sparse(Sparse::Compressed(parts), layout, &shape)
 }
 
-/// Where the lines of each batch begin among its blocks, of `each` in a batch: `batches * (major + 1)` numbers. (Memory for
-/// that many may not be there, which a tensor says.)
+/// The number of elements of a block. Refuses blocks that do not divide the sizes of the matrix.
+fn block_size((rows, columns): (i64, i64), (block_rows, block_columns): (i64, i64)) -> Result<i64> {
+    ensure!(
+        block_rows > 0
+            && block_columns > 0
+            && rows % block_rows == 0
+            && columns % block_columns == 0,
+        runtime,
+        "tensor sparse size ({rows}, {columns}) must be divisible by given blocksize ({block_rows}, {block_columns})"
+    );
+    let Some(size) = block_rows.checked_mul(block_columns) else {
+        bail!(
+            runtime,
+            "Storage size calculation overflowed with blocks of sizes [{block_rows}, {block_columns}]"
+        );
+    };
+    Ok(size)
+}
+
+/// The block of each of the elements with linear indices `numbers` of matrices (rows, columns), in the order of the layout, and
+/// the element's position within the block.
+fn blocks_of(
+    numbers: &[i64],
+    (rows, columns): (i64, i64),
+    (block_rows, block_columns): (i64, i64),
+    by_rows: bool,
+) -> Result<(Vec<i64>, Vec<i64>)> {
+    let mut blocks = memory::with_capacity(numbers.len())?;
+    let mut inner = memory::with_capacity(numbers.len())?;
+    let (row_blocks, column_blocks) = (rows / block_rows, columns / block_columns);
+    let mut pace = WorkCounter::new();
+    for &number in numbers {
+        pace.spend(16);
+        let (column, line) = (number % columns, number / columns);
+        let (row, batch) = (line % rows, line / rows);
+        let (i, j) = (row / block_rows, column / block_columns);
+        let in_batch = if by_rows { i * column_blocks + j } else { j * row_blocks + i };
+        blocks.push(batch * row_blocks * column_blocks + in_batch);
+        inner.push(row % block_rows * block_columns + column % block_columns);
+    }
+    Ok((blocks, inner))
+}
+
+/// Where the lines of each batch begin among its blocks, of `each` in a batch: `batches * (major + 1)` numbers. (A tensor holds
+/// them, because its memory is fallible.)
 fn starts(blocks: &[i64], (batches, major, minor): (i64, i64, i64), each: i64) -> Result<Tensor> {
     let starts = Tensor::empty_of(&[batches, major + 1], DType::I64)?;
     let mut view = starts.view_mut(Cpu::of(&starts)?);

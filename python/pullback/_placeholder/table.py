@@ -1,4 +1,4 @@
-"""Which names of PyTorch answer, and how: by namespace, by name, and what questions say."""
+"""Which names of PyTorch are placeholders: by namespace, by name, and what functions return."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _ONE_PROCESS = Refusal(
     "train on one process, whose ops use all cores",
     RuntimeError,
 )
-_GUARDS = Refusal("nothing is compiled, and no guard is asked", "call the function itself")
+_GUARDS = Refusal("nothing is compiled, and no guard is checked", "call the function itself")
 _ARTIFACT = Refusal("nothing is compiled that could be kept", "call the function itself")
 _PASSES = Refusal("passes over captured graphs are not here", "rewrite the module in Python")
 
-# Private modules of namespaces that only answer, from which libraries import; by kind.
+# Private modules of placeholder namespaces, from which libraries import; by kind.
 PRIVATE: dict[str, dict[str, str]] = {
     "torch.distributed._functional_collectives": {
         "AsyncCollectiveTensor": "class",
@@ -186,7 +186,7 @@ def _names(space: str, refusal: Refusal, names: str) -> dict[str, Refusal]:
     return {f"{space}.{name}": refusal for name in names.split()}
 
 
-# Single names, under namespaces that do more than answer.
+# Single names, in namespaces that hold more than placeholders.
 NAMES: dict[str, Refusal] = {
     **_TOP,
     **_names(
@@ -275,8 +275,8 @@ _WITHOUT_DEVICE: dict[str, Any] = {
     "seed": None,
     "seed_all": None,
 }
-# What functions say, whatever they are given; where it is None they do nothing.
-SAYS: dict[str, Any] = {
+# What functions return, whatever their arguments are; where it is None they do nothing.
+RESULTS: dict[str, Any] = {
     **{f"torch.xpu.{name}": value for name, value in _WITHOUT_DEVICE.items()},
     **{f"torch.mtia.{name}": value for name, value in _WITHOUT_DEVICE.items()},
     "torch.cuda.gds.is_available": False,

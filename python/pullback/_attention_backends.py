@@ -1,6 +1,6 @@
-"""Which algorithms attention may take: what `backends.cuda` and `nn.attention` set and ask.
+"""The backends that attention may use, as `backends.cuda` and `nn.attention` set and read them.
 
-Here, so that neither needs to be loaded for the other.
+A module of its own, so that neither of the two needs to load the other.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Names of PyTorch that answer here without doing PyTorch's work.
+"""Placeholders: names of PyTorch that can be imported here and do not do PyTorch's work.
 
-Programs import such names, ask them questions and pass on. So each of them can be imported and
-reached; a question gets a true answer, and whatever would need what is not here raises one error
-that says why, and what to use instead. Which names answer, and how, is data: `table.py` by
-namespace, `top.py` for the main one. Namespaces without a file of their own are made from the table
-of PyTorch's names (`spec_of`); other modules ask for what they lack (`_absent.announce`).
+Programs import such names, call predicates like ``is_available`` and go on. So each placeholder can
+be imported and reached; a predicate returns what is true here, and whatever would need what is not
+here raises one error that says why, and what to use instead. Which names are placeholders, and with
+which reasons, is data: `table.py` by namespace, `top.py` for the main one. Namespaces without a
+file of their own are made from the table of PyTorch's names (`spec_of`); other modules look up
+names that they lack here (`_absent.announce`).
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
 _OWN = __name__.split(".", maxsplit=1)[0]
-# Under this name an answer keeps its reason.
-MARK = "_pullback_answer"
+# The attribute in which a placeholder keeps its reason.
+MARK = "_pullback_placeholder"
 
 
 class Refusal(NamedTuple):
@@ -41,7 +42,7 @@ class Refusal(NamedTuple):
 
 
 class _Refused(type):
-    """The class of classes that cannot be instantiated: attributes are told of too."""
+    """The metaclass of placeholder classes: errors about missing attributes give the reason too."""
 
     def __getattr__(cls, name: str) -> Any:
         text = f"type object {cls.__name__!r} has no attribute {name!r}"
@@ -83,12 +84,12 @@ def _refused_function(full: str, refusal: Refusal) -> Callable[..., Any]:
     return _named(refuse, full, text)
 
 
-def _saying(full: str, value: Any) -> Callable[..., Any]:
-    def say(*args: Any, **kwargs: Any) -> Any:
+def _constant_function(full: str, value: Any) -> Callable[..., Any]:
+    def constant(*args: Any, **kwargs: Any) -> Any:
         return copy.copy(value)
 
-    text = "Does nothing" if value is None else f"Always says {value!r}"
-    return _named(say, full, f"{text}: {_refusal_of(full).reason}")
+    text = "Does nothing" if value is None else f"Always returns {value!r}"
+    return _named(constant, full, f"{text}: {_refusal_of(full).reason}")
 
 
 class _RefusedValue:
@@ -134,18 +135,18 @@ def _refusal_of(full: str) -> Refusal:
 
 
 def made(full: str, kind: str) -> Any:
-    """What stands for a name: a class, a function or a value."""
-    from .table import SAYS, VALUES
+    """Makes the placeholder for a name: a class, a function or a value."""
+    from .table import RESULTS, VALUES
 
     if full in VALUES:
         return VALUES[full]
-    if full in SAYS:
-        return _saying(full, SAYS[full])
+    if full in RESULTS:
+        return _constant_function(full, RESULTS[full])
     return made_of(full, kind, _refusal_of(full))
 
 
 def made_of(full: str, kind: str, refusal: Refusal) -> Any:
-    """A class, a function or a value whose use is an error."""
+    """Makes a class, a function or a value whose use raises the error of ``refusal``."""
     if kind == "class":
         return _refused_class(full, refusal)
     return _refused_function(full, refusal) if kind == "function" else _RefusedValue(full, refusal)
@@ -162,7 +163,7 @@ def own(full: str) -> str:
 
 @lru_cache(maxsize=1)
 def namespaces() -> frozenset[str]:
-    """The namespaces that only answer, as ``torch.ao.quantization``."""
+    """The namespaces that hold nothing but placeholders, as ``torch.ao.quantization``."""
     from .._known import table
     from .table import PRIVATE
 
@@ -180,14 +181,14 @@ def _with_those_above(full: str) -> Iterator[str]:
 
 
 class _Loader:
-    """Makes a module of names that only answer."""
+    """The loader of placeholder modules."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """None: the usual one."""
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Lets it answer."""
+        """Gives the module its documentation and the look-up of placeholders."""
         from .._absent import announce
 
         full = _theirs(module.__name__)
@@ -197,7 +198,7 @@ class _Loader:
 
 
 def spec_of(name: str) -> ModuleSpec | None:
-    """The spec of a module of this package that has no file, because it only answers."""
+    """The spec of a module of this package that has no file, because it is a placeholder."""
     full = _theirs(name)
     if refusal_of(full) is None or full not in namespaces():
         return None
@@ -205,13 +206,13 @@ def spec_of(name: str) -> ModuleSpec | None:
 
 
 def find(space: str, name: str) -> Any:
-    """What a module that lacks a name shows for it; None if nothing answers.
+    """The placeholder for a name that a module lacks; None if there is none.
 
     A namespace of which no names are recorded has those of the one above it.
 
     Args:
         space: the module's name in this package.
-        name: what was asked for.
+        name: the name that the module lacks.
     """
     from .._known import table
 
@@ -234,11 +235,11 @@ def find(space: str, name: str) -> Any:
 
 
 def why(space: str) -> str | None:
-    """Why a module of this package only answers; None if it does more."""
+    """Why a module of this package is a placeholder; None if it is not."""
     refusal = refusal_of(_theirs(space))
     return None if refusal is None else f"{refusal.reason}; {refusal.instead}"
 
 
-def is_answer(thing: object) -> bool:
-    """Whether a class, function, module or value was made here."""
+def is_placeholder(thing: object) -> bool:
+    """Whether a class, function, module or value is a placeholder."""
     return MARK in getattr(thing, "__dict__", {})

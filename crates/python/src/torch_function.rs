@@ -1,16 +1,17 @@
-//! Types that answer calls for themselves: `__torch_function__`.
+//! Dispatch to `__torch_function__`: types and modes that override calls of functions, methods, operators and attributes.
 //!
-//! A call is theirs if an argument, or an element of a list among the arguments, is of a type that has the attribute
-//! and is neither exactly `Tensor` nor `Parameter`; while a mode is on (`function_mode`), all calls are the mode's first.
-//! Only the general path of a call asks: the quick path leaves such arguments to it. `answer` and its siblings find who may answer, and ask one after the other. What subclasses
-//! do by default, their results being theirs too, is `Tensor.__torch_function__` in Python.
+//! An argument, or an element of a list among the arguments, overrides a call if its type has the attribute and is neither
+//! exactly `Tensor` nor `Parameter`; while a mode is on (`function_mode`), the mode comes first. Only the general path of a
+//! call looks for overrides: the fast path leaves such arguments to it. [`dispatch`] and its siblings collect the overloaded
+//! arguments and call the overrides one after the other until one does not return `NotImplemented`. What subclasses do by
+//! default, converting results to the subclass, is `Tensor.__torch_function__` in Python.
 
 use crate::bind::Function;
 use crate::convert::items;
-use crate::function_mode::{self, Asked};
+use crate::function_mode::{self, InnermostMode};
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{base_type, class, is_exact, look_up};
-use crate::switch::Switched;
+use crate::thread_guard::ThreadGuard;
 use pullback::dispatch::Traits;
 use pullback_schema::python::Form;
 use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyUserWarning};
@@ -23,55 +24,55 @@ use std::ffi::CStr;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-/// `Parameter`, which answers nothing.
+/// The class `Parameter`, which overrides nothing.
 static PARAMETER: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
-/// The attribute's value in types that answer nothing.
-static SILENT: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
+/// `_disabled_torch_function_impl`: the value of `__torch_function__` in types that override nothing.
+static DISABLED: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
-/// Who answers a thread's calls.
+/// Which overrides a thread's calls look for.
 #[pyclass(module = "torch._C", name = "_TorchFunctionState", eq, frozen, from_py_object)]
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Answering {
+pub(crate) enum TorchFunctionState {
     #[default]
     #[pyo3(name = "ENABLED")]
-    All,
-    /// Types do not.
+    Enabled,
+    /// Modes override calls, types do not.
     #[pyo3(name = "SUBCLASSES_DISABLED")]
-    Modes,
+    SubclassesDisabled,
     #[pyo3(name = "ALL_DISABLED")]
-    Nobody,
+    AllDisabled,
 }
 
 thread_local! {
-    static ANSWERING: Cell<Answering> = const { Cell::new(Answering::All) };
+    static STATE: Cell<TorchFunctionState> = const { Cell::new(TorchFunctionState::Enabled) };
 }
 
-/// Says who answers this thread's calls from now on; gives what held before.
-pub(crate) fn set_answering(answering: Answering) -> Answering {
-    ANSWERING.replace(answering)
+/// Sets the state of this thread; returns the previous one.
+pub(crate) fn set_state(state: TorchFunctionState) -> TorchFunctionState {
+    STATE.replace(state)
 }
 
-/// Who answers this thread's calls.
-pub(crate) fn answering() -> Answering {
-    ANSWERING.get()
+/// The state of this thread.
+pub(crate) fn state() -> TorchFunctionState {
+    STATE.get()
 }
 
-/// Whether modes may answer this thread's calls.
-pub(crate) fn are_modes_asked() -> bool {
-    answering() != Answering::Nobody
+/// Whether modes may override this thread's calls.
+pub(crate) fn are_modes_enabled() -> bool {
+    state() != TorchFunctionState::AllDisabled
 }
 
-/// Whether a call of a method or an attribute of `receiver` may be somebody else's to answer.
+/// Whether the type of `receiver` or a mode may override a call of one of its methods or attributes.
 ///
 /// # Safety
 /// As [`overrides`].
 #[inline(always)]
-pub(crate) unsafe fn may_answer(receiver: *mut PyObject) -> bool {
+pub(crate) unsafe fn has_override(receiver: *mut PyObject) -> bool {
     // SAFETY: the caller's promise.
     unsafe { overrides(receiver) || function_mode::is_on() }
 }
 
-/// Whether calls with `object` are its type's to answer.
+/// Whether the type of `object` overrides calls with it.
 ///
 /// # Safety
 /// `object` is a live object and the GIL is held.
@@ -90,18 +91,18 @@ pub(crate) unsafe fn overrides(object: *mut PyObject) -> bool {
         ty != class()
             && ty != PARAMETER.load(Relaxed)
             && (*ty).tp_flags & PLAIN == 0
-            && is_answering(ty)
+            && defines_torch_function(ty)
     }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn is_answering(ty: *mut PyTypeObject) -> bool {
+unsafe fn defines_torch_function(ty: *mut PyTypeObject) -> bool {
     // SAFETY: a live type; the static types are only compared with.
     unsafe {
         let known =
             [&raw mut ffi::PyFloat_Type, &raw mut ffi::PySlice_Type, &raw mut ffi::PyComplex_Type];
-        if answering() != Answering::All
+        if state() != TorchFunctionState::Enabled
             || known.contains(&ty)
             || ty == ffi::Py_TYPE(ffi::Py_None())
         {
@@ -109,11 +110,11 @@ unsafe fn is_answering(ty: *mut PyTypeObject) -> bool {
         }
         let name = intern!(Python::assume_attached(), "__torch_function__");
         let found = look_up(ty, name.as_ptr());
-        !found.is_null() && found != SILENT.load(Relaxed)
+        !found.is_null() && found != DISABLED.load(Relaxed)
     }
 }
 
-/// What is called, as those who answer see it.
+/// What is called, as `__torch_function__` gets it in its argument `func`.
 enum Callee<'a> {
     Function(&'a Function),
     /// A function of the extension that is no op.
@@ -176,14 +177,14 @@ impl Callee<'_> {
         }
     }
 
-    /// Asks whoever may answer for `given`; `None` if there is nobody.
-    fn ask(&self, py: Python<'_>, given: &[*mut PyObject], args: Args<'_>) -> Option<Reply> {
-        // (Builtins take anything for their data: what it is answers nothing.)
-        let mut answerers = Vec::new();
+    /// The result of the first override for the arguments `given` and `args`; `None` if nothing overrides the call.
+    fn dispatch(&self, py: Python<'_>, given: &[*mut PyObject], args: Args<'_>) -> Option<Reply> {
+        // (Builtins such as `torch.tensor` take objects of any type as data; only modes override them.)
+        let mut overloaded = Vec::new();
         if !matches!(self, Callee::Builtin(_)) {
-            answerers = self::answerers(py, given.iter().chain(args.all).copied());
+            overloaded = overloaded_args(py, given.iter().chain(args.all).copied());
         }
-        (!answerers.is_empty() || function_mode::is_on()).then(|| {
+        (!overloaded.is_empty() || function_mode::is_on()).then(|| {
             let (rest, named) = args.to_python(py)?;
             // SAFETY: live arguments.
             let given = given.iter().map(|&g| unsafe { Bound::from_borrowed_ptr(py, g) });
@@ -192,21 +193,22 @@ impl Callee<'_> {
             let (function, args) = (self.object(py)?, PyTuple::new(py, all)?);
             let text = || self.text();
             let is_python = matches!(self, Callee::Python(_));
-            ask_each(&function, &answerers, &args, named.as_ref(), (&text, is_python))
+            call_overrides(&function, &overloaded, &args, named.as_ref(), (&text, is_python))
                 .map(Bound::into_ptr)
         })
     }
 }
 
-/// Says that `__torch_function__` should be a method of the class; functions of Python say it in another class of warning.
+/// Warns if `__torch_function__` is a plain method and no class method. For functions that are written in Python the warning
+/// is a `DeprecationWarning`, else a `UserWarning`, as in PyTorch.
 fn warn_of_plain_method(
-    handler: &Bound<'_, PyAny>,
-    answerer: &Bound<'_, PyAny>,
+    torch_function: &Bound<'_, PyAny>,
+    overloaded_arg: &Bound<'_, PyAny>,
     is_python: bool,
 ) -> PyResult<()> {
-    let py = handler.py();
-    let Ok(owner) = handler.getattr(intern!(py, "__self__")) else { return Ok(()) };
-    if !owner.is(answerer) {
+    let py = torch_function.py();
+    let Ok(owner) = torch_function.getattr(intern!(py, "__self__")) else { return Ok(()) };
+    if !owner.is(overloaded_arg) {
         return Ok(());
     }
     let category = if is_python {
@@ -218,37 +220,38 @@ fn warn_of_plain_method(
     PyErr::warn(py, &category, text, 1)
 }
 
-/// What the innermost mode answers to a call of `function`, or else the first of `answerers` that does.
-fn ask_each<'py>(
+/// Calls the `__torch_function__` of the innermost mode, then those of the arguments `overloaded`, for a call of `function`.
+/// Returns the first result that is not `NotImplemented`; a `TypeError` that names all of them if there is none.
+fn call_overrides<'py>(
     function: &Bound<'py, PyAny>,
-    answerers: &[Bound<'py, PyAny>],
+    overloaded: &[Bound<'py, PyAny>],
     args: &Bound<'py, PyTuple>,
     named: Option<&Bound<'py, PyDict>>,
     (text, is_python): (&dyn Fn() -> String, bool),
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
-    let types = PyTuple::new(py, answerers.iter().map(PyAnyMethods::get_type))?;
+    let types = PyTuple::new(py, overloaded.iter().map(PyAnyMethods::get_type))?;
     let mut declined = Vec::new();
-    if let Some(mode) = Asked::take() {
-        let reply = mode.ask(function, &types, args, named)?;
+    if let Some(mode) = InnermostMode::take() {
+        let reply = mode.call(function, &types, args, named)?;
         if !reply.is(py.NotImplemented()) {
             return Ok(reply);
         }
         declined.push(mode.text(py)?);
     }
-    for answerer in answerers {
-        let handler = answerer.getattr(intern!(py, "__torch_function__"))?;
-        warn_of_plain_method(&handler, answerer, is_python)?;
+    for overloaded_arg in overloaded {
+        let torch_function = overloaded_arg.getattr(intern!(py, "__torch_function__"))?;
+        warn_of_plain_method(&torch_function, overloaded_arg, is_python)?;
         let reply = match named {
-            None => handler.call1((function, &types, args))?,
-            Some(named) => handler.call1((function, &types, args, named))?,
+            None => torch_function.call1((function, &types, args))?,
+            Some(named) => torch_function.call1((function, &types, args, named))?,
         };
         if !reply.is(py.NotImplemented()) {
             return Ok(reply);
         }
     }
-    for answerer in answerers {
-        let ty = answerer.get_type();
+    for overloaded_arg in overloaded {
+        let ty = overloaded_arg.get_type();
         // SAFETY: live types.
         let is_tensor = unsafe { ffi::PyType_IsSubtype(ty.as_type_ptr(), base_type()) != 0 };
         let kind = if is_tensor { "tensor subclass" } else { "object of" };
@@ -261,8 +264,11 @@ fn ask_each<'py>(
     )))
 }
 
-/// Whoever may answer for these arguments: one of each type, a subclass before its bases, else in order.
-fn answerers(py: Python<'_>, given: impl Iterator<Item = *mut PyObject>) -> Vec<Bound<'_, PyAny>> {
+/// The arguments whose types override calls: one of each type, a subclass before its bases, else in order.
+fn overloaded_args(
+    py: Python<'_>,
+    given: impl Iterator<Item = *mut PyObject>,
+) -> Vec<Bound<'_, PyAny>> {
     let mut found: Vec<Bound<'_, PyAny>> = Vec::new();
     let mut consider = |object: *mut PyObject| {
         // SAFETY: live arguments and their types.
@@ -272,8 +278,8 @@ fn answerers(py: Python<'_>, given: impl Iterator<Item = *mut PyObject>) -> Vec<
                 return;
             }
             let is_base = |f: &Bound<'_, PyAny>| ffi::PyType_IsSubtype(ty, f.get_type_ptr()) != 0;
-            let place = found.iter().position(is_base).unwrap_or(found.len());
-            found.insert(place, Bound::from_borrowed_ptr(py, object));
+            let index = found.iter().position(is_base).unwrap_or(found.len());
+            found.insert(index, Bound::from_borrowed_ptr(py, object));
         }
     };
     for object in given {
@@ -285,8 +291,8 @@ fn answerers(py: Python<'_>, given: impl Iterator<Item = *mut PyObject>) -> Vec<
     found
 }
 
-/// The answer to a call of an op, if somebody takes it over.
-pub(crate) fn answer(
+/// The result of an override of an op's call, if there is one.
+pub(crate) fn dispatch(
     py: Python<'_>,
     function: &Function,
     receiver: Option<*mut PyObject>,
@@ -297,92 +303,96 @@ pub(crate) fn answer(
         Form::Method if function.ops[0].is(Traits::ATTRIBUTE) => Callee::Getter(&function.name),
         Form::Method => Callee::Method(&function.name),
     };
-    callee.ask(py, receiver.as_slice(), args)
+    callee.dispatch(py, receiver.as_slice(), args)
 }
 
 fn text_of(name: &'static CStr) -> &'static str {
     name.to_str().unwrap_or_default()
 }
 
-/// The answer to an operator with the operands `given`, by the name of the method that stands for it.
+/// The result of an override of an operator with the operands `given`; `name` is the method that stands for the operator.
 #[cold]
 #[inline(never)]
-pub(crate) fn answer_operator(
+pub(crate) fn dispatch_operator(
     py: Python<'_>,
     name: &str,
     given: &[*mut PyObject],
 ) -> Option<Reply> {
-    Callee::Method(name).ask(py, given, Args::none())
+    Callee::Method(name).dispatch(py, given, Args::none())
 }
 
-/// The answer to a call of the method `name`.
+/// The result of an override of the method `name`.
 #[cold]
 #[inline(never)]
-pub(crate) fn answer_method(
+pub(crate) fn dispatch_method(
     py: Python<'_>,
     name: &'static CStr,
     receiver: *mut PyObject,
     args: Args<'_>,
 ) -> Option<Reply> {
-    Callee::Method(text_of(name)).ask(py, &[receiver], args)
+    Callee::Method(text_of(name)).dispatch(py, &[receiver], args)
 }
 
-/// The answer to a call of `name`, a function of the extension that is no op: only modes have one.
+/// The result of a mode's override of `name`, a function of the extension that is no op. Types do not override these.
 #[inline(always)]
-pub(crate) fn answer_builtin(py: Python<'_>, name: &'static CStr, args: Args<'_>) -> Option<Reply> {
+pub(crate) fn dispatch_builtin(
+    py: Python<'_>,
+    name: &'static CStr,
+    args: Args<'_>,
+) -> Option<Reply> {
     if !function_mode::is_on() {
         return None;
     }
-    Callee::Builtin(text_of(name)).ask(py, &[], args)
+    Callee::Builtin(text_of(name)).dispatch(py, &[], args)
 }
 
-/// Whether a call with these arguments may be somebody else's to answer.
+/// Whether a mode, or the type of an argument or of an element of a list among them, may override a call.
 ///
 /// # Safety
 /// Live objects, and the GIL is held.
 #[inline(always)]
-pub(crate) unsafe fn may_answer_any(args: &[*mut PyObject]) -> bool {
+pub(crate) unsafe fn has_override_among(args: &[*mut PyObject]) -> bool {
     // SAFETY: the caller's promise; lists and tuples hold their items.
-    let answers = |&object: &*mut PyObject| unsafe {
+    let is_overload = |&object: &*mut PyObject| unsafe {
         match items(object) {
             Some(list) => list.iter().any(|&item| overrides(item)),
             None => overrides(object),
         }
     };
-    function_mode::is_on() || args.iter().any(answers)
+    function_mode::is_on() || args.iter().any(is_overload)
 }
 
-/// The answer to a call of a function that is written in Python.
+/// The result of an override of a function that is written in Python.
 #[cold]
 #[inline(never)]
-pub(crate) fn answer_python(function: &Bound<'_, PyAny>, args: Args<'_>) -> Option<Reply> {
-    Callee::Python(function).ask(function.py(), &[], args)
+pub(crate) fn dispatch_python(function: &Bound<'_, PyAny>, args: Args<'_>) -> Option<Reply> {
+    Callee::Python(function).dispatch(function.py(), &[], args)
 }
 
-/// The answer to reading the attribute `name`.
+/// The result of an override of reading the attribute `name`.
 #[cold]
 #[inline(never)]
-pub(crate) fn answer_getter(
+pub(crate) fn dispatch_getter(
     py: Python<'_>,
     name: &'static CStr,
     receiver: *mut PyObject,
 ) -> Option<Reply> {
-    Callee::Getter(text_of(name)).ask(py, &[receiver], Args::none())
+    Callee::Getter(text_of(name)).dispatch(py, &[receiver], Args::none())
 }
 
-/// The answer to assigning to the attribute `name`.
+/// The result of an override of assigning to the attribute `name`.
 #[cold]
 #[inline(never)]
-pub(crate) fn answer_setter(
+pub(crate) fn dispatch_setter(
     py: Python<'_>,
     name: &'static CStr,
     receiver: *mut PyObject,
     value: *mut PyObject,
 ) -> Option<Reply> {
-    Callee::Setter(text_of(name)).ask(py, &[receiver, value], Args::none())
+    Callee::Setter(text_of(name)).dispatch(py, &[receiver, value], Args::none())
 }
 
-/// Whether `x[index]`, or with a value `x[index] = value`, is certainly nobody's to answer.
+/// Whether nothing can override `x[index]`, or with a value `x[index] = value`. `false` says nothing: the caller dispatches.
 #[inline(always)]
 pub(crate) fn is_plain_indexing(
     receiver: *mut PyObject,
@@ -419,10 +429,10 @@ unsafe fn is_plain_index(index: *mut PyObject) -> bool {
     }
 }
 
-/// The answer to `x[index]`, or with a value to `x[index] = value`.
+/// The result of an override of `x[index]`, or with a value of `x[index] = value`.
 #[cold]
 #[inline(never)]
-pub(crate) fn answer_index(
+pub(crate) fn dispatch_index(
     py: Python<'_>,
     receiver: *mut PyObject,
     index: *mut PyObject,
@@ -430,12 +440,13 @@ pub(crate) fn answer_index(
 ) -> Option<Reply> {
     let name = if value.is_some() { "__setitem__" } else { "__getitem__" };
     let given: Vec<*mut PyObject> = [receiver, index].into_iter().chain(value).collect();
-    Callee::Method(name).ask(py, &given, Args::none())
+    Callee::Method(name).dispatch(py, &given, Args::none())
 }
 
-/// A new class of tensors that answers ops itself answers no calls, unless it says how: what ops give are its tensors then
-/// and need not be made ones.
-pub(crate) fn silence(cls: &Bound<'_, PyAny>) -> PyResult<()> {
+/// Sets `__torch_function__` of a new class to [`_disabled_torch_function_impl`] if the class has a `__torch_dispatch__` of its
+/// own and inherits the default `__torch_function__`: its dispatch makes results of the class, so that nothing has to convert
+/// them.
+pub(crate) fn disable_by_default(cls: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = cls.py();
     let (dispatch, function) =
         (intern!(py, "__torch_dispatch__"), intern!(py, "__torch_function__"));
@@ -445,71 +456,71 @@ pub(crate) fn silence(cls: &Bound<'_, PyAny>) -> PyResult<()> {
         let own = ffi::PyDict_GetItemWithError((*ty).tp_dict, dispatch.as_ptr());
         let is_default = look_up(ty, function.as_ptr()) == look_up(class, function.as_ptr());
         if class != base_type() && !own.is_null() && is_default {
-            cls.setattr(function, Bound::from_borrowed_ptr(py, SILENT.load(Relaxed)))?;
+            cls.setattr(function, Bound::from_borrowed_ptr(py, DISABLED.load(Relaxed)))?;
         }
     }
     Ok(())
 }
 
-/// Whether types and modes are asked.
+/// Whether types and modes override calls of this thread.
 #[pyfunction]
 fn _is_torch_function_enabled() -> bool {
-    answering() == Answering::All
+    state() == TorchFunctionState::Enabled
 }
 
-/// Whether nobody is asked.
+/// Whether neither types nor modes override calls of this thread.
 #[pyfunction]
 fn _is_torch_function_all_disabled() -> bool {
-    !are_modes_asked()
+    !are_modes_enabled()
 }
 
 #[pyfunction]
-fn _get_torch_function_state() -> Answering {
-    answering()
+fn _get_torch_function_state() -> TorchFunctionState {
+    self::state()
 }
 #[pyfunction]
-fn _set_torch_function_state(state: Answering) {
-    set_answering(state);
+fn _set_torch_function_state(state: TorchFunctionState) {
+    set_state(state);
 }
 
-/// Whether one of these objects, or a mode, answers calls with them.
-fn has_answer<'py>(mut objects: impl Iterator<Item = Bound<'py, PyAny>>) -> bool {
+/// Whether the type of one of these objects, or a mode, overrides calls with them.
+fn has_torch_function<'py>(mut objects: impl Iterator<Item = Bound<'py, PyAny>>) -> bool {
     // SAFETY: live objects.
     function_mode::is_on() || objects.any(|object| unsafe { overrides(object.as_ptr()) })
 }
 
-/// Whether an element of the iterable, or a mode, answers calls.
+/// Whether the type of an element of the iterable, or a mode, overrides calls.
 #[pyfunction]
 fn _has_torch_function(relevant_args: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(args) = relevant_args.try_iter() else {
         return Err(PyTypeError::new_err("expected a sequence"));
     };
     let args: Vec<Bound<'_, PyAny>> = args.collect::<PyResult<_>>()?;
-    Ok(has_answer(args.into_iter()))
+    Ok(has_torch_function(args.into_iter()))
 }
 
-/// Whether the object, or a mode, answers calls.
+/// Whether the type of the object, or a mode, overrides calls.
 #[pyfunction]
 fn _has_torch_function_unary(obj: Bound<'_, PyAny>) -> bool {
-    has_answer(std::iter::once(obj))
+    has_torch_function(std::iter::once(obj))
 }
 
-/// Whether one of the objects, or a mode, answers calls.
+/// Whether the type of one of the objects, or a mode, overrides calls.
 #[pyfunction]
 #[pyo3(signature = (*args))]
 fn _has_torch_function_variadic(args: &Bound<'_, PyTuple>) -> bool {
-    has_answer(args.iter())
+    has_torch_function(args.iter())
 }
 
-/// Whether one of the arguments, an element of a list among them, or a mode may answer a call.
+/// Whether a mode, or the type of an argument or of an element of a list among them, may override a call.
 #[pyfunction]
 #[pyo3(signature = (*args))]
-fn _may_answer(args: &Bound<'_, PyTuple>) -> bool {
+fn _has_override_among(args: &Bound<'_, PyTuple>) -> bool {
     // SAFETY: the tuple holds its items.
-    items(args.as_ptr()).is_some_and(|args| unsafe { may_answer_any(args) })
+    items(args.as_ptr()).is_some_and(|args| unsafe { has_override_among(args) })
 }
 
-/// What mode or objects answer to a call of `function`, which is called `name` in messages.
+/// The result of the override of a call of `function`, which is called `name` in messages. Called if there is an override.
 #[pyfunction]
 fn _handle_torch_function<'py>(
     function: &Bound<'py, PyAny>,
@@ -519,11 +530,11 @@ fn _handle_torch_function<'py>(
     kwargs: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let relevant: Vec<Bound<'py, PyAny>> = relevant_args.try_iter()?.collect::<PyResult<_>>()?;
-    let answerers = answerers(function.py(), relevant.iter().map(Bound::as_ptr));
-    ask_each(function, &answerers, args, Some(kwargs), (&|| name.clone(), true))
+    let overloaded = overloaded_args(function.py(), relevant.iter().map(Bound::as_ptr));
+    call_overrides(function, &overloaded, args, Some(kwargs), (&|| name.clone(), true))
 }
 
-/// What a type's own `__torch_function__` is where it answers nothing.
+/// The `__torch_function__` of types that override nothing: it calls `func` with the overrides of types disabled.
 #[pyfunction]
 #[pyo3(signature = (func, types, args=None, kwargs=None))]
 fn _disabled_torch_function_impl<'py>(
@@ -533,11 +544,11 @@ fn _disabled_torch_function_impl<'py>(
     kwargs: Option<Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _ = types;
-    let _off = Switched::new(set_answering, Answering::Modes);
+    let _off = ThreadGuard::new(set_state, TorchFunctionState::SubclassesDisabled);
     func.call(args.unwrap_or_else(|| PyTuple::empty(func.py())), kwargs.as_ref())
 }
 
-/// Tells which class is `Parameter`.
+/// Sets the class `Parameter`, whose instances never override calls.
 #[pyfunction]
 fn _set_parameter_class(class: &Bound<'_, pyo3::types::PyType>) {
     PARAMETER.store(class.as_type_ptr(), Relaxed);
@@ -548,19 +559,19 @@ fn _set_parameter_class(class: &Bound<'_, pyo3::types::PyType>) {
 /// Adds the functions.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_is_torch_function_enabled, module)?)?;
-    module.add_class::<Answering>()?;
+    module.add_class::<TorchFunctionState>()?;
     module.add_function(wrap_pyfunction!(_get_torch_function_state, module)?)?;
     module.add_function(wrap_pyfunction!(_set_torch_function_state, module)?)?;
     module.add_function(wrap_pyfunction!(_is_torch_function_all_disabled, module)?)?;
     module.add_function(wrap_pyfunction!(_has_torch_function, module)?)?;
     module.add_function(wrap_pyfunction!(_has_torch_function_unary, module)?)?;
     module.add_function(wrap_pyfunction!(_has_torch_function_variadic, module)?)?;
-    module.add_function(wrap_pyfunction!(_may_answer, module)?)?;
+    module.add_function(wrap_pyfunction!(_has_override_among, module)?)?;
     module.add_function(wrap_pyfunction!(_handle_torch_function, module)?)?;
     module.add_function(wrap_pyfunction!(_set_parameter_class, module)?)?;
-    let silent = wrap_pyfunction!(_disabled_torch_function_impl, module)?;
+    let disabled = wrap_pyfunction!(_disabled_torch_function_impl, module)?;
     // The module keeps it.
-    SILENT.store(silent.as_ptr(), Relaxed);
-    std::mem::forget(silent.clone());
-    module.add_function(silent)
+    DISABLED.store(disabled.as_ptr(), Relaxed);
+    std::mem::forget(disabled.clone());
+    module.add_function(disabled)
 }

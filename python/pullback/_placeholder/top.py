@@ -1,4 +1,4 @@
-"""The names of the main namespace that answer.
+"""The placeholders of the main namespace.
 
 They are put there by the import of the package, so that this is short and needs no table.
 """
@@ -101,6 +101,6 @@ _EACH = [
 NAMES = {full: refusal for full, _, refusal in _EACH}
 
 
-def answers() -> dict[str, object]:
-    """What stands for the names."""
+def placeholders() -> dict[str, object]:
+    """The placeholders by their names."""
     return {full[len("torch.") :]: made_of(full, kind, refusal) for full, kind, refusal in _EACH}

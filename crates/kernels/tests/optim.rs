@@ -213,7 +213,7 @@ fn nadam_and_radam_follow_their_formulas() {
                 } else {
                     1.0
                 };
-                *p -= lr * *m / (1.0 - 0.9_f64.powi(step)) * rate;
+                *p -= lr * *m / (1.0 - 0.9_f64.powi(count)) * rate;
             });
         }
     }

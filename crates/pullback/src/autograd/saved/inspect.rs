@@ -34,8 +34,8 @@ impl Node {
 }
 
 impl Node {
-    /// Shows the tensors that it saved.
-    pub(in crate::autograd) fn each_saved(&self, see: &mut dyn FnMut(&Tensor)) {
+    /// Shows the tensors that its op saved, unchecked and without their history; not those that hooks packed.
+    pub fn each_saved(&self, see: &mut dyn FnMut(&Tensor)) {
         if let Body::Op { slots, .. } = &self.0.body {
             slots.iter().for_each(|slot| slot.each_tensor(see));
         }

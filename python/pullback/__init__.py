@@ -97,6 +97,7 @@ from ._deterministic import (
     set_deterministic_debug_mode,
     use_deterministic_algorithms,
 )
+from ._diagnosis import record, trace_nan
 from ._distance import (
     cosine_embedding_loss,
     cosine_similarity,
@@ -355,6 +356,7 @@ if TYPE_CHECKING:
     from ._C._public import *  # noqa: F403
 
 _absent.install()
+_absent.announce_methods(Tensor)
 _lazy.install()
 
 # The constants: dtypes with their second names, layouts, memory formats.
@@ -783,6 +785,7 @@ __all__ = [
     "nonzero",
     "numel",
     "promote_types",
+    "record",
     "resize_as_",
     "result_type",
     "save",
@@ -804,6 +807,7 @@ __all__ = [
     "sparse_csr_tensor",
     "tensor",
     "tensordot",
+    "trace_nan",
     "typename",
     "unique",
     "unique_consecutive",

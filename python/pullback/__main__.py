@@ -3,6 +3,9 @@
 ``python -m pullback SCRIPT [ARGUMENT ...]``, ``-m MODULE [ARGUMENT ...]`` and
 ``-c TEXT [ARGUMENT ...]``, in which ``import torch`` means pullback; so it does in processes that
 the program starts.
+
+``python -m pullback diff A B`` says where two runs part that :func:`pullback.record` has recorded,
+and ``python -m pullback recorder`` writes out the module that records programs on PyTorch itself.
 """
 
 from __future__ import annotations
@@ -13,13 +16,26 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-_USAGE = "usage: python -m pullback SCRIPT | -m MODULE | -c TEXT [ARGUMENT ...]"
+_USAGE = """\
+usage: python -m pullback SCRIPT | -m MODULE | -c TEXT [ARGUMENT ...]
+       python -m pullback diff FIRST SECOND [--rtol NUMBER]
+       python -m pullback recorder"""
 
 
 def main() -> None:
     """Runs the program with ``import torch`` meaning pullback."""
     if len(sys.argv) < 2 or (sys.argv[1] in ("-m", "-c") and len(sys.argv) < 3):
         sys.exit(_USAGE)
+    if sys.argv[1] == "diff":
+        from pullback._record.compare import main as compare
+
+        sys.exit(compare(sys.argv[2:]))
+    if sys.argv[1] == "recorder":
+        from pullback._record import recorder
+
+        with open(recorder.__file__, encoding="utf-8") as source:
+            print(source.read(), end="")
+        return
     _run(_program())
 
 
@@ -43,17 +59,9 @@ def _program() -> Callable[[], Any]:
 
 def _run(program: Callable[[], Any]) -> None:
     import pullback
-    from pullback import _absent
 
     pullback.as_torch()
-    try:
-        program()
-    except AttributeError as error:
-        reason = _absent.reason_of(error)
-        # (Exceptions have notes from Python 3.11 on.)
-        if reason is not None and hasattr(error, "add_note"):
-            error.add_note(reason)
-        raise
+    program()
 
 
 # (Not where a process that the program starts looks for its main module.)

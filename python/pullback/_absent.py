@@ -2,10 +2,11 @@
 
 ``from torch import fft`` and ``import torch.fft`` raise an ImportError that names what is missing,
 for every public name of PyTorch (`_known`, read when something is missing for the first time).
-Modules that call :func:`announce` say the same of attributes. Not so the main namespace and those
-of functions: a module with a ``__getattr__`` loses the interpreter's short way to its names, for
-which every ``torch.add`` would pay (``python -m pullback`` says it of them too, as it ends with the
-error). Placeholders (`_placeholder`) are not missing: they can be imported.
+Of attributes the extension says it (`crates/python/src/raw/missing.rs`): the main namespace has no
+``__getattr__``, because a module with one loses the interpreter's short way to its names, for which
+every ``torch.add`` would pay. Modules that call :func:`announce` have one: for
+placeholders (`_placeholder`), which are not missing, they can be imported. What tensors lack says so itself
+(:class:`MissingMethod`).
 """
 
 from __future__ import annotations
@@ -70,18 +71,6 @@ def announce(namespace: dict[str, Any]) -> None:
     namespace["__getattr__"] = missing
 
 
-def reason_of(error: BaseException) -> str | None:
-    """What to add to an error about a missing attribute of one of this package's modules."""
-    module = getattr(error, "obj", None)
-    name = getattr(error, "name", None)
-    if not isinstance(error, AttributeError) or not isinstance(module, ModuleType) or not name:
-        return None
-    space = module.__name__
-    is_own = space.partition(".")[0] in (_OWN, "torch")
-    reason = message(space, name) if is_own else None
-    return None if reason is None or reason in str(error) else reason
-
-
 def is_probe() -> bool:
     """Whether a finder is called by `importlib.util.find_spec`, which imports nothing."""
     caller = sys._getframe(2)
@@ -90,6 +79,76 @@ def is_probe() -> bool:
             return True
         caller = caller.f_back  # type: ignore[assignment]
     return False
+
+
+class MissingMethod:
+    """Stands in the class of tensors for what only PyTorch's has: who asks for it is told so.
+
+    An attribute that raises this error is one that is not there: ``hasattr`` says so.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tensor: Any, owner: type) -> Any:
+        whose = (
+            f"type object '{owner.__name__}'" if tensor is None else f"'{owner.__name__}' object"
+        )
+        text = f"{whose} has no attribute '{self._name}'"
+        reason = message("torch.Tensor", self._name)
+        error = AttributeError(text if reason is None else f"{text}: {reason}")
+        error.name, error.obj = self._name, owner if tensor is None else tensor
+        raise error
+
+
+# (Not read from the table: that would take time at import. `test_absent.py` compares.)
+MISSING_METHODS = [
+    "const_data_ptr",
+    "dequantize",
+    "fill_diagonal_",
+    "grad_dtype",
+    "index",
+    "int_repr",
+    "ipu",
+    "is_ipu",
+    "is_maia",
+    "is_mtia",
+    "is_xla",
+    "mtia",
+    "q_per_channel_axis",
+    "q_per_channel_scales",
+    "q_per_channel_zero_points",
+    "q_scale",
+    "q_zero_point",
+    "qscheme",
+    "record_stream",
+    "resize_as",
+    "resize_as_sparse_",
+    "to_mkldnn",
+    "to_padded_tensor",
+    "to_sparse_coo",
+    "xpu",
+]
+_MISSING = frozenset(MISSING_METHODS)
+
+
+def without_missing(kind: type, names: list[str]) -> list[str]:
+    """Those of the names of a class of tensors that are there."""
+    return [name for name in names if name not in _MISSING or not _is_missing(kind, name)]
+
+
+def _is_missing(kind: type, name: str) -> bool:
+    found = next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), None)
+    return isinstance(found, MissingMethod)
+
+
+def announce_methods(tensor: type) -> None:
+    """Puts a :class:`MissingMethod` for each name into the class of tensors."""
+    for name in MISSING_METHODS:
+        if not hasattr(tensor, name):
+            missing = MissingMethod()
+            missing.__set_name__(tensor, name)
+            setattr(tensor, name, missing)
 
 
 class _Finder:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import pullback
-from pullback import _known
+from pullback import _absent, _known
 from pullback._gen import compatibility as page
 
 PAGE = "docs/compatibility.md"
@@ -143,7 +143,6 @@ def test_imports_under_pytorchs_name_say_what_is_missing() -> None:
 
 
 @pytest.mark.skipif(not LACKED, reason="no function of the main namespace is missing")
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have notes from 3.11 on")
 def test_a_program_that_ends_with_a_missing_function_is_told(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(f"import torch\n{LACKED[0]}\n")
@@ -151,8 +150,67 @@ def test_a_program_that_ends_with_a_missing_function_is_told(tmp_path: Path) -> 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     last = LACKED[0].rpartition(".")[2]
-    text = f"module 'torch' has no attribute {last!r}\nPyTorch has {LACKED[0]}"
-    assert text in done.stderr
+    assert f"module 'torch' has no attribute {last!r}: PyTorch has {LACKED[0]}" in done.stderr
+
+
+def test_what_a_module_lacks_without_announcing_it_is_told_too() -> None:
+    silent = []
+    for name in MISSING:
+        space, _, last = name.rpartition(".")
+        module = sys.modules.get(own(space))
+        if page.find(space) is not module or own(space) in ANNOUNCE:
+            continue
+        assert not hasattr(module, last)
+        with pytest.raises(AttributeError) as caught:
+            getattr(module, last)
+        assert type(caught.value) is AttributeError
+        assert (caught.value.name, caught.value.obj) == (last, module)
+        if not is_told(str(caught.value), name):
+            silent.append(name)
+    assert silent == []
+
+
+def test_what_other_modules_lack_is_told_as_ever() -> None:
+    with pytest.raises(AttributeError) as caught:
+        os.no_such_name  # noqa: B018 (asking is the point)
+    assert str(caught.value) == "module 'os' has no attribute 'no_such_name'"
+    with pytest.raises(AttributeError, match=r"^module 'pullback' has no attribute 'no_such_n'$"):
+        pullback.no_such_n  # noqa: B018
+    made = type(os)("torch")
+    with pytest.raises(AttributeError, match=r"^module 'torch' has no attribute 'nested'$"):
+        made.nested  # noqa: B018
+
+
+def test_what_tensors_lack_is_told() -> None:
+    missing = {n for n in _known.table()["torch.Tensor"] if not page.has("torch.Tensor", n)}
+    assert set(_absent.MISSING_METHODS) == missing
+    x = pullback.zeros(2)
+    for name in missing:
+        for holder in (x, pullback.Tensor, pullback.nn.Parameter(x)):
+            assert not hasattr(holder, name)
+            assert name not in dir(holder)
+            with pytest.raises(AttributeError) as caught:
+                getattr(holder, name)
+            assert type(caught.value) is AttributeError
+            assert is_told(str(caught.value), f"torch.Tensor.{name}")
+    with pytest.raises(AttributeError, match=r"^'Tensor' object has no attribute 'no_such_name'$"):
+        x.no_such_name  # noqa: B018
+
+
+def test_subclasses_and_tensors_may_have_what_tensors_lack() -> None:
+    class Own(pullback.Tensor):
+        def index(self) -> int:
+            return 7
+
+        def __getattr__(self, name: str) -> str:
+            return name
+
+    x = pullback.zeros(2).as_subclass(Own)
+    assert (x.index(), x.qscheme) == (7, "qscheme")
+    assert "index" in dir(Own)
+    y = pullback.zeros(2)
+    y.index = 5  # type: ignore[attr-defined]
+    assert y.index == 5  # type: ignore[attr-defined]
 
 
 def test_the_main_namespace_keeps_the_interpreters_short_way() -> None:

@@ -8,6 +8,7 @@
 pub mod conv;
 pub mod creation;
 mod dense;
+pub mod digest;
 pub mod distance;
 pub mod dtype;
 pub mod elementwise;

@@ -12,9 +12,10 @@ use crate::tensor::{
 };
 pub use crate::tensor::{memory::FROM_KERNEL, replaced};
 use crate::{DType, Error, Result, Scalar, Storage, Tensor, TensorSpec};
+pub use pullback_kernels::digest::Summary;
 pub use pullback_kernels::memory;
 pub use pullback_kernels::random::DEFAULT_SEED;
-use pullback_kernels::{for_dtype, interrupt};
+use pullback_kernels::{digest, for_dtype, interrupt};
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -257,6 +258,16 @@ impl Tensor {
     /// Out of memory.
     pub fn copied(&self, dtype: DType) -> Result<Tensor> {
         self.converted(Cpu::of(self)?, dtype)
+    }
+    /// A digest of the elements in row-major order, and their range.
+    ///
+    /// # Errors
+    /// For tensors whose memory does not hold their elements; out of memory.
+    pub fn summary(&self) -> Result<Summary> {
+        let cpu = Cpu::of(self)?;
+        let dense = self.dense(cpu)?;
+        let found = digest::summary(&dense.view_ref(cpu));
+        found.ok_or_else(|| Error::runtime("the elements of this tensor do not lie in a row"))
     }
     /// Whether the elements lie in the order of `format` without gaps.
     pub fn is_contiguous_in(&self, format: crate::MemoryFormat) -> bool {

@@ -87,7 +87,8 @@ impl Error {
         self.0.is_blamed = true;
         self
     }
-    pub(crate) fn is_blamed(&self) -> bool {
+    /// Whether the message names the lines of the program that are to blame.
+    pub fn is_blamed(&self) -> bool {
         self.0.is_blamed
     }
     /// The foreign exception of an [`ErrorKind::Python`] error.

@@ -1,5 +1,6 @@
 //! Library errors as Python exceptions, and Python exceptions travelling through the library.
 
+use crate::explain::explain;
 use pullback::autograd::Node;
 use pullback::{Error, ErrorKind};
 use pyo3::exceptions::{
@@ -37,9 +38,16 @@ pub(crate) fn raise(error: Error) -> PyErr {
         ErrorKind::Index => PyIndexError::new_err(message),
         ErrorKind::NotImplemented => PyNotImplementedError::new_err(message),
         ErrorKind::LinAlg => LinAlgError::new_err(message),
-        ErrorKind::OutOfMemory => OutOfMemoryError::new_err(message),
+        ErrorKind::OutOfMemory => out_of_memory(message),
         _ => PyRuntimeError::new_err(message),
     }
+}
+
+/// The exception for missing memory, which says in a note what holds how much.
+#[cold]
+fn out_of_memory(message: String) -> PyErr {
+    let error = OutOfMemoryError::new_err(message);
+    Python::attach(|py| explain(py, error, "note_memory", &[]))
 }
 
 /// The Python exception for work areas that there is no memory for.
@@ -83,15 +91,14 @@ fn own_error(py: Python<'_>, error: &PyErr) -> Option<Error> {
     Some(make(text))
 }
 
-/// Notes on an exception of Python code the line that made the node it was raised for. (Python 3.11 and later print
-/// notes below the traceback.)
+/// Notes on an exception of Python code the line that made the node it was raised for.
 #[cold]
 pub(crate) fn note(py: Python<'_>, error: PyErr, node: &Node) -> PyErr {
     if error.traceback(py).is_some()
         && let Some(text) = node.origin()
     {
-        // Before 3.11 exceptions have no notes, and who made one that takes none wants none.
-        let _ = error.value(py).call_method1("add_note", (text,));
+        let Ok(text) = text.into_pyobject(py);
+        return explain(py, error, "add_note", &[text.into_any()]);
     }
     error
 }

@@ -38,6 +38,7 @@ mod device;
 mod dispatch_mode;
 mod dtype;
 mod error;
+mod explain;
 mod function_mode;
 mod held;
 mod indexing;
@@ -75,6 +76,8 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     lock::init(module)?;
     interrupt::init(module)?;
     raw::frame::init()?;
+    raw::missing::init()?;
+    explain::init(module)?;
     module.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     module.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
     module.add("_VERSION", env!("CARGO_PKG_VERSION"))?;
@@ -93,6 +96,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tensor::storage::init(module)?;
     tensor::weak::init(module)?;
     autograd::node::init(module)?;
+    autograd::origin::init(module)?;
     autograd::engine::init(module)?;
     autograd::mode::init(module)?;
     autograd::forward::init(module)?;

@@ -2,6 +2,7 @@
 
 use crate::bind::{CallKind, Extras, Plan};
 use crate::error::{raise, refused};
+use crate::explain::raise_of_op;
 use crate::lock::{give_back, without_lock};
 use crate::raw::entry::Reply;
 use crate::raw::object::{is_tensor, tensor_of, wrap};
@@ -40,7 +41,7 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras
         CallKind::Inplace => autograd::call_inplace(plan.op, args).map(Outputs::One),
     };
     let outputs = if is_large(args) { without_lock(py, call) } else { call() };
-    let outputs = outputs.map_err(raise)?;
+    let outputs = outputs.map_err(|error| raise_of_op(py, plan, args, error))?;
     if matches!(plan.kind, CallKind::Inplace) {
         give_back();
     }
@@ -74,7 +75,8 @@ fn run_out(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras) -> Re
     // SAFETY: checked to be tensors when they were collected.
     let outs: SmallVec<[&Tensor; 2]> =
         extras.outs.iter().map(|&o| unsafe { tensor_of(o) }).collect();
-    without_lock(py, || autograd::call_out(plan.op, args, &outs)).map_err(raise)?;
+    without_lock(py, || autograd::call_out(plan.op, args, &outs))
+        .map_err(|error| raise_of_op(py, plan, args, error))?;
     if plan.op.is(Traits::LIST_OUTPUT) {
         return Ok(none());
     }

@@ -11,6 +11,7 @@ pub mod bind;
 mod display;
 mod parse;
 pub mod python;
+pub mod similar;
 #[cfg(test)]
 mod tests;
 

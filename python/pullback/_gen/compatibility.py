@@ -36,7 +36,7 @@ it (`python/pullback/_pytorch_names.tsv`, with the number of times that 23 publi
 - *placeholder*: it can be imported; predicates return what is true, and what it cannot do is one
   error that says why and what to use instead. The section [Placeholders](#placeholders) has the
   reasons.
-- *missing*: an `ImportError` or an `AttributeError`, which in most places names this page.
+- *missing*: an `ImportError` or an `AttributeError` that names this page.
 
 `cargo xtask coverage --names` prints the same for the working tree; `--module torch.nn` narrows it.
 

@@ -59,6 +59,7 @@ pub use engine::masked::{MaskedZeros, masked_zeros};
 pub(crate) use forward::pushforward::Pushforward;
 pub use function::{Context, Custom, Function, Results, Tensors, apply, apply_one};
 pub use function::{comm, custom, custom_jvp, standard};
+pub use graph::blame::origins;
 pub(crate) use graph::blame::refused_resize;
 pub use graph::input_meta::InputMeta;
 pub(crate) use graph::node::{AccumulatorSlot, op_name};

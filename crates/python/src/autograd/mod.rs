@@ -11,6 +11,7 @@ pub(crate) mod hook;
 pub(crate) mod hook_dicts;
 pub(crate) mod mode;
 pub(crate) mod node;
+pub(crate) mod origin;
 pub(crate) mod profiler;
 pub(crate) mod saved;
 pub(crate) mod standard;

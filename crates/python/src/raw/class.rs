@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyType};
 use std::ffi::{CStr, c_int};
 use std::mem::{offset_of, zeroed};
 use std::ptr::null_mut;
@@ -21,6 +21,21 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 const BASE: &CStr = c"torch._C.TensorBase";
 /// The descriptor that reads a tensor's dtype from its wrapper.
 static DTYPE_FIELD: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
+
+/// `dir` of a class: what it has, without what only stands there to say that it is missing.
+unsafe extern "C" fn meta_dir(cls: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: the interpreter calls with the GIL and a class of this metaclass.
+    unsafe {
+        guard(|py| {
+            let class = Bound::from_borrowed_ptr(py, cls);
+            let names = py.get_type::<PyType>().call_method1(intern!(py, "__dir__"), (&class,))?;
+            Ok(py
+                .import("pullback._absent")?
+                .call_method1("without_missing", (class, names))?
+                .into_ptr())
+        })
+    }
+}
 
 unsafe extern "C" fn meta_init(
     cls: *mut PyObject,
@@ -186,6 +201,16 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         meta.tp_base = &raw mut ffi::PyType_Type;
         meta.tp_flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE;
         meta.tp_init = Some(meta_init);
+        meta.tp_methods = Box::leak(Box::new([
+            ffi::PyMethodDef {
+                ml_name: c"__dir__".as_ptr(),
+                ml_meth: ffi::PyMethodDefPointer { PyCFunction: meta_dir },
+                ml_flags: ffi::METH_NOARGS,
+                ml_doc: null_mut(),
+            },
+            zeroed(),
+        ]))
+        .as_mut_ptr();
         ready(meta)?;
 
         let mapping = Box::leak(Box::new(zeroed::<ffi::PyMappingMethods>()));

@@ -3,6 +3,7 @@
 //! A panic becomes a `RuntimeError` that says it is a bug, an interruption the exception of the signal's handler; neither
 //! crosses into Python.
 
+use pullback_schema::similar::closest;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -208,8 +209,10 @@ impl<'a> Args<'a> {
             let name = unsafe { Bound::from_borrowed_ptr(py, self.name(index)) };
             let text = name.extract::<String>()?;
             let Some(at) = names.iter().position(|&n| n == text) else {
+                let meant = closest(&text, names.iter().copied());
+                let meant = meant.map_or(String::new(), |name| format!("; did you mean '{name}'?"));
                 return Err(PyTypeError::new_err(format!(
-                    "{function}() got an unexpected keyword argument '{text}'"
+                    "{function}() got an unexpected keyword argument '{text}'{meant}"
                 )));
             };
             if values[at].is_some() {

@@ -5,7 +5,9 @@
 //! a call is one test. Plain forward hooks run here too; every other kind is the package's
 //! `_call_with_hooks`. Invariant: what a call does is what `pullback/nn/modules/module.py` describes.
 
+use crate::explain::explain;
 use crate::raw::entry::{Reply, guard};
+use crate::raw::keyword::suggest_keyword;
 use crate::raw::object::look_up;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi::{self, PyObject, PyTypeObject};
@@ -14,8 +16,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 use smallvec::SmallVec;
+use std::ffi::c_int;
 use std::mem::zeroed;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// The package's dictionaries: which are in use at all, and those of hooks on all modules.
@@ -64,6 +68,36 @@ impl Call {
                 ffi::PyObject_Call(method.as_ptr(), self.args, self.kwargs)
             };
             if reply.is_null() { Err(PyErr::fetch(py)) } else { Ok(reply) }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn run(self, py: Python<'_>) -> Reply {
+        // SAFETY: as above.
+        unsafe {
+            let tables = TABLES.get(py).filter(|t| !t.active.bind(py).is_empty());
+            let Some(tables) = tables else {
+                return self.method(py, intern!(py, "forward"));
+            };
+            match hooks_of(&Bound::from_borrowed_ptr(py, self.module), tables)? {
+                ModuleHooks::None => self.method(py, intern!(py, "forward")),
+                ModuleHooks::Forward(hooks) => self.with_forward_hooks(py, &hooks),
+                ModuleHooks::Other => self.method(py, intern!(py, "_call_with_hooks")),
+            }
+        }
+    }
+
+    /// The exception that a call ended with, which says in a note where in the model that was and what the call got.
+    #[cold]
+    #[inline(never)]
+    unsafe fn noted(self, py: Python<'_>, error: PyErr) -> PyErr {
+        // SAFETY: as above; a call without keywords has null for them.
+        unsafe {
+            let module = Bound::from_borrowed_ptr(py, self.module);
+            let args = Bound::from_borrowed_ptr(py, self.args);
+            let kwargs = Bound::from_borrowed_ptr_or_opt(py, self.kwargs);
+            let kwargs = kwargs.unwrap_or_else(|| py.None().into_bound(py));
+            explain(py, error, "note_module", &[module, args, kwargs])
         }
     }
 
@@ -159,15 +193,7 @@ unsafe extern "C" fn call(
     unsafe {
         guard(|py| {
             let call = Call { module, args, kwargs };
-            let tables = TABLES.get(py).filter(|t| !t.active.bind(py).is_empty());
-            let Some(tables) = tables else {
-                return call.method(py, intern!(py, "forward"));
-            };
-            match hooks_of(&Bound::from_borrowed_ptr(py, module), tables)? {
-                ModuleHooks::None => call.method(py, intern!(py, "forward")),
-                ModuleHooks::Forward(hooks) => call.with_forward_hooks(py, &hooks),
-                ModuleHooks::Other => call.method(py, intern!(py, "_call_with_hooks")),
-            }
+            call.run(py).map_err(|error| call.noted(py, error))
         })
     }
 }
@@ -262,6 +288,26 @@ unsafe fn find_quickly(module: *mut PyObject, name: *mut PyObject) -> *mut PyObj
     }
 }
 
+/// What `tp_init` is of classes whose `__init__` is a function of Python.
+static INIT: OnceLock<ffi::initproc> = OnceLock::new();
+
+/// `__init__`, and a suggestion if it does not know a keyword.
+unsafe extern "C" fn init_module(
+    module: *mut PyObject,
+    args: *mut PyObject,
+    kwargs: *mut PyObject,
+) -> c_int {
+    // SAFETY: the interpreter calls the slot by this convention; the class is live.
+    unsafe {
+        let Some(init) = INIT.get() else { return -1 };
+        let code = init(module, args, kwargs);
+        if code < 0 && !kwargs.is_null() {
+            suggest_keyword(ffi::Py_TYPE(module).cast());
+        }
+        code
+    }
+}
+
 /// Gives a class of modules the quick slot, unless it or a base has an attribute access of its own. If one
 /// is assigned later, the interpreter puts its general slot back.
 #[pyfunction]
@@ -278,6 +324,10 @@ pub(crate) fn _quicken_module(class: &Bound<'_, PyType>) {
         if is_ours {
             (*ty).tp_getattro = Some(get_attribute);
             ffi::PyType_Modified(ty);
+        }
+        let is_init = |slot: ffi::initproc| *INIT.get_or_init(|| slot) as usize == slot as usize;
+        if (*ty).tp_init.is_some_and(is_init) {
+            (*ty).tp_init = Some(init_module);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! a mode overrides the call. In a class it is a method. Its other attributes are those of the function.
 
 use crate::raw::entry::{Args, guard};
+use crate::raw::keyword::suggest_keyword;
 use crate::torch_function;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject, PyTypeObject};
@@ -39,7 +40,11 @@ unsafe extern "C" fn call(
         let function = (*object.cast::<Overridable>()).function;
         let given = Args::new(args, ffi::PyVectorcall_NARGS(count) as usize, names);
         if !torch_function::has_override_among(given.all) {
-            return ffi::PyObject_Vectorcall(function, args, count, names);
+            let reply = ffi::PyObject_Vectorcall(function, args, count, names);
+            if reply.is_null() && !names.is_null() {
+                suggest_keyword(function);
+            }
+            return reply;
         }
         guard(|py| {
             let object = Bound::from_borrowed_ptr(py, object);

@@ -52,7 +52,10 @@ fn unused_keyword<G: Given>(signature: &Signature, call: &Call<'_, G>) -> String
     let name = &signature.name;
     for (keyword, _) in call.keywords {
         match signature.parameters.iter().position(|p| p.name == *keyword) {
-            None => return format!("{name}() got an unexpected keyword argument '{keyword}'"),
+            None => {
+                let meant = suggestion(&[signature], call, keyword);
+                return format!("{name}() got an unexpected keyword argument '{keyword}'{meant}");
+            }
             Some(index) if index < call.args.len() => {
                 return format!("{name}() got multiple values for argument '{keyword}'");
             }
@@ -96,7 +99,11 @@ pub(super) fn invalid_combination<G: Given>(
     if let [only] = overloads {
         let unknown = unknown_keywords(&only.pieces(), call);
         if !unknown.is_empty() {
-            return text + "unrecognized keyword arguments: " + &unknown.join(", ");
+            text = text + "unrecognized keyword arguments: " + &unknown.join(", ");
+            for keyword in unknown {
+                text.push_str(&suggestion(overloads, call, keyword));
+            }
+            return text;
         }
         text.push_str(&if fits(only, call) { marked(only, call) } else { described(call) });
         let _ = write!(text, ", but expected {only}");
@@ -123,7 +130,21 @@ pub(super) fn invalid_combination<G: Given>(
             )
         };
     }
-    text
+    let meant = call.keywords.iter().map(|(keyword, _)| suggestion(overloads, call, keyword));
+    text + meant.collect::<String>().trim_start_matches("; ")
+}
+
+/// "; did you mean ...?" where a keyword that no overload has is one or two slips of the keyboard away from one that some
+/// overload has and that is not given; else nothing. (PyTorch says no such thing: this stands behind its texts.)
+fn suggestion<G>(overloads: &[&Signature], call: &Call<'_, G>, keyword: &str) -> String {
+    let parameters = || overloads.iter().flat_map(|overload| &overload.parameters);
+    if parameters().any(|p| p.name == keyword || p.numpy_names().contains(&keyword)) {
+        return String::new();
+    }
+    let is_given = |name: &str| call.keywords.iter().any(|(given, _)| *given == name);
+    let names = parameters().map(|p| p.name.as_str()).filter(|name| !is_given(name));
+    crate::similar::closest(keyword, names)
+        .map_or_else(String::new, |meant| format!("; did you mean '{meant}'?"))
 }
 
 /// Whether as many values were given as the text of the overload has pieces.

@@ -208,6 +208,21 @@ fn wrong_keywords_are_named() {
 }
 
 #[test]
+fn a_keyword_that_is_close_to_one_is_told_which() {
+    let lone = Value::List(vec![Tensor]);
+    let message = "cat() got an unexpected keyword argument 'dmi'; did you mean 'dim'?";
+    assert_message(method(CAT, std::slice::from_ref(&lone), &[("dmi", Int)]), message);
+    let fill = overloads(&FILL, Form::Method);
+    let Err(message) = call(&fill, &[Tensor], &[("vlaue", Int)]) else { panic!("it binds") };
+    assert!(message.ends_with("\ndid you mean 'value'?"), "{message}");
+    // What is given already is not meant.
+    let Err(message) = call(&fill, &[], &[("value", Int), ("vlaue", Int)]) else {
+        panic!("it binds")
+    };
+    assert!(!message.contains("did you mean"), "{message}");
+}
+
+#[test]
 fn wrong_types_are_named_with_position() {
     let message = "transpose(): argument 'dim1' (position 2) must be int, not str";
     assert_message(method(TRANSPOSE, &[Int, Str], &[]), message);

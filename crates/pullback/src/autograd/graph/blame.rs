@@ -136,6 +136,36 @@ pub(in crate::autograd) fn advice(write: Option<&Write>) -> String {
     }
 }
 
+/// What is known of tensors that an op refused, each with its name and the node it hangs on: shape and dtype, and the line
+/// that made it or wrote to it last, where that was recorded. Nothing if no line is known.
+#[cold]
+pub fn origins<'a>(
+    arguments: impl Iterator<Item = (String, &'a Tensor, Option<Node>)>,
+) -> Option<String> {
+    // (Lines follow each other without a gap.)
+    let mut report = Report { message: String::new(), names_a_line: true };
+    let mut is_known = false;
+    for (name, tensor, node) in arguments {
+        let sizes: Vec<String> = tensor.shape().iter().map(i64::to_string).collect();
+        let comma = if sizes.len() == 1 { "," } else { "" };
+        let what = format!("{name}: ({}{comma}) {}", sizes.join(", "), tensor.dtype().name());
+        let write = tensor.version_counter().and_then(Version::last_write);
+        let write = write.filter(|write| write.call_site.source_line().is_some());
+        let node = node.filter(|node| node.call_site().source_line().is_some());
+        is_known |= node.is_some() || write.is_some();
+        report = match (node, write) {
+            (Some(node), _) => {
+                report.line(&format!("{what}, made by {} here", node.name()), node.call_site())
+            }
+            (None, Some(write)) => {
+                report.line(&format!("{what}, written to by {} here", write.text), write.call_site)
+            }
+            (None, None) => Report { message: format!("{}\n  {what}", report.message), ..report },
+        };
+    }
+    is_known.then(|| report.message.trim_start_matches('\n').to_owned())
+}
+
 /// Whether a path of edges leads from a root to a node.
 fn leads(roots: &[Edge], target: &Node) -> bool {
     let mut seen = HashSet::new();

@@ -34,8 +34,8 @@ impl Node {
 }
 
 impl Node {
-    /// Calls `see` with each saved tensor.
-    pub(in crate::autograd) fn each_saved(&self, see: &mut dyn FnMut(&Tensor)) {
+    /// Calls `see` with each tensor that the op saved, unchecked and without its history; not with those that hooks packed.
+    pub fn each_saved(&self, see: &mut dyn FnMut(&Tensor)) {
         if let Body::Op { slots, .. } = &self.0.body {
             slots.iter().for_each(|slot| slot.each_tensor(see));
         }

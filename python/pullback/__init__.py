@@ -434,6 +434,8 @@ del _name, _thing
 globals().update(_TENSOR_CLASSES)
 globals().update(_foreach_functions())
 _fill_extension(_C)
+_tensor_classes = set(_TENSOR_CLASSES.values())
+_storage_classes = set(_STORAGE_CLASSES.values())
 globals().update(_STORAGE_CLASSES, Storage=_STORAGE_CLASSES["FloatStorage"])
 
 legacy_contiguous_format = _C.contiguous_format

@@ -102,6 +102,8 @@ def _fills_uninitialized_memory() -> bool:
 def _set_fill_uninitialized_memory(fills: object) -> None:
     global _fills
     if not isinstance(fills, bool):
-        raise TypeError(f"fill_uninitialized_memory expects a bool, but got {type(fills).__name__}")
+        raise RuntimeError(
+            f"fill_uninitialized_memory: expected a bool, but got {type(fills).__name__}"
+        )
     _fills = fills
     _apply()

@@ -33,18 +33,48 @@ _REFUSED: dict[str, tuple[type[Exception], str]] = {
 }
 
 
-def _refusal(name: str, error: type[Exception], reason: str) -> Any:
-    text = f"Tensor.{name}() is not available: {reason}"
+def _refuse(name: str) -> NoReturn:
+    error, reason = _REFUSED[name]
+    raise error(f"Tensor.{name}() is not available: {reason}")
 
-    def refuse(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
-        raise error(text)
 
-    refuse.__name__ = name
-    refuse.__qualname__ = f"Tensor.{name}"
-    refuse.__doc__ = f"{text}."
+def _refusal(name: str) -> Any:
+    """A method that raises its error, with the parameters that PyTorch's has."""
+
+    def bare(self: Tensor) -> NoReturn:
+        _refuse(name)
+
+    def streaming(self: Tensor, s: Any) -> NoReturn:
+        _refuse(name)
+
+    def converting(self: Tensor, dtype: Any = None) -> NoReturn:
+        _refuse(name)
+
+    def padding(self: Tensor, padding: float, output_size: Any = None) -> NoReturn:
+        _refuse(name)
+
+    def moving(
+        self: Tensor,
+        device: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
+    ) -> NoReturn:
+        _refuse(name)
+
+    forms: dict[str, Any] = {
+        "record_stream": streaming,
+        "to_mkldnn": converting,
+        "to_padded_tensor": padding,
+        **dict.fromkeys(("ipu", "mtia", "xpu"), moving),
+    }
+    method = forms.get(name, bare)
+    text = f"Tensor.{name}() is not available: {_REFUSED[name][1]}"
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = f"{text}."
     # (What only answers is told from what works by this: see `_answer`.)
-    vars(refuse)["_pullback_answer"] = text
-    return refuse
+    vars(method)["_pullback_answer"] = text
+    return method
 
 
 def _never(name: str) -> property:
@@ -87,7 +117,7 @@ def to_sparse_coo(self: Tensor) -> Tensor:
 
 def methods() -> dict[str, Any]:
     """All of them by name."""
-    found: dict[str, Any] = {name: _refusal(name, *why) for name, why in _REFUSED.items()}
+    found: dict[str, Any] = {name: _refusal(name) for name in _REFUSED}
     found.update({name: _never(name) for name in ("is_ipu", "is_maia", "is_mtia", "is_xla")})
     for method in (const_data_ptr, dequantize, resize_as, resize_as_sparse_, to_sparse_coo):
         found[method.__name__] = method

@@ -25,6 +25,20 @@ def _cuda_isInBadFork() -> bool:
     return False
 
 
+def _get_deterministic_fill_uninitialized_memory() -> bool:
+    """Whether memory that nobody has written to is filled: `torch.utils.deterministic`."""
+    from . import _deterministic
+
+    return _deterministic._fills_uninitialized_memory()
+
+
+def _set_deterministic_fill_uninitialized_memory(fills: bool, /) -> None:
+    """Sets that."""
+    from . import _deterministic
+
+    _deterministic._set_fill_uninitialized_memory(fills)
+
+
 def fill(extension: ModuleType) -> None:
     """Puts the functions into the extension."""
     for function in (
@@ -32,5 +46,7 @@ def fill(extension: ModuleType) -> None:
         _get_tracing_state,
         _get_privateuse1_backend_name,
         _cuda_isInBadFork,
+        _get_deterministic_fill_uninitialized_memory,
+        _set_deterministic_fill_uninitialized_memory,
     ):
         setattr(extension, function.__name__, function)

@@ -49,7 +49,7 @@ def test_other_values_are_refused() -> None:
         torch.set_deterministic_debug_mode("x")
     with pytest.raises(RuntimeError, match="expected 0, 1, or 2, but got 5"):
         torch.set_deterministic_debug_mode(5)
-    with pytest.raises(TypeError, match="fill_uninitialized_memory expects a bool, but got int"):
+    with pytest.raises(RuntimeError, match="expected a bool, but got int"):
         torch.utils.deterministic.fill_uninitialized_memory = 3
     assert not torch.are_deterministic_algorithms_enabled()
     assert torch.utils.deterministic.fill_uninitialized_memory is True
@@ -157,3 +157,10 @@ def test_the_setting_of_products_is_kept_and_checked() -> None:
     torch.set_float32_matmul_precision("highest")
     with pytest.raises(RuntimeError, match="'highest', 'high' or 'medium', not 'low'"):
         torch.set_float32_matmul_precision("low")
+
+
+def test_the_setting_is_that_of_the_extension_too() -> None:
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    assert not torch._C._get_deterministic_fill_uninitialized_memory()
+    torch._C._set_deterministic_fill_uninitialized_memory(True)
+    assert torch.utils.deterministic.fill_uninitialized_memory

@@ -13,6 +13,9 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
+from .._jit_internal import BroadcastingList1 as BroadcastingList1
+from .._jit_internal import BroadcastingList2 as BroadcastingList2
+from .._jit_internal import BroadcastingList3 as BroadcastingList3
 from .._overridable import make_overridable as _make_overridable
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts as _casts
@@ -87,6 +90,14 @@ from ._pooling import (
 )
 from ._rectify import rrelu, rrelu_
 from ._resize import interpolate, upsample, upsample_bilinear, upsample_nearest
+from ._scaled import (
+    ScalingType,
+    SwizzleType,
+    scaled_addmm,
+    scaled_addmm_,
+    scaled_grouped_mm,
+    scaled_mm,
+)
 from ._spatial import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -113,6 +124,8 @@ else:
     from ._native import nn as _nn
 
 __all__ = [
+    "ScalingType",
+    "SwizzleType",
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
@@ -223,7 +236,11 @@ __all__ = [
     "rms_norm",
     "rrelu",
     "rrelu_",
+    "scaled_addmm",
+    "scaled_addmm_",
     "scaled_dot_product_attention",
+    "scaled_grouped_mm",
+    "scaled_mm",
     "selu",
     "selu_",
     "sigmoid",

@@ -73,3 +73,11 @@ def test_what_does_not_fit_is_refused(a: Any, b: Any, offs: Any, phrase: str) ->
 def test_only_short_floating_dtypes_are_taken() -> None:
     with pytest.raises(RuntimeError, match="Expected mat_a to be Float32, BFloat16 or Float16"):
         F.grouped_mm(torch.ones(6, 4).double(), torch.ones(2, 4, 5).double(), offs=ends(1, 6))
+
+
+def test_scaled_products_say_what_is_missing() -> None:
+    assert F.ScalingType.RowWise != F.ScalingType.TensorWise
+    assert F.SwizzleType(0) is F.SwizzleType.NO_SWIZZLE
+    for product in (F.scaled_mm, F.scaled_grouped_mm, F.scaled_addmm, F.scaled_addmm_):
+        with pytest.raises(NotImplementedError, match="there are no float8 dtypes; multiply by"):
+            product(torch.ones(2, 2), torch.ones(2, 2))

@@ -138,10 +138,45 @@ from ._legacy import set_default_tensor_type
 from ._linalg_utils import cholesky, eig, lstsq, matrix_rank, qr, solve, symeig
 from ._lobpcg import lobpcg
 from ._lowrank import chain_matmul, lu, pca_lowrank, svd_lowrank
+from ._older import (
+    batch_norm_update_stats,
+    bilinear,
+    ccol_indices_copy,
+    col_indices_copy,
+    crow_indices_copy,
+    detach_,
+    dsmm,
+    embedding_renorm_,
+    hsmm,
+    indices_copy,
+    is_distributed,
+    is_same_size,
+    is_signed,
+    resize_as_sparse_,
+    row_indices_copy,
+    rrelu,
+    rrelu_,
+    saddmm,
+    spmm,
+    to_dlpack,
+    values_copy,
+)
 from ._overridable import make_overridable as _make_overridable
 from ._placeholder.top import placeholders as _placeholders
 from ._promotion import result_type
+from ._scaling import (
+    _amp_foreach_non_finite_check_and_unscale_ as _amp_foreach_non_finite_check_and_unscale_,
+)
+from ._scaling import _amp_update_scale_ as _amp_update_scale_
 from ._script import ScriptFunction
+from ._sparse import _validate_sparse_bsc_tensor_args as _validate_sparse_bsc_tensor_args
+from ._sparse import _validate_sparse_bsr_tensor_args as _validate_sparse_bsr_tensor_args
+from ._sparse import (
+    _validate_sparse_compressed_tensor_args as _validate_sparse_compressed_tensor_args,
+)
+from ._sparse import _validate_sparse_coo_tensor_args as _validate_sparse_coo_tensor_args
+from ._sparse import _validate_sparse_csc_tensor_args as _validate_sparse_csc_tensor_args
+from ._sparse import _validate_sparse_csr_tensor_args as _validate_sparse_csr_tensor_args
 from ._sparse import (
     sparse_bsc_tensor,
     sparse_bsr_tensor,
@@ -200,6 +235,7 @@ if TYPE_CHECKING:
     from builtins import bool as _bool
     from builtins import int as _int
 
+    from . import __config__ as __config__
     from . import accelerator as accelerator
     from . import amp as amp
     from . import ao as ao
@@ -214,6 +250,7 @@ if TYPE_CHECKING:
     from . import distributions as distributions
     from . import export as export
     from . import fft as fft
+    from . import foreach as foreach
     from . import func as func
     from . import functional as functional
     from . import functorch as functorch
@@ -238,6 +275,7 @@ if TYPE_CHECKING:
     from . import package as package
     from . import profiler as profiler
     from . import quantization as quantization
+    from . import quasirandom as quasirandom
     from . import random as random
     from . import return_types as return_types
     from . import serialization as serialization
@@ -299,6 +337,7 @@ if TYPE_CHECKING:
     CharTensor = Tensor
     ByteTensor = Tensor
     BoolTensor = Tensor
+    Storage = storage.TypedStorage
     DoubleStorage = storage.TypedStorage
     FloatStorage = storage.TypedStorage
     HalfStorage = storage.TypedStorage
@@ -329,11 +368,13 @@ for _name in [*_C._public_names(), *_private]:
 del _name, _private
 _lazy.submodules(
     globals(),
+    "__config__",
     "_VF",
     "_dynamo",
     "_functorch",
     "_jit_internal",
     "_ops",
+    "_prims_common",
     "_utils",
     "_vmap_internals",
     "_weights_only_unpickler",
@@ -350,6 +391,7 @@ _lazy.submodules(
     "distributions",
     "export",
     "fft",
+    "foreach",
     "func",
     "functorch",
     "futures",
@@ -373,6 +415,7 @@ _lazy.submodules(
     "package",
     "profiler",
     "quantization",
+    "quasirandom",
     "return_types",
     "signal",
     "sparse",
@@ -389,7 +432,7 @@ del _name, _thing
 globals().update(_TENSOR_CLASSES)
 globals().update(_foreach_functions())
 _fill_extension(_C)
-globals().update(_STORAGE_CLASSES)
+globals().update(_STORAGE_CLASSES, Storage=_STORAGE_CLASSES["FloatStorage"])
 
 legacy_contiguous_format = _C.contiguous_format
 newaxis = None
@@ -608,6 +651,27 @@ __all__ = [
     "is_vulkan_available",
     "margin_ranking_loss",
     "norm_except_dim",
+    "batch_norm_update_stats",
+    "bilinear",
+    "ccol_indices_copy",
+    "col_indices_copy",
+    "crow_indices_copy",
+    "detach_",
+    "dsmm",
+    "embedding_renorm_",
+    "hsmm",
+    "indices_copy",
+    "is_distributed",
+    "is_same_size",
+    "is_signed",
+    "resize_as_sparse_",
+    "row_indices_copy",
+    "rrelu",
+    "rrelu_",
+    "saddmm",
+    "spmm",
+    "to_dlpack",
+    "values_copy",
     "pairwise_distance",
     "poisson_nll_loss",
     "prepare_multiprocessing_environment",

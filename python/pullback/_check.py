@@ -29,14 +29,12 @@ def _check_with(error_type: type[Exception], cond: Any, message: Message = None)
 
     Args:
         error_type: the class.
-        cond: a bool, or a tensor of one element.
+        cond: a bool; tensors are for :func:`_check_tensor_all`.
         message: the text, or a function without arguments that gives it.
 
     Raises:
-        TypeError: for a condition that is neither.
+        TypeError: for another condition.
     """
-    if isinstance(cond, _C.TensorBase):
-        cond = bool(cond)
     if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if not cond:
@@ -87,8 +85,10 @@ def _check_tensor_all(cond: Any, message: Message = None) -> None:
     Raises:
         TypeError: for what is no such tensor.
     """
-    if not isinstance(cond, _C.TensorBase) or cond.dtype != _C.bool:
-        raise TypeError(f"cond must be a tensor of bools, but got {type(cond)}")
+    if not isinstance(cond, _C.TensorBase):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype != _C.bool:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
     _check_with(RuntimeError, bool(cond.all()), message)
 
 

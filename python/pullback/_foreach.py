@@ -149,6 +149,21 @@ def _zero(is_inplace: bool, self: Any) -> Any:
     return tuple(_C._VariableFunctions.zeros_like(tensor) for tensor in tensors)
 
 
+def _norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+    """The norm of each tensor's elements."""
+    norm = _C._linalg.linalg_vector_norm
+    return tuple(norm(tensor, ord, dtype=dtype) for tensor in _tensors("_foreach_norm", self))
+
+
+def _clone(self: Any) -> Any:
+    return _applied("clone", False, _tensors("_foreach_clone", self))
+
+
+def _mm(self: Any, mat2: Any) -> Any:
+    tensors = _tensors("_foreach_mm", self)
+    return _applied("mm", False, tensors, _each(len(tensors), _tensors("_foreach_mm", mat2)))
+
+
 def _max(self: Any) -> Any:
     return _applied("max", False, _tensors("_foreach_max", self))
 
@@ -162,6 +177,7 @@ def _both(op: str, function: Callable[..., Any], *first: Any) -> Iterable[tuple[
 def functions() -> dict[str, Any]:
     """All of them by name."""
     found: dict[str, Any] = {"_foreach_copy_": _copy, "_foreach_max": _max}
+    found.update(_foreach_norm=_norm, _foreach_clone=_clone, _foreach_mm=_mm)
     for op in _UNARY.split():
         found.update(_both(op, _unary, op))
     for op in _BINARY.split():

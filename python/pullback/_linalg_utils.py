@@ -1,10 +1,41 @@
-"""Functions of linear algebra that PyTorch has removed: each says what to call instead."""
+"""Products that may leave a matrix out, and functions of linear algebra that PyTorch has removed.
+
+Each of those says what to call instead.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
-__all__ = ["cholesky", "eig", "lstsq", "matrix_rank", "qr", "solve", "symeig"]
+from ._tensor import Tensor
+
+__all__ = [
+    "bform",
+    "cholesky",
+    "eig",
+    "lstsq",
+    "matmul",
+    "matrix_rank",
+    "qform",
+    "qr",
+    "solve",
+    "symeig",
+]
+
+
+def matmul(A: Tensor | None, B: Tensor) -> Tensor:
+    """``A @ B``, sparse or not; ``B`` if ``A`` is None, which stands for the identity."""
+    return B if A is None else A @ B
+
+
+def bform(X: Tensor, A: Tensor | None, Y: Tensor) -> Tensor:
+    """``X^T A Y`` over the last two dimensions."""
+    return X.mT @ matmul(A, Y)
+
+
+def qform(A: Tensor | None, S: Tensor) -> Tensor:
+    """``S^T A S`` over the last two dimensions."""
+    return bform(S, A, S)
 
 
 def _removed(name: str, advice: str) -> NoReturn:

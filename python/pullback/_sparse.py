@@ -152,6 +152,74 @@ def sparse_compressed_tensor(
     return _finish(made, device, pin_memory, requires_grad)
 
 
+def _validate_sparse_coo_tensor_args(
+    indices: Any, values: Any, size: Sequence[int], is_coalesced: bool | None = None
+) -> None:
+    """Raises what the constructor raises of parts that do not fit each other.
+
+    Args:
+        indices: the coordinates.
+        values: the elements.
+        size: the sizes.
+        is_coalesced: whether the coordinates are said to be in order, each once.
+
+    Raises:
+        RuntimeError: for such parts.
+    """
+    given = sparse_coo_tensor(indices, values.detach(), size)
+    if is_coalesced and not _F.equal(given.coalesce().indices(), given._indices()):
+        raise RuntimeError(
+            "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor: they "
+            "are not in order, each once"
+        )
+
+
+def _validate_sparse_compressed_tensor_args(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: Sequence[int], layout: Any
+) -> None:
+    """Raises what the constructor raises of parts that do not fit each other.
+
+    Args:
+        compressed_indices: where each row or column begins.
+        plain_indices: the columns or rows.
+        values: the elements, or blocks of them.
+        size: the sizes.
+        layout: a compressed one.
+
+    Raises:
+        RuntimeError: for such parts.
+    """
+    lists = (compressed_indices, plain_indices, values.detach())
+    sparse_compressed_tensor(*lists, size, layout=layout)
+
+
+def _validation(layout: Any, name: str, first: str, second: str) -> Any:
+    def validate(compressed: Any, plain: Any, values: Any, size: Sequence[int]) -> None:
+        _validate_sparse_compressed_tensor_args(compressed, plain, values, size, layout)
+
+    validate.__name__ = validate.__qualname__ = name
+    validate.__doc__ = (
+        f"Checks ``{first}``, ``{second}``, values and size of a ``{layout}`` tensor."
+    )
+    return validate
+
+
+_ROWS = ("crow_indices", "col_indices")
+_COLUMNS = ("ccol_indices", "row_indices")
+_validate_sparse_csr_tensor_args = _validation(
+    _C.sparse_csr, "_validate_sparse_csr_tensor_args", *_ROWS
+)
+_validate_sparse_csc_tensor_args = _validation(
+    _C.sparse_csc, "_validate_sparse_csc_tensor_args", *_COLUMNS
+)
+_validate_sparse_bsr_tensor_args = _validation(
+    _C.sparse_bsr, "_validate_sparse_bsr_tensor_args", *_ROWS
+)
+_validate_sparse_bsc_tensor_args = _validation(
+    _C.sparse_bsc, "_validate_sparse_bsc_tensor_args", *_COLUMNS
+)
+
+
 def _check_layout(name: str, layout: Any, own: Any) -> Any:
     if layout is not None and layout is not own:
         raise RuntimeError(f"{name}: expected layout {own} but got {layout}")

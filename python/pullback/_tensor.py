@@ -11,9 +11,10 @@ import functools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, overload
 
 from . import _C, _hooks, _transform
+from ._elsewhere import methods as _methods_elsewhere
 from ._overridable import make_overridable as _make_overridable
 from ._sparse import parts_of
 
@@ -233,7 +234,13 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             )
         return _hooks.add(self._accumulate_hook_dict(), hook)
 
-    def nonzero(self, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:  # type: ignore[override]
+    @overload
+    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
+    @overload
+    def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+    @overload
+    def nonzero(self, *, as_tuple: bool) -> Tensor | tuple[Tensor, ...]: ...
+    def nonzero(self, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
         """The indices of the elements that are not zero: :func:`pullback.nonzero`."""
         return tuple(_C._VariableFunctions.nonzero_numpy(self)) if as_tuple else super().nonzero()
 
@@ -486,6 +493,12 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return self._repr(tensor_contents)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: shape, dtype, statistics and a heat map of the elements."""
+        from ._html import tensor_html
+
+        return tensor_html(self)
+
     def __rdiv__(self, other: Any) -> Tensor:
         """``other / self``, under the name of the operator before Python 3."""
         return self.__rtruediv__(other)
@@ -510,7 +523,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return complex(self.item())
 
     def __format__(self, spec: str) -> str:
-        if self.dim() == 0 and type(self) is Tensor:
+        if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
@@ -596,6 +609,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return self
 
 
+for _name, _method in _methods_elsewhere().items():
+    setattr(Tensor, _name, _method)
 _make_overridable(
     Tensor,
     (

@@ -765,3 +765,37 @@ def test_a_disabled_scaler_steps_aside() -> None:
     assert w.tolist() == [0.5, 1.5]
     with pytest.warns(FutureWarning, match=r"torch.cpu.amp.GradScaler\(args...\)` is deprecated"):
         assert torch.cpu.amp.GradScaler().is_enabled()
+
+
+def test_gradients_are_unscaled_and_checked_by_functions() -> None:
+    grads = [torch.tensor([2.0, 4.0]), torch.tensor([6.0], dtype=torch.float64)]
+    found, inverse = torch.zeros(1), torch.tensor([0.5])
+    torch._amp_foreach_non_finite_check_and_unscale_(grads, found, inverse)
+    assert [g.tolist() for g in grads] == [[1.0, 2.0], [3.0]]
+    assert found.item() == 0
+    grads = [torch.ones(2), torch.tensor([float("nan"), 4.0])]
+    torch._amp_foreach_non_finite_check_and_unscale_(grads, found, inverse)
+    assert found.item() == 1
+    assert grads[1][1].item() == 2
+    for wrong, phrase in (
+        ((grads, torch.zeros(2), inverse), "found_inf must be a 1-element tensor"),
+        ((grads, found, inverse.double()), "inv_scale must be a float tensor"),
+    ):
+        with pytest.raises(RuntimeError, match=phrase):
+            torch._amp_foreach_non_finite_check_and_unscale_(*wrong)
+    with pytest.raises(NotImplementedError, match="not implemented for"):
+        torch._amp_foreach_non_finite_check_and_unscale_([torch.ones(1).int()], found, inverse)
+
+
+def test_the_scale_follows_what_was_found() -> None:
+    scale, tracker = torch.tensor([4.0]), torch.tensor([0], dtype=torch.int32)
+    seen = []
+    for found in (0.0, 0.0, 1.0, 0.0):
+        torch._amp_update_scale_(scale, tracker, torch.tensor([found]), 2.0, 0.25, 2)
+        seen.append((scale.item(), tracker.item()))
+    assert seen == [(4.0, 1), (8.0, 0), (2.0, 0), (2.0, 1)]
+    scale.fill_(3e38)
+    torch._amp_update_scale_(scale, tracker, torch.zeros(1), 2.0, 0.25, 2)
+    assert scale.isfinite()
+    with pytest.raises(RuntimeError, match="growth_tracker must be an int tensor"):
+        torch._amp_update_scale_(scale, tracker.long(), torch.zeros(1), 2.0, 0.25, 2)

@@ -143,15 +143,15 @@ def test_all_of_them_are_in_the_main_namespace() -> None:
 )
 def test_conditions_raise_errors_of_their_class(check: Any, error: type[Exception]) -> None:
     check(True, lambda: pytest.fail("nobody asks for the text"))
-    check(torch.tensor(True))
     with pytest.raises(error, match="size 3"):
         check(False, lambda: "size 3")
     with pytest.raises(error, match="size 4"):
         check(False, "size 4")
     with pytest.raises(error, match="Expected cond to be True"):
         check(False)
-    with pytest.raises(TypeError, match="cond must be a bool"):
-        check(1)
+    for other in (1, torch.tensor(True)):
+        with pytest.raises(TypeError, match="cond must be a bool"):
+            check(other)
 
 
 def test_other_conditions() -> None:
@@ -162,7 +162,9 @@ def test_other_conditions() -> None:
     torch._check_tensor_all(torch.tensor([True, True]))
     with pytest.raises(RuntimeError, match="all of them"):
         torch._check_tensor_all(torch.tensor([True, False]), lambda: "all of them")
-    with pytest.raises(TypeError, match="tensor of bools"):
+    with pytest.raises(TypeError, match="cond must be a tensor, but got"):
+        torch._check_tensor_all(True)
+    with pytest.raises(TypeError, match=r"cond tensor must have dtype torch\.bool"):
         torch._check_tensor_all(torch.ones(2))
     torch._assert(True, "never")
     with pytest.raises(AssertionError, match="odd"):
@@ -265,3 +267,23 @@ def test_words_for_how_tensors_lie_on_processes_are_values() -> None:
     assert Partial().is_partial("sum")
     with pytest.raises(RuntimeError, match="a process trains alone"):
         DTensor()
+
+
+def test_norms_copies_and_products_of_lists() -> None:
+    a, _ = lists()
+    same(torch._foreach_norm(a), [torch.linalg.vector_norm(x) for x in a])
+    same(torch._foreach_norm(a, 1), [x.abs().sum() for x in a])
+    copied = torch._foreach_clone(a)
+    same(copied, a)
+    assert all(x.data_ptr() != y.data_ptr() for x, y in zip(copied, a, strict=True))
+    matrices = [torch.rand(2, 3), torch.rand(1, 3)]
+    same(torch._foreach_mm(matrices, [torch.ones(3, 1)] * 2), [x.sum(1, True) for x in matrices])
+
+
+def test_the_module_has_them_under_shorter_names() -> None:
+    a, b = lists()
+    found = torch.foreach.add(a, b, alpha=2)
+    assert isinstance(found, tuple)
+    same(found, [x + 2 * y for x, y in zip(a, b, strict=True)])
+    assert torch.foreach.mul_(a, 3) is a
+    assert {"abs_", "norm", "zero_", "lerp"} <= set(torch.foreach.__all__)

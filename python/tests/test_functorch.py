@@ -226,3 +226,13 @@ def test_rearranged_tensors_have_gradients_and_batches() -> None:
 def test_patterns_that_do_not_fit(pattern: str, sizes: dict[str, int], phrase: str) -> None:
     with pytest.raises(ValueError, match=phrase):
         torch.func.rearrange(torch.zeros(2, 3, 4), pattern, **sizes)
+
+
+def test_arguments_are_chosen_by_number() -> None:
+    from pullback._functorch.eager_transforms import _slice_argnums
+
+    assert _slice_argnums(("a", "b", "c"), -1) == ("c",)
+    assert _slice_argnums(("a", "b", "c"), 0, as_tuple=False) == "a"
+    assert _slice_argnums(("a", "b", "c"), (2, 0)) == ("c", "a")
+    with pytest.raises(RuntimeError, match="must be unique"):
+        _slice_argnums(("a", "b"), (0, -2))

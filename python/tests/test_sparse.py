@@ -416,3 +416,25 @@ def test_products_that_stay_sparse_specify_the_rows_that_the_first_one_does() ->
     ]:
         with pytest.raises(RuntimeError, match=phrase):
             call()
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_parts_are_validated_as_the_constructor_does(name: str) -> None:
+    x = laid_out(example(), name)
+    if name == "sparse_coo":
+        parts = (x.indices(), x.values(), x.shape)
+        torch._validate_sparse_coo_tensor_args(*parts, is_coalesced=True)
+        turned = (x.indices().flip(1), x.values(), x.shape)
+        with pytest.raises(RuntimeError, match="uncoalesced COO tensor"):
+            torch._validate_sparse_coo_tensor_args(*turned, is_coalesced=True)
+        with pytest.raises(RuntimeError):
+            torch._validate_sparse_coo_tensor_args(x.indices(), x.values()[1:], x.shape)
+        return
+    by_rows = name in ("sparse_csr", "sparse_bsr")
+    first = x.crow_indices() if by_rows else x.ccol_indices()
+    second = x.col_indices() if by_rows else x.row_indices()
+    torch._validate_sparse_compressed_tensor_args(first, second, x.values(), x.shape, x.layout)
+    validate = getattr(torch, f"_validate_{name}_tensor_args")
+    validate(first, second, x.values(), x.shape)
+    with pytest.raises(RuntimeError):
+        validate(first, second + 9, x.values(), x.shape)

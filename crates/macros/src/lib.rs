@@ -1,11 +1,12 @@
 //! The `#[op("signature", words...)]` attribute: one `impl` block becomes an op.
 //!
-//! Bodies pass through untouched; only signatures are read. `item` takes the block apart, `rule` finds
+//! Bodies pass through untouched; only signatures are read. `family` repeats an item for the rows of its lists, `item` takes the block apart, `rule` finds
 //! out what each rule's parameters mean and what a node must save for them, `kernel` what computes the op, `expand`
 //! writes the static `OpDef` with its adapters, `method` the Rust methods, `source` where all that stands. The output is small on purpose: per op one
 //! static, a few closures and thin methods.
 
 mod expand;
+mod family;
 mod item;
 mod kernel;
 mod method;
@@ -26,15 +27,22 @@ use syn::parse_macro_input;
 #[proc_macro_attribute]
 pub fn op(attr: TokenStream, block: TokenStream) -> TokenStream {
     let block = parse_macro_input!(block as syn::ItemImpl);
-    match item::Op::read(attr.into(), &block).and_then(|op| expanded(&op)) {
-        Ok(tokens) => tokens.into(),
-        Err(error) => {
-            let error = error.to_compile_error();
-            let ty = &block.self_ty;
-            // (What else the compiler would say of the functions waits until they are read.)
-            quote::quote!(struct #ty; #[allow(warnings)] #block #error).into()
+    match family::Family::read(attr.into(), block) {
+        Ok(family::Family { members, list }) => {
+            let members = members.iter().map(|(attr, block)| member(attr.clone(), block));
+            quote::quote!(#(#members)* #list).into()
         }
+        Err(error) => error.to_compile_error().into(),
     }
+}
+
+/// One op of a family, or what is wrong with it.
+fn member(attr: proc_macro2::TokenStream, block: &syn::ItemImpl) -> proc_macro2::TokenStream {
+    item::Op::read(attr, block).and_then(|op| expanded(&op)).unwrap_or_else(|error| {
+        let (error, ty) = (error.to_compile_error(), &block.self_ty);
+        // (What else the compiler would say of the functions waits until they are read.)
+        quote::quote!(struct #ty; #[allow(warnings)] #block #error)
+    })
 }
 
 /// The expansion of an op. It is also written to a file, where `cargo xtask expand` asks for it.

@@ -1037,7 +1037,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function; infinite at 0 and the negative whole numbers."""
 @overload
 def linspace(start: Tensor, end: Tensor, steps: _int, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
-    """As `linspace` with both bounds in 0-dim tensors."""
+    """`steps` numbers evenly spaced from `start` to `end`, both included. Both bounds are in 0-dim tensors."""
 @overload
 def linspace(start: Number | _complex, end: Tensor, steps: _int, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 @overload
@@ -1091,7 +1091,7 @@ def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
     the gradient there; where the limits hold it is 0."""
 @overload
 def logspace(start: Tensor, end: Tensor, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
-    """As `logspace` with both bounds in 0-dim tensors."""
+    """`base` to the power of `steps` numbers evenly spaced from `start` to `end`. Both bounds are in 0-dim tensors."""
 @overload
 def logspace(start: Number | _complex, end: Tensor, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 @overload
@@ -1152,7 +1152,7 @@ def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 @overload
 def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.max: ...
 def max_pool1d(input: Tensor, kernel_size: _int | _size, stride: _int | _size | None = (), padding: _int | _size = 0, dilation: _int | _size = 1, ceil_mode: _bool = False) -> Tensor:
-    """The largest element of each window of the last dimension."""
+    """The largest element of each window; the last dimension is pooled."""
 def max_pool1d_with_indices(input: Tensor, kernel_size: _int | _size, stride: _int | _size | None = (), padding: _int | _size = 0, dilation: _int | _size = 1, ceil_mode: _bool = False) -> tuple[Tensor, Tensor]:
     """As `max_pool2d_with_indices` over the last dimension."""
 def max_pool2d(input: Tensor, kernel_size: _int | _size, stride: _int | _size | None = (), padding: _int | _size = 0, dilation: _int | _size = 1, ceil_mode: _bool = False) -> Tensor:
@@ -1463,7 +1463,7 @@ def rnn_relu(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: tuple[Tensor
 @overload
 def rnn_relu(input: Tensor, hx: Tensor, params: tuple[Tensor, ...] | list[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, Tensor]: ...
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """One step of `rnn_relu`, as `gru_cell`."""
+    """One step of `rnn_relu`: `input` is (batch, features), `hx` is (batch, hidden). Gives the new `h`."""
 @overload
 def rnn_tanh(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: tuple[Tensor, ...] | list[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool) -> tuple[Tensor, Tensor]:
     """`rnn_tanh` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
@@ -1471,7 +1471,7 @@ def rnn_tanh(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: tuple[Tensor
 @overload
 def rnn_tanh(input: Tensor, hx: Tensor, params: tuple[Tensor, ...] | list[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, Tensor]: ...
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """One step of `rnn_tanh`, as `gru_cell`."""
+    """One step of `rnn_tanh`: `input` is (batch, features), `hx` is (batch, hidden). Gives the new `h`."""
 def roll(input: Tensor, shifts: _int | _size, dims: _int | _size | None = ()) -> Tensor:
     """Elements moved by `shifts` along `dims`, those that leave at the end come in at the start; without `dims` the
     tensor is rolled as if it were flat."""

@@ -64,7 +64,9 @@ def fractional_max_pool2d(input: Tensor, kernel_size: _int | _size, output_size:
     them, and its position in its plane. With `L` inputs and `n` outputs, window `i` begins at `int((i + u) a) - int(u a)` for
     `a = (L - kernel) / (n - 1)`, the last one at `L - kernel` (Graham 2014)."""
 def fractional_max_pool3d(input: Tensor, kernel_size: _int | _size, output_size: _int | _size, random_samples: Tensor) -> tuple[Tensor, Tensor]:
-    """`fractional_max_pool2d` of volumes; `random_samples` are (N, C, 3)."""
+    """The largest element of each window of size `kernel_size` at places that `random_samples` (N, C, 3) in [0, 1) decide, `output_size` of
+    them, and its position in its volume. With `L` inputs and `n` outputs, window `i` begins at `int((i + u) a) - int(u a)` for
+    `a = (L - kernel) / (n - 1)`, the last one at `L - kernel` (Graham 2014)."""
 def gelu(input: Tensor, *, approximate: str = "none", out: Tensor | None = None) -> Tensor:
     """`self * Φ(self)` with the normal distribution function (Hendrycks and Gimpel 2016), or with `approximate`
     `"tanh"` the approximation by a hyperbolic tangent."""

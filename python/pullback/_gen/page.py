@@ -1,7 +1,7 @@
 """The page of ops: what each does, how it is called, and whether it has a derivative.
 
-A family is a file of ``crates/pullback/src/ops`` or of a folder there: the registry does not tell
-where an op is defined, so the files are read; their opening sentences are the headings.
+A family is a file of ``crates/pullback/src/ops`` or of a folder there, which the registry tells;
+the files' opening sentences are the headings.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ import re
 import sys
 from pathlib import Path
 
+from .. import _C
 from ..nn import functional
 from .op import Op
 
-__all__ = ["text"]
+__all__ = ["opening", "text"]
 
-DECLARATION = re.compile(r'#\[op\(\s*"([\w.]+)\(')
-# That of an op which a macro declares together with its kin: a signature as text.
-SIGNATURE = re.compile(r'"([a-z_]\w*(?:\.\w+)?)\([^"]*\) -> ')
+PLACE = re.compile(r"defined at crates/pullback/src/ops/(\S+)\.rs:")
 
 HEAD = """# Ops
 
@@ -34,11 +33,11 @@ show them: types before names, optional values with their defaults. A result is 
 
 def text(ops: list[Op], sources: Path) -> str:
     """The whole page."""
-    headings, family_of = _families(sources)
+    headings = _headings(sources)
     groups: dict[str, dict[str, list[Op]]] = {file: {} for file in headings}
     for op in ops:
         if not op.internal and not op.name.startswith("_"):
-            rows = groups[family_of[op.op]]
+            rows = groups[_family(op)]
             rows.setdefault(_row(op), []).append(op)
     groups = {file: rows for file, rows in groups.items() if rows}
     lines = [HEAD, "## Families\n"]
@@ -51,23 +50,21 @@ def text(ops: list[Op], sources: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _families(sources: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """The heading of each file, and the file of each op."""
-    headings: dict[str, str] = {}
-    family_of: dict[str, str] = {}
-    others: dict[str, str] = {}
-    for path in sorted(sources.rglob("*.rs")):
-        source = path.read_text()
-        family = "_".join(path.relative_to(sources).with_suffix("").parts)
-        headings[family] = _opening(source)
-        for name in DECLARATION.findall(source):
-            family_of[name] = family
-        for name in SIGNATURE.findall(source):
-            others.setdefault(name, family)
-    return headings, {**others, **family_of}
+def _headings(sources: Path) -> dict[str, str]:
+    """The heading of each file."""
+    files = sorted(sources.rglob("*.rs"))
+    names = ("_".join(path.relative_to(sources).with_suffix("").parts) for path in files)
+    return {name: opening(path.read_text()) for name, path in zip(names, files, strict=True)}
 
 
-def _opening(source: str) -> str:
+def _family(op: Op) -> str:
+    """The file where the op stands."""
+    found = PLACE.search(_C._dispatch_dump(f"aten::{op.op}"))
+    assert found, f"the registry does not say where {op.op} stands"
+    return found[1].replace("/", "_")
+
+
+def opening(source: str) -> str:
     """The first sentence of a module's comment."""
     lines = []
     for line in source.splitlines():

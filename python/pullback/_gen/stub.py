@@ -43,6 +43,13 @@ from typing_extensions import Self
 from ._tensor import Tensor
 '''
 
+# The modules that show a namespace of the registry under short names, and what else they have.
+SHORT = {
+    "fft": "from ._tensor import Tensor as Tensor\n",
+    "linalg": "from ._C import _LinAlgError as LinAlgError\n",
+    "special": "",
+}
+
 # The operators that take another operand; those of bits, and the product of matrices, are ops.
 BINARY = "add floordiv mod mul pow sub truediv"
 REFLECTED = "add and floordiv lshift mod mul or pow rshift sub truediv xor"
@@ -61,7 +68,20 @@ def texts(ops: list[Op]) -> dict[str, str]:
         own = [op for op in functions if op.module == module]
         made[f"_C/{name}.pyi"] = _functions(own, name)
     made["_C/_public.pyi"] = _public(op.name for op in functions if not op.module)
+    for module in SHORT:
+        made[f"{module}.pyi"] = _short(module)
     return made
+
+
+def _short(module: str) -> str:
+    """The functions of a namespace by their names without its own (see ``_short.py``)."""
+    public = vars(pullback)[module].__all__
+    natives = vars(getattr(_C, f"_{module}"))
+    names = [name for name in public if f"{module}_{name}" in natives]
+    lines = [f"from ._C._{module} import {module}_{name} as {name}\n" for name in names]
+    shown = "".join(sorted([SHORT[module], *lines]))
+    listed = "".join(f'{INDENT}"{name}",\n' for name in public)
+    return f"{MARK}\n{shown}\n__all__ = [\n{listed}]\n"
 
 
 def _public(names: Iterable[str]) -> str:

@@ -85,6 +85,41 @@ PRIVATE: dict[str, dict[str, str]] = {
         "guard_or_true": "function",
         "statically_known_true": "function",
     },
+    "torch.utils.data.datapipes.iter": dict.fromkeys(
+        [
+            "Batcher",
+            "Collator",
+            "Concater",
+            "Demultiplexer",
+            "FileLister",
+            "FileOpener",
+            "Filter",
+            "Forker",
+            "Grouper",
+            "IterableWrapper",
+            "Mapper",
+            "Multiplexer",
+            "RoutedDecoder",
+            "Sampler",
+            "ShardingFilter",
+            "Shuffler",
+            "StreamReader",
+            "UnBatcher",
+            "Zipper",
+        ],
+        "class",
+    ),
+    "torch.utils.data.datapipes.map": dict.fromkeys(
+        [
+            "Batcher",
+            "Concater",
+            "Mapper",
+            "SequenceWrapper",
+            "Shuffler",
+            "Zipper",
+        ],
+        "class",
+    ),
 }
 
 # A namespace, all that is below it included, where a name has no entry of its own.

@@ -36,7 +36,8 @@ class OptState(Enum):
     STEPPED = 2
 
 
-def _fresh_state() -> dict[str, Any]:
+def _refresh_per_optimizer_state() -> dict[str, Any]:
+    """What is known of an optimiser at the beginning of an iteration."""
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
@@ -91,7 +92,9 @@ class GradScaler:
         # Both are made by the first use of `scale`.
         self._scale: Tensor | None = None
         self._growth_tracker: Tensor | None = None
-        self._per_optimizer_states: defaultdict[int, dict[str, Any]] = defaultdict(_fresh_state)
+        self._per_optimizer_states: defaultdict[int, dict[str, Any]] = defaultdict(
+            _refresh_per_optimizer_state
+        )
 
     def _need_scale(self, function: str) -> tuple[Tensor, Tensor]:
         """The factor and the count of good steps.
@@ -294,7 +297,7 @@ class GradScaler:
                     "torch.FloatTensor with requires_grad=False."
                 )
             scale.copy_(new_scale.reshape(()))
-        self._per_optimizer_states = defaultdict(_fresh_state)
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def _adapt(self, scale: Tensor, tracker: Tensor) -> None:
         states = self._per_optimizer_states.values()

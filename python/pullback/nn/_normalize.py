@@ -87,10 +87,10 @@ def instance_norm(
         )
     n, c = input.shape[:2]
     # Samples become channels; per-sample copies of the running statistics are averaged after.
-    spread = [None if t is None else t.repeat(n) for t in (weight, bias)]
+    scale, shift = (None if t is None else t.repeat(n) for t in (weight, bias))
     mean, var = (None if t is None else t.repeat(n) for t in (running_mean, running_var))
     flat = input.contiguous().view(1, n * c, *input.shape[2:])
-    out = _batch_norm(flat, *spread, mean, var, use_input_stats, momentum, eps, False)
+    out = _batch_norm(flat, scale, shift, mean, var, use_input_stats, momentum, eps, False)
     for running, copies in ((running_mean, mean), (running_var, var)):
         if running is not None and copies is not None:
             running.copy_(copies.view(n, c).mean(0))
@@ -109,7 +109,8 @@ def layer_norm(
     Args:
         normalized_shape: the sizes of those dimensions.
     """
-    return _layer_norm(input, normalized_shape, weight, bias, eps, False)
+    sizes: Any = normalized_shape
+    return _layer_norm(input, sizes, weight, bias, eps, False)
 
 
 def group_norm(

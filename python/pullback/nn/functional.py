@@ -26,6 +26,7 @@ from ._dispatch import (
     boolean_dispatch,
 )
 from ._embedding_bag import embedding_bag
+from ._grouped import grouped_mm
 from ._label_loss import ctc_loss, multilabel_margin_loss
 from ._linear_cross_entropy import linear_cross_entropy
 from ._loss import (
@@ -164,6 +165,7 @@ __all__ = [
     "gelu",
     "glu",
     "grid_sample",
+    "grouped_mm",
     "group_norm",
     "gumbel_softmax",
     "hardshrink",

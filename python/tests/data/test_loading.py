@@ -272,3 +272,25 @@ def test_samplers_refuse_what_is_no_count() -> None:
         data.WeightedRandomSampler([[1.0, 2.0]], 1)
     with pytest.raises(ValueError, match="drop_last=1"):
         data.BatchSampler([1], 1, 1)
+
+
+def test_pipes_can_be_imported_and_say_that_there_are_none() -> None:
+    from pullback.utils.data.datapipes.iter import IterableWrapper
+
+    with pytest.raises(NotImplementedError, match="there are no data pipes"):
+        IterableWrapper([1, 2])
+
+
+def test_words_for_other_generators_differ_by_worker_and_seed() -> None:
+    numpy = pytest.importorskip("numpy")
+    from pullback.utils.data._utils.worker import _generate_state
+
+    seed = 3 * 2**40 + 5
+    expected = numpy.random.SeedSequence([1, 5, 3 * 2**8, 0]).generate_state(4)
+    assert _generate_state(seed, 1) == expected.tolist()
+    assert _generate_state(seed, 2) != _generate_state(seed, 1)
+
+
+def test_too_many_workers_are_warned_of() -> None:
+    with pytest.warns(UserWarning, match="excessive worker creation might get DataLoader running"):
+        data.DataLoader([1, 2], num_workers=10_000)

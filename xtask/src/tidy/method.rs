@@ -2,6 +2,7 @@
 //!
 //! Text has no types: see [`Methods::is_shared`] for what is done about names that other types have too.
 
+use super::family;
 use super::library::module_of;
 use super::reference::{Token, tokens};
 use super::source::Source;
@@ -140,13 +141,18 @@ fn made(source: &Source, code: &str) -> Vec<String> {
         let attribute = &code[at..end];
         let is_writing =
             signature.value.split(['(', '.']).next().is_some_and(|name| name.ends_with('_'));
-        let stem = match attribute.split_once(" method = ") {
-            Some((_, rest)) => words(rest).next().unwrap_or_default().to_owned(),
-            None => snake(item) + if is_writing { "_" } else { "" },
+        let suffix = if is_writing { "_" } else { "" };
+        let members = family::members(source, signature.at);
+        let stems = match attribute.split_once(" method = ") {
+            Some((_, rest)) => vec![words(rest).next().unwrap_or_default().to_owned()],
+            None if members.is_empty() => vec![snake(item) + suffix],
+            None => members.iter().map(|member| snake(&member.name) + suffix).collect(),
         };
-        for form in ["", "_", "_out"] {
-            names.push(format!("{stem}{form}"));
-            names.push(format!("{stem}{form}_with"));
+        for stem in stems {
+            for form in ["", "_", "_out"] {
+                names.push(format!("{stem}{form}"));
+                names.push(format!("{stem}{form}_with"));
+            }
         }
     }
     names

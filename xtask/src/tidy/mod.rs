@@ -7,6 +7,7 @@
 mod allocation;
 mod arrow;
 mod dependency;
+mod family;
 mod library;
 mod method;
 mod op_name;

@@ -5,8 +5,8 @@
 //! of the binding through `pullback::ops` to anything but the registry. A word that merely coincides with a name, such as an
 //! attribute, says so in a comment on its line or the one above: `// tidy: not an op`.
 
-use super::Finding;
 use super::source::Source;
+use super::{Finding, family};
 use std::collections::BTreeSet;
 
 const OPS: &str = "crates/pullback/src/ops";
@@ -32,9 +32,16 @@ pub(super) fn declared(sources: &[Source]) -> BTreeSet<String> {
         for literal in &source.literals {
             if source.code[..literal.at].trim_end().ends_with("alias(") {
                 names.insert(literal.value.clone());
-            } else if let Some(name) = signature_name(&literal.value) {
-                names.insert(name.to_owned());
-                names.insert(name.split('.').next().unwrap_or(name).to_owned());
+                continue;
+            }
+            let is_family = literal.value.contains('{') && literal.value.contains(") -> ");
+            let members = if is_family { family::members(source, literal.at) } else { Vec::new() };
+            let filled = members.iter().map(|member| member.fill(&literal.value));
+            for text in filled.chain([literal.value.clone()]) {
+                if let Some(name) = signature_name(&text) {
+                    names.insert(name.to_owned());
+                    names.insert(name.split('.').next().unwrap_or(name).to_owned());
+                }
             }
         }
     }
@@ -137,6 +144,13 @@ mod tests {
     fn names_come_from_signatures_and_aliases() {
         let names: Vec<String> = names().into_iter().collect();
         assert_eq!(names, ["mul", "mul.Tensor", "multiply"]);
+    }
+
+    #[test]
+    fn families_have_the_names_of_their_members() {
+        let text = "#[op(\"conv{N}d(Tensor x) -> Tensor\", each(Conv1d { N: 1 }, Conv2d { N: 2 }))]\nimpl Conv {}";
+        let names = declared(&[Source::new("crates/pullback/src/ops/conv.rs", text)]);
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["conv1d", "conv2d"]);
     }
 
     #[test]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 
 from ...amp import grad_scaler as _grad_scaler
+from ...amp.grad_scaler import OptState as OptState
+from ...amp.grad_scaler import _refresh_per_optimizer_state as _refresh_per_optimizer_state
 
 __all__ = ["GradScaler"]
 

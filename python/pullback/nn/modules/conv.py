@@ -7,6 +7,7 @@ entry per spatial dimension. Those whose input channels are found out are in ``_
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..._tensor import Tensor
@@ -15,7 +16,7 @@ from .. import init
 from .._native import VF as _VF
 from ..parameter import Parameter
 from .module import Module
-from .utils import _pair, _reverse_repeat_tuple, _single, _triple
+from .utils import _ntuple, _reverse_repeat_tuple, _single
 
 __all__ = [
     "Conv1d",
@@ -32,9 +33,6 @@ __all__ = [
     "LazyConvTranspose3d",
 ]
 
-_conv1d = _VF.conv1d
-_conv2d = _VF.conv2d
-_conv3d = _VF.conv3d
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
@@ -193,7 +191,51 @@ def _check_options(
         )
 
 
-class Conv1d(_ConvNd):
+class _Conv(_ConvNd):
+    """Convolutions, with options for each spatial dimension or one for all."""
+
+    _rank: int
+    _convolve: Callable[..., Tensor]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        tuples = _ntuple(self._rank)
+        super().__init__(
+            in_channels,
+            out_channels,
+            tuples(kernel_size),
+            tuples(stride),
+            padding if isinstance(padding, str) else tuples(padding),
+            tuples(dilation),
+            False,
+            tuples(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = self._padded(input), (0,) * self._rank
+        return self._convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+
+class Conv1d(_Conv):
     """Cross-correlation of ``(N, C_in, L)`` with learnt filters: ``(N, C_out, L_out)``.
 
     ``L_out = floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride + 1)``.
@@ -215,88 +257,22 @@ class Conv1d(_ConvNd):
         ValueError: options that do not fit together.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _single(kernel_size),
-            _single(stride),
-            padding if isinstance(padding, str) else _single(padding),
-            _single(dilation),
-            False,
-            _single(0),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
-
-    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        padding: Any = self.padding
-        if self.padding_mode != "zeros":
-            input, padding = self._padded(input), (0,)
-        return _conv1d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+    _rank = 1
+    _convolve = staticmethod(_VF.conv1d)
 
 
-class Conv2d(_ConvNd):
+class Conv2d(_Conv):
     """Cross-correlation of ``(N, C_in, H, W)`` with learnt filters: ``(N, C_out, H_out, W_out)``.
 
     Sizes and arguments as in :class:`Conv1d`, for each of the two spatial dimensions; where one
     number is given it serves for both.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _pair(kernel_size),
-            _pair(stride),
-            padding if isinstance(padding, str) else _pair(padding),
-            _pair(dilation),
-            False,
-            _pair(0),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
-
-    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        padding: Any = self.padding
-        if self.padding_mode != "zeros":
-            input, padding = self._padded(input), (0, 0)
-        return _conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+    _rank = 2
+    _convolve = staticmethod(_VF.conv2d)
 
 
-class Conv3d(_ConvNd):
+class Conv3d(_Conv):
     """Cross-correlation of ``(N, C_in, D, H, W)`` with learnt filters.
 
     The output is ``(N, C_out, D_out, H_out, W_out)``; sizes and arguments as in
@@ -304,41 +280,8 @@ class Conv3d(_ConvNd):
     for all.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _triple(kernel_size),
-            _triple(stride),
-            padding if isinstance(padding, str) else _triple(padding),
-            _triple(dilation),
-            False,
-            _triple(0),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
-
-    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        padding: Any = self.padding
-        if self.padding_mode != "zeros":
-            input, padding = self._padded(input), (0, 0, 0)
-        return _conv3d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+    _rank = 3
+    _convolve = staticmethod(_VF.conv3d)
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -441,7 +384,59 @@ class _ConvTransposeNd(_ConvNd):
         return result
 
 
-class ConvTranspose1d(_ConvTransposeNd):
+class _ConvTranspose(_ConvTransposeNd):
+    """Transposed convolutions, with options for each spatial dimension or one for all."""
+
+    _rank: int
+    _spread: Callable[..., Tensor]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        tuples = _ntuple(self._rank)
+        super().__init__(
+            in_channels,
+            out_channels,
+            tuples(kernel_size),
+            tuples(stride),
+            tuples(padding),
+            tuples(dilation),
+            True,
+            tuples(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """Spreads a batch, or one sample without the batch dimension.
+
+        Args:
+            input: what is spread.
+            output_size: the spatial size of the output, with or without the leading sizes, in
+                place of ``output_padding``.
+
+        Raises:
+            ValueError: no such size is possible.
+        """
+        return self._transposed(self._spread, input, output_size)
+
+
+class ConvTranspose1d(_ConvTranspose):
     """The gradient of :class:`Conv1d` by its input as a layer: ``(N, C_in, L)`` to longer ones.
 
     ``L_out = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1``.
@@ -464,153 +459,30 @@ class ConvTranspose1d(_ConvTransposeNd):
         ValueError: options that do not fit together.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _single(kernel_size),
-            _single(stride),
-            _single(padding),
-            _single(dilation),
-            True,
-            _single(output_padding),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
-
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """Spreads a batch, or one sample without the batch dimension.
-
-        Args:
-            input: what is spread.
-            output_size: the spatial size of the output, with or without the leading sizes, in
-                place of ``output_padding``.
-
-        Raises:
-            ValueError: no such size is possible.
-        """
-        return self._transposed(F.conv_transpose1d, input, output_size)
+    _rank = 1
+    _spread = staticmethod(F.conv_transpose1d)
 
 
-class ConvTranspose2d(_ConvTransposeNd):
+class ConvTranspose2d(_ConvTranspose):
     """The gradient of :class:`Conv2d` by its input as a layer: ``(N, C_in, H, W)`` to larger ones.
 
     Sizes and arguments as in :class:`ConvTranspose1d`, for each spatial dimension; where one number
     is given it serves for all.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _pair(kernel_size),
-            _pair(stride),
-            _pair(padding),
-            _pair(dilation),
-            True,
-            _pair(output_padding),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
-
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """Spreads a batch, or one sample without the batch dimension.
-
-        Args:
-            input: what is spread.
-            output_size: the spatial size of the output, with or without the leading sizes, in
-                place of ``output_padding``.
-
-        Raises:
-            ValueError: no such size is possible.
-        """
-        return self._transposed(F.conv_transpose2d, input, output_size)
+    _rank = 2
+    _spread = staticmethod(F.conv_transpose2d)
 
 
-class ConvTranspose3d(_ConvTransposeNd):
+class ConvTranspose3d(_ConvTranspose):
     """The gradient of :class:`Conv3d` by its input as a layer, of ``(N, C_in, D, H, W)``.
 
     Sizes and arguments as in :class:`ConvTranspose1d`, for each spatial dimension; where one number
     is given it serves for all.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            _triple(kernel_size),
-            _triple(stride),
-            _triple(padding),
-            _triple(dilation),
-            True,
-            _triple(output_padding),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
-
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """Spreads a batch, or one sample without the batch dimension.
-
-        Args:
-            input: what is spread.
-            output_size: the spatial size of the output, with or without the leading sizes, in
-                place of ``output_padding``.
-
-        Raises:
-            ValueError: no such size is possible.
-        """
-        return self._transposed(F.conv_transpose3d, input, output_size)
+    _rank = 3
+    _spread = staticmethod(F.conv_transpose3d)
 
 
 from ._lazy_conv import (  # noqa: E402 (these are made of the classes above)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from ... import _C
 from ..._tensor import Tensor
@@ -35,7 +35,7 @@ _LAYERS: dict[str, Callable[..., Any]] = {
     "RNN_TANH": _VF.rnn_tanh,
     "RNN_RELU": _VF.rnn_relu,
 }
-_lstm_cell = cast("Callable[..., tuple[Tensor, Tensor]]", _VF.lstm_cell)
+_lstm_cell = _VF.lstm_cell
 _gru_cell = _VF.gru_cell
 _CELLS = {"tanh": _VF.rnn_tanh_cell, "relu": _VF.rnn_relu_cell}
 
@@ -429,7 +429,7 @@ class LSTM(RNNBase):
         return state
 
     def _zeros(self, input: Tensor, batch_sizes: Tensor | None) -> State:
-        options = {"dtype": input.dtype, "device": input.device}
+        options: dict[str, Any] = {"dtype": input.dtype, "device": input.device}
         return (
             _VF.zeros(self.get_expected_hidden_size(input, batch_sizes), **options),
             _VF.zeros(self.get_expected_cell_size(input, batch_sizes), **options),

@@ -196,8 +196,8 @@ class DataLoader(Generic[T_co]):
         if limit is None or self.num_workers > limit:
             warnings.warn(
                 f"This DataLoader will create {self.num_workers} worker processes in total. Our "
-                f"suggested max number of worker in current system is {limit}. More of them "
-                "than processors make loading slower, and may freeze it.",
+                f"suggested max number of worker in current system is {limit}, the processors: "
+                "excessive worker creation might get DataLoader running slow or even freeze.",
                 stacklevel=3,
             )
 

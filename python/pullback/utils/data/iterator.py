@@ -94,8 +94,8 @@ class LoaderIter:
         )
         if self._num_workers > 0:
             text += (
-                " With worker processes the cause may be that each worker gives all items "
-                "instead of its share: see get_worker_info."
+                " For multiprocessing data-loading, this is what happens if each worker gives all "
+                "items instead of its share: see get_worker_info."
             )
         warnings.warn(text, stacklevel=3)
 

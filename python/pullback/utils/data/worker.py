@@ -91,16 +91,23 @@ def _pickled(result: Result, where: str) -> bytes:
         return pickle.dumps(result._replace(data=caught), pickle.HIGHEST_PROTOCOL)
 
 
+def generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Four words to seed another generator with: no worker and no pass has those of another."""
+    import numpy
+
+    low, high = base_seed & 0xFFFFFFFF, base_seed >> 32
+    mixed = numpy.random.SeedSequence([worker_id, low, high, 0])
+    return [int(word) for word in mixed.generate_state(4)]
+
+
 def _seed(setup: WorkerSetup) -> int:
     seed = setup.base_seed + setup.worker_id
     random.seed(seed)
     manual_seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        low, high = setup.base_seed & 0xFFFFFFFF, setup.base_seed >> 32
         # Mixed, so that numpy's twister does not repeat the stream of the one above.
-        mixed = numpy.random.SeedSequence([setup.worker_id, low, high, 0])
-        numpy.random.seed(mixed.generate_state(4))
+        numpy.random.seed(generate_state(setup.base_seed, setup.worker_id))
     return seed
 
 

@@ -29,11 +29,13 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// A bound: a number, or the tensor that holds it.
 trait Bound: Copy {
+    const IN_TENSOR: bool;
     fn ndim(self) -> Option<usize>;
     fn is_complex(self) -> bool;
     fn number(self) -> Result<Scalar>;
 }
 impl Bound for Scalar {
+    const IN_TENSOR: bool = false;
     fn ndim(self) -> Option<usize> {
         None
     }
@@ -45,6 +47,7 @@ impl Bound for Scalar {
     }
 }
 impl Bound for &Tensor {
+    const IN_TENSOR: bool = true;
     fn ndim(self) -> Option<usize> {
         Some(self.shape().len())
     }
@@ -90,17 +93,17 @@ fn spaced(
     options.spec(&[steps], natural)?.checked()
 }
 
-/// `steps` numbers evenly spaced from `start` to `end`, both included.
-#[op(
-    "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    out,
-    fills_out,
-    not_differentiable
-)]
-impl Linspace {
+/// `steps` numbers evenly spaced from `start` to `end`, both included.{FORM}
+#[op("linspace{OVERLOAD}({START} start, {END} end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out, fills_out, not_differentiable,
+     each(Linspace { OVERLOAD: "", START: Scalar, END: Scalar, FROM: Scalar, TO: Scalar, FORM: "" },
+          LinspaceTensorTensor { OVERLOAD: ".Tensor_Tensor", START: Tensor, END: Tensor, FROM: &Tensor, TO: &Tensor, FORM: " Both bounds are in 0-dim tensors." },
+          LinspaceTensorScalar { OVERLOAD: ".Tensor_Scalar", START: Tensor, END: Scalar, FROM: &Tensor, TO: Scalar, FORM: " The first bound is in a 0-dim tensor." },
+          LinspaceScalarTensor { OVERLOAD: ".Scalar_Tensor", START: Scalar, END: Tensor, FROM: Scalar, TO: &Tensor, FORM: " The last bound is in a 0-dim tensor." }))]
+impl LinspaceAny {
     fn meta(
-        start: Scalar,
-        end: Scalar,
+        start: FROM,
+        end: TO,
         steps: i64,
         dtype: Option<DType>,
         layout: Option<Layout>,
@@ -109,35 +112,29 @@ impl Linspace {
     ) -> Result<TensorSpec> {
         spaced("linspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
-    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: Scalar) -> Result<()> {
+    fn cpu(cpu: Cpu, result: &Tensor, start: FROM, end: TO) -> Result<()> {
+        let (start, end) = (start.number()?, end.number()?);
         Ok(creation::linspace(&mut result.view_mut(cpu), start, end)?)
     }
-    fn samples(_s: &Sampler) -> Vec<Sample> {
-        spaced_samples()
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, [<FROM>::IN_TENSOR, <TO>::IN_TENSOR])
     }
-    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
-        let mut all = few_steps();
-        all.push(InvalidSample::new(
-            Sample::new([Scalar::Int(0).into(), Scalar::Complex(0.0, 1.0).into(), 3_i64.into()])
-                .with("dtype", DType::F32),
-            ErrorKind::Runtime,
-            "torch.linspace(): inferred dtype ComplexFloat can't be safely cast to passed dtype Float",
-        ));
-        all
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_bounds(s, "linspace", [<FROM>::IN_TENSOR, <TO>::IN_TENSOR])
     }
 }
 
-/// `base` to the power of `steps` numbers evenly spaced from `start` to `end`.
-#[op(
-    "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    out,
-    fills_out,
-    not_differentiable
-)]
-impl Logspace {
+/// `base` to the power of `steps` numbers evenly spaced from `start` to `end`.{FORM}
+#[op("logspace{OVERLOAD}({START} start, {END} end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out, fills_out, not_differentiable,
+     each(Logspace { OVERLOAD: "", START: Scalar, END: Scalar, FROM: Scalar, TO: Scalar, FORM: "" },
+          LogspaceTensorTensor { OVERLOAD: ".Tensor_Tensor", START: Tensor, END: Tensor, FROM: &Tensor, TO: &Tensor, FORM: " Both bounds are in 0-dim tensors." },
+          LogspaceTensorScalar { OVERLOAD: ".Tensor_Scalar", START: Tensor, END: Scalar, FROM: &Tensor, TO: Scalar, FORM: " The first bound is in a 0-dim tensor." },
+          LogspaceScalarTensor { OVERLOAD: ".Scalar_Tensor", START: Scalar, END: Tensor, FROM: Scalar, TO: &Tensor, FORM: " The last bound is in a 0-dim tensor." }))]
+impl LogspaceAny {
     fn meta(
-        start: Scalar,
-        end: Scalar,
+        start: FROM,
+        end: TO,
         steps: i64,
         dtype: Option<DType>,
         layout: Option<Layout>,
@@ -146,186 +143,20 @@ impl Logspace {
     ) -> Result<TensorSpec> {
         spaced("logspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
     }
-    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: Scalar, base: f64) -> Result<()> {
+    fn cpu(cpu: Cpu, result: &Tensor, start: FROM, end: TO, base: f64) -> Result<()> {
+        let (start, end) = (start.number()?, end.number()?);
         Ok(creation::logspace(&mut result.view_mut(cpu), start, end, base)?)
     }
-    fn samples(_s: &Sampler) -> Vec<Sample> {
-        spaced_samples()
-    }
-    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
-        few_steps()
-    }
-}
-
-/// As `linspace` with both bounds in 0-dim tensors.
-#[op("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out,
-    fills_out, not_differentiable, method = linspace_tensor_tensor)]
-impl LinspaceTensorTensor {
-    fn meta(
-        start: &Tensor,
-        end: &Tensor,
-        steps: i64,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<TensorSpec> {
-        spaced("linspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
-    }
-    fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: &Tensor) -> Result<()> {
-        Linspace::cpu(cpu, result, start.number()?, end.number()?)
-    }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        bound_samples(s, true, true)
+        bound_samples(s, [<FROM>::IN_TENSOR, <TO>::IN_TENSOR])
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        long_bounds(s, true, true)
-    }
-}
-
-/// As `linspace` with the first bound in a 0-dim tensor.
-#[op("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out,
-    fills_out, not_differentiable, method = linspace_tensor_scalar)]
-impl LinspaceTensorScalar {
-    fn meta(
-        start: &Tensor,
-        end: Scalar,
-        steps: i64,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<TensorSpec> {
-        spaced("linspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
-    }
-    fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: Scalar) -> Result<()> {
-        Linspace::cpu(cpu, result, start.number()?, end.number()?)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        bound_samples(s, true, false)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        long_bounds(s, true, false)
-    }
-}
-
-/// As `linspace` with the last bound in a 0-dim tensor.
-#[op("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out,
-    fills_out, not_differentiable, method = linspace_scalar_tensor)]
-impl LinspaceScalarTensor {
-    fn meta(
-        start: Scalar,
-        end: &Tensor,
-        steps: i64,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<TensorSpec> {
-        spaced("linspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
-    }
-    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: &Tensor) -> Result<()> {
-        Linspace::cpu(cpu, result, start.number()?, end.number()?)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        bound_samples(s, false, true)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        long_bounds(s, false, true)
-    }
-}
-
-/// As `logspace` with both bounds in 0-dim tensors.
-#[op("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out,
-    fills_out, not_differentiable, method = logspace_tensor_tensor)]
-impl LogspaceTensorTensor {
-    fn meta(
-        start: &Tensor,
-        end: &Tensor,
-        steps: i64,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<TensorSpec> {
-        spaced("logspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
-    }
-    fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: &Tensor, base: f64) -> Result<()> {
-        Logspace::cpu(cpu, result, start.number()?, end.number()?, base)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        bound_samples(s, true, true)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        long_bounds(s, true, true)
-    }
-}
-
-/// As `logspace` with the first bound in a 0-dim tensor.
-#[op("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out,
-    fills_out, not_differentiable, method = logspace_tensor_scalar)]
-impl LogspaceTensorScalar {
-    fn meta(
-        start: &Tensor,
-        end: Scalar,
-        steps: i64,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<TensorSpec> {
-        spaced("logspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
-    }
-    fn cpu(cpu: Cpu, result: &Tensor, start: &Tensor, end: Scalar, base: f64) -> Result<()> {
-        Logspace::cpu(cpu, result, start.number()?, end.number()?, base)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        bound_samples(s, true, false)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        long_bounds(s, true, false)
-    }
-}
-
-/// As `logspace` with the last bound in a 0-dim tensor.
-#[op("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out,
-    fills_out, not_differentiable, method = logspace_scalar_tensor)]
-impl LogspaceScalarTensor {
-    fn meta(
-        start: Scalar,
-        end: &Tensor,
-        steps: i64,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<TensorSpec> {
-        spaced("logspace", start, end, steps, FactoryOptions(dtype, layout, device, pin_memory))
-    }
-    fn cpu(cpu: Cpu, result: &Tensor, start: Scalar, end: &Tensor, base: f64) -> Result<()> {
-        Logspace::cpu(cpu, result, start.number()?, end.number()?, base)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        bound_samples(s, false, true)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        long_bounds(s, false, true)
+        refused_bounds(s, "logspace", [<FROM>::IN_TENSOR, <TO>::IN_TENSOR])
     }
 }
 
 /// As many numbers as there are from `start` to `end`, which is included.
-fn inclusive(
-    start: Scalar,
-    end: Scalar,
-    step: Scalar,
-    options: FactoryOptions,
-) -> Result<TensorSpec> {
+fn inclusive(start: Scalar, end: Scalar, step: Scalar, options: FactoryOptions) -> Result<TensorSpec> {
     check_real(&[start, end, step])?;
     let dtype = options.0.unwrap_or_else(default_dtype);
     let size = creation::range_size(start, end, step, dtype)?;
@@ -421,43 +252,44 @@ impl RangeStep {
     }
 }
 
-fn spaced_samples() -> Vec<Sample> {
-    let sample = |start: Scalar, end: Scalar, steps: i64| {
-        Sample::new([start.into(), end.into(), steps.into()]).without_gradient()
-    };
-    vec![
-        sample(Scalar::Int(0), Scalar::Int(1), 5),
-        sample(Scalar::Float(1.5), Scalar::Float(-0.5), 4).with("dtype", DType::F64),
-        sample(Scalar::Int(1), Scalar::Complex(2.0, 1.0), 3),
-        sample(Scalar::Int(1), Scalar::Int(2), 1),
-        sample(Scalar::Int(1), Scalar::Int(2), 0),
-    ]
-}
-
-fn few_steps() -> Vec<InvalidSample> {
-    vec![refused(
-        [Scalar::Int(0).into(), Scalar::Int(1).into(), (-1_i64).into()],
-        "number of steps must be non-negative",
-    )]
-}
-
 /// A bound as a tensor of this shape, or as a number.
 fn bound(s: &Sampler, is_tensor: bool, shape: &[i64]) -> Value {
     if is_tensor { s.normal(shape).into() } else { Scalar::Float(2.5).into() }
 }
 
-fn bound_samples(s: &Sampler, start: bool, end: bool) -> Vec<Sample> {
-    let of = |steps: i64| {
-        let bounds = [bound(s, start, &[]), bound(s, end, &[])];
-        let [start, end] = bounds;
-        Sample::new([start, end, steps.into()]).without_gradient()
+fn bound_samples(s: &Sampler, in_tensors: [bool; 2]) -> Vec<Sample> {
+    let sample = |bounds: [Value; 2], steps: i64| {
+        Sample::new(bounds.into_iter().chain([steps.into()])).without_gradient()
     };
+    if in_tensors == [false, false] {
+        let of = |start: Scalar, end: Scalar, steps| sample([start.into(), end.into()], steps);
+        return vec![
+            of(Scalar::Int(0), Scalar::Int(1), 5),
+            of(Scalar::Float(1.5), Scalar::Float(-0.5), 4).with("dtype", DType::F64),
+            of(Scalar::Int(1), Scalar::Complex(2.0, 1.0), 3),
+            of(Scalar::Int(1), Scalar::Int(2), 1),
+            of(Scalar::Int(1), Scalar::Int(2), 0),
+        ];
+    }
+    let of = |steps| sample(in_tensors.map(|is_tensor| bound(s, is_tensor, &[])), steps);
     vec![of(5), of(1), of(0).with("dtype", DType::F64)]
 }
 
-fn long_bounds(s: &Sampler, start: bool, end: bool) -> Vec<InvalidSample> {
-    vec![refused(
-        [bound(s, start, &[1]), bound(s, end, &[1]), 3_i64.into()],
-        "only supports 0-dimensional start and end tensors, but got",
-    )]
+fn refused_bounds(s: &Sampler, function: &str, in_tensors: [bool; 2]) -> Vec<InvalidSample> {
+    if in_tensors != [false, false] {
+        let [start, end] = in_tensors.map(|is_tensor| bound(s, is_tensor, &[1]));
+        let phrase = "only supports 0-dimensional start and end tensors, but got";
+        return vec![refused([start, end, 3_i64.into()], phrase)];
+    }
+    let mut all = vec![refused(
+        [Scalar::Int(0).into(), Scalar::Int(1).into(), (-1_i64).into()],
+        "number of steps must be non-negative",
+    )];
+    if function == "linspace" {
+        let numbers = [Scalar::Int(0).into(), Scalar::Complex(0.0, 1.0).into(), 3_i64.into()];
+        let phrase = "torch.linspace(): inferred dtype ComplexFloat can't be safely cast to passed dtype Float";
+        let sample = Sample::new(numbers).with("dtype", DType::F32);
+        all.push(InvalidSample::new(sample, ErrorKind::Runtime, phrase));
+    }
+    all
 }

@@ -518,9 +518,18 @@ fn padded(
     input.convolution(weight, bias, stride, &left, dilation, false, &[0], groups)
 }
 
-/// Cross-correlates (N, C, L) or (C, L) with `weight` (O, C / groups, k).
-#[op("conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor", function_only, method = conv1d, autocast = lower)]
-impl Conv1d {
+/// The call with tensors of these shapes.
+fn call(s: &Sampler, shapes: &[&[i64]]) -> Sample {
+    Sample::new(shapes.iter().map(|shape| s.normal(shape).into()))
+}
+
+/// Cross-correlates (N, C, {IMAGE}) or (C, {IMAGE}) with `weight` (O, C / groups, {KERNEL}).
+#[op("conv{N}d(Tensor input, Tensor weight, Tensor? bias=None, int[{N}] stride=1, int[{N}] padding=0, int[{N}] dilation=1, int groups=1) -> Tensor",
+     function_only, autocast = lower,
+     each(Conv1d { N: 1, IMAGE: "L", KERNEL: "k", SHAPES: &[&[2, 5], &[3, 2, 3]] },
+          Conv2d { N: 2, IMAGE: "H, W", KERNEL: "kh, kw", SHAPES: &[&[1, 2, 4, 4], &[2, 2, 3, 3], &[2]] },
+          Conv3d { N: 3, IMAGE: "D, H, W", KERNEL: "kd, kh, kw", SHAPES: &[&[1, 1, 2, 3, 3], &[1, 1, 2, 2, 2]] }))]
+impl ConvNd {
     fn composite(
         input: &Tensor,
         weight: &Tensor,
@@ -530,64 +539,22 @@ impl Conv1d {
         dilation: &[i64],
         groups: i64,
     ) -> Result<Tensor> {
-        batched(input, "conv1d", 1, |x| {
+        batched(input, "conv{N}d", N, |x| {
             x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups)
         })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[2, 5]).into(), s.normal(&[3, 2, 3]).into()])]
+        vec![call(s, SHAPES)]
     }
 }
 
-/// Cross-correlates (N, C, H, W) or (C, H, W) with `weight` (O, C / groups, kh, kw).
-#[op("conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor", function_only, method = conv2d, autocast = lower)]
-impl Conv2d {
-    fn composite(
-        input: &Tensor,
-        weight: &Tensor,
-        bias: Option<&Tensor>,
-        stride: &[i64],
-        padding: &[i64],
-        dilation: &[i64],
-        groups: i64,
-    ) -> Result<Tensor> {
-        batched(input, "conv2d", 2, |x| {
-            x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups)
-        })
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([
-            s.normal(&[1, 2, 4, 4]).into(),
-            s.normal(&[2, 2, 3, 3]).into(),
-            s.normal(&[2]).into(),
-        ])]
-    }
-}
-
-/// Cross-correlates (N, C, D, H, W) or (C, D, H, W) with `weight` (O, C / groups, kd, kh, kw).
-#[op("conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor", function_only, method = conv3d, autocast = lower)]
-impl Conv3d {
-    fn composite(
-        input: &Tensor,
-        weight: &Tensor,
-        bias: Option<&Tensor>,
-        stride: &[i64],
-        padding: &[i64],
-        dilation: &[i64],
-        groups: i64,
-    ) -> Result<Tensor> {
-        batched(input, "conv3d", 3, |x| {
-            x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups)
-        })
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[1, 1, 2, 3, 3]).into(), s.normal(&[1, 1, 2, 2, 2]).into()])]
-    }
-}
-
-/// As `conv1d` with `padding` "same" or "valid".
-#[op("conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor", function_only, method = conv1d_padding, autocast = lower)]
-impl Conv1dPadding {
+/// As `conv{N}d` with `padding` "same" or "valid".
+#[op("conv{N}d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[{N}] stride=1, str padding=\"valid\", int[{N}] dilation=1, int groups=1) -> Tensor",
+     function_only, autocast = lower,
+     each(Conv1dPadding { N: 1, SHAPES: &[&[1, 2, 5], &[3, 2, 2]] },
+          Conv2dPadding { N: 2, SHAPES: &[&[1, 1, 3, 3], &[1, 1, 2, 3]] },
+          Conv3dPadding { N: 3, SHAPES: &[&[1, 1, 2, 2, 2], &[1, 1, 2, 2, 2]] }))]
+impl ConvNdPadding {
     fn composite(
         input: &Tensor,
         weight: &Tensor,
@@ -597,69 +564,22 @@ impl Conv1dPadding {
         dilation: &[i64],
         groups: i64,
     ) -> Result<Tensor> {
-        batched(input, "conv1d", 1, |x| {
+        batched(input, "conv{N}d", N, |x| {
             padded(x, weight, bias, padding, (stride, dilation, groups))
         })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![
-            Sample::new([s.normal(&[1, 2, 5]).into(), s.normal(&[3, 2, 2]).into()])
-                .with("padding", "same"),
-        ]
+        vec![call(s, SHAPES).with("padding", "same")]
     }
 }
 
-/// As `conv2d` with `padding` "same" or "valid".
-#[op("conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor", function_only, method = conv2d_padding, autocast = lower)]
-impl Conv2dPadding {
-    fn composite(
-        input: &Tensor,
-        weight: &Tensor,
-        bias: Option<&Tensor>,
-        stride: &[i64],
-        padding: &str,
-        dilation: &[i64],
-        groups: i64,
-    ) -> Result<Tensor> {
-        batched(input, "conv2d", 2, |x| {
-            padded(x, weight, bias, padding, (stride, dilation, groups))
-        })
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![
-            Sample::new([s.normal(&[1, 1, 3, 3]).into(), s.normal(&[1, 1, 2, 3]).into()])
-                .with("padding", "same"),
-        ]
-    }
-}
-
-/// As `conv3d` with `padding` "same" or "valid".
-#[op("conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor", function_only, method = conv3d_padding, autocast = lower)]
-impl Conv3dPadding {
-    fn composite(
-        input: &Tensor,
-        weight: &Tensor,
-        bias: Option<&Tensor>,
-        stride: &[i64],
-        padding: &str,
-        dilation: &[i64],
-        groups: i64,
-    ) -> Result<Tensor> {
-        batched(input, "conv3d", 3, |x| {
-            padded(x, weight, bias, padding, (stride, dilation, groups))
-        })
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![
-            Sample::new([s.normal(&[1, 1, 2, 2, 2]).into(), s.normal(&[1, 1, 2, 2, 2]).into()])
-                .with("padding", "same"),
-        ]
-    }
-}
-
-/// The transpose of `conv1d`: (N, C, L) with `weight` (C, O / groups, k).
-#[op("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor", function_only, method = conv_transpose1d, autocast = lower)]
-impl ConvTranspose1d {
+/// The transpose of `conv{N}d`: (N, C, {IMAGE}) with `weight` (C, O / groups, {KERNEL}).
+#[op("conv_transpose{N}d{OVERLOAD}(Tensor input, Tensor weight, Tensor? bias=None, int[{N}] stride=1, int[{N}] padding=0, int[{N}] output_padding=0, int groups=1, int[{N}] dilation=1) -> Tensor",
+     function_only, autocast = lower,
+     each(ConvTranspose1d { N: 1, OVERLOAD: "", IMAGE: "L", KERNEL: "k", SHAPES: &[&[1, 2, 3], &[2, 2, 2]], STRIDE: 2 },
+          ConvTranspose2d { N: 2, OVERLOAD: ".input", IMAGE: "H, W", KERNEL: "kh, kw", SHAPES: &[&[1, 2, 2, 2], &[2, 1, 2, 2], &[1]], STRIDE: 1 },
+          ConvTranspose3d { N: 3, OVERLOAD: ".input", IMAGE: "D, H, W", KERNEL: "kd, kh, kw", SHAPES: &[&[1, 1, 2, 2, 2], &[1, 1, 2, 2, 2]], STRIDE: 1 }))]
+impl ConvTransposeNd {
     fn composite(
         input: &Tensor,
         weight: &Tensor,
@@ -670,62 +590,11 @@ impl ConvTranspose1d {
         groups: i64,
         dilation: &[i64],
     ) -> Result<Tensor> {
-        batched(input, "conv_transpose1d", 1, |x| {
+        batched(input, "conv_transpose{N}d", N, |x| {
             x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups)
         })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![
-            Sample::new([s.normal(&[1, 2, 3]).into(), s.normal(&[2, 2, 2]).into()])
-                .with("stride", [2]),
-        ]
-    }
-}
-
-/// The transpose of `conv2d`: (N, C, H, W) with `weight` (C, O / groups, kh, kw).
-#[op("conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor", function_only, method = conv_transpose2d, autocast = lower)]
-impl ConvTranspose2d {
-    fn composite(
-        input: &Tensor,
-        weight: &Tensor,
-        bias: Option<&Tensor>,
-        stride: &[i64],
-        padding: &[i64],
-        output_padding: &[i64],
-        groups: i64,
-        dilation: &[i64],
-    ) -> Result<Tensor> {
-        batched(input, "conv_transpose2d", 2, |x| {
-            x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups)
-        })
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([
-            s.normal(&[1, 2, 2, 2]).into(),
-            s.normal(&[2, 1, 2, 2]).into(),
-            s.normal(&[1]).into(),
-        ])]
-    }
-}
-
-/// The transpose of `conv3d`: (N, C, D, H, W) with `weight` (C, O / groups, kd, kh, kw).
-#[op("conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", function_only, method = conv_transpose3d, autocast = lower)]
-impl ConvTranspose3d {
-    fn composite(
-        input: &Tensor,
-        weight: &Tensor,
-        bias: Option<&Tensor>,
-        stride: &[i64],
-        padding: &[i64],
-        output_padding: &[i64],
-        groups: i64,
-        dilation: &[i64],
-    ) -> Result<Tensor> {
-        batched(input, "conv_transpose3d", 3, |x| {
-            x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups)
-        })
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[1, 1, 2, 2, 2]).into(), s.normal(&[1, 1, 2, 2, 2]).into()])]
+        vec![call(s, SHAPES).with("stride", [STRIDE])]
     }
 }

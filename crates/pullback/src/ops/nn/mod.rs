@@ -22,8 +22,9 @@ pub(in crate::ops) mod norm_legit;
 pub(in crate::ops) mod pad;
 pub(in crate::ops) mod pixel;
 pub(in crate::ops) mod pool;
-pub(in crate::ops) mod pool3d;
 pub(in crate::ops) mod pool_adaptive;
+pub(in crate::ops) mod pool_average;
+mod pool_window;
 pub(in crate::ops) mod rnn;
 pub(in crate::ops) mod rnn_backward;
 pub(in crate::ops) mod rnn_layer;
@@ -43,7 +44,7 @@ pub(super) static FAMILIES: &[Family] = &[
     fold::OPS,
     conv::OPS,
     pool::OPS,
-    pool3d::OPS,
+    pool_average::OPS,
     pool_adaptive::OPS,
     activation::OPS,
     activation_smooth::OPS,

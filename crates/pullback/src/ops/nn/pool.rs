@@ -1,15 +1,19 @@
-//! Pooling over one or two spatial dimensions: largest, mean, adaptive mean.
+//! Max pooling over one to three spatial dimensions.
 //!
-//! The one-dimensional forms are two-dimensional ones over a plane of height 1, as in PyTorch. Gradients
-//! are ops of their own that need the input's size, not its elements.
+//! The one-dimensional forms are two-dimensional ones over a plane of height 1, as in PyTorch. Gradients are ops of the sizes
+//! and the positions of the maxima alone: they add up at these ([`spread_over_planes`]), whatever made them.
 
+use super::pool_window::{
+    Given, check_filled, check_image, check_rank, maxima_specs, row_by_row, spread_over_planes,
+    taken_from_planes,
+};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
-use crate::tensor::shape::{list, wrap_own_dim};
-use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
-use pullback_kernels::pool::{self as kernel, AvgPoolOptions, PoolWindow};
+use crate::tensor::shape::list;
+use crate::{DType, ErrorKind, Result, Tensor, TensorSpec};
+use pullback_kernels::pool::{self as kernel, PoolWindow};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -17,80 +21,16 @@ pub(crate) static OPS: &[&OpDef] = &[
     &MAX_POOL2D_WITH_INDICES,
     &MAX_POOL2D_BACKWARD,
     &MAX_POOL2D_WITH_INDICES_BACKWARD,
-    &MAX_POOL2D,
-    &MAX_POOL1D,
     &MAX_POOL1D_WITH_INDICES,
-    &AVG_POOL2D,
-    &AVG_POOL2D_BACKWARD,
-    &AVG_POOL1D,
-    &ADAPTIVE_AVG_POOL_KERNEL,
-    &ADAPTIVE_AVG_POOL_BACKWARD,
-    &ADAPTIVE_AVG_POOL2D,
-    &ADAPTIVE_AVG_POOL1D,
+    &MAX_POOL3D_WITH_INDICES,
+    &MAX_POOL1D,
+    &MAX_POOL2D,
+    &MAX_POOL3D,
 ];
 
-/// A setting for both dimensions; `None` if there are neither one nor two values.
-fn pair(values: &[i64]) -> Option<[i64; 2]> {
-    match *values {
-        [both] => Some([both, both]),
-        [height, width] => Some([height, width]),
-        _ => None,
-    }
-}
-
-fn window(
-    name: &str,
-    kernel_size: &[i64],
-    stride: &[i64],
-    padding: &[i64],
-    dilation: &[i64],
-    ceil_mode: bool,
-) -> Result<PoolWindow> {
-    let two = |what: &str, must: &str, values: &[i64]| {
-        pair(values).ok_or_else(|| {
-            let text = format!("{name}: {what} {must} a single int, or a tuple of two ints");
-            crate::Error::runtime(text)
-        })
-    };
-    let kernel = two("kernel_size", "must either be", kernel_size)?;
-    let stride = if stride.is_empty() { kernel_size } else { stride };
-    let stride = two("stride", "must either be omitted,", stride)?;
-    let padding = two("padding", "must either be", padding)?;
-    let dilation = two("dilation", "must be either", dilation)?;
-    ensure!(!stride.contains(&0), runtime, "stride should not be zero");
-    let positive = |what: &str, unit: &str, [h, w]: [i64; 2]| {
-        ensure!(
-            h > 0 && w > 0,
-            runtime,
-            "{what} should be greater than zero, but got {unit}H: {h} {unit}W: {w}"
-        );
-        Ok(())
-    };
-    positive("kernel size", "k", kernel)?;
-    positive("stride", "d", stride)?;
-    positive("dilation", "dilation", dilation)?;
-    let least = padding[0].min(padding[1]);
-    ensure!(least >= 0, runtime, "pad must be non-negative, but got pad: {least}");
-    let sizes = |values: [i64; 2]| values.iter().map(|&v| v as usize).collect();
-    Ok(PoolWindow {
-        kernel: sizes(kernel),
-        stride: sizes(stride),
-        padding: sizes(padding),
-        dilation: sizes(dilation),
-        ceil_mode,
-    })
-}
-
-/// Refuses other than `item` dimensions, or one more for the batch, and sizes of 0 but for the batch.
-fn check_filled(prefix: &str, what: &str, self_: &Tensor, item: usize) -> Result<()> {
-    let batch = self_.ndim().wrapping_sub(item);
-    ensure!(
-        batch <= 1 && !self_.shape()[batch..].contains(&0),
-        runtime,
-        "{prefix}Expected {what} (batch mode) tensor with optional 0 dim batch size for input, but got:{}",
-        list(self_.shape())
-    );
-    Ok(())
+/// The window of largest elements of planes or volumes.
+fn max_window(spatial: usize, given: &Given<'_>) -> Result<PoolWindow> {
+    given.window(if spatial == 2 { "max_pool2d" } else { "max_pool3d" }, spatial)
 }
 
 /// The largest element of each window and its position in its plane; the last two dimensions are pooled.
@@ -105,14 +45,11 @@ impl MaxPool2dWithIndices {
         dilation: &[i64],
         ceil_mode: bool,
     ) -> Result<[TensorSpec; 2]> {
-        ensure!(
-            matches!(self_.ndim(), 3 | 4),
-            runtime,
-            "non-empty 3D or 4D (batch mode) tensor expected for input"
-        );
-        check_filled("", "3D or 4D", self_, 3)?;
-        let window = window("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)?;
-        let spec = pooled_spec(self_, &window)?;
+        check_rank(self_, 2)?;
+        check_image("", self_, 2)?;
+        let given = Given { kernel_size, stride, padding, dilation, ceil_mode };
+        let window = max_window(2, &given)?;
+        let spec = TensorSpec::in_format_of(self_, &kernel::output_shape(self_.shape(), &window)?);
         Ok([spec.clone(), spec.computed_in(DType::I64)])
     }
     fn cpu(
@@ -126,7 +63,8 @@ impl MaxPool2dWithIndices {
         dilation: &[i64],
         ceil_mode: bool,
     ) -> Result<()> {
-        let window = window("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)?;
+        let given = Given { kernel_size, stride, padding, dilation, ceil_mode };
+        let window = max_window(2, &given)?;
         let (mut out, mut indices) = (result0.view_mut(cpu), result1.view_mut(cpu));
         Ok(kernel::max_pool(&mut out, Some(&mut indices), self_.view_ref(cpu), &window)?)
     }
@@ -157,10 +95,10 @@ impl MaxPool2dBackward {
         Ok(spec.computed_in(grad_output.dtype()))
     }
     fn cpu(cpu: Cpu, result: &Tensor, grad_output: &Tensor, indices: &Tensor) -> Result<()> {
-        spread_over_planes(cpu, result, grad_output, indices)
+        add_at(cpu, result, grad_output, indices)
     }
     fn vjp_grad_output(grad: &Tensor, indices: &Tensor) -> Result<Tensor> {
-        taken_from_planes(grad, indices)
+        taken_from_planes(grad, indices, 2)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -174,22 +112,14 @@ impl MaxPool2dBackward {
     }
 }
 
-fn spread_over_planes(cpu: Cpu, result: &Tensor, grad: &Tensor, indices: &Tensor) -> Result<()> {
+/// Adds each gradient to the element of its plane that `indices` names.
+fn add_at(cpu: Cpu, result: &Tensor, grad: &Tensor, indices: &Tensor) -> Result<()> {
     if grad.numel() == 0 {
         result.zero_bytes();
         return Ok(());
     }
     let (grad, indices) = (grad.view_ref(cpu), indices.view_ref(cpu));
     Ok(kernel::max_pool_backward(&mut result.view_mut(cpu), grad, indices, 2)?)
-}
-
-/// What the image `x` looks like once it is pooled.
-fn pooled_spec(x: &Tensor, window: &PoolWindow) -> Result<TensorSpec> {
-    Ok(TensorSpec::in_format_of(x, &kernel::output_shape(x.shape(), window)?))
-}
-
-fn taken_from_planes(t: &Tensor, indices: &Tensor) -> Result<Tensor> {
-    t.flatten(-2, -1)?.gather(-1, &indices.flatten(-2, -1)?)?.reshape(indices.shape())
 }
 
 /// The gradient of `max_pool2d_with_indices` for its input `self`, of which only shape and dtype matter: its own gradient is zero.
@@ -206,12 +136,9 @@ impl MaxPool2dWithIndicesBackward {
         ceil_mode: bool,
         indices: &Tensor,
     ) -> Result<TensorSpec> {
-        ensure!(
-            matches!(self_.ndim(), 3 | 4),
-            runtime,
-            "non-empty 3D or 4D (batch mode) tensor expected for input"
-        );
-        let window = window("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)?;
+        check_rank(self_, 2)?;
+        let given = Given { kernel_size, stride, padding, dilation, ceil_mode };
+        let window = max_window(2, &given)?;
         ensure!(
             grad_output.dtype() == self_.dtype(),
             runtime,
@@ -238,10 +165,10 @@ impl MaxPool2dWithIndicesBackward {
         Ok(TensorSpec::in_format_of(self_, self_.shape()))
     }
     fn cpu(cpu: Cpu, result: &Tensor, grad_output: &Tensor, indices: &Tensor) -> Result<()> {
-        spread_over_planes(cpu, result, grad_output, indices)
+        add_at(cpu, result, grad_output, indices)
     }
     fn vjp_grad_output(grad: &Tensor, indices: &Tensor) -> Result<Tensor> {
-        taken_from_planes(grad, indices)
+        taken_from_planes(grad, indices, 2)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         TensorSpec::beside(grad, self_shape).zeros()
@@ -263,53 +190,6 @@ impl MaxPool2dWithIndicesBackward {
         let phrase = "Expected a tensor of shape [1, 2, 2], as pooling gives it, but got [1, 3, 3]";
         vec![InvalidSample::new(call, ErrorKind::Runtime, phrase)]
     }
-}
-
-/// The largest element of each window; the last two dimensions are pooled.
-#[op("max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
-     function_only, method = max_pool2d)]
-impl MaxPool2d {
-    fn composite(
-        self_: &Tensor,
-        kernel_size: &[i64],
-        stride: &[i64],
-        padding: &[i64],
-        dilation: &[i64],
-        ceil_mode: bool,
-    ) -> Result<Tensor> {
-        let [out, _] =
-            self_.max_pool2d_with_indices(kernel_size, stride, padding, dilation, ceil_mode)?;
-        Ok(out)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        if s.dtype.is_complex() {
-            return Vec::new();
-        }
-        vec![Sample::of(s.distinct(&[1, 1, 4, 4])).with("kernel_size", [2])]
-    }
-}
-
-/// The option of one dimension for two, `first` the other's; only the stride may be left out.
-fn row(name: &str, what: &str, values: &[i64], first: i64) -> Result<Dims> {
-    match values {
-        [] if what == "stride" => Ok(Dims::new()),
-        [value] => Ok(Dims::from_slice(&[first, *value])),
-        _ => bail!(
-            runtime,
-            "{name}() argument '{what}' should contain one int (got {})",
-            values.len()
-        ),
-    }
-}
-
-fn check_line(name: &str, self_: &Tensor) -> Result<()> {
-    ensure!(
-        matches!(self_.ndim(), 2 | 3),
-        runtime,
-        "Expected 2 to 3 dimensions, but got {}-dimensional tensor for argument #1 'self' (while checking arguments for {name})",
-        self_.ndim()
-    );
-    Ok(())
 }
 
 /// The settings of pooling over one dimension.
@@ -387,7 +267,7 @@ impl MaxPool1dWithIndices {
         dilation: &[i64],
         ceil_mode: bool,
     ) -> Result<[Tensor; 2]> {
-        check_filled("max_pool1d: ", "2D or 3D", self_, 2)?;
+        check_image("max_pool1d: ", self_, 1)?;
         let line = Line::new(kernel_size, stride, padding, dilation)?;
         line.check(self_.shape()[self_.ndim() - 1], ceil_mode)?;
         let [out, indices] = self_.unsqueeze(-2)?.max_pool2d_with_indices(
@@ -407,10 +287,100 @@ impl MaxPool1dWithIndices {
     }
 }
 
-/// The largest element of each window of the last dimension.
-#[op("max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor",
-     function_only, method = max_pool1d)]
-impl MaxPool1d {
+/// The largest element of each window and its position in its volume; the last three dimensions are pooled.
+#[op("max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+     module = "nn", node = "MaxPool3DWithIndices", method = max_pool3d_with_indices, batch = image3)]
+impl MaxPool3dWithIndices {
+    fn meta(self_: &Tensor, args: &MaxPool3dWithIndicesArgs<'_>) -> Result<[TensorSpec; 2]> {
+        let MaxPool3dWithIndicesArgs { kernel_size, stride, padding, dilation, ceil_mode, .. } =
+            *args;
+        let given = Given { kernel_size, stride, padding, dilation, ceil_mode };
+        let window = max_window(3, &given)?;
+        check_rank(self_, 3)?;
+        check_filled("max_pool3d_with_indices", self_, 3)?;
+        ensure!(
+            self_.dtype().is_floating_point() || self_.dtype().is_integral(false),
+            not_implemented,
+            "\"max_pool3d\" not implemented for '{}'",
+            self_.dtype().scalar_name()
+        );
+        Ok(maxima_specs(self_, &kernel::output_shape(self_.shape(), &window)?))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        self_: &Tensor,
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        ceil_mode: bool,
+    ) -> Result<()> {
+        let given = Given { kernel_size, stride, padding, dilation, ceil_mode };
+        let window = max_window(3, &given)?;
+        row_by_row(cpu, [result0, result1], |values, places| {
+            let mut places = places.view_mut(cpu);
+            let x = self_.view_ref(cpu);
+            Ok(kernel::max_pool(&mut values.view_mut(cpu), Some(&mut places), x, &window)?)
+        })
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], result1: &Tensor) -> Result<Tensor> {
+        spread_over_planes(grad, result1, self_shape, 3)
+    }
+    fn jvp(self_t: &Tensor, result1: &Tensor) -> Result<[Option<Tensor>; 2]> {
+        Ok([Some(taken_from_planes(self_t, result1, 3)?), None])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![
+            Sample::of(s.distinct(&[1, 2, 2, 4, 4])).with("kernel_size", [2]),
+            Sample::of(s.distinct(&[1, 3, 5, 4]))
+                .with("kernel_size", [2, 3, 2])
+                .with("stride", [1, 2, 1])
+                .with("padding", [1, 1, 0])
+                .with("ceil_mode", true),
+            Sample::of(s.distinct(&[1, 3, 4, 5]))
+                .with("kernel_size", [2])
+                .with("dilation", [2, 1, 3]),
+            Sample::of(s.distinct(&[0, 1, 2, 2, 2])).with("kernel_size", [2]),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let call = |shape: &[i64]| Sample::of(s.normal(shape));
+        let bad = |sample, phrase| InvalidSample::new(sample, ErrorKind::Runtime, phrase);
+        let cube = || call(&[1, 4, 4, 4]);
+        vec![
+            bad(
+                call(&[4, 4, 4]).with("kernel_size", [2]),
+                "non-empty 4D or 5D (batch mode) tensor",
+            ),
+            bad(cube().with("kernel_size", [2, 2]), "kernel_size must either be a single int"),
+            bad(cube().with("kernel_size", [0]), "stride should not be zero"),
+            bad(cube().with("kernel_size", [-1]), "kernel size should be greater than zero"),
+            bad(cube().with("kernel_size", [i64::MAX]), "integer out of range"),
+            bad(cube().with("kernel_size", [2]).with("stride", [-1]), "stride should be greater"),
+            bad(
+                cube().with("kernel_size", [2]).with("dilation", [0]),
+                "dilation should be greater",
+            ),
+            bad(cube().with("kernel_size", [2]).with("padding", [-1]), "pad must be non-negative"),
+            bad(cube().with("kernel_size", [2]).with("padding", [2]), "pad should be at most half"),
+            bad(cube().with("kernel_size", [5]), "Output size is too small"),
+            bad(call(&[1, 0, 4, 4, 4]).with("kernel_size", [2]), "with dimension 1 being empty"),
+        ]
+    }
+}
+
+/// The largest element of each window; the last {DIMS} pooled.
+#[op("max_pool{N}d(Tensor self, int[{N}] kernel_size, int[{N}] stride=[], int[{N}] padding=0, int[{N}] dilation=1, bool ceil_mode=False) -> Tensor",
+     function_only,
+     each(MaxPool1d { N: 1, DIMS: "dimension is", WITH_INDICES: max_pool1d_with_indices, SHAPE: [1, 2, 6], KERNEL: 3 },
+          MaxPool2d { N: 2, DIMS: "two dimensions are", WITH_INDICES: max_pool2d_with_indices, SHAPE: [1, 1, 4, 4], KERNEL: 2 },
+          MaxPool3d { N: 3, DIMS: "three dimensions are", WITH_INDICES: max_pool3d_with_indices, SHAPE: [1, 1, 2, 4, 4], KERNEL: 2 }))]
+impl MaxPoolNd {
     fn composite(
         self_: &Tensor,
         kernel_size: &[i64],
@@ -419,278 +389,13 @@ impl MaxPool1d {
         dilation: &[i64],
         ceil_mode: bool,
     ) -> Result<Tensor> {
-        let [out, _] =
-            self_.max_pool1d_with_indices(kernel_size, stride, padding, dilation, ceil_mode)?;
+        let [out, _] = self_.WITH_INDICES(kernel_size, stride, padding, dilation, ceil_mode)?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
             return Vec::new();
         }
-        vec![Sample::of(s.distinct(&[1, 2, 6])).with("kernel_size", [3])]
-    }
-}
-
-fn average(count_include_pad: bool, divisor_override: Option<i64>) -> Result<AvgPoolOptions> {
-    ensure!(divisor_override != Some(0), runtime, "divisor must be not zero");
-    Ok(AvgPoolOptions { count_include_pad, divisor_override })
-}
-
-/// The mean of each window; the last two dimensions are pooled.
-#[op("avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-     module = "nn", jvp = linear, node = "AvgPool2D", method = avg_pool2d, batch = image2)]
-impl AvgPool2d {
-    fn meta(
-        self_: &Tensor,
-        kernel_size: &[i64],
-        stride: &[i64],
-        padding: &[i64],
-        ceil_mode: bool,
-        divisor_override: Option<i64>,
-    ) -> Result<TensorSpec> {
-        wrap_own_dim(-3, self_.ndim())?;
-        check_filled("", "3D or 4D", self_, 3)?;
-        let window = window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
-        let spec = pooled_spec(self_, &window)?;
-        average(true, divisor_override)?;
-        Ok(spec)
-    }
-    fn cpu(
-        cpu: Cpu,
-        result: &Tensor,
-        self_: &Tensor,
-        kernel_size: &[i64],
-        stride: &[i64],
-        padding: &[i64],
-        ceil_mode: bool,
-        count_include_pad: bool,
-        divisor_override: Option<i64>,
-    ) -> Result<()> {
-        let window = window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
-        let options = average(count_include_pad, divisor_override)?;
-        Ok(kernel::avg_pool(&mut result.view_mut(cpu), self_.view_ref(cpu), &window, options)?)
-    }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64], args: &AvgPool2dArgs<'_>) -> Result<Tensor> {
-        let a = args;
-        grad.avg_pool2d_backward(
-            self_shape,
-            a.kernel_size,
-            a.stride,
-            a.padding,
-            a.ceil_mode,
-            a.count_include_pad,
-            a.divisor_override,
-        )
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        if s.dtype.is_complex() {
-            return Vec::new();
-        }
-        vec![
-            Sample::of(s.normal(&[1, 2, 4, 4])).with("kernel_size", [2]),
-            Sample::of(s.normal(&[1, 5, 4]))
-                .with("kernel_size", [3, 2])
-                .with("padding", [1])
-                .with("count_include_pad", false),
-        ]
-    }
-}
-
-/// The gradient of `avg_pool2d`.
-#[op("_avg_pool2d_backward(Tensor grad_output, int[] input_size, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
-     internal, jvp = linear, method = avg_pool2d_backward, batch = image2)]
-impl AvgPool2dBackward {
-    fn meta(
-        grad_output: &Tensor,
-        input_size: &[i64],
-        kernel_size: &[i64],
-        stride: &[i64],
-        padding: &[i64],
-        ceil_mode: bool,
-        divisor_override: Option<i64>,
-    ) -> Result<TensorSpec> {
-        window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
-        average(true, divisor_override)?;
-        Ok(TensorSpec::in_format_of(grad_output, input_size))
-    }
-    fn cpu(
-        cpu: Cpu,
-        result: &Tensor,
-        grad_output: &Tensor,
-        kernel_size: &[i64],
-        stride: &[i64],
-        padding: &[i64],
-        ceil_mode: bool,
-        count_include_pad: bool,
-        divisor_override: Option<i64>,
-    ) -> Result<()> {
-        let window = window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
-        let (options, grad) = (average(count_include_pad, divisor_override)?, grad_output);
-        result.zero_bytes();
-        let (mut out, grad) = (result.view_mut(cpu), grad.view_ref(cpu));
-        Ok(kernel::avg_pool_backward(&mut out, grad, &window, options)?)
-    }
-    fn vjp_grad_output(grad: &Tensor, args: &AvgPool2dBackwardArgs<'_>) -> Result<Tensor> {
-        let a = args;
-        grad.avg_pool2d(
-            a.kernel_size,
-            a.stride,
-            a.padding,
-            a.ceil_mode,
-            a.count_include_pad,
-            a.divisor_override,
-        )
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        if s.dtype.is_complex() {
-            return Vec::new();
-        }
-        vec![Sample::new([
-            s.normal(&[1, 2, 2]).into(),
-            Value::from([1, 4, 4]),
-            Value::from([2]),
-            Value::from([2]),
-            Value::from([0]),
-            Value::Bool(false),
-            Value::Bool(true),
-            Value::None,
-        ])]
-    }
-}
-
-/// The mean of each window of the last dimension.
-#[op("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
-     function_only, method = avg_pool1d)]
-impl AvgPool1d {
-    fn composite(
-        self_: &Tensor,
-        kernel_size: &[i64],
-        stride: &[i64],
-        padding: &[i64],
-        ceil_mode: bool,
-        count_include_pad: bool,
-    ) -> Result<Tensor> {
-        check_line("avg_pool1d", self_)?;
-        let plane = self_.unsqueeze(-2)?;
-        plane
-            .avg_pool2d(
-                &row("avg_pool1d", "kernel_size", kernel_size, 1)?,
-                &row("avg_pool1d", "stride", stride, 1)?,
-                &row("avg_pool1d", "padding", padding, 0)?,
-                ceil_mode,
-                count_include_pad,
-                None,
-            )?
-            .squeeze_dim(-2)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        if s.dtype.is_complex() {
-            return Vec::new();
-        }
-        vec![Sample::of(s.normal(&[1, 2, 6])).with("kernel_size", [3]).with("stride", [2])]
-    }
-}
-
-/// The mean of each of `output_size` nearly equal parts of the last two dimensions.
-#[op("_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor", internal, jvp = linear, node = "AdaptiveAvgPool2D",
-     method = adaptive_avg_pool_kernel, batch = image2)]
-impl AdaptiveAvgPoolKernel {
-    fn meta(self_: &Tensor, output_size: &[i64]) -> Result<TensorSpec> {
-        ensure!(output_size.len() == 2, runtime, "adaptive_avg_pool2d: output_size must be 2");
-        ensure!(
-            output_size.iter().all(|&n| n >= 0),
-            runtime,
-            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received {{{}}}",
-            list(output_size).trim_matches(['[', ']'])
-        );
-        ensure!(
-            matches!(self_.ndim(), 3 | 4),
-            runtime,
-            "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {}",
-            list(self_.shape())
-        );
-        let mut shape = Dims::from_slice(&self_.shape()[..self_.ndim() - 2]);
-        shape.extend_from_slice(output_size);
-        Ok(TensorSpec::in_format_of(self_, &shape))
-    }
-    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
-        if result.numel() > 0 {
-            kernel::adaptive_avg_pool(&mut result.view_mut(cpu), self_.view_ref(cpu), 2)?;
-        }
-        Ok(())
-    }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
-        grad.adaptive_avg_pool_backward(self_shape)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        if s.dtype.is_complex() {
-            return Vec::new();
-        }
-        vec![Sample::of(s.normal(&[1, 2, 5, 4])).with("output_size", [3, 2])]
-    }
-}
-
-/// The gradient of `_adaptive_avg_pool2d`.
-#[op("_adaptive_avg_pool2d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear, method = adaptive_avg_pool_backward, batch = image2)]
-impl AdaptiveAvgPoolBackward {
-    fn meta(grad_output: &Tensor, input_size: &[i64]) -> Result<TensorSpec> {
-        ensure!(
-            matches!(grad_output.ndim(), 3 | 4) && grad_output.ndim() == input_size.len(),
-            runtime,
-            "adaptive_avg_pool2d_backward(): Expected 3D or 4D tensor, but got {} for an input of size {}",
-            list(grad_output.shape()),
-            list(input_size)
-        );
-        Ok(TensorSpec::in_format_of(grad_output, input_size))
-    }
-    fn cpu(cpu: Cpu, result: &Tensor, grad_output: &Tensor) -> Result<()> {
-        result.zero_bytes();
-        if grad_output.numel() > 0 {
-            let grad = grad_output.view_ref(cpu);
-            kernel::adaptive_avg_pool_backward(&mut result.view_mut(cpu), grad, 2)?;
-        }
-        Ok(())
-    }
-    fn vjp_grad_output(grad: &Tensor, grad_output_shape: &[i64]) -> Result<Tensor> {
-        grad.adaptive_avg_pool_kernel(&grad_output_shape[grad_output_shape.len() - 2..])
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        if s.dtype.is_complex() {
-            return Vec::new();
-        }
-        vec![Sample::of(s.normal(&[1, 3, 2])).with("input_size", [1, 5, 4])]
-    }
-}
-
-/// The mean of each of `output_size` nearly equal parts of the last two dimensions.
-#[op("adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor", module = "nn", method = adaptive_avg_pool2d)]
-impl AdaptiveAvgPool2d {
-    fn composite(self_: &Tensor, output_size: &[i64]) -> Result<Tensor> {
-        if *output_size == [1, 1] && matches!(self_.ndim(), 3 | 4) {
-            return self_.mean_dim(Some(&[-1, -2]), true);
-        }
-        self_.adaptive_avg_pool_kernel(output_size)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        if s.dtype.is_complex() {
-            return Vec::new();
-        }
-        vec![Sample::of(s.normal(&[2, 3, 3])).with("output_size", [1, 1])]
-    }
-}
-
-/// The mean of each of `output_size` nearly equal parts of the last dimension.
-#[op("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", function_only, method = adaptive_avg_pool1d)]
-impl AdaptiveAvgPool1d {
-    fn composite(self_: &Tensor, output_size: &[i64]) -> Result<Tensor> {
-        check_line("adaptive_avg_pool1d", self_)?;
-        let size = row("adaptive_avg_pool1d", "output_size", output_size, 1)?;
-        self_.unsqueeze(-2)?.adaptive_avg_pool_kernel(&size)?.squeeze_dim(-2)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        if s.dtype.is_complex() {
-            return Vec::new();
-        }
-        vec![Sample::of(s.normal(&[1, 2, 5])).with("output_size", [3])]
+        vec![Sample::of(s.distinct(&SHAPE)).with("kernel_size", [KERNEL])]
     }
 }

@@ -1,9 +1,9 @@
 //! Adaptive and fractional max pooling, and max unpooling.
 //!
 //! Adaptive windows divide an input into nearly equal parts, fractional ones lie at random distances. Each op is one for two and
-//! one for three dimensions over a common kernel; those of one dimension are made of these. The gradients are as in `pool3d`.
+//! one for three dimensions over a common kernel; those of one dimension are made of these. The gradients are as in `pool`.
 
-use super::pool3d::{
+use super::pool_window::{
     adaptive_shape, check_filled, maxima_specs, row_by_row, spread_over_planes, taken_from_planes,
 };
 use crate::dispatch::OpDef;
@@ -102,51 +102,28 @@ fn adaptive_invalid_samples(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
     ]
 }
 
-/// The largest element of each of `output_size` nearly equal parts of the last two dimensions, and its position in its plane.
-#[op("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)", module = "nn", node = "AdaptiveMaxPool2D",
-     method = adaptive_max_pool2d, batch = image2)]
-impl AdaptiveMaxPool2d {
+/// The largest element of each of `output_size` nearly equal parts of the last {DIMS} dimensions, and its position in its {SPACE}.
+#[op("adaptive_max_pool{N}d(Tensor self, int[{N}] output_size) -> (Tensor, Tensor)", module = "nn", node = "AdaptiveMaxPool{N}D", batch = BATCH,
+     each(AdaptiveMaxPool2d { N: 2, DIMS: "two", SPACE: "plane", BATCH: image2 },
+          AdaptiveMaxPool3d { N: 3, DIMS: "three", SPACE: "volume", BATCH: image3 }))]
+impl AdaptiveMaxPoolNd {
     fn meta(self_: &Tensor, output_size: &[i64]) -> Result<[TensorSpec; 2]> {
-        adaptive_specs(self_, output_size, 2)
+        adaptive_specs(self_, output_size, N)
     }
     fn cpu(cpu: Cpu, result0: &Tensor, result1: &Tensor, self_: &Tensor) -> Result<()> {
-        adaptive_maxima(cpu, [result0, result1], self_, 2)
+        adaptive_maxima(cpu, [result0, result1], self_, N)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], result1: &Tensor) -> Result<Tensor> {
-        spread_over_planes(grad, result1, self_shape, 2)
+        spread_over_planes(grad, result1, self_shape, N)
     }
     fn jvp(self_t: &Tensor, result1: &Tensor) -> Result<[Option<Tensor>; 2]> {
-        Ok([Some(taken_from_planes(self_t, result1, 2)?), None])
+        Ok([Some(taken_from_planes(self_t, result1, N)?), None])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        adaptive_samples(s, 2)
+        adaptive_samples(s, N)
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        adaptive_invalid_samples(s, 2)
-    }
-}
-
-/// The largest element of each of `output_size` nearly equal parts of the last three dimensions, and its position in its volume.
-#[op("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)", module = "nn", node = "AdaptiveMaxPool3D",
-     method = adaptive_max_pool3d, batch = image3)]
-impl AdaptiveMaxPool3d {
-    fn meta(self_: &Tensor, output_size: &[i64]) -> Result<[TensorSpec; 2]> {
-        adaptive_specs(self_, output_size, 3)
-    }
-    fn cpu(cpu: Cpu, result0: &Tensor, result1: &Tensor, self_: &Tensor) -> Result<()> {
-        adaptive_maxima(cpu, [result0, result1], self_, 3)
-    }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64], result1: &Tensor) -> Result<Tensor> {
-        spread_over_planes(grad, result1, self_shape, 3)
-    }
-    fn jvp(self_t: &Tensor, result1: &Tensor) -> Result<[Option<Tensor>; 2]> {
-        Ok([Some(taken_from_planes(self_t, result1, 3)?), None])
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        adaptive_samples(s, 3)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        adaptive_invalid_samples(s, 3)
+        adaptive_invalid_samples(s, N)
     }
 }
 
@@ -328,19 +305,21 @@ fn fractional_invalid_samples(s: &Sampler, spatial: usize) -> Vec<InvalidSample>
     ]
 }
 
-/// The largest element of each window of size `kernel_size` at places that `random_samples` (N, C, 2) in [0, 1) decide, `output_size` of
-/// them, and its position in its plane. With `L` inputs and `n` outputs, window `i` begins at `int((i + u) a) - int(u a)` for
+/// The largest element of each window of size `kernel_size` at places that `random_samples` (N, C, {N}) in [0, 1) decide, `output_size` of
+/// them, and its position in its {SPACE}. With `L` inputs and `n` outputs, window `i` begins at `int((i + u) a) - int(u a)` for
 /// `a = (L - kernel) / (n - 1)`, the last one at `L - kernel` (Graham 2014).
-#[op("fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)",
-     module = "nn", not_differentiable(random_samples), node = "FractionalMaxPool2D", method = fractional_max_pool2d, batch = fractional2(self, random_samples))]
-impl FractionalMaxPool2d {
+#[op("fractional_max_pool{N}d(Tensor self, int[{N}] kernel_size, int[{N}] output_size, Tensor random_samples) -> (Tensor, Tensor)",
+     module = "nn", not_differentiable(random_samples), node = "FractionalMaxPool{N}D", batch = BATCH(self, random_samples),
+     each(FractionalMaxPool2d { N: 2, SPACE: "plane", BATCH: fractional2 },
+          FractionalMaxPool3d { N: 3, SPACE: "volume", BATCH: fractional3 }))]
+impl FractionalMaxPoolNd {
     fn meta(
         self_: &Tensor,
         kernel_size: &[i64],
         output_size: &[i64],
         random_samples: &Tensor,
     ) -> Result<[TensorSpec; 2]> {
-        fractional_specs(self_, (kernel_size, output_size), random_samples, 2)
+        fractional_specs(self_, (kernel_size, output_size), random_samples, N)
     }
     fn cpu(
         cpu: Cpu,
@@ -353,52 +332,16 @@ impl FractionalMaxPool2d {
         fractional_maxima(cpu, [result0, result1], self_, kernel_size, random_samples)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], result1: &Tensor) -> Result<Tensor> {
-        spread_over_planes(grad, result1, self_shape, 2)
+        spread_over_planes(grad, result1, self_shape, N)
     }
     fn jvp(self_t: &Tensor, result1: &Tensor) -> Result<[Option<Tensor>; 2]> {
-        Ok([Some(taken_from_planes(self_t, result1, 2)?), None])
+        Ok([Some(taken_from_planes(self_t, result1, N)?), None])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        fractional_samples(s, 2)
+        fractional_samples(s, N)
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        fractional_invalid_samples(s, 2)
-    }
-}
-
-/// `fractional_max_pool2d` of volumes; `random_samples` are (N, C, 3).
-#[op("fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)",
-     module = "nn", not_differentiable(random_samples), node = "FractionalMaxPool3D", method = fractional_max_pool3d, batch = fractional3(self, random_samples))]
-impl FractionalMaxPool3d {
-    fn meta(
-        self_: &Tensor,
-        kernel_size: &[i64],
-        output_size: &[i64],
-        random_samples: &Tensor,
-    ) -> Result<[TensorSpec; 2]> {
-        fractional_specs(self_, (kernel_size, output_size), random_samples, 3)
-    }
-    fn cpu(
-        cpu: Cpu,
-        result0: &Tensor,
-        result1: &Tensor,
-        self_: &Tensor,
-        kernel_size: &[i64],
-        random_samples: &Tensor,
-    ) -> Result<()> {
-        fractional_maxima(cpu, [result0, result1], self_, kernel_size, random_samples)
-    }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64], result1: &Tensor) -> Result<Tensor> {
-        spread_over_planes(grad, result1, self_shape, 3)
-    }
-    fn jvp(self_t: &Tensor, result1: &Tensor) -> Result<[Option<Tensor>; 2]> {
-        Ok([Some(taken_from_planes(self_t, result1, 3)?), None])
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        fractional_samples(s, 3)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        fractional_invalid_samples(s, 3)
+        fractional_invalid_samples(s, N)
     }
 }
 

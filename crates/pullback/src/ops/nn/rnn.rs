@@ -7,7 +7,7 @@
 
 use crate::autograd::autocast::{self, Target};
 use crate::dispatch::{OpDef, Value};
-use crate::error::ensure;
+use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::nn::rnn_layer::Layer;
 use crate::ops::shape::join::{cat, stack};
@@ -31,21 +31,33 @@ pub(crate) static OPS: &[&OpDef] = &[
     &RNN_RELU_CELL,
 ];
 
-/// Long short-term memory (Hochreiter and Schmidhuber 1997): with gates `i, f, o` (sigmoids) and candidate `g`
-/// (tanh) of `w_ih x + b_ih + w_hh h + b_hh`, `c' = f c + i g` and `h' = o tanh(c')`, projected if `h` and `c` differ
-/// in size. `input` is (steps, batch, features), or (batch, steps, features) with `batch_first`; `hx` is the pair
-/// `h, c` of (layers * directions, batch, hidden). Gives the last layer's `h` of all steps and the last `h` and `c`.
-#[op("lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
-     function_only, random, method = lstm)]
-impl Lstm {
+/// {TEXT} `input` is (steps, batch, features), or (batch, steps, features) with `batch_first`; `hx` is {STATES} of
+/// (layers * directions, batch, hidden). Gives the last layer's `h` of all steps and the last {LAST}.
+#[op("{NAME}.input(Tensor input, {HX} hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> {RETURNS}",
+     function_only, random,
+     each(Lstm { NAME: lstm, CELL: Lstm, GATES: 4, HX: "Tensor[]", FIRST: &[Tensor], RETURNS: "(Tensor, Tensor, Tensor)", RESULTS: 3,
+                 STATES: "the pair `h, c`", LAST: "`h` and `c`",
+                 TEXT: "Long short-term memory (Hochreiter and Schmidhuber 1997): with gates `i, f, o` (sigmoids) and candidate `g` (tanh) \
+                        of `w_ih x + b_ih + w_hh h + b_hh`, `c' = f c + i g` and `h' = o tanh(c')`, projected if `h` and `c` differ in size." },
+          Gru { NAME: gru, CELL: Gru, GATES: 3, HX: "Tensor", FIRST: &Tensor, RETURNS: "(Tensor, Tensor)", RESULTS: 2,
+                STATES: "the state `h`", LAST: "`h`",
+                TEXT: "Gated recurrent units (Cho et al. 2014): `r = sigmoid(x_r + p_r)`, `z = sigmoid(x_z + p_z)`, `n = tanh(x_n + r p_n)` \
+                       and `h' = n + z (h - n)`, where `x = w_ih input + b_ih` and `p = w_hh h + b_hh`." },
+          RnnTanh { NAME: rnn_tanh, CELL: Tanh, GATES: 1, HX: "Tensor", FIRST: &Tensor, RETURNS: "(Tensor, Tensor)", RESULTS: 2,
+                    STATES: "the state `h`", LAST: "`h`",
+                    TEXT: "`h' = tanh(w_ih x + b_ih + w_hh h + b_hh)` (Elman 1990)." },
+          RnnRelu { NAME: rnn_relu, CELL: Relu, GATES: 1, HX: "Tensor", FIRST: &Tensor, RETURNS: "(Tensor, Tensor)", RESULTS: 2,
+                    STATES: "the state `h`", LAST: "`h`",
+                    TEXT: "`h' = max(w_ih x + b_ih + w_hh h + b_hh, 0)`." }))]
+impl Recurrent {
     fn composite(
         input: &Tensor,
-        hx: &[Tensor],
+        hx: FIRST,
         params: &[Tensor],
-        args: &LstmArgs<'_>,
-    ) -> Result<[Tensor; 3]> {
+        args: &RecurrentArgs<'_>,
+    ) -> Result<[Tensor; RESULTS]> {
         let stack = Stack {
-            cell: Cell::Lstm,
+            cell: Cell::CELL,
             params,
             has_biases: args.has_biases,
             num_layers: args.num_layers,
@@ -53,35 +65,39 @@ impl Lstm {
             bidirectional: args.bidirectional,
             batch_sizes: &[],
         };
-        stack.run_batch(input, pair("lstm", hx)?, args.batch_first).map(three)
+        Ok(returned(stack.run_batch(input, hx.states("{NAME}")?, args.batch_first)?))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        batch_samples(s, 4)
+        batch_samples(s, GATES)
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        invalid_batches(s, 4)
+        invalid_batches(s, GATES)
     }
 }
 
-/// `lstm` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
+/// `{NAME}` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
 /// never grow; rows that have ended keep their state.
-#[op("lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
-     function_only, random, not_differentiable(batch_sizes), method = lstm_packed)]
-impl LstmPacked {
+#[op("{NAME}.data(Tensor data, Tensor batch_sizes, {HX} hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> {RETURNS}",
+     function_only, random, not_differentiable(batch_sizes),
+     each(LstmPacked { NAME: lstm, CELL: Lstm, GATES: 4, HX: "Tensor[]", FIRST: &[Tensor], RETURNS: "(Tensor, Tensor, Tensor)", RESULTS: 3 },
+          GruPacked { NAME: gru, CELL: Gru, GATES: 3, HX: "Tensor", FIRST: &Tensor, RETURNS: "(Tensor, Tensor)", RESULTS: 2 },
+          RnnTanhPacked { NAME: rnn_tanh, CELL: Tanh, GATES: 1, HX: "Tensor", FIRST: &Tensor, RETURNS: "(Tensor, Tensor)", RESULTS: 2 },
+          RnnReluPacked { NAME: rnn_relu, CELL: Relu, GATES: 1, HX: "Tensor", FIRST: &Tensor, RETURNS: "(Tensor, Tensor)", RESULTS: 2 }))]
+impl RecurrentPacked {
     fn composite(
         data: &Tensor,
         batch_sizes: &Tensor,
-        hx: &[Tensor],
+        hx: FIRST,
         params: &[Tensor],
         has_biases: bool,
         num_layers: i64,
         dropout: f64,
         train: bool,
         bidirectional: bool,
-    ) -> Result<[Tensor; 3]> {
+    ) -> Result<[Tensor; RESULTS]> {
         let batch_sizes = sizes(batch_sizes, data)?;
         let stack = Stack {
-            cell: Cell::Lstm,
+            cell: Cell::CELL,
             params,
             has_biases,
             num_layers,
@@ -89,198 +105,10 @@ impl LstmPacked {
             bidirectional,
             batch_sizes: &batch_sizes,
         };
-        stack.run(data, pair("lstm", hx)?).map(three)
+        Ok(returned(stack.run(data, hx.states("{NAME}")?)?))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        packed_samples(s, 4)
-    }
-}
-
-/// Gated recurrent units (Cho et al. 2014): `r = sigmoid(x_r + p_r)`, `z = sigmoid(x_z + p_z)`,
-/// `n = tanh(x_n + r p_n)` and `h' = n + z (h - n)`, where `x = w_ih input + b_ih` and `p = w_hh h + b_hh`; shapes as
-/// for `lstm`.
-#[op("gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
-     function_only, random, method = gru)]
-impl Gru {
-    fn composite(
-        input: &Tensor,
-        hx: &Tensor,
-        params: &[Tensor],
-        args: &GruArgs<'_>,
-    ) -> Result<[Tensor; 2]> {
-        let stack = Stack {
-            cell: Cell::Gru,
-            params,
-            has_biases: args.has_biases,
-            num_layers: args.num_layers,
-            dropout: drawn(args.dropout, args.train),
-            bidirectional: args.bidirectional,
-            batch_sizes: &[],
-        };
-        stack.run_batch(input, (hx, None), args.batch_first).map(two)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        batch_samples(s, 3)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        invalid_batches(s, 3)
-    }
-}
-
-/// `gru` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
-/// never grow; rows that have ended keep their state.
-#[op("gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
-     function_only, random, not_differentiable(batch_sizes), method = gru_packed)]
-impl GruPacked {
-    fn composite(
-        data: &Tensor,
-        batch_sizes: &Tensor,
-        hx: &Tensor,
-        params: &[Tensor],
-        has_biases: bool,
-        num_layers: i64,
-        dropout: f64,
-        train: bool,
-        bidirectional: bool,
-    ) -> Result<[Tensor; 2]> {
-        let batch_sizes = sizes(batch_sizes, data)?;
-        let stack = Stack {
-            cell: Cell::Gru,
-            params,
-            has_biases,
-            num_layers,
-            dropout: drawn(dropout, train),
-            bidirectional,
-            batch_sizes: &batch_sizes,
-        };
-        stack.run(data, (hx, None)).map(two)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        packed_samples(s, 3)
-    }
-}
-
-/// `h' = tanh(w_ih x + b_ih + w_hh h + b_hh)` (Elman 1990); shapes as for `lstm`.
-#[op("rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
-     function_only, random, method = rnn_tanh)]
-impl RnnTanh {
-    fn composite(
-        input: &Tensor,
-        hx: &Tensor,
-        params: &[Tensor],
-        args: &RnnTanhArgs<'_>,
-    ) -> Result<[Tensor; 2]> {
-        let stack = Stack {
-            cell: Cell::Tanh,
-            params,
-            has_biases: args.has_biases,
-            num_layers: args.num_layers,
-            dropout: drawn(args.dropout, args.train),
-            bidirectional: args.bidirectional,
-            batch_sizes: &[],
-        };
-        stack.run_batch(input, (hx, None), args.batch_first).map(two)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        batch_samples(s, 1)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        invalid_batches(s, 1)
-    }
-}
-
-/// `rnn_tanh` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
-/// never grow; rows that have ended keep their state.
-#[op("rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
-     function_only, random, not_differentiable(batch_sizes), method = rnn_tanh_packed)]
-impl RnnTanhPacked {
-    fn composite(
-        data: &Tensor,
-        batch_sizes: &Tensor,
-        hx: &Tensor,
-        params: &[Tensor],
-        has_biases: bool,
-        num_layers: i64,
-        dropout: f64,
-        train: bool,
-        bidirectional: bool,
-    ) -> Result<[Tensor; 2]> {
-        let batch_sizes = sizes(batch_sizes, data)?;
-        let stack = Stack {
-            cell: Cell::Tanh,
-            params,
-            has_biases,
-            num_layers,
-            dropout: drawn(dropout, train),
-            bidirectional,
-            batch_sizes: &batch_sizes,
-        };
-        stack.run(data, (hx, None)).map(two)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        packed_samples(s, 1)
-    }
-}
-
-/// `h' = max(w_ih x + b_ih + w_hh h + b_hh, 0)`; shapes as for `lstm`.
-#[op("rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
-     function_only, random, method = rnn_relu)]
-impl RnnRelu {
-    fn composite(
-        input: &Tensor,
-        hx: &Tensor,
-        params: &[Tensor],
-        args: &RnnReluArgs<'_>,
-    ) -> Result<[Tensor; 2]> {
-        let stack = Stack {
-            cell: Cell::Relu,
-            params,
-            has_biases: args.has_biases,
-            num_layers: args.num_layers,
-            dropout: drawn(args.dropout, args.train),
-            bidirectional: args.bidirectional,
-            batch_sizes: &[],
-        };
-        stack.run_batch(input, (hx, None), args.batch_first).map(two)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        batch_samples(s, 1)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        invalid_batches(s, 1)
-    }
-}
-
-/// `rnn_relu` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
-/// never grow; rows that have ended keep their state.
-#[op("rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
-     function_only, random, not_differentiable(batch_sizes), method = rnn_relu_packed)]
-impl RnnReluPacked {
-    fn composite(
-        data: &Tensor,
-        batch_sizes: &Tensor,
-        hx: &Tensor,
-        params: &[Tensor],
-        has_biases: bool,
-        num_layers: i64,
-        dropout: f64,
-        train: bool,
-        bidirectional: bool,
-    ) -> Result<[Tensor; 2]> {
-        let batch_sizes = sizes(batch_sizes, data)?;
-        let stack = Stack {
-            cell: Cell::Relu,
-            params,
-            has_biases,
-            num_layers,
-            dropout: drawn(dropout, train),
-            bidirectional,
-            batch_sizes: &batch_sizes,
-        };
-        stack.run(data, (hx, None)).map(two)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        packed_samples(s, 1)
+        packed_samples(s, GATES)
     }
 }
 
@@ -298,7 +126,7 @@ impl LstmCell {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<[Tensor; 2]> {
-        let (h, c) = pair("lstm_cell", hx)?;
+        let (h, c) = hx.states("lstm_cell")?;
         check_step(input, [Some(h), c], [w_ih, w_hh], 4)?;
         let layer = Layer::new(Cell::Lstm, input, (h, c), [w_ih, w_hh], [b_ih, b_hh]);
         // Autocast leaves the cell's state as it is: products are low, sums are not.
@@ -318,12 +146,12 @@ impl LstmCell {
     }
 }
 
-/// One step of `gru`: `input` is (batch, features), `hx` is (batch, hidden). Gives the new `h`.
-#[op(
-    "gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
-    function_only
-)]
-impl GruCell {
+/// One step of `{NAME}`: `input` is (batch, features), `hx` is (batch, hidden). Gives the new `h`.
+#[op("{NAME}_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor", function_only,
+     each(GruCell { NAME: gru, CELL: Gru, GATES: 3 },
+          RnnTanhCell { NAME: rnn_tanh, CELL: Tanh, GATES: 1 },
+          RnnReluCell { NAME: rnn_relu, CELL: Relu, GATES: 1 }))]
+impl RecurrentCell {
     fn composite(
         input: &Tensor,
         hx: &Tensor,
@@ -332,94 +160,42 @@ impl GruCell {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<Tensor> {
-        check_step(input, [Some(hx), None], [w_ih, w_hh], 3)?;
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
-        if layer.is_fused() {
-            return Ok(input.gru_step(hx, w_ih, w_hh, b_ih, b_hh)?[0].clone());
-        }
-        Ok(layer.plain()?.1)
+        check_step(input, [Some(hx), None], [w_ih, w_hh], GATES)?;
+        let layer = Layer::new(Cell::CELL, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        if layer.is_fused() { layer.fused_step() } else { Ok(layer.plain()?.1) }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        step_samples(s, 3)
+        step_samples(s, GATES)
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        invalid_steps(s, 3)
-    }
-}
-
-/// One step of `rnn_tanh`, as `gru_cell`.
-#[op(
-    "rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
-    function_only
-)]
-impl RnnTanhCell {
-    fn composite(
-        input: &Tensor,
-        hx: &Tensor,
-        w_ih: &Tensor,
-        w_hh: &Tensor,
-        b_ih: Option<&Tensor>,
-        b_hh: Option<&Tensor>,
-    ) -> Result<Tensor> {
-        check_step(input, [Some(hx), None], [w_ih, w_hh], 1)?;
-        let layer = Layer::new(Cell::Tanh, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
-        if layer.is_fused() {
-            return input.rnn_step(hx, w_ih, w_hh, b_ih, b_hh, false);
-        }
-        Ok(layer.plain()?.1)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        step_samples(s, 1)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        invalid_steps(s, 1)
-    }
-}
-
-/// One step of `rnn_relu`, as `gru_cell`.
-#[op(
-    "rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
-    function_only
-)]
-impl RnnReluCell {
-    fn composite(
-        input: &Tensor,
-        hx: &Tensor,
-        w_ih: &Tensor,
-        w_hh: &Tensor,
-        b_ih: Option<&Tensor>,
-        b_hh: Option<&Tensor>,
-    ) -> Result<Tensor> {
-        check_step(input, [Some(hx), None], [w_ih, w_hh], 1)?;
-        let layer = Layer::new(Cell::Relu, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
-        if layer.is_fused() {
-            return input.rnn_step(hx, w_ih, w_hh, b_ih, b_hh, true);
-        }
-        Ok(layer.plain()?.1)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        step_samples(s, 1)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        invalid_steps(s, 1)
+        invalid_steps(s, GATES)
     }
 }
 
 /// Output, `h` and `c`.
 type States = (Tensor, Tensor, Option<Tensor>);
 
-fn three((output, h, c): States) -> [Tensor; 3] {
+/// The first two or all three, of which `c` is `h` where a cell has none.
+fn returned<const N: usize>((output, h, c): States) -> [Tensor; N] {
     let c = c.unwrap_or_else(|| h.clone());
-    [output, h, c]
-}
-fn two((output, h, _): States) -> [Tensor; 2] {
-    [output, h]
+    let all = [output, h, c];
+    std::array::from_fn(|index| all[index].clone())
 }
 
-/// The states `h` and `c` of a list.
-fn pair<'a>(name: &str, hx: &'a [Tensor]) -> Result<(&'a Tensor, Option<&'a Tensor>)> {
-    ensure!(hx.len() == 2, runtime, "{name} expects two hidden states");
-    Ok((&hx[0], Some(&hx[1])))
+/// First states as an op takes them: `h`, or the pair `h, c` in a list.
+trait First<'a> {
+    fn states(self, op: &str) -> Result<(&'a Tensor, Option<&'a Tensor>)>;
+}
+impl<'a> First<'a> for &'a Tensor {
+    fn states(self, _op: &str) -> Result<(&'a Tensor, Option<&'a Tensor>)> {
+        Ok((self, None))
+    }
+}
+impl<'a> First<'a> for &'a [Tensor] {
+    fn states(self, op: &str) -> Result<(&'a Tensor, Option<&'a Tensor>)> {
+        let [h, c] = self else { bail!(runtime, "{op} expects two hidden states") };
+        Ok((h, Some(c)))
+    }
 }
 
 /// The probability of dropout, 0 outside training.

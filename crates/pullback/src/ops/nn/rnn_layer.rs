@@ -535,6 +535,16 @@ impl<'a> Layer<'a> {
         Ok((output, hy, None))
     }
 
+    /// The next `h` of a cell without `c`, by its kernel.
+    pub(crate) fn fused_step(&self) -> Result<Tensor> {
+        let (x, h, [w, v], [a, b]) = (self.input, self.h, self.weights, self.biases);
+        if self.cell == Cell::Gru {
+            let [h, _] = x.gru_step(h, w, v, a, b)?;
+            return Ok(h);
+        }
+        x.rnn_step(h, w, v, a, b, self.cell == Cell::Relu)
+    }
+
     pub(super) fn hidden(&self) -> i64 {
         self.weights[1].shape()[1]
     }

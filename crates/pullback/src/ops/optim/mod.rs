@@ -38,22 +38,18 @@ static OPS: &[&OpDef] = &[
     &FUSED_RPROP,
 ];
 
-/// The ops of one optimiser: one for each form of its learning rate, with the arguments that they share.
+/// The ops of one optimiser: one for each row of `each`, which say how the learning rate is given.
 ///
 /// `Rule { option: type, .. ; fixed: value, .. }`, then in square brackets the buffers that the rule's
 /// description names, in that order, and the numbers of each parameter; `samples` are values of the options.
 macro_rules! fused {
-    ($($(#[doc = $doc:tt])* $op:ident($schema:tt, $method:ident $(, $rate:ident: $rate_type:ty)?);)+
-     => $shared:tt) => {
-        $(fused!(@one [$($doc)*] $op $schema $method [$($rate: $rate_type)?] $shared);)+
-    };
-    (@one [$($doc:tt)*] $op:ident $schema:tt $method:ident [$($rate:ident: $rate_type:ty)?] {
+    ($(#[doc = $doc:tt])* $op:ident($schema:tt $(, $rate:ident: $rate_type:ty)?) $(each $rows:tt)* {
         $rule:ident { $($option:ident: $type:ty),* $(; $fixed:ident: $value:expr)? }
         [$($buffer:ident),*] [$($number:ident),*]
         samples $([$($given:expr),*])+
     }) => {
         $(#[doc = $doc])*
-        #[op($schema, function_only, not_differentiable, method = $method)]
+        #[op($schema, function_only, not_differentiable $(, each $rows)*)]
         impl $op {
             fn meta(
                 self_: &[Tensor],
@@ -122,13 +118,10 @@ macro_rules! fused {
 
 fused! {
     /// One step of stochastic gradient descent for every parameter:
-    /// `g = grad + weight_decay * p; b = momentum * b + (1 - dampening) * g; p -= lr * b`.
-    FusedSgd("_fused_sgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_sgd_, lr: f64);
-    /// As `_fused_sgd_` with the learning rate in a tensor.
-    FusedSgdTensorLr("_fused_sgd_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, Tensor lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_sgd_tensor_lr_, lr: &Tensor);
-    => {
+    /// `g = grad + weight_decay * p; b = momentum * b + (1 - dampening) * g; p -= lr * b`.{NOTE}
+    FusedSgdAny("_fused_sgd_{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, {LR} lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
+    each(FusedSgd { FORM: "", LR: float, RATE: f64, NOTE: "" },
+         FusedSgdTensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         Sgd { weight_decay: f64, momentum: f64, dampening: f64, nesterov: bool, maximize: bool, is_first_step: bool }
         [momentum_buffer_list] []
         samples [0.01, 0.0, 0.0, false, false, false]
@@ -138,30 +131,14 @@ fused! {
 }
 
 fused! {
-    /// One step of Adam for every parameter, the penalty added to the gradient:
-    /// `m += (1 - beta1) * (g - m); v = beta2 * v + (1 - beta2) * g^2; p -= lr * m_hat / (sqrt(v_hat) + eps)`.
-    FusedAdam("_fused_adam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_adam_, lr: f64);
-    /// As `_fused_adam_` with the learning rate in a tensor.
-    FusedAdamTensorLr("_fused_adam_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_adam_tensor_lr_, lr: &Tensor);
-    => {
-        Adam { beta1: f64, beta2: f64, weight_decay: f64, eps: f64, amsgrad: bool, maximize: bool; decoupled_weight_decay: false }
-        [exp_avgs, exp_avg_sqs, max_exp_avg_sqs] [state_steps]
-        samples [0.9, 0.99, 0.0, 1e-8, false, false]
-            [0.9, 0.99, 0.1, 1e-8, true, true]
-    }
-}
-
-fused! {
-    /// One step of AdamW for every parameter: as `_fused_adam_`, but the penalty scales the parameter itself.
-    FusedAdamw("_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_adamw_, lr: f64);
-    /// As `_fused_adamw_` with the learning rate in a tensor.
-    FusedAdamwTensorLr("_fused_adamw_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_adamw_tensor_lr_, lr: &Tensor);
-    => {
-        Adam { beta1: f64, beta2: f64, weight_decay: f64, eps: f64, amsgrad: bool, maximize: bool; decoupled_weight_decay: true }
+    /// One step of Adam for every parameter, {PENALTY}:
+    /// `m += (1 - beta1) * (g - m); v = beta2 * v + (1 - beta2) * g^2; p -= lr * m_hat / (sqrt(v_hat) + eps)`.{NOTE}
+    FusedAdams("_fused_adam{W}_{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, {LR} lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
+    each(FusedAdam { W: "", DECOUPLED: false, PENALTY: "the penalty added to the gradient" },
+         FusedAdamw { W: "w", DECOUPLED: true, PENALTY: "the penalty scales the parameter itself" })
+    each(_ { FORM: "", LR: float, RATE: f64, NOTE: "" },
+         TensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
+        Adam { beta1: f64, beta2: f64, weight_decay: f64, eps: f64, amsgrad: bool, maximize: bool; decoupled_weight_decay: DECOUPLED }
         [exp_avgs, exp_avg_sqs, max_exp_avg_sqs] [state_steps]
         samples [0.9, 0.99, 0.0, 1e-8, false, false]
             [0.9, 0.99, 0.1, 1e-8, true, true]
@@ -170,13 +147,10 @@ fused! {
 
 fused! {
     /// One step of Adagrad for every parameter:
-    /// `s += g^2; p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)`.
-    FusedAdagrad("_fused_adagrad_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] state_sums, Tensor[] state_steps, *, float lr, float lr_decay, float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_adagrad_, lr: f64);
-    /// As `_fused_adagrad_` with the learning rate in a tensor.
-    FusedAdagradTensorLr("_fused_adagrad_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] state_sums, Tensor[] state_steps, *, Tensor lr, float lr_decay, float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_adagrad_tensor_lr_, lr: &Tensor);
-    => {
+    /// `s += g^2; p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)`.{NOTE}
+    FusedAdagradAny("_fused_adagrad_{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] state_sums, Tensor[] state_steps, *, {LR} lr, float lr_decay, float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
+    each(FusedAdagrad { FORM: "", LR: float, RATE: f64, NOTE: "" },
+         FusedAdagradTensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         Adagrad { lr_decay: f64, weight_decay: f64, eps: f64, maximize: bool }
         [state_sums] [state_steps]
         samples [0.0, 0.0, 1e-10, false]
@@ -187,9 +161,7 @@ fused! {
 fused! {
     /// One step of Adadelta for every parameter, which is counted in `state_steps`:
     /// `v = rho * v + (1 - rho) * g^2; d = sqrt(u + eps) / sqrt(v + eps) * g; u = rho * u + (1 - rho) * d^2; p -= lr * d`.
-    FusedAdadelta("_fused_adadelta_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] square_avgs, Tensor(d!)[] acc_deltas, Tensor(e!)[] state_steps, *, float lr, float rho, float eps, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_adadelta_, lr: f64);
-    => {
+    FusedAdadelta("_fused_adadelta_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] square_avgs, Tensor(d!)[] acc_deltas, Tensor(e!)[] state_steps, *, float lr, float rho, float eps, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
         Adadelta { rho: f64, eps: f64, weight_decay: f64, maximize: bool }
         [square_avgs, acc_deltas] [state_steps]
         samples [0.9, 1e-6, 0.0, false]
@@ -200,9 +172,7 @@ fused! {
 fused! {
     /// One step of Adamax for every parameter, which is counted in `state_steps`:
     /// `m += (1 - beta1) * (g - m); u = max(beta2 * u, |g| + eps); p -= lr / (1 - beta1^t) * m / u`.
-    FusedAdamax("_fused_adamax_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_infs, Tensor(e!)[] state_steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_adamax_, lr: f64);
-    => {
+    FusedAdamax("_fused_adamax_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_infs, Tensor(e!)[] state_steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
         Adamax { beta1: f64, beta2: f64, eps: f64, weight_decay: f64, maximize: bool }
         [exp_avgs, exp_infs] [state_steps]
         samples [0.9, 0.99, 1e-8, 0.0, false]
@@ -213,9 +183,7 @@ fused! {
 fused! {
     /// One step of averaged stochastic gradient descent for every parameter, which is counted in `state_steps`:
     /// `p = p * (1 - lambd * eta) - eta * g; a += mu * (p - a)`, then the next `eta` and `mu`.
-    FusedAsgd("_fused_asgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] axs, Tensor(d!)[] state_steps, Tensor(e!)[] etas, Tensor(f!)[] mus, *, float lr, float lambd, float alpha, float t0, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_asgd_, lr: f64);
-    => {
+    FusedAsgd("_fused_asgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] axs, Tensor(d!)[] state_steps, Tensor(e!)[] etas, Tensor(f!)[] mus, *, float lr, float lambd, float alpha, float t0, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
         Asgd { lambd: f64, alpha: f64, t0: f64, weight_decay: f64, maximize: bool }
         [axs] [state_steps, etas, mus]
         samples [1e-4, 0.75, 1e6, 0.0, false]
@@ -226,9 +194,7 @@ fused! {
 fused! {
     /// One step of NAdam for every parameter, which is counted in `state_steps` and multiplies `mu_products` by its momentum:
     /// Adam with `mu_next * m / (1 - product of all mu, the next included) + (1 - mu) * g / (1 - product of all mu)` for `m_hat`.
-    FusedNadam("_fused_nadam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] state_steps, Tensor(f!)[] mu_products, *, float lr, float beta1, float beta2, float eps, float weight_decay, float momentum_decay, bool decoupled_weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_nadam_, lr: f64);
-    => {
+    FusedNadam("_fused_nadam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] state_steps, Tensor(f!)[] mu_products, *, float lr, float beta1, float beta2, float eps, float weight_decay, float momentum_decay, bool decoupled_weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
         NAdam { beta1: f64, beta2: f64, eps: f64, weight_decay: f64, momentum_decay: f64, decoupled_weight_decay: bool, maximize: bool }
         [exp_avgs, exp_avg_sqs] [state_steps, mu_products]
         samples [0.9, 0.99, 1e-8, 0.0, 0.004, false, false]
@@ -239,9 +205,7 @@ fused! {
 fused! {
     /// One step of rectified Adam for every parameter, which is counted in `state_steps`: Adam's step, whose adaptive
     /// rate is rectified once its variance is finite, and left out before.
-    FusedRadam("_fused_radam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] state_steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, bool decoupled_weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_radam_, lr: f64);
-    => {
+    FusedRadam("_fused_radam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] state_steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, bool decoupled_weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
         RAdam { beta1: f64, beta2: f64, eps: f64, weight_decay: f64, decoupled_weight_decay: bool, maximize: bool }
         [exp_avgs, exp_avg_sqs] [state_steps]
         samples [0.9, 0.99, 1e-8, 0.0, false, false]
@@ -252,9 +216,7 @@ fused! {
 fused! {
     /// One step of RMSprop for every parameter, which is counted in `state_steps`:
     /// `v = alpha * v + (1 - alpha) * g^2; b = momentum * b + g / (sqrt(v) + eps); p -= lr * b`, centred with `v - mean(g)^2`.
-    FusedRmsprop("_fused_rmsprop_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] square_avgs, Tensor(d!)[] grad_avgs, Tensor(e!)[] momentum_buffer_list, Tensor(f!)[] state_steps, *, float lr, float alpha, float eps, float weight_decay, float momentum, bool centered, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_rmsprop_, lr: f64);
-    => {
+    FusedRmsprop("_fused_rmsprop_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] square_avgs, Tensor(d!)[] grad_avgs, Tensor(e!)[] momentum_buffer_list, Tensor(f!)[] state_steps, *, float lr, float alpha, float eps, float weight_decay, float momentum, bool centered, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
         RmsProp { alpha: f64, eps: f64, weight_decay: f64, momentum: f64, centered: bool, maximize: bool }
         [square_avgs, grad_avgs, momentum_buffer_list] [state_steps]
         samples [0.99, 1e-8, 0.0, 0.0, false, false]
@@ -266,9 +228,7 @@ fused! {
 fused! {
     /// One step of resilient backpropagation for every parameter, which is counted in `state_steps`: step sizes grow where the
     /// gradient keeps its sign and shrink where it changes; `p -= size * sign(g)`.
-    FusedRprop("_fused_rprop_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] prevs, Tensor(d!)[] step_sizes, Tensor(e!)[] state_steps, *, float step_size_min, float step_size_max, float etaminus, float etaplus, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-        fused_rprop_);
-    => {
+    FusedRprop("_fused_rprop_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] prevs, Tensor(d!)[] step_sizes, Tensor(e!)[] state_steps, *, float step_size_min, float step_size_max, float etaminus, float etaplus, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()") {
         Rprop { step_size_min: f64, step_size_max: f64, etaminus: f64, etaplus: f64, maximize: bool }
         [prevs, step_sizes] [state_steps]
         samples [1e-6, 50.0, 0.5, 1.2, false]

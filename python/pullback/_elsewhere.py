@@ -1,0 +1,94 @@
+"""Methods of tensors about devices, layouts and kinds of numbers that this build does not have.
+
+Questions get their true answer, what would make such a tensor is an error that says why. What only
+has another name elsewhere is here too.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from ._tensor import Tensor
+
+_QUANTIZED = "there are no quantized tensors; compute in float32, bfloat16 or float16"
+_REFUSED: dict[str, tuple[type[Exception], str]] = {
+    "int_repr": (NotImplementedError, _QUANTIZED),
+    "ipu": (RuntimeError, "PyTorch is not linked with support for ipu devices; use the CPU"),
+    "mtia": (AssertionError, "Torch not compiled with MTIA enabled; use the CPU"),
+    "q_per_channel_axis": (NotImplementedError, _QUANTIZED),
+    "q_per_channel_scales": (NotImplementedError, _QUANTIZED),
+    "q_per_channel_zero_points": (NotImplementedError, _QUANTIZED),
+    "q_scale": (NotImplementedError, _QUANTIZED),
+    "q_zero_point": (NotImplementedError, _QUANTIZED),
+    "qscheme": (NotImplementedError, _QUANTIZED),
+    "record_stream": (RuntimeError, "the memory of the CPU belongs to no stream; leave it out"),
+    "to_mkldnn": (NotImplementedError, "oneDNN is not part of this build; use the tensor itself"),
+    "to_padded_tensor": (
+        NotImplementedError,
+        "there are no nested tensors; pad with torch.nn.utils.rnn.pad_sequence",
+    ),
+    "xpu": (AssertionError, "Torch not compiled with XPU enabled; use the CPU"),
+}
+
+
+def _refusal(name: str, error: type[Exception], reason: str) -> Any:
+    text = f"Tensor.{name}() is not available: {reason}"
+
+    def refuse(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise error(text)
+
+    refuse.__name__ = name
+    refuse.__qualname__ = f"Tensor.{name}"
+    refuse.__doc__ = f"{text}."
+    # (What only answers is told from what works by this: see `_answer`.)
+    vars(refuse)["_pullback_answer"] = text
+    return refuse
+
+
+def _never(name: str) -> property:
+    def answer(self: Tensor) -> bool:
+        return False
+
+    answer.__name__ = name
+    return property(answer, doc=f"Whether it is a tensor of {name[3:].upper()}: none is.")
+
+
+def const_data_ptr(self: Tensor) -> int:
+    """The address of the first element, to be read from only: :meth:`Tensor.data_ptr`."""
+    return self.data_ptr()
+
+
+def dequantize(self: Tensor) -> Tensor:
+    """The elements as ``float32``, which they are already if they are floating point numbers."""
+    return self.float()
+
+
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """The elements in the shape of another tensor. Deprecated: use ``reshape``."""
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return self.resize(tensor.shape)
+
+
+def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
+    """Gives a sparse tensor another one's size: :func:`torch.resize_as_sparse_`."""
+    from ._older import resize_as_sparse_ as resize
+
+    return resize(self, the_template)
+
+
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """The elements other than zero as coordinate lists: :meth:`Tensor.to_sparse`."""
+    return self.to_sparse()
+
+
+def methods() -> dict[str, Any]:
+    """All of them by name."""
+    found: dict[str, Any] = {name: _refusal(name, *why) for name, why in _REFUSED.items()}
+    found.update({name: _never(name) for name in ("is_ipu", "is_maia", "is_mtia", "is_xla")})
+    for method in (const_data_ptr, dequantize, resize_as, resize_as_sparse_, to_sparse_coo):
+        found[method.__name__] = method
+    return found

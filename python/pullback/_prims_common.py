@@ -1,0 +1,60 @@
+"""Questions about dtypes, under the name of PyTorch's private module, which programs import."""
+
+from __future__ import annotations
+
+from . import _C
+
+__all__ = [
+    "corresponding_complex_dtype",
+    "corresponding_real_dtype",
+    "is_boolean_dtype",
+    "is_complex_dtype",
+    "is_float_dtype",
+    "is_integer_dtype",
+]
+
+_COMPLEX = {
+    _C.float16: _C.complex32,
+    _C.float32: _C.complex64,
+    _C.float64: _C.complex128,
+}
+
+
+def corresponding_complex_dtype(dtype: _C.dtype) -> _C.dtype:
+    """The complex dtype whose parts are of a real floating one.
+
+    Raises:
+        KeyError: for other dtypes.
+    """
+    return _COMPLEX[dtype]
+
+
+def corresponding_real_dtype(dtype: _C.dtype) -> _C.dtype:
+    """The dtype of the parts of a complex one.
+
+    Raises:
+        KeyError: for other dtypes.
+    """
+    if not dtype.is_complex:
+        raise KeyError(dtype)
+    return dtype.to_real()
+
+
+def is_boolean_dtype(dtype: _C.dtype) -> bool:
+    """Whether it is bool."""
+    return dtype is _C.bool
+
+
+def is_integer_dtype(dtype: _C.dtype) -> bool:
+    """Whether it is of whole numbers, bool among them not."""
+    return not (dtype.is_floating_point or dtype.is_complex or dtype is _C.bool)
+
+
+def is_float_dtype(dtype: _C.dtype) -> bool:
+    """Whether it is real and floating."""
+    return dtype.is_floating_point
+
+
+def is_complex_dtype(dtype: _C.dtype) -> bool:
+    """Whether it is complex."""
+    return dtype.is_complex

@@ -156,7 +156,12 @@ impl LogspaceAny {
 }
 
 /// As many numbers as there are from `start` to `end`, which is included.
-fn inclusive(start: Scalar, end: Scalar, step: Scalar, options: FactoryOptions) -> Result<TensorSpec> {
+fn inclusive(
+    start: Scalar,
+    end: Scalar,
+    step: Scalar,
+    options: FactoryOptions,
+) -> Result<TensorSpec> {
     check_real(&[start, end, step])?;
     let dtype = options.0.unwrap_or_else(default_dtype);
     let size = creation::range_size(start, end, step, dtype)?;

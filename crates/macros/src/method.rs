@@ -217,9 +217,7 @@ pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
                 "_",
                 quote!(),
                 &quote!(Tensor),
-                quote! {
-                    crate::autograd::call_inplace(&#def, &[#(#values),*])
-                },
+                quote!(crate::autograd::call_inplace(&#def, &[#(#values),*])),
                 "\n\nThis form writes the result into `self` and returns it.",
             );
         }
@@ -228,9 +226,7 @@ pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
                 "_out",
                 quote!(out: &[&Tensor]),
                 &quote!(()),
-                quote! {
-                    crate::autograd::call_out(&#def, &[#(#values),*], out)
-                },
+                quote!(crate::autograd::call_out(&#def, &[#(#values),*], out)),
                 "\n\nThis form writes the results into `out`, resized if need be.",
             );
         }

@@ -2,10 +2,10 @@
 
     python examples/python/data_workers.py [--steps 120] [--seed 0] [--out demo-out]
 
-Each image is turned, moved and resized anew every time it is read, pixel by pixel in Python: more
-work than the training itself. `DataLoader` hands it to worker processes, which send their batches
-through shared memory. The random numbers of an image depend on the seed and on its place in the
-epoch only, so that the batches are the same with any number of workers; the program checks that.
+Each image is turned, moved and resized anew every time it is read, pixel by pixel in Python: as
+much work as the training itself. `DataLoader` hands it to worker processes, which send their
+batches through shared memory. The random numbers of an image depend on the seed and on its place in
+the epoch only, so that batches are the same with any number of workers; the program checks that.
 """
 
 from __future__ import annotations

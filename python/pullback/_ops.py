@@ -48,6 +48,11 @@ class OpOverload:
         overload = "" if self._overloadname == "default" else f".{self._overloadname}"
         return f"{self.namespace}::{self._opname}{overload}"
 
+    def _flops(self, *args: Any, **kwargs: Any) -> int | None:
+        """How many operations on numbers a call makes, if it is made of products."""
+        count: int | None = self._call._flops(*args, **kwargs)  # type: ignore[attr-defined]
+        return count
+
     @property
     def overloadpacket(self) -> OpOverloadPacket:
         """All forms of the same name."""

@@ -56,6 +56,17 @@ def test_every_program_is_run() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == {*STEPS, *SHARED}
 
 
+def test_the_page_lists_every_program_with_its_time_and_a_picture() -> None:
+    page = (FOLDER / "README.md").read_text()
+    for name in STEPS:
+        (row,) = re.findall(rf"^\| \[`{name}.py`\]\({name}.py\) \|(.*)$", page, re.MULTILINE)
+        seconds = row.split("|")[2]
+        assert 0 < int(seconds) < 120, name
+        assert f"](pictures/{name}.png)" in page
+        assert (FOLDER / "pictures" / f"{name}.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert {path.stem for path in (FOLDER / "pictures").iterdir()} == set(STEPS)
+
+
 @pytest.mark.parametrize("name", sorted(STEPS))
 def test_a_program_learns_and_draws(name: str, tmp_path: Path) -> None:
     command = [sys.executable, str(FOLDER / f"{name}.py"), "--out", str(tmp_path)]

@@ -330,6 +330,48 @@ def test_products_are_counted_by_module() -> None:
     assert "Sequential.3" not in counter.get_table(depth=1)
 
 
+def test_counts_are_those_of_the_algorithm() -> None:
+    def total(run: Any) -> int:
+        with FlopCounterMode(display=False) as counter:
+            run()
+        return int(counter.get_total_flops())
+
+    def backward(function: Any, *shapes: tuple[int, ...], **kwargs: Any) -> int:
+        inputs = [torch.ones(shape, requires_grad=True) for shape in shapes]
+        return total(lambda: function(*inputs, **kwargs).sum().backward())
+
+    # (Recorded with PyTorch 2.15.)
+    assert backward(torch.conv2d, (2, 3, 8, 8), (4, 3, 3, 3), stride=2, padding=1) == 20736
+    assert backward(torch.conv2d, (2, 4, 8, 8), (6, 2, 3, 3), groups=2) == 62208
+    assert backward(torch.conv_transpose2d, (2, 3, 8, 8), (3, 4, 3, 3), stride=2) == 82944
+    assert backward(torch.conv_transpose2d, (2, 4, 8, 8), (4, 4, 3, 3), groups=2) == 147456
+    assert backward(torch.conv3d, (2, 3, 8, 8, 8), (4, 3, 3, 3, 3)) == 839808
+    assert total(lambda: torch.conv2d(torch.ones(3, 8, 8), torch.ones(4, 3, 3, 3))) == 7776
+    assert total(lambda: torch.conv1d(torch.ones(2, 3, 8), torch.ones(4, 3, 3))) == 864
+    a, b, c = torch.ones(2, 3), torch.ones(3, 4), torch.ones(2, 4)
+    assert total(lambda: torch.mm(a, b)) == total(lambda: torch.mm(a, mat2=b, out=c)) == 48
+    assert total(lambda: torch.ones(5, 2, 3) @ b) == 240
+    assert (
+        total(lambda: c.addmm_(a, b)) == total(lambda: a * a + a) == total(lambda: b.mv(b[0])) == 0
+    )
+    attention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    query, key = torch.ones(2, 3, 5, 8), torch.ones(2, 3, 7, 8)
+    assert total(lambda: attention(query, key, key)) == 6720
+    assert backward(lambda *qkv: attention(*qkv)[0], query.shape, key.shape, key.shape) == 23520
+    functional = nn.functional.scaled_dot_product_attention
+    assert total(lambda: functional(query, key, key)) == 6720
+
+
+def test_programs_without_memory_are_counted() -> None:
+    def run(device: str) -> int:
+        model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(144, 10)).to(device)
+        with FlopCounterMode(display=False) as counter:
+            model(torch.ones(2, 3, 8, 8, device=device)).sum().backward()
+        return int(counter.get_total_flops())
+
+    assert run("meta") == run("cpu") > 0
+
+
 def test_formulas_can_be_given() -> None:
     formula = {torch.ops.aten.add: lambda a, b, out_shape=None, **_: out_shape[0]}
     with FlopCounterMode(display=False, custom_mapping=formula) as counter:

@@ -383,6 +383,23 @@ def test_operations_are_counted() -> None:
     assert flops["aten::conv2d"] == 2 * 16 * 6 * 18
     assert flops["aten::exp"] == 0
     assert "Total FLOPs" in prof.key_averages().table(sort_by="flops")
+    meta = torch.ones(4, 5, device="meta")
+    with profile(with_flops=True) as others:
+        torch.mul(torch.ones(3, 1), torch.ones(4))
+        torch.add(a, 2)
+        a.clone().mul_(2)
+        torch.mul(meta, meta)
+        torch.mm(meta, meta.t())
+        torch.conv1d(torch.ones(2, 3, 8), torch.ones(4, 3, 3))
+    events = others.function_events
+    # (As in PyTorch: the elements of the first argument, none in place or of other convolutions.)
+    assert [e.flops for e in events if e.name == "aten::mul"] == [3, 20]
+    assert [e.flops for e in events if e.name == "aten::add"] == [20]
+    assert [e.flops for e in events if e.name == "aten::mm"] == [160]
+    assert not any(e.flops for e in events if e.name in ("aten::mul_", "aten::conv1d"))
+    with profile(record_shapes=True) as without:
+        torch.mm(a, b)
+    assert [event.flops for event in without.function_events] == [0]
     with profile(with_flops=True) as strings:
         torch.conv2d(image, filters, padding="same", groups=2)
     assert any(e.flops == 2 * 64 * 6 * 18 for e in strings.function_events)

@@ -792,3 +792,45 @@ fn dtypes_that_pytorch_refuses_are_refused_in_its_words() {
     // Operands that do not belong together are refused, not misread.
     assert!(unary_to::<f64, f32>(&[1.0], ew::exp).is_err());
 }
+
+#[test]
+fn losses_of_elements_agree_with_their_twins() {
+    let bent = |z: f64, limit: f64| {
+        if z > limit { limit * (z - 0.5 * limit) } else { 0.5 * z * z }
+    };
+    check_floats(2, &ew::squared_difference, |r| (r[0] - r[1]) * (r[0] - r[1]), "mse");
+    check_floats(2, &|it| ew::huber(it, 1.5), move |r| bent((r[0] - r[1]).abs(), 1.5), "huber");
+    let smooth = move |r: &[f64]| bent((r[0] - r[1]).abs(), 0.5) / 0.5;
+    check_floats(2, &|it| ew::smooth_l1(it, 0.5), smooth, "smooth l1");
+    check_floats(2, &|it| ew::smooth_l1(it, 0.0), |r| (r[0] - r[1]).abs(), "l1");
+    check_floats(1, &|it| ew::scaled(it, 0.25), |r| 0.25 * r[0], "scaled");
+    check_floats(2, &|it| ew::scaled_product(it, 0.5), |r| 0.5 * r[0] * r[1], "scaled product");
+}
+
+#[test]
+fn cross_entropies_agree_with_their_formulas_and_have_limits() {
+    let at_least = |log: f64| log.max(-100.0);
+    for t in [0.0, 0.3, 1.0] {
+        let xs = [0.0, 1e-300, 0.2, 0.5, 0.9, 1.0];
+        let targets = [t; 6];
+        let got = binary(&xs, &targets, |it| ew::binary_cross_entropy(it, false)).unwrap();
+        for (x, got) in xs.into_iter().zip(got) {
+            let want = -(t * at_least(x.ln()) + (1.0 - t) * at_least((-x).ln_1p()));
+            assert!((got - want).abs() <= 1e-13 * want.abs().max(1.0), "{x} {t}: {got} for {want}");
+        }
+        let xs = [-800.0, -3.0, 0.0, 0.7, 20.0, 800.0];
+        let kernel = |it: &mut Iter| ew::binary_cross_entropy_with_logits(it, false);
+        let got = binary(&xs, &targets, kernel).unwrap();
+        for (x, got) in xs.into_iter().zip(got) {
+            let log_sigmoid = |x: f64| x.min(0.0) - (-x.abs()).exp().ln_1p();
+            let want = -(t * log_sigmoid(x) + (1.0 - t) * log_sigmoid(-x));
+            assert!((got - want).abs() <= 1e-13 * want.abs().max(1.0), "{x} {t}: {got} for {want}");
+        }
+    }
+    let got = binary(&[0.5, -2.0], &[1.0, -1.0], ew::soft_margin).unwrap();
+    for (got, z) in got.into_iter().zip([-0.5_f64, -2.0]) {
+        assert!((got - z.exp().ln_1p()).abs() < 1e-15, "{got} for {z}");
+    }
+    let whole = binary(&[1_i64], &[1], |it| ew::binary_cross_entropy(it, false)).unwrap_err();
+    assert!(whole.to_string().contains("\"binary_cross_entropy\" not implemented for 'Long'"));
+}

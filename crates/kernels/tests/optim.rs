@@ -199,13 +199,13 @@ fn nadam_and_radam_follow_their_formulas() {
             *p -= lr * mean / ((*v / (1.0 - 0.8_f64.powi(3))).sqrt() + eps);
         });
         // With beta2 = 0.8 the rate is rectified from the ninth step on.
-        for step in [3_i32, 30] {
+        for count in [3_i32, 30] {
             let o = RAdam { lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize };
-            follows(o, &[f64::from(step)], &|p, g, [m, v, _]| {
+            follows(o, &[f64::from(count)], &|p, g, [m, v, _]| {
                 step(lr, p, g, m, v);
-                let decayed = 0.8_f64.powi(step);
+                let decayed = 0.8_f64.powi(count);
                 let (limit, correction) = (9.0, 1.0 - decayed);
-                let rho = limit - 2.0 * f64::from(step) * decayed / correction;
+                let rho = limit - 2.0 * f64::from(count) * decayed / correction;
                 let rate = if rho > 5.0 {
                     let ratio =
                         (rho - 4.0) * (rho - 2.0) * limit / ((limit - 4.0) * (limit - 2.0) * rho);
@@ -213,7 +213,7 @@ fn nadam_and_radam_follow_their_formulas() {
                 } else {
                     1.0
                 };
-                *p -= lr * *m / (1.0 - 0.9_f64.powi(step)) * rate;
+                *p -= lr * *m / (1.0 - 0.9_f64.powi(count)) * rate;
             });
         }
     }

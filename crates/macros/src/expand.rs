@@ -29,6 +29,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let autocast = autocast(op)?;
     let unchanged =
         op.function("unchanged").map_or_else(|| quote!(None), |_| quote!(Some(#ty::unchanged)));
+    let flops = flops(op)?;
     let samples = samples(op, view);
     let invalid = samples_fn(op, "invalid_samples", view);
     let (methods, source) = (methods(op, &def)?, source(op));
@@ -54,6 +55,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             meta: #meta,
             result: crate::dispatch::ResultKind::#result,
             unchanged: #unchanged,
+            flops: #flops,
             kernels: #kernels,
             #rules
             batch: crate::dispatch::Batch::#batch,
@@ -209,6 +211,20 @@ fn meta(op: &Op<'_>) -> Result<TokenStream> {
     Ok(quote!(Some(|args| Ok(crate::dispatch::IntoSpecs::into_specs(#ty::meta(#(#values),*)?)))))
 }
 
+/// The count of operations, if the op has one.
+fn flops(op: &Op<'_>) -> Result<TokenStream> {
+    let Some(function) = op.function("flops") else {
+        return match op.word("profiler_flops") {
+            Some(word) => {
+                Err(Error::new(word.span, "`profiler_flops` needs a function `flops` that counts"))
+            }
+            None => Ok(quote!(None)),
+        };
+    };
+    let (ty, values) = (&op.name, from_args(op, function, 0)?);
+    Ok(quote!(Some(|args| #ty::flops(#(#values),*))))
+}
+
 fn traits(op: &Op<'_>) -> TokenStream {
     let mut flags = vec![];
     for (word, flag) in [
@@ -238,6 +254,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("across_devices", "ACROSS_DEVICES"),
         ("data_dependent_output", "DATA_DEPENDENT_OUTPUT"),
         ("dynamic_output_shape", "DYNAMIC_OUTPUT_SHAPE"),
+        ("profiler_flops", "PROFILER_FLOPS"),
     ] {
         if op.has(word) {
             flags.push(flag);

@@ -32,7 +32,8 @@ pub(crate) fn from_args(
                 return Ok(quote!(&#ty { #(#fields,)* marker: std::marker::PhantomData }));
             }
             if let Some(index) = written_output(op, function, name) {
-                return Ok(quote!(outs[#index]));
+                let is_list = op.schema.returns[index].ty.list.is_some();
+                return Ok(if is_list { quote!(outs) } else { quote!(outs[#index]) });
             }
             let index = op.argument(&name.to_string(), name.span())?;
             Ok(quote!(crate::dispatch::FromArg::from_arg(args[#index])))
@@ -40,7 +41,7 @@ pub(crate) fn from_args(
         .collect()
 }
 
-/// The number of the output that a parameter of the kernel `cpu` names, to write into it.
+/// The number of the output that a parameter of the kernel `cpu` names, to write into it; a list (`Tensor[]`) is all there are.
 fn written_output(op: &Op<'_>, function: &Function<'_>, name: &syn::Ident) -> Option<usize> {
     let name = name.to_string();
     if function.ident != "cpu" || op.arg(&name).is_some() {

@@ -5,7 +5,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
 /// The functions and words that are no kernels or rules.
-const OTHERS: [&str; 3] = ["samples", "invalid_samples", "unchanged"];
+const OTHERS: [&str; 4] = ["samples", "invalid_samples", "unchanged", "flops"];
 /// The words that are kernels or rules, or stand for such.
 const RULES: [&str; 9] =
     ["cpu", "copy_of", "sparse", "meta", "jvp", "batch", "autocast", "view", "multi_view"];

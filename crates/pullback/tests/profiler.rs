@@ -1,7 +1,8 @@
 //! The profiler without Python: who is within whom, which op made which node, times, memory, traces.
 
 use pullback::autograd::{self, Context, Custom, Function, Options, apply_one, grad};
-use pullback::dispatch::Arg;
+use pullback::dispatch::{Arg, Value};
+use pullback::gradcheck::Sampler;
 use pullback::prof::{
     self, Config, Event, Kind, Name, Observer, Open, Range, Recorded, RecordedInput,
 };
@@ -535,7 +536,7 @@ impl Json<'_> {
 #[test]
 fn traces_are_json_with_all_that_was_recorded() -> Result<()> {
     let x = leaf(&[1.0, f64::INFINITY])?;
-    let config = Config { inputs: true, memory: true, stacks: true };
+    let config = Config { inputs: true, memory: true, stacks: true, flops: true };
     let recorded = profiled(config, || {
         let _range = prof::record_function("a \"quoted\"\\ name\nwith lines \u{1F600}");
         let y = (&x * f64::NAN).get()?.exp()?;
@@ -583,5 +584,63 @@ fn many_events_are_kept_in_order() -> Result<()> {
         assert_eq!(pair[0].name.to_string(), at.to_string());
         assert_eq!(pair[1].parent(), Some(2 * at));
     }
+    Ok(())
+}
+
+/// The sample with its tensors on the device that has no memory.
+fn without_memory(values: &[Value]) -> Result<Vec<Value>> {
+    let on_meta = |value: &Value| match value {
+        Value::Tensor(tensor) => {
+            Ok(Value::Tensor(tensor.to(None, Some(Device::Meta), false, None)?))
+        }
+        other => Ok(other.clone()),
+    };
+    values.iter().map(on_meta).collect()
+}
+
+#[test]
+fn operations_are_counted_by_shapes_alone() -> Result<()> {
+    let mut counted = 0;
+    for def in ops::registry().filter(|def| def.flops.is_some()) {
+        for sample in
+            def.samples.map(|samples| samples(&Sampler::new(DType::F64))).into_iter().flatten()
+        {
+            let values = sample.values(def)?;
+            let count = |values: &[Value]| {
+                let args: Vec<Arg<'_>> = values.iter().map(Value::as_arg).collect();
+                def.count_flops(&args)
+            };
+            let count_of_values = count(&values);
+            assert!(count_of_values.is_some(), "{} with {sample:?}", def.full_name());
+            assert_eq!(count(&without_memory(&values)?), count_of_values, "{}", def.full_name());
+            counted += 1;
+        }
+    }
+    assert!(counted > 30, "only {counted} calls were counted");
+    Ok(())
+}
+
+#[test]
+fn counts_of_operations_are_noted_down_where_they_are_asked_for() -> Result<()> {
+    let a = Tensor::from_slice(&[1.0_f64; 6], &[2, 3])?;
+    let image = Tensor::from_slice(&[1.0_f64; 18], &[1, 2, 3, 3])?;
+    let filters = Tensor::from_slice(&[1.0_f64; 24], &[3, 2, 2, 2])?;
+    let run = || {
+        a.mm(&a.t()?)?;
+        a.mul(&a)?;
+        a.exp()?;
+        image.conv2d(&filters, None, &[1], &[0], &[1], 1).map(drop)
+    };
+    let config = Config { flops: true, ..Config::default() };
+    let recorded = profiled(config, run)?;
+    let flops = |name| recorded.events()[only(&recorded, name)].flops();
+    assert_eq!(flops("aten::mm"), 2 * 2 * 3 * 2);
+    assert_eq!(flops("aten::mul"), 6);
+    assert_eq!(flops("aten::exp"), 0);
+    // (At four places each of three filters of eight numbers; the op that it is made of is not counted again.)
+    assert_eq!(flops("aten::conv2d"), 2 * 4 * 24);
+    assert_eq!(flops("aten::convolution"), 0);
+    let without = profiled(Config::default(), run)?;
+    assert!(without.events().iter().all(|event| event.flops() == 0));
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::raw::entry::{Args, Reply};
 use crate::result::run;
 use crate::torch_function::overrides;
 use pullback::autograd;
-use pullback::dispatch::{Arg, OpDef};
+use pullback::dispatch::{Arg, OpDef, Traits};
 use pullback_schema::bind::{Call, Slot, bind_into};
 use pullback_schema::python::{Form, Signature, Source, sort_signatures, struct_fields};
 use pullback_schema::{Alias, Argument, Base, Default, Schema, Type};
@@ -194,6 +194,29 @@ impl Function {
         if let Some(reply) = crate::torch_function::dispatch(py, self, receiver, args) {
             return reply;
         }
+        self.bound(py, receiver, args, |plan, values, extras| run(py, plan, values, extras))
+    }
+
+    /// How many operations on numbers a call makes: those of the op that takes these arguments, if it counts any and does more than
+    /// go from element to element. Forms that write into their first argument count as none, as in PyTorch.
+    ///
+    /// # Errors
+    /// `TypeError` if no op takes them.
+    pub(crate) fn flops(&self, py: Python<'_>, args: Args<'_>) -> PyResult<Option<u64>> {
+        self.bound(py, None, args, |plan, values, _| {
+            let is_product = !plan.op.is(Traits::POINTWISE) && plan.kind == CallKind::Functional;
+            Ok(if is_product { plan.op.count_flops(values) } else { None })
+        })
+    }
+
+    /// Has the whole binder choose the overload and convert the arguments, with its errors, and goes on with these.
+    fn bound<R>(
+        &self,
+        py: Python<'_>,
+        receiver: Option<*mut PyObject>,
+        args: Args<'_>,
+        then: impl FnOnce(&Plan, &[Arg<'_>], &Extras) -> PyResult<R>,
+    ) -> PyResult<R> {
         let Overloads { signatures, plans } = self.overloads(py);
         // SAFETY: borrowed references that live through the call.
         let object = |&p: &*mut PyObject| Value(unsafe { Bound::from_borrowed_ptr(py, p) });
@@ -251,7 +274,7 @@ impl Function {
             let value = convert(&self.name, parameter, plan, param.wraps, &given.0, &arena)?;
             plan.put(param, value, given.0.as_ptr(), &mut values, &mut extras)?;
         }
-        run(py, plan, &values, &extras)
+        then(plan, &values, &extras)
     }
 }
 
@@ -399,7 +422,7 @@ fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
     let mut all = vec![Variant { schema: schema.clone(), hidden: false }];
     let is_tensor = |arg: &Argument| arg.ty == Type::new(Base::Tensor) && !arg.is_out();
     let accepts = Signature::new(schema, None, form).accepts_numbers();
-    if op.is(pullback::dispatch::Traits::NUMBERS_AS_TENSORS) && !accepts {
+    if op.is(Traits::NUMBERS_AS_TENSORS) && !accepts {
         let is_receiver = |arg: &Argument| form == Form::Method && arg.name == "self";
         let may_be_number =
             |&i: &usize| is_tensor(&schema.args[i]) && !is_receiver(&schema.args[i]);
@@ -438,7 +461,7 @@ impl Overloads {
         for &op in &function.ops {
             let has_out = function.form == Form::Function
                 && function.kind == CallKind::Functional
-                && op.is(pullback::dispatch::Traits::OUT);
+                && op.is(Traits::OUT);
             let schema = schema_of(op, function);
             for variant in variants(op, &schema, function.form) {
                 let out = has_out.then(|| out_schema(op, &variant.schema));

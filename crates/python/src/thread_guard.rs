@@ -92,7 +92,9 @@ struct EnableTorchFunction {
 impl EnableTorchFunction {
     #[new]
     fn new() -> Self {
-        EnableTorchFunction { _guard: ThreadGuard::new(torch_function::set_state, TorchFunctionState::Enabled) }
+        EnableTorchFunction {
+            _guard: ThreadGuard::new(torch_function::set_state, TorchFunctionState::Enabled),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ from contextlib import ContextDecorator, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .. import _C
-from . import _flops, kineto_available
+from . import kineto_available
 from .profiler_util import (
     MEMORY_EVENT_NAME,
     EventList,
@@ -96,7 +96,8 @@ class profile:
         use_device: a further device to profile; there is none in this build.
         use_cuda: the same as ``use_device="cuda"``.
         record_shapes: notes the sizes of inputs, and the values of those that are no tensors.
-        with_flops: estimates the operations of products and convolutions from them.
+        with_flops: notes how many operations on numbers products, convolutions, ``mul`` and ``add``
+            make, and the sizes of inputs.
         profile_memory: notes memory that tensors take and give back.
         with_stack: notes the lines of the program that led to each event, and makes events of calls
             of its functions.
@@ -179,7 +180,9 @@ class profile:
 
     def _start_trace(self) -> None:
         try:
-            _C._profiler_start(self.record_shapes, self.profile_memory, self.with_stack)
+            _C._profiler_start(
+                self.record_shapes, self.profile_memory, self.with_stack, self.with_flops
+            )
         except BaseException:
             self.entered = False
             raise
@@ -281,7 +284,7 @@ class profile:
     def _event(self, number: int, item: tuple[Any, ...], memory: int) -> FunctionEvent:
         """One event of the list that the extension gives."""
         (name, overload, thread, forward, span, scope, nr, _, is_async, kind, inputs, stack) = item
-        shapes, values = inputs
+        shapes, values, flops = inputs
         return FunctionEvent(
             id=number + 1,
             name=_rewrite_name(name, with_wildcard=True),
@@ -299,7 +302,7 @@ class profile:
             cpu_memory_usage=memory,
             is_async=is_async,
             sequence_nr=nr,
-            flops=_flops.count(name, shapes, values) if self.with_flops else 0,
+            flops=flops,
             is_user_annotation=kind == "User",
             is_python_function=kind in ("Module", "Program"),
         )

@@ -1,15 +1,15 @@
 """Counts the multiplications and additions of a program's products, module by module.
 
 A product of an ``m x k`` and a ``k x n`` matrix counts as ``2 m k n``; convolutions are products of
-their own. Other ops count as none, unless a formula is registered. (The profiler has its own count,
-`autograd/_flops.py`, which reads recorded shapes, where this reads the calls.)
+their own. How many a call makes says the op itself (the function ``flops`` of its item), from
+shapes and numbers alone, so that a program on meta tensors is counted without being computed. Other
+ops count as none, unless a formula is registered.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .._tensor import Tensor
@@ -19,8 +19,7 @@ from .module_tracker import ModuleTracker
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
-Shape = Sequence[int]
-# By the name of an op, the function of its arguments, in which shapes stand for tensors.
+# Formulas that a program has registered, by the name of an op; they go before the op's own count.
 flop_registry: dict[str, Callable[..., int]] = {}
 
 
@@ -55,80 +54,6 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Any]
         return formula
 
     return register
-
-
-def _product(a: Shape, b: Shape) -> int:
-    return int(2 * math.prod(a) * b[-1])
-
-
-@register_flop_formula(["aten.mm", "aten.bmm"])
-def _mm_flop(a: Shape, b: Shape, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    """The count of a product of matrices, or of a batch of them."""
-    return _product(a, b)
-
-
-@register_flop_formula(["aten.addmm", "aten.baddbmm"])
-def _addmm_flop(
-    self: Shape, a: Shape, b: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
-) -> int:
-    """The count of a product that is added to something, which does not count."""
-    return _product(a, b)
-
-
-def _convolution(small: Shape, weight: Shape) -> int:
-    """A product of the filters with each position of the smaller image."""
-    return int(2 * small[0] * math.prod(small[2:]) * math.prod(weight))
-
-
-@register_flop_formula("aten.convolution")
-def _conv_flop(
-    x: Shape,
-    weight: Shape,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: bool,
-    *args: Any,
-    out_shape: Any = None,
-    **kwargs: Any,
-) -> int:
-    """The count of a convolution."""
-    return _convolution(x if transposed else out_shape, weight)
-
-
-@register_flop_formula("aten._convolution_backward_input")
-def _conv_backward_input_flop(
-    grad: Shape,
-    weight: Shape,
-    input_size: Shape,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: bool,
-    *args: Any,
-    out_shape: Any = None,
-    **kwargs: Any,
-) -> int:
-    """The count of the gradient of a convolution for its image."""
-    return _convolution(input_size if transposed else grad, weight)
-
-
-@register_flop_formula("aten._convolution_backward_weight")
-def _conv_backward_weight_flop(
-    grad: Shape,
-    x: Shape,
-    weight_size: Shape,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: bool,
-    *args: Any,
-    out_shape: Any = None,
-    **kwargs: Any,
-) -> int:
-    """The count of the gradient of a convolution for its filters."""
-    return _convolution(x if transposed else grad, weight_size)
 
 
 class FlopCounterMode:
@@ -212,8 +137,11 @@ class FlopCounterMode:
     def _count(self, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         formula = self._formulas.get(_name(func))
         if formula is None:
-            return
-        count = formula(*args, **kwargs, out_val=out)
+            count = func._flops(*args, **kwargs)
+            if count is None:
+                return
+        else:
+            count = formula(*args, **kwargs, out_val=out)
         for parent in set(self.mod_tracker.parents):
             self.flop_counts[parent][getattr(func, "overloadpacket", func)] += count
 

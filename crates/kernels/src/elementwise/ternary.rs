@@ -246,3 +246,12 @@ pub fn renorm_factor(iter: &mut Iter, limit: f64) -> Result<()> {
         run1::<RenormFactor<T>>(iter, T::of(limit))
     })
 }
+
+map!(ScaledProduct<T: Number>[factor => T](a: T, b: T) -> T { a.times(b).times(factor) });
+/// `factor a b`.
+pub fn scaled_product(iter: &mut Iter, factor: f64) -> Result<()> {
+    let factor = Scalar::Float(factor);
+    compute!(iter.input_dtype(0), "mul_cpu", [float complex], T => {
+        run2::<ScaledProduct<T>>(iter, factor.to())
+    })
+}

@@ -421,3 +421,9 @@ pub fn nan_to_num(
         d => compute!(d, "nan_to_num", [float], T => run1::<NanToNum<T>>(iter, of(values))),
     }
 }
+
+map!(Scaled<T: RealMath>[factor => T](x: T) -> T { x.times(factor) });
+/// `factor x` of real numbers.
+pub fn scaled(iter: &mut Iter, factor: f64) -> Result<()> {
+    compute!(iter.input_dtype(0), "mul_cpu", [float], T => run1::<Scaled<T>>(iter, T::of(factor)))
+}

@@ -42,6 +42,8 @@ pub struct OpDef {
     pub result: super::ResultKind,
     /// Whether a call without further arguments returns this very tensor, which then costs no call.
     pub unchanged: Option<fn(&Tensor) -> bool>,
+    /// How many operations on numbers a call makes: see [`OpDef::count_flops`].
+    pub flops: Option<fn(&[Arg<'_>]) -> Result<u64>>,
     /// The kernels, by backend.
     pub kernels: Kernels,
     /// The values that the rules read, once each.
@@ -166,6 +168,8 @@ impl Traits {
     pub const DATA_DEPENDENT_OUTPUT: Traits = Traits(268_435_456);
     /// The form with `out=` is named after the overload, where others are just `out`.
     pub const OVERLOAD_OUT: Traits = Traits(536_870_912);
+    /// The profiler shows what its `flops` counts.
+    pub const PROFILER_FLOPS: Traits = Traits(2_097_152);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union of both sets.

@@ -1,7 +1,7 @@
 //! From an op's definition and arguments to its kernel.
 //!
-//! `arg` is the uniform calling convention, `def` what the library knows of an op, `kernels` its table of kernels, `source` what of it
-//! people are shown, `call` a call's way through the layers
+//! `arg` is the uniform calling convention, `def` what the library knows of an op, `kernels` its table of kernels, `flops` how
+//! many operations on numbers it makes, `source` what of it people are shown, `call` a call's way through the layers
 //! ([`crate::tensor::Key`] lists them), of which `sparse`, `resolve` (conjugate and negative views) and `simulated` (devices)
 //! are here. `pointwise` prepares element-by-element kernels.
 //! `run_kernel`, `write_kernel` and `write_outs` are the kernel's functional, in-place and `out=` forms; recording is
@@ -11,6 +11,7 @@ mod arg;
 pub mod batch;
 mod call;
 mod def;
+pub(crate) mod flops;
 mod kernels;
 pub(crate) mod meta;
 mod out;

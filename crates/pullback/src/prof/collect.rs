@@ -4,11 +4,12 @@
 //! profile is finished. Times are nanoseconds of the monotonic clock since the profile began. Invariant: a token is an index
 //! into the log of the thread that began the range. Start at [`profile`].
 
-use super::record::{self, Kind, Observer, Observing, Range};
+use super::record::{self, Kind, Name, Observer, Observing, Range};
 use super::recorded::{Details, Event, MemoryEvent, NONE, Recorded, RecordedInput};
 use crate::Result;
 use crate::autograd::thread_number;
 use crate::call_site::CallSite;
+use crate::dispatch::Traits;
 use crate::error::{bail, ensure};
 use crate::tensor::memory;
 use std::cell::RefCell;
@@ -25,6 +26,8 @@ pub struct Config {
     pub memory: bool,
     /// The program's lines that ranges were opened for.
     pub stacks: bool,
+    /// How many operations on numbers ops make.
+    pub flops: bool,
 }
 
 /// Events per chunk: a longer list would be copied as it grows, in the midst of what is measured.
@@ -159,11 +162,23 @@ impl Session {
     }
 
     fn details(&self, range: &Range<'_>) -> Option<Box<Details>> {
-        let Config { inputs, stacks, .. } = self.config;
-        (inputs || stacks).then(|| {
+        let Config { inputs, stacks, flops, .. } = self.config;
+        let flops = if flops { count_flops(range) } else { 0 };
+        (inputs || stacks || flops > 0).then(|| {
             let inputs = inputs.then(|| range.inputs.iter().map(RecordedInput::of).collect());
-            Box::new(Details { inputs, stack: self.stack(range.kind) })
+            Box::new(Details { inputs, stack: self.stack(range.kind), flops })
         })
+    }
+}
+
+/// The operations of an op's call, where they are to be shown. (Forms that write into their first argument count as none, as in
+/// PyTorch.)
+fn count_flops(range: &Range<'_>) -> u64 {
+    match range.name {
+        Name::Op(def) if def.is(Traits::PROFILER_FLOPS) => {
+            def.count_flops(range.inputs).unwrap_or(0)
+        }
+        _ => 0,
     }
 }
 

@@ -42,6 +42,7 @@ pub struct Event {
 pub(super) struct Details {
     pub(super) inputs: Option<Box<[RecordedInput]>>,
     pub(super) stack: Option<Arc<[CallSite]>>,
+    pub(super) flops: u64,
 }
 
 impl Event {
@@ -59,6 +60,12 @@ impl Event {
     #[must_use]
     pub fn inputs(&self) -> Option<&[RecordedInput]> {
         self.details.as_ref()?.inputs.as_deref()
+    }
+    /// How many operations on numbers the op made, a multiplication and an addition counting as one each; 0 of ops that are not
+    /// counted (see [`crate::dispatch::Traits::PROFILER_FLOPS`]), and if counts were not recorded.
+    #[must_use]
+    pub fn flops(&self) -> u64 {
+        self.details.as_ref().map_or(0, |details| details.flops)
     }
     /// The lines of the program that led to it, innermost first; none of nodes, and if stacks were not recorded.
     #[must_use]

@@ -94,7 +94,7 @@ fn each(
 impl ProfilerResult {
     /// For each event, in the order in which they began: name, overload, thread, the thread of a node's forward, start and
     /// end in nanoseconds, scope, sequence number, the number of the event around it (or -1), whether another thread ended
-    /// it, what kind it is, sizes and values of its inputs (or `None`), its lines.
+    /// it, what kind it is, sizes and values of its inputs (or `None`) with the count of its operations, its lines.
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let mut lines = Lines::default();
         let list = PyList::empty(py);
@@ -114,6 +114,7 @@ impl ProfilerResult {
                 (
                     inputs.map(|inputs| each(py, inputs, shape)).transpose()?,
                     inputs.map(|inputs| each(py, inputs, value)).transpose()?,
+                    event.flops(),
                 ),
                 lines.of(py, event)?,
             );
@@ -155,12 +156,14 @@ fn _profiler_start(
     record_shapes: &Bound<'_, PyAny>,
     profile_memory: &Bound<'_, PyAny>,
     with_stack: &Bound<'_, PyAny>,
+    with_flops: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     const NAME: &str = "_profiler_start";
     let config = Config {
         inputs: flag(record_shapes, NAME, ("record_shapes", 1))?,
         memory: flag(profile_memory, NAME, ("profile_memory", 2))?,
         stacks: flag(with_stack, NAME, ("with_stack", 3))?,
+        flops: flag(with_flops, NAME, ("with_flops", 4))?,
     };
     prof::start(config).map_err(raise)
 }

@@ -200,6 +200,23 @@ unsafe extern "C" fn reduce(object: *mut PyObject, _: *mut PyObject) -> *mut PyO
     }
 }
 
+/// `_flops(..)`: how many operations on numbers a call with these arguments makes, or `None`.
+unsafe extern "C" fn flops(
+    object: *mut PyObject,
+    args: *const *mut PyObject,
+    count: isize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: called on an object of these types, by the convention that the flags of the method say.
+    unsafe {
+        guard(|py| {
+            let function = (*object.cast::<Callable>()).function;
+            let args = Args::new(args, count as usize, names);
+            Ok(function.flops(py, args)?.into_pyobject(py)?.into_any().into_ptr())
+        })
+    }
+}
+
 unsafe extern "C" fn dealloc(object: *mut PyObject) {
     // SAFETY: the last reference is gone.
     unsafe { ffi::PyObject_Free(object.cast()) }
@@ -221,6 +238,12 @@ fn make_type(name: &'static CStr, is_method: bool) -> PyResult<*mut PyTypeObject
                 ml_name: c"__reduce__".as_ptr(),
                 ml_meth: ffi::PyMethodDefPointer { PyCFunction: reduce },
                 ml_flags: ffi::METH_NOARGS,
+                ml_doc: null_mut(),
+            },
+            ffi::PyMethodDef {
+                ml_name: c"_flops".as_ptr(),
+                ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: flops },
+                ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
                 ml_doc: null_mut(),
             },
             zeroed(),

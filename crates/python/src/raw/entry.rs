@@ -319,7 +319,8 @@ macro_rules! setter {
                 $crate::raw::entry::guard_or(-1, |py| {
                     if !value.is_null()
                         && $crate::torch_function::has_override(slf)
-                        && let Some(reply) = $crate::torch_function::dispatch_setter(py, $name, slf, value)
+                        && let Some(reply) =
+                            $crate::torch_function::dispatch_setter(py, $name, slf, value)
                     {
                         pyo3::ffi::Py_DECREF(reply?);
                         return Ok(0);

@@ -5,6 +5,7 @@
 //! matrix gradient is laid out as its operand is, so that the gradient of a transposed weight is dense.
 
 use crate::dispatch::OpDef;
+use crate::dispatch::flops::of_products;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::pointwise::arithmetic::by_both;
@@ -131,7 +132,7 @@ fn matrix_samples(s: &Sampler) -> Vec<Sample> {
 
 /// The product of two matrices: `out[i, j] = sum over k of self[i, k] * mat2[k, j]`; (m, k) times (k, n).
 /// Integers wrap; dtypes must be equal.
-#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm(self, mat2), sparse = mm(cpu, self, mat2))]
+#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, profiler_flops, autocast = lower, batch = mm(self, mat2), sparse = mm(cpu, self, mat2))]
 impl Mm {
     fn meta(self_: &Tensor, mat2: &Tensor) -> Result<TensorSpec> {
         matrix_spec("mm", self_, mat2)
@@ -139,6 +140,9 @@ impl Mm {
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, mat2: &Tensor) -> Result<()> {
         let (mut out, a, b) = (result.view_mut(cpu), self_.view_ref(cpu), mat2.view_ref(cpu));
         Ok(gemm::matmul(&mut out, a, b, ONE, ZERO)?)
+    }
+    fn flops(self_: &Tensor, mat2: &Tensor) -> Result<u64> {
+        Ok(of_products(self_.shape(), mat2.shape()))
     }
     fn vjp_self(grad: &Tensor, mat2: &Tensor, self_column_major: bool) -> Result<Tensor> {
         left_grad(grad, mat2, self_column_major, ONE)
@@ -173,7 +177,7 @@ impl Mm {
 #[op(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out, apart(self), autocast = lower, batch = addmm(self, mat1, mat2, beta, alpha), sparse = addmm(cpu, self, mat1, mat2, beta, alpha))]
+    exact_out, apart(self), profiler_flops, autocast = lower, batch = addmm(self, mat1, mat2, beta, alpha), sparse = addmm(cpu, self, mat1, mat2, beta, alpha))]
 impl Addmm {
     fn meta(
         self_: &Tensor,
@@ -196,6 +200,9 @@ impl Addmm {
         start(cpu, result, self_, beta)?;
         let (mut out, a, b) = (result.view_mut(cpu), mat1.view_ref(cpu), mat2.view_ref(cpu));
         Ok(gemm::matmul(&mut out, a, b, alpha, beta)?)
+    }
+    fn flops(mat1: &Tensor, mat2: &Tensor) -> Result<u64> {
+        Ok(of_products(mat1.shape(), mat2.shape()))
     }
     fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
         grad.times(beta.conj())
@@ -241,7 +248,7 @@ impl Addmm {
 }
 
 /// The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p).
-#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = bmm(self, mat2), sparse = bmm(cpu, self, mat2))]
+#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, profiler_flops, autocast = lower, batch = bmm(self, mat2), sparse = bmm(cpu, self, mat2))]
 impl Bmm {
     fn meta(self_: &Tensor, mat2: &Tensor) -> Result<TensorSpec> {
         batch_spec(self_, mat2)
@@ -249,6 +256,9 @@ impl Bmm {
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, mat2: &Tensor) -> Result<()> {
         let (mut out, a, b) = (result.view_mut(cpu), self_.view_ref(cpu), mat2.view_ref(cpu));
         Ok(gemm::bmm(&mut out, a, b, ONE, ZERO)?)
+    }
+    fn flops(self_: &Tensor, mat2: &Tensor) -> Result<u64> {
+        Ok(of_products(self_.shape(), mat2.shape()))
     }
     fn vjp_self(grad: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         grad.bmm(&mat2.conj()?.transpose(1, 2)?)
@@ -276,7 +286,7 @@ impl Bmm {
 #[op(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out, apart(self), autocast = lower, batch = baddbmm(self, batch1, batch2, beta, alpha)
+    exact_out, apart(self), profiler_flops, autocast = lower, batch = baddbmm(self, batch1, batch2, beta, alpha)
 )]
 impl Baddbmm {
     fn meta(
@@ -300,6 +310,9 @@ impl Baddbmm {
         start(cpu, result, self_, beta)?;
         let (mut out, a, b) = (result.view_mut(cpu), batch1.view_ref(cpu), batch2.view_ref(cpu));
         Ok(gemm::bmm(&mut out, a, b, alpha, beta)?)
+    }
+    fn flops(batch1: &Tensor, batch2: &Tensor) -> Result<u64> {
+        Ok(of_products(batch1.shape(), batch2.shape()))
     }
     fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
         grad.times(beta.conj())

@@ -2,6 +2,7 @@
 //!
 //! Not here: `nn.functional.scaled_dot_product_attention`, which takes more dimensions and masks.
 
+use crate::dispatch::flops::multiply_adds;
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -143,6 +144,14 @@ impl FlashAttentionKernel {
             result0.copy_data(cpu, &output)?;
         }
         result1.copy_data(cpu, &sums)
+    }
+    fn flops(query: &Tensor, key: &Tensor, value: &Tensor) -> Result<u64> {
+        check(query, key, value, 0.0, None)?;
+        // (The scores, and the values weighted by them. What backward does are products of their own.)
+        let (keys, width) = (&key.shape()[2..3], &value.shape()[3..4]);
+        let scores = multiply_adds(query.shape().iter().chain(keys));
+        let values = multiply_adds(query.shape()[..3].iter().chain(keys).chain(width));
+        Ok(scores.saturating_add(values))
     }
     fn vjp(
         grad: &Tensor,

@@ -3,6 +3,7 @@
 //! `convolution` is the one op with a kernel; its gradients are ops of their own, so that they can be
 //! differentiated again: all three are bilinear and each is the derivative of the others.
 
+use crate::dispatch::flops::multiply_adds;
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
@@ -158,6 +159,29 @@ fn check_gradient(grad: &Tensor, output: &[i64]) -> Result<()> {
     Ok(())
 }
 
+/// The operations of a product of each filter with each place of the smaller image: the result, or the input of a transposed
+/// convolution.
+fn flops_at(smaller: &[i64], weight: &[i64]) -> u64 {
+    let places = smaller.get(2..).unwrap_or(&[]);
+    multiply_adds(smaller.first().into_iter().chain(places).chain(weight))
+}
+
+/// Those of the gradient by filters of `weight_size`: of each channel of an image with each of the gradient's, at each place of the
+/// smaller one. (As PyTorch does, it also counts pairs of channels of different groups, which nobody multiplies.)
+fn flops_of_weights(grad: &[i64], image: &[i64], transposed: bool, weight_size: &[i64]) -> u64 {
+    let smaller = if transposed { image } else { grad };
+    let places = smaller.get(2..).unwrap_or(&[]).iter().chain(weight_size.get(2..).unwrap_or(&[]));
+    multiply_adds(image.iter().take(2).chain(grad.get(1)).chain(places))
+}
+
+/// The operations of a convolution of a batch of images, or of one.
+fn flops_of_images(input: &Tensor, weight: &Tensor, geometry: ConvGeometry<'_>) -> Result<u64> {
+    let image: Dims = [1].into_iter().take(weight.ndim().saturating_sub(input.ndim())).collect();
+    let image: Dims = image.iter().chain(input.shape()).copied().collect();
+    let options = geometry.options(image.len())?;
+    Ok(flops_at(&kernel::output_shape(&image, weight.shape(), &options)?, weight.shape()))
+}
+
 fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<()> {
     ensure!(
         input.dtype() == weight.dtype(),
@@ -241,6 +265,25 @@ impl Convolution {
             &geometry.options(input.ndim())?,
         )?;
         Ok(())
+    }
+    fn flops(
+        input: &Tensor,
+        weight: &Tensor,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        transposed: bool,
+        output_padding: &[i64],
+        groups: i64,
+    ) -> Result<u64> {
+        if transposed {
+            return Ok(flops_at(input.shape(), weight.shape()));
+        }
+        let geometry =
+            ConvGeometry { stride, padding, dilation, transposed, output_padding, groups };
+        let options = geometry.options(input.ndim())?;
+        let output = kernel::output_shape(input.shape(), weight.shape(), &options)?;
+        Ok(flops_at(&output, weight.shape()))
     }
     fn vjp_input(
         grad: &Tensor,
@@ -355,6 +398,14 @@ impl ConvolutionBackwardInput {
         let out = &mut result.view_mut(cpu);
         Ok(kernel::convolution_backward_input(out, grad, weight, &options)?)
     }
+    fn flops(
+        grad_output: &Tensor,
+        weight: &Tensor,
+        input_size: &[i64],
+        transposed: bool,
+    ) -> Result<u64> {
+        Ok(flops_at(if transposed { input_size } else { grad_output.shape() }, weight.shape()))
+    }
     fn vjp_grad_output(
         grad: &Tensor,
         weight: &Tensor,
@@ -432,6 +483,14 @@ impl ConvolutionBackwardWeight {
         let (grad, input) = (grad_output.view_ref(cpu), input.view_ref(cpu));
         let out = &mut result.view_mut(cpu);
         Ok(kernel::convolution_backward_weight(out, grad, input, &options)?)
+    }
+    fn flops(
+        grad_output: &Tensor,
+        input: &Tensor,
+        weight_size: &[i64],
+        transposed: bool,
+    ) -> Result<u64> {
+        Ok(flops_of_weights(grad_output.shape(), input.shape(), transposed, weight_size))
     }
     fn vjp_grad_output(
         grad: &Tensor,
@@ -525,7 +584,7 @@ fn call(s: &Sampler, shapes: &[&[i64]]) -> Sample {
 
 /// Cross-correlates (N, C, {IMAGE}) or (C, {IMAGE}) with `weight` (O, C / groups, {KERNEL}).
 #[op("conv{N}d(Tensor input, Tensor weight, Tensor? bias=None, int[{N}] stride=1, int[{N}] padding=0, int[{N}] dilation=1, int groups=1) -> Tensor",
-     function_only, autocast = lower,
+     function_only, profiler_flops, autocast = lower,
      each(Conv1d { N: 1, IMAGE: "L", KERNEL: "k", SHAPES: &[&[2, 5], &[3, 2, 3]] },
           Conv2d { N: 2, IMAGE: "H, W", KERNEL: "kh, kw", SHAPES: &[&[1, 2, 4, 4], &[2, 2, 3, 3], &[2]] },
           Conv3d { N: 3, IMAGE: "D, H, W", KERNEL: "kd, kh, kw", SHAPES: &[&[1, 1, 2, 3, 3], &[1, 1, 2, 2, 2]] }))]
@@ -543,6 +602,19 @@ impl ConvNd {
             x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups)
         })
     }
+    fn flops(
+        input: &Tensor,
+        weight: &Tensor,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<u64> {
+        let (transposed, output_padding) = (false, &[0][..]);
+        let geometry =
+            ConvGeometry { stride, padding, dilation, transposed, output_padding, groups };
+        flops_of_images(input, weight, geometry)
+    }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![call(s, SHAPES)]
     }
@@ -550,7 +622,7 @@ impl ConvNd {
 
 /// As `conv{N}d` with `padding` "same" or "valid".
 #[op("conv{N}d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[{N}] stride=1, str padding=\"valid\", int[{N}] dilation=1, int groups=1) -> Tensor",
-     function_only, autocast = lower,
+     function_only, profiler_flops, autocast = lower,
      each(Conv1dPadding { N: 1, SHAPES: &[&[1, 2, 5], &[3, 2, 2]] },
           Conv2dPadding { N: 2, SHAPES: &[&[1, 1, 3, 3], &[1, 1, 2, 3]] },
           Conv3dPadding { N: 3, SHAPES: &[&[1, 1, 2, 2, 2], &[1, 1, 2, 2, 2]] }))]
@@ -567,6 +639,26 @@ impl ConvNdPadding {
         batched(input, "conv{N}d", N, |x| {
             padded(x, weight, bias, padding, (stride, dilation, groups))
         })
+    }
+    fn flops(
+        input: &Tensor,
+        weight: &Tensor,
+        stride: &[i64],
+        padding: &str,
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<u64> {
+        if padding == "same" {
+            // (The result has the image's sizes.)
+            let batch = usize::from(input.ndim() == N + 2);
+            let sizes = input.shape().iter().skip(batch + 1);
+            let batch = input.shape().iter().take(batch);
+            return Ok(multiply_adds(batch.chain(sizes).chain(weight.shape())));
+        }
+        let (transposed, padding, output_padding) = (false, &[0][..], &[0][..]);
+        let geometry =
+            ConvGeometry { stride, padding, dilation, transposed, output_padding, groups };
+        flops_of_images(input, weight, geometry)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![call(s, SHAPES).with("padding", "same")]

@@ -7,7 +7,11 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::pointwise::ternary::walk_as_is;
+use crate::ops::random::fill::{bernoulli_with, check_probability};
+use crate::tensor::Cpu;
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -142,17 +146,35 @@ impl FeatureAlphaDropoutInplace {
 )]
 impl NativeDropout {
     fn meta(input: &Tensor, p: f64, train: Option<bool>) -> Result<[TensorSpec; 2]> {
+        if train != Some(false) {
+            check_probability(1.0 - p)?;
+        }
         let (spec, mask) = (TensorSpec::laid_as(input), TensorSpec::laid_as(input));
         let is_scaled = train != Some(false) && scale(p, train) != 1.0;
         Ok([if is_scaled { spec.to_float() } else { spec }, mask.with_dtype(DType::Bool)])
     }
-    fn cpu(input: &Tensor, p: f64, train: Option<bool>) -> Result<[Tensor; 2]> {
-        let kept = input.empty_like_with(Some(DType::Bool), None, None, None, None)?;
+    fn cpu(
+        cpu: Cpu,
+        result0: &Tensor,
+        result1: &Tensor,
+        input: &Tensor,
+        p: f64,
+        train: Option<bool>,
+    ) -> Result<()> {
         if train == Some(false) {
-            return Ok([input.clone_tensor(None)?, kept.fill_(Scalar::Bool(true))?]);
+            result0.copy_data(cpu, input)?;
+            return walk_as_is(cpu, result1, &[], |iter| {
+                elementwise::fill(iter, Scalar::Bool(true))
+            });
         }
-        kept.bernoulli_(1.0 - p)?;
-        Ok([input.mul(&kept)?.times(Scalar::Float(scale(p, train)))?, kept])
+        bernoulli_with(cpu, result1, 1.0 - p, None)?;
+        let dtype = result0.dtype();
+        let inputs = [input.in_dtype(cpu, dtype)?, result1.in_dtype(cpu, dtype)?];
+        let factor = scale(p, train);
+        if factor == 1.0 {
+            return walk_as_is(cpu, result0, &inputs, elementwise::mul);
+        }
+        walk_as_is(cpu, result0, &inputs, |iter| elementwise::scaled_product(iter, factor))
     }
     fn vjp_input(grad: &Tensor, result1: &Tensor, p: f64, train: Option<bool>) -> Result<Tensor> {
         grad.native_dropout_backward(result1, scale(p, train))
@@ -190,9 +212,8 @@ impl NativeDropoutBackward {
         );
         Ok(TensorSpec::broadcast(&[grad_output, mask])?.to_float())
     }
-    fn cpu(grad_output: &Tensor, mask: &Tensor, scale: f64) -> Result<Tensor> {
-        Self::meta(grad_output, mask)?;
-        grad_output.mul(mask)?.mul(&Tensor::wrapped(scale)?)
+    fn cpu(iter: &mut Iter, scale: f64) -> pullback_kernels::Result<()> {
+        elementwise::scaled_product(iter, scale)
     }
     fn vjp_grad_output(grad: &Tensor, mask: &Tensor, scale: f64) -> Result<Tensor> {
         grad.native_dropout_backward(mask, scale)

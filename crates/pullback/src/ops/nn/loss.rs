@@ -1,13 +1,17 @@
 //! Losses of numbers against numbers: squared, absolute, smooth, binary cross entropy, divergence.
 //!
-//! `reduction` is 0 (none), 1 (mean over all elements) or 2 (sum). Losses against classes are in `loss_class`.
+//! `reduction` is 0 (none), 1 (mean over all elements) or 2 (sum). The losses of elements are computed in one pass, into the result
+//! itself where nothing is reduced ([`write_loss`]). Losses against classes are in `loss_class`.
 
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::TensorSpec;
+use crate::ops::pointwise::ternary::walk_as_is;
+use crate::ops::reduce::sum::reduce_in_dtype;
 use crate::tensor::shape::broadcast_shapes;
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::{Iter, elementwise, reduce};
 use pullback_macros::op;
 use smallvec::SmallVec;
 
@@ -29,10 +33,14 @@ impl MseLoss {
         check_floating("mse_cpu", self_, target)?;
         loss_spec(&[self_, target], reduction)
     }
-    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
-        Self::meta(self_, target, reduction)?;
-        let gap = self_.sub(target)?;
-        reduced(gap.mul_(&gap)?, reduction)
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        target: &Tensor,
+        reduction: i64,
+    ) -> Result<()> {
+        write_loss(cpu, result, &[self_, target], reduction, elementwise::squared_difference)
     }
     fn vjp(
         grad: &Tensor,
@@ -90,12 +98,16 @@ impl SmoothL1Loss {
         ensure!(beta >= 0.0, runtime, "smooth_l1_loss does not support negative values for beta.");
         loss_spec(&[self_, target], reduction)
     }
-    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, beta: f64) -> Result<Tensor> {
-        Self::meta(self_, target, reduction, beta)?;
-        if beta == 0.0 {
-            return self_.l1_loss(target, reduction);
-        }
-        reduced(bent(&self_.sub(target)?, beta)?.div_(&Tensor::wrapped(beta)?)?, reduction)
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        target: &Tensor,
+        reduction: i64,
+        beta: f64,
+    ) -> Result<()> {
+        let kernel = |iter: &mut Iter| elementwise::smooth_l1(iter, beta);
+        write_loss(cpu, result, &[self_, target], reduction, kernel)
     }
     fn vjp(
         grad: &Tensor,
@@ -148,9 +160,16 @@ impl HuberLoss {
         ensure!(delta > 0.0, runtime, "huber_loss does not support non-positive values for delta.");
         loss_spec(&[self_, target], reduction)
     }
-    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, delta: f64) -> Result<Tensor> {
-        Self::meta(self_, target, reduction, delta)?;
-        reduced(bent(&self_.sub(target)?, delta)?, reduction)
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        target: &Tensor,
+        reduction: i64,
+        delta: f64,
+    ) -> Result<()> {
+        let kernel = |iter: &mut Iter| elementwise::huber(iter, delta);
+        write_loss(cpu, result, &[self_, target], reduction, kernel)
     }
     fn vjp(
         grad: &Tensor,
@@ -207,14 +226,22 @@ impl BinaryCrossEntropy {
         reduction: i64,
     ) -> Result<TensorSpec> {
         let inputs = [Some(self_), Some(target), weight];
+        ensure!(
+            inputs.iter().flatten().all(|input| !input.dtype().is_complex()),
+            not_implemented,
+            "\"binary_cross_entropy\" not implemented for '{}'",
+            self_.dtype().scalar_name()
+        );
         loss_spec(&inputs.into_iter().flatten().collect::<SmallVec<[_; 3]>>(), reduction)
     }
     fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
         self_: &Tensor,
         target: &Tensor,
         weight: Option<&Tensor>,
         reduction: i64,
-    ) -> Result<Tensor> {
+    ) -> Result<()> {
         let (zero, one) = (Tensor::wrapped(0)?, Tensor::wrapped(1)?);
         // NaN is not between them either.
         let between = self_.ge(&zero)?.logical_and(&self_.le(&one)?)?.all()?;
@@ -223,9 +250,10 @@ impl BinaryCrossEntropy {
             runtime,
             "all elements of input should be between 0 and 1"
         );
-        let loss =
-            log_of_rest(self_)?.mul(&target.plus(-1)?)?.sub(&target.mul(&log_of(self_)?)?)?;
-        reduced(weighted(loss, weight)?, reduction)
+        let inputs = [Some(self_), Some(target), weight];
+        let inputs: SmallVec<[_; 3]> = inputs.into_iter().flatten().collect();
+        let kernel = |iter: &mut Iter| elementwise::binary_cross_entropy(iter, weight.is_some());
+        write_loss(cpu, result, &inputs, reduction, kernel)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -293,18 +321,20 @@ impl BinaryCrossEntropyWithLogits {
         loss_spec(&inputs.into_iter().flatten().collect::<SmallVec<[_; 4]>>(), reduction)
     }
     fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
         self_: &Tensor,
         target: &Tensor,
         weight: Option<&Tensor>,
         pos_weight: Option<&Tensor>,
         reduction: i64,
-    ) -> Result<Tensor> {
-        let mut log = self_.log_sigmoid()?;
-        if let Some(pos_weight) = pos_weight {
-            log = pos_weight.plus(-1)?.mul(target)?.plus(1)?.mul(&log)?;
-        }
-        let loss = target.minus_from(1)?.mul(self_)?.sub(&log)?;
-        reduced(weighted(loss, weight)?, reduction)
+    ) -> Result<()> {
+        let inputs = [Some(self_), Some(target), pos_weight];
+        let inputs: SmallVec<[_; 3]> = inputs.into_iter().flatten().collect();
+        let kernel = |iter: &mut Iter| {
+            elementwise::binary_cross_entropy_with_logits(iter, pos_weight.is_some())
+        };
+        write_weighted_loss(cpu, result, (&inputs, weight), reduction, kernel)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -420,6 +450,47 @@ pub(crate) fn reduced(loss: Tensor, reduction: i64) -> Result<Tensor> {
     }
 }
 
+/// Writes a loss that `kernel` computes element by element from `inputs`, which are repeated to one shape and converted to the
+/// result's dtype, reduced.
+pub(super) fn write_loss(
+    cpu: Cpu,
+    result: &Tensor,
+    inputs: &[&Tensor],
+    reduction: i64,
+    kernel: impl FnOnce(&mut Iter) -> pullback_kernels::Result<()>,
+) -> Result<()> {
+    write_weighted_loss(cpu, result, (inputs, None), reduction, kernel)
+}
+
+/// As [`write_loss`], each element times that of a weight.
+fn write_weighted_loss(
+    cpu: Cpu,
+    result: &Tensor,
+    (inputs, weight): (&[&Tensor], Option<&Tensor>),
+    reduction: i64,
+    kernel: impl FnOnce(&mut Iter) -> pullback_kernels::Result<()>,
+) -> Result<()> {
+    // (All memory is asked for before the first write.)
+    let in_dtype = |t: &&Tensor| t.in_dtype(cpu, result.dtype());
+    let weight = weight.as_ref().map(in_dtype).transpose()?;
+    let each = if reduction == 0 {
+        result.clone()
+    } else {
+        let all: SmallVec<[_; 4]> = inputs.iter().copied().chain(weight.as_ref()).collect();
+        TensorSpec::broadcast(&all)?.computed_in(result.dtype()).empty()?
+    };
+    let inputs = inputs.iter().map(in_dtype).collect::<Result<Vec<_>>>()?;
+    walk_as_is(cpu, &each, &inputs, kernel)?;
+    if let Some(weight) = weight {
+        walk_as_is(cpu, &each, &[each.clone(), weight], elementwise::mul)?;
+    }
+    match reduction {
+        0 => Ok(()),
+        1 => reduce_in_dtype(cpu, result, &each, None, reduce::mean),
+        _ => reduce_in_dtype(cpu, result, &each, None, reduce::sum),
+    }
+}
+
 /// The gradient of one element of a loss whose inputs have `shapes`.
 pub(in crate::ops) fn each(grad: &Tensor, shapes: &[&[i64]], reduction: i64) -> Result<Tensor> {
     if reduction != 1 {
@@ -442,13 +513,6 @@ fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
 fn opposite(grad: Tensor, needs: [bool; 2]) -> Result<[Option<Tensor>; 2]> {
     let negative = needs[1].then(|| grad.neg()).transpose()?;
     Ok([needs[0].then_some(grad), negative])
-}
-
-/// `z^2 / 2` for `|z| <= limit`, else `limit (|z| - limit/2)`: with `c = min(|z|, limit)`, `c (|z| - c/2)`.
-fn bent(z: &Tensor, limit: f64) -> Result<Tensor> {
-    let size = z.abs()?;
-    let c = size.clamp_max(Scalar::Float(limit))?;
-    size.sub_with(&c, Scalar::Float(0.5))?.mul(&c)
 }
 
 fn limited(z: &Tensor, limit: f64) -> Result<Tensor> {

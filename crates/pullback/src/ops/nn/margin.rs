@@ -2,7 +2,7 @@
 //!
 //! `reduction` is 0 (none), 1 (mean) or 2 (sum), as in `loss`. The hinge of pairs and triplets is composed in Python.
 
-use super::loss::{each, loss_spec, reduced};
+use super::loss::{each, loss_spec, reduced, write_loss};
 use super::loss_class::kind;
 use crate::dispatch::{OpDef, check_cast};
 use crate::error::{bail, ensure};
@@ -12,6 +12,7 @@ use crate::tensor::Cpu;
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::{infer_shape, list};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use pullback_kernels::elementwise;
 use pullback_kernels::loss::{self, MarginLossOptions, Reduction};
 use pullback_macros::op;
 
@@ -30,9 +31,14 @@ impl SoftMarginLoss {
         check_cast(default_dtype(), self_.dtype())?;
         loss_spec(&[self_, target], reduction)
     }
-    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
-        Self::meta(self_, target, reduction)?;
-        reduced(self_.mul(&target.neg()?)?.exp()?.log1p()?, reduction)
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        target: &Tensor,
+        reduction: i64,
+    ) -> Result<()> {
+        write_loss(cpu, result, &[self_, target], reduction, elementwise::soft_margin)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
         // The derivative of ln(1 + e^z) is the sigmoid of z.

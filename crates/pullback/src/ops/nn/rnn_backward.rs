@@ -3,7 +3,7 @@
 //! It has no derivative: where the backward must itself be differentiable, `rnn_layer` computes it from plain ops.
 
 use super::rnn_layer::Layer;
-use crate::dispatch::{OpDef, TensorVec, Value};
+use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::Cpu;
@@ -34,28 +34,26 @@ impl Layer<'_> {
         Ok(specs)
     }
 
-    /// The kernel of [`Layer::vjp`]: a gradient for each operand whose bit `needs` has.
-    fn backward(
+    /// The kernel of [`Layer::vjp`]: writes a gradient for each operand whose bit `needs` has, in their order.
+    fn write_backward(
         &self,
         cpu: Cpu,
+        gradients: &[&Tensor],
         results: [Option<&Tensor>; 3],
         grads: [Option<&Tensor>; 3],
         needs: i64,
-    ) -> Result<TensorVec> {
-        let mut made = [const { None }; 7];
-        for (made, spec) in made.iter_mut().zip(self.gradient_specs(results, grads, needs)?) {
-            *made = spec.map(|spec| spec.empty()).transpose()?;
+    ) -> Result<()> {
+        let (mut views, mut next) = ([const { None::<StridedMut<'_>> }; 7], gradients.iter());
+        for (nr, (view, operand)) in views.iter_mut().zip(self.tensors()).enumerate() {
+            let is_wanted = operand.is_some() && needs >> nr & 1 != 0;
+            *view = if is_wanted { next.next().map(|t| t.view_mut(cpu)) } else { None };
         }
-        {
-            let mut views = made.each_ref().map(|t| t.as_ref().map(|t| t.view_mut(cpu)));
-            let wanted = views.each_mut().map(Option::<StridedMut<'_>>::as_mut);
-            let [by_output, by_h, by_c]: [Option<StridedRef<'_>>; 3] =
-                grads.map(|g| g.map(|t| t.view_ref(cpu)));
-            let [output, gates, cells] = results.map(|t| t.map(|t| t.view_ref(cpu)));
-            let results = OutputGradients { output, gates, cells, by_output, by_h, by_c };
-            rnn::backward(wanted, &self.operands(cpu), &results, &self.steps()?)?;
-        }
-        Ok(made.into_iter().flatten().collect())
+        let wanted = views.each_mut().map(Option::<StridedMut<'_>>::as_mut);
+        let [by_output, by_h, by_c]: [Option<StridedRef<'_>>; 3] =
+            grads.map(|g| g.map(|t| t.view_ref(cpu)));
+        let [output, gates, cells] = results.map(|t| t.map(|t| t.view_ref(cpu)));
+        let results = OutputGradients { output, gates, cells, by_output, by_h, by_c };
+        Ok(rnn::backward(wanted, &self.operands(cpu), &results, &self.steps()?)?)
     }
 
     /// Refuses results and gradients of another number of elements than the layer's.
@@ -152,6 +150,7 @@ impl RnnLayerBackward {
     }
     fn cpu(
         cpu: Cpu,
+        result: &[&Tensor],
         operands: &[Option<Tensor>],
         results: &[Option<Tensor>],
         grads: &[Option<Tensor>],
@@ -159,10 +158,10 @@ impl RnnLayerBackward {
         needs: i64,
         batch_sizes: &[i64],
         reverse: bool,
-    ) -> Result<TensorVec> {
+    ) -> Result<()> {
         let call = Call::of(operands, results, grads, cell)?;
         let layer = call.layer.over(batch_sizes, reverse).checked()?;
-        layer.backward(cpu, call.results, call.grads, needs)
+        layer.write_backward(cpu, result, call.results, call.grads, needs)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {

@@ -45,16 +45,19 @@ impl ForeachNorm {
         };
         self_.iter().map(norm).collect()
     }
-    fn cpu(cpu: Cpu, self_: &[Tensor], ord: Scalar, dtype: Option<DType>) -> Result<Vec<Tensor>> {
-        let specs = ForeachNorm::meta(self_, ord, dtype)?;
-        let norm = |(t, spec): (&Tensor, TensorSpec)| {
-            let (input, out) = (t.in_dtype(cpu, dtype.unwrap_or(t.dtype()))?, spec.empty()?);
-            reduce_into(cpu, &out, &input, &all_dims(t), |out, x, dims| {
+    fn cpu(
+        cpu: Cpu,
+        result: &[&Tensor],
+        self_: &[Tensor],
+        ord: Scalar,
+        dtype: Option<DType>,
+    ) -> Result<()> {
+        self_.iter().zip(result).try_for_each(|(t, out)| {
+            let input = t.in_dtype(cpu, dtype.unwrap_or(t.dtype()))?;
+            reduce_into(cpu, out, &input, &all_dims(t), |out, x, dims| {
                 reduce::norm(out, x, dims, ord.to_f64())
-            })?;
-            Ok(out)
-        };
-        self_.iter().zip(specs).map(norm).collect()
+            })
+        })
     }
     fn vjp_self(
         grads: &[Option<Tensor>],

@@ -19,13 +19,16 @@ pub(crate) static OPS: &[&OpDef] =
 /// Adds `other`, multiplied by `alpha`: `out[i] = self[i] + alpha * other[i]`.
 /// Shapes broadcast; dtypes promote; for bool this is "or".
 #[op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     inplace = method, out, numbers, result = same, batch = pointwise, jvp = linear, sparse = add(cpu, form, self, other, alpha))]
+     inplace = method, out, numbers, profiler_flops, result = same, batch = pointwise, jvp = linear, sparse = add(cpu, form, self, other, alpha))]
 impl Add {
     fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
         scaled_spec(self_, other, alpha)
     }
     fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
         elementwise::add(iter, alpha)
+    }
+    fn flops(self_: &Tensor) -> Result<u64> {
+        Ok(self_.numel() as u64)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
@@ -123,8 +126,11 @@ impl RsubNumber {
 /// Multiplies by `other`: `out[i] = self[i] * other[i]`.
 /// Shapes broadcast; dtypes promote; for bool this is "and".
 #[op("mul.Tensor(Tensor self, Tensor other) -> Tensor",
-     inplace = method, out, numbers, wide_numbers, alias("multiply"), meta = broadcast, cpu = mul, batch = pointwise, samples = binary, sparse = multiply(form, self, other))]
+     inplace = method, out, numbers, wide_numbers, profiler_flops, alias("multiply"), meta = broadcast, cpu = mul, batch = pointwise, samples = binary, sparse = multiply(form, self, other))]
 impl Mul {
+    fn flops(self_: &Tensor) -> Result<u64> {
+        Ok(self_.numel() as u64)
+    }
     fn vjp_self(grad: &Tensor, other: &Tensor) -> Result<Tensor> {
         grad.mul(&other.conj()?)
     }

@@ -102,13 +102,11 @@ impl Pow {
 }
 
 /// Raises one number to each power: `out[i] = self^exponent[i]`.
-#[op("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", out, node = "PowBackward2", batch = pointwise, jvp = elementwise)]
+#[op("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", out, operand(self), node = "PowBackward2", cpu = pow, result = same,
+     batch = pointwise, jvp = elementwise)]
 impl PowOfScalar {
     fn meta(self_: Scalar, exponent: &Tensor) -> Result<TensorSpec> {
         TensorSpec::broadcast(&[exponent, &Tensor::wrapped(self_)?])
-    }
-    fn cpu(self_: Scalar, exponent: &Tensor) -> Result<Tensor> {
-        Tensor::wrapped(self_)?.pow(exponent)
     }
     fn vjp_exponent(
         grad: &Tensor,

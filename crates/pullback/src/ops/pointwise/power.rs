@@ -141,11 +141,13 @@ impl Ldexp {
         let own = self_.dtype();
         Ok(spec.computed_in(if own.is_differentiable() { own } else { default_dtype() }))
     }
-    fn cpu(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
-        if !other.dtype().is_integral(true) || self_.dtype().is_complex() {
-            return self_.mul(&power_of_two(self_.dtype(), other)?);
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, other: &Tensor) -> Result<()> {
+        if other.dtype().is_integral(true) && !self_.dtype().is_complex() {
+            return write_scaled(cpu, result, self_, other);
         }
-        scaled(self_, other)
+        let dtype = result.dtype();
+        let power = power_of_two(self_.dtype(), other)?.in_dtype(cpu, dtype)?;
+        walk_as_is(cpu, result, &[self_.in_dtype(cpu, dtype)?, power], elementwise::mul)
     }
     fn vjp_self(grad: &Tensor, other: &Tensor, self_dtype: DType) -> Result<Tensor> {
         if other.dtype().is_integral(true) {
@@ -214,27 +216,26 @@ fn power_of_two(dtype: DType, exponent: &Tensor) -> Result<Tensor> {
     Tensor::scalar_of(2.0, real)?.pow(&exponent.to_dtype(real)?)
 }
 
-/// `x * 2^exponent` of whole exponents, rounded once.
-fn scaled(x: &Tensor, exponent: &Tensor) -> Result<Tensor> {
-    let dtype = if x.dtype().is_floating_point() { x.dtype() } else { default_dtype() };
+/// Writes `x * 2^exponent` of whole exponents, rounded once.
+fn write_scaled(cpu: Cpu, result: &Tensor, x: &Tensor, exponent: &Tensor) -> Result<()> {
     let whole = exponent.to_dtype(DType::I64)?;
     let within = |e: &Tensor, least: i64, most: i64| {
         e.clamp_max(Scalar::Int(most))?.clamp_min(Scalar::Int(least))
     };
-    let mut product = x.to_dtype(DType::F64)?;
-    if dtype == DType::F64 {
+    let product = x.in_dtype(cpu, DType::F64)?;
+    if result.dtype() == DType::F64 {
         // What a double's exponent has no room for goes first: only the last product can round.
         let all = within(&whole, -3066, 3069)?;
         let last = within(&all, -1022, 1023)?;
         let rest = all.sub(&last)?;
         let middle = within(&rest, -1022, 1023)?;
-        for e in [rest.sub(&middle)?, middle, last] {
-            product = product.mul(&exact_power(&e)?)?;
-        }
-        return Ok(product);
+        let first = product.mul(&exact_power(&rest.sub(&middle)?)?)?;
+        let inputs = [first.mul(&exact_power(&middle)?)?, exact_power(&last)?];
+        return walk_as_is(cpu, result, &inputs, elementwise::mul);
     }
-    product = product.mul(&exact_power(&within(&whole, -500, 500)?)?)?;
-    product.to_dtype(dtype)
+    let product = product.mul(&exact_power(&within(&whole, -500, 500)?)?)?;
+    // (Of the result's shape: both are repeated to it.)
+    result.copy_data(cpu, &product)
 }
 
 /// `2^exponent` as a double, of exponents that a normal one has.

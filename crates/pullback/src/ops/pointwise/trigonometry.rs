@@ -6,6 +6,7 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::{Result, Tensor, TensorSpec};
+use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -159,15 +160,14 @@ impl Atanh {
 }
 
 /// Degrees to radians: `self * π / 180`.
-#[op("deg2rad(Tensor self) -> Tensor", inplace, out, apart, node = "Deg2Rad", batch = pointwise, jvp = linear, samples = unary, sparse = values)]
+#[op("deg2rad(Tensor self) -> Tensor", inplace, out, node = "Deg2Rad", result = float, batch = pointwise, jvp = linear, samples = unary, sparse = values)]
 impl Deg2rad {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         refuse_complex("deg2rad", self_)?;
         Ok(TensorSpec::broadcast(&[self_])?.to_float())
     }
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
-        refuse_complex("deg2rad", self_)?;
-        self_.times(std::f64::consts::PI / 180.0)
+    fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
+        elementwise::scaled(iter, std::f64::consts::PI / 180.0)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.deg2rad()
@@ -175,15 +175,14 @@ impl Deg2rad {
 }
 
 /// Radians to degrees: `self * 180 / π`.
-#[op("rad2deg(Tensor self) -> Tensor", inplace, out, apart, node = "Rad2Deg", batch = pointwise, jvp = linear, samples = unary, sparse = values)]
+#[op("rad2deg(Tensor self) -> Tensor", inplace, out, node = "Rad2Deg", result = float, batch = pointwise, jvp = linear, samples = unary, sparse = values)]
 impl Rad2deg {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         refuse_complex("rad2deg", self_)?;
         Ok(TensorSpec::broadcast(&[self_])?.to_float())
     }
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
-        refuse_complex("rad2deg", self_)?;
-        self_.times(180.0 / std::f64::consts::PI)
+    fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
+        elementwise::scaled(iter, 180.0 / std::f64::consts::PI)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.rad2deg()

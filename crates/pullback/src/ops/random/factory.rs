@@ -12,13 +12,14 @@ use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::creation::factory::FactoryOptions;
+use crate::ops::pointwise::ternary::walk_as_is;
 use crate::tensor::Cpu;
-use crate::tensor::promote::default_dtype;
+use crate::tensor::promote::{default_dtype, result_type};
 use crate::tensor::shape::broadcast_shapes;
 use crate::{
-    DType, Device, ErrorKind, Generator, Layout, MemoryFormat, Result, Tensor, TensorSpec,
+    DType, Device, ErrorKind, Generator, Layout, MemoryFormat, Result, Scalar, Tensor, TensorSpec,
 };
-use pullback_kernels::random;
+use pullback_kernels::{Iter, elementwise, random};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -410,10 +411,15 @@ impl NormalMean {
         check_std(std)?;
         Ok(TensorSpec::like(mean))
     }
-    fn cpu(cpu: Cpu, mean: &Tensor, std: f64, generator: Option<&Generator>) -> Result<Tensor> {
-        let out = NormalMean::meta(mean, std)?.empty()?;
-        draw(cpu, &out, generator, |out, g| random::normal(out, 0.0, std, g))?;
-        out.add_(mean)
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        mean: &Tensor,
+        std: f64,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
+        draw(cpu, result, generator, |out, g| random::normal(out, 0.0, std, g))?;
+        add_mean(cpu, result, mean)
     }
     fn vjp_mean(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -432,13 +438,34 @@ fn check_deviations(std: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Normal numbers around 0 in `out`, times `std`.
-fn scaled(cpu: Cpu, out: Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+/// Writes normal numbers around 0 into `out`, times `std`.
+fn draw_scaled(cpu: Cpu, out: &Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<()> {
     if std.to_vec::<f64>()?.iter().any(|&s| s < 0.0) {
         bail!(runtime, "normal expects all elements of std >= 0.0");
     }
-    draw(cpu, &out, generator, |out, g| random::normal(out, 0.0, 1.0, g))?;
-    out.mul_(std)
+    draw(cpu, out, generator, |out, g| random::normal(out, 0.0, 1.0, g))?;
+    combine(cpu, out, std, elementwise::mul)
+}
+
+fn add_mean(cpu: Cpu, out: &Tensor, mean: &Tensor) -> Result<()> {
+    combine(cpu, out, mean, |iter| elementwise::add(iter, Scalar::Int(1)))
+}
+
+/// Replaces each element of `out` by what `kernel` makes of it and of `other`, in the dtype of both together.
+fn combine(
+    cpu: Cpu,
+    out: &Tensor,
+    other: &Tensor,
+    kernel: impl FnOnce(&mut Iter) -> pullback_kernels::Result<()>,
+) -> Result<()> {
+    let dtype = result_type(&[out, other]);
+    let inputs = [out.in_dtype(cpu, dtype)?, other.in_dtype(cpu, dtype)?];
+    if dtype == out.dtype() {
+        return walk_as_is(cpu, out, &inputs, kernel);
+    }
+    let wide = inputs[0].empty_as(dtype)?;
+    walk_as_is(cpu, &wide, &inputs, kernel)?;
+    out.copy_data(cpu, &wide)
 }
 
 /// Normal numbers around `mean` with each of the standard deviations `std`.
@@ -454,9 +481,15 @@ impl NormalStd {
         check_deviations(std)?;
         Ok(TensorSpec::like(std))
     }
-    fn cpu(cpu: Cpu, mean: f64, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
-        let out = NormalStd::meta(std)?.empty()?;
-        scaled(cpu, out, std, generator)?.add_(&Tensor::wrapped(mean)?)
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        mean: f64,
+        std: &Tensor,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
+        draw_scaled(cpu, result, std, generator)?;
+        add_mean(cpu, result, &Tensor::wrapped(mean)?)
     }
     fn vjp_std(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -484,8 +517,15 @@ impl NormalTensor {
         check_deviations(std)?;
         Ok(TensorSpec::beside(mean, &shape))
     }
-    fn cpu(cpu: Cpu, mean: &Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
-        scaled(cpu, NormalTensor::meta(mean, std)?.empty()?, std, generator)?.add_(mean)
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        mean: &Tensor,
+        std: &Tensor,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
+        draw_scaled(cpu, result, std, generator)?;
+        add_mean(cpu, result, mean)
     }
     fn vjp(grad: &Tensor) -> Result<[Option<Tensor>; 2]> {
         let zeros = grad.zeros_like()?;

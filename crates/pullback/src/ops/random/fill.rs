@@ -348,7 +348,7 @@ fn refuse_complex(name: &str, x: &Tensor) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn check_probability(p: f64) -> Result<()> {
+pub(crate) fn check_probability(p: f64) -> Result<()> {
     ensure!(
         (0.0..=1.0).contains(&p),
         runtime,
@@ -384,7 +384,7 @@ impl BernoulliFill {
 }
 
 /// Fills with ones of probability `p`, which was checked, else zeros.
-pub(super) fn bernoulli_with(
+pub(crate) fn bernoulli_with(
     cpu: Cpu,
     out: &Tensor,
     p: f64,

@@ -113,8 +113,15 @@ impl Histc {
         edge_spec(self_, bins)?;
         Ok(TensorSpec::beside(self_, &[bins]))
     }
-    fn cpu(cpu: Cpu, self_: &Tensor, bins: i64, min: Scalar, max: Scalar) -> Result<Tensor> {
-        let dtype = Histc::meta(self_, bins, min, max)?.dtype;
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        self_: &Tensor,
+        bins: i64,
+        min: Scalar,
+        max: Scalar,
+    ) -> Result<()> {
+        let dtype = result.dtype();
         let mut range = (min.to_f64(), max.to_f64());
         if range.0 == range.1 && self_.numel() > 0 {
             range = min_max(self_)?;
@@ -125,8 +132,9 @@ impl Histc {
         // (Half-precision numbers are compared in single precision.)
         let compute = if dtype == DType::F64 { dtype } else { DType::F32 };
         let points = self_.in_dtype(cpu, compute)?.reshape(&[-1, 1])?;
-        counted(cpu, &points, &[edges.in_dtype(cpu, compute)?], BinSearch::Divide, None)?
-            .in_dtype(cpu, dtype)
+        let sums =
+            counted(cpu, &points, &[edges.in_dtype(cpu, compute)?], BinSearch::Divide, None)?;
+        result.copy_data(cpu, &sums)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -258,7 +266,6 @@ fn check_line_plan(self_: &Tensor, weight: Option<&Tensor>) -> Result<()> {
 
 /// The points, rows of `self`'s last dimension, and their weights.
 fn plan(self_: &Tensor, count: usize, weight: Option<&Tensor>) -> Result<HistogramInput> {
-    check_plan(self_, count, weight)?;
     let (rank, leading) = (count as i64, &self_.shape()[..self_.ndim() - 1]);
     let points = leading.iter().product();
     let weights = weight.map(|w| w.reshape(&[points])).transpose()?;
@@ -297,7 +304,6 @@ fn check_limits(dim: usize, (low, high): EdgeRange) -> Result<()> {
 /// The outermost edges of each dimension.
 fn ranges(points: &Tensor, range: Option<&[f64]>) -> Result<Vec<EdgeRange>> {
     let rank = points.shape()[1] as usize;
-    check_ranges(rank, range)?;
     let of = |dim: usize| -> Result<EdgeRange> {
         let (low, high) = match range {
             Some(range) => (range[2 * dim], range[2 * dim + 1]),
@@ -415,17 +421,19 @@ impl Histogram {
     }
     fn cpu(
         cpu: Cpu,
+        hist: &Tensor,
+        bin_edges: &Tensor,
         self_: &Tensor,
         bins: i64,
         range: Option<&[f64]>,
         weight: Option<&Tensor>,
         density: bool,
-    ) -> Result<[Tensor; 2]> {
-        Histogram::meta(self_, bins, range, weight)?;
+    ) -> Result<()> {
         let plan = line_plan(self_, weight)?;
         let edges = even_edges(&plan, &[bins], range)?;
         let sums = summed(cpu, &plan, &edges, BinSearch::DivideThenCorrect, density)?;
-        Ok([sums, edges[0].clone()])
+        hist.copy_data(cpu, &sums)?;
+        bin_edges.copy_data(cpu, &edges[0])
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("histogram")
@@ -482,16 +490,17 @@ impl HistogramBins {
     }
     fn cpu(
         cpu: Cpu,
+        hist: &Tensor,
+        bin_edges: &Tensor,
         self_: &Tensor,
         bins: &Tensor,
         weight: Option<&Tensor>,
         density: bool,
-    ) -> Result<[Tensor; 2]> {
-        HistogramBins::meta(self_, bins, weight)?;
+    ) -> Result<()> {
         let plan = line_plan(self_, weight)?;
-        let edges = [bins.clone()];
-        let sums = summed(cpu, &plan, &edges, BinSearch::Bisect, density)?;
-        Ok([sums, bins.dense_copy(cpu)?])
+        let sums = summed(cpu, &plan, &[bins.clone()], BinSearch::Bisect, density)?;
+        hist.copy_data(cpu, &sums)?;
+        bin_edges.copy_data(cpu, bins)
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("histogram")
@@ -541,15 +550,15 @@ impl HistogramddEdges {
         Ok(even_specs(self_, bins, range)?.0)
     }
     fn cpu(
+        cpu: Cpu,
+        result: &[&Tensor],
         self_: &Tensor,
         bins: &[i64],
         range: Option<&[f64]>,
         weight: Option<&Tensor>,
-        density: bool,
-    ) -> Result<Vec<Tensor>> {
-        let _ = density;
-        HistogramddEdges::meta(self_, bins, range, weight)?;
-        even_edges(&plan(self_, bins.len(), weight)?, bins, range)
+    ) -> Result<()> {
+        let edges = even_edges(&plan(self_, bins.len(), weight)?, bins, range)?;
+        edges.iter().zip(result).try_for_each(|(edges, out)| out.copy_data(cpu, edges))
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("_histogramdd_bin_edges")
@@ -600,15 +609,17 @@ impl HistogramddCounts {
     }
     fn cpu(
         cpu: Cpu,
+        result: &Tensor,
         self_: &Tensor,
         bins: &[i64],
         range: Option<&[f64]>,
         weight: Option<&Tensor>,
         density: bool,
-    ) -> Result<Tensor> {
-        HistogramddCounts::meta(self_, bins, range, weight)?;
+    ) -> Result<()> {
         let plan = plan(self_, bins.len(), weight)?;
-        summed(cpu, &plan, &even_edges(&plan, bins, range)?, BinSearch::DivideThenCorrect, density)
+        let edges = even_edges(&plan, bins, range)?;
+        let sums = summed(cpu, &plan, &edges, BinSearch::DivideThenCorrect, density)?;
+        result.copy_data(cpu, &sums)
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("_histogramdd_from_bin_cts")
@@ -631,14 +642,14 @@ impl HistogramddTensors {
     }
     fn cpu(
         cpu: Cpu,
+        result: &Tensor,
         self_: &Tensor,
         bins: &[Tensor],
         weight: Option<&Tensor>,
         density: bool,
-    ) -> Result<Tensor> {
-        HistogramddTensors::meta(self_, bins, weight)?;
+    ) -> Result<()> {
         let plan = plan(self_, bins.len(), weight)?;
-        summed(cpu, &plan, bins, BinSearch::Bisect, density)
+        result.copy_data(cpu, &summed(cpu, &plan, bins, BinSearch::Bisect, density)?)
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("_histogramdd_from_bin_tensors")

@@ -203,9 +203,9 @@ fn cummax_and_cummin_of_long_lines_equal_their_twins_on_every_level() {
                 for is_max in [true, false] {
                     let mut out = layout(&mut rng, dtype, &[count, n]);
                     let mut indices = layout(&mut rng, DType::I64, &[count, n]);
-                    let (to, indices) = (&mut out.view_mut(), &mut indices.view_mut());
+                    let (to, positions) = (&mut out.view_mut(), &mut indices.view_mut());
                     let scan = if is_max { scan::cummax } else { scan::cummin };
-                    scan(to, indices, x.view(), 1).unwrap();
+                    scan(to, positions, x.view(), 1).unwrap();
                     let what = format!("{level:?} {dtype:?} {count} lines of {n}, max: {is_max}");
                     check_cummax(&x, &out, &indices, is_max, &what);
                 }

@@ -25,24 +25,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let view = op.word("copy_of").and_then(|w| w.value.as_ref());
     let rules = rules(op, view, (&vjp, &saves, &with_vjp))?;
     let (traits, kernels, meta) = (traits(op), kernels(op, view)?, meta(op)?);
-    let word = |name: &str| op.word(name).map(Word::text);
-    let result = match word("result").or_else(|| word("meta")).as_deref() {
-        Some("same" | "broadcast" | "real") => quote!(Same),
-        Some("float" | "float_with_numbers") => quote!(Float),
-        Some("predicate") => quote!(Bool),
-        _ => quote!(Custom),
-    };
-    let batch = match op.word("batch") {
-        _ if op.function("batch").is_some() => batch_function(op)?,
-        None if view.is_some() => quote!(Rule(|call| crate::ops::batch::copied(&#view, call))),
-        None if op.function("composite").is_some() => quote!(Composite),
-        None => quote!(None),
-        Some(word) if word.text() == "pointwise" => quote!(Pointwise),
-        Some(word) => {
-            let call = applied(op, word)?;
-            quote!(Rule(|call| { let args = call.args; let _ = args; crate::ops::batch::#call }))
-        }
-    };
+    let (result, batch) = (result_kind(op), batch(op, view)?);
     let autocast = autocast(op)?;
     let unchanged =
         op.function("unchanged").map_or_else(|| quote!(None), |_| quote!(Some(#ty::unchanged)));
@@ -84,6 +67,33 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             parsed: std::sync::OnceLock::new(),
         };
         #methods
+    })
+}
+
+/// The kind of result that the words `result` or `meta` name.
+fn result_kind(op: &Op<'_>) -> TokenStream {
+    let word = |name: &str| op.word(name).map(Word::text);
+    match word("result").or_else(|| word("meta")).as_deref() {
+        Some("same" | "broadcast" | "real") => quote!(Same),
+        Some("float" | "float_with_numbers") => quote!(Float),
+        Some("predicate") => quote!(Bool),
+        _ => quote!(Custom),
+    }
+}
+
+/// How the op computes batches: by its own function, by the rule that the word `batch` names, as the view that it copies, or as
+/// the ops that it is composed of.
+fn batch(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
+    Ok(match op.word("batch") {
+        _ if op.function("batch").is_some() => batch_function(op)?,
+        None if view.is_some() => quote!(Rule(|call| crate::ops::batch::copied(&#view, call))),
+        None if op.function("composite").is_some() => quote!(Composite),
+        None => quote!(None),
+        Some(word) if word.text() == "pointwise" => quote!(Pointwise),
+        Some(word) => {
+            let call = applied(op, word)?;
+            quote!(Rule(|call| { let args = call.args; let _ = args; crate::ops::batch::#call }))
+        }
     })
 }
 

@@ -142,38 +142,50 @@ fn result_shape(op: &Op<'_>) -> Result<Shape> {
     })
 }
 
+/// Whether the first argument is a tensor, which becomes the method's `self`.
+fn has_receiver(args: &[Argument]) -> bool {
+    args.first().is_some_and(|a| a.ty.base == Base::Tensor && a.ty.list.is_none() && !a.ty.optional)
+}
+
+/// Whether the short form of a method leaves the argument out.
+fn is_optional(arg: &Argument) -> bool {
+    arg.keyword_only && arg.default.is_some()
+}
+
+/// The parameters of a method behind its receiver, of the form that takes `all` or of the short one, and the values of the call.
+fn parameters(args: &[Argument], all: bool) -> (Vec<TokenStream>, Vec<TokenStream>) {
+    let (mut params, mut values) = (Vec::new(), Vec::new());
+    for (index, arg) in args.iter().enumerate() {
+        if index == 0 && has_receiver(args) {
+            values.push(quote!(crate::dispatch::Arg::Tensor(self)));
+        } else if !all && is_optional(arg) {
+            values.push(default_arg(arg));
+        } else {
+            let (ident, ty) = (format_ident!("{}", mangle(&arg.name)), rust_type(arg));
+            params.push(quote!(#ident: #ty));
+            values.push(if arg.ty.base == Base::Any {
+                quote!(#ident)
+            } else {
+                quote!(crate::dispatch::Arg::from(#ident))
+            });
+        }
+    }
+    (params, values)
+}
+
 /// Writes the methods.
 pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
     let args = &op.schema.args;
-    let optional = |a: &Argument| a.keyword_only && a.default.is_some();
-    let has_receiver = args
-        .first()
-        .is_some_and(|a| a.ty.base == Base::Tensor && a.ty.list.is_none() && !a.ty.optional);
+    let has_receiver = has_receiver(args);
     let name = method_name(op);
     let text = doc(op.block);
     let mut out = Vec::new();
-    let full = args.iter().any(optional);
+    let full = args.iter().any(is_optional);
     let forms: &[(bool, &str)] = if full { &[(false, ""), (true, "_with")] } else { &[(true, "")] };
     let shape = result_shape(op)?;
     let inplace_only = op.schema.is_inplace();
     for &(all, suffix) in forms {
-        let mut params = Vec::new();
-        let mut values = Vec::new();
-        for (index, arg) in args.iter().enumerate() {
-            if index == 0 && has_receiver {
-                values.push(quote!(crate::dispatch::Arg::Tensor(self)));
-            } else if !all && optional(arg) {
-                values.push(default_arg(arg));
-            } else {
-                let (ident, ty) = (format_ident!("{}", mangle(&arg.name)), rust_type(arg));
-                params.push(quote!(#ident: #ty));
-                values.push(if arg.ty.base == Base::Any {
-                    quote!(#ident)
-                } else {
-                    quote!(crate::dispatch::Arg::from(#ident))
-                });
-            }
-        }
+        let (params, values) = parameters(args, all);
         let receiver = has_receiver.then(|| quote!(&self,));
         let mut add = |kind: &str,
                        extra: TokenStream,
@@ -205,9 +217,7 @@ pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
                 "_",
                 quote!(),
                 &quote!(Tensor),
-                quote! {
-                    crate::autograd::call_inplace(&#def, &[#(#values),*])
-                },
+                quote!(crate::autograd::call_inplace(&#def, &[#(#values),*])),
                 "\n\nThis form writes the result into `self` and returns it.",
             );
         }
@@ -216,9 +226,7 @@ pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
                 "_out",
                 quote!(out: &[&Tensor]),
                 &quote!(()),
-                quote! {
-                    crate::autograd::call_out(&#def, &[#(#values),*], out)
-                },
+                quote!(crate::autograd::call_out(&#def, &[#(#values),*], out)),
                 "\n\nThis form writes the results into `out`, resized if need be.",
             );
         }

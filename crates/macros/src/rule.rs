@@ -82,6 +82,7 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("_spec", "Spec"),
 ];
 
+/// The value of one parameter; notes in `saves` what the node must keep for it, and in `grads` which gradients are read.
 fn one(
     op: &Op<'_>,
     param: &Ident,
@@ -128,24 +129,8 @@ fn one(
         let value = saves.input(op, arg, rule);
         return Ok(quote_spanned!(span=> #from(#value)));
     }
-    for (suffix, kind) in SUFFIXES {
-        if let Some(arg) =
-            name.strip_suffix(suffix).and_then(|b| op.arg(b)).filter(|&a| op.is_tensor(a))
-        {
-            if let "DType" | "ColumnMajor" = *kind {
-                if arg >= 16 {
-                    return Err(Error::new(
-                        span,
-                        "nodes keep facts of the first 16 arguments only",
-                    ));
-                }
-                let method = if *kind == "DType" { "dtype" } else { "is_column_major" };
-                let method = format_ident!("{method}", span = span);
-                return Ok(quote_spanned!(span=> ctx.#method(#arg)));
-            }
-            let slot = saves.slot(kind, arg, rule);
-            return Ok(quote_spanned!(span=> #from(ctx.value(#slot))));
-        }
+    if let Some(fact) = geometry(op, param, rule, saves)? {
+        return Ok(fact);
     }
     if let Some(arg) = name.strip_suffix("_p").and_then(|b| op.arg(b)) {
         let slot = saves.slot("Input", arg, rule);
@@ -154,17 +139,51 @@ fn one(
     if let Some(arg) = name.strip_suffix("_t").and_then(|b| op.arg(b)) {
         return Ok(quote_spanned!(span=> #from(ctx.tangent(#arg))));
     }
+    Err(unknown(op, param))
+}
+
+/// A parameter that is a property of a tensor argument, as `self_shape`: its dtype and layout are facts of the node, the other
+/// properties are saved.
+fn geometry(
+    op: &Op<'_>,
+    param: &Ident,
+    rule: u32,
+    saves: &mut Saves,
+) -> Result<Option<TokenStream>> {
+    let (name, span) = (param.to_string(), param.span());
+    let found = SUFFIXES.iter().find_map(|(suffix, kind)| {
+        let arg = name.strip_suffix(suffix).and_then(|base| op.arg(base))?;
+        op.is_tensor(arg).then_some((arg, *kind))
+    });
+    let Some((arg, kind)) = found else { return Ok(None) };
+    if !matches!(kind, "DType" | "ColumnMajor") {
+        let slot = saves.slot(kind, arg, rule);
+        return Ok(Some(
+            quote_spanned!(span=> crate::dispatch::FromArg::from_arg(ctx.value(#slot))),
+        ));
+    }
+    if arg >= 16 {
+        return Err(Error::new(span, "nodes keep facts of the first 16 arguments only"));
+    }
+    let method = if kind == "DType" { "dtype" } else { "is_column_major" };
+    let method = format_ident!("{method}", span = span);
+    Ok(Some(quote_spanned!(span=> ctx.#method(#arg))))
+}
+
+/// The error for a parameter that names nothing of the signature.
+fn unknown(op: &Op<'_>, param: &Ident) -> Error {
+    let name = param.to_string();
     let mut known: Vec<String> = op.schema.args.iter().map(|a| mangle(&a.name)).collect();
     known.extend(op.outputs());
     let with_suffixes: Vec<String> = (known.iter())
         .flat_map(|name| SUFFIXES.iter().map(move |(suffix, _)| format!("{name}{suffix}")))
         .collect();
-    Err(Error::new(
-        span,
+    Error::new(
+        param.span(),
         format!(
             "`{name}` is neither `grad`, an argument nor an output of the signature{}\nA rule's parameters are grad, grad_<output>, needs, args and {} (also with _shape, _strides, _storage_offset, _dtype, _column_major, _spec).",
             suggestion(&name, known.iter().chain(&with_suffixes).map(String::as_str)),
             known.join(", ")
         ),
-    ))
+    )
 }

@@ -56,7 +56,7 @@ fn matrix(tensor: &Tensor) -> Result<SparseElements> {
     Ok(elements)
 }
 
-/// SparseElements in order, of `rows` rows, times a dense matrix.
+/// Elements in order, of `rows` rows, times a dense matrix.
 fn by_dense(cpu: Cpu, elements: &SparseElements, rows: i64, dense: &Tensor) -> Result<Tensor> {
     let dtype = dense.dtype();
     // Sums of halves are made in single precision.

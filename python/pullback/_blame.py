@@ -120,10 +120,11 @@ def _variable(module: Any) -> str | None:
     frame = _caller()
     if frame is None or frame.f_code.co_filename.startswith(_FOLDER):
         return None
-    for names in (frame.f_locals, frame.f_globals):
-        for name, value in list(names.items()):
-            if value is module and name != "self" and not name.startswith("_"):
-                return name
+    from ._holders import variables
+
+    for name, value in (*variables(frame), *frame.f_globals.items()):
+        if value is module and name != "self" and not name.startswith("_"):
+            return name
     return None
 
 

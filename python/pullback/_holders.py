@@ -20,6 +20,26 @@ from . import _C
 from ._tensor import Tensor
 
 
+def variables(frame: FrameType) -> list[tuple[str, Any]]:
+    """The variables of a function that runs, and what they hold.
+
+    Before Python 3.13 a frame that is asked keeps what it answered, and with it all those objects,
+    until the function ends. So that is emptied again, unless the program has it too (``locals()``).
+    """
+    names = frame.f_locals
+    found = [*names.items()]
+    is_function = bool(frame.f_code.co_flags & _OPTIMIZED)
+    if sys.version_info < (3, 13) and is_function and sys.getrefcount(names) <= _REFERENCES:
+        names.clear()
+    return found
+
+
+# `inspect.CO_OPTIMIZED`: the code is of a function, whose variables are in no dictionary.
+_OPTIMIZED = 1
+# To a dictionary that nobody has but its frame: from that, from a variable, and from the question.
+_REFERENCES = 3
+
+
 class Held(NamedTuple):
     """Who holds how much.
 
@@ -116,9 +136,9 @@ def _tensors(objects: list[Any]) -> Iterator[tuple[str, Tensor]]:
             code = current.f_code
             if not code.co_filename.startswith(__file__.rpartition("_holders")[0]):
                 where = f"in {code.co_name} ({code.co_filename}:{current.f_lineno})"
-                if current.f_locals is current.f_globals:
+                if not code.co_flags & _OPTIMIZED:
                     where = f"of {code.co_filename}"
-                for name, value in [*current.f_locals.items()]:
+                for name, value in variables(current):
                     yield from _inside(f"variable {name} {where}", value)
             current = current.f_back
     for holder in objects:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from . import _C
+from ._holders import parameter_names, variables
 from ._record.recorder import _arguments
 from ._tensor import Tensor
 
@@ -187,7 +188,7 @@ def _callers_tensors() -> Iterator[Tensor]:
     """The tensors that the variables of the functions hold which led here."""
     frame: Any = sys._getframe(1)
     while frame is not None:
-        for value in [*frame.f_locals.values()]:
+        for _, value in variables(frame):
             if isinstance(value, Tensor):
                 yield value
             elif type(value) in (list, tuple):
@@ -384,8 +385,6 @@ def _freed(graph: _Graph, error: RuntimeError) -> NonFinite | None:
 
 
 def _names(leaves: list[Tensor]) -> list[str]:
-    from ._holders import parameter_names
-
     names = parameter_names()
     return [names.get(id(leaf), f"a leaf of shape {tuple(leaf.shape)}") for leaf in leaves]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from typing import Any
 
 import pytest
@@ -129,6 +130,33 @@ def test_an_error_that_is_raised_again_elsewhere_is_named_from_there() -> None:
         holder = nn.ModuleDict({name: Again(kept)})
         assert raised(lambda holder=holder, name=name: holder[name]()) is kept
     assert len(notes(kept)) <= 2
+
+
+def test_a_function_keeps_nothing_alive_because_an_error_passed_through_it() -> None:
+    class Held:
+        pass
+
+    def run() -> tuple[bool, dict[str, Any]]:
+        layer = nn.Linear(4, 2)
+        held = Held()
+        gone = weakref.ref(held)
+        assert notes(raised(lambda: layer(torch.zeros(4, 5))))
+        try:
+            layer(torch.zeros(4, 5))
+        except RuntimeError as error:
+            assert notes(error)[-1].startswith("layer: ")  # noqa: PT017 (nothing else may hold it)
+        del held
+        return gone() is None, {"gone": gone}
+
+    def run_with_locals() -> dict[str, Any]:
+        layer = nn.Linear(4, 2)
+        mine = locals()
+        with pytest.raises(RuntimeError):
+            layer(torch.zeros(4, 5))
+        return mine
+
+    assert run()[0]
+    assert "layer" in run_with_locals()
 
 
 def test_what_is_no_error_gets_no_note() -> None:

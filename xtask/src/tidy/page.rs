@@ -19,6 +19,8 @@ const PAGES: [&str; 8] = [
     "crates/macros/src/words.md",
 ];
 const ENDINGS: [&str; 6] = [".rs", ".py", ".md", ".tsv", ".toml", ".txt"];
+/// Hidden folders that belong to the project.
+const KEPT_HIDDEN: [&str; 2] = [".cargo", ".ci"];
 /// Where a build writes.
 const BUILT: &str = "target/";
 
@@ -60,7 +62,12 @@ fn is_name(text: &str) -> bool {
     (is_file || text.len() > 1 && text.ends_with('/')) && text.chars().all(in_name)
 }
 
-/// All files, and all folders with a slash at their end, hidden ones and what a build writes left out.
+/// A folder that no one wrote by hand, by its name.
+fn is_written(folder: &str) -> bool {
+    folder.starts_with('.') || folder == "target" || folder == "__pycache__"
+}
+
+/// All files, and all folders with a slash at their end, but those that a build, git or an environment writes.
 fn list(root: &Path, folder: &str, paths: &mut Vec<String>) -> Result<()> {
     let entries = fs::read_dir(root.join(folder))
         .map_err(|error| format!("cannot list {folder}: {error}"))?;
@@ -69,7 +76,7 @@ fn list(root: &Path, folder: &str, paths: &mut Vec<String>) -> Result<()> {
         let path = format!("{folder}{name}");
         if !entry.path().is_dir() {
             paths.push(path);
-        } else if !name.starts_with('.') && name != "target" && name != "__pycache__" {
+        } else if KEPT_HIDDEN.contains(&name.as_str()) || !is_written(&name) {
             let path = format!("{path}/");
             list(root, &path, paths)?;
             paths.push(path);

@@ -31,7 +31,7 @@ impl Tensor {
         if self.is_conj() {
             return Some(("conjugate", "resolve_conj()"));
         }
-        self.is_neg().then_some(("negative", "resolve_neg()"))
+        self.is_neg().then_some(("negative", "resolve_neg()")) // tidy: not an op
     }
     /// The conj bit and the neg bit.
     #[inline]

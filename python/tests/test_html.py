@@ -107,6 +107,15 @@ def test_special_tensors_are_summarized(tensor: torch.Tensor, expected: str) -> 
     assert expected in shown(tensor)
 
 
+@pytest.mark.filterwarnings("ignore:Lazy modules")
+def test_a_parameter_without_a_shape_says_so() -> None:
+    assert "UninitializedParameter not initialized" in shown(nn.LazyLinear(3).weight)
+
+
+def test_tensors_of_any_size_are_shown_at_once() -> None:
+    assert "1,000,000,000,000,000 elements" in shown(torch.ones(1).expand(10**15))
+
+
 def test_large_tensors_are_thinned_evenly() -> None:
     tensor = torch.arange(5_000_000).view(5000, 1000)
     text = shown(tensor)

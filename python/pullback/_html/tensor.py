@@ -27,6 +27,11 @@ FEW = 12
 
 def tensor_html(tensor: Tensor) -> str:
     """The piece of HTML that stands for a tensor."""
+    from ..nn.parameter import is_lazy
+
+    if is_lazy(tensor):
+        words = muted("not initialized: its shape is not known yet")
+        return frame(f"<b>{escape(type(tensor).__name__)}</b> {words}")
     with _C.DisableTorchFunction():
         parts = [_head(tensor), table(_facts(tensor))]
         try:
@@ -37,6 +42,10 @@ def tensor_html(tensor: Tensor) -> str:
             reason = str(error).partition("\n")[0]
             parts.append(f"<div>{muted('elements cannot be read here: ' + escape(reason))}</div>")
         few = tensor.layout is _C.strided and tensor.numel() <= FEW
+        # (Text looks at every element, to find how many digits are needed.)
+        many = tensor.layout is _C.strided and tensor.numel() > MOST_READ
+    if many:
+        return frame(*parts)
     shown = escape(repr(tensor))
     parts.append(
         f"<details{' open' if few else ''}><summary>numbers</summary>"

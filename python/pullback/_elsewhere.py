@@ -35,7 +35,7 @@ _REFUSED: dict[str, tuple[type[Exception], str]] = {
 
 def _refuse(name: str) -> NoReturn:
     error, reason = _REFUSED[name]
-    raise error(f"Tensor.{name}() is not available: {reason}")
+    raise error(f"Tensor.{name} is not available: {reason}")
 
 
 def _refusal(name: str) -> Any:
@@ -68,7 +68,7 @@ def _refusal(name: str) -> Any:
         **dict.fromkeys(("ipu", "mtia", "xpu"), moving),
     }
     method = forms.get(name, bare)
-    text = f"Tensor.{name}() is not available: {_REFUSED[name][1]}"
+    text = f"Tensor.{name} is not available: {_REFUSED[name][1]}"
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
     method.__doc__ = f"{text}."

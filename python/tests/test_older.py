@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -115,7 +116,7 @@ def test_tensors_answer_for_what_they_are_not() -> None:
         (x.ipu, RuntimeError),
         (x.to_mkldnn, NotImplementedError),
     ):
-        with pytest.raises(error, match=rf"Tensor\.{call.__name__}\(\) is not available: .*; "):
+        with pytest.raises(error, match=rf"Tensor\.{call.__name__} is not available: .*; "):
             call()
     assert x.const_data_ptr() == x.data_ptr()
     assert x.half().dequantize().dtype is torch.float32
@@ -125,3 +126,17 @@ def test_tensors_answer_for_what_they_are_not() -> None:
         assert x.resize_as(torch.ones(6)).shape == (6,)
     small = torch.eye(2).to_sparse()
     assert small.resize_as_sparse_(torch.eye(3).to_sparse()).shape == (3, 3)
+
+
+def test_typed_storages_may_be_on_the_meta_device() -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "TypedStorage is deprecated")
+        typed = torch.TypedStorage([1, 2, 3], dtype=torch.int16, device="meta")
+        assert (typed.size(), typed.nbytes(), typed.device.type) == (3, 6, "meta")
+        assert repr(typed).startswith("...\n[torch.storage.TypedStorage(dtype=torch.int16")
+        for question in (lambda: typed[0], typed.tolist, lambda: typed.__setitem__(0, 1)):
+            with pytest.raises(NotImplementedError, match="Not available for 'meta' device type"):
+                question()
+    names = torch.storage._dtype_to_storage_type_map()
+    assert names[torch.complex64] == "ComplexFloatStorage"
+    assert torch.storage._storage_type_to_dtype_map()["IntStorage"] is torch.int32

@@ -45,6 +45,16 @@ _DTYPES = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
+def _dtype_to_storage_type_map() -> dict[_Dtype, str]:
+    """The name of the class of storages of each dtype, which readers of files ask for."""
+    return dict(_NAMES)
+
+
+def _storage_type_to_dtype_map() -> dict[str, _Dtype]:
+    """The dtype that the name of each class of storages means."""
+    return dict(_DTYPES)
+
+
 # --- what the native class asks for ---------------------------------------------------------------
 
 
@@ -53,11 +63,24 @@ def _over(storage: UntypedStorage, dtype: _Dtype) -> Tensor:
     return _C._tensor_over(storage, dtype, 0, [storage.nbytes() // dtype.itemsize], [1])
 
 
+def _check_elements(storage: UntypedStorage) -> None:
+    if storage.device.type == "meta":
+        raise NotImplementedError(
+            "Not available for 'meta' device type: its storages have sizes, but no elements"
+        )
+
+
+def _listed(storage: UntypedStorage, dtype: _Dtype) -> str:
+    """The elements, each on a line of its own; dots for those that are nowhere."""
+    if storage.device.type == "meta":
+        return "..."
+    return " " + "\n ".join(str(value) for value in _over(storage, dtype).tolist())
+
+
 def _shown(storage: UntypedStorage) -> str:
-    lines = "\n ".join(str(byte) for byte in storage)
     kind = type(storage)
     name = f"{kind.__module__}.{kind.__qualname__}"
-    return f" {lines}\n[{name}(device={storage.device}) of size {len(storage)}]"
+    return f"{_listed(storage, _C.uint8)}\n[{name}(device={storage.device}) of size {len(storage)}]"
 
 
 def _check_dtype(dtype: Any) -> _Dtype:
@@ -216,14 +239,13 @@ def _is_int(value: Any) -> builtins.bool:
 
 def _made(size_or_data: tuple[Any, ...], dtype: _Dtype, device: Any) -> UntypedStorage:
     """A storage for no elements, for so many, or for those of a sequence."""
-    if device is not None and _C.device(device).type != "cpu":
-        raise RuntimeError(f"device '{device}' is not available: this build has only cpu")
+    where = _C.device("cpu" if device is None else device)
     if not size_or_data:
-        return UntypedStorage(0)
+        return UntypedStorage(0, device=where)
     given = size_or_data[0]
     if _is_int(given):
-        return UntypedStorage(int(given) * dtype.itemsize)
-    return _C.tensor(given, dtype=dtype).untyped_storage()
+        return UntypedStorage(int(given) * dtype.itemsize, device=where)
+    return _C.tensor(given, dtype=dtype, device=where).untyped_storage()
 
 
 class TypedStorage:
@@ -293,6 +315,7 @@ class TypedStorage:
     def _place(self, index: Any) -> builtins.int:
         if not _is_int(index):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        _check_elements(self._untyped_storage)
         count = self._count()
         if not -count <= index < count:
             raise IndexError(f"index {index} out of range for storage of size {count}")
@@ -319,7 +342,7 @@ class TypedStorage:
 
     def fill_(self, value: Any) -> TypedStorage:
         """Sets all elements."""
-        self[0 : self._count()] = value
+        self._elements().fill_(value)
         return self
 
     def __len__(self) -> builtins.int:
@@ -331,16 +354,18 @@ class TypedStorage:
         return self._elements()[self._place(index)].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        _check_elements(self._untyped_storage)
         at = index if isinstance(index, slice) else self._place(index)
         self._elements()[at] = value
 
     def __iter__(self) -> Iterator[Any]:
+        _check_elements(self._untyped_storage)
         return iter(self._elements().tolist())
 
     def __repr__(self) -> str:
-        lines = "\n ".join(str(value) for value in self._elements().tolist())
-        kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
-        return f" {lines}\n[{kind} of size {self._count()}]"
+        storage = self._untyped_storage
+        kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device={storage.device})"
+        return f"{_listed(storage, self.dtype)}\n[{kind} of size {self._count()}]"
 
     def __copy__(self) -> TypedStorage:
         return self._with(self._untyped_storage.clone())
@@ -391,6 +416,7 @@ class TypedStorage:
 
     def tolist(self) -> list[Any]:
         """The elements."""
+        _check_elements(self._untyped_storage)
         return cast("list[Any]", self._elements().tolist())
 
     def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:

@@ -232,3 +232,25 @@ def test_threads_have_levels_of_their_own() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("primal", [0, 1, 2])
+@pytest.mark.parametrize("tangent", [0, 1, 2])
+def test_views_of_what_was_written_have_its_tangent_in_a_batch(primal: int, tangent: int) -> None:
+    def written(x: Any, y: Any) -> Any:
+        x = x.clone()
+        row = x[0]
+        x.copy_(y)
+        return row, x
+
+    def push(x: Any, y: Any, change: Any) -> Any:
+        return jvp(lambda y: written(x, y), (y,), (change,))
+
+    torch.manual_seed(0)
+    x, y, change = (torch.randn(3, 2, 6) for _ in range(3))
+    given = (x, y.movedim(0, primal), change.movedim(0, tangent))
+    (row, whole), changes = torch.vmap(push, in_dims=(0, primal, tangent))(*given)
+    same(row, y[:, 0])
+    same(whole, y)
+    same(changes[0], change[:, 0])
+    same(changes[1], change)

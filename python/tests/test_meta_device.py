@@ -235,3 +235,39 @@ def test_copies_pickles_and_files_keep_the_geometry() -> None:
     torch.save({"w": torch.ones(2)}, file)
     file.seek(0)
     assert torch.load(file, map_location="meta")["w"].is_meta
+
+
+def test_storages_of_the_device_have_sizes_but_no_elements() -> None:
+    untyped = meta(2, 3).untyped_storage()
+    assert (untyped.nbytes(), untyped.data_ptr(), untyped.device.type) == (24, 0, "meta")
+    assert repr(untyped) == "...\n[torch.storage.UntypedStorage(device=meta) of size 24]"
+    typed = torch.TypedStorage([1, 2, 3], dtype=torch.int16, device="meta")
+    assert (typed.size(), typed.nbytes()) == (3, 6)
+    assert repr(typed).startswith(
+        "...\n[torch.storage.TypedStorage(dtype=torch.int16, device=meta)"
+    )
+    empty = torch.UntypedStorage(device="meta")
+    questions = [
+        lambda: untyped[0],
+        lambda: empty[0],
+        untyped.tolist,
+        lambda: untyped.__setitem__(0, 1),
+        lambda: list(untyped),
+        lambda: typed[0],
+        typed.tolist,
+        lambda: typed.__setitem__(0, 1),
+    ]
+    for question in questions:
+        with pytest.raises(NotImplementedError, match="Not available for 'meta' device type"):
+            question()
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
+        typed.cpu()
+    with pytest.raises(RuntimeError, match="only available on CPU"):
+        typed.share_memory_()
+    assert typed.resize_(10).size() == 10
+    assert typed.fill_(1) is typed
+
+
+def test_a_number_without_memory_is_formatted_as_it_prints() -> None:
+    x = torch.empty((), device="meta")
+    assert f"{x}" == repr(x) == "tensor(..., device='meta', size=())"

@@ -438,3 +438,80 @@ def test_parts_are_validated_as_the_constructor_does(name: str) -> None:
     validate(first, second, x.values(), x.shape)
     with pytest.raises(RuntimeError):
         validate(first, second + 9, x.values(), x.shape)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_strided_layout_may_be_asked_for(name: str) -> None:
+    dense = example()
+    assert torch.equal(laid_out(dense, name).to_sparse(layout=torch.strided), dense)
+    assert torch.equal(dense.to_sparse(layout=torch.strided), dense)
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+@pytest.mark.parametrize("other", COMPRESSED)
+def test_conversions_keep_the_dtype_of_indices(name: str, other: str) -> None:
+    x = laid_out(example(), name)
+    by_rows = name in ("sparse_csr", "sparse_bsr")
+    first = x.crow_indices() if by_rows else x.ccol_indices()
+    second = x.col_indices() if by_rows else x.row_indices()
+    parts = (first.int(), second.int(), x.values(), x.shape)
+    short = torch.sparse_compressed_tensor(*parts, layout=x.layout)
+    blocks = (1, 2) if other in ("sparse_bsr", "sparse_bsc") else None
+    turned = short.to_sparse(layout=getattr(torch, other), blocksize=blocks)
+    by_rows = other in ("sparse_csr", "sparse_bsr")
+    assert (turned.crow_indices() if by_rows else turned.ccol_indices()).dtype is torch.int32
+    assert torch.equal(turned.to_dense(), example())
+
+
+def test_blocks_stay_of_their_size_in_the_other_order() -> None:
+    x = laid_out(example(), "sparse_bsr")
+    assert torch.zeros_like(x, layout=torch.sparse_bsc).layout is torch.sparse_bsc
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_random_values_stand_in_the_same_places(name: str) -> None:
+    x = laid_out(example(), name)
+    torch.manual_seed(0)
+    drawn = torch.randn_like(x)
+    torch.manual_seed(0)
+    assert torch.equal(drawn.values(), torch.randn_like(x.values()))
+    assert drawn.layout is x.layout
+    assert torch.randn_like(x, dtype=torch.float32).dtype is torch.float32
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_infinities_are_found_among_the_values(name: str) -> None:
+    dense = example()
+    dense[0, 1], dense[1, 0] = torch.inf, -torch.inf
+    x = laid_out(dense, name)
+    assert torch.equal(torch.isposinf(x).to_dense(), dense == torch.inf)
+    assert torch.equal(torch.isneginf(x).to_dense(), dense == -torch.inf)
+
+
+def test_a_range_of_indices_is_copied() -> None:
+    dense = torch.arange(24.0).reshape(4, 3, 2) % 5
+    for sparse_dim in (1, 2, 3):
+        x = dense.to_sparse(sparse_dim)
+        for dim, start, length in ((0, 1, 2), (1, -2, 2), (2, 1, 0), (0, 0, 4)):
+            found = x.narrow_copy(dim, start, length)
+            assert torch.equal(found.to_dense(), dense.narrow_copy(dim, start, length))
+    with pytest.raises(RuntimeError, match="exceeds dimension size"):
+        dense.to_sparse().narrow_copy(0, 3, 2)
+
+
+def test_what_specifies_nothing_adds_to_everything() -> None:
+    hybrid = torch.ones(2, 3).to_sparse(1)
+    nothing = torch.sparse_coo_tensor((2, 3))
+    for found in (hybrid + nothing, nothing + hybrid):
+        assert torch.equal(found.to_dense(), torch.ones(2, 3))
+    assert torch.equal(torch.add(nothing, hybrid, alpha=2).to_dense(), torch.full((2, 3), 2.0))
+    with pytest.raises(RuntimeError, match="same number of sparse dimensions"):
+        torch.ones(2, 3).to_sparse() + hybrid
+
+
+def test_a_number_that_is_sparse_multiplies_too() -> None:
+    x = example().to_sparse()
+    for number in (torch.tensor(3.0).to_sparse(), torch.sparse_coo_tensor(())):
+        expected = example() * number.to_dense()
+        assert torch.equal((x * number).to_dense(), expected)
+        assert torch.equal((number * x).to_dense(), expected)

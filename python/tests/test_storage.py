@@ -310,3 +310,34 @@ def test_threads_may_let_go_of_a_kept_storage() -> None:
             thread.join()
         del threads, thread, seen
         assert ref() is None
+
+
+def test_constructors_read_a_storage_as_elements_of_their_dtype() -> None:
+    x = torch.arange(4.0)
+    untyped = x.untyped_storage()
+    for made in (torch.tensor(untyped, dtype=torch.float32), x.new_tensor(untyped)):
+        assert made.tolist() == x.tolist()
+        assert made.data_ptr() != x.data_ptr()
+    assert torch.tensor(untyped, dtype=torch.int32).tolist() == x.view(torch.int32).tolist()
+    # What does not fill an element is left out; without a dtype the bytes are whole numbers.
+    assert torch.tensor(untyped[:6], dtype=torch.float32).tolist() == [0.0]
+    assert torch.tensor(untyped).tolist() == x.view(torch.int64).tolist()
+    shown = torch.as_tensor(untyped, dtype=torch.float32)
+    assert shown.data_ptr() == x.data_ptr()
+    assert torch.tensor(x.storage()).tolist() == x.tolist()
+    with pytest.raises(
+        RuntimeError, match=r"Expected a Storage of type Double .* but got type Float"
+    ):
+        torch.tensor(x.storage(), dtype=torch.float64)
+    with pytest.raises(
+        RuntimeError, match=r"Expected a Storage of type Float .* but got type Long"
+    ):
+        torch.tensor(torch.arange(3).storage())
+
+
+def test_classes_of_storages_are_found_by_dtype_and_by_name() -> None:
+    names = storage_module._dtype_to_storage_type_map()
+    dtypes = storage_module._storage_type_to_dtype_map()
+    assert names[torch.complex64] == "ComplexFloatStorage"
+    assert all(dtypes[name] is dtype for dtype, name in names.items())
+    assert torch.Storage is torch.FloatStorage

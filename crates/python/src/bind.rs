@@ -417,7 +417,7 @@ struct Variant {
 }
 
 /// The forms of an op's signature: its own; for ops that take numbers, those with `Number` in the
-/// place of tensors; for ops with `alpha`, the old order of arguments.
+/// place of tensors; for ops with `alpha`, `beta` or `value`, the old order of arguments.
 fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
     let mut all = vec![Variant { schema: schema.clone(), hidden: false }];
     let is_tensor = |arg: &Argument| arg.ty == Type::new(Base::Tensor) && !arg.is_out();
@@ -435,15 +435,39 @@ fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
             all.push(with_numbers(schema, std::iter::once(0), true));
         }
     }
-    let alpha = schema.args.iter().position(|a| a.name == "alpha" && a.keyword_only);
-    if let (Some(alpha), true) = (alpha, schema.arg("other").is_some()) {
-        let mut old = schema.clone();
-        let mut moved = old.args.remove(alpha);
-        (moved.keyword_only, moved.default) = (false, None);
-        old.args.insert(1, moved);
-        all.push(Variant { schema: old, hidden: true });
+    if op.module.is_empty() && !schema.name.starts_with('_') {
+        let old = old_forms(schema).into_iter();
+        all.extend(old.map(|schema| Variant { schema, hidden: true }));
     }
     all
+}
+
+/// The order of arguments that programs of long ago use: factors by position, before the tensors that they go with. So
+/// `add(x, alpha, y)`, `addcmul(x, value, y, z)`, `addmm(beta, x, alpha, y, z)` and `addmm(beta, x, y, z)`.
+fn old_forms(schema: &Schema) -> Vec<Schema> {
+    let is_factor = |name: &str| schema.args.iter().any(|a| a.name == name && a.keyword_only);
+    let moved = |factors: &[(&str, usize)]| {
+        let mut old = schema.clone();
+        for &(name, index) in factors {
+            let from = old.args.iter().position(|a| a.name == name).expect("one of its arguments");
+            let mut factor = old.args.remove(from);
+            (factor.keyword_only, factor.default) = (false, None);
+            old.args.insert(index, factor);
+        }
+        old
+    };
+    if is_factor("alpha") && is_factor("beta") {
+        // (`alpha` is not among the arguments of the shorter one.)
+        let mut short = moved(&[("beta", 0)]);
+        short.args.retain(|a| a.name != "alpha");
+        vec![moved(&[("beta", 0), ("alpha", 2)]), short]
+    } else if is_factor("alpha") && schema.arg("other").is_some() {
+        vec![moved(&[("alpha", 1)])]
+    } else if is_factor("value") && schema.arg("tensor2").is_some() {
+        vec![moved(&[("value", 1)])]
+    } else {
+        Vec::new()
+    }
 }
 
 fn with_numbers(schema: &Schema, candidates: impl Iterator<Item = usize>, hidden: bool) -> Variant {

@@ -82,6 +82,11 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
     module.add("_VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("_IS_DEBUG", cfg!(debug_assertions))?;
+    module.add("has_lapack", true)?;
+    module.add("has_spectral", true)?;
+    module.add("has_mkl", false)?;
+    module.add("has_mkldnn", false)?;
+    module.add("has_openmp", false)?;
     raw::size::init()?;
     // SAFETY: a static type that lives forever.
     let size = unsafe { Bound::from_borrowed_ptr(py, raw::size::size_type().cast()) };

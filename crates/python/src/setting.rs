@@ -48,6 +48,12 @@ fn manual_seed<'py>(py: Python<'py>, seed: &Bound<'py, PyAny>) -> PyResult<Bound
     pullback::manual_seed(check_seed(seed)?);
     py.import("pullback._C")?.getattr("default_generator")
 }
+/// The shape to which two shapes broadcast: `_infer_size(a, b)`.
+#[pyfunction]
+fn _infer_size<'py>(py: Python<'py>, a: Vec<i64>, b: Vec<i64>) -> PyResult<Bound<'py, PyAny>> {
+    let shape = pullback::tensor::shape::broadcast_shapes(&[&a, &b]).map_err(raise)?;
+    crate::raw::size::_make_size(py, shape.to_vec())
+}
 #[pyfunction]
 fn initial_seed() -> u64 {
     pullback::default_generator().initial_seed()
@@ -264,6 +270,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     functions![
         manual_seed,
+        _infer_size,
         initial_seed,
         seed,
         get_num_threads,

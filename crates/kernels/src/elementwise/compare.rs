@@ -72,6 +72,10 @@ kind! {
     isnan, false, IsNan, IsNanComplex, |, x => x.is_not_a_number();
     /// Whether `x` is infinite (of a complex number: either part).
     isinf, false, IsInf, IsInfComplex, |, x => RealMath::magnitude(x) == RealMath::INFINITY;
+    /// Whether `x` is plus infinity.
+    isposinf, false, IsPosInf, IsPosInfComplex, &, x => x == RealMath::INFINITY;
+    /// Whether `x` is minus infinity.
+    isneginf, false, IsNegInf, IsNegInfComplex, &, x => RealMath::magnitude(x) == RealMath::INFINITY && x != RealMath::INFINITY;
     /// Whether `x` is neither infinite nor NaN (of a complex number: both parts).
     isfinite, true, IsFinite, IsFiniteComplex, &, x => x.is_finite_number();
 }

@@ -166,8 +166,8 @@ fn write_outs(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result
         results.len(),
         outs.len()
     );
-    for (result, out) in results.iter().zip(outs) {
-        check_out_dtype(def, result.dtype, out.dtype())?;
+    for (at, (result, out)) in results.iter().zip(outs).enumerate() {
+        check_out_dtype(def, at, result.dtype, out.dtype())?;
     }
     for (result, out) in results.iter().zip(outs) {
         if !(def.is(Traits::FILLS_OUT) && out.numel() == result.shape.iter().product::<i64>()) {

@@ -40,7 +40,7 @@ pub use pointwise::ResultKind;
 pub(crate) use pointwise::run_fast as run_pointwise_fast;
 pub use source::{Part, Registration, Source, named_keys};
 
-use crate::error::ensure;
+use crate::error::{bail, ensure};
 use crate::tensor::{
     Cpu, TensorSpec, may_overlap_itself, overlaps_partly, promote, shape, shares_elements,
 };
@@ -245,8 +245,13 @@ fn each_input(arg: &Arg<'_>, f: &mut dyn FnMut(&Tensor) -> Result<()>) -> Result
     }
 }
 
-/// Refuses an `out=` tensor that cannot take a result of dtype `from`.
-pub(crate) fn check_out_dtype(def: &OpDef, from: crate::DType, to: crate::DType) -> Result<()> {
+/// Refuses an `out=` tensor that cannot take result number `at`, of dtype `from`.
+pub(crate) fn check_out_dtype(
+    def: &OpDef,
+    at: usize,
+    from: crate::DType,
+    to: crate::DType,
+) -> Result<()> {
     let is_refused = from != to && def.is(Traits::EXACT_OUT);
     let keeps_kind = if from.is_complex() { to.is_complex() } else { to.is_floating_point() };
     // (Transforms store no real number as a complex one.)
@@ -274,7 +279,17 @@ pub(crate) fn check_out_dtype(def: &OpDef, from: crate::DType, to: crate::DType)
         from.name(),
         to.name()
     );
-    check_cast(from, to)
+    if def.module != "linalg" || promote::can_cast(from, to) {
+        return check_cast(from, to);
+    }
+    let result = def.outputs.get(at).copied().unwrap_or("result");
+    bail!(
+        runtime,
+        "{}: Expected {result} to be safely castable from {} dtype, but got {result} with dtype {}",
+        def.name,
+        from.scalar_name(),
+        to.scalar_name()
+    )
 }
 
 /// Refuses targets whose elements share memory with each other.

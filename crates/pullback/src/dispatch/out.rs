@@ -42,8 +42,8 @@ pub(crate) fn write_outs(
         results.len(),
         outs.len()
     );
-    for (result, out) in results.iter().zip(outs) {
-        check_out_dtype(def, result.dtype(), out.dtype())?;
+    for (at, (result, out)) in results.iter().zip(outs).enumerate() {
+        check_out_dtype(def, at, result.dtype(), out.dtype())?;
         check_apart_out(def, args, out, result.shape())?;
     }
     for (result, out) in results.iter().zip(outs) {
@@ -74,8 +74,8 @@ fn is_direct(
     specs: &[TensorSpec],
 ) -> Result<bool> {
     let mut is_direct = specs.len() == outs.len() && !def.is(Traits::FILLS_OUT);
-    for (spec, out) in specs.iter().zip(outs) {
-        check_out_dtype(def, spec.dtype, out.dtype())?;
+    for (at, (spec, out)) in specs.iter().zip(outs).enumerate() {
+        check_out_dtype(def, at, spec.dtype, out.dtype())?;
         check_apart_out(def, args, out, &spec.shape)?;
         let strides = spec.strides.clone().unwrap_or_else(|| contiguous_strides(&spec.shape));
         let has_layout = out.shape() == spec.shape.as_slice() && out.strides() == &strides[..];

@@ -246,7 +246,7 @@ pub(crate) fn run_into(
     if inplace {
         check_cast(spec.dtype, out.dtype())?;
     } else {
-        super::check_out_dtype(def, spec.dtype, out.dtype())?;
+        super::check_out_dtype(def, 0, spec.dtype, out.dtype())?;
     }
     ensure!(
         !(inplace && out.dtype().is_complex() && spec.dtype == out.dtype().to_real()),

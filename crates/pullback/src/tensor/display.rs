@@ -558,7 +558,7 @@ pub fn batched_text(tensor: &Tensor, options: &PrintOptions) -> Option<Result<St
     let shown = |text: String| -> Result<String> {
         let mut whole = format!("BatchedTensor(lvl={level}, bdim=0, value=");
         for line in text.split('\n') {
-            memory::push_str(&mut whole, "\n    ")?;
+            memory::push_str(&mut whole, if line.is_empty() { "\n" } else { "\n    " })?;
             memory::push_str(&mut whole, line)?;
         }
         memory::push_str(&mut whole, "\n)")?;

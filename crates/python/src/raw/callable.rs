@@ -176,6 +176,31 @@ unsafe extern "C" fn module(_: *mut PyObject, _: *mut c_void) -> *mut PyObject {
     crate::result::none()
 }
 
+/// The interpreter's own class for such objects, so that `inspect.isroutine(torch.add)` and questions for
+/// `types.BuiltinFunctionType` or `types.MethodDescriptorType` get the answer that they get for PyTorch's.
+unsafe extern "C" fn class(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
+    // SAFETY: called on an object of these types; the interpreter's types live forever.
+    unsafe {
+        let class = if ffi::Py_TYPE(object) == METHOD.load(Relaxed) {
+            &raw mut ffi::PyMethodDescr_Type
+        } else {
+            &raw mut ffi::PyCFunction_Type
+        };
+        ffi::Py_INCREF(class.cast());
+        class.cast()
+    }
+}
+
+/// The class whose methods they are.
+unsafe extern "C" fn owner(_: *mut PyObject, _: *mut c_void) -> *mut PyObject {
+    // SAFETY: a class that lives forever.
+    unsafe {
+        let owner = base_type().cast::<PyObject>();
+        ffi::Py_INCREF(owner);
+        owner
+    }
+}
+
 unsafe extern "C" fn documentation(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
     // SAFETY: called on an object of these types.
     unsafe {
@@ -229,8 +254,13 @@ fn make_type(name: &'static CStr, is_method: bool) -> PyResult<*mut PyTypeObject
             getset(c"__name__", self::name),
             getset(c"__qualname__", self::name),
             getset(c"__doc__", documentation),
-            // Methods have none.
-            if is_method { zeroed() } else { getset(c"__module__", self::module) },
+            getset(c"__class__", self::class),
+            // (Methods have no module, functions no owner.)
+            if is_method {
+                getset(c"__objclass__", owner)
+            } else {
+                getset(c"__module__", self::module)
+            },
             zeroed(),
         ]));
         let methods = Box::leak(Box::new([

@@ -413,8 +413,10 @@ pub(crate) fn from_data(
         Some(super::numpy::from_array(data, false)?)
     } else if data.hasattr("__dlpack__")? && !is_sequence(data) {
         Some(super::dlpack::import(data)?)
-    } else {
+    } else if is_plain_sequence(data.as_ptr()) || plain_number(data.as_ptr()).is_some() {
         None
+    } else {
+        super::storage::shown(data, dtype)?
     };
     if let Some(tensor) = shared {
         let dtype = dtype.unwrap_or(tensor.dtype());

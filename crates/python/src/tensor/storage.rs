@@ -12,8 +12,9 @@ use crate::raw::object::tensor_of;
 use crate::raw::storage::take_back;
 use crate::result::{new_list, scalar};
 use pullback::binding::{self, memory};
+use pullback::tensor::promote::default_dtype;
 use pullback::{DType, Device, Scalar, Storage, Tensor};
-use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyNotImplementedError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PySlice, PyTuple, PyType};
@@ -36,7 +37,7 @@ pub(crate) fn untyped_storage(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a method of tensors.
     let tensor = unsafe { tensor_of(slf) };
     if tensor.is_sparse() {
-        return Err(pyo3::exceptions::PyNotImplementedError::new_err(format!(
+        return Err(PyNotImplementedError::new_err(format!(
             "Cannot access storage of {}TensorImpl",
             if tensor.layout().is_compressed() { "SparseCsr" } else { "Sparse" }
         )));
@@ -112,6 +113,13 @@ pub(crate) fn tensor_of_storage(
     let Some(storage) = storage_of(object, dtype)? else { return Ok(None) };
     let size = [storage.nbytes() as i64 / dtype.size() as i64];
     binding::over_storage(&storage, &size, &[1], 0, dtype).map(Some).map_err(raise)
+}
+
+/// What a constructor makes of a storage: all its elements, shown in place, `None` for any other object. Bytes without a
+/// dtype are whole numbers, those of a `TypedStorage` have to be of the dtype asked for, or the default one.
+pub(crate) fn shown(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option<Tensor>> {
+    let natural = if object.is_instance_of::<PyStorage>() { DType::I64 } else { default_dtype() };
+    tensor_of_storage(object, dtype.unwrap_or(natural))
 }
 
 /// A tensor over a storage object, which grows if need be.
@@ -212,6 +220,15 @@ impl PyStorage {
         self.own().check_memory().map_err(raise)?;
         // SAFETY: the storage holds this many bytes; the GIL keeps other Python writers away.
         Ok(unsafe { std::slice::from_raw_parts(self.own().data_ptr(), self.own().nbytes()) })
+    }
+    /// Refuses to show single elements of memory that is not there.
+    fn check_elements(&self) -> PyResult<()> {
+        if self.own().device() == Device::Meta {
+            return Err(PyNotImplementedError::new_err(
+                "Not available for 'meta' device type: its storages have sizes, but no elements",
+            ));
+        }
+        Ok(())
     }
     /// The place of one byte, if there is one.
     fn at(&self, index: i64) -> Option<usize> {
@@ -356,6 +373,7 @@ impl PyStorage {
         let Some(wanted) = whole(index)? else {
             return Err(PyTypeError::new_err(cannot_index(index)));
         };
+        this.check_elements()?;
         let Some(at) = this.at(wanted) else {
             let size = this.own().nbytes();
             return Err(PyIndexError::new_err(format!(
@@ -379,7 +397,7 @@ impl PyStorage {
         } else {
             return Err(PyRuntimeError::new_err(cannot_index(index)));
         };
-        self.own().check_memory().map_err(raise)?;
+        self.check_elements()?;
         // SAFETY: inside the storage.
         unsafe { self.own().data_ptr().add(start).write_bytes(byte, count) };
         Ok(())
@@ -397,6 +415,7 @@ impl PyStorage {
         Ok(slf.get().tolist(slf.py())?.try_iter()?.into_any())
     }
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.check_elements()?;
         let bytes = self.bytes()?;
         new_list(py, bytes.len(), |at| scalar(py, Scalar::Int(i64::from(bytes[at]))))
     }
@@ -535,6 +554,11 @@ impl PyStorage {
     }
     /// Moves the content to memory that processes which are forked later share with this one.
     fn share_memory_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        if slf.get().own().device() == Device::Meta {
+            return Err(PyRuntimeError::new_err(
+                "share_memory_(): only available on CPU, and this storage is on 'meta'",
+            ));
+        }
         if !slf.get().is_shared() {
             let map = call_package(slf.py(), "_map_shared", (slf.get().nbytes(),))?;
             super::mapped::move_to(slf.get().own(), &map)?;

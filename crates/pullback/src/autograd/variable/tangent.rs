@@ -221,7 +221,8 @@ pub(in crate::autograd) fn copy(target: &Tensor, source: &Tensor) -> Result<()> 
 pub(in crate::autograd) fn zeros_like(tensor: &Tensor, dtype: DType) -> Result<Tensor> {
     let _below = level::below();
     let g = tensor.geometry();
-    if g.storage.is_none() || tensor.overrides_ops() {
+    // (A batched tensor shows the place of its first example alone, and has batched zeros: those keep the order in memory.)
+    if g.storage.is_none() || tensor.overrides_ops() || tensor.has_flag(Flag::BATCHED) {
         return arithmetic::to_dtype(&arithmetic::zeros_like(tensor)?, dtype);
     }
     let whole = TensorSpec::of(&[capacity_of(tensor) as i64], dtype).on(tensor.device()).zeros()?;

@@ -4,7 +4,7 @@ use super::values::Values;
 use crate::dispatch::batch::{Call, Outcome};
 use crate::error::ensure;
 use crate::tensor::shape::wrap_dim;
-use crate::{Result, Scalar, Tensor};
+use crate::{DType, Result, Scalar, Tensor};
 
 /// An argument as a rule is given it, with its name.
 type Named<'a> = (&'static str, &'a Tensor);
@@ -52,6 +52,18 @@ fn times_vector(call: &Call<'_>, matrix: Named<'_>, vector: Named<'_>) -> Result
 /// `mm`.
 pub(crate) fn mm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
     Ok(product(call, ("self", self_), ("mat2", mat2), 2)?.into())
+}
+
+/// `_int_mm`: in 32-bit integers. (What it refuses, it refuses of the first example.)
+pub(crate) fn int_mm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
+    let is_small = matches!(self_.dtype(), DType::I8 | DType::U8) && mat2.dtype() == DType::I8;
+    if !is_small {
+        return super::one_by_one(call);
+    }
+    check_rank(call, ("self", self_), 2)?;
+    check_rank(call, ("mat2", mat2), 2)?;
+    let wide = |tensor: &Tensor| call.either(tensor).to_dtype(DType::I32);
+    Ok(wide(self_)?.matmul(&wide(mat2)?)?.into())
 }
 
 /// `bmm`.

@@ -30,8 +30,8 @@ fn c_name(dtype: DType) -> String {
     }
 }
 
-/// What the product of two matrices looks like.
-fn matrix_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
+/// Rows and columns of the product of two matrices.
+pub(super) fn product_sizes(name: &str, a: &Tensor, b: &Tensor) -> Result<(i64, i64)> {
     ensure!(a.ndim() == 2, runtime, "{name}: mat1 must be a matrix, got {}-D tensor", a.ndim());
     ensure!(b.ndim() == 2, runtime, "{name}: mat2 must be a matrix, got {}-D tensor", b.ndim());
     let (&[m, k], &[k2, n]) = (a.shape(), b.shape()) else {
@@ -42,6 +42,12 @@ fn matrix_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
         runtime,
         "{name}: mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {k2}x{n})"
     );
+    Ok((m, n))
+}
+
+/// What the product of two matrices looks like.
+fn matrix_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
+    let (m, n) = product_sizes(name, a, b)?;
     ensure!(
         a.dtype() == b.dtype(),
         runtime,
@@ -296,6 +302,15 @@ impl Baddbmm {
         beta: Scalar,
         alpha: Scalar,
     ) -> Result<TensorSpec> {
+        let (own, a, b) = (self_.dtype(), batch1.dtype(), batch2.dtype());
+        ensure!(
+            own == a && own == b,
+            runtime,
+            "Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}",
+            own.name(),
+            a.name(),
+            b.name()
+        );
         sum_spec(self_, batch_spec(batch1, batch2)?, (beta, alpha), batch2)
     }
     fn cpu(

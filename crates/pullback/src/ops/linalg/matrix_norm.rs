@@ -411,6 +411,9 @@ fn condition(a: &Tensor, norm: impl Fn(&Tensor) -> Result<Tensor>, name: &str) -
     let [inverse, info] = a.linalg_inv_ex()?;
     // A singular matrix is as far from being invertible as can be.
     let is_singular = info.ne(&Tensor::wrapped(0)?)?;
+    // (What stands for its inverse has no singular values.)
+    let of_matrix = is_singular.unsqueeze(-1)?.unsqueeze(-1)?;
+    let inverse = inverse.masked_fill(&of_matrix, Scalar::Int(0))?;
     let both = norm(a)?.mul(&norm(&inverse)?)?;
     both.masked_fill(&is_singular, Scalar::Float(f64::INFINITY))
 }

@@ -10,6 +10,7 @@ pub(in crate::ops) mod indefinite;
 pub(in crate::ops) mod layout;
 pub(in crate::ops) mod lu;
 pub(in crate::ops) mod matmul;
+mod matmul_form;
 pub(in crate::ops) mod matrix_function;
 pub(in crate::ops) mod matrix_norm;
 pub(in crate::ops) mod orthogonal;
@@ -25,6 +26,7 @@ use super::Family;
 pub(super) static FAMILIES: &[Family] = &[
     einsum::OPS,
     matmul::OPS,
+    matmul_form::OPS,
     contraction::OPS,
     decomposition::OPS,
     solve::OPS,

@@ -428,9 +428,8 @@ impl LinalgLstsq {
             f64::EPSILON
         };
         let rcond = rcond.unwrap_or(usual * m.max(n) as f64);
-        let shape: Dims = batch_shape(self_, &right.shape()[right.ndim() - 2..]);
-        let right = right.expand(&shape, false)?;
-        let [x, rank, values] = self_.lstsq_kernel(&right, rcond, driver)?;
+        let (a, right) = in_one_batch(self_, &right)?;
+        let [x, rank, values] = a.lstsq_kernel(&right, rcond, driver)?;
         let residuals = if m > n && driver != "gelsy" && is_full(&rank, n, driver)? {
             // (Not the square of a magnitude, which has no second derivative where nothing is left.)
             let rest = self_.matmul(&x)?.sub(&right)?;
@@ -439,6 +438,9 @@ impl LinalgLstsq {
             TensorSpec::beside(self_, &[0]).computed_in(self_.dtype().to_real()).empty()?
         };
         let solution = if is_vector { x.squeeze_dim(-1)? } else { x };
+        let rank = if driver == "gels" { rank } else { of_own_batch(&rank, self_)? };
+        let has_values = matches!(driver, "gelsd" | "gelss");
+        let values = if has_values { of_own_batch(&values, self_)? } else { values };
         Ok([solution, residuals, rank, values.detach()?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -451,6 +453,7 @@ impl LinalgLstsq {
             sample(&[2, 4], &[2, 1], "gels"),
             sample(&[2, 3, 2], &[2, 3], "gels"),
             sample(&[2, 2, 3], &[2, 2, 1], "gelsy"),
+            sample(&[1, 3, 2], &[3, 3, 1], "gelsy"),
             // Singular values have no derivative: `tests/linalg.rs` checks those of the other results.
             sample(&[2, 3, 2], &[2, 3, 1], "gelss").without_gradient(),
             sample(&[2, 3, 2], &[2, 3], "gelsd").without_gradient(),
@@ -501,6 +504,30 @@ impl LinalgLstsq {
             ),
         ]
     }
+}
+
+/// Matrices and right-hand sides (of as many dimensions or fewer), both in the batch to which theirs broadcast.
+fn in_one_batch(a: &Tensor, right: &Tensor) -> Result<(Tensor, Tensor)> {
+    let ((m, n), (_, k)) = (sizes(a.shape()), sizes(right.shape()));
+    let batch_of = |t: &Tensor| Dims::from_slice(&t.shape()[..t.ndim() - 2]);
+    let batch = broadcast_shapes(&[&batch_of(a), &batch_of(right)])?;
+    let wide = |t: &Tensor, last: [i64; 2]| {
+        let shape: Dims = batch.iter().chain(&last).copied().collect();
+        t.expand(&shape, false)
+    };
+    Ok((wide(a, [m, n])?, wide(right, [m, k])?))
+}
+
+/// What was found for each matrix of a larger batch, for each matrix of `a` alone: equal ones gave the same.
+fn of_own_batch(found: &Tensor, a: &Tensor) -> Result<Tensor> {
+    let mut own = found.clone();
+    for (dim, &size) in a.shape()[..a.ndim() - 2].iter().enumerate() {
+        // (Nothing was found in an empty batch.)
+        if found.shape()[dim] > size {
+            own = own.narrow(dim as i64, 0, size)?;
+        }
+    }
+    Ok(own)
 }
 
 /// Whether every matrix has full rank; the driver for such matrices does not ask.

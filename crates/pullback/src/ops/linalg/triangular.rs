@@ -233,7 +233,7 @@ fn check_equation(name: &str, b: &Tensor, a: &Tensor) -> Result<()> {
 /// The solution `X` of `A X = b` (of `A^T X = b` with `transpose`) for triangular `A`, and `A` itself as it was used. Deprecated:
 /// `torch.linalg.solve_triangular` takes the matrix first.
 #[op("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
-     out, autocast = fp32, method = triangular_solve)]
+     exact_out, autocast = fp32, method = triangular_solve)]
 impl TriangularSolve {
     fn composite(
         self_: &Tensor,

@@ -8,7 +8,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::min_max::lifted;
 use crate::tensor::Cpu;
 use crate::tensor::shape::{list, wrap_dim};
-use crate::{DType, ErrorKind, Result, Tensor, TensorSpec};
+use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::{StridedMut, StridedRef, softmax};
 use pullback_macros::op;
 
@@ -18,6 +18,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &LOG_SOFTMAX_INT,
     &SOFTMAX,
     &SAFE_SOFTMAX_DATA,
+    &MASKED_SOFTMAX,
     &LOG_SOFTMAX,
     &SOFTMAX_BACKWARD_DATA,
     &LOG_SOFTMAX_BACKWARD_DATA,
@@ -104,6 +105,74 @@ impl SafeSoftmaxData {
     fn samples(s: &Sampler) -> Vec<Sample> {
         line_samples(s)
     }
+}
+
+/// `softmax` along `dim` of what `mask` does not say to leave out, zero elsewhere; NaN where it leaves out everything.
+/// `mask_type` says what its shape means for an input (B, H, L, L): 0, (L, L) for all heads and examples; 1, keys of each
+/// example, (B, L); 2, the input's own, which is the only one for inputs of other dimensions.
+#[op("_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor", function_only, method = masked_softmax)]
+impl MaskedSoftmax {
+    fn composite(
+        self_: &Tensor,
+        mask: &Tensor,
+        dim: Option<i64>,
+        mask_type: Option<i64>,
+    ) -> Result<Tensor> {
+        let mask = spread_mask(self_, mask, mask_type)?;
+        let dim = wrap_dim(dim.unwrap_or(-1), self_.ndim())? as i64;
+        let left = self_.masked_fill(&mask, f64::NEG_INFINITY.into())?;
+        left.softmax_data(dim, false)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let x = s.normal(&[2, 2, 3, 3]);
+        let of = |shape: &[i64], kind: i64| {
+            let mask = [false, true, false].map(crate::Bool::new);
+            let mask = Tensor::from_slice(&mask, &[1, 3]).expect("small");
+            let mask = mask.expand(shape, false).expect("one row for all");
+            Sample::new([x.clone().into(), mask.into()]).with("dim", -1).with("mask_type", kind)
+        };
+        vec![of(&[3, 3], 0), of(&[2, 3], 1), of(&[2, 2, 3, 3], 2)]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |mask: Tensor, kind: i64, phrase| {
+            let sample = Sample::new([s.normal(&[2, 1, 3, 3]).into(), mask.into()]);
+            InvalidSample::new(sample.with("mask_type", kind), ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(s.normal(&[3, 3]), 0, "Mask should be a boolean tensor"),
+            bad(s.bools(&[2, 3]), 0, "mask shape should be (L, L)"),
+            bad(s.bools(&[3, 3]), 1, "mask shape should be (B, L)"),
+            bad(s.bools(&[3, 3]), 2, "mask shape should match input shape"),
+            bad(s.bools(&[3, 3]), 3, "Mask Type should be 0 (src_mask), 1"),
+        ]
+    }
+}
+
+/// The mask of `_masked_softmax` in a shape that broadcasts to the input's.
+fn spread_mask(input: &Tensor, mask: &Tensor, kind: Option<i64>) -> Result<Tensor> {
+    ensure!(mask.dtype() == DType::Bool, runtime, "Mask should be a boolean tensor");
+    let (own, given) = (input.shape(), mask.shape());
+    // (Without heads and examples there is nothing to spread it over.)
+    let kind = kind.filter(|_| own.len() == 4).unwrap_or(2);
+    ensure!(
+        (0..=2).contains(&kind),
+        runtime,
+        "Mask Type should be 0 (src_mask), 1 (src_key_padding_mask), or 2 (default_mask), got {kind}"
+    );
+    let (expected, what) = match kind {
+        0 => (Dims::from_slice(&[own[2], own[2]]), "be (L, L)"),
+        1 => (Dims::from_slice(&[own[0], own[2]]), "be (B, L)"),
+        _ => (own.into(), "match input shape"),
+    };
+    ensure!(
+        *given == *expected,
+        runtime,
+        "For mask_type == {kind} mask shape should {what}: {} for an input of shape {}, but got {}",
+        list(&expected),
+        list(own),
+        list(given)
+    );
+    if kind == 1 { mask.unsqueeze(1)?.unsqueeze(1) } else { Ok(mask.clone()) }
 }
 
 /// `log_softmax` in the input's own dtype.

@@ -298,14 +298,10 @@ fn close_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// Whether each element equals one of the two infinities.
-fn is_infinity(name: &str, self_: &Tensor, infinity: f64) -> Result<Tensor> {
+/// Bools in the place of real numbers.
+fn real_predicate(name: &str, self_: &Tensor) -> Result<TensorSpec> {
     ensure!(!self_.dtype().is_complex(), type_error, "{name} does not support complex inputs.");
-    if self_.dtype().is_floating_point() {
-        return self_.eq(&Tensor::wrapped(infinity)?);
-    }
-    // (No whole number is one.)
-    self_.isinf()
+    Ok(TensorSpec::broadcast(&[self_])?.with_dtype(DType::Bool))
 }
 
 fn infinities(s: &Sampler) -> Vec<Sample> {
@@ -325,10 +321,10 @@ fn complex_refused(phrase: &'static str) -> Vec<InvalidSample> {
 }
 
 /// Whether each element is minus infinity. Complex numbers are refused.
-#[op("isneginf(Tensor self) -> Tensor", exact_out, not_differentiable)]
+#[op("isneginf(Tensor self) -> Tensor", exact_out, not_differentiable, cpu = isneginf, batch = pointwise, sparse = values)]
 impl Isneginf {
-    fn composite(self_: &Tensor) -> Result<Tensor> {
-        is_infinity("isneginf", self_, f64::NEG_INFINITY)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        real_predicate("isneginf", self_)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         infinities(s)
@@ -339,10 +335,10 @@ impl Isneginf {
 }
 
 /// Whether each element is plus infinity. Complex numbers are refused.
-#[op("isposinf(Tensor self) -> Tensor", exact_out, not_differentiable)]
+#[op("isposinf(Tensor self) -> Tensor", exact_out, not_differentiable, cpu = isposinf, batch = pointwise, sparse = values)]
 impl Isposinf {
-    fn composite(self_: &Tensor) -> Result<Tensor> {
-        is_infinity("isposinf", self_, f64::INFINITY)
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        real_predicate("isposinf", self_)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         infinities(s)

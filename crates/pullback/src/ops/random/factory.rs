@@ -255,6 +255,16 @@ impl RandnLike {
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, result, generator, random::randn)
     }
+    /// Of compressed rows and columns: other values in the same places. (Of coordinate lists PyTorch draws none.)
+    fn sparse_csr(
+        self_: &Tensor,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
+        crate::ops::sparse::basic::with_values(self_, |values| {
+            values.randn_like_with(generator, dtype, None, None, None, None)
+        })
+    }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 0])).without_gradient()]
     }

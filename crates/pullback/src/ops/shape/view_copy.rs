@@ -168,7 +168,8 @@ impl ViewCopy {
 impl ViewCopyDtype {}
 
 /// A copy of the `length` indices of dimension `dim` from `start` on.
-#[op("narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", exact_out, jvp = linear, batch = pick_view)]
+#[op("narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", exact_out, jvp = linear, batch = pick_view,
+     sparse = narrow_copy(self, dim, start, length))]
 impl NarrowCopy {
     fn meta(self_: &Tensor, dim: i64, start: i64, length: i64) -> Result<TensorSpec> {
         let (dim, _) = check_narrow(self_, dim, start, length)?;

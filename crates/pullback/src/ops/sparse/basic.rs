@@ -1,5 +1,6 @@
 //! Copies, conversions of dtype and fresh tensors of the same kind.
 
+use super::coordinates::SparseFormat;
 use super::{coo, parts};
 use crate::dispatch::check_cast;
 use crate::error::ensure;
@@ -47,6 +48,16 @@ pub(crate) fn convert(
     }
 }
 
+/// A sparse tensor with other values in the same places: those that `make` gives for its own.
+pub(in crate::ops) fn with_values(
+    self_: &Tensor,
+    make: impl FnOnce(&Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let parts = parts(self_)?;
+    let values = make(parts.values())?;
+    Tensor::from_sparse(parts.with_values(values), self_.layout(), self_.shape())
+}
+
 /// `zeros_like`, `empty_like`: nothing is specified. (Another layout may be asked for.)
 pub(crate) fn blank(
     cpu: Cpu,
@@ -63,7 +74,10 @@ pub(crate) fn blank(
     if layout == self_.layout() {
         return Ok(made);
     }
-    made.to_sparse_with(Some(layout), None, None)
+    let (rows, columns) = SparseFormat::of(self_)?.block;
+    let blocks = [rows, columns];
+    let is_blocked = layout.is_blocked() && self_.layout().is_blocked();
+    made.to_sparse_with(Some(layout), is_blocked.then_some(&blocks[..]), None)
 }
 
 /// Parts of a tensor of the same kind that specifies nothing.

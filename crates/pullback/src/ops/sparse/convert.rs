@@ -99,8 +99,11 @@ impl ToSparse {
         blocksize: Option<&[i64]>,
         dense_dim: Option<i64>,
     ) -> Result<Tensor> {
-        check_arguments(layout, blocksize)?;
         let wanted = layout.unwrap_or(Layout::SparseCoo);
+        if wanted == Layout::Strided && blocksize.is_none() {
+            return self_.to_dense(None);
+        }
+        check_arguments(layout, blocksize)?;
         let is_same = wanted == self_.layout()
             && dense_dim.is_none()
             && blocksize.is_none_or(|size| {
@@ -201,7 +204,9 @@ impl SparseOf {
         };
         let block = blocksize.map_or((1, 1), |size| (size[0], size[1]));
         let batch = if layout.is_compressed() { sparse as usize - 2 } else { 0 };
-        elements.in_format(layout, SparseFormat { block, batch, dtype: DType::I64 })
+        // (Compressed indices stay of their dtype.)
+        let dtype = if self_.is_sparse() { SparseFormat::of(self_)?.dtype } else { DType::I64 };
+        elements.in_format(layout, SparseFormat { block, batch, dtype })
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         match (grad.is_sparse(), self_.is_sparse()) {

@@ -5,7 +5,7 @@
 //! Nothing here makes a whole tensor dense unless the op is defined so. `coo` and `compressed` are constructors and accessors,
 //! `convert` goes from layout to layout, `coordinates` is the arithmetic of coordinates; the others are kernels by family.
 
-mod basic;
+pub(super) mod basic;
 pub(super) mod compressed;
 pub(super) mod convert;
 pub(super) mod coo;
@@ -28,8 +28,8 @@ pub(crate) use pointwise::{
 pub(crate) use product::{addmm, bmm, mm, mv};
 pub(crate) use reduce::{any, item, norm, recorded_norm, sum, sum_dim};
 pub(crate) use shape::{
-    cat, expand, index_select, permute, select, slice, squeeze, squeeze_dim, squeeze_dims, stack,
-    swapped, transposed, unsqueeze,
+    cat, expand, index_select, narrow_copy, permute, select, slice, squeeze, squeeze_dim,
+    squeeze_dims, stack, swapped, transposed, unsqueeze,
 };
 
 use crate::dispatch::{Call, Kernel, Outputs};

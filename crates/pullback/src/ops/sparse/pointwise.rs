@@ -173,6 +173,17 @@ fn scaled(tensor: &Tensor, factor: Scalar) -> Result<Tensor> {
 /// The sum of two sparse tensors, in the layout of the first. Coalesced if both are.
 fn both(a: &Tensor, b: &Tensor, alpha: Scalar, dtype: DType) -> Result<Tensor> {
     let (first, second) = (SparseElements::of(a)?, SparseElements::of(b)?);
+    if first.sparse_dim() != second.sparse_dim() && a.layout() == b.layout() {
+        // What specifies nothing fits everything.
+        if second.count() == 0 {
+            let values = first.values.to_dtype(dtype)?;
+            return first.with_values(values).in_layout_of(a);
+        }
+        if first.count() == 0 {
+            let values = scaled(&second.values.to_dtype(dtype)?, alpha)?;
+            return second.with_values(values).in_layout_of(b);
+        }
+    }
     ensure!(
         first.sparse_dim() == second.sparse_dim(),
         runtime,
@@ -214,6 +225,13 @@ pub(crate) fn multiply(form: Form<'_>, self_: &Tensor, other: &Tensor) -> Result
         return by_dense(other, self_)?.to_dense(None);
     }
     match (self_.is_sparse(), other.is_sparse()) {
+        // (A number, which may be specified in parts.)
+        (true, true) if other.ndim() == 0 && self_.ndim() > 0 => {
+            by_dense(self_, &other.to_dense(None)?)
+        }
+        (true, true) if self_.ndim() == 0 && other.ndim() > 0 => {
+            by_dense(other, &self_.to_dense(None)?)
+        }
         (true, true) => {
             check_same_shape("mul", self_, other)?;
             common(self_, other)

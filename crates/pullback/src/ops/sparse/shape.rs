@@ -356,6 +356,13 @@ pub(crate) fn index_select(self_: &Tensor, dim: i64, index: &Tensor) -> Result<T
     if elements.is_coalesced { made.coalesced()?.into_coo() } else { made.into_coo() }
 }
 
+/// `narrow_copy`: the indices of a dimension from `start` on.
+pub(crate) fn narrow_copy(self_: &Tensor, dim: i64, start: i64, length: i64) -> Result<Tensor> {
+    let (_, from) = crate::ops::shape::view_spec::check_narrow(self_, dim, start, length)?;
+    let places = memory::collect(from..from + length)?;
+    index_select(self_, dim, &Tensor::from_slice(&places, &[length])?)
+}
+
 /// `cat`.
 pub(crate) fn cat(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
     if let Some(dense) = tensors.iter().find(|t| !t.is_sparse()) {

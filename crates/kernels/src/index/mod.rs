@@ -4,9 +4,10 @@
 //! accumulated in row-major order of the index, so results are deterministic. Elements are moved by their
 //! size, not their dtype, wherever no arithmetic is done. `gather` has the forms whose index has the
 //! output's rank, `select` those with a one-dimensional index, `advanced` the `x[i, :, j]` form, `mask` masks,
-//! `search` searchsorted and bincount, `embedding` table look-ups, `sparse` products with sparse matrices.
+//! `search` searchsorted and bincount, `embedding` table look-ups, `bag` sums of them, `sparse` products with sparse matrices.
 
 mod advanced;
+mod bag;
 mod embedding;
 mod gather;
 mod mask;
@@ -17,6 +18,9 @@ mod sparse;
 mod table;
 
 pub use advanced::{index, index_put};
+pub use bag::{
+    BagGradient, BagInput, BagMode, BagOptions, BagOutput, embedding_bag, embedding_bag_backward,
+};
 pub use embedding::{embedding, embedding_backward, one_hot};
 pub use gather::{ScatterReduction, ScatterSource, check_index_shape, gather, scatter};
 pub use mask::{count_true, masked_scatter, masked_select, nonzero};

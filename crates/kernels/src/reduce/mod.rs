@@ -13,7 +13,7 @@ mod reducer;
 mod variance;
 
 pub(crate) use load::{
-    Load, f16_bits_to_f32, is_half, load_converted, load_f64, load_same, store_f64, store_i64,
+    Item, Load, f16_bits_to_f32, is_half, load_converted, load_f64, load_same, store_f64, store_i64,
 };
 pub(crate) use reducer::BoundedOrder;
 

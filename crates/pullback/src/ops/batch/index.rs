@@ -2,8 +2,8 @@
 
 use super::values::Values;
 use super::{behind, dims, one_by_one, widened};
-use crate::dispatch::Value;
 use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::error::{bail, ensure};
 use crate::ops::reduce::any_all::is_any_true;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
@@ -208,6 +208,25 @@ pub(crate) fn embedding(call: &Call<'_>, weight: &Tensor, indices: &Tensor) -> R
     let all = physical.flatten(0, 1)?;
     let positions = shifted_rows(call, indices, rows)?;
     Ok(all.index(&[Some(positions)])?.into())
+}
+
+/// Bags of rows, or their gradient: of a batch of tables (or of gradients) beside the same bags the columns stand side by side; else one by one.
+pub(crate) fn bags(call: &Call<'_>, table: &Tensor) -> Result<Outcome> {
+    let mut batched = 0;
+    crate::dispatch::each_tensor(call.args, |tensor| {
+        batched += usize::from(call.is_batched(tensor));
+    });
+    let physical = call.physical(table).filter(|_| batched == 1 && table.ndim() == 2);
+    let Some(physical) = physical else { return one_by_one(call) };
+    let (size, rows, width) = (call.size, table.shape()[0], table.shape()[1]);
+    let mut given = Values::given(call);
+    given.set_subject(physical.transpose(0, 1)?.reshape(&[rows, size * width])?);
+    let apart = |result: &Tensor| match *result.shape() {
+        [count, _] => result.reshape(&[count, size, width])?.transpose(0, 1),
+        _ => result.unsqueeze(0)?.expand(&behind(size, result.shape()), false),
+    };
+    let apart: TensorVec = given.call()?.tensors().iter().map(apart).collect::<Result<_>>()?;
+    Ok(Outcome::Batched(Outputs::Tensors(apart)))
 }
 
 /// Refuses indices of any example that are not in `0..size`: of all examples' rows together they would mean others.

@@ -35,6 +35,14 @@ fn to_complex(self_: &Tensor, (s, dim, norm): Call<'_>, forward: bool) -> Result
     input.fft_c2c(&grid.dims, normalization(norm, forward)?, forward)
 }
 
+fn forward(self_: &Tensor, call: Call<'_>) -> Result<Tensor> {
+    to_complex(self_, call, true)
+}
+
+fn inverse(self_: &Tensor, call: Call<'_>) -> Result<Tensor> {
+    to_complex(self_, call, false)
+}
+
 /// Of real numbers to half of their spectrum.
 fn from_real(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
     ensure!(
@@ -89,294 +97,112 @@ fn inverse_hermitian(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor>
     half.conj_physical()?.fft_c2c(others, normalization, false)
 }
 
-/// `fft` along two dimensions, the last two unless `dim` names others; `s` are the sizes that the input is cut or padded to.
-#[op("fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
-     method = fft_fft2)]
-impl FftFft2 {
+/// {TEXT}
+#[op("fft_{NAME}2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out, CAST,
+     each(FftFft2 { NAME: fft, CAST: autocast = fp32, TRANSFORM: forward, IS_REAL: false,
+                    TEXT: "`fft` along two dimensions, the last two unless `dim` names others; `s` are the sizes that the input is cut or padded to." },
+          FftIfft2 { NAME: ifft, CAST: autocast = fp32, TRANSFORM: inverse, IS_REAL: false,
+                     TEXT: "The inverse of `fft2`." },
+          FftRfft2 { NAME: rfft, CAST: autocast = fp32, TRANSFORM: from_real, IS_REAL: true,
+                     TEXT: "`fft2` of real numbers: of the last of its dimensions the first half of the spectrum." },
+          FftIrfft2 { NAME: irfft, CAST: autocast = fp32, TRANSFORM: to_real, IS_REAL: false,
+                      TEXT: "The inverse of `rfft2`." },
+          FftHfft2 { NAME: hfft, CAST:, TRANSFORM: hermitian, IS_REAL: false,
+                     TEXT: "`hfft` along two dimensions: a forward transform along the first, of half a Hermitian signal along the last." },
+          FftIhfft2 { NAME: ihfft, CAST:, TRANSFORM: inverse_hermitian, IS_REAL: true,
+                      TEXT: "The inverse of `hfft2`." }))]
+impl FftPair {
     fn composite(
         self_: &Tensor,
         s: Option<&[i64]>,
         dim: &[i64],
         norm: Option<&str>,
     ) -> Result<Tensor> {
-        to_complex(self_, (s, Some(dim), norm), true)
+        TRANSFORM(self_, (s, Some(dim), norm))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        pair_samples(&[s, &complex_sampler(s)])
+        let samplers = samplers(s, IS_REAL);
+        samplers.iter().flat_map(pair_samples).collect()
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        refused_pairs(s)
+        refused_pairs(&samplers(s, IS_REAL)[0])
     }
 }
 
-/// The inverse of `fft2`.
-#[op("fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
-     method = fft_ifft2)]
-impl FftIfft2 {
-    fn composite(
-        self_: &Tensor,
-        s: Option<&[i64]>,
-        dim: &[i64],
-        norm: Option<&str>,
-    ) -> Result<Tensor> {
-        to_complex(self_, (s, Some(dim), norm), false)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        pair_samples(&[s, &complex_sampler(s)])
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        refused_pairs(s)
-    }
-}
-
-/// `fft2` of real numbers: of the last of its dimensions the first half of the spectrum.
-#[op("fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
-     method = fft_rfft2)]
-impl FftRfft2 {
-    fn composite(
-        self_: &Tensor,
-        s: Option<&[i64]>,
-        dim: &[i64],
-        norm: Option<&str>,
-    ) -> Result<Tensor> {
-        from_real(self_, (s, Some(dim), norm))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        pair_samples(&[&real_sampler(s)])
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        refused_pairs(&real_sampler(s))
-    }
-}
-
-/// The inverse of `rfft2`.
-#[op("fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
-     method = fft_irfft2)]
-impl FftIrfft2 {
-    fn composite(
-        self_: &Tensor,
-        s: Option<&[i64]>,
-        dim: &[i64],
-        norm: Option<&str>,
-    ) -> Result<Tensor> {
-        to_real(self_, (s, Some(dim), norm))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        pair_samples(&[s, &complex_sampler(s)])
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        refused_pairs(s)
-    }
-}
-
-/// `hfft` along two dimensions: a forward transform along the first, of half a Hermitian signal along the last.
-#[op("fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out,
-     method = fft_hfft2)]
-impl FftHfft2 {
-    fn composite(
-        self_: &Tensor,
-        s: Option<&[i64]>,
-        dim: &[i64],
-        norm: Option<&str>,
-    ) -> Result<Tensor> {
-        hermitian(self_, (s, Some(dim), norm))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        pair_samples(&[s, &complex_sampler(s)])
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        refused_pairs(s)
-    }
-}
-
-/// The inverse of `hfft2`.
-#[op("fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out,
-     method = fft_ihfft2)]
-impl FftIhfft2 {
-    fn composite(
-        self_: &Tensor,
-        s: Option<&[i64]>,
-        dim: &[i64],
-        norm: Option<&str>,
-    ) -> Result<Tensor> {
-        inverse_hermitian(self_, (s, Some(dim), norm))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        pair_samples(&[&real_sampler(s)])
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        refused_pairs(&real_sampler(s))
-    }
-}
-
-/// `fft` along several dimensions: those of `dim`, else as many of the last ones as `s` has, else all. `s` are the sizes that the input
-/// is cut or padded to; -1 leaves a size as it is.
-#[op("fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
-     method = fft_fftn)]
-impl FftFftn {
+/// {TEXT}
+#[op("fft_{NAME}(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out, CAST,
+     each(FftFftn { NAME: fftn, CAST: autocast = fp32, TRANSFORM: forward, IS_REAL: false,
+                    MORE: vec![Sample::of(s.normal(&[])), Sample::of(s.normal(&[2])).with("dim", Value::Ints(Box::default()))],
+                    REFUSED: Vec::new(),
+                    TEXT: "`fft` along several dimensions: those of `dim`, else as many of the last ones as `s` has, else all. \
+                           `s` are the sizes that the input is cut or padded to; -1 leaves a size as it is." },
+          FftIfftn { NAME: ifftn, CAST: autocast = fp32, TRANSFORM: inverse, IS_REAL: false, MORE: Vec::new(),
+                     REFUSED: Vec::new(),
+                     TEXT: "The inverse of `fftn`." },
+          FftRfftn { NAME: rfftn, CAST: autocast = fp32, TRANSFORM: from_real, IS_REAL: true, MORE: Vec::new(),
+                     REFUSED: vec![of_complex(s, "rfftn expects a real-valued input tensor"), without_dims(s, "rfftn must transform at least one axis")],
+                     TEXT: "`fftn` of real numbers: of the last of its dimensions the first half of the spectrum." },
+          FftIrfftn { NAME: irfftn, CAST: autocast = fp32, TRANSFORM: to_real, IS_REAL: false, MORE: Vec::new(),
+                      REFUSED: vec![without_dims(s, "irfftn must transform at least one axis")],
+                      TEXT: "The inverse of `rfftn`; the last size is `2 (m - 1)` unless `s` says otherwise, where `m` numbers of the spectrum are there." },
+          FftHfftn { NAME: hfftn, CAST:, TRANSFORM: hermitian, IS_REAL: false, MORE: Vec::new(),
+                     REFUSED: vec![without_dims(s, "hfftn must transform at least one axis")],
+                     TEXT: "`hfft` along several dimensions: forward transforms, of half a Hermitian signal along the last." },
+          FftIhfftn { NAME: ihfftn, CAST:, TRANSFORM: inverse_hermitian, IS_REAL: true,
+                      MORE: vec![Sample::of(real_sampler(s).normal(&[2, 4])).with("dim", [1])],
+                      REFUSED: vec![of_complex(s, "Only supports floating-point dtypes"), without_dims(s, "ihfftn must transform at least one axis")],
+                      TEXT: "The inverse of `hfftn`." }))]
+impl FftMany {
     fn composite(
         self_: &Tensor,
         s: Option<&[i64]>,
         dim: Option<&[i64]>,
         norm: Option<&str>,
     ) -> Result<Tensor> {
-        to_complex(self_, (s, dim, norm), true)
+        TRANSFORM(self_, (s, dim, norm))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let mut all = many_samples(&[s, &complex_sampler(s)]);
-        all.push(Sample::of(s.normal(&[])));
-        all.push(Sample::of(s.normal(&[2])).with("dim", Value::Ints(Box::default())));
-        all
+        let samplers = samplers(s, IS_REAL);
+        let more: Vec<Sample> = MORE;
+        samplers.iter().flat_map(many_samples).chain(more).collect()
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        refused_many(s)
+        let more: Vec<InvalidSample> = REFUSED;
+        refused_many(&samplers(s, IS_REAL)[0]).into_iter().chain(more).collect()
     }
 }
 
-/// The inverse of `fftn`.
-#[op("fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
-     method = fft_ifftn)]
-impl FftIfftn {
-    fn composite(
-        self_: &Tensor,
-        s: Option<&[i64]>,
-        dim: Option<&[i64]>,
-        norm: Option<&str>,
-    ) -> Result<Tensor> {
-        to_complex(self_, (s, dim, norm), false)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        many_samples(&[s, &complex_sampler(s)])
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        refused_many(s)
-    }
+/// Of what inputs are drawn: of real ones, or of the dtype at hand and of complex ones.
+fn samplers(s: &Sampler, is_real: bool) -> Vec<Sampler> {
+    if is_real { vec![real_sampler(s)] } else { vec![Sampler::new(s.dtype), complex_sampler(s)] }
 }
 
-/// `fftn` of real numbers: of the last of its dimensions the first half of the spectrum.
-#[op("fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
-     method = fft_rfftn)]
-impl FftRfftn {
-    fn composite(
-        self_: &Tensor,
-        s: Option<&[i64]>,
-        dim: Option<&[i64]>,
-        norm: Option<&str>,
-    ) -> Result<Tensor> {
-        from_real(self_, (s, dim, norm))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        many_samples(&[&real_sampler(s)])
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let mut all = refused_many(&real_sampler(s));
-        let complex = Sample::of(complex_sampler(s).normal(&[2]));
-        let phrase = "rfftn expects a real-valued input tensor";
-        all.push(InvalidSample::new(complex, ErrorKind::Type, phrase));
-        all.push(without_dims(s, "rfftn must transform at least one axis"));
-        all
-    }
-}
-
-/// The inverse of `rfftn`; the last size is `2 (m - 1)` unless `s` says otherwise, where `m` numbers of the spectrum are there.
-#[op("fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
-     method = fft_irfftn)]
-impl FftIrfftn {
-    fn composite(
-        self_: &Tensor,
-        s: Option<&[i64]>,
-        dim: Option<&[i64]>,
-        norm: Option<&str>,
-    ) -> Result<Tensor> {
-        to_real(self_, (s, dim, norm))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        many_samples(&[s, &complex_sampler(s)])
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let mut all = refused_many(s);
-        all.push(without_dims(s, "irfftn must transform at least one axis"));
-        all
-    }
-}
-
-/// `hfft` along several dimensions: forward transforms, of half a Hermitian signal along the last.
-#[op("fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out,
-     method = fft_hfftn)]
-impl FftHfftn {
-    fn composite(
-        self_: &Tensor,
-        s: Option<&[i64]>,
-        dim: Option<&[i64]>,
-        norm: Option<&str>,
-    ) -> Result<Tensor> {
-        hermitian(self_, (s, dim, norm))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        many_samples(&[s, &complex_sampler(s)])
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let mut all = refused_many(s);
-        all.push(without_dims(s, "hfftn must transform at least one axis"));
-        all
-    }
-}
-
-/// The inverse of `hfftn`.
-#[op("fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", module = "fft", out,
-     method = fft_ihfftn)]
-impl FftIhfftn {
-    fn composite(
-        self_: &Tensor,
-        s: Option<&[i64]>,
-        dim: Option<&[i64]>,
-        norm: Option<&str>,
-    ) -> Result<Tensor> {
-        inverse_hermitian(self_, (s, dim, norm))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        let mut all = many_samples(&[&real_sampler(s)]);
-        all.push(Sample::of(real_sampler(s).normal(&[2, 4])).with("dim", [1]));
-        all
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let mut all = refused_many(&real_sampler(s));
-        let complex = Sample::of(complex_sampler(s).normal(&[2]));
-        let phrase = "Only supports floating-point dtypes";
-        all.push(InvalidSample::new(complex, ErrorKind::Type, phrase));
-        all.push(without_dims(s, "ihfftn must transform at least one axis"));
-        all
-    }
+fn of_complex(s: &Sampler, phrase: &'static str) -> InvalidSample {
+    bad(complex_sampler(s).normal(&[2]), &[], ErrorKind::Type, phrase)
 }
 
 /// Calls of the functions of two dimensions.
-fn pair_samples(samplers: &[&Sampler]) -> Vec<Sample> {
-    let of_one = |s: &&Sampler| {
-        vec![
-            Sample::of(s.normal(&[2, 3])),
-            Sample::of(s.transposed(4, 3)).with("norm", "ortho"),
-            Sample::of(s.normal(&[2, 3, 3])).with("s", [4, 2]).with("dim", [2, 0]),
-            Sample::of(s.normal(&[3, 4])).with("dim", [1]).with("norm", "forward"),
-            Sample::of(s.integers(&[2, 2], -3, 9)),
-        ]
-    };
-    samplers.iter().flat_map(of_one).collect()
+fn pair_samples(s: &Sampler) -> Vec<Sample> {
+    vec![
+        Sample::of(s.normal(&[2, 3])),
+        Sample::of(s.transposed(4, 3)).with("norm", "ortho"),
+        Sample::of(s.normal(&[2, 3, 3])).with("s", [4, 2]).with("dim", [2, 0]),
+        Sample::of(s.normal(&[3, 4])).with("dim", [1]).with("norm", "forward"),
+        Sample::of(s.integers(&[2, 2], -3, 9)),
+    ]
 }
 
 /// Calls of the functions of any number of dimensions.
-fn many_samples(samplers: &[&Sampler]) -> Vec<Sample> {
-    let of_one = |s: &&Sampler| {
-        vec![
-            Sample::of(s.normal(&[2, 3, 2])),
-            Sample::of(s.transposed(4, 3)).with("norm", "ortho"),
-            Sample::of(s.normal(&[2, 3, 3])).with("s", [-1, 2]),
-            Sample::of(s.normal(&[3, 2, 2])).with("s", [2, 5]).with("dim", [-1, 0]),
-            Sample::of(s.normal(&[3, 3])).with("dim", [0]).with("norm", "forward"),
-            Sample::of(s.normal(&[0, 2])).with("dim", [1]),
-            Sample::of(s.integers(&[2, 2], -3, 9)),
-        ]
-    };
-    samplers.iter().flat_map(of_one).collect()
+fn many_samples(s: &Sampler) -> Vec<Sample> {
+    vec![
+        Sample::of(s.normal(&[2, 3, 2])),
+        Sample::of(s.transposed(4, 3)).with("norm", "ortho"),
+        Sample::of(s.normal(&[2, 3, 3])).with("s", [-1, 2]),
+        Sample::of(s.normal(&[3, 2, 2])).with("s", [2, 5]).with("dim", [-1, 0]),
+        Sample::of(s.normal(&[3, 3])).with("dim", [0]).with("norm", "forward"),
+        Sample::of(s.normal(&[0, 2])).with("dim", [1]),
+        Sample::of(s.integers(&[2, 2], -3, 9)),
+    ]
 }
 
 fn bad(

@@ -9,6 +9,7 @@ pub(in crate::ops) mod conv;
 pub(in crate::ops) mod ctc;
 pub(in crate::ops) mod dropout;
 pub(in crate::ops) mod embedding;
+pub(in crate::ops) mod embedding_bag;
 pub(in crate::ops) mod fold;
 pub(in crate::ops) mod grid;
 pub(in crate::ops) mod grid_derivative;
@@ -36,6 +37,7 @@ use super::Family;
 /// The families of this folder.
 pub(super) static FAMILIES: &[Family] = &[
     embedding::OPS,
+    embedding_bag::OPS,
     pad::OPS,
     pixel::OPS,
     grid::OPS,

@@ -43,6 +43,7 @@ def _adaptive_avg_pool2d(input: Tensor, output_size: _int | _size) -> Tensor: ..
 def _adaptive_avg_pool2d_backward(grad_output: Tensor, input_size: _size) -> Tensor: ...
 def _adaptive_avg_pool3d(input: Tensor, output_size: _int | _size) -> Tensor: ...
 def _adaptive_avg_pool3d_backward(grad_output: Tensor, input_size: _size) -> Tensor: ...
+def _addmm_activation(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1, use_gelu: _bool = False, out: Tensor | None = None) -> Tensor: ...
 def _avg_pool2d_backward(grad_output: Tensor, input_size: _size, kernel_size: _int | _size, stride: _int | _size, padding: _int | _size, ceil_mode: _bool, count_include_pad: _bool, divisor_override: _int | None) -> Tensor: ...
 def _avg_pool3d_backward(grad_output: Tensor, input_size: _size, kernel_size: _int | _size, stride: _int | _size, padding: _int | _size, ceil_mode: _bool, count_include_pad: _bool, divisor_override: _int | None) -> Tensor: ...
 def _batch_norm_backward(grad_out: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, training: _bool, eps: _float, output_mask: _int) -> tuple[Tensor, Tensor, Tensor]: ...
@@ -58,10 +59,13 @@ def _convolution_backward_input(grad_output: Tensor, weight: Tensor, input_size:
 def _convolution_backward_weight(grad_output: Tensor, input: Tensor, weight_size: _size, stride: _size, padding: _size, dilation: _size, transposed: _bool, output_padding: _size, groups: _int) -> Tensor: ...
 def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: _size, target_lengths: _size, blank: _int = 0, zero_infinity: _bool = False) -> tuple[Tensor, Tensor]: ...
 def _ctc_loss_backward(grad: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: _size, target_lengths: _size, neg_log_likelihood: Tensor, log_alpha: Tensor, blank: _int, zero_infinity: _bool = False) -> Tensor: ...
-def _cum_extreme_backward(grad_output: Tensor, indices: Tensor, dim: _int) -> Tensor: ...
-def _cum_extreme_pick(input: Tensor, indices: Tensor, dim: _int) -> Tensor: ...
+def _cummaxmin_backward(grad_output: Tensor, indices: Tensor, dim: _int) -> Tensor: ...
+def _cummaxmin_pick(input: Tensor, indices: Tensor, dim: _int) -> Tensor: ...
 def _cumsum_backward(grad_output: Tensor, dim: _int) -> Tensor: ...
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor: ...
+def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int = -1) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
+def _embedding_bag_dense_backward(grad: Tensor, indices: Tensor, offset2bag: Tensor, num_weights: _int, scale_grad_by_freq: _bool, mode: _int, per_sample_weights: Tensor | None, padding_idx: _int = -1) -> Tensor: ...
+def _embedding_bag_forward_only(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int = -1) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
 def _fft_c2c(input: Tensor, dim: _size, normalization: _int, forward: _bool, *, out: Tensor | None = None) -> Tensor: ...
 def _fft_c2r(input: Tensor, dim: _size, normalization: _int, last_dim_size: _int, *, out: Tensor | None = None) -> Tensor: ...
 def _fft_r2c(input: Tensor, dim: _size, normalization: _int, onesided: _bool, *, out: Tensor | None = None) -> Tensor: ...
@@ -99,6 +103,7 @@ def _histogramdd_bin_edges(input: Tensor, bins: _size, *, range: Sequence[_float
 def _histogramdd_from_bin_cts(input: Tensor, bins: _size, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> Tensor: ...
 def _histogramdd_from_bin_tensors(input: Tensor, bins: tuple[Tensor, ...] | list[Tensor], *, weight: Tensor | None = None, density: _bool = False) -> Tensor: ...
 def _imag_part(input: Tensor) -> Tensor: ...
+def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def _layer_norm_backward(grad_out: Tensor, input: Tensor, normalized_shape: _size, mean: Tensor, rstd: Tensor, weight: Tensor | None, output_mask: _int) -> tuple[Tensor, Tensor, Tensor]: ...
 def _linalg_eigh(A: Tensor, UPLO: str = "L", compute_v: _bool = True) -> return_types._linalg_eigh: ...
 def _linalg_eigvals(input: Tensor) -> Tensor: ...
@@ -114,6 +119,7 @@ def _lstm_layer(input: Tensor, hx: Tensor, cx: Tensor, w_ih: Tensor, w_hh: Tenso
 def _lstm_step(input: Tensor, hx: Tensor, cx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None) -> tuple[Tensor, Tensor, Tensor]: ...
 def _lu_permutation(pivots: Tensor, rows: _int, solves: _bool = False) -> Tensor: ...
 def _lu_with_info(input: Tensor, pivot: _bool = True, check_errors: _bool = True) -> return_types._lu_with_info: ...
+def _masked_softmax(input: Tensor, mask: Tensor, dim: _int | None = None, mask_type: _int | None = None) -> Tensor: ...
 def _max_pool2d_backward(grad_output: Tensor, indices: Tensor, input_size: _size) -> Tensor: ...
 def _native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float) -> tuple[Tensor, Tensor, Tensor]: ...
 @overload
@@ -200,22 +206,53 @@ def add(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *,
     Shapes broadcast; dtypes promote; for bool this is "or"."""
 @overload
 def add(input: Tensor | Number | _complex, alpha: Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
+@overload
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """`beta * self + alpha * (sum over b of batch1[b] @ batch2[b])`; `self` broadcasts, and the in-place form gives it the
     result's shape."""
+@overload
+def addbmm(beta: Number | _complex, input: Tensor, alpha: Number | _complex, batch1: Tensor, batch2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def addbmm(beta: Number | _complex, input: Tensor, batch1: Tensor, batch2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """`self + value * tensor1 / tensor2`. Shapes broadcast; dtypes promote; integers are refused."""
+@overload
+def addcdiv(input: Tensor, value: Number | _complex, tensor1: Tensor, tensor2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """`self + value * tensor1 * tensor2`. Shapes broadcast; dtypes promote."""
+@overload
+def addcmul(input: Tensor, value: Number | _complex, tensor1: Tensor, tensor2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """`beta * self + alpha * (mat1 @ mat2)`; `self` broadcasts to (m, n) and is not read if `beta` is 0."""
+@overload
+def addmm(beta: Number | _complex, input: Tensor, alpha: Number | _complex, mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def addmm(beta: Number | _complex, input: Tensor, mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """`beta * self + alpha * (mat @ vec)`; `self` broadcasts and is not read if `beta` is 0."""
+@overload
+def addmv(beta: Number | _complex, input: Tensor, alpha: Number | _complex, mat: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def addmv(beta: Number | _complex, input: Tensor, mat: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
     """`beta * self + alpha * (mat @ vec)`; `self` broadcasts and is not read if `beta` is 0."""
+@overload
+def addmv_(beta: Number | _complex, input: Tensor, alpha: Number | _complex, mat: Tensor, vec: Tensor) -> Tensor: ...
+@overload
+def addmv_(beta: Number | _complex, input: Tensor, mat: Tensor, vec: Tensor) -> Tensor: ...
+@overload
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """`beta * self + alpha * vec1[:, None] * vec2`; `self` broadcasts to the products' shape and is not read if `beta` is 0.
     Of bools, "or" and "and"."""
+@overload
+def addr(beta: Number | _complex, input: Tensor, alpha: Number | _complex, vec1: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def addr(beta: Number | _complex, input: Tensor, vec1: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions swapped, conjugated."""
 def affine_grid_generator(theta: Tensor, size: _size, align_corners: _bool) -> Tensor:
@@ -344,8 +381,13 @@ def atleast_3d(input: Tensor) -> Tensor:
 def atleast_3d(tensors: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]: ...
 def avg_pool1d(input: Tensor, kernel_size: _int | _size, stride: _int | _size | None = (), padding: _int | _size = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
     """The mean of each window of the last dimension."""
+@overload
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """`beta * self + alpha * bmm(batch1, batch2)`; `self` broadcasts and is not read if `beta` is 0."""
+@overload
+def baddbmm(beta: Number | _complex, input: Tensor, alpha: Number | _complex, batch1: Tensor, batch2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def baddbmm(beta: Number | _complex, input: Tensor, batch1: Tensor, batch2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def bartlett_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """The periodic Bartlett window, a triangle: `1 - |2 i / n - 1|`."""
@@ -365,7 +407,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     `-weight (pos_weight target ln s + (1 - target) ln(1 - s))` with `s = sigmoid(self)`, reduced."""
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each number from 0 up to the largest occurs in a vector (at least `minlength` counts); with `weights` the
-    sum of the weights of its places."""
+    sum of the weights of its indices."""
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Binomial numbers of `count` trials, each of which succeeds with probability `prob`; the shapes broadcast. No trials, or none
     that can succeed, give 0; probabilities from 1 upwards give `count`."""
@@ -455,7 +497,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: 
     """The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: lower, `A = L L^H`, or with `upper` the other,
     `A = R^H R`. Of the factor one triangle is read; batches broadcast."""
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of equal size along `dim`, the last one smaller if it does not divide."""
+    """At most `chunks` splits of equal size along `dim`, the last one smaller if it does not divide."""
 @overload
 def clamp(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Limits element by element to `min..=max`, tensors that broadcast; as `clamp` with numbers, but an element that equals
@@ -506,7 +548,7 @@ def clone(input: Tensor, *, memory_format: memory_format | None = None) -> Tenso
 def column_stack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins along dimension 1, vectors and numbers as columns."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
-    """All ways to take `r` elements of a vector in the order of their places, a row each: shape (count, r); none if `r` is 0."""
+    """All ways to take `r` elements of a vector in the order of their positions, a row each: shape (count, r); none if `r` is 0."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from real and imaginary parts."""
 def concat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -651,7 +693,7 @@ def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`dropout` in place."""
 @overload
 def dsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
-    """`sections` equal pieces in depth: along the third dimension."""
+    """`sections` equal splits in depth: along the third dimension."""
 @overload
 def dsplit(input: Tensor, indices: _size) -> tuple[Tensor, ...]: ...
 def dstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -665,6 +707,11 @@ def elu_backward(grad_output: Tensor, alpha: Number | _complex, scale: Number | 
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """Rows of `weight` (n, d) at the places `indices` (*): (*, d). The gradient leaves out row `padding_idx` (-1: none);
     with `scale_grad_by_freq` each row's gradient is divided by how often the row was read."""
+@overload
+def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool, mode: _int, sparse: _bool, per_sample_weights: Tensor | None, include_last_offset: _bool, padding_idx: _int | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """As `_embedding_bag`, whose `padding_idx` may be left out and may count from the end."""
+@overload
+def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
 def embedding_dense_backward(grad_output: Tensor, indices: Tensor, num_weights: _int, padding_idx: _int, scale_grad_by_freq: _bool) -> Tensor:
     """The gradient of `embedding` for its table of `num_weights` rows."""
 @overload
@@ -784,7 +831,7 @@ def full(size: _size, fill_value: Number | _complex, *, out: Tensor | None = Non
 def full_like(input: Tensor, fill_value: Number | _complex, *, memory_format: memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """The shape of `self`, every element `fill_value`."""
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
-    """Elements along `dim` at the places `index`, which has the shape of the result:
+    """Elements along `dim` at the indices `index`, which has the shape of the result:
     `out[i][j] = self[index[i][j]][j]` for `dim` 0."""
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The greatest common divisor, not negative (but of the smallest integer and 0); 0 of two zeros. Integers only."""
@@ -901,7 +948,7 @@ def histogram(input: Tensor, bins: Tensor, *, weight: Tensor | None = None, dens
 def histogram(input: Tensor, bins: _int = 100, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.histogram: ...
 @overload
 def hsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
-    """`sections` equal pieces by columns: along the second dimension, of a vector along its only one."""
+    """`sections` equal splits by columns: along the second dimension, of a vector along its only one."""
 @overload
 def hsplit(input: Tensor, indices: _size) -> tuple[Tensor, ...]: ...
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
@@ -923,7 +970,7 @@ def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 def imag(input: Tensor) -> Tensor:
     """A view of the imaginary parts of a complex tensor."""
 def index(input: Tensor, indices: tuple[Tensor | None, ...] | list[Tensor | None]) -> Tensor:
-    """The elements at the places that `indices` name: one index tensor per dimension (`None` takes all of it), which
+    """The elements at the indices that `indices` name: one index tensor per dimension (`None` takes all of it), which
     broadcast together. Masks stand for the coordinates of their true elements. Negative indices count from the end."""
 def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """Adds slices: `self[:, index[j]] += alpha * source[:, j]` along `dim`."""
@@ -935,14 +982,14 @@ def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor) -> Tensor
 @overload
 def index_fill(input: Tensor, dim: _int, index: Tensor, value: Number | _complex) -> Tensor: ...
 def index_put(input: Tensor, indices: tuple[Tensor | None, ...] | list[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
-    """Writes `values`, broadcast, at the places that `indices` name (see `index`); with `accumulate` adds them."""
+    """Writes `values`, broadcast, at the indices that `indices` name (see `index`); with `accumulate` adds them."""
 def index_put_(input: Tensor, indices: tuple[Tensor | None, ...] | list[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
-    """Writes `values`, broadcast, at the places that `indices` name (see `index`); with `accumulate` adds them."""
+    """Writes `values`, broadcast, at the indices that `indices` name (see `index`); with `accumulate` adds them."""
 def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
-    """Joins the slices of `source` with those at the places `index` along `dim`: `reduce` is "prod", "mean", "amax" or "amin";
+    """Joins the slices of `source` with those at the indices `index` along `dim`: `reduce` is "prod", "mean", "amax" or "amin";
     what is there takes part if `include_self`. Gradients are those of `scatter_reduce`."""
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Slices along `dim` at the places `index` (a vector): `out[:, j] = self[:, index[j]]`."""
+    """Slices along `dim` at the indices `index` (a vector): `out[:, j] = self[:, index[j]]`."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Dot products over the last dimensions: (*a, k) and (*b, k) give (*a, *b); numbers multiply."""
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
@@ -991,7 +1038,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: _int = 1, *, log_target: _b
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Kronecker's product: each element of `self` times the whole of `other`, as blocks. Missing dimensions are put in front."""
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.kthvalue:
-    """The `k`-th smallest element along `dim` (counted from 1) and its place."""
+    """The `k`-th smallest element along `dim` (counted from 1) and its index."""
 def layer_norm(input: Tensor, normalized_shape: _size, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """`(input - mean) / sqrt(var + eps) * weight + bias` with mean and biased variance over the trailing
     dimensions `normalized_shape` (Ba et al. 2016)."""
@@ -1126,7 +1173,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor, *, out: Tensor | Non
 @overload
 def masked_fill(input: Tensor, mask: Tensor, value: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Writes the elements of `source`, in row-major order, to the places where `mask` (bool) is true; `self` and `mask`
+    """Writes the elements of `source`, in row-major order, to the indices where `mask` (bool) is true; `self` and `mask`
     broadcast together."""
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements where `mask` (bool) is true, in row-major order, as a vector; the shapes broadcast."""
@@ -1197,12 +1244,12 @@ def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: tuple[Te
     is a value of its own."""
 @overload
 def moveaxis(input: Tensor, source: _int, destination: _int) -> Tensor:
-    """Dimension `source` moved to place `destination`."""
+    """Dimension `source` moved to `destination`."""
 @overload
 def moveaxis(input: Tensor, source: _size, destination: _size) -> Tensor: ...
 @overload
 def movedim(input: Tensor, source: _int, destination: _int) -> Tensor:
-    """Dimension `source` moved to place `destination`."""
+    """Dimension `source` moved to `destination`."""
 @overload
 def movedim(input: Tensor, source: _size, destination: _size) -> Tensor: ...
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1476,7 +1523,7 @@ def roll(input: Tensor, shifts: _int | _size, dims: _int | _size | None = ()) ->
     """Elements moved by `shifts` along `dims`, those that leave at the end come in at the start; without `dims` the
     tensor is rolled as if it were flat."""
 def rot90(input: Tensor, k: _int = 1, dims: _size = (0, 1)) -> Tensor:
-    """The plane of `dims` turned by `k` quarter turns from the first of them towards the second."""
+    """The plane of `dims` rotated by `k` quarter turns from the first of them towards the second."""
 @overload
 def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The nearest whole number, ties to even; integers are copied. The gradient is 0."""
@@ -1504,8 +1551,8 @@ def scalar_tensor(s: Number | _complex, *, dtype: _dtype | None = None, layout: 
     """A 0-dim tensor of `s`; the default floating dtype unless `dtype` is given."""
 @overload
 def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Writes the elements of `src` at the places `index` along `dim`: `self[index[i][j]][j] = src[i][j]` for `dim` 0. Of
-    repeated places the last one stays."""
+    """Writes the elements of `src` at the indices `index` along `dim`: `self[index[i][j]][j] = src[i][j]` for `dim` 0. Of
+    repeated indices the last one stays."""
 @overload
 def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, reduce: str, out: Tensor | None = None) -> Tensor: ...
 @overload
@@ -1513,14 +1560,14 @@ def scatter(input: Tensor, dim: _int, index: Tensor, value: Number | _complex, *
 @overload
 def scatter(input: Tensor, dim: _int, index: Tensor, value: Number | _complex, *, reduce: str, out: Tensor | None = None) -> Tensor: ...
 def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Adds the elements of `src` at the places `index` along `dim`."""
+    """Adds the elements of `src` at the indices `index` along `dim`."""
 def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
-    """Joins the elements of `src` at the places `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
+    """Joins the elements of `src` at the indices `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
     what is there takes part if `include_self`. Ties of "amax" and "amin" share the gradient evenly. Where factors of a
     product are zero its derivatives are right up to the fourth."""
 @overload
 def searchsorted(sorted_sequence: Tensor, input: Tensor, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
-    """For each of `self`'s values the first place in its row of `sorted_sequence` where it could be inserted (after equal
+    """For each of `self`'s values the first position in its row of `sorted_sequence` where it could be inserted (after equal
     elements if `right`)."""
 @overload
 def searchsorted(sorted_sequence: Tensor, self: Number | _complex, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor: ...
@@ -1529,7 +1576,7 @@ def searchsorted(sorted_sequence: Number | _complex, input: Tensor, *, out_int32
 def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Number | _complex | None = None, out: Tensor | None = None) -> Tensor:
     """Reduces segments of `data` along `axis` by "sum", "mean", "max", "min" or "prod". `lengths` (*, segments) says how long
     they are, or `offsets` (*, segments + 1) where they begin and end; * are the dimensions before `axis`. `initial` takes
-    part in each segment; without it an empty one gives 0, NaN, -inf, inf or 1. Equal extremes share the gradient evenly.
+    part in each segment; without it an empty one gives 0, NaN, -inf, inf or 1. Equal maxima or minima share the gradient evenly.
     Unless `unsafe`, `lengths` must not be negative and must cover `axis`."""
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """The slice at `index` of dimension `dim`, without that dimension."""
@@ -1602,17 +1649,17 @@ def sparse_coo_tensor(indices: Tensor, values: Tensor, *, is_coalesced: _bool | 
 def sparse_coo_tensor(indices: Tensor, values: Tensor, size: _size, *, is_coalesced: _bool | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 @overload
 def split(tensor: Tensor, split_size_or_sections: _size, dim: _int = 0) -> tuple[Tensor, ...]:
-    """Pieces of the given sizes along `dim`, which must add up to its size."""
+    """Splits of the given sizes along `dim`, which must add up to its size."""
 @overload
 def split(tensor: Tensor, split_size_or_sections: Tensor, dim: _int = 0) -> tuple[Tensor, ...]: ...
 @overload
 def split(tensor: Tensor, split_size_or_sections: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
 def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> tuple[Tensor, ...]:
-    """Copies of the pieces of size `split_size` along `dim`; the last one is smaller if it does not divide."""
+    """Copies of the splits of size `split_size` along `dim`; the last one is smaller if it does not divide."""
 def split_with_sizes(input: Tensor, split_sizes: _size, dim: _int = 0) -> tuple[Tensor, ...]:
-    """Pieces of the given sizes along `dim`, which must add up to its size."""
+    """Splits of the given sizes along `dim`, which must add up to its size."""
 def split_with_sizes_copy(input: Tensor, split_sizes: _size, dim: _int = 0, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> tuple[Tensor, ...]:
-    """Copies of the pieces of the given sizes along `dim`, which must add up to its size."""
+    """Copies of the splits of the given sizes along `dim`, which must add up to its size."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root; NaN for negative real numbers. Integers give the default floating dtype."""
 def sqrt_(input: Tensor) -> Tensor:
@@ -1635,8 +1682,13 @@ def squeeze_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def squeeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def squeeze_copy(input: Tensor, dim: _size, *, out: Tensor | None = None) -> Tensor: ...
+@overload
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
     """`beta * self + alpha * (mat1 @ mat2)` of coordinate lists `self`, (m, n), and `mat1`, (m, k), and a dense `mat2`, (k, n)."""
+@overload
+def sspaddmm(beta: Number | _complex, input: Tensor, alpha: Number | _complex, mat1: Tensor, mat2: Tensor) -> Tensor: ...
+@overload
+def sspaddmm(beta: Number | _complex, input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor: ...
 def stack(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors of equal shape along a new dimension. Where channels of images lie together in all tensors, they do in the
     result, unless the new dimension is the last."""
@@ -1691,7 +1743,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elements at row-major positions of the flattened tensor; negative ones count from the end."""
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """As `gather`, with the other dimensions of `self` and `indices` broadcast; without `dim` the tensor is flattened.
-    Along a `dim` places go round: beyond the end they count from the start again."""
+    Along a `dim` indices go round: beyond the end they count from the start again."""
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The tangent."""
 def tan_(input: Tensor) -> Tensor:
@@ -1704,7 +1756,7 @@ def tanh_backward(grad_output: Tensor, output: Tensor, *, out: Tensor | None = N
     """The derivative of `tanh` from its result `y`: `grad_output * conj(1 - y^2)`."""
 @overload
 def tensor_split(input: Tensor, tensor_indices_or_sections: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
-    """As `tensor_split` with the number of pieces in a 0-dim int64 tensor, or with the positions in a vector."""
+    """As `tensor_split` with the number of splits in a 0-dim int64 tensor, or with the positions in a vector."""
 @overload
 def tensor_split(input: Tensor, sections: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
 @overload
@@ -1720,7 +1772,7 @@ def threshold_backward(grad_output: Tensor, input: Tensor, threshold: Number | _
 def tile(input: Tensor, dims: _size) -> Tensor:
     """As `repeat`; fewer repeats than dimensions mean the last ones."""
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.topk:
-    """The `k` largest (or smallest) elements along `dim`, best first, and their places."""
+    """The `k` largest (or smallest) elements along `dim`, best first, and their indices."""
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal; of integers in int64. No elements give 0."""
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
@@ -1770,11 +1822,11 @@ def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_coun
 def unique_dim(input: Tensor, dim: _int, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """The distinct slices along `dim`, in lexicographic order; inverse and counts as for all elements."""
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """As `chunk`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards."""
+    """As `chunk`, but to autograd the splits share no memory: they may be written to, if nobody uses `self` afterwards."""
 def unsafe_split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """As `split`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards."""
+    """As `split`, but to autograd the splits share no memory: they may be written to, if nobody uses `self` afterwards."""
 def unsafe_split_with_sizes(input: Tensor, split_sizes: _size, dim: _int = 0) -> tuple[Tensor, ...]:
-    """As `split_with_sizes`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards."""
+    """As `split_with_sizes`, but to autograd the splits share no memory: they may be written to, if nobody uses `self` afterwards."""
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """With a new dimension of size 1 at `dim`."""
 def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
@@ -1794,7 +1846,7 @@ def upsample_nearest3d_backward(grad_output: Tensor, output_size: _int | _size, 
 def upsample_trilinear3d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor:
     """The gradient of the images of `input_size` that were resized by the op of the same name."""
 def value_selecting_reduction_backward(grad_output: Tensor, dim: _int, indices: Tensor, sizes: _size, keepdim: _bool) -> Tensor:
-    """The adjoint of `_select_along`: zeros of shape `sizes` with `grad` at the places that `indices` names."""
+    """The adjoint of `_select_along`: zeros of shape `sizes` with `grad` at the indices that `indices` names."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """Vandermonde's matrix of a vector: powers of each element in a row, `N` of them (as many as elements if `None`), falling
     to 0 or `increasing` from 0. Integers give int64."""
@@ -1829,7 +1881,7 @@ def view_copy(input: Tensor, dtype: _dtype, *, out: Tensor | None = None) -> Ten
 def view_copy(input: Tensor, size: _size, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def vsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
-    """`sections` equal pieces by rows: along the first dimension."""
+    """`sections` equal splits by rows: along the first dimension."""
 @overload
 def vsplit(input: Tensor, indices: _size) -> tuple[Tensor, ...]: ...
 def vstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:

@@ -50,6 +50,11 @@ _Operand: TypeAlias = Tensor | Number | _complex
 
 _VERSION: Final[str]
 _IS_DEBUG: Final[_bool]
+has_lapack: Final[_bool]
+has_mkl: Final[_bool]
+has_mkldnn: Final[_bool]
+has_openmp: Final[_bool]
+has_spectral: Final[_bool]
 
 # Value types.
 
@@ -297,6 +302,7 @@ def get_default_dtype() -> _dtype:
     """The dtype of new tensors of floating point: `torch.float32` unless it was set."""
 def get_num_threads() -> _int:
     """How many threads a kernel may use."""
+def _infer_size(a: Sequence[_int], b: Sequence[_int]) -> Size: ...
 def initial_seed() -> _int:
     """The seed that the default generator was given last."""
 def autocast_decrement_nesting() -> _int: ...
@@ -1113,12 +1119,13 @@ class TensorBase(metaclass=_TensorMeta):
     def _adaptive_avg_pool3d(self, output_size: _int | _size) -> Tensor: ...
     @overload
     def _adaptive_avg_pool3d(self, *output_size: _int) -> Tensor: ...
+    def _addmm_activation(self, mat1: Tensor, mat2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1, use_gelu: _bool = False) -> Tensor: ...
     def _coalesce(self) -> Tensor: ...
     def _coalesced_(self, coalesced: _bool) -> Tensor: ...
     def _conj(self) -> Tensor: ...
     def _conj_physical(self) -> Tensor: ...
     def _conj_physical_(self) -> Tensor: ...
-    def _cum_extreme_pick(self, indices: Tensor, dim: _int) -> Tensor: ...
+    def _cummaxmin_pick(self, indices: Tensor, dim: _int) -> Tensor: ...
     def _imag_part(self) -> Tensor: ...
     def _indices(self) -> Tensor: ...
     def _linalg_eigvals(self) -> Tensor: ...
@@ -1171,34 +1178,86 @@ class TensorBase(metaclass=_TensorMeta):
         Shapes broadcast; dtypes promote; for bool this is "or"."""
     @overload
     def add_(self, alpha: Number | _complex, other: Tensor | Number | _complex) -> Tensor: ...
+    @overload
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
         """`beta * self + alpha * (sum over b of batch1[b] @ batch2[b])`; `self` broadcasts, and the in-place form gives it the
         result's shape."""
+    @overload
+    def addbmm(self, beta: Number | _complex, alpha: Number | _complex, batch1: Tensor, batch2: Tensor) -> Tensor: ...
+    @overload
+    def addbmm(self, beta: Number | _complex, batch1: Tensor, batch2: Tensor) -> Tensor: ...
+    @overload
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
         """`beta * self + alpha * (sum over b of batch1[b] @ batch2[b])`; `self` broadcasts, and the in-place form gives it the
         result's shape."""
+    @overload
+    def addbmm_(self, beta: Number | _complex, alpha: Number | _complex, batch1: Tensor, batch2: Tensor) -> Tensor: ...
+    @overload
+    def addbmm_(self, beta: Number | _complex, batch1: Tensor, batch2: Tensor) -> Tensor: ...
+    @overload
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
         """`self + value * tensor1 / tensor2`. Shapes broadcast; dtypes promote; integers are refused."""
+    @overload
+    def addcdiv(self, value: Number | _complex, tensor1: Tensor, tensor2: Tensor) -> Tensor: ...
+    @overload
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
         """`self + value * tensor1 / tensor2`. Shapes broadcast; dtypes promote; integers are refused."""
+    @overload
+    def addcdiv_(self, value: Number | _complex, tensor1: Tensor, tensor2: Tensor) -> Tensor: ...
+    @overload
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
         """`self + value * tensor1 * tensor2`. Shapes broadcast; dtypes promote."""
+    @overload
+    def addcmul(self, value: Number | _complex, tensor1: Tensor, tensor2: Tensor) -> Tensor: ...
+    @overload
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
         """`self + value * tensor1 * tensor2`. Shapes broadcast; dtypes promote."""
+    @overload
+    def addcmul_(self, value: Number | _complex, tensor1: Tensor, tensor2: Tensor) -> Tensor: ...
+    @overload
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
         """`beta * self + alpha * (mat1 @ mat2)`; `self` broadcasts to (m, n) and is not read if `beta` is 0."""
+    @overload
+    def addmm(self, beta: Number | _complex, alpha: Number | _complex, mat1: Tensor, mat2: Tensor) -> Tensor: ...
+    @overload
+    def addmm(self, beta: Number | _complex, mat1: Tensor, mat2: Tensor) -> Tensor: ...
+    @overload
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
         """`beta * self + alpha * (mat1 @ mat2)`; `self` broadcasts to (m, n) and is not read if `beta` is 0."""
+    @overload
+    def addmm_(self, beta: Number | _complex, alpha: Number | _complex, mat1: Tensor, mat2: Tensor) -> Tensor: ...
+    @overload
+    def addmm_(self, beta: Number | _complex, mat1: Tensor, mat2: Tensor) -> Tensor: ...
+    @overload
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
         """`beta * self + alpha * (mat @ vec)`; `self` broadcasts and is not read if `beta` is 0."""
+    @overload
+    def addmv(self, beta: Number | _complex, alpha: Number | _complex, mat: Tensor, vec: Tensor) -> Tensor: ...
+    @overload
+    def addmv(self, beta: Number | _complex, mat: Tensor, vec: Tensor) -> Tensor: ...
+    @overload
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
         """`beta * self + alpha * (mat @ vec)`; `self` broadcasts and is not read if `beta` is 0."""
+    @overload
+    def addmv_(self, beta: Number | _complex, alpha: Number | _complex, mat: Tensor, vec: Tensor) -> Tensor: ...
+    @overload
+    def addmv_(self, beta: Number | _complex, mat: Tensor, vec: Tensor) -> Tensor: ...
+    @overload
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
         """`beta * self + alpha * vec1[:, None] * vec2`; `self` broadcasts to the products' shape and is not read if `beta` is 0.
         Of bools, "or" and "and"."""
+    @overload
+    def addr(self, beta: Number | _complex, alpha: Number | _complex, vec1: Tensor, vec2: Tensor) -> Tensor: ...
+    @overload
+    def addr(self, beta: Number | _complex, vec1: Tensor, vec2: Tensor) -> Tensor: ...
+    @overload
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
         """`beta * self + alpha * vec1[:, None] * vec2`; `self` broadcasts to the products' shape and is not read if `beta` is 0.
         Of bools, "or" and "and"."""
+    @overload
+    def addr_(self, beta: Number | _complex, alpha: Number | _complex, vec1: Tensor, vec2: Tensor) -> Tensor: ...
+    @overload
+    def addr_(self, beta: Number | _complex, vec1: Tensor, vec2: Tensor) -> Tensor: ...
     def adjoint(self) -> Tensor:
         """The last two dimensions swapped, conjugated."""
     @overload
@@ -1295,10 +1354,20 @@ class TensorBase(metaclass=_TensorMeta):
         """The inverse hyperbolic tangent; NaN for real numbers outside `[-1, 1]`."""
     def atanh_(self) -> Tensor:
         """The inverse hyperbolic tangent; NaN for real numbers outside `[-1, 1]`."""
+    @overload
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
         """`beta * self + alpha * bmm(batch1, batch2)`; `self` broadcasts and is not read if `beta` is 0."""
+    @overload
+    def baddbmm(self, beta: Number | _complex, alpha: Number | _complex, batch1: Tensor, batch2: Tensor) -> Tensor: ...
+    @overload
+    def baddbmm(self, beta: Number | _complex, batch1: Tensor, batch2: Tensor) -> Tensor: ...
+    @overload
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
         """`beta * self + alpha * bmm(batch1, batch2)`; `self` broadcasts and is not read if `beta` is 0."""
+    @overload
+    def baddbmm_(self, beta: Number | _complex, alpha: Number | _complex, batch1: Tensor, batch2: Tensor) -> Tensor: ...
+    @overload
+    def baddbmm_(self, beta: Number | _complex, batch1: Tensor, batch2: Tensor) -> Tensor: ...
     @overload
     def bernoulli(self, *, generator: Generator | None = None) -> Tensor:
         """Ones with the probabilities `self`, else zeros."""
@@ -1311,7 +1380,7 @@ class TensorBase(metaclass=_TensorMeta):
     def bernoulli_(self, p: _float = 0.5, *, generator: Generator | None = None) -> Tensor: ...
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """How often each number from 0 up to the largest occurs in a vector (at least `minlength` counts); with `weights` the
-        sum of the weights of its places."""
+        sum of the weights of its indices."""
     @overload
     def bitwise_and(self, other: Tensor) -> Tensor:
         """The bits set in both; for bool "and"."""
@@ -1391,7 +1460,7 @@ class TensorBase(metaclass=_TensorMeta):
         """The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: lower, `A = L L^H`, or with `upper` the other,
         `A = R^H R`. Of the factor one triangle is read; batches broadcast."""
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-        """At most `chunks` pieces of equal size along `dim`, the last one smaller if it does not divide."""
+        """At most `chunks` splits of equal size along `dim`, the last one smaller if it does not divide."""
     @overload
     def clamp(self, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
         """Limits element by element to `min..=max`, tensors that broadcast; as `clamp` with numbers, but an element that equals
@@ -1440,7 +1509,7 @@ class TensorBase(metaclass=_TensorMeta):
         """Copies the elements into a new tensor that keeps the order of dimensions in memory, or takes
         `memory_format`'s."""
     def coalesce(self) -> Tensor:
-        """The same with coordinates in order, each once, values of equal ones added: the tensor itself if it is so."""
+        """The tensor coalesced: coordinates in order, each once, values of equal ones added; the tensor itself if it is coalesced."""
     def col_indices(self) -> Tensor:
         """The column of each value of compressed rows: (*batch, n)."""
     def conj(self) -> Tensor:
@@ -1563,7 +1632,7 @@ class TensorBase(metaclass=_TensorMeta):
         """The sum of products of two vectors: `sum over i of self[i] * tensor[i]`."""
     @overload
     def dsplit(self, sections: _int) -> tuple[Tensor, ...]:
-        """`sections` equal pieces in depth: along the third dimension."""
+        """`sections` equal splits in depth: along the third dimension."""
     @overload
     def dsplit(self, indices: _size) -> tuple[Tensor, ...]: ...
     @overload
@@ -1618,6 +1687,9 @@ class TensorBase(metaclass=_TensorMeta):
         """Writes the element of the 0-dim `value` into every element."""
     @overload
     def fill_(self, value: Number | _complex) -> Tensor: ...
+    def fill_diagonal_(self, fill_value: Number | _complex, wrap: _bool = False) -> Tensor:
+        """Writes `fill_value` where all indices are equal. The dimensions of more than two must be of one size; of a matrix with
+        more rows than columns, `wrap` begins the diagonal anew after each square and a row that is left out."""
     def fix(self) -> Tensor:
         """The whole part, towards zero; integers are copied. The gradient is 0."""
     def fix_(self) -> Tensor:
@@ -1675,7 +1747,7 @@ class TensorBase(metaclass=_TensorMeta):
         """Each number as a mantissa, `1/2 <= |mantissa| < 1`, and an exponent (`int32`): `self = mantissa * 2^exponent`. Zeros, infinities and NaN
         are their own mantissas, with exponent 0."""
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
-        """Elements along `dim` at the places `index`, which has the shape of the result:
+        """Elements along `dim` at the indices `index`, which has the shape of the result:
         `out[i][j] = self[index[i][j]][j]` for `dim` 0."""
     def gcd(self, other: Tensor) -> Tensor:
         """The greatest common divisor, not negative (but of the smallest integer and 0); 0 of two zeros. Integers only."""
@@ -1753,7 +1825,7 @@ class TensorBase(metaclass=_TensorMeta):
     def histogram(self, bins: _int = 100, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> return_types.histogram: ...
     @overload
     def hsplit(self, sections: _int) -> tuple[Tensor, ...]:
-        """`sections` equal pieces by columns: along the second dimension, of a vector along its only one."""
+        """`sections` equal splits by columns: along the second dimension, of a vector along its only one."""
     @overload
     def hsplit(self, indices: _size) -> tuple[Tensor, ...]: ...
     @overload
@@ -1795,17 +1867,17 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def index_fill_(self, dim: _int, index: Tensor, value: Number | _complex) -> Tensor: ...
     def index_put(self, indices: tuple[Tensor | None, ...] | list[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
-        """Writes `values`, broadcast, at the places that `indices` name (see `index`); with `accumulate` adds them."""
+        """Writes `values`, broadcast, at the indices that `indices` name (see `index`); with `accumulate` adds them."""
     def index_put_(self, indices: tuple[Tensor | None, ...] | list[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
-        """Writes `values`, broadcast, at the places that `indices` name (see `index`); with `accumulate` adds them."""
+        """Writes `values`, broadcast, at the indices that `indices` name (see `index`); with `accumulate` adds them."""
     def index_reduce(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
-        """Joins the slices of `source` with those at the places `index` along `dim`: `reduce` is "prod", "mean", "amax" or "amin";
+        """Joins the slices of `source` with those at the indices `index` along `dim`: `reduce` is "prod", "mean", "amax" or "amin";
         what is there takes part if `include_self`. Gradients are those of `scatter_reduce`."""
     def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
-        """Joins the slices of `source` with those at the places `index` along `dim`: `reduce` is "prod", "mean", "amax" or "amin";
+        """Joins the slices of `source` with those at the indices `index` along `dim`: `reduce` is "prod", "mean", "amax" or "amin";
         what is there takes part if `include_self`. Gradients are those of `scatter_reduce`."""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
-        """Slices along `dim` at the places `index` (a vector): `out[:, j] = self[:, index[j]]`."""
+        """Slices along `dim` at the indices `index` (a vector): `out[:, j] = self[:, index[j]]`."""
     def indices(self) -> Tensor:
         """The coordinates of a coalesced tensor: (`sparse_dim`, n)."""
     def inner(self, other: Tensor) -> Tensor:
@@ -1837,7 +1909,7 @@ class TensorBase(metaclass=_TensorMeta):
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker's product: each element of `self` times the whole of `other`, as blocks. Missing dimensions are put in front."""
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> return_types.kthvalue:
-        """The `k`-th smallest element along `dim` (counted from 1) and its place."""
+        """The `k`-th smallest element along `dim` (counted from 1) and its index."""
     def lcm(self, other: Tensor) -> Tensor:
         """The least common multiple, not negative unless it wraps; 0 if either is. Integers only."""
     def lcm_(self, other: Tensor) -> Tensor:
@@ -1971,10 +2043,10 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def masked_fill_(self, mask: Tensor, value: Number | _complex) -> Tensor: ...
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """Writes the elements of `source`, in row-major order, to the places where `mask` (bool) is true; `self` and `mask`
+        """Writes the elements of `source`, in row-major order, to the indices where `mask` (bool) is true; `self` and `mask`
         broadcast together."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
-        """Writes the elements of `source`, in row-major order, to the places where `mask` (bool) is true; `self` and `mask`
+        """Writes the elements of `source`, in row-major order, to the indices where `mask` (bool) is true; `self` and `mask`
         broadcast together."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where `mask` (bool) is true, in row-major order, as a vector; the shapes broadcast."""
@@ -2028,12 +2100,12 @@ class TensorBase(metaclass=_TensorMeta):
         is a value of its own."""
     @overload
     def moveaxis(self, source: _int, destination: _int) -> Tensor:
-        """Dimension `source` moved to place `destination`."""
+        """Dimension `source` moved to `destination`."""
     @overload
     def moveaxis(self, source: _size, destination: _size) -> Tensor: ...
     @overload
     def movedim(self, source: _int, destination: _int) -> Tensor:
-        """Dimension `source` moved to place `destination`."""
+        """Dimension `source` moved to `destination`."""
     @overload
     def movedim(self, source: _size, destination: _size) -> Tensor: ...
     def msort(self) -> Tensor:
@@ -2274,7 +2346,7 @@ class TensorBase(metaclass=_TensorMeta):
         """Elements moved by `shifts` along `dims`, those that leave at the end come in at the start; without `dims` the
         tensor is rolled as if it were flat."""
     def rot90(self, k: _int = 1, dims: _size = (0, 1)) -> Tensor:
-        """The plane of `dims` turned by `k` quarter turns from the first of them towards the second."""
+        """The plane of `dims` rotated by `k` quarter turns from the first of them towards the second."""
     @overload
     def round(self) -> Tensor:
         """The nearest whole number, ties to even; integers are copied. The gradient is 0."""
@@ -2293,8 +2365,8 @@ class TensorBase(metaclass=_TensorMeta):
         """`1 / sqrt(self)`. Integers give the default floating dtype."""
     @overload
     def scatter(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-        """Writes the elements of `src` at the places `index` along `dim`: `self[index[i][j]][j] = src[i][j]` for `dim` 0. Of
-        repeated places the last one stays."""
+        """Writes the elements of `src` at the indices `index` along `dim`: `self[index[i][j]][j] = src[i][j]` for `dim` 0. Of
+        repeated indices the last one stays."""
     @overload
     def scatter(self, dim: _int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor: ...
     @overload
@@ -2303,8 +2375,8 @@ class TensorBase(metaclass=_TensorMeta):
     def scatter(self, dim: _int, index: Tensor, value: Number | _complex, *, reduce: str) -> Tensor: ...
     @overload
     def scatter_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-        """Writes the elements of `src` at the places `index` along `dim`: `self[index[i][j]][j] = src[i][j]` for `dim` 0. Of
-        repeated places the last one stays."""
+        """Writes the elements of `src` at the indices `index` along `dim`: `self[index[i][j]][j] = src[i][j]` for `dim` 0. Of
+        repeated indices the last one stays."""
     @overload
     def scatter_(self, dim: _int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor: ...
     @overload
@@ -2312,15 +2384,15 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def scatter_(self, dim: _int, index: Tensor, value: Number | _complex, *, reduce: str) -> Tensor: ...
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-        """Adds the elements of `src` at the places `index` along `dim`."""
+        """Adds the elements of `src` at the indices `index` along `dim`."""
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-        """Adds the elements of `src` at the places `index` along `dim`."""
+        """Adds the elements of `src` at the indices `index` along `dim`."""
     def scatter_reduce(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
-        """Joins the elements of `src` at the places `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
+        """Joins the elements of `src` at the indices `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
         what is there takes part if `include_self`. Ties of "amax" and "amin" share the gradient evenly. Where factors of a
         product are zero its derivatives are right up to the fourth."""
     def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
-        """Joins the elements of `src` at the places `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
+        """Joins the elements of `src` at the indices `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
         what is there takes part if `include_self`. Ties of "amax" and "amin" share the gradient evenly. Where factors of a
         product are zero its derivatives are right up to the fourth."""
     def select(self, dim: _int, index: _int) -> Tensor:
@@ -2374,7 +2446,7 @@ class TensorBase(metaclass=_TensorMeta):
     def sparse_dim(self) -> _int:
         """How many dimensions coordinates count; 0 of a strided tensor."""
     def sparse_mask(self, mask: Tensor) -> Tensor:
-        """The elements of `self` at the places that the sparse tensor `mask` specifies, in its layout: those that a sparse `self`
+        """The elements of `self` at the coordinates that the sparse tensor `mask` specifies, in its layout: those that a sparse `self`
         does not specify are zeros."""
     def sparse_resize_(self, size: _size, sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Gives it other sizes, of which the first `sparse_dim` are sparse. What is specified stays, so that the sizes must not
@@ -2383,13 +2455,13 @@ class TensorBase(metaclass=_TensorMeta):
         """Gives it other sizes, of which the first `sparse_dim` are sparse; nothing is specified any more."""
     @overload
     def split(self, split_size: _size, dim: _int = 0) -> tuple[Tensor, ...]:
-        """Pieces of the given sizes along `dim`, which must add up to its size."""
+        """Splits of the given sizes along `dim`, which must add up to its size."""
     @overload
     def split(self, split_size: Tensor, dim: _int = 0) -> tuple[Tensor, ...]: ...
     @overload
     def split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
     def split_with_sizes(self, split_sizes: _size, dim: _int = 0) -> tuple[Tensor, ...]:
-        """Pieces of the given sizes along `dim`, which must add up to its size."""
+        """Splits of the given sizes along `dim`, which must add up to its size."""
     def sqrt(self) -> Tensor:
         """The square root; NaN for negative real numbers. Integers give the default floating dtype."""
     def sqrt_(self) -> Tensor:
@@ -2416,8 +2488,13 @@ class TensorBase(metaclass=_TensorMeta):
     def squeeze_(self, dim: _size) -> Tensor: ...
     @overload
     def squeeze_(self, *dim: _int) -> Tensor: ...
+    @overload
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
         """`beta * self + alpha * (mat1 @ mat2)` of coordinate lists `self`, (m, n), and `mat1`, (m, k), and a dense `mat2`, (k, n)."""
+    @overload
+    def sspaddmm(self, beta: Number | _complex, alpha: Number | _complex, mat1: Tensor, mat2: Tensor) -> Tensor: ...
+    @overload
+    def sspaddmm(self, beta: Number | _complex, mat1: Tensor, mat2: Tensor) -> Tensor: ...
     @overload
     def std(self, dim: _int | _size | None, unbiased: _bool = True, keepdim: _bool = False) -> Tensor:
         """The standard deviation over `dim` (all dimensions if `None`)."""
@@ -2486,7 +2563,7 @@ class TensorBase(metaclass=_TensorMeta):
         """Elements at row-major positions of the flattened tensor; negative ones count from the end."""
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
         """As `gather`, with the other dimensions of `self` and `indices` broadcast; without `dim` the tensor is flattened.
-        Along a `dim` places go round: beyond the end they count from the start again."""
+        Along a `dim` indices go round: beyond the end they count from the start again."""
     def tan(self) -> Tensor:
         """The tangent."""
     def tan_(self) -> Tensor:
@@ -2497,7 +2574,7 @@ class TensorBase(metaclass=_TensorMeta):
         """The hyperbolic tangent: `sinh(self) / cosh(self)`."""
     @overload
     def tensor_split(self, tensor_indices_or_sections: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
-        """As `tensor_split` with the number of pieces in a 0-dim int64 tensor, or with the positions in a vector."""
+        """As `tensor_split` with the number of splits in a 0-dim int64 tensor, or with the positions in a vector."""
     @overload
     def tensor_split(self, sections: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
     @overload
@@ -2525,7 +2602,7 @@ class TensorBase(metaclass=_TensorMeta):
     def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor:
         """The elements other than zero in compressed rows: (*batch, rows, columns, *dense)."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> return_types.topk:
-        """The `k` largest (or smallest) elements along `dim`, best first, and their places."""
+        """The `k` largest (or smallest) elements along `dim`, best first, and their indices."""
     def trace(self) -> Tensor:
         """The sum of a matrix's diagonal; of integers in int64. No elements give 0."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
@@ -2566,11 +2643,11 @@ class TensorBase(metaclass=_TensorMeta):
     def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """The elements (or slices along `dim`) without those that equal their predecessor; inverse and counts per run."""
     def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-        """As `chunk`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards."""
+        """As `chunk`, but to autograd the splits share no memory: they may be written to, if nobody uses `self` afterwards."""
     def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-        """As `split`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards."""
+        """As `split`, but to autograd the splits share no memory: they may be written to, if nobody uses `self` afterwards."""
     def unsafe_split_with_sizes(self, split_sizes: _size, dim: _int = 0) -> tuple[Tensor, ...]:
-        """As `split_with_sizes`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards."""
+        """As `split_with_sizes`, but to autograd the splits share no memory: they may be written to, if nobody uses `self` afterwards."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """With a new dimension of size 1 at `dim`."""
     def unsqueeze_(self, dim: _int) -> Tensor:
@@ -2600,7 +2677,7 @@ class TensorBase(metaclass=_TensorMeta):
         """A view in the shape of `other`."""
     @overload
     def vsplit(self, sections: _int) -> tuple[Tensor, ...]:
-        """`sections` equal pieces by rows: along the first dimension."""
+        """`sections` equal splits by rows: along the first dimension."""
     @overload
     def vsplit(self, indices: _size) -> tuple[Tensor, ...]: ...
     @overload

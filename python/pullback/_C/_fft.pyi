@@ -18,8 +18,7 @@ def fft_fftfreq(n: _int, d: _float = 1.0, *, out: Tensor | None = None, dtype: _
     """The frequencies of the numbers that `fft` gives: `0, 1, .., -2, -1` over `n d`, where `d` is the time between two samples. The negative ones
     begin in the middle."""
 def fft_fftn(input: Tensor, s: _int | _size | None = None, dim: _int | _size | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`fft` along several dimensions: those of `dim`, else as many of the last ones as `s` has, else all. `s` are the sizes that the input
-    is cut or padded to; -1 leaves a size as it is."""
+    """`fft` along several dimensions: those of `dim`, else as many of the last ones as `s` has, else all. `s` are the sizes that the input is cut or padded to; -1 leaves a size as it is."""
 def fft_fftshift(input: Tensor, dim: _int | _size | None = None) -> Tensor:
     """A spectrum with the frequency zero in the middle: rolled by half of each size along `dim`, all dimensions if `None`."""
 def fft_hfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:

@@ -151,6 +151,7 @@ from ._VariableFunctions import dropout_ as dropout_
 from ._VariableFunctions import dsplit as dsplit
 from ._VariableFunctions import dstack as dstack
 from ._VariableFunctions import embedding as embedding
+from ._VariableFunctions import embedding_bag as embedding_bag
 from ._VariableFunctions import empty as empty
 from ._VariableFunctions import empty_like as empty_like
 from ._VariableFunctions import empty_permuted as empty_permuted

@@ -9,4 +9,4 @@ from ..types import DeviceLikeType, Number, _bool, _complex, _dtype, _float, _in
 from . import Generator, memory_format
 
 def sparse_sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
-    """`beta * self + alpha * (mat1 @ mat2)` at the places that `self`, a matrix of compressed rows, specifies."""
+    """`beta * self + alpha * (mat1 @ mat2)` at the coordinates that `self`, a matrix of compressed rows, specifies."""

@@ -133,7 +133,7 @@ def test_what_simulated_devices_lack_says_so() -> None:
         lambda: x.to_sparse(),
         lambda: torch.nn.parallel.comm.scatter(x, [0], streams=[None]),
     ):
-        with pytest.raises(NotImplementedError, match="simulated devices|other than the CPU"):
+        with pytest.raises(NotImplementedError, match=r"simulated devices|other than the CPU"):
             missing()
     with pytest.raises(RuntimeError, match="device type for generator but found 'cpu'"):
         torch.randn(2, device="cuda", generator=torch.Generator())

@@ -119,7 +119,7 @@ fn no_landing_pad_overwrites_the_pointer_to_the_exception() {
         .iter()
         .filter_map(|&pad| Some((pad, overwriting(&code, pad)?)))
         .map(|(pad, instruction)| {
-            let name = names.get(pad).map_or("?", |symbol| symbol.name());
+            let name = names.containing(pad).map_or("?", |symbol| symbol.name());
             format!("- {instruction} at {pad:#x} in {name}")
         })
         .collect();

@@ -260,6 +260,11 @@ fn stamp(interpreter: &Interpreter) -> String {
     format!("{:016x}\n{interpreter}\n", hash(REQUIREMENTS.as_bytes()))
 }
 
+/// What a stamp says of a list of requirements of its own.
+pub(crate) fn stamp_of(requirements: &str) -> String {
+    format!("{:016x}\n", hash(requirements.as_bytes()))
+}
+
 /// FNV-1a, 64 bits: the standard library's hash may change from one compiler to the next.
 fn hash(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -10,6 +10,7 @@ mod check;
 mod command;
 mod coverage;
 mod demo;
+mod docs;
 mod environment;
 mod expand;
 mod extension;
@@ -73,6 +74,11 @@ const COMMANDS: &[Command] = &[
         name: "gen",
         usage: "write the type stubs and docs/ops.md from the op registry [--check: only say if stale]",
         run: generate::command,
+    },
+    Command {
+        name: "docs",
+        usage: "build the pages and rustdoc as a site in target/site [--check: run their programs, check their links]",
+        run: docs::command,
     },
     Command {
         name: "expand",

@@ -6,19 +6,43 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import compatibility, page, stub
+from . import chart, compatibility, families, page, part, picture, stub
 from .op import described
 
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parents[1]
+DOCS = ROOT / "docs"
+# The record that the page of performance shows: the newest with every group.
+RECORD = ROOT / "benches" / "record" / "2026-11-22.md"
 
 
 def texts() -> dict[Path, str]:
     """The text of each generated file."""
     ops = described()
     made = {PACKAGE / name: text for name, text in stub.texts(ops).items()}
-    made[ROOT / "docs" / "compatibility.md"] = compatibility.text()
-    made[ROOT / "docs" / "ops.md"] = page.text(ops, ROOT / "crates" / "pullback" / "src" / "ops")
+    made[DOCS / "compatibility.md"] = compatibility.text()
+    sources = ROOT / "crates" / "pullback" / "src" / "ops"
+    made[DOCS / "ops.md"] = page.text(ops, sources)
+    made[sources / "methods.md"] = families.text(sources)
+    made.update(pages())
+    return made
+
+
+def pages() -> dict[Path, str]:
+    """The pictures of the pages, and the pages with parts that are filled in."""
+    groups = chart.read(RECORD)
+    pictures = picture.texts()
+    pictures["times.svg"] = chart.overview(groups)
+    for group in groups:
+        if len(group.cases) > 1:
+            pictures[f"times-{group.letter.lower()}.svg"] = chart.bars(group)
+    made = {DOCS / "pictures" / name: text for name, text in pictures.items()}
+    parts = {
+        "from_pytorch.md": {"areas": part.areas(), "missing": part.missing()},
+        "performance.md": {"groups": part.recorded(groups)},
+    }
+    for name, texts_of in parts.items():
+        made[DOCS / name] = part.filled(DOCS / name, texts_of)
     return made
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from ..nn import functional
 from .op import Op
 
-__all__ = ["text"]
+__all__ = ["opening", "text"]
 
 DECLARATION = re.compile(r'#\[op\(\s*"([\w.]+)\(')
 # That of an op which a macro declares together with its kin: a signature as text.
@@ -59,7 +59,7 @@ def _families(sources: Path) -> tuple[dict[str, str], dict[str, str]]:
     for path in sorted(sources.rglob("*.rs")):
         source = path.read_text()
         family = "_".join(path.relative_to(sources).with_suffix("").parts)
-        headings[family] = _opening(source)
+        headings[family] = opening(source)
         for name in DECLARATION.findall(source):
             places[name] = family
         for name in SIGNATURE.findall(source):
@@ -67,7 +67,7 @@ def _families(sources: Path) -> tuple[dict[str, str], dict[str, str]]:
     return headings, {**others, **places}
 
 
-def _opening(source: str) -> str:
+def opening(source: str) -> str:
     """The first sentence of a module's comment."""
     lines = []
     for line in source.splitlines():

@@ -1,7 +1,7 @@
 """Pictures of an autograd graph: a layered drawing as SVG or HTML, and Graphviz text.
 
 `collect` walks `grad_fn.next_functions` without recursion into a plain `Graph`; `to_dot`
-writes that as text; `draw_graph` lays it out (see `graph_layout`) and writes a file. The
+writes that as text, `to_svg` lays it out (see `graph_layout`), `draw_graph` writes a file. The
 forward pass runs downwards: leaves on top, the result at the bottom. Invariant: the graph
 is only read; nothing runs, and no node is kept after the call.
 """
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .. import Tensor
 from .graph_layout import Layout, lay_out
 
-__all__ = ["Graph", "GraphNode", "collect", "draw_graph", "to_dot"]
+__all__ = ["Graph", "GraphNode", "collect", "draw_graph", "to_dot", "to_svg"]
 
 Names = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None
 
@@ -159,15 +159,20 @@ def draw_graph(
     where = os.fspath(path)
     if not where.endswith((".svg", ".html")):
         raise ValueError(f"expected a path that ends in .svg or .html, but got {where}")
+    picture = to_svg(tensor, names, show_saved, title)
+    with open(where, "w", encoding="utf-8") as file:
+        file.write(_PAGE.format(title=html.escape(title or "autograd graph"), svg=picture)
+                   if where.endswith(".html") else picture)  # fmt: skip
+
+
+def to_svg(tensor: Tensor, names: Names = None, show_saved: bool = False, title: str = "") -> str:
+    """The picture behind `tensor` as the text of an SVG file; arguments as for `draw_graph`."""
     graph = collect(tensor, names, show_saved)
     layout = lay_out(
         [_box_size(node) for node in graph.nodes],
         [(producer, consumer) for consumer, producer, _ in graph.edges],
     )
-    picture = _svg(graph, layout, title)
-    with open(where, "w", encoding="utf-8") as file:
-        file.write(_PAGE.format(title=html.escape(title or "autograd graph"), svg=picture)
-                   if where.endswith(".html") else picture)  # fmt: skip
+    return _svg(graph, layout, title)
 
 
 def _box_size(node: GraphNode) -> tuple[float, float]:
@@ -178,7 +183,8 @@ def _box_size(node: GraphNode) -> tuple[float, float]:
 
 def _svg(graph: Graph, layout: Layout, title: str) -> str:
     top = 40.0 if title else 0.0
-    width, height = layout.width, layout.height + top
+    # A title may be wider than the graph (by a sans-serif face of 18 pixels).
+    width, height = max(layout.width, 10.0 * len(title) + 32.0), layout.height + top
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}">',
@@ -192,12 +198,13 @@ def _svg(graph: Graph, layout: Layout, title: str) -> str:
             f'<text class="t" x="{width / 2:.1f}" y="28" style="font-size:18px">'
             f"{html.escape(title)}</text>"
         )
-    out.append(f'<g transform="translate(0 {top:.0f})">')
+    out.append(f'<g transform="translate({(width - layout.width) / 2:.0f} {top:.0f})">')
     for (_, _, count), points in zip(graph.edges, layout.routes, strict=True):
         out.append(f'<path class="e" marker-end="url(#a)" d="{_curve(points)}"/>')
         if count > 1:
-            x, y = points[0]
-            out.append(f'<text class="n" x="{x + 14:.1f}" y="{y + 14:.1f}">&#215;{count}</text>')
+            # Beside the head, where edges that begin together have parted.
+            x, y = points[-1]
+            out.append(f'<text class="n" x="{x - 14:.1f}" y="{y - 10:.1f}">&#215;{count}</text>')
     for node, box in zip(graph.nodes, layout.boxes, strict=True):
         out += _svg_box(node, box)
     return "\n".join([*out, "</g>", "</svg>", ""])

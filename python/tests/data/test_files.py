@@ -113,6 +113,16 @@ def test_a_picture_names_ops_and_leaves(tmp_path: Path) -> None:
     assert '[label="x2"]' in dot
 
 
+def test_a_picture_is_as_wide_as_its_title_and_says_how_often_an_edge_counts() -> None:
+    w = torch.ones(2, requires_grad=True)
+    plain = ElementTree.fromstring(graph.to_svg(w * w, {"w": w}))
+    titled = ElementTree.fromstring(graph.to_svg(w * w, {"w": w}, title="a title " * 20))
+    assert float(titled.attrib["width"]) > 4 * float(plain.attrib["width"])
+    words = [node.text for node in plain.iter("{http://www.w3.org/2000/svg}text")]
+    assert words.count("\N{MULTIPLICATION SIGN}2") == 1
+    assert graph.to_svg(w.sin()).count("&#215;") == 0
+
+
 def test_a_picture_needs_a_graph_and_a_known_suffix(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="does not require grad"):
         graph.draw_graph(torch.ones(2), tmp_path / "x.svg")

@@ -3,7 +3,9 @@
 //! An op is one `#[op]` item: signature, shapes, kernel, rules, samples. Its functions must not keep
 //! state and must not look at modes; what is the same for every op (broadcast gradients, casts, in-place
 //! and `out=` forms, versions, views) is done by `dispatch` and `autograd`. Start at `pointwise/arithmetic`.
+//!
 
+#![doc = include_str!("methods.md")]
 #![forbid(unsafe_code)]
 
 pub(crate) mod batch;

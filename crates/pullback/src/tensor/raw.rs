@@ -16,7 +16,8 @@ use std::sync::{Mutex, OnceLock};
 
 /// An n-dimensional array that can remember how it was computed.
 ///
-/// Cloning copies the handle, not the elements.
+/// Cloning copies the handle, not the elements. The methods that are ops are listed by family in the module
+/// [`ops`](crate::ops).
 #[repr(transparent)]
 pub struct Tensor(NonNull<Record>);
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -57,7 +57,8 @@ def smooth(values: Sequence[float], keep: float = 0.9) -> list[float]:
     return result
 
 
-def _label(value: float, step: float, percent: bool) -> str:
+def tick_label(value: float, step: float, percent: bool) -> str:
+    """A tick's number with as many places as the step between ticks needs."""
     if percent:
         digits = 0 if step >= 0.0099 else 1
         return f"{100 * value:.{digits}f}%"
@@ -65,7 +66,7 @@ def _label(value: float, step: float, percent: bool) -> str:
     return f"{value:.{digits}f}"
 
 
-class _Axes:
+class Axes:
     """The plot area: maps numbers to pixels and draws what is not data."""
 
     def __init__(
@@ -102,26 +103,39 @@ class _Axes:
                     parts.append([first, last])
         return parts
 
-    def draw(self, x_label: str, y_label: str, percent: bool) -> None:
-        """Draws the panel, the grid, the ticks and the names of the axes."""
+    def draw(
+        self, x_label: str, y_label: str, percent: bool,
+        names: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:  # fmt: skip
+        """Draws the panel, the grid, the ticks and the names of the axes.
+
+        An axis ("x", "y") that is in `names` shows these, evenly spaced, in the place of numbers.
+        """
         canvas = self.canvas
         canvas.fill(self.left, self.top, self.right - self.left, self.bottom - self.top, PANEL)
         for axis, low, high in (("x", self.x_low, self.x_high), ("y", self.y_low, self.y_high)):
             values = ticks(low, high, 8 if axis == "x" else 6)
             step = values[1] - values[0] if len(values) > 1 else 1.0
-            for value in values:
+            labels = [tick_label(value, step, percent and axis == "y") for value in values]
+            if names is not None and axis in names:
+                labels = list(names[axis])
+                part = (high - low) / len(labels)
+                values = [low + (at + 0.5) * part for at in range(len(labels))]
+            for value, label in zip(values, labels, strict=True):
                 if axis == "x":
                     x, _ = self.place(value, self.y_low)
                     canvas.line(x, self.top, x, self.bottom, GRID, 1.2)
-                    canvas.text(x, self.bottom + 20, _label(value, step, False), MUTED, align=0.5)
+                    canvas.text(x, self.bottom + 20, label, MUTED, align=0.5)
                 else:
                     _, y = self.place(self.x_low, value)
                     canvas.line(self.left, y, self.right, y, GRID, 1.2)
-                    canvas.text(self.left - 12, y, _label(value, step, percent), MUTED, align=1)
+                    canvas.text(self.left - 12, y, label, MUTED, align=1)
         canvas.line(self.left, self.bottom, self.right, self.bottom, MUTED, 1.6)
         canvas.line(self.left, self.top, self.left, self.bottom, MUTED, 1.6)
         canvas.text((self.left + self.right) / 2, self.bottom + 50, x_label, INK, align=0.5)
-        canvas.text(30, (self.top + self.bottom) / 2, y_label, INK, align=0.5, upright=False)
+        canvas.text(
+            self.left - 82, (self.top + self.bottom) / 2, y_label, INK, align=0.5, upright=False
+        )
 
 
 def line_chart(
@@ -150,7 +164,7 @@ def line_chart(
         y_range = (low, max(ys) + margin)
     canvas = Canvas(1120, 680)
     canvas.text(104, 42, title, INK, size=3, weight=1.15)
-    axes = _Axes(canvas, (104, 84, 1080, 596), (min(xs), max(xs)), y_range)
+    axes = Axes(canvas, (104, 84, 1080, 596), (min(xs), max(xs)), y_range)
     axes.draw(x_label, y_label, percent)
     for line in series:
         points = [
@@ -162,11 +176,12 @@ def line_chart(
             if axes.top <= y <= axes.bottom:
                 canvas.disc(x, y, line.width + 2.2, WHITE)
                 canvas.disc(x, y, line.width + 0.6, line.color)
-    _draw_legend(canvas, [line for line in series if line.name], axes, legend)
+    draw_legend(canvas, [line for line in series if line.name], axes, legend)
     canvas.save(path)
 
 
-def _draw_legend(canvas: Canvas, series: Sequence[Series], axes: _Axes, where: str) -> None:
+def draw_legend(canvas: Canvas, series: Sequence[Series], axes: Axes, where: str) -> None:
+    """Draws the names of lines into a corner at the right: "top" or "bottom"."""
     if not series:
         return
     width = max(text_width(line.name) for line in series) + 72

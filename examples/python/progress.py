@@ -17,7 +17,8 @@ class Progress:
     def __init__(self, name: str, total: int) -> None:
         self.name = name
         self.total = total
-        self.is_live = sys.stdout.isatty()
+        # (Notebooks let a line be written anew, too.)
+        self.is_live = sys.stdout.isatty() or "ipykernel" in sys.modules
         self._shown_at = 0.0
 
     def update(self, done: int, text: str) -> None:

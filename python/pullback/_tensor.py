@@ -11,7 +11,7 @@ import functools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, overload
 
 from . import _C, _hooks, _transform
 from ._overridable import make_overridable as _make_overridable
@@ -233,7 +233,13 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             )
         return _hooks.add(self._accumulate_hook_dict(), hook)
 
-    def nonzero(self, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:  # type: ignore[override]
+    @overload
+    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
+    @overload
+    def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+    @overload
+    def nonzero(self, *, as_tuple: bool) -> Tensor | tuple[Tensor, ...]: ...
+    def nonzero(self, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
         """The indices of the elements that are not zero: :func:`pullback.nonzero`."""
         return tuple(_C._VariableFunctions.nonzero_numpy(self)) if as_tuple else super().nonzero()
 
@@ -485,6 +491,12 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return self._repr(tensor_contents)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: shape, dtype, statistics and a heat map of the elements."""
+        from ._html import tensor_html
+
+        return tensor_html(self)
 
     def __rdiv__(self, other: Any) -> Tensor:
         """``other / self``, under the name of the operator before Python 3."""

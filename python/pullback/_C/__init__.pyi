@@ -645,7 +645,8 @@ class _NodeBase:
     def requires_grad(self) -> _bool: ...
     @property
     def variable(self) -> Tensor: ...
-    # The package puts these two onto the class.
+    # The package puts these onto the class.
+    _repr_html_: ClassVar[Callable[..., Any]]
     register_hook: ClassVar[Callable[..., Any]]
     register_prehook: ClassVar[Callable[..., Any]]
     def __call__(self, *args: Any) -> Any: ...

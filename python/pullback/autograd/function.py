@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from .. import _C
-from .graph import _register_hook, _register_prehook
+from .graph import _register_hook, _register_prehook, _repr_html
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -101,6 +101,7 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
 
     register_hook = _register_hook
     register_prehook = _register_prehook
+    _repr_html_ = _repr_html
 
     def __call__(self, *grads: Any) -> Any:
         """Runs the node: one gradient per edge."""

@@ -257,7 +257,15 @@ def _register_prehook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
     return _hooks.add(self._pre_hooks(), hook)
 
 
+def _repr_html(self: Any) -> str:
+    """What a notebook shows of a node: the graph behind it."""
+    from .._html import node_html
+
+    return node_html(self)
+
+
 _C._NodeBase.register_hook = _register_hook
+_C._NodeBase._repr_html_ = _repr_html
 _C._NodeBase.register_prehook = _register_prehook
 
 

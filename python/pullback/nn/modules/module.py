@@ -589,6 +589,12 @@ class Module(State, _C._ModuleBase):
         body = "".join(lines) if plain else "\n  " + "\n  ".join(lines) + "\n"
         return f"{self._get_name()}({body})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a tree that folds, with parameters and memory."""
+        from ..._html import module_html
+
+        return module_html(self)
+
 
 def _is_tensor_like(value: object) -> bool:
     return isinstance(value, Tensor) or hasattr(value, "__torch_function__")

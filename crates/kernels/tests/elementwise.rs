@@ -147,7 +147,9 @@ fn check<T: Element, R: Element>(
     twin: &dyn Fn(&[T]) -> C128,
     label: &str,
 ) {
-    let mut random = Random(label.bytes().fold(T::DTYPE as u64, |h, b| h * 31 + u64::from(b)));
+    let mut random = Random(
+        label.bytes().fold(T::DTYPE as u64, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b))),
+    );
     for round in 0..24 {
         let shape = shape(&mut random);
         let views: Vec<View<T>> =

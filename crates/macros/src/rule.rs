@@ -94,6 +94,12 @@ fn one(
     let (name, span) = (param.to_string(), param.span());
     let from = quote_spanned!(span=> crate::dispatch::FromArg::from_arg);
     if name == "grad" {
+        if op.arg("grad").is_some() {
+            return Err(Error::new(
+                span,
+                "`grad` is an argument of this op, and also what a rule calls the gradient of its output: write `grad_result` for the gradient of the output, `grad_p` for the argument",
+            ));
+        }
         *grads |= 1;
         return Ok(quote_spanned!(span=> #from(ctx.grad(0))));
     }

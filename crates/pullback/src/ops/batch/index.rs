@@ -7,7 +7,7 @@ use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::error::{bail, ensure};
 use crate::ops::reduce::any_all::is_any_true;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
-use crate::{DType, Dims, Error, Result, Tensor};
+use crate::{DType, Dims, Error, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::memory;
 
 /// The numbers of the examples, as a column in front of `rank` further dimensions.
@@ -288,6 +288,20 @@ pub(crate) fn fill_number(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
     let mut values = Values::given(call);
     values.set_subject(call.front(self_)?);
     call.run(&values).map(Outcome::Batched)
+}
+
+/// `fill_diagonal_`: the same elements of every example.
+pub(crate) fn fill_diagonal(
+    call: &Call<'_>,
+    self_: &Tensor,
+    fill_value: Scalar,
+    wrap: bool,
+) -> Result<Outcome> {
+    let target = call.target()?;
+    let mask = TensorSpec::beside(self_, self_.shape()).computed_in(DType::Bool).zeros()?;
+    mask.fill_diagonal_(Scalar::Bool(true), wrap)?;
+    target.masked_fill_(&mask, fill_value)?;
+    Ok(target.into())
 }
 
 /// `fill`: every element of an example becomes its number.

@@ -26,8 +26,8 @@ pub(crate) use image::{
     convolution_backward_weight, folded, fractional2, fractional3, image1, image2, image3,
 };
 pub(crate) use index::{
-    bags, bucketize, embedding, embedding_backward, fill, fill_number, index, index_put,
-    index_select, masked_fill, one_hot, slices, sparse_result, take, values_at,
+    bags, bucketize, embedding, embedding_backward, fill, fill_diagonal, fill_number, index,
+    index_put, index_select, masked_fill, one_hot, slices, sparse_result, take, values_at,
 };
 pub(crate) use loss::{ctc_loss, ctc_loss_backward, elementwise_loss, nll_loss, nll_loss_backward};
 pub(crate) use matrix::{

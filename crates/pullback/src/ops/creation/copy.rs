@@ -5,7 +5,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
-use crate::{DType, Device, Dims, ErrorKind, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
+use crate::{DType, Device, ErrorKind, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -17,7 +17,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &FILLED_TENSOR,
     &FILL_SCALAR,
     &FILL_TENSOR,
-    &FILL_DIAGONAL,
     &ZERO,
     &REAL_PART,
     &IMAG_PART,
@@ -148,61 +147,6 @@ impl FilledTensor {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         FillTensor::invalid_samples(s)
-    }
-}
-
-/// Writes `fill_value` where all indices are equal. The dimensions of more than two must be of one size; of a matrix with
-/// more rows than columns, `wrap` begins the diagonal anew after each square and a row that is left out.
-#[op("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", method_only, method = fill_diagonal_)]
-impl FillDiagonal {
-    fn composite(self_: &Tensor, fill_value: Scalar, wrap: bool) -> Result<Tensor> {
-        let sizes: Dims = self_.shape().into();
-        ensure!(
-            sizes.len() > 1,
-            runtime,
-            "fill_diagonal_: dimensions must larger than 1, got a tensor of {}",
-            sizes.len()
-        );
-        ensure!(
-            sizes.len() == 2 || sizes.iter().all(|&size| size == sizes[0]),
-            runtime,
-            "fill_diagonal_: all dimensions of input must be of equal length, got {sizes:?}"
-        );
-        if self_.numel() == 0 {
-            return Ok(self_.clone());
-        }
-        let step = if wrap && sizes.len() == 2 { sizes[1] + 1 } else { sizes[0] };
-        for first in (0..sizes[0]).step_by(step as usize) {
-            let mut diagonal = self_.narrow(0, first, step.min(sizes[0] - first))?;
-            for _ in 1..sizes.len() {
-                diagonal = diagonal.diagonal(0, 0, -1)?;
-            }
-            diagonal.fill_(fill_value)?;
-        }
-        Ok(self_.clone())
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        let of = |shape: &[i64], wrap: bool| {
-            Sample::of(s.normal(shape)).with("fill_value", 2_i64).with("wrap", wrap)
-        };
-        let turned = Sample::of(s.transposed(3, 2)).with("fill_value", Scalar::Float(0.5));
-        vec![
-            of(&[7, 3], true),
-            of(&[7, 3], false),
-            of(&[2, 4], true),
-            of(&[3, 3, 3], false),
-            turned,
-        ]
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let bad = |shape: &[i64], phrase| {
-            let sample = Sample::of(s.normal(shape)).with("fill_value", 1_i64);
-            InvalidSample::new(sample, ErrorKind::Runtime, phrase)
-        };
-        vec![
-            bad(&[3], "dimensions must larger than 1"),
-            bad(&[2, 3, 3], "all dimensions of input must be of equal length"),
-        ]
     }
 }
 

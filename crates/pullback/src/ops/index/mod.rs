@@ -1,6 +1,7 @@
 //! Elements and slices at positions that tensors give, and sorting.
 
 pub(in crate::ops) mod coordinate;
+pub(in crate::ops) mod fill_diagonal;
 pub(in crate::ops) mod masked;
 pub(in crate::ops) mod membership;
 pub(in crate::ops) mod plan;
@@ -20,6 +21,7 @@ pub(super) static FAMILIES: &[Family] = &[
     select::OPS,
     take_along::OPS,
     masked::OPS,
+    fill_diagonal::OPS,
     scatter::OPS,
     slices::OPS,
     scatter_reduce::OPS,

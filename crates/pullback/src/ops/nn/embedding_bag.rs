@@ -417,7 +417,7 @@ impl EmbeddingBagDenseBackward {
     }
     fn vjp_per_sample_weights(
         grad_result: &Tensor,
-        grad: &Tensor,
+        grad_p: &Tensor,
         indices: &Tensor,
         offset2bag: &Tensor,
         scale_grad_by_freq: bool,
@@ -426,7 +426,7 @@ impl EmbeddingBagDenseBackward {
     ) -> Result<Tensor> {
         check_frequency(scale_grad_by_freq)?;
         let entries = Entries { indices, offset2bag, mode, padding_idx };
-        entries.products(grad, grad_result)
+        entries.products(grad_p, grad_result)
     }
     fn jvp(
         grad_p: &Tensor,
@@ -477,7 +477,11 @@ fn check_frequency(scale_grad_by_freq: bool) -> Result<()> {
     Ok(())
 }
 
-/// As `_embedding_bag`, whose `padding_idx` may be left out and may count from the end.
+/// Sums, means or maxima of rows of a table, bag by bag, as [`Bags`] says; `padding_idx` may be missing, and counts from the end
+/// if it is negative.
+///
+/// # Errors
+/// For a `padding_idx` that names no row.
 #[op(
     "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
     function_only,
@@ -529,7 +533,7 @@ impl EmbeddingBagPaddingIdx {
     }
 }
 
-/// As `_embedding_bag` without padding.
+/// Sums, means or maxima of rows of a table, bag by bag, as [`Bags`] says, of which no entry is padding.
 #[op(
     "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
     function_only,
@@ -566,7 +570,7 @@ fn call(s: &Sampler, mode: i64) -> Sample {
     Sample::new(start).with("mode", mode)
 }
 
-/// The call with padding.
+/// Such a call with rows of padding.
 fn padded(s: &Sampler, mode: i64, padding_idx: i64) -> Sample {
     let call = call(s, mode).with("scale_grad_by_freq", false).with("sparse", false);
     let call = call.with("per_sample_weights", Value::None).with("include_last_offset", false);

@@ -428,8 +428,9 @@ impl NormalMean {
         std: f64,
         generator: Option<&Generator>,
     ) -> Result<()> {
+        let moved = Combination::new(cpu, result, mean)?;
         draw(cpu, result, generator, |out, g| random::normal(out, 0.0, std, g))?;
-        add_mean(cpu, result, mean)
+        moved.write(cpu, result, add)
     }
     fn vjp_mean(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -448,34 +449,64 @@ fn check_deviations(std: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Writes normal numbers around 0 into `out`, times `std`.
-fn draw_scaled(cpu: Cpu, out: &Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<()> {
-    if std.to_vec::<f64>()?.iter().any(|&s| s < 0.0) {
-        bail!(runtime, "normal expects all elements of std >= 0.0");
-    }
-    draw(cpu, out, generator, |out, g| random::normal(out, 0.0, 1.0, g))?;
-    combine(cpu, out, std, elementwise::mul)
+/// Refuses negative standard deviations.
+fn check_not_negative(std: &Tensor) -> Result<()> {
+    ensure!(
+        !std.to_vec::<f64>()?.iter().any(|&std| std < 0.0),
+        runtime,
+        "normal expects all elements of std >= 0.0"
+    );
+    Ok(())
 }
 
-fn add_mean(cpu: Cpu, out: &Tensor, mean: &Tensor) -> Result<()> {
-    combine(cpu, out, mean, |iter| elementwise::add(iter, Scalar::Int(1)))
-}
-
-/// Replaces each element of `out` by what `kernel` makes of it and of `other`, in the dtype of both together.
-fn combine(
+/// Writes normal numbers around `mean` with the deviations `std` into `out`, which stays as it is where memory is missing.
+fn draw_around(
     cpu: Cpu,
     out: &Tensor,
-    other: &Tensor,
-    kernel: impl FnOnce(&mut Iter) -> pullback_kernels::Result<()>,
+    mean: &Tensor,
+    std: &Tensor,
+    generator: Option<&Generator>,
 ) -> Result<()> {
-    let dtype = result_type(&[out, other]);
-    let inputs = [out.in_dtype(cpu, dtype)?, other.in_dtype(cpu, dtype)?];
-    if dtype == out.dtype() {
-        return walk_as_is(cpu, out, &inputs, kernel);
+    check_not_negative(std)?;
+    let scaled = Combination::new(cpu, out, std)?;
+    let moved = Combination::new(cpu, out, mean)?;
+    draw(cpu, out, generator, |out, g| random::normal(out, 0.0, 1.0, g))?;
+    scaled.write(cpu, out, elementwise::mul)?;
+    moved.write(cpu, out, add)
+}
+
+fn add(iter: &mut Iter) -> pullback_kernels::Result<()> {
+    elementwise::add(iter, Scalar::Int(1))
+}
+
+/// What replaces each element of a tensor by a function of it and of another element, in the dtype of both together.
+///
+/// All memory that the work takes is held before the first write.
+struct Combination {
+    /// The elements to be replaced, in the dtype that is computed in, if it is another one.
+    wide: Option<Tensor>,
+    other: Tensor,
+}
+
+impl Combination {
+    fn new(cpu: Cpu, out: &Tensor, other: &Tensor) -> Result<Self> {
+        let dtype = result_type(&[out, other]);
+        let wide = if dtype == out.dtype() { None } else { Some(out.empty_as(dtype)?) };
+        Ok(Self { wide, other: other.in_dtype(cpu, dtype)? })
     }
-    let wide = inputs[0].empty_as(dtype)?;
-    walk_as_is(cpu, &wide, &inputs, kernel)?;
-    out.copy_data(cpu, &wide)
+    fn write(
+        &self,
+        cpu: Cpu,
+        out: &Tensor,
+        kernel: impl FnOnce(&mut Iter) -> pullback_kernels::Result<()>,
+    ) -> Result<()> {
+        let Some(wide) = &self.wide else {
+            return walk_as_is(cpu, out, &[out.clone(), self.other.clone()], kernel);
+        };
+        wide.copy_data(cpu, out)?;
+        walk_as_is(cpu, wide, &[wide.clone(), self.other.clone()], kernel)?;
+        out.copy_data(cpu, wide)
+    }
 }
 
 /// Normal numbers around `mean` with each of the standard deviations `std`.
@@ -498,8 +529,7 @@ impl NormalStd {
         std: &Tensor,
         generator: Option<&Generator>,
     ) -> Result<()> {
-        draw_scaled(cpu, result, std, generator)?;
-        add_mean(cpu, result, &Tensor::wrapped(mean)?)
+        draw_around(cpu, result, &Tensor::wrapped(mean)?, std, generator)
     }
     fn vjp_std(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -534,8 +564,7 @@ impl NormalTensor {
         std: &Tensor,
         generator: Option<&Generator>,
     ) -> Result<()> {
-        draw_scaled(cpu, result, std, generator)?;
-        add_mean(cpu, result, mean)
+        draw_around(cpu, result, mean, std, generator)
     }
     fn vjp(grad: &Tensor) -> Result<[Option<Tensor>; 2]> {
         let zeros = grad.zeros_like()?;

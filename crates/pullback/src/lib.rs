@@ -38,13 +38,11 @@
 //! `autograd` (recording and running backwards), `ops` (the ops themselves, one place each). Start at
 //! [`Tensor`]; ARCHITECTURE.md follows one line of user code through the files.
 
-/// The programs in Rust of the README and of the pages are compiled and run with the documentation tests.
+/// The programs in Rust of the README are compiled and run with the documentation tests (those of `docs/rust.md` by `crates/nn`).
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
-    #[doc = include_str!("../../../docs/rust.md")]
-    struct Rust;
 }
 
 // The macro writes paths from the crate's root; these names are what they mean.

@@ -201,8 +201,8 @@ def test_commands_of_the_pages_exist(line: str, programs: set[str]) -> None:
         case ["cargo", "test", "-p", crate, *_]:
             folder = crate.removeprefix("pullback-")
             assert (ROOT / "crates" / folder / "Cargo.toml").is_file()
-        case ["cargo", "add", "pullback", "--path", path]:
-            assert path.endswith("crates/pullback")
+        case ["cargo", "add", ("pullback" | "pullback-nn") as crate, "--path", path]:
+            assert path.endswith(f"crates/{crate.removeprefix('pullback-')}")
         case ["python", "-m", "pullback", program]:
             assert program in programs
         case ["python", "-m", "venv", _] | ["pip", "install", "."] | [".", ".venv/bin/activate"]:

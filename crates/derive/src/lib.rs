@@ -5,7 +5,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Data, DeriveInput, Error, Field, Fields, LitStr, Result, parse_macro_input};
+use syn::{Data, DeriveInput, Error, Field, LitStr, Result, parse_macro_input};
 
 /// Derives `pullback_nn::Module`.
 #[proc_macro_derive(Module, attributes(module))]
@@ -60,13 +60,13 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
         if options.skip {
             continue;
         }
-        let member = match (&field.ident, &data.fields) {
-            (Some(ident), Fields::Named(_)) => quote!(#ident),
-            _ => {
+        let member = field.ident.as_ref().map_or_else(
+            || {
                 let index = syn::Index::from(index);
                 quote!(#index)
-            }
-        };
+            },
+            |ident| quote!(#ident),
+        );
         let name = options.rename.as_ref().map_or_else(|| member.to_string(), LitStr::value);
         let name = name.trim_start_matches("r#");
         let visit = if options.buffer {
@@ -75,9 +75,9 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
             quote!(::pullback_nn::Module::visit(&self.#member, &path.child(#name), visitor);)
         };
         if is_tensor(&field.ty) {
-            own.push(visit)
+            own.push(visit);
         } else {
-            below.push(visit)
+            below.push(visit);
         }
         modes.push(quote!(::pullback_nn::Module::set_training(&mut self.#member, training);));
     }

@@ -33,7 +33,8 @@ class Net(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Three numbers for each image."""
         x = self.norm(self.conv(x)).relu().flatten(2).transpose(1, 2)
-        return self.head(self.encoder(self.rnn(x)[0])).mean(1)
+        scores: torch.Tensor = self.head(self.encoder(self.rnn(x)[0]))
+        return scores.mean(1)
 
 
 def images() -> torch.Tensor:
@@ -150,7 +151,7 @@ def test_rust_goes_on_with_an_optimizer_of_python_and_python_with_that_of_rust(
     other_optimizer = torch.optim.Adam(other.parameters(), lr=0.5)
     other_optimizer.load_state_dict(torch.load(state, weights_only=True))
     assert other_optimizer.param_groups[0]["lr"] == 0.01
-    # (Outputs are compared: some gradients are zero but for rounding, of which Adam makes whole steps.)
+    # (Outputs are compared: of gradients that are only rounding Adam makes whole steps, too.)
     train(model, optimizer)
     torch.testing.assert_close(other(images()), model(images()), rtol=1e-3, atol=1e-4)
     train(model, optimizer)

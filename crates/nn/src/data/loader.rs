@@ -133,6 +133,7 @@ where
     ///
     /// # Errors
     /// Those of drawing the order, `RuntimeError` if no thread can be started.
+    #[allow(clippy::iter_not_returning_iterator, reason = "drawing the order can fail")]
     pub fn iter(&self) -> Result<Batches<D>> {
         let batches = self.batches()?;
         let source = if self.options.workers == 0 {

@@ -145,21 +145,15 @@ impl Comparison {
     }
     /// The error's text, with PyTorch's phrases.
     fn text(&self) -> String {
-        let mut text = String::from("Error(s) in loading state_dict:");
-        let quoted = |names: &[String]| names.join("\", \"");
-        if !self.names.missing.is_empty() {
-            text +=
-                &format!("\n\tMissing key(s) in state_dict: \"{}\".", quoted(&self.names.missing));
-        }
-        if !self.names.unexpected.is_empty() {
-            text += &format!(
-                "\n\tUnexpected key(s) in state_dict: \"{}\".",
-                quoted(&self.names.unexpected)
-            );
-        }
-        for line in &self.shapes {
-            text += &format!("\n\t{line}");
-        }
-        text
+        let list = |what: &str, names: &[String]| {
+            let is_some = !names.is_empty();
+            is_some.then(|| format!("{what} key(s) in state_dict: \"{}\".", names.join("\", \"")))
+        };
+        let (missing, unexpected) = (&self.names.missing, &self.names.unexpected);
+        let lines = [list("Missing", missing), list("Unexpected", unexpected)];
+        let lines = lines.into_iter().flatten().chain(self.shapes.iter().cloned());
+        let mut all = vec!["Error(s) in loading state_dict:".to_owned()];
+        all.extend(lines);
+        all.join("\n\t")
     }
 }

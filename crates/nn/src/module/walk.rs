@@ -147,7 +147,9 @@ impl<M: Module> Module for [M] {
         }
     }
     fn set_training(&mut self, training: bool) {
-        self.iter_mut().for_each(|module| module.set_training(training));
+        for module in self {
+            module.set_training(training);
+        }
     }
 }
 

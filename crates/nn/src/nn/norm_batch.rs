@@ -95,7 +95,7 @@ impl<const N: usize> BatchNorm<N> {
         })
     }
 
-    fn check_rank(&self, x: &Tensor) -> Result<()> {
+    fn check_rank(x: &Tensor) -> Result<()> {
         let wanted = if N == 1 { 2..=3 } else { N + 2..=N + 2 };
         if wanted.contains(&x.ndim()) {
             return Ok(());
@@ -131,7 +131,7 @@ impl<const N: usize> Module for BatchNorm<N> {
 
 impl<const N: usize> Forward for BatchNorm<N> {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        self.check_rank(x)?;
+        Self::check_rank(x)?;
         let momentum = self.counted()?;
         let (mean, var) = match &self.statistics {
             Some(statistics) => (Some(&statistics.running_mean), Some(&statistics.running_var)),

@@ -92,7 +92,7 @@ impl Recurrent {
         }
         let mut parameters = Vec::new();
         for layer in 0..options.num_layers {
-            for suffix in &["", "_reverse"][..1 + usize::from(options.bidirectional)] {
+            for suffix in &["", "_reverse"][..=usize::from(options.bidirectional)] {
                 let rows = cell.gates() * hidden_size;
                 let directions = 1 + i64::from(options.bidirectional);
                 let inputs = if layer == 0 { input_size } else { hidden_size * directions };

@@ -1,11 +1,11 @@
-//! RMSprop: gradients divided by a running root of their mean square (Tieleman and Hinton 2012).
+//! `RMSprop`: gradients divided by a running root of their mean square (Tieleman and Hinton 2012).
 
 use super::rule::{Optimizer, Rule, check_not_negative, column, required};
 use pullback::io::Value;
 use pullback::ops::optim::fused_rmsprop_;
 use pullback::{Result, Tensor};
 
-/// RMSprop: `p <- p - lr g / (sqrt(v) + eps)`, see [`RmspropOptions`].
+/// `RMSprop`: `p <- p - lr g / (sqrt(v) + eps)`, see [`RmspropOptions`].
 pub type RMSprop = Optimizer<RmspropOptions>;
 
 /// Options of [`RMSprop`]. With `g` the gradient plus `weight_decay p`: `v <- alpha v + (1 - alpha) g^2`; `centered` takes

@@ -248,8 +248,7 @@ impl<R: Rule> Group<R> {
 /// Refuses a number that is negative (or none).
 pub(super) fn check_not_negative(numbers: &[(&str, f64)]) -> Result<()> {
     for (name, number) in numbers {
-        // (Not `<`: nan is refused, too.)
-        if !(*number >= 0.0) {
+        if number.is_nan() || *number < 0.0 {
             return Err(Error::value(format!("Invalid {name} value: {number}")));
         }
     }

@@ -35,7 +35,7 @@ def layer(
     make: Callable[[], nn.Module],
     call: Callable[[Any], Any],
 ) -> None:
-    """A layer of seed 0: its state, its output, and the gradients of the output's sum of squares."""
+    """A layer of seed 0: state, output, and gradients of the output's sum of squares."""
     torch.manual_seed(0)
     module = make()
     for name, tensor in module.state_dict().items():

@@ -72,7 +72,7 @@ def _refusal(name: str) -> Any:
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
     method.__doc__ = f"{text}."
-    # (What only answers is told from what works by this: see `_answer`.)
+    # (Tells a placeholder from what works: see `_placeholder`.)
     vars(method)["_pullback_answer"] = text
     return method
 

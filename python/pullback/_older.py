@@ -121,8 +121,14 @@ def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
     """Gives a sparse tensor another one's size and numbers of dimensions.
 
     Raises:
+        TypeError: ``the_template`` is no tensor.
         RuntimeError: for tensors that are not sparse, and sizes that cannot be had so.
     """
+    if not isinstance(the_template, _C.TensorBase):
+        raise TypeError(
+            "resize_as_sparse_(): argument 'the_template' (position 2) must be Tensor, not "
+            + type(the_template).__name__
+        )
     if the_template.layout is not _C.sparse_coo or input.layout is not _C.sparse_coo:
         raise RuntimeError(
             f"resize_as_sparse_: sparse_coo tensors are expected, but got {input.layout} and "

@@ -48,12 +48,15 @@ fn manual_seed<'py>(py: Python<'py>, seed: &Bound<'py, PyAny>) -> PyResult<Bound
     pullback::manual_seed(check_seed(seed)?);
     py.import("pullback._C")?.getattr("default_generator")
 }
+
 /// The shape to which two shapes broadcast: `_infer_size(a, b)`.
 #[pyfunction]
 fn _infer_size<'py>(py: Python<'py>, a: Vec<i64>, b: Vec<i64>) -> PyResult<Bound<'py, PyAny>> {
     let shape = pullback::tensor::shape::broadcast_shapes(&[&a, &b]).map_err(raise)?;
+    // bounded: by the number of dimensions
     crate::raw::size::_make_size(py, shape.to_vec())
 }
+
 #[pyfunction]
 fn initial_seed() -> u64 {
     pullback::default_generator().initial_seed()

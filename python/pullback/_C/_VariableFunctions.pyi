@@ -709,7 +709,11 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_gra
     with `scale_grad_by_freq` each row's gradient is divided by how often the row was read."""
 @overload
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool, mode: _int, sparse: _bool, per_sample_weights: Tensor | None, include_last_offset: _bool, padding_idx: _int | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """As `_embedding_bag`, whose `padding_idx` may be left out and may count from the end."""
+    """Sums, means or maxima of rows of a table, bag by bag, as [`Bags`] says; `padding_idx` may be missing, and counts from the end
+    if it is negative.
+
+    # Errors
+    For a `padding_idx` that names no row."""
 @overload
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
 def embedding_dense_backward(grad_output: Tensor, indices: Tensor, num_weights: _int, padding_idx: _int, scale_grad_by_freq: _bool) -> Tensor:

@@ -1688,8 +1688,13 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def fill_(self, value: Number | _complex) -> Tensor: ...
     def fill_diagonal_(self, fill_value: Number | _complex, wrap: _bool = False) -> Tensor:
-        """Writes `fill_value` where all indices are equal. The dimensions of more than two must be of one size; of a matrix with
-        more rows than columns, `wrap` begins the diagonal anew after each square and a row that is left out."""
+        """Writes `fill_value` at the elements whose indices are equal in all dimensions.
+
+        With `wrap` the diagonal of a matrix (h, w) of more rows than columns begins anew after every `w + 1` rows, as NumPy's does.
+        Tensors of more than two dimensions have equal sizes.
+
+        # Errors
+        `RuntimeError` for tensors of less than two dimensions, or of more with different sizes."""
     def fix(self) -> Tensor:
         """The whole part, towards zero; integers are copied. The gradient is 0."""
     def fix_(self) -> Tensor:

@@ -32,7 +32,7 @@ fn c_name(dtype: DType) -> String {
 
 /// Rows and columns of the product of two matrices.
 pub(super) fn product_sizes(name: &str, a: &Tensor, b: &Tensor) -> Result<(i64, i64)> {
-    ensure!(a.ndim() == 2, runtime, "{name}: mat1 must be a matrix, got {}-D tensor", a.ndim());
+    ensure!(a.ndim() == 2, runtime, "{name}: self must be a matrix, got {}-D tensor", a.ndim());
     ensure!(b.ndim() == 2, runtime, "{name}: mat2 must be a matrix, got {}-D tensor", b.ndim());
     let (&[m, k], &[k2, n]) = (a.shape(), b.shape()) else {
         unreachable!("both have two dimensions")

@@ -1,7 +1,9 @@
 //! `AccumulateGrad`, the sink of every leaf, and gradients that non-leaves retain.
 
+use crate::autograd::graph::accumulator::Home;
 use crate::autograd::graph::hook::AccumulateHook;
 use crate::autograd::graph::node::Node;
+use crate::autograd::graph::sequence::thread_number;
 use crate::autograd::variable::meta::lock;
 use crate::autograd::{arithmetic, mode};
 use crate::dispatch::Grads;
@@ -10,6 +12,7 @@ use crate::interrupt;
 use crate::tensor::{Flag, is_non_overlapping_and_dense};
 use crate::{Result, Tensor};
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Acquire;
 
 /// Adds `grad` to the `.grad` of a non-leaf that retains it.
 pub(super) fn retain(tensor: &Tensor, grad: &Tensor) -> Result<()> {
@@ -48,12 +51,13 @@ const UNINTERRUPTED: i64 = 1 << 12;
 /// Adds a gradient to the `.grad` of its leaf; returns the hooks to run afterwards.
 fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHook>> {
     // One thread at a time reads, adds and writes.
-    let hooks = node.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let turn = node.0.accumulator().and_then(|it| it.turn().take(thread_number()));
     let recording = mode::is_recording();
     match leaf.grad() {
         None => {
             // (The engine holds another handle for hooks that run after the node.)
-            let held = 1 + usize::from(hooks.as_ref().is_some_and(|hooks| !hooks.post.is_empty()));
+            let has_post_hooks = node.0.has_hooks.load(Acquire) && node.has_post_hooks();
+            let held = 1 + usize::from(has_post_hooks);
             let unshared = grad.use_count() <= held
                 && grad.geometry().storage.as_ref().is_none_or(|s| s.use_count() == 1);
             let is_taken = if grad.is_sparse() {
@@ -81,7 +85,7 @@ fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHoo
             }
         }
     }
-    drop(hooks);
+    drop(turn);
     Ok(lock(leaf).accumulate_hooks.iter().map(|(_, h)| h.clone()).collect())
 }
 

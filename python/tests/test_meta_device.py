@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -239,7 +240,9 @@ def test_storages_of_the_device_have_sizes_but_no_elements() -> None:
     untyped = meta(2, 3).untyped_storage()
     assert (untyped.nbytes(), untyped.data_ptr(), untyped.device.type) == (24, 0, "meta")
     assert repr(untyped) == "...\n[torch.storage.UntypedStorage(device=meta) of size 24]"
-    with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
+    with warnings.catch_warnings():
+        # (TypedStorage is deprecated, which is said once.)
+        warnings.simplefilter("ignore", UserWarning)
         typed = torch.TypedStorage([1, 2, 3], dtype=torch.int16, device="meta")
     assert (typed.size(), typed.nbytes()) == (3, 6)
     assert repr(typed).startswith(

@@ -175,7 +175,7 @@ LISTED = {
         "compiler.substitute_in_graph(can_constant_fold_through,skip_signature_check) "
         "jit.TracerWarning.ignore_lib_warnings() jit.annotate(the_type) "
         "jit.enable_onednn_fusion(,enabled) jit.freeze(optimize_numerics,preserved_attrs) "
-        "jit.ignore(kwargs) jit.optimize_for_inference(other_methods) "
+        "_jit_internal.ignore(kwargs) jit.optimize_for_inference(other_methods) "
         "jit.optimized_execution(should_optimize) jit.script(example_inputs,optimize) "
         "jit.trace(check_inputs,check_tolerance,check_trace,optimize,strict) "
         "jit.trace_module(check_inputs,check_tolerance,check_trace,optimize,strict)",

@@ -97,6 +97,9 @@ def dequantize(self: Tensor) -> Tensor:
 
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """The elements in the shape of another tensor. Deprecated: use ``reshape``."""
+    from ._question import expect_tensor
+
+    expect_tensor("resize_as", "tensor", 1, tensor)
     warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

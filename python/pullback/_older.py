@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _C
 from ._overridable import make_overridable as _make_overridable
+from ._question import expect_tensor
 from .autograd.grad_mode import no_grad
 
 if TYPE_CHECKING:
@@ -124,11 +125,7 @@ def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
         TypeError: ``the_template`` is no tensor.
         RuntimeError: for tensors that are not sparse, and sizes that cannot be had so.
     """
-    if not isinstance(the_template, _C.TensorBase):
-        raise TypeError(
-            "resize_as_sparse_(): argument 'the_template' (position 2) must be Tensor, not "
-            + type(the_template).__name__
-        )
+    expect_tensor("resize_as_sparse_", "the_template", 2, the_template)
     if the_template.layout is not _C.sparse_coo or input.layout is not _C.sparse_coo:
         raise RuntimeError(
             f"resize_as_sparse_: sparse_coo tensors are expected, but got {input.layout} and "

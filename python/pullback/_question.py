@@ -8,6 +8,7 @@ from ._overridable import make_overridable as _make_overridable
 from ._tensor import Tensor
 
 __all__ = [
+    "expect_tensor",
     "is_complex",
     "is_conj",
     "is_floating_point",
@@ -17,6 +18,19 @@ __all__ = [
     "resize_as_",
     "typename",
 ]
+
+
+def expect_tensor(function: str, argument: str, position: int, value: object) -> None:
+    """Refuses what is no tensor, in the words of the functions of ops.
+
+    Raises:
+        TypeError: ``value`` is no tensor.
+    """
+    if not isinstance(value, Tensor):
+        kind = type(value).__name__
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {kind}"
+        )
 
 
 def _call_predicate(input: Any, name: str) -> bool:

@@ -416,7 +416,7 @@ def test_reading_an_element_is_an_op_that_modes_and_classes_answer() -> None:
 
 def test_what_adds_to_a_gradient_may_ask_the_node_that_adds() -> None:
     x = torch.ones(3, requires_grad=True)
-    y = x * 2
+    y, other = x * 2, (x * 3).sum()
     asked: list[Any] = []
 
     class Ask(TorchDispatchMode):
@@ -429,7 +429,7 @@ def test_what_adds_to_a_gradient_may_ask_the_node_that_adds() -> None:
                 asked.append(func)
                 if len(asked) == 1:
                     # A backward that adds to the same leaf in the middle of the addition.
-                    (x * 3).sum().backward()
+                    other.backward()
             return func(*args, **(kwargs or {}))
 
     x.grad = torch.ones(3)

@@ -205,7 +205,8 @@ fn _return_type<'py>(
         None => (name, false),
     };
     let is_called = |op: &&OpDef| op.name == called || op.aliases.contains(&called);
-    for op in pullback::ops::registry().filter(is_called).filter(|op| op.is(Traits::OUT) || !is_out) {
+    for op in pullback::ops::registry().filter(is_called).filter(|op| op.is(Traits::OUT) || !is_out)
+    {
         if let Some(fields) = pullback_schema::python::struct_fields(&op.schema().returns) {
             let fields: Vec<String> = fields.into_iter().map(str::to_owned).collect();
             let ty = crate::result::return_type(py, name, &fields)?;

@@ -241,7 +241,9 @@ impl Entries<'_> {
                 });
                 if is_mean && count > 1 {
                     let count = T::of(f64::from(count));
-                    sum.iter_mut().for_each(|sum| *sum /= count);
+                    for sum in sum.iter_mut() {
+                        *sum /= count;
+                    }
                 }
             }
             Ok(())

@@ -46,6 +46,8 @@ mod pages {
     struct Readme;
     #[doc = include_str!("../../../docs/rust.md")]
     struct Rust;
+    #[doc = include_str!("../README.md")]
+    struct Crate;
 }
 
 // The macro writes paths from the crate's root; these names are what they mean.

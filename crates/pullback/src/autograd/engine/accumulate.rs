@@ -64,7 +64,8 @@ fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHoo
                 grad.sparse().is_none_or(|parts| parts.is_unshared())
             } else {
                 // (The memory of a `.grad` holds its values, so that it can be viewed as real numbers or exported as an array.)
-                !leaf.layout().is_compressed() && obeys_layout(leaf, &grad) && !grad.is_unresolved()
+                let is_laid_out = obeys_layout(leaf, &grad) || !mode::is_grad_layout_enforced();
+                !leaf.layout().is_compressed() && is_laid_out && !grad.is_unresolved()
             };
             let new = if !recording && unshared && is_taken {
                 if grad.requires_grad() { grad.detached()? } else { grad }
@@ -80,7 +81,11 @@ fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHoo
         Some(old) => {
             arithmetic::add_in_place(&old, &grad)?;
             let is_strided = !old.is_sparse() && !leaf.is_sparse();
-            if is_strided && old.strides() != leaf.strides() && !obeys_layout(leaf, &old) {
+            if is_strided
+                && old.strides() != leaf.strides()
+                && !obeys_layout(leaf, &old)
+                && mode::is_grad_layout_enforced()
+            {
                 warn_of_layout(leaf, &old);
             }
         }

@@ -421,6 +421,7 @@ fn check(
         list(key.shape()),
         list(value.shape())
     );
+    check_heads(query.shape()[1], key.shape()[1])?;
     ensure!(
         dropout_p == 0.0,
         runtime,
@@ -443,17 +444,23 @@ fn check(
     Ok(())
 }
 
+/// Refuses `own` heads of keys and values that `heads` heads of the query cannot share evenly.
+fn check_heads(heads: i64, own: i64) -> Result<()> {
+    ensure!(
+        own == heads || own > 0 && heads % own == 0,
+        runtime,
+        "scaled_dot_product_attention_flash_attention: {heads} heads of the query cannot share {own} heads of key and value"
+    );
+    Ok(())
+}
+
 /// Keys or values with a head for each of the query's: some heads of the query share one.
 fn for_heads(t: &Tensor, heads: i64) -> Result<Tensor> {
     let own = t.shape()[1];
     if own == heads {
         return Ok(t.clone());
     }
-    ensure!(
-        own > 0 && heads % own == 0,
-        runtime,
-        "scaled_dot_product_attention_flash_attention: {heads} heads of the query cannot share {own} heads of key and value"
-    );
+    check_heads(heads, own)?;
     let shape = t.shape();
     let each = [shape[0], own, heads / own, shape[2], shape[3]];
     t.unsqueeze(2)?.expand(&each, false)?.reshape(&[shape[0], heads, shape[2], shape[3]])

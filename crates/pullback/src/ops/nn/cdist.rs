@@ -9,7 +9,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{broadcast_shapes, list};
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
-use pullback_kernels::distance as kernel;
+use pullback_kernels::{check_shape, distance as kernel};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -228,6 +228,7 @@ impl CdistBackward {
         let fits = x1.ndim() == x2.ndim()
             && x1.ndim() == grad_output.ndim()
             && grad_output.shape() == cdist.shape()
+            && x1.shape()[..x1.ndim() - 2] == x2.shape()[..x2.ndim() - 2]
             && grad_output.dtype() == x1.dtype()
             && cdist.dtype() == x1.dtype();
         ensure!(
@@ -239,6 +240,9 @@ impl CdistBackward {
             list(x1.shape()),
             list(x2.shape())
         );
+        let mut pairs = Dims::from_slice(x1.shape());
+        pairs[x1.ndim() - 1] = x2.shape()[x2.ndim() - 2];
+        check_shape("grad_output", grad_output.shape(), &pairs)?;
         Ok(TensorSpec::like(x1))
     }
     fn cpu(

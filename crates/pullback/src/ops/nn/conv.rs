@@ -147,8 +147,9 @@ fn in_format_of_any(spec: TensorSpec, images: &[&Tensor]) -> TensorSpec {
     spec
 }
 
-/// Refuses a gradient that is not of the shape of the output.
-fn check_gradient(grad: &Tensor, output: &[i64]) -> Result<()> {
+/// Refuses a gradient that is not of the shape of the output, or of another dtype than the tensor with which it is convolved.
+fn check_gradient(grad: &Tensor, output: &[i64], other: &Tensor) -> Result<()> {
+    check_dtypes(grad, other, None)?;
     ensure!(
         grad.shape() == output,
         runtime,
@@ -369,7 +370,7 @@ impl ConvolutionBackwardInput {
         checked_numel(input_size)?;
         if grad_output.numel() > 0 {
             let shape = kernel::output_shape(input_size, weight.shape(), &conv)?;
-            check_gradient(grad_output, &shape)?;
+            check_gradient(grad_output, &shape, weight)?;
         }
         let spec = TensorSpec::beside(grad_output, input_size);
         Ok(in_format_of_any(spec, &[grad_output, weight]))
@@ -457,7 +458,7 @@ impl ConvolutionBackwardWeight {
         checked_numel(weight_size)?;
         if grad_output.numel() > 0 {
             let shape = kernel::output_shape(input.shape(), weight_size, &conv)?;
-            check_gradient(grad_output, &shape)?;
+            check_gradient(grad_output, &shape, input)?;
         }
         Ok(in_format_of_any(TensorSpec::beside(grad_output, weight_size), &[input]))
     }

@@ -6,7 +6,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::sparse;
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
-use pullback_kernels::index as kernel;
+use pullback_kernels::{check_shape, index as kernel};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -68,8 +68,11 @@ impl Embedding {
     not_differentiable(indices), batch = embedding_backward(grad_output, indices, num_weights, padding_idx)
 )]
 impl EmbeddingBackward {
-    fn meta(grad_output: &Tensor, num_weights: i64) -> Result<TensorSpec> {
+    fn meta(grad_output: &Tensor, indices: &Tensor, num_weights: i64) -> Result<TensorSpec> {
         let width = grad_output.shape().last().copied().unwrap_or(1);
+        let mut shape = Dims::from_slice(indices.shape());
+        shape.push(width);
+        check_shape("grad_output", grad_output.shape(), &shape)?;
         Ok(TensorSpec::beside(grad_output, &[num_weights, width]))
     }
     fn cpu(

@@ -11,6 +11,7 @@ use crate::ops::sparse;
 use crate::tensor::shape::list;
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::check_shape;
 use pullback_kernels::index::{self as kernel, BagMode, BagOptions};
 use pullback_macros::op;
 
@@ -369,8 +370,14 @@ impl EmbeddingBagDenseBackward {
         offset2bag: &Tensor,
         num_weights: i64,
         mode: i64,
+        per_sample_weights: Option<&Tensor>,
     ) -> Result<TensorSpec> {
         check_indices([("indices", indices), ("offset2bag", offset2bag)])?;
+        let entries = [indices.numel()];
+        check_shape("offset2bag", &[offset2bag.numel()], &entries)?;
+        if let Some(factors) = per_sample_weights {
+            check_shape("per_sample_weights", &[factors.numel()], &entries)?;
+        }
         ensure!(
             grad.ndim() == 2,
             runtime,

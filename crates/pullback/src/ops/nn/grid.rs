@@ -10,6 +10,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::list;
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
+use pullback_kernels::check_shape;
 use pullback_kernels::grid::{self as kernel, Interpolation, PaddingMode, SampleOptions};
 use pullback_macros::op;
 
@@ -171,6 +172,7 @@ impl GridSampler3d {
      internal, not_differentiable, method = grid_sampler_backward)]
 impl GridSamplerBackward {
     fn meta(
+        grad_output: &Tensor,
         input: &Tensor,
         grid: &Tensor,
         interpolation_mode: i64,
@@ -179,7 +181,8 @@ impl GridSamplerBackward {
         output_mask: i64,
     ) -> Result<[TensorSpec; 2]> {
         let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
-        check(input, grid, sampling, input.ndim().saturating_sub(2))?;
+        let output = sample_spec(input, grid, sampling, input.ndim().saturating_sub(2))?;
+        check_shape("grad_output", grad_output.shape(), &output.shape)?;
         let room = |like: &Tensor, bit: i64| {
             TensorSpec::beside(like, if output_mask & bit != 0 { like.shape() } else { &[0] })
         };

@@ -11,6 +11,7 @@ use crate::ops::nn::loss::reduced;
 use crate::tensor::shape::list;
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, Error, ErrorKind, Result, Tensor};
+use pullback_kernels::check_shape;
 use pullback_kernels::loss::{self, Reduction};
 use pullback_macros::op;
 
@@ -268,8 +269,23 @@ impl NllLoss2dForward {
 #[op("_nll_loss_backward(Tensor grad_output, int[] sizes, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor",
      internal, method = nll_loss_backward, not_differentiable(weight, total_weight), batch = nll_loss_backward(grad_output, sizes, target, weight, reduction, total_weight))]
 impl NllLossBackward {
-    fn meta(grad_output: &Tensor, sizes: &[i64], reduction: i64) -> Result<TensorSpec> {
-        kind(reduction)?;
+    fn meta(
+        grad_output: &Tensor,
+        sizes: &[i64],
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+        total_weight: &Tensor,
+    ) -> Result<TensorSpec> {
+        check_samples(sizes, target)?;
+        check_weight("", weight, sizes[usize::from(sizes.len() > 1)])?;
+        let is_each = kind(reduction)? == Reduction::None;
+        check_shape(
+            "grad_output",
+            grad_output.shape(),
+            if is_each { target.shape() } else { &[] },
+        )?;
+        check_shape("total_weight", &[total_weight.numel()], &[1])?;
         Ok(TensorSpec::beside(grad_output, sizes))
     }
     fn cpu(
@@ -553,7 +569,12 @@ fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
         target.dtype().scalar_name()
     );
     check_weight("", weight, x.shape()[usize::from(x.ndim() > 1)])?;
-    let is_for_all = match (x.shape(), target.shape()) {
+    check_samples(x.shape(), target)
+}
+
+/// Refuses targets that are not one for each sample of an input of `sizes`: (C), (N, C) or (N, C, d1, ...).
+fn check_samples(sizes: &[i64], target: &Tensor) -> Result<()> {
+    let is_for_all = match (sizes, target.shape()) {
         ([_], [] | [1]) => true,
         ([n, _, places @ ..], [batch, rest @ ..]) => {
             ensure!(
@@ -569,7 +590,7 @@ fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
         is_for_all,
         runtime,
         "size mismatch (got input: {}, target: {})",
-        list(x.shape()),
+        list(sizes),
         list(target.shape())
     );
     Ok(())

@@ -122,9 +122,11 @@ impl MultiMarginLossBackward {
         grad_output: &Tensor,
         self_: &Tensor,
         target: &Tensor,
+        weight: Option<&Tensor>,
         reduction: i64,
     ) -> Result<TensorSpec> {
         let columns = self_.shape().last().copied().unwrap_or(1);
+        check_weight(weight, columns)?;
         let rows = infer_shape(&[-1, columns], self_.numel())?[0];
         let losses = if kind(reduction)? == Reduction::None { rows } else { 1 };
         ensure!(
@@ -294,6 +296,18 @@ impl MultiMarginLoss {
     }
 }
 
+/// Refuses weights that are not one for each class.
+fn check_weight(weight: Option<&Tensor>, classes: i64) -> Result<()> {
+    let Some(weight) = weight else { return Ok(()) };
+    ensure!(
+        weight.ndim() <= 1 && weight.numel() == classes,
+        runtime,
+        "inconsistent weight size, expected {classes} but got {}",
+        list(weight.shape())
+    );
+    Ok(())
+}
+
 fn check_rows(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
     ensure!(
         x.ndim() <= 2 && x.shape().last() != Some(&0),
@@ -309,15 +323,7 @@ fn check_rows(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()
         list(target.shape()),
         list(x.shape())
     );
-    let classes = x.shape().last().copied().unwrap_or(1);
-    if let Some(weight) = weight {
-        ensure!(
-            weight.ndim() <= 1 && weight.numel() == classes,
-            runtime,
-            "inconsistent weight size, expected {classes} but got {}",
-            list(weight.shape())
-        );
-    }
+    check_weight(weight, x.shape().last().copied().unwrap_or(1))?;
     if !x.dtype().is_floating_point() {
         let name = x.dtype().scalar_name();
         bail!(not_implemented, "\"multi_margin_loss_cpu_kernel\" not implemented for '{name}'");

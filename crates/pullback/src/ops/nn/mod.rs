@@ -29,6 +29,7 @@ mod pool_window;
 pub(in crate::ops) mod rnn;
 pub(in crate::ops) mod rnn_backward;
 pub(in crate::ops) mod rnn_layer;
+mod rnn_operands;
 pub(in crate::ops) mod softmax;
 pub(in crate::ops) mod upsample;
 

@@ -10,7 +10,7 @@ use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::{Cpu, Dims};
 use crate::{DType, Result, Tensor, TensorSpec};
-use pullback_kernels::{StridedMut, norm};
+use pullback_kernels::{StridedMut, check_shape, norm};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -21,8 +21,20 @@ pub(crate) static OPS: &[&OpDef] =
 #[op("_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = layer_norm_backward)]
 impl LayerNormBackward {
-    fn meta(input: &Tensor, normalized_shape: &[i64], output_mask: i64) -> Result<[TensorSpec; 3]> {
-        check_trailing(input, normalized_shape)?;
+    fn meta(
+        grad_out: &Tensor,
+        input: &Tensor,
+        normalized_shape: &[i64],
+        mean: &Tensor,
+        rstd: &Tensor,
+        weight: Option<&Tensor>,
+        output_mask: i64,
+    ) -> Result<[TensorSpec; 3]> {
+        let rows = rows(input, normalized_shape)?;
+        let parameters = normalized_shape.iter().product();
+        let given =
+            NormOperands { grad_out, statistics: &[("mean", mean), ("rstd", rstd)], weight };
+        given.check(input, rows, parameters)?;
         Ok(specs(TensorSpec::like(input), normalized_shape, output_mask))
     }
     fn cpu(
@@ -69,8 +81,18 @@ impl LayerNormBackward {
 #[op("_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, int output_mask) -> (Tensor, Tensor)",
      internal, not_differentiable, method = rms_norm_backward)]
 impl RmsNormBackward {
-    fn meta(input: &Tensor, normalized_shape: &[i64], output_mask: i64) -> Result<[TensorSpec; 2]> {
-        check_trailing(input, normalized_shape)?;
+    fn meta(
+        grad_out: &Tensor,
+        input: &Tensor,
+        normalized_shape: &[i64],
+        rstd: &Tensor,
+        weight: Option<&Tensor>,
+        output_mask: i64,
+    ) -> Result<[TensorSpec; 2]> {
+        let rows = rows(input, normalized_shape)?;
+        let parameters = normalized_shape.iter().product();
+        NormOperands { grad_out, statistics: &[("rstd", rstd)], weight }
+            .check(input, rows, parameters)?;
         let [x, w, _] = specs(TensorSpec::like(input), normalized_shape, output_mask);
         Ok([x, w])
     }
@@ -110,9 +132,21 @@ impl RmsNormBackward {
 #[op("_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, bool training, float eps, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = batch_norm_backward)]
 impl BatchNormBackward {
-    fn meta(input: &Tensor, output_mask: i64) -> Result<[TensorSpec; 3]> {
+    fn meta(
+        grad_out: &Tensor,
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        mean: &Tensor,
+        rstd: &Tensor,
+        output_mask: i64,
+    ) -> Result<[TensorSpec; 3]> {
         let by_input = TensorSpec::in_format_of(input, input.shape());
-        Ok(specs(by_input, channels(input)?, output_mask))
+        let channels = channels(input)?;
+        check_shape("mean", mean.shape(), channels)?;
+        check_shape("rstd", rstd.shape(), channels)?;
+        let given = NormOperands { grad_out, statistics: &[], weight };
+        given.check(input, channels[0], channels[0])?;
+        Ok(specs(by_input, channels, output_mask))
     }
     fn cpu(
         cpu: Cpu,
@@ -158,11 +192,22 @@ impl BatchNormBackward {
 #[op("_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int group, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = group_norm_backward)]
 impl GroupNormBackward {
-    fn meta(input: &Tensor, group: i64, output_mask: i64) -> Result<[TensorSpec; 3]> {
+    fn meta(
+        grad_out: &Tensor,
+        input: &Tensor,
+        mean: &Tensor,
+        rstd: &Tensor,
+        weight: Option<&Tensor>,
+        group: i64,
+        output_mask: i64,
+    ) -> Result<[TensorSpec; 3]> {
         let by_input = TensorSpec::in_format_of(input, input.shape());
-        let specs = specs(by_input, channels(input)?, output_mask);
+        let channels = channels(input)?;
         check_groups(input, group)?;
-        Ok(specs)
+        let given =
+            NormOperands { grad_out, statistics: &[("mean", mean), ("rstd", rstd)], weight };
+        given.check(input, input.shape()[0].saturating_mul(group), channels[0])?;
+        Ok(specs(by_input, channels, output_mask))
     }
     fn cpu(
         cpu: Cpu,
@@ -369,7 +414,8 @@ fn channels(input: &Tensor) -> Result<&[i64]> {
     Ok(&input.shape()[1..2])
 }
 
-fn check_trailing(input: &Tensor, normalized_shape: &[i64]) -> Result<()> {
+/// How many rows of `normalized_shape`, which must be its last sizes, the input has.
+fn rows(input: &Tensor, normalized_shape: &[i64]) -> Result<i64> {
     ensure!(
         input.shape().ends_with(normalized_shape),
         runtime,
@@ -377,7 +423,34 @@ fn check_trailing(input: &Tensor, normalized_shape: &[i64]) -> Result<()> {
         crate::tensor::shape::list(normalized_shape),
         crate::tensor::shape::list(input.shape())
     );
-    Ok(())
+    Ok(input.shape()[..input.ndim() - normalized_shape.len()].iter().product())
+}
+
+/// What the gradients of a norm are computed from beside its input.
+struct NormOperands<'a> {
+    grad_out: &'a Tensor,
+    statistics: &'a [(&'a str, &'a Tensor)],
+    weight: Option<&'a Tensor>,
+}
+
+impl NormOperands<'_> {
+    /// Refuses a gradient of another shape than the input's, statistics that are not one number for each of `groups` groups
+    /// of elements, and a weight of another number of elements than `parameters`.
+    fn check(&self, input: &Tensor, groups: i64, parameters: i64) -> Result<()> {
+        check_shape("grad_output", self.grad_out.shape(), input.shape())?;
+        let statistics = self.statistics.iter().map(|&(name, tensor)| (name, tensor, groups));
+        let weight = self.weight.map(|tensor| ("weight", tensor, parameters));
+        for (name, tensor, count) in statistics.chain(weight) {
+            ensure!(
+                tensor.numel() == count,
+                runtime,
+                "Expected {name} to have {count} elements for an input of size {}, but got shape {}",
+                crate::tensor::shape::list(input.shape()),
+                crate::tensor::shape::list(tensor.shape())
+            );
+        }
+        Ok(())
+    }
 }
 
 /// What the gradients that `mask` asks for look like; the others are empty.

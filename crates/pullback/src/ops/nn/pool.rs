@@ -4,8 +4,8 @@
 //! and the positions of the maxima alone: they add up at these ([`spread_over_planes`]), whatever made them.
 
 use super::pool_window::{
-    Given, check_filled, check_image, check_rank, maxima_specs, row_by_row, spread_over_planes,
-    taken_from_planes,
+    Given, check_filled, check_image, check_planes, check_rank, maxima_specs, row_by_row,
+    spread_over_planes, taken_from_planes,
 };
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -13,6 +13,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{DType, ErrorKind, Result, Tensor, TensorSpec};
+use pullback_kernels::check_shape;
 use pullback_kernels::pool::{self as kernel, PoolWindow};
 use pullback_macros::op;
 
@@ -90,6 +91,8 @@ impl MaxPool2dWithIndices {
      not_differentiable(indices), method = max_pool2d_backward, batch = image2)]
 impl MaxPool2dBackward {
     fn meta(grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<TensorSpec> {
+        check_shape("indices", indices.shape(), grad_output.shape())?;
+        check_planes(grad_output, input_size, 2)?;
         // (Indices lie as the pooled image did.)
         let spec = TensorSpec::in_format_of(indices, input_size);
         Ok(spec.computed_in(grad_output.dtype()))

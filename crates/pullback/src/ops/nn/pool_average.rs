@@ -4,7 +4,8 @@
 //! sizes alone.
 
 use super::pool_window::{
-    Given, adaptive_shape, average, check_filled, check_image, check_line, check_rank, row,
+    Given, adaptive_shape, average, check_filled, check_filled_from, check_image, check_line,
+    check_planes, check_rank, row,
 };
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
@@ -286,6 +287,7 @@ impl AdaptiveAvgPoolKernel {
             "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {}",
             list(self_.shape())
         );
+        check_filled_from("adaptive_avg_pool2d", self_, self_.ndim() - 2)?;
         let mut shape = Dims::from_slice(&self_.shape()[..self_.ndim() - 2]);
         shape.extend_from_slice(output_size);
         Ok(TensorSpec::in_format_of(self_, &shape))
@@ -318,6 +320,7 @@ impl AdaptiveAvgPoolBackward {
             list(grad_output.shape()),
             list(input_size)
         );
+        check_planes(grad_output, input_size, 2)?;
         Ok(TensorSpec::in_format_of(grad_output, input_size))
     }
     fn cpu(cpu: Cpu, result: &Tensor, grad_output: &Tensor) -> Result<()> {

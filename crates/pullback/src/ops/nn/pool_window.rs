@@ -100,7 +100,11 @@ pub(super) fn check_image(prefix: &str, x: &Tensor, spatial: usize) -> Result<()
 
 /// Refuses sizes of zero but for the batch, of what has `spatial` dimensions behind its channels.
 pub(super) fn check_filled(name: &str, x: &Tensor, spatial: usize) -> Result<()> {
-    let first = x.ndim() - spatial - 1;
+    check_filled_from(name, x, x.ndim() - spatial - 1)
+}
+
+/// Refuses sizes of zero from dimension `first` on.
+pub(super) fn check_filled_from(name: &str, x: &Tensor, first: usize) -> Result<()> {
     if let Some(dim) = (first..x.ndim()).find(|&d| x.shape()[d] == 0) {
         bail!(
             runtime,
@@ -108,6 +112,24 @@ pub(super) fn check_filled(name: &str, x: &Tensor, spatial: usize) -> Result<()>
             list(x.shape())
         );
     }
+    Ok(())
+}
+
+/// Refuses a gradient whose sizes before the last `spatial` ones are not those of an input of `input_size`, or are too few.
+pub(super) fn check_planes(grad: &Tensor, input_size: &[i64], spatial: usize) -> Result<()> {
+    let planes = grad.ndim().checked_sub(spatial);
+    let fits = planes.is_some_and(|planes| {
+        input_size.len() == grad.ndim()
+            && input_size[..planes] == grad.shape()[..planes]
+            && (grad.numel() == 0 || !input_size.contains(&0))
+    });
+    ensure!(
+        fits,
+        runtime,
+        "Expected grad_output with the planes of the input {}, but got {}",
+        list(input_size),
+        list(grad.shape())
+    );
     Ok(())
 }
 

@@ -3,12 +3,11 @@
 //! Forward and backward are fused kernels over all steps. Where the backward must itself be differentiable it is
 //! the gradient of [`Layer::plain`], the same computation written in plain ops, which also serves what the
 //! kernels do not take: complex numbers, operands of several dtypes, projections. The checks of sizes
-//! are in `rnn`, whose ops are what users call. Invariant: both ways compute the same function.
+//! are in `rnn_operands`, and in the words of what users call in `rnn`. Invariant: both ways compute the same function.
 
 use crate::autograd::autocast::{self, Target};
 use crate::autograd::{self, Options};
 use crate::dispatch::{OpDef, Value};
-use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::nn::norm_backward::stats_dtype;
 use crate::ops::nn::rnn_backward::rnn_layer_backward;
@@ -445,14 +444,14 @@ fn without_cell([x, h, _, w, v, a, b]: [Option<Tensor>; 7]) -> [Option<Tensor>; 
 #[derive(Clone, Copy)]
 pub(crate) struct Layer<'a> {
     pub(super) cell: Cell,
-    input: &'a Tensor,
+    pub(super) input: &'a Tensor,
     pub(super) h: &'a Tensor,
     pub(super) c: Option<&'a Tensor>,
-    weights: [&'a Tensor; 2],
+    pub(super) weights: [&'a Tensor; 2],
     biases: [Option<&'a Tensor>; 2],
     /// By which an LSTM's output is multiplied (Sak et al. 2014).
     projection: Option<&'a Tensor>,
-    batch_sizes: &'a [i64],
+    pub(super) batch_sizes: &'a [i64],
     reverse: bool,
 }
 
@@ -473,27 +472,6 @@ impl<'a> Layer<'a> {
     }
     pub(crate) fn projected(self, projection: Option<&'a Tensor>) -> Self {
         Layer { projection, ..self }
-    }
-
-    /// Refuses operands whose dimensions are not as many as the kernels read; sizes they check themselves.
-    pub(super) fn checked(self) -> Result<Self> {
-        let ranks = if self.batch_sizes.is_empty() { 2..=3 } else { 2..=2 };
-        ensure!(
-            ranks.contains(&self.input.ndim()),
-            runtime,
-            "Expected an input of {} dimensions, but got {}",
-            if self.batch_sizes.is_empty() { "2 or 3" } else { "2" },
-            self.input.ndim()
-        );
-        for weight in self.weights {
-            ensure!(
-                weight.ndim() == 2,
-                runtime,
-                "Expected weights of 2 dimensions, but got {}",
-                weight.ndim()
-            );
-        }
-        Ok(self)
     }
 
     /// Whether autocast lets parts have dtypes of their own: products are low, the state that they are added to is

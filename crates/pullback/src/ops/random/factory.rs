@@ -613,13 +613,13 @@ impl Multinomial {
     }
     fn cpu(
         cpu: Cpu,
+        result: &Tensor,
         self_: &Tensor,
         num_samples: i64,
         replacement: bool,
         generator: Option<&Generator>,
-    ) -> Result<Tensor> {
-        let out = Multinomial::meta(self_, num_samples, replacement)?.empty()?;
-        let drawn = draw(cpu, &out, generator, |out, g| {
+    ) -> Result<()> {
+        let drawn = draw(cpu, result, generator, |out, g| {
             random::multinomial(out, self_.view_ref(cpu), replacement, g)
         });
         match drawn {
@@ -634,7 +634,7 @@ impl Multinomial {
                     "invalid multinomial distribution (encountering probability entry {what})"
                 )
             }
-            drawn => drawn.map(|()| out),
+            drawn => drawn,
         }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -201,7 +201,9 @@ pub(in crate::ops) fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
     diagonal.and_then(|d| s.uniform(&full, -1.0, 1.0).add(&d)).expect("samples are small")
 }
 
-/// The decomposition behind `linalg_svd`.
+/// The singular value decomposition that `torch.linalg.svd` and `torch.linalg.svdvals` are made of. Without
+/// `compute_uv`, `U` and `Vh` are empty. Source of its gradient: M. B. Giles, "An extended collection of matrix
+/// derivative results" (2008), 3.2; for complex matrices see the opening comment of the file.
 #[op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
      internal, node = "LinalgSvd", method = svd_kernel, batch = matrices)]
 impl SvdKernel {
@@ -373,8 +375,17 @@ fn off_diagonal(a: &Tensor, k: i64) -> Result<Tensor> {
     a.mul(&TensorSpec::beside(a, &[k, k]).full(Scalar::Int(1))?.sub(&one)?)
 }
 
-/// The singular value decomposition `A = U diag(S) Vh`, singular values descending. The first min(m, n) singular vectors
-/// have a gradient where singular values are distinct; for complex matrices, of what does not depend on their phase.
+/// The singular value decomposition `A = U diag(S) Vh` of matrices (*, m, n), singular values in descending order.
+///
+/// `S` has shape (*, k) with k = min(m, n) and a real dtype; `U` is (*, m, k) and `Vh` (*, k, n), or with
+/// `full_matrices` (*, m, m) and (*, n, n). Their columns and rows are orthonormal. The gradient of the first k
+/// singular vectors exists where singular values are distinct; those beyond are an arbitrary basis and have none.
+/// Singular vectors of complex matrices are determined up to a phase, on which a loss must not depend.
+///
+/// # Errors
+/// `RuntimeError` for fewer than two dimensions and for a `driver`, which only other devices have;
+/// `NotImplementedError` for half precision and integer dtypes. The backward pass raises `RuntimeError` where the loss
+/// depends on a free phase, on vectors beyond the first k, or on singular vectors of equal singular values.
 #[op("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", module = "linalg", exact_out, method = linalg_svd, autocast = fp32)]
 impl LinalgSvd {
     fn composite(a: &Tensor, full_matrices: bool, driver: Option<&str>) -> Result<[Tensor; 3]> {
@@ -386,7 +397,11 @@ impl LinalgSvd {
     }
 }
 
-/// The singular values of a matrix, descending.
+/// The singular values (*, min(m, n)) of matrices (*, m, n), in descending order and of a real dtype. Their gradient
+/// exists where singular values are distinct, and needs the singular vectors, which are computed only if it is needed.
+///
+/// # Errors
+/// The same as those of `torch.linalg.svd`.
 #[op("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", module = "linalg", exact_out, method = linalg_svdvals, autocast = fp32)]
 impl LinalgSvdvals {
     fn composite(a: &Tensor, driver: Option<&str>) -> Result<Tensor> {
@@ -412,7 +427,16 @@ fn check_driver(driver: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// `A = Q R` with orthonormal columns in `Q` and `R` upper triangular; `mode` is "reduced", "complete" or "r" (no Q).
+/// The QR decomposition `A = Q R` of matrices (*, m, n): `Q` has orthonormal columns, `R` is upper triangular.
+///
+/// With `mode` "reduced", `Q` is (*, m, k) and `R` (*, k, n) for k = min(m, n); with "complete" they are (*, m, m) and
+/// (*, m, n); with "r", `Q` is empty and `R` as for "reduced". The gradient exists where the first k columns of `A` are
+/// linearly independent, not for "r", and for "complete" only if m <= n (H.-J. Liao et al., "Differentiable programming
+/// tensor networks", 2019).
+///
+/// # Errors
+/// `RuntimeError` for fewer than two dimensions and for other modes; `NotImplementedError` for half precision and
+/// integer dtypes.
 #[op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", module = "linalg", exact_out, node = "LinalgQr", method = linalg_qr, autocast = fp32, batch = matrices)]
 impl LinalgQr {
     fn meta(a: &Tensor, mode: &str) -> Result<[TensorSpec; 2]> {
@@ -504,7 +528,12 @@ fn qr_backward(gq: Option<&Tensor>, gr: Option<&Tensor>, q: &Tensor, r: &Tensor)
     h(r)?.linalg_solve_with(&out, false)
 }
 
-/// The lower factor `L` of a Hermitian positive definite matrix, `A = L L^H`; with `upper`, `L^H`.
+/// The Cholesky factor of Hermitian positive definite matrices (*, n, n): the lower triangular `L` with `A = L L^H`, or
+/// with `upper` the upper triangular `L^H`. Only the corresponding triangle of `A` is read.
+///
+/// # Errors
+/// `LinAlgError` for a matrix that is not positive definite; `RuntimeError` for matrices that are not square;
+/// `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", module = "linalg", exact_out, method = linalg_cholesky, autocast = fp32)]
 impl LinalgCholesky {
     fn composite(self_: &Tensor, upper: bool) -> Result<Tensor> {
@@ -523,8 +552,10 @@ fn not_positive_definite(minor: i32) -> String {
     )
 }
 
-/// As `linalg_cholesky`, with `info` (int32) that tells for each matrix 0 or the order of its first leading minor that is
-/// not positive definite; that matrix's factor is NaN. With `check_errors` such a matrix is an error.
+/// The Cholesky factor of Hermitian positive definite matrices (*, n, n) together with error codes `info` (*), int32,
+/// in place of an error: 0, or the order of the first leading minor that is not positive definite, where the factor is
+/// NaN. `L` is what `torch.linalg.cholesky` gives. With `check_errors` a code that is not 0 raises `LinAlgError`.
+/// Source of the gradient: I. Murray, "Differentiation of the Cholesky decomposition" (2016).
 #[op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
      module = "linalg", exact_out, method = linalg_cholesky_ex, autocast = fp32, batch = matrices)]
 impl LinalgCholeskyEx {
@@ -574,7 +605,9 @@ fn cholesky_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// The decomposition behind `linalg_eigh`.
+/// The eigenvalue decomposition that `torch.linalg.eigh` and `torch.linalg.eigvalsh` are made of. Without `compute_v`,
+/// the eigenvectors are empty. Source of its gradient: M. B. Giles, "An extended collection of matrix derivative
+/// results" (2008), 3.1; for complex matrices see the opening comment of the file.
 #[op("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", internal, node = "LinalgEigh", method = eigh_kernel, batch = matrices)]
 impl EighKernel {
     fn meta(a: &Tensor, uplo: &str, compute_v: bool) -> Result<[TensorSpec; 2]> {
@@ -623,8 +656,16 @@ impl EighKernel {
     }
 }
 
-/// Eigenvalues (ascending, real) and eigenvectors (as columns) of a Hermitian matrix, of which the triangle `UPLO` is
-/// read. Eigenvectors have a gradient only where eigenvalues are distinct.
+/// The eigenvalue decomposition `A = V diag(w) V^H` of Hermitian (or real symmetric) matrices (*, n, n): eigenvalues
+/// (*, n), real and ascending, and orthonormal eigenvectors, the columns of (*, n, n).
+///
+/// Only the lower (`UPLO` "L") or upper ("U") triangle is read. Eigenvectors have a gradient where eigenvalues are
+/// distinct; those of complex matrices are determined up to a phase, on which a loss must not depend.
+///
+/// # Errors
+/// `RuntimeError` for matrices that are not square and for another `UPLO`; `NotImplementedError` for half precision and
+/// integer dtypes. The backward pass raises `RuntimeError` where the loss depends on a free phase or on eigenvectors of
+/// equal eigenvalues.
 #[op("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", module = "linalg", exact_out, method = linalg_eigh, autocast = fp32)]
 impl LinalgEigh {
     fn composite(self_: &Tensor, uplo: &str) -> Result<[Tensor; 2]> {
@@ -635,7 +676,12 @@ impl LinalgEigh {
     }
 }
 
-/// The eigenvalues (ascending, real) of a Hermitian matrix, of which the triangle `UPLO` is read.
+/// The eigenvalues (*, n) of Hermitian (or real symmetric) matrices (*, n, n), real and ascending. Only the lower
+/// (`UPLO` "L") or upper ("U") triangle is read. The gradient needs the eigenvectors, which are computed only if it is
+/// needed.
+///
+/// # Errors
+/// The same as those of `torch.linalg.eigh`.
 #[op("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", module = "linalg", exact_out, method = linalg_eigvalsh, autocast = fp32)]
 impl LinalgEigvalsh {
     fn composite(self_: &Tensor, uplo: &str) -> Result<Tensor> {
@@ -679,7 +725,8 @@ fn real_pairs(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// Complex numbers from real and imaginary parts.
+/// The complex tensor with the real parts `real` and the imaginary parts `imag`, which broadcast and have one dtype:
+/// float16, float32 or float64.
 #[op("complex(Tensor real, Tensor imag) -> Tensor", function_only, exact_out, batch = pointwise, method = complex_with_imag, jvp = linear)]
 impl Complex {
     fn meta(real: &Tensor, imag: &Tensor) -> Result<TensorSpec> {
@@ -699,7 +746,8 @@ impl Complex {
     }
 }
 
-/// Complex numbers from absolute values and angles: `abs * (cos(angle) + i sin(angle))`.
+/// The complex tensor with absolute values `abs` and angles `angle` in radians: `abs * (cos(angle) + i sin(angle))`.
+/// Both broadcast and have one dtype: float16, float32 or float64.
 #[op("polar(Tensor abs, Tensor angle) -> Tensor", function_only, exact_out, batch = pointwise, method = polar_with_angle, autocast = fp32)]
 impl Polar {
     fn meta(abs: &Tensor, angle: &Tensor) -> Result<TensorSpec> {

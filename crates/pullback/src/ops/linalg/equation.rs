@@ -20,7 +20,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &LOGDET,
 ];
 
-/// As `matmul`.
+/// The matrix product of two tensors, which is what `torch.matmul` computes: vectors give a dot product, a matrix and a
+/// vector a vector, matrices a matrix; further leading dimensions are batches, which broadcast.
 #[op("linalg_matmul(Tensor self, Tensor other) -> Tensor", module = "linalg", exact_out, method = linalg_matmul)]
 impl LinalgMatmul {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
@@ -161,7 +162,8 @@ fn between(matrices: &[Tensor], split: &[usize], (i, j): (usize, usize)) -> Resu
     left.mm(&between(matrices, split, (k + 1, j))?)
 }
 
-/// The product of matrices as `linalg.multi_dot`, which takes its place; of one matrix, the matrix.
+/// The product of matrices in the order that needs the fewest multiplications. It is deprecated:
+/// `torch.linalg.multi_dot` takes its place. The product of a single matrix is that matrix.
 #[op("chain_matmul(Tensor[] matrices) -> Tensor", function_only, exact_out, method = chain_matmul_of)]
 impl ChainMatmul {
     fn composite(matrices: &[Tensor]) -> Result<Tensor> {
@@ -197,8 +199,8 @@ impl ChainMatmul {
     }
 }
 
-/// The inverse of a tensor with respect to `tensordot` over `ind` dimensions: `tensordot(A^-1, A, ind)` is the identity. The sizes before and behind
-/// `ind` have one product.
+/// The inverse of a tensor with respect to `tensordot` over `ind` dimensions: `tensordot(A^-1, A, ind)` is the
+/// identity. The product of the first `ind` sizes equals that of the others, and the result has the others first.
 ///
 /// # Errors
 /// `RuntimeError` for sizes that do not fit; `LinAlgError` where there is no inverse.
@@ -288,10 +290,11 @@ impl LinalgTensorsolve {
     }
 }
 
-/// The logarithm of the determinant: NaN where a real determinant is negative, -inf where it is 0.
+/// The natural logarithm of the determinant of matrices (*, n, n), of shape (*). It is NaN where a real determinant is
+/// negative and -inf where it is 0; the determinant of a matrix of order 0 is 1.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("logdet(Tensor self) -> Tensor", method = logdet)]
 impl Logdet {
     fn composite(self_: &Tensor) -> Result<Tensor> {

@@ -25,12 +25,16 @@ fn check(name: &str, a: &Tensor) -> Result<()> {
     super::layout::check_field("linalg_eig_out_cpu", a)
 }
 
-/// Eigenvalues (*, n) and eigenvectors, the columns of (*, n, n), of (*, n, n): `A V = V diag(w)`. Both are complex. Vectors have
-/// length 1; their phase, here such that the largest element is real, is arbitrary, so that a loss must not depend on it. Vectors have a
-/// derivative where eigenvalues are distinct. Source: C. Boeddeker et al., "On the computation of complex-valued gradients" (2017), 4.1.
+/// The eigenvalue decomposition `A V = V diag(w)` of general matrices (*, n, n): eigenvalues (*, n) in no particular
+/// order, and eigenvectors, the columns of (*, n, n). Both are complex, also those of real matrices.
+///
+/// Eigenvectors have length 1; their phase is arbitrary (here the largest element is real), so that a loss must not
+/// depend on it. They have a derivative where eigenvalues are distinct. Source: C. Boeddeker et al., "On the
+/// computation of complex-valued gradients" (2017), 4.1.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square, whole numbers, infinities and NaN; `NotImplementedError` for half precision.
+/// `RuntimeError` for matrices that are not square, integer dtypes, infinities and NaN; `NotImplementedError` for half
+/// precision.
 #[op("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", module = "linalg", out,
      autocast = fp32, method = linalg_eig, node = "LinalgEig", batch = matrices)]
 impl LinalgEig {
@@ -146,7 +150,8 @@ fn check_phases(diagonal: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The eigenvalues without vectors.
+/// The eigenvalues (*, n) of general matrices (*, n, n), without eigenvectors: what `torch.linalg.eigvals` computes
+/// where no derivative is needed.
 #[op("_linalg_eigvals(Tensor self) -> Tensor", internal, not_differentiable, method = eigvals_kernel, batch = matrices)]
 impl EigvalsKernel {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
@@ -163,10 +168,11 @@ impl EigvalsKernel {
     }
 }
 
-/// The eigenvalues of a general matrix, complex, in no order.
+/// The eigenvalues (*, n) of general matrices (*, n, n), complex and in no particular order. Their derivative needs the
+/// eigenvectors, which are computed only if it is needed.
 ///
 /// # Errors
-/// As `linalg.eig`.
+/// The same as those of `torch.linalg.eig`.
 #[op("linalg_eigvals(Tensor self) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_eigvals)]
 impl LinalgEigvals {
     fn composite(self_: &Tensor) -> Result<Tensor> {

@@ -24,12 +24,16 @@ fn check_blocks(name: &str, a: &Tensor, info: &Tensor) -> Result<()> {
     Err(Error::new(ErrorKind::LinAlg, text))
 }
 
-/// `A = L D L^T` (with `hermitian` `L D L^H`) in LAPACK's compact form, by the pivoting of Bunch and Kaufman: `LD` holds the blocks of D, of order 1 and 2, and L
-/// below them; of `self` (*, n, n) the lower triangle is read. `pivots` (*, n), int32: positive for a block of order 1, twice the same negative number for one of
-/// order 2. `info` (*): 0, or the number from 1 of the first block that is zero, which is an error with `check_errors`.
+/// The factorisation `A = L D L^T` (with `hermitian` `A = L D L^H`) of symmetric or Hermitian matrices (*, n, n) in
+/// LAPACK's compact form, together with error codes. Only the lower triangle is read.
+///
+/// Pivots are chosen by the method of Bunch and Kaufman. `LD` holds the diagonal blocks of D, of order 1 and 2, and L
+/// below them. `pivots` (*, n), int32, is positive for a block of order 1, and holds the same negative number twice for
+/// one of order 2. `info` (*), int32, is 0 or the index, from 1, of the first diagonal block that is zero, which raises
+/// `LinAlgError` with `check_errors`.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
      module = "linalg", exact_out, not_differentiable, method = linalg_ldl_factor_ex, batch = matrices)]
 impl LinalgLdlFactorEx {
@@ -113,7 +117,11 @@ fn ldl_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// As `linalg.ldl_factor_ex`; a block of zeros in D is an error.
+/// The factorisation `A = L D L^T` (with `hermitian` `A = L D L^H`) of symmetric or Hermitian matrices in LAPACK's
+/// compact form, with pivots, as `torch.linalg.ldl_factor_ex` describes them.
+///
+/// # Errors
+/// Besides those of `torch.linalg.ldl_factor_ex`, `LinAlgError` where a diagonal block of D is zero.
 #[op("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)", module = "linalg", exact_out, not_differentiable,
      method = linalg_ldl_factor)]
 impl LinalgLdlFactor {
@@ -127,10 +135,11 @@ impl LinalgLdlFactor {
     }
 }
 
-/// The solution `X` of `A X = B`, where `LD` and `pivots` are what `linalg.ldl_factor` gives for `A` with the same `hermitian`. Batches broadcast.
+/// The solution `X` of `A X = B` for right-hand sides `B` (*, n, k), where `LD` and `pivots` are what
+/// `torch.linalg.ldl_factor` gives for `A` with the same `hermitian`. Batches broadcast.
 ///
 /// # Errors
-/// `RuntimeError` for shapes or dtypes that do not fit, and pivots that no factorisation gives.
+/// `RuntimeError` for shapes or dtypes that do not fit, and for pivots that no factorisation gives.
 #[op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor", module = "linalg", exact_out, not_differentiable,
      method = linalg_ldl_solve, batch = factored(ld, pivots, b))]
 impl LinalgLdlSolve {

@@ -48,11 +48,15 @@ fn check_pivots(name: &str, a: &Tensor, info: &Tensor) -> Result<()> {
     )
 }
 
-/// The compact form of `A = P L U` for (*, m, n), its pivots (*, min(m, n)) and `info` (*), both int32: 0, or the number from 1 of the first
-/// element on U's diagonal that is zero, which is an error with `check_errors`. `pivot = False` is refused on the CPU.
+/// The LU factorisation `A = P L U` of matrices (*, m, n) with partial pivoting in LAPACK's compact form, together with
+/// error codes.
+///
+/// `LU` (*, m, n) holds U in its upper triangle and L, without its unit diagonal, below. `pivots` (*, min(m, n)),
+/// int32, has for each step the row, from 1, that was swapped with it. `info` (*), int32, is 0 or the index, from 1, of
+/// the first zero on U's diagonal, which raises `LinAlgError` with `check_errors`. `pivot=False` is refused on the CPU.
 ///
 /// # Errors
-/// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
      module = "linalg", exact_out, method = linalg_lu_factor_ex, node = "LinalgLuFactorEx", batch = matrices)]
 impl LinalgLuFactorEx {
@@ -189,7 +193,11 @@ fn lu_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// The compact form of `A = P L U` and its pivots; a matrix with a zero on U's diagonal is an error.
+/// The LU factorisation `A = P L U` of matrices (*, m, n) in LAPACK's compact form, and its pivots, as
+/// `torch.linalg.lu_factor_ex` describes them.
+///
+/// # Errors
+/// Besides those of `torch.linalg.lu_factor_ex`, `LinAlgError` where U has a zero on its diagonal.
 #[op("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", module = "linalg", exact_out, method = linalg_lu_factor)]
 impl LinalgLuFactor {
     fn composite(a: &Tensor, pivot: bool) -> Result<[Tensor; 2]> {
@@ -210,8 +218,12 @@ impl LinalgLuFactor {
     }
 }
 
-/// `P` (*, m, m), `L` (*, m, k) with ones on its diagonal and `U` (*, k, n) of `A = P L U` for (*, m, n), k = min(m, n). `pivot = False` is
-/// refused on the CPU.
+/// The LU decomposition `A = P L U` of matrices (*, m, n) with partial pivoting: a permutation `P` (*, m, m), `L` (*,
+/// m, k) lower triangular with ones on its diagonal, and `U` (*, k, n) upper triangular, with k = min(m, n).
+/// `pivot=False` is refused on the CPU.
+///
+/// # Errors
+/// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", module = "linalg", exact_out, method = linalg_lu)]
 impl LinalgLu {
     fn composite(a: &Tensor, pivot: bool) -> Result<[Tensor; 3]> {
@@ -231,10 +243,12 @@ impl LinalgLu {
     }
 }
 
-/// From pivots (*, k): which row of a matrix of `rows` rows each row of `L U` is, as int64 (*, rows).
+/// The permutation (*, rows), int64, that LAPACK's pivots (*, k) stand for: which row of a matrix of `rows` rows each
+/// row of `L U` is. With `solves` the pivots are those of a system to be solved, which only changes the text of the
+/// error.
 ///
 /// # Errors
-/// `RuntimeError` for pivots that are no row's number.
+/// `RuntimeError` for pivots that are not in `1..=rows`.
 #[op("_lu_permutation(Tensor pivots, int rows, bool solves=False) -> Tensor", internal, not_differentiable, method = lu_permutation)]
 impl LuPermutation {
     fn meta(pivots: &Tensor, rows: i64) -> Result<TensorSpec> {
@@ -314,7 +328,8 @@ fn triangles(lu: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((left.tril(-1)?.add(&ones)?.contiguous()?, top.triu(0)?.contiguous()?))
 }
 
-/// `P`, `L` and `U` of the compact form. Without `unpack_data`, `L` and `U` are empty; without `unpack_pivots`, `P` is.
+/// The factors `P`, `L` and `U` of the compact form that `torch.linalg.lu_factor` gives. Without `unpack_data`, `L` and
+/// `U` are empty; without `unpack_pivots`, `P` is.
 #[op("lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
      function_only, exact_out, method = lu_unpack)]
 impl LuUnpack {
@@ -395,8 +410,8 @@ impl LuUnpack {
     }
 }
 
-/// The solution `X` of `A X = B` (of `X A = B` unless `left`; of `A^H` in the place of `A` with `adjoint`), where `LU` and
-/// `pivots` are what `linalg.lu_factor` gives for `A`. Batches broadcast.
+/// The solution `X` of `A X = B` where `LU` and `pivots` are what `torch.linalg.lu_factor` gives for `A` (*, n, n); of
+/// `X A = B` unless `left`. With `adjoint`, `A^H` takes the place of `A`. Batches broadcast.
 #[op("linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor",
      module = "linalg", exact_out, method = linalg_lu_solve)]
 impl LinalgLuSolve {
@@ -546,7 +561,8 @@ fn check_solve(lu: &Tensor, pivots: &Tensor, b: &Tensor, left: bool) -> Result<(
     check_field("lu_solve_cpu", lu)
 }
 
-/// As `linalg.lu_solve`, with the right-hand sides first.
+/// The solution `X` of `A X = self`, where `LU_data` and `LU_pivots` are what `torch.linalg.lu_factor` gives for `A`.
+/// `torch.linalg.lu_solve`, which takes the factorisation first, is preferred.
 #[op("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", exact_out, autocast = fp32, method = lu_solve)]
 impl LuSolve {
     fn composite(self_: &Tensor, lu_data: &Tensor, lu_pivots: &Tensor) -> Result<Tensor> {
@@ -567,7 +583,8 @@ impl LuSolve {
     }
 }
 
-/// The compact form, its pivots and `info`: what `torch.lu` is made of.
+/// The compact LU factorisation, its pivots and the error codes `info`: what `torch.lu` is made of. With `check_errors`
+/// a singular matrix raises an error.
 #[op("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
      function_only, autocast = fp32, method = lu_with_info)]
 impl LuWithInfo {

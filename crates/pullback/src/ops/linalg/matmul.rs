@@ -253,7 +253,8 @@ impl Addmm {
     }
 }
 
-/// The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p).
+/// The products of the matrices of two batches: (b, n, m) times (b, m, p) gives (b, n, p). Batches do not broadcast;
+/// dtypes must be equal.
 #[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, profiler_flops, autocast = lower, batch = bmm(self, mat2), sparse = bmm(cpu, self, mat2))]
 impl Bmm {
     fn meta(self_: &Tensor, mat2: &Tensor) -> Result<TensorSpec> {
@@ -575,7 +576,8 @@ fn check_dot(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The sum of products of two vectors: `sum over i of self[i] * tensor[i]`.
+/// The dot product of two vectors of one length: `sum over i of self[i] * tensor[i]`, without conjugation. Empty
+/// vectors give 0.
 #[op("dot(Tensor self, Tensor tensor) -> Tensor", exact_out, batch = dot(self, tensor))]
 impl Dot {
     fn meta(self_: &Tensor, tensor: &Tensor) -> Result<TensorSpec> {
@@ -605,7 +607,7 @@ impl Dot {
     }
 }
 
-/// As `dot` with the first vector conjugated: `sum over i of conj(self[i]) * other[i]`.
+/// The dot product of two vectors, the first conjugated: `sum over i of conj(self[i]) * other[i]`.
 #[op("vdot(Tensor self, Tensor other) -> Tensor", exact_out, batch = vdot(self, other))]
 impl Vdot {
     fn meta(self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {

@@ -24,11 +24,12 @@ fn derivative(a: &Tensor, e: &Tensor) -> Result<Tensor> {
     blocks.linalg_matrix_exp()?.narrow(-2, 0, n)?.narrow(-1, n, n)?.contiguous()
 }
 
-/// The exponential of a matrix, `1 + A + A^2 / 2 + ...`, computed in double precision by scaling and squaring (N. J. Higham, 2005). What is not
-/// finite gives NaN.
+/// The matrix exponential `I + A + A^2 / 2! + A^3 / 3! + ...` of matrices (*, n, n), computed in double precision by
+/// scaling and squaring (N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", 2005).
+/// Matrices with infinities or NaN give NaN.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square; `NotImplementedError` for whole numbers.
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for integer dtypes.
 #[op("linalg_matrix_exp(Tensor self) -> Tensor", module = "linalg", alias("matrix_exp"), method = linalg_matrix_exp,
      node = "LinalgMatrixExp", batch = matrices)]
 impl LinalgMatrixExp {
@@ -78,10 +79,11 @@ impl LinalgMatrixExp {
     }
 }
 
-/// The n-th power of a matrix by repeated squaring; of its inverse, if n is negative.
+/// The `n`-th power of matrices (*, m, m), by repeated squaring. For `n` = 0 it is the identity, for negative `n` a
+/// power of the inverse.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square; as `linalg.inv` for negative n.
+/// `RuntimeError` for matrices that are not square; for negative `n` also `LinAlgError` where there is no inverse.
 #[op("linalg_matrix_power(Tensor self, int n) -> Tensor", module = "linalg", exact_out, alias("matrix_power"), method = linalg_matrix_power)]
 impl LinalgMatrixPower {
     fn composite(self_: &Tensor, n: i64) -> Result<Tensor> {
@@ -148,12 +150,14 @@ impl LinalgMatrixPower {
     }
 }
 
-/// The square root, symmetric (Hermitian) and positive, of a matrix that is so, of which the lower triangle is read: `V diag(sqrt(w)) V^H` with its
-/// eigenvalues and vectors. Its derivative is the solution of `X dX + dX X = dA`, which needs no distinct eigenvalues. Negative eigenvalues
-/// give NaN.
+/// The positive semidefinite square root of Hermitian positive semidefinite matrices (*, n, n), of which the lower
+/// triangle is read: `V diag(sqrt(w)) V^H` with the eigenvalues `w` and eigenvectors `V`.
+///
+/// Its derivative is the solution `dX` of `X dX + dX X = dA`, which does not need distinct eigenvalues. Negative
+/// eigenvalues give NaN.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_matrix_sqrth(Tensor self) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_matrix_sqrth, node = "LinalgMatrixSqrth", batch = matrices)]
 impl LinalgMatrixSqrth {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
@@ -211,8 +215,9 @@ fn hermitian_part(a: &Tensor) -> Result<Tensor> {
     a.add(&h(a)?)?.times(Scalar::Float(0.5))
 }
 
-/// The solution `Y` of Lyapunov's equation `X Y + Y X = right` for Hermitian positive `X`, of which the lower triangle is read: with its eigenvalues and
-/// vectors, `Q ((Q^H right Q) / (w_i + w_j)) Q^H`. Its derivatives are solutions of the same equation, which needs no distinct eigenvalues.
+/// The solution `Y` of the Lyapunov equation `X Y + Y X = right` for Hermitian positive definite `X`, of which the
+/// lower triangle is read: `Q ((Q^H right Q) / (w_i + w_j)) Q^H` with the eigenvalues `w` and eigenvectors `Q` of `X`.
+/// Its derivatives are solutions of the same equation, which does not need distinct eigenvalues.
 #[op("_linalg_lyapunov(Tensor X, Tensor right) -> Tensor", internal, method = lyapunov, node = "LinalgLyapunov", batch = matrices)]
 impl Lyapunov {
     fn meta(x: &Tensor, right: &Tensor) -> Result<TensorSpec> {
@@ -258,11 +263,12 @@ impl Lyapunov {
     }
 }
 
-/// The polar decomposition `A = U H` for (*, m, n) with m >= n: `U` (*, m, n) has orthonormal columns, `H` (*, n, n) is symmetric (Hermitian) and
-/// positive. With `A = W S V^H`, `U = W V^H` and `H = V S V^H`. Differentiable at full rank.
+/// The polar decomposition `A = U H` of matrices (*, m, n) with m >= n: `U` (*, m, n) has orthonormal columns, `H` (*,
+/// n, n) is Hermitian positive semidefinite. With the singular value decomposition `A = W S V^H`, `U = W V^H` and
+/// `H = V S V^H`. It is differentiable where `A` has full rank.
 ///
 /// # Errors
-/// `RuntimeError` for fewer rows than columns; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for fewer rows than columns; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_polar(Tensor A) -> (Tensor U, Tensor H)", module = "linalg", exact_out, method = linalg_polar, node = "LinalgPolar", batch = matrices)]
 impl LinalgPolar {
     fn meta(a: &Tensor) -> Result<[TensorSpec; 2]> {

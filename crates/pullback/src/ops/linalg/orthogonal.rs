@@ -19,11 +19,12 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&GEQRF, &LINALG_HOUSEHOLDER_PRODUCT, &ORMQR, &SVD];
 
-/// The QR decomposition of (*, m, n) in LAPACK's compact form: `a` holds R in its upper triangle and below it the vectors of the reflections
-/// `H = 1 - tau v v^H`, without their ones; `tau` (*, min(m, n)). `Q = H1 H2 ... Hk`.
+/// The QR decomposition of matrices (*, m, n) in LAPACK's compact form: `a` holds R in its upper triangle, and below it
+/// the Householder vectors `v` without their leading ones; `tau` (*, min(m, n)) holds the factors of the reflections
+/// `H = I - tau v v^H`. The orthogonal factor is `Q = H1 H2 ... Hk`.
 ///
 /// # Errors
-/// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and integer dtypes.
 #[op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", out, not_differentiable, autocast = fp32, method = geqrf, batch = matrices)]
 impl Geqrf {
     fn meta(self_: &Tensor) -> Result<[TensorSpec; 2]> {
@@ -73,11 +74,12 @@ fn reflections(input: &Tensor, tau: &Tensor) -> Result<(Tensor, Tensor, Tensor)>
     Ok((v, inner, d))
 }
 
-/// The first columns of `H1 H2 ... Hk` for the reflections below the diagonal of `input` (*, m, n), m >= n, and their factors `tau` (*, k), k <= n:
-/// (*, m, n) with orthonormal columns if they are of a QR decomposition.
+/// The first n columns of the product `H1 H2 ... Hk` of Householder reflections, whose vectors are below the diagonal
+/// of `input` (*, m, n), m >= n, and whose factors are `tau` (*, k), k <= n. The columns of the result (*, m, n) are
+/// orthonormal if the reflections are those of a QR decomposition.
 ///
 /// # Errors
-/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", module = "linalg", out, alias("orgqr"), call_as("orgqr(tau = input2)"), autocast = fp32, method = linalg_householder_product)]
 impl LinalgHouseholderProduct {
     fn composite(input: &Tensor, tau: &Tensor) -> Result<Tensor> {
@@ -187,11 +189,12 @@ fn check_batch(name: &str, input: &Tensor, tau: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The product of the square matrix `Q = H1 H2 ... Hk` of reflections in compact form (`self` below its diagonal, factors `input2`) with `input3`: `Q C`, or
-/// `C Q` unless `left`; of `Q^H` with `transpose`. Q is not made.
+/// The product `Q C` of the square matrix `Q = H1 H2 ... Hk` of Householder reflections in compact form (vectors below
+/// the diagonal of `self`, factors `input2`) with `C` = `input3`; `C Q` unless `left`; with `transpose`, `Q^H` takes
+/// the place of `Q`. The matrix `Q` is never formed.
 ///
 /// # Errors
-/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and integer dtypes.
 #[op("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor", exact_out, autocast = fp32, method = ormqr)]
 impl Ormqr {
     fn composite(
@@ -320,8 +323,9 @@ fn check_ormqr(input: &Tensor, tau: &Tensor, other: &Tensor, left: bool) -> Resu
     check_field("ormqr_cpu", input)
 }
 
-/// The singular value decomposition `A = U diag(S) V^H` in its old form: V instead of its adjoint, and `some` for the smaller factors. Without
-/// `compute_uv`, U and V are zeros. `torch.linalg.svd` is preferred.
+/// The singular value decomposition `A = U diag(S) V^H` in its older form, which gives V in place of its adjoint;
+/// `some` stands for the reduced factors. Without `compute_uv`, U and V are zeros. It is deprecated: `torch.linalg.svd`
+/// takes its place.
 #[op("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", exact_out, autocast = fp32, method = svd)]
 impl Svd {
     fn composite(self_: &Tensor, some: bool, compute_uv: bool) -> Result<[Tensor; 3]> {

@@ -58,13 +58,17 @@ fn product(x: &Tensor, y: &Tensor, z: &Tensor) -> Result<Tensor> {
     if rows > columns { x.matmul(&y.matmul(z)?) } else { x.matmul(y)?.matmul(z) }
 }
 
-/// The inverse of Moore and Penrose (*, n, m) of (*, m, n), by singular values: those not above `max(atol, rtol * largest)` count as zero. With
-/// `hermitian`, by the eigenvalues of one triangle. By default `atol` is 0 and `rtol` the precision times the larger size, or 0 where
-/// `atol` is positive. Tolerances broadcast against the batch (*).
+/// The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n), by singular values, of which those not above
+/// `max(atol, rtol * largest)` count as zero; with `hermitian`, by the eigenvalues of the lower triangle.
+///
+/// By default `atol` is 0 and `rtol` is the machine epsilon of the dtype times max(m, n), or 0 where `atol` is
+/// positive. Tolerances broadcast against the batch (*). The derivative exists where the rank does not change nearby.
+/// Source: G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
+/// whose variables separate" (1973).
 ///
 /// # Errors
-/// `RuntimeError` for what are no matrices, whole numbers, complex tolerances, and with `hermitian` what is not square;
-/// `NotImplementedError` for half precision.
+/// `RuntimeError` for fewer than two dimensions, integer dtypes, complex tolerances, and with `hermitian` for matrices
+/// that are not square; `NotImplementedError` for half precision.
 #[op("linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
      module = "linalg", out, not_differentiable(atol, rtol), method = linalg_pinv_within_tensors, node = "LinalgPinv")]
 impl LinalgPinvTensor {
@@ -191,7 +195,8 @@ fn pinv_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// As above, with numbers as tolerances.
+/// The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n), with numbers as tolerances: singular values not
+/// above `max(atol, rtol * largest)` count as zero.
 #[op("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
      module = "linalg", out, method = linalg_pinv_within)]
 impl LinalgPinvFloat {
@@ -215,7 +220,8 @@ impl LinalgPinvFloat {
     }
 }
 
-/// As above: `rcond` is `rtol`.
+/// The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n): singular values not above `rcond` times the largest
+/// count as zero.
 #[op("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", module = "linalg", out, method = linalg_pinv)]
 impl LinalgPinv {
     fn composite(self_: &Tensor, rcond: f64, hermitian: bool) -> Result<Tensor> {
@@ -226,7 +232,8 @@ impl LinalgPinv {
     }
 }
 
-/// As above: `rcond` is `rtol`.
+/// The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n): singular values not above `rcond`, which broadcasts
+/// against the batch, times the largest count as zero.
 #[op("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor", module = "linalg", out, method = linalg_pinv_rcond)]
 impl LinalgPinvRcondTensor {
     fn composite(self_: &Tensor, rcond: &Tensor, hermitian: bool) -> Result<Tensor> {
@@ -256,7 +263,8 @@ impl LinalgPinvRcondTensor {
     }
 }
 
-/// As `linalg.pinv` with `rtol = rcond`.
+/// The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n): singular values not above `rcond` times the largest
+/// count as zero. `torch.linalg.pinv` is preferred.
 #[op("pinverse(Tensor self, float rcond=1e-15) -> Tensor", autocast = fp32, method = pinverse)]
 impl Pinverse {
     fn composite(self_: &Tensor, rcond: f64) -> Result<Tensor> {
@@ -267,8 +275,9 @@ impl Pinverse {
     }
 }
 
-/// The solution behind `linalg_lstsq`, for `B` with as many dimensions as `A`: its matrices lie column by column, as the first
-/// rows of those of max(m, n) rows; the rank, or nothing for the driver gels; singular values, for gelsd and gelss.
+/// The solution that `torch.linalg.lstsq` is made of, for a `B` with as many dimensions as `A`. The solution is stored
+/// column by column in the first rows of matrices of max(m, n) rows; the rank is empty for the driver gels, and
+/// singular values are there for gelsd and gelss.
 #[op("_linalg_lstsq(Tensor A, Tensor B, float rcond, str driver) -> (Tensor solution, Tensor rank, Tensor singular_values)",
      internal, method = lstsq_kernel, node = "LinalgLstsq", batch = matrices_or_nothing(a, b))]
 impl LstsqKernel {
@@ -402,13 +411,16 @@ fn inverse_for(a: &Tensor, rcond: f64, driver: &str) -> Result<Tensor> {
     a.linalg_pinv(least, false)
 }
 
-/// The solution (*, n, k) of the least squares problem `min |A X - B|` for `A` = `self` (*, m, n) and `B` (*, m, k), or vectors (*, m); that of least
-/// norm where there are many. `driver`: gels (QR, full rank only), gelsy (default), gelsd or gelss, for which singular values not above
-/// `rcond` times the largest count as zero. Beside it: the squared residuals (*, k), if m > n and all ranks are full (and the driver is
-/// not gelsy); the ranks, but for gels; singular values, for gelsd and gelss, which have no derivative, as in PyTorch.
+/// The solution (*, n, k) of the least squares problem `min |A X - B|` for `A` = `self` (*, m, n) and `B` = `b` (*, m,
+/// k), or vectors (*, m); where there are several solutions, that of least norm.
+///
+/// `driver` is "gels" (QR decomposition, for full rank only), "gelsy" (the default), "gelsd" or "gelss"; all but gels
+/// take singular values not above `rcond` times the largest for zero. The other results are: the squared residuals (*,
+/// k), if m > n, all ranks are full and the driver is not gelsy, else empty; the ranks, except for gels; and, for gelsd
+/// and gelss, the singular values, which as in PyTorch have no derivative.
 ///
 /// # Errors
-/// `RuntimeError` for shapes or dtypes that do not fit, and other drivers.
+/// `RuntimeError` for shapes or dtypes that do not fit, and for other drivers.
 #[op("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
      module = "linalg", out, autocast = fp32, method = linalg_lstsq)]
 impl LinalgLstsq {

@@ -27,7 +27,13 @@ fn is_vector(a_shape: &[i64], b_shape: &[i64]) -> bool {
         || (a_shape.len() - 1 == b_shape.len() && b_shape == &a_shape[..a_shape.len() - 1])
 }
 
-/// The solution `X` of `A X = B` (or of `X A = B` unless `left`), batches broadcast; `B` may be vectors.
+/// The solution `X` of the linear equations `A X = B` for square matrices `A` (*, n, n), or of `X A = B` unless `left`.
+///
+/// `B` is (*, n, k), or (*, n) for vectors; batches broadcast. Equations of order 0 have an empty solution.
+///
+/// # Errors
+/// `LinAlgError` for a singular matrix; `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for
+/// half precision and integer dtypes.
 #[op("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", module = "linalg", exact_out, method = linalg_solve, autocast = fp32)]
 impl LinalgSolve {
     fn composite(a: &Tensor, b: &Tensor, left: bool) -> Result<Tensor> {
@@ -102,8 +108,10 @@ impl Equation {
 
 const UNSOLVED: &str = "The solver failed because the input matrix is singular.";
 
-/// As `linalg_solve`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
-/// solution is NaN there. With `check_errors` a singular matrix is an error.
+/// The solution `X` of `A X = B` (of `X A = B` unless `left`) together with error codes `info` (*), int32, in place of
+/// an error: 0, or the index, from 1, of the first pivot that is zero, where the solution is NaN. With `check_errors` a
+/// singular matrix raises `LinAlgError`. Source of the gradient: M. B. Giles, "An extended collection of matrix
+/// derivative results" (2008), 2.3.1.
 #[op("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
      module = "linalg", exact_out, method = linalg_solve_ex, batch = linear_solve(a, b))]
 impl LinalgSolveEx {
@@ -174,7 +182,11 @@ fn solve_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// The inverse matrix.
+/// The inverse of square matrices (*, n, n).
+///
+/// # Errors
+/// `LinAlgError` for a singular matrix; `RuntimeError` for matrices that are not square; `NotImplementedError` for half
+/// precision and integer dtypes.
 #[op("linalg_inv(Tensor A) -> Tensor", module = "linalg", exact_out, alias("inverse"), method = linalg_inv, autocast = fp32)]
 impl LinalgInv {
     fn composite(a: &Tensor) -> Result<Tensor> {
@@ -208,8 +220,10 @@ fn not_invertible(pivot: i32) -> String {
     )
 }
 
-/// As `linalg_inv`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
-/// inverse is NaN there. With `check_errors` a singular matrix is an error.
+/// The inverse of square matrices (*, n, n) together with error codes `info` (*), int32, in place of an error: 0, or
+/// the index, from 1, of the first pivot that is zero, where the inverse is NaN. With `check_errors` a singular matrix
+/// raises `LinAlgError`. Source of the gradient: M. B. Giles, "An extended collection of matrix derivative results"
+/// (2008), 2.2.3.
 #[op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", module = "linalg", exact_out,
      method = linalg_inv_ex, autocast = fp32, batch = matrices)]
 impl LinalgInvEx {
@@ -241,7 +255,11 @@ impl LinalgInvEx {
     }
 }
 
-/// The determinant. Its gradient at singular matrices comes from their singular values.
+/// The determinant (*) of square matrices (*, n, n); that of a matrix of order 0 is 1. The gradient is `det(A)^* A^-H`
+/// times that of the result, and at singular matrices the adjugate, which is computed from the singular values.
+///
+/// # Errors
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_det(Tensor A) -> Tensor", module = "linalg", exact_out, alias("det"), node = "LinalgDet", method = linalg_det, batch = matrices)]
 impl LinalgDet {
     fn meta(a: &Tensor) -> Result<TensorSpec> {
@@ -280,8 +298,12 @@ impl LinalgDet {
     }
 }
 
-/// The determinant in two parts: `sign`, of magnitude 1, and the logarithm of its magnitude, which does not overflow; 0 and
-/// -inf for a singular matrix.
+/// The sign of the determinant of square matrices (*, n, n) and the natural logarithm of its absolute value, both of
+/// shape (*). `sign` has absolute value 1; the logarithm is real and does not overflow where the determinant would. A
+/// singular matrix gives 0 and -inf.
+///
+/// # Errors
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", module = "linalg", exact_out, alias("slogdet"),
      method = linalg_slogdet, batch = matrices)]
 impl LinalgSlogdet {

@@ -37,13 +37,16 @@ fn matrices_for(a: &Tensor, shape: &[i64]) -> Result<Tensor> {
     a.expand(&full, false)
 }
 
-/// The solution `X` of `A X = B` (of `X A = B` unless `left`) for triangular `A`: `self`, of which one triangle is read, and
-/// with `unitriangular` not even its diagonal, which is taken to be ones. Batches broadcast. Zeros on the diagonal are no error: they give
-/// infinities and NaN. Derivatives as those of linear equations, within the triangle (M. B. Giles, "An extended collection of
-/// matrix derivative results", 2008, 2.3).
+/// The solution `X` of `A X = B` (of `X A = B` unless `left`) for triangular matrices `A` = `self` (*, n, n), of which
+/// only the upper or the lower triangle is read, and with `unitriangular` not even the diagonal, which is taken to be
+/// ones.
+///
+/// Batches broadcast. Zeros on the diagonal are not an error: they give infinities and NaN. The derivatives are those
+/// of linear equations, restricted to the triangle (M. B. Giles, "An extended collection of matrix derivative results",
+/// 2008, 2.3).
 ///
 /// # Errors
-/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
      module = "linalg", exact_out, method = linalg_solve_triangular, node = "LinalgSolveTriangular")]
 impl LinalgSolveTriangular {
@@ -230,8 +233,8 @@ fn check_equation(name: &str, b: &Tensor, a: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The solution `X` of `A X = b` (of `A^T X = b` with `transpose`) for triangular `A`, and `A` itself as it was used. Deprecated:
-/// `torch.linalg.solve_triangular` takes the matrix first.
+/// The solution `X` of `A X = self` (of `A^T X = self` with `transpose`) for triangular `A`, and a copy of `A`. It is
+/// deprecated: `torch.linalg.solve_triangular`, which takes the matrix first, is its replacement.
 #[op("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
      exact_out, autocast = fp32, method = triangular_solve)]
 impl TriangularSolve {
@@ -291,8 +294,8 @@ impl TriangularSolve {
     }
 }
 
-/// The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: lower, `A = L L^H`, or with `upper` the other,
-/// `A = R^H R`. Of the factor one triangle is read; batches broadcast.
+/// The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: the lower `L` with `A = L L^H`, or
+/// with `upper` the upper `R` with `A = R^H R`. Only that triangle of the factor is read; batches broadcast.
 #[op("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", out, autocast = fp32, method = cholesky_solve)]
 impl CholeskySolve {
     fn composite(self_: &Tensor, input2: &Tensor, upper: bool) -> Result<Tensor> {
@@ -357,7 +360,8 @@ fn check_diagonal(factor: &Tensor) -> Result<()> {
     Err(Error::new(ErrorKind::LinAlg, text))
 }
 
-/// The inverse of `A`, of which `self` is a Cholesky factor: lower, `A = L L^H`, or with `upper` the other, `A = R^H R`.
+/// The inverse of the matrices `A` of which `self` is a Cholesky factor: the lower `L` with `A = L L^H`, or with
+/// `upper` the upper `R` with `A = R^H R`.
 #[op("cholesky_inverse(Tensor self, bool upper=False) -> Tensor", out, autocast = fp32, method = cholesky_inverse)]
 impl CholeskyInverse {
     fn composite(self_: &Tensor, upper: bool) -> Result<Tensor> {

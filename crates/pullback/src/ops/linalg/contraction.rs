@@ -1,5 +1,5 @@
-//! Products over chosen dimensions, made of reshapes and matrix products: `outer` (none), `inner` (the
-//! last ones) and `tensordot` (any). They have no kernels and no rules of their own.
+//! Contractions of two tensors, made of reshapes and matrix products: `outer` (over no dimension), `inner` (over the
+//! last dimensions) and `tensordot` (over any). They have no kernels and no derivative rules of their own.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -60,7 +60,7 @@ impl Inner {
     }
 }
 
-/// The dimensions to contract, wrapped, and the others.
+/// The dimensions to contract, counted from 0, and the remaining ones.
 fn contraction(t: &Tensor, dims: &[i64]) -> Result<(Vec<i64>, Vec<i64>)> {
     let mut picked = Vec::with_capacity(dims.len());
     for &dim in dims {
@@ -103,7 +103,7 @@ impl Tensordot {
         let (mut a, mut b) = (self_.clone(), other.clone());
         for (&i, &j) in pick_a.iter().zip(&pick_b) {
             let (m, n) = (a.shape()[i as usize], b.shape()[j as usize]);
-            // A dimension of size 1 meets any size: the other side is summed.
+            // A dimension of size 1 broadcasts: the other tensor is summed over its dimension.
             if m == 1 && n != 1 {
                 b = b.sum_dim_with(Some(&[j]), true, Some(b.dtype()))?;
             } else if n == 1 && m != 1 {

@@ -1,4 +1,4 @@
-//! Norms of differences, and norms that are held below a limit: `dist` and `renorm`.
+//! Norms of differences (`dist`), and slices whose norm is limited (`renorm`).
 
 use crate::dispatch::OpDef;
 use crate::error::ensure;

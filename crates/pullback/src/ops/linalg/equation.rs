@@ -1,4 +1,4 @@
-//! Products of several matrices, equations of tensors, and the logarithm of a determinant.
+//! Chain products of matrices, tensor equations, and the logarithm of the determinant.
 
 use super::decomposition::{matrix_samples, regular};
 use super::layout::{check_floating, check_square};
@@ -84,15 +84,15 @@ fn multi_dot(tensors: &[Tensor]) -> Result<Tensor> {
     let n = tensors.len();
     ensure!(n >= 2, runtime, "multi_dot(): expected at least 2 tensors but got {n}");
     let (first, last) = (&tensors[0], &tensors[n - 1]);
-    for (place, t) in [("first", first), ("last", last)] {
+    for (position, t) in [("first", first), ("last", last)] {
         ensure!(
             matches!(t.ndim(), 1 | 2),
             runtime,
-            "multi_dot(): the {place} tensor must be 1D or 2D but got {}D",
+            "multi_dot(): the {position} tensor must be 1D or 2D but got {}D",
             t.ndim()
         );
     }
-    // (Vectors are rows at the beginning and columns at the end.)
+    // (A vector counts as a row if it comes first and as a column if it comes last.)
     let mut matrices = tensors.to_vec();
     if first.ndim() == 1 {
         matrices[0] = first.unsqueeze(0)?;
@@ -131,8 +131,9 @@ fn check_chain(tensors: &[Tensor], matrices: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
-/// The product in the order with the fewest multiplications (S. S. Godbole, "On efficient computation of matrix chain products", 1973): `cost[i][j]` of
-/// the matrices i to j is the least over the places where the last product may stand.
+/// The product in the order with the fewest multiplications (S. S. Godbole, "On efficient computation of matrix chain
+/// products", 1973): `cost[i][j]` of the matrices i to j is the minimum over the positions of the product that is
+/// computed last.
 fn best_product(matrices: &[Tensor]) -> Result<Tensor> {
     let n = matrices.len();
     let size = |i: usize| if i == n { matrices[n - 1].shape()[1] } else { matrices[i].shape()[0] };

@@ -1,8 +1,10 @@
-//! `A = L D L^T` of symmetric or Hermitian matrices that need not be definite, and equations with its factors. Without derivatives, as
-//! in PyTorch.
+//! The factorisation `A = L D L^T` of symmetric or Hermitian matrices that need not be definite, and the solution of
+//! equations with its factors. As in PyTorch there are no derivatives.
 
 use super::decomposition::{batch_shape, first_failure, regular, sizes, write_codes};
-use super::layout::{check_field, check_floating, check_square, columns, is_field, rows, turned};
+use super::layout::{
+    check_field, check_floating, check_square, columns, is_field, rows, transposed,
+};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -15,7 +17,7 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&LINALG_LDL_FACTOR_EX, &LINALG_LDL_FACTOR, &LINALG_LDL_SOLVE];
 
-/// Refuses matrices with a block of zeros in D.
+/// Refuses matrices with a diagonal block of zeros in D.
 fn check_blocks(name: &str, a: &Tensor, info: &Tensor) -> Result<()> {
     let Some((element, d)) = first_failure(a, info)? else { return Ok(()) };
     let text = format!(
@@ -58,8 +60,8 @@ impl LinalgLdlFactorEx {
         hermitian: bool,
         check_errors: bool,
     ) -> Result<()> {
-        let (own, to) = (turned(self_)?, turned(ld)?);
-        // (All memory is asked for before a target of `out=` is written.)
+        let (own, to) = (transposed(self_)?, transposed(ld)?);
+        // (All memory is allocated before a target of `out=` is written.)
         let made = Tensor::empty_of(to.shape(), to.dtype())?;
         let codes = kernel::ldl_factor(
             &mut made.view_mut(cpu),
@@ -102,11 +104,11 @@ impl LinalgLdlFactorEx {
     }
 }
 
-/// Symmetric matrices, the last of them with a diagonal of zeros, which needs blocks of order 2.
+/// Symmetric matrices, the last of which has a zero diagonal and therefore needs blocks of order 2.
 fn ldl_samples(s: &Sampler) -> Vec<Sample> {
     let symmetric = |shape: &[i64]| {
         let a = s.normal(shape);
-        a.add(&turned(&a).expect("samples are small")).expect("samples are small")
+        a.add(&transposed(&a).expect("samples are small")).expect("samples are small")
     };
     let swap = Tensor::from_slice(&[0.0, 2.0, 2.0, 0.0], &[2, 2]).and_then(|t| t.to_dtype(s.dtype));
     vec![
@@ -192,9 +194,9 @@ impl LinalgLdlSolve {
         let batch = &result.shape()[..result.ndim() - 2];
         let n = ld.shape()[ld.ndim() - 1];
         let full = |last: &[i64]| batch.iter().chain(last).copied().collect::<Dims>();
-        let ld = turned(&ld.expand(&full(&[n, n]), false)?)?;
+        let ld = transposed(&ld.expand(&full(&[n, n]), false)?)?;
         let pivots = pivots.expand(&full(&[n]), false)?;
-        let (b, x) = (turned(&b.expand(result.shape(), false)?)?, turned(result)?);
+        let (b, x) = (transposed(&b.expand(result.shape(), false)?)?, transposed(result)?);
         let factors = (ld.view_ref(cpu), pivots.view_ref(cpu));
         Ok(kernel::ldl_solve(&mut x.view_mut(cpu), factors, b.view_ref(cpu), hermitian)?)
     }

@@ -1,11 +1,12 @@
 //! LU factorisation with partial pivoting, `A = P L U`, and equations with its factors.
 //!
-//! The compact form holds U and, below its diagonal, L without its ones. Pivots are LAPACK's: from 1, with which row each row was
-//! swapped in turn. Derivatives: S. F. Walter, L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum
-//! experimental design" (2010); of rectangular matrices they follow from those of the square part.
+//! The compact form holds U and, below its diagonal, L without its unit diagonal. Pivots are LAPACK's: for each step
+//! the row, counted from 1, that it was swapped with. Derivatives: S. F. Walter, L. Lehmann, "Algorithmic
+//! differentiation of linear algebra functions with application in optimum experimental design" (2010); those of
+//! rectangular matrices follow from those of the square part.
 
 use super::decomposition::{batch_shape, eye, first_failure, h, regular, sizes, write_codes};
-use super::layout::{check_field, columns, has_elements, is_field, rows, turned};
+use super::layout::{check_field, columns, has_elements, is_field, rows, transposed};
 use crate::dispatch::OpDef;
 use crate::dispatch::batch::{Call, Outcome};
 use crate::error::{bail, ensure};
@@ -83,8 +84,8 @@ impl LinalgLuFactorEx {
         a: &Tensor,
         check_errors: bool,
     ) -> Result<()> {
-        let (own, to) = (turned(a)?, turned(lu)?);
-        // (All memory is asked for before a target of `out=` is written.)
+        let (own, to) = (transposed(a)?, transposed(lu)?);
+        // (All memory is allocated before a target of `out=` is written.)
         let made = Tensor::empty_of(to.shape(), to.dtype())?;
         let codes = kernel::lu_factor(
             &mut made.view_mut(cpu),
@@ -125,7 +126,7 @@ impl LinalgLuFactorEx {
             let g = solve(&square, true, false, false, &grad_lu.narrow(-2, k, m - k)?)?;
             out = cat(&[out, g], -2)?;
         }
-        // (The other way round: row i of L U was row `order[i]` of A.)
+        // (This is the inverse permutation: row i of L U was row `order[i]` of A.)
         rows_of(&out, &pivots.lu_permutation(m, false)?.argsort(-1, false)?)
     }
     fn jvp(a_t: &Tensor, lu: &Tensor, pivots: &Tensor) -> Result<[Option<Tensor>; 3]> {
@@ -290,7 +291,8 @@ fn bad_pivot(pivot: i32, solves: bool) -> Error {
     Error::runtime(format!("{text} Did you properly pass the result of lu_factor? (Got {pivot})"))
 }
 
-/// The matrix `P` (*, m, m) of pivots, in the dtype of `like`: row i of `P B` is the row of `B` that became row i.
+/// The permutation matrix `P` (*, m, m) of pivots, in the dtype of `like`: row i of `P B` is the row of `B` that
+/// pivoting moved to row i.
 fn permutation(pivots: &Tensor, m: i64, like: &Tensor) -> Result<Tensor> {
     permutation_by(pivots.lu_permutation(m, false)?, m, like)
 }
@@ -300,7 +302,7 @@ fn rows_of(x: &Tensor, order: &Tensor) -> Result<Tensor> {
     x.gather(-2, &order.unsqueeze(-1)?.expand(x.shape(), false)?)
 }
 
-/// The matrix of a permutation.
+/// The permutation matrix of the row indices `rows`.
 fn permutation_by(rows: Tensor, m: i64, like: &Tensor) -> Result<Tensor> {
     let numbers = crate::ops::creation::factory::arange_with(
         Scalar::Int(m),
@@ -312,18 +314,18 @@ fn permutation_by(rows: Tensor, m: i64, like: &Tensor) -> Result<Tensor> {
     rows.unsqueeze(-2)?.eq(&numbers.unsqueeze(-1)?)?.to_dtype(like.dtype())
 }
 
-/// `P`, `L` and `U`.
+/// The factors `P`, `L` and `U` of the compact form.
 fn unpack(lu: &Tensor, pivots: &Tensor) -> Result<[Tensor; 3]> {
     let (l, u) = triangles(lu)?;
     Ok([permutation(pivots, lu.shape()[lu.ndim() - 2], lu)?, l, u])
 }
 
-/// `L` with its ones, and `U`.
+/// The triangular factors of the compact form: `L` with its unit diagonal, and `U`.
 fn triangles(lu: &Tensor) -> Result<(Tensor, Tensor)> {
     let (m, n) = sizes(lu.shape());
     let k = m.min(n);
     let (left, top) = (lu.narrow(-1, 0, k)?, lu.narrow(-2, 0, k)?);
-    // (Ones of m x k.)
+    // (The identity of m x k.)
     let ones = eye(m, lu)?.narrow(-1, 0, k)?;
     Ok((left.tril(-1)?.add(&ones)?.contiguous()?, top.triu(0)?.contiguous()?))
 }
@@ -431,15 +433,15 @@ impl LinalgLuSolve {
         };
         match (left, adjoint) {
             (true, false) => {
-                from(lu, true, false, &from(lu, false, true, &turned(&p)?.matmul(b)?)?)
+                from(lu, true, false, &from(lu, false, true, &transposed(&p)?.matmul(b)?)?)
             }
-            // (In this order the result lies by columns.)
+            // (In this order the result is column-major.)
             (true, true) => {
                 let x = from(lu, false, true, &from(lu, true, false, b)?)?;
-                turned(&turned(&x)?.matmul(&turned(&p)?)?)
+                transposed(&transposed(&x)?.matmul(&transposed(&p)?)?)
             }
             (false, false) => {
-                from(lu, false, true, &from(lu, true, false, b)?)?.matmul(&turned(&p)?)
+                from(lu, false, true, &from(lu, true, false, b)?)?.matmul(&transposed(&p)?)
             }
             (false, true) => from(lu, true, false, &from(lu, false, true, &b.matmul(&p)?)?),
         }

@@ -1,4 +1,4 @@
-//! Products of matrices in another form than `mm` and `addmm` (see `matmul`): of bytes, and followed by an activation.
+//! Variants of the matrix products in `matmul`: of 8-bit integers, and followed by an activation.
 //!
 //! Their derivatives, where there are any, are those of the ops that they are made of.
 

@@ -1,7 +1,7 @@
 //! Functions of square matrices: powers, the exponential, the square root; and the polar decomposition.
 
 use super::decomposition::{batch_shape, check_matrix, eye, h, regular, sizes};
-use super::layout::{check_floating, check_square, turned};
+use super::layout::{check_floating, check_square, transposed};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -15,8 +15,8 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&LINALG_MATRIX_EXP, &LINALG_MATRIX_POWER, &LINALG_MATRIX_SQRTH, &LYAPUNOV, &LINALG_POLAR];
 
-/// `exp` of the block matrix of `a` twice with `e` above: its upper right block is the derivative of `exp` at `a` in direction `e` (R. Mathias,
-/// "A chain rule for matrix functions and applications", SIAM J. Matrix Anal. Appl. 17, 1996).
+/// The derivative of the matrix exponential at `a` in direction `e`: the upper right block of `exp([[a, e], [0, a]])`
+/// (R. Mathias, "A chain rule for matrix functions and applications", SIAM J. Matrix Anal. Appl. 17, 1996).
 fn derivative(a: &Tensor, e: &Tensor) -> Result<Tensor> {
     let n = a.shape()[a.ndim() - 1];
     let zeros = TensorSpec::beside(a, a.shape()).zeros()?;
@@ -51,7 +51,7 @@ impl LinalgMatrixExp {
         vec![
             Sample::of(s.normal(&[3, 3])),
             Sample::of(regular(s, &[2, 2])),
-            Sample::of(turned(&s.normal(&[2, 2])).expect("samples are small")),
+            Sample::of(transposed(&s.normal(&[2, 2])).expect("samples are small")),
             Sample::of(s.normal(&[0, 0])),
             Sample::of(s.normal(&[1, 1])),
             Sample::of(s.normal(&[2, 2]).times(Scalar::Float(1e-3)).expect("samples are small")),
@@ -294,7 +294,8 @@ impl LinalgPolar {
         u.copy_data(cpu, &unitary)?;
         h.copy_data(cpu, &positive)
     }
-    // dA = dU H + U dH. With the skew part Z of U^H dU: H Z + Z H = U^H dA - dA^H U; what is outside of U's span is dA H^-1.
+    // From dA = dU H + U dH follows, with the skew-Hermitian part Z of U^H dU: H Z + Z H = U^H dA - dA^H U; the part
+    // outside of the span of U is dA H^-1.
     fn vjp_a(
         grad_u: Option<&Tensor>,
         grad_h: Option<&Tensor>,
@@ -305,10 +306,10 @@ impl LinalgPolar {
     }
     fn jvp(a_t: &Tensor, u: &Tensor, h: &Tensor) -> Result<[Tensor; 2]> {
         let inner = super::decomposition::h(u)?.matmul(a_t)?;
-        let turn = h.lyapunov(&inner.sub(&super::decomposition::h(&inner)?)?)?;
+        let rotation = h.lyapunov(&inner.sub(&super::decomposition::h(&inner)?)?)?;
         let outside = a_t.sub(&u.matmul(&inner)?)?;
-        let moved = u.matmul(&turn)?.add(&h.linalg_solve_with(&outside, false)?)?;
-        Ok([moved, inner.sub(&turn.matmul(h)?)?])
+        let moved = u.matmul(&rotation)?.add(&h.linalg_solve_with(&outside, false)?)?;
+        Ok([moved, inner.sub(&rotation.matmul(h)?)?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
@@ -339,7 +340,7 @@ impl LinalgPolar {
     }
 }
 
-/// The adjoint of the rule `jvp`: the map from the right side to Z is its own adjoint.
+/// The gradient, the adjoint of the rule `jvp`: the map from the right-hand side to Z is its own adjoint.
 fn polar_backward(
     gu: Option<&Tensor>,
     gh: Option<&Tensor>,
@@ -350,19 +351,19 @@ fn polar_backward(
         return TensorSpec::beside(u, u.shape()).zeros();
     }
     // dU = U Z + (1 - U U^H) dA H^-1; dH = U^H dA - Z H.
-    let mut from_turn = TensorSpec::beside(p, p.shape()).zeros()?;
+    let mut from_rotation = TensorSpec::beside(p, p.shape()).zeros()?;
     let mut out = TensorSpec::beside(u, u.shape()).zeros()?;
     let adjoint = h(u)?;
     if let Some(g) = gu {
         let inner = adjoint.matmul(g)?;
         let outside = g.sub(&u.matmul(&inner)?)?;
         out = out.add(&p.linalg_solve_with(&outside, false)?)?;
-        from_turn = from_turn.add(&inner)?;
+        from_rotation = from_rotation.add(&inner)?;
     }
     if let Some(g) = gh {
         out = out.add(&u.matmul(g)?)?;
-        from_turn = from_turn.sub(&g.matmul(p)?)?;
+        from_rotation = from_rotation.sub(&g.matmul(p)?)?;
     }
-    let skew = from_turn.sub(&h(&from_turn)?)?;
+    let skew = from_rotation.sub(&h(&from_rotation)?)?;
     out.add(&u.matmul(&p.lyapunov(&skew)?)?)
 }

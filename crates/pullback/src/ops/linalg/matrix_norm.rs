@@ -1,4 +1,4 @@
-//! Norms of matrices, and what is measured by singular values: condition numbers and ranks.
+//! Matrix norms, and what is made of singular values: condition numbers and ranks.
 
 use super::decomposition::{batch_shape, h, regular, sizes};
 use super::layout::{check_floating, check_spectrum, check_square};
@@ -26,7 +26,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &FROBENIUS_NORM,
 ];
 
-/// The order of a norm of matrices.
+/// The order of a matrix norm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
     Frobenius,
@@ -70,7 +70,7 @@ fn spelled(number: Scalar) -> String {
     }
 }
 
-/// The two dimensions of matrices, wrapped.
+/// The two dimensions of the matrices, counted from 0.
 fn pair(a: &Tensor, dim: &[i64]) -> Result<[i64; 2]> {
     ensure!(
         a.ndim() >= 2,
@@ -128,7 +128,7 @@ fn by_singular_values(
     keepdim: bool,
     dtype: Option<DType>,
 ) -> Result<Tensor> {
-    // (The check of dtypes is that of other norms, of a tensor without elements.)
+    // (The dtypes are checked by the vector norm of a tensor without elements, so that errors are the same.)
     let narrow = TensorSpec::beside(a, &[0]).empty()?;
     narrow.linalg_vector_norm_with(Scalar::Int(2), None, false, dtype)?;
     let a = match dtype {
@@ -140,7 +140,7 @@ fn by_singular_values(
     let norm = match ord {
         Order::Nuclear => values.sum_dim(Some(&[-1]), false)?,
         Order::Number(n) if n < 0.0 => values.amin(&[-1], false)?,
-        // (No values: the norm is 0.)
+        // (A matrix without singular values has norm 0.)
         _ if values.shape()[values.ndim() - 1] == 0 => values.sum_dim(Some(&[-1]), false)?,
         _ => values.amax(&[-1], false)?,
     };
@@ -151,7 +151,7 @@ fn by_singular_values(
     norm.unsqueeze(first)?.unsqueeze(second)
 }
 
-/// Which dimensions a norm of an order goes over, and whether it is one of matrices.
+/// The dimensions of a matrix norm, or `None` if the norm is a vector norm.
 fn norm_dims<'d>(
     a: &Tensor,
     is_ordered: bool,
@@ -405,7 +405,7 @@ impl LinalgMatrixNormStr {
     }
 }
 
-/// The condition number of an order that is given by its norm.
+/// The condition number `norm(A) * norm(A^-1)` for a matrix norm.
 fn condition(a: &Tensor, norm: impl Fn(&Tensor) -> Result<Tensor>, name: &str) -> Result<Tensor> {
     check_square(&format!("linalg.cond(ord={name})"), a)?;
     check_floating("linalg.cond", a, false)?;
@@ -415,9 +415,9 @@ fn condition(a: &Tensor, norm: impl Fn(&Tensor) -> Result<Tensor>, name: &str) -
             .zeros();
     }
     let [inverse, info] = a.linalg_inv_ex()?;
-    // A singular matrix is as far from being invertible as can be.
+    // The condition number of a singular matrix is infinite.
     let is_singular = info.ne(&Tensor::wrapped(0)?)?;
-    // (What stands for its inverse has no singular values.)
+    // (The NaN that stand for the inverse of a singular matrix are replaced, because they have no singular values.)
     let of_matrix = is_singular.unsqueeze(-1)?.unsqueeze(-1)?;
     let inverse = inverse.masked_fill(&of_matrix, Scalar::Int(0))?;
     let both = norm(a)?.mul(&norm(&inverse)?)?;
@@ -558,8 +558,8 @@ pub(in crate::ops) fn check_tolerances(
     Ok(())
 }
 
-/// What singular values are compared with, `max(atol, rtol * largest)`: `rtol` is by default the precision of the dtype times the larger
-/// size, or 0 where `atol` is positive.
+/// The tolerance that singular values are compared with, `max(atol, rtol * largest)`: by default `rtol` is the machine
+/// epsilon of the dtype times the larger of the matrix's sizes, or 0 where `atol` is positive.
 pub(in crate::ops) fn tolerance(
     a: &Tensor,
     largest: &Tensor,
@@ -586,7 +586,7 @@ pub(in crate::ops) fn tolerance(
     }
 }
 
-/// The precision of the dtype of singular values.
+/// The machine epsilon of the dtype of the singular values.
 fn epsilon(dtype: DType) -> f64 {
     if matches!(dtype, DType::F32 | DType::C64) { f64::from(f32::EPSILON) } else { f64::EPSILON }
 }
@@ -737,7 +737,7 @@ impl LinalgMatrixRankFloat {
     }
 }
 
-/// A tolerance as a tensor.
+/// A tolerance as a tensor on the device of `a`.
 pub(in crate::ops) fn number_beside(a: &Tensor, number: Option<f64>) -> Result<Option<Tensor>> {
     let spec = TensorSpec::of(&[], DType::F64).on(a.device());
     number.map(|number| spec.full(Scalar::Float(number))).transpose()

@@ -1,12 +1,14 @@
-//! Orthogonal (unitary) matrices as products of Householder's reflections, in LAPACK's compact form; and the old forms of decompositions.
+//! Orthogonal (unitary) matrices as products of Householder reflections in LAPACK's compact form; and the older forms
+//! of decompositions.
 //!
-//! `H1 H2 ... Hk = 1 - V T V^H` with `T = (1 + D S)^-1 D`, where D holds the factors tau and S is `V^H V` strictly above the diagonal (R. Schreiber,
-//! C. Van Loan, "A storage-efficient WY representation for products of Householder transformations", 1989, in the inverted form of T. Joffrain et
-//! al., "Accumulating Householder transformations, revisited", ACM TOMS 32, 2006). So products are made of products of matrices and a triangular
-//! system, whose derivatives they have.
+//! `H1 H2 ... Hk = I - V T V^H` with `T = (I + D S)^-1 D`, where D holds the factors tau and S is `V^H V` strictly
+//! above the diagonal (R. Schreiber, C. Van Loan, "A storage-efficient WY representation for products of Householder
+//! transformations", 1989, in the inverted form of T. Joffrain et al., "Accumulating Householder transformations,
+//! revisited", ACM TOMS 32, 2006). So these ops are made of matrix products and a triangular system, whose derivatives
+//! they have.
 
 use super::decomposition::{batch_shape, eye, h, regular, sizes};
-use super::layout::{check_field, columns, rows, turned};
+use super::layout::{check_field, columns, rows, transposed};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -35,7 +37,7 @@ impl Geqrf {
         Ok([columns(self_, self_.shape()), tau])
     }
     fn cpu(cpu: Cpu, a: &Tensor, tau: &Tensor, self_: &Tensor) -> Result<()> {
-        let (own, to) = (turned(self_)?, turned(a)?);
+        let (own, to) = (transposed(self_)?, transposed(a)?);
         let own = own.view_ref(cpu);
         Ok(kernel::geqrf(&mut to.view_mut(cpu), &mut tau.view_mut(cpu), own)?)
     }
@@ -63,7 +65,8 @@ impl Geqrf {
     }
 }
 
-/// `V` (*, m, k), with its ones, and the triangular matrix whose inverse times `D V^H` completes the product.
+/// The parts of the compact WY representation: `V` (*, m, k) with its unit diagonal, the strictly upper triangular `D S`,
+/// and the diagonal of D as a column.
 fn reflections(input: &Tensor, tau: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
     let k = tau.shape()[tau.ndim() - 1];
     let m = input.shape()[input.ndim() - 2];
@@ -86,12 +89,12 @@ impl LinalgHouseholderProduct {
         check_product(input, tau)?;
         let (m, n) = sizes(input.shape());
         let (v, inner, d) = reflections(input, tau)?;
-        // (Of the rows of V only the first n meet the columns that are asked for.)
+        // (Only the first n rows of V contribute to the first n columns of the product.)
         let right = h(&v.narrow(-2, 0, n)?)?.mul(&d)?;
         let right = inner.linalg_solve_triangular_with(&right, true, true, true)?;
         let ones = eye(m, input)?.narrow(-1, 0, n)?;
-        // Column by column: the transpose is computed.
-        turned(&turned(&ones)?.sub(&turned(&right)?.matmul(&turned(&v)?)?)?)
+        // The transpose is computed, so that the result is column-major.
+        transposed(&transposed(&ones)?.sub(&transposed(&right)?.matmul(&transposed(&v)?)?)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |input: &[i64], tau: &[i64]| {
@@ -206,7 +209,7 @@ impl Ormqr {
     ) -> Result<Tensor> {
         check_ormqr(self_, input2, input3, left)?;
         let (v, inner, d) = reflections(self_, input2)?;
-        // The middle of `1 - V T V^H`, or of its adjoint.
+        // Applies the factor `T` of `I - V T V^H`, or its adjoint, to `b`.
         let middle = |b: &Tensor| {
             if transpose {
                 let adjoint = h(&add_one(&inner)?)?;
@@ -273,9 +276,9 @@ fn add_one(inner: &Tensor) -> Result<Tensor> {
     inner.add(&eye(inner.shape()[inner.ndim() - 1], inner)?)
 }
 
-/// The same matrices column by column.
+/// A column-major copy of the matrices.
 fn by_columns(a: &Tensor) -> Result<Tensor> {
-    turned(&turned(a)?.contiguous()?)
+    transposed(&transposed(a)?.contiguous()?)
 }
 
 fn check_ormqr(input: &Tensor, tau: &Tensor, other: &Tensor, left: bool) -> Result<()> {

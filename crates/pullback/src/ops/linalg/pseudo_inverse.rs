@@ -1,7 +1,7 @@
-//! The inverse of Moore and Penrose, and least squares.
+//! The Moore-Penrose pseudoinverse, and least squares.
 //!
-//! Derivatives hold at constant rank: G. H. Golub, V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
-//! whose variables separate", SIAM J. Numer. Anal. 10 (1973), (4.12).
+//! Derivatives hold at constant rank: G. H. Golub, V. Pereyra, "The differentiation of pseudo-inverses and nonlinear
+//! least squares problems whose variables separate", SIAM J. Numer. Anal. 10 (1973), (4.12).
 
 use super::decomposition::{batch_shape, h, regular, sizes};
 use super::layout::{check_spectrum, rows};
@@ -37,7 +37,7 @@ fn check(a: &Tensor) -> Result<()> {
     check_spectrum(a, &message)
 }
 
-/// The batch of the results: that of the matrices, broadcast against tolerances.
+/// The batch dimensions of the result: those of the matrices, broadcast with those of the tolerances.
 fn batch_of(a: &Tensor, tolerances: [Option<&Tensor>; 2]) -> Result<Dims> {
     let own = &a.shape()[..a.ndim() - 2];
     let others = tolerances.into_iter().flatten().map(Tensor::shape);
@@ -45,14 +45,15 @@ fn batch_of(a: &Tensor, tolerances: [Option<&Tensor>; 2]) -> Result<Dims> {
     broadcast_shapes(&all)
 }
 
-/// The inverses of values whose size is above a tolerance, and zeros for the others.
+/// The reciprocals of values whose absolute value `size` is above the tolerance `least`, and zeros for the others.
 fn inverted(values: &Tensor, size: &Tensor, least: &Tensor) -> Result<Tensor> {
     let is_lost = size.le(&least.unsqueeze(-1)?)?;
     let ones = values.masked_fill(&is_lost, Scalar::Int(1))?;
     ones.reciprocal()?.masked_fill(&is_lost, Scalar::Int(0))
 }
 
-/// `x y z` of matrices of p by q, q by p and p by q: no matrix on the way is larger than the smaller of p and q squared.
+/// The product `x y z` of matrices of p by q, q by p and p by q, in the order in which the intermediate matrix has the
+/// order min(p, q).
 fn product(x: &Tensor, y: &Tensor, z: &Tensor) -> Result<Tensor> {
     let (rows, columns) = sizes(x.shape());
     if rows > columns { x.matmul(&y.matmul(z)?) } else { x.matmul(y)?.matmul(z) }
@@ -120,27 +121,27 @@ impl LinalgPinvTensor {
         atol: Option<&Tensor>,
         rtol: Option<&Tensor>,
     ) -> Result<Outcome> {
-        // (Tolerances that add dimensions would stand in the place of the batch.)
+        // (Tolerances with more dimensions than the batch would be taken for batch dimensions.)
         let adds = |t: &Tensor| t.ndim() + 2 > self_.ndim();
         if [atol, rtol].into_iter().flatten().any(adds) {
             return crate::ops::batch::one_by_one(call);
         }
         crate::ops::batch::with_tolerances(call, self_, atol, rtol)
     }
-    // -P^H g P^H + (1 - A P) g^H P P^H + P^H P g^H (1 - P A)
+    // The gradient is -P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A).
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
-        let (a, p, adjoint, turned) = (self_, result, h(result)?, h(grad)?);
-        let left = product(&turned, p, &adjoint)?;
-        let right = product(&adjoint, p, &turned)?;
+        let (a, p, p_h, g_h) = (self_, result, h(result)?, h(grad)?);
+        let left = product(&g_h, p, &p_h)?;
+        let right = product(&p_h, p, &g_h)?;
         let left = left.sub(&product(a, p, &left)?)?;
         let right = right.sub(&product(&right, p, a)?)?;
-        left.add(&right)?.sub(&product(&adjoint, grad, &adjoint)?)
+        left.add(&right)?.sub(&product(&p_h, grad, &p_h)?)
     }
-    // -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P
+    // The tangent is -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P.
     fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor) -> Result<Tensor> {
-        let (a, p, adjoint, turned) = (self_p, result, h(result)?, h(self_t)?);
-        let left = product(p, &adjoint, &turned)?;
-        let right = product(&turned, &adjoint, p)?;
+        let (a, p, p_h, t_h) = (self_p, result, h(result)?, h(self_t)?);
+        let left = product(p, &p_h, &t_h)?;
+        let right = product(&t_h, &p_h, p)?;
         let left = left.sub(&product(&left, a, p)?)?;
         let right = right.sub(&product(p, a, &right)?)?;
         left.add(&right)?.sub(&product(p, self_t, p)?)
@@ -340,7 +341,8 @@ impl LstsqKernel {
         rank.copy_data(cpu, &count)?;
         if singular_values.numel() > 0 { singular_values.copy_data(cpu, &s) } else { Ok(()) }
     }
-    // X = P B with the pseudo-inverse P: P^H g for B; for A the gradient of P, which is g B^H, in the formula of `linalg_pinv`.
+    // X = P B with the pseudoinverse P: the gradient of B is P^H g; that of A is the gradient of `linalg_pinv` for g
+    // B^H.
     fn vjp(
         grad_solution: Option<&Tensor>,
         a: &Tensor,
@@ -355,7 +357,8 @@ impl LstsqKernel {
         if !needs[0] {
             return Ok([None, Some(gb)]);
         }
-        // With Y = P^H g, X = P B and the residual R = B - A X: -Y X^H + R (P Y)^H + P^H X (g - A^H Y)^H.
+        // With Y = P^H g, X = P B and the residual R = B - A X the gradient of A is -Y X^H + R (P Y)^H + P^H X (g - A^H
+        // Y)^H.
         let x = p.matmul(b)?;
         let residual = b.sub(&a.matmul(&x)?)?;
         let rest = g.sub(&h(a)?.matmul(&gb)?)?;
@@ -374,11 +377,11 @@ impl LstsqKernel {
         let p = inverse_for(a_p, rcond, driver)?;
         let x = p.matmul(b_p)?;
         let residual = b_p.sub(&a_p.matmul(&x)?)?;
-        // P (dB - dA X) + P P^H dA^H R + (1 - P A) dA^H P^H X
+        // The tangent is P (dB - dA X) + P P^H dA^H R + (I - P A) dA^H P^H X.
         let direct = p.matmul(&b_t.sub(&a_t.matmul(&x)?)?)?;
-        let (turned, adjoint) = (h(a_t)?, h(&p)?);
-        let second = p.matmul(&adjoint.matmul(&turned.matmul(&residual)?)?)?;
-        let third = turned.matmul(&adjoint.matmul(&x)?)?;
+        let (t_h, p_h) = (h(a_t)?, h(&p)?);
+        let second = p.matmul(&p_h.matmul(&t_h.matmul(&residual)?)?)?;
+        let third = t_h.matmul(&p_h.matmul(&x)?)?;
         let third = third.sub(&p.matmul(&a_p.matmul(&third)?)?)?;
         Ok([Some(direct.add(&second)?.add(&third)?), None, None])
     }
@@ -394,7 +397,7 @@ impl LstsqKernel {
     }
 }
 
-/// The solution for a matrix of full rank, by its QR decomposition or that of its adjoint.
+/// The solution for matrices of full rank, by the QR decomposition of the matrix or of its adjoint.
 fn of_full_rank(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (m, n) = sizes(a.shape());
     if m >= n {
@@ -406,7 +409,7 @@ fn of_full_rank(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 }
 
 fn inverse_for(a: &Tensor, rcond: f64, driver: &str) -> Result<Tensor> {
-    // (The driver for full rank looks at no singular value.)
+    // (The driver for full rank ignores the singular values.)
     let least = if driver == "gels" { 0.0 } else { rcond };
     a.linalg_pinv(least, false)
 }
@@ -443,7 +446,7 @@ impl LinalgLstsq {
         let (a, right) = in_one_batch(self_, &right)?;
         let [x, rank, values] = a.lstsq_kernel(&right, rcond, driver)?;
         let residuals = if m > n && driver != "gelsy" && is_full(&rank, n, driver)? {
-            // (Not the square of a magnitude, which has no second derivative where nothing is left.)
+            // (The square of an absolute value would have no second derivative at a residual of 0.)
             let rest = self_.matmul(&x)?.sub(&right)?;
             rest.mul(&rest.conj()?)?.real()?.sum_dim(Some(&[-2]), false)?
         } else {
@@ -518,7 +521,7 @@ impl LinalgLstsq {
     }
 }
 
-/// Matrices and right-hand sides (of as many dimensions or fewer), both in the batch to which theirs broadcast.
+/// Matrices and right-hand sides (of at most as many dimensions), both expanded to their common batch.
 fn in_one_batch(a: &Tensor, right: &Tensor) -> Result<(Tensor, Tensor)> {
     let ((m, n), (_, k)) = (sizes(a.shape()), sizes(right.shape()));
     let batch_of = |t: &Tensor| Dims::from_slice(&t.shape()[..t.ndim() - 2]);
@@ -530,11 +533,12 @@ fn in_one_batch(a: &Tensor, right: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((wide(a, [m, n])?, wide(right, [m, k])?))
 }
 
-/// What was found for each matrix of a larger batch, for each matrix of `a` alone: equal ones gave the same.
+/// Results for each matrix of `a` alone, taken from those of the batch that `a` was expanded to, in which equal
+/// matrices have equal results.
 fn of_own_batch(found: &Tensor, a: &Tensor) -> Result<Tensor> {
     let mut own = found.clone();
     for (dim, &size) in a.shape()[..a.ndim() - 2].iter().enumerate() {
-        // (Nothing was found in an empty batch.)
+        // (An empty batch has no results.)
         if found.shape()[dim] > size {
             own = own.narrow(dim as i64, 0, size)?;
         }
@@ -542,7 +546,7 @@ fn of_own_batch(found: &Tensor, a: &Tensor) -> Result<Tensor> {
     Ok(own)
 }
 
-/// Whether every matrix has full rank; the driver for such matrices does not ask.
+/// Whether every matrix has full rank; the driver "gels" assumes it.
 fn is_full(rank: &Tensor, n: i64, driver: &str) -> Result<bool> {
     if driver == "gels" || rank.device() == Device::Meta {
         return Ok(true);
@@ -550,7 +554,7 @@ fn is_full(rank: &Tensor, n: i64, driver: &str) -> Result<bool> {
     Ok(rank.numel() == 0 || !is_any_true(&rank.ne(&Tensor::wrapped(n)?)?)?)
 }
 
-/// Refuses what is no problem of least squares; gives whether `b` holds vectors.
+/// Refuses arguments that are no least squares problem; returns whether `b` holds vectors.
 fn check_lstsq(a: &Tensor, b: &Tensor, driver: &str) -> Result<bool> {
     let name = "torch.linalg.lstsq";
     ensure!(a.ndim() >= 2, runtime, "{name}: input must have at least 2 dimensions.");

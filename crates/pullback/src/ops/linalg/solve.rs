@@ -1,7 +1,7 @@
 //! Linear equations, inverses and determinants of batches of dense matrices, with gradients.
 //!
-//! The forms that end in `_ex` compute and tell by codes which matrices are singular; the plain ones are made of them
-//! and refuse such matrices. Formulas and conventions as in `linalg`.
+//! The forms that end in `_ex` report by error codes which matrices are singular; the plain forms are made of them and
+//! raise an error for such matrices. Formulas and conventions are those of `decomposition`.
 
 use super::decomposition::{
     batch_shape, by_columns, check_codes, check_matrix, codes_spec, column_strides, eye, h,
@@ -21,7 +21,8 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&LINALG_SOLVE, &LINALG_SOLVE_EX, &LINALG_INV, &LINALG_INV_EX, &LINALG_DET, &LINALG_SLOGDET];
 
-/// Whether `b` is a batch of vectors, as `linalg.solve` decides it.
+/// Whether `b` is a batch of vectors, by the rule of `linalg.solve`: it has one dimension, or the shape of `a` without
+/// its last dimension.
 fn is_vector(a_shape: &[i64], b_shape: &[i64]) -> bool {
     b_shape.len() == 1
         || (a_shape.len() - 1 == b_shape.len() && b_shape == &a_shape[..a_shape.len() - 1])
@@ -46,17 +47,17 @@ impl LinalgSolve {
     }
 }
 
-/// The sizes of `A X = B`, or of `X A = B`.
+/// The sizes of an equation `A X = B` or `X A = B`.
 struct Equation {
-    /// The batch, broadcast.
+    /// The common batch dimensions.
     batch: Dims,
     /// The order of `A`.
     n: i64,
-    /// How many right (or left) hand sides there are.
+    /// The number of right-hand sides, for `X A = B` that of rows of `X`.
     k: i64,
     /// Whether `B` is a batch of vectors.
     is_vector: bool,
-    /// Whether `A` stands on the left.
+    /// Whether the equation is `A X = B`.
     is_left: bool,
 }
 
@@ -119,7 +120,7 @@ impl LinalgSolveEx {
         let sizes = Equation::of(a, b, left)?;
         let info = TensorSpec::beside(a, &sizes.batch).computed_in(DType::I32);
         let x = TensorSpec::beside(b, &sizes.solution());
-        // As LAPACK leaves it: column by column, also where vectors are taken for the columns of a matrix.
+        // The solution is column-major, as LAPACK returns it, also where vectors are taken for the columns of a matrix.
         let strides = column_strides(&x.shape);
         Ok([if left { x.with_strides(strides) } else { x }, info])
     }
@@ -134,13 +135,13 @@ impl LinalgSolveEx {
     ) -> Result<()> {
         let sizes = Equation::of(a, b, left)?;
         let wide = |t: &Tensor| if sizes.is_vector { t.unsqueeze(-1) } else { Ok(t.clone()) };
-        let turned = |t: &Tensor| if left { Ok(t.clone()) } else { t.transpose(-2, -1) };
+        let transposed = |t: &Tensor| if left { Ok(t.clone()) } else { t.transpose(-2, -1) };
         let full = |t: Tensor, [m, n]: [i64; 2]| {
             let shape: Dims = sizes.batch.iter().copied().chain([m, n]).collect();
             t.expand(&shape, false)
         };
-        let (x, b) = (turned(&wide(result)?)?, turned(&wide(b)?)?);
-        let (a, b) = (full(turned(a)?, [sizes.n, sizes.n])?, full(b, [sizes.n, sizes.k])?);
+        let (x, b) = (transposed(&wide(result)?)?, transposed(&wide(b)?)?);
+        let (a, b) = (full(transposed(a)?, [sizes.n, sizes.n])?, full(b, [sizes.n, sizes.k])?);
         let codes = kernel::solve(&mut x.view_mut(cpu), a.view_ref(cpu), b.view_ref(cpu))?;
         write_codes(cpu, info, &codes)?;
         if check_errors {
@@ -275,7 +276,7 @@ impl LinalgDet {
         if !is_singular {
             return weight(&grad.mul(&result.conj()?)?)?.mul(&h(&a.linalg_inv()?)?);
         }
-        // adj(A)^H = conj(det U det Vh) U diag(prod over j != i of s_j) Vh
+        // The conjugate transpose of the adjugate is conj(det U det Vh) U diag(prod over j != i of s_j) Vh.
         let [u, s, vh] = a.svd_kernel(false, true)?;
         let k = s.shape()[s.ndim() - 1];
         let one = eye(k, &s)?;
@@ -289,9 +290,9 @@ impl LinalgDet {
                 .add(&unit)?;
             others = others.mul(&factor)?;
         }
-        let turn = u.linalg_det()?.mul(&vh.linalg_det()?)?.conj()?;
+        let phase = u.linalg_det()?.mul(&vh.linalg_det()?)?.conj()?;
         let adjoint = u.mul(&others.unsqueeze(-2)?)?.matmul(&vh)?;
-        weight(&grad.mul(&turn)?)?.mul(&adjoint)
+        weight(&grad.mul(&phase)?)?.mul(&adjoint)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         matrix_samples(s)
@@ -316,8 +317,8 @@ impl LinalgSlogdet {
         let (mut sign, mut log) = (sign.view_mut(cpu), logabsdet.view_mut(cpu));
         Ok(kernel::slogdet(&mut sign, &mut log, a.view_ref(cpu))?)
     }
-    // ln|det A| and the angle of the sign are the real and imaginary parts of ln det A, whose gradient is A^-H; the sign
-    // e^(i angle) turns with the angle only.
+    // The logarithm ln|det A| and the angle of the sign are the real and imaginary parts of ln det A, whose gradient is
+    // A^-H; the sign e^(i angle) depends on the angle only.
     fn vjp_a(
         grad_sign: Option<&Tensor>,
         grad_logabsdet: Option<&Tensor>,
@@ -329,8 +330,8 @@ impl LinalgSlogdet {
             None => TensorSpec::beside(a, sign.shape()).zeros()?,
         };
         if let Some(g) = grad_sign.filter(|_| a.dtype().is_complex()) {
-            let turn = g.conj()?.mul(sign)?.imag_part()?;
-            weight = weight.sub(&turn.mul(&Tensor::wrapped(Scalar::Complex(0.0, 1.0))?)?)?;
+            let rotation = g.conj()?.mul(sign)?.imag_part()?;
+            weight = weight.sub(&rotation.mul(&Tensor::wrapped(Scalar::Complex(0.0, 1.0))?)?)?;
         }
         let [inverse, _] = a.linalg_inv_ex()?;
         weight.unsqueeze(-1)?.unsqueeze(-1)?.mul(&h(&inverse)?)

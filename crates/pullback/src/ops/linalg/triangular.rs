@@ -1,7 +1,8 @@
-//! Triangular systems of equations, and what is made of them: equations with a Cholesky factor, its inverse.
+//! Triangular systems of equations, and what is made of them: equations with a Cholesky factor, and the inverse from
+//! it.
 
 use super::decomposition::{batch_shape, eye, h, regular, sizes};
-use super::layout::{check_field, check_square, columns, has_elements, turned};
+use super::layout::{check_field, check_square, columns, has_elements, transposed};
 use crate::dispatch::OpDef;
 use crate::dispatch::batch::{Call, Outcome};
 use crate::error::ensure;
@@ -18,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 pub(crate) static OPS: &[&OpDef] =
     &[&LINALG_SOLVE_TRIANGULAR, &TRIANGULAR_SOLVE, &CHOLESKY_SOLVE, &CHOLESKY_INVERSE];
 
-/// Batches of matrices that broadcast: with dimensions of the batch before them.
+/// The batching rule of ops on two matrices whose batches broadcast: the examples become further batch dimensions.
 pub(in crate::ops) fn batched_pair(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
     if a.ndim() < 2 || b.ndim() < 2 {
         return crate::ops::batch::one_by_one(call);
@@ -26,7 +27,7 @@ pub(in crate::ops) fn batched_pair(call: &Call<'_>, a: &Tensor, b: &Tensor) -> R
     crate::ops::batch::pointwise(call)
 }
 
-/// The first matrix where they are all one and the same, else a matrix for each of `shape`'s batch.
+/// The single matrix if the batch of `a` has only one, else `a` expanded to the batch of `shape`.
 fn matrices_for(a: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let batch = &a.shape()[..a.ndim() - 2];
     if batch.iter().all(|&size| size == 1) {
@@ -88,11 +89,12 @@ impl LinalgSolveTriangular {
         unitriangular: bool,
     ) -> Result<()> {
         let (a, b) = (matrices_for(self_, result.shape())?, b.expand(result.shape(), false)?);
-        // The kernel solves for rows: those of X^T, and of X for `X A = B`, which is `A^T X^T = B^T`.
+        // The kernel solves for rows: those of X^T for `A X = B`, and those of X for `X A = B`, which is
+        // `A^T X^T = B^T`.
         let (x, a, b, upper) = if left {
-            (turned(result)?, a, turned(&b)?, upper)
+            (transposed(result)?, a, transposed(&b)?, upper)
         } else {
-            (result.clone(), turned(&a)?, b, !upper)
+            (result.clone(), transposed(&a)?, b, !upper)
         };
         let triangle = kernel::Triangle { upper, unit: unitriangular };
         let (a, b) = (a.view_ref(cpu), b.view_ref(cpu));
@@ -204,13 +206,13 @@ impl LinalgSolveTriangular {
     }
 }
 
-/// What a triangular matrix is made of.
+/// The elements of `a` that a triangular matrix has: one triangle, without the diagonal if that is taken to be ones.
 fn within(a: &Tensor, upper: bool, unitriangular: bool) -> Result<Tensor> {
     let beyond = i64::from(unitriangular);
     if upper { a.triu(beyond) } else { a.tril(-beyond) }
 }
 
-/// `b` and `A` of an old function that solves equations.
+/// Refuses arguments `b` and `A` of the older functions that solve equations which do not fit.
 fn check_equation(name: &str, b: &Tensor, a: &Tensor) -> Result<()> {
     ensure!(
         a.dtype() == b.dtype(),
@@ -259,11 +261,11 @@ impl TriangularSolve {
             &WARNED,
             "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular, which takes the matrix first, and does not give a copy of it",
         );
-        let matrix = if transpose { turned(a)? } else { a.clone() };
+        let matrix = if transpose { transposed(a)? } else { a.clone() };
         let x =
             matrix.linalg_solve_triangular_with(self_, upper != transpose, true, unitriangular)?;
         let shape: Dims = batch_shape(&x, &a.shape()[a.ndim() - 2..]);
-        let used = turned(&turned(&a.expand(&shape, false)?)?.clone_tensor(None)?)?;
+        let used = transposed(&transposed(&a.expand(&shape, false)?)?.clone_tensor(None)?)?;
         Ok([x, used])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

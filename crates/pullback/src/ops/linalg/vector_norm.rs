@@ -57,7 +57,7 @@ impl LinalgVectorNorm {
         dim: Option<&[i64]>,
         keepdim: bool,
     ) -> Result<Option<Tensor>> {
-        // A count has no gradient at all.
+        // The norm of order 0 is a count, which has no gradient.
         if ord.is(0.0) {
             return Ok(None);
         }
@@ -125,7 +125,7 @@ impl LinalgVectorNorm {
     }
 }
 
-/// Refuses to take norms of whole numbers, and in a dtype that does not hold the elements.
+/// Refuses norms of integers, and norms in a dtype that cannot represent the elements.
 fn check_dtypes(name: &str, have: DType, wanted: Option<DType>) -> Result<()> {
     ensure!(
         have.is_differentiable(),
@@ -292,8 +292,8 @@ impl Logsumexp {
     }
 }
 
-/// The gradient of a norm; `grad` and `norm` have the reduced dimensions in them. Where the norm (or, for
-/// orders below 1, the element) is 0 the subgradient 0 is taken.
+/// The gradient of a norm, where `grad` and `norm` keep the reduced dimensions. Where the norm (or, for orders below 1,
+/// the element) is 0 the subgradient 0 is taken.
 pub(in crate::ops) fn norm_grad(
     grad: &Tensor,
     x: &Tensor,

@@ -1,4 +1,4 @@
-//! Products of vectors: `cross`, `linalg.vecdot`, `addr`, `kron`, and the powers of Vandermonde's matrix.
+//! Products of vectors: `cross`, `linalg.vecdot`, `addr`, `kron`, and the powers of Vandermonde matrices.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -179,7 +179,7 @@ impl LinalgVecdot {
     }
 }
 
-/// Refuses a factor of a kind that a result of this dtype cannot have.
+/// Refuses a factor `alpha` or `beta` that a result of this dtype cannot represent.
 fn check_factor(name: &str, factor: Scalar, dtype: DType) -> Result<()> {
     let is_bool = matches!(factor, Scalar::Bool(_));
     ensure!(
@@ -265,7 +265,7 @@ impl Addr {
     }
 }
 
-/// `addr` of bools.
+/// The logical form of `addr`, for bools: "or" of `self` and the "and" of the vectors.
 fn either(start: &Tensor, products: &Tensor, beta: Scalar, alpha: Scalar) -> Result<Tensor> {
     let nothing = || start.ne(start);
     let products = if alpha.is(0.0) { nothing()? } else { products.clone() };
@@ -307,7 +307,7 @@ impl Kron {
     }
 }
 
-/// Powers 0 to `count` - 1 of each element, as a new last dimension.
+/// The powers 0 to `count` - 1 of each element, along a new last dimension.
 fn powers(x: &Tensor, count: i64) -> Result<Tensor> {
     let mut shape = Dims::from_slice(x.shape());
     shape.push(1);

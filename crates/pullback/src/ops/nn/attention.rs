@@ -343,18 +343,18 @@ fn attend_backward(
         }
         return Ok(joined);
     }
-    let turned = |t: &Tensor| t.transpose(-2, -1);
-    let all = scores.query.times(scores.scale)?.matmul(&turned(&scores.key)?)?;
+    let transposed = |t: &Tensor| t.transpose(-2, -1);
+    let all = scores.query.times(scores.scale)?.matmul(&transposed(&scores.key)?)?;
     let weights = scores.masked(all)?.safe_softmax_data(-1)?;
-    let by_value = needs[2].then(|| turned(&weights)?.matmul(grad)).transpose()?;
+    let by_value = needs[2].then(|| transposed(&weights)?.matmul(grad)).transpose()?;
     if !needs[0] && !needs[1] {
         return Ok([None, None, by_value]);
     }
-    let by_weights = grad.matmul(&turned(value)?)?;
+    let by_weights = grad.matmul(&transposed(value)?)?;
     let by_scores =
         by_weights.softmax_backward_data(&weights, -1, grad.dtype())?.times(scores.scale)?;
     let by_query = needs[0].then(|| by_scores.matmul(&scores.key)).transpose()?;
-    let by_key = needs[1].then(|| turned(&by_scores)?.matmul(&scores.query)).transpose()?;
+    let by_key = needs[1].then(|| transposed(&by_scores)?.matmul(&scores.query)).transpose()?;
     Ok([by_query, by_key, by_value])
 }
 

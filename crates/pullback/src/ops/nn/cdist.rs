@@ -144,9 +144,9 @@ impl CdistForward {
             let by_x2 = needs[1].then(|| each.sum_dim(Some(&[-3]), false)?.neg()).transpose()?;
             return Ok([by_x1, by_x2]);
         }
-        let turned = |t: &Tensor| t.transpose(-1, -2);
+        let transposed = |t: &Tensor| t.transpose(-1, -2);
         let by_x1 = needs[0].then(|| grad.cdist_backward(x1, x2, p, result)).transpose()?;
-        let by_x2 = || turned(grad)?.cdist_backward(x2, x1, p, &turned(result)?);
+        let by_x2 = || transposed(grad)?.cdist_backward(x2, x1, p, &transposed(result)?);
         Ok([by_x1, needs[1].then(by_x2).transpose()?])
     }
     fn jvp(

@@ -418,8 +418,8 @@ impl ChannelShuffle {
             return Ok(());
         }
         let each = self_.shape()[1] / groups;
-        let turned = self_.unflatten(1, &[groups, each])?.transpose(1, 2)?;
-        result.unflatten(1, &[each, groups])?.copy_data(cpu, &turned)
+        let transposed = self_.unflatten(1, &[groups, each])?.transpose(1, 2)?;
+        result.unflatten(1, &[each, groups])?.copy_data(cpu, &transposed)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], groups: i64) -> Result<Tensor> {
         grad.channel_shuffle((self_shape[1] / groups).max(1))

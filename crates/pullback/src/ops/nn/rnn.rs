@@ -332,8 +332,8 @@ impl Stack<'_> {
         batch_first: bool,
     ) -> Result<States> {
         ensure!(input.ndim() == 3, runtime, "input must have 3 dimensions, got {}", input.ndim());
-        let turned = if batch_first { Some(input.transpose(0, 1)?) } else { None };
-        let input = turned.as_ref().unwrap_or(input);
+        let transposed = if batch_first { Some(input.transpose(0, 1)?) } else { None };
+        let input = transposed.as_ref().unwrap_or(input);
         ensure!(
             input.shape()[0] > 0,
             runtime,

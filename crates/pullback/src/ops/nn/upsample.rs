@@ -416,13 +416,13 @@ fn samples(s: &Sampler, align: &[&'static str], factors: &[&'static str]) -> Vec
         let numbers = [1.4, 0.7, 1.9];
         factors.iter().zip(numbers).fold(sample, |sample, (name, by)| sample.with(name, by))
     };
-    let turned = image([2, 4, 3]).transpose(-1, -2).expect("samples are small");
+    let transposed = image([2, 4, 3]).transpose(-1, -2).expect("samples are small");
     vec![
         call(image([2, 3, 4]), [3, 2, 6], false),
         call(image([2, 3, 4]), [1, 5, 3], true),
         call(image([1, 1, 1]), [2, 1, 3], true),
         by_factors(call(image([2, 3, 4]), [2, 2, 7], false)),
-        call(turned, [2, 4, 5], false),
+        call(transposed, [2, 4, 5], false),
         call(s.normal(&shape_of(0, 2, [2, 2, 2], rank)), [1, 2, 3], false),
     ]
 }

@@ -32,8 +32,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &GLU,
 ];
 
-/// `self * Φ(self)` with the normal distribution function (Hendrycks and Gimpel 2016), or with `approximate`
-/// `"tanh"` the approximation by a hyperbolic tangent.
+/// The Gaussian error linear unit `self * Φ(self)`, where `Φ` is the standard normal distribution function (Hendrycks
+/// and Gimpel 2016); with `approximate` "tanh" `self / 2 * (1 + tanh(sqrt(2 / π) * (self + 0.044715 * self^3)))`.
 #[op("gelu(Tensor self, *, str approximate='none') -> Tensor", inplace, out, module = "nn", batch = pointwise,
      jvp = elementwise)]
 impl Gelu {
@@ -66,7 +66,8 @@ impl Gelu {
     }
 }
 
-/// The derivative of `gelu`.
+/// The derivative of `gelu`: `grad_output * (Φ(x) + x φ(x))` with the standard normal density `φ`, or the derivative of
+/// the approximation.
 #[op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor", internal, meta = broadcast,
      batch = pointwise)]
 impl GeluBackward {
@@ -126,7 +127,7 @@ fn gelu_bend(x: &Tensor, tanh: bool) -> Result<Tensor> {
     t.mul(&t)?.minus_from(1.0)?.mul(&inner)
 }
 
-/// `self * sigmoid(self)`.
+/// The sigmoid linear unit, also called swish: `self * sigmoid(self)`.
 #[op("silu(Tensor self) -> Tensor", inplace, out, module = "nn", meta = broadcast, cpu = silu, batch = pointwise,
      jvp = elementwise, samples = unary)]
 impl Silu {
@@ -202,7 +203,7 @@ fn mish_bend(x: &Tensor) -> Result<Tensor> {
     slope.mul(&inner.mul(x)?.plus(2.0)?)
 }
 
-/// `ln(1 + e^(beta * self)) / beta`; `self` itself where `beta * self > threshold`.
+/// A smooth form of `relu`: `ln(1 + e^(beta * self)) / beta`, and `self` itself where `beta * self > threshold`.
 #[op("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", out, module = "nn", meta = broadcast,
      batch = pointwise, jvp = elementwise)]
 impl Softplus {
@@ -225,7 +226,8 @@ impl Softplus {
     }
 }
 
-/// The derivative of `softplus`: `grad_output * sigmoid(beta * self)`; the gradient itself above the threshold.
+/// The derivative of `softplus`: `grad_output * sigmoid(beta * self)`, and `grad_output` where
+/// `beta * self > threshold`.
 #[op("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", out, internal,
      meta = broadcast, batch = pointwise)]
 impl SoftplusBackward {
@@ -279,7 +281,7 @@ fn softplus_bend(x: &Tensor, beta: Scalar, threshold: Scalar) -> Result<Tensor> 
     bend.masked_fill(&scaled.gt(&Tensor::wrapped(threshold)?)?, Scalar::Int(0))
 }
 
-/// `ln(sigmoid(self))` without underflow.
+/// The logarithm of the sigmoid, `ln(1 / (1 + e^-self))`, without underflow.
 #[op("log_sigmoid(Tensor self) -> Tensor", out, module = "nn", meta = broadcast, cpu = log_sigmoid, batch = pointwise,
      jvp = elementwise, samples = unary)]
 impl LogSigmoid {
@@ -309,7 +311,8 @@ impl LogSigmoidBackward {
     }
 }
 
-/// `scale * self` above 0, `scale * alpha * (e^(input_scale * self) - 1)` below (Clevert et al. 2016).
+/// The exponential linear unit: `scale * self` above 0, `scale * alpha * (e^(input_scale * self) - 1)` else (Clevert et
+/// al. 2016).
 #[op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", inplace, out, module = "nn",
      meta = broadcast, batch = pointwise, jvp = elementwise)]
 impl Elu {
@@ -343,7 +346,8 @@ impl Elu {
     }
 }
 
-/// The derivative of `elu` from its input, or with `is_result` from its result.
+/// The derivative of `elu`: `grad_output * scale` above 0, else `grad_output * scale * alpha * input_scale *
+/// e^(input_scale * x)`, computed from the input `x` or, with `is_result`, from the result.
 #[op("elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor",
      out, internal, meta = broadcast, batch = pointwise)]
 impl EluBackward {
@@ -399,7 +403,8 @@ impl EluBackward {
     }
 }
 
-/// `max(0, self) + min(0, alpha * (e^(self / alpha) - 1))`: `elu` with a continuous slope.
+/// The continuously differentiable exponential linear unit: `max(0, self) + min(0, alpha * (e^(self / alpha) - 1))`
+/// (Barron 2017).
 #[op("celu(Tensor self, Scalar alpha=1.0) -> Tensor", function_only, inplace, meta = broadcast, batch = pointwise, jvp = elementwise)]
 impl Celu {
     fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
@@ -427,7 +432,8 @@ impl Celu {
     }
 }
 
-/// `elu` with the constants that keep mean and variance (Klambauer et al. 2017).
+/// The scaled exponential linear unit: `elu` with the constants that preserve mean 0 and variance 1 (Klambauer et al.
+/// 2017).
 #[op("selu(Tensor self) -> Tensor", function_only, inplace, samples = unary_nonzero)]
 impl Selu {
     fn composite(self_: &Tensor) -> Result<Tensor> {

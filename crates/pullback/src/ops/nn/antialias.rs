@@ -14,8 +14,9 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&UPSAMPLE_BILINEAR2D_AA, &UPSAMPLE_BILINEAR2D_AA_BACKWARD, &UPSAMPLE_BILINEAR2D_AA_VEC];
 
-/// Images (N, C, H, W) resized to `output_size`, by linear interpolation whose hat is as wide as a new element where the
-/// image shrinks. `scales_h` and `scales_w` are the factors of the sizes, unless `align_corners`.
+/// Images (N, C, H, W) resized to `output_size` by bilinear interpolation with antialiasing: where the image shrinks,
+/// the triangular filter is as wide as an output pixel. `scales_h` and `scales_w` are the ratios of the sizes, and
+/// unused with `align_corners`.
 #[op("_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
      module = "nn", function_only, jvp = linear, method = upsample_bilinear2d_aa, batch = batches2)]
 impl UpsampleBilinear2dAa {
@@ -103,7 +104,7 @@ impl UpsampleBilinear2dAa {
     }
 }
 
-/// The gradient of [`UpsampleBilinear2dAa`] for an image of `input_size`.
+/// The gradient of `_upsample_bilinear2d_aa` with respect to an image of `input_size`.
 #[op("_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
      internal, jvp = linear, method = upsample_bilinear2d_aa_backward, batch = batches2)]
 impl UpsampleBilinear2dAaBackward {
@@ -166,7 +167,8 @@ impl UpsampleBilinear2dAaBackward {
     }
 }
 
-/// [`UpsampleBilinear2dAa`] to `output_size`, or to the sizes multiplied with `scale_factors`.
+/// Images (N, C, H, W) resized by bilinear interpolation with antialiasing, to `output_size` or to their sizes
+/// multiplied by `scale_factors`.
 #[op("_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
      module = "nn", function_only, method = upsample_bilinear2d_aa_vec)]
 impl UpsampleBilinear2dAaVec {

@@ -15,7 +15,8 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&SAFE_SOFTMAX, &FLASH_ATTENTION, &FLASH_ATTENTION_KERNEL];
 
-/// `softmax` along `dim`, computed in `dtype` if one is given; lines of only -inf give zeros.
+/// `softmax` along `dim`, computed in `dtype` if one is given, except that a row of only -inf gives zeros in place of
+/// NaN.
 #[op("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", function_only, method = safe_softmax)]
 impl SafeSoftmax {
     fn composite(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
@@ -41,9 +42,11 @@ fn first_row() -> Tensor {
     Tensor::from_slice(&[yes, yes, yes, no, no, no], &[2, 3]).expect("samples are small")
 }
 
-/// `softmax(scale Q K^T + attn_mask) V` of `query` (B, H, L, E), `key` and `value` (B, H or a part of it, S, E), and the
-/// logarithms of the sums of the weights (B, H, L), which have no gradient. `scale` is `1 / sqrt(E)` if not given. Rows
-/// that may attend to nothing give zeros, their logarithm too.
+/// Scaled dot product attention `softmax(scale Q K^T + attn_mask) V` of `query` (B, H, L, E) with `key` and `value` (B,
+/// G, S, E), where G divides H, and the logarithms of the sums of exponentials (B, H, L), which have no gradient.
+///
+/// `scale` is `1 / sqrt(E)` if it is not given. With `is_causal` a query attends to no key behind its own position.
+/// Rows that may attend to nothing give zeros, also as logarithm.
 #[op("_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
      function_only, not_differentiable(attn_mask), method = flash_attention)]
 impl FlashAttention {
@@ -96,7 +99,7 @@ impl FlashAttention {
     }
 }
 
-/// The op's work, at a scale that is known.
+/// The kernel of `_scaled_dot_product_flash_attention_for_cpu`, with a scale that is given and without dropout.
 #[op("_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, bool is_causal, Tensor? attn_mask, float scale) -> (Tensor, Tensor)",
      internal, function_only, not_differentiable(attn_mask), node = "ScaledDotProductFlashAttentionForCpu",
      method = flash_attention_kernel, batch = attention(query, attn_mask))]

@@ -60,8 +60,10 @@ fn check(x1: &Tensor, x2: &Tensor, p: f64, compute_mode: Option<i64>) -> Result<
     Ok(())
 }
 
-/// The norm of order `p` (0, positive or infinite) of the difference of each row of `x1` (*, P, M) and each of `x2` (*, R, M): (*, P, R).
-/// Leading dimensions broadcast. `compute_mode` chooses among algorithms in PyTorch; here all are the one without products.
+/// Distances between all pairs of rows: the norm of order `p` (0, positive or infinite) of the difference of each row
+/// of `x1` (*, P, M) and each row of `x2` (*, R, M), of shape (*, P, R). Leading dimensions broadcast. `compute_mode`
+/// chooses between algorithms in PyTorch; here all modes use the one without matrix products. Where rows are equal the
+/// gradient is 0.
 #[op("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", function_only, autocast = fp32, method = cdist)]
 impl Cdist {
     fn composite(x1: &Tensor, x2: &Tensor, p: f64, compute_mode: Option<i64>) -> Result<Tensor> {
@@ -109,7 +111,8 @@ impl Cdist {
     }
 }
 
-/// `cdist` of matrices with the same leading dimensions.
+/// Distances between all pairs of rows: the norm of order `p` of the difference of each row of `x1` (*, P, M) and each
+/// row of `x2` (*, R, M), which have the same leading dimensions.
 #[op("_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", function_only, node = "Cdist",
      method = cdist_forward, batch = matrices)]
 impl CdistForward {
@@ -213,7 +216,7 @@ fn slopes(x1: &Tensor, x2: &Tensor, p: f64, distances: &Tensor) -> Result<Tensor
     difference.sign()?.mul(&each)?.mul(&power(&filled, 1.0 - p)?)
 }
 
-/// The gradient of `_cdist_forward` for `x1`. It records nothing.
+/// The gradient of `_cdist_forward` with respect to `x1`, by a kernel; nothing is recorded.
 #[op("_cdist_backward(Tensor grad_output, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor", internal, function_only,
      not_differentiable, method = cdist_backward, batch = matrices)]
 impl CdistBackward {
@@ -272,7 +275,8 @@ impl CdistBackward {
     }
 }
 
-/// The norms of order `p` of the differences of all pairs of rows of `self` (N, M), those of the first row first: (N (N - 1) / 2).
+/// Distances between the rows of a matrix `self` (N, M): the norms of order `p` of the differences of all pairs of
+/// rows, those of the first row first, a vector of length N (N - 1) / 2. Where rows are equal the gradient is 0.
 #[op("pdist(Tensor self, float p=2) -> Tensor", function_only, autocast = fp32, method = pdist)]
 impl Pdist {
     fn composite(self_: &Tensor, p: f64) -> Result<Tensor> {

@@ -202,8 +202,9 @@ fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resul
     Ok(())
 }
 
-/// Cross-correlates `input` (N, C, *) with `weight` (O, C / groups, *kernel) and adds `bias` (O); transposed, it is
-/// the gradient of that with `weight` (C, O / groups, *kernel).
+/// The convolution (cross-correlation) of `input` (N, C, *) with `weight` (O, C / groups, *kernel), plus `bias` (O),
+/// over one to three spatial dimensions; with `transposed` the transposed convolution, which is the gradient of a
+/// convolution with respect to its input, with `weight` (C, O / groups, *kernel).
 #[op(
     "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
     function_only, batch = convolution(input, weight, bias, transposed, groups)
@@ -348,7 +349,7 @@ impl Convolution {
     }
 }
 
-/// The gradient of `convolution` for its input, bilinear in `grad_output` and `weight`.
+/// The gradient of `convolution` with respect to its input, bilinear in `grad_output` and `weight`.
 #[op("_convolution_backward_input(Tensor grad_output, Tensor weight, int[] input_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
      internal, method = convolution_backward_input, batch = convolution_backward_input(grad_output, weight, input_size, groups))]
 impl ConvolutionBackwardInput {
@@ -436,7 +437,7 @@ impl ConvolutionBackwardInput {
     }
 }
 
-/// The gradient of `convolution` for its weight, bilinear in `grad_output` and `input`.
+/// The gradient of `convolution` with respect to its weight, bilinear in `grad_output` and `input`.
 #[op("_convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
      internal, method = convolution_backward_weight, batch = convolution_backward_weight(grad_output, input, weight_size, groups))]
 impl ConvolutionBackwardWeight {
@@ -582,7 +583,9 @@ fn call(s: &Sampler, shapes: &[&[i64]]) -> Sample {
     Sample::new(shapes.iter().map(|shape| s.normal(shape).into()))
 }
 
-/// Cross-correlates (N, C, {IMAGE}) or (C, {IMAGE}) with `weight` (O, C / groups, {KERNEL}).
+/// The convolution (cross-correlation) of (N, C, {IMAGE}) or (C, {IMAGE}) with `weight` (O, C / groups, {KERNEL}), plus
+/// `bias` (O). Along each dimension a size `L` becomes `(L + 2 padding - dilation (kernel - 1) - 1) / stride + 1`,
+/// rounded down.
 #[op("conv{N}d(Tensor input, Tensor weight, Tensor? bias=None, int[{N}] stride=1, int[{N}] padding=0, int[{N}] dilation=1, int groups=1) -> Tensor",
      function_only, profiler_flops, autocast = lower,
      each(Conv1d { N: 1, IMAGE: "L", KERNEL: "k", SHAPES: &[&[2, 5], &[3, 2, 3]] },
@@ -620,7 +623,8 @@ impl ConvNd {
     }
 }
 
-/// As `conv{N}d` with `padding` "same" or "valid".
+/// The convolution (cross-correlation) of (N, C, {IMAGE}) or (C, {IMAGE}) with `weight` (O, C / groups, {KERNEL}), plus
+/// `bias` (O), with `padding` "valid" (none) or "same" (the result has the size of the input, for strides of 1).
 #[op("conv{N}d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[{N}] stride=1, str padding=\"valid\", int[{N}] dilation=1, int groups=1) -> Tensor",
      function_only, profiler_flops, autocast = lower,
      each(Conv1dPadding { N: 1, SHAPES: &[&[1, 2, 5], &[3, 2, 2]] },
@@ -665,7 +669,9 @@ impl ConvNdPadding {
     }
 }
 
-/// The transpose of `conv{N}d`: (N, C, {IMAGE}) with `weight` (C, O / groups, {KERNEL}).
+/// The transposed convolution of (N, C, {IMAGE}) or (C, {IMAGE}) with `weight` (C, O / groups, {KERNEL}), plus `bias`
+/// (O): the gradient of `conv{N}d` with respect to its input. Along each dimension a size `L` becomes `(L - 1) stride -
+/// 2 padding + dilation (kernel - 1) + output_padding + 1`.
 #[op("conv_transpose{N}d{OVERLOAD}(Tensor input, Tensor weight, Tensor? bias=None, int[{N}] stride=1, int[{N}] padding=0, int[{N}] output_padding=0, int groups=1, int[{N}] dilation=1) -> Tensor",
      function_only, autocast = lower,
      each(ConvTranspose1d { N: 1, OVERLOAD: "", IMAGE: "L", KERNEL: "k", SHAPES: &[&[1, 2, 3], &[2, 2, 2]], STRIDE: 2 },

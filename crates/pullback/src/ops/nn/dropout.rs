@@ -28,8 +28,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &NATIVE_DROPOUT_BACKWARD,
 ];
 
-/// In training each element becomes 0 with probability `p`, else `input / (1 - p)` (Srivastava et al. 2014);
-/// otherwise the result is the input itself. One draw per element; any shape.
+/// Dropout: in training each element becomes 0 with probability `p`, else `input / (1 - p)` (Srivastava et al. 2014).
+/// Otherwise, and for `p` = 0, the result is the input itself. Any shape; one random draw per element.
 #[op("dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl Dropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
@@ -43,7 +43,7 @@ impl Dropout {
     }
 }
 
-/// `dropout` in place.
+/// Dropout in place: in training each element of `self` becomes 0 with probability `p`, else `self / (1 - p)`.
 #[op("dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only, method = dropout_)]
 impl DropoutInplace {
     fn composite(self_: &Tensor, p: f64, train: bool) -> Result<Tensor> {
@@ -54,7 +54,8 @@ impl DropoutInplace {
     }
 }
 
-/// `dropout` of whole channels: one draw for each `(n, c)` of an input (N, C, ...) (Tompson et al. 2015).
+/// Dropout of whole channels: in training each channel `(n, c)` of an input (N, C, ...) becomes 0 with probability `p`,
+/// else `input / (1 - p)` (Tompson et al. 2015).
 #[op("feature_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl FeatureDropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
@@ -72,7 +73,8 @@ impl FeatureDropout {
     }
 }
 
-/// `feature_dropout` in place.
+/// Dropout of whole channels in place: in training each channel `(n, c)` of (N, C, ...) becomes 0 with probability `p`,
+/// else `self / (1 - p)`.
 #[op("feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only,
      method = feature_dropout_)]
 impl FeatureDropoutInplace {
@@ -84,8 +86,9 @@ impl FeatureDropoutInplace {
     }
 }
 
-/// In training each element becomes SELU's lower limit with probability `p`, and all are scaled and shifted
-/// so that mean 0 and variance 1 stay (Klambauer et al. 2017); otherwise the result is the input itself.
+/// Alpha dropout: in training each element becomes the lower limit of SELU with probability `p`, and all are scaled and
+/// shifted so that mean 0 and variance 1 are preserved (Klambauer et al. 2017). Otherwise the result is the input
+/// itself.
 #[op("alpha_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl AlphaDropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
@@ -99,7 +102,8 @@ impl AlphaDropout {
     }
 }
 
-/// `alpha_dropout` in place.
+/// Alpha dropout in place: in training each element of `self` becomes the lower limit of SELU with probability `p`, and
+/// all are scaled and shifted so that mean 0 and variance 1 are preserved.
 #[op("alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only,
      method = alpha_dropout_)]
 impl AlphaDropoutInplace {
@@ -111,7 +115,7 @@ impl AlphaDropoutInplace {
     }
 }
 
-/// `alpha_dropout` of whole channels: one draw for each `(n, c)` of an input (N, C, ...).
+/// Alpha dropout of whole channels: one random draw for each `(n, c)` of an input (N, C, ...).
 #[op("feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl FeatureAlphaDropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
@@ -125,7 +129,7 @@ impl FeatureAlphaDropout {
     }
 }
 
-/// `feature_alpha_dropout` in place.
+/// Alpha dropout of whole channels in place: one random draw for each `(n, c)` of (N, C, ...).
 #[op("feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only,
      method = feature_alpha_dropout_)]
 impl FeatureAlphaDropoutInplace {
@@ -137,8 +141,8 @@ impl FeatureAlphaDropoutInplace {
     }
 }
 
-/// `dropout` together with its bool mask of kept elements. `train` of `None` means training; outside training
-/// the first result is a copy and the mask is all true. With p = 1 everything is 0.
+/// Dropout together with the bool mask of the elements that were kept. `train` of `None` means training; outside
+/// training the first result is a copy and the mask is all true. With `p` = 1 everything is 0.
 #[op(
     "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
     random,

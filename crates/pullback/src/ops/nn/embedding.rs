@@ -12,8 +12,9 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&EMBEDDING, &EMBEDDING_BACKWARD];
 
-/// Rows of `weight` (n, d) at the places `indices` (*): (*, d). The gradient leaves out row `padding_idx` (-1: none);
-/// with `scale_grad_by_freq` each row's gradient is divided by how often the row was read.
+/// Rows of a table: `weight` (n, d) at the `indices` (*) gives (*, d). The gradient leaves out row `padding_idx` (-1:
+/// none); with `scale_grad_by_freq` the gradient of each row is divided by how often the row was read, and with
+/// `sparse` the gradient is a sparse tensor.
 #[op(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     function_only,
@@ -61,7 +62,7 @@ impl Embedding {
     }
 }
 
-/// The gradient of `embedding` for its table of `num_weights` rows.
+/// The gradient of `embedding` with respect to its table of `num_weights` rows, as a dense tensor.
 #[op(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
     internal,

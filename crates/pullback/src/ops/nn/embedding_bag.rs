@@ -148,11 +148,15 @@ fn fill(
     Ok(kernel::embedding_bag(to, &from, options)?)
 }
 
-/// Sums (`mode` 0), means (1) or maxima (2) of the rows of `weight` (n, d) that `indices` names, bag by bag: bag `b` has the entries
-/// from `offsets[b]` to the next offset or, the last, the end; with `include_last_offset` the last offset is the end of the last bag, and
-/// begins none. Entries of `padding_idx` (negative: none) are in no bag; rows are multiplied by `per_sample_weights`, in sums. An empty bag
-/// gives zeros, and of equal maxima the first counts. Gives the (bags, d), the bag of each entry, the sizes of the bags (zeros for sums), and
-/// the row of each maximum (else the sizes).
+/// Sums (`mode` 0), means (1) or maxima (2) of the rows of `weight` (n, d) that `indices` names, bag by bag.
+///
+/// Bag `b` has the entries from `offsets[b]` to the next offset or, for the last one, to the end; with
+/// `include_last_offset` the last offset is the end of the last bag and starts no bag. Entries equal to `padding_idx`
+/// (negative: none) are in no bag; in sums, rows are multiplied by `per_sample_weights`. An empty bag gives zeros, and
+/// of equal maxima the first counts.
+///
+/// Returns the bags (bags, d), the bag of each entry, the sizes of the bags (zeros for sums), and the row of each
+/// maximum (for other modes the sizes).
 #[op("_embedding_bag{FORM}(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
      function_only, internal, not_differentiable(indices, offsets), batch = bags(weight),
      each(EmbeddingBagKernel { FORM: "" }, EmbeddingBagForwardOnly { FORM: "_forward_only" }))]
@@ -358,8 +362,9 @@ impl Entries<'_> {
     }
 }
 
-/// The gradient of a sum or mean of `_embedding_bag` for its table of `num_weights` rows: each row gets the gradients of the bags that it
-/// is in, multiplied by its factor, divided by the size of the bag for means, and with `scale_grad_by_freq` by how often the row occurs.
+/// The gradient of a sum or mean of `_embedding_bag` with respect to its table of `num_weights` rows: each row gets the
+/// gradients of the bags that it is in, multiplied by its weight in the bag, divided by the size of the bag for means,
+/// and with `scale_grad_by_freq` by how often the row occurs.
 #[op("_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
      internal, not_differentiable(indices, offset2bag), batch = bags(grad))]
 impl EmbeddingBagDenseBackward {
@@ -477,11 +482,15 @@ fn check_frequency(scale_grad_by_freq: bool) -> Result<()> {
     Ok(())
 }
 
-/// Sums, means or maxima of rows of a table, bag by bag, as [`Bags`] says; `padding_idx` may be missing, and counts from the end
-/// if it is negative.
+/// Sums (`mode` 0), means (1) or maxima (2) of the rows of `weight` (n, d) that `indices` names, bag by bag, without
+/// the entries equal to `padding_idx`, which counts from the end of the table if it is negative; `None` leaves out
+/// none.
+///
+/// Returns the bags (bags, d), the bag of each entry, the sizes of the bags (zeros for sums), and the row of each
+/// maximum (for other modes the sizes).
 ///
 /// # Errors
-/// For a `padding_idx` that names no row.
+/// `RuntimeError` for a `padding_idx` that is no row of the table.
 #[op(
     "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
     function_only,
@@ -533,7 +542,14 @@ impl EmbeddingBagPaddingIdx {
     }
 }
 
-/// Sums, means or maxima of rows of a table, bag by bag, as [`Bags`] says, of which no entry is padding.
+/// Sums (`mode` 0), means (1) or maxima (2) of the rows of `weight` (n, d) that `indices` names, bag by bag.
+///
+/// Bag `b` has the entries from `offsets[b]` to the next offset or, for the last one, to the end; with
+/// `include_last_offset` the last offset is the end of the last bag and starts no bag. In sums, rows are multiplied by
+/// `per_sample_weights`. An empty bag gives zeros, and of equal maxima the first counts.
+///
+/// Returns the bags (bags, d), the bag of each entry, the sizes of the bags (zeros for sums), and the row of each
+/// maximum (for other modes the sizes).
 #[op(
     "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
     function_only,

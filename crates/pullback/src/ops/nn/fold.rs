@@ -125,8 +125,8 @@ fn pair([a, b]: [i64; 2]) -> String {
     format!("({a}, {b})")
 }
 
-/// The blocks that slide over images (N, C, H, W) or (C, H, W), as columns (N, C kh kw, L): column `l` holds block `l`, channel by
-/// channel. Blocks outside of the image hold zeros there.
+/// The sliding blocks of images (N, C, H, W) or (C, H, W) as columns (N, C kh kw, L) or (C kh kw, L): column `l` holds
+/// block `l`, channel by channel. Elements of blocks outside of the image are 0. This is `torch.nn.functional.unfold`.
 #[op("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", module = "nn", exact_out,
      jvp = linear, node = "Im2Col", method = im2col, batch = image2)]
 impl Im2col {
@@ -252,8 +252,9 @@ fn refused(call: &dyn Fn() -> Sample) -> Vec<InvalidSample> {
     ]
 }
 
-/// The sum of blocks (N, C kh kw, L) or (C kh kw, L) at their places in images (N, C, *output_size), which is no inverse of
-/// `im2col` where blocks overlap.
+/// The sum of sliding blocks, columns (N, C kh kw, L) or (C kh kw, L), at their positions in images (N, C,
+/// *output_size). It is the gradient of `im2col`, and its inverse only where blocks do not overlap. This is
+/// `torch.nn.functional.fold`.
 #[op("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
      module = "nn", exact_out, jvp = linear, node = "Col2Im", method = col2im, batch = image1)]
 impl Col2im {
@@ -385,7 +386,8 @@ impl Col2im {
     }
 }
 
-/// Channels (N, C, *) of `groups` groups, in turn one of each group.
+/// The channels of (N, C, *) in a new order: those of the `groups` groups interleaved, one of each group in turn.
+/// `groups` divides C.
 #[op("channel_shuffle(Tensor self, SymInt groups) -> Tensor", alias("native_channel_shuffle"), function_only, jvp = linear,
      method = channel_shuffle, batch = folded)]
 impl ChannelShuffle {
@@ -442,7 +444,8 @@ impl ChannelShuffle {
     }
 }
 
-/// Cross-correlates (T, N, C) with `weight` (k, C, O) and adds `bias` (O), with `pad` zeros at both ends: (T', N, O).
+/// The one-dimensional convolution (cross-correlation) of (T, N, C) with `weight` (k, C, O), plus `bias` (O), with
+/// `pad` zeros at both ends: (T + 2 pad - k + 1, N, O).
 #[op("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", function_only, method = conv_tbc, autocast = lower)]
 impl ConvTbc {
     fn composite(self_: &Tensor, weight: &Tensor, bias: &Tensor, pad: i64) -> Result<Tensor> {

@@ -22,11 +22,13 @@ pub(crate) static OPS: &[&OpDef] = &[
     &AFFINE_GRID_GENERATOR,
 ];
 
-/// The values of `input` (N, C, *sizes) at the places `grid` (N, *out, d): (N, C, *out). The last dimension of `grid` counts
-/// from the innermost dimension of an image. `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic, of two dimensions);
-/// `padding_mode` says what lies outside: 0 (zeros), 1 (the border) or 2 (reflections). With `align_corners` -1 and 1 are the
-/// centres of the outermost elements, else their outer edges. At whole places the gradient by `grid` is that of the
-/// interval after them; where a place is moved to the border, and of `nearest`, it is zero.
+/// The values of `input` (N, C, *sizes) at the positions `grid` (N, *out, d), interpolated: (N, C, *out).
+///
+/// The last dimension of `grid` holds coordinates from -1 to 1, that of the innermost dimension of the image first.
+/// `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic, for two dimensions); `padding_mode` says what is
+/// outside of the image: 0 (zeros), 1 (the border) or 2 (reflections). With `align_corners` -1 and 1 are the centres of
+/// the outermost elements, else their outer edges. At the centre of an element the gradient of the position is that of
+/// the interval after it; where a position is clamped to the border, and for mode 1, it is 0.
 #[op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      function_only, autocast = fp32)]
 impl GridSampler {
@@ -72,7 +74,8 @@ impl GridSampler {
     }
 }
 
-/// [`GridSampler`] of images (N, C, H, W).
+/// The values of images `input` (N, C, H, W) at the positions `grid` (N, H', W', 2), interpolated: (N, C, H', W'). The
+/// arguments are those of `grid_sampler`.
 #[op("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      function_only, method = grid_sampler_2d, batch = image2)]
 impl GridSampler2d {
@@ -122,7 +125,8 @@ impl GridSampler2d {
     }
 }
 
-/// [`GridSampler`] of volumes (N, C, D, H, W).
+/// The values of volumes `input` (N, C, D, H, W) at the positions `grid` (N, D', H', W', 3), interpolated: (N, C, D',
+/// H', W'). The arguments are those of `grid_sampler`.
 #[op("grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      function_only, method = grid_sampler_3d, batch = image3)]
 impl GridSampler3d {
@@ -165,8 +169,8 @@ impl GridSampler3d {
     }
 }
 
-/// The gradients of [`GridSampler`] by images and places, those that `output_mask` (bits 1, 2) asks for; the others are empty.
-/// They record nothing.
+/// The gradients of `grid_sampler` with respect to images and positions, those that `output_mask` (bits 1, 2) asks for;
+/// the others are empty. They are computed by a kernel and not recorded.
 #[op("_grid_sampler_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, int output_mask) -> (Tensor, Tensor)",
      internal, not_differentiable, method = grid_sampler_backward)]
 impl GridSamplerBackward {
@@ -223,8 +227,8 @@ impl GridSamplerBackward {
     }
 }
 
-/// The places (N, *sizes, d) that the affine maps `theta` (N, d, d + 1) give for the places of an image of `size` (N, C,
-/// *sizes), both relative as in [`GridSampler`].
+/// The positions (N, *sizes, d) to which the affine maps `theta` (N, d, d + 1) take the elements of an image of `size`
+/// (N, C, *sizes), all in the coordinates from -1 to 1 that `grid_sampler` takes.
 #[op("affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor", function_only,
      method = affine_grid_generator)]
 impl AffineGridGenerator {

@@ -26,7 +26,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &KL_DIV,
 ];
 
-/// `(self - target)^2`, reduced.
+/// The mean squared error `(self - target)^2`, element by element, reduced: 0 (none), 1 (mean) or 2 (sum).
 #[op("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", out, apart, module = "nn", autocast = fp32, batch = elementwise_loss)]
 impl MseLoss {
     fn meta(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<TensorSpec> {
@@ -74,7 +74,8 @@ impl MseLoss {
     }
 }
 
-/// `|self - target|`, reduced.
+/// The absolute error `|self - target|`, element by element, reduced: 0 (none), 1 (mean) or 2 (sum). The gradient at 0
+/// is 0.
 #[op("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", module = "nn", autocast = fp32)]
 impl L1Loss {
     fn composite(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
@@ -85,7 +86,8 @@ impl L1Loss {
     }
 }
 
-/// `z^2 / (2 beta)` where `z = |self - target|` is below `beta`, else `z - beta/2`, reduced.
+/// The smooth L1 loss: `z^2 / (2 beta)` where `z = |self - target|` is below `beta`, else `z - beta/2`, reduced: 0
+/// (none), 1 (mean) or 2 (sum).
 #[op(
     "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
     out,
@@ -147,7 +149,8 @@ impl SmoothL1Loss {
     }
 }
 
-/// `z^2 / 2` where `z = |self - target|` is at most `delta`, else `delta (z - delta/2)`, reduced (Huber 1964).
+/// The Huber loss: `z^2 / 2` where `z = |self - target|` is at most `delta`, else `delta (z - delta/2)`, reduced: 0
+/// (none), 1 (mean) or 2 (sum) (Huber 1964).
 #[op(
     "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
     out,
@@ -209,8 +212,11 @@ impl HuberLoss {
     }
 }
 
-/// `-weight (target ln(self) + (1 - target) ln(1 - self))`, reduced; the logarithms are at least -100.
-/// Elements of `self` lie between 0 and 1.
+/// The binary cross entropy `-weight (target ln(self) + (1 - target) ln(1 - self))`, reduced: 0 (none), 1 (mean) or 2
+/// (sum). Logarithms are at least -100, so that the loss is finite.
+///
+/// # Errors
+/// `RuntimeError` for elements of `self` that are not between 0 and 1.
 #[op(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
     out,
@@ -302,8 +308,8 @@ impl BinaryCrossEntropy {
     }
 }
 
-/// Binary cross entropy of `sigmoid(self)`, without underflow:
-/// `-weight (pos_weight target ln s + (1 - target) ln(1 - s))` with `s = sigmoid(self)`, reduced.
+/// The binary cross entropy of `s = sigmoid(self)`, `-weight (pos_weight target ln s + (1 - target) ln(1 - s))`,
+/// without underflow, reduced: 0 (none), 1 (mean) or 2 (sum).
 #[op(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
     function_only,
@@ -380,8 +386,9 @@ impl BinaryCrossEntropyWithLogits {
     }
 }
 
-/// The pointwise divergence `target (ln(target) - self)`, reduced by `reduction`; with `log_target` the target
-/// is given as its logarithm. The mean is over all elements.
+/// The Kullback-Leibler divergence `target (ln(target) - self)`, where `self` holds logarithms, element by element,
+/// reduced: 0 (none), 1 (the mean over all elements) or 2 (sum). With `log_target` the target is given as its
+/// logarithm. Where `target` is 0 the loss is 0.
 #[op(
     "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
     function_only, autocast = fp32

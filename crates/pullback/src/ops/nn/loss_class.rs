@@ -25,8 +25,9 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CROSS_ENTROPY_LOSS,
 ];
 
-/// `-weight[t] * self[t]` for each target class `t`, reduced; input (C) or (N, C). Targets equal to
-/// `ignore_index` count nothing.
+/// The negative log likelihood loss `-weight[t] * self[t]` for each target class `t` of log-probabilities (C) or (N,
+/// C), reduced: 0 (none), 1 (mean, weighted by the classes' weights) or 2 (sum). Targets equal to `ignore_index` do not
+/// count. The mean over no targets is NaN.
 #[op(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
     exact_out,
@@ -69,7 +70,8 @@ impl NllLoss {
     }
 }
 
-/// `nll_loss` of images: input (N, C, H, W), target (N, H, W).
+/// The negative log likelihood loss of images: log-probabilities (N, C, H, W) and target classes (N, H, W), reduced: 0
+/// (none), 1 (mean, weighted by the classes' weights) or 2 (sum).
 #[op(
     "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
     out,
@@ -105,7 +107,8 @@ impl NllLoss2d {
     }
 }
 
-/// `nll_loss` of any number of dimensions.
+/// The negative log likelihood loss for log-probabilities (C), (N, C) or (N, C, d1, ...) and target classes of the same
+/// shape without C, reduced: 0 (none), 1 (mean, weighted by the classes' weights) or 2 (sum).
 #[op(
     "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
     module = "nn",
@@ -136,7 +139,7 @@ impl NllLossNd {
     }
 }
 
-/// The loss and the sum of the weights used.
+/// The negative log likelihood loss of (C) or (N, C), and the sum of the weights of the targets.
 #[op(
     "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
     function_only,
@@ -200,7 +203,7 @@ impl NllLossForward {
     }
 }
 
-/// As `nll_loss_forward`, for inputs with dimensions after the class.
+/// The negative log likelihood loss of (N, C, d1, ...), and the sum of the weights of the targets.
 #[op(
     "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
     function_only,
@@ -264,7 +267,7 @@ impl NllLoss2dForward {
     }
 }
 
-/// The gradient of `nll_loss` for an input of shape `sizes`.
+/// The gradient of `nll_loss` with respect to an input of shape `sizes`.
 #[op("_nll_loss_backward(Tensor grad_output, int[] sizes, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor",
      internal, method = nll_loss_backward, not_differentiable(weight, total_weight), batch = nll_loss_backward(grad_output, sizes, target, weight, reduction, total_weight))]
 impl NllLossBackward {
@@ -321,8 +324,9 @@ impl NllLossBackward {
     }
 }
 
-/// `nll_loss` of `log_softmax(self)`. Targets are class indices or, in the input's dtype and shape,
-/// probabilities; `label_smoothing` mixes the target with the uniform distribution (Szegedy et al. 2016).
+/// The cross entropy loss: `nll_loss` of `log_softmax(self)` for scores (C), (N, C) or (N, C, d1, ...), reduced: 0
+/// (none), 1 (mean) or 2 (sum). Targets are class indices or, in the input's dtype and shape, probabilities;
+/// `label_smoothing` mixes the target with the uniform distribution (Szegedy et al. 2016).
 #[op(
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
     module = "nn",

@@ -20,7 +20,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&MULTI_MARGIN_LOSS_BACKWARD, &SOFT_MARGIN_LOSS, &MULTI_MARGIN_LOSS];
 
-/// `ln(1 + e^(-target self))` for `target` of 1 and -1, reduced.
+/// The logistic loss `ln(1 + e^(-target * self))` for a `target` of 1 and -1, reduced: 0 (none), 1 (mean) or 2 (sum).
 #[op(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
     module = "nn",
@@ -109,7 +109,7 @@ fn share(index: &Tensor, weight: Option<&Tensor>, columns: i64) -> Result<Option
     weight.index_select(0, &index.reshape(&[-1])?)?.over(columns)?.unsqueeze(1).map(Some)
 }
 
-/// The gradient of `multi_margin_loss` for `self` by that of the loss.
+/// The gradient of `multi_margin_loss` with respect to `self`.
 #[op(
     "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor",
     module = "nn",
@@ -173,7 +173,8 @@ impl MultiMarginLossBackward {
     }
 }
 
-/// `sum_(j != y) weight[y] max(0, margin - self[y] + self[j])^p / C` for class `y` of `C`, reduced; `p` is 1 or 2.
+/// The multi-class hinge loss `sum_(j != y) weight[y] max(0, margin - self[y] + self[j])^p / C` for target class `y` of
+/// `C` classes, reduced: 0 (none), 1 (mean) or 2 (sum). `p` is 1 or 2; for `p` = 1 the gradient at a kink is 0.
 #[op(
     "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
     module = "nn",

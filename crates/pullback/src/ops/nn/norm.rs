@@ -78,7 +78,7 @@ impl LayerNorm {
     }
 }
 
-/// `layer_norm` with the mean and `1 / sqrt(var + eps)` of each row.
+/// `layer_norm` together with the mean and `1 / sqrt(var + eps)` of each row.
 #[op(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
     function_only
@@ -99,7 +99,7 @@ impl NativeLayerNorm {
     }
 }
 
-/// `native_layer_norm` with statistics of at least single precision.
+/// The kernel of `native_layer_norm`, with statistics in at least single precision.
 #[op(
     "_native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
     internal,
@@ -212,7 +212,7 @@ impl RmsNorm {
     }
 }
 
-/// `rms_norm` with `1 / sqrt(mean(input^2) + eps)` of each row.
+/// `rms_norm` together with `1 / sqrt(mean(input^2) + eps)` of each row.
 #[op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", internal,
      method = fused_rms_norm, batch = rms_norm(input, normalized_shape, weight))]
 impl FusedRmsNorm {
@@ -283,9 +283,9 @@ impl FusedRmsNorm {
     }
 }
 
-/// `(input - mean) / sqrt(var + eps) * weight + bias` per channel (dimension 1). In training mean and biased
-/// variance are the batch's, and the running statistics move by `momentum` towards the batch's mean and
-/// unbiased variance; otherwise the running statistics are used (Ioffe and Szegedy 2015).
+/// Batch normalisation: `(input - mean) / sqrt(var + eps) * weight + bias` per channel (dimension 1). In training mean
+/// and biased variance are those of the batch, and the running statistics move by `momentum` towards the mean and the
+/// unbiased variance of the batch; otherwise the running statistics are used (Ioffe and Szegedy 2015).
 #[op(
     "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
     function_only,
@@ -384,7 +384,7 @@ fn without_elements(
     Ok(out)
 }
 
-/// `batch_norm` with the batch's mean and `1 / sqrt(var + eps)` per channel (empty outside training).
+/// `batch_norm` together with the mean and `1 / sqrt(var + eps)` of the batch per channel (empty outside training).
 #[op(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
     function_only,
@@ -418,7 +418,7 @@ impl NativeBatchNorm {
     }
 }
 
-/// `native_batch_norm` with statistics of at least single precision.
+/// The kernel of `native_batch_norm`, with statistics in at least single precision.
 #[op(
     "_native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
     internal,
@@ -538,8 +538,9 @@ impl BatchNormKernel {
     }
 }
 
-/// `batch_norm` with statistics of their own for each sample and channel `(n, c)` of an input (N, C, ...); the
-/// running statistics move towards the mean of the samples' statistics (Ulyanov et al. 2016).
+/// Instance normalisation: `(input - mean) / sqrt(var + eps) * weight + bias` with mean and biased variance of each
+/// channel `(n, c)` of an input (N, C, ...). The running statistics move towards the mean of the examples' statistics
+/// (Ulyanov et al. 2016).
 #[op(
     "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
     function_only,

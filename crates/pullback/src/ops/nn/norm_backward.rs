@@ -17,7 +17,8 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&LAYER_NORM_BACKWARD, &RMS_NORM_BACKWARD, &BATCH_NORM_BACKWARD, &GROUP_NORM_BACKWARD];
 
-/// The gradients of `layer_norm` by input, weight and bias.
+/// The gradients of `layer_norm` with respect to input, weight and bias, those that `output_mask` (bits 1, 2, 4) asks
+/// for.
 #[op("_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = layer_norm_backward)]
 impl LayerNormBackward {
@@ -65,7 +66,7 @@ impl LayerNormBackward {
     }
 }
 
-/// The gradients of `rms_norm` by input and weight.
+/// The gradients of `rms_norm` with respect to input and weight, those that `output_mask` (bits 1, 2) asks for.
 #[op("_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, int output_mask) -> (Tensor, Tensor)",
      internal, not_differentiable, method = rms_norm_backward)]
 impl RmsNormBackward {
@@ -105,8 +106,8 @@ impl RmsNormBackward {
     }
 }
 
-/// The gradients of `batch_norm` by input, weight and bias. In training `mean` and `rstd` are the batch's, else
-/// they are the running mean and variance.
+/// The gradients of `batch_norm` with respect to input, weight and bias, those that `output_mask` (bits 1, 2, 4) asks
+/// for. In training `mean` and `rstd` are the batch's, otherwise they are the running mean and variance.
 #[op("_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, bool training, float eps, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = batch_norm_backward)]
 impl BatchNormBackward {
@@ -154,7 +155,8 @@ impl BatchNormBackward {
     }
 }
 
-/// The gradients of `group_norm` by input, weight and bias.
+/// The gradients of `group_norm` with respect to input, weight and bias, those that `output_mask` (bits 1, 2, 4) asks
+/// for.
 #[op("_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int group, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = group_norm_backward)]
 impl GroupNormBackward {

@@ -26,8 +26,9 @@ pub(in crate::ops) fn check_groups(input: &Tensor, groups: i64) -> Result<()> {
     Ok(())
 }
 
-/// `(input - mean) / sqrt(var + eps) * weight + bias`, mean and biased variance over each of `num_groups`
-/// groups of channels and everything after them; weight and bias per channel (Wu and He 2018).
+/// Group normalisation: `(input - mean) / sqrt(var + eps) * weight + bias`, with mean and biased variance over each of
+/// `num_groups` groups of channels and all dimensions after them; weight and bias have one element per channel (Wu and
+/// He 2018).
 #[op(
     "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
     function_only
@@ -92,7 +93,7 @@ impl GroupNorm {
     }
 }
 
-/// `group_norm` with the mean and `1 / sqrt(var + eps)` of each group, (N, group), which have gradients too.
+/// `group_norm` together with the mean and `1 / sqrt(var + eps)` of each group, (N, group), which have gradients too.
 #[op(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
     function_only
@@ -118,7 +119,7 @@ impl NativeGroupNorm {
     }
 }
 
-/// `native_group_norm` with statistics of at least single precision.
+/// The kernel of `native_group_norm`, with statistics in at least single precision.
 #[op(
     "_native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
     internal,

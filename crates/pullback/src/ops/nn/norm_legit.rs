@@ -15,7 +15,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&NATIVE_BATCH_NORM_LEGIT, &NATIVE_BATCH_NORM_LEGIT_NO_STATS, &BATCH_NORM_WITH_UPDATE];
 
-/// `native_batch_norm` that writes to `running_mean` and `running_var` in training.
+/// `native_batch_norm` that updates `running_mean` and `running_var` in training.
 #[op("_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      function_only, out, not_differentiable(running_mean, running_var), method = native_batch_norm_legit)]
 impl NativeBatchNormLegit {
@@ -37,7 +37,7 @@ impl NativeBatchNormLegit {
     }
 }
 
-/// `native_batch_norm` without running statistics: outside training there is nothing to normalise by.
+/// `native_batch_norm` without running statistics, which therefore always normalises by the statistics of the batch.
 #[op("_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      function_only, out, method = native_batch_norm_legit_no_stats)]
 impl NativeBatchNormLegitNoStats {
@@ -62,8 +62,8 @@ impl NativeBatchNormLegitNoStats {
     }
 }
 
-/// Batch norm in training: the output, the batch's mean and `1 / sqrt(var + eps)`, and a reserve that is empty here;
-/// `running_mean` and `running_var` move by `momentum`.
+/// Batch normalisation in training: the output, the mean and `1 / sqrt(var + eps)` of the batch, and a reserve that is
+/// empty here. `running_mean` and `running_var` move by `momentum`.
 #[op("_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
      function_only, internal, out, not_differentiable(running_mean, running_var), method = batch_norm_with_update)]
 impl BatchNormWithUpdate {

@@ -26,8 +26,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &PAD,
 ];
 
-/// The tensor with `pad` more elements of `value` around it: `pad` lists (before, after) from the last dimension
-/// on; negative numbers crop.
+/// The tensor with elements of `value` added at the edges: `pad` lists how many (before, after) for the last dimension,
+/// then for the one before it, and so on. Negative numbers crop.
 #[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd, batch = padded(self, pad))]
 impl ConstantPadNd {
     fn meta(self_: &Tensor, pad: &[i64]) -> Result<TensorSpec> {
@@ -332,7 +332,8 @@ fn pad_errors(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
     vec![InvalidSample::new(flat, ErrorKind::Runtime, "(batch mode) tensor with possibly 0 batch")]
 }
 
-/// The last dimension continued reflected at the edges, (before, after) from the last on.
+/// The last dimension of (C, L) or (N, C, L) padded by reflections at its edges: `padding` is (before, after), each
+/// smaller than the size. Negative numbers crop.
 #[op("reflection_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad1D",
      method = reflection_pad1d, autocast = fp32, batch = image1)]
 impl ReflectionPad1d {
@@ -353,7 +354,8 @@ impl ReflectionPad1d {
     }
 }
 
-/// The last two dimensions continued reflected at the edges, (before, after) from the last on.
+/// The last two dimensions of (C, H, W) or (N, C, H, W) padded by reflections at their edges: `padding` is (before,
+/// after) for the last dimension, then for the one before it, each smaller than the size. Negative numbers crop.
 #[op("reflection_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad2D",
      method = reflection_pad2d, autocast = fp32, batch = image2)]
 impl ReflectionPad2d {
@@ -374,7 +376,9 @@ impl ReflectionPad2d {
     }
 }
 
-/// The last three dimensions continued reflected at the edges, (before, after) from the last on.
+/// The last three dimensions of (C, D, H, W) or (N, C, D, H, W) padded by reflections at their edges: `padding` is
+/// (before, after) for the last dimension, then for the ones before it, each smaller than the size. Negative numbers
+/// crop.
 #[op("reflection_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad3D",
      method = reflection_pad3d, batch = image3)]
 impl ReflectionPad3d {
@@ -395,7 +399,8 @@ impl ReflectionPad3d {
     }
 }
 
-/// The last dimension continued with copies of the edges, (before, after) from the last on.
+/// The last dimension of (C, L) or (N, C, L) padded by copies of its edges: `padding` is (before, after). Negative
+/// numbers crop.
 #[op("replication_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad1D",
      method = replication_pad1d, autocast = fp32, batch = image1)]
 impl ReplicationPad1d {
@@ -416,7 +421,8 @@ impl ReplicationPad1d {
     }
 }
 
-/// The last two dimensions continued with copies of the edges, (before, after) from the last on.
+/// The last two dimensions of (C, H, W) or (N, C, H, W) padded by copies of their edges: `padding` is (before, after)
+/// for the last dimension, then for the one before it. Negative numbers crop.
 #[op("replication_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad2D",
      method = replication_pad2d, autocast = fp32, batch = image2)]
 impl ReplicationPad2d {
@@ -437,7 +443,8 @@ impl ReplicationPad2d {
     }
 }
 
-/// The last three dimensions continued with copies of the edges, (before, after) from the last on.
+/// The last three dimensions of (C, D, H, W) or (N, C, D, H, W) padded by copies of their edges: `padding` is (before,
+/// after) for the last dimension, then for the ones before it. Negative numbers crop.
 #[op("replication_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad3D",
      method = replication_pad3d, autocast = fp32, batch = image3)]
 impl ReplicationPad3d {
@@ -458,7 +465,8 @@ impl ReplicationPad3d {
     }
 }
 
-/// Pads the last dimensions as `pad` lists them: mode "constant" (with `value`), "reflect", "replicate" or "circular".
+/// Pads the last dimensions: `pad` lists how many elements (before, after) for the last dimension, then for the one
+/// before it, and so on; `mode` is "constant" (with `value`), "reflect", "replicate" or "circular".
 #[op(
     "pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor",
     module = "nn"

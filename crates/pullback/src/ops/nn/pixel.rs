@@ -90,7 +90,7 @@ impl Rearranged {
     }
 }
 
-/// `(*, C r^2, H, W)` to `(*, C, H r, W r)` with `r = upscale_factor`: channels become pixels.
+/// Rearranges channels into pixels: `(*, C r^2, H, W)` becomes `(*, C, H r, W r)` with `r = upscale_factor`.
 #[op("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", function_only, jvp = linear, method = pixel_shuffle, batch = pixels)]
 impl PixelShuffle {
     fn meta(self_: &Tensor, upscale_factor: i64) -> Result<TensorSpec> {
@@ -119,7 +119,8 @@ impl PixelShuffle {
     }
 }
 
-/// The inverse of `pixel_shuffle`: `(*, C, H r, W r)` to `(*, C r^2, H, W)` with `r = downscale_factor`.
+/// Rearranges pixels into channels, the inverse of `pixel_shuffle`: `(*, C, H r, W r)` becomes `(*, C r^2, H, W)` with
+/// `r = downscale_factor`.
 #[op("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", function_only, jvp = linear, method = pixel_unshuffle, batch = pixels)]
 impl PixelUnshuffle {
     fn meta(self_: &Tensor, downscale_factor: i64) -> Result<TensorSpec> {

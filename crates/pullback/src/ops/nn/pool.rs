@@ -33,7 +33,8 @@ fn max_window(spatial: usize, given: &Given<'_>) -> Result<PoolWindow> {
     given.window(if spatial == 2 { "max_pool2d" } else { "max_pool3d" }, spatial)
 }
 
-/// The largest element of each window and its position in its plane; the last two dimensions are pooled.
+/// The largest element of each window of the last two dimensions, and its index in the flattened plane. NaN counts as
+/// largest; of equal elements the first counts.
 #[op("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      module = "nn", node = "MaxPool2DWithIndices", method = max_pool2d_with_indices, batch = image2)]
 impl MaxPool2dWithIndices {
@@ -85,7 +86,8 @@ impl MaxPool2dWithIndices {
     }
 }
 
-/// Adds each gradient to the element of its plane that `indices` names.
+/// The gradient of two-dimensional max pooling from the indices of the maxima: each element of `grad_output` is added
+/// to the element of its plane that `indices` names.
 #[op("_max_pool2d_backward(Tensor grad_output, Tensor indices, int[] input_size) -> Tensor", internal,
      not_differentiable(indices), method = max_pool2d_backward, batch = image2)]
 impl MaxPool2dBackward {
@@ -122,7 +124,8 @@ fn add_at(cpu: Cpu, result: &Tensor, grad: &Tensor, indices: &Tensor) -> Result<
     Ok(kernel::max_pool_backward(&mut result.view_mut(cpu), grad, indices, 2)?)
 }
 
-/// The gradient of `max_pool2d_with_indices` for its input `self`, of which only shape and dtype matter: its own gradient is zero.
+/// The gradient of `max_pool2d_with_indices` with respect to its input `self`, of which only shape and dtype matter:
+/// its own gradient is zero.
 #[op("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
      internal, function_only, not_differentiable(indices), method = max_pool2d_with_indices_backward, batch = image2)]
 impl MaxPool2dWithIndicesBackward {
@@ -255,7 +258,8 @@ impl Line {
     }
 }
 
-/// As `max_pool2d_with_indices` over the last dimension.
+/// The largest element of each window of the last dimension, and its index. NaN counts as largest; of equal elements
+/// the first counts.
 #[op("max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      function_only, method = max_pool1d_with_indices)]
 impl MaxPool1dWithIndices {
@@ -287,7 +291,8 @@ impl MaxPool1dWithIndices {
     }
 }
 
-/// The largest element of each window and its position in its volume; the last three dimensions are pooled.
+/// The largest element of each window of the last three dimensions, and its index in the flattened volume. NaN counts
+/// as largest; of equal elements the first counts.
 #[op("max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      module = "nn", node = "MaxPool3DWithIndices", method = max_pool3d_with_indices, batch = image3)]
 impl MaxPool3dWithIndices {
@@ -374,7 +379,8 @@ impl MaxPool3dWithIndices {
     }
 }
 
-/// The largest element of each window; the last {DIMS} pooled.
+/// The largest element of each window; the last {DIMS} pooled. NaN counts as largest; the gradient goes to the first of
+/// equal elements.
 #[op("max_pool{N}d(Tensor self, int[{N}] kernel_size, int[{N}] stride=[], int[{N}] padding=0, int[{N}] dilation=1, bool ceil_mode=False) -> Tensor",
      function_only,
      each(MaxPool1d { N: 1, DIMS: "dimension is", WITH_INDICES: max_pool1d_with_indices, SHAPE: [1, 2, 6], KERNEL: 3 },

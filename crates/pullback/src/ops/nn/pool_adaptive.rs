@@ -102,7 +102,8 @@ fn adaptive_invalid_samples(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
     ]
 }
 
-/// The largest element of each of `output_size` nearly equal parts of the last {DIMS} dimensions, and its position in its {SPACE}.
+/// The largest element of each of `output_size` nearly equal parts of the last {DIMS} dimensions, and its index in the
+/// flattened {SPACE}.
 #[op("adaptive_max_pool{N}d(Tensor self, int[{N}] output_size) -> (Tensor, Tensor)", module = "nn", node = "AdaptiveMaxPool{N}D", batch = BATCH,
      each(AdaptiveMaxPool2d { N: 2, DIMS: "two", SPACE: "plane", BATCH: image2 },
           AdaptiveMaxPool3d { N: 3, DIMS: "three", SPACE: "volume", BATCH: image3 }))]
@@ -127,7 +128,7 @@ impl AdaptiveMaxPoolNd {
     }
 }
 
-/// The largest element of each of `output_size` nearly equal parts of the last dimension, and its position.
+/// The largest element of each of `output_size` nearly equal parts of the last dimension, and its index.
 #[op("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", function_only, method = adaptive_max_pool1d)]
 impl AdaptiveMaxPool1d {
     fn composite(self_: &Tensor, output_size: &[i64]) -> Result<[Tensor; 2]> {
@@ -305,9 +306,11 @@ fn fractional_invalid_samples(s: &Sampler, spatial: usize) -> Vec<InvalidSample>
     ]
 }
 
-/// The largest element of each window of size `kernel_size` at places that `random_samples` (N, C, {N}) in [0, 1) decide, `output_size` of
-/// them, and its position in its {SPACE}. With `L` inputs and `n` outputs, window `i` begins at `int((i + u) a) - int(u a)` for
-/// `a = (L - kernel) / (n - 1)`, the last one at `L - kernel` (Graham 2014).
+/// The largest element of each of `output_size` windows of size `kernel_size` at random positions, and its index in the
+/// flattened {SPACE} (Graham 2014).
+///
+/// The positions come from `random_samples` (N, C, {N}) in [0, 1): with size `L` and `n` windows, window `i` begins at
+/// `int((i + u) a) - int(u a)` for `a = (L - kernel) / (n - 1)`, the last one at `L - kernel`.
 #[op("fractional_max_pool{N}d(Tensor self, int[{N}] kernel_size, int[{N}] output_size, Tensor random_samples) -> (Tensor, Tensor)",
      module = "nn", not_differentiable(random_samples), node = "FractionalMaxPool{N}D", batch = BATCH(self, random_samples),
      each(FractionalMaxPool2d { N: 2, SPACE: "plane", BATCH: fractional2 },
@@ -455,7 +458,10 @@ fn unpool_invalid_samples(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
     ]
 }
 
-/// Zeros of `output_size`, with the elements of `self` at the places in their planes that `indices` names.
+/// Zeros of `output_size`, with the elements of `self` at the positions in their flattened planes that `indices` names.
+///
+/// # Errors
+/// `RuntimeError` for an index outside of the plane.
 #[op("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor", module = "nn", exact_out, node = "MaxUnpool2D",
      not_differentiable(indices), method = max_unpool2d, batch = image2)]
 impl MaxUnpool2d {
@@ -479,7 +485,11 @@ impl MaxUnpool2d {
     }
 }
 
-/// `max_unpool2d` of volumes. Neither `stride` nor `padding` changes anything; strides must be positive.
+/// Zeros of `output_size`, with the elements of `self` at the positions in their flattened volumes that `indices`
+/// names. `stride` and `padding` have no effect; strides must be positive.
+///
+/// # Errors
+/// `RuntimeError` for an index outside of the volume.
 #[op("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor", module = "nn", exact_out,
      node = "MaxUnpool3D", not_differentiable(indices), method = max_unpool3d, batch = image3)]
 impl MaxUnpool3d {

@@ -100,7 +100,8 @@ fn volume_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// The mean of each window; the last {DIMS} dimensions are pooled.
+/// The mean of each window of the last {DIMS} dimensions. Padding counts as zeros with `count_include_pad`, else it is
+/// left out of the mean; `divisor_override` replaces the number of elements.
 #[op("avg_pool{N}d(Tensor self, int[{N}] kernel_size, int[{N}] stride=[], int[{N}] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
      module = "nn", OUT, jvp = linear, node = "AvgPool{N}D", batch = BATCH,
      each(AvgPool2d { N: 2, DIMS: "two", OUT:, BATCH: image2, SPEC: plane_means, BACKWARD: avg_pool2d_backward, SAMPLES: plane_samples,
@@ -164,7 +165,7 @@ impl AvgPoolNd {
     }
 }
 
-/// The gradient of `avg_pool{N}d` for an input of `input_size`.
+/// The gradient of `avg_pool{N}d` with respect to an input of `input_size`.
 #[op("_avg_pool{N}d_backward(Tensor grad_output, int[] input_size, int[{N}] kernel_size, int[{N}] stride, int[{N}] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
      internal, jvp = linear, batch = BATCH,
      each(AvgPool2dBackward { N: 2, BATCH: image2, FORWARD: avg_pool2d, SHAPES: (&[1, 2, 2], [1, 4, 4]) },
@@ -235,7 +236,8 @@ impl AvgPoolNdBackward {
     }
 }
 
-/// The mean of each window of the last dimension.
+/// The mean of each window of the last dimension. Padding counts as zeros with `count_include_pad`, else it is left out
+/// of the mean.
 #[op("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
      function_only, method = avg_pool1d)]
 impl AvgPool1d {
@@ -307,7 +309,7 @@ impl AdaptiveAvgPoolKernel {
     }
 }
 
-/// The gradient of `_adaptive_avg_pool2d`.
+/// The gradient of `_adaptive_avg_pool2d` with respect to an input of `input_size`.
 #[op("_adaptive_avg_pool2d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear, method = adaptive_avg_pool_backward, batch = image2)]
 impl AdaptiveAvgPoolBackward {
     fn meta(grad_output: &Tensor, input_size: &[i64]) -> Result<TensorSpec> {
@@ -395,7 +397,7 @@ impl AdaptiveAvgPool3dKernel {
     }
 }
 
-/// The gradient of `_adaptive_avg_pool3d` for an input of `input_size`.
+/// The gradient of `_adaptive_avg_pool3d` with respect to an input of `input_size`.
 #[op("_adaptive_avg_pool3d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear,
      method = adaptive_avg_pool3d_backward, batch = image3)]
 impl AdaptiveAvgPool3dBackward {

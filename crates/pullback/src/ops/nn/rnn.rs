@@ -32,7 +32,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// {TEXT} `input` is (steps, batch, features), or (batch, steps, features) with `batch_first`; `hx` is {STATES} of
-/// (layers * directions, batch, hidden). Gives the last layer's `h` of all steps and the last {LAST}.
+/// (layers * directions, batch, hidden). Returns `h` of the last layer at all steps, and the last {LAST}.
 #[op("{NAME}.input(Tensor input, {HX} hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> {RETURNS}",
      function_only, random,
      each(Lstm { NAME: lstm, CELL: Lstm, GATES: 4, HX: "Tensor[]", FIRST: &[Tensor], RETURNS: "(Tensor, Tensor, Tensor)", RESULTS: 3,
@@ -75,8 +75,8 @@ impl Recurrent {
     }
 }
 
-/// `{NAME}` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
-/// never grow; rows that have ended keep their state.
+/// `{NAME}` over packed sequences: `data` holds the rows of all steps concatenated, `batch_sizes[t]` of them for step
+/// `t`, in sizes that never grow; sequences that have ended keep their state.
 #[op("{NAME}.data(Tensor data, Tensor batch_sizes, {HX} hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> {RETURNS}",
      function_only, random, not_differentiable(batch_sizes),
      each(LstmPacked { NAME: lstm, CELL: Lstm, GATES: 4, HX: "Tensor[]", FIRST: &[Tensor], RETURNS: "(Tensor, Tensor, Tensor)", RESULTS: 3 },
@@ -112,7 +112,7 @@ impl RecurrentPacked {
     }
 }
 
-/// One step of `lstm`: `input` is (batch, features), `hx` the pair `h, c` of (batch, hidden). Gives the new pair.
+/// One step of an LSTM: `input` is (batch, features), `hx` the pair `h, c` of (batch, hidden). Returns the new pair.
 #[op(
     "lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)",
     function_only
@@ -146,7 +146,7 @@ impl LstmCell {
     }
 }
 
-/// One step of `{NAME}`: `input` is (batch, features), `hx` is (batch, hidden). Gives the new `h`.
+/// One step of `{NAME}`: `input` is (batch, features), `hx` is (batch, hidden). Returns the new `h`.
 #[op("{NAME}_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor", function_only,
      each(GruCell { NAME: gru, CELL: Gru, GATES: 3 },
           RnnTanhCell { NAME: rnn_tanh, CELL: Tanh, GATES: 1 },

@@ -128,10 +128,10 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The gradients of a layer by those of its output and last states: for each of `operands` (input, `hx`, `cx`, the two
-/// weights, the two biases) whose bit `needs` has, in that order. `results` are the output, what was kept of the gates, and
-/// the cells; `grads` the gradients of the output and of the last states; `cell` is 0 for an LSTM, 1 for a GRU, 2 and 3 for
-/// plain cells with `tanh` and `relu`.
+/// The gradients of a recurrent layer by those of its output and last states: for each of `operands` (input, `hx`,
+/// `cx`, the two weights, the two biases) whose bit `needs` has, in that order. `results` are the output, the saved
+/// gates, and the cells; `grads` the gradients of the output and of the last states; `cell` is 0 for an LSTM, 1 for a
+/// GRU, 2 and 3 for plain cells with `tanh` and `relu`.
 #[op("_rnn_layer_backward(Tensor?[] operands, Tensor?[] results, Tensor?[] grads, int cell, int needs, int[] batch_sizes, bool reverse) -> Tensor[]",
      internal, function_only, not_differentiable, method = rnn_layer_backward)]
 impl RnnLayerBackward {

@@ -24,9 +24,10 @@ use smallvec::SmallVec;
 pub(crate) static OPS: &[&OpDef] =
     &[&LSTM_LAYER, &GRU_LAYER, &PLAIN_LAYER, &LSTM_STEP, &GRU_STEP, &PLAIN_STEP];
 
-/// The LSTM over all steps: `output` (rows, hidden) or (steps, batch, hidden), the last states, and for the
-/// backward the gates and the cells of every step. Without `batch_sizes` the input is (steps, batch, features),
-/// else its rows are steps of those sizes end to end. The states have any shape of `batch * hidden` elements.
+/// One LSTM layer in one direction over all steps: `output` (rows, hidden) or (steps, batch, hidden), the last states,
+/// and for the backward pass the gates and the cells of every step. Without `batch_sizes` the input is (steps, batch,
+/// features), else it holds the rows of steps of those sizes concatenated. The states have any shape of
+/// `batch * hidden` elements.
 #[op("_lstm_layer(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
      internal, method = lstm_layer, autocast = lower)]
 impl LstmLayer {
@@ -109,7 +110,8 @@ impl LstmLayer {
     }
 }
 
-/// The GRU over all steps, as `_lstm_layer`.
+/// One GRU layer in one direction over all steps: `output`, the last state, and for the backward pass the gates of
+/// every step. Shapes are those of `_lstm_layer`.
 #[op("_gru_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor)",
      internal, method = gru_layer)]
 impl GruLayer {
@@ -175,7 +177,8 @@ impl GruLayer {
     }
 }
 
-/// The plain cell, with `tanh` or relu, over all steps, as `_lstm_layer`.
+/// One layer of plain cells, with `tanh` or `relu`, in one direction over all steps: `output` and the last state.
+/// Shapes are those of `_lstm_layer`.
 #[op("_rnn_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse, bool relu) -> (Tensor, Tensor)",
      internal, method = rnn_layer, autocast = lower)]
 impl PlainLayer {
@@ -245,7 +248,7 @@ impl PlainLayer {
     }
 }
 
-/// One step of the LSTM, with the gates for the backward.
+/// One step of an LSTM cell: the new states, and the gates for the backward pass.
 #[op("_lstm_step(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor, Tensor)",
      internal, method = lstm_step)]
 impl LstmStep {
@@ -305,7 +308,7 @@ impl LstmStep {
     }
 }
 
-/// One step of the GRU, with the gates for the backward.
+/// One step of a GRU cell: the new state, and the gates for the backward pass.
 #[op("_gru_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor)",
      internal, method = gru_step)]
 impl GruStep {
@@ -359,7 +362,7 @@ impl GruStep {
     }
 }
 
-/// One step of the plain cell.
+/// One step of a plain cell, with `tanh` or `relu`: the new state.
 #[op("_rnn_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, bool relu) -> Tensor",
      internal, method = rnn_step, autocast = lower)]
 impl PlainStep {

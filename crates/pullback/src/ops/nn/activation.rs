@@ -1,7 +1,7 @@
-//! Activation functions without parameters of their own shape: rectifiers, sigmoids and their smooth kin.
+//! Activation functions that are piecewise linear or rational: rectifiers, thresholds and the hard forms of sigmoids.
 //!
-//! Each derivative is one fused kernel, an op of its own (`*_backward`) that can be differentiated again.
-//! Exponential and gated units are in `activation_smooth`.
+//! Each derivative is one fused kernel, an op of its own (`*_backward`) that can be differentiated again. Exponential
+//! and gated units are in `activation_smooth`.
 
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
@@ -98,7 +98,7 @@ impl ThresholdBackward {
     }
 }
 
-/// Where the absolute value is at most `lambd`.
+/// A mask of the elements whose absolute value is at most `lambd`.
 fn is_small(name: &str, x: &Tensor, lambd: Scalar) -> Result<Tensor> {
     let kind = x.dtype();
     if !kind.is_floating_point() {
@@ -163,7 +163,7 @@ fn shrink_samples(s: &Sampler) -> Vec<Sample> {
     if s.dtype.is_complex() {
         return Vec::new();
     }
-    // Away from zero by more than a quarter, so that no element is near the limit.
+    // Samples differ from zero by more than a quarter, so that no element is near a kink.
     let sample =
         |shape: &[i64]| Sample::of(s.away_from_zero(shape)).with("lambd", Scalar::Float(0.05));
     vec![sample(&[2, 3]), sample(&[]), sample(&[0])]
@@ -451,7 +451,7 @@ impl HardswishBackward {
         grad.hardswish_backward(self_)
     }
     fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
-        hardswish_bend(grad, grad_output, self_)
+        hardswish_second_derivative(grad, grad_output, self_)
     }
     fn jvp(
         grad_output_p: &Tensor,
@@ -459,7 +459,7 @@ impl HardswishBackward {
         self_p: &Tensor,
         self_t: &Tensor,
     ) -> Result<Tensor> {
-        grad_output_t.hardswish_backward(self_p)?.add(&hardswish_bend(
+        grad_output_t.hardswish_backward(self_p)?.add(&hardswish_second_derivative(
             self_t,
             grad_output_p,
             self_p,
@@ -467,12 +467,12 @@ impl HardswishBackward {
     }
 }
 
-/// `a * b * hardswish''(x)`: a third between -3 and 3.
-fn hardswish_bend(a: &Tensor, b: &Tensor, x: &Tensor) -> Result<Tensor> {
+/// The product `a * b * hardswish''(x)`; the second derivative is 1/3 between -3 and 3, else 0.
+fn hardswish_second_derivative(a: &Tensor, b: &Tensor, x: &Tensor) -> Result<Tensor> {
     a.mul(b)?.over(3)?.hardtanh_backward(x, Scalar::Int(-3), Scalar::Int(3))
 }
 
-/// No gradient: the function is flat there.
+/// The gradient of an argument that the derivative is constant in: none.
 pub(crate) fn flat(grad: &Tensor) -> Result<Option<Tensor>> {
     let _ = grad;
     Ok(None)

@@ -83,7 +83,7 @@ impl GeluBackward {
         self_: &Tensor,
         approximate: &str,
     ) -> Result<Tensor> {
-        grad.mul(grad_output)?.mul(&gelu_bend(self_, is_tanh(approximate)?)?)
+        grad.mul(grad_output)?.mul(&gelu_second_derivative(self_, is_tanh(approximate)?)?)
     }
     fn jvp(
         grad_output_p: &Tensor,
@@ -92,10 +92,10 @@ impl GeluBackward {
         self_t: &Tensor,
         approximate: &str,
     ) -> Result<Tensor> {
-        let bend = gelu_bend(self_p, is_tanh(approximate)?)?;
+        let second = gelu_second_derivative(self_p, is_tanh(approximate)?)?;
         grad_output_t
             .gelu_backward_with(self_p, approximate)?
-            .add(&self_t.mul(grad_output_p)?.mul(&bend)?)
+            .add(&self_t.mul(grad_output_p)?.mul(&second)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| Sample::new([s.normal(shape).into(), s.normal(shape).into()]);
@@ -113,7 +113,7 @@ fn is_tanh(approximate: &str) -> Result<bool> {
 
 /// The second derivative of `gelu`: `φ(x) (2 - x^2)`, or for the approximation `x (1 + t) / 2` with `t = tanh u`,
 /// `(1 - t^2) (u' + x u'' / 2 - x t u'^2)`.
-fn gelu_bend(x: &Tensor, tanh: bool) -> Result<Tensor> {
+fn gelu_second_derivative(x: &Tensor, tanh: bool) -> Result<Tensor> {
     let square = x.mul(x)?;
     if !tanh {
         let density = square.times(-0.5)?.exp()?.times(FRAC_2_SQRT_PI * FRAC_1_SQRT_2 * 0.5)?;
@@ -144,7 +144,7 @@ impl SiluBackward {
         grad.silu_backward(&self_.conj()?)
     }
     fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
-        grad.conj()?.mul(grad_output)?.mul(&silu_bend(self_)?.conj()?)
+        grad.conj()?.mul(grad_output)?.mul(&silu_second_derivative(self_)?.conj()?)
     }
     fn jvp(
         grad_output_p: &Tensor,
@@ -152,13 +152,13 @@ impl SiluBackward {
         self_p: &Tensor,
         self_t: &Tensor,
     ) -> Result<Tensor> {
-        let by_self = self_t.mul(&silu_bend(self_p)?)?.conj()?.mul(grad_output_p)?;
+        let by_self = self_t.mul(&silu_second_derivative(self_p)?)?.conj()?.mul(grad_output_p)?;
         grad_output_t.silu_backward(self_p)?.add(&by_self)
     }
 }
 
 /// The second derivative of `silu`: `s (1 - s) (2 + x (1 - 2s))`.
-fn silu_bend(x: &Tensor) -> Result<Tensor> {
+fn silu_second_derivative(x: &Tensor) -> Result<Tensor> {
     let s = x.sigmoid()?;
     let slope = s.minus_from(1.0)?.mul(&s)?;
     slope.mul(&s.times(-2.0)?.plus(1.0)?.mul(x)?.plus(2.0)?)
@@ -181,7 +181,7 @@ impl MishBackward {
         grad.mish_backward(self_)
     }
     fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
-        grad.mul(grad_output)?.mul(&mish_bend(self_)?)
+        grad.mul(grad_output)?.mul(&mish_second_derivative(self_)?)
     }
     fn jvp(
         grad_output_p: &Tensor,
@@ -191,12 +191,12 @@ impl MishBackward {
     ) -> Result<Tensor> {
         grad_output_t
             .mish_backward(self_p)?
-            .add(&self_t.mul(grad_output_p)?.mul(&mish_bend(self_p)?)?)
+            .add(&self_t.mul(grad_output_p)?.mul(&mish_second_derivative(self_p)?)?)
     }
 }
 
 /// The second derivative of `mish`: `w (2 + x (1 - s - 2 s t))` with `w = s (1 - t^2)`, the slope of `t`.
-fn mish_bend(x: &Tensor) -> Result<Tensor> {
+fn mish_second_derivative(x: &Tensor) -> Result<Tensor> {
     let (s, t) = (x.sigmoid()?, x.softplus(Scalar::Int(1), Scalar::Int(20))?.tanh()?);
     let slope = t.mul(&t)?.minus_from(1.0)?.mul(&s)?;
     let inner = s.add(&s.mul(&t)?.times(2.0)?)?.minus_from(1.0)?;
@@ -249,7 +249,7 @@ impl SoftplusBackward {
         beta: Scalar,
         threshold: Scalar,
     ) -> Result<Tensor> {
-        grad.mul(grad_output)?.mul(&softplus_bend(self_, beta, threshold)?)
+        grad.mul(grad_output)?.mul(&softplus_second_derivative(self_, beta, threshold)?)
     }
     fn jvp(
         grad_output_p: &Tensor,
@@ -259,7 +259,9 @@ impl SoftplusBackward {
         beta: Scalar,
         threshold: Scalar,
     ) -> Result<Tensor> {
-        let by_self = self_t.mul(grad_output_p)?.mul(&softplus_bend(self_p, beta, threshold)?)?;
+        let by_self = self_t
+            .mul(grad_output_p)?
+            .mul(&softplus_second_derivative(self_p, beta, threshold)?)?;
         grad_output_t.softplus_backward(self_p, beta, threshold)?.add(&by_self)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -274,11 +276,11 @@ impl SoftplusBackward {
 }
 
 /// The second derivative of `softplus`: `beta s (1 - s)` with `s = sigmoid(beta x)`, 0 above the threshold.
-fn softplus_bend(x: &Tensor, beta: Scalar, threshold: Scalar) -> Result<Tensor> {
+fn softplus_second_derivative(x: &Tensor, beta: Scalar, threshold: Scalar) -> Result<Tensor> {
     let scaled = x.times(beta)?;
     let s = scaled.sigmoid()?;
-    let bend = s.minus_from(1.0)?.mul(&s)?.times(beta)?;
-    bend.masked_fill(&scaled.gt(&Tensor::wrapped(threshold)?)?, Scalar::Int(0))
+    let second = s.minus_from(1.0)?.mul(&s)?.times(beta)?;
+    second.masked_fill(&scaled.gt(&Tensor::wrapped(threshold)?)?, Scalar::Int(0))
 }
 
 /// The logarithm of the sigmoid, `ln(1 / (1 + e^-self))`, without underflow.
@@ -493,7 +495,7 @@ impl Glu {
     }
 }
 
-/// The dimension that is halved, and half of its size.
+/// The dimension that `glu` halves, and half of its size.
 fn half_of(x: &Tensor, dim: i64) -> Result<(usize, i64)> {
     ensure!(x.ndim() > 0, runtime, "glu does not support 0-dimensional tensors");
     let at = wrap_dim(dim, x.ndim())?;

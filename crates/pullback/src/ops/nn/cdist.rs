@@ -1,7 +1,8 @@
 //! Distances between all pairs of rows: `cdist` of two matrices, `pdist` of one.
 //!
-//! Values and gradients are one kernel each; where derivatives of gradients may be wanted these are made of ops that have some. Where
-//! rows are equal the gradient is zero, and of several largest differences all count.
+//! Values and gradients are one kernel each; where derivatives of gradients may be needed, gradients are made of
+//! differentiable ops. Where rows are equal the gradient is zero, and where several differences are largest all of them
+//! count.
 
 use crate::dispatch::OpDef;
 use crate::error::ensure;
@@ -31,7 +32,7 @@ fn check_rows(name: &str, label: &str, x: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what `cdist` does not take, but for leading dimensions.
+/// Refuses arguments that `cdist` does not take, except for leading dimensions that do not broadcast.
 fn check(x1: &Tensor, x2: &Tensor, p: f64, compute_mode: Option<i64>) -> Result<()> {
     check_rows("cdist", "X1", x1)?;
     check_rows("cdist", "X2", x2)?;
@@ -187,7 +188,7 @@ impl CdistForward {
     }
 }
 
-/// What each difference `x1[.., i, :] - x2[.., j, :]` changes of its norm, (*, P, R, M), made of ops.
+/// The derivative (*, P, R, M) of each norm by each difference `x1[.., i, :] - x2[.., j, :]`, made of ops.
 fn slopes(x1: &Tensor, x2: &Tensor, p: f64, distances: &Tensor) -> Result<Tensor> {
     let (zero, one) = (Scalar::Int(0), Scalar::Int(1));
     let is_zero = |t: &Tensor| t.eq(&Tensor::wrapped(0)?);
@@ -204,7 +205,7 @@ fn slopes(x1: &Tensor, x2: &Tensor, p: f64, distances: &Tensor) -> Result<Tensor
             difference.abs()?.eq(&distances)?.logical_and(&is_zero(&distances)?.logical_not()?)?;
         return difference.sign()?.mul(&is_most.to_dtype(difference.dtype())?);
     }
-    // Where a norm is zero no difference changes it; a one in its place keeps derivatives finite.
+    // Where a norm is zero its derivative is zero, too; dividing by one in its stead keeps the derivatives finite.
     let filled = distances.masked_fill(&is_zero(&distances)?, one)?;
     if p == 2.0 {
         return difference.div(&filled)?.masked_fill(&is_zero(&distances)?, zero);
@@ -299,7 +300,7 @@ impl Pdist {
             self_.dtype().scalar_name()
         );
         let rows = self_.shape()[0];
-        // The pairs of a row with those behind it are the distances of a matrix of one row.
+        // The distances of a row from those after it are the distances of a matrix of one row.
         let mut parts = pullback_kernels::memory::with_capacity(rows as usize)?;
         for i in 0..rows - 1 {
             let behind = self_.narrow(0, i + 1, rows - 1 - i)?;

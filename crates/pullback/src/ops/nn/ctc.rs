@@ -1,7 +1,7 @@
-//! Connectionist temporal classification: the loss of sequences whose alignment with their input is not known.
+//! Connectionist temporal classification: the loss of sequences whose alignment with their input is unknown.
 //!
-//! `_ctc_loss` and its gradient are one kernel each. As PyTorch's, the gradient is that for log-probabilities that are normalised (its
-//! step through `log_softmax` is exact), and has no derivative of its own.
+//! `_ctc_loss` and its gradient are one kernel each. As in PyTorch, the gradient is that for normalised
+//! log-probabilities (its step through `log_softmax` is exact), and has no derivative of its own.
 
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
@@ -83,12 +83,12 @@ impl CtcLossTensor {
         reduction: i64,
         zero_infinity: bool,
     ) -> Result<Tensor> {
-        let numbers = |name: &str, t: &Tensor| {
+        let lengths = |name: &str, t: &Tensor| {
             ensure!(t.dtype().is_integral(false), runtime, "{name} must be integral");
             t.reshape(&[-1])?.to_dtype(DType::I64)?.to_vec::<i64>()
         };
-        let inputs = numbers("input_lengths", input_lengths)?;
-        let labels = numbers("target_lengths", target_lengths)?;
+        let inputs = lengths("input_lengths", input_lengths)?;
+        let labels = lengths("target_lengths", target_lengths)?;
         log_probs.ctc_loss(targets, &inputs, &labels, blank, reduction, zero_infinity)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -120,7 +120,7 @@ fn at_most(name: &str, lengths: &[i64], most: i64) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what the losses do not take; gives T, N and the states of the longest sequence.
+/// Refuses arguments that the losses do not take; returns T, N and the number of states of the longest sequence.
 fn check(
     log_probs: &Tensor,
     targets: &Tensor,
@@ -259,7 +259,8 @@ impl CtcLossForward {
         if s.dtype.is_complex() {
             return Vec::new();
         }
-        // (The gradient is not that of numbers that are no log-probabilities: the kernel's tests have it.)
+        // (The gradient holds for normalised log-probabilities only, which numerical differences leave: the tests of
+        // the kernel check it.)
         calls(s).into_iter().map(Sample::without_gradient).collect()
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {

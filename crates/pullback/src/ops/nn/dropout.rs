@@ -1,8 +1,8 @@
-//! Dropout: elements, or whole channels, set to zero at random while training.
+//! Dropout: elements, or whole channels, set to zero at random in training.
 //!
-//! One Bernoulli mask per call, drawn from the default generator in the memory order of the mask; the rest
-//! are products. Not here: the draws themselves (`random`). Invariant: outside training, with p of 0 or 1
-//! and for empty inputs nothing is drawn.
+//! One Bernoulli mask per call, drawn from the default generator in the memory order of the mask; the rest are
+//! products. Not here: the random draws themselves (`random`). Invariant: outside training, with p of 0 or 1 and for
+//! empty inputs nothing is drawn.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
@@ -231,11 +231,11 @@ impl NativeDropoutBackward {
     }
 }
 
-/// What kept elements are multiplied with in `native_dropout`.
+/// The factor of the elements that `native_dropout` keeps.
 fn scale(p: f64, train: Option<bool>) -> f64 {
     match train {
         Some(false) => 1.0,
-        // All is dropped: 1 / (1 - p) has no value, and needs none.
+        // With p = 1 everything is dropped, and 1 / (1 - p) is not needed.
         _ if p == 1.0 => 0.0,
         _ => 1.0 / (1.0 - p),
     }
@@ -244,7 +244,7 @@ fn scale(p: f64, train: Option<bool>) -> f64 {
 /// The limit of SELU towards minus infinity, `scale * alpha`, negated.
 const SATURATION: f64 = 1.758_099_340_847_376_6;
 
-/// What is drawn: one number per element or per channel; zeros or SELU's limit in place of what is dropped.
+/// How a mask is drawn: one value per element or per channel; dropped elements become zero or the lower limit of SELU.
 struct Mask {
     whole_channels: bool,
     alpha: bool,
@@ -275,9 +275,9 @@ impl Mask {
         shift.map_or_else(|| Ok(input.clone()), |shift| input.add_(&shift))
     }
 
-    /// The factor of the input, and what is added to it.
+    /// Draws the mask: the factor of the input, and the term that is added to it.
     fn draw(&self, input: &Tensor, p: f64) -> Result<(Tensor, Option<Tensor>)> {
-        // The mask of complex numbers is real.
+        // The mask of a complex input is real.
         let kept = if self.whole_channels {
             channels_of(input)?
         } else {
@@ -295,7 +295,7 @@ impl Mask {
     }
 }
 
-/// Whether nothing is dropped, or nothing is there.
+/// Whether the result is the input: nothing is dropped, or there are no elements.
 fn is_identity(input: &Tensor, p: f64, train: bool) -> Result<bool> {
     ensure!(
         (0.0..=1.0).contains(&p),
@@ -322,7 +322,7 @@ fn channels_of(input: &Tensor) -> Result<Tensor> {
     )
 }
 
-/// Calls whose result does not depend on the draw.
+/// Calls whose result does not depend on random numbers.
 fn certain_samples(s: &Sampler) -> Vec<Sample> {
     let mut all = identity_samples(s);
     all.push(Sample::of(s.normal(&[2, 3])).with("p", 1.0).with("train", true));

@@ -1,4 +1,4 @@
-//! Tables: rows looked up by their numbers, and what that gives the table for a gradient.
+//! Embeddings: rows of a table looked up by index, and the gradient of the table.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
@@ -15,6 +15,9 @@ pub(crate) static OPS: &[&OpDef] = &[&EMBEDDING, &EMBEDDING_BACKWARD];
 /// Rows of a table: `weight` (n, d) at the `indices` (*) gives (*, d). The gradient leaves out row `padding_idx` (-1:
 /// none); with `scale_grad_by_freq` the gradient of each row is divided by how often the row was read, and with
 /// `sparse` the gradient is a sparse tensor.
+///
+/// # Errors
+/// `IndexError` for an index that is no row of the table.
 #[op(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     function_only,
@@ -125,7 +128,7 @@ impl EmbeddingBackward {
     }
 }
 impl Tensor {
-    /// As [`Tensor::embedding_backward`].
+    /// The gradient of `embedding` as a dense tensor.
     fn embedding_dense_backward(
         &self,
         indices: &Tensor,

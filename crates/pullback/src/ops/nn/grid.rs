@@ -1,7 +1,8 @@
-//! Samples of images at any positions, and grids of places from affine maps.
+//! Sampling images at any positions, and grids of positions from affine maps.
 //!
-//! Places are relative: -1 and 1 are the ends of a dimension. Values and gradients are one kernel each; where derivatives of
-//! gradients may be wanted these are made of ops that have some (`grid_derivative`). Not here: resizing (`antialias`).
+//! Coordinates are relative: -1 and 1 are the ends of a dimension. Values and gradients are one kernel each; where
+//! derivatives of gradients may be needed, gradients are made of differentiable ops (`grid_derivative`). Not here:
+//! resizing (`antialias`).
 
 use super::grid_derivative;
 use crate::dispatch::OpDef;
@@ -63,12 +64,12 @@ impl GridSampler {
             let sample = Sample::new(start).with("align_corners", true);
             InvalidSample::new(sample, ErrorKind::Runtime, phrase)
         };
-        let place = &[1, 2, 2, 2];
+        let shape = &[1, 2, 2, 2];
         vec![
-            bad(&[2, 1, 3, 4], place, 0, "expected grid and input to have same batch size"),
+            bad(&[2, 1, 3, 4], shape, 0, "expected grid and input to have same batch size"),
             bad(&[1, 1, 3, 4], &[1, 2, 2, 3], 0, "expected grid to have size 2 in last dimension"),
-            bad(&[1, 1, 0, 4], place, 0, "expected input to have non-empty spatial dimensions"),
-            bad(&[1, 1, 3, 4], place, 3, "invalid interpolation_mode: 3"),
+            bad(&[1, 1, 0, 4], shape, 0, "expected input to have non-empty spatial dimensions"),
+            bad(&[1, 1, 3, 4], shape, 3, "invalid interpolation_mode: 3"),
             bad(&[1, 1, 2, 2, 2], &[1, 1, 1, 1, 3], 2, "only supports 4D input"),
         ]
     }
@@ -215,8 +216,8 @@ impl GridSamplerBackward {
         if s.dtype.is_complex() {
             return Vec::new();
         }
-        let call = |out: &[i64], image: &[i64], places: &[i64], mask: i64| {
-            let start = [s.normal(out).into(), s.normal(image).into(), s.normal(places).into()];
+        let call = |out: &[i64], image: &[i64], positions: &[i64], mask: i64| {
+            let start = [s.normal(out).into(), s.normal(image).into(), s.normal(positions).into()];
             let call = Sample::new(start).with("interpolation_mode", 0).with("padding_mode", 1);
             call.with("align_corners", false).with("output_mask", mask)
         };
@@ -257,11 +258,11 @@ impl AffineGridGenerator {
             columns.push(line.view(&along)?.expand(spatial, false)?);
         }
         columns.push(TensorSpec::beside(theta, spatial).zeros()?.plus(1)?);
-        let places = crate::ops::shape::join::stack(&columns, -1)?.view(&[-1, rank + 1])?;
+        let positions = crate::ops::shape::join::stack(&columns, -1)?.view(&[-1, rank + 1])?;
         let mut shape = Dims::from_slice(&[batch]);
         shape.extend_from_slice(spatial);
         shape.push(rank);
-        places.matmul(&theta.transpose(1, 2)?)?.view(&shape)
+        positions.matmul(&theta.transpose(1, 2)?)?.view(&shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |theta: &[i64], size: &[i64], align: bool| {
@@ -285,7 +286,7 @@ impl AffineGridGenerator {
     }
 }
 
-/// The relative places of `count` elements in a row, in double precision; 0 of one.
+/// The relative coordinates of `count` elements in a row, in double precision; 0 for one element.
 fn centred(count: i64, align_corners: bool) -> Result<Tensor> {
     ensure!(count >= 0, runtime, "Expected non-negative sizes, but got {count}");
     let from_one = TensorSpec::of(&[count], DType::F64).zeros()?.plus(1)?.cumsum(0)?;
@@ -294,29 +295,29 @@ fn centred(count: i64, align_corners: bool) -> Result<Tensor> {
     from_one.times(2)?.plus(-1 - count)?.over(whole)
 }
 
-/// What holds for images of any rank.
+/// The checks that hold for images of any rank.
 fn check_common(input: &Tensor, grid: &Tensor) -> Result<()> {
-    let (sizes, places) = (|| list(input.shape()), || list(grid.shape()));
+    let (sizes, positions) = (|| list(input.shape()), || list(grid.shape()));
     ensure!(
         input.ndim() >= 2 && grid.ndim() >= 1,
         runtime,
         "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {} and grid with sizes {}",
         sizes(),
-        places()
+        positions()
     );
     ensure!(
         input.shape()[0] == grid.shape()[0],
         runtime,
         "grid_sampler(): expected grid and input to have same batch size, but got input with sizes {} and grid with sizes {}",
         sizes(),
-        places()
+        positions()
     );
     let rank = input.ndim() - 2;
     ensure!(
         grid.shape().last() == Some(&(rank as i64)),
         runtime,
         "grid_sampler(): expected grid to have size {rank} in last dimension, but got grid with sizes {}",
-        places()
+        positions()
     );
     if let Some(dim) = (2..input.ndim()).find(|&d| input.shape()[d] == 0) {
         bail!(
@@ -328,7 +329,7 @@ fn check_common(input: &Tensor, grid: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// How to sample, from PyTorch's numbers.
+/// The options of sampling from PyTorch's codes.
 pub(in crate::ops) fn sampling(
     interpolation: i64,
     outside: i64,
@@ -385,7 +386,7 @@ fn check(input: &Tensor, grid: &Tensor, sampling: SampleOptions, rank: usize) ->
     Ok(())
 }
 
-/// What the values of `input` at the places `grid` look like.
+/// The spec of the values of `input` at the positions `grid`.
 fn sample_spec(
     input: &Tensor,
     grid: &Tensor,
@@ -414,16 +415,16 @@ fn gradients(
     Ok([needs[0].then_some(by_input), needs[1].then_some(by_grid)])
 }
 
-/// Places inside and outside of the image, none of them whole.
+/// Positions inside and outside of the image, none of them at the centre of an element.
 fn grid_samples(s: &Sampler, sizes: &[i64]) -> Vec<Sample> {
     let rank = sizes.len() as i64;
     let mut image = vec![2, 2];
     image.extend_from_slice(sizes);
-    let mut places = vec![2];
-    places.extend(std::iter::repeat_n(2, sizes.len()));
-    places.push(rank);
+    let mut positions = vec![2];
+    positions.extend(std::iter::repeat_n(2, sizes.len()));
+    positions.push(rank);
     let call = |mode: i64, outside: i64, align: bool| {
-        let start = [s.normal(&image).into(), s.uniform(&places, -1.37, 1.43).into()];
+        let start = [s.normal(&image).into(), s.uniform(&positions, -1.37, 1.43).into()];
         let call =
             Sample::new(start).with("interpolation_mode", mode).with("padding_mode", outside);
         call.with("align_corners", align)

@@ -1,8 +1,8 @@
-//! Losses against classes: negative log likelihood and cross entropy.
+//! Losses for target classes: negative log likelihood and cross entropy.
 //!
-//! Inputs are (C), (N, C) or (N, C, d1, ...) with log-probabilities (or scores) per class; targets are class
-//! indices without the class dimension, or for `cross_entropy_loss` probabilities of the input's shape.
-//! `reduction` is 0 (none), 1 (mean, weighted by the classes' weights) or 2 (sum).
+//! Inputs are (C), (N, C) or (N, C, d1, ...) with log-probabilities (or scores) per class; targets are class indices
+//! without the class dimension, or for `cross_entropy_loss` probabilities of the input's shape. `reduction` is 0
+//! (none), 1 (mean, weighted by the classes' weights) or 2 (sum).
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -130,7 +130,7 @@ impl NllLossNd {
         if self_.ndim() == 4 {
             return self_.nll_loss2d(target, weight, reduction, ignore_index);
         }
-        check_places(self_, target)?;
+        check_target_shape(self_, target)?;
         let [output, _] = self_.nll_loss2d_forward(target, weight, reduction, ignore_index)?;
         if reduction == 0 { output.view(target.shape()) } else { Ok(output) }
     }
@@ -410,7 +410,7 @@ impl CrossEntropyLoss {
     }
 }
 
-/// Cross entropy against probabilities.
+/// Cross entropy with target probabilities.
 fn soft(
     input: &Tensor,
     target: &Tensor,
@@ -425,7 +425,7 @@ fn soft(
         "label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
     );
     let classes = input.shape().get(class_dim as usize).copied();
-    // (Only of a number there is no such dimension.)
+    // (Only 0-dimensional tensors lack the dimension.)
     let none = || Error::index("Dimension specified as 1 but tensor has no dimensions");
     let classes = classes.ok_or_else(none)?;
     check_weight("cross_entropy: ", weight, classes)?;
@@ -445,7 +445,8 @@ fn soft(
     }
 }
 
-/// The loss against the uniform distribution times the number of classes, reduced as the main part is.
+/// The loss for the uniform distribution times the number of classes, reduced like the main term: the label smoothing
+/// term.
 fn spread_evenly(
     input: &Tensor,
     target: &Tensor,
@@ -486,7 +487,7 @@ fn along_classes(weight: &Tensor, ndim: usize) -> Result<Tensor> {
     weight.reshape(&shape)
 }
 
-/// The reduction that a number stands for.
+/// The reduction that a code stands for.
 pub(crate) fn kind(reduction: i64) -> Result<Reduction> {
     Ok(match reduction {
         0 => Reduction::None,
@@ -508,7 +509,7 @@ fn check_weight(caller: &str, weight: Option<&Tensor>, classes: i64) -> Result<(
 }
 
 /// Refuses targets of (N, C, d1, ...) that are not (N, d1, ...).
-fn check_places(x: &Tensor, target: &Tensor) -> Result<()> {
+fn check_target_shape(x: &Tensor, target: &Tensor) -> Result<()> {
     let batch = target.shape().first().copied().unwrap_or(1);
     let n = x.shape()[0];
     ensure!(
@@ -559,13 +560,13 @@ fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
     check_weight("", weight, x.shape()[usize::from(x.ndim() > 1)])?;
     let is_for_all = match (x.shape(), target.shape()) {
         ([_], [] | [1]) => true,
-        ([n, _, places @ ..], [batch, rest @ ..]) => {
+        ([n, _, spatial @ ..], [batch, rest @ ..]) => {
             ensure!(
                 n == batch,
                 value,
                 "Expected input batch_size ({n}) to match target batch_size ({batch})."
             );
-            places == rest
+            spatial == rest
         }
         _ => false,
     };
@@ -579,7 +580,7 @@ fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
     Ok(())
 }
 
-/// What the loss and the sum of the weights used look like.
+/// The specs of the loss and of the sum of the weights.
 fn forward_spec(
     x: &Tensor,
     target: &Tensor,

@@ -1,7 +1,8 @@
 //! Adaptive and fractional max pooling, and max unpooling.
 //!
-//! Adaptive windows divide an input into nearly equal parts, fractional ones lie at random distances. Each op is one for two and
-//! one for three dimensions over a common kernel; those of one dimension are made of these. The gradients are as in `pool`.
+//! Adaptive windows divide an input into nearly equal parts, fractional ones have random distances. Each op is one for
+//! two and one for three dimensions over a common kernel; the one-dimensional ops are made of these. Gradients are
+//! those of `pool`.
 
 use super::pool_window::{
     adaptive_shape, check_filled, maxima_specs, row_by_row, spread_over_planes, taken_from_planes,
@@ -62,12 +63,12 @@ fn check_floating(name: &str, x: &Tensor) -> Result<()> {
 }
 
 fn adaptive_maxima(cpu: Cpu, results: [&Tensor; 2], x: &Tensor, spatial: usize) -> Result<()> {
-    row_by_row(cpu, results, |values, places| {
+    row_by_row(cpu, results, |values, indices| {
         if values.numel() == 0 {
             return Ok(());
         }
-        let (mut values, mut places) = (values.view_mut(cpu), places.view_mut(cpu));
-        Ok(kernel::adaptive_max_pool(&mut values, &mut places, x.view_ref(cpu), spatial)?)
+        let (mut values, mut indices) = (values.view_mut(cpu), indices.view_mut(cpu));
+        Ok(kernel::adaptive_max_pool(&mut values, &mut indices, x.view_ref(cpu), spatial)?)
     })
 }
 
@@ -147,8 +148,8 @@ impl AdaptiveMaxPool1d {
             )
         };
         check_filled(name, self_, 1)?;
-        let [values, places] = self_.unsqueeze(-2)?.adaptive_max_pool2d(&[1, size])?;
-        Ok([values.squeeze_dim(-2)?, places.squeeze_dim(-2)?])
+        let [values, indices] = self_.unsqueeze(-2)?.adaptive_max_pool2d(&[1, size])?;
+        Ok([values.squeeze_dim(-2)?, indices.squeeze_dim(-2)?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         adaptive_samples(s, 1)
@@ -167,8 +168,8 @@ impl AdaptiveMaxPool1d {
     }
 }
 
-/// One number for each of `spatial` dimensions.
-fn numbers(name: &str, what: &str, values: &[i64], spatial: usize) -> Result<SmallVec<[i64; 3]>> {
+/// One value for each of `spatial` dimensions.
+fn per_dim(name: &str, what: &str, values: &[i64], spatial: usize) -> Result<SmallVec<[i64; 3]>> {
     let three = if spatial == 3 { "three " } else { "" };
     match values {
         [all] => Ok(SmallVec::from_elem(*all, spatial)),
@@ -184,8 +185,8 @@ fn fractional_specs(
     spatial: usize,
 ) -> Result<[TensorSpec; 2]> {
     let name = format!("fractional_max_pool{spatial}d");
-    let kernel = numbers(&name, "kernel_size", kernel_size, spatial)?;
-    let output = numbers(&name, "output_size", output_size, spatial)?;
+    let kernel = per_dim(&name, "kernel_size", kernel_size, spatial)?;
+    let output = per_dim(&name, "output_size", output_size, spatial)?;
     // bounded: by the rank.
     let by = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
     ensure!(
@@ -251,15 +252,15 @@ fn fractional_maxima(
 ) -> Result<()> {
     let outer = x.ndim() - samples.shape()[2] as usize;
     let spatial = x.ndim() - outer;
-    let kernel = numbers("fractional_max_pool", "kernel_size", kernel_size, spatial)?;
+    let kernel = per_dim("fractional_max_pool", "kernel_size", kernel_size, spatial)?;
     let kernel: SmallVec<[usize; 3]> = kernel.iter().map(|&k| k as usize).collect();
-    row_by_row(cpu, results, |values, places| {
+    row_by_row(cpu, results, |values, indices| {
         if values.numel() == 0 {
             return Ok(());
         }
-        let (mut values, mut places) = (values.view_mut(cpu), places.view_mut(cpu));
+        let (mut values, mut indices) = (values.view_mut(cpu), indices.view_mut(cpu));
         let (x, samples) = (x.view_ref(cpu), samples.view_ref(cpu));
-        Ok(kernel::fractional_max_pool(&mut values, &mut places, x, samples, &kernel)?)
+        Ok(kernel::fractional_max_pool(&mut values, &mut indices, x, samples, &kernel)?)
     })
 }
 
@@ -405,7 +406,7 @@ fn unpooled_spec(
 
 fn unpool(cpu: Cpu, result: &Tensor, x: &Tensor, indices: &Tensor, spatial: usize) -> Result<()> {
     if x.numel() == 0 {
-        // (Only a batch may be empty, and then so is the result, however large the other sizes are.)
+        // (Only the batch may be empty, and then the result is empty for any other sizes.)
         return Ok(());
     }
     let (mut out, x) = (result.view_mut(cpu), x.view_ref(cpu));
@@ -416,14 +417,14 @@ fn unpool_samples(s: &Sampler, spatial: usize) -> Vec<Sample> {
     if s.dtype.is_complex() {
         return Vec::new();
     }
-    // Places that are all different.
+    // Indices that are all different.
     let call = |outer: &[i64], size: &[i64]| {
         let shape = [outer, &[2; 3][..spatial]].concat();
         let each = 1_i64 << spatial;
         let count = shape.iter().product::<i64>();
-        let places: Vec<i64> = (0..count).map(|i| (i % each) * 2 + i / each % 2).collect();
-        let places = Tensor::from_slice(&places, &shape).expect("samples are small");
-        Sample::new([s.normal(&shape).into(), places.into()]).with("output_size", size)
+        let indices: Vec<i64> = (0..count).map(|i| (i % each) * 2 + i / each % 2).collect();
+        let indices = Tensor::from_slice(&indices, &shape).expect("samples are small");
+        Sample::new([s.normal(&shape).into(), indices.into()]).with("output_size", size)
     };
     let size = [3, 4, 5];
     vec![
@@ -434,9 +435,9 @@ fn unpool_samples(s: &Sampler, spatial: usize) -> Vec<Sample> {
 }
 
 fn unpool_invalid_samples(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
-    let call = |x: &[i64], places: &[i64], at: i64, size: &[i64]| {
-        let places = s.integers(places, at, at + 1);
-        Sample::new([s.normal(x).into(), places.into()]).with("output_size", size)
+    let call = |x: &[i64], indices: &[i64], at: i64, size: &[i64]| {
+        let indices = s.integers(indices, at, at + 1);
+        Sample::new([s.normal(x).into(), indices.into()]).with("output_size", size)
     };
     let bad = |sample, phrase| InvalidSample::new(sample, ErrorKind::Runtime, phrase);
     let (x, size) = ([&[1_i64][..], &[2; 3][..spatial]].concat(), &[4; 4]);

@@ -1,10 +1,10 @@
-//! Means over one to three spatial dimensions: of windows, and of nearly equal parts (adaptive).
+//! Average pooling over one to three spatial dimensions: of windows, and of nearly equal parts (adaptive).
 //!
-//! The one-dimensional forms are two-dimensional ones over a plane of height 1, as in PyTorch. Gradients are linear ops of the
-//! sizes alone.
+//! The one-dimensional forms are two-dimensional ones over a plane of height 1, as in PyTorch. Gradients are linear ops
+//! of the sizes alone.
 
 use super::pool_window::{
-    Given, adaptive_shape, average, check_filled, check_image, check_line, check_rank, row,
+    WindowArgs, adaptive_shape, average, check_filled, check_image, check_line, check_rank, row,
 };
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
@@ -31,29 +31,29 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ADAPTIVE_AVG_POOL3D,
 ];
 
-/// The window of means of planes or volumes.
+/// The window of average pooling over planes or volumes.
 fn mean_window(
     spatial: usize,
     [kernel_size, stride, padding]: [&[i64]; 3],
     ceil_mode: bool,
 ) -> Result<PoolWindow> {
     let name = if spatial == 2 { "avg_pool2d" } else { "avg_pool3d" };
-    Given { kernel_size, stride, padding, dilation: &[1], ceil_mode }.window(name, spatial)
+    WindowArgs { kernel_size, stride, padding, dilation: &[1], ceil_mode }.window(name, spatial)
 }
 
-/// What a tensor of this shape beside `x` looks like: channels of images lie closest together if they do in `x`.
+/// The spec of a tensor of this shape with the dtype and device of `x`, in channels-last format if `x` is.
 fn image_spec(x: &Tensor, shape: &[i64], spatial: usize) -> TensorSpec {
     if spatial == 2 { TensorSpec::in_format_of(x, shape) } else { TensorSpec::beside(x, shape) }
 }
 
-/// The means of the windows of planes.
+/// The spec of average pooling over planes.
 fn plane_means(x: &Tensor, window: &PoolWindow) -> Result<TensorSpec> {
     wrap_own_dim(-3, x.ndim())?;
     check_image("", x, 2)?;
     Ok(image_spec(x, &kernel::output_shape(x.shape(), window)?, 2))
 }
 
-/// The means of the windows of volumes.
+/// The spec of average pooling over volumes.
 fn volume_means(x: &Tensor, window: &PoolWindow) -> Result<TensorSpec> {
     check_rank(x, 3)?;
     check_filled("avg_pool3d", x, 3)?;

@@ -15,11 +15,11 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&RNN_LAYER_BACKWARD];
 
-/// The kernels' cells by number.
+/// The cells by their codes.
 const CELLS: [Cell; 4] = [Cell::Lstm, Cell::Gru, Cell::Tanh, Cell::Relu];
 
 impl Layer<'_> {
-    /// What the gradients of those operands look like whose bit `needs` has.
+    /// The specs of the gradients of those operands whose bit `needs` has.
     fn gradient_specs(
         &self,
         results: [Option<&Tensor>; 3],
@@ -56,7 +56,7 @@ impl Layer<'_> {
         Ok(rnn::backward(wanted, &self.operands(cpu), &results, &self.steps()?)?)
     }
 
-    /// Refuses results and gradients of another number of elements than the layer's.
+    /// Refuses results and gradients whose number of elements is not that of the layer.
     fn check_results(
         &self,
         [_, gates, cells]: [Option<&Tensor>; 3],
@@ -89,7 +89,7 @@ impl Layer<'_> {
     }
 }
 
-/// The lists of a call by what is in them.
+/// The lists of a call, split into named operands.
 struct Call<'a> {
     layer: Layer<'a>,
     results: [Option<&'a Tensor>; 3],

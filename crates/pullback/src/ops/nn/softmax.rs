@@ -150,11 +150,11 @@ impl MaskedSoftmax {
     }
 }
 
-/// The mask of `_masked_softmax` in a shape that broadcasts to the input's.
+/// The mask of `_masked_softmax` in a shape that broadcasts to that of the input.
 fn spread_mask(input: &Tensor, mask: &Tensor, kind: Option<i64>) -> Result<Tensor> {
     ensure!(mask.dtype() == DType::Bool, runtime, "Mask should be a boolean tensor");
     let (own, given) = (input.shape(), mask.shape());
-    // (Without heads and examples there is nothing to spread it over.)
+    // (Inputs of other ranks have no heads and examples to broadcast it over.)
     let kind = kind.filter(|_| own.len() == 4).unwrap_or(2);
     ensure!(
         (0..=2).contains(&kind),
@@ -287,13 +287,13 @@ type Forward = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernel
 type Backward =
     fn(&mut StridedMut<'_>, StridedRef<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
 
-/// What `x` with its lines along `dim` replaced looks like.
+/// The spec of `x` with its rows along `dim` replaced.
 fn line_spec(x: &Tensor, dim: i64) -> Result<TensorSpec> {
     wrap_dim(dim, x.ndim())?;
     Ok(TensorSpec::like(x))
 }
 
-/// What a gradient of `dtype` for lines whose results are `y` looks like.
+/// The spec of a gradient of `dtype` for rows along `dim` whose results are `y`.
 fn line_backward_spec(grad: &Tensor, y: &Tensor, dim: i64, dtype: DType) -> Result<TensorSpec> {
     wrap_dim(dim, y.ndim())?;
     ensure!(

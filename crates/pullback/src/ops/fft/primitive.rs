@@ -121,11 +121,11 @@ impl FftC2c {
         let of = |x: Tensor, dim: &[i64], normalization: i64, forward: bool| {
             Sample::new([x.into(), dim.into(), normalization.into(), forward.into()])
         };
-        let turned = complex(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
+        let transposed = complex(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
         vec![
             of(complex(s).normal(&[5]), &[0], 0, true),
             of(complex(s).normal(&[2, 3]), &[-1], 1, false),
-            of(turned, &[0], 2, true),
+            of(transposed, &[0], 2, true),
             of(complex(s).normal(&[2, 3, 4]), &[2, 0], 0, false),
             of(complex(s).normal(&[2]), &[], 0, true),
             of(complex(s).normal(&[]), &[], 0, true),
@@ -212,12 +212,12 @@ impl FftR2c {
         let of = |x: Tensor, dim: &[i64], normalization: i64, onesided: bool| {
             Sample::new([x.into(), dim.into(), normalization.into(), onesided.into()])
         };
-        let turned = real(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
+        let transposed = real(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
         vec![
             of(real(s).normal(&[5]), &[0], 0, true),
             of(real(s).normal(&[6]), &[0], 1, true),
             of(real(s).normal(&[6]), &[-1], 2, false),
-            of(turned, &[1, 0], 0, true),
+            of(transposed, &[1, 0], 0, true),
             of(real(s).normal(&[2, 3, 4]), &[0, -1], 1, true),
             of(real(s).normal(&[3, 3]), &[0, 1], 0, false),
             of(real(s).normal(&[2, 1]), &[1], 0, true),
@@ -305,12 +305,12 @@ impl FftC2r {
         let of = |x: Tensor, dim: &[i64], normalization: i64, n: i64| {
             Sample::new([x.into(), dim.into(), normalization.into(), n.into()])
         };
-        let turned = complex(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
+        let transposed = complex(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
         vec![
             of(complex(s).normal(&[3]), &[0], 0, 4),
             of(complex(s).normal(&[3]), &[0], 1, 5),
             of(complex(s).normal(&[2, 4]), &[-1], 2, 6),
-            of(turned, &[0, 1], 0, 5),
+            of(transposed, &[0, 1], 0, 5),
             of(complex(s).normal(&[2, 3, 4]), &[2, 1, 0], 2, 3),
             of(complex(s).normal(&[2, 1]), &[1], 0, 1),
             of(complex(s).normal(&[0, 2]), &[1], 0, 2),

@@ -1,8 +1,8 @@
 //! `einsum`: sums of products written with one letter per dimension.
 //!
-//! The equation becomes one list of labels per operand. Operands are joined from left to right; a label
-//! that neither the output nor a later operand has is summed as soon as it is met, so that each join is
-//! one batched matrix product.
+//! The equation becomes one list of labels per operand. Operands are contracted from left to right; a label that
+//! neither the output nor a later operand has is summed as soon as it occurs, so that each contraction is one batched
+//! matrix product.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -17,17 +17,17 @@ pub(crate) static OPS: &[&OpDef] = &[&EINSUM];
 type Label = u32;
 const ELLIPSIS: Label = 1 << 16;
 
-/// Elements up to which products of rows with rows are elementwise ones and sums, rather than many matrix products of one
-/// element each.
+/// The row length up to which products of rows with rows are computed by elementwise products and sums, instead of by
+/// many matrix products of one element each.
 const LONGEST_ROW: i64 = 2048;
 
-/// A tensor and what its dimensions are called.
+/// A tensor and the labels of its dimensions.
 struct Operand {
     tensor: Tensor,
     labels: Vec<Label>,
 }
 
-/// One side of a comma: letters, with `None` for the ellipsis.
+/// The subscripts of one operand or of the output: letters, with `None` for the ellipsis.
 type Term = Vec<Option<Label>>;
 
 fn name(label: Label) -> String {
@@ -65,7 +65,7 @@ fn parse_term(text: &str, what: &str, offset: usize) -> Result<Term> {
     Ok(term)
 }
 
-/// The labels of an operand's dimensions; repeated ones are brought together on the diagonal.
+/// Gives the dimensions of an operand their labels; dimensions with equal labels are replaced by their diagonal.
 fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<Operand> {
     let (letters, rank) = (term.iter().flatten().count(), tensor.ndim());
     let has_ellipsis = term.contains(&None);
@@ -108,7 +108,8 @@ fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<Operand> 
     Ok(operand)
 }
 
-/// The labels of the result; without a term of its own, the ellipsis and what `terms`, those of the operands, name once.
+/// The labels of the output. If the equation has no output, they are the ellipsis and the letters that occur once in
+/// `terms`, the subscripts of the operands.
 fn output_labels(term: Option<Term>, terms: &[Term], operands: &[Operand]) -> Result<Vec<Label>> {
     let all: Vec<Label> = operands.iter().flat_map(|o| o.labels.iter().copied()).collect();
     let mut ellipsis: Vec<Label> = all.iter().copied().filter(|&l| l >= ELLIPSIS).collect();
@@ -168,7 +169,7 @@ impl Operand {
     fn size(&self, label: Label) -> Option<i64> {
         self.labels.iter().position(|&l| l == label).map(|i| self.tensor.shape()[i])
     }
-    /// Sums the dimensions that `is_needed` does not name.
+    /// Sums over the dimensions whose label `is_needed` does not accept.
     fn reduced(self, is_needed: impl Fn(Label) -> bool) -> Result<Operand> {
         let dims: Vec<i64> = (0..self.labels.len())
             .filter(|&i| !is_needed(self.labels[i]))
@@ -180,7 +181,7 @@ impl Operand {
         let labels = self.labels.iter().copied().filter(|&l| is_needed(l)).collect();
         Ok(Operand { tensor: self.tensor.sum_dim(Some(&dims), false)?, labels })
     }
-    /// The dimensions in the order of `labels`, each list of which becomes one dimension.
+    /// The operand with its dimensions in the order of three groups of labels, each flattened to one dimension.
     fn grouped(&self, groups: [&[Label]; 3], sizes: &dyn Fn(Label) -> i64) -> Result<Tensor> {
         let order: Vec<Label> = groups.concat();
         let position = |l: &Label| self.labels.iter().position(|m| m == l).unwrap_or(0) as i64;
@@ -195,7 +196,7 @@ impl Operand {
     }
 }
 
-/// Multiplies two operands and sums the shared labels that `is_needed` does not name.
+/// Contracts two operands: multiplies them and sums over the shared labels that `is_needed` does not accept.
 fn join(a: Operand, b: Operand, is_needed: &dyn Fn(Label) -> bool) -> Result<Operand> {
     let a = a.reduced(|l| is_needed(l) || b.labels.contains(&l))?;
     let b = b.reduced(|l| is_needed(l) || a.labels.contains(&l))?;
@@ -271,9 +272,9 @@ impl Einsum {
             .iter()
             .filter_map(|l| result.labels.iter().position(|m| m == l).map(|i| i as i64))
             .collect();
-        // An operand itself is never the result.
+        // The result is never one of the operands itself.
         let is_own = !tensors.iter().any(|t| t.is_same(&result.tensor));
-        if is_own && order.iter().enumerate().all(|(place, &dim)| place as i64 == dim) {
+        if is_own && order.iter().enumerate().all(|(i, &dim)| i as i64 == dim) {
             return Ok(result.tensor);
         }
         result.tensor.permute(&order)

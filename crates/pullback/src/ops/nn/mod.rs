@@ -1,4 +1,5 @@
-//! What `torch.nn` is made of.
+//! The ops of `torch.nn`: activations, convolutions, pooling, norms, losses, recurrent layers and what else modules
+//! need.
 
 pub(in crate::ops) mod activation;
 pub(in crate::ops) mod activation_smooth;

@@ -15,11 +15,11 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&RNN_LAYER_BACKWARD];
 
-/// The kernels' cells by number.
+/// The cells by their codes.
 const CELLS: [Cell; 4] = [Cell::Lstm, Cell::Gru, Cell::Tanh, Cell::Relu];
 
 impl Layer<'_> {
-    /// What the gradients of those operands look like whose bit `needs` has.
+    /// The specs of the gradients of those operands whose bit `needs` has.
     fn gradient_specs(
         &self,
         results: [Option<&Tensor>; 3],
@@ -56,7 +56,7 @@ impl Layer<'_> {
         Ok(rnn::backward(wanted, &self.operands(cpu), &results, &self.steps()?)?)
     }
 
-    /// Refuses results and gradients of another number of elements than the layer's.
+    /// Refuses results and gradients whose number of elements is not that of the layer.
     fn check_results(
         &self,
         [_, gates, cells]: [Option<&Tensor>; 3],
@@ -89,7 +89,7 @@ impl Layer<'_> {
     }
 }
 
-/// The lists of a call by what is in them.
+/// The lists of a call, split into named operands.
 struct Call<'a> {
     layer: Layer<'a>,
     results: [Option<&'a Tensor>; 3],
@@ -128,10 +128,10 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The gradients of a layer by those of its output and last states: for each of `operands` (input, `hx`, `cx`, the two
-/// weights, the two biases) whose bit `needs` has, in that order. `results` are the output, what was kept of the gates, and
-/// the cells; `grads` the gradients of the output and of the last states; `cell` is 0 for an LSTM, 1 for a GRU, 2 and 3 for
-/// plain cells with `tanh` and `relu`.
+/// The gradients of a recurrent layer by those of its output and last states: for each of `operands` (input, `hx`,
+/// `cx`, the two weights, the two biases) whose bit `needs` has, in that order. `results` are the output, the saved
+/// gates, and the cells; `grads` the gradients of the output and of the last states; `cell` is 0 for an LSTM, 1 for a
+/// GRU, 2 and 3 for plain cells with `tanh` and `relu`.
 #[op("_rnn_layer_backward(Tensor?[] operands, Tensor?[] results, Tensor?[] grads, int cell, int needs, int[] batch_sizes, bool reverse) -> Tensor[]",
      internal, function_only, not_differentiable, method = rnn_layer_backward)]
 impl RnnLayerBackward {

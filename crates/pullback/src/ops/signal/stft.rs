@@ -172,9 +172,10 @@ impl Stft<'_> {
         } else {
             pieces.fft_r2c(&[2], normalization, onesided)?
         };
-        let turned = spectra.transpose(1, 2)?;
-        let turned = if self.input.ndim() == 1 { turned.squeeze_dim(0)? } else { turned };
-        if self.return_complex { Ok(turned) } else { turned.view_as_real() }
+        let transposed = spectra.transpose(1, 2)?;
+        let transposed =
+            if self.input.ndim() == 1 { transposed.squeeze_dim(0)? } else { transposed };
+        if self.return_complex { Ok(transposed) } else { transposed.view_as_real() }
     }
 }
 

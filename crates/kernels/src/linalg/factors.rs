@@ -1,7 +1,6 @@
-//! The factorisations of `faer` in memory that may be refused: its own calls take theirs from the standard library, which
-//! ends the process where there is none.
-//!
-//! Matrices lie column by column in lists of [`memory`](crate::memory), and [`in_workspace`] gives `faer` what it works in beside them.
+//! The factorisations of `faer` in memory that may be refused: its own calls take theirs from the standard library,
+//! which ends the process where there is none. Matrices lie column by column in lists of [`memory`](crate::memory), and
+//! [`in_workspace`] gives `faer` its workspace.
 
 use super::{Failure, Field};
 use crate::{Error, Result, memory};

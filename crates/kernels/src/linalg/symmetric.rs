@@ -175,7 +175,7 @@ crate::multiversion! {
     }
 }
 
-/// Two rows of vectors turned by an angle.
+/// Rotates two rows of vectors by an angle (a Givens rotation).
 #[inline(always)]
 pub(super) fn rotate<T: Real>(low: &mut [Group<T>], high: &mut [Group<T>], c: T, s: T) {
     for pair in low.iter_mut().zip(high) {

@@ -12,10 +12,10 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&FFT_FFT, &FFT_IFFT, &FFT_RFFT, &FFT_IRFFT, &FFT_HFFT, &FFT_IHFFT];
 
-/// How a function of one dimension was called.
+/// The arguments of a function of one dimension: size, dimension, normalisation.
 type Call<'a> = (Option<i64>, i64, Option<&'a str>);
 
-/// Of complex numbers, or of real ones whose whole spectrum is wanted.
+/// The transform of a complex tensor, or of a real one to its whole spectrum.
 fn to_complex(self_: &Tensor, (n, dim, norm): Call<'_>, forward: bool) -> Result<Tensor> {
     let input = floating(self_)?;
     let (dim, n) = one_dim(&input, n, dim, |size| size)?;
@@ -29,7 +29,7 @@ fn to_complex(self_: &Tensor, (n, dim, norm): Call<'_>, forward: bool) -> Result
     if forward { Ok(spectrum) } else { spectrum.conj() }
 }
 
-/// Of real numbers to half of their spectrum.
+/// The transform of a real tensor to half of its spectrum.
 fn from_real(name: &str, self_: &Tensor, call: Call<'_>, forward: bool) -> Result<Tensor> {
     ensure!(
         !self_.dtype().is_complex(),
@@ -45,7 +45,7 @@ fn from_real(name: &str, self_: &Tensor, call: Call<'_>, forward: bool) -> Resul
     if forward { Ok(half) } else { half.conj() }
 }
 
-/// Of half of a spectrum to real numbers.
+/// The transform of half of a spectrum to a real tensor.
 fn to_real(self_: &Tensor, (n, dim, norm): Call<'_>, forward: bool) -> Result<Tensor> {
     let input = complex(self_)?;
     let (dim, n) = one_dim(&input, n, dim, |size| 2 * (size - 1))?;
@@ -56,9 +56,13 @@ fn to_real(self_: &Tensor, (n, dim, norm): Call<'_>, forward: bool) -> Result<Te
     input.fft_c2r(&[dim], normalization, n)
 }
 
-/// The discrete Fourier transform along `dim`: `X[k] = sum_j x[j] exp(-2 pi i j k / n)`. The input is cut off or followed by zeros
-/// so that it has `n` numbers there. `norm` "backward" (the default) has no factor, "ortho" one over the root of `n`, "forward"
-/// one over `n`. Real numbers give a complex spectrum.
+/// The discrete Fourier transform along `dim`: `X[k] = sum_j x[j] exp(-2 pi i j k / n)`, complex.
+///
+/// The input is cut off or padded with zeros to `n` elements. `norm` "backward" (the default) means no factor, "ortho"
+/// a factor of `1/sqrt(n)`, "forward" a factor of `1/n`.
+///
+/// # Errors
+/// `RuntimeError` for a length of 0 and for another `norm`.
 #[op("fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
      method = fft_fft)]
 impl FftFft {
@@ -77,8 +81,8 @@ impl FftFft {
     }
 }
 
-/// The inverse of `fft`: `x[j] = 1/n sum_k X[k] exp(2 pi i j k / n)`; for `norm` "ortho" the factor is one over the root of `n`, for
-/// "forward" there is none.
+/// The inverse discrete Fourier transform along `dim`: `x[j] = 1/n sum_k X[k] exp(2 pi i j k / n)`, complex. With
+/// `norm` "ortho" the factor is `1/sqrt(n)`, with "forward" there is none.
 #[op("fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
      method = fft_ifft)]
 impl FftIfft {
@@ -93,8 +97,9 @@ impl FftIfft {
     }
 }
 
-/// The first half of the spectrum of real numbers, `n / 2 + 1` complex ones: the rest of what `fft` gives is its mirror image,
-/// conjugated.
+/// The discrete Fourier transform of real input along `dim`: the first half of the spectrum, `n / 2 + 1` complex
+/// elements (rounded down). The other half is its mirror image, conjugated. `n` and `norm` are those of
+/// `torch.fft.fft`.
 #[op("fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
      method = fft_rfft)]
 impl FftRfft {
@@ -113,7 +118,8 @@ impl FftRfft {
     }
 }
 
-/// The inverse of `rfft`: `n` real numbers (`2 (m - 1)` unless given) of the first half of a spectrum, of which `m` numbers are there.
+/// The inverse of `torch.fft.rfft`: the real signal of `n` elements whose spectrum has this first half. `n` is
+/// `2 (m - 1)` if it is not given, where `m` is the size of the input along `dim`.
 #[op("fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
      method = fft_irfft)]
 impl FftIrfft {
@@ -131,7 +137,8 @@ impl FftIrfft {
     }
 }
 
-/// The spectrum, which is real, of a signal that is Hermitian: its first half is given, `n` numbers come out.
+/// The discrete Fourier transform, which is real, of a Hermitian signal, of which the first half is given along `dim`.
+/// The result has `n` elements, `2 (m - 1)` if it is not given, where `m` is the size of the input.
 #[op("fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
      method = fft_hfft)]
 impl FftHfft {
@@ -146,7 +153,8 @@ impl FftHfft {
     }
 }
 
-/// The inverse of `hfft`: the first half of the Hermitian signal whose spectrum these real numbers are.
+/// The inverse of `torch.fft.hfft`: the first half, `n / 2 + 1` complex elements (rounded down), of the Hermitian
+/// signal whose spectrum is the real input.
 #[op("fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", module = "fft", out, autocast = fp32,
      method = fft_ihfft)]
 impl FftIhfft {
@@ -165,7 +173,8 @@ impl FftIhfft {
     }
 }
 
-/// Calls with inputs of these samplers: lengths that are even, odd, cut off and padded, factors, layouts, whole numbers.
+/// Samples with inputs of these samplers: lengths that are even, odd, cut off and padded, normalisations, strides,
+/// integers.
 fn samples_of(samplers: &[&Sampler]) -> Vec<Sample> {
     let of_one = |s: &&Sampler| {
         vec![
@@ -183,7 +192,7 @@ fn samples_of(samplers: &[&Sampler]) -> Vec<Sample> {
     samplers.iter().flat_map(of_one).collect()
 }
 
-/// What all of them refuse.
+/// Invalid samples for all functions of one dimension.
 fn refused(s: &Sampler, shape: &[i64]) -> Vec<InvalidSample> {
     let bad = |x: Tensor, name: &'static str, value: Value, kind, phrase| {
         InvalidSample::new(Sample::of(x).with(name, value), kind, phrase)

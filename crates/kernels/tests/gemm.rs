@@ -3,8 +3,24 @@
 
 mod tensor;
 
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{C128, DType, Scalar, gemm, parallel};
+use std::sync::{Mutex, PoisonError};
 use tensor::{Rng, Tensor};
+
+/// Runs a test once with each instruction set that the machine has. The level is the whole process's, and products of
+/// halves depend on it: one test at a time.
+fn on_every_level(test: impl Fn()) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for level in SimdLevel::ALL {
+        if set_level(level) == level {
+            test();
+        }
+    }
+    set_level(SimdLevel::Avx512);
+    drop(alone);
+}
 
 const FLOATS: [DType; 6] =
     [DType::F32, DType::F64, DType::C64, DType::C128, DType::F16, DType::BF16];
@@ -40,6 +56,10 @@ fn check(rng: &mut Rng, dtype: DType, m: i64, k: i64, n: i64, alpha: f64, beta: 
 
 #[test]
 fn products_equal_the_naive_sum() {
+    on_every_level(check_products);
+}
+
+fn check_products() {
     let mut rng = Rng(1);
     for dtype in FLOATS.into_iter().chain(INTEGERS) {
         for (m, k, n) in [
@@ -74,6 +94,10 @@ fn products_equal_the_naive_sum() {
 
 #[test]
 fn zero_beta_does_not_read_the_output() {
+    on_every_level(check_zero_beta);
+}
+
+fn check_zero_beta() {
     for (m, k, n) in [(4, 4, 4), (4, 0, 4), (1, 9, 5), (50, 50, 50)] {
         let mut rng = Rng(2);
         let (a, b) = (rng.tensor(DType::F32, &[m, k]), rng.tensor(DType::F32, &[k, n]));
@@ -86,6 +110,10 @@ fn zero_beta_does_not_read_the_output() {
 
 #[test]
 fn batches_equal_single_products() {
+    on_every_level(check_batches);
+}
+
+fn check_batches() {
     let mut rng = Rng(3);
     for dtype in FLOATS.into_iter().chain(INTEGERS) {
         for (batch, m, k, n) in [(0, 2, 2, 2), (3, 4, 5, 6), (5, 1, 9, 3), (2, 40, 41, 42)] {
@@ -108,6 +136,10 @@ fn batches_equal_single_products() {
 
 #[test]
 fn dot_equals_the_naive_sum() {
+    on_every_level(check_dots);
+}
+
+fn check_dots() {
     let mut rng = Rng(4);
     for dtype in FLOATS.into_iter().chain(INTEGERS) {
         for n in [0, 1, 5, 64, 1000] {
@@ -122,6 +154,10 @@ fn dot_equals_the_naive_sum() {
 
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
+    on_every_level(check_threads);
+}
+
+fn check_threads() {
     let mut rng = Rng(5);
     for dtype in [DType::F32, DType::F64, DType::C64, DType::BF16] {
         for (m, k, n) in [

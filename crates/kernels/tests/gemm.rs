@@ -182,6 +182,81 @@ fn check_threads() {
     }
 }
 
+/// A tensor of bytes over their whole range, or all of one value.
+fn bytes(rng: &mut Rng, dtype: DType, shape: &[i64], value: Option<f64>) -> Tensor {
+    let lowest = if dtype == DType::I8 { -128 } else { 0 };
+    let mut t = rng.tensor(dtype, shape);
+    for i in 0..t.numel() {
+        let drawn = (lowest + rng.below(256)) as f64;
+        t.set_flat(i, C128::new(value.unwrap_or(drawn), 0.0));
+    }
+    t
+}
+
+#[test]
+fn products_of_bytes_are_exact_in_32_bits() {
+    on_every_level(check_bytes);
+}
+
+fn check_bytes() {
+    let mut rng = Rng(6);
+    let run = |a: &Tensor, b: &Tensor, c: &mut Tensor| {
+        gemm::int_matmul(&mut c.view_mut(), a.view(), b.view()).unwrap();
+        c.assert_close(
+            &naive(a, b, c, 1.0, 0.0),
+            &format!("{:?} {:?} {:?} {:?}", a.shape, b.shape, a.strides, b.strides),
+        );
+    };
+    for dtype in [DType::I8, DType::U8] {
+        let drawn = (0..60).map(|_| [rng.below(70), rng.below(50), rng.below(120)]);
+        let mut sizes: Vec<[i64; 3]> = drawn.collect();
+        sizes.extend([[0, 3, 2], [3, 0, 2], [3, 2, 0], [1, 1, 1], [8, 4, 48], [9, 2051, 97]]);
+        sizes.extend([[120, 200, 150], [1, 4099, 1], [16, 6000, 50]]);
+        for [m, k, n] in sizes {
+            let a = bytes(&mut rng, dtype, &[m, k], None);
+            let b = bytes(&mut rng, DType::I8, &[k, n], None);
+            run(&a, &b, &mut rng.tensor(DType::I32, &[m, n]));
+        }
+        // What would saturate, did anything.
+        let edges = if dtype == DType::I8 { [-128.0, 127.0] } else { [0.0, 255.0] };
+        for (left, right) in edges.into_iter().flat_map(|x| [(x, -128.0), (x, 127.0)]) {
+            let a = bytes(&mut rng, dtype, &[9, 3001], Some(left));
+            let b = bytes(&mut rng, DType::I8, &[3001, 50], Some(right));
+            run(&a, &b, &mut rng.tensor(DType::I32, &[9, 50]));
+        }
+    }
+}
+
+#[test]
+fn products_of_bytes_have_the_same_bits_for_two_threads() {
+    on_every_level(|| {
+        let mut rng = Rng(7);
+        let a = bytes(&mut rng, DType::I8, &[130, 300], None);
+        let b = bytes(&mut rng, DType::I8, &[300, 200], None);
+        let run = |threads: usize| {
+            parallel::set_num_threads(threads);
+            let mut c = Tensor::full(DType::I32, &[130, 200], 0.0);
+            gemm::int_matmul(&mut c.view_mut(), a.view(), b.view()).unwrap();
+            c.data
+        };
+        assert!(run(1) == run(2));
+    });
+}
+
+#[test]
+fn products_of_other_bytes_are_refused() {
+    let of = |dtype: DType, shape: &[i64]| Tensor::full(dtype, shape, 1.0);
+    let error = |c: DType, a: DType, b: DType, depth: i64| {
+        let (a, b, mut c) = (of(a, &[2, 3]), of(b, &[depth, 2]), of(c, &[2, 2]));
+        let result = gemm::int_matmul(&mut c.view_mut(), a.view(), b.view());
+        result.unwrap_err().into_message()
+    };
+    assert!(error(DType::I32, DType::I8, DType::U8, 3).contains("int32 of int8 and uint8"));
+    assert!(error(DType::I64, DType::I8, DType::I8, 3).contains("int64 of int8 and int8"));
+    let phrase = "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x2)";
+    assert!(error(DType::I32, DType::U8, DType::I8, 4).contains(phrase));
+}
+
 #[test]
 fn bad_shapes_and_dtypes_are_refused() {
     let (a, b) = (Tensor::full(DType::F32, &[2, 3], 1.0), Tensor::full(DType::F32, &[4, 5], 1.0));

@@ -84,6 +84,22 @@ pub use tensor::{current_device, device_count, set_current_device, simulate_devi
 pub(crate) use warning::warn;
 pub use warning::{is_warn_always, set_warn_always, set_warning_handler, take_warnings};
 
+/// The instruction set that kernels use. The environment variable `PULLBACK_CPU` (`generic`, `avx2`, `avx512`, `amx`)
+/// lowers it for a whole process.
+pub mod cpu {
+    use crate::Result;
+    pub use pullback_kernels::simd::SimdLevel;
+
+    /// The instruction set in use: the machine's highest, or what `PULLBACK_CPU` lowers it to. (`amx` is taken for `avx512`,
+    /// as no kernel uses tiles.)
+    ///
+    /// # Errors
+    /// A value error if the variable has another word than those four.
+    pub fn capability() -> Result<SimdLevel> {
+        Ok(pullback_kernels::simd::capability()?)
+    }
+}
+
 /// Threads that a large kernel may use.
 pub mod threads {
     pub use pullback_kernels::parallel::{num_threads, set_num_threads};

@@ -80,6 +80,11 @@ fn set_num_threads(threads: i64) -> PyResult<()> {
 }
 
 #[pyfunction]
+fn _cpu_capability() -> PyResult<&'static str> {
+    Ok(pullback::cpu::capability().map_err(raise)?.torch_name())
+}
+
+#[pyfunction]
 fn get_default_dtype(py: Python<'_>) -> Bound<'_, PyAny> {
     dtype_object(py, promote::default_dtype())
 }
@@ -255,6 +260,8 @@ fn warn(message: &str) {
 /// Adds everything.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    // A word in `PULLBACK_CPU` that means nothing is an error of the import, not of some later call.
+    _cpu_capability()?;
     let natives = [
         (c"is_tensor", fast!(is_tensor_function)),
         (c"tensor", function!(c"tensor", construct::tensor)), // tidy: not an op
@@ -278,6 +285,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         seed,
         get_num_threads,
         set_num_threads,
+        _cpu_capability,
         get_default_dtype,
         set_default_dtype,
         promote_types,

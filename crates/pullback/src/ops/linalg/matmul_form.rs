@@ -35,15 +35,8 @@ impl IntMm {
         Ok(TensorSpec { dtype: DType::I32, ..TensorSpec::beside(self_, &[m, n]) })
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, mat2: &Tensor) -> Result<()> {
-        let (a, b) = (self_.converted(cpu, DType::I32)?, mat2.converted(cpu, DType::I32)?);
         let mut out = result.view_mut(cpu);
-        Ok(gemm::matmul(
-            &mut out,
-            a.view_ref(cpu),
-            b.view_ref(cpu),
-            Scalar::Int(1),
-            Scalar::Int(0),
-        )?)
+        Ok(gemm::int_matmul(&mut out, self_.view_ref(cpu), mat2.view_ref(cpu))?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let bytes = |shape: &[i64]| s.integers(shape, -100, 100).to_dtype(DType::I8);

@@ -58,7 +58,7 @@ crate::multiversion! {
     }
 }
 
-/// What the decomposition of a matrix of order `n` needs.
+/// The workspace of the decomposition of a matrix of order `n`.
 pub(super) struct EighWorkspace<T> {
     n: usize,
     matrix: PaddedRows<T>,

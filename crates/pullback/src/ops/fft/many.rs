@@ -26,26 +26,26 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// The arguments of a function of several dimensions: sizes, dimensions, normalisation.
-type Call<'a> = (Option<&'a [i64]>, Option<&'a [i64]>, Option<&'a str>);
+type FftnArgs<'a> = (Option<&'a [i64]>, Option<&'a [i64]>, Option<&'a str>);
 
 /// The transform of a tensor that is converted to a complex dtype.
-fn to_complex(self_: &Tensor, (s, dim, norm): Call<'_>, forward: bool) -> Result<Tensor> {
+fn to_complex(self_: &Tensor, (s, dim, norm): FftnArgs<'_>, forward: bool) -> Result<Tensor> {
     let input = complex(self_)?;
     let grid = grid(&input, s, dim)?;
     let input = resized(&input, &grid.dims, &grid.sizes)?;
     input.fft_c2c(&grid.dims, normalization(norm, forward)?, forward)
 }
 
-fn forward(self_: &Tensor, call: Call<'_>) -> Result<Tensor> {
+fn forward(self_: &Tensor, call: FftnArgs<'_>) -> Result<Tensor> {
     to_complex(self_, call, true)
 }
 
-fn inverse(self_: &Tensor, call: Call<'_>) -> Result<Tensor> {
+fn inverse(self_: &Tensor, call: FftnArgs<'_>) -> Result<Tensor> {
     to_complex(self_, call, false)
 }
 
 /// The transform of a real tensor to half of its spectrum.
-fn from_real(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+fn from_real(self_: &Tensor, (s, dim, norm): FftnArgs<'_>) -> Result<Tensor> {
     ensure!(
         !self_.dtype().is_complex(),
         type_error,
@@ -60,7 +60,7 @@ fn from_real(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
 }
 
 /// The transform of half of a spectrum to a real tensor.
-fn to_real(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+fn to_real(self_: &Tensor, (s, dim, norm): FftnArgs<'_>) -> Result<Tensor> {
     let input = complex(self_)?;
     let grid = grid(&input, s, dim)?;
     grid.check_any("irfftn")?;
@@ -71,7 +71,7 @@ fn to_real(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
 
 /// The spectrum of Hermitian signals: a forward transform along all but the last dimension, then, along the last, of
 /// half a signal.
-fn hermitian(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+fn hermitian(self_: &Tensor, (s, dim, norm): FftnArgs<'_>) -> Result<Tensor> {
     let input = complex(self_)?;
     let grid = grid(&input, s, dim)?;
     grid.check_any("hfftn")?;
@@ -85,7 +85,7 @@ fn hermitian(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
 }
 
 /// The inverse of [`hermitian`].
-fn inverse_hermitian(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+fn inverse_hermitian(self_: &Tensor, (s, dim, norm): FftnArgs<'_>) -> Result<Tensor> {
     let input = floating(self_)?;
     let grid = grid(&input, s, dim)?;
     grid.check_any("ihfftn")?;

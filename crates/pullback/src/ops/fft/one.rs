@@ -13,10 +13,10 @@ pub(crate) static OPS: &[&OpDef] =
     &[&FFT_FFT, &FFT_IFFT, &FFT_RFFT, &FFT_IRFFT, &FFT_HFFT, &FFT_IHFFT];
 
 /// The arguments of a function of one dimension: size, dimension, normalisation.
-type Call<'a> = (Option<i64>, i64, Option<&'a str>);
+type FftArgs<'a> = (Option<i64>, i64, Option<&'a str>);
 
 /// The transform of a complex tensor, or of a real one to its whole spectrum.
-fn to_complex(self_: &Tensor, (n, dim, norm): Call<'_>, forward: bool) -> Result<Tensor> {
+fn to_complex(self_: &Tensor, (n, dim, norm): FftArgs<'_>, forward: bool) -> Result<Tensor> {
     let input = floating(self_)?;
     let (dim, n) = one_dim(&input, n, dim, |size| size)?;
     let input = resized(&input, &[dim], &[n])?;
@@ -30,7 +30,7 @@ fn to_complex(self_: &Tensor, (n, dim, norm): Call<'_>, forward: bool) -> Result
 }
 
 /// The transform of a real tensor to half of its spectrum.
-fn from_real(self_: &Tensor, (n, dim, norm): Call<'_>, forward: bool) -> Result<Tensor> {
+fn from_real(self_: &Tensor, (n, dim, norm): FftArgs<'_>, forward: bool) -> Result<Tensor> {
     ensure!(
         !self_.dtype().is_complex(),
         type_error,
@@ -46,7 +46,7 @@ fn from_real(self_: &Tensor, (n, dim, norm): Call<'_>, forward: bool) -> Result<
 }
 
 /// The transform of half of a spectrum to a real tensor.
-fn to_real(self_: &Tensor, (n, dim, norm): Call<'_>, forward: bool) -> Result<Tensor> {
+fn to_real(self_: &Tensor, (n, dim, norm): FftArgs<'_>, forward: bool) -> Result<Tensor> {
     let input = complex(self_)?;
     let (dim, n) = one_dim(&input, n, dim, |size| 2 * (size - 1))?;
     let input = resized(&input, &[dim], &[n / 2 + 1])?;

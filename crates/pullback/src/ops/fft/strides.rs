@@ -10,16 +10,16 @@ use smallvec::SmallVec;
 /// The number of dimensions that PyTorch's library transforms at once.
 const AT_ONCE: usize = 7;
 
-type Order = SmallVec<[usize; 5]>;
+type DimOrder = SmallVec<[usize; 5]>;
 
 /// Strides after a complex transform along `dims`.
 pub(super) fn after_complex(shape: &[i64], strides: &[i64], dims: &[usize]) -> Dims {
-    after(shape, strides, Order::from_slice(dims), 0)
+    after(shape, strides, DimOrder::from_slice(dims), 0)
 }
 
 /// Strides after a transform of a real tensor along `dims` to `shape`: the last of them stays innermost.
 pub(super) fn after_real(shape: &[i64], strides: &[i64], dims: &[usize]) -> Dims {
-    after(shape, strides, Order::from_slice(dims), 1)
+    after(shape, strides, DimOrder::from_slice(dims), 1)
 }
 
 /// Strides after a transform to a real tensor: `between` is the shape before the last transform.
@@ -36,7 +36,7 @@ pub(super) fn after_to_real(
 }
 
 /// Strides after transforms along `dims`, of which the last `fixed` keep their position.
-fn after(shape: &[i64], strides: &[i64], mut dims: Order, mut fixed: usize) -> Dims {
+fn after(shape: &[i64], strides: &[i64], mut dims: DimOrder, mut fixed: usize) -> Dims {
     let mut strides = Dims::from_slice(strides);
     while !dims.is_empty() {
         let free = dims.len() - fixed;
@@ -68,8 +68,8 @@ fn after_some(shape: &[i64], strides: &[i64], dims: &[usize]) -> Dims {
 
 /// The dimensions that are not in `dims`. Where strides are equal their order matters: each of `dims`, from the left,
 /// is swapped with the last of the others after it.
-fn untouched(rank: usize, dims: &[usize]) -> Order {
-    let mut all: Order = (0..rank).collect();
+fn untouched(rank: usize, dims: &[usize]) -> DimOrder {
+    let mut all: DimOrder = (0..rank).collect();
     let (mut left, mut right) = (0, rank);
     loop {
         while left < right && !dims.contains(&all[left]) {

@@ -207,7 +207,8 @@ pub(in crate::ops) fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
 
 /// The singular value decomposition that `torch.linalg.svd` and `torch.linalg.svdvals` are made of. Without
 /// `compute_uv`, `U` and `Vh` are empty. Source of its gradient: M. B. Giles, "An extended collection of matrix
-/// derivative results" (2008), 3.2; for complex matrices see the opening comment of the file.
+/// derivative results" (2008); of complex matrices: C. Boeddeker et al., "On the computation of
+/// complex-valued gradients" (2017).
 #[op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
      internal, node = "LinalgSvd", method = svd_kernel, batch = matrices)]
 impl SvdKernel {
@@ -613,7 +614,8 @@ fn cholesky_samples(s: &Sampler) -> Vec<Sample> {
 
 /// The eigenvalue decomposition that `torch.linalg.eigh` and `torch.linalg.eigvalsh` are made of. Without `compute_v`,
 /// the eigenvectors are empty. Source of its gradient: M. B. Giles, "An extended collection of matrix derivative
-/// results" (2008), 3.1; for complex matrices see the opening comment of the file.
+/// results" (2008); of complex matrices: C. Boeddeker et al., "On the computation of
+/// complex-valued gradients" (2017).
 #[op("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", internal, node = "LinalgEigh", method = eigh_kernel, batch = matrices)]
 impl EighKernel {
     fn meta(a: &Tensor, uplo: &str, compute_v: bool) -> Result<[TensorSpec; 2]> {

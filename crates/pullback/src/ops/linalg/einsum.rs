@@ -22,7 +22,7 @@ const ELLIPSIS: Label = 1 << 16;
 const LONGEST_ROW: i64 = 2048;
 
 /// A tensor and the labels of its dimensions.
-struct Operand {
+struct LabelledOperand {
     tensor: Tensor,
     labels: Vec<Label>,
 }
@@ -66,7 +66,7 @@ fn parse_term(text: &str, what: &str, offset: usize) -> Result<Term> {
 }
 
 /// Gives the dimensions of an operand their labels; dimensions with equal labels are replaced by their diagonal.
-fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<Operand> {
+fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<LabelledOperand> {
     let (letters, rank) = (term.iter().flatten().count(), tensor.ndim());
     let has_ellipsis = term.contains(&None);
     ensure!(
@@ -87,7 +87,7 @@ fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<Operand> 
             None => all.extend((0..spare).rev().map(|i| ELLIPSIS + i)),
         }
     }
-    let mut operand = Operand { tensor: tensor.clone(), labels: Vec::new() };
+    let mut operand = LabelledOperand { tensor: tensor.clone(), labels: Vec::new() };
     for label in all {
         let at = operand.labels.len() as i64;
         match operand.labels.iter().position(|&l| l == label) {
@@ -110,7 +110,11 @@ fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<Operand> 
 
 /// The labels of the output. If the equation has no output, they are the ellipsis and the letters that occur once in
 /// `terms`, the subscripts of the operands.
-fn output_labels(term: Option<Term>, terms: &[Term], operands: &[Operand]) -> Result<Vec<Label>> {
+fn output_labels(
+    term: Option<Term>,
+    terms: &[Term],
+    operands: &[LabelledOperand],
+) -> Result<Vec<Label>> {
     let all: Vec<Label> = operands.iter().flat_map(|o| o.labels.iter().copied()).collect();
     let mut ellipsis: Vec<Label> = all.iter().copied().filter(|&l| l >= ELLIPSIS).collect();
     ellipsis.sort_unstable_by(|a, b| b.cmp(a));
@@ -146,7 +150,7 @@ fn output_labels(term: Option<Term>, terms: &[Term], operands: &[Operand]) -> Re
 }
 
 /// Checks that sizes of equal labels broadcast.
-fn check_sizes(operands: &[Operand]) -> Result<()> {
+fn check_sizes(operands: &[LabelledOperand]) -> Result<()> {
     let mut seen: Vec<(Label, i64)> = Vec::new();
     for (index, operand) in operands.iter().enumerate() {
         for (&label, &size) in operand.labels.iter().zip(operand.tensor.shape()) {
@@ -165,12 +169,12 @@ fn check_sizes(operands: &[Operand]) -> Result<()> {
     Ok(())
 }
 
-impl Operand {
+impl LabelledOperand {
     fn size(&self, label: Label) -> Option<i64> {
         self.labels.iter().position(|&l| l == label).map(|i| self.tensor.shape()[i])
     }
     /// Sums over the dimensions whose label `is_needed` does not accept.
-    fn reduced(self, is_needed: impl Fn(Label) -> bool) -> Result<Operand> {
+    fn reduced(self, is_needed: impl Fn(Label) -> bool) -> Result<LabelledOperand> {
         let dims: Vec<i64> = (0..self.labels.len())
             .filter(|&i| !is_needed(self.labels[i]))
             .map(|i| i as i64)
@@ -179,7 +183,7 @@ impl Operand {
             return Ok(self);
         }
         let labels = self.labels.iter().copied().filter(|&l| is_needed(l)).collect();
-        Ok(Operand { tensor: self.tensor.sum_dim(Some(&dims), false)?, labels })
+        Ok(LabelledOperand { tensor: self.tensor.sum_dim(Some(&dims), false)?, labels })
     }
     /// The operand with its dimensions in the order of three groups of labels, each flattened to one dimension.
     fn grouped(&self, groups: [&[Label]; 3], sizes: &dyn Fn(Label) -> i64) -> Result<Tensor> {
@@ -197,7 +201,11 @@ impl Operand {
 }
 
 /// Contracts two operands: multiplies them and sums over the shared labels that `is_needed` does not accept.
-fn join(a: Operand, b: Operand, is_needed: &dyn Fn(Label) -> bool) -> Result<Operand> {
+fn join(
+    a: LabelledOperand,
+    b: LabelledOperand,
+    is_needed: &dyn Fn(Label) -> bool,
+) -> Result<LabelledOperand> {
     let a = a.reduced(|l| is_needed(l) || b.labels.contains(&l))?;
     let b = b.reduced(|l| is_needed(l) || a.labels.contains(&l))?;
     let shared = |l: &&Label| b.labels.contains(l);
@@ -225,7 +233,7 @@ fn join(a: Operand, b: Operand, is_needed: &dyn Fn(Label) -> bool) -> Result<Ope
     };
     let labels = [batch, left, right].concat();
     let shape: Dims = labels.iter().map(|&l| size(l)).collect();
-    Ok(Operand { tensor: product.reshape(&shape)?, labels })
+    Ok(LabelledOperand { tensor: product.reshape(&shape)?, labels })
 }
 
 /// Sums of products in Einstein's notation: `einsum("ij,jk->ik", [a, b])` is the matrix product. A letter that the

@@ -28,15 +28,15 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// The order of a matrix norm.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Order {
+enum NormOrder {
     Frobenius,
     Nuclear,
     /// ±1 (columns), ±2 (singular values) or ±inf (rows).
     Number(f64),
 }
 
-impl Order {
-    fn of_number(ord: Scalar) -> Result<Order> {
+impl NormOrder {
+    fn of_number(ord: Scalar) -> Result<NormOrder> {
         ensure!(
             !matches!(ord, Scalar::Complex(..)),
             runtime,
@@ -49,17 +49,17 @@ impl Order {
             "linalg.matrix_norm: Order {} not supported.",
             spelled(ord)
         );
-        Ok(Order::Number(number))
+        Ok(NormOrder::Number(number))
     }
-    fn of_name(ord: &str) -> Result<Order> {
+    fn of_name(ord: &str) -> Result<NormOrder> {
         match ord {
-            "fro" => Ok(Order::Frobenius),
-            "nuc" => Ok(Order::Nuclear),
+            "fro" => Ok(NormOrder::Frobenius),
+            "nuc" => Ok(NormOrder::Nuclear),
             _ => bail!(runtime, "linalg.matrix_norm: Order {ord} not supported."),
         }
     }
     fn needs_singular_values(self) -> bool {
-        matches!(self, Order::Nuclear | Order::Number(2.0 | -2.0))
+        matches!(self, NormOrder::Nuclear | NormOrder::Number(2.0 | -2.0))
     }
 }
 
@@ -94,7 +94,7 @@ fn pair(a: &Tensor, dim: &[i64]) -> Result<[i64; 2]> {
 
 fn matrix_norm(
     a: &Tensor,
-    ord: Order,
+    ord: NormOrder,
     dim: &[i64],
     keepdim: bool,
     dtype: Option<DType>,
@@ -102,10 +102,10 @@ fn matrix_norm(
     let name = "linalg.matrix_norm";
     check_floating(name, a, true)?;
     let [rows, columns] = pair(a, dim)?;
-    if let Order::Frobenius = ord {
+    if let NormOrder::Frobenius = ord {
         return a.linalg_vector_norm_with(Scalar::Int(2), Some(&[rows, columns]), keepdim, dtype);
     }
-    let Order::Number(number @ (1.0 | -1.0 | f64::INFINITY | f64::NEG_INFINITY)) = ord else {
+    let NormOrder::Number(number @ (1.0 | -1.0 | f64::INFINITY | f64::NEG_INFINITY)) = ord else {
         return by_singular_values(a, ord, [rows, columns], keepdim, dtype);
     };
     let (summed, kept) = if number.abs() == 1.0 { (rows, columns) } else { (columns, rows) };
@@ -123,7 +123,7 @@ fn matrix_norm(
 
 fn by_singular_values(
     a: &Tensor,
-    ord: Order,
+    ord: NormOrder,
     dims: [i64; 2],
     keepdim: bool,
     dtype: Option<DType>,
@@ -138,8 +138,8 @@ fn by_singular_values(
     check_floating("linalg.matrix_norm", &a, false)?;
     let values = a.movedim(&dims, &[-2, -1])?.linalg_svdvals()?;
     let norm = match ord {
-        Order::Nuclear => values.sum_dim(Some(&[-1]), false)?,
-        Order::Number(n) if n < 0.0 => values.amin(&[-1], false)?,
+        NormOrder::Nuclear => values.sum_dim(Some(&[-1]), false)?,
+        NormOrder::Number(n) if n < 0.0 => values.amin(&[-1], false)?,
         // (A matrix without singular values has norm 0.)
         _ if values.shape()[values.ndim() - 1] == 0 => values.sum_dim(Some(&[-1]), false)?,
         _ => values.amax(&[-1], false)?,
@@ -198,7 +198,7 @@ impl LinalgNorm {
         dtype: Option<DType>,
     ) -> Result<Tensor> {
         if let (Some(dims), Some(ord)) = (norm_dims(self_, ord.is_some(), dim)?, ord) {
-            matrix_norm(self_, Order::of_number(ord)?, dims, keepdim, dtype)
+            matrix_norm(self_, NormOrder::of_number(ord)?, dims, keepdim, dtype)
         } else {
             let ord = ord.unwrap_or(Scalar::Int(2));
             self_.linalg_vector_norm_with(ord, dim, keepdim, dtype)
@@ -260,7 +260,7 @@ impl LinalgNormStr {
         dtype: Option<DType>,
     ) -> Result<Tensor> {
         let dims = norm_dims(self_, true, dim)?.or(dim).unwrap_or(&[0, 1]);
-        matrix_norm(self_, Order::of_name(ord)?, dims, keepdim, dtype)
+        matrix_norm(self_, NormOrder::of_name(ord)?, dims, keepdim, dtype)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample =
@@ -308,7 +308,7 @@ impl LinalgMatrixNorm {
         dtype: Option<DType>,
     ) -> Result<Tensor> {
         check_floating("linalg.matrix_norm", self_, true)?;
-        matrix_norm(self_, Order::of_number(ord)?, dim, keepdim, dtype)
+        matrix_norm(self_, NormOrder::of_number(ord)?, dim, keepdim, dtype)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let orders = [1.0, -1.0, 2.0, -2.0, f64::INFINITY, f64::NEG_INFINITY];
@@ -386,7 +386,7 @@ impl LinalgMatrixNormStr {
         dtype: Option<DType>,
     ) -> Result<Tensor> {
         check_floating("linalg.matrix_norm", self_, true)?;
-        matrix_norm(self_, Order::of_name(ord)?, dim, keepdim, dtype)
+        matrix_norm(self_, NormOrder::of_name(ord)?, dim, keepdim, dtype)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| Sample::of(s.away_from_zero(shape));
@@ -448,7 +448,7 @@ impl LinalgCond {
             "linalg.cond got an invalid norm type: {}",
             spelled(p)
         );
-        let ord = Order::Number(number);
+        let ord = NormOrder::Number(number);
         if !ord.needs_singular_values() {
             let norm = |a: &Tensor| matrix_norm(a, ord, &[-2, -1], false, None);
             return condition(self_, norm, &spelled(p));
@@ -515,7 +515,7 @@ impl LinalgCondStr {
     fn composite(self_: &Tensor, p: &str) -> Result<Tensor> {
         check_rank(self_)?;
         ensure!(matches!(p, "fro" | "nuc"), value, "linalg.cond got an invalid norm type: {p}");
-        let ord = Order::of_name(p)?;
+        let ord = NormOrder::of_name(p)?;
         condition(self_, |a| matrix_norm(a, ord, &[-2, -1], false, None), p)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -747,7 +747,7 @@ pub(in crate::ops) fn number_beside(a: &Tensor, number: Option<f64>) -> Result<O
 #[op("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", function_only, exact_out, method = nuclear_norm)]
 impl NuclearNorm {
     fn composite(self_: &Tensor, keepdim: bool) -> Result<Tensor> {
-        matrix_norm(self_, Order::Nuclear, &[-2, -1], keepdim, None)
+        matrix_norm(self_, NormOrder::Nuclear, &[-2, -1], keepdim, None)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 3])), Sample::of(s.normal(&[2, 2, 3])).with("keepdim", true)]
@@ -758,7 +758,7 @@ impl NuclearNorm {
 #[op("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", function_only, exact_out, method = nuclear_norm_dim)]
 impl NuclearNormDim {
     fn composite(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
-        matrix_norm(self_, Order::Nuclear, dim, keepdim, None)
+        matrix_norm(self_, NormOrder::Nuclear, dim, keepdim, None)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 3, 2])).with("dim", [2, 0])]

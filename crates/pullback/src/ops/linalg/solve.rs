@@ -112,7 +112,7 @@ const UNSOLVED: &str = "The solver failed because the input matrix is singular."
 /// The solution `X` of `A X = B` (of `X A = B` unless `left`) together with error codes `info` (*), int32, in place of
 /// an error: 0, or the index, from 1, of the first pivot that is zero, where the solution is NaN. With `check_errors` a
 /// singular matrix raises `LinAlgError`. Source of the gradient: M. B. Giles, "An extended collection of matrix
-/// derivative results" (2008), 2.3.1.
+/// derivative results" (2008).
 #[op("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
      module = "linalg", exact_out, method = linalg_solve_ex, batch = linear_solve(a, b))]
 impl LinalgSolveEx {
@@ -224,7 +224,7 @@ fn not_invertible(pivot: i32) -> String {
 /// The inverse of square matrices (*, n, n) together with error codes `info` (*), int32, in place of an error: 0, or
 /// the index, from 1, of the first pivot that is zero, where the inverse is NaN. With `check_errors` a singular matrix
 /// raises `LinAlgError`. Source of the gradient: M. B. Giles, "An extended collection of matrix derivative results"
-/// (2008), 2.2.3.
+/// (2008).
 #[op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", module = "linalg", exact_out,
      method = linalg_inv_ex, autocast = fp32, batch = matrices)]
 impl LinalgInvEx {

@@ -44,7 +44,7 @@ fn matrices_for(a: &Tensor, shape: &[i64]) -> Result<Tensor> {
 ///
 /// Batches broadcast. Zeros on the diagonal are not an error: they give infinities and NaN. The derivatives are those
 /// of linear equations, restricted to the triangle (M. B. Giles, "An extended collection of matrix derivative results",
-/// 2008, 2.3).
+/// 2008).
 ///
 /// # Errors
 /// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and integer dtypes.

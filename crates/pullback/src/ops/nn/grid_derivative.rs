@@ -169,11 +169,11 @@ fn cubic(t: &Tensor) -> Result<[(Tensor, Tensor); 4]> {
 }
 
 /// One tap for each dimension.
-type Combination<'a> = SmallVec<[&'a Tap; 3]>;
+type TapCombination<'a> = SmallVec<[&'a Tap; 3]>;
 
 /// All combinations of taps, that of the last dimension varying fastest.
-fn combinations(dims: &[Taps]) -> Vec<Combination<'_>> {
-    let mut all = vec![Combination::new()];
+fn combinations(dims: &[Taps]) -> Vec<TapCombination<'_>> {
+    let mut all = vec![TapCombination::new()];
     for taps in dims {
         // bounded: by the number of taps.
         let mut next = Vec::with_capacity(all.len() * taps.len());

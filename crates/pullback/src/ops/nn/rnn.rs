@@ -9,7 +9,7 @@ use crate::autograd::autocast::{self, Target};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::nn::rnn_layer::Layer;
+use crate::ops::nn::rnn_layer::RecurrentLayer;
 use crate::ops::shape::join::{cat, stack};
 use crate::{DType, ErrorKind, Result, Tensor};
 use pullback_kernels::rnn::Cell;
@@ -128,7 +128,7 @@ impl LstmCell {
     ) -> Result<[Tensor; 2]> {
         let (h, c) = hx.states("lstm_cell")?;
         check_step(input, [Some(h), c], [w_ih, w_hh], 4)?;
-        let layer = Layer::new(Cell::Lstm, input, (h, c), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Lstm, input, (h, c), [w_ih, w_hh], [b_ih, b_hh]);
         // Autocast keeps the dtype of the cell's state: products are computed in lower precision, sums are not.
         let is_cast = autocast::is_enabled(Target::CPU);
         if let (Some(c), true) = (c, layer.is_fused() && !is_cast) {
@@ -161,7 +161,7 @@ impl RecurrentCell {
         b_hh: Option<&Tensor>,
     ) -> Result<Tensor> {
         check_step(input, [Some(hx), None], [w_ih, w_hh], GATES)?;
-        let layer = Layer::new(Cell::CELL, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::CELL, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         if layer.is_fused() { layer.fused_step() } else { Ok(layer.plain()?.1) }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -343,7 +343,7 @@ impl Stack<'_> {
         Ok((if batch_first { output.transpose(0, 1)? } else { output }, h, c))
     }
 
-    /// Runs all layers over steps as [`Layer`] takes them.
+    /// Runs all layers over steps as [`RecurrentLayer`] takes them.
     fn run(&self, input: &Tensor, (h, c): (&Tensor, Option<&Tensor>)) -> Result<States> {
         let directions = if self.bidirectional { 2 } else { 1 };
         let count = self.num_layers.saturating_mul(directions);
@@ -407,7 +407,8 @@ impl Stack<'_> {
             check_state(1, c, batch, hidden)?;
         }
         check_gates(weights, hidden, self.cell.gates() as i64)?;
-        let layer = Layer::new(self.cell, x, (h, c), weights, biases).projected(projection);
+        let layer =
+            RecurrentLayer::new(self.cell, x, (h, c), weights, biases).projected(projection);
         layer.over(self.batch_sizes, reverse).run()
     }
 }

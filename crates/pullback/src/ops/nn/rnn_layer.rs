@@ -1,7 +1,7 @@
 //! One recurrent layer, or one cell, in one direction: the ops of kernels, and the same functions made of plain ops.
 //!
 //! Forward and backward are fused kernels over all steps. Where the backward pass must itself be differentiable it is
-//! the gradient of [`Layer::plain`], the same computation written in plain ops, which also serves what the kernels do
+//! the gradient of [`RecurrentLayer::plain`], the same computation written in plain ops, which also serves what the kernels do
 //! not take: complex numbers, operands of several dtypes, projections. The checks of sizes are in
 //! `rnn_operands`, and in the words of what users call in `rnn`. Invariant: both ways compute the same function.
 
@@ -40,7 +40,8 @@ impl LstmLayer {
         b_hh: Option<&Tensor>,
         batch_sizes: &[i64],
     ) -> Result<[TensorSpec; 5]> {
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, false).checked()?;
         let (hy, cy) = (layer.like_spec(hx), layer.like_spec(cx));
         Ok([layer.output_spec(), hy, cy, layer.kept_spec(), layer.kept_state_spec()])
@@ -62,7 +63,8 @@ impl LstmLayer {
         batch_sizes: &[i64],
         reverse: bool,
     ) -> Result<()> {
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let kept = [Some(result1), Some(result2), Some(result3), Some(result4)];
         layer.over(batch_sizes, reverse).write(cpu, result0, kept)
     }
@@ -84,7 +86,8 @@ impl LstmLayer {
         result4: &Tensor,
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let results = [result0, result3, result4].map(Some);
         layer.over(batch_sizes, reverse).vjp(
             results,
@@ -123,7 +126,7 @@ impl GruLayer {
         b_hh: Option<&Tensor>,
         batch_sizes: &[i64],
     ) -> Result<[TensorSpec; 3]> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, false).checked()?;
         Ok([layer.output_spec(), layer.like_spec(hx), layer.kept_spec()])
     }
@@ -141,7 +144,7 @@ impl GruLayer {
         batch_sizes: &[i64],
         reverse: bool,
     ) -> Result<()> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let kept = [Some(result1), None, Some(result2), None];
         layer.over(batch_sizes, reverse).write(cpu, result0, kept)
     }
@@ -160,7 +163,7 @@ impl GruLayer {
         result2: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, reverse);
         let results = [Some(result0), Some(result2), None];
         layer.vjp(results, [grad_result0, grad_result1, None], with_cell(needs)).map(without_cell)
@@ -191,7 +194,8 @@ impl PlainLayer {
         batch_sizes: &[i64],
         relu: bool,
     ) -> Result<[TensorSpec; 2]> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, false).checked()?;
         Ok([layer.output_spec(), layer.like_spec(hx)])
     }
@@ -209,7 +213,8 @@ impl PlainLayer {
         reverse: bool,
         relu: bool,
     ) -> Result<()> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let kept = [Some(result1), None, None, None];
         layer.over(batch_sizes, reverse).write(cpu, result0, kept)
     }
@@ -228,7 +233,8 @@ impl PlainLayer {
         result0: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, reverse);
         let grads = [grad_result0, grad_result1, None];
         layer.vjp([Some(result0), None, None], grads, with_cell(needs)).map(without_cell)
@@ -260,7 +266,8 @@ impl LstmStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<[TensorSpec; 3]> {
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.checked()?;
         Ok([layer.output_spec(), layer.output_spec(), layer.kept_spec()])
     }
@@ -277,7 +284,8 @@ impl LstmStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<()> {
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let kept = [None, None, Some(result2), Some(result1)];
         layer.write(cpu, result0, kept)
     }
@@ -295,7 +303,8 @@ impl LstmStep {
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
         // Only tensors that users cannot write to are used for the check: users may change the states in place.
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let grads = [grad_result0, None, grad_result1];
         layer.vjp([None, Some(result2), None], grads, needs)
     }
@@ -319,7 +328,7 @@ impl GruStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<[TensorSpec; 2]> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.checked()?;
         Ok([layer.output_spec(), layer.kept_spec()])
     }
@@ -334,7 +343,7 @@ impl GruStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<()> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let kept = [None, None, Some(result1), None];
         layer.write(cpu, result0, kept)
     }
@@ -349,7 +358,7 @@ impl GruStep {
         result1: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         layer
             .vjp([None, Some(result1), None], [grad_result0, None, None], with_cell(needs))
             .map(without_cell)
@@ -374,7 +383,8 @@ impl PlainStep {
         b_hh: Option<&Tensor>,
         relu: bool,
     ) -> Result<TensorSpec> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         Ok(layer.checked()?.output_spec())
     }
     fn cpu(
@@ -388,7 +398,8 @@ impl PlainStep {
         b_hh: Option<&Tensor>,
         relu: bool,
     ) -> Result<()> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         layer.write(cpu, result, [None; 4])
     }
     fn vjp(
@@ -403,7 +414,8 @@ impl PlainStep {
         result: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         layer
             .vjp([Some(result), None, None], [grad, None, None], with_cell(needs))
             .map(without_cell)
@@ -445,7 +457,7 @@ fn without_cell([x, h, _, w, v, a, b]: [Option<Tensor>; 7]) -> [Option<Tensor>; 
 
 /// The operands and options of a call of one layer.
 #[derive(Clone, Copy)]
-pub(crate) struct Layer<'a> {
+pub(crate) struct RecurrentLayer<'a> {
     pub(super) cell: Cell,
     pub(super) input: &'a Tensor,
     pub(super) h: &'a Tensor,
@@ -458,7 +470,7 @@ pub(crate) struct Layer<'a> {
     reverse: bool,
 }
 
-impl<'a> Layer<'a> {
+impl<'a> RecurrentLayer<'a> {
     pub(crate) fn new(
         cell: Cell,
         input: &'a Tensor,
@@ -467,15 +479,15 @@ impl<'a> Layer<'a> {
         biases: [Option<&'a Tensor>; 2],
     ) -> Self {
         let (projection, batch_sizes, reverse) = (None, &[][..], false);
-        Layer { cell, input, h, c, weights, biases, projection, batch_sizes, reverse }
+        RecurrentLayer { cell, input, h, c, weights, biases, projection, batch_sizes, reverse }
     }
     /// The same layer over steps of these sizes (of equal size if the list is empty), or from the last step to the
     /// first.
     pub(crate) fn over(self, batch_sizes: &'a [i64], reverse: bool) -> Self {
-        Layer { batch_sizes, reverse, ..self }
+        RecurrentLayer { batch_sizes, reverse, ..self }
     }
     pub(crate) fn projected(self, projection: Option<&'a Tensor>) -> Self {
-        Layer { projection, ..self }
+        RecurrentLayer { projection, ..self }
     }
 
     /// Whether under autocast operands have different dtypes: products are computed in lower precision, the state that
@@ -586,7 +598,7 @@ impl<'a> Layer<'a> {
         [Some(self.input), Some(self.h), self.c, Some(w), Some(v), a, b]
     }
 
-    /// The gradients of [`Layer::tensors`] from those of the output and of the last states; `results` are the output,
+    /// The gradients of [`RecurrentLayer::tensors`] from those of the output and of the last states; `results` are the output,
     /// the saved gates, and the cells, as far as [`OutputGradients`] needs them.
     fn vjp(
         &self,
@@ -619,7 +631,7 @@ impl<'a> Layer<'a> {
         Ok(all)
     }
 
-    /// The gradients from plain ops: those of [`Layer::plain`] of views of the operands, so that a tensor that is two
+    /// The gradients from plain ops: those of [`RecurrentLayer::plain`] of views of the operands, so that a tensor that is two
     /// operands, or an operand that is made of another, counts as two.
     fn differentiable_vjp(
         &self,
@@ -642,7 +654,7 @@ impl<'a> Layer<'a> {
         let (Some(input), Some(h), Some(w), Some(v)) = (input, h, w, v) else {
             unreachable!("the other operands always exist")
         };
-        let again = Layer { input, h, c, weights: [w, v], biases: [a, b], ..*self };
+        let again = RecurrentLayer { input, h, c, weights: [w, v], biases: [a, b], ..*self };
         let (output, hy, cy) = again.plain()?;
         let results = [Some(&output), Some(&hy), cy.as_ref()].into_iter().zip(grads);
         let (mut roots, mut starts) = (Vec::new(), Vec::new());

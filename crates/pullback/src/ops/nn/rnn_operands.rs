@@ -1,13 +1,13 @@
 //! Which operands of a recurrent layer in one direction go with one another: what `meta` of its ops refuses, forward and backward.
 
-use super::rnn_layer::Layer;
+use super::rnn_layer::RecurrentLayer;
 use crate::Result;
 use crate::error::ensure;
 use crate::tensor::shape::list;
 use pullback_kernels::check_shape;
 use pullback_kernels::rnn::{Cell, Steps};
 
-impl Layer<'_> {
+impl RecurrentLayer<'_> {
     /// Refuses operands that do not go with one another, as the kernels need it.
     pub(super) fn checked(self) -> Result<Self> {
         let ranks = if self.batch_sizes.is_empty() { 2..=3 } else { 2..=2 };

@@ -284,7 +284,7 @@ impl LogSoftmaxBackwardData {
 }
 
 type Forward = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
-type Backward =
+type SoftmaxBackwardKernel =
     fn(&mut StridedMut<'_>, StridedRef<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
 
 /// The spec of `x` with its rows along `dim` replaced.
@@ -316,7 +316,7 @@ fn line_backward(
     result: &Tensor,
     (grad, y): (&Tensor, &Tensor),
     dim: i64,
-    kernel: Backward,
+    kernel: SoftmaxBackwardKernel,
 ) -> Result<()> {
     let dim = wrap_dim(dim, y.ndim())?;
     let grad = grad.in_dtype(cpu, y.dtype())?;

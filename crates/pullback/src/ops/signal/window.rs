@@ -31,13 +31,13 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// The options of a new tensor: dtype, layout, device and pinning.
-type Options = (Option<DType>, Option<Layout>, Option<Device>, Option<bool>);
+type WindowOptions = (Option<DType>, Option<Layout>, Option<Device>, Option<bool>);
 
 /// A window of `length` elements: `shape` makes the symmetric one from the indices 0, 1, .. and the last index.
 fn window(
     name: &str,
     (length, periodic): (i64, bool),
-    (dtype, layout, device, pin_memory): Options,
+    (dtype, layout, device, pin_memory): WindowOptions,
     shape: impl FnOnce(&Tensor, f64) -> Result<Tensor>,
 ) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_dtype);

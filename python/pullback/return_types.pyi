@@ -8,6 +8,10 @@ from typing_extensions import Self
 
 from ._tensor import Tensor
 
+all_return_types: list[type[tuple[Tensor, ...]]]
+
+def pytree_register_structseq(cls: type[Any]) -> None: ...
+
 @final
 class _linalg_eigh(tuple[Tensor, Tensor]):
     """What `_linalg_eigh` returns: `eigenvalues`, `eigenvectors`."""

@@ -41,6 +41,10 @@ from typing import Any, ClassVar, final
 from typing_extensions import Self
 
 from ._tensor import Tensor
+
+all_return_types: list[type[tuple[Tensor, ...]]]
+
+def pytree_register_structseq(cls: type[Any]) -> None: ...
 '''
 
 # The modules that show a namespace of the registry under short names, and what else they have.

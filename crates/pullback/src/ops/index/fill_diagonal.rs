@@ -61,6 +61,10 @@ impl FillDiagonal {
             of(&[3, 3, 3], false),
             of(&[0, 3], true),
             of(&[3, 0], true),
+            Sample::of(
+                TensorSpec::beside(&s.normal(&[1]), &[0, 1 << 40]).zeros().expect("it is empty"),
+            )
+            .with("fill_value", 2_i64),
             transposed,
         ]
     }
@@ -84,7 +88,9 @@ fn diagonals(tensor: &Tensor, wrap: bool) -> Result<[Tensor; 2]> {
     let block = columns + 1;
     let blocks = if wrap && sizes.len() == 2 { rows / block } else { 0 };
     let behind = blocks * block;
-    let whole = tensor.alias_with(&[blocks, columns], &[block * strides[0], step], offset)?;
+    // (Without a block its step need not be a number that fits.)
+    let block_step = if blocks > 0 { block * strides[0] } else { 0 };
+    let whole = tensor.alias_with(&[blocks, columns], &[block_step, step], offset)?;
     let length = (rows - behind).min(columns);
     let rest = tensor.alias_with(&[length], &[step], offset + behind * strides[0])?;
     Ok([whole, rest])

@@ -30,8 +30,11 @@ impl NonzeroStatic {
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, size: i64, fill_value: i64) -> Result<()> {
         let found = self_.nonzero()?;
         let count = size.min(found.shape()[0]);
-        result.narrow(0, count, size - count)?.fill_with(cpu, Scalar::Int(fill_value))?;
-        result.narrow(0, 0, count)?.copy_data(cpu, &found.narrow(0, 0, count)?)
+        // (All memory is asked for before the first write.)
+        let found = found.narrow(0, 0, count)?;
+        let [first, rest] = [result.narrow(0, 0, count)?, result.narrow(0, count, size - count)?];
+        rest.fill_with(cpu, Scalar::Int(fill_value))?;
+        first.copy_data(cpu, &found)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |t: Tensor, size: i64| Sample::of(t).with("size", size);

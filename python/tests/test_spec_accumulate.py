@@ -269,7 +269,8 @@ import warnings
 import pullback as torch
 
 x = torch.ones(2, 3, requires_grad=True)
-with warnings.catch_warnings(record=True) as given, torch.autograd.enforce_grad_layout_policy(False):
+free = torch.autograd.enforce_grad_layout_policy(False)
+with warnings.catch_warnings(record=True) as given, free:
     warnings.simplefilter("always")
     for _ in range(2):
         (x * 1).backward(torch.ones(3, 2).t())

@@ -134,6 +134,7 @@ from ._grid import (
     unravel_index,
 )
 from ._info import finfo, get_printoptions, iinfo
+from ._jagged_layout import jagged as jagged
 from ._legacy import CLASSES as _TENSOR_CLASSES
 from ._legacy import set_default_tensor_type
 from ._linalg_utils import cholesky, eig, lstsq, matrix_rank, qr, solve, symeig
@@ -417,6 +418,7 @@ _lazy.submodules(
     "mps",
     "mtia",
     "multiprocessing",
+    "nested",
     "nn",
     "numa",
     "onnx",

@@ -27,7 +27,7 @@ _REFUSED: dict[str, tuple[type[Exception], str]] = {
     "to_mkldnn": (NotImplementedError, "oneDNN is not part of this build; use the tensor itself"),
     "to_padded_tensor": (
         NotImplementedError,
-        "there are no nested tensors; pad with torch.nn.utils.rnn.pad_sequence",
+        "it is of nested tensors, and this is none; pad a list with nn.utils.rnn.pad_sequence",
     ),
     "xpu": (AssertionError, "Torch not compiled with XPU enabled; use the CPU"),
 }

@@ -121,6 +121,8 @@ class NestedTensor(Tensor):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the values are, and the components fill them in the order of dimensions."""
+        if memory_format not in (None, _C.contiguous_format, _C.preserve_format):
+            return False
         fills = self._structure.lengths is None and self._ragged_idx == 1
         return fills and self._values.is_contiguous()
 

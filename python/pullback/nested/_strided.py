@@ -93,7 +93,7 @@ class StridedNestedTensor(Tensor):
 
     def dim(self) -> int:
         """How many dimensions there are, that of the batch among them."""
-        return Tensor.dim.__get__(self)() if not self._parts else self._parts[0].dim() + 1
+        return self._parts[0].dim() + 1 if self._parts else 1
 
     ndim = property(dim)
 

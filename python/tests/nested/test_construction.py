@@ -128,6 +128,8 @@ def test_from_jagged_shares_the_values() -> None:
     assert [one.tolist() for one in holes.unbind()] == [[5, 1], [3, 4, 5, 6]]
     assert not holes.is_contiguous()
     assert holes.contiguous().is_contiguous()
+    assert not holes.contiguous().is_contiguous(memory_format=torch.channels_last)
+    assert torch.nested.nested_tensor([]).dim() == 1
     assert holes.sum().item() == 24
     assert holes.sum(1).tolist() == [6, 18]
     wide = nested.nested_tensor_from_jagged(torch.ones(2, 10), offsets, jagged_dim=2)

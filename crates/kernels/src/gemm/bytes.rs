@@ -84,7 +84,9 @@ fn product(
                 let to = unsafe { left.slice(block * quads * ROWS..(block + 1) * quads * ROWS) };
                 let rows = ROWS.min(s.m - block * ROWS);
                 pack(to, ROWS, a.at(block * ROWS, 0), rows, 0..s.k);
-                to.iter_mut().for_each(|quad| *quad ^= flip);
+                for quad in to.iter_mut() {
+                    *quad ^= flip;
+                }
             }
         };
         let multiply = |range: std::ops::Range<usize>, words: &mut [u32]| {

@@ -134,6 +134,7 @@ from ._grid import (
     unravel_index,
 )
 from ._info import finfo, get_printoptions, iinfo
+from ._jagged_layout import jagged as jagged
 from ._legacy import CLASSES as _TENSOR_CLASSES
 from ._legacy import set_default_tensor_type
 from ._linalg_utils import cholesky, eig, lstsq, matrix_rank, qr, solve, symeig
@@ -162,9 +163,18 @@ from ._older import (
     to_dlpack,
     values_copy,
 )
-from ._overridable import make_overridable as _make_overridable
 from ._placeholder.top import placeholders as _placeholders
 from ._promotion import result_type
+from ._question import (
+    is_complex,
+    is_conj,
+    is_floating_point,
+    is_inference,
+    is_neg,
+    numel,
+    resize_as_,
+    typename,
+)
 from ._scaling import (
     _amp_foreach_non_finite_check_and_unscale_ as _amp_foreach_non_finite_check_and_unscale_,
 )
@@ -408,6 +418,7 @@ _lazy.submodules(
     "mps",
     "mtia",
     "multiprocessing",
+    "nested",
     "nn",
     "numa",
     "onnx",
@@ -443,54 +454,9 @@ newaxis = None
 _float32_matmul_precision = "highest"
 
 
-def _call_predicate(input: Any, name: str) -> _bool:
-    """The result of a predicate of a tensor, or of an object that stands for one."""
-    method = getattr(input, name, None)
-    if method is None:
-        kind = type(input).__name__
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {kind}")
-    result: _bool = method()
-    return result
-
-
-def is_floating_point(input: Tensor) -> _bool:
-    """Whether the dtype is a floating-point one."""
-    return _call_predicate(input, "is_floating_point")
-
-
-def is_complex(input: Tensor) -> _bool:
-    """Whether the dtype is complex."""
-    return _call_predicate(input, "is_complex")
-
-
-def is_conj(input: Tensor) -> _bool:
-    """Whether the tensor shows the conjugates of what its memory holds, as ``conj()`` gives."""
-    return _call_predicate(input, "is_conj")
-
-
-def is_neg(input: Tensor) -> _bool:
-    """Whether the tensor shows the negatives of what its memory holds."""
-    return _call_predicate(input, "is_neg")
-
-
-def is_inference(input: Tensor) -> _bool:
-    """Whether the tensor was made in inference mode."""
-    return _call_predicate(input, "is_inference")
-
-
-def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Resizes ``input`` in place to the shape of another: :meth:`Tensor.resize_as_`."""
-    return input.resize_as_(the_template, memory_format=memory_format)
-
-
 def is_storage(obj: object) -> _bool:
     """Whether ``obj`` is a storage."""
     return isinstance(obj, (UntypedStorage, TypedStorage))
-
-
-def numel(input: Tensor) -> _int:
-    """The number of elements."""
-    return input.numel()
 
 
 def set_default_device(device: Any) -> None:
@@ -509,21 +475,6 @@ def get_default_device() -> Any:
     from .utils._device import default
 
     return default()
-
-
-_make_overridable(
-    globals(),
-    ("is_complex", "is_conj", "is_neg", "resize_as_", "is_floating_point", "is_inference", "numel"),
-)
-
-
-def typename(obj: object) -> str:
-    """The type's full name; a tensor's legacy type name."""
-    if isinstance(obj, Tensor):
-        return obj.type()
-    kind = obj if isinstance(obj, type) else type(obj)
-    module = getattr(kind, "__module__", "")
-    return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
 
 
 def compile(

@@ -4,8 +4,8 @@
 for every public name of PyTorch (`_known`, read when something is missing for the first time).
 Of attributes the extension says it (`crates/python/src/raw/missing.rs`): the main namespace has no
 ``__getattr__``, because a module with one loses the interpreter's short way to its names, for which
-every ``torch.add`` would pay. Modules that call :func:`announce` have one: for
-placeholders (`_placeholder`), which are not missing, they can be imported. What tensors lack says so itself
+every ``torch.add`` would pay. Modules that call :func:`announce` have one: for placeholders
+(`_placeholder`), which are not missing, they can be imported. What tensors lack says so itself
 (:class:`MissingMethod`).
 """
 
@@ -102,33 +102,7 @@ class MissingMethod:
 
 
 # (Not read from the table: that would take time at import. `test_absent.py` compares.)
-MISSING_METHODS = [
-    "const_data_ptr",
-    "dequantize",
-    "fill_diagonal_",
-    "grad_dtype",
-    "index",
-    "int_repr",
-    "ipu",
-    "is_ipu",
-    "is_maia",
-    "is_mtia",
-    "is_xla",
-    "mtia",
-    "q_per_channel_axis",
-    "q_per_channel_scales",
-    "q_per_channel_zero_points",
-    "q_scale",
-    "q_zero_point",
-    "qscheme",
-    "record_stream",
-    "resize_as",
-    "resize_as_sparse_",
-    "to_mkldnn",
-    "to_padded_tensor",
-    "to_sparse_coo",
-    "xpu",
-]
+MISSING_METHODS = ["grad_dtype", "index"]
 _MISSING = frozenset(MISSING_METHODS)
 
 

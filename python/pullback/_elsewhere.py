@@ -27,7 +27,7 @@ _REFUSED: dict[str, tuple[type[Exception], str]] = {
     "to_mkldnn": (NotImplementedError, "oneDNN is not part of this build; use the tensor itself"),
     "to_padded_tensor": (
         NotImplementedError,
-        "there are no nested tensors; pad with torch.nn.utils.rnn.pad_sequence",
+        "it is of nested tensors, and this is none; pad a list with nn.utils.rnn.pad_sequence",
     ),
     "xpu": (AssertionError, "Torch not compiled with XPU enabled; use the CPU"),
 }
@@ -72,7 +72,7 @@ def _refusal(name: str) -> Any:
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
     method.__doc__ = f"{text}."
-    # (What only answers is told from what works by this: see `_answer`.)
+    # (Tells a placeholder from what works: see `_placeholder`.)
     vars(method)["_pullback_answer"] = text
     return method
 
@@ -97,6 +97,9 @@ def dequantize(self: Tensor) -> Tensor:
 
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """The elements in the shape of another tensor. Deprecated: use ``reshape``."""
+    from ._question import expect_tensor
+
+    expect_tensor("resize_as", "tensor", 1, tensor)
     warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

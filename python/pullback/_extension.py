@@ -33,7 +33,7 @@ def _get_deterministic_fill_uninitialized_memory() -> bool:
 
 
 def _set_deterministic_fill_uninitialized_memory(fills: bool, /) -> None:
-    """Sets that."""
+    """Says whether memory that nobody has written to is filled: `torch.utils.deterministic`."""
     from . import _deterministic
 
     _deterministic._set_fill_uninitialized_memory(fills)

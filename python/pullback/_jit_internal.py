@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, Dict, Final, List, Optional, Tuple, TypeVar, Union  # noqa: UP035
 
 from .futures import Future
-from .jit import export, ignore, is_scripting, unused
 
 __all__ = [
     "BroadcastingList1",
@@ -45,6 +44,36 @@ class _Broadcasting:
 BroadcastingList1: Any = _Broadcasting()
 BroadcastingList2: Any = _Broadcasting()
 BroadcastingList3: Any = _Broadcasting()
+
+
+def is_scripting() -> bool:
+    """Whether the code runs as a script: never."""
+    return False
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """A decorator for what a script would leave to Python, as all is: gives the function itself.
+
+    Raises:
+        RuntimeError: if the argument is neither a bool nor a function.
+    """
+    if callable(drop):
+        return drop
+    if not isinstance(drop, bool):
+        raise RuntimeError(
+            f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}"
+        )
+    return lambda fn: fn
+
+
+def unused(fn: _F) -> _F:
+    """A decorator for what a script would replace by an error: gives the function itself."""
+    return fn
+
+
+def export(fn: _F) -> _F:
+    """A decorator for a method that a script would have too: gives the function itself."""
+    return fn
 
 
 def _copy_to_script_wrapper(fn: _F) -> _F:
@@ -84,8 +113,9 @@ def boolean_dispatch(
     """
 
     def chosen(*args: Any, **kwargs: Any) -> Any:
-        found = args[arg_index] if arg_index < len(args) else kwargs.get(arg_name, default)
+        found = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
         return (if_true if found else if_false)(*args, **kwargs)
 
-    chosen.__module__, chosen.__name__, chosen.__doc__ = module_name, func_name, if_false.__doc__
+    chosen.__module__, chosen.__name__ = module_name, func_name
+    chosen.__doc__ = if_true.__doc__ or if_false.__doc__
     return chosen

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _C
 from ._overridable import make_overridable as _make_overridable
+from ._question import expect_tensor
 from .autograd.grad_mode import no_grad
 
 if TYPE_CHECKING:
@@ -121,8 +122,10 @@ def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
     """Gives a sparse tensor another one's size and numbers of dimensions.
 
     Raises:
+        TypeError: ``the_template`` is no tensor.
         RuntimeError: for tensors that are not sparse, and sizes that cannot be had so.
     """
+    expect_tensor("resize_as_sparse_", "the_template", 2, the_template)
     if the_template.layout is not _C.sparse_coo or input.layout is not _C.sparse_coo:
         raise RuntimeError(
             f"resize_as_sparse_: sparse_coo tensors are expected, but got {input.layout} and "

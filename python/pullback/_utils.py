@@ -289,3 +289,23 @@ def _rebuild_nested_tensor(*args: Any) -> Tensor:
         NotImplementedError: always.
     """
     raise NotImplementedError("the file holds a nested tensor, which pullback does not support")
+
+
+def _rebuild_nested_jagged(
+    values: Tensor,
+    offsets: Tensor,
+    lengths: Tensor | None,
+    ragged: int,
+    requires_grad: bool,
+) -> Tensor:
+    """A nested tensor of the jagged layout, from a file."""
+    from .nested._jagged import rebuild
+
+    return rebuild(values, offsets, lengths, ragged, requires_grad)
+
+
+def _rebuild_nested_strided(parts: list[Tensor], like: Tensor, requires_grad: bool) -> Tensor:
+    """A nested tensor of the strided layout, from a file."""
+    from .nested._strided import rebuild
+
+    return rebuild(parts, like, requires_grad)

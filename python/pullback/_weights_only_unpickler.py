@@ -94,6 +94,8 @@ def _rebuild_functions() -> list[Callable[..., Any]]:
         _utils._rebuild_sparse_tensor,
         _utils._rebuild_meta_tensor_no_storage,
         _utils._rebuild_wrapper_subclass,
+        _utils._rebuild_nested_jagged,
+        _utils._rebuild_nested_strided,
         _utils._rebuild_device_tensor_from_numpy,
         _utils._rebuild_device_tensor_from_cpu_tensor,
     ]

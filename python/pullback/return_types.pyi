@@ -8,6 +8,10 @@ from typing_extensions import Self
 
 from ._tensor import Tensor
 
+all_return_types: list[type[tuple[Tensor, ...]]]
+
+def pytree_register_structseq(cls: type[Any]) -> None: ...
+
 @final
 class _linalg_eigh(tuple[Tensor, Tensor]):
     """What `_linalg_eigh` returns: `eigenvalues`, `eigenvectors`."""
@@ -87,8 +91,32 @@ class aminmax(tuple[Tensor, Tensor]):
     def max(self) -> Tensor: ...
 
 @final
+class aminmax_out(tuple[Tensor, Tensor]):
+    """What `aminmax(..., out=...)` returns: `min`, `max`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def min(self) -> Tensor: ...
+    @property
+    def max(self) -> Tensor: ...
+
+@final
 class cummax(tuple[Tensor, Tensor]):
     """What `cummax` returns: `values`, `indices`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def indices(self) -> Tensor: ...
+
+@final
+class cummax_out(tuple[Tensor, Tensor]):
+    """What `cummax(..., out=...)` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -111,8 +139,32 @@ class cummin(tuple[Tensor, Tensor]):
     def indices(self) -> Tensor: ...
 
 @final
+class cummin_out(tuple[Tensor, Tensor]):
+    """What `cummin(..., out=...)` returns: `values`, `indices`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def indices(self) -> Tensor: ...
+
+@final
 class frexp(tuple[Tensor, Tensor]):
     """What `frexp` returns: `mantissa`, `exponent`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def mantissa(self) -> Tensor: ...
+    @property
+    def exponent(self) -> Tensor: ...
+
+@final
+class frexp_out(tuple[Tensor, Tensor]):
+    """What `frexp(..., out=...)` returns: `mantissa`, `exponent`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -135,8 +187,32 @@ class geqrf(tuple[Tensor, Tensor]):
     def tau(self) -> Tensor: ...
 
 @final
+class geqrf_out(tuple[Tensor, Tensor]):
+    """What `geqrf(..., out=...)` returns: `a`, `tau`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def a(self) -> Tensor: ...
+    @property
+    def tau(self) -> Tensor: ...
+
+@final
 class histogram(tuple[Tensor, Tensor]):
     """What `histogram` returns: `hist`, `bin_edges`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def hist(self) -> Tensor: ...
+    @property
+    def bin_edges(self) -> Tensor: ...
+
+@final
+class histogram_out(tuple[Tensor, Tensor]):
+    """What `histogram(..., out=...)` returns: `hist`, `bin_edges`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -159,8 +235,32 @@ class kthvalue(tuple[Tensor, Tensor]):
     def indices(self) -> Tensor: ...
 
 @final
+class kthvalue_out(tuple[Tensor, Tensor]):
+    """What `kthvalue(..., out=...)` returns: `values`, `indices`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def indices(self) -> Tensor: ...
+
+@final
 class linalg_cholesky_ex(tuple[Tensor, Tensor]):
     """What `linalg_cholesky_ex` returns: `L`, `info`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def L(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
+
+@final
+class linalg_cholesky_ex_out(tuple[Tensor, Tensor]):
+    """What `linalg_cholesky_ex(..., out=...)` returns: `L`, `info`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -183,6 +283,18 @@ class linalg_eig(tuple[Tensor, Tensor]):
     def eigenvectors(self) -> Tensor: ...
 
 @final
+class linalg_eig_out(tuple[Tensor, Tensor]):
+    """What `linalg_eig(..., out=...)` returns: `eigenvalues`, `eigenvectors`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def eigenvalues(self) -> Tensor: ...
+    @property
+    def eigenvectors(self) -> Tensor: ...
+
+@final
 class linalg_eigh(tuple[Tensor, Tensor]):
     """What `linalg_eigh` returns: `eigenvalues`, `eigenvectors`."""
     n_fields: ClassVar[int]
@@ -195,8 +307,32 @@ class linalg_eigh(tuple[Tensor, Tensor]):
     def eigenvectors(self) -> Tensor: ...
 
 @final
+class linalg_eigh_out(tuple[Tensor, Tensor]):
+    """What `linalg_eigh(..., out=...)` returns: `eigenvalues`, `eigenvectors`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def eigenvalues(self) -> Tensor: ...
+    @property
+    def eigenvectors(self) -> Tensor: ...
+
+@final
 class linalg_inv_ex(tuple[Tensor, Tensor]):
     """What `linalg_inv_ex` returns: `inverse`, `info`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def inverse(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
+
+@final
+class linalg_inv_ex_out(tuple[Tensor, Tensor]):
+    """What `linalg_inv_ex(..., out=...)` returns: `inverse`, `info`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -233,8 +369,50 @@ class linalg_ldl_factor_ex(tuple[Tensor, Tensor, Tensor]):
     def info(self) -> Tensor: ...
 
 @final
+class linalg_ldl_factor_ex_out(tuple[Tensor, Tensor, Tensor]):
+    """What `linalg_ldl_factor_ex(..., out=...)` returns: `LD`, `pivots`, `info`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def LD(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
+
+@final
+class linalg_ldl_factor_out(tuple[Tensor, Tensor]):
+    """What `linalg_ldl_factor(..., out=...)` returns: `LD`, `pivots`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def LD(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+
+@final
 class linalg_lstsq(tuple[Tensor, Tensor, Tensor, Tensor]):
     """What `linalg_lstsq` returns: `solution`, `residuals`, `rank`, `singular_values`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def solution(self) -> Tensor: ...
+    @property
+    def residuals(self) -> Tensor: ...
+    @property
+    def rank(self) -> Tensor: ...
+    @property
+    def singular_values(self) -> Tensor: ...
+
+@final
+class linalg_lstsq_out(tuple[Tensor, Tensor, Tensor, Tensor]):
+    """What `linalg_lstsq(..., out=...)` returns: `solution`, `residuals`, `rank`, `singular_values`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -289,8 +467,60 @@ class linalg_lu_factor_ex(tuple[Tensor, Tensor, Tensor]):
     def info(self) -> Tensor: ...
 
 @final
+class linalg_lu_factor_ex_out(tuple[Tensor, Tensor, Tensor]):
+    """What `linalg_lu_factor_ex(..., out=...)` returns: `LU`, `pivots`, `info`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def LU(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
+
+@final
+class linalg_lu_factor_out(tuple[Tensor, Tensor]):
+    """What `linalg_lu_factor(..., out=...)` returns: `LU`, `pivots`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def LU(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+
+@final
+class linalg_lu_out(tuple[Tensor, Tensor, Tensor]):
+    """What `linalg_lu(..., out=...)` returns: `P`, `L`, `U`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def P(self) -> Tensor: ...
+    @property
+    def L(self) -> Tensor: ...
+    @property
+    def U(self) -> Tensor: ...
+
+@final
 class linalg_polar(tuple[Tensor, Tensor]):
     """What `linalg_polar` returns: `U`, `H`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def U(self) -> Tensor: ...
+    @property
+    def H(self) -> Tensor: ...
+
+@final
+class linalg_polar_out(tuple[Tensor, Tensor]):
+    """What `linalg_polar(..., out=...)` returns: `U`, `H`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -313,8 +543,32 @@ class linalg_qr(tuple[Tensor, Tensor]):
     def R(self) -> Tensor: ...
 
 @final
+class linalg_qr_out(tuple[Tensor, Tensor]):
+    """What `linalg_qr(..., out=...)` returns: `Q`, `R`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def Q(self) -> Tensor: ...
+    @property
+    def R(self) -> Tensor: ...
+
+@final
 class linalg_slogdet(tuple[Tensor, Tensor]):
     """What `linalg_slogdet` returns: `sign`, `logabsdet`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def sign(self) -> Tensor: ...
+    @property
+    def logabsdet(self) -> Tensor: ...
+
+@final
+class linalg_slogdet_out(tuple[Tensor, Tensor]):
+    """What `linalg_slogdet(..., out=...)` returns: `sign`, `logabsdet`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -337,8 +591,34 @@ class linalg_solve_ex(tuple[Tensor, Tensor]):
     def info(self) -> Tensor: ...
 
 @final
+class linalg_solve_ex_out(tuple[Tensor, Tensor]):
+    """What `linalg_solve_ex(..., out=...)` returns: `result`, `info`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def result(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
+
+@final
 class linalg_svd(tuple[Tensor, Tensor, Tensor]):
     """What `linalg_svd` returns: `U`, `S`, `Vh`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def U(self) -> Tensor: ...
+    @property
+    def S(self) -> Tensor: ...
+    @property
+    def Vh(self) -> Tensor: ...
+
+@final
+class linalg_svd_out(tuple[Tensor, Tensor, Tensor]):
+    """What `linalg_svd(..., out=...)` returns: `U`, `S`, `Vh`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -365,8 +645,34 @@ class lu_unpack(tuple[Tensor, Tensor, Tensor]):
     def U(self) -> Tensor: ...
 
 @final
+class lu_unpack_out(tuple[Tensor, Tensor, Tensor]):
+    """What `lu_unpack(..., out=...)` returns: `P`, `L`, `U`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def P(self) -> Tensor: ...
+    @property
+    def L(self) -> Tensor: ...
+    @property
+    def U(self) -> Tensor: ...
+
+@final
 class max(tuple[Tensor, Tensor]):
     """What `max` returns: `values`, `indices`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def indices(self) -> Tensor: ...
+
+@final
+class max_out(tuple[Tensor, Tensor]):
+    """What `max(..., out=...)` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -389,8 +695,32 @@ class median(tuple[Tensor, Tensor]):
     def indices(self) -> Tensor: ...
 
 @final
+class median_out(tuple[Tensor, Tensor]):
+    """What `median(..., out=...)` returns: `values`, `indices`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def indices(self) -> Tensor: ...
+
+@final
 class min(tuple[Tensor, Tensor]):
     """What `min` returns: `values`, `indices`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def indices(self) -> Tensor: ...
+
+@final
+class min_out(tuple[Tensor, Tensor]):
+    """What `min(..., out=...)` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -413,8 +743,32 @@ class mode(tuple[Tensor, Tensor]):
     def indices(self) -> Tensor: ...
 
 @final
+class mode_out(tuple[Tensor, Tensor]):
+    """What `mode(..., out=...)` returns: `values`, `indices`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def indices(self) -> Tensor: ...
+
+@final
 class nanmedian(tuple[Tensor, Tensor]):
     """What `nanmedian` returns: `values`, `indices`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def indices(self) -> Tensor: ...
+
+@final
+class nanmedian_out(tuple[Tensor, Tensor]):
+    """What `nanmedian(..., out=...)` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -437,8 +791,32 @@ class nll_loss2d_forward(tuple[Tensor, Tensor]):
     def total_weight(self) -> Tensor: ...
 
 @final
+class nll_loss2d_forward_out(tuple[Tensor, Tensor]):
+    """What `nll_loss2d_forward(..., out=...)` returns: `output`, `total_weight`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def output(self) -> Tensor: ...
+    @property
+    def total_weight(self) -> Tensor: ...
+
+@final
 class nll_loss_forward(tuple[Tensor, Tensor]):
     """What `nll_loss_forward` returns: `output`, `total_weight`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def output(self) -> Tensor: ...
+    @property
+    def total_weight(self) -> Tensor: ...
+
+@final
+class nll_loss_forward_out(tuple[Tensor, Tensor]):
+    """What `nll_loss_forward(..., out=...)` returns: `output`, `total_weight`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -461,8 +839,32 @@ class slogdet(tuple[Tensor, Tensor]):
     def logabsdet(self) -> Tensor: ...
 
 @final
+class slogdet_out(tuple[Tensor, Tensor]):
+    """What `slogdet(..., out=...)` returns: `sign`, `logabsdet`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def sign(self) -> Tensor: ...
+    @property
+    def logabsdet(self) -> Tensor: ...
+
+@final
 class sort(tuple[Tensor, Tensor]):
     """What `sort` returns: `values`, `indices`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def indices(self) -> Tensor: ...
+
+@final
+class sort_out(tuple[Tensor, Tensor]):
+    """What `sort(..., out=...)` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]
@@ -487,6 +889,20 @@ class svd(tuple[Tensor, Tensor, Tensor]):
     def V(self) -> Tensor: ...
 
 @final
+class svd_out(tuple[Tensor, Tensor, Tensor]):
+    """What `svd(..., out=...)` returns: `U`, `S`, `V`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def U(self) -> Tensor: ...
+    @property
+    def S(self) -> Tensor: ...
+    @property
+    def V(self) -> Tensor: ...
+
+@final
 class topk(tuple[Tensor, Tensor]):
     """What `topk` returns: `values`, `indices`."""
     n_fields: ClassVar[int]
@@ -499,8 +915,32 @@ class topk(tuple[Tensor, Tensor]):
     def indices(self) -> Tensor: ...
 
 @final
+class topk_out(tuple[Tensor, Tensor]):
+    """What `topk(..., out=...)` returns: `values`, `indices`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def indices(self) -> Tensor: ...
+
+@final
 class triangular_solve(tuple[Tensor, Tensor]):
     """What `triangular_solve` returns: `solution`, `cloned_coefficient`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def solution(self) -> Tensor: ...
+    @property
+    def cloned_coefficient(self) -> Tensor: ...
+
+@final
+class triangular_solve_out(tuple[Tensor, Tensor]):
+    """What `triangular_solve(..., out=...)` returns: `solution`, `cloned_coefficient`."""
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
     n_unnamed_fields: ClassVar[int]

@@ -1,7 +1,4 @@
-"""Autocast: which ops run in which dtype, what is kept, and who plays along.
-
-The groups of ops are those that PyTorch 2.15 was seen to have on the CPU.
-"""
+"""Autocast: the dtype that ops run in (groups recorded from PyTorch 2.15), and what is kept."""
 
 from __future__ import annotations
 

@@ -412,3 +412,29 @@ def test_reading_an_element_is_an_op_that_modes_and_classes_answer() -> None:
     assert (wrapped.item(), float(wrapped), int(wrapped), bool(wrapped)) == (5.0, 5.0, 5, True)
     assert bool(wrapped == 5)
     assert Wrapper(torch.tensor([1, 2, 3])).max().item() == 3
+
+
+def test_what_adds_to_a_gradient_may_ask_the_node_that_adds() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y, other = x * 2, (x * 3).sum()
+    asked: list[Any] = []
+
+    class Ask(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            node = torch._C._current_autograd_node()
+            if node is not None and node.name() == "torch::autograd::AccumulateGrad":
+                node.metadata["seen"] = True
+                asked.append(func)
+                if len(asked) == 1:
+                    # A backward that adds to the same leaf in the middle of the addition.
+                    other.backward()
+            return func(*args, **(kwargs or {}))
+
+    x.grad = torch.ones(3)
+    with Ask():
+        y.sum().backward()
+    assert asked
+    assert x.grad is not None
+    assert x.grad.tolist() == [6.0, 6.0, 6.0]

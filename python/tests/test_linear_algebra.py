@@ -99,6 +99,7 @@ def test_diagonals_are_filled() -> None:
     cube = torch.zeros(3, 3, 3).fill_diagonal_(2)
     assert cube.nonzero().tolist() == [[i, i, i] for i in range(3)]
     assert torch.zeros(0, 3).fill_diagonal_(1, wrap=True).shape == (0, 3)
+    assert torch.zeros(0, 2**40).fill_diagonal_(1, wrap=True).shape == (0, 2**40)
     x = torch.ones(3, 3, requires_grad=True)
     (x * 2).fill_diagonal_(5).sum().backward()
     assert torch.equal(x.grad, 2 * (1 - torch.eye(3)))  # type: ignore[arg-type]

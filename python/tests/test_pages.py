@@ -10,7 +10,7 @@ The rules, for who writes a page:
 - A `text` block with the title `times differ` is compared without its numbers and in any order of
   lines; `...` stands for anything in other blocks. One with the title `from Python 3.11 on` is
   compared only there: older versions show no notes of exceptions.
-- `sh` blocks hold commands that exist; `python -m pullback PROGRAM` with a `text` block after it is
+- `sh` blocks hold commands that exist; `python -m pullback ...` with a `text` block after it is
   run, with the variables before it; `rust` blocks are documentation tests of a library
   (`crates/pullback/src/lib.rs`, `pages`), or with a title quotes of that file of the repository.
 """
@@ -95,12 +95,13 @@ def run_here(page: Path, block: Block, scope: dict[str, Any], may_fail: bool) ->
 def run_apart(block: Block, folder: Path) -> str:
     """Runs a block as a program of its own; what it wrote, the error last."""
     if block.language == "sh":
-        *variables, _, _, _, program = block.text.split()
-        more = dict(variable.split("=") for variable in variables)
+        words = block.text.split()
+        python = words.index("python")
+        more, arguments = dict(word.split("=") for word in words[:python]), words[python + 3 :]
     else:
         (folder / block.title).write_text(block.text)
-        program, more = block.title, {}
-    command = [sys.executable, "-m", "pullback", program]
+        more, arguments = {}, [block.title]
+    command = [sys.executable, "-m", "pullback", *arguments]
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, **more}, capture_output=True, text=True, check=False
     )
@@ -203,6 +204,9 @@ def test_commands_of_the_pages_exist(line: str, programs: set[str]) -> None:
             assert (ROOT / "crates" / folder / "Cargo.toml").is_file()
         case ["cargo", "add", ("pullback" | "pullback-nn") as crate, "--path", path]:
             assert path.endswith(f"crates/{crate.removeprefix('pullback-')}")
+        case ["python", "-m", "pullback", "diff" | "recorder", *_] | ["python", "program.py"]:
+            # (What `diff` prints is compared above; the program stands for the reader's own.)
+            pass
         case ["python", "-m", "pullback", program]:
             assert program in programs
         case ["python", "-m", "venv", _] | ["pip", "install", "."] | [".", ".venv/bin/activate"]:

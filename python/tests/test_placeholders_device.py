@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -164,6 +165,29 @@ def test_the_cpu_has_streams_too() -> None:
     with pytest.raises(TypeError):
         capabilities["x"] = 1
     assert torch.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
+
+
+def capability_with(word: str | None) -> subprocess.CompletedProcess[str]:
+    """What a process says of its kernels' instruction set, with a word in PULLBACK_CPU."""
+    program = "import pullback; print(pullback.backends.cpu.get_cpu_capability())"
+    environment = {name: value for name, value in os.environ.items() if name != "PULLBACK_CPU"}
+    if word is not None:
+        environment["PULLBACK_CPU"] = word
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def test_a_variable_lowers_the_instruction_set() -> None:
+    order = ["DEFAULT", "AVX2", "AVX512"]
+    highest = order.index(capability_with(None).stdout.strip())
+    for word, wanted in [("generic", 0), ("avx2", 1), ("AVX512", 2), ("amx", 2), ("", 2)]:
+        done = capability_with(word)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == order[min(wanted, highest)], word
+    done = capability_with("sse9")
+    assert done.returncode != 0
+    phrase = "PULLBACK_CPU must be generic, avx2, avx512 or amx, but is 'sse9'"
+    assert f"ValueError: {phrase}" in done.stderr
 
 
 def test_modules_of_devices() -> None:

@@ -236,3 +236,47 @@ def test_the_same_leaf_as_root_twice_gets_the_sum() -> None:
 def test_outside_of_backward_no_task_is_named() -> None:
     assert _C._current_graph_task_id() == -1
     assert _C._current_autograd_node() is None
+
+
+def test_the_layout_of_gradients_can_be_left_to_what_computes_them() -> None:
+    assert torch._C._is_grad_layout_enforcement_enabled()
+    incoming = torch.ones(3, 2).t()
+    x = torch.ones(2, 3, requires_grad=True)
+    with torch.autograd.enforce_grad_layout_policy(False):
+        assert not torch._C._is_grad_layout_enforcement_enabled()
+        (x * 1).backward(incoming)
+    assert torch._C._is_grad_layout_enforcement_enabled()
+    assert x.grad is not None
+    assert x.grad.stride() == (1, 2)
+    x.grad = None
+    (x * 1).backward(incoming)
+    assert x.grad.stride() == (3, 1)
+
+    @torch.autograd.grad_mode.enforce_grad_layout_policy(enable=False)
+    def inside() -> bool:
+        return torch._C._is_grad_layout_enforcement_enabled()
+
+    assert torch._C._is_grad_layout_enforcement_enabled()
+    assert not inside()
+    assert torch._C._is_grad_layout_enforcement_enabled()
+    assert not torch.autograd.enforce_grad_layout_policy(False).clone().mode
+    torch.autograd.enforce_grad_layout_policy(True)
+
+
+def test_gradients_of_another_layout_raise_no_warning_where_none_is_asked_for() -> None:
+    program = """
+import warnings
+import pullback as torch
+
+x = torch.ones(2, 3, requires_grad=True)
+free = torch.autograd.enforce_grad_layout_policy(False)
+with warnings.catch_warnings(record=True) as given, free:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        (x * 1).backward(torch.ones(3, 2).t())
+print(len(given), x.grad.stride(), x.grad.tolist() == [[2.0] * 3] * 2)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "0 (1, 2) True\n"

@@ -77,6 +77,10 @@ LISTED = {
     "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch()": HOST,
     "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(enabled)": HOST,
     "backends.cudnn.is_acceptable(tensor)": HOST,
+    "nested.nested_tensor(pin_memory)": HOST,
+    "nested._strided.StridedNestedTensor.is_contiguous(memory_format)": "as in PyTorch",
+    "nested._strided.StridedNestedTensor.numpy(force)": "it is refused in any case",
+    "nested._strided.StridedNestedTensor.stride(dim)": "it is refused in any case",
     "nn._spatial.max_pool2d_with_indices(return_indices)": DECLARED,
     **alike(
         DECLARED,
@@ -175,7 +179,7 @@ LISTED = {
         "compiler.substitute_in_graph(can_constant_fold_through,skip_signature_check) "
         "jit.TracerWarning.ignore_lib_warnings() jit.annotate(the_type) "
         "jit.enable_onednn_fusion(,enabled) jit.freeze(optimize_numerics,preserved_attrs) "
-        "jit.ignore(kwargs) jit.optimize_for_inference(other_methods) "
+        "_jit_internal.ignore(kwargs) jit.optimize_for_inference(other_methods) "
         "jit.optimized_execution(should_optimize) jit.script(example_inputs,optimize) "
         "jit.trace(check_inputs,check_tolerance,check_trace,optimize,strict) "
         "jit.trace_module(check_inputs,check_tolerance,check_trace,optimize,strict)",
@@ -346,6 +350,7 @@ def test_what_is_listed_has_no_effect() -> None:
 
 # Parameters that are kept or checked, and change nothing: the documentation says so.
 SAID = {
+    "nested.nested_tensor.pin_memory": HOST,
     "nn.functional.gumbel_softmax.eps": "PyTorch's own has been without effect for years",
     "nn.attention.flex_attention.create_block_mask._compile": EAGER,
     "nn.attention.flex_attention.create_block_mask.compute_dq_write_order": ONE_WAY,

@@ -1,18 +1,20 @@
 //! Matrix products of strided views: `matmul`, `bmm`, `dot`.
 //!
 //! Large `f32`, `f64` and complex products go through the `gemm` crate; vectors (`gemv`), small
-//! matrices (`small`) and integers (`integer`) have their own loops, half precision is widened to
+//! matrices (`small`) and integers (`integer`; `bytes` for sums of 32 bits) have their own loops, half precision is widened to
 //! `f32` in row blocks (`half`) and rounded once. Invariant: each output element is summed over `k`
 //! in an order that depends on the shapes only, so threads may split rows or columns freely. This
 //! relies on the crate's depth blocking being a function of `k` alone once a block is wider than 64.
 
 mod bf16;
+mod bytes;
 mod gemv;
 mod half;
 mod integer;
 mod large;
 mod small;
 
+pub use bytes::int_matmul;
 pub(crate) use large::GemmElement;
 
 use crate::dense::{SharedMut, expect_shape};
@@ -223,6 +225,11 @@ fn same_dtype(a: DType, b: DType) -> Result<()> {
 fn check_matmul(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<GemmSizes> {
     same_dtype(a.dtype(), b.dtype())?;
     same_dtype(a.dtype(), c.dtype())?;
+    check_sizes(c, a, b)
+}
+
+/// The sizes of a product, whatever the dtypes.
+fn check_sizes(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<GemmSizes> {
     let (&[m, k], &[k2, n]) = (a.shape(), b.shape()) else {
         return Err(Error::runtime(format!(
             "both arguments of matmul must be 2D, but they are {}D and {}D",

@@ -274,13 +274,7 @@ fn forward<T: Real>(out: &mut [T], input: &[T], grid: &[T], g: &SampleGeometry) 
     });
 }
 
-/// The gradients of [`grid_sample`] by images and by points, those that are asked for.
-///
-/// The gradient by a coordinate that lies on an element is that of the interval behind it; where a coordinate was moved to the border,
-/// and for the nearest element, it is zero.
-///
-/// # Errors
-/// Shapes that do not fit, cubic interpolation of three dimensions, or a dtype that is not floating.
+/// The gradients of [`grid_sample`] with respect to images and points, those that are requested.
 pub fn grid_sample_backward(
     grad_input: Option<&mut StridedMut<'_>>,
     grad_grid: Option<&mut StridedMut<'_>>,

@@ -172,7 +172,7 @@ impl<'a, T: GateElement> Layer<'a, T> {
     }
 }
 
-/// What the gates need beside arithmetic.
+/// The functions that gates need besides arithmetic.
 pub(crate) trait GateElement: Real + GemmElement {
     /// `1 / (1 + e^-x)`.
     fn sigmoid(self) -> Self;

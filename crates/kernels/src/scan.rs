@@ -24,7 +24,7 @@ trait Scan: Sync {
     type State: Copy + Send + Sync;
     /// Whether it also writes where in the line its state was last taken; an item that becomes the state is the result up to it.
     const WRITES: bool = false;
-    /// Whether it reads indices, and asks which items are at their own.
+    /// Whether the scan reads indices, to find which items are at their own.
     const READS: bool = false;
     /// Whether [`Scan::block`] is quicker for long lines.
     const BLOCKS: bool = false;

@@ -58,7 +58,7 @@ impl UpsampleMode {
 pub struct UpsampleOptions {
     /// How a new element is made of old ones.
     pub mode: UpsampleMode,
-    /// Whether the centres of the outermost elements stay in their places, not the outer edges.
+    /// Whether the centres of the outermost elements coincide, rather than their outer edges.
     pub align_corners: bool,
     /// By how much each dimension is larger, if it is not to be taken from the sizes; outermost first.
     pub factors: SmallVec<[Option<f64>; 3]>,

@@ -3,8 +3,24 @@
 
 mod tensor;
 
+use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{C128, DType, Scalar, gemm, parallel};
+use std::sync::{Mutex, PoisonError};
 use tensor::{Rng, Tensor};
+
+/// Runs a test once with each instruction set that the machine has. The level is the whole process's, and products of
+/// halves depend on it: one test at a time.
+fn on_every_level(test: impl Fn()) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for level in SimdLevel::ALL {
+        if set_level(level) == level {
+            test();
+        }
+    }
+    set_level(SimdLevel::Avx512);
+    drop(alone);
+}
 
 const FLOATS: [DType; 6] =
     [DType::F32, DType::F64, DType::C64, DType::C128, DType::F16, DType::BF16];
@@ -40,6 +56,10 @@ fn check(rng: &mut Rng, dtype: DType, m: i64, k: i64, n: i64, alpha: f64, beta: 
 
 #[test]
 fn products_equal_the_naive_sum() {
+    on_every_level(check_products);
+}
+
+fn check_products() {
     let mut rng = Rng(1);
     for dtype in FLOATS.into_iter().chain(INTEGERS) {
         for (m, k, n) in [
@@ -74,6 +94,10 @@ fn products_equal_the_naive_sum() {
 
 #[test]
 fn zero_beta_does_not_read_the_output() {
+    on_every_level(check_zero_beta);
+}
+
+fn check_zero_beta() {
     for (m, k, n) in [(4, 4, 4), (4, 0, 4), (1, 9, 5), (50, 50, 50)] {
         let mut rng = Rng(2);
         let (a, b) = (rng.tensor(DType::F32, &[m, k]), rng.tensor(DType::F32, &[k, n]));
@@ -86,6 +110,10 @@ fn zero_beta_does_not_read_the_output() {
 
 #[test]
 fn batches_equal_single_products() {
+    on_every_level(check_batches);
+}
+
+fn check_batches() {
     let mut rng = Rng(3);
     for dtype in FLOATS.into_iter().chain(INTEGERS) {
         for (batch, m, k, n) in [(0, 2, 2, 2), (3, 4, 5, 6), (5, 1, 9, 3), (2, 40, 41, 42)] {
@@ -108,6 +136,10 @@ fn batches_equal_single_products() {
 
 #[test]
 fn dot_equals_the_naive_sum() {
+    on_every_level(check_dots);
+}
+
+fn check_dots() {
     let mut rng = Rng(4);
     for dtype in FLOATS.into_iter().chain(INTEGERS) {
         for n in [0, 1, 5, 64, 1000] {
@@ -122,6 +154,10 @@ fn dot_equals_the_naive_sum() {
 
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
+    on_every_level(check_threads);
+}
+
+fn check_threads() {
     let mut rng = Rng(5);
     for dtype in [DType::F32, DType::F64, DType::C64, DType::BF16] {
         for (m, k, n) in [
@@ -144,6 +180,81 @@ fn one_and_two_threads_give_the_same_bits() {
             assert!(run(1) == run(2), "{dtype:?} {m}x{k}x{n}");
         }
     }
+}
+
+/// A tensor of bytes over their whole range, or all of one value.
+fn bytes(rng: &mut Rng, dtype: DType, shape: &[i64], value: Option<f64>) -> Tensor {
+    let lowest = if dtype == DType::I8 { -128 } else { 0 };
+    let mut t = rng.tensor(dtype, shape);
+    for i in 0..t.numel() {
+        let drawn = (lowest + rng.below(256)) as f64;
+        t.set_flat(i, C128::new(value.unwrap_or(drawn), 0.0));
+    }
+    t
+}
+
+#[test]
+fn products_of_bytes_are_exact_in_32_bits() {
+    on_every_level(check_bytes);
+}
+
+fn check_bytes() {
+    let mut rng = Rng(6);
+    let run = |a: &Tensor, b: &Tensor, c: &mut Tensor| {
+        gemm::int_matmul(&mut c.view_mut(), a.view(), b.view()).unwrap();
+        c.assert_close(
+            &naive(a, b, c, 1.0, 0.0),
+            &format!("{:?} {:?} {:?} {:?}", a.shape, b.shape, a.strides, b.strides),
+        );
+    };
+    for dtype in [DType::I8, DType::U8] {
+        let drawn = (0..60).map(|_| [rng.below(70), rng.below(50), rng.below(120)]);
+        let mut sizes: Vec<[i64; 3]> = drawn.collect();
+        sizes.extend([[0, 3, 2], [3, 0, 2], [3, 2, 0], [1, 1, 1], [8, 4, 48], [9, 2051, 97]]);
+        sizes.extend([[120, 200, 150], [1, 4099, 1], [16, 6000, 50]]);
+        for [m, k, n] in sizes {
+            let a = bytes(&mut rng, dtype, &[m, k], None);
+            let b = bytes(&mut rng, DType::I8, &[k, n], None);
+            run(&a, &b, &mut rng.tensor(DType::I32, &[m, n]));
+        }
+        // What would saturate, did anything.
+        let edges = if dtype == DType::I8 { [-128.0, 127.0] } else { [0.0, 255.0] };
+        for (left, right) in edges.into_iter().flat_map(|x| [(x, -128.0), (x, 127.0)]) {
+            let a = bytes(&mut rng, dtype, &[9, 3001], Some(left));
+            let b = bytes(&mut rng, DType::I8, &[3001, 50], Some(right));
+            run(&a, &b, &mut rng.tensor(DType::I32, &[9, 50]));
+        }
+    }
+}
+
+#[test]
+fn products_of_bytes_have_the_same_bits_for_two_threads() {
+    on_every_level(|| {
+        let mut rng = Rng(7);
+        let a = bytes(&mut rng, DType::I8, &[130, 300], None);
+        let b = bytes(&mut rng, DType::I8, &[300, 200], None);
+        let run = |threads: usize| {
+            parallel::set_num_threads(threads);
+            let mut c = Tensor::full(DType::I32, &[130, 200], 0.0);
+            gemm::int_matmul(&mut c.view_mut(), a.view(), b.view()).unwrap();
+            c.data
+        };
+        assert!(run(1) == run(2));
+    });
+}
+
+#[test]
+fn products_of_other_bytes_are_refused() {
+    let of = |dtype: DType, shape: &[i64]| Tensor::full(dtype, shape, 1.0);
+    let error = |c: DType, a: DType, b: DType, depth: i64| {
+        let (a, b, mut c) = (of(a, &[2, 3]), of(b, &[depth, 2]), of(c, &[2, 2]));
+        let result = gemm::int_matmul(&mut c.view_mut(), a.view(), b.view());
+        result.unwrap_err().into_message()
+    };
+    assert!(error(DType::I32, DType::I8, DType::U8, 3).contains("int32 of int8 and uint8"));
+    assert!(error(DType::I64, DType::I8, DType::I8, 3).contains("int64 of int8 and int8"));
+    let phrase = "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x2)";
+    assert!(error(DType::I32, DType::U8, DType::I8, 4).contains(phrase));
 }
 
 #[test]

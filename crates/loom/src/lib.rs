@@ -46,6 +46,8 @@ mod autograd {
         #[path = "../../../../pullback/src/autograd/graph/numbering.rs"]
         mod numbering;
         mod stand_in;
+        #[path = "../../../../pullback/src/autograd/graph/turn.rs"]
+        mod turn;
 
         pub(crate) use stand_in::Tensor;
         use stand_in::input_meta;

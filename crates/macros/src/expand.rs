@@ -105,14 +105,15 @@ fn batch_function(op: &Op<'_>) -> Result<TokenStream> {
     Ok(quote!(Rule(|call| { let args = call.args; let _ = args; #ty::batch(call #(, #values)*) })))
 }
 
-/// The call of a batching rule that a word names: `along` is `along(call)`, `along(dim, PATH)` is `along(call, dim, PATH)`.
+/// The call of the batching rule that a word names: `along` becomes `along(call)`, `along(dim, PATH)` becomes
+/// `along(call, dim, PATH)`.
 fn applied(op: &Op<'_>, word: &Word) -> Result<TokenStream> {
     let (rule, values) = named(op, word, &[])?;
     Ok(quote!(#rule(call #(, #values)*)))
 }
 
-/// The function that a word names, and what it is given, fetched from `args`. Lower case names are arguments of the signature, by
-/// their names, or `others`, which the caller has; anything else stands as it is.
+/// The function that a word names, and its arguments, fetched from `args`. Names in lower case are arguments of the
+/// signature or `others`, which the caller provides; anything else is passed through.
 pub(crate) fn named(
     op: &Op<'_>,
     word: &Word,
@@ -164,7 +165,7 @@ fn rules(
     })
 }
 
-/// `index_put` -> `IndexPut`.
+/// The name in camel case: `index_put` becomes `IndexPut`.
 fn camel(name: &str) -> String {
     name.split('_')
         .filter(|part| !part.is_empty())
@@ -177,7 +178,7 @@ pub(crate) fn plain_args<'a>(op: &'a Op<'_>) -> impl Iterator<Item = usize> + us
     (0..op.schema.args.len()).filter(|&i| !op.is_tensor(i))
 }
 
-/// `<Op>Args`, if a function asks for `args`.
+/// The struct `<Op>Args`, if a function takes `args`.
 fn args_struct(op: &Op<'_>) -> Option<TokenStream> {
     op.functions.iter().flat_map(|f| &f.params).find(|(name, _)| name == "args")?;
     let ty = format_ident!("{}Args", op.name);
@@ -314,8 +315,8 @@ fn args(op: &Op<'_>, with_vjp: &[bool]) -> Result<Vec<TokenStream>> {
     Ok(op.schema.args.iter().enumerate().map(describe).collect())
 }
 
-/// What an argument may share with the targets of `out=`. A kernel that writes into its first argument gets a copy of
-/// that one only: the others must be separate.
+/// The memory that an argument may share with targets of `out=`. A kernel that writes into its first argument gets a
+/// copy of that one only: the other arguments must be separate.
 fn sharing(op: &Op<'_>, index: usize) -> &'static str {
     let says = |name: &str| {
         let names = |w: &Word| w.args.is_empty() || w.args.iter().any(|a| op.arg(a) == Some(index));
@@ -419,7 +420,7 @@ fn autocast(op: &Op<'_>) -> Result<TokenStream> {
     }
 }
 
-/// Which arguments, that are always there, may lack a tangent: the rule takes an `Option` of it.
+/// The arguments, among those that are not optional, that may lack a tangent: the rule takes an `Option` of it.
 fn takes_none(op: &Op<'_>, function: &Function<'_>) -> u64 {
     let mask = |(name, ty): &(syn::Ident, &syn::Type)| {
         let arg = name.to_string().strip_suffix("_t").and_then(|base| op.arg(base))?;

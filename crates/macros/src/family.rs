@@ -13,19 +13,19 @@ use syn::{Error, ItemImpl, Result};
 
 /// The ops that an item stands for.
 pub(crate) struct Family {
-    /// The attribute and the block of each.
+    /// The attribute and the block of each op.
     pub(crate) members: Vec<(TokenStream, ItemImpl)>,
     /// The static that lists their definitions, if the item has the word `each`.
     pub(crate) list: TokenStream,
 }
 
-/// One row of a list: what it adds to the name, and what stands for each key.
+/// One row of a list: the part that it adds to the name, and the value of each key.
 struct Row {
     name: Ident,
     values: Vec<(Ident, TokenStream)>,
 }
 
-/// One copy of the item on its way through the lists.
+/// A copy of the item into which the rows of some of the lists are substituted.
 struct Copy {
     name: String,
     attr: TokenStream,
@@ -62,7 +62,7 @@ impl Family {
 }
 
 impl Copy {
-    /// The copy with a row's values in it.
+    /// Substitutes the values of a row.
     fn filled(&self, row: &Row) -> Result<Copy> {
         let mut used = vec![false; row.values.len()];
         let mut fill = |tokens: &TokenStream| fill(tokens.clone(), &row.values, &mut used);
@@ -74,7 +74,7 @@ impl Copy {
         Ok(Copy { name: self.name.clone() + &name, attr, block })
     }
 
-    /// The op that the copy is, with its own name in the place of the family's.
+    /// The finished op, with its own name in place of the family's.
     fn member(&self, family: &Ident) -> Result<(TokenStream, ItemImpl)> {
         let args = |name: &str| Ident::new(&format!("{name}Args"), family.span());
         let own = Ident::new(&self.name, family.span());
@@ -148,7 +148,7 @@ impl Row {
     }
 }
 
-/// The parts between commas.
+/// Splits the tokens at commas.
 fn split(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
     let mut parts = vec![Vec::new()];
     for token in tokens {
@@ -161,7 +161,7 @@ fn split(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
     parts
 }
 
-/// The tokens with values in the place of keys; notes which keys were there.
+/// Substitutes values for keys; notes in `used` which keys occurred.
 fn fill(tokens: TokenStream, values: &[(Ident, TokenStream)], used: &mut [bool]) -> TokenStream {
     let mut out = TokenStream::new();
     for token in tokens {
@@ -187,7 +187,7 @@ fn fill(tokens: TokenStream, values: &[(Ident, TokenStream)], used: &mut [bool])
     out
 }
 
-/// The string with the values' texts in the place of `{KEY}`.
+/// Substitutes the values' texts for `{KEY}` in a string.
 fn fill_text(literal: Literal, values: &[(Ident, TokenStream)], used: &mut [bool]) -> Literal {
     let mut text = literal.to_string();
     if !text.contains('{') {

@@ -9,7 +9,7 @@ use syn::{
     parse::Parser, spanned::Spanned,
 };
 
-/// One op as written.
+/// One op as it is written in the source.
 pub(crate) struct Op<'a> {
     pub(crate) schema: Schema,
     pub(crate) text: String,
@@ -50,7 +50,8 @@ pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) 
     nearest.map(|(_, name)| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
-/// How many letters must be put in, taken away, replaced or swapped with the next to make `b` of `a` (Damerau, 1964).
+/// The number of letters that must be inserted, deleted, replaced or swapped with the next to make `b` of `a` (Damerau
+/// 1964).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
@@ -125,7 +126,7 @@ impl<'a> Op<'a> {
         let name = if name == "self" { "self_" } else { name };
         self.schema.args.iter().position(|a| mangle(&a.name) == name)
     }
-    /// The argument whose Rust name is `name`, which stands at `span`.
+    /// The argument whose Rust name is `name`, or an error at `span`.
     pub(crate) fn argument(&self, name: &str, span: Span) -> Result<usize> {
         self.arg(name).ok_or_else(|| {
             let names: Vec<String> = self.schema.args.iter().map(|a| mangle(&a.name)).collect();
@@ -153,7 +154,7 @@ impl<'a> Op<'a> {
     pub(crate) fn is_tensor(&self, arg: usize) -> bool {
         self.schema.args[arg].ty.base == Base::Tensor
     }
-    /// Whether an argument is a `bool`, always given.
+    /// Whether an argument is a `bool` that is not optional.
     pub(crate) fn is_flag(&self, arg: usize) -> bool {
         let ty = &self.schema.args[arg].ty;
         ty.base == Base::Bool && !ty.optional && ty.list.is_none()

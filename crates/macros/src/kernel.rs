@@ -1,5 +1,5 @@
-//! The table of kernels that an op's functions and words give, and how a function's parameters are fetched from the arguments
-//! of a call.
+//! The table of kernels that an op's functions and words declare, and the code that fetches a function's parameters
+//! from the arguments of a call.
 
 use crate::expand::{named, plain_args};
 use crate::item::{Function, Op, Word, mangle};
@@ -41,7 +41,8 @@ pub(crate) fn from_args(
         .collect()
 }
 
-/// The number of the output that a parameter of the kernel `cpu` names, to write into it; a list (`Tensor[]`) is all there are.
+/// The index of the output that a parameter of the kernel `cpu` names, to write into it; a list (`Tensor[]`) stands for
+/// all outputs.
 fn written_output(op: &Op<'_>, function: &Function<'_>, name: &syn::Ident) -> Option<usize> {
     let name = name.to_string();
     if function.ident != "cpu" || op.arg(&name).is_some() {
@@ -102,7 +103,8 @@ fn sparse_rule(op: &Op<'_>, word: &Word) -> Result<TokenStream> {
     })
 }
 
-/// The rules that compute on the values of `self` alone: for calls that are recorded there is `recorded_<rule>` beside each.
+/// The rules that compute on the values of `self` alone: each has a variant `recorded_<rule>` for calls that are
+/// recorded.
 const ON_VALUES: [&str; 3] = ["values", "norm", "power"];
 
 fn on_values(op: &Op<'_>, word: &Word) -> Result<Option<TokenStream>> {
@@ -122,7 +124,7 @@ fn on_values(op: &Op<'_>, word: &Word) -> Result<Option<TokenStream>> {
     }))))
 }
 
-/// The dense kernel on the CPU. Which kind it is say the words and the parameters.
+/// The dense kernel on the CPU, of the kind that the words and the parameters say.
 fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
     let k = quote!(crate::dispatch::Kernel);
     if let Some(word) = op.word("cpu") {
@@ -162,7 +164,7 @@ fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
     ))
 }
 
-/// The kernel that the function `cpu` is.
+/// The kernel made of the function `cpu`.
 fn by_cpu(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
     let (ty, k) = (&op.name, quote!(crate::dispatch::Kernel));
     if f.params.first().is_some_and(|(name, _)| name == "iter") {
@@ -192,20 +194,20 @@ fn by_cpu(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
     })
 }
 
-/// The call of a function that gives the outputs.
+/// The call of a function that returns the outputs.
 fn outputs_of(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
     let (ty, ident, values) = (&op.name, f.ident, from_args(op, f, 0)?);
     Ok(quote!(Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::#ident(#(#values),*)?))))
 }
 
-/// Whether the kernel shows memory in another way: by the words, or (`detach`, which is no view as far as histories go) by the
-/// signature, whose result has the memory of an argument.
+/// Whether the kernel makes a view: by the words, or (`detach`, which is no view in the graph) by the signature, whose
+/// result shares the memory of an argument.
 fn is_view(op: &Op<'_>) -> bool {
     let shares = |result: &Return| result.alias.as_ref().is_some_and(|alias| !alias.is_write);
     op.has("view") || op.has("multi_view") || op.schema.returns.iter().any(shares)
 }
 
-/// Refuses the right to read elements to the kernel of a view.
+/// Refuses the token `cpu`, with which elements are read, as a parameter of the kernel of a view.
 fn check_reads_nothing(op: &Op<'_>, f: &Function<'_>) -> Result<()> {
     match f.params.iter().find(|(name, _)| name == "cpu") {
         Some((name, _)) if is_view(op) => Err(Error::new(

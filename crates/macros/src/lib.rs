@@ -51,16 +51,16 @@ pub fn chain(head: TokenStream) -> TokenStream {
     }
 }
 
-/// One op of a family, or what is wrong with it.
+/// The expansion of one op of a family, or a compile error.
 fn member(attr: proc_macro2::TokenStream, block: &syn::ItemImpl) -> proc_macro2::TokenStream {
     item::Op::read(attr, block).and_then(|op| expanded(&op)).unwrap_or_else(|error| {
         let (error, ty) = (error.to_compile_error(), &block.self_ty);
-        // (What else the compiler would say of the functions waits until they are read.)
+        // (Other errors of the functions are not reported until the op is understood.)
         quote::quote!(struct #ty; #[allow(warnings)] #block #error)
     })
 }
 
-/// The expansion of an op. It is also written to a file, where `cargo xtask expand` asks for it.
+/// The expansion of an op. It is also written to a file, from which `cargo xtask expand` reads it.
 fn expanded(op: &item::Op<'_>) -> syn::Result<proc_macro2::TokenStream> {
     let tokens = expand::expand(op)?;
     if let (Ok(name), Ok(folder)) =

@@ -1,4 +1,4 @@
-//! The Rust face of an op: a method of `Tensor` if its first argument is a tensor, else a function.
+//! The Rust interface of an op: a method of `Tensor` if its first argument is a tensor, else a function.
 //!
 //! Keyword-only arguments that have defaults are left out; the form with `_with` takes them all.
 
@@ -83,7 +83,7 @@ pub(crate) fn default_arg(arg: &Argument) -> TokenStream {
     }
 }
 
-/// `SumDim` -> `sum_dim`.
+/// The name in snake case: `SumDim` becomes `sum_dim`.
 pub(crate) fn snake(name: &str) -> String {
     let mut out = String::new();
     for (index, c) in name.char_indices() {
@@ -152,7 +152,8 @@ pub(crate) fn is_optional(arg: &Argument) -> bool {
     arg.keyword_only && arg.default.is_some()
 }
 
-/// The parameters of a method behind its receiver, of the form that takes `all` or of the short one, and the values of the call.
+/// The parameters of a method after its receiver, of the form that takes `all` arguments or of the short one, and the
+/// values of the call.
 fn parameters(args: &[Argument], all: bool) -> (Vec<TokenStream>, Vec<TokenStream>) {
     let (mut params, mut values) = (Vec::new(), Vec::new());
     for (index, arg) in args.iter().enumerate() {

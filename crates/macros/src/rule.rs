@@ -24,7 +24,7 @@ impl Saves {
         self.list.push((kind, index, users));
         self.list.len() - 1
     }
-    /// What fetches argument `arg` from `ctx` in rule number `rule`.
+    /// The expression that fetches argument `arg` from `ctx` in rule number `rule`.
     fn input(&mut self, op: &Op<'_>, arg: usize, rule: u32) -> TokenStream {
         if op.is_flag(arg) && arg < 16 {
             if !self.flags.contains(&arg) {
@@ -50,7 +50,7 @@ impl Saves {
 
 /// One rule ready to be called.
 pub(crate) struct Rule {
-    /// Which outputs' gradients it looks at.
+    /// The outputs whose gradients the rule reads, one bit each.
     pub(crate) grads: u64,
     /// The expressions that fetch its parameters from `ctx`.
     pub(crate) params: Vec<TokenStream>,

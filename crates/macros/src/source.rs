@@ -1,4 +1,4 @@
-//! Where an item stands in the text, and where each of its kernels and rules does: what people are shown of an op.
+//! Where an item, its kernels and its rules are in the source: what introspection shows of an op.
 
 use crate::item::{Function, Op, Word};
 use proc_macro2::{Span, TokenStream};
@@ -25,13 +25,13 @@ fn part(name: &str, text: &str, span: Span) -> TokenStream {
     quote_spanned!(span=> crate::dispatch::Part { name: #name, text: #text, line: line!() })
 }
 
-/// `fn vjp_self(grad, other)`.
+/// The signature of a function without types, as in `fn vjp_self(grad, other)`.
 fn signature(f: &Function<'_>) -> String {
     let names: Vec<String> = f.params.iter().map(|(name, _)| name.to_string()).collect();
     format!("fn {}({})", f.ident, names.join(", "))
 }
 
-/// `batch = mm(self, mat2)`, as it is written.
+/// The text of a word as it is written, as in `batch = mm(self, mat2)`.
 fn spelled(word: &Word) -> String {
     let Some(value) = &word.value else { return word.name.clone() };
     let value = value.to_string();

@@ -69,4 +69,6 @@ pub mod prelude {
 mod pages {
     #[doc = include_str!("../../../docs/rust.md")]
     struct Rust;
+    #[doc = include_str!("../README.md")]
+    struct Crate;
 }

@@ -43,6 +43,8 @@
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../README.md")]
+    struct Crate;
 }
 
 // The macro writes paths from the crate's root; these names are what they mean.
@@ -83,6 +85,22 @@ pub use warning::{is_warn_always, set_warn_always, set_warning_handler, take_war
 /// What most programs use: `use pullback::prelude::*;`.
 pub mod prelude {
     pub use crate::{Chain, DType, Device, Result, Tensor, no_grad};
+}
+
+/// The instruction set that kernels use. The environment variable `PULLBACK_CPU` (`generic`, `avx2`, `avx512`, `amx`)
+/// lowers it for a whole process.
+pub mod cpu {
+    use crate::Result;
+    pub use pullback_kernels::simd::SimdLevel;
+
+    /// The instruction set in use: the machine's highest, or what `PULLBACK_CPU` lowers it to. (`amx` is taken for `avx512`,
+    /// as no kernel uses tiles.)
+    ///
+    /// # Errors
+    /// A value error if the variable has another word than those four.
+    pub fn capability() -> Result<SimdLevel> {
+        Ok(pullback_kernels::simd::capability()?)
+    }
 }
 
 /// Threads that a large kernel may use.

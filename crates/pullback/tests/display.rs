@@ -56,3 +56,9 @@ fn large_tensors_show_their_edges_and_strides_do_not_matter() -> Result<()> {
     assert_eq!(shown(&row, narrow), "tensor([1., 2., 3.],\n       dtype=torch.float64)");
     Ok(())
 }
+
+#[test]
+fn what_is_cut_is_not_visited() {
+    let many = Tensor::from_slice(&[1.0_f32], &[1]).unwrap().expand(&[1 << 50], false).unwrap();
+    assert_eq!(many.to_string(), "tensor([1., 1., 1.,  ..., 1., 1., 1.])");
+}

@@ -200,8 +200,13 @@ fn _return_type<'py>(
         // SAFETY: types made there live forever.
         return Ok(unsafe { Bound::from_borrowed_ptr(py, ty.cast()) });
     }
-    let is_called = |op: &&OpDef| op.name == name || op.aliases.contains(&name);
-    for op in pullback::ops::registry().filter(is_called) {
+    let (called, is_out) = match name.strip_suffix("_out") {
+        Some(called) => (called, true),
+        None => (name, false),
+    };
+    let is_called = |op: &&OpDef| op.name == called || op.aliases.contains(&called);
+    for op in pullback::ops::registry().filter(is_called).filter(|op| op.is(Traits::OUT) || !is_out)
+    {
         if let Some(fields) = pullback_schema::python::struct_fields(&op.schema().returns) {
             let fields: Vec<String> = fields.into_iter().map(str::to_owned).collect();
             let ty = crate::result::return_type(py, name, &fields)?;

@@ -86,7 +86,7 @@ fn run_out(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras) -> Re
         unsafe { ffi::Py_INCREF(object) };
         return Ok(object);
     }
-    named(py, plan, all_wrapped(outs.iter().map(|&t| t.clone()))?)
+    named(py, plan, all_wrapped(outs.iter().map(|&t| t.clone()))?, true)
 }
 
 /// The `out=` value's tensors.
@@ -131,7 +131,7 @@ fn wrap_outputs(py: Python<'_>, plan: &Plan, outputs: Outputs) -> Reply {
             if plan.returns_nothing {
                 return Ok(none());
             }
-            named(py, plan, all_wrapped(tensors)?)
+            named(py, plan, all_wrapped(tensors)?, false)
         }
         Outputs::Number(number) => scalar(py, number),
     }
@@ -210,8 +210,8 @@ pub(crate) fn scalar(py: Python<'_>, number: Scalar) -> Reply {
     if object.is_null() { Err(PyErr::fetch(py)) } else { Ok(object) }
 }
 
-/// A tuple of new references, with names if the op's results have some.
-fn named(py: Python<'_>, plan: &Plan, items: Vec<*mut PyObject>) -> Reply {
+/// A tuple of new references, with names if the op's results have some. What `out=` names is of a type of its own, as in PyTorch.
+fn named(py: Python<'_>, plan: &Plan, items: Vec<*mut PyObject>, is_out: bool) -> Reply {
     // SAFETY: each item is a new reference that goes into the container.
     unsafe {
         let Some((name, fields)) = &plan.fields else {
@@ -224,7 +224,11 @@ fn named(py: Python<'_>, plan: &Plan, items: Vec<*mut PyObject>) -> Reply {
             }
             return Ok(tuple);
         };
-        let ty = return_type(py, name, fields)?;
+        let ty = if is_out {
+            return_type(py, &format!("{name}_out"), fields)?
+        } else {
+            return_type(py, name, fields)?
+        };
         let object = ffi::PyStructSequence_New(ty);
         if object.is_null() {
             return Err(PyErr::fetch(py));

@@ -48,12 +48,15 @@ fn manual_seed<'py>(py: Python<'py>, seed: &Bound<'py, PyAny>) -> PyResult<Bound
     pullback::manual_seed(check_seed(seed)?);
     py.import("pullback._C")?.getattr("default_generator")
 }
+
 /// The shape to which two shapes broadcast: `_infer_size(a, b)`.
 #[pyfunction]
 fn _infer_size<'py>(py: Python<'py>, a: Vec<i64>, b: Vec<i64>) -> PyResult<Bound<'py, PyAny>> {
     let shape = pullback::tensor::shape::broadcast_shapes(&[&a, &b]).map_err(raise)?;
+    // bounded: by the number of dimensions
     crate::raw::size::_make_size(py, shape.to_vec())
 }
+
 #[pyfunction]
 fn initial_seed() -> u64 {
     pullback::default_generator().initial_seed()
@@ -74,6 +77,11 @@ fn set_num_threads(threads: i64) -> PyResult<()> {
     }
     threads::set_num_threads(threads as usize);
     Ok(())
+}
+
+#[pyfunction]
+fn _cpu_capability() -> PyResult<&'static str> {
+    Ok(pullback::cpu::capability().map_err(raise)?.torch_name())
 }
 
 #[pyfunction]
@@ -252,6 +260,8 @@ fn warn(message: &str) {
 /// Adds everything.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    // A word in `PULLBACK_CPU` that means nothing is an error of the import, not of some later call.
+    _cpu_capability()?;
     let natives = [
         (c"is_tensor", fast!(is_tensor_function)),
         (c"tensor", function!(c"tensor", construct::tensor)), // tidy: not an op
@@ -275,6 +285,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         seed,
         get_num_threads,
         set_num_threads,
+        _cpu_capability,
         get_default_dtype,
         set_default_dtype,
         promote_types,

@@ -199,7 +199,7 @@ def acosh_(input: Tensor) -> Tensor:
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | _size) -> Tensor:
     """The mean of each of `output_size` nearly equal parts of the last dimension."""
 def adaptive_max_pool1d(input: Tensor, output_size: _int | _size) -> tuple[Tensor, Tensor]:
-    """The largest element of each of `output_size` nearly equal parts of the last dimension, and its position."""
+    """The largest element of each of `output_size` nearly equal parts of the last dimension, and its index."""
 @overload
 def add(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """Adds `other`, multiplied by `alpha`: `out[i] = self[i] + alpha * other[i]`.
@@ -247,8 +247,8 @@ def addmv_(beta: Number | _complex, input: Tensor, alpha: Number | _complex, mat
 def addmv_(beta: Number | _complex, input: Tensor, mat: Tensor, vec: Tensor) -> Tensor: ...
 @overload
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
-    """`beta * self + alpha * vec1[:, None] * vec2`; `self` broadcasts to the products' shape and is not read if `beta` is 0.
-    Of bools, "or" and "and"."""
+    """The sum of a matrix and an outer product: `beta * self + alpha * outer(vec1, vec2)`. `self` broadcasts to the shape
+    of the product and is not read if `beta` is 0. Of bools, the product is "and" and the sum "or"."""
 @overload
 def addr(beta: Number | _complex, input: Tensor, alpha: Number | _complex, vec1: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
@@ -256,8 +256,8 @@ def addr(beta: Number | _complex, input: Tensor, vec1: Tensor, vec2: Tensor, *, 
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions swapped, conjugated."""
 def affine_grid_generator(theta: Tensor, size: _size, align_corners: _bool) -> Tensor:
-    """The places (N, *sizes, d) that the affine maps `theta` (N, d, d + 1) give for the places of an image of `size` (N, C,
-    *sizes), both relative as in [`GridSampler`]."""
+    """The positions (N, *sizes, d) to which the affine maps `theta` (N, d, d + 1) take the elements of an image of `size`
+    (N, C, *sizes), all in the coordinates from -1 to 1 that `grid_sampler` takes."""
 def alias(input: Tensor) -> Tensor:
     """A view of everything."""
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -272,10 +272,12 @@ def all(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Tensor | None 
 def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
     """Whether all elements are close, as `isclose`."""
 def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """In training each element becomes SELU's lower limit with probability `p`, and all are scaled and shifted
-    so that mean 0 and variance 1 stay (Klambauer et al. 2017); otherwise the result is the input itself."""
+    """Alpha dropout: in training each element becomes the lower limit of SELU with probability `p`, and all are scaled and
+    shifted so that mean 0 and variance 1 are preserved (Klambauer et al. 2017). Otherwise the result is the input
+    itself."""
 def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`alpha_dropout` in place."""
+    """Alpha dropout in place: in training each element of `self` becomes the lower limit of SELU with probability `p`, and
+    all are scaled and shifted so that mean 0 and variance 1 are preserved."""
 def amax(input: Tensor, dim: _int | _size | None = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The largest elements over the dimensions `dim` (all if empty). Equal ones share the gradient evenly."""
 def amin(input: Tensor, dim: _int | _size | None = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -380,7 +382,8 @@ def atleast_3d(input: Tensor) -> Tensor:
 @overload
 def atleast_3d(tensors: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]: ...
 def avg_pool1d(input: Tensor, kernel_size: _int | _size, stride: _int | _size | None = (), padding: _int | _size = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
-    """The mean of each window of the last dimension."""
+    """The mean of each window of the last dimension. Padding counts as zeros with `count_include_pad`, else it is left out
+    of the mean."""
 @overload
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """`beta * self + alpha * bmm(batch1, batch2)`; `self` broadcasts and is not read if `beta` is 0."""
@@ -390,21 +393,21 @@ def baddbmm(beta: Number | _complex, input: Tensor, alpha: Number | _complex, ba
 def baddbmm(beta: Number | _complex, input: Tensor, batch1: Tensor, batch2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def bartlett_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
-    """The periodic Bartlett window, a triangle: `1 - |2 i / n - 1|`."""
+    """The periodic Bartlett (triangular) window of `n = window_length` elements: `1 - |2 i / n - 1|`."""
 @overload
 def bartlett_window(window_length: _int, periodic: _bool, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
-    """`(input - mean) / sqrt(var + eps) * weight + bias` per channel (dimension 1). In training mean and biased
-    variance are the batch's, and the running statistics move by `momentum` towards the batch's mean and
-    unbiased variance; otherwise the running statistics are used (Ioffe and Szegedy 2015)."""
+    """Batch normalisation: `(input - mean) / sqrt(var + eps) * weight + bias` per channel (dimension 1). In training mean
+    and biased variance are those of the batch, and the running statistics move by `momentum` towards the mean and the
+    unbiased variance of the batch; otherwise the running statistics are used (Ioffe and Szegedy 2015)."""
 @overload
 def bernoulli(input: Tensor, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Ones with the probabilities `self`, else zeros."""
 @overload
 def bernoulli(input: Tensor, p: _float, *, generator: Generator | None = None) -> Tensor: ...
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _int = 1) -> Tensor:
-    """Binary cross entropy of `sigmoid(self)`, without underflow:
-    `-weight (pos_weight target ln s + (1 - target) ln(1 - s))` with `s = sigmoid(self)`, reduced."""
+    """The binary cross entropy of `s = sigmoid(self)`, `-weight (pos_weight target ln s + (1 - target) ln(1 - s))`,
+    without underflow, reduced: 0 (none), 1 (mean) or 2 (sum)."""
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each number from 0 up to the largest occurs in a vector (at least `minlength` counts); with `weights` the
     sum of the weights of its indices."""
@@ -452,14 +455,16 @@ def bitwise_xor(input: Tensor, other: Number | _complex, *, out: Tensor | None =
 def bitwise_xor(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def blackman_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
-    """The periodic Blackman window: `0.42 - 0.5 cos(2 pi i / n) + 0.08 cos(4 pi i / n)`."""
+    """The periodic Blackman window of `n = window_length` elements:
+    `0.42 - 0.5 cos(2 pi i / n) + 0.08 cos(4 pi i / n)`."""
 @overload
 def blackman_window(window_length: _int, periodic: _bool, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def block_diag(tensors: tuple[Tensor, ...] | list[Tensor]) -> Tensor:
     """The matrices along a diagonal, zeros elsewhere; numbers and vectors are rows, dtypes promote. Nothing gives shape
     (1, 0)."""
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p)."""
+    """The products of the matrices of two batches: (b, n, m) times (b, m, p) gives (b, n, p). Batches do not broadcast;
+    dtypes must be equal."""
 def broadcast_tensors(tensors: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape; those that have it are returned as they are."""
 def broadcast_to(input: Tensor, size: _size) -> Tensor:
@@ -477,25 +482,32 @@ def cat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0, *, out: Tenso
     """Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
     without elements are skipped. The channels of images lie together in memory if they do in all tensors."""
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _int | None = None) -> Tensor:
-    """The norm of order `p` (0, positive or infinite) of the difference of each row of `x1` (*, P, M) and each of `x2` (*, R, M): (*, P, R).
-    Leading dimensions broadcast. `compute_mode` chooses among algorithms in PyTorch; here all are the one without products."""
+    """Distances between all pairs of rows: the norm of order `p` (0, positive or infinite) of the difference of each row
+    of `x1` (*, P, M) and each row of `x2` (*, R, M), of shape (*, P, R). Leading dimensions broadcast. `compute_mode`
+    chooses between algorithms in PyTorch; here all modes use the one without matrix products. Where rows are equal the
+    gradient is 0."""
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest whole number not below each element; integers are copied. The gradient is 0."""
 def ceil_(input: Tensor) -> Tensor:
     """The smallest whole number not below each element; integers are copied. The gradient is 0."""
 def celu(input: Tensor, alpha: Number | _complex = 1.0) -> Tensor:
-    """`max(0, self) + min(0, alpha * (e^(self / alpha) - 1))`: `elu` with a continuous slope."""
+    """The continuously differentiable exponential linear unit: `max(0, self) + min(0, alpha * (e^(self / alpha) - 1))`
+    (Barron 2017)."""
 def celu_(input: Tensor, alpha: Number | _complex = 1.0) -> Tensor:
-    """`max(0, self) + min(0, alpha * (e^(self / alpha) - 1))`: `elu` with a continuous slope."""
+    """The continuously differentiable exponential linear unit: `max(0, self) + min(0, alpha * (e^(self / alpha) - 1))`
+    (Barron 2017)."""
 def chain_matmul(matrices: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The product of matrices as `linalg.multi_dot`, which takes its place; of one matrix, the matrix."""
+    """The product of matrices in the order that needs the fewest multiplications. It is deprecated:
+    `torch.linalg.multi_dot` takes its place. The product of a single matrix is that matrix."""
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """Channels (N, C, *) of `groups` groups, in turn one of each group."""
+    """The channels of (N, C, *) in a new order: those of the `groups` groups interleaved, one of each group in turn.
+    `groups` divides C."""
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of `A`, of which `self` is a Cholesky factor: lower, `A = L L^H`, or with `upper` the other, `A = R^H R`."""
+    """The inverse of the matrices `A` of which `self` is a Cholesky factor: the lower `L` with `A = L L^H`, or with
+    `upper` the upper `R` with `A = R^H R`."""
 def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: lower, `A = L L^H`, or with `upper` the other,
-    `A = R^H R`. Of the factor one triangle is read; batches broadcast."""
+    """The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: the lower `L` with `A = L L^H`, or
+    with `upper` the upper `R` with `A = R^H R`. Only that triangle of the factor is read; batches broadcast."""
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` splits of equal size along `dim`, the last one smaller if it does not divide."""
 @overload
@@ -550,7 +562,8 @@ def column_stack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | No
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All ways to take `r` elements of a vector in the order of their positions, a row each: shape (count, r); none if `r` is 0."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers from real and imaginary parts."""
+    """The complex tensor with the real parts `real` and the imaginary parts `imag`, which broadcast and have one dtype:
+    float16, float32 or float64."""
 def concat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
     without elements are skipped. The channels of images lie together in memory if they do in all tensors."""
@@ -564,34 +577,48 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def conj_physical_(input: Tensor) -> Tensor:
     """Replaces every element by its complex conjugate. Real tensors keep their elements, and count as written to."""
 def constant_pad_nd(input: Tensor, pad: _size, value: Number | _complex = 0) -> Tensor:
-    """The tensor with `pad` more elements of `value` around it: `pad` lists (before, after) from the last dimension
-    on; negative numbers crop."""
+    """The tensor with elements of `value` added at the edges: `pad` lists how many (before, after) for the last dimension,
+    then for the one before it, and so on. Negative numbers crop."""
 @overload
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: _int | _size = 0, dilation: _int | _size = 1, groups: _int = 1) -> Tensor:
-    """Cross-correlates (N, C, L) or (C, L) with `weight` (O, C / groups, k)."""
+    """The convolution (cross-correlation) of (N, C, L) or (C, L) with `weight` (O, C / groups, k), plus
+    `bias` (O). Along each dimension a size `L` becomes `(L + 2 padding - dilation (kernel - 1) - 1) / stride + 1`,
+    rounded down."""
 @overload
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: str = "valid", dilation: _int | _size = 1, groups: _int = 1) -> Tensor: ...
 @overload
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: _int | _size = 0, dilation: _int | _size = 1, groups: _int = 1) -> Tensor:
-    """Cross-correlates (N, C, H, W) or (C, H, W) with `weight` (O, C / groups, kh, kw)."""
+    """The convolution (cross-correlation) of (N, C, H, W) or (C, H, W) with `weight` (O, C / groups, kh, kw), plus
+    `bias` (O). Along each dimension a size `L` becomes `(L + 2 padding - dilation (kernel - 1) - 1) / stride + 1`,
+    rounded down."""
 @overload
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: str = "valid", dilation: _int | _size = 1, groups: _int = 1) -> Tensor: ...
 @overload
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: _int | _size = 0, dilation: _int | _size = 1, groups: _int = 1) -> Tensor:
-    """Cross-correlates (N, C, D, H, W) or (C, D, H, W) with `weight` (O, C / groups, kd, kh, kw)."""
+    """The convolution (cross-correlation) of (N, C, D, H, W) or (C, D, H, W) with `weight` (O, C / groups, kd, kh, kw), plus
+    `bias` (O). Along each dimension a size `L` becomes `(L + 2 padding - dilation (kernel - 1) - 1) / stride + 1`,
+    rounded down."""
 @overload
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: str = "valid", dilation: _int | _size = 1, groups: _int = 1) -> Tensor: ...
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
-    """Cross-correlates (T, N, C) with `weight` (k, C, O) and adds `bias` (O), with `pad` zeros at both ends: (T', N, O)."""
+    """The one-dimensional convolution (cross-correlation) of (T, N, C) with `weight` (k, C, O), plus `bias` (O), with
+    `pad` zeros at both ends: (T + 2 pad - k + 1, N, O)."""
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: _int | _size = 0, output_padding: _int | _size = 0, groups: _int = 1, dilation: _int | _size = 1) -> Tensor:
-    """The transpose of `conv1d`: (N, C, L) with `weight` (C, O / groups, k)."""
+    """The transposed convolution of (N, C, L) or (C, L) with `weight` (C, O / groups, k), plus `bias`
+    (O): the gradient of `conv1d` with respect to its input. Along each dimension a size `L` becomes `(L - 1) stride -
+    2 padding + dilation (kernel - 1) + output_padding + 1`."""
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: _int | _size = 0, output_padding: _int | _size = 0, groups: _int = 1, dilation: _int | _size = 1) -> Tensor:
-    """The transpose of `conv2d`: (N, C, H, W) with `weight` (C, O / groups, kh, kw)."""
+    """The transposed convolution of (N, C, H, W) or (C, H, W) with `weight` (C, O / groups, kh, kw), plus `bias`
+    (O): the gradient of `conv2d` with respect to its input. Along each dimension a size `L` becomes `(L - 1) stride -
+    2 padding + dilation (kernel - 1) + output_padding + 1`."""
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | _size = 1, padding: _int | _size = 0, output_padding: _int | _size = 0, groups: _int = 1, dilation: _int | _size = 1) -> Tensor:
-    """The transpose of `conv3d`: (N, C, D, H, W) with `weight` (C, O / groups, kd, kh, kw)."""
+    """The transposed convolution of (N, C, D, H, W) or (C, D, H, W) with `weight` (C, O / groups, kd, kh, kw), plus `bias`
+    (O): the gradient of `conv3d` with respect to its input. Along each dimension a size `L` becomes `(L - 1) stride -
+    2 padding + dilation (kernel - 1) + output_padding + 1`."""
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: _size, padding: _size, dilation: _size, transposed: _bool, output_padding: _size, groups: _int) -> Tensor:
-    """Cross-correlates `input` (N, C, *) with `weight` (O, C / groups, *kernel) and adds `bias` (O); transposed, it is
-    the gradient of that with `weight` (C, O / groups, *kernel)."""
+    """The convolution (cross-correlation) of `input` (N, C, *) with `weight` (O, C / groups, *kernel), plus `bias` (O),
+    over one to three spatial dimensions; with `transposed` the transposed convolution, which is the gradient of a
+    convolution with respect to its input, with `weight` (C, O / groups, *kernel)."""
 @overload
 def copysign(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The size of `self` with the sign of `other` (of zero and NaN too). By `self` the gradient at 0 is 0."""
@@ -618,12 +645,16 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
     (m, n) gives (m, m), one variable a number. `fweights` says how often each observation was made, `aweights` how much it
     says. Too few observations give infinities or NaN, and a warning."""
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """As `linalg.cross`; without `dim` along the first dimension of size 3, which is deprecated."""
+    """The cross product of vectors of length 3 along `dim`. Without `dim` it is along the first dimension of size 3, which
+    is deprecated; `torch.linalg.cross` is preferred."""
 @overload
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: _size, target_lengths: _size, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:
-    """`-ln P(targets)` of each example by log-probabilities (T, N, C) or (T, C), reduced (0: none, 1: mean of the losses per label, 2: sum).
-    `targets` are (N, S), or all labels one after the other; `blank` is the class that separates labels. With `zero_infinity` what cannot be
-    aligned counts nothing."""
+    """The connectionist temporal classification loss (Graves et al. 2006), `-ln P(targets)` of each example by
+    log-probabilities (T, N, C) or (T, C), reduced: 0 (none), 1 (the mean of the losses, each divided by its number of
+    labels) or 2 (the sum).
+
+    `targets` are (N, S), or all labels concatenated; `blank` is the class that separates labels. The loss of a target
+    that no alignment fits is infinite, or 0 without a gradient with `zero_infinity`."""
 @overload
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor: ...
 def cummax(input: Tensor, dim: _int, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.cummax:
@@ -645,7 +676,11 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def deg2rad_(input: Tensor) -> Tensor:
     """Degrees to radians: `self * π / 180`."""
 def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinant. Its gradient at singular matrices comes from their singular values."""
+    """The determinant (*) of square matrices (*, n, n); that of a matrix of order 0 is 1. The gradient is `det(A)^* A^-H`
+    times that of the result, and at singular matrices the adjugate, which is computed from the singular values.
+
+    # Errors
+    `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes."""
 def detach(input: Tensor) -> Tensor:
     """The same memory without history; in-place writes to either are seen by both."""
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -671,7 +706,8 @@ def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = No
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithmic derivative of the gamma function."""
 def dist(input: Tensor, other: Tensor, p: Number | _complex = 2) -> Tensor:
-    """The norm of order `p` of `self - other`, over all elements. Shapes broadcast, dtypes promote."""
+    """The norm of order `p` of `self - other` over all elements, a 0-dimensional tensor. Shapes broadcast, dtypes promote.
+    Where the two are equal the gradient is 0."""
 @overload
 def div(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Divides by `other`: `out[i] = self[i] / other[i]`. Integers and bools give the default floating dtype;
@@ -685,12 +721,13 @@ def divide(input: Tensor | Number | _complex, other: Tensor | Number | _complex,
 @overload
 def divide(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, rounding_mode: str | None, out: Tensor | None = None) -> Tensor: ...
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sum of products of two vectors: `sum over i of self[i] * tensor[i]`."""
+    """The dot product of two vectors of one length: `sum over i of self[i] * tensor[i]`, without conjugation. Empty
+    vectors give 0."""
 def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """In training each element becomes 0 with probability `p`, else `input / (1 - p)` (Srivastava et al. 2014);
-    otherwise the result is the input itself. One draw per element; any shape."""
+    """Dropout: in training each element becomes 0 with probability `p`, else `input / (1 - p)` (Srivastava et al. 2014).
+    Otherwise, and for `p` = 0, the result is the input itself. Any shape; one random draw per element."""
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`dropout` in place."""
+    """Dropout in place: in training each element of `self` becomes 0 with probability `p`, else `self / (1 - p)`."""
 @overload
 def dsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
     """`sections` equal splits in depth: along the third dimension."""
@@ -703,17 +740,30 @@ def einsum(equation: str, tensors: tuple[Tensor, ...] | list[Tensor], *, path: _
     output does not have is summed; without `->` the output has the letters that occur once, in alphabetical
     order; `...` stands for any further dimensions, which broadcast; a letter repeated in one operand takes its diagonal."""
 def elu_backward(grad_output: Tensor, alpha: Number | _complex, scale: Number | _complex, input_scale: Number | _complex, is_result: _bool, self_or_result: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of `elu` from its input, or with `is_result` from its result."""
+    """The derivative of `elu`: `grad_output * scale` above 0, else `grad_output * scale * alpha * input_scale *
+    e^(input_scale * x)`, computed from the input `x` or, with `is_result`, from the result."""
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
-    """Rows of `weight` (n, d) at the places `indices` (*): (*, d). The gradient leaves out row `padding_idx` (-1: none);
-    with `scale_grad_by_freq` each row's gradient is divided by how often the row was read."""
+    """Rows of a table: `weight` (n, d) at the `indices` (*) gives (*, d). The gradient leaves out row `padding_idx` (-1:
+    none); with `scale_grad_by_freq` the gradient of each row is divided by how often the row was read, and with
+    `sparse` the gradient is a sparse tensor.
+
+    # Errors
+    `IndexError` for an index that is no row of the table."""
 @overload
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool, mode: _int, sparse: _bool, per_sample_weights: Tensor | None, include_last_offset: _bool, padding_idx: _int | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """As `_embedding_bag`, whose `padding_idx` may be left out and may count from the end."""
+    """Sums (`mode` 0), means (1) or maxima (2) of the rows of `weight` (n, d) that `indices` names, bag by bag, without
+    the entries equal to `padding_idx`, which counts from the end of the table if it is negative; `None` leaves out
+    none.
+
+    Returns the bags (bags, d), the bag of each entry, the sizes of the bags (zeros for sums), and the row of each
+    maximum (for other modes the sizes).
+
+    # Errors
+    `RuntimeError` for a `padding_idx` that is no row of the table."""
 @overload
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
 def embedding_dense_backward(grad_output: Tensor, indices: Tensor, num_weights: _int, padding_idx: _int, scale_grad_by_freq: _bool) -> Tensor:
-    """The gradient of `embedding` for its table of `num_weights` rows."""
+    """The gradient of `embedding` with respect to its table of `num_weights` rows, as a dense tensor."""
 @overload
 def empty(size: _size, *, memory_format: memory_format | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """A tensor of shape `size` with elements not set."""
@@ -765,13 +815,15 @@ def eye(n: _int, *, out: Tensor | None = None, dtype: _dtype | None = None, layo
 @overload
 def eye(n: _int, m: _int, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`alpha_dropout` of whole channels: one draw for each `(n, c)` of an input (N, C, ...)."""
+    """Alpha dropout of whole channels: one random draw for each `(n, c)` of an input (N, C, ...)."""
 def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`feature_alpha_dropout` in place."""
+    """Alpha dropout of whole channels in place: one random draw for each `(n, c)` of (N, C, ...)."""
 def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`dropout` of whole channels: one draw for each `(n, c)` of an input (N, C, ...) (Tompson et al. 2015)."""
+    """Dropout of whole channels: in training each channel `(n, c)` of an input (N, C, ...) becomes 0 with probability `p`,
+    else `input / (1 - p)` (Tompson et al. 2015)."""
 def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`feature_dropout` in place."""
+    """Dropout of whole channels in place: in training each channel `(n, c)` of (N, C, ...) becomes 0 with probability `p`,
+    else `self / (1 - p)`."""
 @overload
 def fill(input: Tensor, value: Tensor) -> Tensor:
     """A tensor like `self` with the element of the 0-dim `value` in every element."""
@@ -825,7 +877,7 @@ def frexp(input: Tensor, *, out: tuple[Tensor, ...] | list[Tensor] | None = None
     """Each number as a mantissa, `1/2 <= |mantissa| < 1`, and an exponent (`int32`): `self = mantissa * 2^exponent`. Zeros, infinities and NaN
     are their own mantissas, with exponent 0."""
 def frobenius_norm(input: Tensor, dim: _int | _size, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The root of the sum of squares over one or two dimensions."""
+    """The square root of the sum of the squared absolute values over one or two dimensions `dim`."""
 def full(size: _size, fill_value: Number | _complex, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """Shape `size`, every element `fill_value`; without `dtype` the number's kind decides."""
 def full_like(input: Tensor, fill_value: Number | _complex, *, memory_format: memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
@@ -845,15 +897,18 @@ def ge(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) ->
 @overload
 def ge(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def gelu_backward(grad_output: Tensor, input: Tensor, *, approximate: str = "none") -> Tensor:
-    """The derivative of `gelu`."""
+    """The derivative of `gelu`: `grad_output * (Φ(x) + x φ(x))` with the standard normal density `φ`, or the derivative of
+    the approximation."""
 def geqrf(input: Tensor, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.geqrf:
-    """The QR decomposition of (*, m, n) in LAPACK's compact form: `a` holds R in its upper triangle and below it the vectors of the reflections
-    `H = 1 - tau v v^H`, without their ones; `tau` (*, min(m, n)). `Q = H1 H2 ... Hk`.
+    """The QR decomposition of matrices (*, m, n) in LAPACK's compact form: `a` holds R in its upper triangle, and below it
+    the Householder vectors `v` without their leading ones; `tau` (*, min(m, n)) holds the factors of the reflections
+    `H = I - tau v v^H`. The orthogonal factor is `Q = H1 H2 ... Hk`.
 
     # Errors
-    `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and whole numbers."""
+    `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and integer dtypes."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """All products of two vectors' elements: `out[i, j] = self[i] * vec2[j]`."""
+    """The outer product of two vectors: `out[i, j] = self[i] * vec2[j]`, of shape (n, m) for vectors of lengths n and m.
+    Dtypes promote."""
 @overload
 def gradient(input: Tensor, *, dim: _size, edge_order: _int = 1) -> tuple[Tensor, ...]:
     """As `gradient` along several dimensions, with points at distance 1."""
@@ -884,26 +939,31 @@ def greater_equal(input: Tensor, other: Number | _complex, *, out: Tensor | None
 @overload
 def greater_equal(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
-    """The values of `input` (N, C, *sizes) at the places `grid` (N, *out, d): (N, C, *out). The last dimension of `grid` counts
-    from the innermost dimension of an image. `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic, of two dimensions);
-    `padding_mode` says what lies outside: 0 (zeros), 1 (the border) or 2 (reflections). With `align_corners` -1 and 1 are the
-    centres of the outermost elements, else their outer edges. At whole places the gradient by `grid` is that of the
-    interval after them; where a place is moved to the border, and of `nearest`, it is zero."""
+    """The values of `input` (N, C, *sizes) at the positions `grid` (N, *out, d), interpolated: (N, C, *out).
+
+    The last dimension of `grid` holds coordinates from -1 to 1, that of the innermost dimension of the image first.
+    `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic, for two dimensions); `padding_mode` says what is
+    outside of the image: 0 (zeros), 1 (the border) or 2 (reflections). With `align_corners` -1 and 1 are the centres of
+    the outermost elements, else their outer edges. At the centre of an element the gradient of the position is that of
+    the interval after it; where a position is clamped to the border, and for mode 1, it is 0."""
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
-    """[`GridSampler`] of images (N, C, H, W)."""
+    """The values of images `input` (N, C, H, W) at the positions `grid` (N, H', W', 2), interpolated: (N, C, H', W'). The
+    arguments are those of `grid_sampler`."""
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
-    """[`GridSampler`] of volumes (N, C, D, H, W)."""
+    """The values of volumes `input` (N, C, D, H, W) at the positions `grid` (N, D', H', W', 3), interpolated: (N, C, D',
+    H', W'). The arguments are those of `grid_sampler`."""
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
-    """`(input - mean) / sqrt(var + eps) * weight + bias`, mean and biased variance over each of `num_groups`
-    groups of channels and everything after them; weight and bias per channel (Wu and He 2018)."""
+    """Group normalisation: `(input - mean) / sqrt(var + eps) * weight + bias`, with mean and biased variance over each of
+    `num_groups` groups of channels and all dimensions after them; weight and bias have one element per channel (Wu and
+    He 2018)."""
 @overload
 def gru(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: tuple[Tensor, ...] | list[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool) -> tuple[Tensor, Tensor]:
-    """`gru` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
-    never grow; rows that have ended keep their state."""
+    """`gru` over packed sequences: `data` holds the rows of all steps concatenated, `batch_sizes[t]` of them for step
+    `t`, in sizes that never grow; sequences that have ended keep their state."""
 @overload
 def gru(input: Tensor, hx: Tensor, params: tuple[Tensor, ...] | list[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, Tensor]: ...
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """One step of `gru`: `input` is (batch, features), `hx` is (batch, hidden). Gives the new `h`."""
+    """One step of `gru`: `input` is (batch, features), `hx` is (batch, hidden). Returns the new `h`."""
 @overload
 def gt(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether `self > other`, element by element; never for NaN. Complex numbers are refused."""
@@ -913,7 +973,7 @@ def gt(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) ->
 def gt(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def hamming_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
-    """The periodic Hamming window: `0.54 - 0.46 cos(2 pi i / n)`."""
+    """The periodic Hamming window of `n = window_length` elements: `0.54 - 0.46 cos(2 pi i / n)`."""
 @overload
 def hamming_window(window_length: _int, periodic: _bool, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 @overload
@@ -922,7 +982,7 @@ def hamming_window(window_length: _int, periodic: _bool, alpha: _float, *, dtype
 def hamming_window(window_length: _int, periodic: _bool, alpha: _float, beta: _float, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 @overload
 def hann_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
-    """The periodic Hann window: `0.5 - 0.5 cos(2 pi i / n)`."""
+    """The periodic Hann window of `n = window_length` elements: `0.5 - 0.5 cos(2 pi i / n)`."""
 @overload
 def hann_window(window_length: _int, periodic: _bool, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def hardshrink(input: Tensor, lambd: Number | _complex = 0.5) -> Tensor:
@@ -930,9 +990,9 @@ def hardshrink(input: Tensor, lambd: Number | _complex = 0.5) -> Tensor:
 def hardsigmoid_backward(grad_output: Tensor, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `hardsigmoid`: `grad_output / 6` where `-3 < self < 3`, else 0."""
 def hardswish_backward(grad_output: Tensor, input: Tensor) -> Tensor:
-    """The derivative of `hardswish`: `grad_output * (self / 3 + 1/2)` between -3 and 3, 0 below, the gradient above."""
+    """The derivative of `hardswish`: `grad_output * (self / 3 + 1/2)` between -3 and 3, 0 below, `grad_output` above."""
 def hardtanh_backward(grad_output: Tensor, input: Tensor, min_val: Number | _complex, max_val: Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """The gradient where `min_val < self < max_val`, else 0."""
+    """The derivative of `hardtanh`: `grad_output` where `min_val < self < max_val`, else 0."""
 def hash_tensor(input: Tensor, dim: _int | _size | None = (), *, keepdim: _bool = False, mode: _int = 0, out: Tensor | None = None) -> Tensor:
     """The bits of all elements over `dim` (all dimensions if empty) laid over each other by "exclusive or": of whole numbers
     those of their int64, of others those of their double. Gives uint64; `mode` has to be 0."""
@@ -991,12 +1051,18 @@ def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Slices along `dim` at the indices `index` (a vector): `out[:, j] = self[:, index[j]]`."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Dot products over the last dimensions: (*a, k) and (*b, k) give (*a, *b); numbers multiply."""
+    """Sums of products over the last dimensions of both tensors: shapes (*a, k) and (*b, k) give (*a, *b). For two vectors
+    this is the dot product; a 0-dimensional tensor multiplies every element of the other."""
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
-    """`batch_norm` with statistics of their own for each sample and channel `(n, c)` of an input (N, C, ...); the
-    running statistics move towards the mean of the samples' statistics (Ulyanov et al. 2016)."""
+    """Instance normalisation: `(input - mean) / sqrt(var + eps) * weight + bias` with mean and biased variance of each
+    channel `(n, c)` of an input (N, C, ...). The running statistics move towards the mean of the examples' statistics
+    (Ulyanov et al. 2016)."""
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse matrix."""
+    """The inverse of square matrices (*, n, n).
+
+    # Errors
+    `LinAlgError` for a singular matrix; `RuntimeError` for matrices that are not square; `NotImplementedError` for half
+    precision and integer dtypes."""
 def is_nonzero(input: Tensor) -> _bool:
     """Whether the only element is not zero."""
 def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
@@ -1023,20 +1089,24 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part of each element is zero: always, if it has none."""
 def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
-    """The inverse of `stft`: pieces are transformed back, multiplied by the window, added where they overlap, and divided by the sum of the
-    squared windows, which must not vanish. `length` cuts the signal off or pads it with zeros."""
+    """The inverse of `torch.stft`: frames are transformed back, multiplied by the window, added where they overlap, and
+    divided by the sum of the squared windows, which must not vanish. `length` cuts the signal off or pads it with
+    zeros."""
 @overload
 def kaiser_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
-    """The periodic Kaiser window with `beta` 12: `I0(beta sqrt(1 - (2 i / n - 1)^2)) / I0(beta)`."""
+    """The periodic Kaiser window with `beta` 12 of `n = window_length` elements:
+    `I0(beta sqrt(1 - (2 i / n - 1)^2)) / I0(beta)`."""
 @overload
 def kaiser_window(window_length: _int, periodic: _bool, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 @overload
 def kaiser_window(window_length: _int, periodic: _bool, beta: _float, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def kl_div(input: Tensor, target: Tensor, reduction: _int = 1, *, log_target: _bool = False) -> Tensor:
-    """The pointwise divergence `target (ln(target) - self)`, reduced by `reduction`; with `log_target` the target
-    is given as its logarithm. The mean is over all elements."""
+    """The Kullback-Leibler divergence `target (ln(target) - self)`, where `self` holds logarithms, element by element,
+    reduced: 0 (none), 1 (the mean over all elements) or 2 (sum). With `log_target` the target is given as its
+    logarithm. `0 ln 0` counts as 0."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Kronecker's product: each element of `self` times the whole of `other`, as blocks. Missing dimensions are put in front."""
+    """The Kronecker product: a block matrix whose blocks are each element of `self` times the whole of `other`. Sizes
+    multiply; missing leading dimensions count as 1."""
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.kthvalue:
     """The `k`-th smallest element along `dim` (counted from 1) and its index."""
 def layer_norm(input: Tensor, normalized_shape: _size, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
@@ -1060,7 +1130,8 @@ def le(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) ->
 @overload
 def le(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def leaky_relu_backward(grad_output: Tensor, input: Tensor, negative_slope: Number | _complex, self_is_result: _bool, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of `leaky_relu` from its input, or with `self_is_result` from its result."""
+    """The derivative of `leaky_relu`: `grad_output` above 0, else `negative_slope * grad_output`, by the sign of the input
+    or, with `self_is_result`, of the result, for which `negative_slope` must not be negative."""
 @overload
 def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`start + weight * (end - start)`; all three broadcast and have one dtype."""
@@ -1118,10 +1189,11 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Te
 def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """`ln` of the running sum of `e^self` along `dim`, without overflow."""
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant: NaN where a real determinant is negative, -inf where it is 0.
+    """The natural logarithm of the determinant of matrices (*, n, n), of shape (*). It is NaN where a real determinant is
+    negative and -inf where it is 0; the determinant of a matrix of order 0 is 1.
 
     # Errors
-    `RuntimeError` for what is not square; `NotImplementedError` for half precision and whole numbers."""
+    `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes."""
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether both are not zero; NaN counts as not zero."""
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1146,16 +1218,16 @@ def logspace(start: Tensor, end: Number | _complex, steps: _int, base: _float = 
 @overload
 def logspace(start: Number | _complex, end: Number | _complex, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 def logsumexp(input: Tensor, dim: _int | _size, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """`ln(sum(e^self))` over `dim`, shifted by the maximum so that it cannot overflow. Integers give the default
-    floating dtype; no elements give -inf."""
+    """The logarithm of the sum of exponentials, `ln(sum(e^self))`, over `dim`. It is shifted by the maximum, so that it
+    does not overflow. Integers give the default floating dtype; a sum of no elements gives -inf."""
 @overload
 def lstm(data: Tensor, batch_sizes: Tensor, hx: tuple[Tensor, ...] | list[Tensor], params: tuple[Tensor, ...] | list[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool) -> tuple[Tensor, Tensor, Tensor]:
-    """`lstm` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
-    never grow; rows that have ended keep their state."""
+    """`lstm` over packed sequences: `data` holds the rows of all steps concatenated, `batch_sizes[t]` of them for step
+    `t`, in sizes that never grow; sequences that have ended keep their state."""
 @overload
 def lstm(input: Tensor, hx: tuple[Tensor, ...] | list[Tensor], params: tuple[Tensor, ...] | list[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, Tensor, Tensor]: ...
 def lstm_cell(input: Tensor, hx: tuple[Tensor, ...] | list[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """One step of `lstm`: `input` is (batch, features), `hx` the pair `h, c` of (batch, hidden). Gives the new pair."""
+    """One step of an LSTM: `input` is (batch, features), `hx` the pair `h, c` of (batch, hidden). Returns the new pair."""
 @overload
 def lt(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether `self < other`, element by element; never for NaN. Complex numbers are refused."""
@@ -1164,9 +1236,11 @@ def lt(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) ->
 @overload
 def lt(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """As `linalg.lu_solve`, with the right-hand sides first."""
+    """The solution `X` of `A X = self`, where `LU_data` and `LU_pivots` are what `torch.linalg.lu_factor` gives for `A`.
+    `torch.linalg.lu_solve`, which takes the factorisation first, is preferred."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.lu_unpack:
-    """`P`, `L` and `U` of the compact form. Without `unpack_data`, `L` and `U` are empty; without `unpack_pivots`, `P` is."""
+    """The factors `P`, `L` and `U` of the compact form that `torch.linalg.lu_factor` gives. Without `unpack_data`, `L` and
+    `U` are empty; without `unpack_pivots`, `P` is."""
 @overload
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`value`, a tensor without dimensions, where `mask` (bool, broadcast) holds, else `self`."""
@@ -1181,16 +1255,18 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     """The matrix product: vectors give a dot product, a matrix and a vector a vector, matrices a matrix; further
     leading dimensions are batches, which broadcast. Dtypes must be equal."""
 def matrix_exp(input: Tensor) -> Tensor:
-    """The exponential of a matrix, `1 + A + A^2 / 2 + ...`, computed in double precision by scaling and squaring (N. J. Higham, 2005). What is not
-    finite gives NaN.
+    """The matrix exponential `I + A + A^2 / 2! + A^3 / 3! + ...` of matrices (*, n, n), computed in double precision by
+    scaling and squaring (N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", 2005).
+    Matrices with infinities or NaN give NaN.
 
     # Errors
-    `RuntimeError` for what is not square; `NotImplementedError` for whole numbers."""
+    `RuntimeError` for matrices that are not square; `NotImplementedError` for integer dtypes."""
 def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
-    """The n-th power of a matrix by repeated squaring; of its inverse, if n is negative.
+    """The `n`-th power of matrices (*, m, m), by repeated squaring. For `n` = 0 it is the identity, for negative `n` a
+    power of the inverse.
 
     # Errors
-    `RuntimeError` for what is not square; as `linalg.inv` for negative n."""
+    `RuntimeError` for matrices that are not square; for negative `n` also `LinAlgError` where there is no inverse."""
 @overload
 def max(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest of all elements. Equal ones share the gradient evenly."""
@@ -1199,15 +1275,20 @@ def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 @overload
 def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.max: ...
 def max_pool1d(input: Tensor, kernel_size: _int | _size, stride: _int | _size | None = (), padding: _int | _size = 0, dilation: _int | _size = 1, ceil_mode: _bool = False) -> Tensor:
-    """The largest element of each window; the last dimension is pooled."""
+    """The largest element of each window; the last dimension is pooled. NaN counts as largest; the gradient goes to the first of
+    equal elements."""
 def max_pool1d_with_indices(input: Tensor, kernel_size: _int | _size, stride: _int | _size | None = (), padding: _int | _size = 0, dilation: _int | _size = 1, ceil_mode: _bool = False) -> tuple[Tensor, Tensor]:
-    """As `max_pool2d_with_indices` over the last dimension."""
+    """The largest element of each window of the last dimension, and its index. NaN counts as largest; of equal elements
+    the first counts."""
 def max_pool2d(input: Tensor, kernel_size: _int | _size, stride: _int | _size | None = (), padding: _int | _size = 0, dilation: _int | _size = 1, ceil_mode: _bool = False) -> Tensor:
-    """The largest element of each window; the last two dimensions are pooled."""
+    """The largest element of each window; the last two dimensions are pooled. NaN counts as largest; the gradient goes to the first of
+    equal elements."""
 def max_pool2d_with_indices_backward(grad_output: Tensor, input: Tensor, kernel_size: _int | _size, stride: _int | _size, padding: _int | _size, dilation: _int | _size, ceil_mode: _bool, indices: Tensor) -> Tensor:
-    """The gradient of `max_pool2d_with_indices` for its input `self`, of which only shape and dtype matter: its own gradient is zero."""
+    """The gradient of `max_pool2d_with_indices` with respect to its input `self`, of which only shape and dtype matter:
+    its own gradient is zero."""
 def max_pool3d(input: Tensor, kernel_size: _int | _size, stride: _int | _size | None = (), padding: _int | _size = 0, dilation: _int | _size = 1, ceil_mode: _bool = False) -> Tensor:
-    """The largest element of each window; the last three dimensions are pooled."""
+    """The largest element of each window; the last three dimensions are pooled. NaN counts as largest; the gradient goes to the first of
+    equal elements."""
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of the two; NaN if either is. Equal elements share the gradient in halves."""
 @overload
@@ -1295,18 +1376,19 @@ def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor: ...
 def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of the `length` indices of dimension `dim` from `start` on."""
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """`batch_norm` with the batch's mean and `1 / sqrt(var + eps)` per channel (empty outside training)."""
+    """`batch_norm` together with the mean and `1 / sqrt(var + eps)` of the batch per channel (empty outside training)."""
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """Channels (N, C, *) of `groups` groups, in turn one of each group."""
+    """The channels of (N, C, *) in a new order: those of the `groups` groups interleaved, one of each group in turn.
+    `groups` divides C."""
 def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, Tensor]:
-    """`dropout` together with its bool mask of kept elements. `train` of `None` means training; outside training
-    the first result is a copy and the mask is all true. With p = 1 everything is 0."""
+    """Dropout together with the bool mask of the elements that were kept. `train` of `None` means training; outside
+    training the first result is a copy and the mask is all true. With `p` = 1 everything is 0."""
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: _float, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `native_dropout`: `grad_output * mask * scale`."""
 def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> tuple[Tensor, Tensor, Tensor]:
-    """`group_norm` with the mean and `1 / sqrt(var + eps)` of each group, (N, group), which have gradients too."""
+    """`group_norm` together with the mean and `1 / sqrt(var + eps)` of each group, (N, group), which have gradients too."""
 def native_layer_norm(input: Tensor, normalized_shape: _size, weight: Tensor | None, bias: Tensor | None, eps: _float) -> tuple[Tensor, Tensor, Tensor]:
-    """`layer_norm` with the mean and `1 / sqrt(var + eps)` of each row."""
+    """`layer_norm` together with the mean and `1 / sqrt(var + eps)` of each row."""
 @overload
 def ne(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether `self != other`, element by element; always for NaN. Shapes broadcast; dtypes promote."""
@@ -1326,9 +1408,9 @@ def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     """The next number that the dtype has after `self` on the way to `other`; `other` where they are equal. The gradient is
     that of `self`, or zero where they are equal."""
 def nll_loss2d_forward(input: Tensor, target: Tensor, weight: Tensor | None, reduction: _int, ignore_index: _int, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.nll_loss2d_forward:
-    """As `nll_loss_forward`, for inputs with dimensions after the class."""
+    """The negative log likelihood loss of (N, C, d1, ...), and the sum of the weights of the targets."""
 def nll_loss_forward(input: Tensor, target: Tensor, weight: Tensor | None, reduction: _int, ignore_index: _int, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.nll_loss_forward:
-    """The loss and the sum of the weights used."""
+    """The negative log likelihood loss of (C) or (N, C), and the sum of the weights of the targets."""
 def nonzero(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The coordinates of the elements that are not zero, one row each, in row-major order: (count, ndim)."""
 def nonzero_numpy(input: Tensor) -> tuple[Tensor, ...]:
@@ -1338,7 +1420,8 @@ def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Ten
     there are fewer."""
 @overload
 def norm(input: Tensor, p: Number | _complex | None = 2, dim: _int | _size | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-    """The norm of order `p` (2 if `None`) over `dim` (all dimensions if `None`), computed in `dtype`."""
+    """The norm of order `p` (2 if `None`) over `dim` (all dimensions if `None`), computed in `dtype`: `sum(|x|^p)^(1/p)`.
+    At 0 the gradient is 0. `torch.linalg.norm` is preferred."""
 @overload
 def norm(input: Tensor, p: str, dim: _int | _size | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor: ...
 @overload
@@ -1359,7 +1442,7 @@ def not_equal(input: Tensor, other: Number | _complex, *, out: Tensor | None = N
 def not_equal(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def nuclear_norm(input: Tensor, dim: _int | _size, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The sum of the singular values of the matrices that two dimensions make."""
+    """The nuclear norm, which is the sum of the singular values, of the matrices in the two dimensions `dim`."""
 @overload
 def nuclear_norm(input: Tensor, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: ...
 @overload
@@ -1370,35 +1453,42 @@ def ones(*size: _int, out: Tensor | None = None, dtype: _dtype | None = None, la
 def ones_like(input: Tensor, *, memory_format: memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """Ones in the shape of `self`."""
 def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The first columns of `H1 H2 ... Hk` for the reflections below the diagonal of `input` (*, m, n), m >= n, and their factors `tau` (*, k), k <= n:
-    (*, m, n) with orthonormal columns if they are of a QR decomposition.
+    """The first n columns of the product `H1 H2 ... Hk` of Householder reflections, whose vectors are below the diagonal
+    of `input` (*, m, n), m >= n, and whose factors are `tau` (*, k), k <= n. The columns of the result (*, m, n) are
+    orthonormal if the reflections are those of a QR decomposition.
 
     # Errors
-    `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers."""
+    `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and integer dtypes."""
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The product of the square matrix `Q = H1 H2 ... Hk` of reflections in compact form (`self` below its diagonal, factors `input2`) with `input3`: `Q C`, or
-    `C Q` unless `left`; of `Q^H` with `transpose`. Q is not made.
+    """The product `Q C` of the square matrix `Q = H1 H2 ... Hk` of Householder reflections in compact form (vectors below
+    the diagonal of `self`, factors `input2`) with `C` = `input3`; `C Q` unless `left`; with `transpose`, `Q^H` takes
+    the place of `Q`. The matrix `Q` is never formed.
 
     # Errors
-    `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers."""
+    `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and integer dtypes."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """All products of two vectors' elements: `out[i, j] = self[i] * vec2[j]`."""
+    """The outer product of two vectors: `out[i, j] = self[i] * vec2[j]`, of shape (n, m) for vectors of lengths n and m.
+    Dtypes promote."""
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
-    """The norms of order `p` of the differences of all pairs of rows of `self` (N, M), those of the first row first: (N (N - 1) / 2)."""
+    """Distances between the rows of a matrix `self` (N, M): the norms of order `p` of the differences of all pairs of
+    rows, those of the first row first, a vector of length N (N - 1) / 2. Where rows are equal the gradient is 0."""
 def permute(input: Tensor, dims: _size) -> Tensor:
     """The dimensions in another order."""
 def permute_copy(input: Tensor, dims: _size, *, out: Tensor | None = None) -> Tensor:
     """A copy with the dimensions in another order."""
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
-    """As `linalg.pinv` with `rtol = rcond`."""
+    """The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n): singular values not above `rcond` times the largest
+    count as zero. `torch.linalg.pinv` is preferred."""
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
-    """`(*, C r^2, H, W)` to `(*, C, H r, W r)` with `r = upscale_factor`: channels become pixels."""
+    """Rearranges channels into pixels: `(*, C r^2, H, W)` becomes `(*, C, H r, W r)` with `r = upscale_factor`."""
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
-    """The inverse of `pixel_shuffle`: `(*, C, H r, W r)` to `(*, C r^2, H, W)` with `r = downscale_factor`."""
+    """Rearranges pixels into channels, the inverse of `pixel_shuffle`: `(*, C, H r, W r)` becomes `(*, C r^2, H, W)` with
+    `r = downscale_factor`."""
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers of the rates `self`: `P(k) = rate^k e^-rate / k!`. Rates are not negative; an infinite one gives itself."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers from absolute values and angles: `abs * (cos(angle) + i sin(angle))`."""
+    """The complex tensor with absolute values `abs` and angles `angle` in radians: `abs * (cos(angle) + i sin(angle))`.
+    Both broadcast and have one dtype: float16, float32 or float64."""
 def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The `n`-th derivative of `digamma`; infinite at 0 and the negative whole numbers."""
 def positive(input: Tensor) -> Tensor:
@@ -1412,7 +1502,8 @@ def pow(self: Number | _complex, exponent: Tensor, *, out: Tensor | None = None)
 @overload
 def pow(input: Tensor, exponent: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`self` above 0, `weight * self` below, with one weight or one per channel (dimension 1)."""
+    """The parametric rectified linear unit: `self` where it is above 0, else `weight * self`, with one weight for all
+    elements or one per channel (dimension 1). The gradient of `self` at 0 is `weight`."""
 @overload
 def prod(input: Tensor, *, dtype: _dtype | None = None) -> Tensor:
     """The product of all elements; 1 of none. Integers and bools multiply in int64 unless `dtype` is given. The
@@ -1473,9 +1564,9 @@ def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def reciprocal_(input: Tensor) -> Tensor:
     """`1 / self`. Integers give the default floating dtype."""
 def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`max(self, 0)`; NaN stays. The gradient at 0 is 0."""
+    """The rectified linear unit `max(self, 0)`, element by element; NaN stays NaN. The gradient at 0 is 0."""
 def relu_(input: Tensor) -> Tensor:
-    """`max(self, 0)`; NaN stays. The gradient at 0 is 0."""
+    """The rectified linear unit `max(self, 0)`, element by element; NaN stays NaN. The gradient at 0 is 0."""
 @overload
 def remainder(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The remainder with the sign of `other`: `self - other * floor(self / other)`, as Python's `%`.
@@ -1485,8 +1576,8 @@ def remainder(self: Number | _complex, other: Tensor) -> Tensor: ...
 @overload
 def remainder(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
 def renorm(input: Tensor, p: Number | _complex, dim: _int, maxnorm: Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """The slices along `dim` whose norm of order `p` is above `maxnorm` scaled down to it, the others as they are. Norms of
-    half-precision slices are computed in single precision."""
+    """Scales down those slices along `dim` whose norm of order `p` is above `maxnorm`, so that it becomes `maxnorm`; the
+    others stay unchanged. Norms of half-precision slices are computed in single precision."""
 @overload
 def repeat_interleave(input: Tensor, repeats: Tensor, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
     """Each element (or slice along `dim`) repeated `repeats[i]` times; without `dim` the tensor is flattened."""
@@ -1505,20 +1596,20 @@ def rms_norm(input: Tensor, normalized_shape: _size, weight: Tensor | None = Non
     dtype's machine epsilon if not given (Zhang and Sennrich 2019)."""
 @overload
 def rnn_relu(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: tuple[Tensor, ...] | list[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool) -> tuple[Tensor, Tensor]:
-    """`rnn_relu` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
-    never grow; rows that have ended keep their state."""
+    """`rnn_relu` over packed sequences: `data` holds the rows of all steps concatenated, `batch_sizes[t]` of them for step
+    `t`, in sizes that never grow; sequences that have ended keep their state."""
 @overload
 def rnn_relu(input: Tensor, hx: Tensor, params: tuple[Tensor, ...] | list[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, Tensor]: ...
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """One step of `rnn_relu`: `input` is (batch, features), `hx` is (batch, hidden). Gives the new `h`."""
+    """One step of `rnn_relu`: `input` is (batch, features), `hx` is (batch, hidden). Returns the new `h`."""
 @overload
 def rnn_tanh(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: tuple[Tensor, ...] | list[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool) -> tuple[Tensor, Tensor]:
-    """`rnn_tanh` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
-    never grow; rows that have ended keep their state."""
+    """`rnn_tanh` over packed sequences: `data` holds the rows of all steps concatenated, `batch_sizes[t]` of them for step
+    `t`, in sizes that never grow; sequences that have ended keep their state."""
 @overload
 def rnn_tanh(input: Tensor, hx: Tensor, params: tuple[Tensor, ...] | list[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, Tensor]: ...
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """One step of `rnn_tanh`: `input` is (batch, features), `hx` is (batch, hidden). Gives the new `h`."""
+    """One step of `rnn_tanh`: `input` is (batch, features), `hx` is (batch, hidden). Returns the new `h`."""
 def roll(input: Tensor, shifts: _int | _size, dims: _int | _size | None = ()) -> Tensor:
     """Elements moved by `shifts` along `dims`, those that leave at the end come in at the start; without `dims` the
     tensor is rolled as if it were flat."""
@@ -1585,9 +1676,11 @@ def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = N
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
     """A copy of `self` with `src` at `index` of dimension `dim`."""
 def selu(input: Tensor) -> Tensor:
-    """`elu` with the constants that keep mean and variance (Klambauer et al. 2017)."""
+    """The scaled exponential linear unit: `elu` with the constants that preserve mean 0 and variance 1 (Klambauer et al.
+    2017)."""
 def selu_(input: Tensor) -> Tensor:
-    """`elu` with the constants that keep mean and variance (Klambauer et al. 2017)."""
+    """The scaled exponential linear unit: `elu` with the constants that preserve mean 0 and variance 1 (Klambauer et al.
+    2017)."""
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`self / |self|`, 0 at 0: the sign, or for complex numbers the direction."""
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1623,16 +1716,21 @@ def slice_inverse(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None 
 def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """A copy of `self` with `src` at every `step`-th index of dimension `dim` from `start` up to `end`."""
 def slogdet(input: Tensor, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.slogdet:
-    """The determinant in two parts: `sign`, of magnitude 1, and the logarithm of its magnitude, which does not overflow; 0 and
-    -inf for a singular matrix."""
+    """The sign of the determinant of square matrices (*, n, n) and the natural logarithm of its absolute value, both of
+    shape (*). `sign` has absolute value 1; the logarithm is real and does not overflow where the determinant would. A
+    singular matrix gives 0 and -inf.
+
+    # Errors
+    `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes."""
 def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse matrix, (m, k), and a dense one, (k, n), as a coordinate list: all elements of the rows that the
     first one specifies elements of."""
 def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`e^self / sum(e^self)` along `dim`, computed in `dtype` if one is given. Shifted by the maximum so that it
-    cannot overflow; a line of only -inf gives NaN."""
+    """`e^self / sum(e^self)` along `dim`, computed in `dtype` if one is given. It is shifted by the maximum, so that it
+    does not overflow; a row of only -inf gives NaN."""
 def softplus_backward(grad_output: Tensor, input: Tensor, beta: Number | _complex, threshold: Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of `softplus`: `grad_output * sigmoid(beta * self)`; the gradient itself above the threshold."""
+    """The derivative of `softplus`: `grad_output * sigmoid(beta * self)`, and `grad_output` where
+    `beta * self > threshold`."""
 @overload
 def sort(input: Tensor, *, stable: _bool | None, dim: _int = -1, descending: _bool = False, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.sort:
     """As `sort`; every sort here is stable."""
@@ -1707,10 +1805,14 @@ def std_mean(input: Tensor, dim: _int | _size | None = None, *, correction: Numb
 @overload
 def std_mean(input: Tensor, unbiased: _bool = True) -> tuple[Tensor, Tensor]: ...
 def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = "reflect", normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
-    """The spectra of pieces of a signal: of `n_fft` numbers each, `hop_length` (a quarter of `n_fft` unless given) from one to the next, multiplied by a
-    window of `win_length` numbers in their middle. The input is (length) or (batch, length), the result (batch, frequencies,
-    pieces). `center` puts the middle of the first piece at the signal's beginning, which is then padded as `pad_mode` says;
-    `normalized` divides by the root of `n_fft`; `onesided`, the default for real numbers, leaves out what is the mirror image of the rest."""
+    """The short-time Fourier transform: the spectra of overlapping frames of a signal (length) or (batch, length), of
+    shape (batch, frequencies, frames).
+
+    Frames have `n_fft` elements, `hop_length` (a quarter of `n_fft` by default) from one to the next, multiplied by
+    `window`, which is padded with zeros from `win_length` to `n_fft` elements. With `center` the first frame is centred
+    at the beginning of the signal, which is padded at both ends by `pad_mode`. `normalized` divides by the square root
+    of `n_fft`; `onesided`, the default for real signals, leaves out the half of the spectrum that is the mirror image
+    of the other."""
 @overload
 def sub(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, alpha: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
     """Subtracts `other`, multiplied by `alpha`: `out[i] = self[i] - alpha * other[i]`.
@@ -1729,8 +1831,9 @@ def sum(input: Tensor, *, dtype: _dtype | None = None) -> Tensor:
 @overload
 def sum(input: Tensor, dim: _int | _size | None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor: ...
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.svd:
-    """The singular value decomposition `A = U diag(S) V^H` in its old form: V instead of its adjoint, and `some` for the smaller factors. Without
-    `compute_uv`, U and V are zeros. `torch.linalg.svd` is preferred."""
+    """The singular value decomposition `A = U diag(S) V^H` in its older form, which gives V in place of its adjoint;
+    `some` stands for the reduced factors. Without `compute_uv`, U and V are zeros. It is deprecated: `torch.linalg.svd`
+    takes its place."""
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Two dimensions swapped."""
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
@@ -1762,13 +1865,15 @@ def tensor_split(input: Tensor, sections: _int, dim: _int = 0) -> tuple[Tensor, 
 @overload
 def tensor_split(input: Tensor, indices: _size, dim: _int = 0) -> tuple[Tensor, ...]: ...
 def tensordot(input: Tensor, other: Tensor, dims_self: _size, dims_other: _size, *, out: Tensor | None = None) -> Tensor:
-    """Sums products over `dims_self` of one and `dims_other` of the other; what is left of both stays, in order."""
+    """The contraction of two tensors: sums products over the dimensions `dims_self` of `self` and `dims_other` of `other`,
+    which correspond one to one and have equal sizes (a size of 1 broadcasts). The result has the remaining dimensions
+    of `self`, then those of `other`, in order."""
 def threshold(input: Tensor, threshold: Number | _complex, value: Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """`self` above `threshold`, else `value`. The gradient is 0 where `value` is taken."""
+    """`self` where it is above `threshold`, else `value`, element by element. The gradient is 0 where `value` is taken."""
 def threshold_(input: Tensor, threshold: Number | _complex, value: Number | _complex) -> Tensor:
-    """`self` above `threshold`, else `value`. The gradient is 0 where `value` is taken."""
+    """`self` where it is above `threshold`, else `value`, element by element. The gradient is 0 where `value` is taken."""
 def threshold_backward(grad_output: Tensor, input: Tensor, threshold: Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """The gradient where `self` is above `threshold`, else 0."""
+    """The derivative of `threshold` and of `relu`: `grad_output` where `self` is above `threshold`, else 0."""
 def tile(input: Tensor, dims: _size) -> Tensor:
     """As `repeat`; fewer repeats than dimensions mean the last ones."""
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.topk:
@@ -1790,8 +1895,8 @@ def trapz(y: Tensor, *, dx: _float = 1.0, dim: _int = -1) -> Tensor:
 @overload
 def trapz(y: Tensor, x: Tensor, *, dim: _int = -1) -> Tensor: ...
 def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.triangular_solve:
-    """The solution `X` of `A X = b` (of `A^T X = b` with `transpose`) for triangular `A`, and `A` itself as it was used. Deprecated:
-    `torch.linalg.solve_triangular` takes the matrix first."""
+    """The solution `X` of `A X = self` (of `A^T X = self` with `transpose`) for triangular `A`, and a copy of `A`. It is
+    deprecated: `torch.linalg.solve_triangular`, which takes the matrix first, is its replacement."""
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of each matrix up to `diagonal`, zeros above."""
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
@@ -1832,24 +1937,24 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
 def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy with a new dimension of size 1 at `dim`."""
 def upsample_bicubic2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor:
-    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+    """The gradient of resizing with respect to images of `input_size`."""
 def upsample_bilinear2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor:
-    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+    """The gradient of resizing with respect to images of `input_size`."""
 def upsample_linear1d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales: _float | None = None) -> Tensor:
-    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+    """The gradient of resizing with respect to images of `input_size`."""
 def upsample_nearest1d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales: _float | None = None) -> Tensor:
-    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+    """The gradient of resizing with respect to images of `input_size`."""
 def upsample_nearest2d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor:
-    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+    """The gradient of resizing with respect to images of `input_size`."""
 def upsample_nearest3d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor:
-    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+    """The gradient of resizing with respect to images of `input_size`."""
 def upsample_trilinear3d_backward(grad_output: Tensor, output_size: _int | _size, input_size: _int | _size, align_corners: _bool, scales_d: _float | None = None, scales_h: _float | None = None, scales_w: _float | None = None) -> Tensor:
-    """The gradient of the images of `input_size` that were resized by the op of the same name."""
+    """The gradient of resizing with respect to images of `input_size`."""
 def value_selecting_reduction_backward(grad_output: Tensor, dim: _int, indices: Tensor, sizes: _size, keepdim: _bool) -> Tensor:
     """The adjoint of `_select_along`: zeros of shape `sizes` with `grad` at the indices that `indices` names."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
-    """Vandermonde's matrix of a vector: powers of each element in a row, `N` of them (as many as elements if `None`), falling
-    to 0 or `increasing` from 0. Integers give int64."""
+    """The Vandermonde matrix of a vector: each row holds `N` powers of an element (as many as there are elements if
+    `None`), falling to the power 0, or with `increasing` rising from it. Integers give int64."""
 @overload
 def var(input: Tensor, dim: _int | _size | None, unbiased: _bool = True, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The variance over `dim` (all dimensions if `None`)."""
@@ -1865,7 +1970,7 @@ def var_mean(input: Tensor, dim: _int | _size | None = None, *, correction: Numb
 @overload
 def var_mean(input: Tensor, unbiased: _bool = True) -> tuple[Tensor, Tensor]: ...
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """As `dot` with the first vector conjugated: `sum over i of conj(self[i]) * other[i]`."""
+    """The dot product of two vectors, the first conjugated: `sum over i of conj(self[i]) * other[i]`."""
 def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of real numbers (a last dimension of size 2) as complex ones."""
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:

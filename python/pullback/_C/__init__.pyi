@@ -385,9 +385,12 @@ def tensor(
 def _cuda_isInBadFork() -> _bool: ...
 def _get_privateuse1_backend_name() -> str: ...
 def _get_tracing_state() -> None: ...
+def _get_deterministic_fill_uninitialized_memory() -> _bool: ...
+def _set_deterministic_fill_uninitialized_memory(fills: _bool, /) -> None: ...
 def _log_api_usage_once(event: str, /) -> None: ...
 def _adopt_context_class(class_: type) -> None: ...
 def _constant_by_name(name: str) -> layout | memory_format: ...
+def _cpu_capability() -> str: ...
 def _current_autograd_node() -> Any: ...
 def _current_graph_task_execution_order() -> list[Any]: ...
 def _at_end_of_backward(callback: Callable[[], object]) -> None: ...
@@ -406,6 +409,7 @@ def _disabled_torch_function_impl(
     args: tuple[Any, ...] | None = None,
     kwargs: dict[str, Any] | None = None,
 ) -> Any: ...
+def _is_grad_layout_enforcement_enabled() -> _bool: ...
 def _is_multithreading_enabled() -> _bool: ...
 def _overloads(name: str) -> list[Any]: ...
 def _dispatch_dump(name: str) -> str: ...
@@ -471,6 +475,7 @@ def _pop_torch_dispatch_stack(mode_key: Any = None) -> Any: ...
 def _pop_torch_function_stack() -> Any: ...
 def _push_on_torch_dispatch_stack(mode: Any) -> None: ...
 def _push_on_torch_function_stack(mode: Any) -> None: ...
+def _set_grad_layout_enforcement_enabled(enabled: _bool) -> None: ...
 def _set_multithreading_enabled(enabled: _bool) -> None: ...
 def _set_torch_function_state(state: _TorchFunctionState) -> None: ...
 def _iinfo(dtype: _dtype) -> tuple[_int, _int, _int, str]: ...
@@ -1244,16 +1249,16 @@ class TensorBase(metaclass=_TensorMeta):
     def addmv_(self, beta: Number | _complex, mat: Tensor, vec: Tensor) -> Tensor: ...
     @overload
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
-        """`beta * self + alpha * vec1[:, None] * vec2`; `self` broadcasts to the products' shape and is not read if `beta` is 0.
-        Of bools, "or" and "and"."""
+        """The sum of a matrix and an outer product: `beta * self + alpha * outer(vec1, vec2)`. `self` broadcasts to the shape
+        of the product and is not read if `beta` is 0. Of bools, the product is "and" and the sum "or"."""
     @overload
     def addr(self, beta: Number | _complex, alpha: Number | _complex, vec1: Tensor, vec2: Tensor) -> Tensor: ...
     @overload
     def addr(self, beta: Number | _complex, vec1: Tensor, vec2: Tensor) -> Tensor: ...
     @overload
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
-        """`beta * self + alpha * vec1[:, None] * vec2`; `self` broadcasts to the products' shape and is not read if `beta` is 0.
-        Of bools, "or" and "and"."""
+        """The sum of a matrix and an outer product: `beta * self + alpha * outer(vec1, vec2)`. `self` broadcasts to the shape
+        of the product and is not read if `beta` is 0. Of bools, the product is "and" and the sum "or"."""
     @overload
     def addr_(self, beta: Number | _complex, alpha: Number | _complex, vec1: Tensor, vec2: Tensor) -> Tensor: ...
     @overload
@@ -1440,7 +1445,8 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def bitwise_xor_(self, other: Number | _complex) -> Tensor: ...
     def bmm(self, mat2: Tensor) -> Tensor:
-        """The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p)."""
+        """The products of the matrices of two batches: (b, n, m) times (b, m, p) gives (b, n, p). Batches do not broadcast;
+        dtypes must be equal."""
     @overload
     def broadcast_to(self, size: _size) -> Tensor:
         """Expanded to `size`."""
@@ -1455,10 +1461,11 @@ class TensorBase(metaclass=_TensorMeta):
     def ceil_(self) -> Tensor:
         """The smallest whole number not below each element; integers are copied. The gradient is 0."""
     def cholesky_inverse(self, upper: _bool = False) -> Tensor:
-        """The inverse of `A`, of which `self` is a Cholesky factor: lower, `A = L L^H`, or with `upper` the other, `A = R^H R`."""
+        """The inverse of the matrices `A` of which `self` is a Cholesky factor: the lower `L` with `A = L L^H`, or with
+        `upper` the upper `R` with `A = R^H R`."""
     def cholesky_solve(self, input2: Tensor, upper: _bool = False) -> Tensor:
-        """The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: lower, `A = L L^H`, or with `upper` the other,
-        `A = R^H R`. Of the factor one triangle is read; batches broadcast."""
+        """The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: the lower `L` with `A = L L^H`, or
+        with `upper` the upper `R` with `A = R^H R`. Only that triangle of the factor is read; batches broadcast."""
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """At most `chunks` splits of equal size along `dim`, the last one smaller if it does not divide."""
     @overload
@@ -1555,7 +1562,8 @@ class TensorBase(metaclass=_TensorMeta):
         (m, n) gives (m, m), one variable a number. `fweights` says how often each observation was made, `aweights` how much it
         says. Too few observations give infinities or NaN, and a warning."""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
-        """As `linalg.cross`; without `dim` along the first dimension of size 3, which is deprecated."""
+        """The cross product of vectors of length 3 along `dim`. Without `dim` it is along the first dimension of size 3, which
+        is deprecated; `torch.linalg.cross` is preferred."""
     def crow_indices(self) -> Tensor:
         """Where each compressed row begins, and how many values there are: (*batch, rows + 1)."""
     def cummax(self, dim: _int) -> return_types.cummax:
@@ -1579,7 +1587,11 @@ class TensorBase(metaclass=_TensorMeta):
     def dense_dim(self) -> _int:
         """How many dimensions the values have of their own; all of a strided tensor."""
     def det(self) -> Tensor:
-        """The determinant. Its gradient at singular matrices comes from their singular values."""
+        """The determinant (*) of square matrices (*, n, n); that of a matrix of order 0 is 1. The gradient is `det(A)^* A^-H`
+        times that of the result, and at singular matrices the adjugate, which is computed from the singular values.
+
+        # Errors
+        `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes."""
     def detach(self) -> Tensor:
         """The same memory without history; in-place writes to either are seen by both."""
     def diag(self, diagonal: _int = 0) -> Tensor:
@@ -1603,7 +1615,8 @@ class TensorBase(metaclass=_TensorMeta):
     def digamma_(self) -> Tensor:
         """The logarithmic derivative of the gamma function."""
     def dist(self, other: Tensor, p: Number | _complex = 2) -> Tensor:
-        """The norm of order `p` of `self - other`, over all elements. Shapes broadcast, dtypes promote."""
+        """The norm of order `p` of `self - other` over all elements, a 0-dimensional tensor. Shapes broadcast, dtypes promote.
+        Where the two are equal the gradient is 0."""
     @overload
     def div(self, other: Tensor | Number | _complex) -> Tensor:
         """Divides by `other`: `out[i] = self[i] / other[i]`. Integers and bools give the default floating dtype;
@@ -1629,7 +1642,8 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def divide_(self, other: Tensor | Number | _complex, *, rounding_mode: str | None) -> Tensor: ...
     def dot(self, tensor: Tensor) -> Tensor:
-        """The sum of products of two vectors: `sum over i of self[i] * tensor[i]`."""
+        """The dot product of two vectors of one length: `sum over i of self[i] * tensor[i]`, without conjugation. Empty
+        vectors give 0."""
     @overload
     def dsplit(self, sections: _int) -> tuple[Tensor, ...]:
         """`sections` equal splits in depth: along the third dimension."""
@@ -1688,8 +1702,13 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def fill_(self, value: Number | _complex) -> Tensor: ...
     def fill_diagonal_(self, fill_value: Number | _complex, wrap: _bool = False) -> Tensor:
-        """Writes `fill_value` where all indices are equal. The dimensions of more than two must be of one size; of a matrix with
-        more rows than columns, `wrap` begins the diagonal anew after each square and a row that is left out."""
+        """Writes `fill_value` at the elements whose indices are equal in all dimensions.
+
+        With `wrap` the diagonal of a matrix (h, w) of more rows than columns begins anew after every `w + 1` rows, as NumPy's does.
+        Tensors of more than two dimensions have equal sizes.
+
+        # Errors
+        `RuntimeError` for tensors of less than two dimensions, or of more with different sizes."""
     def fix(self) -> Tensor:
         """The whole part, towards zero; integers are copied. The gradient is 0."""
     def fix_(self) -> Tensor:
@@ -1766,13 +1785,15 @@ class TensorBase(metaclass=_TensorMeta):
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
         """Fills with the numbers of trials up to the first success of probability `p`."""
     def geqrf(self) -> return_types.geqrf:
-        """The QR decomposition of (*, m, n) in LAPACK's compact form: `a` holds R in its upper triangle and below it the vectors of the reflections
-        `H = 1 - tau v v^H`, without their ones; `tau` (*, min(m, n)). `Q = H1 H2 ... Hk`.
+        """The QR decomposition of matrices (*, m, n) in LAPACK's compact form: `a` holds R in its upper triangle, and below it
+        the Householder vectors `v` without their leading ones; `tau` (*, min(m, n)) holds the factors of the reflections
+        `H = I - tau v v^H`. The orthogonal factor is `Q = H1 H2 ... Hk`.
 
         # Errors
-        `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and whole numbers."""
+        `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and integer dtypes."""
     def ger(self, vec2: Tensor) -> Tensor:
-        """All products of two vectors' elements: `out[i, j] = self[i] * vec2[j]`."""
+        """The outer product of two vectors: `out[i, j] = self[i] * vec2[j]`, of shape (n, m) for vectors of lengths n and m.
+        Dtypes promote."""
     @overload
     def greater(self, other: Tensor) -> Tensor:
         """Whether `self > other`, element by element; never for NaN. Complex numbers are refused."""
@@ -1881,9 +1902,14 @@ class TensorBase(metaclass=_TensorMeta):
     def indices(self) -> Tensor:
         """The coordinates of a coalesced tensor: (`sparse_dim`, n)."""
     def inner(self, other: Tensor) -> Tensor:
-        """Dot products over the last dimensions: (*a, k) and (*b, k) give (*a, *b); numbers multiply."""
+        """Sums of products over the last dimensions of both tensors: shapes (*a, k) and (*b, k) give (*a, *b). For two vectors
+        this is the dot product; a 0-dimensional tensor multiplies every element of the other."""
     def inverse(self) -> Tensor:
-        """The inverse matrix."""
+        """The inverse of square matrices (*, n, n).
+
+        # Errors
+        `LinAlgError` for a singular matrix; `RuntimeError` for matrices that are not square; `NotImplementedError` for half
+        precision and integer dtypes."""
     def is_coalesced(self) -> _bool:
         """Whether the coordinates are known to be in order, each once."""
     def is_nonzero(self) -> _bool:
@@ -1904,10 +1930,12 @@ class TensorBase(metaclass=_TensorMeta):
     def isreal(self) -> Tensor:
         """Whether the imaginary part of each element is zero: always, if it has none."""
     def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
-        """The inverse of `stft`: pieces are transformed back, multiplied by the window, added where they overlap, and divided by the sum of the
-        squared windows, which must not vanish. `length` cuts the signal off or pads it with zeros."""
+        """The inverse of `torch.stft`: frames are transformed back, multiplied by the window, added where they overlap, and
+        divided by the sum of the squared windows, which must not vanish. `length` cuts the signal off or pads it with
+        zeros."""
     def kron(self, other: Tensor) -> Tensor:
-        """Kronecker's product: each element of `self` times the whole of `other`, as blocks. Missing dimensions are put in front."""
+        """The Kronecker product: a block matrix whose blocks are each element of `self` times the whole of `other`. Sizes
+        multiply; missing leading dimensions count as 1."""
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> return_types.kthvalue:
         """The `k`-th smallest element along `dim` (counted from 1) and its index."""
     def lcm(self, other: Tensor) -> Tensor:
@@ -1991,10 +2019,11 @@ class TensorBase(metaclass=_TensorMeta):
     def logcumsumexp(self, dim: _int) -> Tensor:
         """`ln` of the running sum of `e^self` along `dim`, without overflow."""
     def logdet(self) -> Tensor:
-        """The logarithm of the determinant: NaN where a real determinant is negative, -inf where it is 0.
+        """The natural logarithm of the determinant of matrices (*, n, n), of shape (*). It is NaN where a real determinant is
+        negative and -inf where it is 0; the determinant of a matrix of order 0 is 1.
 
         # Errors
-        `RuntimeError` for what is not square; `NotImplementedError` for half precision and whole numbers."""
+        `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes."""
     def logical_and(self, other: Tensor) -> Tensor:
         """Whether both are not zero; NaN counts as not zero."""
     def logical_and_(self, other: Tensor) -> Tensor:
@@ -2018,8 +2047,8 @@ class TensorBase(metaclass=_TensorMeta):
         """`ln(x / (1 - x))` of `self`, limited to `eps..=1 - eps` if `eps` is given and not negative: infinite at 0 and 1, NaN outside, as is
         the gradient there; where the limits hold it is 0."""
     def logsumexp(self, dim: _int | _size, keepdim: _bool = False) -> Tensor:
-        """`ln(sum(e^self))` over `dim`, shifted by the maximum so that it cannot overflow. Integers give the default
-        floating dtype; no elements give -inf."""
+        """The logarithm of the sum of exponentials, `ln(sum(e^self))`, over `dim`. It is shifted by the maximum, so that it
+        does not overflow. Integers give the default floating dtype; a sum of no elements gives -inf."""
     @overload
     def lt(self, other: Tensor) -> Tensor:
         """Whether `self < other`, element by element; never for NaN. Complex numbers are refused."""
@@ -2031,7 +2060,8 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def lt_(self, other: Number | _complex) -> Tensor: ...
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-        """As `linalg.lu_solve`, with the right-hand sides first."""
+        """The solution `X` of `A X = self`, where `LU_data` and `LU_pivots` are what `torch.linalg.lu_factor` gives for `A`.
+        `torch.linalg.lu_solve`, which takes the factorisation first, is preferred."""
     @overload
     def masked_fill(self, mask: Tensor, value: Tensor) -> Tensor:
         """`value`, a tensor without dimensions, where `mask` (bool, broadcast) holds, else `self`."""
@@ -2054,16 +2084,18 @@ class TensorBase(metaclass=_TensorMeta):
         """The matrix product: vectors give a dot product, a matrix and a vector a vector, matrices a matrix; further
         leading dimensions are batches, which broadcast. Dtypes must be equal."""
     def matrix_exp(self) -> Tensor:
-        """The exponential of a matrix, `1 + A + A^2 / 2 + ...`, computed in double precision by scaling and squaring (N. J. Higham, 2005). What is not
-        finite gives NaN.
+        """The matrix exponential `I + A + A^2 / 2! + A^3 / 3! + ...` of matrices (*, n, n), computed in double precision by
+        scaling and squaring (N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", 2005).
+        Matrices with infinities or NaN give NaN.
 
         # Errors
-        `RuntimeError` for what is not square; `NotImplementedError` for whole numbers."""
+        `RuntimeError` for matrices that are not square; `NotImplementedError` for integer dtypes."""
     def matrix_power(self, n: _int) -> Tensor:
-        """The n-th power of a matrix by repeated squaring; of its inverse, if n is negative.
+        """The `n`-th power of matrices (*, m, m), by repeated squaring. For `n` = 0 it is the identity, for negative `n` a
+        power of the inverse.
 
         # Errors
-        `RuntimeError` for what is not square; as `linalg.inv` for negative n."""
+        `RuntimeError` for matrices that are not square; for negative `n` also `LinAlgError` where there is no inverse."""
     @overload
     def max(self) -> Tensor:
         """The largest of all elements. Equal ones share the gradient evenly."""
@@ -2209,7 +2241,8 @@ class TensorBase(metaclass=_TensorMeta):
         there are fewer."""
     @overload
     def norm(self, p: Number | _complex | None = 2, dim: _int | _size | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
-        """The norm of order `p` (2 if `None`) over `dim` (all dimensions if `None`), computed in `dtype`."""
+        """The norm of order `p` (2 if `None`) over `dim` (all dimensions if `None`), computed in `dtype`: `sum(|x|^p)^(1/p)`.
+        At 0 the gradient is 0. `torch.linalg.norm` is preferred."""
     @overload
     def norm(self, p: str, dim: _int | _size | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor: ...
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -2225,26 +2258,30 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def not_equal_(self, other: Number | _complex) -> Tensor: ...
     def orgqr(self, input2: Tensor) -> Tensor:
-        """The first columns of `H1 H2 ... Hk` for the reflections below the diagonal of `input` (*, m, n), m >= n, and their factors `tau` (*, k), k <= n:
-        (*, m, n) with orthonormal columns if they are of a QR decomposition.
+        """The first n columns of the product `H1 H2 ... Hk` of Householder reflections, whose vectors are below the diagonal
+        of `input` (*, m, n), m >= n, and whose factors are `tau` (*, k), k <= n. The columns of the result (*, m, n) are
+        orthonormal if the reflections are those of a QR decomposition.
 
         # Errors
-        `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers."""
+        `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and integer dtypes."""
     def ormqr(self, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
-        """The product of the square matrix `Q = H1 H2 ... Hk` of reflections in compact form (`self` below its diagonal, factors `input2`) with `input3`: `Q C`, or
-        `C Q` unless `left`; of `Q^H` with `transpose`. Q is not made.
+        """The product `Q C` of the square matrix `Q = H1 H2 ... Hk` of Householder reflections in compact form (vectors below
+        the diagonal of `self`, factors `input2`) with `C` = `input3`; `C Q` unless `left`; with `transpose`, `Q^H` takes
+        the place of `Q`. The matrix `Q` is never formed.
 
         # Errors
-        `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers."""
+        `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and integer dtypes."""
     def outer(self, vec2: Tensor) -> Tensor:
-        """All products of two vectors' elements: `out[i, j] = self[i] * vec2[j]`."""
+        """The outer product of two vectors: `out[i, j] = self[i] * vec2[j]`, of shape (n, m) for vectors of lengths n and m.
+        Dtypes promote."""
     @overload
     def permute(self, dims: _size) -> Tensor:
         """The dimensions in another order."""
     @overload
     def permute(self, *dims: _int) -> Tensor: ...
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
-        """As `linalg.pinv` with `rtol = rcond`."""
+        """The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n): singular values not above `rcond` times the largest
+        count as zero. `torch.linalg.pinv` is preferred."""
     def polygamma(self, n: _int) -> Tensor:
         """The `n`-th derivative of `digamma`; infinite at 0 and the negative whole numbers."""
     def polygamma_(self, n: _int) -> Tensor:
@@ -2264,7 +2301,8 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def pow_(self, exponent: Number | _complex) -> Tensor: ...
     def prelu(self, weight: Tensor) -> Tensor:
-        """`self` above 0, `weight * self` below, with one weight or one per channel (dimension 1)."""
+        """The parametric rectified linear unit: `self` where it is above 0, else `weight * self`, with one weight for all
+        elements or one per channel (dimension 1). The gradient of `self` at 0 is `weight`."""
     @overload
     def prod(self, *, dtype: _dtype | None = None) -> Tensor:
         """The product of all elements; 1 of none. Integers and bools multiply in int64 unless `dtype` is given. The
@@ -2300,9 +2338,9 @@ class TensorBase(metaclass=_TensorMeta):
     def reciprocal_(self) -> Tensor:
         """`1 / self`. Integers give the default floating dtype."""
     def relu(self) -> Tensor:
-        """`max(self, 0)`; NaN stays. The gradient at 0 is 0."""
+        """The rectified linear unit `max(self, 0)`, element by element; NaN stays NaN. The gradient at 0 is 0."""
     def relu_(self) -> Tensor:
-        """`max(self, 0)`; NaN stays. The gradient at 0 is 0."""
+        """The rectified linear unit `max(self, 0)`, element by element; NaN stays NaN. The gradient at 0 is 0."""
     @overload
     def remainder(self, other: Tensor) -> Tensor:
         """The remainder with the sign of `other`: `self - other * floor(self / other)`, as Python's `%`.
@@ -2316,11 +2354,11 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def remainder_(self, other: Number | _complex) -> Tensor: ...
     def renorm(self, p: Number | _complex, dim: _int, maxnorm: Number | _complex) -> Tensor:
-        """The slices along `dim` whose norm of order `p` is above `maxnorm` scaled down to it, the others as they are. Norms of
-        half-precision slices are computed in single precision."""
+        """Scales down those slices along `dim` whose norm of order `p` is above `maxnorm`, so that it becomes `maxnorm`; the
+        others stay unchanged. Norms of half-precision slices are computed in single precision."""
     def renorm_(self, p: Number | _complex, dim: _int, maxnorm: Number | _complex) -> Tensor:
-        """The slices along `dim` whose norm of order `p` is above `maxnorm` scaled down to it, the others as they are. Norms of
-        half-precision slices are computed in single precision."""
+        """Scales down those slices along `dim` whose norm of order `p` is above `maxnorm`, so that it becomes `maxnorm`; the
+        others stay unchanged. Norms of half-precision slices are computed in single precision."""
     @overload
     def repeat(self, repeats: _size) -> Tensor:
         """The tensor repeated `repeats[d]` times along each dimension; more repeats than dimensions add leading ones."""
@@ -2430,14 +2468,18 @@ class TensorBase(metaclass=_TensorMeta):
     def slice_scatter(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
         """A copy of `self` with `src` at every `step`-th index of dimension `dim` from `start` up to `end`."""
     def slogdet(self) -> return_types.slogdet:
-        """The determinant in two parts: `sign`, of magnitude 1, and the logarithm of its magnitude, which does not overflow; 0 and
-        -inf for a singular matrix."""
+        """The sign of the determinant of square matrices (*, n, n) and the natural logarithm of its absolute value, both of
+        shape (*). `sign` has absolute value 1; the logarithm is real and does not overflow where the determinant would. A
+        singular matrix gives 0 and -inf.
+
+        # Errors
+        `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes."""
     def smm(self, mat2: Tensor) -> Tensor:
         """The product of a sparse matrix, (m, k), and a dense one, (k, n), as a coordinate list: all elements of the rows that the
         first one specifies elements of."""
     def softmax(self, dim: _int, dtype: _dtype | None = None) -> Tensor:
-        """`e^self / sum(e^self)` along `dim`, computed in `dtype` if one is given. Shifted by the maximum so that it
-        cannot overflow; a line of only -inf gives NaN."""
+        """`e^self / sum(e^self)` along `dim`, computed in `dtype` if one is given. It is shifted by the maximum, so that it
+        does not overflow; a row of only -inf gives NaN."""
     @overload
     def sort(self, *, stable: _bool | None, dim: _int = -1, descending: _bool = False) -> return_types.sort:
         """As `sort`; every sort here is stable."""
@@ -2505,10 +2547,14 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def std(self, unbiased: _bool = True) -> Tensor: ...
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = "reflect", normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
-        """The spectra of pieces of a signal: of `n_fft` numbers each, `hop_length` (a quarter of `n_fft` unless given) from one to the next, multiplied by a
-        window of `win_length` numbers in their middle. The input is (length) or (batch, length), the result (batch, frequencies,
-        pieces). `center` puts the middle of the first piece at the signal's beginning, which is then padded as `pad_mode` says;
-        `normalized` divides by the root of `n_fft`; `onesided`, the default for real numbers, leaves out what is the mirror image of the rest."""
+        """The short-time Fourier transform: the spectra of overlapping frames of a signal (length) or (batch, length), of
+        shape (batch, frequencies, frames).
+
+        Frames have `n_fft` elements, `hop_length` (a quarter of `n_fft` by default) from one to the next, multiplied by
+        `window`, which is padded with zeros from `win_length` to `n_fft` elements. With `center` the first frame is centred
+        at the beginning of the signal, which is padded at both ends by `pad_mode`. `normalized` divides by the square root
+        of `n_fft`; `onesided`, the default for real signals, leaves out the half of the spectrum that is the mirror image
+        of the other."""
     @overload
     def sub(self, other: Tensor | Number | _complex, *, alpha: Number | _complex = 1) -> Tensor:
         """Subtracts `other`, multiplied by `alpha`: `out[i] = self[i] - alpha * other[i]`.
@@ -2545,8 +2591,9 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def sum_to_size(self, *size: _int) -> Tensor: ...
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> return_types.svd:
-        """The singular value decomposition `A = U diag(S) V^H` in its old form: V instead of its adjoint, and `some` for the smaller factors. Without
-        `compute_uv`, U and V are zeros. `torch.linalg.svd` is preferred."""
+        """The singular value decomposition `A = U diag(S) V^H` in its older form, which gives V in place of its adjoint;
+        `some` stands for the reduced factors. Without `compute_uv`, U and V are zeros. It is deprecated: `torch.linalg.svd`
+        takes its place."""
     def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """Two dimensions swapped."""
     def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
@@ -2610,8 +2657,8 @@ class TensorBase(metaclass=_TensorMeta):
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
         """Swaps two dimensions of this tensor itself."""
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> return_types.triangular_solve:
-        """The solution `X` of `A X = b` (of `A^T X = b` with `transpose`) for triangular `A`, and `A` itself as it was used. Deprecated:
-        `torch.linalg.solve_triangular` takes the matrix first."""
+        """The solution `X` of `A X = self` (of `A^T X = self` with `transpose`) for triangular `A`, and a copy of `A`. It is
+        deprecated: `torch.linalg.solve_triangular`, which takes the matrix first, is its replacement."""
     def tril(self, diagonal: _int = 0) -> Tensor:
         """The lower triangle of each matrix up to `diagonal`, zeros above."""
     def tril_(self, diagonal: _int = 0) -> Tensor:
@@ -2664,7 +2711,7 @@ class TensorBase(metaclass=_TensorMeta):
     @overload
     def var(self, unbiased: _bool = True) -> Tensor: ...
     def vdot(self, other: Tensor) -> Tensor:
-        """As `dot` with the first vector conjugated: `sum over i of conj(self[i]) * other[i]`."""
+        """The dot product of two vectors, the first conjugated: `sum over i of conj(self[i]) * other[i]`."""
     @overload
     def view(self, dtype: _dtype) -> Tensor:
         """The same bytes read as another dtype; the last dimension grows or shrinks if the sizes of elements differ.

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from . import chart
-from .compatibility import PLACEHOLDERS, HERE, MISSING, names, state
+from .compatibility import HERE, MISSING, PLACEHOLDERS, names, state
 
 __all__ = ["areas", "filled", "missing", "recorded"]
 
@@ -48,7 +48,9 @@ def areas() -> str:
     for known in names():
         counts.setdefault(_area(known.space), Counter())[state(known)] += 1
     rows = ["| part of PyTorch | here | answers only | missing |", "|---|---|---|---|"]
-    order = sorted(counts, key=lambda area: (-counts[area][MISSING], -counts[area][PLACEHOLDERS], area))
+    order = sorted(
+        counts, key=lambda area: (-counts[area][MISSING], -counts[area][PLACEHOLDERS], area)
+    )
     whole = [area for area in order if counts[area].total() == counts[area][HERE]]
     rest: Counter[str] = sum((counts[area] for area in whole), Counter())
     rows += [_row(f"`{area}`", counts[area]) for area in order if area not in whole]

@@ -41,6 +41,10 @@ from typing import Any, ClassVar, final
 from typing_extensions import Self
 
 from ._tensor import Tensor
+
+all_return_types: list[type[tuple[Tensor, ...]]]
+
+def pytree_register_structseq(cls: type[Any]) -> None: ...
 '''
 
 # The modules that show a namespace of the registry under short names, and what else they have.
@@ -207,6 +211,7 @@ def _operators() -> list[str]:
 
 def _return_types(ops: list[Op]) -> str:
     fields = {_result(op): op.fields for op in ops if op.fields}
+    fields |= {f"{_result(op)}_out": op.fields for op in ops if op.fields and op.out}
     parts = [MARK, RETURN_TYPES_HEAD]
     for name, names in sorted(fields.items()):
         items = ", ".join("Tensor" for _ in names)
@@ -218,7 +223,8 @@ def _return_types(ops: list[Op]) -> str:
 
 def _shown(name: str, fields: tuple[str, ...]) -> str:
     """What a named tuple is."""
-    return f"What `{name}` returns: `{'`, `'.join(fields)}`."
+    called = f"{name[:-4]}(..., out=...)" if name.endswith("_out") else name
+    return f"What `{called}` returns: `{'`, `'.join(fields)}`."
 
 
 def _result(op: Op) -> str:

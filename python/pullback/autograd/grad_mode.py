@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "enable_grad",
+    "enforce_grad_layout_policy",
     "inference_mode",
     "is_multithreading_enabled",
     "no_grad",
@@ -168,6 +169,31 @@ class set_multithreading_enabled(_Setting):
 
     _get = staticmethod(_C._is_multithreading_enabled)
     _set = staticmethod(_C._set_multithreading_enabled)
+
+
+class enforce_grad_layout_policy(_Setting):
+    """Says whether a leaf's ``.grad`` has the layout of the leaf.
+
+    The contract that holds at first: the ``.grad`` of a leaf whose elements lie densely has the
+    leaf's strides, any other is row-major. Without it backward takes a gradient that nobody else
+    holds as it comes, which saves a copy, and does not warn of one that is laid out otherwise. What
+    is made anew obeys the contract in any case. A setting of the thread that runs backward.
+
+    Args:
+        enable: whether the contract holds.
+
+    Example::
+
+        >>> x = torch.ones(2, 3).t().requires_grad_()
+        >>> with torch.autograd.enforce_grad_layout_policy(False):
+        ...     torch.autograd.backward(x * 1, torch.ones(3, 2))
+    """
+
+    _get = staticmethod(_C._is_grad_layout_enforcement_enabled)
+    _set = staticmethod(_C._set_grad_layout_enforcement_enabled)
+
+    def __init__(self, enable: bool = True) -> None:
+        super().__init__(enable)
 
 
 class _force_original_view_tracking(_Setting):

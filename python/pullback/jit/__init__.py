@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from .. import _absent, _placeholder
+from .._jit_internal import export, ignore, is_scripting, unused
 from .._script import ScriptFunction, is_a
 from ..futures import Future
 from ._isinstance import isinstance as isinstance
@@ -81,11 +82,6 @@ class Attribute(NamedTuple):
 
     value: Any
     type: Any
-
-
-def is_scripting() -> bool:
-    """Whether the code runs as a script: never."""
-    return False
 
 
 def is_tracing() -> bool:
@@ -264,31 +260,6 @@ def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> 
         RuntimeError: for other objects.
     """
     return freeze(mod) if mod.training or not is_a(mod, ScriptModule) else mod
-
-
-def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """A decorator for what a script would leave to Python, as all is: gives the function itself.
-
-    Raises:
-        RuntimeError: if the argument is neither a bool nor a function.
-    """
-    if callable(drop):
-        return drop
-    if not is_a(drop, bool):
-        raise RuntimeError(
-            f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}"
-        )
-    return lambda fn: fn
-
-
-def unused(fn: _T) -> _T:
-    """A decorator for what a script would replace by an error: gives the function itself."""
-    return fn
-
-
-def export(fn: _T) -> _T:
-    """A decorator for a method that a script would have too: gives the function itself."""
-    return fn
 
 
 def script_method(fn: _T) -> _T:

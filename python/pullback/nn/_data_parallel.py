@@ -144,3 +144,5 @@ def data_parallel(
 
 for _each in (DataParallel, data_parallel):
     _each.__module__ = f"{__package__}.parallel.data_parallel"
+# (Who asks for the types of attributes looks names up in that module, which may not be loaded.)
+DataParallel.__annotations__["module"] = Module

@@ -1,7 +1,7 @@
 """``embedding_bag``: sums, means and maxima of rows of a table, bag by bag.
 
-The op takes the entries of all bags end to end; here are the checks that come before it, and bags of
-one length.
+The op takes the entries of all bags end to end; here are the checks that come before it, and bags
+of one length.
 """
 
 from __future__ import annotations

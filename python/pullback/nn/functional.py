@@ -16,6 +16,7 @@ from .. import _C
 from .._jit_internal import BroadcastingList1 as BroadcastingList1
 from .._jit_internal import BroadcastingList2 as BroadcastingList2
 from .._jit_internal import BroadcastingList3 as BroadcastingList3
+from .._jit_internal import boolean_dispatch
 from .._overridable import make_overridable as _make_overridable
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts as _casts
@@ -24,10 +25,6 @@ from ..overrides import has_torch_function as has_torch_function
 from ..overrides import has_torch_function_unary as has_torch_function_unary
 from ..overrides import has_torch_function_variadic as has_torch_function_variadic
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
-from ._dispatch import (
-    assert_int_or_pair,
-    boolean_dispatch,
-)
 from ._embedding_bag import embedding_bag
 from ._grouped import grouped_mm
 from ._label_loss import ctc_loss, multilabel_margin_loss
@@ -298,6 +295,16 @@ _embedding = _VF.embedding
 
 
 # ---- activations ----
+
+
+def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
+    """Refuses what is neither a number nor a pair.
+
+    Raises:
+        AssertionError: ``message``, with ``arg_name`` in it.
+    """
+    if not isinstance(arg, int) and len(arg) != 2:
+        raise AssertionError(message.format(arg_name))
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:

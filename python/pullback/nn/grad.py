@@ -5,6 +5,7 @@ They are those of autograd; nothing here is computed in another way.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._tensor import Tensor
@@ -39,161 +40,74 @@ def _gradient(
     return found
 
 
-def _by_input(
-    convolve: Any, input_size: Any, weight: Tensor, grad_output: Tensor, steps: Any
-) -> Tensor:
-    if input_size is None:
-        raise ValueError("the gradient by the input needs the input's size")
-    input = _VF.zeros(tuple(input_size), dtype=grad_output.dtype, device=grad_output.device)
-    return _gradient(convolve, input, weight, 0, grad_output, steps)
+def _by_input(convolve: Any) -> Callable[..., Tensor]:
+    def by_input(
+        input_size: Any,
+        weight: Tensor,
+        grad_output: Tensor,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        """The gradient of ``{name}(input, weight)`` by ``input``.
+
+        Args:
+            input_size: the shape of ``input``.
+            weight: the filters.
+            grad_output: the gradient by the output.
+            stride: as of :func:`functional.{name}`, like the rest.
+            padding: see there.
+            dilation: see there.
+            groups: see there.
+        """
+        if input_size is None:
+            raise ValueError("the gradient by the input needs the input's size")
+        input = _VF.zeros(tuple(input_size), dtype=grad_output.dtype, device=grad_output.device)
+        steps = (stride, padding, dilation, groups)
+        return _gradient(convolve, input, weight, 0, grad_output, steps)
+
+    return _named(by_input, convolve, "input")
 
 
-def _by_weight(
-    convolve: Any, input: Tensor, weight_size: Any, grad_output: Tensor, steps: Any
-) -> Tensor:
-    weight = _VF.zeros(tuple(weight_size), dtype=grad_output.dtype, device=grad_output.device)
-    return _gradient(convolve, input, weight, 1, grad_output, steps)
+def _by_weight(convolve: Any) -> Callable[..., Tensor]:
+    def by_weight(
+        input: Tensor,
+        weight_size: Any,
+        grad_output: Tensor,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        """The gradient of ``{name}(input, weight)`` by ``weight``.
+
+        Args:
+            input: the input.
+            weight_size: the shape of ``weight``.
+            grad_output: the gradient by the output.
+            stride: as of :func:`functional.{name}`, like the rest.
+            padding: see there.
+            dilation: see there.
+            groups: see there.
+        """
+        weight = _VF.zeros(tuple(weight_size), dtype=grad_output.dtype, device=grad_output.device)
+        steps = (stride, padding, dilation, groups)
+        return _gradient(convolve, input, weight, 1, grad_output, steps)
+
+    return _named(by_weight, convolve, "weight")
 
 
-def conv1d_input(
-    input_size: Any,
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of ``conv1d(input, weight)`` by ``input``.
-
-    Args:
-        input_size: the shape of ``input``.
-        weight: the filters.
-        grad_output: the gradient by the output.
-        stride: as of :func:`functional.conv1d`, like the rest.
-        padding: see there.
-        dilation: see there.
-        groups: see there.
-    """
-    steps = (stride, padding, dilation, groups)
-    return _by_input(F.conv1d, input_size, weight, grad_output, steps)
+def _named(made: Callable[..., Tensor], convolve: Any, wanted: str) -> Callable[..., Tensor]:
+    """The function as one of this module's, named and described by the convolution's name."""
+    function: Any = made
+    name = convolve.__name__
+    function.__name__ = function.__qualname__ = f"{name}_{wanted}"
+    if function.__doc__ is not None:
+        function.__doc__ = function.__doc__.replace("{name}", name)
+    return made
 
 
-def conv1d_weight(
-    input: Tensor,
-    weight_size: Any,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of ``conv1d(input, weight)`` by ``weight``.
-
-    Args:
-        input: the input.
-        weight_size: the shape of ``weight``.
-        grad_output: the gradient by the output.
-        stride: as of :func:`functional.conv1d`, like the rest.
-        padding: see there.
-        dilation: see there.
-        groups: see there.
-    """
-    steps = (stride, padding, dilation, groups)
-    return _by_weight(F.conv1d, input, weight_size, grad_output, steps)
-
-
-def conv2d_input(
-    input_size: Any,
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of ``conv2d(input, weight)`` by ``input``.
-
-    Args:
-        input_size: the shape of ``input``.
-        weight: the filters.
-        grad_output: the gradient by the output.
-        stride: as of :func:`functional.conv2d`, like the rest.
-        padding: see there.
-        dilation: see there.
-        groups: see there.
-    """
-    steps = (stride, padding, dilation, groups)
-    return _by_input(F.conv2d, input_size, weight, grad_output, steps)
-
-
-def conv2d_weight(
-    input: Tensor,
-    weight_size: Any,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of ``conv2d(input, weight)`` by ``weight``.
-
-    Args:
-        input: the input.
-        weight_size: the shape of ``weight``.
-        grad_output: the gradient by the output.
-        stride: as of :func:`functional.conv2d`, like the rest.
-        padding: see there.
-        dilation: see there.
-        groups: see there.
-    """
-    steps = (stride, padding, dilation, groups)
-    return _by_weight(F.conv2d, input, weight_size, grad_output, steps)
-
-
-def conv3d_input(
-    input_size: Any,
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of ``conv3d(input, weight)`` by ``input``.
-
-    Args:
-        input_size: the shape of ``input``.
-        weight: the filters.
-        grad_output: the gradient by the output.
-        stride: as of :func:`functional.conv3d`, like the rest.
-        padding: see there.
-        dilation: see there.
-        groups: see there.
-    """
-    steps = (stride, padding, dilation, groups)
-    return _by_input(F.conv3d, input_size, weight, grad_output, steps)
-
-
-def conv3d_weight(
-    input: Tensor,
-    weight_size: Any,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of ``conv3d(input, weight)`` by ``weight``.
-
-    Args:
-        input: the input.
-        weight_size: the shape of ``weight``.
-        grad_output: the gradient by the output.
-        stride: as of :func:`functional.conv3d`, like the rest.
-        padding: see there.
-        dilation: see there.
-        groups: see there.
-    """
-    steps = (stride, padding, dilation, groups)
-    return _by_weight(F.conv3d, input, weight_size, grad_output, steps)
+conv1d_input, conv1d_weight = _by_input(F.conv1d), _by_weight(F.conv1d)
+conv2d_input, conv2d_weight = _by_input(F.conv2d), _by_weight(F.conv2d)
+conv3d_input, conv3d_weight = _by_input(F.conv3d), _by_weight(F.conv3d)

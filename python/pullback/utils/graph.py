@@ -3,29 +3,35 @@
 `collect` walks `grad_fn.next_functions` without recursion into a plain `Graph`; `to_dot`
 writes that as text, `to_svg` lays it out (see `graph_layout`), `draw_graph` writes a file. The
 forward pass runs downwards: leaves on top, the result at the bottom. Invariant: the graph
-is only read; nothing runs, and no node is kept after the call.
+is only read; nothing runs, and no node is kept after the call. Notebooks show a node by the same
+`walk` and `drawn` (`_html/graph.py`), so that a picture needs no style sheet and has no ids.
 """
 
 from __future__ import annotations
 
 import html
+import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from .. import Tensor
-from .graph_layout import Layout, lay_out
+from .graph_layout import lay_out
 
-__all__ = ["Graph", "GraphNode", "collect", "draw_graph", "to_dot", "to_svg"]
+__all__ = ["Graph", "GraphNode", "collect", "draw_graph", "drawn", "to_dot", "to_svg", "walk"]
 
 Names = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None
 
 
 class GraphNode(NamedTuple):
-    """A box: `kind` is "leaf", "op" or "result"; `lines` are a title and details."""
+    """A box: `lines` are a title and details, `name` is what a mouse over it shows.
+
+    `kind` is "leaf", "op", "result", or "more" for what is not drawn.
+    """
 
     kind: str
     lines: tuple[str, ...]
+    name: str = ""
 
 
 class Graph(NamedTuple):
@@ -89,22 +95,41 @@ def collect(tensor: Tensor, names: Names = None, show_saved: bool = False) -> Gr
             )
         leaf = GraphNode("leaf", (labels.get(id(tensor), "leaf"), _shape_text(tensor)))
         return Graph([leaf], [])
+    behind = walk(root, lambda node: _describe(node, labels, show_saved))
+    edges = [(consumer + 1, producer + 1, times) for consumer, producer, times in behind.edges]
+    return Graph([result, *behind.nodes], [(0, 1, 1), *edges])
+
+
+def walk(root: Any, describe: Callable[[Any], GraphNode], most: int | None = None) -> Graph:
+    """The graph behind a node, breadth first.
+
+    Args:
+        root: the node, the first of the graph.
+        describe: makes the box of a node.
+        most: the number of nodes after which a box counts those that one of them has behind it.
+    """
     # Numbers by the node itself; the dict also keeps the nodes' wrappers alive and unique.
-    numbers: dict[Any, int] = {root: 1}
-    nodes = [result, _describe(root, labels, show_saved)]
-    times: dict[tuple[int, int], int] = {(0, 1): 1}
+    numbers: dict[Any, int] = {root: 0}
+    nodes = [describe(root)]
+    times: dict[tuple[int, int], int] = {}
     waiting = [root]
-    while waiting:
-        node = waiting.pop()
+    for node in waiting:
+        beyond = 0
         for producer, _ in node.next_functions:
             if producer is None:
                 continue
             if producer not in numbers:
+                if most is not None and len(numbers) >= most:
+                    beyond += 1
+                    continue
                 numbers[producer] = len(nodes)
-                nodes.append(_describe(producer, labels, show_saved))
+                nodes.append(describe(producer))
                 waiting.append(producer)
             edge = (numbers[node], numbers[producer])
             times[edge] = times.get(edge, 0) + 1
+        if beyond:
+            times[numbers[node], len(nodes)] = 1
+            nodes.append(GraphNode("more", (f"{beyond} more",), "not shown"))
     return Graph(
         nodes, [(consumer, producer, count) for (consumer, producer), count in times.items()]
     )
@@ -130,15 +155,11 @@ def _dot_escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-_FILL = {"leaf": "#dbeafe", "op": "#ffffff", "result": "#dcfce7"}
-_STROKE = {"leaf": "#3b82f6", "op": "#94a3b8", "result": "#16a34a"}
-_STYLE = (
-    "text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;"
-    "text-anchor:middle}"
-    ".t{font-size:14px;font-weight:600;fill:#0f172a}.d{font-size:11px;fill:#64748b}"
-    ".e{fill:none;stroke:#94a3b8;stroke-width:1.4}.n{font-size:11px;fill:#475569}"
-    "g.b:hover rect{stroke-width:3}"
-)
+_FILL = {"leaf": "#dbeafe", "op": "#ffffff", "result": "#dcfce7", "more": "#f1f5f9"}
+_STROKE = {"leaf": "#3b82f6", "op": "#94a3b8", "result": "#16a34a", "more": "#cbd5e1"}
+_FACE = "system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
+_TITLE = 'font-size="14" font-weight="600" fill="#0f172a"'
+_DETAIL = 'font-size="11" fill="#64748b"'
 
 
 def draw_graph(
@@ -167,12 +188,35 @@ def draw_graph(
 
 def to_svg(tensor: Tensor, names: Names = None, show_saved: bool = False, title: str = "") -> str:
     """The picture behind `tensor` as the text of an SVG file; arguments as for `draw_graph`."""
-    graph = collect(tensor, names, show_saved)
+    return drawn(collect(tensor, names, show_saved), title)
+
+
+def drawn(graph: Graph, title: str = "") -> str:
+    """The picture of a graph as the text of an SVG element, which may stand in a page as it is."""
     layout = lay_out(
         [_box_size(node) for node in graph.nodes],
         [(producer, consumer) for consumer, producer, _ in graph.edges],
     )
-    return _svg(graph, layout, title)
+    top = 40.0 if title else 0.0
+    # A title may be wider than the graph (by a sans-serif face of 18 pixels).
+    width, height = max(layout.width, 10.0 * len(title) + 32.0), layout.height + top
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{_FACE}" text-anchor="middle" '
+        'role="img">',
+        '<rect width="100%" height="100%" fill="#f8fafc"/>',
+    ]
+    if title:
+        out.append(
+            f'<text x="{width / 2:.1f}" y="28" font-size="18" font-weight="600" fill="#0f172a">'
+            f"{html.escape(title)}</text>"
+        )
+    out.append(f'<g transform="translate({(width - layout.width) / 2:.0f} {top:.0f})">')
+    for (_, _, count), points in zip(graph.edges, layout.routes, strict=True):
+        out += _edge(points, count)
+    for node, box in zip(graph.nodes, layout.boxes, strict=True):
+        out += _svg_box(node, box)
+    return "\n".join([*out, "</g>", "</svg>", ""])
 
 
 def _box_size(node: GraphNode) -> tuple[float, float]:
@@ -181,50 +225,42 @@ def _box_size(node: GraphNode) -> tuple[float, float]:
     return max(64.0, max(widths) + 22.0), 14.0 + 18.0 + 14.0 * (len(node.lines) - 1)
 
 
-def _svg(graph: Graph, layout: Layout, title: str) -> str:
-    top = 40.0 if title else 0.0
-    # A title may be wider than the graph (by a sans-serif face of 18 pixels).
-    width, height = max(layout.width, 10.0 * len(title) + 32.0), layout.height + top
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}">',
-        f"<style>{_STYLE}</style>",
-        '<defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-        'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#94a3b8"/></marker></defs>',
-        '<rect width="100%" height="100%" fill="#f8fafc"/>',
-    ]
-    if title:
+def _edge(points: list[tuple[float, float]], count: int) -> list[str]:
+    """A line with its head, and how many edges it stands for."""
+    out = [f'<path d="{_curve(points)}" fill="none" stroke="#94a3b8" stroke-width="1.4"/>']
+    # (A head of its own: an id for markers would have to differ between the pictures of a page.)
+    (before, above), (x, y) = points[-2], points[-1]
+    # A curve arrives vertically, a straight line from where it comes.
+    along = (x - before, y - above) if abs(x - before) < 0.05 else (0.0, y - above)
+    length = math.hypot(*along) or 1.0
+    right, down = 8 * along[0] / length, 8 * along[1] / length
+    out.append(
+        f'<path d="M{x:.1f} {y:.1f}L{x - right - down / 2:.1f} {y - down + right / 2:.1f}'
+        f'L{x - right + down / 2:.1f} {y - down - right / 2:.1f}z" fill="#94a3b8"/>'
+    )
+    if count > 1:
+        # Beside the head, where edges that begin together have parted.
         out.append(
-            f'<text class="t" x="{width / 2:.1f}" y="28" style="font-size:18px">'
-            f"{html.escape(title)}</text>"
+            f'<text x="{x - 14:.1f}" y="{y - 10:.1f}" font-size="11" fill="#475569">'
+            f"&#215;{count}</text>"
         )
-    out.append(f'<g transform="translate({(width - layout.width) / 2:.0f} {top:.0f})">')
-    for (_, _, count), points in zip(graph.edges, layout.routes, strict=True):
-        out.append(f'<path class="e" marker-end="url(#a)" d="{_curve(points)}"/>')
-        if count > 1:
-            # Beside the head, where edges that begin together have parted.
-            x, y = points[-1]
-            out.append(f'<text class="n" x="{x - 14:.1f}" y="{y - 10:.1f}">&#215;{count}</text>')
-    for node, box in zip(graph.nodes, layout.boxes, strict=True):
-        out += _svg_box(node, box)
-    return "\n".join([*out, "</g>", "</svg>", ""])
+    return out
 
 
 def _svg_box(node: GraphNode, box: tuple[float, float, float, float]) -> list[str]:
     x, y, width, height = box
     middle = x + width / 2
-    radius = 6 if node.kind == "op" else 14
+    radius = 14 if node.kind in ("leaf", "result") else 6
+    name = f"<title>{html.escape(node.name)}</title>" if node.name else ""
     out = [
-        f'<g class="b"><rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
+        f'<g>{name}<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
         f'rx="{radius}" fill="{_FILL[node.kind]}" stroke="{_STROKE[node.kind]}" '
         'stroke-width="1.5"/>'
     ]
     baseline = y + 21
     for position, line in enumerate(node.lines):
-        style = "d" if position else "t"
-        out.append(
-            f'<text class="{style}" x="{middle:.1f}" y="{baseline:.1f}">{html.escape(line)}</text>'
-        )
+        style = _DETAIL if position else _TITLE
+        out.append(f'<text x="{middle:.1f}" y="{baseline:.1f}" {style}>{html.escape(line)}</text>')
         baseline += 15 if position == 0 else 14
     out.append("</g>")
     return out

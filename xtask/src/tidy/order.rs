@@ -31,6 +31,7 @@ const ORDER: &[&str] = &[
     "graph::sequence",
     "graph::input_meta",
     "graph::hook",
+    "graph::turn",
     "graph::accumulator",
     "graph::node",
     "graph::node_hook",

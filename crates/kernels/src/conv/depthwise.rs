@@ -107,7 +107,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    /// As [`columns_forward`], for the input's gradient `out`.
+    /// The counterpart of [`columns_forward`] for the gradient `out` of the input.
     fn columns_input<T: ConvElement>(
         out: &mut [T],
         grad: &[T],

@@ -72,7 +72,7 @@ pub(super) fn backward_input_geometry(g: &ConvGeometry) -> Option<ConvGeometry> 
     })
 }
 
-/// How a convolution is laid out for this way.
+/// The blocking of a direct convolution.
 struct DirectLayout<T: 'static> {
     micro: &'static Microkernel<T>,
     /// Sizes of the padded input.

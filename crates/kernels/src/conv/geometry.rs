@@ -15,7 +15,7 @@ pub struct ConvOptions {
     pub padding: PerDim,
     /// Steps between neighbouring kernel elements.
     pub dilation: PerDim,
-    /// Whether it is the transposed ("deconvolution") form.
+    /// Whether the convolution is transposed (a "deconvolution").
     pub transposed: bool,
     /// Extra size on one side of a transposed convolution's output.
     pub output_padding: PerDim,

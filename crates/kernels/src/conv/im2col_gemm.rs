@@ -30,7 +30,7 @@ struct PositionBlocks {
 }
 
 impl PositionBlocks {
-    /// For a matrix of `rows` rows, none if the input itself is the matrix.
+    /// The blocks for a matrix of `rows` rows, or `None` if the input itself is the matrix.
     fn new<T>(g: &ConvGeometry, rows: Option<usize>) -> PositionBlocks {
         let all = g.output_size();
         let Some(rows) = rows else { return PositionBlocks { positions: all.max(1), all } };

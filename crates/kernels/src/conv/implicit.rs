@@ -49,7 +49,7 @@ struct ChannelsLastImages<T> {
 }
 
 impl<T: ConvElement> ChannelsLastImages<T> {
-    /// For up to `count` images; reads may go `slack` elements past the last.
+    /// Allocates room for up to `count` images; reads may go `slack` elements past the last.
     fn new(g: &ConvGeometry, count: usize, slack: usize) -> Result<ChannelsLastImages<T>> {
         let padded: [usize; 3] = std::array::from_fn(|d| g.input[d] + 2 * g.padding[d]);
         let size = padded.iter().product::<usize>() * g.in_channels;

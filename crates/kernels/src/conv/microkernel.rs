@@ -81,8 +81,7 @@ mod x86 {
         __m256d, f64, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd;
     }
 
-    /// # Safety
-    /// As for `shifted` of [`Microkernel`], with `M` rows and `N` registers of columns.
+    /// The kernel for `shifted` of [`Microkernel`], with `M` rows and `N` registers of columns.
     #[inline(always)]
     unsafe fn tile<V: Vector, const M: usize, const N: usize>(
         shifts: &[usize],
@@ -114,8 +113,7 @@ mod x86 {
         }
     }
 
-    /// # Safety
-    /// As for `spans` of [`Microkernel`], with `M` rows and `N` registers of columns.
+    /// The kernel for `spans` of [`Microkernel`], with `M` rows and `N` registers of columns.
     #[inline(always)]
     unsafe fn tile_of_spans<V: Vector, const M: usize, const N: usize>(
         bases: &[usize],
@@ -159,15 +157,13 @@ mod x86 {
 
     macro_rules! microkernels {
         ($($name:ident, $spans:ident, $micro:ident, $v:ident, $t:ty, $rows:literal x $registers:literal, $features:literal;)*) => {$(
-            /// # Safety
-            /// As [`tile`]; the level is present.
+            /// Computes what [`tile`] computes, compiled for an instruction set that is present.
             #[target_feature(enable = $features)]
             unsafe fn $name(shifts: &[usize], x: *const $t, w: *const $t, out: *mut $t) {
                 // SAFETY: the caller's promise.
                 unsafe { tile::<$v, $rows, $registers>(shifts, x, w, out, 0.0) };
             }
-            /// # Safety
-            /// As [`tile_of_spans`]; the level is present.
+            /// Computes what [`tile_of_spans`] computes, compiled for an instruction set that is present.
             #[target_feature(enable = $features)]
             unsafe fn $spans(bases: &[usize], x: *const $t, w: *const $t, depth: usize, sums: *mut $t) {
                 // SAFETY: the caller's promise.

@@ -13,7 +13,7 @@ pub(super) struct AxisTaps<T> {
     /// The element's number, or -1 outside.
     pub(super) index: TapVec<i64>,
     pub(super) weight: TapVec<T>,
-    /// The derivative of the weight by the coordinate in elements, if it was asked for.
+    /// The derivative of the weight by the coordinate in elements, if it is requested.
     pub(super) slope: TapVec<T>,
 }
 

@@ -73,7 +73,7 @@ impl IndexedView {
         Ok(result)
     }
 
-    /// As many offsets as the index has positions, zeros at first.
+    /// Extends the offsets with zeros to the number of positions of the index.
     fn make_room(&mut self, positions: usize) -> Result<()> {
         let missing = positions.saturating_sub(self.offsets.len());
         memory::extend(&mut self.offsets, std::iter::repeat_n(0, missing))

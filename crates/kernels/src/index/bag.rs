@@ -57,7 +57,7 @@ pub struct BagOutput<'a, 'v> {
     pub max_indices: &'a mut StridedMut<'v>,
 }
 
-/// The rows of the entries, checked. A sum or mean over all entries names the place of a wrong one.
+/// The rows of the entries, checked. A sum or mean over all entries names the position of an invalid one.
 fn checked_rows(indices: &[i64], rows: i64, options: BagOptions) -> Result<()> {
     let Some(place) = indices.iter().position(|row| !(0..rows).contains(row)) else {
         return Ok(());
@@ -197,7 +197,7 @@ impl Entries<'_> {
         (GRAIN / (work / bags).max(1)).max(1)
     }
 
-    /// Calls `each` with the place and row of each entry of a bag.
+    /// Calls `each` with the position and row of each entry of a bag.
     fn visit<T: Real + Item>(
         &self,
         bag: usize,
@@ -241,7 +241,9 @@ impl Entries<'_> {
                 });
                 if is_mean && count > 1 {
                     let count = T::of(f64::from(count));
-                    sum.iter_mut().for_each(|sum| *sum /= count);
+                    for sum in sum.iter_mut() {
+                        *sum /= count;
+                    }
                 }
             }
             Ok(())

@@ -285,7 +285,7 @@ fn bytes_of(scalar: Scalar, dtype: DType) -> [u64; 2] {
     bytes
 }
 
-/// So many strides, those that are missing zero.
+/// The strides extended to `rank` dimensions with zeros.
 fn fitted(strides: &[i64], rank: usize) -> SmallVec<[i64; 6]> {
     let mut fitted = SmallVec::from_slice(&strides[..rank.min(strides.len())]);
     fitted.resize(rank, 0);

@@ -260,7 +260,7 @@ fn expand<T: Copy>(to: &mut [T], bits: u64, source: &[T]) -> usize {
 }
 }
 
-/// As [`expand`], with whole registers where there are such.
+/// Computes [`expand`] for a block, with whole registers where the instruction set has them.
 fn expand_block<T: Copy>(to: &mut [T], bits: u64, source: &[T]) -> usize {
     #[cfg(target_arch = "x86_64")]
     if matches!(size_of::<T>(), 4 | 8)

@@ -163,10 +163,10 @@ fn add_scaled_row<T: Accumulate>(sum: &mut [T], x: &[T], factor: T) {
 }
 }
 
-/// Rows that an accumulation asks for ahead of its work.
+/// The number of rows that an accumulation prefetches.
 const AHEAD: usize = 8;
 
-/// Asks for a row of some bytes, or as much of a long one as is worth it, to be fetched.
+/// Prefetches a row of some bytes, or as much of a long one as is worth it.
 #[inline(always)]
 fn prefetch_row(row: *const u8, bytes: usize) {
     for line in (0..bytes.min(1024)).step_by(64) {

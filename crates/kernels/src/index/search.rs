@@ -127,8 +127,8 @@ impl SortedSequence {
 const LANES: usize = 8;
 
 crate::multiversion! {
-/// As [`SortedSequence::search`] for many values in one dense sequence: each step halves for a group of values, without branches
-/// that depend on them.
+/// [`SortedSequence::search`] for many values in one dense sequence: each step halves the range of a group of values,
+/// without branches that depend on them.
 fn search_dense<T: SortedElement>(sorted: &[T], values: &[T], right: bool, positions: &mut [i64]) {
     let Some(last) = sorted.len().checked_sub(1) else { return positions.fill(0) };
     let steps = usize::BITS - sorted.len().leading_zeros();

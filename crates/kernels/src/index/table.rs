@@ -70,8 +70,7 @@ impl RegisterTable {
         std::array::from_fn(|lane| ((lane / self.count).min(self.together - 1) * self.width) as u64)
     }
 
-    /// # Safety
-    /// As [`RegisterTable::lookup`], for elements of four bytes.
+    /// [`RegisterTable::lookup`] for elements of four bytes.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn lookup_four(
@@ -111,8 +110,7 @@ impl RegisterTable {
         }
     }
 
-    /// # Safety
-    /// As [`RegisterTable::lookup`], for elements of eight bytes.
+    /// [`RegisterTable::lookup`] for elements of eight bytes.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn lookup_eight(

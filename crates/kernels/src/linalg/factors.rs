@@ -1,7 +1,6 @@
-//! The factorisations of `faer` in memory that may be refused: its own calls take theirs from the standard library, which
-//! ends the process where there is none.
-//!
-//! Matrices lie column by column in lists of [`memory`](crate::memory), and [`in_workspace`] gives `faer` what it works in beside them.
+//! The factorisations of `faer` in memory that may be refused: its own calls take theirs from the standard library,
+//! which ends the process where there is none. Matrices lie column by column in lists of [`memory`](crate::memory), and
+//! [`in_workspace`] gives `faer` its workspace.
 
 use super::{Failure, Field};
 use crate::{Error, Result, memory};
@@ -52,7 +51,7 @@ impl<T: Field> ColMajor<T> {
         debug_assert_eq!(data.len(), rows * columns);
         ColMajor { data, rows, count: columns }
     }
-    /// Of zeros.
+    /// A matrix of zeros.
     pub(super) fn zeros(rows: usize, columns: usize) -> Result<Self> {
         Ok(ColMajor { data: memory::filled(T::default(), rows * columns)?, rows, count: columns })
     }
@@ -69,11 +68,11 @@ impl<T: Field> ColMajor<T> {
     pub(super) fn elements(&mut self) -> &mut [T] {
         &mut self.data
     }
-    /// As `faer` sees it.
+    /// The matrix as a `faer` view.
     pub(super) fn view(&self) -> MatRef<'_, T> {
         MatRef::from_column_major_slice(&self.data, self.rows, self.count)
     }
-    /// As `faer` sees it, to write.
+    /// The matrix as a mutable `faer` view.
     pub(super) fn view_mut(&mut self) -> MatMut<'_, T> {
         MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.count)
     }

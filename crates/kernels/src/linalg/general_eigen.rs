@@ -12,7 +12,7 @@ use faer::{Par, Spec};
 
 const STUCK: &str = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues.";
 
-/// Values, and vectors column by column if they were asked for.
+/// Eigenvalues, and eigenvectors column by column if they are requested.
 type Eigen = (Vec<C128>, Vec<C128>);
 
 /// `a v = w v` for `a` (*, n, n), each of whose rows is a column of a matrix: `values` (*, n), and if they are asked for

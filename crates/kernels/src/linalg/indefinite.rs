@@ -6,7 +6,7 @@ use super::{Failure, GRAIN, codes_of_batch, expect_dtype, matrices, squares, wit
 use crate::dense::{SharedMut, expect_shape, load, store, with_output};
 use crate::{C128, Error, Result, StridedMut, StridedRef, interrupt, memory, parallel};
 
-/// What minimises the growth of elements, `(1 + sqrt(17)) / 8`.
+/// The threshold that minimises the growth of elements, `(1 + sqrt(17)) / 8`.
 const THRESHOLD: f64 = 0.640_388_203_202_208;
 
 /// For `a` (*, n, n), each of whose rows is a column of a matrix, of which the lower triangle is read: `out` alike holds D's

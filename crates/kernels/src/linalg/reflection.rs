@@ -37,7 +37,7 @@ impl<T: Real> PaddedRows<T> {
         &self.groups[i * self.width..(i + 1) * self.width]
     }
 
-    /// As [`PaddedRows::groups`].
+    /// The mutable counterpart of [`PaddedRows::groups`].
     #[inline(always)]
     pub(super) fn groups_mut(&mut self, i: usize) -> &mut [Group<T>] {
         &mut self.groups[i * self.width..(i + 1) * self.width]
@@ -316,7 +316,7 @@ pub(super) fn apply_right<T: Real>(
     }
 }
 
-/// What is still to be taken from a symmetric matrix, `v w^T + w v^T`.
+/// The rank-2 update `v w^T + w v^T` that is still to be subtracted from a symmetric matrix.
 pub(super) struct PendingRank2Update<T> {
     v: Vec<Group<T>>,
     w: Vec<Group<T>>,

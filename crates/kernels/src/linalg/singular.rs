@@ -14,7 +14,7 @@ use crate::elementwise::copy_tile;
 use crate::memory;
 use smallvec::SmallVec;
 
-/// So many vectors of a tall matrix are found here.
+/// The largest number of vectors of a tall matrix that are computed here.
 const MANY: usize = 1024;
 
 /// Whether a matrix (m, n), with so many left and right vectors if they are wanted, is decomposed here: `faer` divides and
@@ -29,7 +29,7 @@ pub(super) fn fits(m: usize, n: usize, counts: [usize; 2], has_vectors: bool) ->
 /// From so many times as many rows as columns on, a matrix is made a square one first.
 const TALL_RATIO: usize = 2;
 
-/// What the decomposition of matrices (m, n) with `m >= n` needs.
+/// The workspace of the decomposition of matrices (m, n) with `m >= n`.
 pub(super) struct SvdWorkspace<T> {
     m: usize,
     n: usize,

@@ -58,7 +58,7 @@ crate::multiversion! {
     }
 }
 
-/// What the decomposition of a matrix of order `n` needs.
+/// The workspace of the decomposition of a matrix of order `n`.
 pub(super) struct EighWorkspace<T> {
     n: usize,
     matrix: PaddedRows<T>,
@@ -175,7 +175,7 @@ crate::multiversion! {
     }
 }
 
-/// Two rows of vectors turned by an angle.
+/// Rotates two rows of vectors by an angle (a Givens rotation).
 #[inline(always)]
 pub(super) fn rotate<T: Real>(low: &mut [Group<T>], high: &mut [Group<T>], c: T, s: T) {
     for pair in low.iter_mut().zip(high) {

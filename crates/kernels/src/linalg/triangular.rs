@@ -19,7 +19,7 @@ const SMALL: usize = 16;
 /// Which elements of a matrix count; the others are not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Triangle {
-    /// Those above the diagonal, not those below.
+    /// Whether the matrix is upper triangular; else it is lower triangular.
     pub upper: bool,
     /// The diagonal is taken to be ones.
     pub unit: bool,

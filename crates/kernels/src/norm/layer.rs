@@ -143,7 +143,7 @@ fn for_rows(rows: usize, n: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
 }
 
 crate::multiversion! {
-    /// Normalises rows of `n` elements, about their means if there is a place for these.
+    /// Normalises rows of `n` elements, and subtracts their means if there is an output for these.
     fn normalise_rows<T: Real>(out: &mut [T], means: Option<&mut [T]>, rstds: &mut [T], x: &[T], parameters: (Option<&[T]>, Option<&[T]>), n: usize, eps: f64) {
         let (mut means, (w, b)) = (means, parameters);
         let runs = ChannelSpans::rows(rstds.len(), n);

@@ -138,7 +138,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    /// As [`columns_values`], with the position of each maximum.
+    /// Computes what [`columns_values`] computes, and the position of each maximum.
     fn columns_indices<T: MaxPoolElement>(out: &mut [T], indices: &mut [i64], x: &[T], windows: &Windows) -> Result<()> {
         let mut columns = memory::filled([T::default(); ROWS], buffer_width(windows.inputs))?;
         let mut results = memory::filled([T::default(); ROWS], buffer_width(windows.outputs))?;
@@ -216,7 +216,7 @@ crate::multiversion! {
     }
 }
 
-/// As [`keep_larger_at`], with the position of each maximum, which is `first + j * stride`.
+/// Computes what [`keep_larger_at`] computes, and the position of each maximum, which is `first + j * stride`.
 #[inline(always)]
 fn keep_larger_index_at<T: MaxPoolElement, const S: usize>(
     best: &mut [T],
@@ -236,7 +236,7 @@ fn keep_larger_index_at<T: MaxPoolElement, const S: usize>(
     }
 }
 
-/// Each window's first element inside the input: the answer if nothing beats the lowest value.
+/// The first element of each window that is inside of the input: the result if no element exceeds the lowest value.
 #[inline(always)]
 fn start_indices(indices: &mut [i64], g: &PoolGeometry) {
     let first = |dim: usize, o: usize| {

@@ -1,8 +1,7 @@
-//! Maxima over windows that are lists of ranges: adaptive pooling, whose windows divide the input into (nearly) equal parts,
-//! and fractional pooling, whose windows of one size lie at random distances (Graham 2014, arXiv:1412.6071); and max
-//! unpooling, which puts elements back to their indices.
-//!
-//! As in `maximum`, ties go to the first element in row-major order, and a NaN wins over everything. A plane is written by one thread.
+//! Maxima over windows that are lists of ranges: adaptive pooling, whose windows divide the input into (nearly) equal
+//! parts, and fractional pooling, whose windows of one size lie at random distances (Graham 2014, arXiv:1412.6071); and
+//! max unpooling, which puts elements back to their indices. Like in `maximum`, ties go to the first element in
+//! row-major order, and a NaN wins over everything. A plane is written by one thread.
 
 use super::average::{adaptive, part};
 use super::maximum::MaxPoolElement;

@@ -182,7 +182,7 @@ impl Generator {
         r * theta.cos()
     }
 
-    /// Calls `take` with stretches of words (not yet tempered) and the place of each in `0..count`.
+    /// Calls `take` with stretches of words (not yet tempered) and the offset of each in `0..count`.
     #[inline(always)]
     fn stretches(&mut self, count: usize, mut take: impl FnMut(&[u32], std::ops::Range<usize>)) {
         let mut done = 0;

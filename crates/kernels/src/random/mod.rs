@@ -305,7 +305,7 @@ fn normal_half<T: Copy>(
     }
 }
 
-/// How many whole numbers a floating-point type counts up to without gaps.
+/// The largest integer up to which a floating-point type represents all integers.
 fn exact_limit(dtype: DType) -> Option<u64> {
     match dtype {
         DType::F16 => Some(1 << 11),

@@ -9,7 +9,7 @@ use crate::line::{LineIter, ViewLayout, check_dtype, check_shape, get, put};
 use crate::special::log_gamma::lgamma;
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, memory};
 
-/// What intermediate results are rounded to.
+/// The precision that intermediate results are rounded to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Precision {
     Single,
@@ -234,7 +234,7 @@ pub fn poisson(
     Ok(())
 }
 
-/// What Stirling's formula lacks of `ln k!`.
+/// The remainder of the Stirling formula for `ln k!`.
 fn stirling_rest(k: f64) -> f64 {
     const FIRST: [f64; 10] = [
         0.081_061_466_795_327_2,

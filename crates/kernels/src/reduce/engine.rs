@@ -18,9 +18,9 @@ pub(crate) const ROWS: usize = 32;
 
 /// What a reduction computes.
 pub(crate) trait Reducer: Sync {
-    /// What it consumes.
+    /// The type of the items that it folds.
     type Item: Copy + Default + Send + Sync;
-    /// A partial result.
+    /// The type of partial results.
     type Acc: Copy + Send + Sync;
     /// Whether `fold` and `fold_rows` do nothing but `step` and `combine`.
     const IS_BY_STEP: bool = true;
@@ -127,7 +127,7 @@ pub(super) fn fold_rest<R: Reducer + ?Sized, const N: usize>(
     }
 }
 
-/// 0, 1, 2 ...
+/// The array 0, 1, 2 ...
 const fn order<const N: usize>() -> [u32; N] {
     let mut order = [0; N];
     let mut j = 0;
@@ -285,7 +285,7 @@ impl ReductionPlan {
         ReductionPlan { kept: Dims::new(), reduced: Dims::new(), kept_count: 1, reduced_count: 1 }
     }
 
-    /// Plans the reduction in an empty plan. (In place: it is long to move.)
+    /// Fills an empty plan for the reduction. (In place, because a plan is large to move.)
     fn fill(
         &mut self,
         input: &StridedRef<'_>,
@@ -403,7 +403,7 @@ impl OutputOffsets {
     pub(crate) fn of(&self, out: usize) -> (isize, isize) {
         (self.at[out], self.step[out])
     }
-    /// As many results further on.
+    /// The offsets of the result that is this many results further on.
     #[inline(always)]
     pub(super) fn after(self, results: usize) -> OutputOffsets {
         let by = results as isize;

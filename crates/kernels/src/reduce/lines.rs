@@ -33,7 +33,7 @@ pub(super) fn each<R: Reducer>(
     // Lines that are one run of items are folded many at a time, converted first if needs be.
     let run = match plan.reduced[..] {
         [run] if run.size <= BLOCK && run.size > 0 => Some(run),
-        // So are those of several runs, if these fill lanes.
+        // Lines of several runs are folded in the same way, if these fill lanes.
         [.., run] if has_lanes::<R>(source) => Some(run),
         _ => None,
     };
@@ -187,7 +187,8 @@ fn join_narrow<R: Reducer>(r: &R, lines: &LineBatch<'_>, count: usize) -> [R::Ac
     join_rows(r, &transposed)
 }
 
-/// The same where sixteen lanes fill two registers: these are joined first, so that small squares do.
+/// Joins sixteen lanes of each line where they fill two registers: these are joined first, so that smaller squares
+/// suffice.
 #[inline(always)]
 fn join_wide<R: Reducer>(r: &R, lines: &LineBatch<'_>, count: usize) -> [R::Acc; LINES] {
     let mut halves = [[r.identity(); SMALL]; LINES];

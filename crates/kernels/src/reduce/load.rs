@@ -391,7 +391,7 @@ pub(crate) unsafe fn store_each_f64<A: Copy>(
 /// Stores an integer as an element of `dtype`.
 ///
 /// # Safety
-/// As [`store_f64`].
+/// The requirements of [`store_f64`].
 #[inline]
 pub(crate) unsafe fn store_i64(ptr: *mut u8, offset: isize, dtype: DType, value: i64) {
     // SAFETY: promised by the caller.
@@ -406,7 +406,7 @@ pub(crate) unsafe fn store_i64(ptr: *mut u8, offset: isize, dtype: DType, value:
 /// Stores a complex number as an element of `dtype`.
 ///
 /// # Safety
-/// As [`store_f64`].
+/// The requirements of [`store_f64`].
 #[inline]
 pub(crate) unsafe fn store_c128(ptr: *mut u8, offset: isize, dtype: DType, value: C128) {
     // SAFETY: promised by the caller.

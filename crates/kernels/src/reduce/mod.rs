@@ -241,7 +241,7 @@ pub fn reduced_count(input: &StridedRef<'_>, dims: &[usize]) -> usize {
 /// `argmax` and `argmin` raise `IndexError` also when every dimension is reduced, the others `RuntimeError`.
 ///
 /// # Errors
-/// As said.
+/// The errors named above.
 pub fn check_not_empty(name: &str, shape: &[i64], dims: &[usize]) -> Result<()> {
     let Some(&empty) = dims.iter().find(|&&dim| shape.get(dim) == Some(&0)) else {
         return Ok(());
@@ -260,11 +260,8 @@ pub fn check_not_empty(name: &str, shape: &[i64], dims: &[usize]) -> Result<()> 
     Err(Error::runtime(format!("{wanted} Specify the reduction dim with the 'dim' argument.")))
 }
 
-/// The bits of all elements over `dims` laid over each other by "exclusive or", as 64-bit words: of whole numbers those of
-/// their `i64`, of others those of their `f64`. `out` is `u64`.
-///
-/// # Errors
-/// No items are refused, as are complex numbers.
+/// The bits of all elements over `dims` combined by "exclusive or", as 64-bit words: of whole numbers those of their
+/// `i64`, of others those of their `f64`. `out` is `u64`. # Errors No items are refused, as are complex numbers.
 pub fn xor_bits(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     check(out, &input, dims)?;
     check_dtype("hash_tensor", out.dtype(), DType::U64)?;
@@ -368,7 +365,8 @@ pub fn amin(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
     min_or_max("amin", out, input, dims, false)
 }
 
-/// Stores the indices, and if asked for the values, of the largest or smallest elements; `name` is the function's for a dtype that it does not have.
+/// Stores the indices, and if requested the values, of the largest or smallest elements; `name` is the function's for a
+/// dtype that it does not have.
 fn value_and_index(
     name: &str,
     values: Option<&StridedMut<'_>>,
@@ -506,7 +504,7 @@ pub fn count_nonzero(
     into_integer(out, as_bool(&input), dims, &CountNonzero, |count| count)
 }
 
-/// Stores variance (or its root) and, if asked for, the mean.
+/// Stores variance (or its root) and, if requested, the mean.
 fn variance(
     out: &mut StridedMut<'_>,
     mean: Option<&mut StridedMut<'_>>,

@@ -106,7 +106,7 @@ impl Reducer for Bf16Sum {
     }
 }
 
-/// The bits of whole numbers laid over each other by "exclusive or".
+/// The "exclusive or" of the bits of integers.
 pub(crate) struct XorInt;
 impl Reducer for XorInt {
     type Item = i64;
@@ -125,7 +125,7 @@ impl Reducer for XorInt {
     }
 }
 
-/// The bits of double-precision numbers laid over each other by "exclusive or".
+/// The "exclusive or" of the bits of double-precision numbers.
 pub(crate) struct XorFloat;
 impl Reducer for XorFloat {
     type Item = f64;
@@ -326,7 +326,7 @@ impl<T: Keyed> Reducer for ArgMinMax<T> {
     #[inline(always)]
     fn combine(&self, left: ValueAndIndex<T>, right: ValueAndIndex<T>) -> ValueAndIndex<T> {
         let is_first_nan = right.value.is_unordered() & !left.value.is_unordered();
-        // Of equals the first: rows side by side are not joined in their order.
+        // Of equal values the first counts: rows side by side are not joined in their order.
         let is_same =
             (right.value == left.value) | (right.value.is_unordered() & left.value.is_unordered());
         let takes = (right.value > left.value) | is_first_nan | (is_same & (right.at < left.at));

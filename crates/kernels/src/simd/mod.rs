@@ -3,13 +3,17 @@
 //! A loop is written once, as plain Rust, and compiled once per `SimdLevel`; LLVM turns it into vector
 //! code for the registers that level has. `level()` is asked once per kernel call. Invariant: all
 //! levels give the same bits, because the code is the same and Rust never contracts or reorders
-//! floating-point arithmetic (fused multiply-adds are written as `mul_add`). On machines other than
-//! x86-64 there is one level, which on aarch64 already means NEON.
+//! floating-point arithmetic (fused multiply-adds are written as `mul_add`); where an instruction rounds
+//! differently, as that for pairs of `bfloat16`, the kernel's page says so. On machines other than x86-64 there is one
+//! level, which on aarch64 already means NEON. `PULLBACK_CPU` lowers it for a whole process (`setting`).
 
 pub mod math_f32;
 pub mod math_f64;
 pub mod quick_f32;
+mod setting;
 pub(crate) mod transpose;
+
+pub use setting::{capability, ceiling};
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -40,12 +44,21 @@ pub enum SimdLevel {
 impl SimdLevel {
     /// Every level, lowest first.
     pub const ALL: [SimdLevel; 3] = [SimdLevel::Baseline, SimdLevel::Avx2, SimdLevel::Avx512];
+
+    /// PyTorch's word for it: `DEFAULT`, `AVX2` or `AVX512`.
+    pub const fn torch_name(self) -> &'static str {
+        match self {
+            SimdLevel::Baseline => "DEFAULT",
+            SimdLevel::Avx2 => "AVX2",
+            SimdLevel::Avx512 => "AVX512",
+        }
+    }
 }
 
 /// The level in use; 0 until the first question.
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 
-/// The level that kernels use: the highest this machine has, unless [`set_level`] lowered it.
+/// The level that kernels use: [`ceiling`], unless [`set_level`] lowered it.
 #[inline(always)]
 pub fn level() -> SimdLevel {
     match LEVEL.load(Ordering::Relaxed) {
@@ -56,22 +69,23 @@ pub fn level() -> SimdLevel {
     }
 }
 
-/// Detects the level that the processor supports and stores it.
+/// Finds the level that the processor supports and the environment allows, and stores it.
 #[cold]
 #[inline(never)]
 fn first_level() -> SimdLevel {
+    setting::report();
     set_level(SimdLevel::Avx512)
 }
 
-/// Restricts kernels to `wanted` or to what the machine has, whichever is lower; returns the level
-/// now in use. For tests: every level gives the same bits, so programs have no reason to call it.
+/// Restricts kernels to `wanted` or to [`ceiling`], whichever is lower; returns the level now in use. For tests:
+/// programs have no reason to call it.
 pub fn set_level(wanted: SimdLevel) -> SimdLevel {
-    let level = wanted.min(highest_level());
+    let level = wanted.min(ceiling());
     LEVEL.store(level as u8, Ordering::Relaxed);
     level
 }
 
-/// The highest level of this machine.
+/// The highest level of this machine, whatever the environment says.
 #[cfg(target_arch = "x86_64")]
 pub fn highest_level() -> SimdLevel {
     let avx2 = is_x86_feature_detected!("avx2")
@@ -96,7 +110,7 @@ pub fn highest_level() -> SimdLevel {
     }
 }
 
-/// The highest level of this machine.
+/// The highest level of this machine, whatever the environment says.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn highest_level() -> SimdLevel {
     SimdLevel::Baseline

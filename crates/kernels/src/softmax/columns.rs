@@ -159,7 +159,7 @@ pub(super) fn forward<T: Exponential>(out: SharedMut<T>, x: &[T], block: ColumnB
 /// Adds the exponentials of a group, which are also written where they are of use.
 ///
 /// # Safety
-/// As [`put_group`].
+/// The requirements of [`put_group`].
 #[inline(always)]
 unsafe fn add_exponential<T: Exponential>(
     out: SharedMut<T>,
@@ -191,7 +191,7 @@ fn reduce_totals<T: Exponential>(totals: &mut [LaneGroup<T>], log: bool) {
 /// Writes the results of a group, from its exponentials or from `x`.
 ///
 /// # Safety
-/// As [`put_group`]; if not `log`, the group's exponentials are there.
+/// The requirements of [`put_group`]; if not `log`, the exponentials of the group are in `out`.
 #[inline(always)]
 unsafe fn put_result<T: Exponential>(
     out: SharedMut<T>,

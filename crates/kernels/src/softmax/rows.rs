@@ -74,7 +74,7 @@ fn map_pairs<T: Real>(out: &mut [T], x: &[T], y: &[T], map: impl Fn(T, T) -> T) 
 /// Up to [`GROUP`] rows of at most [`GROUP`] elements, seen as columns: one lane per row.
 type RowTile<T> = [[T; GROUP]; GROUP];
 
-/// Writes the rows `x` of `size` elements as columns. (In place: such an array is long to move.)
+/// Writes the rows `x` of `size` elements as columns. (In place, because such an array is large to move.)
 #[inline(always)]
 fn load_columns<T: Real>(columns: &mut RowTile<T>, x: &[T], size: usize) {
     for (row, x) in x.chunks_exact(size).enumerate() {
@@ -247,7 +247,7 @@ fn transposed<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
         }
         if log {
             logarithms(&mut sums[..1]);
-            // Of the rows themselves, which saves turning the columns back.
+            // The rows themselves are used, which saves transposing the columns back.
             let (rows, shifts) = (out.chunks_exact_mut(size).zip(x.chunks_exact(size)), sums[0]);
             for ((out, x), (top, shift)) in rows.zip(top.into_iter().zip(shifts)) {
                 for first in squares(size) {

@@ -4,7 +4,7 @@ use crate::reduce::f16_bits_to_f32;
 use crate::{Bool, Element, bf16, f16};
 use std::ops::{Add, BitXor, Sub};
 
-/// An unsigned number.
+/// An unsigned integer that keys are made of.
 pub(super) trait Key:
     Copy
     + Ord
@@ -17,11 +17,11 @@ pub(super) trait Key:
     + Sync
     + 'static
 {
-    /// The largest one.
+    /// The largest key.
     const MAX: Self;
-    /// Whether it has 32 bits, not 64.
+    /// Whether keys have 32 bits rather than 64.
     const IS_NARROW: bool = size_of::<Self>() == 4;
-    /// A number that fits.
+    /// The key of a 64-bit integer that fits.
     fn of(key: u64) -> Self;
     fn wide(self) -> u64;
 }
@@ -52,7 +52,7 @@ impl Key for u64 {
 
 /// An element that can be sorted.
 pub(super) trait SortKey: Element {
-    /// The least type that has all keys.
+    /// The smallest type that holds all keys.
     type Key: Key;
     /// The key: ordered as unsigned integer as the elements are.
     fn key(self) -> u64;

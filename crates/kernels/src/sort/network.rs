@@ -1,8 +1,7 @@
-//! Short lines, and the first few of any neighbouring lines, sixteen lines side by side in columns.
-//!
-//! What is done to a column works on whole registers, whatever the elements are, so nothing is guessed and nothing has to be
-//! set up per line. Only the steps from elements to keys and back know the elements' type (here); the work on keys is compiled
-//! for the two types of keys (`pick`), that on pairs once for each of their two forms (`pairs`).
+//! Short lines, and the first few of any neighbouring lines, sixteen lines side by side in columns. The work on a
+//! column is done on whole registers, whatever the elements are, so nothing is guessed and nothing has to be set up per
+//! line. Only the steps from elements to keys and back know the elements' type (here); the work on keys is compiled for
+//! the two types of keys (`pick`), that on pairs once for each of their two forms (`pairs`).
 
 mod pairs;
 mod pick;
@@ -27,9 +26,9 @@ const MAX_TOP_K: usize = 4;
 /// What is selected from a line in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Selection {
-    /// The first so many pairs.
+    /// The first `k` pairs.
     FirstK(usize),
-    /// The pair of this number.
+    /// The pair at this position of the order.
     Kth(usize),
     /// The lower of the two in the middle, or the first NaN.
     Median,
@@ -38,7 +37,7 @@ pub(super) enum Selection {
 }
 
 impl Selection {
-    /// How many of the beginning have to be known.
+    /// The number of pairs from the beginning that have to be in order.
     fn length(self, n: usize) -> usize {
         match self {
             Selection::FirstK(k) => k,
@@ -46,7 +45,7 @@ impl Selection {
             Selection::Median | Selection::Mode => n,
         }
     }
-    /// Whether no more than the top few have to be known.
+    /// Whether only the first few pairs have to be in order.
     fn is_top_k(self) -> bool {
         match self {
             Selection::FirstK(k) => k <= MAX_TOP_K,
@@ -135,8 +134,8 @@ struct SelectionLines<'a> {
     network: Vec<(u8, u8)>,
 }
 
-/// Does what is selected from the lines along `dim` if they are better taken side by side; says whether it did. `flip` is what
-/// keys are inverted with.
+/// Selects from the lines along `dim` if columns pay, and returns whether it did. `flip` is what keys are inverted
+/// with.
 pub(super) fn lines<'a, T: SortKey>(
     values: Option<&'a StridedMut<'a>>,
     indices: &'a StridedMut<'a>,

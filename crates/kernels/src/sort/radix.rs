@@ -70,7 +70,7 @@ pub(super) struct SortWorkspace<P> {
 }
 
 impl<P: Pair> SortWorkspace<P> {
-    /// For lines of `n` elements.
+    /// Allocates a workspace for lines of `n` elements.
     pub(super) fn new(n: usize) -> Result<Self> {
         let spare = memory::filled(P::default(), if n > MAX_COMPARISON_SORT { n } else { 0 })?;
         Ok(SortWorkspace { pairs: memory::with_capacity(n)?, spare })
@@ -116,7 +116,7 @@ pub(super) fn sort_pairs<P: Pair>(SortWorkspace { pairs, spare }: &mut SortWorks
     }
 }
 
-/// As [`sort_pairs`] of a line in the nearest cache: all digits are counted in one pass.
+/// [`sort_pairs`] for a line that fits the nearest cache: all digits are counted in one pass.
 fn sort_cached<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
     const DIGITS: usize = 8;
     let mut counts = [[0_usize; FEW_BUCKETS]; DIGITS];

@@ -8,14 +8,15 @@
 use super::key::Key;
 use crate::{Result, interrupt, memory};
 
-/// So many keys or fewer are left to the standard library.
+/// The largest number of keys that is left to the standard library.
 const FEW: usize = 48;
-/// Up to so many keys a sample that says more than a pivot would take longer than the passes that it saves.
+/// The largest number of keys for which one pivot is used: a better sample would take longer than the passes that it
+/// saves.
 const MAX_PIVOT_LENGTH: usize = 4096;
 /// Keys that are counted without carrying over, a multiple of every register's lanes.
 const BLOCK: usize = 4096;
 
-/// The keys of a lineand room to select among them.
+/// The keys of a line and room to select among them.
 pub(super) struct SelectWorkspace<K> {
     line: Vec<K>,
     kept: Vec<K>,
@@ -23,7 +24,7 @@ pub(super) struct SelectWorkspace<K> {
 }
 
 impl<K: Key> SelectWorkspace<K> {
-    /// Room for lines of `n` elements.
+    /// Allocates room for lines of `n` elements.
     pub(super) fn new(n: usize) -> Result<Self> {
         let zero = K::default();
         Ok(SelectWorkspace {
@@ -32,7 +33,7 @@ impl<K: Key> SelectWorkspace<K> {
             sample: Vec::new(),
         })
     }
-    /// The line, to be filled.
+    /// The line, which the caller fills.
     pub(super) fn line(&mut self) -> &mut [K] {
         &mut self.line
     }
@@ -98,7 +99,7 @@ fn bracket<K: Key>(keys: &[K], at: usize, sample: &mut Vec<K>) -> (K, K) {
         return (pivot, pivot);
     }
     let count = if keys.len() < 1 << 16 { 256 } else { 2048 };
-    // Places that are spread evenly and have no period.
+    // Positions that are spread evenly and have no period.
     let position = |i: u64| {
         let product = u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         ((product * keys.len() as u128) >> 64) as usize
@@ -138,7 +139,7 @@ fn has<K: Key>(keys: &[K], key: K) -> bool {
 /// Keys of one part of a pass: some hundred microseconds.
 const PART: usize = 1 << 20;
 
-/// As [`count`], with looks for an interruption.
+/// Computes [`count`] in parts, and checks for interruptions between them.
 fn count_all<K: Key>(keys: &[K], low: K, high: K) -> (usize, usize) {
     keys.chunks(PART).fold((0, 0), |(below, up_to), part| {
         interrupt::check();
@@ -207,10 +208,10 @@ unsafe fn compact_all<K: Key>(from: *const K, length: usize, to: *mut K, low: K,
     }
 }
 
-/// As [`compact_all`] at once; gives how many were kept.
+/// Computes [`compact_all`] in one part; returns how many keys were kept.
 ///
 /// # Safety
-/// As [`compact_all`]; `to` may also lie before the keys.
+/// The requirements of [`compact_all`]; `to` may also lie before the keys.
 unsafe fn compact<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: K) -> usize {
     let (mut done, mut kept) = (0, 0);
     #[cfg(target_arch = "x86_64")]
@@ -241,10 +242,10 @@ unsafe fn compact<K: Key>(from: *const K, length: usize, to: *mut K, low: K, hig
 mod avx512 {
     use std::arch::x86_64::*;
 
-    /// As [`super::compact`], but only whole registers: returns how many keys were looked at and how many kept.
+    /// Computes [`super::compact`] for whole registers only: returns how many keys were read and how many kept.
     ///
     /// # Safety
-    /// As [`super::compact`].
+    /// The requirements of [`super::compact`].
     #[target_feature(enable = "avx512f,popcnt")]
     pub(super) unsafe fn compact_narrow(
         from: *const u32,
@@ -269,10 +270,10 @@ mod avx512 {
         (done, kept)
     }
 
-    /// As [`compact_narrow`] for wide keys.
+    /// Computes [`compact_narrow`] for keys of 64 bits.
     ///
     /// # Safety
-    /// As [`super::compact`].
+    /// The requirements of [`super::compact`].
     #[target_feature(enable = "avx512f,popcnt")]
     pub(super) unsafe fn compact_wide(
         from: *const u64,

@@ -103,7 +103,7 @@ fn whole_numbers<'a>(
     Ok(Some(numbers))
 }
 
-/// Fills what is asked for; there is a value for each run.
+/// Fills the requested outputs; there is a value for each run of equal elements.
 fn fill<T: Comparable>(
     items: &[T],
     values: &mut [T],

@@ -10,6 +10,9 @@ use std::sync::OnceLock;
 /// Works out shapes and dtypes of the outputs from the arguments.
 pub(crate) type Meta = fn(&[Arg<'_>]) -> Result<Specs>;
 
+/// Counts the operations on numbers that a call makes.
+pub(crate) type Flops = fn(&[Arg<'_>]) -> Result<u64>;
+
 /// The definition of an op.
 pub struct OpDef {
     /// The signature.
@@ -43,7 +46,7 @@ pub struct OpDef {
     /// Whether a call without further arguments returns this very tensor, which then costs no call.
     pub unchanged: Option<fn(&Tensor) -> bool>,
     /// How many operations on numbers a call makes: see [`OpDef::count_flops`].
-    pub flops: Option<fn(&[Arg<'_>]) -> Result<u64>>,
+    pub flops: Option<Flops>,
     /// The kernels, by backend.
     pub kernels: Kernels,
     /// The values that the rules read, once each.

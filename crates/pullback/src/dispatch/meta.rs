@@ -8,7 +8,7 @@ use super::stand_in::StandIns;
 use super::{
     Arg, Backend, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, TensorVec, Traits,
     check_apart_inputs, check_out_dtype, check_outs, check_result, device_mismatch, each_tensor,
-    missing, receiver, specs,
+    missing, receiver,
 };
 use crate::error::ensure;
 use crate::tensor::{Key, SPARSE, TensorSpec};
@@ -129,7 +129,7 @@ fn on_meta(spec: TensorSpec) -> TensorSpec {
 /// # Errors
 /// Those of the op for such arguments; `NotImplementedError` where that depends on elements, which there are none of.
 fn described(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<super::Specs> {
-    if def.meta.is_none() { Err(missing(def, form, Backend::Meta)) } else { specs(def, args) }
+    if def.meta.is_none() { Err(missing(def, form, Backend::Meta)) } else { def.result_specs(args) }
 }
 
 /// The form that writes into the first argument: only its checks, and its new sizes.

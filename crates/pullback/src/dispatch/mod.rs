@@ -88,6 +88,20 @@ pub(crate) fn specs(def: &OpDef, args: &[Arg<'_>]) -> Result<Specs> {
     meta(args)
 }
 
+impl OpDef {
+    /// What the results of a call look like, of an op with `meta`.
+    ///
+    /// # Errors
+    /// Those of the call that no element of its tensors is needed for.
+    pub fn result_specs(&self, args: &[Arg<'_>]) -> Result<Specs> {
+        let specs = specs(self, args)?;
+        if let (Kernel::Pointwise(kernel), [spec]) = (&self.kernels.cpu, &specs[..]) {
+            pointwise::check_taken(self, *kernel, args, spec)?;
+        }
+        Ok(specs)
+    }
+}
+
 /// A copy of the first argument, for a kernel that writes into it, which lies in memory as `meta` says of the result.
 fn copy_to_write(cpu: Cpu, def: &OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     let source = receiver(args);

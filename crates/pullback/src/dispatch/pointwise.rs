@@ -277,6 +277,48 @@ pub(crate) fn run_into(
     out.copy_data(cpu, &temporary)
 }
 
+/// Refuses complex numbers where real ones are computed with.
+#[inline]
+fn check_numbers(args: &[Arg<'_>], compute: DType) -> Result<()> {
+    for arg in args {
+        if let Arg::Scalar(number @ Scalar::Complex(..)) = arg
+            && !compute.is_complex()
+        {
+            number.check_fits(compute)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses dtypes and options that the kernel refuses, for results of `spec`: the kernel is run over no elements, since only it
+/// knows what it takes.
+pub(super) fn check_taken(
+    def: &OpDef,
+    kernel: PointwiseKernel,
+    args: &[Arg<'_>],
+    spec: &TensorSpec,
+) -> Result<()> {
+    check_numbers(args, spec.compute)?;
+    let numbers = number_inputs(def, args)?;
+    let keeps = keeps_wide_numbers(def, spec.compute);
+    let dtype = |t: &Tensor| match t.dtype() {
+        dtype if dtype != spec.compute && keeps && t.ndim() == 0 => DType::F32,
+        _ => spec.compute,
+    };
+    let nowhere = std::ptr::without_provenance_mut::<u8>(align_of::<u128>());
+    let mut operands: SmallVec<[(*mut u8, DType); 5]> = SmallVec::new();
+    operands.push((nowhere, spec.dtype));
+    operands.extend(inputs(def, args, &numbers).into_iter().map(|t| (nowhere, dtype(t))));
+    // SAFETY: there are no elements at these addresses, and none are said to be there.
+    let mut iter = unsafe { Iter::contiguous(&operands, 1, 0) };
+    kernel(&mut iter, args)
+}
+
+/// Whether numbers keep their digits: halves are computed with in single precision.
+fn keeps_wide_numbers(def: &OpDef, compute: DType) -> bool {
+    def.is(Traits::WIDE_NUMBERS) && matches!(compute, DType::F16 | DType::BF16)
+}
+
 #[inline]
 fn walk(
     cpu: Cpu,
@@ -287,13 +329,7 @@ fn walk(
     compute: DType,
     args: &[Arg<'_>],
 ) -> Result<()> {
-    for arg in args {
-        if let Arg::Scalar(number @ Scalar::Complex(..)) = arg
-            && !compute.is_complex()
-        {
-            number.check_fits(compute)?;
-        }
-    }
+    check_numbers(args, compute)?;
     let device = out.device();
     if inputs.iter().any(|t| t.device() != device && t.ndim() > 0) {
         let other = inputs.iter().find(|t| t.device() != device).map_or(device, |t| t.device());
@@ -326,8 +362,7 @@ fn general(
     compute: DType,
     args: &[Arg<'_>],
 ) -> Result<()> {
-    // Halves are computed with in single precision: a number need not lose digits before.
-    let keeps = def.is(Traits::WIDE_NUMBERS) && matches!(compute, DType::F16 | DType::BF16);
+    let keeps = keeps_wide_numbers(def, compute);
     let converted: SmallVec<[Tensor; 4]> = inputs
         .iter()
         .map(|t| match t.dtype() {

@@ -19,6 +19,7 @@ use std::time::{Instant, SystemTime};
 
 /// What to note down beside names and times.
 #[derive(Clone, Copy, Default, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own, as in PyTorch")]
 pub struct Config {
     /// What ops were given: shapes, strides and dtypes of tensors, values of other arguments.
     pub inputs: bool,

@@ -457,14 +457,9 @@ impl ShownElements {
             return tensor.push_row(offset, values);
         }
         let (size, stride) = (tensor.shape()[dim], tensor.strides()[dim]);
-        for index in 0..size {
-            if self.summarize
-                && size > 2 * self.edge
-                && index >= self.edge
-                && index < size - self.edge
-            {
-                continue;
-            }
+        let is_cut = self.summarize && size > 2 * self.edge;
+        let hidden = if is_cut { self.edge..size - self.edge } else { size..size };
+        for index in (0..hidden.start).chain(hidden.end..size) {
             interrupt::check_every::<10>(index as usize);
             self.collect(tensor, dim + 1, offset + index * stride, values)?;
         }

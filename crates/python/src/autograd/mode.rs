@@ -60,6 +60,16 @@ fn _set_view_replay_enabled(enabled: &Bound<'_, PyAny>) -> PyResult<()> {
     mode::set_view_replay_enabled(flag(enabled, "set_view_replay_enabled", ("enabled", 1))?);
     Ok(())
 }
+#[pyfunction]
+fn _is_grad_layout_enforcement_enabled() -> bool {
+    mode::is_grad_layout_enforced()
+}
+#[pyfunction]
+fn _set_grad_layout_enforcement_enabled(enabled: &Bound<'_, PyAny>) -> PyResult<()> {
+    let name = "set_grad_layout_enforcement_enabled";
+    mode::set_grad_layout_enforced(flag(enabled, name, ("enabled", 1))?);
+    Ok(())
+}
 /// All modes of this thread as one number, and back.
 #[pyfunction]
 fn _modes() -> u64 {
@@ -82,6 +92,8 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_set_masked_zeros, module)?)?;
     module.add_function(wrap_pyfunction!(_is_view_replay_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_set_view_replay_enabled, module)?)?;
+    module.add_function(wrap_pyfunction!(_is_grad_layout_enforcement_enabled, module)?)?;
+    module.add_function(wrap_pyfunction!(_set_grad_layout_enforcement_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_modes, module)?)?;
     module.add_function(wrap_pyfunction!(_restore_modes, module)?)
 }

@@ -64,7 +64,7 @@ fn may_be_ours(name: &str) -> bool {
 pub(crate) fn init() -> PyResult<()> {
     // SAFETY: the type is the interpreter's own and lives as long as it does; with the lock held nobody else reads the slot.
     unsafe {
-        let slot = &raw mut (*(&raw mut ffi::PyModule_Type)).tp_getattro;
+        let slot = &raw mut ffi::PyModule_Type.tp_getattro;
         let Some(former) = slot.read() else {
             return Err(PyRuntimeError::new_err("modules have no attributes"));
         };

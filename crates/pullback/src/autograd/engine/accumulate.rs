@@ -1,7 +1,9 @@
 //! `AccumulateGrad`, the sink of every leaf, and gradients that non-leaves retain.
 
+use crate::autograd::graph::accumulator::Home;
 use crate::autograd::graph::hook::AccumulateHook;
 use crate::autograd::graph::node::Node;
+use crate::autograd::graph::sequence::thread_number;
 use crate::autograd::variable::meta::lock;
 use crate::autograd::{arithmetic, mode};
 use crate::dispatch::Grads;
@@ -10,6 +12,7 @@ use crate::interrupt;
 use crate::tensor::{Flag, is_non_overlapping_and_dense};
 use crate::{Result, Tensor};
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Acquire;
 
 /// Adds `grad` to the `.grad` of a non-leaf that retains it.
 pub(super) fn retain(tensor: &Tensor, grad: &Tensor) -> Result<()> {
@@ -48,19 +51,21 @@ const UNINTERRUPTED: i64 = 1 << 12;
 /// Adds a gradient to the `.grad` of its leaf; returns the hooks to run afterwards.
 fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHook>> {
     // One thread at a time reads, adds and writes.
-    let hooks = node.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let turn = node.0.accumulator().and_then(|it| it.turn().take(thread_number()));
     let recording = mode::is_recording();
     match leaf.grad() {
         None => {
             // (The engine holds another handle for hooks that run after the node.)
-            let held = 1 + usize::from(hooks.as_ref().is_some_and(|hooks| !hooks.post.is_empty()));
+            let has_post_hooks = node.0.has_hooks.load(Acquire) && node.has_post_hooks();
+            let held = 1 + usize::from(has_post_hooks);
             let unshared = grad.use_count() <= held
                 && grad.geometry().storage.as_ref().is_none_or(|s| s.use_count() == 1);
             let is_taken = if grad.is_sparse() {
                 grad.sparse().is_none_or(|parts| parts.is_unshared())
             } else {
                 // (The memory of a `.grad` holds its values, so that it can be viewed as real numbers or exported as an array.)
-                !leaf.layout().is_compressed() && obeys_layout(leaf, &grad) && !grad.is_unresolved()
+                let is_laid_out = obeys_layout(leaf, &grad) || !mode::is_grad_layout_enforced();
+                !leaf.layout().is_compressed() && is_laid_out && !grad.is_unresolved()
             };
             let new = if !recording && unshared && is_taken {
                 if grad.requires_grad() { grad.detached()? } else { grad }
@@ -76,12 +81,16 @@ fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHoo
         Some(old) => {
             arithmetic::add_in_place(&old, &grad)?;
             let is_strided = !old.is_sparse() && !leaf.is_sparse();
-            if is_strided && old.strides() != leaf.strides() && !obeys_layout(leaf, &old) {
+            if is_strided
+                && old.strides() != leaf.strides()
+                && !obeys_layout(leaf, &old)
+                && mode::is_grad_layout_enforced()
+            {
                 warn_of_layout(leaf, &old);
             }
         }
     }
-    drop(hooks);
+    drop(turn);
     Ok(lock(leaf).accumulate_hooks.iter().map(|(_, h)| h.clone()).collect())
 }
 

@@ -7,6 +7,7 @@
 
 use super::counted::Counted;
 use super::input_meta::InputMeta;
+use super::turn::Turn;
 use crate::Tensor;
 use crate::sync::{AtomicUsize, UnsafeCell};
 use crate::tensor::SpinLock;
@@ -21,6 +22,8 @@ pub(in crate::autograd) struct Accumulator {
     handles: AtomicUsize,
     /// Written by the maker of the first handle only.
     expected: UnsafeCell<[Option<InputMeta>; 1]>,
+    /// Of threads that add to the leaf's `.grad`.
+    turn: Turn,
 }
 
 const HANDLE: usize = 2;
@@ -39,6 +42,10 @@ impl Accumulator {
     pub(in crate::autograd) fn expected(&self) -> &[Option<InputMeta>] {
         // SAFETY: not written while there are handles.
         self.expected.with(|expected| unsafe { &*expected })
+    }
+    /// Whose turn it is to add to the leaf's `.grad`.
+    pub(in crate::autograd) fn turn(&self) -> &Turn {
+        &self.turn
     }
     /// The number of handles.
     pub(in crate::autograd) fn handles(&self) -> usize {
@@ -168,7 +175,12 @@ impl<N: Home> Slot<N> {
 fn make<N: Home>(leaf: &Tensor) -> Counted<N> {
     // SAFETY: a pointer without a count: `get` counts with the first handle.
     let leaf = ManuallyDrop::new(unsafe { std::ptr::read(leaf) });
-    N::around(Accumulator { leaf, handles: AtomicUsize::new(0), expected: UnsafeCell::new([None]) })
+    N::around(Accumulator {
+        leaf,
+        handles: AtomicUsize::new(0),
+        expected: UnsafeCell::new([None]),
+        turn: Turn::default(),
+    })
 }
 
 #[cfg(all(test, not(loom)))]

@@ -1,9 +1,9 @@
 //! The backward graph: nodes, the edges between them, and who holds them.
 //!
 //! In reading order: `counted` the pointer to a node; `numbering` and `sequence` the numbers of nodes; `input_meta` what a
-//! gradient must look like; `hook` the types of hooks; `accumulator` the node that a leaf owns; `node`; `node_hook` adding and
-//! removing hooks; `current` the node that is being run; `blame` lines of the program in errors; `anomaly` anomaly mode; `make`
-//! makes nodes. Nothing here computes a gradient. Start at [`node`].
+//! gradient must look like; `hook` the types of hooks; `turn` one thread at a time; `accumulator` the node that a leaf owns;
+//! `node`; `node_hook` adding and removing hooks; `current` the node that is being run; `blame` lines of the program in
+//! errors; `anomaly` anomaly mode; `make` makes nodes. Nothing here computes a gradient. Start at [`node`].
 
 pub(in crate::autograd) mod accumulator;
 pub mod anomaly;
@@ -17,3 +17,4 @@ pub(in crate::autograd) mod node;
 mod node_hook;
 pub(in crate::autograd) mod numbering;
 pub(in crate::autograd) mod sequence;
+pub(in crate::autograd) mod turn;

@@ -25,6 +25,8 @@ pub(crate) mod bit {
     pub(crate) const VIEW_REPLAY: u64 = 128;
     /// Gradients that backward computes from zeros are zero. The bit follows its own scopes.
     pub(crate) const MASKED_ZEROS: u64 = 256;
+    /// A `.grad` may be laid out otherwise than its leaf. The bit follows its own scopes.
+    pub(crate) const FREE_GRAD_LAYOUT: u64 = 512;
     /// Ops run in dtypes that autocast chooses: a bit for each of ten types of devices. The bits follow their own scopes.
     pub(crate) const AUTOCAST: u64 = 0x3ff << 16;
 }
@@ -163,6 +165,15 @@ pub fn set_masked_zeros(enabled: bool) {
 #[inline]
 pub fn is_masked_zeros() -> bool {
     current() & bit::MASKED_ZEROS != 0
+}
+/// Says whether backward on this thread gives a leaf's `.grad` the layout of the leaf, as it does initially, or takes gradients as they
+/// come, without a warning.
+pub fn set_grad_layout_enforced(enforced: bool) {
+    set_bit(bit::FREE_GRAD_LAYOUT, !enforced);
+}
+/// Whether a leaf's `.grad` gets the layout of the leaf on this thread.
+pub fn is_grad_layout_enforced() -> bool {
+    current() & bit::FREE_GRAD_LAYOUT == 0
 }
 /// Sets bits that follow their own scopes.
 pub(crate) fn set_bit(bit: u64, on: bool) {

@@ -48,6 +48,7 @@ impl ThreadState {
         mode::set_multithreading_enabled(self.is_multithreaded);
         mode::set_masked_zeros(self.modes & mode::bit::MASKED_ZEROS != 0);
         mode::set_view_replay_enabled(self.modes & mode::bit::VIEW_REPLAY != 0);
+        mode::set_grad_layout_enforced(self.modes & mode::bit::FREE_GRAD_LAYOUT == 0);
         saved_hooks::restore(self.hooks);
         self.dispatch_modes.restore();
         autocast::restore(&self.casts);

@@ -1,4 +1,4 @@
-//! Rules of ops along dimensions: these are counted one further.
+//! Batching rules of ops along dimensions: with the batch in front, dimensions are counted one further.
 
 use super::values::Values;
 use super::{behind, ints};
@@ -7,13 +7,13 @@ use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::tensor::shape::wrap_dim;
 use crate::{Result, Tensor};
 
-/// What arguments that count dimensions are called.
+/// The names of arguments that are dimensions.
 const DIMS: [&str; 6] = ["dim", "dims", "dim0", "dim1", "dim2", "dimension"];
-/// What those are called that list the sizes of a result.
+/// The names of arguments that are the sizes of a result.
 const SIZES: [&str; 3] = ["sizes", "input_sizes", "input_size"];
 
-/// The same arguments, each tensor with the batch in front and of at least one further dimension, dimensions counted one
-/// further. `rank` is that of the tensor which the dimensions are those of.
+/// The arguments with the batch dimension in front of each tensor, at least one further dimension in each, and
+/// dimensions increased by one. `rank` is that of the tensor whose dimensions are meant.
 pub(super) fn shifted(call: &Call<'_>, rank: usize) -> Result<Values> {
     let mut values = call.values(&mut |_, tensor| {
         let front = call.front(tensor)?;
@@ -42,9 +42,9 @@ pub(super) fn shifted(call: &Call<'_>, rank: usize) -> Result<Values> {
     Ok(values)
 }
 
-/// Takes the dimension away that a tensor without any was given.
+/// Removes the dimension that a 0-dimensional tensor was given.
 pub(super) fn narrowed(outputs: Outputs) -> Result<Outputs> {
-    // (A reduction may have taken it already.)
+    // (A reduction may have removed it already.)
     let narrow = |t: Tensor| if t.ndim() > 1 { t.squeeze_dim(1) } else { Ok(t) };
     Ok(match outputs {
         Outputs::One(tensor) => Outputs::One(narrow(tensor)?),
@@ -55,7 +55,7 @@ pub(super) fn narrowed(outputs: Outputs) -> Result<Outputs> {
     })
 }
 
-/// Results have the shape of `like`.
+/// The rule of ops whose results have the shape of `like`.
 fn along_those_of(call: &Call<'_>, like: &Tensor) -> Result<Outcome> {
     let rank = call.subject()?.ndim();
     let outputs = call.run(&shifted(call, rank)?)?;
@@ -63,22 +63,22 @@ fn along_those_of(call: &Call<'_>, like: &Tensor) -> Result<Outcome> {
     Ok(Outcome::Batched(if narrow { narrowed(outputs)? } else { outputs }))
 }
 
-/// Along dimensions of the first tensor, whose shape (or part of it) the results have.
+/// The rule of ops along dimensions of the first tensor, whose shape (or part of it) the results have.
 pub(crate) fn along(call: &Call<'_>) -> Result<Outcome> {
     along_those_of(call, call.subject()?)
 }
 
-/// `gather`: results have the shape of the index.
+/// The rule of `gather`, whose results have the shape of the index.
 pub(crate) fn gather(call: &Call<'_>, index: &Tensor) -> Result<Outcome> {
     along_those_of(call, index)
 }
 
-/// `scatter` and its kin: results have the shape of what is written to.
+/// The rule of `scatter` and its overloads, whose results have the shape of the tensor that is written to.
 pub(crate) fn scatter(call: &Call<'_>) -> Result<Outcome> {
     along(call)
 }
 
-/// `glu`: along one dimension, of half the size.
+/// The rule of `glu`, along one dimension, which is halved.
 pub(crate) fn glu(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
     if self_.ndim() == 0 {
         // (Refused as it is without batch.)
@@ -87,7 +87,7 @@ pub(crate) fn glu(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
     along(call)
 }
 
-/// `cat`: all tensors have the batch.
+/// The rule of `cat`: all tensors are given the batch dimension.
 pub(crate) fn joined(call: &Call<'_>, tensors: &[Tensor], dim: i64) -> Result<Outcome> {
     let is_legacy = |t: &Tensor| t.ndim() == 1 && t.numel() == 0;
     let kept: Vec<&Tensor> = if tensors.iter().all(|t| t.ndim() == tensors[0].ndim()) {
@@ -103,7 +103,7 @@ pub(crate) fn joined(call: &Call<'_>, tensors: &[Tensor], dim: i64) -> Result<Ou
     Ok(crate::ops::shape::join::cat(&fronts, dim)?.into())
 }
 
-/// `stack`: all tensors have the batch, and the result has a dimension more.
+/// The rule of `stack`: all tensors are given the batch dimension, and the result has one dimension more.
 pub(crate) fn stacked(call: &Call<'_>, tensors: &[Tensor], dim: i64) -> Result<Outcome> {
     let Some(first) = tensors.first() else { return super::one_by_one(call) };
     let dim = wrap_dim(dim, first.ndim() + 1)? as i64 + 1;
@@ -111,7 +111,7 @@ pub(crate) fn stacked(call: &Call<'_>, tensors: &[Tensor], dim: i64) -> Result<O
     Ok(crate::ops::shape::join::stack(&fronts, dim)?.into())
 }
 
-/// `roll`: without dimensions, along all elements in a row.
+/// The rule of `roll`, which without dimensions rolls the flattened examples.
 pub(crate) fn roll(
     call: &Call<'_>,
     self_: &Tensor,
@@ -125,7 +125,7 @@ pub(crate) fn roll(
     Ok(flat.roll(shifts, &[1])?.reshape(&behind(call.size, self_.shape()))?.into())
 }
 
-/// `repeat`: new dimensions come behind the batch.
+/// The rule of `repeat`: new dimensions come after the batch.
 pub(crate) fn repeat(call: &Call<'_>, self_: &Tensor, repeats: &[i64]) -> Result<Outcome> {
     if repeats.len() < self_.ndim() {
         return super::one_by_one(call);
@@ -134,7 +134,8 @@ pub(crate) fn repeat(call: &Call<'_>, self_: &Tensor, repeats: &[i64]) -> Result
     Ok(wide.repeat(&behind(1, repeats))?.into())
 }
 
-/// The tensors with the batch in front; those without dimensions, of which there are some if `rank` is 0, get one.
+/// The tensors with the batch dimension in front; 0-dimensional ones, of which there are some if `rank` is 0, are given
+/// a further dimension.
 fn fronts(call: &Call<'_>, rank: usize) -> Result<Values> {
     call.values(&mut |_, tensor| {
         let front = call.front(tensor)?;
@@ -142,7 +143,7 @@ fn fronts(call: &Call<'_>, rank: usize) -> Result<Values> {
     })
 }
 
-/// `_select_along`, whose indices lack the dimension that they are along, unless it was kept.
+/// The rule of `_select_along`, whose indices lack the selected dimension unless it was kept.
 pub(crate) fn picked(call: &Call<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
     let rank = self_.ndim();
     let mut values = fronts(call, rank)?;
@@ -150,7 +151,7 @@ pub(crate) fn picked(call: &Call<'_>, self_: &Tensor, dim: i64) -> Result<Outcom
     run_picked(call, rank, values)
 }
 
-/// The gradient of `_select_along`.
+/// The rule of the gradient of `_select_along`.
 pub(crate) fn picked_backward(call: &Call<'_>, dim: i64, sizes: &[i64]) -> Result<Outcome> {
     let rank = sizes.len();
     let mut values = fronts(call, rank)?;
@@ -171,7 +172,7 @@ fn run_picked(call: &Call<'_>, rank: usize, mut values: Values) -> Result<Outcom
     Ok(Outcome::Batched(narrowed(call.run(&values)?)?))
 }
 
-/// The gradient of `unfold`.
+/// The rule of the gradient of `unfold`.
 pub(crate) fn windows(
     call: &Call<'_>,
     grad_in: &Tensor,

@@ -1,4 +1,4 @@
-//! Rules of ops on images: the batch becomes part of the images' own batch dimension, or of their channels.
+//! Batching rules of ops on images: the batch is merged with the images' own batch dimension, or with their channels.
 
 use super::values::Values;
 use super::{behind, ints};
@@ -6,7 +6,7 @@ use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::{Dims, Result, Tensor};
 
-/// Ops that look at the last `spatial` dimensions, behind a channel and perhaps a batch dimension.
+/// The rule of ops over the last `spatial` dimensions, after a channel and perhaps a batch dimension.
 fn image(call: &Call<'_>, spatial: usize) -> Result<Outcome> {
     let tensor = call.subject()?;
     let folds = tensor.ndim() == spatial + 2;
@@ -44,32 +44,33 @@ fn image(call: &Call<'_>, spatial: usize) -> Result<Outcome> {
     }))
 }
 
-/// Images of one dimension.
+/// The rule of ops on images of one spatial dimension.
 pub(crate) fn image1(call: &Call<'_>) -> Result<Outcome> {
     image(call, 1)
 }
-/// Of two.
+/// The rule of ops on images of two spatial dimensions.
 pub(crate) fn image2(call: &Call<'_>) -> Result<Outcome> {
     image(call, 2)
 }
-/// Of one, with a batch dimension always: whatever has none is for the op to refuse.
+/// The rule of ops on batches of images of one spatial dimension; an op itself refuses images without a batch.
 pub(crate) fn batches1(call: &Call<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() == 3 { image(call, 1) } else { super::one_by_one(call) }
 }
-/// Of three, with a batch dimension always.
+/// The rule of ops on batches of images of three spatial dimensions.
 pub(crate) fn batches3(call: &Call<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() == 5 { image(call, 3) } else { super::one_by_one(call) }
 }
-/// Of two, with a batch dimension always: whatever has none is for the op to refuse.
+/// The rule of ops on batches of images of two spatial dimensions; an op itself refuses images without a batch.
 pub(crate) fn batches2(call: &Call<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() == 4 { image(call, 2) } else { super::one_by_one(call) }
 }
-/// Of three.
+/// The rule of ops on images of three spatial dimensions.
 pub(crate) fn image3(call: &Call<'_>) -> Result<Outcome> {
     image(call, 3)
 }
 
-/// Ops of one tensor that leave its first dimension alone, whatever its rank: the batch becomes part of that one.
+/// The rule of ops on one tensor that leave its first dimension unchanged, whatever its rank: the batch is merged with
+/// that dimension.
 pub(crate) fn folded(call: &Call<'_>) -> Result<Outcome> {
     let Some(&each) = call.subject()?.shape().first() else { return super::one_by_one(call) };
     let values = call.values(&mut |_, tensor| call.front(tensor)?.flatten(0, 1))?;
@@ -77,7 +78,7 @@ pub(crate) fn folded(call: &Call<'_>) -> Result<Outcome> {
     Ok(outputs.one().unflatten(0, &[call.size, each])?.into())
 }
 
-/// Fractional pooling of `spatial` dimensions: an image and the numbers for it become one of many.
+/// The rule of fractional pooling of `spatial` dimensions: images and random samples are merged with the batch.
 fn fractional(
     call: &Call<'_>,
     tensor: &Tensor,
@@ -105,7 +106,7 @@ fn fractional(
     Ok(Outcome::Batched(Outputs::Tensors(all)))
 }
 
-/// Fractional pooling of images.
+/// The rule of fractional pooling of images.
 pub(crate) fn fractional2(
     call: &Call<'_>,
     self_: &Tensor,
@@ -113,7 +114,7 @@ pub(crate) fn fractional2(
 ) -> Result<Outcome> {
     fractional(call, self_, random_samples, 2)
 }
-/// Of volumes.
+/// The rule of fractional pooling of volumes.
 pub(crate) fn fractional3(
     call: &Call<'_>,
     self_: &Tensor,
@@ -122,8 +123,8 @@ pub(crate) fn fractional3(
     fractional(call, self_, random_samples, 3)
 }
 
-/// Attention of queries, keys and values (B, H, L, E): the batch is part of B. A mask (L, S) that all share stays as it is; others
-/// become one for each of the merged B.
+/// The rule of attention of queries, keys and values (B, H, L, E): the batch is merged with B. A mask (L, S) that all
+/// examples share stays as it is; other masks are expanded to one for each of the merged B.
 pub(crate) fn attention(
     call: &Call<'_>,
     query: &Tensor,
@@ -155,18 +156,18 @@ pub(crate) fn attention(
     Ok(Outcome::Batched(Outputs::Tensors(all)))
 }
 
-/// The batch put in front of dimension `dim` of each example, and merged with it.
+/// Moves the batch in front of dimension `dim` of each example, and merges it with that dimension.
 fn merged(physical: &Tensor, dim: i64) -> Result<Tensor> {
     physical.movedim_int(0, dim)?.flatten(dim, dim + 1)
 }
 
-/// The batch taken out of dimension `dim`, of which it is the outer part.
+/// Splits the batch off dimension `dim`, of which it is the outer part.
 fn parted(merged: &Tensor, size: i64, dim: i64) -> Result<Tensor> {
     let each = if size == 0 { 0 } else { merged.shape()[dim as usize] / size };
     merged.unflatten(dim, &[size, each])?.movedim_int(dim, 0)
 }
 
-/// The output channels of a weight in groups, with the batch inside of each group.
+/// Merges the batch with the output channels of a weight, inside of each group.
 fn merged_in_groups(physical: &Tensor, dim: i64, groups: i64) -> Result<Tensor> {
     if groups == 1 {
         return merged(physical, dim);
@@ -186,7 +187,7 @@ fn parted_in_groups(merged: &Tensor, size: i64, dim: i64, groups: i64) -> Result
     apart.movedim_int(dim + 1, 0)?.flatten(dim + 1, dim + 2)
 }
 
-/// The arguments with other ones for the two tensors, by their names, and for the groups.
+/// The arguments with the two tensors and the number of groups replaced.
 fn with(call: &Call<'_>, tensors: [(&str, Tensor); 2], groups: i64) -> Values {
     let mut values = Values::given(call);
     for (name, tensor) in tensors {
@@ -196,7 +197,7 @@ fn with(call: &Call<'_>, tensors: [(&str, Tensor); 2], groups: i64) -> Values {
     values
 }
 
-/// `convolution`: examples are further images if all have one weight, further channels if not.
+/// The rule of `convolution`: examples become further images if all share one weight, else further channels.
 pub(crate) fn convolution(
     call: &Call<'_>,
     input: &Tensor,
@@ -240,14 +241,14 @@ pub(crate) fn convolution(
     Ok(result.add(&bias)?.into())
 }
 
-/// The sizes of an example, with the batch in dimension `dim`.
+/// The sizes of an example, with the batch merged with dimension `dim`.
 fn grown(sizes: &[i64], dim: usize, size: i64) -> Value {
     let mut all = Dims::from_slice(sizes);
     all[dim] *= size;
     ints(&all)
 }
 
-/// The gradient of `convolution` with respect to its input.
+/// The rule of the gradient of `convolution` with respect to its input.
 pub(crate) fn convolution_backward_input(
     call: &Call<'_>,
     grad_output: &Tensor,
@@ -267,7 +268,7 @@ pub(crate) fn convolution_backward_input(
     computed(merged(&grad, 1)?, weight.flatten(0, 1)?, groups * call.size, 1)
 }
 
-/// The gradient of `convolution` with respect to its weight: one for each example.
+/// The rule of the gradient of `convolution` with respect to its weight, which differs for each example.
 pub(crate) fn convolution_backward_weight(
     call: &Call<'_>,
     grad_output: &Tensor,

@@ -1,4 +1,4 @@
-//! Rules of ops that take indices from tensors.
+//! Batching rules of ops that take indices from tensors.
 
 use super::values::Values;
 use super::{behind, dims, one_by_one, widened};
@@ -10,7 +10,7 @@ use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, Error, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::memory;
 
-/// The numbers of the examples, as a column in front of `rank` further dimensions.
+/// The indices of the examples, as a column with `rank` further dimensions.
 fn examples(size: i64, rank: usize) -> Result<Tensor> {
     let numbers = memory::collect(0..size)?;
     let column = Tensor::from_slice(&numbers, &[size])?;
@@ -19,13 +19,14 @@ fn examples(size: i64, rank: usize) -> Result<Tensor> {
     column.reshape(&shape)
 }
 
-/// Where the dimensions of an indexed tensor come from.
+/// The indices of all dimensions of a batched indexed tensor, and where their dimensions are in the result.
 struct IndexPlan {
-    /// The physical tensor, what is indexed behind the batch.
+    /// The physical tensor, with the batch in front.
     physical: Tensor,
-    /// Its indices: for the batch, then for each dimension.
+    /// The indices of the physical tensor: for the batch, then for each dimension.
     indices: Vec<Option<Tensor>>,
-    /// How many dimensions all indices have together, and before which dimension they stand in the caller's result.
+    /// The number of dimensions that all indices have together after broadcasting, and their position in the logical
+    /// result.
     rank: usize,
     at: usize,
 }
@@ -89,12 +90,12 @@ impl IndexPlan {
         }
         Ok(IndexPlan { physical: call.front(tensor)?, indices: all, rank, at })
     }
-    /// What the indices pick.
+    /// The elements that the indices select.
     fn picked(&self) -> Result<Tensor> {
         self.physical.index(&self.indices)
     }
-    /// What the indices of the batch and those of the caller make comes first in a physical result; in the caller's the
-    /// latter stand at `at`.
+    /// The logical result of a physical one: the dimensions of the indices come first in the physical result, and are
+    /// moved to `at`.
     fn as_seen(&self, result: &Tensor) -> Result<Tensor> {
         if self.at == 0 || self.rank == 0 {
             return Ok(result.clone());
@@ -103,7 +104,7 @@ impl IndexPlan {
         let to: Dims = from.iter().map(|dim| dim + self.at as i64).collect();
         result.movedim(&from, &to)
     }
-    /// The other way.
+    /// The inverse of [`IndexPlan::as_seen`]: the physical form of a logical value.
     fn as_kept(&self, seen: &Tensor) -> Result<Tensor> {
         if self.at == 0 || self.rank == 0 {
             return Ok(seen.clone());
@@ -114,7 +115,7 @@ impl IndexPlan {
     }
 }
 
-/// `x[i, j]`.
+/// The rule of `index`, `x[i, j]`.
 pub(crate) fn index(
     call: &Call<'_>,
     self_: &Tensor,
@@ -124,7 +125,7 @@ pub(crate) fn index(
     Ok(plan.as_seen(&plan.picked()?)?.into())
 }
 
-/// `x[i, j] = v`.
+/// The rule of `index_put`, `x[i, j] = v`.
 pub(crate) fn index_put(
     call: &Call<'_>,
     self_: &Tensor,
@@ -132,7 +133,7 @@ pub(crate) fn index_put(
     values: &Tensor,
 ) -> Result<Outcome> {
     let plan = IndexPlan::new(call, self_, indices)?;
-    // The sizes of what is written to, in the order that the caller sees.
+    // The sizes of the selected elements, in the order of the logical result.
     let seen = plan.as_seen(&plan.picked()?)?;
     let source = match call.physical(values) {
         Some(physical) => widened(&physical, seen.ndim() - 1)?,
@@ -147,7 +148,7 @@ pub(crate) fn index_put(
     call.run(&given).map(Outcome::Batched)
 }
 
-/// `index_select`.
+/// The rule of `index_select`.
 pub(crate) fn index_select(
     call: &Call<'_>,
     self_: &Tensor,
@@ -170,7 +171,8 @@ pub(crate) fn index_select(
     Ok(plan.as_seen(&plan.picked()?)?.into())
 }
 
-/// `index_add`, `index_copy` and their kin, whose indices are the same for all examples; else one by one.
+/// The rule of `index_add`, `index_copy` and the like for indices that all examples share; other calls run for one
+/// example after the other.
 pub(crate) fn slices(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
     if call.is_batched(index) || self_.ndim() == 0 {
         return one_by_one(call);
@@ -186,7 +188,7 @@ pub(crate) fn slices(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<
     call.run(&values).map(Outcome::Batched)
 }
 
-/// `take`: indices in the elements of each example in a row.
+/// The rule of `take`: indices into the flattened examples.
 pub(crate) fn take(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
     let flat = call.front(self_)?.reshape(&[call.size, self_.numel()])?;
     let positions = call.front(index)?.reshape(&[call.size, index.numel()])?;
@@ -197,7 +199,7 @@ pub(crate) fn take(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<Ou
     Ok(flat.gather(1, &positions)?.reshape(&behind(call.size, index.shape()))?.into())
 }
 
-/// `embedding`.
+/// The rule of `embedding`.
 pub(crate) fn embedding(call: &Call<'_>, weight: &Tensor, indices: &Tensor) -> Result<Outcome> {
     let Some(physical) = call.physical(weight) else { return super::pass(call) };
     if weight.ndim() != 2 {
@@ -210,7 +212,8 @@ pub(crate) fn embedding(call: &Call<'_>, weight: &Tensor, indices: &Tensor) -> R
     Ok(all.index(&[Some(positions)])?.into())
 }
 
-/// Bags of rows, or their gradient: of a batch of tables (or of gradients) beside the same bags the columns stand side by side; else one by one.
+/// The rule of embedding bags and their gradient: for a batch of tables (or of gradients) with shared bags, the columns
+/// of all examples are concatenated; other calls run for one example after the other.
 pub(crate) fn bags(call: &Call<'_>, table: &Tensor) -> Result<Outcome> {
     let mut batched = 0;
     crate::dispatch::each_tensor(call.args, |tensor| {
@@ -229,7 +232,8 @@ pub(crate) fn bags(call: &Call<'_>, table: &Tensor) -> Result<Outcome> {
     Ok(Outcome::Batched(Outputs::Tensors(apart)))
 }
 
-/// Refuses indices of any example that are not in `0..size`: of all examples' rows together they would mean others.
+/// Refuses indices of any example that are not in `0..size`: in the concatenated rows of all examples they would be
+/// rows of another example.
 fn check_in_range(indices: &Tensor, size: i64) -> Result<()> {
     let below = indices.lt(&Tensor::wrapped(0_i64)?)?;
     let is_outside = below.logical_or(&indices.ge(&Tensor::wrapped(size)?)?)?;
@@ -237,14 +241,14 @@ fn check_in_range(indices: &Tensor, size: i64) -> Result<()> {
     Ok(())
 }
 
-/// The indices of rows in the tables of all examples, one behind the other.
+/// The indices of rows in the concatenated tables of all examples.
 fn shifted_rows(call: &Call<'_>, indices: &Tensor, rows: i64) -> Result<Tensor> {
     check_in_range(indices, rows)?;
     let first = examples(call.size, indices.ndim())?.mul(&Tensor::wrapped(rows)?)?;
     call.front(indices)?.add(&first)
 }
 
-/// The gradient of `embedding` with respect to its table.
+/// The rule of the gradient of `embedding` with respect to its table.
 pub(crate) fn embedding_backward(
     call: &Call<'_>,
     grad_output: &Tensor,
@@ -265,12 +269,13 @@ pub(crate) fn embedding_backward(
     Ok(all.into())
 }
 
-/// `one_hot`, where it is said how many classes there are.
+/// The rule of `one_hot` with a given number of classes.
 pub(crate) fn one_hot(call: &Call<'_>, num_classes: i64) -> Result<Outcome> {
     if num_classes < 0 { super::data_dependent(call) } else { super::pass(call) }
 }
 
-/// `bucketize` and `searchsorted`: boundaries, and their order, that are the same for all examples; else one by one.
+/// The rule of `bucketize` and `searchsorted` for boundaries (and their order) that all examples share; other calls run
+/// for one example after the other.
 pub(crate) fn bucketize(
     call: &Call<'_>,
     boundaries: &Tensor,
@@ -283,14 +288,14 @@ pub(crate) fn bucketize(
     one_by_one(call)
 }
 
-/// `fill` by a number that all examples share.
+/// The rule of `fill` with a number that all examples share.
 pub(crate) fn fill_number(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
     let mut values = Values::given(call);
     values.set_subject(call.front(self_)?);
     call.run(&values).map(Outcome::Batched)
 }
 
-/// `fill_diagonal_`: the same elements of every example.
+/// The rule of `fill_diagonal_`: the same elements of every example are filled.
 pub(crate) fn fill_diagonal(
     call: &Call<'_>,
     self_: &Tensor,
@@ -304,7 +309,7 @@ pub(crate) fn fill_diagonal(
     Ok(target.into())
 }
 
-/// `fill`: every element of an example becomes its number.
+/// The rule of `fill` with a batched value: every element of an example becomes its value.
 pub(crate) fn fill(call: &Call<'_>, self_: &Tensor, value: &Tensor) -> Result<Outcome> {
     if value.ndim() != 0 {
         return one_by_one(call);
@@ -320,7 +325,7 @@ pub(crate) fn fill(call: &Call<'_>, self_: &Tensor, value: &Tensor) -> Result<Ou
     call.finish(&filled)
 }
 
-/// `masked_fill` by a tensor of one element, which each example may have its own of.
+/// The rule of `masked_fill` with a tensor of one element, which may be batched.
 pub(crate) fn masked_fill(
     call: &Call<'_>,
     self_: &Tensor,
@@ -341,7 +346,7 @@ pub(crate) fn masked_fill(
     call.finish(&filled)
 }
 
-/// Values at coordinates that are the same for all examples.
+/// The rule of `_values_at`, which reads values at coordinates that all examples share.
 pub(crate) fn values_at(call: &Call<'_>, self_: &Tensor, indices: &Tensor) -> Result<Outcome> {
     let physical = call.front(self_)?;
     ensure!(
@@ -356,7 +361,7 @@ pub(crate) fn values_at(call: &Call<'_>, self_: &Tensor, indices: &Tensor) -> Re
     Ok(found.movedim_int(-1, 0)?.into())
 }
 
-/// Ops that make sparse tensors, which have no batches.
+/// The rule of ops that make sparse tensors, which cannot be batched.
 pub(crate) fn sparse_result(call: &Call<'_>) -> Result<Outcome> {
     bail!(
         not_implemented,

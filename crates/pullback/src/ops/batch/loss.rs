@@ -1,4 +1,4 @@
-//! Rules of losses: computed element by element, then reduced for each example.
+//! Batching rules of losses: they are computed element by element, then reduced for each example.
 
 use super::behind;
 use super::values::Values;
@@ -11,7 +11,7 @@ const NONE: i64 = 0;
 const MEAN: i64 = 1;
 const SUM: i64 = 2;
 
-/// The mean or the sum over all but the first dimension.
+/// The mean or the sum over all dimensions but the first.
 fn reduced(losses: &Tensor, reduction: i64) -> Result<Tensor> {
     if reduction == NONE {
         return Ok(losses.clone());
@@ -25,7 +25,7 @@ fn reduced(losses: &Tensor, reduction: i64) -> Result<Tensor> {
     }
 }
 
-/// Losses of numbers against numbers, whose arguments broadcast.
+/// The rule of elementwise losses, whose arguments broadcast.
 pub(crate) fn elementwise_loss(call: &Call<'_>) -> Result<Outcome> {
     let reduction = match call.named("reduction") {
         Some(Arg::Int(reduction)) if (NONE..=SUM).contains(&reduction) => reduction,
@@ -39,13 +39,13 @@ pub(crate) fn elementwise_loss(call: &Call<'_>) -> Result<Outcome> {
     Ok(reduced(&losses, reduction)?.into())
 }
 
-/// The classes' dimension is the second: the batch becomes part of the first.
+/// Merges the batch with the first dimension, so that the classes' dimension is the second.
 fn folded(call: &Call<'_>, tensor: &Tensor, has_first: bool) -> Result<Tensor> {
     let front = call.front(tensor)?;
     if has_first { front.flatten(0, 1) } else { Ok(front) }
 }
 
-/// The weights of the elements' classes: 0 where the class is ignored.
+/// The weights of the elements' classes, 0 for `ignore_index`.
 fn weights(
     call: &Call<'_>,
     target: &Tensor,
@@ -67,7 +67,7 @@ fn valid_weights(weight: &Tensor, target: &Tensor) -> Result<Tensor> {
     weight.index_select(0, &flat)?.reshape(target.shape())
 }
 
-/// Negative log likelihood: of one row of classes, or of several, or of images.
+/// The rule of the negative log likelihood loss of one row of classes, of several, or of images.
 pub(crate) fn nll_loss(
     call: &Call<'_>,
     logs: &Tensor,
@@ -106,7 +106,7 @@ pub(crate) fn nll_loss(
     Ok(Outcome::Batched(Outputs::Tensors(smallvec![output, total])))
 }
 
-/// Its gradient.
+/// The rule of the gradient of the negative log likelihood loss.
 pub(crate) fn nll_loss_backward(
     call: &Call<'_>,
     grad_output: &Tensor,
@@ -176,7 +176,7 @@ fn merged_sequences(
     Ok(Some(values))
 }
 
-/// `_ctc_loss`: the batch is part of the examples.
+/// The rule of `_ctc_loss`: the batch is merged with the examples of the sequences.
 pub(crate) fn ctc_loss(call: &Call<'_>, log_probs: &Tensor, targets: &Tensor) -> Result<Outcome> {
     let Some(values) = merged_sequences(call, log_probs, targets)? else {
         return super::one_by_one(call);
@@ -188,7 +188,7 @@ pub(crate) fn ctc_loss(call: &Call<'_>, log_probs: &Tensor, targets: &Tensor) ->
     Ok(Outcome::Batched(Outputs::Tensors(all)))
 }
 
-/// The gradient of `_ctc_loss`.
+/// The rule of the gradient of `_ctc_loss`.
 pub(crate) fn ctc_loss_backward(
     call: &Call<'_>,
     log_probs: &Tensor,

@@ -1,4 +1,4 @@
-//! Products of matrices, and what takes batches of matrices already.
+//! Batching rules of matrix products, and of ops that take batches of matrices themselves.
 
 use super::values::Values;
 use crate::dispatch::batch::{Call, Outcome};
@@ -6,7 +6,7 @@ use crate::error::ensure;
 use crate::tensor::shape::wrap_dim;
 use crate::{DType, Result, Scalar, Tensor};
 
-/// An argument as a rule is given it, with its name.
+/// An argument of a rule together with its name.
 type Named<'a> = (&'static str, &'a Tensor);
 
 fn check_rank(call: &Call<'_>, (name, tensor): Named<'_>, rank: usize) -> Result<()> {
@@ -20,7 +20,7 @@ fn check_rank(call: &Call<'_>, (name, tensor): Named<'_>, rank: usize) -> Result
     Ok(())
 }
 
-/// The product of two arguments that are matrices (or batches of such) to the caller.
+/// The product of two arguments whose examples are vectors, matrices or batches of matrices.
 fn product(call: &Call<'_>, a: Named<'_>, b: Named<'_>, rank: usize) -> Result<Tensor> {
     check_rank(call, a, rank)?;
     check_rank(call, b, rank)?;
@@ -49,12 +49,12 @@ fn times_vector(call: &Call<'_>, matrix: Named<'_>, vector: Named<'_>) -> Result
     }
 }
 
-/// `mm`.
+/// The rule of `mm`.
 pub(crate) fn mm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
     Ok(product(call, ("self", self_), ("mat2", mat2), 2)?.into())
 }
 
-/// `_int_mm`: in 32-bit integers. (What it refuses, it refuses of the first example.)
+/// The rule of `_int_mm`, in 32-bit integers. (Invalid arguments are refused with the error of the first example.)
 pub(crate) fn int_mm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
     let is_small = matches!(self_.dtype(), DType::I8 | DType::U8) && mat2.dtype() == DType::I8;
     if !is_small {
@@ -66,38 +66,38 @@ pub(crate) fn int_mm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<O
     Ok(wide(self_)?.matmul(&wide(mat2)?)?.into())
 }
 
-/// `bmm`.
+/// The rule of `bmm`.
 pub(crate) fn bmm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
     Ok(product(call, ("self", self_), ("mat2", mat2), 3)?.into())
 }
 
-/// `mv`.
+/// The rule of `mv`.
 pub(crate) fn mv(call: &Call<'_>, self_: &Tensor, vec: &Tensor) -> Result<Outcome> {
     Ok(times_vector(call, ("self", self_), ("vec", vec))?.into())
 }
 
-/// The products of two vectors of each example.
+/// The dot products of two vectors of each example.
 fn inner(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
     let (row, column) = (a.unsqueeze(-2)?, b.unsqueeze(-1)?);
     let product = row.matmul(&column)?;
     Ok(product.reshape(&[call.size])?.into())
 }
 
-/// `dot`.
+/// The rule of `dot`.
 pub(crate) fn dot(call: &Call<'_>, self_: &Tensor, tensor: &Tensor) -> Result<Outcome> {
     check_rank(call, ("self", self_), 1)?;
     check_rank(call, ("tensor", tensor), 1)?;
     inner(call, &call.either(self_), &call.either(tensor))
 }
 
-/// `vdot`.
+/// The rule of `vdot`.
 pub(crate) fn vdot(call: &Call<'_>, self_: &Tensor, other: &Tensor) -> Result<Outcome> {
     check_rank(call, ("self", self_), 1)?;
     check_rank(call, ("other", other), 1)?;
     inner(call, &call.either(self_).conj()?, &call.either(other))
 }
 
-/// `beta * self + alpha * product`, of `rank` dimensions; `self` is not looked at where `beta` is 0.
+/// The terms of `beta * self + alpha * product`, of `rank` dimensions; `self` is not read where `beta` is 0.
 struct Sum<'a> {
     self_: &'a Tensor,
     beta: Scalar,
@@ -119,7 +119,7 @@ impl Sum<'_> {
     }
 }
 
-/// `addmm`.
+/// The rule of `addmm`.
 pub(crate) fn addmm(
     call: &Call<'_>,
     self_: &Tensor,
@@ -132,7 +132,7 @@ pub(crate) fn addmm(
     Sum { self_, beta, alpha, rank: 2 }.with(call, product)
 }
 
-/// `baddbmm`.
+/// The rule of `baddbmm`.
 pub(crate) fn baddbmm(
     call: &Call<'_>,
     self_: &Tensor,
@@ -145,7 +145,7 @@ pub(crate) fn baddbmm(
     Sum { self_, beta, alpha, rank: 3 }.with(call, product)
 }
 
-/// `addbmm`.
+/// The rule of `addbmm`.
 pub(crate) fn addbmm(
     call: &Call<'_>,
     self_: &Tensor,
@@ -159,7 +159,7 @@ pub(crate) fn addbmm(
     Sum { self_, beta, alpha, rank: 2 }.with(call, product)
 }
 
-/// `addmv`.
+/// The rule of `addmv`.
 pub(crate) fn addmv(
     call: &Call<'_>,
     self_: &Tensor,
@@ -172,7 +172,7 @@ pub(crate) fn addmv(
     Sum { self_, beta, alpha, rank: 1 }.with(call, product)
 }
 
-/// The product with the batch, where only the other summand has it.
+/// The product expanded to the batch, where only the other summand is batched.
 fn batched(call: &Call<'_>, product: Tensor, rank: usize) -> Result<Tensor> {
     if product.ndim() > rank {
         return Ok(product);
@@ -180,7 +180,7 @@ fn batched(call: &Call<'_>, product: Tensor, rank: usize) -> Result<Tensor> {
     product.unsqueeze(0)?.expand(&super::behind(call.size, product.shape()), false)
 }
 
-/// Linear equations: a right-hand side that is a vector to the caller is one column.
+/// The rule of linear equations: right-hand sides that are vectors become matrices of one column.
 pub(crate) fn linear_solve(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
     if a.ndim() < 2 || b.ndim() == 0 {
         return super::one_by_one(call);
@@ -200,7 +200,7 @@ pub(crate) fn linear_solve(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Ou
     Ok(Outcome::Batched(crate::dispatch::Outputs::Tensors(outputs)))
 }
 
-/// Equations with factors `LD` and their pivots, which have a dimension less.
+/// The rule of equations with factors `LD` and their pivots, which have one dimension less.
 pub(crate) fn factored(
     call: &Call<'_>,
     ld: &Tensor,
@@ -218,7 +218,7 @@ pub(crate) fn factored(
     call.run(&values).map(Outcome::Batched)
 }
 
-/// Matrices, and tolerances that broadcast to their batch.
+/// The rule of ops on matrices and tolerances that broadcast to their batch.
 pub(crate) fn with_tolerances(
     call: &Call<'_>,
     self_: &Tensor,
@@ -238,7 +238,7 @@ pub(crate) fn with_tolerances(
     call.run(&values).map(Outcome::Batched)
 }
 
-/// Matrices of which some results have no elements, and then no batch.
+/// The rule of ops on matrices some of whose results are empty, and then without a batch.
 pub(crate) fn matrices_or_nothing(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
     if a.ndim() < 2 || b.ndim() < 2 {
         return super::one_by_one(call);
@@ -253,7 +253,7 @@ pub(crate) fn matrices_or_nothing(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Re
     Ok(Outcome::Batched(crate::dispatch::Outputs::Tensors(outputs)))
 }
 
-/// `diag_embed`: dimensions are those of the result.
+/// The rule of `diag_embed`, whose dimensions are those of the result.
 pub(crate) fn diag_embed(
     call: &Call<'_>,
     self_: &Tensor,
@@ -269,7 +269,7 @@ pub(crate) fn diag_embed(
     Ok(call.front(self_)?.diag_embed(offset, further(dim1)?, further(dim2)?)?.into())
 }
 
-/// `block_diag`: each block, with the batch, between zeros.
+/// The rule of `block_diag`: each block, with the batch in front, between zeros.
 pub(crate) fn block_diag(call: &Call<'_>, tensors: &[Tensor]) -> Result<Outcome> {
     if tensors.iter().any(|t| t.ndim() > 2) {
         return super::one_by_one(call);

@@ -57,7 +57,7 @@ use values::Values;
 /// The rules of ops that name none.
 pub(crate) static DEFAULT_RULES: DefaultRules = DefaultRules { random, pointwise, one_by_one };
 
-/// A list of sizes behind that of the batch.
+/// A list of sizes with that of the batch in front.
 fn behind(size: i64, sizes: &[i64]) -> Dims {
     let mut all = Dims::with_capacity(sizes.len() + 1);
     all.push(size);
@@ -74,7 +74,7 @@ impl Call<'_> {
     fn writes(&self) -> bool {
         matches!(self.form, Form::Inplace)
     }
-    /// The tensor that the op is of: its first argument.
+    /// The tensor that the op is applied to: its first argument.
     fn subject(&self) -> Result<&Tensor> {
         match self.args.first() {
             Some(Arg::Tensor(tensor)) => Ok(tensor),
@@ -93,11 +93,11 @@ impl Call<'_> {
     fn is_batched<'t>(&self, tensor: impl Into<Option<&'t Tensor>>) -> bool {
         tensor.into().is_some_and(|tensor| self.physical(tensor).is_some())
     }
-    /// The physical tensor, or one that is the same for all examples as it is.
+    /// The physical tensor if it is batched, else the tensor itself, which all examples share.
     fn either(&self, tensor: &Tensor) -> Tensor {
         self.physical(tensor).unwrap_or_else(|| tensor.clone())
     }
-    /// The tensor with the batch dimension in front: repeated without copying, if it is not batched.
+    /// The tensor with the batch dimension in front: expanded, without a copy, if it is not batched.
     fn front(&self, tensor: &Tensor) -> Result<Tensor> {
         match self.physical(tensor) {
             Some(physical) => Ok(physical),
@@ -109,7 +109,7 @@ impl Call<'_> {
         let Some(physical) = self.physical(tensor) else { return Ok(tensor.clone()) };
         widened(&physical, rank)
     }
-    /// What the form writes to.
+    /// The tensor that the form writes to.
     fn target(&self) -> Result<Tensor> {
         let target = self.subject()?;
         let Some(physical) = self.physical(target) else {
@@ -121,7 +121,7 @@ impl Call<'_> {
         };
         Ok(physical)
     }
-    /// The arguments, with what `f` makes of each tensor.
+    /// The arguments with `f` applied to each tensor.
     fn values(
         &self,
         f: &mut dyn FnMut(&'static ArgDef, &Tensor) -> Result<Tensor>,
@@ -137,7 +137,7 @@ impl Call<'_> {
                     let map = |t: &Option<Tensor>| t.as_ref().map(|t| f(info, t)).transpose();
                     Value::OptTensors(list.iter().map(map).collect::<Result<_>>()?)
                 }
-                // (The batch is one dimension more than a format for images has.)
+                // (With the batch a tensor has one dimension more than channels-last images.)
                 Arg::MemoryFormat(MemoryFormat::ChannelsLast) if rank == 4 => Value::None,
                 Arg::MemoryFormat(MemoryFormat::ChannelsLast3d) if rank == 5 => Value::None,
                 Arg::MemoryFormat(
@@ -182,7 +182,7 @@ impl Call<'_> {
     }
 }
 
-/// A physical tensor with ones behind the batch, so that it has `rank` further dimensions.
+/// A physical tensor with dimensions of size 1 inserted after the batch, so that it has `rank` further dimensions.
 fn widened(physical: &Tensor, rank: usize) -> Result<Tensor> {
     let own = physical.ndim() - 1;
     if own >= rank {
@@ -195,7 +195,7 @@ fn widened(physical: &Tensor, rank: usize) -> Result<Tensor> {
     Ok(wide)
 }
 
-/// Element by element: batch dimensions in front, broadcast.
+/// The rule of elementwise ops: batch dimensions in front, broadcast.
 pub(crate) fn pointwise(call: &Call<'_>) -> Result<Outcome> {
     let mut rank = 0;
     crate::dispatch::each_tensor(call.args, |tensor| rank = rank.max(tensor.ndim()));
@@ -204,7 +204,8 @@ pub(crate) fn pointwise(call: &Call<'_>) -> Result<Outcome> {
         let physical = call.aligned(tensor, rank)?;
         let is_number = tensor.ndim() == 0 && !call.is_target(info);
         match common {
-            // (A batch of numbers is no number: it would decide the dtype. What is written to stays as it is.)
+            // (A batch of 0-dimensional tensors takes part in type promotion like a tensor with dimensions, so it is
+            // converted before. A tensor that is written to stays as it is.)
             Some(dtype) if is_number && dtype != tensor.dtype() => physical.to_dtype(dtype),
             _ => Ok(physical),
         }
@@ -212,7 +213,7 @@ pub(crate) fn pointwise(call: &Call<'_>) -> Result<Outcome> {
     call.run(&values).map(Outcome::Batched)
 }
 
-/// The dtype that the arguments promote to as the caller sees them, where the batch dimension would change it.
+/// The dtype that the arguments of an example promote to, where the batch dimension would change it.
 fn common_dtype(call: &Call<'_>) -> Result<Option<crate::DType>> {
     let mut tensors: SmallVec<[&Tensor; 4]> = SmallVec::new();
     crate::dispatch::each_tensor(call.args, |tensor| tensors.push(tensor));
@@ -224,23 +225,23 @@ fn common_dtype(call: &Call<'_>) -> Result<Option<crate::DType>> {
     Ok(Some(promote::result_type(&tensors)))
 }
 
-/// Of matrices: dimensions before the last two are free, the batch is one more.
+/// The rule of ops on matrices: dimensions before the last two are arbitrary, and the batch is one more.
 pub(crate) fn matrices(call: &Call<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() < 2 { one_by_one(call) } else { lead(call) }
 }
 
-/// Of channels of images: dimensions before the last three are free.
+/// The rule of ops on channels of images: dimensions before the last three are arbitrary, and the batch is one more.
 pub(crate) fn pixels(call: &Call<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() < 3 { one_by_one(call) } else { lead(call) }
 }
 
-/// Leading dimensions are free: the batch is one more.
+/// The rule of ops with arbitrary leading dimensions: the batch is one more.
 fn lead(call: &Call<'_>) -> Result<Outcome> {
     let values = call.values(&mut |_, tensor| call.front(tensor))?;
     call.run(&values).map(Outcome::Batched)
 }
 
-/// As [`lead`], of ops whose list of numbers, two for each dimension, must not reach the batch.
+/// The rule [`lead`] for ops whose list of sizes, two for each dimension, must not reach the batch.
 pub(crate) fn padded(call: &Call<'_>, self_: &Tensor, pad: &[i64]) -> Result<Outcome> {
     let (pads, rank) = (pad.len(), self_.ndim());
     ensure!(
@@ -251,13 +252,13 @@ pub(crate) fn padded(call: &Call<'_>, self_: &Tensor, pad: &[i64]) -> Result<Out
     lead(call)
 }
 
-/// As [`lead`]; what has no batch is left alone.
+/// The rule [`lead`] without a batch dimension for tensors that are not batched.
 pub(crate) fn pass(call: &Call<'_>) -> Result<Outcome> {
     let values = call.values(&mut |_, tensor| Ok(call.either(tensor)))?;
     call.run(&values).map(Outcome::Batched)
 }
 
-/// Refuses: how large the result is, or what is done next, depends on the elements.
+/// Refuses the call, because the size of the result, or what a program does next, depends on the elements.
 pub(crate) fn data_dependent(call: &Call<'_>) -> Result<Outcome> {
     bail!(
         runtime,
@@ -266,7 +267,7 @@ pub(crate) fn data_dependent(call: &Call<'_>) -> Result<Outcome> {
     )
 }
 
-/// `item`: there is a number for each example.
+/// Refuses `item`, because there is a number for each example.
 pub(crate) fn item(call: &Call<'_>) -> Result<Outcome> {
     bail!(
         runtime,
@@ -275,7 +276,7 @@ pub(crate) fn item(call: &Call<'_>) -> Result<Outcome> {
     )
 }
 
-/// One example after the other.
+/// The rule without vectorisation: one example after the other.
 pub(crate) fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
     ensure!(
         !call.def.is(crate::dispatch::Traits::VIEW),
@@ -300,7 +301,8 @@ pub(crate) fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
             outputs => all.push(outputs.tensors()),
         }
         if example == 0 {
-            // (Not before: rules leave to each example what is to be refused.)
+            // (This is noted after the first example, because rules leave invalid arguments to be refused by an
+            // example.)
             crate::dispatch::batch::note_one_by_one(call.def);
         }
     }

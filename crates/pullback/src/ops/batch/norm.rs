@@ -1,4 +1,4 @@
-//! Rules of norms: the statistics are each example's own; weights that are too are applied afterwards.
+//! Batching rules of norms: each example has its own statistics; batched weights and biases are applied afterwards.
 
 use super::one_by_one;
 use super::values::Values;
@@ -6,7 +6,7 @@ use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::{Result, Tensor};
 
-/// Weight and bias.
+/// Weight and bias of a norm.
 #[derive(Clone, Copy)]
 struct Affine<'a> {
     weight: Option<&'a Tensor>,
@@ -14,7 +14,7 @@ struct Affine<'a> {
 }
 
 impl Affine<'_> {
-    /// Whether an example has its own: they leave the op then, and are applied to its result.
+    /// Whether weight or bias is batched: they are removed from the op then, and applied to its result.
     fn is_batched(self, call: &Call<'_>) -> bool {
         call.is_batched(self.weight) || call.is_batched(self.bias)
     }
@@ -42,7 +42,7 @@ fn without_affine(call: &Call<'_>) -> Values {
     values
 }
 
-/// Layer norm: leading dimensions are free.
+/// The rule of layer norm, whose leading dimensions are arbitrary.
 pub(crate) fn layer_norm(
     call: &Call<'_>,
     input: &Tensor,
@@ -66,7 +66,7 @@ pub(crate) fn layer_norm(
     Ok(Outcome::Batched(Outputs::Tensors(outputs)))
 }
 
-/// RMS norm: the same without bias.
+/// The rule of RMS norm, which has no bias.
 pub(crate) fn rms_norm(
     call: &Call<'_>,
     input: &Tensor,
@@ -76,7 +76,7 @@ pub(crate) fn rms_norm(
     layer_norm(call, input, normalized_shape, weight, None)
 }
 
-/// Weight or bias of each channel, beside images: `(batch or nothing, 1, channels, 1, ..)`.
+/// Weight or bias of each channel in a shape that broadcasts to images: `(batch or 1, 1, channels, 1, ..)`.
 fn of_channels(call: &Call<'_>, tensor: &Tensor, rank: usize) -> Result<Tensor> {
     let mut wide = call.front(tensor)?.unsqueeze(1)?;
     while wide.ndim() < rank + 1 {
@@ -85,12 +85,12 @@ fn of_channels(call: &Call<'_>, tensor: &Tensor, rank: usize) -> Result<Tensor> 
     Ok(wide)
 }
 
-/// Whether these tensors, as far as they are there, have an element for each channel.
+/// Whether those of these tensors that are given have one element for each channel.
 fn are_of_channels(tensors: &[Option<&Tensor>], channels: i64) -> bool {
     tensors.iter().flatten().all(|t| t.shape() == [channels])
 }
 
-/// Batch norm: examples are further channels.
+/// The rule of batch norm: examples become further channels.
 pub(crate) fn batch_norm(
     call: &Call<'_>,
     input: &Tensor,
@@ -105,7 +105,7 @@ pub(crate) fn batch_norm(
         return one_by_one(call);
     }
     let running = [("running_mean", running_mean), ("running_var", running_var)];
-    // What is written to in training must have a place for each example.
+    // Running statistics that are written in training must be batched, to hold those of each example.
     let is_shared = |tensor: &Tensor| !call.is_batched(tensor);
     if training && running.iter().any(|(_, tensor)| tensor.is_some_and(is_shared)) {
         return Err(super::unsupported(
@@ -113,7 +113,7 @@ pub(crate) fn batch_norm(
             "in training writes to running_mean and running_var, which are not batched: give each example its own, or set track_running_stats=False",
         ));
     }
-    // Weight and bias have another number of channels than what is computed: they always come afterwards.
+    // Weight and bias have fewer channels than the merged input, so they are always applied afterwards.
     let mut values = without_affine(call);
     values.set("input", call.front(input)?.movedim_int(0, 1)?.flatten(1, 2)?);
     for (name, tensor) in running {
@@ -137,7 +137,7 @@ pub(crate) fn batch_norm(
     Ok(Outcome::Batched(Outputs::Tensors(outputs)))
 }
 
-/// Group norm: examples are further images. `n` and `c` are the numbers of images and of channels.
+/// The rule of group norm: examples become further images. `n` and `c` are the numbers of images and of channels.
 pub(crate) fn group_norm(
     call: &Call<'_>,
     input: &Tensor,

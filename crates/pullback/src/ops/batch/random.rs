@@ -1,7 +1,8 @@
-//! Random ops within a level: refused, drawn for each example, or drawn once for all.
+//! Batching rules of random ops: refused, drawn for each example, or drawn once for all, as the level's randomness
+//! says.
 //!
-//! [`random`] is the rule of random ops that name none; the others are those of ops whose draws look at their arguments in
-//! another way. What all have in common is in [`drawn`].
+//! [`random`] is the rule of random ops that name none; the others are those of ops whose draws depend on their
+//! arguments in another way. What all have in common is in [`drawn`].
 
 use super::values::Values;
 use super::{behind, ints};
@@ -10,12 +11,12 @@ use crate::dispatch::{Arg, Outputs};
 use crate::error::bail;
 use crate::{Result, Tensor};
 
-/// By the randomness of the level.
+/// The rule by the randomness of the level.
 pub(crate) fn random(call: &Call<'_>) -> Result<Outcome> {
     drawn(call, different, same_if_only_written)
 }
 
-/// `rand_like` and its kin, which look at no element: all examples can have the same numbers.
+/// The rule of `rand_like` and other ops that read no element: all examples can share the random numbers.
 pub(crate) fn drawn_like(call: &Call<'_>) -> Result<Outcome> {
     drawn(call, different, |call| {
         let mut values = Values::given(call);
@@ -24,7 +25,7 @@ pub(crate) fn drawn_like(call: &Call<'_>) -> Result<Outcome> {
     })
 }
 
-/// `native_dropout`: the same mask can be that of all examples.
+/// The rule of `native_dropout`, whose mask all examples can share.
 pub(crate) fn dropout(call: &Call<'_>) -> Result<Outcome> {
     drawn(call, different, |call| {
         let input = call.front(call.subject()?)?;
@@ -37,22 +38,22 @@ pub(crate) fn dropout(call: &Call<'_>) -> Result<Outcome> {
     })
 }
 
-/// `randperm`: an order for each example.
+/// The rule of `randperm`: a permutation for each example.
 pub(crate) fn permutation(call: &Call<'_>) -> Result<Outcome> {
     drawn(call, one_by_one, same_if_only_written)
 }
 
-/// `multinomial`: weights of each example, a row or several.
+/// The rule of `multinomial`, whose examples are one row of weights or several.
 pub(crate) fn multinomial(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
     drawn(call, if self_.ndim() == 1 { different } else { one_by_one }, same_if_only_written)
 }
 
-/// `_sample_dirichlet`: of a tensor without dimensions the batch would be taken for the simplex.
+/// The rule of `_sample_dirichlet`: for 0-dimensional examples the batch would be taken for the simplex.
 pub(crate) fn dirichlet(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
     drawn(call, if self_.ndim() == 0 { one_by_one } else { different }, same_if_only_written)
 }
 
-/// `binomial`: of tensors of other ranks the batch would be taken for the other's dimension.
+/// The rule of `binomial`: for tensors of different ranks the batch would be taken for a dimension of the other.
 pub(crate) fn binomial(call: &Call<'_>, count: &Tensor, prob: &Tensor) -> Result<Outcome> {
     let fits = count.ndim() == prob.ndim();
     drawn(call, if fits { different } else { one_by_one }, same_if_only_written)
@@ -61,8 +62,8 @@ pub(crate) fn binomial(call: &Call<'_>, count: &Tensor, prob: &Tensor) -> Result
 /// A rule for one kind of randomness.
 type Draw = fn(&Call<'_>) -> Result<Outcome>;
 
-/// By `each` where each example is to have numbers of its own, by `same` where an argument is batched and all are to have the
-/// same.
+/// Calls `each` where each example is to have its own random numbers, and `same` where an argument is batched and all
+/// are to share them.
 fn drawn(call: &Call<'_>, each: Draw, same: Draw) -> Result<Outcome> {
     match call.randomness {
         Randomness::Error => bail!(
@@ -86,7 +87,7 @@ fn writes(call: &Call<'_>) -> bool {
     call.writes() || call.def.schema().is_inplace()
 }
 
-/// Numbers of its own for each example.
+/// Draws random numbers for each example.
 fn different(call: &Call<'_>) -> Result<Outcome> {
     if writes(call) {
         if !call.is_batched(call.subject()?) {
@@ -106,12 +107,12 @@ fn different(call: &Call<'_>) -> Result<Outcome> {
     values.call().map(Outcome::Batched)
 }
 
-/// Writes into the first of these arguments, and gives it.
+/// Writes into the first of these arguments, and returns it.
 fn written(call: &Call<'_>, values: &Values) -> Result<Tensor> {
     crate::autograd::call_inplace(call.def, &values.args())
 }
 
-/// (New tensors are laid out as this one: repeated, its elements would share memory.)
+/// (New tensors take the strides of this one: if it were expanded, their elements would share memory.)
 fn dense_front(call: &Call<'_>, tensor: &Tensor) -> Result<Tensor> {
     match call.physical(tensor) {
         Some(physical) => Ok(physical),
@@ -131,7 +132,7 @@ fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
     Ok(crate::ops::shape::join::stack(&each, 0)?.into())
 }
 
-/// The same numbers for all examples, no argument of which is batched.
+/// Draws the random numbers once for all examples, where no argument is batched.
 fn once(call: &Call<'_>) -> Result<Outcome> {
     let values = Values::given(call);
     if writes(call) {
@@ -140,13 +141,13 @@ fn once(call: &Call<'_>) -> Result<Outcome> {
     values.call().map(Outcome::Same)
 }
 
-/// A tensor as an example is, elements not set.
+/// An uninitialised tensor of the shape and dtype of an example.
 fn unset(call: &Call<'_>) -> Result<Tensor> {
     let example = call.subject()?;
     Tensor::empty_of(example.shape(), example.dtype())
 }
 
-/// Drawn for one example and written to all, where that is all that a tensor is there for.
+/// Draws for one example and writes to all, where the tensor is only written to.
 fn same_if_only_written(call: &Call<'_>) -> Result<Outcome> {
     let is_number = |arg: &Arg<'_>| !matches!(arg, Arg::Tensor(_));
     if writes(call) && call.args.len() > 1 && call.args.iter().skip(1).all(is_number) {

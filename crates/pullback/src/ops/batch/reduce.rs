@@ -1,4 +1,4 @@
-//! Reductions: those of all elements are along the elements of each example in a row.
+//! Batching rules of reductions: those over all elements run along the flattened examples.
 
 use super::values::Values;
 use crate::dispatch::batch::{Call, Outcome};
@@ -6,17 +6,17 @@ use crate::dispatch::{Arg, OpDef, Outputs, TensorVec, Value};
 use crate::tensor::shape::{wrap_dim, wrap_dims};
 use crate::{Dims, Result, Tensor};
 
-/// Reductions along dimensions; of all elements where none is chosen.
+/// The rule of reductions along dimensions, or over all elements if none is given.
 pub(crate) fn reduction(call: &Call<'_>) -> Result<Outcome> {
     reduced(call, Empty::Everything, None)
 }
 
-/// As [`reduction`], of ops that reduce nothing where the list of dimensions is empty.
+/// The rule [`reduction`] for ops that reduce nothing if the list of dimensions is empty.
 pub(crate) fn reduction_of_listed(call: &Call<'_>) -> Result<Outcome> {
     reduced(call, Empty::Nothing, None)
 }
 
-/// Reductions of all elements: `along` is the op along one dimension, whose first result is the one.
+/// The rule of reductions over all elements: `along` is the op along one dimension, whose first result is used.
 pub(crate) fn reduction_by(call: &Call<'_>, along: &'static OpDef) -> Result<Outcome> {
     reduced(call, Empty::Everything, Some(along))
 }
@@ -39,7 +39,7 @@ fn reduced(call: &Call<'_>, empty: Empty, along: Option<&'static OpDef>) -> Resu
     };
     let mut values = Values::given(call);
     let (Some(chosen), true) = (&chosen, rank > 0) else {
-        // Checked as the caller gave them.
+        // The dimensions are checked as the caller gave them.
         wrap_dims(chosen.as_deref(), rank)?;
         let flat = physical.reshape(&[call.size, tensor.numel()])?;
         let outputs = if values.has("dim") {
@@ -63,7 +63,7 @@ fn reduced(call: &Call<'_>, empty: Empty, along: Option<&'static OpDef>) -> Resu
     values.call().map(Outcome::Batched)
 }
 
-/// An op that has no dimension to choose.
+/// Runs an op without dimensions over flattened examples.
 fn whole(call: &Call<'_>, along: Option<&'static OpDef>, flat: Tensor) -> Result<Outputs> {
     let Some(def) = along else {
         return Err(super::unsupported(call, "has no batching rule"));

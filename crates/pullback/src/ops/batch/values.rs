@@ -13,15 +13,15 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Of these values.
+    /// Makes the arguments of an op from these values.
     pub(super) fn new(def: &'static OpDef, all: Vec<Value>) -> Values {
         Values { def, all }
     }
-    /// None of `def` is given yet.
+    /// The arguments of `def`, none of which is set.
     pub(super) fn none(def: &'static OpDef) -> Values {
         Values { def, all: def.args.iter().map(|_| Value::None).collect() }
     }
-    /// As the caller gave them.
+    /// The arguments as the caller gave them.
     pub(super) fn given(call: &Call<'_>) -> Values {
         Values { def: call.def, all: call.args.iter().map(|arg| Value::from_arg(*arg)).collect() }
     }
@@ -32,7 +32,7 @@ impl Values {
     pub(super) fn has(&self, name: &str) -> bool {
         self.position(name).is_some()
     }
-    /// Gives the argument `name`, which the op has, another value.
+    /// Sets the argument `name`, which the op has.
     pub(super) fn set(&mut self, name: &str, value: impl Into<Value>) {
         match self.position(name) {
             Some(at) => self.all[at] = value.into(),
@@ -42,19 +42,19 @@ impl Values {
             ),
         }
     }
-    /// As [`Values::set`], if the op has such an argument.
+    /// Sets the argument `name`, if the op has it.
     pub(super) fn set_if_any(&mut self, name: &str, value: impl Into<Value>) {
         if self.has(name) {
             self.set(name, value);
         }
     }
-    /// Gives another tensor in the place of the one that the op is of.
+    /// Replaces the tensor that the op is applied to.
     pub(super) fn set_subject(&mut self, tensor: Tensor) {
         if let Some(first) = self.all.first_mut() {
             *first = Value::Tensor(tensor);
         }
     }
-    /// Gives dimensions, as a number or a list as the signature says, in the place of the argument `name`.
+    /// Sets the argument `name` to dimensions, as a number or a list, whichever the signature has.
     pub(super) fn set_dims(&mut self, name: &str, dims: &[i64]) {
         let Some(at) = self.position(name) else { return };
         let is_list = self.def.schema().args[at].ty.list.is_some();
@@ -63,15 +63,15 @@ impl Values {
             dims => ints(dims),
         };
     }
-    /// Each with what the op knows of it.
+    /// Each value with the definition of its argument.
     pub(super) fn each(&mut self) -> impl Iterator<Item = (&'static ArgDef, &mut Value)> {
         self.def.args.iter().zip(&mut self.all)
     }
-    /// As arguments of a call.
+    /// The values as arguments of a call.
     pub(super) fn args(&self) -> SmallVec<[Arg<'_>; 8]> {
         self.all.iter().map(Value::as_arg).collect()
     }
-    /// Calls the op.
+    /// Calls the op with these arguments.
     pub(super) fn call(&self) -> Result<Outputs> {
         crate::autograd::call(self.def, &self.args())
     }

@@ -1,4 +1,4 @@
-//! Views: of the physical tensor, the batch dimension stays the first.
+//! Batching rules of views: they are views of the physical tensor, whose first dimension stays the batch.
 
 use super::values::Values;
 use super::{behind, dims, ints, widened};
@@ -9,7 +9,7 @@ use crate::tensor::extent;
 use crate::tensor::shape::{list, wrap_dim};
 use crate::{Dims, MemoryFormat, Result, Tensor};
 
-/// Sizes in which one may be -1, complete.
+/// The sizes with a -1 replaced by what `numel` requires.
 fn complete(sizes: &[i64], numel: i64) -> Dims {
     let known: i64 = sizes.iter().filter(|&&n| n != -1).product();
     let fill =
@@ -17,7 +17,7 @@ fn complete(sizes: &[i64], numel: i64) -> Dims {
     sizes.iter().map(fill).collect()
 }
 
-/// `view` and its kin: the sizes behind that of the batch.
+/// The rule of `view`, `reshape` and similar ops: the sizes come after that of the batch.
 pub(crate) fn view(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
     let sizes = complete(size, self_.numel());
     let mut values = Values::given(call);
@@ -26,7 +26,7 @@ pub(crate) fn view(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Outc
     call.run(&values).map(Outcome::Batched)
 }
 
-/// `new_zeros` and its kin: a tensor for each example, of these sizes.
+/// The rule of `new_zeros` and similar ops: a tensor of these sizes for each example.
 pub(crate) fn sizes(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
     let mut values = Values::given(call);
     values.set_subject(call.front(self_)?);
@@ -34,7 +34,7 @@ pub(crate) fn sizes(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Out
     call.run(&values).map(Outcome::Batched)
 }
 
-/// `new_empty_strided`: one example behind the other.
+/// The rule of `new_empty_strided`: the examples follow one another in memory.
 pub(crate) fn strided_sizes(
     call: &Call<'_>,
     self_: &Tensor,
@@ -48,7 +48,7 @@ pub(crate) fn strided_sizes(
     call.run(&values).map(Outcome::Batched)
 }
 
-/// `expand`.
+/// The rule of `expand`.
 pub(crate) fn expand(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
     let (tensor, sizes) = (self_, size);
     ensure!(
@@ -77,7 +77,7 @@ struct Strided {
     offset: i64,
 }
 
-/// Those of a batch of views, where those of the view of one example of `tensor` are given.
+/// The geometry of a batch of views, from that of the view of one example of `tensor`.
 fn strided(
     call: &Call<'_>,
     tensor: &Tensor,
@@ -87,7 +87,8 @@ fn strided(
     let physical = call.front(tensor)?;
     let offset = offset.unwrap_or(physical.storage_offset());
     let step = physical.strides()[0];
-    // Where an example's memory ends that of the next one begins. (Those that lie in each other reach as far as they do.)
+    // The memory of an example ends where that of the next one begins; that of overlapping examples extends as far as
+    // their elements.
     let reach = extent(sizes, strides)?;
     let start = physical.storage_offset();
     let room = step.max(extent(tensor.shape(), &physical.strides()[1..])?);
@@ -107,7 +108,7 @@ fn strided(
     Ok(Strided { sizes, strides, offset })
 }
 
-/// `as_strided`: sizes and strides are those of one example.
+/// The rule of `as_strided`, whose sizes and strides are those of one example.
 pub(crate) fn as_strided(
     call: &Call<'_>,
     self_: &Tensor,
@@ -119,7 +120,8 @@ pub(crate) fn as_strided(
     Ok(call.front(self_)?.as_strided(&sizes, &strides, Some(offset))?.into())
 }
 
-/// `as_strided_scatter`. Examples that share memory are copied one by one, as is a tensor that is the same for all.
+/// The rule of `as_strided_scatter`. Examples that share memory are copied first, as is a tensor that all examples
+/// share.
 pub(crate) fn as_strided_scatter(
     call: &Call<'_>,
     self_: &Tensor,
@@ -137,7 +139,7 @@ pub(crate) fn as_strided_scatter(
     Ok(physical.as_strided_scatter(&src, &sizes, &strides, Some(offset))?.into())
 }
 
-/// `select_scatter` and its kin: the dimensions are those of the tensor that is written to.
+/// The rule of `select_scatter` and similar ops, whose dimensions are those of the tensor that is written to.
 pub(crate) fn view_scatter(call: &Call<'_>) -> Result<Outcome> {
     let rank = call.subject()?.ndim();
     if rank == 0 {
@@ -154,7 +156,7 @@ pub(crate) fn view_scatter(call: &Call<'_>) -> Result<Outcome> {
     call.run(&values).map(Outcome::Batched)
 }
 
-/// `permute`.
+/// The rule of `permute`.
 pub(crate) fn permute(call: &Call<'_>, self_: &Tensor, dims: &[i64]) -> Result<Outcome> {
     let rank = self_.ndim();
     let mut order = Dims::new();
@@ -171,20 +173,20 @@ pub(crate) fn permute(call: &Call<'_>, self_: &Tensor, dims: &[i64]) -> Result<O
     Ok(call.front(self_)?.permute(&order)?.into())
 }
 
-/// `t`.
+/// The rule of `t`.
 pub(crate) fn transposed(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
     let rank = self_.ndim();
     ensure!(rank <= 2, runtime, "t() expects a tensor with <= 2 dimensions, but self is {rank}D");
     exchanged(call, self_, [0, i64::from(rank == 2)])
 }
 
-/// `transpose`.
+/// The rule of `transpose`.
 pub(crate) fn swapped(call: &Call<'_>, self_: &Tensor, dim0: i64, dim1: i64) -> Result<Outcome> {
     let rank = self_.ndim();
     exchanged(call, self_, [wrap_dim(dim0, rank)? as i64, wrap_dim(dim1, rank)? as i64])
 }
 
-/// Two dimensions of each example exchanged.
+/// The tensor with two dimensions of each example swapped.
 fn exchanged(call: &Call<'_>, tensor: &Tensor, [a, b]: [i64; 2]) -> Result<Outcome> {
     let front = call.front(tensor)?;
     if tensor.ndim() == 0 || a == b {
@@ -193,11 +195,12 @@ fn exchanged(call: &Call<'_>, tensor: &Tensor, [a, b]: [i64; 2]) -> Result<Outco
     Ok(front.transpose(a + 1, b + 1)?.into())
 }
 
-/// Ops along dimensions that need some: `select`, `slice`, `unbind`, `split`, `diagonal`.
+/// The rule of views along dimensions that 0-dimensional tensors lack: `select`, `slice`, `unbind`, `split`,
+/// `diagonal`.
 pub(crate) fn pick_view(call: &Call<'_>) -> Result<Outcome> {
     let tensor = call.subject()?;
     if tensor.ndim() == 0 {
-        // Refused, in the words of the op.
+        // The op itself raises the error.
         let mut values = Values::given(call);
         values.set_subject(Tensor::empty_of(&[], tensor.dtype())?);
         values.call()?;
@@ -205,24 +208,24 @@ pub(crate) fn pick_view(call: &Call<'_>) -> Result<Outcome> {
     call.run(&dims::shifted(call, tensor.ndim())?).map(Outcome::Batched)
 }
 
-/// `unfold`: of a number it adds the window's dimension.
+/// The rule of `unfold`, which gives a 0-dimensional example the dimension of the window.
 pub(crate) fn unfold(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
     let windows = call.run(&dims::shifted(call, self_.ndim())?)?.one();
     Ok(if self_.ndim() == 0 { windows.squeeze_dim(1)? } else { windows }.into())
 }
 
-/// `squeeze` of all dimensions of size 1.
+/// The rule of `squeeze` of all dimensions of size 1.
 pub(crate) fn squeeze(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
     let all: Dims = (0..self_.ndim() as i64).collect();
     squeeze_dims(call, self_, &all)
 }
 
-/// `squeeze` of one.
+/// The rule of `squeeze` of one dimension.
 pub(crate) fn squeeze_dim(call: &Call<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
     squeeze_dims(call, self_, &[dim])
 }
 
-/// `squeeze` of some.
+/// The rule of `squeeze` of several dimensions.
 pub(crate) fn squeeze_dims(call: &Call<'_>, self_: &Tensor, dim: &[i64]) -> Result<Outcome> {
     let mut ones = Dims::new();
     for &dim in dim {
@@ -235,13 +238,13 @@ pub(crate) fn squeeze_dims(call: &Call<'_>, self_: &Tensor, dim: &[i64]) -> Resu
     if ones.is_empty() { Ok(front.alias()?.into()) } else { Ok(front.squeeze_dims(&ones)?.into()) }
 }
 
-/// `unsqueeze`.
+/// The rule of `unsqueeze`.
 pub(crate) fn unsqueeze(call: &Call<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
     let dim = wrap_dim(dim, self_.ndim() + 1)? as i64 + 1;
     Ok(call.front(self_)?.unsqueeze(dim)?.into())
 }
 
-/// `view_copy` and its kin: copies of what the view's own rule shows.
+/// The rule of `view_copy` and similar ops: copies of what the rule of the view gives.
 pub(crate) fn copied(view: &'static OpDef, call: &Call<'_>) -> Result<Outcome> {
     let Batch::Rule(rule) = view.batch else { return super::one_by_one(call) };
     let copy = |shown: &Tensor| shown.clone_tensor(Some(MemoryFormat::Contiguous));
@@ -254,7 +257,7 @@ pub(crate) fn copied(view: &'static OpDef, call: &Call<'_>) -> Result<Outcome> {
     })
 }
 
-/// Forms that change what a tensor shows of its memory: as the op `def`, which gives a view.
+/// The rule of in-place forms that change the geometry of a tensor, by the op `def`, which returns a view.
 pub(crate) fn in_place(call: &Call<'_>, def: &'static OpDef) -> Result<Outcome> {
     call.target()?;
     let Batch::Rule(rule) = def.batch else { return super::one_by_one(call) };

@@ -1,4 +1,4 @@
-//! What the functions of `torch.fft` do with their arguments before a transform: dtypes, factors, dimensions and sizes.
+//! How the functions of `torch.fft` prepare their arguments for a transform: dtypes, factors, dimensions and sizes.
 
 use super::primitive::check_points;
 use crate::error::{bail, ensure};
@@ -6,7 +6,7 @@ use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::wrap_own_dim;
 use crate::{DType, Dims, Result, Scalar, Tensor};
 
-/// The input as numbers that can be transformed: whole numbers in the default dtype.
+/// The input in a floating dtype: integers become the default dtype.
 pub(super) fn floating(self_: &Tensor) -> Result<Tensor> {
     let dtype = if self_.dtype().is_integral(true) { default_dtype() } else { self_.dtype() };
     ensure!(
@@ -18,14 +18,14 @@ pub(super) fn floating(self_: &Tensor) -> Result<Tensor> {
     self_.to_dtype(dtype)
 }
 
-/// The input as complex numbers.
+/// The input in a complex dtype.
 pub(super) fn complex(self_: &Tensor) -> Result<Tensor> {
     let floating = floating(self_)?;
     floating.to_dtype(floating.dtype().to_complex())
 }
 
-/// The number that `norm` stands for in the ops (0 no factor, 1 one over the root, 2 one over the number of points), of a
-/// transform in this direction.
+/// The code that `norm` stands for in the primitive ops (0: no factor, 1: `1/sqrt(n)`, 2: `1/n`), for a transform in
+/// this direction.
 pub(super) fn normalization(norm: Option<&str>, forward: bool) -> Result<i64> {
     Ok(match norm {
         None | Some("backward") => i64::from(!forward) * 2,
@@ -35,7 +35,7 @@ pub(super) fn normalization(norm: Option<&str>, forward: bool) -> Result<i64> {
     })
 }
 
-/// The place of the one dimension of a transform, and how many points it has: `n`, or `all`.
+/// The dimension of a one-dimensional transform, counted from 0, and its number of points: `n`, or by default `all`.
 pub(super) fn one_dim(
     self_: &Tensor,
     n: Option<i64>,
@@ -54,7 +54,8 @@ pub(super) struct Grid {
     pub(super) sizes: Dims,
 }
 
-/// What `s` and `dim` ask for: without `dim` the last dimensions, as many as `s` has, or all; -1 in `s` leaves a size as it is.
+/// The dimensions and sizes that `s` and `dim` stand for: without `dim` the last dimensions, as many as `s` has, or
+/// all; -1 in `s` keeps a size.
 pub(super) fn grid(self_: &Tensor, s: Option<&[i64]>, dim: Option<&[i64]>) -> Result<Grid> {
     let rank = self_.ndim();
     let mut dims = Dims::new();
@@ -91,12 +92,13 @@ pub(super) fn grid(self_: &Tensor, s: Option<&[i64]>, dim: Option<&[i64]>) -> Re
 }
 
 impl Grid {
-    /// Refuses to have no dimension, which a transform of real numbers needs.
+    /// Refuses an empty list of dimensions, which transforms of real tensors cannot have.
     pub(super) fn check_any(&self, name: &str) -> Result<()> {
         ensure!(!self.dims.is_empty(), runtime, "{name} must transform at least one axis");
         Ok(())
     }
-    /// The same grid for the first half of a spectrum, and the size of the last dimension after the transform to real numbers.
+    /// The sizes of the first half of a spectrum, and the size of the last dimension after the transform to a real
+    /// tensor.
     pub(super) fn halved(mut self, self_: &Tensor, s: Option<&[i64]>) -> Result<(Grid, i64)> {
         let last = self.dims.len() - 1;
         let asked = s.and_then(|s| s.last()).copied().filter(|&n| n != -1);
@@ -107,7 +109,7 @@ impl Grid {
     }
 }
 
-/// The input with these sizes: what is too long is cut off, what is too short is followed by zeros.
+/// The input cut off or padded with zeros to these sizes.
 pub(super) fn resized(self_: &Tensor, dims: &[i64], sizes: &[i64]) -> Result<Tensor> {
     let rank = self_.ndim();
     let (mut out, mut pad) = (self_.clone(), Dims::from_elem(0, 2 * rank));
@@ -117,7 +119,7 @@ pub(super) fn resized(self_: &Tensor, dims: &[i64], sizes: &[i64]) -> Result<Ten
         if have > size {
             out = out.slice(dim, Some(0), Some(size), 1)?;
         } else if have < size {
-            // (Padding names the last dimension first.)
+            // (Padding lists the last dimension first.)
             pad[2 * (rank - 1 - dim as usize) + 1] = size - have;
             is_short = true;
         }

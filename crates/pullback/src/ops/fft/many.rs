@@ -1,4 +1,5 @@
-//! Transforms along several dimensions: those that are named, the last two (`fft2` and its kin), or all.
+//! Transforms along several dimensions: those that `dim` lists, the last two (`fft2` and the other functions of two
+//! dimensions), or all.
 
 use super::input::{complex, floating, grid, normalization, resized};
 use super::primitive::{complex as complex_sampler, real as real_sampler};
@@ -24,27 +25,27 @@ pub(crate) static OPS: &[&OpDef] = &[
     &FFT_IHFFTN,
 ];
 
-/// How a function of several dimensions was called: sizes, dimensions, factor.
-type Call<'a> = (Option<&'a [i64]>, Option<&'a [i64]>, Option<&'a str>);
+/// The arguments of a function of several dimensions: sizes, dimensions, normalisation.
+type FftnArgs<'a> = (Option<&'a [i64]>, Option<&'a [i64]>, Option<&'a str>);
 
-/// Of complex numbers; real ones are made complex.
-fn to_complex(self_: &Tensor, (s, dim, norm): Call<'_>, forward: bool) -> Result<Tensor> {
+/// The transform of a tensor that is converted to a complex dtype.
+fn to_complex(self_: &Tensor, (s, dim, norm): FftnArgs<'_>, forward: bool) -> Result<Tensor> {
     let input = complex(self_)?;
     let grid = grid(&input, s, dim)?;
     let input = resized(&input, &grid.dims, &grid.sizes)?;
     input.fft_c2c(&grid.dims, normalization(norm, forward)?, forward)
 }
 
-fn forward(self_: &Tensor, call: Call<'_>) -> Result<Tensor> {
+fn forward(self_: &Tensor, call: FftnArgs<'_>) -> Result<Tensor> {
     to_complex(self_, call, true)
 }
 
-fn inverse(self_: &Tensor, call: Call<'_>) -> Result<Tensor> {
+fn inverse(self_: &Tensor, call: FftnArgs<'_>) -> Result<Tensor> {
     to_complex(self_, call, false)
 }
 
-/// Of real numbers to half of their spectrum.
-fn from_real(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+/// The transform of a real tensor to half of its spectrum.
+fn from_real(self_: &Tensor, (s, dim, norm): FftnArgs<'_>) -> Result<Tensor> {
     ensure!(
         !self_.dtype().is_complex(),
         type_error,
@@ -58,8 +59,8 @@ fn from_real(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
     input.fft_r2c(&grid.dims, normalization(norm, true)?, true)
 }
 
-/// Of half of a spectrum to real numbers.
-fn to_real(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+/// The transform of half of a spectrum to a real tensor.
+fn to_real(self_: &Tensor, (s, dim, norm): FftnArgs<'_>) -> Result<Tensor> {
     let input = complex(self_)?;
     let grid = grid(&input, s, dim)?;
     grid.check_any("irfftn")?;
@@ -68,8 +69,9 @@ fn to_real(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
     input.fft_c2r(&grid.dims, normalization(norm, false)?, n)
 }
 
-/// The spectrum of Hermitian signals: forward along all but the last dimension, then, along the last, of half a signal.
-fn hermitian(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+/// The spectrum of Hermitian signals: a forward transform along all but the last dimension, then, along the last, of
+/// half a signal.
+fn hermitian(self_: &Tensor, (s, dim, norm): FftnArgs<'_>) -> Result<Tensor> {
     let input = complex(self_)?;
     let grid = grid(&input, s, dim)?;
     grid.check_any("hfftn")?;
@@ -83,7 +85,7 @@ fn hermitian(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
 }
 
 /// The inverse of [`hermitian`].
-fn inverse_hermitian(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor> {
+fn inverse_hermitian(self_: &Tensor, (s, dim, norm): FftnArgs<'_>) -> Result<Tensor> {
     let input = floating(self_)?;
     let grid = grid(&input, s, dim)?;
     grid.check_any("ihfftn")?;
@@ -100,17 +102,17 @@ fn inverse_hermitian(self_: &Tensor, (s, dim, norm): Call<'_>) -> Result<Tensor>
 /// {TEXT}
 #[op("fft_{NAME}2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", module = "fft", out, CAST,
      each(FftFft2 { NAME: fft, CAST: autocast = fp32, TRANSFORM: forward, IS_REAL: false,
-                    TEXT: "`fft` along two dimensions, the last two unless `dim` names others; `s` are the sizes that the input is cut or padded to." },
+                    TEXT: "The discrete Fourier transform along two dimensions `dim`, the last two by default; `s` are the sizes that the input is cut off or padded with zeros to. `norm` is that of `torch.fft.fft`." },
           FftIfft2 { NAME: ifft, CAST: autocast = fp32, TRANSFORM: inverse, IS_REAL: false,
-                     TEXT: "The inverse of `fft2`." },
+                     TEXT: "The inverse discrete Fourier transform along two dimensions `dim`, the last two by default: the inverse of `torch.fft.fft2`." },
           FftRfft2 { NAME: rfft, CAST: autocast = fp32, TRANSFORM: from_real, IS_REAL: true,
-                     TEXT: "`fft2` of real numbers: of the last of its dimensions the first half of the spectrum." },
+                     TEXT: "The discrete Fourier transform of real input along two dimensions `dim`; the last of these has the first half of the spectrum only." },
           FftIrfft2 { NAME: irfft, CAST: autocast = fp32, TRANSFORM: to_real, IS_REAL: false,
-                      TEXT: "The inverse of `rfft2`." },
+                      TEXT: "The inverse of `torch.fft.rfft2`: the real signal whose spectrum has this first half along the last of the dimensions `dim`." },
           FftHfft2 { NAME: hfft, CAST:, TRANSFORM: hermitian, IS_REAL: false,
-                     TEXT: "`hfft` along two dimensions: a forward transform along the first, of half a Hermitian signal along the last." },
+                     TEXT: "The discrete Fourier transform, which is real, of a Hermitian signal along two dimensions `dim`, of which the last holds the first half of the signal." },
           FftIhfft2 { NAME: ihfft, CAST:, TRANSFORM: inverse_hermitian, IS_REAL: true,
-                      TEXT: "The inverse of `hfft2`." }))]
+                      TEXT: "The inverse of `torch.fft.hfft2`: the first half, along the last of the dimensions `dim`, of the Hermitian signal whose spectrum is the real input." }))]
 impl FftPair {
     fn composite(
         self_: &Tensor,
@@ -134,24 +136,24 @@ impl FftPair {
      each(FftFftn { NAME: fftn, CAST: autocast = fp32, TRANSFORM: forward, IS_REAL: false,
                     MORE: vec![Sample::of(s.normal(&[])), Sample::of(s.normal(&[2])).with("dim", Value::Ints(Box::default()))],
                     REFUSED: Vec::new(),
-                    TEXT: "`fft` along several dimensions: those of `dim`, else as many of the last ones as `s` has, else all. \
-                           `s` are the sizes that the input is cut or padded to; -1 leaves a size as it is." },
+                    TEXT: "The discrete Fourier transform along the dimensions `dim`, by default the last ones, as many as `s` has, or all. \
+                           `s` are the sizes that the input is cut off or padded with zeros to; -1 keeps a size." },
           FftIfftn { NAME: ifftn, CAST: autocast = fp32, TRANSFORM: inverse, IS_REAL: false, MORE: Vec::new(),
                      REFUSED: Vec::new(),
-                     TEXT: "The inverse of `fftn`." },
+                     TEXT: "The inverse discrete Fourier transform along the dimensions `dim`: the inverse of `torch.fft.fftn`." },
           FftRfftn { NAME: rfftn, CAST: autocast = fp32, TRANSFORM: from_real, IS_REAL: true, MORE: Vec::new(),
                      REFUSED: vec![of_complex(s, "rfftn expects a real-valued input tensor"), without_dims(s, "rfftn must transform at least one axis")],
-                     TEXT: "`fftn` of real numbers: of the last of its dimensions the first half of the spectrum." },
+                     TEXT: "The discrete Fourier transform of real input along the dimensions `dim`; the last of these has the first half of the spectrum only." },
           FftIrfftn { NAME: irfftn, CAST: autocast = fp32, TRANSFORM: to_real, IS_REAL: false, MORE: Vec::new(),
                       REFUSED: vec![without_dims(s, "irfftn must transform at least one axis")],
-                      TEXT: "The inverse of `rfftn`; the last size is `2 (m - 1)` unless `s` says otherwise, where `m` numbers of the spectrum are there." },
+                      TEXT: "The inverse of `torch.fft.rfftn`: the real signal whose spectrum has this first half. The last size is `2 (m - 1)` by default, where `m` is that of the input." },
           FftHfftn { NAME: hfftn, CAST:, TRANSFORM: hermitian, IS_REAL: false, MORE: Vec::new(),
                      REFUSED: vec![without_dims(s, "hfftn must transform at least one axis")],
-                     TEXT: "`hfft` along several dimensions: forward transforms, of half a Hermitian signal along the last." },
+                     TEXT: "The discrete Fourier transform, which is real, of a Hermitian signal along the dimensions `dim`, of which the last holds the first half of the signal." },
           FftIhfftn { NAME: ihfftn, CAST:, TRANSFORM: inverse_hermitian, IS_REAL: true,
                       MORE: vec![Sample::of(real_sampler(s).normal(&[2, 4])).with("dim", [1])],
                       REFUSED: vec![of_complex(s, "Only supports floating-point dtypes"), without_dims(s, "ihfftn must transform at least one axis")],
-                      TEXT: "The inverse of `hfftn`." }))]
+                      TEXT: "The inverse of `torch.fft.hfftn`: the first half, along the last of the dimensions `dim`, of the Hermitian signal whose spectrum is the real input." }))]
 impl FftMany {
     fn composite(
         self_: &Tensor,
@@ -172,7 +174,7 @@ impl FftMany {
     }
 }
 
-/// Of what inputs are drawn: of real ones, or of the dtype at hand and of complex ones.
+/// The samplers of inputs: real ones, or those of the given dtype and complex ones.
 fn samplers(s: &Sampler, is_real: bool) -> Vec<Sampler> {
     if is_real { vec![real_sampler(s)] } else { vec![Sampler::new(s.dtype), complex_sampler(s)] }
 }
@@ -181,7 +183,7 @@ fn of_complex(s: &Sampler, phrase: &'static str) -> InvalidSample {
     bad(complex_sampler(s).normal(&[2]), &[], ErrorKind::Type, phrase)
 }
 
-/// Calls of the functions of two dimensions.
+/// Samples for the functions of two dimensions.
 fn pair_samples(s: &Sampler) -> Vec<Sample> {
     vec![
         Sample::of(s.normal(&[2, 3])),
@@ -192,7 +194,7 @@ fn pair_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// Calls of the functions of any number of dimensions.
+/// Samples for the functions of any number of dimensions.
 fn many_samples(s: &Sampler) -> Vec<Sample> {
     vec![
         Sample::of(s.normal(&[2, 3, 2])),
@@ -221,7 +223,7 @@ fn without_dims(s: &Sampler, phrase: &'static str) -> InvalidSample {
     bad(real_sampler(s).normal(&[2]), &none, ErrorKind::Runtime, phrase)
 }
 
-/// What all of them refuse.
+/// Invalid samples for the functions of any number of dimensions.
 fn refused_many(s: &Sampler) -> Vec<InvalidSample> {
     let (runtime, index) = (ErrorKind::Runtime, ErrorKind::Index);
     let x = || s.normal(&[3, 4]);
@@ -246,7 +248,7 @@ fn refused_many(s: &Sampler) -> Vec<InvalidSample> {
     ]
 }
 
-/// What all of two dimensions refuse.
+/// Invalid samples for the functions of two dimensions.
 fn refused_pairs(s: &Sampler) -> Vec<InvalidSample> {
     let (runtime, index) = (ErrorKind::Runtime, ErrorKind::Index);
     let x = || s.normal(&[3, 4]);

@@ -1,8 +1,8 @@
-//! The three ops that all transforms are made of.
+//! The three primitive ops that all transforms are made of.
 //!
-//! A transform is linear. Its gradient is its adjoint, which is the transform of the other direction with the same factor; where
-//! only half of a spectrum is there, the numbers that stand for two of them, themselves and their mirror images, count twice
-//! or half.
+//! A transform is linear. Its gradient is its adjoint, which is the transform in the other direction with the same
+//! factor; where only half of a spectrum is stored, the elements that stand for two, themselves and their mirror
+//! images, count twice or half.
 
 use super::strides::{after_complex, after_real, after_to_real};
 use crate::dispatch::OpDef;
@@ -19,7 +19,7 @@ pub(crate) static OPS: &[&OpDef] = &[&FFT_C2C, &FFT_R2C, &FFT_C2R];
 
 type Places = SmallVec<[usize; 5]>;
 
-/// `dim` counted from the start; each stands there once.
+/// The dimensions `dim` counted from 0, without repetitions.
 fn places(dim: &[i64], rank: usize) -> Result<Places> {
     let mut out = Places::new();
     for &dim in dim {
@@ -33,7 +33,7 @@ fn places(dim: &[i64], rank: usize) -> Result<Places> {
     Ok(out)
 }
 
-/// Refuses dimensions without numbers.
+/// Refuses dimensions of size 0.
 pub(super) fn check_points(n: i64) -> Result<()> {
     ensure!(n > 0, runtime, "Invalid number of data points ({n}) specified");
     Ok(())
@@ -43,8 +43,8 @@ fn check_all_points(shape: &[i64], dims: &[usize]) -> Result<()> {
     dims.iter().try_for_each(|&dim| check_points(shape[dim]))
 }
 
-/// The factor that `normalization` stands for, of a transform of `dims` with these sizes: 1, one over the root of the number of
-/// points, one over that number.
+/// The factor that `normalization` stands for, for a transform of `dims` with these sizes: 1, `1/sqrt(n)` or `1/n`,
+/// where `n` is the number of transformed elements.
 fn factor(normalization: i64, shape: &[i64], dims: &[usize]) -> Result<f64> {
     let points: f64 = dims.iter().map(|&dim| shape[dim] as f64).product();
     Ok(match normalization {
@@ -55,7 +55,7 @@ fn factor(normalization: i64, shape: &[i64], dims: &[usize]) -> Result<f64> {
     })
 }
 
-/// Refuses half precision, which no kernel computes in.
+/// Refuses half precision, for which there is no kernel.
 fn check_precision(dtype: DType) -> Result<()> {
     ensure!(
         !matches!(dtype, DType::F16 | DType::BF16 | DType::C32),
@@ -81,8 +81,9 @@ fn spec_of(self_: &Tensor, shape: &[i64], dtype: DType, strides: Dims) -> Tensor
     TensorSpec { strides: Some(strides), ..spec }
 }
 
-/// The transform of complex numbers along `dim`: forward with `exp(-2 pi i j k / n)`, else with `exp(2 pi i j k / n)`. `normalization`
-/// is 0 for no factor, 1 for one over the root of the number of points, 2 for one over that number.
+/// The discrete Fourier transform of a complex tensor along `dim`: with `exp(-2 pi i j k / n)` if `forward`, else with
+/// `exp(2 pi i j k / n)`. `normalization` is 0 for no factor, 1 for `1/sqrt(n)`, 2 for `1/n`, where `n` is the number
+/// of transformed elements.
 #[op("_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor", function_only, exact_out, node = "FftC2C",
      method = fft_c2c, jvp = linear, batch = along)]
 impl FftC2c {
@@ -121,11 +122,11 @@ impl FftC2c {
         let of = |x: Tensor, dim: &[i64], normalization: i64, forward: bool| {
             Sample::new([x.into(), dim.into(), normalization.into(), forward.into()])
         };
-        let turned = complex(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
+        let transposed = complex(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
         vec![
             of(complex(s).normal(&[5]), &[0], 0, true),
             of(complex(s).normal(&[2, 3]), &[-1], 1, false),
-            of(turned, &[0], 2, true),
+            of(transposed, &[0], 2, true),
             of(complex(s).normal(&[2, 3, 4]), &[2, 0], 0, false),
             of(complex(s).normal(&[2]), &[], 0, true),
             of(complex(s).normal(&[]), &[], 0, true),
@@ -154,8 +155,9 @@ impl FftC2c {
     }
 }
 
-/// The forward transform of real numbers along `dim`. With `onesided`, of the last of these dimensions the first half of the spectrum,
-/// `n / 2 + 1` numbers, whose mirror image, conjugated, is the rest. `normalization` as for `_fft_c2c`.
+/// The forward discrete Fourier transform of a real tensor along `dim`. With `onesided` the last of these dimensions
+/// has only the first half of the spectrum, `n / 2 + 1` elements, whose mirror image, conjugated, is the rest.
+/// `normalization` is 0 for no factor, 1 for `1/sqrt(n)`, 2 for `1/n`.
 #[op("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", function_only, exact_out, node = "FftR2C",
      method = fft_r2c, jvp = linear, batch = along)]
 impl FftR2c {
@@ -192,8 +194,8 @@ impl FftR2c {
         let mut out = result.view_mut(cpu);
         Ok(pullback_fft::real_to_complex(&mut out, self_.view_ref(cpu), &dims, scale)?)
     }
-    // The adjoint of the half spectrum is Re(sum_k g_k exp(2 pi i j k / n)) over that half; the inverse transform adds each
-    // number's mirror image, which doubles it.
+    // The adjoint of the half spectrum is Re(sum_k g_k exp(2 pi i j k / n)) over that half; the inverse transform adds
+    // the mirror image of each element, which doubles it.
     fn vjp_self(
         grad: &Tensor,
         self_shape: &[i64],
@@ -212,12 +214,12 @@ impl FftR2c {
         let of = |x: Tensor, dim: &[i64], normalization: i64, onesided: bool| {
             Sample::new([x.into(), dim.into(), normalization.into(), onesided.into()])
         };
-        let turned = real(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
+        let transposed = real(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
         vec![
             of(real(s).normal(&[5]), &[0], 0, true),
             of(real(s).normal(&[6]), &[0], 1, true),
             of(real(s).normal(&[6]), &[-1], 2, false),
-            of(turned, &[1, 0], 0, true),
+            of(transposed, &[1, 0], 0, true),
             of(real(s).normal(&[2, 3, 4]), &[0, -1], 1, true),
             of(real(s).normal(&[3, 3]), &[0, 1], 0, false),
             of(real(s).normal(&[2, 1]), &[1], 0, true),
@@ -247,9 +249,9 @@ impl FftR2c {
     }
 }
 
-/// The inverse transform along `dim` to real numbers. The last of these dimensions holds the first half of a spectrum, and has
-/// `last_dim_size` numbers in the result; imaginary parts that the spectrum of real numbers lacks are not looked at.
-/// `normalization` as for `_fft_c2c`.
+/// The inverse discrete Fourier transform along `dim` to a real tensor. The last of these dimensions holds the first
+/// half of a spectrum and has `last_dim_size` elements in the result; imaginary parts that the spectrum of a real
+/// signal cannot have are ignored. `normalization` is 0 for no factor, 1 for `1/sqrt(n)`, 2 for `1/n`.
 #[op("_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor", function_only, exact_out, node = "FftC2R",
      method = fft_c2r, jvp = linear, batch = along)]
 impl FftC2r {
@@ -290,7 +292,7 @@ impl FftC2r {
         let mut out = result.view_mut(cpu);
         Ok(pullback_fft::complex_to_real(&mut out, self_.view_ref(cpu), &dims, scale)?)
     }
-    // Each inner number of the half stands for itself and for its mirror image.
+    // Each inner element of the half stands for itself and for its mirror image.
     fn vjp_self(
         grad: &Tensor,
         dim: &[i64],
@@ -305,12 +307,12 @@ impl FftC2r {
         let of = |x: Tensor, dim: &[i64], normalization: i64, n: i64| {
             Sample::new([x.into(), dim.into(), normalization.into(), n.into()])
         };
-        let turned = complex(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
+        let transposed = complex(s).normal(&[3, 2]).transpose(0, 1).expect("samples are small");
         vec![
             of(complex(s).normal(&[3]), &[0], 0, 4),
             of(complex(s).normal(&[3]), &[0], 1, 5),
             of(complex(s).normal(&[2, 4]), &[-1], 2, 6),
-            of(turned, &[0, 1], 0, 5),
+            of(transposed, &[0, 1], 0, 5),
             of(complex(s).normal(&[2, 3, 4]), &[2, 1, 0], 2, 3),
             of(complex(s).normal(&[2, 1]), &[1], 0, 1),
             of(complex(s).normal(&[0, 2]), &[1], 0, 2),
@@ -331,8 +333,8 @@ impl FftC2r {
     }
 }
 
-/// Factors for the first half of the spectrum of `n` real numbers along `dim` of `like`: `inner` for numbers whose mirror image
-/// is another one, 1 for the first and, if `n` is even, the last.
+/// Factors for the first half of the spectrum of `n` real elements along `dim` of `like`: `inner` for elements whose
+/// mirror image is another one, 1 for the first and, if `n` is even, the last.
 fn mirrored_weights(like: &Tensor, dim: i64, n: i64, inner: f64) -> Result<Tensor> {
     let half = n / 2 + 1;
     let spec = TensorSpec::of(&[half], like.dtype().to_real()).on(like.device());

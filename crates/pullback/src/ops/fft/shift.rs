@@ -1,4 +1,4 @@
-//! The frequencies of a spectrum, and the order of its numbers.
+//! The frequencies of a spectrum, and shifts of its elements.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
@@ -24,14 +24,14 @@ fn frequency_dtype(name: &str, dtype: Option<DType>) -> Result<DType> {
     Ok(dtype)
 }
 
-/// Refuses negative sizes, as those who make tensors do.
+/// Refuses negative sizes with the error of tensor factories.
 fn check_size(n: i64) -> Result<()> {
     ensure!(n >= 0, runtime, "Trying to create tensor with negative dimension {n}: [{n}]");
     Ok(())
 }
 
-/// The frequencies of the numbers that `fft` gives: `0, 1, .., -2, -1` over `n d`, where `d` is the time between two samples. The negative ones
-/// begin in the middle.
+/// The frequencies of the elements of the result of `torch.fft.fft`: `0, 1, .., -2, -1` over `n d`, where `d` is the
+/// distance of samples. The negative frequencies are the second half.
 #[op("fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      module = "fft", out, not_differentiable, method = fft_fftfreq)]
 impl FftFftfreq {
@@ -64,7 +64,8 @@ impl FftFftfreq {
     }
 }
 
-/// The frequencies of the numbers that `rfft` gives: `0, 1, .., n / 2` over `n d`.
+/// The frequencies of the elements of the result of `torch.fft.rfft`: `0, 1, .., n / 2` over `n d`, where `d` is the
+/// distance of samples.
 #[op("fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      module = "fft", out, not_differentiable, method = fft_rfftfreq)]
 impl FftRfftfreq {
@@ -94,7 +95,7 @@ impl FftRfftfreq {
     }
 }
 
-/// Rolled along `dim`, all dimensions if `None`: by half of each size, as `part` says which half.
+/// The tensor rolled along `dim` (all dimensions if `None`) by the part of each size that `part` gives.
 fn shifted(self_: &Tensor, dim: Option<&[i64]>, part: impl Fn(i64) -> i64) -> Result<Tensor> {
     let all: Dims = (0..self_.ndim() as i64).collect();
     let dims = dim.unwrap_or(&all);
@@ -103,7 +104,8 @@ fn shifted(self_: &Tensor, dim: Option<&[i64]>, part: impl Fn(i64) -> i64) -> Re
     self_.roll(&shifts, dims)
 }
 
-/// A spectrum with the frequency zero in the middle: rolled by half of each size along `dim`, all dimensions if `None`.
+/// A spectrum with the zero frequency moved to the centre: rolled by half of each size along `dim`, or along all
+/// dimensions if `None`.
 #[op("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", module = "fft", method = fft_fftshift)]
 impl FftFftshift {
     fn composite(self_: &Tensor, dim: Option<&[i64]>) -> Result<Tensor> {
@@ -117,7 +119,7 @@ impl FftFftshift {
     }
 }
 
-/// The inverse of `fftshift`, which is another function where a size is odd.
+/// The inverse of `torch.fft.fftshift`, from which it differs where a size is odd.
 #[op("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", module = "fft", method = fft_ifftshift)]
 impl FftIfftshift {
     fn composite(self_: &Tensor, dim: Option<&[i64]>) -> Result<Tensor> {

@@ -1,28 +1,28 @@
-//! How the results of transforms lie in memory, which is as PyTorch's do.
+//! The strides of the results of transforms, which are those of PyTorch.
 //!
-//! The transformed dimensions are innermost, in an order that begins with the largest stride of the input; the others are
-//! outside, in the order of theirs. Kernels may write in any order: this one is no more than a convention that programs may
-//! have come to rely on.
+//! The transformed dimensions are innermost, in an order that begins with the largest stride of the input; the others
+//! are outside, in the order of theirs. Kernels may write in any order: this one is a convention that programs may have
+//! come to rely on.
 
 use crate::Dims;
 use smallvec::SmallVec;
 
-/// Dimensions that PyTorch's library transforms at once.
+/// The number of dimensions that PyTorch's library transforms at once.
 const AT_ONCE: usize = 7;
 
-type Order = SmallVec<[usize; 5]>;
+type DimOrder = SmallVec<[usize; 5]>;
 
 /// Strides after a complex transform along `dims`.
 pub(super) fn after_complex(shape: &[i64], strides: &[i64], dims: &[usize]) -> Dims {
-    after(shape, strides, Order::from_slice(dims), 0)
+    after(shape, strides, DimOrder::from_slice(dims), 0)
 }
 
-/// Strides after a transform of real numbers along `dims` to `shape`: the last of them stays the innermost.
+/// Strides after a transform of a real tensor along `dims` to `shape`: the last of them stays innermost.
 pub(super) fn after_real(shape: &[i64], strides: &[i64], dims: &[usize]) -> Dims {
-    after(shape, strides, Order::from_slice(dims), 1)
+    after(shape, strides, DimOrder::from_slice(dims), 1)
 }
 
-/// Strides after a transform to real numbers: `between` is the shape before the last one.
+/// Strides after a transform to a real tensor: `between` is the shape before the last transform.
 pub(super) fn after_to_real(
     (between, shape): (&[i64], &[i64]),
     strides: &[i64],
@@ -35,8 +35,8 @@ pub(super) fn after_to_real(
     after_some(shape, &after_complex(between, strides, others), &[*last])
 }
 
-/// After transforms along `dims`, of which the last `fixed` keep their place.
-fn after(shape: &[i64], strides: &[i64], mut dims: Order, mut fixed: usize) -> Dims {
+/// Strides after transforms along `dims`, of which the last `fixed` keep their position.
+fn after(shape: &[i64], strides: &[i64], mut dims: DimOrder, mut fixed: usize) -> Dims {
     let mut strides = Dims::from_slice(strides);
     while !dims.is_empty() {
         let free = dims.len() - fixed;
@@ -49,7 +49,7 @@ fn after(shape: &[i64], strides: &[i64], mut dims: Order, mut fixed: usize) -> D
     strides
 }
 
-/// After one transform: `dims` innermost in their order, the others outside.
+/// Strides after one transform: `dims` innermost in their order, the others outside.
 fn after_some(shape: &[i64], strides: &[i64], dims: &[usize]) -> Dims {
     let mut others = untouched(shape.len(), dims);
     others.sort_by_key(|&d| std::cmp::Reverse(strides[d]));
@@ -66,10 +66,10 @@ fn after_some(shape: &[i64], strides: &[i64], dims: &[usize]) -> Dims {
     out
 }
 
-/// The dimensions that are not in `dims`. Where strides are equal their order matters: each of `dims`, from the left, changes
-/// places with the last of the others behind it.
-fn untouched(rank: usize, dims: &[usize]) -> Order {
-    let mut all: Order = (0..rank).collect();
+/// The dimensions that are not in `dims`. Where strides are equal their order matters: each of `dims`, from the left,
+/// is swapped with the last of the others after it.
+fn untouched(rank: usize, dims: &[usize]) -> DimOrder {
+    let mut all: DimOrder = (0..rank).collect();
     let (mut left, mut right) = (0, rank);
     loop {
         while left < right && !dims.contains(&all[left]) {

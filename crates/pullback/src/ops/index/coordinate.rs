@@ -27,12 +27,14 @@ impl NonzeroStatic {
         let shape = [size, self_.ndim() as i64];
         TensorSpec::beside(self_, &shape).computed_in(DType::I64).checked()
     }
-    fn cpu(cpu: Cpu, self_: &Tensor, size: i64, fill_value: i64) -> Result<Tensor> {
-        let out = NonzeroStatic::meta(self_, size)?.full(Scalar::Int(fill_value))?;
+    fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, size: i64, fill_value: i64) -> Result<()> {
         let found = self_.nonzero()?;
         let count = size.min(found.shape()[0]);
-        out.narrow(0, 0, count)?.copy_data(cpu, &found.narrow(0, 0, count)?)?;
-        Ok(out)
+        // (All memory is asked for before the first write.)
+        let found = found.narrow(0, 0, count)?;
+        let [first, rest] = [result.narrow(0, 0, count)?, result.narrow(0, count, size - count)?];
+        rest.fill_with(cpu, Scalar::Int(fill_value))?;
+        first.copy_data(cpu, &found)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |t: Tensor, size: i64| Sample::of(t).with("size", size);

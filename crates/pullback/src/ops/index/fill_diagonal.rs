@@ -38,6 +38,10 @@ impl FillDiagonal {
         TensorSpec::target(self_).holding(fill_value)
     }
     fn cpu_(cpu: Cpu, self_: &Tensor, fill_value: Scalar, wrap: bool) -> Result<()> {
+        if self_.numel() == 0 {
+            // (Sizes of nothing need not be numbers whose products fit.)
+            return Ok(());
+        }
         for part in diagonals(self_, wrap)? {
             part.fill_with(cpu, fill_value)?;
         }
@@ -79,12 +83,15 @@ impl FillDiagonal {
 /// The diagonal as two tensors over its memory: the blocks of `w + 1` rows after which it begins anew, and the rows behind them.
 fn diagonals(tensor: &Tensor, wrap: bool) -> Result<[Tensor; 2]> {
     let (sizes, strides) = (tensor.shape(), tensor.strides());
-    let (step, offset) = (strides.iter().sum(), tensor.storage_offset());
+    let offset = tensor.storage_offset();
+    // (The stride of a dimension of one element may be any number.)
+    let step = if sizes.contains(&1) { 1 } else { strides.iter().sum() };
     let (rows, columns) = (sizes[0], sizes[1]);
     let block = columns + 1;
     let blocks = if wrap && sizes.len() == 2 { rows / block } else { 0 };
     let behind = blocks * block;
-    let whole = tensor.alias_with(&[blocks, columns], &[block * strides[0], step], offset)?;
+    let block_step = if blocks > 0 { block * strides[0] } else { 1 };
+    let whole = tensor.alias_with(&[blocks, columns], &[block_step, step], offset)?;
     let length = (rows - behind).min(columns);
     let rest = tensor.alias_with(&[length], &[step], offset + behind * strides[0])?;
     Ok([whole, rest])

@@ -1,5 +1,5 @@
-//! Products over chosen dimensions, made of reshapes and matrix products: `outer` (none), `inner` (the
-//! last ones) and `tensordot` (any). They have no kernels and no rules of their own.
+//! Contractions of two tensors, made of reshapes and matrix products: `outer` (over no dimension), `inner` (over the
+//! last dimensions) and `tensordot` (over any). They have no kernels and no derivative rules of their own.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -11,7 +11,8 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&OUTER, &INNER, &TENSORDOT];
 
-/// All products of two vectors' elements: `out[i, j] = self[i] * vec2[j]`.
+/// The outer product of two vectors: `out[i, j] = self[i] * vec2[j]`, of shape (n, m) for vectors of lengths n and m.
+/// Dtypes promote.
 #[op("outer(Tensor self, Tensor vec2) -> Tensor", out, separate, alias("ger"))]
 impl Outer {
     fn composite(self_: &Tensor, vec2: &Tensor) -> Result<Tensor> {
@@ -34,7 +35,8 @@ impl Outer {
     }
 }
 
-/// Dot products over the last dimensions: (*a, k) and (*b, k) give (*a, *b); numbers multiply.
+/// Sums of products over the last dimensions of both tensors: shapes (*a, k) and (*b, k) give (*a, *b). For two vectors
+/// this is the dot product; a 0-dimensional tensor multiplies every element of the other.
 #[op("inner(Tensor self, Tensor other) -> Tensor", exact_out)]
 impl Inner {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
@@ -58,7 +60,7 @@ impl Inner {
     }
 }
 
-/// The dimensions to contract, wrapped, and the others.
+/// The dimensions to contract, counted from 0, and the remaining ones.
 fn contraction(t: &Tensor, dims: &[i64]) -> Result<(Vec<i64>, Vec<i64>)> {
     let mut picked = Vec::with_capacity(dims.len());
     for &dim in dims {
@@ -74,7 +76,9 @@ fn contraction(t: &Tensor, dims: &[i64]) -> Result<(Vec<i64>, Vec<i64>)> {
     Ok((picked, rest))
 }
 
-/// Sums products over `dims_self` of one and `dims_other` of the other; what is left of both stays, in order.
+/// The contraction of two tensors: sums products over the dimensions `dims_self` of `self` and `dims_other` of `other`,
+/// which correspond one to one and have equal sizes (a size of 1 broadcasts). The result has the remaining dimensions
+/// of `self`, then those of `other`, in order.
 #[op(
     "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
     function_only,
@@ -99,7 +103,7 @@ impl Tensordot {
         let (mut a, mut b) = (self_.clone(), other.clone());
         for (&i, &j) in pick_a.iter().zip(&pick_b) {
             let (m, n) = (a.shape()[i as usize], b.shape()[j as usize]);
-            // A dimension of size 1 meets any size: the other side is summed.
+            // A dimension of size 1 broadcasts: the other tensor is summed over its dimension.
             if m == 1 && n != 1 {
                 b = b.sum_dim_with(Some(&[j]), true, Some(b.dtype()))?;
             } else if n == 1 && m != 1 {

@@ -1,9 +1,8 @@
 //! Decompositions of batches of dense matrices, with gradients.
 //!
-//! Linear equations and determinants are in `linalg_solve`. Formulas follow M. B. Giles, "An extended
-//! collection of matrix derivative results" (2008), and, for complex matrices, C. Boeddeker et al., "On the
-//! computation of complex-valued gradients" (2017): a gradient is the conjugate cotangent, `A^H` is the
-//! conjugate transpose.
+//! Linear equations and determinants are in `solve`. Formulas follow M. B. Giles, "An extended collection of matrix
+//! derivative results" (2008), and, for complex matrices, C. Boeddeker et al., "On the computation of complex-valued
+//! gradients" (2017): a gradient is the conjugate cotangent, `A^H` is the conjugate transpose.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -57,7 +56,7 @@ pub(in crate::ops) fn check_matrix(name: &str, a: &Tensor, square: bool) -> Resu
     Ok(())
 }
 
-/// Rows and columns.
+/// The numbers of rows and columns of matrices of this shape.
 pub(in crate::ops) fn sizes(shape: &[i64]) -> (i64, i64) {
     (shape[shape.len() - 2], shape[shape.len() - 1])
 }
@@ -72,7 +71,8 @@ pub(in crate::ops) fn h(a: &Tensor) -> Result<Tensor> {
     a.transpose(-2, -1)?.conj()
 }
 
-/// Refuses matrices that could not be factorised: `codes` holds for each 0 or the number that `message` is made of.
+/// Raises `LinAlgError` for the first matrix in `a` whose error code is not 0, with a text that `message` makes of the
+/// code.
 pub(in crate::ops) fn check_codes(
     name: &str,
     a: &Tensor,
@@ -83,10 +83,11 @@ pub(in crate::ops) fn check_codes(
     Err(Error::new(ErrorKind::LinAlg, format!("{name}: {element}{}", message(code))))
 }
 
-/// The first of the codes (*) of the matrices in `a` that is not 0, and which matrix of a batch that is, as errors begin with it. It
-/// is asked for by ops, so that it holds for whatever computes these; of codes without memory there is none.
+/// The first error code that is not 0 among the `codes` (*) of the matrices in `a`, and the prefix of the error's text,
+/// which names the matrix if there is a batch. Tensors on the meta device have no codes. The codes are read by ops
+/// alone, so that this works for codes that any device or subclass computed.
 pub(in crate::ops) fn first_failure(a: &Tensor, codes: &Tensor) -> Result<Option<(String, i32)>> {
-    // (Of a batch of `vmap` all matrices are looked at.)
+    // (Under `vmap` the matrices of all examples are checked.)
     let whole = all_examples(&codes.detach()?);
     if whole.device() == Device::Meta {
         return Ok(None);
@@ -102,14 +103,14 @@ pub(in crate::ops) fn first_failure(a: &Tensor, codes: &Tensor) -> Result<Option
     Ok(Some((element, code)))
 }
 
-/// What the codes of the matrices in `a` look like.
+/// The spec of the error codes of the matrices in `a`: int32, one for each matrix.
 pub(in crate::ops) fn codes_spec(a: &Tensor) -> TensorSpec {
     TensorSpec::beside(a, &batch_shape(a, &[])).computed_in(DType::I32)
 }
 
-/// Writes the codes of a batch, in its order.
+/// Writes the error codes of a batch, in row-major order, into `info`.
 pub(in crate::ops) fn write_codes(cpu: Cpu, info: &Tensor, codes: &[i32]) -> Result<()> {
-    // (Without a request for memory, where another result is written already.)
+    // (This path allocates nothing, because another result is already written.)
     if let Some(numbers) = info.view_mut(cpu).as_slice_mut::<i32>() {
         numbers.copy_from_slice(codes);
         return Ok(());
@@ -117,14 +118,15 @@ pub(in crate::ops) fn write_codes(cpu: Cpu, info: &Tensor, codes: &[i32]) -> Res
     info.copy_data(cpu, &Tensor::from_slice(codes, info.shape())?)
 }
 
-/// What a batch, that of `a`, of matrices of these sizes looks like that lie column by column, as LAPACK has them.
+/// The spec of column-major matrices of `sizes` with the batch dimensions of `a`: the layout in which LAPACK returns
+/// them.
 pub(in crate::ops) fn by_columns(a: &Tensor, sizes: [i64; 2]) -> TensorSpec {
     let spec = TensorSpec::beside(a, &batch_shape(a, &sizes));
     let strides = column_strides(&spec.shape);
     spec.with_strides(strides)
 }
 
-/// The strides of matrices that lie column by column, one behind the other.
+/// The strides of a contiguous batch of column-major matrices.
 pub(in crate::ops) fn column_strides(shape: &[i64]) -> Dims {
     let mut strides = contiguous_strides(shape);
     if let [.., rows, columns] = &mut strides[..] {
@@ -133,7 +135,7 @@ pub(in crate::ops) fn column_strides(shape: &[i64]) -> Dims {
     strides
 }
 
-/// Whether the upper triangles are meant.
+/// Whether `UPLO` names the upper triangle.
 fn is_upper(uplo: &str) -> Result<bool> {
     match uplo {
         "U" | "u" => Ok(true),
@@ -142,17 +144,17 @@ fn is_upper(uplo: &str) -> Result<bool> {
     }
 }
 
-/// Whether the vectors of a decomposition are wanted beside its values: for the gradient of the values.
+/// Whether the values of a decomposition also need its vectors, because a derivative will be computed.
 fn needs_vectors(a: &Tensor) -> bool {
     crate::autograd::needs_derivative_of(a)
 }
 
-/// The k x k identity in the dtype of `like`, where that is.
+/// The k x k identity in the dtype and on the device of `like`.
 pub(in crate::ops) fn eye(k: i64, like: &Tensor) -> Result<Tensor> {
     crate::ops::creation::factory::eye_with(k, Some(like.dtype()), None, Some(like.device()), None)
 }
 
-/// A diagonal matrix of each vector.
+/// Vectors (*, k) as diagonal matrices (*, k, k).
 fn diagonal_matrix(d: &Tensor) -> Result<Tensor> {
     let k = d.shape()[d.ndim() - 1];
     d.unsqueeze(-2)?.mul(&eye(k, d)?)
@@ -163,16 +165,18 @@ fn skew(a: &Tensor) -> Result<Tensor> {
     a.sub(&h(a)?)
 }
 
-/// `d_j - d_i`.
+/// The differences `E_ij = d_j - d_i` of all pairs of elements of vectors (*, k): (*, k, k).
 pub(in crate::ops) fn gaps(d: &Tensor) -> Result<Tensor> {
     d.unsqueeze(-2)?.sub(&d.unsqueeze(-1)?)
 }
 
-/// `inner / gaps` off the diagonal, zeros on it. Where values are equal, their vectors have a derivative only in directions that leave them so: there
-/// `lost`, what the quotient's numerator comes to, must vanish beside `scale`, and the quotient is 0.
+/// The quotient `inner / gaps` off the diagonal, zeros on it, where `gaps` are the differences of eigenvalues (or of
+/// squared singular values). Where two of these are equal, their vectors have a derivative only in directions that keep
+/// them equal: there `lost`, the magnitude of the numerator, has to be negligible against `scale`, and the
+/// quotient is taken as 0.
 ///
 /// # Errors
-/// `RuntimeError` with the text `refusal` where it does not.
+/// `RuntimeError` with the text `refusal` where it is not negligible.
 pub(in crate::ops) fn over_gaps(
     inner: &Tensor,
     gaps: &Tensor,
@@ -193,7 +197,7 @@ pub(in crate::ops) fn matrix_samples(s: &Sampler) -> Vec<Sample> {
     vec![Sample::of(regular(s, &[3])), Sample::of(regular(s, &[2, 2]))]
 }
 
-/// Square matrices with a dominant diagonal: (*batch, n, n), the last number given being n.
+/// Random diagonally dominant matrices (*batch, n, n), where `shape` is (*batch, n).
 pub(in crate::ops) fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
     let n = shape[shape.len() - 1];
     let full: Dims = shape.iter().copied().chain([n]).collect();
@@ -201,7 +205,10 @@ pub(in crate::ops) fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
     diagonal.and_then(|d| s.uniform(&full, -1.0, 1.0).add(&d)).expect("samples are small")
 }
 
-/// The decomposition behind `linalg_svd`.
+/// The singular value decomposition that `torch.linalg.svd` and `torch.linalg.svdvals` are made of. Without
+/// `compute_uv`, `U` and `Vh` are empty. Source of its gradient: M. B. Giles, "An extended collection of matrix
+/// derivative results" (2008); of complex matrices: C. Boeddeker et al., "On the computation of
+/// complex-valued gradients" (2017).
 #[op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
      internal, node = "LinalgSvd", method = svd_kernel, batch = matrices)]
 impl SvdKernel {
@@ -244,7 +251,8 @@ impl SvdKernel {
         svd_backward((grad_u, grad_s, grad_vh), u, s, vh)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        // Singular vectors of complex matrices have free phases, which differences cannot see.
+        // Singular vectors of complex matrices are determined up to a phase, so that numerical differences do not
+        // apply.
         if s.dtype.is_complex() {
             return Vec::new();
         }
@@ -258,8 +266,9 @@ impl SvdKernel {
 
 type Grads3<'a> = (Option<&'a Tensor>, Option<&'a Tensor>, Option<&'a Tensor>);
 
-/// With `A = U S V^H`: the core is `(skew(U^H gU) S + S skew(V^H gV)) / E + diag(gS)`, `E_ij = s_j^2 - s_i^2`, between `U`
-/// and `V^H`; the parts of `gU` and `gV` outside the spans of `U` and `V` are added.
+/// The gradient of the singular value decomposition. With `A = U S V^H` the core is
+/// `(skew(U^H gU) S + S skew(V^H gV)) / E + diag(gS)`, `E_ij = s_j^2 - s_i^2`, between `U` and `V^H`; the parts of `gU`
+/// and `gV` outside of the spans of `U` and `V` are added.
 fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) -> Result<Tensor> {
     ensure!(
         u.ndim() >= 2 && vh.ndim() >= 2,
@@ -294,12 +303,12 @@ fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) 
     if let (Some(both), Some(size)) = (&both, &size)
         && k > 0
     {
-        // Vectors of values that are 0 turn on their own.
-        let turns = sizes_of(&[&left, &right])?.unwrap_or_else(|| size.clone());
-        let turns = turns.mul(&row.add(&column)?.eq(&Tensor::wrapped(0)?)?)?;
+        // Left and right singular vectors of singular values that are 0 rotate independently of each other.
+        let rotations = sizes_of(&[&left, &right])?.unwrap_or_else(|| size.clone());
+        let rotations = rotations.mul(&row.add(&column)?.eq(&Tensor::wrapped(0)?)?)?;
         let largest = s.detach()?.amax(&[-1], true)?.unsqueeze(-1)?;
         let largest = largest.masked_fill(&largest.eq(&Tensor::wrapped(0)?)?, Scalar::Int(1))?;
-        let lost = both.detach()?.abs()?.add(&turns.mul(&largest)?)?;
+        let lost = both.detach()?.abs()?.add(&rotations.mul(&largest)?)?;
         core =
             core.add(&over_gaps(both, &squares, (&lost, &size.mul(&largest)?), EQUAL_SINGULAR)?)?;
     }
@@ -325,7 +334,7 @@ fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) 
 const EQUAL_SINGULAR: &str = "svd_backward: two singular values are equal, and the specified loss function depends on their singular vectors, which have no derivative there";
 const EQUAL_EIGENVALUES: &str = "linalg_eigh_backward: two eigenvalues are equal, and the specified loss function depends on their eigenvectors, which have no derivative there";
 
-/// The magnitudes of the elements of several matrices, added.
+/// The sum of the absolute values of several matrices, element by element.
 fn sizes_of(parts: &[&Option<Tensor>]) -> Result<Option<Tensor>> {
     let mut sum: Option<Tensor> = None;
     for part in parts.iter().copied().flatten() {
@@ -335,8 +344,8 @@ fn sizes_of(parts: &[&Option<Tensor>]) -> Result<Option<Tensor>> {
     Ok(sum)
 }
 
-/// The first `k` of the gradients of singular vectors along `dim`. The others, which `full_matrices` adds, are any basis of
-/// what is left: nothing may depend on them.
+/// The gradients of the first `k` singular vectors along `dim`. Those beyond, which `full_matrices` adds, are an
+/// arbitrary basis of the orthogonal complement, on which nothing may depend.
 fn within(g: &Tensor, dim: i64, k: i64) -> Result<Tensor> {
     let more = g.shape()[wrap_dim(dim, g.ndim())?] - k;
     if more == 0 {
@@ -350,8 +359,8 @@ fn within(g: &Tensor, dim: i64, k: i64) -> Result<Tensor> {
     g.narrow(dim, 0, k)
 }
 
-/// Refuses gradients that depend on the free phases of complex vectors: the diagonals of these skew parts, added, must
-/// vanish.
+/// Refuses gradients that depend on the free phases of complex vectors: the sum of the diagonals of these
+/// skew-Hermitian parts must vanish.
 fn check_phases(skews: [&Option<Tensor>; 2], message: &str) -> Result<()> {
     let mut sum: Option<Tensor> = None;
     for skew in skews.into_iter().flatten().filter(|skew| skew.dtype().is_complex()) {
@@ -359,13 +368,13 @@ fn check_phases(skews: [&Option<Tensor>; 2], message: &str) -> Result<()> {
         sum = Some(sum.map_or_else(|| Ok(diagonal.clone()), |sum| sum.add(&diagonal))?);
     }
     let Some(sum) = sum.filter(|sum| sum.numel() > 0) else { return Ok(()) };
-    // A skew part has twice the phase's derivative.
+    // The skew-Hermitian part `M - M^H` has twice the derivative by the phase on its diagonal.
     let worst = all_examples(&sum).abs()?.max()?.item()?.to_f64() / 2.0;
     ensure!(worst.is_nan() || worst <= PHASE_TOLERANCE, runtime, "{message}");
     Ok(())
 }
 
-/// How much of a dependence on phases counts as rounding.
+/// The largest derivative by a phase that counts as rounding.
 const PHASE_TOLERANCE: f64 = 1e-2;
 
 fn off_diagonal(a: &Tensor, k: i64) -> Result<Tensor> {
@@ -373,8 +382,17 @@ fn off_diagonal(a: &Tensor, k: i64) -> Result<Tensor> {
     a.mul(&TensorSpec::beside(a, &[k, k]).full(Scalar::Int(1))?.sub(&one)?)
 }
 
-/// The singular value decomposition `A = U diag(S) Vh`, singular values descending. The first min(m, n) singular vectors
-/// have a gradient where singular values are distinct; for complex matrices, of what does not depend on their phase.
+/// The singular value decomposition `A = U diag(S) Vh` of matrices (*, m, n), singular values in descending order.
+///
+/// `S` has shape (*, k) with k = min(m, n) and a real dtype; `U` is (*, m, k) and `Vh` (*, k, n), or with
+/// `full_matrices` (*, m, m) and (*, n, n). Their columns and rows are orthonormal. The gradient of the first k
+/// singular vectors exists where singular values are distinct; those beyond are an arbitrary basis and have none.
+/// Singular vectors of complex matrices are determined up to a phase, on which a loss must not depend.
+///
+/// # Errors
+/// `RuntimeError` for fewer than two dimensions and for a `driver`, which only other devices have;
+/// `NotImplementedError` for half precision and integer dtypes. The backward pass raises `RuntimeError` where the loss
+/// depends on a free phase, on vectors beyond the first k, or on singular vectors of equal singular values.
 #[op("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", module = "linalg", exact_out, method = linalg_svd, autocast = fp32)]
 impl LinalgSvd {
     fn composite(a: &Tensor, full_matrices: bool, driver: Option<&str>) -> Result<[Tensor; 3]> {
@@ -386,7 +404,11 @@ impl LinalgSvd {
     }
 }
 
-/// The singular values of a matrix, descending.
+/// The singular values (*, min(m, n)) of matrices (*, m, n), in descending order and of a real dtype. Their gradient
+/// exists where singular values are distinct, and needs the singular vectors, which are computed only if it is needed.
+///
+/// # Errors
+/// The same as those of `torch.linalg.svd`.
 #[op("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", module = "linalg", exact_out, method = linalg_svdvals, autocast = fp32)]
 impl LinalgSvdvals {
     fn composite(a: &Tensor, driver: Option<&str>) -> Result<Tensor> {
@@ -412,7 +434,16 @@ fn check_driver(driver: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// `A = Q R` with orthonormal columns in `Q` and `R` upper triangular; `mode` is "reduced", "complete" or "r" (no Q).
+/// The QR decomposition `A = Q R` of matrices (*, m, n): `Q` has orthonormal columns, `R` is upper triangular.
+///
+/// With `mode` "reduced", `Q` is (*, m, k) and `R` (*, k, n) for k = min(m, n); with "complete" they are (*, m, m) and
+/// (*, m, n); with "r", `Q` is empty and `R` as for "reduced". The gradient exists where the first k columns of `A` are
+/// linearly independent, not for "r", and for "complete" only if m <= n (H.-J. Liao et al., "Differentiable programming
+/// tensor networks", 2019).
+///
+/// # Errors
+/// `RuntimeError` for fewer than two dimensions and for other modes; `NotImplementedError` for half precision and
+/// integer dtypes.
 #[op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", module = "linalg", exact_out, node = "LinalgQr", method = linalg_qr, autocast = fp32, batch = matrices)]
 impl LinalgQr {
     fn meta(a: &Tensor, mode: &str) -> Result<[TensorSpec; 2]> {
@@ -481,8 +512,8 @@ impl LinalgQr {
     }
 }
 
-/// For at least as many rows as columns: `(gQ + Q sym(triu(gR R^H - Q^H gQ))) R^-H`, where `sym` mirrors the upper
-/// triangle and keeps the real diagonal.
+/// The gradient of the QR decomposition for at least as many rows as columns:
+/// `(gQ + Q sym(triu(gR R^H - Q^H gQ))) R^-H`, where `sym` mirrors the upper triangle and keeps the real diagonal.
 fn qr_backward(gq: Option<&Tensor>, gr: Option<&Tensor>, q: &Tensor, r: &Tensor) -> Result<Tensor> {
     let k = r.shape()[r.ndim() - 1];
     let from_r = gr.map(|g| g.matmul(&h(r)?)).transpose()?;
@@ -504,7 +535,12 @@ fn qr_backward(gq: Option<&Tensor>, gr: Option<&Tensor>, q: &Tensor, r: &Tensor)
     h(r)?.linalg_solve_with(&out, false)
 }
 
-/// The lower factor `L` of a Hermitian positive definite matrix, `A = L L^H`; with `upper`, `L^H`.
+/// The Cholesky factor of Hermitian positive definite matrices (*, n, n): the lower triangular `L` with `A = L L^H`, or
+/// with `upper` the upper triangular `L^H`. Only the corresponding triangle of `A` is read.
+///
+/// # Errors
+/// `LinAlgError` for a matrix that is not positive definite; `RuntimeError` for matrices that are not square;
+/// `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", module = "linalg", exact_out, method = linalg_cholesky, autocast = fp32)]
 impl LinalgCholesky {
     fn composite(self_: &Tensor, upper: bool) -> Result<Tensor> {
@@ -523,8 +559,10 @@ fn not_positive_definite(minor: i32) -> String {
     )
 }
 
-/// As `linalg_cholesky`, with `info` (int32) that tells for each matrix 0 or the order of its first leading minor that is
-/// not positive definite; that matrix's factor is NaN. With `check_errors` such a matrix is an error.
+/// The Cholesky factor of Hermitian positive definite matrices (*, n, n) together with error codes `info` (*), int32,
+/// in place of an error: 0, or the order of the first leading minor that is not positive definite, where the factor is
+/// NaN. `L` is what `torch.linalg.cholesky` gives. With `check_errors` a code that is not 0 raises `LinAlgError`.
+/// Source of the gradient: I. Murray, "Differentiation of the Cholesky decomposition" (2016).
 #[op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
      module = "linalg", exact_out, method = linalg_cholesky_ex, autocast = fp32, batch = matrices)]
 impl LinalgCholeskyEx {
@@ -552,7 +590,7 @@ impl LinalgCholeskyEx {
         let (l, g) = if upper { (h(l)?, h(grad_l)?) } else { (l.clone(), grad_l.clone()) };
         let lower = h(&l)?.matmul(&g)?.tril(0)?;
         let diagonal = lower.mul(&eye(l.shape()[l.ndim() - 1], &l)?)?;
-        // The diagonal of L is real: what its gradient's imaginary part says does not matter.
+        // The diagonal of L is real, so that the imaginary part of its gradient has no effect.
         let phi = lower.add(&h(&lower)?)?.sub(&h(&diagonal)?)?.times(Scalar::Float(0.5))?;
         h(&l)?.linalg_solve(&l.linalg_solve_with(&phi, false)?)
     }
@@ -561,8 +599,8 @@ impl LinalgCholeskyEx {
     }
 }
 
-/// Only one triangle is read, so that free differences do not apply: `tests/linalg.rs` checks the gradient over Hermitian
-/// matrices.
+/// Only one triangle is read, so that numerical differences of single elements do not apply: `tests/linalg.rs` checks
+/// the gradient over Hermitian matrices.
 fn cholesky_samples(s: &Sampler) -> Vec<Sample> {
     let positive = |shape: &[i64]| {
         let a = regular(s, shape);
@@ -574,7 +612,10 @@ fn cholesky_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// The decomposition behind `linalg_eigh`.
+/// The eigenvalue decomposition that `torch.linalg.eigh` and `torch.linalg.eigvalsh` are made of. Without `compute_v`,
+/// the eigenvectors are empty. Source of its gradient: M. B. Giles, "An extended collection of matrix derivative
+/// results" (2008); of complex matrices: C. Boeddeker et al., "On the computation of
+/// complex-valued gradients" (2017).
 #[op("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", internal, node = "LinalgEigh", method = eigh_kernel, batch = matrices)]
 impl EighKernel {
     fn meta(a: &Tensor, uplo: &str, compute_v: bool) -> Result<[TensorSpec; 2]> {
@@ -596,7 +637,7 @@ impl EighKernel {
         let v = if compute_v { Some(&mut v) } else { None };
         Ok(kernel::eigh(&mut w, v, a.view_ref(cpu), is_upper(uplo)?)?)
     }
-    // V (diag(gW) + (V^H gV) / E) V^H with E_ij = w_j - w_i.
+    // The gradient is V (diag(gW) + (V^H gV) / E) V^H with E_ij = w_j - w_i.
     fn vjp_a(
         grad_eigenvalues: Option<&Tensor>,
         grad_eigenvectors: Option<&Tensor>,
@@ -612,7 +653,7 @@ impl EighKernel {
                 [&Some(skew(&inner)?), &None],
                 "linalg_eigh_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined.",
             )?;
-            // (Of the quotient that part counts which turns the vectors.)
+            // (Only the skew-Hermitian part of the numerator rotates the eigenvectors.)
             let lost = skew(&inner)?;
             core = core.add(&over_gaps(&inner, &gaps(w)?, (&lost, &inner), EQUAL_EIGENVALUES)?)?;
         }
@@ -623,8 +664,16 @@ impl EighKernel {
     }
 }
 
-/// Eigenvalues (ascending, real) and eigenvectors (as columns) of a Hermitian matrix, of which the triangle `UPLO` is
-/// read. Eigenvectors have a gradient only where eigenvalues are distinct.
+/// The eigenvalue decomposition `A = V diag(w) V^H` of Hermitian (or real symmetric) matrices (*, n, n): eigenvalues
+/// (*, n), real and ascending, and orthonormal eigenvectors, the columns of (*, n, n).
+///
+/// Only the lower (`UPLO` "L") or upper ("U") triangle is read. Eigenvectors have a gradient where eigenvalues are
+/// distinct; those of complex matrices are determined up to a phase, on which a loss must not depend.
+///
+/// # Errors
+/// `RuntimeError` for matrices that are not square and for another `UPLO`; `NotImplementedError` for half precision and
+/// integer dtypes. The backward pass raises `RuntimeError` where the loss depends on a free phase or on eigenvectors of
+/// equal eigenvalues.
 #[op("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", module = "linalg", exact_out, method = linalg_eigh, autocast = fp32)]
 impl LinalgEigh {
     fn composite(self_: &Tensor, uplo: &str) -> Result<[Tensor; 2]> {
@@ -635,7 +684,12 @@ impl LinalgEigh {
     }
 }
 
-/// The eigenvalues (ascending, real) of a Hermitian matrix, of which the triangle `UPLO` is read.
+/// The eigenvalues (*, n) of Hermitian (or real symmetric) matrices (*, n, n), real and ascending. Only the lower
+/// (`UPLO` "L") or upper ("U") triangle is read. The gradient needs the eigenvectors, which are computed only if it is
+/// needed.
+///
+/// # Errors
+/// The same as those of `torch.linalg.eigh`.
 #[op("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", module = "linalg", exact_out, method = linalg_eigvalsh, autocast = fp32)]
 impl LinalgEigvalsh {
     fn composite(self_: &Tensor, uplo: &str) -> Result<Tensor> {
@@ -647,7 +701,7 @@ impl LinalgEigvalsh {
     }
 }
 
-/// What a complex tensor made of two real ones will be.
+/// The spec of the complex tensor that two real ones make.
 fn complex_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     ensure!(
         [a, b].iter().all(|t| matches!(t.dtype(), DType::F16 | DType::F32 | DType::F64)),
@@ -679,7 +733,8 @@ fn real_pairs(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// Complex numbers from real and imaginary parts.
+/// The complex tensor with the real parts `real` and the imaginary parts `imag`, which broadcast and have one dtype:
+/// float16, float32 or float64.
 #[op("complex(Tensor real, Tensor imag) -> Tensor", function_only, exact_out, batch = pointwise, method = complex_with_imag, jvp = linear)]
 impl Complex {
     fn meta(real: &Tensor, imag: &Tensor) -> Result<TensorSpec> {
@@ -699,7 +754,8 @@ impl Complex {
     }
 }
 
-/// Complex numbers from absolute values and angles: `abs * (cos(angle) + i sin(angle))`.
+/// The complex tensor with absolute values `abs` and angles `angle` in radians: `abs * (cos(angle) + i sin(angle))`.
+/// Both broadcast and have one dtype: float16, float32 or float64.
 #[op("polar(Tensor abs, Tensor angle) -> Tensor", function_only, exact_out, batch = pointwise, method = polar_with_angle, autocast = fp32)]
 impl Polar {
     fn meta(abs: &Tensor, angle: &Tensor) -> Result<TensorSpec> {

@@ -1,4 +1,4 @@
-//! Norms of differences, and norms that are held below a limit: `dist` and `renorm`.
+//! Norms of differences (`dist`), and slices whose norm is limited (`renorm`).
 
 use crate::dispatch::OpDef;
 use crate::error::ensure;
@@ -21,7 +21,8 @@ fn check_float(name: &str, t: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The norm of order `p` of `self - other`, over all elements. Shapes broadcast, dtypes promote.
+/// The norm of order `p` of `self - other` over all elements, a 0-dimensional tensor. Shapes broadcast, dtypes promote.
+/// Where the two are equal the gradient is 0.
 #[op("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")]
 impl Dist {
     fn composite(self_: &Tensor, other: &Tensor, p: Scalar) -> Result<Tensor> {
@@ -50,8 +51,8 @@ impl Dist {
     }
 }
 
-/// The slices along `dim` whose norm of order `p` is above `maxnorm` scaled down to it, the others as they are. Norms of
-/// half-precision slices are computed in single precision.
+/// Scales down those slices along `dim` whose norm of order `p` is above `maxnorm`, so that it becomes `maxnorm`; the
+/// others stay unchanged. Norms of half-precision slices are computed in single precision.
 #[op("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", inplace = method, exact_out)]
 impl Renorm {
     fn composite(self_: &Tensor, p: Scalar, dim: i64, maxnorm: Scalar) -> Result<Tensor> {
@@ -118,8 +119,8 @@ impl Renorm {
     }
 }
 
-/// What slices of norm `self` are multiplied by so that their norm is at most `maxnorm`: 1 where it is, else
-/// `maxnorm / (self + 1e-7)` (added to so that no slice ends above the limit by rounding).
+/// The factor by which `renorm` multiplies a slice of norm `self`: 1 where the norm is at most `maxnorm`, else
+/// `maxnorm / (self + 1e-7)`; the small summand keeps rounding from leaving a slice above the limit.
 #[op("_renorm_factor(Tensor self, float maxnorm) -> Tensor", internal, meta = float, method = renorm_factor, batch = pointwise,
      jvp = elementwise)]
 impl RenormFactor {

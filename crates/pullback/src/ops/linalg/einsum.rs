@@ -1,8 +1,8 @@
 //! `einsum`: sums of products written with one letter per dimension.
 //!
-//! The equation becomes one list of labels per operand. Operands are joined from left to right; a label
-//! that neither the output nor a later operand has is summed as soon as it is met, so that each join is
-//! one batched matrix product.
+//! The equation becomes one list of labels per operand. Operands are contracted from left to right; a label that
+//! neither the output nor a later operand has is summed as soon as it occurs, so that each contraction is one batched
+//! matrix product.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -17,17 +17,17 @@ pub(crate) static OPS: &[&OpDef] = &[&EINSUM];
 type Label = u32;
 const ELLIPSIS: Label = 1 << 16;
 
-/// Elements up to which products of rows with rows are elementwise ones and sums, rather than many matrix products of one
-/// element each.
+/// The row length up to which products of rows with rows are computed by elementwise products and sums, instead of by
+/// many matrix products of one element each.
 const LONGEST_ROW: i64 = 2048;
 
-/// A tensor and what its dimensions are called.
-struct Operand {
+/// A tensor and the labels of its dimensions.
+struct LabelledOperand {
     tensor: Tensor,
     labels: Vec<Label>,
 }
 
-/// One side of a comma: letters, with `None` for the ellipsis.
+/// The subscripts of one operand or of the output: letters, with `None` for the ellipsis.
 type Term = Vec<Option<Label>>;
 
 fn name(label: Label) -> String {
@@ -65,8 +65,8 @@ fn parse_term(text: &str, what: &str, offset: usize) -> Result<Term> {
     Ok(term)
 }
 
-/// The labels of an operand's dimensions; repeated ones are brought together on the diagonal.
-fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<Operand> {
+/// Gives the dimensions of an operand their labels; dimensions with equal labels are replaced by their diagonal.
+fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<LabelledOperand> {
     let (letters, rank) = (term.iter().flatten().count(), tensor.ndim());
     let has_ellipsis = term.contains(&None);
     ensure!(
@@ -87,7 +87,7 @@ fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<Operand> 
             None => all.extend((0..spare).rev().map(|i| ELLIPSIS + i)),
         }
     }
-    let mut operand = Operand { tensor: tensor.clone(), labels: Vec::new() };
+    let mut operand = LabelledOperand { tensor: tensor.clone(), labels: Vec::new() };
     for label in all {
         let at = operand.labels.len() as i64;
         match operand.labels.iter().position(|&l| l == label) {
@@ -108,8 +108,13 @@ fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<Operand> 
     Ok(operand)
 }
 
-/// The labels of the result; without a term of its own, the ellipsis and what `terms`, those of the operands, name once.
-fn output_labels(term: Option<Term>, terms: &[Term], operands: &[Operand]) -> Result<Vec<Label>> {
+/// The labels of the output. If the equation has no output, they are the ellipsis and the letters that occur once in
+/// `terms`, the subscripts of the operands.
+fn output_labels(
+    term: Option<Term>,
+    terms: &[Term],
+    operands: &[LabelledOperand],
+) -> Result<Vec<Label>> {
     let all: Vec<Label> = operands.iter().flat_map(|o| o.labels.iter().copied()).collect();
     let mut ellipsis: Vec<Label> = all.iter().copied().filter(|&l| l >= ELLIPSIS).collect();
     ellipsis.sort_unstable_by(|a, b| b.cmp(a));
@@ -145,7 +150,7 @@ fn output_labels(term: Option<Term>, terms: &[Term], operands: &[Operand]) -> Re
 }
 
 /// Checks that sizes of equal labels broadcast.
-fn check_sizes(operands: &[Operand]) -> Result<()> {
+fn check_sizes(operands: &[LabelledOperand]) -> Result<()> {
     let mut seen: Vec<(Label, i64)> = Vec::new();
     for (index, operand) in operands.iter().enumerate() {
         for (&label, &size) in operand.labels.iter().zip(operand.tensor.shape()) {
@@ -164,12 +169,12 @@ fn check_sizes(operands: &[Operand]) -> Result<()> {
     Ok(())
 }
 
-impl Operand {
+impl LabelledOperand {
     fn size(&self, label: Label) -> Option<i64> {
         self.labels.iter().position(|&l| l == label).map(|i| self.tensor.shape()[i])
     }
-    /// Sums the dimensions that `is_needed` does not name.
-    fn reduced(self, is_needed: impl Fn(Label) -> bool) -> Result<Operand> {
+    /// Sums over the dimensions whose label `is_needed` does not accept.
+    fn reduced(self, is_needed: impl Fn(Label) -> bool) -> Result<LabelledOperand> {
         let dims: Vec<i64> = (0..self.labels.len())
             .filter(|&i| !is_needed(self.labels[i]))
             .map(|i| i as i64)
@@ -178,9 +183,9 @@ impl Operand {
             return Ok(self);
         }
         let labels = self.labels.iter().copied().filter(|&l| is_needed(l)).collect();
-        Ok(Operand { tensor: self.tensor.sum_dim(Some(&dims), false)?, labels })
+        Ok(LabelledOperand { tensor: self.tensor.sum_dim(Some(&dims), false)?, labels })
     }
-    /// The dimensions in the order of `labels`, each list of which becomes one dimension.
+    /// The operand with its dimensions in the order of three groups of labels, each flattened to one dimension.
     fn grouped(&self, groups: [&[Label]; 3], sizes: &dyn Fn(Label) -> i64) -> Result<Tensor> {
         let order: Vec<Label> = groups.concat();
         let position = |l: &Label| self.labels.iter().position(|m| m == l).unwrap_or(0) as i64;
@@ -195,8 +200,12 @@ impl Operand {
     }
 }
 
-/// Multiplies two operands and sums the shared labels that `is_needed` does not name.
-fn join(a: Operand, b: Operand, is_needed: &dyn Fn(Label) -> bool) -> Result<Operand> {
+/// Contracts two operands: multiplies them and sums over the shared labels that `is_needed` does not accept.
+fn join(
+    a: LabelledOperand,
+    b: LabelledOperand,
+    is_needed: &dyn Fn(Label) -> bool,
+) -> Result<LabelledOperand> {
     let a = a.reduced(|l| is_needed(l) || b.labels.contains(&l))?;
     let b = b.reduced(|l| is_needed(l) || a.labels.contains(&l))?;
     let shared = |l: &&Label| b.labels.contains(l);
@@ -224,7 +233,7 @@ fn join(a: Operand, b: Operand, is_needed: &dyn Fn(Label) -> bool) -> Result<Ope
     };
     let labels = [batch, left, right].concat();
     let shape: Dims = labels.iter().map(|&l| size(l)).collect();
-    Ok(Operand { tensor: product.reshape(&shape)?, labels })
+    Ok(LabelledOperand { tensor: product.reshape(&shape)?, labels })
 }
 
 /// Sums of products in Einstein's notation: `einsum("ij,jk->ik", [a, b])` is the matrix product. A letter that the
@@ -271,9 +280,9 @@ impl Einsum {
             .iter()
             .filter_map(|l| result.labels.iter().position(|m| m == l).map(|i| i as i64))
             .collect();
-        // An operand itself is never the result.
+        // The result is never one of the operands itself.
         let is_own = !tensors.iter().any(|t| t.is_same(&result.tensor));
-        if is_own && order.iter().enumerate().all(|(place, &dim)| place as i64 == dim) {
+        if is_own && order.iter().enumerate().all(|(i, &dim)| i as i64 == dim) {
             return Ok(result.tensor);
         }
         result.tensor.permute(&order)

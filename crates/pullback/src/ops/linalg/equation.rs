@@ -1,4 +1,4 @@
-//! Products of several matrices, equations of tensors, and the logarithm of a determinant.
+//! Chain products of matrices, tensor equations, and the logarithm of the determinant.
 
 use super::decomposition::{matrix_samples, regular};
 use super::layout::{check_floating, check_square};
@@ -20,7 +20,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &LOGDET,
 ];
 
-/// As `matmul`.
+/// The matrix product of two tensors, which is what `torch.matmul` computes: vectors give a dot product, a matrix and a
+/// vector a vector, matrices a matrix; further leading dimensions are batches, which broadcast.
 #[op("linalg_matmul(Tensor self, Tensor other) -> Tensor", module = "linalg", exact_out, method = linalg_matmul)]
 impl LinalgMatmul {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
@@ -83,15 +84,15 @@ fn multi_dot(tensors: &[Tensor]) -> Result<Tensor> {
     let n = tensors.len();
     ensure!(n >= 2, runtime, "multi_dot(): expected at least 2 tensors but got {n}");
     let (first, last) = (&tensors[0], &tensors[n - 1]);
-    for (place, t) in [("first", first), ("last", last)] {
+    for (position, t) in [("first", first), ("last", last)] {
         ensure!(
             matches!(t.ndim(), 1 | 2),
             runtime,
-            "multi_dot(): the {place} tensor must be 1D or 2D but got {}D",
+            "multi_dot(): the {position} tensor must be 1D or 2D but got {}D",
             t.ndim()
         );
     }
-    // (Vectors are rows at the beginning and columns at the end.)
+    // (A vector counts as a row if it comes first and as a column if it comes last.)
     let mut matrices = tensors.to_vec();
     if first.ndim() == 1 {
         matrices[0] = first.unsqueeze(0)?;
@@ -130,8 +131,9 @@ fn check_chain(tensors: &[Tensor], matrices: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
-/// The product in the order with the fewest multiplications (S. S. Godbole, "On efficient computation of matrix chain products", 1973): `cost[i][j]` of
-/// the matrices i to j is the least over the places where the last product may stand.
+/// The product in the order with the fewest multiplications (S. S. Godbole, "On efficient computation of matrix chain
+/// products", 1973): `cost[i][j]` of the matrices i to j is the minimum over the positions of the product that is
+/// computed last.
 fn best_product(matrices: &[Tensor]) -> Result<Tensor> {
     let n = matrices.len();
     let size = |i: usize| if i == n { matrices[n - 1].shape()[1] } else { matrices[i].shape()[0] };
@@ -161,7 +163,8 @@ fn between(matrices: &[Tensor], split: &[usize], (i, j): (usize, usize)) -> Resu
     left.mm(&between(matrices, split, (k + 1, j))?)
 }
 
-/// The product of matrices as `linalg.multi_dot`, which takes its place; of one matrix, the matrix.
+/// The product of matrices in the order that needs the fewest multiplications. It is deprecated:
+/// `torch.linalg.multi_dot` takes its place. The product of a single matrix is that matrix.
 #[op("chain_matmul(Tensor[] matrices) -> Tensor", function_only, exact_out, method = chain_matmul_of)]
 impl ChainMatmul {
     fn composite(matrices: &[Tensor]) -> Result<Tensor> {
@@ -197,8 +200,8 @@ impl ChainMatmul {
     }
 }
 
-/// The inverse of a tensor with respect to `tensordot` over `ind` dimensions: `tensordot(A^-1, A, ind)` is the identity. The sizes before and behind
-/// `ind` have one product.
+/// The inverse of a tensor with respect to `tensordot` over `ind` dimensions: `tensordot(A^-1, A, ind)` is the
+/// identity. The product of the first `ind` sizes equals that of the others, and the result has the others first.
 ///
 /// # Errors
 /// `RuntimeError` for sizes that do not fit; `LinAlgError` where there is no inverse.
@@ -288,10 +291,11 @@ impl LinalgTensorsolve {
     }
 }
 
-/// The logarithm of the determinant: NaN where a real determinant is negative, -inf where it is 0.
+/// The natural logarithm of the determinant of matrices (*, n, n), of shape (*). It is NaN where a real determinant is
+/// negative and -inf where it is 0; the determinant of a matrix of order 0 is 1.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("logdet(Tensor self) -> Tensor", method = logdet)]
 impl Logdet {
     fn composite(self_: &Tensor) -> Result<Tensor> {

@@ -1,7 +1,7 @@
 //! Eigenvalues and eigenvectors of general matrices. They are complex, even those of real matrices.
 
 use super::decomposition::{batch_shape, eye, gaps, h, over_gaps, regular};
-use super::layout::{check_square, columns, has_elements, rows, turned};
+use super::layout::{check_square, columns, has_elements, rows, transposed};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -25,12 +25,16 @@ fn check(name: &str, a: &Tensor) -> Result<()> {
     super::layout::check_field("linalg_eig_out_cpu", a)
 }
 
-/// Eigenvalues (*, n) and eigenvectors, the columns of (*, n, n), of (*, n, n): `A V = V diag(w)`. Both are complex. Vectors have
-/// length 1; their phase, here such that the largest element is real, is arbitrary, so that a loss must not depend on it. Vectors have a
-/// derivative where eigenvalues are distinct. Source: C. Boeddeker et al., "On the computation of complex-valued gradients" (2017), 4.1.
+/// The eigenvalue decomposition `A V = V diag(w)` of general matrices (*, n, n): eigenvalues (*, n) in no particular
+/// order, and eigenvectors, the columns of (*, n, n). Both are complex, also those of real matrices.
+///
+/// Eigenvectors have length 1; their phase is arbitrary (here the largest element is real), so that a loss must not
+/// depend on it. They have a derivative where eigenvalues are distinct. Source: C. Boeddeker et al., "On the
+/// computation of complex-valued gradients" (2017), 4.1.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square, whole numbers, infinities and NaN; `NotImplementedError` for half precision.
+/// `RuntimeError` for matrices that are not square, integer dtypes, infinities and NaN; `NotImplementedError` for half
+/// precision.
 #[op("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", module = "linalg", out,
      autocast = fp32, method = linalg_eig, node = "LinalgEig", batch = matrices)]
 impl LinalgEig {
@@ -45,12 +49,12 @@ impl LinalgEig {
         ])
     }
     fn cpu(cpu: Cpu, eigenvalues: &Tensor, eigenvectors: &Tensor, self_: &Tensor) -> Result<()> {
-        let (a, v) = (turned(self_)?, turned(eigenvectors)?);
+        let (a, v) = (transposed(self_)?, transposed(eigenvectors)?);
         let vectors = Some(&mut v.view_mut(cpu));
         Ok(kernel::eig(&mut eigenvalues.view_mut(cpu), vectors, a.view_ref(cpu))?)
     }
-    // V^-H (diag(gw) + (V^H gV - V^H V diag(re(V^H gV))) / conj(E)) V^H with E_ij = w_j - w_i: a change of V within the span of its own
-    // column is taken away, for its length stays 1.
+    // The gradient is V^-H (diag(gw) + (V^H gV - V^H V diag(re(V^H gV))) / conj(E)) V^H with E_ij = w_j - w_i: the
+    // component of the change of an eigenvector along itself is subtracted, because its length stays 1.
     fn vjp_self(
         grad_eigenvalues: Option<&Tensor>,
         grad_eigenvectors: Option<&Tensor>,
@@ -76,20 +80,21 @@ impl LinalgEig {
         let out = adjoint.linalg_solve_with(&core.matmul(&adjoint)?, true)?;
         if self_dtype.is_complex() { Ok(out) } else { out.real() }
     }
-    // dw = diag(V^-1 dA V), dV = V (M - diag(re(V^H V M))) with M = (V^-1 dA V) / E.
+    // The tangents are dw = diag(V^-1 dA V) and dV = V (M - diag(re(V^H V M))) with M = (V^-1 dA V) / E.
     fn jvp(self_t: &Tensor, eigenvalues: &Tensor, eigenvectors: &Tensor) -> Result<[Tensor; 2]> {
         let (w, v) = (eigenvalues, eigenvectors);
         let moved = self_t.to_dtype(w.dtype())?.matmul(v)?;
         let inner = v.linalg_solve_with(&moved, true)?;
-        let turn = divided(&inner, &gaps(w)?)?;
-        let change = v.matmul(&turn)?;
+        let mixing = divided(&inner, &gaps(w)?)?;
+        let change = v.matmul(&mixing)?;
         let own = v.conj()?.mul(&change)?.sum_dim(Some(&[-2]), true)?.real()?;
         let change = change.sub(&v.mul(&own.to_dtype(w.dtype())?)?)?;
-        // (A view would share memory with the quotient.)
+        // (The diagonal is copied because a view would share memory with the other result.)
         Ok([inner.diagonal(0, -2, -1)?.clone_tensor(None)?, change])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        // (Vectors have free phases, which differences cannot see: `tests/linalg_more.rs`.)
+        // (Eigenvectors are determined up to a phase, so that numerical differences do not apply:
+        // `tests/linalg_more.rs` checks them.)
         vec![
             Sample::of(s.normal(&[3, 3])).without_gradient(),
             Sample::of(regular(s, &[2, 2])).without_gradient(),
@@ -127,12 +132,12 @@ fn invalid(s: &Sampler, name: &str) -> Vec<InvalidSample> {
 
 const EQUAL: &str = "linalg_eig_backward: two eigenvalues are equal, and the specified loss function depends on their eigenvectors, which have no derivative there";
 
-/// Off the diagonal `inner / gaps`.
+/// The quotient `inner / gaps` off the diagonal, zeros on it.
 fn divided(inner: &Tensor, gaps: &Tensor) -> Result<Tensor> {
     over_gaps(inner, gaps, (inner, inner), EQUAL)
 }
 
-/// Refuses gradients that depend on the free phases of vectors.
+/// Refuses gradients that depend on the free phases of eigenvectors.
 fn check_phases(diagonal: &Tensor) -> Result<()> {
     if diagonal.numel() == 0 || !has_elements(diagonal) {
         return Ok(());
@@ -146,7 +151,8 @@ fn check_phases(diagonal: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The eigenvalues without vectors.
+/// The eigenvalues (*, n) of general matrices (*, n, n), without eigenvectors: what `torch.linalg.eigvals` computes
+/// where no derivative is needed.
 #[op("_linalg_eigvals(Tensor self) -> Tensor", internal, not_differentiable, method = eigvals_kernel, batch = matrices)]
 impl EigvalsKernel {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
@@ -155,7 +161,7 @@ impl EigvalsKernel {
         Ok(rows(self_, &batch_shape(self_, &[n]), self_.dtype().to_complex()))
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
-        let a = turned(self_)?;
+        let a = transposed(self_)?;
         Ok(kernel::eig(&mut result.view_mut(cpu), None, a.view_ref(cpu))?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -163,10 +169,11 @@ impl EigvalsKernel {
     }
 }
 
-/// The eigenvalues of a general matrix, complex, in no order.
+/// The eigenvalues (*, n) of general matrices (*, n, n), complex and in no particular order. Their derivative needs the
+/// eigenvectors, which are computed only if it is needed.
 ///
 /// # Errors
-/// As `linalg.eig`.
+/// The same as those of `torch.linalg.eig`.
 #[op("linalg_eigvals(Tensor self) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_eigvals)]
 impl LinalgEigvals {
     fn composite(self_: &Tensor) -> Result<Tensor> {

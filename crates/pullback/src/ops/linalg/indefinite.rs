@@ -1,8 +1,10 @@
-//! `A = L D L^T` of symmetric or Hermitian matrices that need not be definite, and equations with its factors. Without derivatives, as
-//! in PyTorch.
+//! The factorisation `A = L D L^T` of symmetric or Hermitian matrices that need not be definite, and the solution of
+//! equations with its factors. As in PyTorch there are no derivatives.
 
 use super::decomposition::{batch_shape, first_failure, regular, sizes, write_codes};
-use super::layout::{check_field, check_floating, check_square, columns, is_field, rows, turned};
+use super::layout::{
+    check_field, check_floating, check_square, columns, is_field, rows, transposed,
+};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -15,7 +17,7 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&LINALG_LDL_FACTOR_EX, &LINALG_LDL_FACTOR, &LINALG_LDL_SOLVE];
 
-/// Refuses matrices with a block of zeros in D.
+/// Refuses matrices with a diagonal block of zeros in D.
 fn check_blocks(name: &str, a: &Tensor, info: &Tensor) -> Result<()> {
     let Some((element, d)) = first_failure(a, info)? else { return Ok(()) };
     let text = format!(
@@ -24,12 +26,16 @@ fn check_blocks(name: &str, a: &Tensor, info: &Tensor) -> Result<()> {
     Err(Error::new(ErrorKind::LinAlg, text))
 }
 
-/// `A = L D L^T` (with `hermitian` `L D L^H`) in LAPACK's compact form, by the pivoting of Bunch and Kaufman: `LD` holds the blocks of D, of order 1 and 2, and L
-/// below them; of `self` (*, n, n) the lower triangle is read. `pivots` (*, n), int32: positive for a block of order 1, twice the same negative number for one of
-/// order 2. `info` (*): 0, or the number from 1 of the first block that is zero, which is an error with `check_errors`.
+/// The factorisation `A = L D L^T` (with `hermitian` `A = L D L^H`) of symmetric or Hermitian matrices (*, n, n) in
+/// LAPACK's compact form, together with error codes. Only the lower triangle is read.
+///
+/// Pivots are chosen by the method of Bunch and Kaufman. `LD` holds the diagonal blocks of D, of order 1 and 2, and L
+/// below them. `pivots` (*, n), int32, is positive for a block of order 1, and holds the same negative number twice for
+/// one of order 2. `info` (*), int32, is 0 or the index, from 1, of the first diagonal block that is zero, which raises
+/// `LinAlgError` with `check_errors`.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
      module = "linalg", exact_out, not_differentiable, method = linalg_ldl_factor_ex, batch = matrices)]
 impl LinalgLdlFactorEx {
@@ -54,8 +60,8 @@ impl LinalgLdlFactorEx {
         hermitian: bool,
         check_errors: bool,
     ) -> Result<()> {
-        let (own, to) = (turned(self_)?, turned(ld)?);
-        // (All memory is asked for before a target of `out=` is written.)
+        let (own, to) = (transposed(self_)?, transposed(ld)?);
+        // (All memory is allocated before a target of `out=` is written.)
         let made = Tensor::empty_of(to.shape(), to.dtype())?;
         let codes = kernel::ldl_factor(
             &mut made.view_mut(cpu),
@@ -98,11 +104,11 @@ impl LinalgLdlFactorEx {
     }
 }
 
-/// Symmetric matrices, the last of them with a diagonal of zeros, which needs blocks of order 2.
+/// Symmetric matrices, the last of which has a zero diagonal and therefore needs blocks of order 2.
 fn ldl_samples(s: &Sampler) -> Vec<Sample> {
     let symmetric = |shape: &[i64]| {
         let a = s.normal(shape);
-        a.add(&turned(&a).expect("samples are small")).expect("samples are small")
+        a.add(&transposed(&a).expect("samples are small")).expect("samples are small")
     };
     let swap = Tensor::from_slice(&[0.0, 2.0, 2.0, 0.0], &[2, 2]).and_then(|t| t.to_dtype(s.dtype));
     vec![
@@ -113,7 +119,11 @@ fn ldl_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// As `linalg.ldl_factor_ex`; a block of zeros in D is an error.
+/// The factorisation `A = L D L^T` (with `hermitian` `A = L D L^H`) of symmetric or Hermitian matrices in LAPACK's
+/// compact form, with pivots, as `torch.linalg.ldl_factor_ex` describes them.
+///
+/// # Errors
+/// Besides those of `torch.linalg.ldl_factor_ex`, `LinAlgError` where a diagonal block of D is zero.
 #[op("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)", module = "linalg", exact_out, not_differentiable,
      method = linalg_ldl_factor)]
 impl LinalgLdlFactor {
@@ -127,10 +137,11 @@ impl LinalgLdlFactor {
     }
 }
 
-/// The solution `X` of `A X = B`, where `LD` and `pivots` are what `linalg.ldl_factor` gives for `A` with the same `hermitian`. Batches broadcast.
+/// The solution `X` of `A X = B` for right-hand sides `B` (*, n, k), where `LD` and `pivots` are what
+/// `torch.linalg.ldl_factor` gives for `A` with the same `hermitian`. Batches broadcast.
 ///
 /// # Errors
-/// `RuntimeError` for shapes or dtypes that do not fit, and pivots that no factorisation gives.
+/// `RuntimeError` for shapes or dtypes that do not fit, and for pivots that no factorisation gives.
 #[op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor", module = "linalg", exact_out, not_differentiable,
      method = linalg_ldl_solve, batch = factored(ld, pivots, b))]
 impl LinalgLdlSolve {
@@ -183,9 +194,9 @@ impl LinalgLdlSolve {
         let batch = &result.shape()[..result.ndim() - 2];
         let n = ld.shape()[ld.ndim() - 1];
         let full = |last: &[i64]| batch.iter().chain(last).copied().collect::<Dims>();
-        let ld = turned(&ld.expand(&full(&[n, n]), false)?)?;
+        let ld = transposed(&ld.expand(&full(&[n, n]), false)?)?;
         let pivots = pivots.expand(&full(&[n]), false)?;
-        let (b, x) = (turned(&b.expand(result.shape(), false)?)?, turned(result)?);
+        let (b, x) = (transposed(&b.expand(result.shape(), false)?)?, transposed(result)?);
         let factors = (ld.view_ref(cpu), pivots.view_ref(cpu));
         Ok(kernel::ldl_solve(&mut x.view_mut(cpu), factors, b.view_ref(cpu), hermitian)?)
     }

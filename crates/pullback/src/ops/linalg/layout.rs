@@ -1,11 +1,11 @@
-//! Results that lie column by column, as LAPACK writes them, and what they are checked for.
+//! Column-major results, as LAPACK returns them, and the checks that ops of linear algebra share.
 
 use super::decomposition::sizes;
 use crate::error::ensure;
 use crate::tensor::contiguous_strides;
 use crate::{DType, Device, Dims, Result, Tensor, TensorSpec};
 
-/// A result beside `a` whose matrices lie column by column.
+/// The spec of column-major matrices of this shape, with the dtype and on the device of `a`.
 pub(in crate::ops) fn columns(a: &Tensor, shape: &[i64]) -> TensorSpec {
     let spec = TensorSpec::beside(a, shape);
     let strides = column_strides(shape);
@@ -13,35 +13,35 @@ pub(in crate::ops) fn columns(a: &Tensor, shape: &[i64]) -> TensorSpec {
 }
 
 fn column_strides(shape: &[i64]) -> Dims {
-    let mut turned = Dims::from_slice(shape);
-    let rank = turned.len();
-    turned.swap(rank - 2, rank - 1);
-    let mut strides = contiguous_strides(&turned);
+    let mut transposed = Dims::from_slice(shape);
+    let rank = transposed.len();
+    transposed.swap(rank - 2, rank - 1);
+    let mut strides = contiguous_strides(&transposed);
     strides.swap(rank - 2, rank - 1);
     strides
 }
 
-/// A row-major result beside `a`.
+/// The spec of a row-major result on the device of `a`.
 pub(in crate::ops) fn rows(a: &Tensor, shape: &[i64], dtype: DType) -> TensorSpec {
     TensorSpec::of(shape, dtype).on(a.device())
 }
 
-/// The matrices with rows as columns: the way in which a result that lies by columns is handed to a kernel.
-pub(in crate::ops) fn turned(a: &Tensor) -> Result<Tensor> {
+/// The transposed matrices: a column-major result is handed to a kernel as its row-major transpose.
+pub(in crate::ops) fn transposed(a: &Tensor) -> Result<Tensor> {
     a.transpose(-2, -1)
 }
 
-/// Whether there are elements to look at.
+/// Whether the tensor has elements in memory, which those on the meta device do not.
 pub(in crate::ops) fn has_elements(a: &Tensor) -> bool {
     a.device() != Device::Meta
 }
 
-/// Whether LAPACK has routines for a dtype: not for whole numbers and half precision.
+/// Whether LAPACK has routines for a dtype: it has none for integers and half precision.
 pub(in crate::ops) fn is_field(dtype: DType) -> bool {
     matches!(dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128)
 }
 
-/// Refuses whole numbers and half precision, which LAPACK has no routine for.
+/// Refuses integers and half precision, which LAPACK has no routines for.
 pub(in crate::ops) fn check_field(kernel: &str, a: &Tensor) -> Result<()> {
     ensure!(
         is_field(a.dtype()),
@@ -52,15 +52,15 @@ pub(in crate::ops) fn check_field(kernel: &str, a: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what has no singular values, with the text `message`: half precision as what is not implemented, whole numbers
-/// as what cannot be.
+/// Refuses dtypes without singular values with the text `message`: half precision as not implemented, integers as a
+/// `RuntimeError`.
 pub(in crate::ops) fn check_spectrum(a: &Tensor, message: &str) -> Result<()> {
     ensure!(is_field(a.dtype()) || !a.dtype().is_differentiable(), not_implemented, "{message}");
     ensure!(is_field(a.dtype()), runtime, "{message}");
     Ok(())
 }
 
-/// Refuses what is no batch of square matrices.
+/// Refuses tensors that are not batches of square matrices.
 pub(in crate::ops) fn check_square(name: &str, a: &Tensor) -> Result<()> {
     ensure!(a.ndim() >= 2, runtime, "{name}: The input tensor A must have at least 2 dimensions.");
     let (m, n) = sizes(a.shape());
@@ -72,7 +72,7 @@ pub(in crate::ops) fn check_square(name: &str, a: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Refuses whole numbers, and half precision unless it is `low` enough.
+/// Refuses integers and, unless `low` permits it, half precision.
 pub(in crate::ops) fn check_floating(name: &str, a: &Tensor, low: bool) -> Result<()> {
     let got = a.dtype().scalar_name();
     ensure!(

@@ -1,11 +1,12 @@
 //! LU factorisation with partial pivoting, `A = P L U`, and equations with its factors.
 //!
-//! The compact form holds U and, below its diagonal, L without its ones. Pivots are LAPACK's: from 1, with which row each row was
-//! swapped in turn. Derivatives: S. F. Walter, L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum
-//! experimental design" (2010); of rectangular matrices they follow from those of the square part.
+//! The compact form holds U and, below its diagonal, L without its unit diagonal. Pivots are LAPACK's: for each step
+//! the row, counted from 1, that it was swapped with. Derivatives: S. F. Walter, L. Lehmann, "Algorithmic
+//! differentiation of linear algebra functions with application in optimum experimental design" (2010); those of
+//! rectangular matrices follow from those of the square part.
 
 use super::decomposition::{batch_shape, eye, first_failure, h, regular, sizes, write_codes};
-use super::layout::{check_field, columns, has_elements, is_field, rows, turned};
+use super::layout::{check_field, columns, has_elements, is_field, rows, transposed};
 use crate::dispatch::OpDef;
 use crate::dispatch::batch::{Call, Outcome};
 use crate::error::{bail, ensure};
@@ -48,11 +49,15 @@ fn check_pivots(name: &str, a: &Tensor, info: &Tensor) -> Result<()> {
     )
 }
 
-/// The compact form of `A = P L U` for (*, m, n), its pivots (*, min(m, n)) and `info` (*), both int32: 0, or the number from 1 of the first
-/// element on U's diagonal that is zero, which is an error with `check_errors`. `pivot = False` is refused on the CPU.
+/// The LU factorisation `A = P L U` of matrices (*, m, n) with partial pivoting in LAPACK's compact form, together with
+/// error codes.
+///
+/// `LU` (*, m, n) holds U in its upper triangle and L, without its unit diagonal, below. `pivots` (*, min(m, n)),
+/// int32, has for each step the row, from 1, that was swapped with it. `info` (*), int32, is 0 or the index, from 1, of
+/// the first zero on U's diagonal, which raises `LinAlgError` with `check_errors`. `pivot=False` is refused on the CPU.
 ///
 /// # Errors
-/// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
      module = "linalg", exact_out, method = linalg_lu_factor_ex, node = "LinalgLuFactorEx", batch = matrices)]
 impl LinalgLuFactorEx {
@@ -79,8 +84,8 @@ impl LinalgLuFactorEx {
         a: &Tensor,
         check_errors: bool,
     ) -> Result<()> {
-        let (own, to) = (turned(a)?, turned(lu)?);
-        // (All memory is asked for before a target of `out=` is written.)
+        let (own, to) = (transposed(a)?, transposed(lu)?);
+        // (All memory is allocated before a target of `out=` is written.)
         let made = Tensor::empty_of(to.shape(), to.dtype())?;
         let codes = kernel::lu_factor(
             &mut made.view_mut(cpu),
@@ -121,7 +126,7 @@ impl LinalgLuFactorEx {
             let g = solve(&square, true, false, false, &grad_lu.narrow(-2, k, m - k)?)?;
             out = cat(&[out, g], -2)?;
         }
-        // (The other way round: row i of L U was row `order[i]` of A.)
+        // (This is the inverse permutation: row i of L U was row `order[i]` of A.)
         rows_of(&out, &pivots.lu_permutation(m, false)?.argsort(-1, false)?)
     }
     fn jvp(a_t: &Tensor, lu: &Tensor, pivots: &Tensor) -> Result<[Option<Tensor>; 3]> {
@@ -189,7 +194,11 @@ fn lu_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// The compact form of `A = P L U` and its pivots; a matrix with a zero on U's diagonal is an error.
+/// The LU factorisation `A = P L U` of matrices (*, m, n) in LAPACK's compact form, and its pivots, as
+/// `torch.linalg.lu_factor_ex` describes them.
+///
+/// # Errors
+/// Besides those of `torch.linalg.lu_factor_ex`, `LinAlgError` where U has a zero on its diagonal.
 #[op("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", module = "linalg", exact_out, method = linalg_lu_factor)]
 impl LinalgLuFactor {
     fn composite(a: &Tensor, pivot: bool) -> Result<[Tensor; 2]> {
@@ -210,8 +219,12 @@ impl LinalgLuFactor {
     }
 }
 
-/// `P` (*, m, m), `L` (*, m, k) with ones on its diagonal and `U` (*, k, n) of `A = P L U` for (*, m, n), k = min(m, n). `pivot = False` is
-/// refused on the CPU.
+/// The LU decomposition `A = P L U` of matrices (*, m, n) with partial pivoting: a permutation `P` (*, m, m), `L` (*,
+/// m, k) lower triangular with ones on its diagonal, and `U` (*, k, n) upper triangular, with k = min(m, n).
+/// `pivot=False` is refused on the CPU.
+///
+/// # Errors
+/// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", module = "linalg", exact_out, method = linalg_lu)]
 impl LinalgLu {
     fn composite(a: &Tensor, pivot: bool) -> Result<[Tensor; 3]> {
@@ -231,10 +244,12 @@ impl LinalgLu {
     }
 }
 
-/// From pivots (*, k): which row of a matrix of `rows` rows each row of `L U` is, as int64 (*, rows).
+/// The permutation (*, rows), int64, that LAPACK's pivots (*, k) stand for: which row of a matrix of `rows` rows each
+/// row of `L U` is. With `solves` the pivots are those of a system to be solved, which only changes the text of the
+/// error.
 ///
 /// # Errors
-/// `RuntimeError` for pivots that are no row's number.
+/// `RuntimeError` for pivots that are not in `1..=rows`.
 #[op("_lu_permutation(Tensor pivots, int rows, bool solves=False) -> Tensor", internal, not_differentiable, method = lu_permutation)]
 impl LuPermutation {
     fn meta(pivots: &Tensor, rows: i64) -> Result<TensorSpec> {
@@ -276,7 +291,8 @@ fn bad_pivot(pivot: i32, solves: bool) -> Error {
     Error::runtime(format!("{text} Did you properly pass the result of lu_factor? (Got {pivot})"))
 }
 
-/// The matrix `P` (*, m, m) of pivots, in the dtype of `like`: row i of `P B` is the row of `B` that became row i.
+/// The permutation matrix `P` (*, m, m) of pivots, in the dtype of `like`: row i of `P B` is the row of `B` that
+/// pivoting moved to row i.
 fn permutation(pivots: &Tensor, m: i64, like: &Tensor) -> Result<Tensor> {
     permutation_by(pivots.lu_permutation(m, false)?, m, like)
 }
@@ -286,7 +302,7 @@ fn rows_of(x: &Tensor, order: &Tensor) -> Result<Tensor> {
     x.gather(-2, &order.unsqueeze(-1)?.expand(x.shape(), false)?)
 }
 
-/// The matrix of a permutation.
+/// The permutation matrix of the row indices `rows`.
 fn permutation_by(rows: Tensor, m: i64, like: &Tensor) -> Result<Tensor> {
     let numbers = crate::ops::creation::factory::arange_with(
         Scalar::Int(m),
@@ -298,23 +314,24 @@ fn permutation_by(rows: Tensor, m: i64, like: &Tensor) -> Result<Tensor> {
     rows.unsqueeze(-2)?.eq(&numbers.unsqueeze(-1)?)?.to_dtype(like.dtype())
 }
 
-/// `P`, `L` and `U`.
+/// The factors `P`, `L` and `U` of the compact form.
 fn unpack(lu: &Tensor, pivots: &Tensor) -> Result<[Tensor; 3]> {
     let (l, u) = triangles(lu)?;
     Ok([permutation(pivots, lu.shape()[lu.ndim() - 2], lu)?, l, u])
 }
 
-/// `L` with its ones, and `U`.
+/// The triangular factors of the compact form: `L` with its unit diagonal, and `U`.
 fn triangles(lu: &Tensor) -> Result<(Tensor, Tensor)> {
     let (m, n) = sizes(lu.shape());
     let k = m.min(n);
     let (left, top) = (lu.narrow(-1, 0, k)?, lu.narrow(-2, 0, k)?);
-    // (Ones of m x k.)
+    // (The identity of m x k.)
     let ones = eye(m, lu)?.narrow(-1, 0, k)?;
     Ok((left.tril(-1)?.add(&ones)?.contiguous()?, top.triu(0)?.contiguous()?))
 }
 
-/// `P`, `L` and `U` of the compact form. Without `unpack_data`, `L` and `U` are empty; without `unpack_pivots`, `P` is.
+/// The factors `P`, `L` and `U` of the compact form that `torch.linalg.lu_factor` gives. Without `unpack_data`, `L` and
+/// `U` are empty; without `unpack_pivots`, `P` is.
 #[op("lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
      function_only, exact_out, method = lu_unpack)]
 impl LuUnpack {
@@ -395,8 +412,8 @@ impl LuUnpack {
     }
 }
 
-/// The solution `X` of `A X = B` (of `X A = B` unless `left`; of `A^H` in the place of `A` with `adjoint`), where `LU` and
-/// `pivots` are what `linalg.lu_factor` gives for `A`. Batches broadcast.
+/// The solution `X` of `A X = B` where `LU` and `pivots` are what `torch.linalg.lu_factor` gives for `A` (*, n, n); of
+/// `X A = B` unless `left`. With `adjoint`, `A^H` takes the place of `A`. Batches broadcast.
 #[op("linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor",
      module = "linalg", exact_out, method = linalg_lu_solve)]
 impl LinalgLuSolve {
@@ -416,15 +433,15 @@ impl LinalgLuSolve {
         };
         match (left, adjoint) {
             (true, false) => {
-                from(lu, true, false, &from(lu, false, true, &turned(&p)?.matmul(b)?)?)
+                from(lu, true, false, &from(lu, false, true, &transposed(&p)?.matmul(b)?)?)
             }
-            // (In this order the result lies by columns.)
+            // (In this order the result is column-major.)
             (true, true) => {
                 let x = from(lu, false, true, &from(lu, true, false, b)?)?;
-                turned(&turned(&x)?.matmul(&turned(&p)?)?)
+                transposed(&transposed(&x)?.matmul(&transposed(&p)?)?)
             }
             (false, false) => {
-                from(lu, false, true, &from(lu, true, false, b)?)?.matmul(&turned(&p)?)
+                from(lu, false, true, &from(lu, true, false, b)?)?.matmul(&transposed(&p)?)
             }
             (false, true) => from(lu, true, false, &from(lu, false, true, &b.matmul(&p)?)?),
         }
@@ -546,7 +563,8 @@ fn check_solve(lu: &Tensor, pivots: &Tensor, b: &Tensor, left: bool) -> Result<(
     check_field("lu_solve_cpu", lu)
 }
 
-/// As `linalg.lu_solve`, with the right-hand sides first.
+/// The solution `X` of `A X = self`, where `LU_data` and `LU_pivots` are what `torch.linalg.lu_factor` gives for `A`.
+/// `torch.linalg.lu_solve`, which takes the factorisation first, is preferred.
 #[op("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", exact_out, autocast = fp32, method = lu_solve)]
 impl LuSolve {
     fn composite(self_: &Tensor, lu_data: &Tensor, lu_pivots: &Tensor) -> Result<Tensor> {
@@ -567,7 +585,8 @@ impl LuSolve {
     }
 }
 
-/// The compact form, its pivots and `info`: what `torch.lu` is made of.
+/// The compact LU factorisation, its pivots and the error codes `info`: what `torch.lu` is made of. With `check_errors`
+/// a singular matrix raises an error.
 #[op("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
      function_only, autocast = fp32, method = lu_with_info)]
 impl LuWithInfo {

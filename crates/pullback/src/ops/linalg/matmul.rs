@@ -1,8 +1,8 @@
-//! Matrix products. `mm`, `bmm`, `mv`, `dot` and their `add` forms have kernels and rules; `matmul`
-//! and `linear` are made of them (`contraction` and `einsum` have the rest).
+//! Matrix products. `mm`, `bmm`, `mv`, `dot` and their `add` forms have kernels and rules; `matmul` and `linear` are
+//! made of them (`contraction` and `einsum` have the rest).
 //!
-//! Operands are multiplied as they lie in memory: transposed and expanded ones are not copied. A
-//! matrix gradient is laid out as its operand is, so that the gradient of a transposed weight is dense.
+//! Operands are multiplied with the strides that they have: transposed and expanded ones are not copied. The gradient
+//! of a matrix has the memory layout of the matrix, so that the gradient of a transposed weight is dense.
 
 use crate::dispatch::OpDef;
 use crate::dispatch::flops::of_products;
@@ -22,7 +22,7 @@ pub(crate) static OPS: &[&OpDef] =
 const ZERO: Scalar = Scalar::Int(0);
 const ONE: Scalar = Scalar::Int(1);
 
-/// A dtype as messages about matrix products spell it.
+/// The name of a dtype in the error messages of matrix products.
 fn c_name(dtype: DType) -> String {
     match dtype {
         DType::F16 | DType::BF16 => format!("c10::{}", dtype.scalar_name()),
@@ -30,9 +30,9 @@ fn c_name(dtype: DType) -> String {
     }
 }
 
-/// Rows and columns of the product of two matrices.
+/// The numbers of rows and columns of the product of two matrices.
 pub(super) fn product_sizes(name: &str, a: &Tensor, b: &Tensor) -> Result<(i64, i64)> {
-    ensure!(a.ndim() == 2, runtime, "{name}: mat1 must be a matrix, got {}-D tensor", a.ndim());
+    ensure!(a.ndim() == 2, runtime, "{name}: self must be a matrix, got {}-D tensor", a.ndim());
     ensure!(b.ndim() == 2, runtime, "{name}: mat2 must be a matrix, got {}-D tensor", b.ndim());
     let (&[m, k], &[k2, n]) = (a.shape(), b.shape()) else {
         unreachable!("both have two dimensions")
@@ -45,7 +45,7 @@ pub(super) fn product_sizes(name: &str, a: &Tensor, b: &Tensor) -> Result<(i64, 
     Ok((m, n))
 }
 
-/// What the product of two matrices looks like.
+/// The spec of the product of two matrices.
 fn matrix_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     let (m, n) = product_sizes(name, a, b)?;
     ensure!(
@@ -58,7 +58,7 @@ fn matrix_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     Ok(TensorSpec::beside(a, &[m, n]))
 }
 
-/// What the products of two lists of matrices look like.
+/// The spec of the products of two batches of matrices.
 fn batch_spec(a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     ensure!(a.ndim() == 3, runtime, "batch1 must be a 3D tensor");
     ensure!(b.ndim() == 3, runtime, "batch2 must be a 3D tensor");
@@ -87,8 +87,8 @@ fn check_scalar_type(a: &Tensor, b: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// What a product of shape `product` of tensors like `like` looks like once `input`, which broadcasts to it, is added.
-/// Refuses factors that the dtype cannot hold.
+/// The spec of `beta * input + alpha * product` for a product of this shape of tensors like `like`, where `input`
+/// broadcasts to it. Refuses factors that the dtype cannot represent.
 fn sum_spec(
     input: &Tensor,
     product: TensorSpec,
@@ -108,19 +108,19 @@ fn sum_spec(
     Ok(product)
 }
 
-/// Sets `result` to `input`, broadcast, unless `beta` says that it is not read.
+/// Sets `result` to the broadcast `input`, unless `beta` is 0 and `input` is not read.
 fn start(cpu: Cpu, result: &Tensor, input: &Tensor, beta: Scalar) -> Result<()> {
     if beta.is(0.0) { Ok(()) } else { result.copy_data(cpu, input) }
 }
 
-/// The gradient of `a` in `a @ b`, laid out as `a` is.
+/// The gradient of `a` in `a @ b`, in the memory layout of `a`.
 fn left_grad(grad: &Tensor, b: &Tensor, is_column_major: bool, alpha: Scalar) -> Result<Tensor> {
     let out =
         if is_column_major { b.conj()?.mm(&grad.t()?)?.t()? } else { grad.mm(&b.conj()?.t()?)? };
     out.times(alpha.conj())
 }
 
-/// The gradient of `b` in `a @ b`, laid out as `b` is.
+/// The gradient of `b` in `a @ b`, in the memory layout of `b`.
 fn right_grad(grad: &Tensor, a: &Tensor, is_column_major: bool, alpha: Scalar) -> Result<Tensor> {
     let out =
         if is_column_major { grad.t()?.mm(&a.conj()?)?.t()? } else { a.conj()?.t()?.mm(grad)? };
@@ -253,7 +253,8 @@ impl Addmm {
     }
 }
 
-/// The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p).
+/// The products of the matrices of two batches: (b, n, m) times (b, m, p) gives (b, n, p). Batches do not broadcast;
+/// dtypes must be equal.
 #[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, profiler_flops, autocast = lower, batch = bmm(self, mat2), sparse = bmm(cpu, self, mat2))]
 impl Bmm {
     fn meta(self_: &Tensor, mat2: &Tensor) -> Result<TensorSpec> {
@@ -385,7 +386,7 @@ impl Addbmm {
         start(cpu, result, self_, beta)?;
         let mut out = result.view_mut(cpu);
         if batch1.shape()[0] == 0 {
-            // (A product over no element leaves `beta` times what is there.)
+            // (A product over no element leaves `beta` times the current value.)
             let a = TensorSpec::beside(batch1, &[result.shape()[0], 0]).empty()?;
             let b = TensorSpec::beside(batch2, &[0, result.shape()[1]]).empty()?;
             return Ok(gemm::matmul(&mut out, a.view_ref(cpu), b.view_ref(cpu), alpha, beta)?);
@@ -575,7 +576,8 @@ fn check_dot(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The sum of products of two vectors: `sum over i of self[i] * tensor[i]`.
+/// The dot product of two vectors of one length: `sum over i of self[i] * tensor[i]`, without conjugation. Empty
+/// vectors give 0.
 #[op("dot(Tensor self, Tensor tensor) -> Tensor", exact_out, batch = dot(self, tensor))]
 impl Dot {
     fn meta(self_: &Tensor, tensor: &Tensor) -> Result<TensorSpec> {
@@ -605,7 +607,7 @@ impl Dot {
     }
 }
 
-/// As `dot` with the first vector conjugated: `sum over i of conj(self[i]) * other[i]`.
+/// The dot product of two vectors, the first conjugated: `sum over i of conj(self[i]) * other[i]`.
 #[op("vdot(Tensor self, Tensor other) -> Tensor", exact_out, batch = vdot(self, other))]
 impl Vdot {
     fn meta(self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
@@ -631,8 +633,8 @@ impl Vdot {
     }
 }
 
-/// Whether a product of a (3 or more)-d tensor and a (1 or 2)-d one is best done as one product of matrices:
-/// if the small one needs a gradient (a batched gradient would have to be summed), or if it costs no copy.
+/// Whether a product of a tensor of three or more dimensions and one of one or two is best computed as one product of
+/// matrices: if the smaller one needs a gradient (a batched gradient would have to be summed), or if it costs no copy.
 fn folds(a: &Tensor, b: &Tensor) -> Result<bool> {
     let is_left_larger = a.ndim() >= b.ndim();
     let (large, small) = if is_left_larger { (a, b) } else { (b, a) };
@@ -713,7 +715,8 @@ impl Matmul {
             (2, 1) => self_.mv(other),
             (1, 2) => {
                 let row = self_.unsqueeze(0)?.mm(other)?;
-                // (A class that overrides its ops does not see its tensors' shapes change.)
+                // (A tensor subclass that overrides its ops would not notice that the shape of one of its tensors
+                // changes in place.)
                 if row.overrides_ops() { row.squeeze_dim(0) } else { row.squeeze_dim_(0) }
             }
             (2, 2) => self_.mm(other),

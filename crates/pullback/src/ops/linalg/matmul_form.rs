@@ -1,4 +1,4 @@
-//! Products of matrices in another form than `mm` and `addmm` (see `matmul`): of bytes, and followed by an activation.
+//! Variants of the matrix products in `matmul`: of 8-bit integers, and followed by an activation.
 //!
 //! Their derivatives, where there are any, are those of the ops that they are made of.
 
@@ -14,8 +14,8 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&INT_MM, &ADDMM_ACTIVATION];
 
-/// The product of two matrices of bytes in 32-bit integers, which hold it exactly below 2^15 columns: `self` is int8 or
-/// uint8, `mat2` int8.
+/// The product of two matrices of 8-bit integers in int32, which is exact below 2^15 columns: `self` is int8 or uint8,
+/// `mat2` int8.
 #[op("_int_mm(Tensor self, Tensor mat2) -> Tensor", exact_out, function_only, not_differentiable, method = int_mm, batch = int_mm(self, mat2))]
 impl IntMm {
     fn meta(self_: &Tensor, mat2: &Tensor) -> Result<TensorSpec> {
@@ -35,15 +35,8 @@ impl IntMm {
         Ok(TensorSpec { dtype: DType::I32, ..TensorSpec::beside(self_, &[m, n]) })
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, mat2: &Tensor) -> Result<()> {
-        let (a, b) = (self_.converted(cpu, DType::I32)?, mat2.converted(cpu, DType::I32)?);
         let mut out = result.view_mut(cpu);
-        Ok(gemm::matmul(
-            &mut out,
-            a.view_ref(cpu),
-            b.view_ref(cpu),
-            Scalar::Int(1),
-            Scalar::Int(0),
-        )?)
+        Ok(gemm::int_matmul(&mut out, self_.view_ref(cpu), mat2.view_ref(cpu))?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let bytes = |shape: &[i64]| s.integers(shape, -100, 100).to_dtype(DType::I8);
@@ -71,7 +64,8 @@ impl IntMm {
     }
 }
 
-/// `relu(beta * self + alpha * (mat1 @ mat2))`, or `gelu` of it.
+/// An activation of a matrix product: `relu(beta * self + alpha * (mat1 @ mat2))`, or `gelu` in place of `relu` with
+/// `use_gelu`.
 #[op(
     "_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor",
     exact_out, method = addmm_activation)]

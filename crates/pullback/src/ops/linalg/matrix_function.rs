@@ -1,7 +1,7 @@
 //! Functions of square matrices: powers, the exponential, the square root; and the polar decomposition.
 
 use super::decomposition::{batch_shape, check_matrix, eye, h, regular, sizes};
-use super::layout::{check_floating, check_square, turned};
+use super::layout::{check_floating, check_square, transposed};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -15,8 +15,8 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&LINALG_MATRIX_EXP, &LINALG_MATRIX_POWER, &LINALG_MATRIX_SQRTH, &LYAPUNOV, &LINALG_POLAR];
 
-/// `exp` of the block matrix of `a` twice with `e` above: its upper right block is the derivative of `exp` at `a` in direction `e` (R. Mathias,
-/// "A chain rule for matrix functions and applications", SIAM J. Matrix Anal. Appl. 17, 1996).
+/// The derivative of the matrix exponential at `a` in direction `e`: the upper right block of `exp([[a, e], [0, a]])`
+/// (R. Mathias, "A chain rule for matrix functions and applications", SIAM J. Matrix Anal. Appl. 17, 1996).
 fn derivative(a: &Tensor, e: &Tensor) -> Result<Tensor> {
     let n = a.shape()[a.ndim() - 1];
     let zeros = TensorSpec::beside(a, a.shape()).zeros()?;
@@ -24,11 +24,12 @@ fn derivative(a: &Tensor, e: &Tensor) -> Result<Tensor> {
     blocks.linalg_matrix_exp()?.narrow(-2, 0, n)?.narrow(-1, n, n)?.contiguous()
 }
 
-/// The exponential of a matrix, `1 + A + A^2 / 2 + ...`, computed in double precision by scaling and squaring (N. J. Higham, 2005). What is not
-/// finite gives NaN.
+/// The matrix exponential `I + A + A^2 / 2! + A^3 / 3! + ...` of matrices (*, n, n), computed in double precision by
+/// scaling and squaring (N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", 2005).
+/// Matrices with infinities or NaN give NaN.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square; `NotImplementedError` for whole numbers.
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for integer dtypes.
 #[op("linalg_matrix_exp(Tensor self) -> Tensor", module = "linalg", alias("matrix_exp"), method = linalg_matrix_exp,
      node = "LinalgMatrixExp", batch = matrices)]
 impl LinalgMatrixExp {
@@ -50,7 +51,7 @@ impl LinalgMatrixExp {
         vec![
             Sample::of(s.normal(&[3, 3])),
             Sample::of(regular(s, &[2, 2])),
-            Sample::of(turned(&s.normal(&[2, 2])).expect("samples are small")),
+            Sample::of(transposed(&s.normal(&[2, 2])).expect("samples are small")),
             Sample::of(s.normal(&[0, 0])),
             Sample::of(s.normal(&[1, 1])),
             Sample::of(s.normal(&[2, 2]).times(Scalar::Float(1e-3)).expect("samples are small")),
@@ -78,10 +79,11 @@ impl LinalgMatrixExp {
     }
 }
 
-/// The n-th power of a matrix by repeated squaring; of its inverse, if n is negative.
+/// The `n`-th power of matrices (*, m, m), by repeated squaring. For `n` = 0 it is the identity, for negative `n` a
+/// power of the inverse.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square; as `linalg.inv` for negative n.
+/// `RuntimeError` for matrices that are not square; for negative `n` also `LinAlgError` where there is no inverse.
 #[op("linalg_matrix_power(Tensor self, int n) -> Tensor", module = "linalg", exact_out, alias("matrix_power"), method = linalg_matrix_power)]
 impl LinalgMatrixPower {
     fn composite(self_: &Tensor, n: i64) -> Result<Tensor> {
@@ -148,12 +150,14 @@ impl LinalgMatrixPower {
     }
 }
 
-/// The square root, symmetric (Hermitian) and positive, of a matrix that is so, of which the lower triangle is read: `V diag(sqrt(w)) V^H` with its
-/// eigenvalues and vectors. Its derivative is the solution of `X dX + dX X = dA`, which needs no distinct eigenvalues. Negative eigenvalues
-/// give NaN.
+/// The positive semidefinite square root of Hermitian positive semidefinite matrices (*, n, n), of which the lower
+/// triangle is read: `V diag(sqrt(w)) V^H` with the eigenvalues `w` and eigenvectors `V`.
+///
+/// Its derivative is the solution `dX` of `X dX + dX X = dA`, which does not need distinct eigenvalues. Negative
+/// eigenvalues give NaN.
 ///
 /// # Errors
-/// `RuntimeError` for what is not square; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_matrix_sqrth(Tensor self) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_matrix_sqrth, node = "LinalgMatrixSqrth", batch = matrices)]
 impl LinalgMatrixSqrth {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
@@ -211,8 +215,9 @@ fn hermitian_part(a: &Tensor) -> Result<Tensor> {
     a.add(&h(a)?)?.times(Scalar::Float(0.5))
 }
 
-/// The solution `Y` of Lyapunov's equation `X Y + Y X = right` for Hermitian positive `X`, of which the lower triangle is read: with its eigenvalues and
-/// vectors, `Q ((Q^H right Q) / (w_i + w_j)) Q^H`. Its derivatives are solutions of the same equation, which needs no distinct eigenvalues.
+/// The solution `Y` of the Lyapunov equation `X Y + Y X = right` for Hermitian positive definite `X`, of which the
+/// lower triangle is read: `Q ((Q^H right Q) / (w_i + w_j)) Q^H` with the eigenvalues `w` and eigenvectors `Q` of `X`.
+/// Its derivatives are solutions of the same equation, which does not need distinct eigenvalues.
 #[op("_linalg_lyapunov(Tensor X, Tensor right) -> Tensor", internal, method = lyapunov, node = "LinalgLyapunov", batch = matrices)]
 impl Lyapunov {
     fn meta(x: &Tensor, right: &Tensor) -> Result<TensorSpec> {
@@ -258,11 +263,12 @@ impl Lyapunov {
     }
 }
 
-/// The polar decomposition `A = U H` for (*, m, n) with m >= n: `U` (*, m, n) has orthonormal columns, `H` (*, n, n) is symmetric (Hermitian) and
-/// positive. With `A = W S V^H`, `U = W V^H` and `H = V S V^H`. Differentiable at full rank.
+/// The polar decomposition `A = U H` of matrices (*, m, n) with m >= n: `U` (*, m, n) has orthonormal columns, `H` (*,
+/// n, n) is Hermitian positive semidefinite. With the singular value decomposition `A = W S V^H`, `U = W V^H` and
+/// `H = V S V^H`. It is differentiable where `A` has full rank.
 ///
 /// # Errors
-/// `RuntimeError` for fewer rows than columns; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for fewer rows than columns; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_polar(Tensor A) -> (Tensor U, Tensor H)", module = "linalg", exact_out, method = linalg_polar, node = "LinalgPolar", batch = matrices)]
 impl LinalgPolar {
     fn meta(a: &Tensor) -> Result<[TensorSpec; 2]> {
@@ -288,7 +294,8 @@ impl LinalgPolar {
         u.copy_data(cpu, &unitary)?;
         h.copy_data(cpu, &positive)
     }
-    // dA = dU H + U dH. With the skew part Z of U^H dU: H Z + Z H = U^H dA - dA^H U; what is outside of U's span is dA H^-1.
+    // From dA = dU H + U dH follows, with the skew-Hermitian part Z of U^H dU: H Z + Z H = U^H dA - dA^H U; the part
+    // outside of the span of U is dA H^-1.
     fn vjp_a(
         grad_u: Option<&Tensor>,
         grad_h: Option<&Tensor>,
@@ -299,10 +306,10 @@ impl LinalgPolar {
     }
     fn jvp(a_t: &Tensor, u: &Tensor, h: &Tensor) -> Result<[Tensor; 2]> {
         let inner = super::decomposition::h(u)?.matmul(a_t)?;
-        let turn = h.lyapunov(&inner.sub(&super::decomposition::h(&inner)?)?)?;
+        let rotation = h.lyapunov(&inner.sub(&super::decomposition::h(&inner)?)?)?;
         let outside = a_t.sub(&u.matmul(&inner)?)?;
-        let moved = u.matmul(&turn)?.add(&h.linalg_solve_with(&outside, false)?)?;
-        Ok([moved, inner.sub(&turn.matmul(h)?)?])
+        let moved = u.matmul(&rotation)?.add(&h.linalg_solve_with(&outside, false)?)?;
+        Ok([moved, inner.sub(&rotation.matmul(h)?)?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
@@ -333,7 +340,7 @@ impl LinalgPolar {
     }
 }
 
-/// The adjoint of the rule `jvp`: the map from the right side to Z is its own adjoint.
+/// The gradient, the adjoint of the rule `jvp`: the map from the right-hand side to Z is its own adjoint.
 fn polar_backward(
     gu: Option<&Tensor>,
     gh: Option<&Tensor>,
@@ -344,19 +351,19 @@ fn polar_backward(
         return TensorSpec::beside(u, u.shape()).zeros();
     }
     // dU = U Z + (1 - U U^H) dA H^-1; dH = U^H dA - Z H.
-    let mut from_turn = TensorSpec::beside(p, p.shape()).zeros()?;
+    let mut from_rotation = TensorSpec::beside(p, p.shape()).zeros()?;
     let mut out = TensorSpec::beside(u, u.shape()).zeros()?;
     let adjoint = h(u)?;
     if let Some(g) = gu {
         let inner = adjoint.matmul(g)?;
         let outside = g.sub(&u.matmul(&inner)?)?;
         out = out.add(&p.linalg_solve_with(&outside, false)?)?;
-        from_turn = from_turn.add(&inner)?;
+        from_rotation = from_rotation.add(&inner)?;
     }
     if let Some(g) = gh {
         out = out.add(&u.matmul(g)?)?;
-        from_turn = from_turn.sub(&g.matmul(p)?)?;
+        from_rotation = from_rotation.sub(&g.matmul(p)?)?;
     }
-    let skew = from_turn.sub(&h(&from_turn)?)?;
+    let skew = from_rotation.sub(&h(&from_rotation)?)?;
     out.add(&u.matmul(&p.lyapunov(&skew)?)?)
 }

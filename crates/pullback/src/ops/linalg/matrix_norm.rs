@@ -1,4 +1,4 @@
-//! Norms of matrices, and what is measured by singular values: condition numbers and ranks.
+//! Matrix norms, and what is made of singular values: condition numbers and ranks.
 
 use super::decomposition::{batch_shape, h, regular, sizes};
 use super::layout::{check_floating, check_spectrum, check_square};
@@ -26,17 +26,17 @@ pub(crate) static OPS: &[&OpDef] = &[
     &FROBENIUS_NORM,
 ];
 
-/// The order of a norm of matrices.
+/// The order of a matrix norm.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Order {
+enum NormOrder {
     Frobenius,
     Nuclear,
     /// ±1 (columns), ±2 (singular values) or ±inf (rows).
     Number(f64),
 }
 
-impl Order {
-    fn of_number(ord: Scalar) -> Result<Order> {
+impl NormOrder {
+    fn of_number(ord: Scalar) -> Result<NormOrder> {
         ensure!(
             !matches!(ord, Scalar::Complex(..)),
             runtime,
@@ -49,17 +49,17 @@ impl Order {
             "linalg.matrix_norm: Order {} not supported.",
             spelled(ord)
         );
-        Ok(Order::Number(number))
+        Ok(NormOrder::Number(number))
     }
-    fn of_name(ord: &str) -> Result<Order> {
+    fn of_name(ord: &str) -> Result<NormOrder> {
         match ord {
-            "fro" => Ok(Order::Frobenius),
-            "nuc" => Ok(Order::Nuclear),
+            "fro" => Ok(NormOrder::Frobenius),
+            "nuc" => Ok(NormOrder::Nuclear),
             _ => bail!(runtime, "linalg.matrix_norm: Order {ord} not supported."),
         }
     }
     fn needs_singular_values(self) -> bool {
-        matches!(self, Order::Nuclear | Order::Number(2.0 | -2.0))
+        matches!(self, NormOrder::Nuclear | NormOrder::Number(2.0 | -2.0))
     }
 }
 
@@ -70,7 +70,7 @@ fn spelled(number: Scalar) -> String {
     }
 }
 
-/// The two dimensions of matrices, wrapped.
+/// The two dimensions of the matrices, counted from 0.
 fn pair(a: &Tensor, dim: &[i64]) -> Result<[i64; 2]> {
     ensure!(
         a.ndim() >= 2,
@@ -94,7 +94,7 @@ fn pair(a: &Tensor, dim: &[i64]) -> Result<[i64; 2]> {
 
 fn matrix_norm(
     a: &Tensor,
-    ord: Order,
+    ord: NormOrder,
     dim: &[i64],
     keepdim: bool,
     dtype: Option<DType>,
@@ -102,10 +102,10 @@ fn matrix_norm(
     let name = "linalg.matrix_norm";
     check_floating(name, a, true)?;
     let [rows, columns] = pair(a, dim)?;
-    if let Order::Frobenius = ord {
+    if let NormOrder::Frobenius = ord {
         return a.linalg_vector_norm_with(Scalar::Int(2), Some(&[rows, columns]), keepdim, dtype);
     }
-    let Order::Number(number @ (1.0 | -1.0 | f64::INFINITY | f64::NEG_INFINITY)) = ord else {
+    let NormOrder::Number(number @ (1.0 | -1.0 | f64::INFINITY | f64::NEG_INFINITY)) = ord else {
         return by_singular_values(a, ord, [rows, columns], keepdim, dtype);
     };
     let (summed, kept) = if number.abs() == 1.0 { (rows, columns) } else { (columns, rows) };
@@ -123,12 +123,12 @@ fn matrix_norm(
 
 fn by_singular_values(
     a: &Tensor,
-    ord: Order,
+    ord: NormOrder,
     dims: [i64; 2],
     keepdim: bool,
     dtype: Option<DType>,
 ) -> Result<Tensor> {
-    // (The check of dtypes is that of other norms, of a tensor without elements.)
+    // (The dtypes are checked by the vector norm of a tensor without elements, so that errors are the same.)
     let narrow = TensorSpec::beside(a, &[0]).empty()?;
     narrow.linalg_vector_norm_with(Scalar::Int(2), None, false, dtype)?;
     let a = match dtype {
@@ -138,9 +138,9 @@ fn by_singular_values(
     check_floating("linalg.matrix_norm", &a, false)?;
     let values = a.movedim(&dims, &[-2, -1])?.linalg_svdvals()?;
     let norm = match ord {
-        Order::Nuclear => values.sum_dim(Some(&[-1]), false)?,
-        Order::Number(n) if n < 0.0 => values.amin(&[-1], false)?,
-        // (No values: the norm is 0.)
+        NormOrder::Nuclear => values.sum_dim(Some(&[-1]), false)?,
+        NormOrder::Number(n) if n < 0.0 => values.amin(&[-1], false)?,
+        // (A matrix without singular values has norm 0.)
         _ if values.shape()[values.ndim() - 1] == 0 => values.sum_dim(Some(&[-1]), false)?,
         _ => values.amax(&[-1], false)?,
     };
@@ -151,7 +151,7 @@ fn by_singular_values(
     norm.unsqueeze(first)?.unsqueeze(second)
 }
 
-/// Which dimensions a norm of an order goes over, and whether it is one of matrices.
+/// The dimensions of a matrix norm, or `None` if the norm is a vector norm.
 fn norm_dims<'d>(
     a: &Tensor,
     is_ordered: bool,
@@ -179,12 +179,14 @@ fn norm_dims<'d>(
     Ok((is_ordered && is_matrix).then_some(dim.unwrap_or(&[0, 1])))
 }
 
-/// A norm of vectors (one dimension `dim`) or matrices (two): as `linalg.matrix_norm` for two dimensions and an order, else as
-/// `linalg.vector_norm`. Without `dim` the input, with one or two dimensions, is the vector or matrix; without an order as well, all
-/// elements are one vector and the order is 2.
+/// A norm of vectors (if `dim` is one dimension) or matrices (if it is two) of order `ord`.
+///
+/// With two dimensions and an order it is `torch.linalg.matrix_norm`, else `torch.linalg.vector_norm`. Without `dim`
+/// the whole input, of one or two dimensions, is the vector or matrix; without `ord` as well, all elements together are
+/// one vector and the order is 2.
 ///
 /// # Errors
-/// `RuntimeError` for other numbers of dimensions and orders that matrices do not have.
+/// `RuntimeError` for another number of dimensions, and for orders that matrix norms do not have.
 #[op("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      module = "linalg", exact_out, method = linalg_norm)]
 impl LinalgNorm {
@@ -196,7 +198,7 @@ impl LinalgNorm {
         dtype: Option<DType>,
     ) -> Result<Tensor> {
         if let (Some(dims), Some(ord)) = (norm_dims(self_, ord.is_some(), dim)?, ord) {
-            matrix_norm(self_, Order::of_number(ord)?, dims, keepdim, dtype)
+            matrix_norm(self_, NormOrder::of_number(ord)?, dims, keepdim, dtype)
         } else {
             let ord = ord.unwrap_or(Scalar::Int(2));
             self_.linalg_vector_norm_with(ord, dim, keepdim, dtype)
@@ -245,7 +247,8 @@ impl LinalgNorm {
     }
 }
 
-/// A norm of matrices by its name, "fro" or "nuc": as `linalg.matrix_norm`.
+/// A matrix norm by its name: "fro", the Frobenius norm, or "nuc", the nuclear norm, of the matrices in the two
+/// dimensions `dim`.
 #[op("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      module = "linalg", exact_out, method = linalg_norm_by_name)]
 impl LinalgNormStr {
@@ -257,7 +260,7 @@ impl LinalgNormStr {
         dtype: Option<DType>,
     ) -> Result<Tensor> {
         let dims = norm_dims(self_, true, dim)?.or(dim).unwrap_or(&[0, 1]);
-        matrix_norm(self_, Order::of_name(ord)?, dims, keepdim, dtype)
+        matrix_norm(self_, NormOrder::of_name(ord)?, dims, keepdim, dtype)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample =
@@ -284,13 +287,16 @@ impl LinalgNormStr {
     }
 }
 
-/// A norm of the matrices that the two dimensions `dim` make: 1 and -1 the largest and the smallest sum of magnitudes of a column,
-/// inf and -inf of a row, 2 and -2 the largest and the smallest singular value. Of matrices without elements it is 0, the smallest of
-/// nothing is an error. Where several are largest the gradient is shared out.
+/// The norm of order `ord` of the matrices in the two dimensions `dim`.
+///
+/// Orders 1 and -1 are the largest and the smallest column sum of absolute values, inf and -inf the largest and the
+/// smallest row sum, 2 and -2 the largest and the smallest singular value. The norm of a matrix without elements is 0,
+/// but its smallest sum or singular value is an error. Where several are the largest, the gradient is distributed
+/// evenly among them.
 ///
 /// # Errors
-/// `RuntimeError` for other orders and for what are no two dimensions; `NotImplementedError` for whole numbers, and for half precision
-/// where singular values are needed.
+/// `RuntimeError` for other orders and for a `dim` that is not two dimensions; `NotImplementedError` for integer
+/// dtypes, and for half precision where singular values are needed.
 #[op("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      module = "linalg", exact_out, method = linalg_matrix_norm)]
 impl LinalgMatrixNorm {
@@ -302,7 +308,7 @@ impl LinalgMatrixNorm {
         dtype: Option<DType>,
     ) -> Result<Tensor> {
         check_floating("linalg.matrix_norm", self_, true)?;
-        matrix_norm(self_, Order::of_number(ord)?, dim, keepdim, dtype)
+        matrix_norm(self_, NormOrder::of_number(ord)?, dim, keepdim, dtype)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let orders = [1.0, -1.0, 2.0, -2.0, f64::INFINITY, f64::NEG_INFINITY];
@@ -367,8 +373,8 @@ impl LinalgMatrixNorm {
     }
 }
 
-/// A norm of the matrices that the two dimensions `dim` make, by its name: "fro", the root of the sum of squares, or "nuc", the
-/// sum of the singular values.
+/// A norm, by its name, of the matrices in the two dimensions `dim`: "fro", the square root of the sum of the squared
+/// absolute values, or "nuc", the sum of the singular values.
 #[op("linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      module = "linalg", exact_out, method = linalg_matrix_norm_by_name)]
 impl LinalgMatrixNormStr {
@@ -380,7 +386,7 @@ impl LinalgMatrixNormStr {
         dtype: Option<DType>,
     ) -> Result<Tensor> {
         check_floating("linalg.matrix_norm", self_, true)?;
-        matrix_norm(self_, Order::of_name(ord)?, dim, keepdim, dtype)
+        matrix_norm(self_, NormOrder::of_name(ord)?, dim, keepdim, dtype)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| Sample::of(s.away_from_zero(shape));
@@ -399,7 +405,7 @@ impl LinalgMatrixNormStr {
     }
 }
 
-/// The condition number of an order that is given by its norm.
+/// The condition number `norm(A) * norm(A^-1)` for a matrix norm.
 fn condition(a: &Tensor, norm: impl Fn(&Tensor) -> Result<Tensor>, name: &str) -> Result<Tensor> {
     check_square(&format!("linalg.cond(ord={name})"), a)?;
     check_floating("linalg.cond", a, false)?;
@@ -409,20 +415,22 @@ fn condition(a: &Tensor, norm: impl Fn(&Tensor) -> Result<Tensor>, name: &str) -
             .zeros();
     }
     let [inverse, info] = a.linalg_inv_ex()?;
-    // A singular matrix is as far from being invertible as can be.
+    // The condition number of a singular matrix is infinite.
     let is_singular = info.ne(&Tensor::wrapped(0)?)?;
-    // (What stands for its inverse has no singular values.)
+    // (The NaN that stand for the inverse of a singular matrix are replaced, because they have no singular values.)
     let of_matrix = is_singular.unsqueeze(-1)?.unsqueeze(-1)?;
     let inverse = inverse.masked_fill(&of_matrix, Scalar::Int(0))?;
     let both = norm(a)?.mul(&norm(&inverse)?)?;
     both.masked_fill(&is_singular, Scalar::Float(f64::INFINITY))
 }
 
-/// The condition number with respect to inversion, `|A| |A^-1|`, in the norm of order `p`: ±1, ±2 or ±inf; `None` is 2. Orders 2 and -2,
-/// quotients of singular values, are for matrices of any shape. It is infinite for a singular matrix.
+/// The condition number `|A| |A^-1|` of matrices in the norm of order `p`: 1, -1, 2, -2, inf or -inf; `None` is 2.
+/// Orders 2 and -2 are quotients of singular values and exist for matrices of any shape. The condition number of a
+/// singular matrix is infinite.
 ///
 /// # Errors
-/// `ValueError` for other orders; `RuntimeError` for what are no matrices, and but for 2 and -2 for those that are not square.
+/// `ValueError` for other orders; `RuntimeError` for fewer than two dimensions and, but for orders 2 and -2, for
+/// matrices that are not square.
 #[op("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_cond)]
 impl LinalgCond {
     fn composite(self_: &Tensor, p: Option<Scalar>) -> Result<Tensor> {
@@ -440,7 +448,7 @@ impl LinalgCond {
             "linalg.cond got an invalid norm type: {}",
             spelled(p)
         );
-        let ord = Order::Number(number);
+        let ord = NormOrder::Number(number);
         if !ord.needs_singular_values() {
             let norm = |a: &Tensor| matrix_norm(a, ord, &[-2, -1], false, None);
             return condition(self_, norm, &spelled(p));
@@ -500,13 +508,14 @@ fn check_rank(a: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The condition number in a norm by its name, "fro" or "nuc".
+/// The condition number `|A| |A^-1|` of square matrices in a norm by its name: "fro", the Frobenius norm, or "nuc", the
+/// nuclear norm.
 #[op("linalg_cond.p_str(Tensor self, str p) -> Tensor", module = "linalg", out, autocast = fp32, method = linalg_cond_by_name)]
 impl LinalgCondStr {
     fn composite(self_: &Tensor, p: &str) -> Result<Tensor> {
         check_rank(self_)?;
         ensure!(matches!(p, "fro" | "nuc"), value, "linalg.cond got an invalid norm type: {p}");
-        let ord = Order::of_name(p)?;
+        let ord = NormOrder::of_name(p)?;
         condition(self_, |a| matrix_norm(a, ord, &[-2, -1], false, None), p)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -549,8 +558,8 @@ pub(in crate::ops) fn check_tolerances(
     Ok(())
 }
 
-/// What singular values are compared with, `max(atol, rtol * largest)`: `rtol` is by default the precision of the dtype times the larger
-/// size, or 0 where `atol` is positive.
+/// The tolerance that singular values are compared with, `max(atol, rtol * largest)`: by default `rtol` is the machine
+/// epsilon of the dtype times the larger of the matrix's sizes, or 0 where `atol` is positive.
 pub(in crate::ops) fn tolerance(
     a: &Tensor,
     largest: &Tensor,
@@ -577,7 +586,7 @@ pub(in crate::ops) fn tolerance(
     }
 }
 
-/// The precision of the dtype of singular values.
+/// The machine epsilon of the dtype of the singular values.
 fn epsilon(dtype: DType) -> f64 {
     if matches!(dtype, DType::F32 | DType::C64) { f64::from(f32::EPSILON) } else { f64::EPSILON }
 }
@@ -621,7 +630,8 @@ fn rank_samples(s: &Sampler) -> Vec<Sample> {
     vec![Sample::of(s.normal(&[2, 3, 2])), Sample::of(low), Sample::of(s.normal(&[2, 0, 3]))]
 }
 
-/// The number of singular values above a tolerance (of magnitudes of eigenvalues, if `hermitian`).
+/// The rank of matrices (*, m, n): the number (*), int64, of singular values above `tol`, or of eigenvalues with an
+/// absolute value above it if the matrices are `hermitian`.
 #[op("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor", module = "linalg", out, not_differentiable, autocast = fp32, method = linalg_matrix_rank)]
 impl LinalgMatrixRank {
     fn composite(self_: &Tensor, tol: f64, hermitian: bool) -> Result<Tensor> {
@@ -632,7 +642,8 @@ impl LinalgMatrixRank {
     }
 }
 
-/// As above, with a tolerance for each matrix.
+/// The rank of matrices (*, m, n): the number (*), int64, of singular values above the tolerance `tol`, which
+/// broadcasts against the batch; of absolute values of eigenvalues if the matrices are `hermitian`.
 #[op("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor", module = "linalg", out, not_differentiable,
      autocast = fp32, method = linalg_matrix_rank_tol)]
 impl LinalgMatrixRankTolTensor {
@@ -646,11 +657,15 @@ impl LinalgMatrixRankTolTensor {
     }
 }
 
-/// The number of singular values above `max(atol, rtol * largest)`, magnitudes of eigenvalues of one triangle if `hermitian`. By default
-/// `atol` is 0 and `rtol` the precision times the larger size, or 0 where `atol` is positive.
+/// The rank of matrices (*, m, n): the number (*), int64, of singular values above `max(atol, rtol * largest)`, or of
+/// absolute values of eigenvalues if the matrices are `hermitian`, of which the lower triangle is read.
+///
+/// By default `atol` is 0 and `rtol` is the machine epsilon of the dtype times max(m, n), or 0 where `atol` is
+/// positive. Tolerances broadcast against the batch. The rank of a matrix without elements is 0.
 ///
 /// # Errors
-/// `RuntimeError` for what are no matrices, whole numbers, complex tolerances; `NotImplementedError` for half precision.
+/// `RuntimeError` for fewer than two dimensions, integer dtypes and complex tolerances; `NotImplementedError` for half
+/// precision.
 #[op("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
      module = "linalg", out, not_differentiable, autocast = fp32, method = linalg_matrix_rank_within_tensors)]
 impl LinalgMatrixRankTensor {
@@ -694,7 +709,8 @@ impl LinalgMatrixRankTensor {
     }
 }
 
-/// As above, with numbers.
+/// The rank of matrices (*, m, n): the number (*), int64, of singular values above `max(atol, rtol * largest)`, with
+/// numbers as tolerances.
 #[op("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
      module = "linalg", out, not_differentiable, autocast = fp32, method = linalg_matrix_rank_within)]
 impl LinalgMatrixRankFloat {
@@ -721,35 +737,35 @@ impl LinalgMatrixRankFloat {
     }
 }
 
-/// A tolerance as a tensor.
+/// A tolerance as a tensor on the device of `a`.
 pub(in crate::ops) fn number_beside(a: &Tensor, number: Option<f64>) -> Result<Option<Tensor>> {
     let spec = TensorSpec::of(&[], DType::F64).on(a.device());
     number.map(|number| spec.full(Scalar::Float(number))).transpose()
 }
 
-/// The sum of the singular values of each matrix.
+/// The nuclear norm, which is the sum of the singular values, of each matrix in the last two dimensions.
 #[op("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", function_only, exact_out, method = nuclear_norm)]
 impl NuclearNorm {
     fn composite(self_: &Tensor, keepdim: bool) -> Result<Tensor> {
-        matrix_norm(self_, Order::Nuclear, &[-2, -1], keepdim, None)
+        matrix_norm(self_, NormOrder::Nuclear, &[-2, -1], keepdim, None)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 3])), Sample::of(s.normal(&[2, 2, 3])).with("keepdim", true)]
     }
 }
 
-/// The sum of the singular values of the matrices that two dimensions make.
+/// The nuclear norm, which is the sum of the singular values, of the matrices in the two dimensions `dim`.
 #[op("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", function_only, exact_out, method = nuclear_norm_dim)]
 impl NuclearNormDim {
     fn composite(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
-        matrix_norm(self_, Order::Nuclear, dim, keepdim, None)
+        matrix_norm(self_, NormOrder::Nuclear, dim, keepdim, None)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 3, 2])).with("dim", [2, 0])]
     }
 }
 
-/// The root of the sum of squares over one or two dimensions.
+/// The square root of the sum of the squared absolute values over one or two dimensions `dim`.
 #[op("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", function_only, exact_out, method = frobenius_norm)]
 impl FrobeniusNorm {
     fn composite(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {

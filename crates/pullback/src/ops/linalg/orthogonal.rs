@@ -1,12 +1,14 @@
-//! Orthogonal (unitary) matrices as products of Householder's reflections, in LAPACK's compact form; and the old forms of decompositions.
+//! Orthogonal (unitary) matrices as products of Householder reflections in LAPACK's compact form; and the older forms
+//! of decompositions.
 //!
-//! `H1 H2 ... Hk = 1 - V T V^H` with `T = (1 + D S)^-1 D`, where D holds the factors tau and S is `V^H V` strictly above the diagonal (R. Schreiber,
-//! C. Van Loan, "A storage-efficient WY representation for products of Householder transformations", 1989, in the inverted form of T. Joffrain et
-//! al., "Accumulating Householder transformations, revisited", ACM TOMS 32, 2006). So products are made of products of matrices and a triangular
-//! system, whose derivatives they have.
+//! `H1 H2 ... Hk = I - V T V^H` with `T = (I + D S)^-1 D`, where D holds the factors tau and S is `V^H V` strictly
+//! above the diagonal (R. Schreiber, C. Van Loan, "A storage-efficient WY representation for products of Householder
+//! transformations", 1989, in the inverted form of T. Joffrain et al., "Accumulating Householder transformations,
+//! revisited", ACM TOMS 32, 2006). So these ops are made of matrix products and a triangular system, whose derivatives
+//! they have.
 
 use super::decomposition::{batch_shape, eye, h, regular, sizes};
-use super::layout::{check_field, columns, rows, turned};
+use super::layout::{check_field, columns, rows, transposed};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -19,11 +21,12 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&GEQRF, &LINALG_HOUSEHOLDER_PRODUCT, &ORMQR, &SVD];
 
-/// The QR decomposition of (*, m, n) in LAPACK's compact form: `a` holds R in its upper triangle and below it the vectors of the reflections
-/// `H = 1 - tau v v^H`, without their ones; `tau` (*, min(m, n)). `Q = H1 H2 ... Hk`.
+/// The QR decomposition of matrices (*, m, n) in LAPACK's compact form: `a` holds R in its upper triangle, and below it
+/// the Householder vectors `v` without their leading ones; `tau` (*, min(m, n)) holds the factors of the reflections
+/// `H = I - tau v v^H`. The orthogonal factor is `Q = H1 H2 ... Hk`.
 ///
 /// # Errors
-/// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and integer dtypes.
 #[op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", out, not_differentiable, autocast = fp32, method = geqrf, batch = matrices)]
 impl Geqrf {
     fn meta(self_: &Tensor) -> Result<[TensorSpec; 2]> {
@@ -34,7 +37,7 @@ impl Geqrf {
         Ok([columns(self_, self_.shape()), tau])
     }
     fn cpu(cpu: Cpu, a: &Tensor, tau: &Tensor, self_: &Tensor) -> Result<()> {
-        let (own, to) = (turned(self_)?, turned(a)?);
+        let (own, to) = (transposed(self_)?, transposed(a)?);
         let own = own.view_ref(cpu);
         Ok(kernel::geqrf(&mut to.view_mut(cpu), &mut tau.view_mut(cpu), own)?)
     }
@@ -62,7 +65,8 @@ impl Geqrf {
     }
 }
 
-/// `V` (*, m, k), with its ones, and the triangular matrix whose inverse times `D V^H` completes the product.
+/// The parts of the compact WY representation: `V` (*, m, k) with its unit diagonal, the strictly upper triangular `D S`,
+/// and the diagonal of D as a column.
 fn reflections(input: &Tensor, tau: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
     let k = tau.shape()[tau.ndim() - 1];
     let m = input.shape()[input.ndim() - 2];
@@ -73,23 +77,24 @@ fn reflections(input: &Tensor, tau: &Tensor) -> Result<(Tensor, Tensor, Tensor)>
     Ok((v, inner, d))
 }
 
-/// The first columns of `H1 H2 ... Hk` for the reflections below the diagonal of `input` (*, m, n), m >= n, and their factors `tau` (*, k), k <= n:
-/// (*, m, n) with orthonormal columns if they are of a QR decomposition.
+/// The first n columns of the product `H1 H2 ... Hk` of Householder reflections, whose vectors are below the diagonal
+/// of `input` (*, m, n), m >= n, and whose factors are `tau` (*, k), k <= n. The columns of the result (*, m, n) are
+/// orthonormal if the reflections are those of a QR decomposition.
 ///
 /// # Errors
-/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", module = "linalg", out, alias("orgqr"), call_as("orgqr(tau = input2)"), autocast = fp32, method = linalg_householder_product)]
 impl LinalgHouseholderProduct {
     fn composite(input: &Tensor, tau: &Tensor) -> Result<Tensor> {
         check_product(input, tau)?;
         let (m, n) = sizes(input.shape());
         let (v, inner, d) = reflections(input, tau)?;
-        // (Of the rows of V only the first n meet the columns that are asked for.)
+        // (Only the first n rows of V contribute to the first n columns of the product.)
         let right = h(&v.narrow(-2, 0, n)?)?.mul(&d)?;
         let right = inner.linalg_solve_triangular_with(&right, true, true, true)?;
         let ones = eye(m, input)?.narrow(-1, 0, n)?;
-        // Column by column: the transpose is computed.
-        turned(&turned(&ones)?.sub(&turned(&right)?.matmul(&turned(&v)?)?)?)
+        // The transpose is computed, so that the result is column-major.
+        transposed(&transposed(&ones)?.sub(&transposed(&right)?.matmul(&transposed(&v)?)?)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |input: &[i64], tau: &[i64]| {
@@ -187,11 +192,12 @@ fn check_batch(name: &str, input: &Tensor, tau: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The product of the square matrix `Q = H1 H2 ... Hk` of reflections in compact form (`self` below its diagonal, factors `input2`) with `input3`: `Q C`, or
-/// `C Q` unless `left`; of `Q^H` with `transpose`. Q is not made.
+/// The product `Q C` of the square matrix `Q = H1 H2 ... Hk` of Householder reflections in compact form (vectors below
+/// the diagonal of `self`, factors `input2`) with `C` = `input3`; `C Q` unless `left`; with `transpose`, `Q^H` takes
+/// the place of `Q`. The matrix `Q` is never formed.
 ///
 /// # Errors
-/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and integer dtypes.
 #[op("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor", exact_out, autocast = fp32, method = ormqr)]
 impl Ormqr {
     fn composite(
@@ -203,7 +209,7 @@ impl Ormqr {
     ) -> Result<Tensor> {
         check_ormqr(self_, input2, input3, left)?;
         let (v, inner, d) = reflections(self_, input2)?;
-        // The middle of `1 - V T V^H`, or of its adjoint.
+        // Applies the factor `T` of `I - V T V^H`, or its adjoint, to `b`.
         let middle = |b: &Tensor| {
             if transpose {
                 let adjoint = h(&add_one(&inner)?)?;
@@ -270,9 +276,9 @@ fn add_one(inner: &Tensor) -> Result<Tensor> {
     inner.add(&eye(inner.shape()[inner.ndim() - 1], inner)?)
 }
 
-/// The same matrices column by column.
+/// A column-major copy of the matrices.
 fn by_columns(a: &Tensor) -> Result<Tensor> {
-    turned(&turned(a)?.contiguous()?)
+    transposed(&transposed(a)?.contiguous()?)
 }
 
 fn check_ormqr(input: &Tensor, tau: &Tensor, other: &Tensor, left: bool) -> Result<()> {
@@ -320,8 +326,9 @@ fn check_ormqr(input: &Tensor, tau: &Tensor, other: &Tensor, left: bool) -> Resu
     check_field("ormqr_cpu", input)
 }
 
-/// The singular value decomposition `A = U diag(S) V^H` in its old form: V instead of its adjoint, and `some` for the smaller factors. Without
-/// `compute_uv`, U and V are zeros. `torch.linalg.svd` is preferred.
+/// The singular value decomposition `A = U diag(S) V^H` in its older form, which gives V in place of its adjoint;
+/// `some` stands for the reduced factors. Without `compute_uv`, U and V are zeros. It is deprecated: `torch.linalg.svd`
+/// takes its place.
 #[op("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", exact_out, autocast = fp32, method = svd)]
 impl Svd {
     fn composite(self_: &Tensor, some: bool, compute_uv: bool) -> Result<[Tensor; 3]> {

@@ -1,7 +1,7 @@
-//! The inverse of Moore and Penrose, and least squares.
+//! The Moore-Penrose pseudoinverse, and least squares.
 //!
-//! Derivatives hold at constant rank: G. H. Golub, V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
-//! whose variables separate", SIAM J. Numer. Anal. 10 (1973), (4.12).
+//! Derivatives hold at constant rank: G. H. Golub, V. Pereyra, "The differentiation of pseudo-inverses and nonlinear
+//! least squares problems whose variables separate", SIAM J. Numer. Anal. 10 (1973), (4.12).
 
 use super::decomposition::{batch_shape, h, regular, sizes};
 use super::layout::{check_spectrum, rows};
@@ -37,7 +37,7 @@ fn check(a: &Tensor) -> Result<()> {
     check_spectrum(a, &message)
 }
 
-/// The batch of the results: that of the matrices, broadcast against tolerances.
+/// The batch dimensions of the result: those of the matrices, broadcast with those of the tolerances.
 fn batch_of(a: &Tensor, tolerances: [Option<&Tensor>; 2]) -> Result<Dims> {
     let own = &a.shape()[..a.ndim() - 2];
     let others = tolerances.into_iter().flatten().map(Tensor::shape);
@@ -45,26 +45,31 @@ fn batch_of(a: &Tensor, tolerances: [Option<&Tensor>; 2]) -> Result<Dims> {
     broadcast_shapes(&all)
 }
 
-/// The inverses of values whose size is above a tolerance, and zeros for the others.
+/// The reciprocals of values whose absolute value `size` is above the tolerance `least`, and zeros for the others.
 fn inverted(values: &Tensor, size: &Tensor, least: &Tensor) -> Result<Tensor> {
     let is_lost = size.le(&least.unsqueeze(-1)?)?;
     let ones = values.masked_fill(&is_lost, Scalar::Int(1))?;
     ones.reciprocal()?.masked_fill(&is_lost, Scalar::Int(0))
 }
 
-/// `x y z` of matrices of p by q, q by p and p by q: no matrix on the way is larger than the smaller of p and q squared.
+/// The product `x y z` of matrices of p by q, q by p and p by q, in the order in which the intermediate matrix has the
+/// order min(p, q).
 fn product(x: &Tensor, y: &Tensor, z: &Tensor) -> Result<Tensor> {
     let (rows, columns) = sizes(x.shape());
     if rows > columns { x.matmul(&y.matmul(z)?) } else { x.matmul(y)?.matmul(z) }
 }
 
-/// The inverse of Moore and Penrose (*, n, m) of (*, m, n), by singular values: those not above `max(atol, rtol * largest)` count as zero. With
-/// `hermitian`, by the eigenvalues of one triangle. By default `atol` is 0 and `rtol` the precision times the larger size, or 0 where
-/// `atol` is positive. Tolerances broadcast against the batch (*).
+/// The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n), by singular values, of which those not above
+/// `max(atol, rtol * largest)` count as zero; with `hermitian`, by the eigenvalues of the lower triangle.
+///
+/// By default `atol` is 0 and `rtol` is the machine epsilon of the dtype times max(m, n), or 0 where `atol` is
+/// positive. Tolerances broadcast against the batch (*). The derivative exists where the rank does not change nearby.
+/// Source: G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
+/// whose variables separate" (1973).
 ///
 /// # Errors
-/// `RuntimeError` for what are no matrices, whole numbers, complex tolerances, and with `hermitian` what is not square;
-/// `NotImplementedError` for half precision.
+/// `RuntimeError` for fewer than two dimensions, integer dtypes, complex tolerances, and with `hermitian` for matrices
+/// that are not square; `NotImplementedError` for half precision.
 #[op("linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
      module = "linalg", out, not_differentiable(atol, rtol), method = linalg_pinv_within_tensors, node = "LinalgPinv")]
 impl LinalgPinvTensor {
@@ -116,27 +121,27 @@ impl LinalgPinvTensor {
         atol: Option<&Tensor>,
         rtol: Option<&Tensor>,
     ) -> Result<Outcome> {
-        // (Tolerances that add dimensions would stand in the place of the batch.)
+        // (Tolerances with more dimensions than the batch would be taken for batch dimensions.)
         let adds = |t: &Tensor| t.ndim() + 2 > self_.ndim();
         if [atol, rtol].into_iter().flatten().any(adds) {
             return crate::ops::batch::one_by_one(call);
         }
         crate::ops::batch::with_tolerances(call, self_, atol, rtol)
     }
-    // -P^H g P^H + (1 - A P) g^H P P^H + P^H P g^H (1 - P A)
+    // The gradient is -P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A).
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
-        let (a, p, adjoint, turned) = (self_, result, h(result)?, h(grad)?);
-        let left = product(&turned, p, &adjoint)?;
-        let right = product(&adjoint, p, &turned)?;
+        let (a, p, p_h, g_h) = (self_, result, h(result)?, h(grad)?);
+        let left = product(&g_h, p, &p_h)?;
+        let right = product(&p_h, p, &g_h)?;
         let left = left.sub(&product(a, p, &left)?)?;
         let right = right.sub(&product(&right, p, a)?)?;
-        left.add(&right)?.sub(&product(&adjoint, grad, &adjoint)?)
+        left.add(&right)?.sub(&product(&p_h, grad, &p_h)?)
     }
-    // -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P
+    // The tangent is -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P.
     fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor) -> Result<Tensor> {
-        let (a, p, adjoint, turned) = (self_p, result, h(result)?, h(self_t)?);
-        let left = product(p, &adjoint, &turned)?;
-        let right = product(&turned, &adjoint, p)?;
+        let (a, p, p_h, t_h) = (self_p, result, h(result)?, h(self_t)?);
+        let left = product(p, &p_h, &t_h)?;
+        let right = product(&t_h, &p_h, p)?;
         let left = left.sub(&product(&left, a, p)?)?;
         let right = right.sub(&product(p, a, &right)?)?;
         left.add(&right)?.sub(&product(p, self_t, p)?)
@@ -191,7 +196,8 @@ fn pinv_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// As above, with numbers as tolerances.
+/// The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n), with numbers as tolerances: singular values not
+/// above `max(atol, rtol * largest)` count as zero.
 #[op("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
      module = "linalg", out, method = linalg_pinv_within)]
 impl LinalgPinvFloat {
@@ -215,7 +221,8 @@ impl LinalgPinvFloat {
     }
 }
 
-/// As above: `rcond` is `rtol`.
+/// The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n): singular values not above `rcond` times the largest
+/// count as zero.
 #[op("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", module = "linalg", out, method = linalg_pinv)]
 impl LinalgPinv {
     fn composite(self_: &Tensor, rcond: f64, hermitian: bool) -> Result<Tensor> {
@@ -226,7 +233,8 @@ impl LinalgPinv {
     }
 }
 
-/// As above: `rcond` is `rtol`.
+/// The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n): singular values not above `rcond`, which broadcasts
+/// against the batch, times the largest count as zero.
 #[op("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor", module = "linalg", out, method = linalg_pinv_rcond)]
 impl LinalgPinvRcondTensor {
     fn composite(self_: &Tensor, rcond: &Tensor, hermitian: bool) -> Result<Tensor> {
@@ -256,7 +264,8 @@ impl LinalgPinvRcondTensor {
     }
 }
 
-/// As `linalg.pinv` with `rtol = rcond`.
+/// The Moore-Penrose pseudoinverse (*, n, m) of matrices (*, m, n): singular values not above `rcond` times the largest
+/// count as zero. `torch.linalg.pinv` is preferred.
 #[op("pinverse(Tensor self, float rcond=1e-15) -> Tensor", autocast = fp32, method = pinverse)]
 impl Pinverse {
     fn composite(self_: &Tensor, rcond: f64) -> Result<Tensor> {
@@ -267,8 +276,9 @@ impl Pinverse {
     }
 }
 
-/// The solution behind `linalg_lstsq`, for `B` with as many dimensions as `A`: its matrices lie column by column, as the first
-/// rows of those of max(m, n) rows; the rank, or nothing for the driver gels; singular values, for gelsd and gelss.
+/// The solution that `torch.linalg.lstsq` is made of, for a `B` with as many dimensions as `A`. The solution is stored
+/// column by column in the first rows of matrices of max(m, n) rows; the rank is empty for the driver gels, and
+/// singular values are there for gelsd and gelss.
 #[op("_linalg_lstsq(Tensor A, Tensor B, float rcond, str driver) -> (Tensor solution, Tensor rank, Tensor singular_values)",
      internal, method = lstsq_kernel, node = "LinalgLstsq", batch = matrices_or_nothing(a, b))]
 impl LstsqKernel {
@@ -331,7 +341,8 @@ impl LstsqKernel {
         rank.copy_data(cpu, &count)?;
         if singular_values.numel() > 0 { singular_values.copy_data(cpu, &s) } else { Ok(()) }
     }
-    // X = P B with the pseudo-inverse P: P^H g for B; for A the gradient of P, which is g B^H, in the formula of `linalg_pinv`.
+    // X = P B with the pseudoinverse P: the gradient of B is P^H g; that of A is the gradient of `linalg_pinv` for g
+    // B^H.
     fn vjp(
         grad_solution: Option<&Tensor>,
         a: &Tensor,
@@ -346,7 +357,8 @@ impl LstsqKernel {
         if !needs[0] {
             return Ok([None, Some(gb)]);
         }
-        // With Y = P^H g, X = P B and the residual R = B - A X: -Y X^H + R (P Y)^H + P^H X (g - A^H Y)^H.
+        // With Y = P^H g, X = P B and the residual R = B - A X the gradient of A is -Y X^H + R (P Y)^H + P^H X (g - A^H
+        // Y)^H.
         let x = p.matmul(b)?;
         let residual = b.sub(&a.matmul(&x)?)?;
         let rest = g.sub(&h(a)?.matmul(&gb)?)?;
@@ -365,11 +377,11 @@ impl LstsqKernel {
         let p = inverse_for(a_p, rcond, driver)?;
         let x = p.matmul(b_p)?;
         let residual = b_p.sub(&a_p.matmul(&x)?)?;
-        // P (dB - dA X) + P P^H dA^H R + (1 - P A) dA^H P^H X
+        // The tangent is P (dB - dA X) + P P^H dA^H R + (I - P A) dA^H P^H X.
         let direct = p.matmul(&b_t.sub(&a_t.matmul(&x)?)?)?;
-        let (turned, adjoint) = (h(a_t)?, h(&p)?);
-        let second = p.matmul(&adjoint.matmul(&turned.matmul(&residual)?)?)?;
-        let third = turned.matmul(&adjoint.matmul(&x)?)?;
+        let (t_h, p_h) = (h(a_t)?, h(&p)?);
+        let second = p.matmul(&p_h.matmul(&t_h.matmul(&residual)?)?)?;
+        let third = t_h.matmul(&p_h.matmul(&x)?)?;
         let third = third.sub(&p.matmul(&a_p.matmul(&third)?)?)?;
         Ok([Some(direct.add(&second)?.add(&third)?), None, None])
     }
@@ -385,7 +397,7 @@ impl LstsqKernel {
     }
 }
 
-/// The solution for a matrix of full rank, by its QR decomposition or that of its adjoint.
+/// The solution for matrices of full rank, by the QR decomposition of the matrix or of its adjoint.
 fn of_full_rank(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (m, n) = sizes(a.shape());
     if m >= n {
@@ -397,18 +409,21 @@ fn of_full_rank(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 }
 
 fn inverse_for(a: &Tensor, rcond: f64, driver: &str) -> Result<Tensor> {
-    // (The driver for full rank looks at no singular value.)
+    // (The driver for full rank ignores the singular values.)
     let least = if driver == "gels" { 0.0 } else { rcond };
     a.linalg_pinv(least, false)
 }
 
-/// The solution (*, n, k) of the least squares problem `min |A X - B|` for `A` = `self` (*, m, n) and `B` (*, m, k), or vectors (*, m); that of least
-/// norm where there are many. `driver`: gels (QR, full rank only), gelsy (default), gelsd or gelss, for which singular values not above
-/// `rcond` times the largest count as zero. Beside it: the squared residuals (*, k), if m > n and all ranks are full (and the driver is
-/// not gelsy); the ranks, but for gels; singular values, for gelsd and gelss, which have no derivative, as in PyTorch.
+/// The solution (*, n, k) of the least squares problem `min |A X - B|` for `A` = `self` (*, m, n) and `B` = `b` (*, m,
+/// k), or vectors (*, m); where there are several solutions, that of least norm.
+///
+/// `driver` is "gels" (QR decomposition, for full rank only), "gelsy" (the default), "gelsd" or "gelss"; all but gels
+/// take singular values not above `rcond` times the largest for zero. The other results are: the squared residuals (*,
+/// k), if m > n, all ranks are full and the driver is not gelsy, else empty; the ranks, except for gels; and, for gelsd
+/// and gelss, the singular values, which as in PyTorch have no derivative.
 ///
 /// # Errors
-/// `RuntimeError` for shapes or dtypes that do not fit, and other drivers.
+/// `RuntimeError` for shapes or dtypes that do not fit, and for other drivers.
 #[op("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
      module = "linalg", out, autocast = fp32, method = linalg_lstsq)]
 impl LinalgLstsq {
@@ -431,7 +446,7 @@ impl LinalgLstsq {
         let (a, right) = in_one_batch(self_, &right)?;
         let [x, rank, values] = a.lstsq_kernel(&right, rcond, driver)?;
         let residuals = if m > n && driver != "gelsy" && is_full(&rank, n, driver)? {
-            // (Not the square of a magnitude, which has no second derivative where nothing is left.)
+            // (The square of an absolute value would have no second derivative at a residual of 0.)
             let rest = self_.matmul(&x)?.sub(&right)?;
             rest.mul(&rest.conj()?)?.real()?.sum_dim(Some(&[-2]), false)?
         } else {
@@ -506,7 +521,7 @@ impl LinalgLstsq {
     }
 }
 
-/// Matrices and right-hand sides (of as many dimensions or fewer), both in the batch to which theirs broadcast.
+/// Matrices and right-hand sides (of at most as many dimensions), both expanded to their common batch.
 fn in_one_batch(a: &Tensor, right: &Tensor) -> Result<(Tensor, Tensor)> {
     let ((m, n), (_, k)) = (sizes(a.shape()), sizes(right.shape()));
     let batch_of = |t: &Tensor| Dims::from_slice(&t.shape()[..t.ndim() - 2]);
@@ -518,11 +533,12 @@ fn in_one_batch(a: &Tensor, right: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((wide(a, [m, n])?, wide(right, [m, k])?))
 }
 
-/// What was found for each matrix of a larger batch, for each matrix of `a` alone: equal ones gave the same.
+/// Results for each matrix of `a` alone, taken from those of the batch that `a` was expanded to, in which equal
+/// matrices have equal results.
 fn of_own_batch(found: &Tensor, a: &Tensor) -> Result<Tensor> {
     let mut own = found.clone();
     for (dim, &size) in a.shape()[..a.ndim() - 2].iter().enumerate() {
-        // (Nothing was found in an empty batch.)
+        // (An empty batch has no results.)
         if found.shape()[dim] > size {
             own = own.narrow(dim as i64, 0, size)?;
         }
@@ -530,7 +546,7 @@ fn of_own_batch(found: &Tensor, a: &Tensor) -> Result<Tensor> {
     Ok(own)
 }
 
-/// Whether every matrix has full rank; the driver for such matrices does not ask.
+/// Whether every matrix has full rank; the driver "gels" assumes it.
 fn is_full(rank: &Tensor, n: i64, driver: &str) -> Result<bool> {
     if driver == "gels" || rank.device() == Device::Meta {
         return Ok(true);
@@ -538,7 +554,7 @@ fn is_full(rank: &Tensor, n: i64, driver: &str) -> Result<bool> {
     Ok(rank.numel() == 0 || !is_any_true(&rank.ne(&Tensor::wrapped(n)?)?)?)
 }
 
-/// Refuses what is no problem of least squares; gives whether `b` holds vectors.
+/// Refuses arguments that are no least squares problem; returns whether `b` holds vectors.
 fn check_lstsq(a: &Tensor, b: &Tensor, driver: &str) -> Result<bool> {
     let name = "torch.linalg.lstsq";
     ensure!(a.ndim() >= 2, runtime, "{name}: input must have at least 2 dimensions.");

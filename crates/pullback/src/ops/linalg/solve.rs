@@ -1,7 +1,7 @@
 //! Linear equations, inverses and determinants of batches of dense matrices, with gradients.
 //!
-//! The forms that end in `_ex` compute and tell by codes which matrices are singular; the plain ones are made of them
-//! and refuse such matrices. Formulas and conventions as in `linalg`.
+//! The forms that end in `_ex` report by error codes which matrices are singular; the plain forms are made of them and
+//! raise an error for such matrices. Formulas and conventions are those of `decomposition`.
 
 use super::decomposition::{
     batch_shape, by_columns, check_codes, check_matrix, codes_spec, column_strides, eye, h,
@@ -21,13 +21,20 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&LINALG_SOLVE, &LINALG_SOLVE_EX, &LINALG_INV, &LINALG_INV_EX, &LINALG_DET, &LINALG_SLOGDET];
 
-/// Whether `b` is a batch of vectors, as `linalg.solve` decides it.
+/// Whether `b` is a batch of vectors, by the rule of `linalg.solve`: it has one dimension, or the shape of `a` without
+/// its last dimension.
 fn is_vector(a_shape: &[i64], b_shape: &[i64]) -> bool {
     b_shape.len() == 1
         || (a_shape.len() - 1 == b_shape.len() && b_shape == &a_shape[..a_shape.len() - 1])
 }
 
-/// The solution `X` of `A X = B` (or of `X A = B` unless `left`), batches broadcast; `B` may be vectors.
+/// The solution `X` of the linear equations `A X = B` for square matrices `A` (*, n, n), or of `X A = B` unless `left`.
+///
+/// `B` is (*, n, k), or (*, n) for vectors; batches broadcast. Equations of order 0 have an empty solution.
+///
+/// # Errors
+/// `LinAlgError` for a singular matrix; `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for
+/// half precision and integer dtypes.
 #[op("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", module = "linalg", exact_out, method = linalg_solve, autocast = fp32)]
 impl LinalgSolve {
     fn composite(a: &Tensor, b: &Tensor, left: bool) -> Result<Tensor> {
@@ -40,17 +47,17 @@ impl LinalgSolve {
     }
 }
 
-/// The sizes of `A X = B`, or of `X A = B`.
+/// The sizes of an equation `A X = B` or `X A = B`.
 struct Equation {
-    /// The batch, broadcast.
+    /// The common batch dimensions.
     batch: Dims,
     /// The order of `A`.
     n: i64,
-    /// How many right (or left) hand sides there are.
+    /// The number of right-hand sides, for `X A = B` that of rows of `X`.
     k: i64,
     /// Whether `B` is a batch of vectors.
     is_vector: bool,
-    /// Whether `A` stands on the left.
+    /// Whether the equation is `A X = B`.
     is_left: bool,
 }
 
@@ -102,8 +109,10 @@ impl Equation {
 
 const UNSOLVED: &str = "The solver failed because the input matrix is singular.";
 
-/// As `linalg_solve`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
-/// solution is NaN there. With `check_errors` a singular matrix is an error.
+/// The solution `X` of `A X = B` (of `X A = B` unless `left`) together with error codes `info` (*), int32, in place of
+/// an error: 0, or the index, from 1, of the first pivot that is zero, where the solution is NaN. With `check_errors` a
+/// singular matrix raises `LinAlgError`. Source of the gradient: M. B. Giles, "An extended collection of matrix
+/// derivative results" (2008).
 #[op("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
      module = "linalg", exact_out, method = linalg_solve_ex, batch = linear_solve(a, b))]
 impl LinalgSolveEx {
@@ -111,7 +120,7 @@ impl LinalgSolveEx {
         let sizes = Equation::of(a, b, left)?;
         let info = TensorSpec::beside(a, &sizes.batch).computed_in(DType::I32);
         let x = TensorSpec::beside(b, &sizes.solution());
-        // As LAPACK leaves it: column by column, also where vectors are taken for the columns of a matrix.
+        // The solution is column-major, as LAPACK returns it, also where vectors are taken for the columns of a matrix.
         let strides = column_strides(&x.shape);
         Ok([if left { x.with_strides(strides) } else { x }, info])
     }
@@ -126,13 +135,13 @@ impl LinalgSolveEx {
     ) -> Result<()> {
         let sizes = Equation::of(a, b, left)?;
         let wide = |t: &Tensor| if sizes.is_vector { t.unsqueeze(-1) } else { Ok(t.clone()) };
-        let turned = |t: &Tensor| if left { Ok(t.clone()) } else { t.transpose(-2, -1) };
+        let transposed = |t: &Tensor| if left { Ok(t.clone()) } else { t.transpose(-2, -1) };
         let full = |t: Tensor, [m, n]: [i64; 2]| {
             let shape: Dims = sizes.batch.iter().copied().chain([m, n]).collect();
             t.expand(&shape, false)
         };
-        let (x, b) = (turned(&wide(result)?)?, turned(&wide(b)?)?);
-        let (a, b) = (full(turned(a)?, [sizes.n, sizes.n])?, full(b, [sizes.n, sizes.k])?);
+        let (x, b) = (transposed(&wide(result)?)?, transposed(&wide(b)?)?);
+        let (a, b) = (full(transposed(a)?, [sizes.n, sizes.n])?, full(b, [sizes.n, sizes.k])?);
         let codes = kernel::solve(&mut x.view_mut(cpu), a.view_ref(cpu), b.view_ref(cpu))?;
         write_codes(cpu, info, &codes)?;
         if check_errors {
@@ -174,7 +183,11 @@ fn solve_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// The inverse matrix.
+/// The inverse of square matrices (*, n, n).
+///
+/// # Errors
+/// `LinAlgError` for a singular matrix; `RuntimeError` for matrices that are not square; `NotImplementedError` for half
+/// precision and integer dtypes.
 #[op("linalg_inv(Tensor A) -> Tensor", module = "linalg", exact_out, alias("inverse"), method = linalg_inv, autocast = fp32)]
 impl LinalgInv {
     fn composite(a: &Tensor) -> Result<Tensor> {
@@ -208,8 +221,10 @@ fn not_invertible(pivot: i32) -> String {
     )
 }
 
-/// As `linalg_inv`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
-/// inverse is NaN there. With `check_errors` a singular matrix is an error.
+/// The inverse of square matrices (*, n, n) together with error codes `info` (*), int32, in place of an error: 0, or
+/// the index, from 1, of the first pivot that is zero, where the inverse is NaN. With `check_errors` a singular matrix
+/// raises `LinAlgError`. Source of the gradient: M. B. Giles, "An extended collection of matrix derivative results"
+/// (2008).
 #[op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", module = "linalg", exact_out,
      method = linalg_inv_ex, autocast = fp32, batch = matrices)]
 impl LinalgInvEx {
@@ -241,7 +256,11 @@ impl LinalgInvEx {
     }
 }
 
-/// The determinant. Its gradient at singular matrices comes from their singular values.
+/// The determinant (*) of square matrices (*, n, n); that of a matrix of order 0 is 1. The gradient is `det(A)^* A^-H`
+/// times that of the result, and at singular matrices the adjugate, which is computed from the singular values.
+///
+/// # Errors
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_det(Tensor A) -> Tensor", module = "linalg", exact_out, alias("det"), node = "LinalgDet", method = linalg_det, batch = matrices)]
 impl LinalgDet {
     fn meta(a: &Tensor) -> Result<TensorSpec> {
@@ -257,7 +276,7 @@ impl LinalgDet {
         if !is_singular {
             return weight(&grad.mul(&result.conj()?)?)?.mul(&h(&a.linalg_inv()?)?);
         }
-        // adj(A)^H = conj(det U det Vh) U diag(prod over j != i of s_j) Vh
+        // The conjugate transpose of the adjugate is conj(det U det Vh) U diag(prod over j != i of s_j) Vh.
         let [u, s, vh] = a.svd_kernel(false, true)?;
         let k = s.shape()[s.ndim() - 1];
         let one = eye(k, &s)?;
@@ -271,17 +290,21 @@ impl LinalgDet {
                 .add(&unit)?;
             others = others.mul(&factor)?;
         }
-        let turn = u.linalg_det()?.mul(&vh.linalg_det()?)?.conj()?;
+        let phase = u.linalg_det()?.mul(&vh.linalg_det()?)?.conj()?;
         let adjoint = u.mul(&others.unsqueeze(-2)?)?.matmul(&vh)?;
-        weight(&grad.mul(&turn)?)?.mul(&adjoint)
+        weight(&grad.mul(&phase)?)?.mul(&adjoint)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         matrix_samples(s)
     }
 }
 
-/// The determinant in two parts: `sign`, of magnitude 1, and the logarithm of its magnitude, which does not overflow; 0 and
-/// -inf for a singular matrix.
+/// The sign of the determinant of square matrices (*, n, n) and the natural logarithm of its absolute value, both of
+/// shape (*). `sign` has absolute value 1; the logarithm is real and does not overflow where the determinant would. A
+/// singular matrix gives 0 and -inf.
+///
+/// # Errors
+/// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", module = "linalg", exact_out, alias("slogdet"),
      method = linalg_slogdet, batch = matrices)]
 impl LinalgSlogdet {
@@ -294,8 +317,8 @@ impl LinalgSlogdet {
         let (mut sign, mut log) = (sign.view_mut(cpu), logabsdet.view_mut(cpu));
         Ok(kernel::slogdet(&mut sign, &mut log, a.view_ref(cpu))?)
     }
-    // ln|det A| and the angle of the sign are the real and imaginary parts of ln det A, whose gradient is A^-H; the sign
-    // e^(i angle) turns with the angle only.
+    // The logarithm ln|det A| and the angle of the sign are the real and imaginary parts of ln det A, whose gradient is
+    // A^-H; the sign e^(i angle) depends on the angle only.
     fn vjp_a(
         grad_sign: Option<&Tensor>,
         grad_logabsdet: Option<&Tensor>,
@@ -307,8 +330,8 @@ impl LinalgSlogdet {
             None => TensorSpec::beside(a, sign.shape()).zeros()?,
         };
         if let Some(g) = grad_sign.filter(|_| a.dtype().is_complex()) {
-            let turn = g.conj()?.mul(sign)?.imag_part()?;
-            weight = weight.sub(&turn.mul(&Tensor::wrapped(Scalar::Complex(0.0, 1.0))?)?)?;
+            let rotation = g.conj()?.mul(sign)?.imag_part()?;
+            weight = weight.sub(&rotation.mul(&Tensor::wrapped(Scalar::Complex(0.0, 1.0))?)?)?;
         }
         let [inverse, _] = a.linalg_inv_ex()?;
         weight.unsqueeze(-1)?.unsqueeze(-1)?.mul(&h(&inverse)?)

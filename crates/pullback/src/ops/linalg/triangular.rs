@@ -1,7 +1,8 @@
-//! Triangular systems of equations, and what is made of them: equations with a Cholesky factor, its inverse.
+//! Triangular systems of equations, and what is made of them: equations with a Cholesky factor, and the inverse from
+//! it.
 
 use super::decomposition::{batch_shape, eye, h, regular, sizes};
-use super::layout::{check_field, check_square, columns, has_elements, turned};
+use super::layout::{check_field, check_square, columns, has_elements, transposed};
 use crate::dispatch::OpDef;
 use crate::dispatch::batch::{Call, Outcome};
 use crate::error::ensure;
@@ -18,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 pub(crate) static OPS: &[&OpDef] =
     &[&LINALG_SOLVE_TRIANGULAR, &TRIANGULAR_SOLVE, &CHOLESKY_SOLVE, &CHOLESKY_INVERSE];
 
-/// Batches of matrices that broadcast: with dimensions of the batch before them.
+/// The batching rule of ops on two matrices whose batches broadcast: the examples become further batch dimensions.
 pub(in crate::ops) fn batched_pair(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
     if a.ndim() < 2 || b.ndim() < 2 {
         return crate::ops::batch::one_by_one(call);
@@ -26,7 +27,7 @@ pub(in crate::ops) fn batched_pair(call: &Call<'_>, a: &Tensor, b: &Tensor) -> R
     crate::ops::batch::pointwise(call)
 }
 
-/// The first matrix where they are all one and the same, else a matrix for each of `shape`'s batch.
+/// The single matrix if the batch of `a` has only one, else `a` expanded to the batch of `shape`.
 fn matrices_for(a: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let batch = &a.shape()[..a.ndim() - 2];
     if batch.iter().all(|&size| size == 1) {
@@ -37,13 +38,16 @@ fn matrices_for(a: &Tensor, shape: &[i64]) -> Result<Tensor> {
     a.expand(&full, false)
 }
 
-/// The solution `X` of `A X = B` (of `X A = B` unless `left`) for triangular `A`: `self`, of which one triangle is read, and
-/// with `unitriangular` not even its diagonal, which is taken to be ones. Batches broadcast. Zeros on the diagonal are no error: they give
-/// infinities and NaN. Derivatives as those of linear equations, within the triangle (M. B. Giles, "An extended collection of
-/// matrix derivative results", 2008, 2.3).
+/// The solution `X` of `A X = B` (of `X A = B` unless `left`) for triangular matrices `A` = `self` (*, n, n), of which
+/// only the upper or the lower triangle is read, and with `unitriangular` not even the diagonal, which is taken to be
+/// ones.
+///
+/// Batches broadcast. Zeros on the diagonal are not an error: they give infinities and NaN. The derivatives are those
+/// of linear equations, restricted to the triangle (M. B. Giles, "An extended collection of matrix derivative results",
+/// 2008).
 ///
 /// # Errors
-/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and whole numbers.
+/// `RuntimeError` for shapes or dtypes that do not fit; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
      module = "linalg", exact_out, method = linalg_solve_triangular, node = "LinalgSolveTriangular")]
 impl LinalgSolveTriangular {
@@ -85,11 +89,12 @@ impl LinalgSolveTriangular {
         unitriangular: bool,
     ) -> Result<()> {
         let (a, b) = (matrices_for(self_, result.shape())?, b.expand(result.shape(), false)?);
-        // The kernel solves for rows: those of X^T, and of X for `X A = B`, which is `A^T X^T = B^T`.
+        // The kernel solves for rows: those of X^T for `A X = B`, and those of X for `X A = B`, which is
+        // `A^T X^T = B^T`.
         let (x, a, b, upper) = if left {
-            (turned(result)?, a, turned(&b)?, upper)
+            (transposed(result)?, a, transposed(&b)?, upper)
         } else {
-            (result.clone(), turned(&a)?, b, !upper)
+            (result.clone(), transposed(&a)?, b, !upper)
         };
         let triangle = kernel::Triangle { upper, unit: unitriangular };
         let (a, b) = (a.view_ref(cpu), b.view_ref(cpu));
@@ -201,13 +206,13 @@ impl LinalgSolveTriangular {
     }
 }
 
-/// What a triangular matrix is made of.
+/// The elements of `a` that a triangular matrix has: one triangle, without the diagonal if that is taken to be ones.
 fn within(a: &Tensor, upper: bool, unitriangular: bool) -> Result<Tensor> {
     let beyond = i64::from(unitriangular);
     if upper { a.triu(beyond) } else { a.tril(-beyond) }
 }
 
-/// `b` and `A` of an old function that solves equations.
+/// Refuses arguments `b` and `A` of the older functions that solve equations which do not fit.
 fn check_equation(name: &str, b: &Tensor, a: &Tensor) -> Result<()> {
     ensure!(
         a.dtype() == b.dtype(),
@@ -230,8 +235,8 @@ fn check_equation(name: &str, b: &Tensor, a: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The solution `X` of `A X = b` (of `A^T X = b` with `transpose`) for triangular `A`, and `A` itself as it was used. Deprecated:
-/// `torch.linalg.solve_triangular` takes the matrix first.
+/// The solution `X` of `A X = self` (of `A^T X = self` with `transpose`) for triangular `A`, and a copy of `A`. It is
+/// deprecated: `torch.linalg.solve_triangular`, which takes the matrix first, is its replacement.
 #[op("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
      exact_out, autocast = fp32, method = triangular_solve)]
 impl TriangularSolve {
@@ -256,11 +261,11 @@ impl TriangularSolve {
             &WARNED,
             "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular, which takes the matrix first, and does not give a copy of it",
         );
-        let matrix = if transpose { turned(a)? } else { a.clone() };
+        let matrix = if transpose { transposed(a)? } else { a.clone() };
         let x =
             matrix.linalg_solve_triangular_with(self_, upper != transpose, true, unitriangular)?;
         let shape: Dims = batch_shape(&x, &a.shape()[a.ndim() - 2..]);
-        let used = turned(&turned(&a.expand(&shape, false)?)?.clone_tensor(None)?)?;
+        let used = transposed(&transposed(&a.expand(&shape, false)?)?.clone_tensor(None)?)?;
         Ok([x, used])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -291,8 +296,8 @@ impl TriangularSolve {
     }
 }
 
-/// The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: lower, `A = L L^H`, or with `upper` the other,
-/// `A = R^H R`. Of the factor one triangle is read; batches broadcast.
+/// The solution `X` of `A X = self`, where `input2` is a Cholesky factor of `A`: the lower `L` with `A = L L^H`, or
+/// with `upper` the upper `R` with `A = R^H R`. Only that triangle of the factor is read; batches broadcast.
 #[op("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", out, autocast = fp32, method = cholesky_solve)]
 impl CholeskySolve {
     fn composite(self_: &Tensor, input2: &Tensor, upper: bool) -> Result<Tensor> {
@@ -357,7 +362,8 @@ fn check_diagonal(factor: &Tensor) -> Result<()> {
     Err(Error::new(ErrorKind::LinAlg, text))
 }
 
-/// The inverse of `A`, of which `self` is a Cholesky factor: lower, `A = L L^H`, or with `upper` the other, `A = R^H R`.
+/// The inverse of the matrices `A` of which `self` is a Cholesky factor: the lower `L` with `A = L L^H`, or with
+/// `upper` the upper `R` with `A = R^H R`.
 #[op("cholesky_inverse(Tensor self, bool upper=False) -> Tensor", out, autocast = fp32, method = cholesky_inverse)]
 impl CholeskyInverse {
     fn composite(self_: &Tensor, upper: bool) -> Result<Tensor> {

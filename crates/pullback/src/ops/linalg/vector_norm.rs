@@ -14,9 +14,9 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&LINALG_VECTOR_NORM, &NORM, &NORM_NAME, &LOGSUMEXP];
 
-/// The norm of order `ord` over `dim` (all dimensions if `None`): `sum(|x|^ord)^(1/ord)`; infinite orders take
-/// the largest or smallest magnitude, order 0 counts what is not zero. Complex input gives a real result; at 0
-/// the gradient is 0.
+/// The norm of order `ord` over `dim` (all dimensions if `None`): `sum(|x|^ord)^(1/ord)`. The orders inf and -inf are
+/// the largest and the smallest absolute value, order 0 is the number of elements that are not zero. Complex input
+/// gives a real result. At 0 the gradient is 0.
 #[op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      out, module = "linalg", batch = reduction, sparse = norm(self, ord, dim, keepdim, dtype))]
 impl LinalgVectorNorm {
@@ -57,7 +57,7 @@ impl LinalgVectorNorm {
         dim: Option<&[i64]>,
         keepdim: bool,
     ) -> Result<Option<Tensor>> {
-        // A count has no gradient at all.
+        // The norm of order 0 is a count, which has no gradient.
         if ord.is(0.0) {
             return Ok(None);
         }
@@ -125,7 +125,7 @@ impl LinalgVectorNorm {
     }
 }
 
-/// Refuses to take norms of whole numbers, and in a dtype that does not hold the elements.
+/// Refuses norms of integers, and norms in a dtype that cannot represent the elements.
 fn check_dtypes(name: &str, have: DType, wanted: Option<DType>) -> Result<()> {
     ensure!(
         have.is_differentiable(),
@@ -154,7 +154,8 @@ fn check_dtypes(name: &str, have: DType, wanted: Option<DType>) -> Result<()> {
     Ok(())
 }
 
-/// The norm of order `p` (2 if `None`) over `dim` (all dimensions if `None`), computed in `dtype`.
+/// The norm of order `p` (2 if `None`) over `dim` (all dimensions if `None`), computed in `dtype`: `sum(|x|^p)^(1/p)`.
+/// At 0 the gradient is 0. `torch.linalg.norm` is preferred.
 #[op(
     "norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     out
@@ -182,8 +183,8 @@ impl Norm {
     }
 }
 
-/// A norm by its name: "fro", the root of the sum of squares, or "nuc", the sum of the singular values of the
-/// matrices that the two dimensions `dim` (the last two, of a matrix, if `None`) make.
+/// A norm by its name: "fro", the square root of the sum of squares over `dim`, or "nuc", the sum of the singular
+/// values of the matrices in the two dimensions `dim` (of the whole matrix if `None`).
 #[op("norm.name(Tensor self, str p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out,
      method = norm_by_name)]
 impl NormName {
@@ -248,8 +249,8 @@ impl NormName {
     }
 }
 
-/// `ln(sum(e^self))` over `dim`, shifted by the maximum so that it cannot overflow. Integers give the default
-/// floating dtype; no elements give -inf.
+/// The logarithm of the sum of exponentials, `ln(sum(e^self))`, over `dim`. It is shifted by the maximum, so that it
+/// does not overflow. Integers give the default floating dtype; a sum of no elements gives -inf.
 #[op("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", out, batch = reduction)]
 impl Logsumexp {
     fn meta(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<TensorSpec> {
@@ -291,8 +292,8 @@ impl Logsumexp {
     }
 }
 
-/// The gradient of a norm; `grad` and `norm` have the reduced dimensions in them. Where the norm (or, for
-/// orders below 1, the element) is 0 the subgradient 0 is taken.
+/// The gradient of a norm, where `grad` and `norm` keep the reduced dimensions. Where the norm (or, for orders below 1,
+/// the element) is 0 the subgradient 0 is taken.
 pub(in crate::ops) fn norm_grad(
     grad: &Tensor,
     x: &Tensor,

@@ -1,4 +1,4 @@
-//! Products of vectors: `cross`, `linalg.vecdot`, `addr`, `kron`, and the powers of Vandermonde's matrix.
+//! Products of vectors: `cross`, `linalg.vecdot`, `addr`, `kron`, and the powers of Vandermonde matrices.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -19,8 +19,8 @@ fn pair(s: &Sampler, a: &[i64], b: &[i64]) -> Sample {
     Sample::new([s.normal(a).into(), s.normal(b).into()])
 }
 
-/// The cross product of vectors of length 3 along `dim`: `out[0] = a[1] * b[2] - a[2] * b[1]`, and so on round. The other
-/// dimensions broadcast.
+/// The cross product of vectors of length 3 along `dim`: `out[0] = a[1] * b[2] - a[2] * b[1]`, and cyclically for the
+/// other components. The other dimensions broadcast.
 #[op("linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", exact_out, module = "linalg", batch = along)]
 impl LinalgCross {
     fn meta(self_: &Tensor, other: &Tensor, dim: i64) -> Result<TensorSpec> {
@@ -101,7 +101,8 @@ fn cross_shape(a: &Tensor, b: &Tensor, dim: i64) -> Result<Dims> {
     broadcast_shapes(&[a.shape(), b.shape()])
 }
 
-/// As `linalg.cross`; without `dim` along the first dimension of size 3, which is deprecated.
+/// The cross product of vectors of length 3 along `dim`. Without `dim` it is along the first dimension of size 3, which
+/// is deprecated; `torch.linalg.cross` is preferred.
 #[op("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", exact_out)]
 impl Cross {
     fn composite(self_: &Tensor, other: &Tensor, dim: Option<i64>) -> Result<Tensor> {
@@ -178,7 +179,7 @@ impl LinalgVecdot {
     }
 }
 
-/// Refuses a factor of a kind that a result of this dtype cannot have.
+/// Refuses a factor `alpha` or `beta` that a result of this dtype cannot represent.
 fn check_factor(name: &str, factor: Scalar, dtype: DType) -> Result<()> {
     let is_bool = matches!(factor, Scalar::Bool(_));
     ensure!(
@@ -201,8 +202,8 @@ fn check_factor(name: &str, factor: Scalar, dtype: DType) -> Result<()> {
     Ok(())
 }
 
-/// `beta * self + alpha * vec1[:, None] * vec2`; `self` broadcasts to the products' shape and is not read if `beta` is 0.
-/// Of bools, "or" and "and".
+/// The sum of a matrix and an outer product: `beta * self + alpha * outer(vec1, vec2)`. `self` broadcasts to the shape
+/// of the product and is not read if `beta` is 0. Of bools, the product is "and" and the sum "or".
 #[op("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace = method, out)]
 impl Addr {
     fn composite(
@@ -264,14 +265,15 @@ impl Addr {
     }
 }
 
-/// `addr` of bools.
+/// The logical form of `addr`, for bools: "or" of `self` and the "and" of the vectors.
 fn either(start: &Tensor, products: &Tensor, beta: Scalar, alpha: Scalar) -> Result<Tensor> {
     let nothing = || start.ne(start);
     let products = if alpha.is(0.0) { nothing()? } else { products.clone() };
     if beta.is(0.0) { Ok(products) } else { start.logical_or(&products) }
 }
 
-/// Kronecker's product: each element of `self` times the whole of `other`, as blocks. Missing dimensions are put in front.
+/// The Kronecker product: a block matrix whose blocks are each element of `self` times the whole of `other`. Sizes
+/// multiply; missing leading dimensions count as 1.
 #[op("kron(Tensor self, Tensor other) -> Tensor", out)]
 impl Kron {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
@@ -305,7 +307,7 @@ impl Kron {
     }
 }
 
-/// Powers 0 to `count` - 1 of each element, as a new last dimension.
+/// The powers 0 to `count` - 1 of each element, along a new last dimension.
 fn powers(x: &Tensor, count: i64) -> Result<Tensor> {
     let mut shape = Dims::from_slice(x.shape());
     shape.push(1);
@@ -318,8 +320,8 @@ fn powers(x: &Tensor, count: i64) -> Result<Tensor> {
     crate::ops::shape::join::cat(&[ones, others], -1)
 }
 
-/// Vandermonde's matrix of a vector: powers of each element in a row, `N` of them (as many as elements if `None`), falling
-/// to 0 or `increasing` from 0. Integers give int64.
+/// The Vandermonde matrix of a vector: each row holds `N` powers of an element (as many as there are elements if
+/// `None`), falling to the power 0, or with `increasing` rising from it. Integers give int64.
 #[op("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", function_only)]
 impl Vander {
     fn composite(x: &Tensor, n: Option<i64>, increasing: bool) -> Result<Tensor> {
@@ -357,8 +359,8 @@ impl Vander {
     }
 }
 
-/// Vandermonde's matrices of vectors along the last dimension: powers 0 to `N` - 1 (`N` is their length if `None`) of each
-/// element in a row. Integers give int64.
+/// The Vandermonde matrices of vectors along the last dimension: each row holds the powers 0 to `N` - 1 of an element,
+/// where `N` is the length of the vectors if `None`. Integers give int64.
 #[op("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", module = "linalg")]
 impl LinalgVander {
     fn composite(x: &Tensor, n: Option<i64>) -> Result<Tensor> {

@@ -1,7 +1,7 @@
-//! Activation functions without parameters of their own shape: rectifiers, sigmoids and their smooth kin.
+//! Activation functions that are piecewise linear or rational: rectifiers, thresholds and the hard forms of sigmoids.
 //!
-//! Each derivative is one fused kernel, an op of its own (`*_backward`) that can be differentiated again.
-//! Exponential and gated units are in `activation_smooth`.
+//! Each derivative is one fused kernel, an op of its own (`*_backward`) that can be differentiated again. Exponential
+//! and gated units are in `activation_smooth`.
 
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
@@ -33,7 +33,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &HARDSWISH_BACKWARD,
 ];
 
-/// `max(self, 0)`; NaN stays. The gradient at 0 is 0.
+/// The rectified linear unit `max(self, 0)`, element by element; NaN stays NaN. The gradient at 0 is 0.
 #[op("relu(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = relu, batch = pointwise,
      jvp = elementwise, samples = unary_nonzero, sparse = values)]
 impl Relu {
@@ -50,7 +50,7 @@ impl Relu {
     }
 }
 
-/// `self` above `threshold`, else `value`. The gradient is 0 where `value` is taken.
+/// `self` where it is above `threshold`, else `value`, element by element. The gradient is 0 where `value` is taken.
 #[op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", function_only, inplace, out, meta = broadcast,
      batch = pointwise, jvp = elementwise)]
 impl Threshold {
@@ -70,7 +70,7 @@ impl Threshold {
     }
 }
 
-/// The gradient where `self` is above `threshold`, else 0.
+/// The derivative of `threshold` and of `relu`: `grad_output` where `self` is above `threshold`, else 0.
 #[op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", out, internal,
      meta = broadcast, batch = pointwise)]
 impl ThresholdBackward {
@@ -98,7 +98,7 @@ impl ThresholdBackward {
     }
 }
 
-/// Where the absolute value is at most `lambd`.
+/// A mask of the elements whose absolute value is at most `lambd`.
 fn is_small(name: &str, x: &Tensor, lambd: Scalar) -> Result<Tensor> {
     let kind = x.dtype();
     if !kind.is_floating_point() {
@@ -163,13 +163,13 @@ fn shrink_samples(s: &Sampler) -> Vec<Sample> {
     if s.dtype.is_complex() {
         return Vec::new();
     }
-    // Away from zero by more than a quarter, so that no element is near the limit.
+    // Samples differ from zero by more than a quarter, so that no element is near a kink.
     let sample =
         |shape: &[i64]| Sample::of(s.away_from_zero(shape)).with("lambd", Scalar::Float(0.05));
     vec![sample(&[2, 3]), sample(&[]), sample(&[0])]
 }
 
-/// `min(max(self, 0), 6)`. The gradient at both ends is 0.
+/// `min(max(self, 0), 6)`, element by element. The gradient at both ends, 0 and 6, is 0.
 #[op("relu6(Tensor self) -> Tensor", inplace, module = "nn", samples = unary_nonzero)]
 impl Relu6 {
     fn composite(self_: &Tensor) -> Result<Tensor> {
@@ -177,7 +177,7 @@ impl Relu6 {
     }
 }
 
-/// `min(max(self, min_val), max_val)`. The gradient at both ends is 0.
+/// `min(max(self, min_val), max_val)`, element by element. The gradient at both ends is 0.
 #[op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", inplace, out, module = "nn",
      batch = pointwise, jvp = elementwise)]
 impl Hardtanh {
@@ -199,7 +199,7 @@ impl Hardtanh {
     }
 }
 
-/// The gradient where `min_val < self < max_val`, else 0.
+/// The derivative of `hardtanh`: `grad_output` where `min_val < self < max_val`, else 0.
 #[op("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", out, internal,
      meta = broadcast, batch = pointwise)]
 impl HardtanhBackward {
@@ -239,7 +239,8 @@ impl HardtanhBackward {
     }
 }
 
-/// `self` above 0, `negative_slope * self` below. The gradient at 0 is `negative_slope`.
+/// The leaky rectified linear unit: `self` where it is above 0, else `negative_slope * self`. The gradient at 0 is
+/// `negative_slope`.
 #[op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", inplace, out, module = "nn", meta = broadcast,
      batch = pointwise, jvp = elementwise)]
 impl LeakyRelu {
@@ -260,7 +261,8 @@ impl LeakyRelu {
     }
 }
 
-/// The derivative of `leaky_relu` from its input, or with `self_is_result` from its result.
+/// The derivative of `leaky_relu`: `grad_output` above 0, else `negative_slope * grad_output`, by the sign of the input
+/// or, with `self_is_result`, of the result, for which `negative_slope` must not be negative.
 #[op("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor", out,
      internal, batch = pointwise)]
 impl LeakyReluBackward {
@@ -308,7 +310,8 @@ impl LeakyReluBackward {
     }
 }
 
-/// `self` above 0, `weight * self` below, with one weight or one per channel (dimension 1).
+/// The parametric rectified linear unit: `self` where it is above 0, else `weight * self`, with one weight for all
+/// elements or one per channel (dimension 1). The gradient of `self` at 0 is `weight`.
 #[op("prelu(Tensor self, Tensor weight) -> Tensor", autocast = lower)]
 impl Prelu {
     fn composite(self_: &Tensor, weight: &Tensor) -> Result<Tensor> {
@@ -360,7 +363,7 @@ impl Prelu {
     }
 }
 
-/// `prelu` with a weight that broadcasts.
+/// `prelu` with a weight that broadcasts to `self`.
 #[op("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", internal, method = prelu_kernel, meta = broadcast,
      cpu = prelu, batch = pointwise, samples = binary_first_nonzero)]
 impl PreluKernel {
@@ -407,7 +410,7 @@ impl PreluBackwardWeight {
     }
 }
 
-/// `min(max(self + 3, 0), 6) / 6`: a sigmoid of three straight pieces.
+/// The piecewise linear sigmoid `min(max(self + 3, 0), 6) / 6`. The gradient at -3 and 3 is 0.
 #[op("hardsigmoid(Tensor self) -> Tensor", inplace, out, module = "nn", meta = broadcast, cpu = hardsigmoid,
      batch = pointwise, jvp = elementwise, samples = unary)]
 impl Hardsigmoid {
@@ -440,7 +443,7 @@ impl Hardswish {
     }
 }
 
-/// The derivative of `hardswish`: `grad_output * (self / 3 + 1/2)` between -3 and 3, 0 below, the gradient above.
+/// The derivative of `hardswish`: `grad_output * (self / 3 + 1/2)` between -3 and 3, 0 below, `grad_output` above.
 #[op("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", internal, meta = broadcast,
      cpu = hardswish_backward, batch = pointwise, samples = binary)]
 impl HardswishBackward {
@@ -448,7 +451,7 @@ impl HardswishBackward {
         grad.hardswish_backward(self_)
     }
     fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
-        hardswish_bend(grad, grad_output, self_)
+        hardswish_second_derivative(grad, grad_output, self_)
     }
     fn jvp(
         grad_output_p: &Tensor,
@@ -456,7 +459,7 @@ impl HardswishBackward {
         self_p: &Tensor,
         self_t: &Tensor,
     ) -> Result<Tensor> {
-        grad_output_t.hardswish_backward(self_p)?.add(&hardswish_bend(
+        grad_output_t.hardswish_backward(self_p)?.add(&hardswish_second_derivative(
             self_t,
             grad_output_p,
             self_p,
@@ -464,12 +467,12 @@ impl HardswishBackward {
     }
 }
 
-/// `a * b * hardswish''(x)`: a third between -3 and 3.
-fn hardswish_bend(a: &Tensor, b: &Tensor, x: &Tensor) -> Result<Tensor> {
+/// The product `a * b * hardswish''(x)`; the second derivative is 1/3 between -3 and 3, else 0.
+fn hardswish_second_derivative(a: &Tensor, b: &Tensor, x: &Tensor) -> Result<Tensor> {
     a.mul(b)?.over(3)?.hardtanh_backward(x, Scalar::Int(-3), Scalar::Int(3))
 }
 
-/// No gradient: the function is flat there.
+/// The gradient of an argument that the derivative is constant in: none.
 pub(crate) fn flat(grad: &Tensor) -> Result<Option<Tensor>> {
     let _ = grad;
     Ok(None)

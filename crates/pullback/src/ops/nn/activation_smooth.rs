@@ -32,8 +32,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &GLU,
 ];
 
-/// `self * Φ(self)` with the normal distribution function (Hendrycks and Gimpel 2016), or with `approximate`
-/// `"tanh"` the approximation by a hyperbolic tangent.
+/// The Gaussian error linear unit `self * Φ(self)`, where `Φ` is the standard normal distribution function (Hendrycks
+/// and Gimpel 2016); with `approximate` "tanh" `self / 2 * (1 + tanh(sqrt(2 / π) * (self + 0.044715 * self^3)))`.
 #[op("gelu(Tensor self, *, str approximate='none') -> Tensor", inplace, out, module = "nn", batch = pointwise,
      jvp = elementwise)]
 impl Gelu {
@@ -66,7 +66,8 @@ impl Gelu {
     }
 }
 
-/// The derivative of `gelu`.
+/// The derivative of `gelu`: `grad_output * (Φ(x) + x φ(x))` with the standard normal density `φ`, or the derivative of
+/// the approximation.
 #[op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor", internal, meta = broadcast,
      batch = pointwise)]
 impl GeluBackward {
@@ -82,7 +83,7 @@ impl GeluBackward {
         self_: &Tensor,
         approximate: &str,
     ) -> Result<Tensor> {
-        grad.mul(grad_output)?.mul(&gelu_bend(self_, is_tanh(approximate)?)?)
+        grad.mul(grad_output)?.mul(&gelu_second_derivative(self_, is_tanh(approximate)?)?)
     }
     fn jvp(
         grad_output_p: &Tensor,
@@ -91,10 +92,10 @@ impl GeluBackward {
         self_t: &Tensor,
         approximate: &str,
     ) -> Result<Tensor> {
-        let bend = gelu_bend(self_p, is_tanh(approximate)?)?;
+        let second = gelu_second_derivative(self_p, is_tanh(approximate)?)?;
         grad_output_t
             .gelu_backward_with(self_p, approximate)?
-            .add(&self_t.mul(grad_output_p)?.mul(&bend)?)
+            .add(&self_t.mul(grad_output_p)?.mul(&second)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| Sample::new([s.normal(shape).into(), s.normal(shape).into()]);
@@ -112,7 +113,7 @@ fn is_tanh(approximate: &str) -> Result<bool> {
 
 /// The second derivative of `gelu`: `φ(x) (2 - x^2)`, or for the approximation `x (1 + t) / 2` with `t = tanh u`,
 /// `(1 - t^2) (u' + x u'' / 2 - x t u'^2)`.
-fn gelu_bend(x: &Tensor, tanh: bool) -> Result<Tensor> {
+fn gelu_second_derivative(x: &Tensor, tanh: bool) -> Result<Tensor> {
     let square = x.mul(x)?;
     if !tanh {
         let density = square.times(-0.5)?.exp()?.times(FRAC_2_SQRT_PI * FRAC_1_SQRT_2 * 0.5)?;
@@ -126,7 +127,7 @@ fn gelu_bend(x: &Tensor, tanh: bool) -> Result<Tensor> {
     t.mul(&t)?.minus_from(1.0)?.mul(&inner)
 }
 
-/// `self * sigmoid(self)`.
+/// The sigmoid linear unit, also called swish: `self * sigmoid(self)`.
 #[op("silu(Tensor self) -> Tensor", inplace, out, module = "nn", meta = broadcast, cpu = silu, batch = pointwise,
      jvp = elementwise, samples = unary)]
 impl Silu {
@@ -143,7 +144,7 @@ impl SiluBackward {
         grad.silu_backward(&self_.conj()?)
     }
     fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
-        grad.conj()?.mul(grad_output)?.mul(&silu_bend(self_)?.conj()?)
+        grad.conj()?.mul(grad_output)?.mul(&silu_second_derivative(self_)?.conj()?)
     }
     fn jvp(
         grad_output_p: &Tensor,
@@ -151,13 +152,13 @@ impl SiluBackward {
         self_p: &Tensor,
         self_t: &Tensor,
     ) -> Result<Tensor> {
-        let by_self = self_t.mul(&silu_bend(self_p)?)?.conj()?.mul(grad_output_p)?;
+        let by_self = self_t.mul(&silu_second_derivative(self_p)?)?.conj()?.mul(grad_output_p)?;
         grad_output_t.silu_backward(self_p)?.add(&by_self)
     }
 }
 
 /// The second derivative of `silu`: `s (1 - s) (2 + x (1 - 2s))`.
-fn silu_bend(x: &Tensor) -> Result<Tensor> {
+fn silu_second_derivative(x: &Tensor) -> Result<Tensor> {
     let s = x.sigmoid()?;
     let slope = s.minus_from(1.0)?.mul(&s)?;
     slope.mul(&s.times(-2.0)?.plus(1.0)?.mul(x)?.plus(2.0)?)
@@ -180,7 +181,7 @@ impl MishBackward {
         grad.mish_backward(self_)
     }
     fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
-        grad.mul(grad_output)?.mul(&mish_bend(self_)?)
+        grad.mul(grad_output)?.mul(&mish_second_derivative(self_)?)
     }
     fn jvp(
         grad_output_p: &Tensor,
@@ -190,19 +191,19 @@ impl MishBackward {
     ) -> Result<Tensor> {
         grad_output_t
             .mish_backward(self_p)?
-            .add(&self_t.mul(grad_output_p)?.mul(&mish_bend(self_p)?)?)
+            .add(&self_t.mul(grad_output_p)?.mul(&mish_second_derivative(self_p)?)?)
     }
 }
 
 /// The second derivative of `mish`: `w (2 + x (1 - s - 2 s t))` with `w = s (1 - t^2)`, the slope of `t`.
-fn mish_bend(x: &Tensor) -> Result<Tensor> {
+fn mish_second_derivative(x: &Tensor) -> Result<Tensor> {
     let (s, t) = (x.sigmoid()?, x.softplus(Scalar::Int(1), Scalar::Int(20))?.tanh()?);
     let slope = t.mul(&t)?.minus_from(1.0)?.mul(&s)?;
     let inner = s.add(&s.mul(&t)?.times(2.0)?)?.minus_from(1.0)?;
     slope.mul(&inner.mul(x)?.plus(2.0)?)
 }
 
-/// `ln(1 + e^(beta * self)) / beta`; `self` itself where `beta * self > threshold`.
+/// A smooth form of `relu`: `ln(1 + e^(beta * self)) / beta`, and `self` itself where `beta * self > threshold`.
 #[op("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", out, module = "nn", meta = broadcast,
      batch = pointwise, jvp = elementwise)]
 impl Softplus {
@@ -225,7 +226,8 @@ impl Softplus {
     }
 }
 
-/// The derivative of `softplus`: `grad_output * sigmoid(beta * self)`; the gradient itself above the threshold.
+/// The derivative of `softplus`: `grad_output * sigmoid(beta * self)`, and `grad_output` where
+/// `beta * self > threshold`.
 #[op("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", out, internal,
      meta = broadcast, batch = pointwise)]
 impl SoftplusBackward {
@@ -247,7 +249,7 @@ impl SoftplusBackward {
         beta: Scalar,
         threshold: Scalar,
     ) -> Result<Tensor> {
-        grad.mul(grad_output)?.mul(&softplus_bend(self_, beta, threshold)?)
+        grad.mul(grad_output)?.mul(&softplus_second_derivative(self_, beta, threshold)?)
     }
     fn jvp(
         grad_output_p: &Tensor,
@@ -257,7 +259,9 @@ impl SoftplusBackward {
         beta: Scalar,
         threshold: Scalar,
     ) -> Result<Tensor> {
-        let by_self = self_t.mul(grad_output_p)?.mul(&softplus_bend(self_p, beta, threshold)?)?;
+        let by_self = self_t
+            .mul(grad_output_p)?
+            .mul(&softplus_second_derivative(self_p, beta, threshold)?)?;
         grad_output_t.softplus_backward(self_p, beta, threshold)?.add(&by_self)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -272,14 +276,14 @@ impl SoftplusBackward {
 }
 
 /// The second derivative of `softplus`: `beta s (1 - s)` with `s = sigmoid(beta x)`, 0 above the threshold.
-fn softplus_bend(x: &Tensor, beta: Scalar, threshold: Scalar) -> Result<Tensor> {
+fn softplus_second_derivative(x: &Tensor, beta: Scalar, threshold: Scalar) -> Result<Tensor> {
     let scaled = x.times(beta)?;
     let s = scaled.sigmoid()?;
-    let bend = s.minus_from(1.0)?.mul(&s)?.times(beta)?;
-    bend.masked_fill(&scaled.gt(&Tensor::wrapped(threshold)?)?, Scalar::Int(0))
+    let second = s.minus_from(1.0)?.mul(&s)?.times(beta)?;
+    second.masked_fill(&scaled.gt(&Tensor::wrapped(threshold)?)?, Scalar::Int(0))
 }
 
-/// `ln(sigmoid(self))` without underflow.
+/// The logarithm of the sigmoid, `ln(1 / (1 + e^-self))`, without underflow.
 #[op("log_sigmoid(Tensor self) -> Tensor", out, module = "nn", meta = broadcast, cpu = log_sigmoid, batch = pointwise,
      jvp = elementwise, samples = unary)]
 impl LogSigmoid {
@@ -309,7 +313,8 @@ impl LogSigmoidBackward {
     }
 }
 
-/// `scale * self` above 0, `scale * alpha * (e^(input_scale * self) - 1)` below (Clevert et al. 2016).
+/// The exponential linear unit: `scale * self` above 0, `scale * alpha * (e^(input_scale * self) - 1)` else (Clevert et
+/// al. 2016).
 #[op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", inplace, out, module = "nn",
      meta = broadcast, batch = pointwise, jvp = elementwise)]
 impl Elu {
@@ -343,7 +348,8 @@ impl Elu {
     }
 }
 
-/// The derivative of `elu` from its input, or with `is_result` from its result.
+/// The derivative of `elu`: `grad_output * scale` above 0, else `grad_output * scale * alpha * input_scale *
+/// e^(input_scale * x)`, computed from the input `x` or, with `is_result`, from the result.
 #[op("elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor",
      out, internal, meta = broadcast, batch = pointwise)]
 impl EluBackward {
@@ -399,7 +405,8 @@ impl EluBackward {
     }
 }
 
-/// `max(0, self) + min(0, alpha * (e^(self / alpha) - 1))`: `elu` with a continuous slope.
+/// The continuously differentiable exponential linear unit: `max(0, self) + min(0, alpha * (e^(self / alpha) - 1))`
+/// (Barron 2017).
 #[op("celu(Tensor self, Scalar alpha=1.0) -> Tensor", function_only, inplace, meta = broadcast, batch = pointwise, jvp = elementwise)]
 impl Celu {
     fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
@@ -427,7 +434,8 @@ impl Celu {
     }
 }
 
-/// `elu` with the constants that keep mean and variance (Klambauer et al. 2017).
+/// The scaled exponential linear unit: `elu` with the constants that preserve mean 0 and variance 1 (Klambauer et al.
+/// 2017).
 #[op("selu(Tensor self) -> Tensor", function_only, inplace, samples = unary_nonzero)]
 impl Selu {
     fn composite(self_: &Tensor) -> Result<Tensor> {
@@ -487,7 +495,7 @@ impl Glu {
     }
 }
 
-/// The dimension that is halved, and half of its size.
+/// The dimension that `glu` halves, and half of its size.
 fn half_of(x: &Tensor, dim: i64) -> Result<(usize, i64)> {
     ensure!(x.ndim() > 0, runtime, "glu does not support 0-dimensional tensors");
     let at = wrap_dim(dim, x.ndim())?;

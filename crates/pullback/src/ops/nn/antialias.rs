@@ -1,4 +1,5 @@
-//! Images resized without aliasing: each new element is the mean of a neighbourhood as large as it is itself.
+//! Images resized without aliasing: each output pixel is a weighted mean over a neighbourhood that is as large as the
+//! pixel itself.
 //!
 //! Resizing is linear and separable, so it is a product with one matrix for each dimension.
 
@@ -14,8 +15,9 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&UPSAMPLE_BILINEAR2D_AA, &UPSAMPLE_BILINEAR2D_AA_BACKWARD, &UPSAMPLE_BILINEAR2D_AA_VEC];
 
-/// Images (N, C, H, W) resized to `output_size`, by linear interpolation whose hat is as wide as a new element where the
-/// image shrinks. `scales_h` and `scales_w` are the factors of the sizes, unless `align_corners`.
+/// Images (N, C, H, W) resized to `output_size` by bilinear interpolation with antialiasing: where the image shrinks,
+/// the triangular filter is as wide as an output pixel. `scales_h` and `scales_w` are the ratios of the sizes, and
+/// unused with `align_corners`.
 #[op("_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
      module = "nn", function_only, jvp = linear, method = upsample_bilinear2d_aa, batch = batches2)]
 impl UpsampleBilinear2dAa {
@@ -39,7 +41,7 @@ impl UpsampleBilinear2dAa {
         scales_w: Option<f64>,
     ) -> Result<()> {
         let factors = [scales_h, scales_w];
-        let [rows, columns] = lines(self_.shape(), output_size, align_corners, factors);
+        let [rows, columns] = axes(self_.shape(), output_size, align_corners, factors);
         let image = if self_.dtype() == DType::U8 {
             rounded(cpu, &rounded(cpu, self_, &columns)?.transpose(-2, -1)?, &rows)?
                 .transpose(-2, -1)?
@@ -103,7 +105,7 @@ impl UpsampleBilinear2dAa {
     }
 }
 
-/// The gradient of [`UpsampleBilinear2dAa`] for an image of `input_size`.
+/// The gradient of `_upsample_bilinear2d_aa` with respect to an image of `input_size`.
 #[op("_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
      internal, jvp = linear, method = upsample_bilinear2d_aa_backward, batch = batches2)]
 impl UpsampleBilinear2dAaBackward {
@@ -140,8 +142,9 @@ impl UpsampleBilinear2dAaBackward {
         scales_w: Option<f64>,
     ) -> Result<()> {
         let factors = [scales_h, scales_w];
-        let [rows, columns] = lines(input_size, output_size, align_corners, factors);
-        let image = spread(cpu, &spread(cpu, grad_output, &rows, -2)?, &columns, -1)?;
+        let [rows, columns] = axes(input_size, output_size, align_corners, factors);
+        let image =
+            resized_transpose(cpu, &resized_transpose(cpu, grad_output, &rows, -2)?, &columns, -1)?;
         result.copy_data(cpu, &image)
     }
     fn vjp_grad_output(
@@ -166,7 +169,8 @@ impl UpsampleBilinear2dAaBackward {
     }
 }
 
-/// [`UpsampleBilinear2dAa`] to `output_size`, or to the sizes multiplied with `scale_factors`.
+/// Images (N, C, H, W) resized by bilinear interpolation with antialiasing, to `output_size` or to their sizes
+/// multiplied by `scale_factors`.
 #[op("_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
      module = "nn", function_only, method = upsample_bilinear2d_aa_vec)]
 impl UpsampleBilinear2dAaVec {
@@ -212,7 +216,7 @@ impl UpsampleBilinear2dAaVec {
     }
 }
 
-/// What the image looks like once it is resized. Refuses what is no image, or can be none.
+/// The spec of the resized image. Refuses tensors and sizes that are no images.
 fn check(image: &Tensor, [height, width]: [i64; 2]) -> Result<TensorSpec> {
     let [_, channels, h, w] = *image.shape() else {
         bail!(runtime, "It is expected input_size equals to 4, but got size {}", image.ndim())
@@ -237,17 +241,17 @@ fn check(image: &Tensor, [height, width]: [i64; 2]) -> Result<TensorSpec> {
     Ok(TensorSpec::in_format_of(image, &[image.shape()[0], channels, height, width]))
 }
 
-/// One dimension that is resized.
+/// A dimension that is resized, from and to which size.
 #[derive(Clone, Copy)]
-struct Line {
+struct Axis {
     from: i64,
     to: i64,
     align_corners: bool,
     factor: Option<f64>,
 }
 
-impl Line {
-    /// How many old elements a new one is wide.
+impl Axis {
+    /// The distance of output pixels in units of input pixels.
     fn scale(&self) -> f64 {
         if self.align_corners {
             return if self.to > 1 { (self.from - 1) as f64 / (self.to - 1) as f64 } else { 0.0 };
@@ -258,39 +262,41 @@ impl Line {
         }
     }
 
-    /// Centre and width of a new element, in old ones.
-    fn place(&self, row: i64) -> (f64, f64) {
+    /// Centre of an output pixel and half the width of its filter, in units of input pixels.
+    fn centre_and_width(&self, row: i64) -> (f64, f64) {
         let scale = self.scale();
         (scale * (row as f64 + 0.5), scale.max(1.0))
     }
 
-    /// The old elements, from the first up to the end, that the new ones from `start` up to `end` are made of.
-    fn seen(&self, start: i64, end: i64) -> (i64, i64) {
-        let ((first, wide), (last, _)) = (self.place(start), self.place(end - 1));
-        let within = |place: f64| (place as i64).clamp(0, self.from);
-        (within(first - wide + 0.5), within(last + wide + 0.5))
+    /// The range of input pixels that the output pixels `start..end` depend on.
+    fn support(&self, start: i64, end: i64) -> (i64, i64) {
+        let ((first, width), (last, _)) =
+            (self.centre_and_width(start), self.centre_and_width(end - 1));
+        let within = |x: f64| (x as i64).clamp(0, self.from);
+        (within(first - width + 0.5), within(last + width + 0.5))
     }
 
-    /// The new elements from `start` up to `end`, with what they are made of.
+    /// The output pixels `start..end` with their weights.
     fn block(&self, cpu: Cpu, start: i64, end: i64) -> Result<Block> {
-        let (first, last) = self.seen(start, end);
+        let (first, last) = self.support(start, end);
         let weights = TensorSpec::of(&[end - start, last - first], DType::F64).zeros()?;
         let mut view = weights.view_mut(cpu);
         let rows = view.as_slice_mut::<f64>().unwrap_or_default();
         let width = (last - first).max(1) as usize;
         for (row, weights) in (start..end).zip(rows.chunks_mut(width)) {
-            let (centre, wide) = self.place(row);
-            let (from, to) = self.seen(row, row + 1);
-            let Some(seen) = weights.get_mut((from - first) as usize..(to - first) as usize) else {
+            let (centre, width) = self.centre_and_width(row);
+            let (from, to) = self.support(row, row + 1);
+            let Some(support) = weights.get_mut((from - first) as usize..(to - first) as usize)
+            else {
                 continue;
             };
-            for (j, weight) in (from..to).zip(&mut *seen) {
-                let way = (j as f64 - centre + 0.5) / wide;
-                *weight = (1.0 - way.abs()).max(0.0);
+            for (j, weight) in (from..to).zip(&mut *support) {
+                let distance = (j as f64 - centre + 0.5) / width;
+                *weight = (1.0 - distance.abs()).max(0.0);
             }
-            let sum: f64 = seen.iter().sum();
+            let sum: f64 = support.iter().sum();
             if sum != 0.0 {
-                for weight in seen {
+                for weight in support {
                     *weight /= sum;
                 }
             }
@@ -298,41 +304,41 @@ impl Line {
         Ok(Block { start, end, first, last, weights })
     }
 
-    /// The new elements in blocks. Those that lie together see old ones that do, so that their weights are a small matrix,
-    /// where those of all would take the memory of as many images as there are columns.
+    /// The output pixels in blocks. Neighbouring output pixels depend on neighbouring input pixels, so that the weights
+    /// of a block are a small matrix; the matrix of all weights would take as much memory as many images.
     fn blocks(self, cpu: Cpu) -> impl Iterator<Item = Result<Block>> {
         let starts = (0..self.to).step_by(BLOCK as usize);
         starts.map(move |start| self.block(cpu, start, self.to.min(start + BLOCK)))
     }
 }
 
-/// New elements from `start` up to `end`, and the old ones from `first` up to `last` that they are made of.
+/// The output pixels `start..end` and the input pixels `first..last` that they depend on.
 struct Block {
     start: i64,
     end: i64,
     first: i64,
     last: i64,
-    /// Those of the old elements (columns) in the new ones (rows), in double precision.
+    /// The weight of each input pixel (column) in each output pixel (row), in double precision.
     weights: Tensor,
 }
 
 impl Block {
-    /// The weights beside `image`, in its dtype.
+    /// The weights on the device and in the dtype of `image`.
     fn weights_for(&self, cpu: Cpu, image: &Tensor) -> Result<Tensor> {
         self.weights.in_dtype(cpu, image.dtype())?.brought_to(image)
     }
 }
 
-/// How many new elements are computed by one product.
+/// The number of output pixels that one matrix product computes.
 const BLOCK: i64 = 32;
 
-/// The last two dimensions of images of shape `from`, which are resized to `to`.
-fn lines(from: &[i64], to: &[i64], align_corners: bool, factors: [Option<f64>; 2]) -> [Line; 2] {
-    let line = |i: usize| Line { from: from[i + 2], to: to[i], align_corners, factor: factors[i] };
-    [line(0), line(1)]
+/// The last two dimensions of images of shape `from` that are resized to `to`.
+fn axes(from: &[i64], to: &[i64], align_corners: bool, factors: [Option<f64>; 2]) -> [Axis; 2] {
+    let axis = |i: usize| Axis { from: from[i + 2], to: to[i], align_corners, factor: factors[i] };
+    [axis(0), axis(1)]
 }
 
-/// `t` from `start` up to `end` along `dim`.
+/// The range `start..end` of `t` along `dim`.
 fn part(t: &Tensor, dim: i64, start: i64, end: i64) -> Result<Tensor> {
     if start == 0 && end == t.shape()[(t.ndim() as i64 + dim) as usize] {
         return Ok(t.clone());
@@ -340,15 +346,15 @@ fn part(t: &Tensor, dim: i64, start: i64, end: i64) -> Result<Tensor> {
     t.narrow(dim, start, end - start)
 }
 
-/// One of the last two dimensions resized: each block of new elements is a product with a part of the image.
-fn resized(cpu: Cpu, image: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
+/// Resizes one of the last two dimensions: each block of output pixels is a product with a range of the image.
+fn resized(cpu: Cpu, image: &Tensor, axis: &Axis, dim: i64) -> Result<Tensor> {
     let product = |block: Result<Block>| {
         let block = block?;
-        let seen = part(image, dim, block.first, block.last)?;
+        let support = part(image, dim, block.first, block.last)?;
         let weights = block.weights_for(cpu, image)?;
-        if dim == -1 { seen.matmul(&weights.transpose(0, 1)?) } else { weights.matmul(&seen) }
+        if dim == -1 { support.matmul(&weights.transpose(0, 1)?) } else { weights.matmul(&support) }
     };
-    joined(&line.blocks(cpu).map(product).collect::<Result<Vec<_>>>()?, dim)
+    joined(&axis.blocks(cpu).map(product).collect::<Result<Vec<_>>>()?, dim)
 }
 
 fn joined(parts: &[Tensor], dim: i64) -> Result<Tensor> {
@@ -358,13 +364,14 @@ fn joined(parts: &[Tensor], dim: i64) -> Result<Tensor> {
     }
 }
 
-/// The transpose of [`resized`]: each block of gradients is spread over the old elements that its own are made of.
-fn spread(cpu: Cpu, grad: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
+/// The transpose of [`resized`]: the gradients of each block of output pixels are added to the input pixels that they
+/// depend on.
+fn resized_transpose(cpu: Cpu, grad: &Tensor, axis: &Axis, dim: i64) -> Result<Tensor> {
     let mut shape = Dims::from_slice(grad.shape());
     let at = (grad.ndim() as i64 + dim) as usize;
-    shape[at] = line.from;
+    shape[at] = axis.from;
     let out = TensorSpec::beside(grad, &shape).zeros()?;
-    for block in line.blocks(cpu) {
+    for block in axis.blocks(cpu) {
         let block = block?;
         let grad = part(grad, dim, block.start, block.end)?;
         let weights = block.weights_for(cpu, &grad)?;
@@ -378,11 +385,11 @@ fn spread(cpu: Cpu, grad: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
     Ok(out)
 }
 
-/// The last dimension of bytes resized, with weights that are whole multiples of a power of two, as large as 15 bits
-/// hold: the same bytes on all machines.
-fn rounded(cpu: Cpu, image: &Tensor, line: &Line) -> Result<Tensor> {
+/// Resizes the last dimension of uint8 images, with weights rounded to multiples of the finest power of two that fits
+/// 15 bits: results are the same on all machines.
+fn rounded(cpu: Cpu, image: &Tensor, axis: &Axis) -> Result<Tensor> {
     let mut most = 0.0_f64;
-    for block in line.blocks(cpu) {
+    for block in axis.blocks(cpu) {
         most = block?.weights.to_vec::<f64>()?.into_iter().fold(most, f64::max);
     }
     let fits = |bits: &i32| (0.5 + most * f64::from(1 << (bits + 1))) < f64::from(1 << 15);
@@ -390,12 +397,12 @@ fn rounded(cpu: Cpu, image: &Tensor, line: &Line) -> Result<Tensor> {
     let unit = f64::from(1 << bits);
     let bytes = |block: Result<Block>| {
         let block = block?;
-        // Halves of weights, which are not negative, are rounded up.
+        // Weights are not negative, so that rounding half up is `floor(x + 0.5)`.
         let weights = block.weights.times(unit)?.plus(0.5)?.floor()?.brought_to(image)?;
-        let seen = part(image, -1, block.first, block.last)?.to_dtype(DType::F64)?;
-        let sums = seen.matmul(&weights.transpose(0, 1)?)?;
+        let support = part(image, -1, block.first, block.last)?.to_dtype(DType::F64)?;
+        let sums = support.matmul(&weights.transpose(0, 1)?)?;
         let bytes = sums.plus(unit / 2.0)?.over(unit)?.floor()?;
         bytes.clamp(Some(0.into()), Some(255.into()))?.to_dtype(DType::U8)
     };
-    joined(&line.blocks(cpu).map(bytes).collect::<Result<Vec<_>>>()?, -1)
+    joined(&axis.blocks(cpu).map(bytes).collect::<Result<Vec<_>>>()?, -1)
 }

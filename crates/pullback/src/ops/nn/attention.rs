@@ -1,4 +1,5 @@
-//! Attention as ops: weights of rows that may attend to nothing, and the whole of it with the logarithms of the sums.
+//! Attention as ops: `softmax` for rows that may attend to nothing, and scaled dot product attention with the
+//! logarithms of the sums of exponentials.
 //!
 //! Not here: `nn.functional.scaled_dot_product_attention`, which takes more dimensions and masks.
 
@@ -15,7 +16,8 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&SAFE_SOFTMAX, &FLASH_ATTENTION, &FLASH_ATTENTION_KERNEL];
 
-/// `softmax` along `dim`, computed in `dtype` if one is given; lines of only -inf give zeros.
+/// `softmax` along `dim`, computed in `dtype` if one is given, except that a row of only -inf gives zeros in place of
+/// NaN.
 #[op("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", function_only, method = safe_softmax)]
 impl SafeSoftmax {
     fn composite(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
@@ -41,9 +43,10 @@ fn first_row() -> Tensor {
     Tensor::from_slice(&[yes, yes, yes, no, no, no], &[2, 3]).expect("samples are small")
 }
 
-/// `softmax(scale Q K^T + attn_mask) V` of `query` (B, H, L, E), `key` and `value` (B, H or a part of it, S, E), and the
-/// logarithms of the sums of the weights (B, H, L), which have no gradient. `scale` is `1 / sqrt(E)` if not given. Rows
-/// that may attend to nothing give zeros, their logarithm too.
+/// Scaled dot product attention `softmax(scale Q K^T + attn_mask) V` of `query` (B, H, L, E) with `key` and `value` (B,
+/// G, S, E), where G divides H, and the logarithms of the sums of exponentials (B, H, L), which have no gradient.
+/// `scale` is `1 / sqrt(E)` if it is not given. With `is_causal` a query attends to no key at a later position. Rows
+/// that may attend to nothing give zeros, also as logarithm.
 #[op("_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
      function_only, not_differentiable(attn_mask), method = flash_attention)]
 impl FlashAttention {
@@ -96,7 +99,7 @@ impl FlashAttention {
     }
 }
 
-/// The op's work, at a scale that is known.
+/// The kernel of `_scaled_dot_product_flash_attention_for_cpu`, with a scale that is given and without dropout.
 #[op("_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, bool is_causal, Tensor? attn_mask, float scale) -> (Tensor, Tensor)",
      internal, function_only, not_differentiable(attn_mask), node = "ScaledDotProductFlashAttentionForCpu",
      method = flash_attention_kernel, batch = attention(query, attn_mask))]
@@ -117,7 +120,7 @@ impl FlashAttentionKernel {
             TensorSpec::beside(query, &[batch, heads, length, value.shape()[3]])
         };
         let sums = TensorSpec::beside(query, &[batch, heads, length]);
-        // (The rows of all heads lie side by side.)
+        // (The strides are those of a (B, L, H) tensor: heads are innermost.)
         let strides = [length.max(1) * heads.max(1), 1, heads.max(1)];
         Ok([output, sums.with_strides(strides[..].into()).computed_in(wide_dtype(query))])
     }
@@ -132,22 +135,22 @@ impl FlashAttentionKernel {
         attn_mask: Option<&Tensor>,
         scale: f64,
     ) -> Result<()> {
-        let wide = Wide::of(query, key, value)?;
-        let dtype = wide.query.dtype();
-        let scores = Scores::of(&wide, is_causal, attn_mask, scale)?;
+        let operands = Operands::of(query, key, value)?;
+        let dtype = operands.query.dtype();
+        let scores = Scores::of(&operands, is_causal, attn_mask, scale)?;
         let sums = Tensor::empty_of(result1.shape(), dtype)?;
         if result0.is_contiguous() && result0.dtype() == dtype {
-            attend(cpu, &scores, &wide.value, result0, &sums)?;
+            attend(cpu, &scores, &operands.value, result0, &sums)?;
         } else {
             let output = Tensor::empty_of(result0.shape(), dtype)?;
-            attend(cpu, &scores, &wide.value, &output, &sums)?;
+            attend(cpu, &scores, &operands.value, &output, &sums)?;
             result0.copy_data(cpu, &output)?;
         }
         result1.copy_data(cpu, &sums)
     }
     fn flops(query: &Tensor, key: &Tensor, value: &Tensor) -> Result<u64> {
         check(query, key, value, 0.0, None)?;
-        // (The scores, and the values weighted by them. What backward does are products of their own.)
+        // (Counted are the scores and the weighted values. The products of the backward pass count themselves.)
         let (keys, width) = (&key.shape()[2..3], &value.shape()[3..4]);
         let scores = multiply_adds(query.shape().iter().chain(keys));
         let values = multiply_adds(query.shape()[..3].iter().chain(keys).chain(width));
@@ -163,13 +166,13 @@ impl FlashAttentionKernel {
         scale: f64,
         needs: [bool; 3],
     ) -> Result<[Option<Tensor>; 3]> {
-        let wide = Wide::of(query, key, value)?;
-        let grad = grad.to_dtype(wide.query.dtype())?;
-        let scores = Scores::of(&wide, is_causal, attn_mask, scale)?;
-        let [by_query, by_key, by_value] = attend_backward(&scores, &wide.value, &grad, needs)?;
-        let own = |t: Tensor| of_heads(&t, key.shape()[1])?.to_dtype(wide.dtype);
+        let operands = Operands::of(query, key, value)?;
+        let grad = grad.to_dtype(operands.query.dtype())?;
+        let scores = Scores::of(&operands, is_causal, attn_mask, scale)?;
+        let [by_query, by_key, by_value] = attend_backward(&scores, &operands.value, &grad, needs)?;
+        let own = |t: Tensor| of_heads(&t, key.shape()[1])?.to_dtype(operands.dtype);
         Ok([
-            by_query.map(|t| t.to_dtype(wide.dtype)).transpose()?,
+            by_query.map(|t| t.to_dtype(operands.dtype)).transpose()?,
             by_key.map(own).transpose()?,
             by_value.map(own).transpose()?,
         ])
@@ -192,8 +195,8 @@ impl FlashAttentionKernel {
     }
 }
 
-/// Queries, keys and values in the dtype that is computed in, with as many heads each.
-struct Wide {
+/// Queries, keys and values in the dtype of the computation, with the same number of heads each.
+struct Operands {
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -201,36 +204,41 @@ struct Wide {
     dtype: DType,
 }
 
-/// The dtype that is computed in.
+/// The dtype of the computation.
 fn wide_dtype(query: &Tensor) -> DType {
     if query.dtype() == DType::F64 { DType::F64 } else { DType::F32 }
 }
 
-impl Wide {
-    fn of(query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Wide> {
+impl Operands {
+    fn of(query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Operands> {
         let (dtype, wide) = (query.dtype(), wide_dtype(query));
         let all = |t: &Tensor| for_heads(t, query.shape()[1])?.to_dtype(wide);
-        Ok(Wide { query: query.to_dtype(wide)?, key: all(key)?, value: all(value)?, dtype })
+        Ok(Operands { query: query.to_dtype(wide)?, key: all(key)?, value: all(value)?, dtype })
     }
 }
 
-/// So many scores are held at once, unless one row has more: some megabytes.
+/// The number of scores that are in memory at once, unless a single row has more: some megabytes.
 const MOST: i64 = 1 << 19;
 
-/// What scores `scale Q K^T + mask` are made of: rows of queries (B, H, L, E) and their keys (B, H, S, E).
+/// The operands of the scores `scale Q K^T + mask`: queries (B, H, L, E), keys (B, H, S, E) and the mask.
 struct Scores {
     query: Tensor,
     key: Tensor,
-    /// What is added, of shape (B, H, L, S).
+    /// The mask that is added, of shape (B, H, L, S).
     mask: Option<Tensor>,
-    /// If queries see no keys after their own place: that of the first query.
+    /// The position of the first query, if attention is causal: a query attends to no key at a later position.
     first: Option<i64>,
     scale: f64,
 }
 
 impl Scores {
-    fn of(wide: &Wide, is_causal: bool, mask: Option<&Tensor>, scale: f64) -> Result<Scores> {
-        let (query, key) = (wide.query.clone(), wide.key.clone());
+    fn of(
+        operands: &Operands,
+        is_causal: bool,
+        mask: Option<&Tensor>,
+        scale: f64,
+    ) -> Result<Scores> {
+        let (query, key) = (operands.query.clone(), operands.key.clone());
         let sizes = query.shape();
         let shape = [sizes[0], sizes[1], sizes[2], key.shape()[2]];
         let whole = |mask: &Tensor| mask.to_dtype(query.dtype())?.expand(&shape, false);
@@ -238,8 +246,9 @@ impl Scores {
         Ok(Scores { query, key, mask, first: is_causal.then_some(0), scale })
     }
 
-    /// The dimension to halve, if there are too many scores for one go: the batch, then the heads, then the queries, so that
-    /// parts of row-major results have a batch and heads that are one dimension ([`flat`] copies nothing).
+    /// The dimension to split in half if there are too many scores for one pass: the batch, then the heads, then the
+    /// queries, so that batch and heads of parts of row-major results still are one dimension ([`flat`] copies
+    /// nothing).
     fn wide_dim(&self) -> Option<i64> {
         let sizes = &self.query.shape()[..3];
         let count = sizes.iter().product::<i64>().saturating_mul(self.key.shape()[2]);
@@ -247,7 +256,7 @@ impl Scores {
         if count > MOST { wide() } else { None }
     }
 
-    /// Those of the `count` batches, heads or queries from `start` on.
+    /// The scores of the `count` examples, heads or queries from `start` on.
     fn part(&self, dim: i64, start: i64, count: i64) -> Result<Scores> {
         let part = |t: &Tensor| t.narrow(dim, start, count);
         let is_rows = dim == 2;
@@ -260,7 +269,7 @@ impl Scores {
         })
     }
 
-    /// Scores with the mask added, and -inf where a query may not see a key.
+    /// The scores with the mask added, and -inf where a query may not attend to a key.
     fn masked(&self, scores: Tensor) -> Result<Tensor> {
         let mut scores = scores;
         if let Some(mask) = &self.mask {
@@ -278,12 +287,12 @@ impl Scores {
     }
 }
 
-/// The two halves of a dimension: where each starts, and its size.
+/// Start and size of the two halves of a dimension.
 fn halves(size: i64) -> [(i64, i64); 2] {
     [(0, size / 2), (size / 2, size - size / 2)]
 }
 
-/// Writes `softmax(scores) V` and the logarithms of the sums of the weights.
+/// Writes `softmax(scores) V` and the logarithms of the sums of exponentials.
 fn attend(cpu: Cpu, scores: &Scores, value: &Tensor, output: &Tensor, sums: &Tensor) -> Result<()> {
     if let Some(dim) = scores.wide_dim() {
         for (start, count) in halves(scores.query.shape()[dim as usize]) {
@@ -318,7 +327,7 @@ fn attend(cpu: Cpu, scores: &Scores, value: &Tensor, output: &Tensor, sums: &Ten
     Ok(())
 }
 
-/// The gradients by queries, keys and values of what [`attend`] writes.
+/// The gradients with respect to queries, keys and values of what [`attend`] computes.
 fn attend_backward(
     scores: &Scores,
     value: &Tensor,
@@ -334,7 +343,7 @@ fn attend_backward(
         let (mut one, mut other) = (one?, other?);
         let mut joined = [None, None, None];
         for (index, joined) in joined.iter_mut().enumerate() {
-            // (All queries see the same keys and values.)
+            // (All queries share the keys and values, so their gradients are added.)
             *joined = match (one[index].take(), other[index].take()) {
                 (Some(one), Some(other)) if dim == 2 && index > 0 => Some(one.add(&other)?),
                 (Some(one), Some(other)) => Some(crate::ops::shape::join::cat(&[one, other], dim)?),
@@ -343,22 +352,22 @@ fn attend_backward(
         }
         return Ok(joined);
     }
-    let turned = |t: &Tensor| t.transpose(-2, -1);
-    let all = scores.query.times(scores.scale)?.matmul(&turned(&scores.key)?)?;
+    let transposed = |t: &Tensor| t.transpose(-2, -1);
+    let all = scores.query.times(scores.scale)?.matmul(&transposed(&scores.key)?)?;
     let weights = scores.masked(all)?.safe_softmax_data(-1)?;
-    let by_value = needs[2].then(|| turned(&weights)?.matmul(grad)).transpose()?;
+    let by_value = needs[2].then(|| transposed(&weights)?.matmul(grad)).transpose()?;
     if !needs[0] && !needs[1] {
         return Ok([None, None, by_value]);
     }
-    let by_weights = grad.matmul(&turned(value)?)?;
+    let by_weights = grad.matmul(&transposed(value)?)?;
     let by_scores =
         by_weights.softmax_backward_data(&weights, -1, grad.dtype())?.times(scores.scale)?;
     let by_query = needs[0].then(|| by_scores.matmul(&scores.key)).transpose()?;
-    let by_key = needs[1].then(|| turned(&by_scores)?.matmul(&scores.query)).transpose()?;
+    let by_key = needs[1].then(|| transposed(&by_scores)?.matmul(&scores.query)).transpose()?;
     Ok([by_query, by_key, by_value])
 }
 
-/// The images of a batch and the heads in one dimension, for kernels: no history.
+/// Batch and heads flattened to one dimension, for kernels: nothing is recorded.
 fn flat(cpu: Cpu, t: &Tensor) -> Result<Tensor> {
     let shape = t.shape();
     let merged = [shape[0] * shape[1], shape[2], shape[3]];
@@ -368,7 +377,7 @@ fn flat(cpu: Cpu, t: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// Sums over the heads that share one of `own`.
+/// Sums over the query heads that share each of the `own` heads of keys or values.
 fn of_heads(t: &Tensor, own: i64) -> Result<Tensor> {
     let shape = t.shape();
     if shape[1] == own {
@@ -421,6 +430,7 @@ fn check(
         list(key.shape()),
         list(value.shape())
     );
+    check_heads(query.shape()[1], key.shape()[1])?;
     ensure!(
         dropout_p == 0.0,
         runtime,
@@ -443,17 +453,23 @@ fn check(
     Ok(())
 }
 
-/// Keys or values with a head for each of the query's: some heads of the query share one.
+/// Refuses `own` heads of keys and values that `heads` heads of the query cannot share evenly.
+fn check_heads(heads: i64, own: i64) -> Result<()> {
+    ensure!(
+        own == heads || own > 0 && heads % own == 0,
+        runtime,
+        "scaled_dot_product_attention_flash_attention: {heads} heads of the query cannot share {own} heads of key and value"
+    );
+    Ok(())
+}
+
+/// Keys or values repeated so that there is a head for each of the query's (grouped query attention).
 fn for_heads(t: &Tensor, heads: i64) -> Result<Tensor> {
     let own = t.shape()[1];
     if own == heads {
         return Ok(t.clone());
     }
-    ensure!(
-        own > 0 && heads % own == 0,
-        runtime,
-        "scaled_dot_product_attention_flash_attention: {heads} heads of the query cannot share {own} heads of key and value"
-    );
+    check_heads(heads, own)?;
     let shape = t.shape();
     let each = [shape[0], own, heads / own, shape[2], shape[3]];
     t.unsqueeze(2)?.expand(&each, false)?.reshape(&[shape[0], heads, shape[2], shape[3]])

@@ -1,7 +1,8 @@
 //! Distances between all pairs of rows: `cdist` of two matrices, `pdist` of one.
 //!
-//! Values and gradients are one kernel each; where derivatives of gradients may be wanted these are made of ops that have some. Where
-//! rows are equal the gradient is zero, and of several largest differences all count.
+//! Values and gradients are one kernel each; where derivatives of gradients may be needed, gradients are made of
+//! differentiable ops. Where rows are equal the gradient is zero, and where several differences are largest all of them
+//! count.
 
 use crate::dispatch::OpDef;
 use crate::error::ensure;
@@ -9,7 +10,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{broadcast_shapes, list};
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
-use pullback_kernels::distance as kernel;
+use pullback_kernels::{check_shape, distance as kernel};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -31,7 +32,7 @@ fn check_rows(name: &str, label: &str, x: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what `cdist` does not take, but for leading dimensions.
+/// Refuses arguments that `cdist` does not take, except for leading dimensions that do not broadcast.
 fn check(x1: &Tensor, x2: &Tensor, p: f64, compute_mode: Option<i64>) -> Result<()> {
     check_rows("cdist", "X1", x1)?;
     check_rows("cdist", "X2", x2)?;
@@ -60,8 +61,10 @@ fn check(x1: &Tensor, x2: &Tensor, p: f64, compute_mode: Option<i64>) -> Result<
     Ok(())
 }
 
-/// The norm of order `p` (0, positive or infinite) of the difference of each row of `x1` (*, P, M) and each of `x2` (*, R, M): (*, P, R).
-/// Leading dimensions broadcast. `compute_mode` chooses among algorithms in PyTorch; here all are the one without products.
+/// Distances between all pairs of rows: the norm of order `p` (0, positive or infinite) of the difference of each row
+/// of `x1` (*, P, M) and each row of `x2` (*, R, M), of shape (*, P, R). Leading dimensions broadcast. `compute_mode`
+/// chooses between algorithms in PyTorch; here all modes use the one without matrix products. Where rows are equal the
+/// gradient is 0.
 #[op("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", function_only, autocast = fp32, method = cdist)]
 impl Cdist {
     fn composite(x1: &Tensor, x2: &Tensor, p: f64, compute_mode: Option<i64>) -> Result<Tensor> {
@@ -109,7 +112,8 @@ impl Cdist {
     }
 }
 
-/// `cdist` of matrices with the same leading dimensions.
+/// Distances between all pairs of rows: the norm of order `p` of the difference of each row of `x1` (*, P, M) and each
+/// row of `x2` (*, R, M), which have the same leading dimensions.
 #[op("_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", function_only, node = "Cdist",
      method = cdist_forward, batch = matrices)]
 impl CdistForward {
@@ -144,9 +148,9 @@ impl CdistForward {
             let by_x2 = needs[1].then(|| each.sum_dim(Some(&[-3]), false)?.neg()).transpose()?;
             return Ok([by_x1, by_x2]);
         }
-        let turned = |t: &Tensor| t.transpose(-1, -2);
+        let transposed = |t: &Tensor| t.transpose(-1, -2);
         let by_x1 = needs[0].then(|| grad.cdist_backward(x1, x2, p, result)).transpose()?;
-        let by_x2 = || turned(grad)?.cdist_backward(x2, x1, p, &turned(result)?);
+        let by_x2 = || transposed(grad)?.cdist_backward(x2, x1, p, &transposed(result)?);
         Ok([by_x1, needs[1].then(by_x2).transpose()?])
     }
     fn jvp(
@@ -184,7 +188,7 @@ impl CdistForward {
     }
 }
 
-/// What each difference `x1[.., i, :] - x2[.., j, :]` changes of its norm, (*, P, R, M), made of ops.
+/// The derivative (*, P, R, M) of each norm by each difference `x1[.., i, :] - x2[.., j, :]`, made of ops.
 fn slopes(x1: &Tensor, x2: &Tensor, p: f64, distances: &Tensor) -> Result<Tensor> {
     let (zero, one) = (Scalar::Int(0), Scalar::Int(1));
     let is_zero = |t: &Tensor| t.eq(&Tensor::wrapped(0)?);
@@ -201,7 +205,7 @@ fn slopes(x1: &Tensor, x2: &Tensor, p: f64, distances: &Tensor) -> Result<Tensor
             difference.abs()?.eq(&distances)?.logical_and(&is_zero(&distances)?.logical_not()?)?;
         return difference.sign()?.mul(&is_most.to_dtype(difference.dtype())?);
     }
-    // Where a norm is zero no difference changes it; a one in its place keeps derivatives finite.
+    // Where a norm is zero its derivative is zero, too; dividing by one in its stead keeps the derivatives finite.
     let filled = distances.masked_fill(&is_zero(&distances)?, one)?;
     if p == 2.0 {
         return difference.div(&filled)?.masked_fill(&is_zero(&distances)?, zero);
@@ -213,7 +217,7 @@ fn slopes(x1: &Tensor, x2: &Tensor, p: f64, distances: &Tensor) -> Result<Tensor
     difference.sign()?.mul(&each)?.mul(&power(&filled, 1.0 - p)?)
 }
 
-/// The gradient of `_cdist_forward` for `x1`. It records nothing.
+/// The gradient of `_cdist_forward` with respect to `x1`, by a kernel; nothing is recorded.
 #[op("_cdist_backward(Tensor grad_output, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor", internal, function_only,
      not_differentiable, method = cdist_backward, batch = matrices)]
 impl CdistBackward {
@@ -228,6 +232,7 @@ impl CdistBackward {
         let fits = x1.ndim() == x2.ndim()
             && x1.ndim() == grad_output.ndim()
             && grad_output.shape() == cdist.shape()
+            && x1.shape()[..x1.ndim() - 2] == x2.shape()[..x2.ndim() - 2]
             && grad_output.dtype() == x1.dtype()
             && cdist.dtype() == x1.dtype();
         ensure!(
@@ -239,6 +244,9 @@ impl CdistBackward {
             list(x1.shape()),
             list(x2.shape())
         );
+        let mut pairs = Dims::from_slice(x1.shape());
+        pairs[x1.ndim() - 1] = x2.shape()[x2.ndim() - 2];
+        check_shape("grad_output", grad_output.shape(), &pairs)?;
         Ok(TensorSpec::like(x1))
     }
     fn cpu(
@@ -272,7 +280,8 @@ impl CdistBackward {
     }
 }
 
-/// The norms of order `p` of the differences of all pairs of rows of `self` (N, M), those of the first row first: (N (N - 1) / 2).
+/// Distances between the rows of a matrix `self` (N, M): the norms of order `p` of the differences of all pairs of
+/// rows, those of the first row first, a vector of length N (N - 1) / 2. Where rows are equal the gradient is 0.
 #[op("pdist(Tensor self, float p=2) -> Tensor", function_only, autocast = fp32, method = pdist)]
 impl Pdist {
     fn composite(self_: &Tensor, p: f64) -> Result<Tensor> {
@@ -295,7 +304,7 @@ impl Pdist {
             self_.dtype().scalar_name()
         );
         let rows = self_.shape()[0];
-        // The pairs of a row with those behind it are the distances of a matrix of one row.
+        // The distances of a row from those after it are the distances of a matrix of one row.
         let mut parts = pullback_kernels::memory::with_capacity(rows as usize)?;
         for i in 0..rows - 1 {
             let behind = self_.narrow(0, i + 1, rows - 1 - i)?;

@@ -32,7 +32,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CONV_TRANSPOSE3D,
 ];
 
-/// One number per spatial dimension; a single number stands for all.
+/// One value per spatial dimension; a single value counts for all.
 fn per_dim(values: &[i64], name: &str, spatial: usize, least: i64) -> Result<SmallVec<[usize; 3]>> {
     ensure!(
         values.len() == 1 || values.len() == spatial,
@@ -52,7 +52,7 @@ fn per_dim(values: &[i64], name: &str, spatial: usize, least: i64) -> Result<Sma
     Ok((0..spatial).map(|i| values[i % values.len()] as usize).collect())
 }
 
-/// How a convolution's kernel moves over its input, as the ops are told it.
+/// The geometry of a convolution as it is in the arguments of an op.
 #[derive(Clone, Copy)]
 struct ConvGeometry<'a> {
     stride: &'a [i64],
@@ -63,7 +63,7 @@ struct ConvGeometry<'a> {
     groups: i64,
 }
 
-/// The [`ConvGeometry`] in the arguments of an op.
+/// Makes a [`ConvGeometry`] of the arguments of an op.
 macro_rules! geometry {
     ($args:ident) => {
         ConvGeometry {
@@ -78,7 +78,7 @@ macro_rules! geometry {
 }
 
 impl ConvGeometry<'_> {
-    /// Checked, for an input of so many dimensions.
+    /// The checked geometry for an input of `rank` dimensions.
     fn options(self, rank: usize) -> Result<ConvOptions> {
         ensure!(
             (3..=5).contains(&rank),
@@ -96,7 +96,7 @@ impl ConvGeometry<'_> {
             groups: self.groups as usize,
         })
     }
-    /// The convolution itself.
+    /// Computes the convolution.
     fn convolve(self, input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         input.convolution(
             weight,
@@ -109,7 +109,7 @@ impl ConvGeometry<'_> {
             self.groups,
         )
     }
-    /// The gradient for an input of `shape`.
+    /// The gradient with respect to an input of `shape`.
     fn by_input(self, grad: &Tensor, weight: &Tensor, shape: &[i64]) -> Result<Tensor> {
         grad.convolution_backward_input(
             weight,
@@ -122,7 +122,7 @@ impl ConvGeometry<'_> {
             self.groups,
         )
     }
-    /// The gradient for a weight of `shape`.
+    /// The gradient with respect to a weight of `shape`.
     fn by_weight(self, grad: &Tensor, input: &Tensor, shape: &[i64]) -> Result<Tensor> {
         grad.convolution_backward_weight(
             input,
@@ -137,8 +137,7 @@ impl ConvGeometry<'_> {
     }
 }
 
-/// `spec` with channels closest together if those of one of `images` are. (PyTorch has no such kernel for volumes in double
-/// precision.)
+/// The spec in channels-last format if one of `images` is. (As in PyTorch, not for volumes in double precision.)
 fn in_format_of_any(spec: TensorSpec, images: &[&Tensor]) -> TensorSpec {
     let has_kernel = spec.shape.len() == 4 || !matches!(spec.dtype, DType::F64 | DType::C128);
     if has_kernel && images.iter().any(|image| image.is_channels_last()) {
@@ -147,8 +146,9 @@ fn in_format_of_any(spec: TensorSpec, images: &[&Tensor]) -> TensorSpec {
     spec
 }
 
-/// Refuses a gradient that is not of the shape of the output.
-fn check_gradient(grad: &Tensor, output: &[i64]) -> Result<()> {
+/// Refuses a gradient that is not of the shape of the output, or of another dtype than the tensor with which it is convolved.
+fn check_gradient(grad: &Tensor, output: &[i64], other: &Tensor) -> Result<()> {
+    check_dtypes(grad, other, None)?;
     ensure!(
         grad.shape() == output,
         runtime,
@@ -159,22 +159,24 @@ fn check_gradient(grad: &Tensor, output: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// The operations of a product of each filter with each place of the smaller image: the result, or the input of a transposed
-/// convolution.
+/// The operations of multiplying each filter with each position of the smaller image: the result, or the input of a
+/// transposed convolution.
 fn flops_at(smaller: &[i64], weight: &[i64]) -> u64 {
-    let places = smaller.get(2..).unwrap_or(&[]);
-    multiply_adds(smaller.first().into_iter().chain(places).chain(weight))
+    let positions = smaller.get(2..).unwrap_or(&[]);
+    multiply_adds(smaller.first().into_iter().chain(positions).chain(weight))
 }
 
-/// Those of the gradient by filters of `weight_size`: of each channel of an image with each of the gradient's, at each place of the
-/// smaller one. (As PyTorch does, it also counts pairs of channels of different groups, which nobody multiplies.)
+/// The operations of the gradient with respect to filters of `weight_size`: each channel of an image is multiplied with
+/// each channel of the gradient at each position of the smaller one. (Like PyTorch's count, this includes pairs of
+/// channels of different groups, which are not computed.)
 fn flops_of_weights(grad: &[i64], image: &[i64], transposed: bool, weight_size: &[i64]) -> u64 {
     let smaller = if transposed { image } else { grad };
-    let places = smaller.get(2..).unwrap_or(&[]).iter().chain(weight_size.get(2..).unwrap_or(&[]));
-    multiply_adds(image.iter().take(2).chain(grad.get(1)).chain(places))
+    let positions =
+        smaller.get(2..).unwrap_or(&[]).iter().chain(weight_size.get(2..).unwrap_or(&[]));
+    multiply_adds(image.iter().take(2).chain(grad.get(1)).chain(positions))
 }
 
-/// The operations of a convolution of a batch of images, or of one.
+/// The operations of a convolution of a batch of images, or of a single one.
 fn flops_of_images(input: &Tensor, weight: &Tensor, geometry: ConvGeometry<'_>) -> Result<u64> {
     let image: Dims = [1].into_iter().take(weight.ndim().saturating_sub(input.ndim())).collect();
     let image: Dims = image.iter().chain(input.shape()).copied().collect();
@@ -202,8 +204,9 @@ fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resul
     Ok(())
 }
 
-/// Cross-correlates `input` (N, C, *) with `weight` (O, C / groups, *kernel) and adds `bias` (O); transposed, it is
-/// the gradient of that with `weight` (C, O / groups, *kernel).
+/// The convolution (cross-correlation) of `input` (N, C, *) with `weight` (O, C / groups, *kernel), plus `bias` (O),
+/// over one to three spatial dimensions; with `transposed` the transposed convolution, which is the gradient of a
+/// convolution with respect to its input, with `weight` (C, O / groups, *kernel).
 #[op(
     "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
     function_only, batch = convolution(input, weight, bias, transposed, groups)
@@ -348,7 +351,7 @@ impl Convolution {
     }
 }
 
-/// The gradient of `convolution` for its input, bilinear in `grad_output` and `weight`.
+/// The gradient of `convolution` with respect to its input, bilinear in `grad_output` and `weight`.
 #[op("_convolution_backward_input(Tensor grad_output, Tensor weight, int[] input_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
      internal, method = convolution_backward_input, batch = convolution_backward_input(grad_output, weight, input_size, groups))]
 impl ConvolutionBackwardInput {
@@ -369,7 +372,7 @@ impl ConvolutionBackwardInput {
         checked_numel(input_size)?;
         if grad_output.numel() > 0 {
             let shape = kernel::output_shape(input_size, weight.shape(), &conv)?;
-            check_gradient(grad_output, &shape)?;
+            check_gradient(grad_output, &shape, weight)?;
         }
         let spec = TensorSpec::beside(grad_output, input_size);
         Ok(in_format_of_any(spec, &[grad_output, weight]))
@@ -436,7 +439,7 @@ impl ConvolutionBackwardInput {
     }
 }
 
-/// The gradient of `convolution` for its weight, bilinear in `grad_output` and `input`.
+/// The gradient of `convolution` with respect to its weight, bilinear in `grad_output` and `input`.
 #[op("_convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
      internal, method = convolution_backward_weight, batch = convolution_backward_weight(grad_output, input, weight_size, groups))]
 impl ConvolutionBackwardWeight {
@@ -457,7 +460,7 @@ impl ConvolutionBackwardWeight {
         checked_numel(weight_size)?;
         if grad_output.numel() > 0 {
             let shape = kernel::output_shape(input.shape(), weight_size, &conv)?;
-            check_gradient(grad_output, &shape)?;
+            check_gradient(grad_output, &shape, input)?;
         }
         Ok(in_format_of_any(TensorSpec::beside(grad_output, weight_size), &[input]))
     }
@@ -522,7 +525,7 @@ impl ConvolutionBackwardWeight {
     }
 }
 
-/// Adds a batch dimension to an unbatched input, runs, and takes it off again.
+/// Calls `f` with a batch dimension added to an unbatched input, and removes it from the result.
 fn batched(
     input: &Tensor,
     name: &str,
@@ -540,7 +543,8 @@ fn batched(
     if input.ndim() == spatial + 2 { run(input) } else { run(&input.unsqueeze(0)?)?.squeeze_dim(0) }
 }
 
-/// A convolution with padding "same" (the output has the input's size; stride 1 only) or "valid" (none).
+/// A convolution with padding "same" (the output has the size of the input; for strides of 1 only) or "valid" (no
+/// padding).
 fn padded(
     input: &Tensor,
     weight: &Tensor,
@@ -567,7 +571,7 @@ fn padded(
     let total =
         |d: usize| dilation[d % dilation.len()].saturating_mul((weight.shape()[d + 2] - 1).max(0));
     let left: Dims = (0..spatial).map(|d| total(d) / 2).collect();
-    // An odd total has one more on the right.
+    // An odd total has one more element of padding on the right.
     let extra: Dims = (0..spatial).rev().flat_map(|d| [0, total(d) % 2]).collect();
     let input = if extra.iter().any(|&e| e > 0) {
         input.constant_pad_nd(&extra, Scalar::Int(0))?
@@ -577,12 +581,14 @@ fn padded(
     input.convolution(weight, bias, stride, &left, dilation, false, &[0], groups)
 }
 
-/// The call with tensors of these shapes.
+/// A call with random tensors of these shapes.
 fn call(s: &Sampler, shapes: &[&[i64]]) -> Sample {
     Sample::new(shapes.iter().map(|shape| s.normal(shape).into()))
 }
 
-/// Cross-correlates (N, C, {IMAGE}) or (C, {IMAGE}) with `weight` (O, C / groups, {KERNEL}).
+/// The convolution (cross-correlation) of (N, C, {IMAGE}) or (C, {IMAGE}) with `weight` (O, C / groups, {KERNEL}), plus
+/// `bias` (O). Along each dimension a size `L` becomes `(L + 2 padding - dilation (kernel - 1) - 1) / stride + 1`,
+/// rounded down.
 #[op("conv{N}d(Tensor input, Tensor weight, Tensor? bias=None, int[{N}] stride=1, int[{N}] padding=0, int[{N}] dilation=1, int groups=1) -> Tensor",
      function_only, profiler_flops, autocast = lower,
      each(Conv1d { N: 1, IMAGE: "L", KERNEL: "k", SHAPES: &[&[2, 5], &[3, 2, 3]] },
@@ -620,7 +626,8 @@ impl ConvNd {
     }
 }
 
-/// As `conv{N}d` with `padding` "same" or "valid".
+/// The convolution (cross-correlation) of (N, C, {IMAGE}) or (C, {IMAGE}) with `weight` (O, C / groups, {KERNEL}), plus
+/// `bias` (O), with `padding` "valid" (none) or "same" (the result has the size of the input, for strides of 1).
 #[op("conv{N}d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[{N}] stride=1, str padding=\"valid\", int[{N}] dilation=1, int groups=1) -> Tensor",
      function_only, profiler_flops, autocast = lower,
      each(Conv1dPadding { N: 1, SHAPES: &[&[1, 2, 5], &[3, 2, 2]] },
@@ -665,7 +672,9 @@ impl ConvNdPadding {
     }
 }
 
-/// The transpose of `conv{N}d`: (N, C, {IMAGE}) with `weight` (C, O / groups, {KERNEL}).
+/// The transposed convolution of (N, C, {IMAGE}) or (C, {IMAGE}) with `weight` (C, O / groups, {KERNEL}), plus `bias`
+/// (O): the gradient of `conv{N}d` with respect to its input. Along each dimension a size `L` becomes `(L - 1) stride -
+/// 2 padding + dilation (kernel - 1) + output_padding + 1`.
 #[op("conv_transpose{N}d{OVERLOAD}(Tensor input, Tensor weight, Tensor? bias=None, int[{N}] stride=1, int[{N}] padding=0, int[{N}] output_padding=0, int groups=1, int[{N}] dilation=1) -> Tensor",
      function_only, autocast = lower,
      each(ConvTranspose1d { N: 1, OVERLOAD: "", IMAGE: "L", KERNEL: "k", SHAPES: &[&[1, 2, 3], &[2, 2, 2]], STRIDE: 2 },

@@ -1,7 +1,7 @@
-//! Connectionist temporal classification: the loss of sequences whose alignment with their input is not known.
+//! Connectionist temporal classification: the loss of sequences whose alignment with their input is unknown.
 //!
-//! `_ctc_loss` and its gradient are one kernel each. As PyTorch's, the gradient is that for log-probabilities that are normalised (its
-//! step through `log_softmax` is exact), and has no derivative of its own.
+//! `_ctc_loss` and its gradient are one kernel each. As in PyTorch, the gradient is that for normalised
+//! log-probabilities (its step through `log_softmax` is exact), and has no derivative of its own.
 
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
@@ -16,9 +16,12 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&CTC_LOSS, &CTC_LOSS_TENSOR, &CTC_LOSS_FORWARD, &CTC_LOSS_BACKWARD];
 
-/// `-ln P(targets)` of each example by log-probabilities (T, N, C) or (T, C), reduced (0: none, 1: mean of the losses per label, 2: sum).
-/// `targets` are (N, S), or all labels one after the other; `blank` is the class that separates labels. With `zero_infinity` what cannot be
-/// aligned counts nothing.
+/// The connectionist temporal classification loss (Graves et al. 2006), `-ln P(targets)` of each example by
+/// log-probabilities (T, N, C) or (T, C), reduced: 0 (none), 1 (the mean of the losses, each divided by its number of
+/// labels) or 2 (the sum).
+///
+/// `targets` are (N, S), or all labels concatenated; `blank` is the class that separates labels. The loss of a target
+/// that no alignment fits is infinite, or 0 without a gradient with `zero_infinity`.
 #[op("ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
      function_only, method = ctc_loss, not_differentiable(targets), autocast = fp32)]
 impl CtcLoss {
@@ -66,7 +69,8 @@ impl CtcLoss {
     }
 }
 
-/// As `ctc_loss` with lengths in tensors of integers.
+/// The connectionist temporal classification loss, `-ln P(targets)` of each example by log-probabilities (T, N, C) or
+/// (T, C), reduced, with the lengths of inputs and targets in tensors of integers.
 #[op("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
      function_only, method = ctc_loss_tensor, not_differentiable(targets, input_lengths, target_lengths), autocast = fp32)]
 impl CtcLossTensor {
@@ -79,12 +83,12 @@ impl CtcLossTensor {
         reduction: i64,
         zero_infinity: bool,
     ) -> Result<Tensor> {
-        let numbers = |name: &str, t: &Tensor| {
+        let lengths = |name: &str, t: &Tensor| {
             ensure!(t.dtype().is_integral(false), runtime, "{name} must be integral");
             t.reshape(&[-1])?.to_dtype(DType::I64)?.to_vec::<i64>()
         };
-        let inputs = numbers("input_lengths", input_lengths)?;
-        let labels = numbers("target_lengths", target_lengths)?;
+        let inputs = lengths("input_lengths", input_lengths)?;
+        let labels = lengths("target_lengths", target_lengths)?;
         log_probs.ctc_loss(targets, &inputs, &labels, blank, reduction, zero_infinity)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -116,7 +120,7 @@ fn at_most(name: &str, lengths: &[i64], most: i64) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what the losses do not take; gives T, N and the states of the longest sequence.
+/// Refuses arguments that the losses do not take; returns T, N and the number of states of the longest sequence.
 fn check(
     log_probs: &Tensor,
     targets: &Tensor,
@@ -178,7 +182,8 @@ fn check(
     Ok([steps, count, 2 * longest + 1])
 }
 
-/// The losses (N) of log-probabilities (T, N, C), and for the gradient the logarithms of the probabilities of the states (N, T, 2 S + 1).
+/// The connectionist temporal classification losses (N) of log-probabilities (T, N, C), and, for the gradient, the
+/// logarithms of the forward variables (N, T, 2 S + 1).
 #[op("_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
      function_only, node = "CtcLoss", method = ctc_loss_forward, not_differentiable(targets), batch = ctc_loss(log_probs, targets))]
 impl CtcLossForward {
@@ -254,7 +259,8 @@ impl CtcLossForward {
         if s.dtype.is_complex() {
             return Vec::new();
         }
-        // (The gradient is not that of numbers that are no log-probabilities: the kernel's tests have it.)
+        // (The gradient holds for normalised log-probabilities only, which numerical differences leave: the tests of
+        // the kernel check it.)
         calls(s).into_iter().map(Sample::without_gradient).collect()
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -262,7 +268,7 @@ impl CtcLossForward {
     }
 }
 
-/// The gradient of `_ctc_loss` for log-probabilities. It has no derivative.
+/// The gradient of `_ctc_loss` with respect to the log-probabilities. It has no derivative of its own.
 #[op("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor",
      internal, function_only, method = ctc_loss_backward, not_differentiable(targets), batch = ctc_loss_backward(log_probs, targets))]
 impl CtcLossBackward {

@@ -1,8 +1,8 @@
-//! Dropout: elements, or whole channels, set to zero at random while training.
+//! Dropout: elements, or whole channels, set to zero at random in training.
 //!
-//! One Bernoulli mask per call, drawn from the default generator in the memory order of the mask; the rest
-//! are products. Not here: the draws themselves (`random`). Invariant: outside training, with p of 0 or 1
-//! and for empty inputs nothing is drawn.
+//! One Bernoulli mask per call, drawn from the default generator in the memory order of the mask; the rest are
+//! products. Not here: the random draws themselves (`random`). Invariant: outside training, with p of 0 or 1 and for
+//! empty inputs nothing is drawn.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
@@ -28,8 +28,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &NATIVE_DROPOUT_BACKWARD,
 ];
 
-/// In training each element becomes 0 with probability `p`, else `input / (1 - p)` (Srivastava et al. 2014);
-/// otherwise the result is the input itself. One draw per element; any shape.
+/// Dropout: in training each element becomes 0 with probability `p`, else `input / (1 - p)` (Srivastava et al. 2014).
+/// Otherwise, and for `p` = 0, the result is the input itself. Any shape; one random draw per element.
 #[op("dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl Dropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
@@ -43,7 +43,7 @@ impl Dropout {
     }
 }
 
-/// `dropout` in place.
+/// Dropout in place: in training each element of `self` becomes 0 with probability `p`, else `self / (1 - p)`.
 #[op("dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only, method = dropout_)]
 impl DropoutInplace {
     fn composite(self_: &Tensor, p: f64, train: bool) -> Result<Tensor> {
@@ -54,7 +54,8 @@ impl DropoutInplace {
     }
 }
 
-/// `dropout` of whole channels: one draw for each `(n, c)` of an input (N, C, ...) (Tompson et al. 2015).
+/// Dropout of whole channels: in training each channel `(n, c)` of an input (N, C, ...) becomes 0 with probability `p`,
+/// else `input / (1 - p)` (Tompson et al. 2015).
 #[op("feature_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl FeatureDropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
@@ -72,7 +73,8 @@ impl FeatureDropout {
     }
 }
 
-/// `feature_dropout` in place.
+/// Dropout of whole channels in place: in training each channel `(n, c)` of (N, C, ...) becomes 0 with probability `p`,
+/// else `self / (1 - p)`.
 #[op("feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only,
      method = feature_dropout_)]
 impl FeatureDropoutInplace {
@@ -84,8 +86,9 @@ impl FeatureDropoutInplace {
     }
 }
 
-/// In training each element becomes SELU's lower limit with probability `p`, and all are scaled and shifted
-/// so that mean 0 and variance 1 stay (Klambauer et al. 2017); otherwise the result is the input itself.
+/// Alpha dropout: in training each element becomes the lower limit of SELU with probability `p`, and all are scaled and
+/// shifted so that mean 0 and variance 1 are preserved (Klambauer et al. 2017). Otherwise the result is the input
+/// itself.
 #[op("alpha_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl AlphaDropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
@@ -99,7 +102,8 @@ impl AlphaDropout {
     }
 }
 
-/// `alpha_dropout` in place.
+/// Alpha dropout in place: in training each element of `self` becomes the lower limit of SELU with probability `p`, and
+/// all are scaled and shifted so that mean 0 and variance 1 are preserved.
 #[op("alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only,
      method = alpha_dropout_)]
 impl AlphaDropoutInplace {
@@ -111,7 +115,7 @@ impl AlphaDropoutInplace {
     }
 }
 
-/// `alpha_dropout` of whole channels: one draw for each `(n, c)` of an input (N, C, ...).
+/// Alpha dropout of whole channels: one random draw for each `(n, c)` of an input (N, C, ...).
 #[op("feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl FeatureAlphaDropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
@@ -125,7 +129,7 @@ impl FeatureAlphaDropout {
     }
 }
 
-/// `feature_alpha_dropout` in place.
+/// Alpha dropout of whole channels in place: one random draw for each `(n, c)` of (N, C, ...).
 #[op("feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only,
      method = feature_alpha_dropout_)]
 impl FeatureAlphaDropoutInplace {
@@ -137,8 +141,8 @@ impl FeatureAlphaDropoutInplace {
     }
 }
 
-/// `dropout` together with its bool mask of kept elements. `train` of `None` means training; outside training
-/// the first result is a copy and the mask is all true. With p = 1 everything is 0.
+/// Dropout together with the bool mask of the elements that were kept. `train` of `None` means training; outside
+/// training the first result is a copy and the mask is all true. With `p` = 1 everything is 0.
 #[op(
     "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
     random,
@@ -227,11 +231,11 @@ impl NativeDropoutBackward {
     }
 }
 
-/// What kept elements are multiplied with in `native_dropout`.
+/// The factor of the elements that `native_dropout` keeps.
 fn scale(p: f64, train: Option<bool>) -> f64 {
     match train {
         Some(false) => 1.0,
-        // All is dropped: 1 / (1 - p) has no value, and needs none.
+        // With p = 1 everything is dropped, and 1 / (1 - p) is not needed.
         _ if p == 1.0 => 0.0,
         _ => 1.0 / (1.0 - p),
     }
@@ -240,7 +244,7 @@ fn scale(p: f64, train: Option<bool>) -> f64 {
 /// The limit of SELU towards minus infinity, `scale * alpha`, negated.
 const SATURATION: f64 = 1.758_099_340_847_376_6;
 
-/// What is drawn: one number per element or per channel; zeros or SELU's limit in place of what is dropped.
+/// How a mask is drawn: one value per element or per channel; dropped elements become zero or the lower limit of SELU.
 struct Mask {
     whole_channels: bool,
     alpha: bool,
@@ -271,9 +275,9 @@ impl Mask {
         shift.map_or_else(|| Ok(input.clone()), |shift| input.add_(&shift))
     }
 
-    /// The factor of the input, and what is added to it.
+    /// Draws the mask: the factor of the input, and the term that is added to it.
     fn draw(&self, input: &Tensor, p: f64) -> Result<(Tensor, Option<Tensor>)> {
-        // The mask of complex numbers is real.
+        // The mask of a complex input is real.
         let kept = if self.whole_channels {
             channels_of(input)?
         } else {
@@ -291,7 +295,7 @@ impl Mask {
     }
 }
 
-/// Whether nothing is dropped, or nothing is there.
+/// Whether the result is the input: nothing is dropped, or there are no elements.
 fn is_identity(input: &Tensor, p: f64, train: bool) -> Result<bool> {
     ensure!(
         (0.0..=1.0).contains(&p),
@@ -318,7 +322,7 @@ fn channels_of(input: &Tensor) -> Result<Tensor> {
     )
 }
 
-/// Calls whose result does not depend on the draw.
+/// Calls whose result does not depend on random numbers.
 fn certain_samples(s: &Sampler) -> Vec<Sample> {
     let mut all = identity_samples(s);
     all.push(Sample::of(s.normal(&[2, 3])).with("p", 1.0).with("train", true));

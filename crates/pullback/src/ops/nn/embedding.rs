@@ -1,4 +1,4 @@
-//! Tables: rows looked up by their numbers, and what that gives the table for a gradient.
+//! Embeddings: rows of a table looked up by index, and the gradient of the table.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
@@ -6,14 +6,18 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::sparse;
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
-use pullback_kernels::index as kernel;
+use pullback_kernels::{check_shape, index as kernel};
 use pullback_macros::op;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&EMBEDDING, &EMBEDDING_BACKWARD];
 
-/// Rows of `weight` (n, d) at the places `indices` (*): (*, d). The gradient leaves out row `padding_idx` (-1: none);
-/// with `scale_grad_by_freq` each row's gradient is divided by how often the row was read.
+/// Rows of a table: `weight` (n, d) at the `indices` (*) gives (*, d). The gradient leaves out row `padding_idx` (-1:
+/// none); with `scale_grad_by_freq` the gradient of each row is divided by how often the row was read, and with
+/// `sparse` the gradient is a sparse tensor.
+///
+/// # Errors
+/// `IndexError` for an index that is no row of the table.
 #[op(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     function_only,
@@ -61,15 +65,18 @@ impl Embedding {
     }
 }
 
-/// The gradient of `embedding` for its table of `num_weights` rows.
+/// The gradient of `embedding` with respect to its table of `num_weights` rows, as a dense tensor.
 #[op(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
     internal,
     not_differentiable(indices), batch = embedding_backward(grad_output, indices, num_weights, padding_idx)
 )]
 impl EmbeddingBackward {
-    fn meta(grad_output: &Tensor, num_weights: i64) -> Result<TensorSpec> {
+    fn meta(grad_output: &Tensor, indices: &Tensor, num_weights: i64) -> Result<TensorSpec> {
         let width = grad_output.shape().last().copied().unwrap_or(1);
+        let mut shape = Dims::from_slice(indices.shape());
+        shape.push(width);
+        check_shape("grad_output", grad_output.shape(), &shape)?;
         Ok(TensorSpec::beside(grad_output, &[num_weights, width]))
     }
     fn cpu(
@@ -124,7 +131,7 @@ impl EmbeddingBackward {
     }
 }
 impl Tensor {
-    /// As [`Tensor::embedding_backward`].
+    /// The gradient of `embedding` as a dense tensor.
     fn embedding_dense_backward(
         &self,
         indices: &Tensor,

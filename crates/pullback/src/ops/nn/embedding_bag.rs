@@ -1,7 +1,8 @@
-//! Bags of rows of a table: `embedding_bag`, and what it gives the table and the factors for gradients.
+//! Embedding bags: sums, means or maxima of rows of a table, and the gradients of the table and of the weights of the
+//! rows.
 //!
-//! The entries of all bags stand end to end, `offsets` says where bags begin. Sums and means are linear in the table, and sums in the
-//! factors; the gradient of maxima goes to the rows that the forward names.
+//! The entries of all bags are concatenated, `offsets` says where each bag begins. Sums and means are linear in the
+//! table, and sums in the weights of the rows; the gradient of maxima goes to the rows that the forward pass returned.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -11,6 +12,7 @@ use crate::ops::sparse;
 use crate::tensor::shape::list;
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::check_shape;
 use pullback_kernels::index::{self as kernel, BagMode, BagOptions};
 use pullback_macros::op;
 
@@ -32,7 +34,7 @@ fn mode_of(mode: i64) -> Result<BagMode> {
     })
 }
 
-/// What of an index is padding: no row is, if it is negative.
+/// The index that counts as padding: none, if it is negative.
 fn padding(padding_idx: i64) -> Option<i64> {
     (padding_idx >= 0).then_some(padding_idx)
 }
@@ -53,7 +55,7 @@ fn check_indices(all: [(&str, &Tensor); 2]) -> Result<()> {
     })
 }
 
-/// Refuses factors that do not go with the entries.
+/// Refuses `per_sample_weights` that do not fit the entries.
 fn check_factors(weight: &Tensor, indices: &Tensor, factors: &Tensor, mode: BagMode) -> Result<()> {
     ensure!(
         mode == BagMode::Sum,
@@ -77,8 +79,8 @@ fn check_factors(weight: &Tensor, indices: &Tensor, factors: &Tensor, mode: BagM
     Ok(())
 }
 
-/// What the four results look like.
-fn described(
+/// The specs of the four results.
+fn specs(
     weight: &Tensor,
     [indices, offsets]: [&Tensor; 2],
     mode: i64,
@@ -113,22 +115,22 @@ fn described(
     let bags = offsets.numel() - i64::from(include_last_offset);
     ensure!(bags >= 0, runtime, "include_last_offset: number of offset should be at least 1");
     let is_narrow = [indices, offsets].iter().all(|x| x.dtype() == DType::I32);
-    let numbers = |shape: &[i64]| {
+    let index_spec = |shape: &[i64]| {
         let dtype = if is_narrow { DType::I32 } else { DType::I64 };
         TensorSpec::beside(indices, shape).computed_in(dtype)
     };
     let output = [bags, weight.shape()[1]];
-    let places = if mode == BagMode::Max { &output[..] } else { &[bags] };
+    let max_indices = if mode == BagMode::Max { &output[..] } else { &[bags] };
     Ok([
         TensorSpec::beside(weight, &output),
-        numbers(&[indices.numel()]),
-        numbers(&[bags]),
-        numbers(places),
+        index_spec(&[indices.numel()]),
+        index_spec(&[bags]),
+        index_spec(max_indices),
     ])
 }
 
-/// Fills the four results.
-fn fill(
+/// Computes the four results.
+fn compute(
     cpu: Cpu,
     results: [&Tensor; 4],
     weight: &Tensor,
@@ -148,11 +150,15 @@ fn fill(
     Ok(kernel::embedding_bag(to, &from, options)?)
 }
 
-/// Sums (`mode` 0), means (1) or maxima (2) of the rows of `weight` (n, d) that `indices` names, bag by bag: bag `b` has the entries
-/// from `offsets[b]` to the next offset or, the last, the end; with `include_last_offset` the last offset is the end of the last bag, and
-/// begins none. Entries of `padding_idx` (negative: none) are in no bag; rows are multiplied by `per_sample_weights`, in sums. An empty bag
-/// gives zeros, and of equal maxima the first counts. Gives the (bags, d), the bag of each entry, the sizes of the bags (zeros for sums), and
-/// the row of each maximum (else the sizes).
+/// Sums (`mode` 0), means (1) or maxima (2) of the rows of `weight` (n, d) that `indices` names, bag by bag.
+///
+/// Bag `b` has the entries from `offsets[b]` to the next offset or, for the last one, to the end; with
+/// `include_last_offset` the last offset is the end of the last bag and starts no bag. Entries equal to `padding_idx`
+/// (negative: none) are in no bag; in sums, rows are multiplied by `per_sample_weights`. An empty bag gives zeros, and
+/// of equal maxima the first counts.
+///
+/// Returns the bags (bags, d), the bag of each entry, the sizes of the bags (zeros for sums), and the row of each
+/// maximum (for other modes the sizes).
 #[op("_embedding_bag{FORM}(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
      function_only, internal, not_differentiable(indices, offsets), batch = bags(weight),
      each(EmbeddingBagKernel { FORM: "" }, EmbeddingBagForwardOnly { FORM: "_forward_only" }))]
@@ -165,7 +171,7 @@ impl Bags {
         per_sample_weights: Option<&Tensor>,
         include_last_offset: bool,
     ) -> Result<[TensorSpec; 4]> {
-        described(weight, [indices, offsets], mode, per_sample_weights, include_last_offset)
+        specs(weight, [indices, offsets], mode, per_sample_weights, include_last_offset)
     }
     fn cpu(
         cpu: Cpu,
@@ -187,7 +193,7 @@ impl Bags {
             include_last_offset,
         };
         let results = [result0, result1, result2, result3];
-        fill(cpu, results, weight, [indices, offsets], per_sample_weights, options)
+        compute(cpu, results, weight, [indices, offsets], per_sample_weights, options)
     }
     fn vjp_weight(
         grad: &Tensor,
@@ -283,28 +289,28 @@ impl Bags {
     }
 }
 
-/// Indices as ops that scatter take them.
+/// The indices as int64, which ops that scatter need.
 fn wide(indices: &Tensor) -> Result<Tensor> {
     if indices.dtype() == DType::I64 { Ok(indices.clone()) } else { indices.to_dtype(DType::I64) }
 }
 
-/// The rows of bags that have entries; zeros for others.
+/// The rows with zeros for bags without entries.
 fn filled_bags(rows: &Tensor, sizes: &Tensor) -> Result<Tensor> {
     let is_empty = sizes.eq(&Tensor::wrapped(0_i64)?)?.unsqueeze(1)?;
     rows.masked_fill(&is_empty, Scalar::Int(0))
 }
 
-/// The entries of sums and means.
+/// The entries of bags whose rows are added or averaged.
 struct Entries<'a> {
     indices: &'a Tensor,
-    /// The bag of each, negative where it is in none.
+    /// The bag of each entry, negative where it is in none.
     offset2bag: &'a Tensor,
     mode: i64,
     padding_idx: i64,
 }
 
 impl Entries<'_> {
-    /// The bags, those of entries in none replaced by some bag, and which entries are in one.
+    /// The bag of each entry, where entries in none get an arbitrary bag, and a mask of the entries that are in one.
     fn bags(&self) -> Result<(Tensor, Tensor)> {
         let mut is_in = self.offset2bag.ge(&Tensor::wrapped(0_i64)?)?;
         if self.padding_idx >= 0 {
@@ -313,7 +319,7 @@ impl Entries<'_> {
         }
         Ok((wide(&self.offset2bag.clamp_min(Scalar::Int(0))?)?, is_in))
     }
-    /// The factors of the entries (n, 1), zeros for those in no bag.
+    /// The weights of the entries (n, 1), zeros for those in no bag.
     fn factors(&self, grad: &Tensor, factors: Option<&Tensor>) -> Result<Tensor> {
         let (bags, is_in) = self.bags()?;
         let ones = is_in.to_dtype(grad.dtype())?;
@@ -328,7 +334,7 @@ impl Entries<'_> {
         }
         all.unsqueeze(1)
     }
-    /// What each entry gets of the gradient of its bag: (n, d).
+    /// The gradient of each entry's row, from that of its bag: (n, d).
     fn spread(&self, grad: &Tensor, factors: Option<&Tensor>) -> Result<Tensor> {
         if grad.shape()[0] == 0 {
             return TensorSpec::beside(grad, &[self.indices.numel(), grad.shape()[1]]).zeros();
@@ -336,7 +342,7 @@ impl Entries<'_> {
         let (bags, _) = self.bags()?;
         grad.index_select(0, &bags)?.mul(&self.factors(grad, factors)?)
     }
-    /// The products of each entry's row with the gradient of its bag: (n).
+    /// The dot products of each entry's row with the gradient of its bag: (n).
     fn products(&self, grad: &Tensor, weight: &Tensor) -> Result<Tensor> {
         let rows = weight.index_select(0, &wide(self.indices)?)?;
         self.spread(grad, None)?.mul(&rows)?.sum_dim(Some(&[1]), false)
@@ -358,8 +364,9 @@ impl Entries<'_> {
     }
 }
 
-/// The gradient of a sum or mean of `_embedding_bag` for its table of `num_weights` rows: each row gets the gradients of the bags that it
-/// is in, multiplied by its factor, divided by the size of the bag for means, and with `scale_grad_by_freq` by how often the row occurs.
+/// The gradient of a sum or mean of `_embedding_bag` with respect to its table of `num_weights` rows: each row gets the
+/// gradients of the bags that it is in, multiplied by its weight in the bag, divided by the size of the bag for means,
+/// and with `scale_grad_by_freq` by how often the row occurs.
 #[op("_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
      internal, not_differentiable(indices, offset2bag), batch = bags(grad))]
 impl EmbeddingBagDenseBackward {
@@ -369,8 +376,14 @@ impl EmbeddingBagDenseBackward {
         offset2bag: &Tensor,
         num_weights: i64,
         mode: i64,
+        per_sample_weights: Option<&Tensor>,
     ) -> Result<TensorSpec> {
         check_indices([("indices", indices), ("offset2bag", offset2bag)])?;
+        let entries = [indices.numel()];
+        check_shape("offset2bag", &[offset2bag.numel()], &entries)?;
+        if let Some(factors) = per_sample_weights {
+            check_shape("per_sample_weights", &[factors.numel()], &entries)?;
+        }
         ensure!(
             grad.ndim() == 2,
             runtime,
@@ -477,11 +490,15 @@ fn check_frequency(scale_grad_by_freq: bool) -> Result<()> {
     Ok(())
 }
 
-/// Sums, means or maxima of rows of a table, bag by bag, as [`Bags`] says; `padding_idx` may be missing, and counts from the end
-/// if it is negative.
+/// Sums (`mode` 0), means (1) or maxima (2) of the rows of `weight` (n, d) that `indices` names, bag by bag, without
+/// the entries equal to `padding_idx`, which counts from the end of the table if it is negative; `None` leaves out
+/// none.
+///
+/// Returns the bags (bags, d), the bag of each entry, the sizes of the bags (zeros for sums), and the row of each
+/// maximum (for other modes the sizes).
 ///
 /// # Errors
-/// For a `padding_idx` that names no row.
+/// `RuntimeError` for a `padding_idx` that is no row of the table.
 #[op(
     "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
     function_only,
@@ -533,7 +550,14 @@ impl EmbeddingBagPaddingIdx {
     }
 }
 
-/// Sums, means or maxima of rows of a table, bag by bag, as [`Bags`] says, of which no entry is padding.
+/// Sums (`mode` 0), means (1) or maxima (2) of the rows of `weight` (n, d) that `indices` names, bag by bag.
+///
+/// Bag `b` has the entries from `offsets[b]` to the next offset or, for the last one, to the end; with
+/// `include_last_offset` the last offset is the end of the last bag and starts no bag. In sums, rows are multiplied by
+/// `per_sample_weights`. An empty bag gives zeros, and of equal maxima the first counts.
+///
+/// Returns the bags (bags, d), the bag of each entry, the sizes of the bags (zeros for sums), and the row of each
+/// maximum (for other modes the sizes).
 #[op(
     "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
     function_only,
@@ -563,14 +587,14 @@ impl EmbeddingBag {
     }
 }
 
-/// Five entries of a table of four rows in three bags, one of them empty.
+/// A call with five entries of a table of four rows in three bags, one of them empty.
 fn call(s: &Sampler, mode: i64) -> Sample {
     let offsets = Tensor::from_slice(&[0_i64, 2, 2], &[3]).expect("samples are small");
     let start = [s.distinct(&[4, 3]).into(), s.integers(&[5], 0, 4).into(), offsets.into()];
     Sample::new(start).with("mode", mode)
 }
 
-/// Such a call with rows of padding.
+/// The same call as [`call`] with `padding_idx`.
 fn padded(s: &Sampler, mode: i64, padding_idx: i64) -> Sample {
     let call = call(s, mode).with("scale_grad_by_freq", false).with("sparse", false);
     let call = call.with("per_sample_weights", Value::None).with("include_last_offset", false);

@@ -1,7 +1,9 @@
-//! Sliding blocks of images as columns (`im2col`), their sum as an image (`col2im`), and channels shuffled between groups.
+//! Sliding blocks of images as columns (`im2col`), their sum as an image (`col2im`), and channels shuffled between
+//! groups.
 //!
-//! `im2col` and `col2im` are linear and each other's gradient. Both go through the elements of the block: the places that one of
-//! them takes in all blocks are a strided view of the image, so that each is copied, or added, at once.
+//! `im2col` and `col2im` are linear and each other's gradient. Both iterate over the elements of a block: the positions
+//! of one such element in all blocks are a strided view of the image, so that it is copied, or added, for all blocks at
+//! once.
 
 use crate::dispatch::OpDef;
 use crate::error::ensure;
@@ -15,7 +17,7 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&IM2COL, &COL2IM, &CHANNEL_SHUFFLE, &CONV_TBC];
 
-/// How blocks lie along height and width.
+/// Size, dilation, padding and stride of blocks along height and width.
 struct Blocks {
     kernel: [i64; 2],
     dilation: [i64; 2],
@@ -51,14 +53,14 @@ impl Blocks {
         at_least("dilation", "dilation", blocks.dilation, 1)?;
         at_least("padding", "pad", blocks.padding, 0)?;
         at_least("stride", "stride", blocks.stride, 1)?;
-        // Places of elements are sums of a few products of these.
+        // Positions of elements are sums of a few products of these, which must not overflow.
         let all = [blocks.kernel, blocks.dilation, blocks.padding, blocks.stride].concat();
         let is_small = all.iter().all(|&value| value <= i64::from(i32::MAX));
         ensure!(is_small, runtime, "integer out of range: {}", list(&all));
         Ok(blocks)
     }
 
-    /// How many blocks there are along `dim` (0: height) of an image, as a formula: it may be below one.
+    /// The number of blocks along `dim` (0: height) of an image, by the formula, which may give less than one.
     fn count(&self, dim: usize, size: i64) -> i64 {
         let wide = |value: i64| i128::from(value);
         let reach = wide(self.dilation[dim]) * wide(self.kernel[dim] - 1);
@@ -67,23 +69,23 @@ impl Blocks {
         count.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 
-    /// Elements of a block.
+    /// The number of elements of a block.
     fn elements(&self) -> i64 {
         self.kernel[0].saturating_mul(self.kernel[1])
     }
 
-    /// The blocks along `dim` in which element `k` lies inside of an image of `size`: the first one, how many, and where it
-    /// lies in the first one.
+    /// The blocks along `dim` in which element `k` is inside of an image of `size`: the first block, their number, and
+    /// the position of the element in the image for the first one.
     fn inside(&self, dim: usize, k: i64, size: i64, count: i64) -> (i64, i64, i64) {
         let (step, offset) = (self.stride[dim], self.padding[dim] - k * self.dilation[dim]);
-        // It lies at `block * step - offset`.
+        // Its position is `block * step - offset`.
         let first = if offset > 0 { (offset + step - 1) / step } else { 0 }.min(count);
         let end = if size + offset > 0 { (size + offset - 1) / step + 1 } else { 0 }.min(count);
         (first, (end - first).max(0), first * step - offset)
     }
 
-    /// For each element of a block: `work` with its places in columns (N, C, kh, kw, blocks down, blocks across) and in images
-    /// (N, C, H, W), as views of one shape.
+    /// For each element of a block: its positions in columns (N, C, kh, kw, block rows, block columns) and in images
+    /// (N, C, H, W), as views of the same shape.
     fn views(&self, columns: &Tensor, images: &Tensor) -> Result<Vec<(Tensor, Tensor)>> {
         let mut views = Vec::new();
         let sizes = &images.shape()[2..];
@@ -125,8 +127,8 @@ fn pair([a, b]: [i64; 2]) -> String {
     format!("({a}, {b})")
 }
 
-/// The blocks that slide over images (N, C, H, W) or (C, H, W), as columns (N, C kh kw, L): column `l` holds block `l`, channel by
-/// channel. Blocks outside of the image hold zeros there.
+/// The sliding blocks of images (N, C, H, W) or (C, H, W) as columns (N, C kh kw, L) or (C kh kw, L): column `l` holds
+/// block `l`, channel by channel. Elements of blocks outside of the image are 0. This is `torch.nn.functional.unfold`.
 #[op("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", module = "nn", exact_out,
      jvp = linear, node = "Im2Col", method = im2col, batch = image2)]
 impl Im2col {
@@ -218,7 +220,7 @@ impl Im2col {
     }
 }
 
-/// Columns (N, C kh kw, L) as (N, C, kh, kw, blocks down, blocks across), of images of a shape.
+/// Columns (N, C kh kw, L) viewed as (N, C, kh, kw, block rows, block columns), for images of a shape.
 fn opened(columns: &Tensor, blocks: &Blocks, images: &[i64]) -> Result<Tensor> {
     let [kh, kw] = blocks.kernel;
     let counts = [blocks.count(0, images[2]), blocks.count(1, images[3])];
@@ -237,7 +239,7 @@ fn with(
     sample.with("padding", padding).with("stride", stride)
 }
 
-/// Calls with settings that are refused whatever they are of.
+/// Calls with settings that are invalid for any image.
 fn refused(call: &dyn Fn() -> Sample) -> Vec<InvalidSample> {
     let bad = |sample, phrase| InvalidSample::new(sample, ErrorKind::Runtime, phrase);
     let one = call().with("kernel_size", [2]).with("dilation", [1, 1]);
@@ -252,8 +254,9 @@ fn refused(call: &dyn Fn() -> Sample) -> Vec<InvalidSample> {
     ]
 }
 
-/// The sum of blocks (N, C kh kw, L) or (C kh kw, L) at their places in images (N, C, *output_size), which is no inverse of
-/// `im2col` where blocks overlap.
+/// The sum of sliding blocks, columns (N, C kh kw, L) or (C kh kw, L), at their positions in images (N, C,
+/// *output_size). It is the gradient of `im2col`, and its inverse only where blocks do not overlap. This is
+/// `torch.nn.functional.fold`.
 #[op("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
      module = "nn", exact_out, jvp = linear, node = "Col2Im", method = col2im, batch = image1)]
 impl Col2im {
@@ -385,7 +388,8 @@ impl Col2im {
     }
 }
 
-/// Channels (N, C, *) of `groups` groups, in turn one of each group.
+/// The channels of (N, C, *) in a new order: those of the `groups` groups interleaved, one of each group in turn.
+/// `groups` divides C.
 #[op("channel_shuffle(Tensor self, SymInt groups) -> Tensor", alias("native_channel_shuffle"), function_only, jvp = linear,
      method = channel_shuffle, batch = folded)]
 impl ChannelShuffle {
@@ -418,8 +422,8 @@ impl ChannelShuffle {
             return Ok(());
         }
         let each = self_.shape()[1] / groups;
-        let turned = self_.unflatten(1, &[groups, each])?.transpose(1, 2)?;
-        result.unflatten(1, &[each, groups])?.copy_data(cpu, &turned)
+        let transposed = self_.unflatten(1, &[groups, each])?.transpose(1, 2)?;
+        result.unflatten(1, &[each, groups])?.copy_data(cpu, &transposed)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], groups: i64) -> Result<Tensor> {
         grad.channel_shuffle((self_shape[1] / groups).max(1))
@@ -442,7 +446,8 @@ impl ChannelShuffle {
     }
 }
 
-/// Cross-correlates (T, N, C) with `weight` (k, C, O) and adds `bias` (O), with `pad` zeros at both ends: (T', N, O).
+/// The one-dimensional convolution (cross-correlation) of (T, N, C) with `weight` (k, C, O), plus `bias` (O), with
+/// `pad` zeros at both ends: (T + 2 pad - k + 1, N, O).
 #[op("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", function_only, method = conv_tbc, autocast = lower)]
 impl ConvTbc {
     fn composite(self_: &Tensor, weight: &Tensor, bias: &Tensor, pad: i64) -> Result<Tensor> {

@@ -1,7 +1,8 @@
-//! Samples of images at any positions, and grids of places from affine maps.
+//! Sampling images at any positions, and grids of positions from affine maps.
 //!
-//! Places are relative: -1 and 1 are the ends of a dimension. Values and gradients are one kernel each; where derivatives of
-//! gradients may be wanted these are made of ops that have some (`grid_derivative`). Not here: resizing (`antialias`).
+//! Coordinates are relative: -1 and 1 are the ends of a dimension. Values and gradients are one kernel each; where
+//! derivatives of gradients may be needed, gradients are made of differentiable ops (`grid_derivative`). Not here:
+//! resizing (`antialias`).
 
 use super::grid_derivative;
 use crate::dispatch::OpDef;
@@ -10,6 +11,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::list;
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
+use pullback_kernels::check_shape;
 use pullback_kernels::grid::{self as kernel, Interpolation, PaddingMode, SampleOptions};
 use pullback_macros::op;
 
@@ -22,11 +24,13 @@ pub(crate) static OPS: &[&OpDef] = &[
     &AFFINE_GRID_GENERATOR,
 ];
 
-/// The values of `input` (N, C, *sizes) at the places `grid` (N, *out, d): (N, C, *out). The last dimension of `grid` counts
-/// from the innermost dimension of an image. `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic, of two dimensions);
-/// `padding_mode` says what lies outside: 0 (zeros), 1 (the border) or 2 (reflections). With `align_corners` -1 and 1 are the
-/// centres of the outermost elements, else their outer edges. At whole places the gradient by `grid` is that of the
-/// interval after them; where a place is moved to the border, and of `nearest`, it is zero.
+/// The values of `input` (N, C, *sizes) at the positions `grid` (N, *out, d), interpolated: (N, C, *out).
+///
+/// The last dimension of `grid` holds coordinates from -1 to 1, that of the innermost dimension of the image first.
+/// `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic, for two dimensions); `padding_mode` says what is
+/// outside of the image: 0 (zeros), 1 (the border) or 2 (reflections). With `align_corners` -1 and 1 are the centres of
+/// the outermost elements, else their outer edges. At the centre of an element the gradient of the position is that of
+/// the interval after it; where a position is clamped to the border, and for mode 1, it is 0.
 #[op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      function_only, autocast = fp32)]
 impl GridSampler {
@@ -61,18 +65,19 @@ impl GridSampler {
             let sample = Sample::new(start).with("align_corners", true);
             InvalidSample::new(sample, ErrorKind::Runtime, phrase)
         };
-        let place = &[1, 2, 2, 2];
+        let shape = &[1, 2, 2, 2];
         vec![
-            bad(&[2, 1, 3, 4], place, 0, "expected grid and input to have same batch size"),
+            bad(&[2, 1, 3, 4], shape, 0, "expected grid and input to have same batch size"),
             bad(&[1, 1, 3, 4], &[1, 2, 2, 3], 0, "expected grid to have size 2 in last dimension"),
-            bad(&[1, 1, 0, 4], place, 0, "expected input to have non-empty spatial dimensions"),
-            bad(&[1, 1, 3, 4], place, 3, "invalid interpolation_mode: 3"),
+            bad(&[1, 1, 0, 4], shape, 0, "expected input to have non-empty spatial dimensions"),
+            bad(&[1, 1, 3, 4], shape, 3, "invalid interpolation_mode: 3"),
             bad(&[1, 1, 2, 2, 2], &[1, 1, 1, 1, 3], 2, "only supports 4D input"),
         ]
     }
 }
 
-/// [`GridSampler`] of images (N, C, H, W).
+/// The values of images `input` (N, C, H, W) at the positions `grid` (N, H', W', 2), interpolated: (N, C, H', W'). The
+/// arguments are those of `grid_sampler`.
 #[op("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      function_only, method = grid_sampler_2d, batch = image2)]
 impl GridSampler2d {
@@ -122,7 +127,8 @@ impl GridSampler2d {
     }
 }
 
-/// [`GridSampler`] of volumes (N, C, D, H, W).
+/// The values of volumes `input` (N, C, D, H, W) at the positions `grid` (N, D', H', W', 3), interpolated: (N, C, D',
+/// H', W'). The arguments are those of `grid_sampler`.
 #[op("grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      function_only, method = grid_sampler_3d, batch = image3)]
 impl GridSampler3d {
@@ -165,12 +171,13 @@ impl GridSampler3d {
     }
 }
 
-/// The gradients of [`GridSampler`] by images and places, those that `output_mask` (bits 1, 2) asks for; the others are empty.
-/// They record nothing.
+/// The gradients of `grid_sampler` with respect to images and positions, those that `output_mask` (bits 1, 2) asks for;
+/// the others are empty. They are computed by a kernel and not recorded.
 #[op("_grid_sampler_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, int output_mask) -> (Tensor, Tensor)",
      internal, not_differentiable, method = grid_sampler_backward)]
 impl GridSamplerBackward {
     fn meta(
+        grad_output: &Tensor,
         input: &Tensor,
         grid: &Tensor,
         interpolation_mode: i64,
@@ -179,7 +186,8 @@ impl GridSamplerBackward {
         output_mask: i64,
     ) -> Result<[TensorSpec; 2]> {
         let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
-        check(input, grid, sampling, input.ndim().saturating_sub(2))?;
+        let output = sample_spec(input, grid, sampling, input.ndim().saturating_sub(2))?;
+        check_shape("grad_output", grad_output.shape(), &output.shape)?;
         let room = |like: &Tensor, bit: i64| {
             TensorSpec::beside(like, if output_mask & bit != 0 { like.shape() } else { &[0] })
         };
@@ -211,8 +219,8 @@ impl GridSamplerBackward {
         if s.dtype.is_complex() {
             return Vec::new();
         }
-        let call = |out: &[i64], image: &[i64], places: &[i64], mask: i64| {
-            let start = [s.normal(out).into(), s.normal(image).into(), s.normal(places).into()];
+        let call = |out: &[i64], image: &[i64], positions: &[i64], mask: i64| {
+            let start = [s.normal(out).into(), s.normal(image).into(), s.normal(positions).into()];
             let call = Sample::new(start).with("interpolation_mode", 0).with("padding_mode", 1);
             call.with("align_corners", false).with("output_mask", mask)
         };
@@ -223,8 +231,8 @@ impl GridSamplerBackward {
     }
 }
 
-/// The places (N, *sizes, d) that the affine maps `theta` (N, d, d + 1) give for the places of an image of `size` (N, C,
-/// *sizes), both relative as in [`GridSampler`].
+/// The positions (N, *sizes, d) to which the affine maps `theta` (N, d, d + 1) take the elements of an image of `size`
+/// (N, C, *sizes), all in the coordinates from -1 to 1 that `grid_sampler` takes.
 #[op("affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor", function_only,
      method = affine_grid_generator)]
 impl AffineGridGenerator {
@@ -253,11 +261,11 @@ impl AffineGridGenerator {
             columns.push(line.view(&along)?.expand(spatial, false)?);
         }
         columns.push(TensorSpec::beside(theta, spatial).zeros()?.plus(1)?);
-        let places = crate::ops::shape::join::stack(&columns, -1)?.view(&[-1, rank + 1])?;
+        let positions = crate::ops::shape::join::stack(&columns, -1)?.view(&[-1, rank + 1])?;
         let mut shape = Dims::from_slice(&[batch]);
         shape.extend_from_slice(spatial);
         shape.push(rank);
-        places.matmul(&theta.transpose(1, 2)?)?.view(&shape)
+        positions.matmul(&theta.transpose(1, 2)?)?.view(&shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |theta: &[i64], size: &[i64], align: bool| {
@@ -281,7 +289,7 @@ impl AffineGridGenerator {
     }
 }
 
-/// The relative places of `count` elements in a row, in double precision; 0 of one.
+/// The relative coordinates of `count` elements in a row, in double precision; 0 for one element.
 fn centred(count: i64, align_corners: bool) -> Result<Tensor> {
     ensure!(count >= 0, runtime, "Expected non-negative sizes, but got {count}");
     let from_one = TensorSpec::of(&[count], DType::F64).zeros()?.plus(1)?.cumsum(0)?;
@@ -290,29 +298,29 @@ fn centred(count: i64, align_corners: bool) -> Result<Tensor> {
     from_one.times(2)?.plus(-1 - count)?.over(whole)
 }
 
-/// What holds for images of any rank.
+/// The checks that hold for images of any rank.
 fn check_common(input: &Tensor, grid: &Tensor) -> Result<()> {
-    let (sizes, places) = (|| list(input.shape()), || list(grid.shape()));
+    let (sizes, positions) = (|| list(input.shape()), || list(grid.shape()));
     ensure!(
         input.ndim() >= 2 && grid.ndim() >= 1,
         runtime,
         "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {} and grid with sizes {}",
         sizes(),
-        places()
+        positions()
     );
     ensure!(
         input.shape()[0] == grid.shape()[0],
         runtime,
         "grid_sampler(): expected grid and input to have same batch size, but got input with sizes {} and grid with sizes {}",
         sizes(),
-        places()
+        positions()
     );
     let rank = input.ndim() - 2;
     ensure!(
         grid.shape().last() == Some(&(rank as i64)),
         runtime,
         "grid_sampler(): expected grid to have size {rank} in last dimension, but got grid with sizes {}",
-        places()
+        positions()
     );
     if let Some(dim) = (2..input.ndim()).find(|&d| input.shape()[d] == 0) {
         bail!(
@@ -324,7 +332,7 @@ fn check_common(input: &Tensor, grid: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// How to sample, from PyTorch's numbers.
+/// The options of sampling from PyTorch's codes.
 pub(in crate::ops) fn sampling(
     interpolation: i64,
     outside: i64,
@@ -381,7 +389,7 @@ fn check(input: &Tensor, grid: &Tensor, sampling: SampleOptions, rank: usize) ->
     Ok(())
 }
 
-/// What the values of `input` at the places `grid` look like.
+/// The spec of the values of `input` at the positions `grid`.
 fn sample_spec(
     input: &Tensor,
     grid: &Tensor,
@@ -410,16 +418,16 @@ fn gradients(
     Ok([needs[0].then_some(by_input), needs[1].then_some(by_grid)])
 }
 
-/// Places inside and outside of the image, none of them whole.
+/// Positions inside and outside of the image, none of them at the centre of an element.
 fn grid_samples(s: &Sampler, sizes: &[i64]) -> Vec<Sample> {
     let rank = sizes.len() as i64;
     let mut image = vec![2, 2];
     image.extend_from_slice(sizes);
-    let mut places = vec![2];
-    places.extend(std::iter::repeat_n(2, sizes.len()));
-    places.push(rank);
+    let mut positions = vec![2];
+    positions.extend(std::iter::repeat_n(2, sizes.len()));
+    positions.push(rank);
     let call = |mode: i64, outside: i64, align: bool| {
-        let start = [s.normal(&image).into(), s.uniform(&places, -1.37, 1.43).into()];
+        let start = [s.normal(&image).into(), s.uniform(&positions, -1.37, 1.43).into()];
         let call =
             Sample::new(start).with("interpolation_mode", mode).with("padding_mode", outside);
         call.with("align_corners", align)

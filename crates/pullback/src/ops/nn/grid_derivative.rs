@@ -1,15 +1,16 @@
-//! The gradients of `grid_sampler` from plain ops, for derivatives of them.
+//! The gradients of `grid_sampler` made of plain ops, so that they can be differentiated.
 //!
-//! A value is a sum over taps, elements of the image with a weight that is a product of one per dimension; so the gradient by
-//! the image is spread over the taps, and that by a place sums what the taps have along the slopes of their weights. Places
-//! and ways are those of the kernel (`pullback_kernels::grid`); whole parts of places are constants.
+//! A value is a sum over taps: elements of the image, each with a weight that is a product of one weight per dimension.
+//! So the gradient of the image is scattered to the taps, and that of a position sums the taps times the derivatives of
+//! their weights. Positions and modes are those of the kernel (`pullback_kernels::grid`); integer parts of positions
+//! are constants.
 
 use crate::{DType, Result, Scalar, Tensor};
 use pullback_kernels::grid::{Interpolation, PaddingMode, SampleOptions};
 use smallvec::SmallVec;
 
-/// One of the elements that a place is interpolated from, along one dimension: its index, whether it lies inside, its
-/// weight and the derivative of that by the place. Each is (N, places).
+/// One of the elements that a position is interpolated from, along one dimension: its index, whether it is inside of
+/// the image, its weight and the derivative of the weight by the position. Each is (N, positions).
 #[derive(Clone)]
 struct Tap {
     index: Tensor,
@@ -19,10 +20,10 @@ struct Tap {
 }
 
 impl Tap {
-    /// The element at a whole place.
+    /// The element at an integer position.
     fn of(at: &Tensor, size: i64, weight: Tensor, slope: Tensor) -> Result<Tap> {
         let last = size - 1;
-        // (What is no place of the image is read at another one, and left out.)
+        // (An element outside of the image is read at a valid index instead, and masked out.)
         let index = at.to_dtype(DType::I64)?.clamp(Some(0.into()), Some(last.into()))?;
         let not_after = at.le(&Tensor::wrapped(last as f64)?)?;
         let inside = at.ge(&Tensor::wrapped(0.0)?)?.logical_and(&not_after)?;
@@ -32,7 +33,7 @@ impl Tap {
 
 type Taps = SmallVec<[Tap; 4]>;
 
-/// The gradients by images and places that are asked for, as differentiable functions of all three tensors.
+/// The gradients of images and positions that are needed, as differentiable functions of all three tensors.
 pub(in crate::ops) fn gradients(
     sampling: SampleOptions,
     grad: &Tensor,
@@ -42,12 +43,12 @@ pub(in crate::ops) fn gradients(
     let (dtype, rank) = (input.dtype(), input.ndim() - 2);
     let wide = if dtype == DType::F64 { dtype } else { DType::F32 };
     let sizes = &input.shape()[2..];
-    let (image, places) = (input.to_dtype(wide)?.flatten(2, -1)?, grid.to_dtype(wide)?);
+    let (image, positions) = (input.to_dtype(wide)?.flatten(2, -1)?, grid.to_dtype(wide)?);
     let grad = grad.to_dtype(wide)?.flatten(2, -1)?;
     let mut dims: SmallVec<[Taps; 3]> = SmallVec::new();
     for (dim, &size) in sizes.iter().enumerate() {
-        let place = places.select(-1, (rank - 1 - dim) as i64)?.flatten(1, -1)?;
-        dims.push(taps(sampling, &absolute(sampling, &place, size)?, size)?);
+        let position = positions.select(-1, (rank - 1 - dim) as i64)?.flatten(1, -1)?;
+        dims.push(taps(sampling, &absolute(sampling, &position, size)?, size)?);
     }
     let by_input = if needs[0] {
         let spread = by_image(&image, &grad, &dims, sizes)?;
@@ -67,77 +68,77 @@ pub(in crate::ops) fn gradients(
     Ok([by_input, by_grid])
 }
 
-/// The derivative of a place in elements by the relative one.
+/// The derivative of a position in elements by the relative coordinate.
 fn scale(sampling: SampleOptions, size: i64) -> f64 {
     (if sampling.align_corners { size as f64 - 1.0 } else { size as f64 }) / 2.0
 }
 
-/// Places in units of elements, from the first one's centre.
-fn absolute(sampling: SampleOptions, place: &Tensor, size: i64) -> Result<Tensor> {
-    let place = place.plus(1.0)?.times(scale(sampling, size))?;
-    if sampling.align_corners { Ok(place) } else { place.plus(-0.5) }
+/// Positions in units of elements, from the centre of the first one.
+fn absolute(sampling: SampleOptions, position: &Tensor, size: i64) -> Result<Tensor> {
+    let position = position.plus(1.0)?.times(scale(sampling, size))?;
+    if sampling.align_corners { Ok(position) } else { position.plus(-0.5) }
 }
 
-/// Places moved into an image of that size, if the mode does so, where NaN goes to the first element; and their derivatives,
-/// 1, -1, or 0 at the border and beyond. Both are constants.
-fn moved_inside(sampling: SampleOptions, place: &Tensor, size: i64) -> Result<(Tensor, Tensor)> {
-    let place = place.detach()?;
+/// Positions moved into an image of that size by the padding mode, NaN to the first element; and the derivatives of
+/// that, 1, -1, or 0 at the border and beyond. Both are constants.
+fn moved_inside(sampling: SampleOptions, position: &Tensor, size: i64) -> Result<(Tensor, Tensor)> {
+    let position = position.detach()?;
     let last = (size - 1) as f64;
-    let (moved, way) = match sampling.padding_mode {
-        PaddingMode::Zeros => return Ok((place.clone(), place.ones_like()?)),
-        PaddingMode::Border => (place.clone(), place.ones_like()?),
+    let (moved, slope_sign) = match sampling.padding_mode {
+        PaddingMode::Zeros => return Ok((position.clone(), position.ones_like()?)),
+        PaddingMode::Border => (position.clone(), position.ones_like()?),
         PaddingMode::Reflection => {
             let is_aligned = sampling.align_corners;
             let (low, span) = if is_aligned { (0.0, last) } else { (-0.5, size as f64) };
-            reflected(&place, low, span)?
+            reflected(&position, low, span)?
         }
     };
     let within =
         moved.gt(&Tensor::wrapped(0.0)?)?.logical_and(&moved.lt(&Tensor::wrapped(last)?)?)?;
     let inside = moved.clamp(Some(0.0.into()), Some(last.into()))?;
     let inside = inside.masked_fill(&inside.isnan()?, Scalar::Int(0))?;
-    Ok((inside, way.masked_fill(&within.logical_not()?, Scalar::Int(0))?))
+    Ok((inside, slope_sign.masked_fill(&within.logical_not()?, Scalar::Int(0))?))
 }
 
-/// Places folded back at `low` and `low + span`, and their derivatives.
-fn reflected(place: &Tensor, low: f64, span: f64) -> Result<(Tensor, Tensor)> {
+/// Positions reflected at `low` and `low + span`, and the derivatives of that.
+fn reflected(position: &Tensor, low: f64, span: f64) -> Result<(Tensor, Tensor)> {
     if span == 0.0 {
-        return Ok((place.zeros_like()?, place.ones_like()?));
+        return Ok((position.zeros_like()?, position.ones_like()?));
     }
-    let offset = place.plus(-low)?;
+    let offset = position.plus(-low)?;
     let distance = offset.abs()?;
     let folds = distance.over(span)?.floor()?;
     let rest = distance.sub(&folds.times(span)?)?;
     let is_odd = folds.remainder_by(Scalar::Int(2))?.ne(&Tensor::wrapped(0)?)?;
     let is_back = offset.lt(&Tensor::wrapped(0.0)?)?.ne(&is_odd)?;
     let folded = is_odd.where_self(&rest.minus_from(span)?, &rest)?.plus(low)?;
-    Ok((folded, place.ones_like()?.masked_fill(&is_back, Scalar::Int(-1))?))
+    Ok((folded, position.ones_like()?.masked_fill(&is_back, Scalar::Int(-1))?))
 }
 
-/// The elements that places (in units of elements) are interpolated from.
-fn taps(sampling: SampleOptions, place: &Tensor, size: i64) -> Result<Taps> {
+/// The elements that positions (in units of elements) are interpolated from.
+fn taps(sampling: SampleOptions, position: &Tensor, size: i64) -> Result<Taps> {
     match sampling.interpolation {
         Interpolation::Nearest => {
-            let at = moved_inside(sampling, place, size)?.0.round()?;
+            let at = moved_inside(sampling, position, size)?.0.round()?;
             let tap = Tap::of(&at, size, at.ones_like()?, at.zeros_like()?);
             std::iter::once(tap).collect()
         }
         Interpolation::Linear => {
-            let (moved, way) = moved_inside(sampling, place, size)?;
+            let (moved, slope_sign) = moved_inside(sampling, position, size)?;
             let before = moved.floor()?;
             let after = before.plus(1)?;
-            // Zero, and the derivative of the place. (Of infinite places nothing depends.)
-            let here = place.detach()?;
+            // The added term is zero and has the derivative of the position. (For infinite positions it is constant.)
+            let here = position.detach()?;
             let change =
-                place.sub(&here)?.masked_fill(&here.isfinite()?.logical_not()?, 0.into())?;
-            let moved = moved.add(&change.mul(&way)?)?;
+                position.sub(&here)?.masked_fill(&here.isfinite()?.logical_not()?, 0.into())?;
+            let moved = moved.add(&change.mul(&slope_sign)?)?;
             let (near, far) = (after.sub(&moved)?, moved.sub(&before)?);
-            let taps = [(before, near, way.neg()?), (after, far, way)].into_iter();
+            let taps = [(before, near, slope_sign.neg()?), (after, far, slope_sign)].into_iter();
             taps.map(|(at, weight, slope)| Tap::of(&at, size, weight, slope)).collect()
         }
         Interpolation::Cubic => {
-            let before = place.detach()?.floor()?;
-            let t = place.sub(&before)?;
+            let before = position.detach()?.floor()?;
+            let t = position.sub(&before)?;
             let mut taps = Taps::new();
             for (step, (weight, slope)) in (-1..3).zip(cubic(&t)?) {
                 let (at, _) = moved_inside(sampling, &before.plus(step)?, size)?;
@@ -148,16 +149,16 @@ fn taps(sampling: SampleOptions, place: &Tensor, size: i64) -> Result<Taps> {
     }
 }
 
-/// Keys' weights of the elements before and after a place, `t` beyond the second, with his parameter -0.75; and their
-/// derivatives.
+/// The weights of cubic convolution (Keys 1981) with the parameter -0.75, of the two elements before and the two after
+/// a position that is `t` beyond the second; and their derivatives.
 fn cubic(t: &Tensor) -> Result<[(Tensor, Tensor); 4]> {
     const A: f64 = -0.75;
-    // Of distances up to 1.
+    // For distances up to 1.
     let near = |d: &Tensor| -> Result<(Tensor, Tensor)> {
         let weight = d.times(A + 2.0)?.plus(-(A + 3.0))?.mul(d)?.mul(d)?.plus(1.0)?;
         Ok((weight, d.times(3.0 * (A + 2.0))?.plus(-2.0 * (A + 3.0))?.mul(d)?))
     };
-    // From 1 to 2.
+    // For distances from 1 to 2.
     let far = |d: &Tensor| -> Result<(Tensor, Tensor)> {
         let weight = d.times(A)?.plus(-5.0 * A)?.mul(d)?.plus(8.0 * A)?.mul(d)?.plus(-4.0 * A)?;
         Ok((weight, d.times(3.0 * A)?.plus(-10.0 * A)?.mul(d)?.plus(8.0 * A)?))
@@ -167,12 +168,12 @@ fn cubic(t: &Tensor) -> Result<[(Tensor, Tensor); 4]> {
     Ok([far(&t.plus(1.0)?)?, near(t)?, back(near(&rest)?)?, back(far(&rest.plus(1.0)?)?)?])
 }
 
-/// One tap of each dimension.
-type Combination<'a> = SmallVec<[&'a Tap; 3]>;
+/// One tap for each dimension.
+type TapCombination<'a> = SmallVec<[&'a Tap; 3]>;
 
-/// All combinations of taps, the last dimension's first to change.
-fn combinations(dims: &[Taps]) -> Vec<Combination<'_>> {
-    let mut all = vec![Combination::new()];
+/// All combinations of taps, that of the last dimension varying fastest.
+fn combinations(dims: &[Taps]) -> Vec<TapCombination<'_>> {
+    let mut all = vec![TapCombination::new()];
     for taps in dims {
         // bounded: by the number of taps.
         let mut next = Vec::with_capacity(all.len() * taps.len());
@@ -188,7 +189,7 @@ fn combinations(dims: &[Taps]) -> Vec<Combination<'_>> {
     all
 }
 
-/// The places in a plane, and what lies outside, both (N, 1, places).
+/// The indices of the elements in the flattened image, and the mask of those outside, both (N, 1, positions).
 fn element(combination: &[&Tap], sizes: &[i64]) -> Result<(Tensor, Tensor)> {
     let (mut index, mut inside) = (combination[0].index.clone(), combination[0].inside.clone());
     for (tap, &size) in combination.iter().zip(sizes).skip(1) {
@@ -198,7 +199,7 @@ fn element(combination: &[&Tap], sizes: &[i64]) -> Result<(Tensor, Tensor)> {
     Ok((index.unsqueeze(1)?, inside.logical_not()?.unsqueeze(1)?))
 }
 
-/// The product of the weights, or along one dimension the slope.
+/// The product of the weights, where `along` one dimension the derivative takes the place of the weight.
 fn factor(combination: &[&Tap], along: Option<usize>) -> Result<Tensor> {
     let part = |(dim, tap): (usize, &&Tap)| {
         if Some(dim) == along { tap.slope.clone() } else { tap.weight.clone() }
@@ -208,7 +209,7 @@ fn factor(combination: &[&Tap], along: Option<usize>) -> Result<Tensor> {
     parts.try_fold(first, |product, part| product.mul(&part))
 }
 
-/// The gradient (N, C, plane) by the image.
+/// The gradient (N, C, plane) with respect to the image.
 fn by_image(image: &Tensor, grad: &Tensor, dims: &[Taps], sizes: &[i64]) -> Result<Tensor> {
     combinations(dims).iter().try_fold(image.zeros_like()?, |sum, combination| {
         let (index, padding_mode) = element(combination, sizes)?;
@@ -218,7 +219,7 @@ fn by_image(image: &Tensor, grad: &Tensor, dims: &[Taps], sizes: &[i64]) -> Resu
     })
 }
 
-/// The gradients (N, places) by the places along each dimension, in elements.
+/// The gradients (N, positions) with respect to the positions along each dimension, in elements.
 fn by_place(
     image: &Tensor,
     grad: &Tensor,

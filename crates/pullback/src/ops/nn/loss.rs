@@ -1,7 +1,7 @@
-//! Losses of numbers against numbers: squared, absolute, smooth, binary cross entropy, divergence.
+//! Losses between tensors of numbers: squared, absolute, smooth, binary cross entropy, divergence.
 //!
-//! `reduction` is 0 (none), 1 (mean over all elements) or 2 (sum). The losses of elements are computed in one pass, into the result
-//! itself where nothing is reduced ([`write_loss`]). Losses against classes are in `loss_class`.
+//! `reduction` is 0 (none), 1 (mean over all elements) or 2 (sum). The losses of elements are computed in one pass,
+//! into the result itself where nothing is reduced ([`write_loss`]). Losses for target classes are in `loss_class`.
 
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
@@ -26,7 +26,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &KL_DIV,
 ];
 
-/// `(self - target)^2`, reduced.
+/// The mean squared error `(self - target)^2`, element by element, reduced: 0 (none), 1 (mean) or 2 (sum).
 #[op("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", out, apart, module = "nn", autocast = fp32, batch = elementwise_loss)]
 impl MseLoss {
     fn meta(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<TensorSpec> {
@@ -74,7 +74,8 @@ impl MseLoss {
     }
 }
 
-/// `|self - target|`, reduced.
+/// The absolute error `|self - target|`, element by element, reduced: 0 (none), 1 (mean) or 2 (sum). The gradient at 0
+/// is 0.
 #[op("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", module = "nn", autocast = fp32)]
 impl L1Loss {
     fn composite(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
@@ -85,7 +86,8 @@ impl L1Loss {
     }
 }
 
-/// `z^2 / (2 beta)` where `z = |self - target|` is below `beta`, else `z - beta/2`, reduced.
+/// The smooth L1 loss: `z^2 / (2 beta)` where `z = |self - target|` is below `beta`, else `z - beta/2`, reduced: 0
+/// (none), 1 (mean) or 2 (sum).
 #[op(
     "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
     out,
@@ -147,7 +149,8 @@ impl SmoothL1Loss {
     }
 }
 
-/// `z^2 / 2` where `z = |self - target|` is at most `delta`, else `delta (z - delta/2)`, reduced (Huber 1964).
+/// The Huber loss: `z^2 / 2` where `z = |self - target|` is at most `delta`, else `delta (z - delta/2)`, reduced: 0
+/// (none), 1 (mean) or 2 (sum) (Huber 1964).
 #[op(
     "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
     out,
@@ -209,8 +212,11 @@ impl HuberLoss {
     }
 }
 
-/// `-weight (target ln(self) + (1 - target) ln(1 - self))`, reduced; the logarithms are at least -100.
-/// Elements of `self` lie between 0 and 1.
+/// The binary cross entropy `-weight (target ln(self) + (1 - target) ln(1 - self))`, reduced: 0 (none), 1 (mean) or 2
+/// (sum). Logarithms are at least -100, so that the loss is finite.
+///
+/// # Errors
+/// `RuntimeError` for elements of `self` that are not between 0 and 1.
 #[op(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
     out,
@@ -243,7 +249,7 @@ impl BinaryCrossEntropy {
         reduction: i64,
     ) -> Result<()> {
         let (zero, one) = (Tensor::wrapped(0)?, Tensor::wrapped(1)?);
-        // NaN is not between them either.
+        // NaN is refused, too.
         let between = self_.ge(&zero)?.logical_and(&self_.le(&one)?)?.all()?;
         ensure!(
             between.item()?.is(1.0),
@@ -302,8 +308,8 @@ impl BinaryCrossEntropy {
     }
 }
 
-/// Binary cross entropy of `sigmoid(self)`, without underflow:
-/// `-weight (pos_weight target ln s + (1 - target) ln(1 - s))` with `s = sigmoid(self)`, reduced.
+/// The binary cross entropy of `s = sigmoid(self)`, `-weight (pos_weight target ln s + (1 - target) ln(1 - s))`,
+/// without underflow, reduced: 0 (none), 1 (mean) or 2 (sum).
 #[op(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
     function_only,
@@ -380,8 +386,9 @@ impl BinaryCrossEntropyWithLogits {
     }
 }
 
-/// The pointwise divergence `target (ln(target) - self)`, reduced by `reduction`; with `log_target` the target
-/// is given as its logarithm. The mean is over all elements.
+/// The Kullback-Leibler divergence `target (ln(target) - self)`, where `self` holds logarithms, element by element,
+/// reduced: 0 (none), 1 (the mean over all elements) or 2 (sum). With `log_target` the target is given as its
+/// logarithm. `0 ln 0` counts as 0.
 #[op(
     "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
     function_only, autocast = fp32
@@ -430,7 +437,7 @@ fn check_floating(name: &str, x: &Tensor, target: &Tensor) -> Result<()> {
     bail!(not_implemented, "\"{name}\" not implemented for '{}'", dtype.scalar_name())
 }
 
-/// What a loss of `inputs`, element by element, looks like once it is reduced.
+/// The spec of an elementwise loss of `inputs` after its reduction.
 pub(in crate::ops) fn loss_spec(inputs: &[&Tensor], reduction: i64) -> Result<TensorSpec> {
     let spec = TensorSpec::broadcast(inputs)?.to_float();
     match reduction {
@@ -440,7 +447,7 @@ pub(in crate::ops) fn loss_spec(inputs: &[&Tensor], reduction: i64) -> Result<Te
     }
 }
 
-/// The loss reduced as asked.
+/// The reduced loss.
 pub(crate) fn reduced(loss: Tensor, reduction: i64) -> Result<Tensor> {
     match reduction {
         0 => Ok(loss),
@@ -450,8 +457,8 @@ pub(crate) fn reduced(loss: Tensor, reduction: i64) -> Result<Tensor> {
     }
 }
 
-/// Writes a loss that `kernel` computes element by element from `inputs`, which are repeated to one shape and converted to the
-/// result's dtype, reduced.
+/// Writes the reduced loss that `kernel` computes element by element from `inputs`, which are broadcast and converted
+/// to the dtype of the result.
 pub(super) fn write_loss(
     cpu: Cpu,
     result: &Tensor,
@@ -462,7 +469,7 @@ pub(super) fn write_loss(
     write_weighted_loss(cpu, result, (inputs, None), reduction, kernel)
 }
 
-/// As [`write_loss`], each element times that of a weight.
+/// Writes the reduced loss like [`write_loss`], with each element multiplied by its weight.
 fn write_weighted_loss(
     cpu: Cpu,
     result: &Tensor,
@@ -470,7 +477,7 @@ fn write_weighted_loss(
     reduction: i64,
     kernel: impl FnOnce(&mut Iter) -> pullback_kernels::Result<()>,
 ) -> Result<()> {
-    // (All memory is asked for before the first write.)
+    // (All memory is allocated before the first write.)
     let in_dtype = |t: &&Tensor| t.in_dtype(cpu, result.dtype());
     let weight = weight.as_ref().map(in_dtype).transpose()?;
     let each = if reduction == 0 {
@@ -491,7 +498,7 @@ fn write_weighted_loss(
     }
 }
 
-/// The gradient of one element of a loss whose inputs have `shapes`.
+/// The gradient of each element of a loss whose inputs have `shapes`, from that of the reduced loss.
 pub(in crate::ops) fn each(grad: &Tensor, shapes: &[&[i64]], reduction: i64) -> Result<Tensor> {
     if reduction != 1 {
         return Ok(grad.clone());
@@ -509,7 +516,7 @@ fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
     weight.map_or_else(|| Ok(loss.clone()), |w| loss.mul(w))
 }
 
-/// The gradient of both ends of a difference.
+/// The gradients of both operands of a difference: `grad` and its negative.
 fn opposite(grad: Tensor, needs: [bool; 2]) -> Result<[Option<Tensor>; 2]> {
     let negative = needs[1].then(|| grad.neg()).transpose()?;
     Ok([needs[0].then_some(grad), negative])

@@ -1,8 +1,8 @@
-//! Losses against classes: negative log likelihood and cross entropy.
+//! Losses for target classes: negative log likelihood and cross entropy.
 //!
-//! Inputs are (C), (N, C) or (N, C, d1, ...) with log-probabilities (or scores) per class; targets are class
-//! indices without the class dimension, or for `cross_entropy_loss` probabilities of the input's shape.
-//! `reduction` is 0 (none), 1 (mean, weighted by the classes' weights) or 2 (sum).
+//! Inputs are (C), (N, C) or (N, C, d1, ...) with log-probabilities (or scores) per class; targets are class indices
+//! without the class dimension, or for `cross_entropy_loss` probabilities of the input's shape. `reduction` is 0
+//! (none), 1 (mean, weighted by the classes' weights) or 2 (sum).
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -11,6 +11,7 @@ use crate::ops::nn::loss::reduced;
 use crate::tensor::shape::list;
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, Error, ErrorKind, Result, Tensor};
+use pullback_kernels::check_shape;
 use pullback_kernels::loss::{self, Reduction};
 use pullback_macros::op;
 
@@ -25,8 +26,9 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CROSS_ENTROPY_LOSS,
 ];
 
-/// `-weight[t] * self[t]` for each target class `t`, reduced; input (C) or (N, C). Targets equal to
-/// `ignore_index` count nothing.
+/// The negative log likelihood loss `-weight[t] * self[t]` for each target class `t` of log-probabilities (C) or (N,
+/// C), reduced: 0 (none), 1 (mean, weighted by the classes' weights) or 2 (sum). Targets equal to `ignore_index` do not
+/// count. The mean over no targets is NaN.
 #[op(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
     exact_out,
@@ -69,7 +71,8 @@ impl NllLoss {
     }
 }
 
-/// `nll_loss` of images: input (N, C, H, W), target (N, H, W).
+/// The negative log likelihood loss of images: log-probabilities (N, C, H, W) and target classes (N, H, W), reduced: 0
+/// (none), 1 (mean, weighted by the classes' weights) or 2 (sum).
 #[op(
     "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
     out,
@@ -105,7 +108,8 @@ impl NllLoss2d {
     }
 }
 
-/// `nll_loss` of any number of dimensions.
+/// The negative log likelihood loss for log-probabilities (C), (N, C) or (N, C, d1, ...) and target classes of the same
+/// shape without C, reduced: 0 (none), 1 (mean, weighted by the classes' weights) or 2 (sum).
 #[op(
     "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
     module = "nn",
@@ -127,7 +131,7 @@ impl NllLossNd {
         if self_.ndim() == 4 {
             return self_.nll_loss2d(target, weight, reduction, ignore_index);
         }
-        check_places(self_, target)?;
+        check_target_shape(self_, target)?;
         let [output, _] = self_.nll_loss2d_forward(target, weight, reduction, ignore_index)?;
         if reduction == 0 { output.view(target.shape()) } else { Ok(output) }
     }
@@ -136,7 +140,7 @@ impl NllLossNd {
     }
 }
 
-/// The loss and the sum of the weights used.
+/// The negative log likelihood loss of (C) or (N, C), and the sum of the weights of the targets.
 #[op(
     "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
     function_only,
@@ -200,7 +204,7 @@ impl NllLossForward {
     }
 }
 
-/// As `nll_loss_forward`, for inputs with dimensions after the class.
+/// The negative log likelihood loss of (N, C, d1, ...), and the sum of the weights of the targets.
 #[op(
     "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
     function_only,
@@ -264,12 +268,27 @@ impl NllLoss2dForward {
     }
 }
 
-/// The gradient of `nll_loss` for an input of shape `sizes`.
+/// The gradient of `nll_loss` with respect to an input of shape `sizes`.
 #[op("_nll_loss_backward(Tensor grad_output, int[] sizes, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor",
      internal, method = nll_loss_backward, not_differentiable(weight, total_weight), batch = nll_loss_backward(grad_output, sizes, target, weight, reduction, total_weight))]
 impl NllLossBackward {
-    fn meta(grad_output: &Tensor, sizes: &[i64], reduction: i64) -> Result<TensorSpec> {
-        kind(reduction)?;
+    fn meta(
+        grad_output: &Tensor,
+        sizes: &[i64],
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+        total_weight: &Tensor,
+    ) -> Result<TensorSpec> {
+        check_samples(sizes, target)?;
+        check_weight("", weight, sizes[usize::from(sizes.len() > 1)])?;
+        let is_each = kind(reduction)? == Reduction::None;
+        check_shape(
+            "grad_output",
+            grad_output.shape(),
+            if is_each { target.shape() } else { &[] },
+        )?;
+        check_shape("total_weight", &[total_weight.numel()], &[1])?;
         Ok(TensorSpec::beside(grad_output, sizes))
     }
     fn cpu(
@@ -321,8 +340,9 @@ impl NllLossBackward {
     }
 }
 
-/// `nll_loss` of `log_softmax(self)`. Targets are class indices or, in the input's dtype and shape,
-/// probabilities; `label_smoothing` mixes the target with the uniform distribution (Szegedy et al. 2016).
+/// The cross entropy loss: `nll_loss` of `log_softmax(self)` for scores (C), (N, C) or (N, C, d1, ...), reduced: 0
+/// (none), 1 (mean) or 2 (sum). Targets are class indices or, in the input's dtype and shape, probabilities;
+/// `label_smoothing` mixes the target with the uniform distribution (Szegedy et al. 2016).
 #[op(
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
     module = "nn",
@@ -406,7 +426,7 @@ impl CrossEntropyLoss {
     }
 }
 
-/// Cross entropy against probabilities.
+/// Cross entropy with target probabilities.
 fn soft(
     input: &Tensor,
     target: &Tensor,
@@ -421,7 +441,7 @@ fn soft(
         "label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
     );
     let classes = input.shape().get(class_dim as usize).copied();
-    // (Only of a number there is no such dimension.)
+    // (Only 0-dimensional tensors lack the dimension.)
     let none = || Error::index("Dimension specified as 1 but tensor has no dimensions");
     let classes = classes.ok_or_else(none)?;
     check_weight("cross_entropy: ", weight, classes)?;
@@ -441,7 +461,8 @@ fn soft(
     }
 }
 
-/// The loss against the uniform distribution times the number of classes, reduced as the main part is.
+/// The loss for the uniform distribution times the number of classes, reduced like the main term: the label smoothing
+/// term.
 fn spread_evenly(
     input: &Tensor,
     target: &Tensor,
@@ -482,7 +503,7 @@ fn along_classes(weight: &Tensor, ndim: usize) -> Result<Tensor> {
     weight.reshape(&shape)
 }
 
-/// The reduction that a number stands for.
+/// The reduction that a code stands for.
 pub(crate) fn kind(reduction: i64) -> Result<Reduction> {
     Ok(match reduction {
         0 => Reduction::None,
@@ -504,7 +525,7 @@ fn check_weight(caller: &str, weight: Option<&Tensor>, classes: i64) -> Result<(
 }
 
 /// Refuses targets of (N, C, d1, ...) that are not (N, d1, ...).
-fn check_places(x: &Tensor, target: &Tensor) -> Result<()> {
+fn check_target_shape(x: &Tensor, target: &Tensor) -> Result<()> {
     let batch = target.shape().first().copied().unwrap_or(1);
     let n = x.shape()[0];
     ensure!(
@@ -553,15 +574,20 @@ fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
         target.dtype().scalar_name()
     );
     check_weight("", weight, x.shape()[usize::from(x.ndim() > 1)])?;
-    let is_for_all = match (x.shape(), target.shape()) {
+    check_samples(x.shape(), target)
+}
+
+/// Refuses targets that are not one for each sample of an input of `sizes`: (C), (N, C) or (N, C, d1, ...).
+fn check_samples(sizes: &[i64], target: &Tensor) -> Result<()> {
+    let is_for_all = match (sizes, target.shape()) {
         ([_], [] | [1]) => true,
-        ([n, _, places @ ..], [batch, rest @ ..]) => {
+        ([n, _, spatial @ ..], [batch, rest @ ..]) => {
             ensure!(
                 n == batch,
                 value,
                 "Expected input batch_size ({n}) to match target batch_size ({batch})."
             );
-            places == rest
+            spatial == rest
         }
         _ => false,
     };
@@ -569,13 +595,13 @@ fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
         is_for_all,
         runtime,
         "size mismatch (got input: {}, target: {})",
-        list(x.shape()),
+        list(sizes),
         list(target.shape())
     );
     Ok(())
 }
 
-/// What the loss and the sum of the weights used look like.
+/// The specs of the loss and of the sum of the weights.
 fn forward_spec(
     x: &Tensor,
     target: &Tensor,

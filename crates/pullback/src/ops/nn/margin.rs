@@ -1,6 +1,7 @@
-//! Losses of margins: logistic for signs, hinge for classes.
+//! Margin losses: logistic for labels of 1 and -1, hinge for classes.
 //!
-//! `reduction` is 0 (none), 1 (mean) or 2 (sum), as in `loss`. The hinge of pairs and triplets is composed in Python.
+//! `reduction` is 0 (none), 1 (mean) or 2 (sum), as in `loss`. The hinge losses of pairs and triplets are composed in
+//! Python.
 
 use super::loss::{each, loss_spec, reduced, write_loss};
 use super::loss_class::kind;
@@ -20,7 +21,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&MULTI_MARGIN_LOSS_BACKWARD, &SOFT_MARGIN_LOSS, &MULTI_MARGIN_LOSS];
 
-/// `ln(1 + e^(-target self))` for `target` of 1 and -1, reduced.
+/// The logistic loss `ln(1 + e^(-target * self))` for a `target` of 1 and -1, reduced: 0 (none), 1 (mean) or 2 (sum).
 #[op(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
     module = "nn",
@@ -83,7 +84,7 @@ fn as_rows(x: &Tensor) -> Result<Tensor> {
     x.reshape(&[-1, x.shape().last().copied().unwrap_or(1)])
 }
 
-/// What the kernel wants to know of a margin loss.
+/// The options of the kernel of `multi_margin_loss`.
 fn parts(
     cpu: Cpu,
     p: Scalar,
@@ -95,7 +96,7 @@ fn parts(
     MarginLossOptions { margin, square: p.is(2.0), weight, reduction }
 }
 
-/// The classes as a column, and what each class but the right one lacks of its distance: `max(0, margin - x[y] + x[j])`.
+/// The classes as a column, and by how much each other class violates the margin: `max(0, margin - x[y] + x[j])`.
 fn lacking(x: &Tensor, target: &Tensor, margin: Scalar) -> Result<(Tensor, Tensor)> {
     let (rows, index) = (as_rows(x)?, target.reshape(&[-1, 1])?);
     let lacking = rows.sub(&rows.gather(1, &index)?)?.plus(margin)?.clamp_min(Scalar::Int(0))?;
@@ -103,13 +104,13 @@ fn lacking(x: &Tensor, target: &Tensor, margin: Scalar) -> Result<(Tensor, Tenso
     Ok((index, lacking))
 }
 
-/// The weight of each row's class over the number of classes, as a column.
+/// The weight of each row's class divided by the number of classes, as a column.
 fn share(index: &Tensor, weight: Option<&Tensor>, columns: i64) -> Result<Option<Tensor>> {
     let Some(weight) = weight else { return Ok(None) };
     weight.index_select(0, &index.reshape(&[-1])?)?.over(columns)?.unsqueeze(1).map(Some)
 }
 
-/// The gradient of `multi_margin_loss` for `self` by that of the loss.
+/// The gradient of `multi_margin_loss` with respect to `self`.
 #[op(
     "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor",
     module = "nn",
@@ -122,9 +123,11 @@ impl MultiMarginLossBackward {
         grad_output: &Tensor,
         self_: &Tensor,
         target: &Tensor,
+        weight: Option<&Tensor>,
         reduction: i64,
     ) -> Result<TensorSpec> {
         let columns = self_.shape().last().copied().unwrap_or(1);
+        check_weight(weight, columns)?;
         let rows = infer_shape(&[-1, columns], self_.numel())?[0];
         let losses = if kind(reduction)? == Reduction::None { rows } else { 1 };
         ensure!(
@@ -173,7 +176,8 @@ impl MultiMarginLossBackward {
     }
 }
 
-/// `sum_(j != y) weight[y] max(0, margin - self[y] + self[j])^p / C` for class `y` of `C`, reduced; `p` is 1 or 2.
+/// The multi-class hinge loss `sum_(j != y) weight[y] max(0, margin - self[y] + self[j])^p / C` for target class `y` of
+/// `C` classes, reduced: 0 (none), 1 (mean) or 2 (sum). `p` is 1 or 2; for `p` = 1 the gradient at a kink is 0.
 #[op(
     "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
     module = "nn",
@@ -236,7 +240,7 @@ impl MultiMarginLoss {
             Some(share) => slope.mul(&share)?,
             None => slope.over(columns)?,
         };
-        // What pushes the other classes down pulls the right one up.
+        // The gradient of the target class is minus the sum of those of the other classes.
         let pull = slope.sum_dim(Some(&[1]), true)?.neg()?;
         slope.scatter_add(1, &index, &pull)?.reshape(self_.shape())
     }
@@ -294,6 +298,18 @@ impl MultiMarginLoss {
     }
 }
 
+/// Refuses weights that are not one for each class.
+fn check_weight(weight: Option<&Tensor>, classes: i64) -> Result<()> {
+    let Some(weight) = weight else { return Ok(()) };
+    ensure!(
+        weight.ndim() <= 1 && weight.numel() == classes,
+        runtime,
+        "inconsistent weight size, expected {classes} but got {}",
+        list(weight.shape())
+    );
+    Ok(())
+}
+
 fn check_rows(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
     ensure!(
         x.ndim() <= 2 && x.shape().last() != Some(&0),
@@ -309,15 +325,7 @@ fn check_rows(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()
         list(target.shape()),
         list(x.shape())
     );
-    let classes = x.shape().last().copied().unwrap_or(1);
-    if let Some(weight) = weight {
-        ensure!(
-            weight.ndim() <= 1 && weight.numel() == classes,
-            runtime,
-            "inconsistent weight size, expected {classes} but got {}",
-            list(weight.shape())
-        );
-    }
+    check_weight(weight, x.shape().last().copied().unwrap_or(1))?;
     if !x.dtype().is_floating_point() {
         let name = x.dtype().scalar_name();
         bail!(not_implemented, "\"multi_margin_loss_cpu_kernel\" not implemented for '{name}'");

@@ -1,4 +1,5 @@
-//! What `torch.nn` is made of.
+//! The ops of `torch.nn`: activations, convolutions, pooling, norms, losses, recurrent layers and what else modules
+//! need.
 
 pub(in crate::ops) mod activation;
 pub(in crate::ops) mod activation_smooth;
@@ -29,6 +30,7 @@ mod pool_window;
 pub(in crate::ops) mod rnn;
 pub(in crate::ops) mod rnn_backward;
 pub(in crate::ops) mod rnn_layer;
+mod rnn_operands;
 pub(in crate::ops) mod softmax;
 pub(in crate::ops) mod upsample;
 

@@ -1,13 +1,13 @@
 //! Layer, RMS, batch and instance norm; group norm is in `norm_group`.
 //!
-//! Forward and backward are fused kernels. Where the backward must itself be differentiable it is computed
-//! by [`Spread`] from plain ops; the fused backward ops (`_*_norm_backward`) are for all other passes.
+//! Forward and backward are fused kernels. Where the backward pass must itself be differentiable it is computed by
+//! [`NormAxes`] from plain ops; the fused backward ops (`_*_norm_backward`) serve all other cases.
 
 use crate::dispatch::{OpDef, Value, check_separate};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::nn::norm_backward::{
-    Spread, channel_shape, check_channels, mask_of, stats_dtype, wanted,
+    NormAxes, channel_shape, check_channels, mask_of, stats_dtype, wanted,
 };
 use crate::tensor::Cpu;
 use crate::tensor::shape::list;
@@ -78,7 +78,7 @@ impl LayerNorm {
     }
 }
 
-/// `layer_norm` with the mean and `1 / sqrt(var + eps)` of each row.
+/// `layer_norm` together with the mean and `1 / sqrt(var + eps)` of each row.
 #[op(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
     function_only
@@ -92,14 +92,14 @@ impl NativeLayerNorm {
         eps: f64,
     ) -> Result<[Tensor; 3]> {
         let results = input.layer_norm_kernel(normalized_shape, weight, bias, eps)?;
-        with_shown(input, results, &[weight, bias])
+        with_returned_statistics(input, results, &[weight, bias])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         LayerNormKernel::samples(s)
     }
 }
 
-/// `native_layer_norm` with statistics of at least single precision.
+/// The kernel of `native_layer_norm`, with statistics in at least single precision.
 #[op(
     "_native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
     internal,
@@ -153,7 +153,7 @@ impl LayerNormKernel {
         needs: [bool; 3],
     ) -> Result<[Option<Tensor>; 3]> {
         if crate::autograd::needs_ops([Some(grad), Some(input), weight]) {
-            return Spread::trailing(input, normalized_shape, eps, true)
+            return NormAxes::trailing(input, normalized_shape, eps, true)
                 .backward(grad, input, weight, needs);
         }
         let outputs = grad.layer_norm_backward(
@@ -171,7 +171,7 @@ impl LayerNormKernel {
             Sample::new([s.normal(x).into(), n.into(), weight, bias, Value::Float(1e-5)])
         };
         let four = || Value::Tensor(s.normal(&[4]));
-        // The statistics have no gradient; their differences do.
+        // The returned statistics have no gradient, but numerical differences would give one.
         vec![
             sample(&[3, 4], &[4], four(), four()).without_gradient(),
             sample(&[3, 4], &[3, 4], Value::None, Value::None).without_gradient(),
@@ -212,7 +212,7 @@ impl RmsNorm {
     }
 }
 
-/// `rms_norm` with `1 / sqrt(mean(input^2) + eps)` of each row.
+/// `rms_norm` together with `1 / sqrt(mean(input^2) + eps)` of each row.
 #[op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", internal,
      method = fused_rms_norm, batch = rms_norm(input, normalized_shape, weight))]
 impl FusedRmsNorm {
@@ -258,7 +258,7 @@ impl FusedRmsNorm {
         let [by_input, by_weight, _] =
             if crate::autograd::needs_ops([Some(grad), Some(input), weight]) {
                 let eps = eps.unwrap_or(epsilon(input));
-                Spread::trailing(input, normalized_shape, eps, false)
+                NormAxes::trailing(input, normalized_shape, eps, false)
                     .backward(grad, input, weight, needs)?
             } else {
                 let [x, w] = grad.rms_norm_backward(
@@ -283,9 +283,9 @@ impl FusedRmsNorm {
     }
 }
 
-/// `(input - mean) / sqrt(var + eps) * weight + bias` per channel (dimension 1). In training mean and biased
-/// variance are the batch's, and the running statistics move by `momentum` towards the batch's mean and
-/// unbiased variance; otherwise the running statistics are used (Ioffe and Szegedy 2015).
+/// Batch normalisation: `(input - mean) / sqrt(var + eps) * weight + bias` per channel (dimension 1). In training mean
+/// and biased variance are those of the batch, and the running statistics move by `momentum` towards the mean and the
+/// unbiased variance of the batch; otherwise the running statistics are used (Ioffe and Szegedy 2015).
 #[op(
     "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
     function_only,
@@ -353,19 +353,24 @@ impl BatchNorm {
             let call = start.with("training", training).with("momentum", 0.1);
             call.with("eps", 1e-5).with("cudnn_enabled", false)
         };
-        let short = call(true, s.normal(&[2]).into());
+        let bad_weight = call(true, s.normal(&[2]).into());
         vec![
             InvalidSample::new(
                 call(false, Value::None),
                 ErrorKind::Runtime,
                 "running_mean must be defined in evaluation mode",
             ),
-            InvalidSample::new(short, ErrorKind::Runtime, "weight should contain 3 elements not 2"),
+            InvalidSample::new(
+                bad_weight,
+                ErrorKind::Runtime,
+                "weight should contain 3 elements not 2",
+            ),
         ]
     }
 }
 
-/// `batch_norm` of no elements, of however few dimensions: there are no statistics, but a graph.
+/// `batch_norm` of an input without elements, of any rank: there are no statistics, but the result is part of the
+/// graph.
 fn without_elements(
     input: &Tensor,
     weight: Option<&Tensor>,
@@ -384,7 +389,7 @@ fn without_elements(
     Ok(out)
 }
 
-/// `batch_norm` with the batch's mean and `1 / sqrt(var + eps)` per channel (empty outside training).
+/// `batch_norm` together with the mean and `1 / sqrt(var + eps)` of the batch per channel (empty outside training).
 #[op(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
     function_only,
@@ -411,14 +416,14 @@ impl NativeBatchNorm {
             momentum,
             eps,
         )?;
-        with_shown(input, results, &[weight, bias, running_mean, running_var])
+        with_returned_statistics(input, results, &[weight, bias, running_mean, running_var])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         BatchNormKernel::samples(s)
     }
 }
 
-/// `native_batch_norm` with statistics of at least single precision.
+/// The kernel of `native_batch_norm`, with statistics in at least single precision.
 #[op(
     "_native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
     internal,
@@ -508,16 +513,23 @@ impl BatchNormKernel {
         result2: &Tensor,
         needs: [bool; 3],
     ) -> Result<[Option<Tensor>; 3]> {
-        let (mean, spread) = match (running_mean, running_var) {
+        let (mean, var_or_rstd) = match (running_mean, running_var) {
             (Some(mean), Some(var)) if !training => (mean, var),
             _ => (result1, result2),
         };
         if crate::autograd::needs_ops([Some(grad), Some(input), weight]) {
-            let fixed = (!training).then_some((mean, spread));
-            return Spread::channels(input, eps, fixed)?.backward(grad, input, weight, needs);
+            let fixed = (!training).then_some((mean, var_or_rstd));
+            return NormAxes::channels(input, eps, fixed)?.backward(grad, input, weight, needs);
         }
-        let outputs =
-            grad.batch_norm_backward(input, weight, mean, spread, training, eps, mask_of(needs))?;
+        let outputs = grad.batch_norm_backward(
+            input,
+            weight,
+            mean,
+            var_or_rstd,
+            training,
+            eps,
+            mask_of(needs),
+        )?;
         Ok(wanted(outputs, needs))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -538,8 +550,9 @@ impl BatchNormKernel {
     }
 }
 
-/// `batch_norm` with statistics of their own for each sample and channel `(n, c)` of an input (N, C, ...); the
-/// running statistics move towards the mean of the samples' statistics (Ulyanov et al. 2016).
+/// Instance normalisation: `(input - mean) / sqrt(var + eps) * weight + bias` with mean and biased variance of each
+/// channel `(n, c)` of an input (N, C, ...). The running statistics move towards the mean of the examples' statistics
+/// (Ulyanov et al. 2016).
 #[op(
     "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
     function_only,
@@ -563,7 +576,7 @@ impl InstanceNorm {
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         );
         check_channels(input, &[])?;
-        // Samples become channels; the copies of the running statistics are averaged after.
+        // Examples become channels; the copies of the running statistics are averaged afterwards.
         let (n, c) = (input.shape()[0], input.shape()[1]);
         let mut flat = Dims::from_slice(input.shape());
         (flat[0], flat[1]) = (1, n * c);
@@ -595,11 +608,11 @@ impl InstanceNorm {
         };
         let none = || [Value::None, Value::None, Value::None, Value::None];
         let three = || Value::Tensor(s.normal(&[3]));
-        let spread = || Value::Tensor(s.positive(&[3]));
+        let var = || Value::Tensor(s.positive(&[3]));
         vec![
             sample(&[2, 3, 4], none(), true),
             sample(&[2, 3, 2, 2], [three(), three(), Value::None, Value::None], true),
-            sample(&[2, 3, 2], [three(), Value::None, three(), spread()], false),
+            sample(&[2, 3, 2], [three(), Value::None, three(), var()], false),
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -612,25 +625,25 @@ impl InstanceNorm {
     }
 }
 
-/// The results with the statistics as callers see them: without history, and of the input's dtype unless a parameter
-/// is of another.
-pub(in crate::ops) fn with_shown(
+/// The results with the statistics as they are returned: detached, and in the input's dtype unless a parameter has
+/// another.
+pub(in crate::ops) fn with_returned_statistics(
     input: &Tensor,
     [out, mean, rstd]: [Tensor; 3],
     parameters: &[Option<&Tensor>],
 ) -> Result<[Tensor; 3]> {
     let is_mixed = parameters.iter().flatten().any(|p| p.dtype() != input.dtype());
     let dtype = if is_mixed { stats_dtype(input) } else { input.dtype() };
-    let shown = |statistic: Tensor| {
+    let returned = |statistic: Tensor| {
         if statistic.dtype() == dtype && !statistic.requires_grad() && !statistic.overrides_ops() {
             return Ok(statistic);
         }
         statistic.detach()?.to_dtype(dtype)
     };
-    Ok([out, shown(mean)?, shown(rstd)?])
+    Ok([out, returned(mean)?, returned(rstd)?])
 }
 
-/// The shape of the statistics (one per row) and how many elements a row has.
+/// The shape of the statistics (one per row) and the number of elements in a row.
 fn rows(
     input: &Tensor,
     normalized: &[i64],
@@ -678,7 +691,7 @@ pub(in crate::ops) fn in_input_dtype(
     Ok([a?, b?])
 }
 
-/// The distance from 1 to the next number of the input's dtype.
+/// The machine epsilon of the input's dtype.
 fn epsilon(input: &Tensor) -> f64 {
     match input.dtype() {
         crate::DType::F64 => f64::EPSILON,

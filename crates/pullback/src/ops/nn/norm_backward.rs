@@ -1,7 +1,7 @@
-//! The derivatives of the norms: fused kernels, and the same from plain ops for second derivatives.
+//! The derivatives of the norms: fused kernels, and the same formulas in plain ops for second derivatives.
 //!
 //! With `h = (x - mean) * rstd` and `g = grad * weight`: `grad_x = rstd (g - mean(g) - h mean(g h))` over the
-//! normalised dimensions, `grad_weight = sum(grad h)`, `grad_bias = sum(grad)`. The fused ops compute the parts
+//! normalised dimensions, `grad_weight = sum(grad h)`, `grad_bias = sum(grad)`. The fused ops compute the gradients
 //! that `output_mask` (bits 1, 2, 4) asks for; the others are empty. They record nothing.
 
 use super::norm_group::check_groups;
@@ -10,19 +10,32 @@ use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::{Cpu, Dims};
 use crate::{DType, Result, Tensor, TensorSpec};
-use pullback_kernels::{StridedMut, norm};
+use pullback_kernels::{StridedMut, check_shape, norm};
 use pullback_macros::op;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] =
     &[&LAYER_NORM_BACKWARD, &RMS_NORM_BACKWARD, &BATCH_NORM_BACKWARD, &GROUP_NORM_BACKWARD];
 
-/// The gradients of `layer_norm` by input, weight and bias.
+/// The gradients of `layer_norm` with respect to input, weight and bias, those that `output_mask` (bits 1, 2, 4) asks
+/// for.
 #[op("_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = layer_norm_backward)]
 impl LayerNormBackward {
-    fn meta(input: &Tensor, normalized_shape: &[i64], output_mask: i64) -> Result<[TensorSpec; 3]> {
-        check_trailing(input, normalized_shape)?;
+    fn meta(
+        grad_out: &Tensor,
+        input: &Tensor,
+        normalized_shape: &[i64],
+        mean: &Tensor,
+        rstd: &Tensor,
+        weight: Option<&Tensor>,
+        output_mask: i64,
+    ) -> Result<[TensorSpec; 3]> {
+        let rows = rows(input, normalized_shape)?;
+        let parameters = normalized_shape.iter().product();
+        let given =
+            NormOperands { grad_out, statistics: &[("mean", mean), ("rstd", rstd)], weight };
+        given.check(input, rows, parameters)?;
         Ok(specs(TensorSpec::like(input), normalized_shape, output_mask))
     }
     fn cpu(
@@ -65,12 +78,22 @@ impl LayerNormBackward {
     }
 }
 
-/// The gradients of `rms_norm` by input and weight.
+/// The gradients of `rms_norm` with respect to input and weight, those that `output_mask` (bits 1, 2) asks for.
 #[op("_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, int output_mask) -> (Tensor, Tensor)",
      internal, not_differentiable, method = rms_norm_backward)]
 impl RmsNormBackward {
-    fn meta(input: &Tensor, normalized_shape: &[i64], output_mask: i64) -> Result<[TensorSpec; 2]> {
-        check_trailing(input, normalized_shape)?;
+    fn meta(
+        grad_out: &Tensor,
+        input: &Tensor,
+        normalized_shape: &[i64],
+        rstd: &Tensor,
+        weight: Option<&Tensor>,
+        output_mask: i64,
+    ) -> Result<[TensorSpec; 2]> {
+        let rows = rows(input, normalized_shape)?;
+        let parameters = normalized_shape.iter().product();
+        NormOperands { grad_out, statistics: &[("rstd", rstd)], weight }
+            .check(input, rows, parameters)?;
         let [x, w, _] = specs(TensorSpec::like(input), normalized_shape, output_mask);
         Ok([x, w])
     }
@@ -105,14 +128,26 @@ impl RmsNormBackward {
     }
 }
 
-/// The gradients of `batch_norm` by input, weight and bias. In training `mean` and `rstd` are the batch's, else
-/// they are the running mean and variance.
+/// The gradients of `batch_norm` with respect to input, weight and bias, those that `output_mask` (bits 1, 2, 4) asks
+/// for. In training `mean` and `rstd` are the batch's, otherwise they are the running mean and variance.
 #[op("_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, bool training, float eps, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = batch_norm_backward)]
 impl BatchNormBackward {
-    fn meta(input: &Tensor, output_mask: i64) -> Result<[TensorSpec; 3]> {
+    fn meta(
+        grad_out: &Tensor,
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        mean: &Tensor,
+        rstd: &Tensor,
+        output_mask: i64,
+    ) -> Result<[TensorSpec; 3]> {
         let by_input = TensorSpec::in_format_of(input, input.shape());
-        Ok(specs(by_input, channels(input)?, output_mask))
+        let channels = channels(input)?;
+        check_shape("mean", mean.shape(), channels)?;
+        check_shape("rstd", rstd.shape(), channels)?;
+        let given = NormOperands { grad_out, statistics: &[], weight };
+        given.check(input, channels[0], channels[0])?;
+        Ok(specs(by_input, channels, output_mask))
     }
     fn cpu(
         cpu: Cpu,
@@ -154,15 +189,27 @@ impl BatchNormBackward {
     }
 }
 
-/// The gradients of `group_norm` by input, weight and bias.
+/// The gradients of `group_norm` with respect to input, weight and bias, those that `output_mask` (bits 1, 2, 4) asks
+/// for.
 #[op("_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int group, int output_mask) -> (Tensor, Tensor, Tensor)",
      internal, not_differentiable, method = group_norm_backward)]
 impl GroupNormBackward {
-    fn meta(input: &Tensor, group: i64, output_mask: i64) -> Result<[TensorSpec; 3]> {
+    fn meta(
+        grad_out: &Tensor,
+        input: &Tensor,
+        mean: &Tensor,
+        rstd: &Tensor,
+        weight: Option<&Tensor>,
+        group: i64,
+        output_mask: i64,
+    ) -> Result<[TensorSpec; 3]> {
         let by_input = TensorSpec::in_format_of(input, input.shape());
-        let specs = specs(by_input, channels(input)?, output_mask);
+        let channels = channels(input)?;
         check_groups(input, group)?;
-        Ok(specs)
+        let given =
+            NormOperands { grad_out, statistics: &[("mean", mean), ("rstd", rstd)], weight };
+        given.check(input, input.shape()[0].saturating_mul(group), channels[0])?;
+        Ok(specs(by_input, channels, output_mask))
     }
     fn cpu(
         cpu: Cpu,
@@ -200,27 +247,32 @@ impl GroupNormBackward {
     }
 }
 
-/// A norm as plain ops see it: what is averaged over, and where the parameters lie.
-pub(crate) struct Spread {
-    /// Dimensions whose elements share mean and variance.
+/// The dimensions that a norm averages over and those that its parameters have, for its formulas in plain ops.
+pub(crate) struct NormAxes {
+    /// The dimensions whose elements share mean and variance.
     averaged: Dims,
-    /// Dimensions over which the parameters' gradients are summed; their shape has size 1 there.
+    /// The dimensions over which the gradients of the parameters are summed, where their shape has size 1.
     summed: Dims,
-    /// The parameters' own shape, if it is not what summing leaves.
+    /// The parameters' own shape, if it differs from that of the sums.
     parameter_shape: Option<Dims>,
     eps: f64,
     /// Whether the mean is subtracted (not for RMS norm).
     centred: bool,
-    /// Mean and variance that do not depend on the input.
+    /// Mean and variance where they do not depend on the input (running statistics).
     fixed: Option<(Tensor, Tensor)>,
 }
 
-impl Spread {
-    /// Layer and RMS norm.
-    pub(crate) fn trailing(input: &Tensor, normalized: &[i64], eps: f64, centred: bool) -> Spread {
+impl NormAxes {
+    /// The dimensions of layer and RMS norm.
+    pub(crate) fn trailing(
+        input: &Tensor,
+        normalized: &[i64],
+        eps: f64,
+        centred: bool,
+    ) -> NormAxes {
         let (ndim, first) = (input.ndim() as i64, (input.ndim() - normalized.len()) as i64);
         let parameter_shape = Some(Dims::from_slice(normalized));
-        Spread {
+        NormAxes {
             averaged: (first..ndim).collect(),
             summed: (0..first).collect(),
             parameter_shape,
@@ -229,12 +281,12 @@ impl Spread {
             fixed: None,
         }
     }
-    /// Batch norm; `fixed` are the running mean and variance outside training.
+    /// The dimensions of batch norm; `fixed` are the running mean and variance outside training.
     pub(crate) fn channels(
         input: &Tensor,
         eps: f64,
         fixed: Option<(&Tensor, &Tensor)>,
-    ) -> Result<Spread> {
+    ) -> Result<NormAxes> {
         let dims: Dims = (0..input.ndim() as i64).filter(|&d| d != 1).collect();
         let per_channel = channel_shape(&[1, input.shape()[1]], input.ndim() - 2);
         let fixed = match fixed {
@@ -242,7 +294,7 @@ impl Spread {
             None => None,
         };
         let parameter_shape = Some(Dims::from_slice(&input.shape()[1..2]));
-        Ok(Spread {
+        Ok(NormAxes {
             averaged: dims.clone(),
             summed: dims,
             parameter_shape,
@@ -251,10 +303,10 @@ impl Spread {
             fixed,
         })
     }
-    /// Group norm of an input split into (N, group, channel of the group, rest).
-    pub(crate) fn groups(eps: f64) -> Spread {
+    /// The dimensions of group norm of an input split into (N, group, channel of the group, rest).
+    pub(crate) fn groups(eps: f64) -> NormAxes {
         let (averaged, summed) = ([2, 3].as_slice().into(), [0, 3].as_slice().into());
-        Spread { averaged, summed, parameter_shape: None, eps, centred: true, fixed: None }
+        NormAxes { averaged, summed, parameter_shape: None, eps, centred: true, fixed: None }
     }
 
     fn normalised(&self, x: &Tensor) -> Result<(Tensor, Tensor)> {
@@ -264,12 +316,12 @@ impl Spread {
         }
         let centred =
             if self.centred { x.sub(&x.mean_dim(Some(&self.averaged), true)?)? } else { x.clone() };
-        let spread = centred.mul(&centred)?.mean_dim(Some(&self.averaged), true)?;
-        let rstd = spread.plus(self.eps)?.rsqrt()?;
+        let var = centred.mul(&centred)?.mean_dim(Some(&self.averaged), true)?;
+        let rstd = var.plus(self.eps)?.rsqrt()?;
         Ok((centred.mul(&rstd)?, rstd))
     }
 
-    /// The gradients by input, weight and bias, differentiable themselves.
+    /// The gradients of input, weight and bias, differentiable themselves.
     pub(crate) fn backward(
         &self,
         grad: &Tensor,
@@ -291,7 +343,7 @@ impl Spread {
             return Ok([None, by_weight, by_bias]);
         }
         let g = match weight {
-            Some(w) => grad.mul(&self.placed(w, x)?)?,
+            Some(w) => grad.mul(&self.broadcastable(w, x)?)?,
             None => grad.clone(),
         };
         if self.fixed.is_some() {
@@ -303,8 +355,8 @@ impl Spread {
         Ok([Some(rest.sub(&along)?.mul(&rstd)?), by_weight, by_bias])
     }
 
-    /// A parameter shaped so that it broadcasts against the input.
-    fn placed(&self, parameter: &Tensor, x: &Tensor) -> Result<Tensor> {
+    /// A parameter reshaped so that it broadcasts against the input.
+    fn broadcastable(&self, parameter: &Tensor, x: &Tensor) -> Result<Tensor> {
         if parameter.ndim() == x.ndim() {
             return Ok(parameter.clone());
         }
@@ -347,18 +399,18 @@ pub(crate) fn check_channels(input: &Tensor, given: &[(&str, Option<&Tensor>)]) 
     Ok(())
 }
 
-/// Bits 1, 2, 4 for input, weight and bias.
+/// The bits 1, 2, 4 of the gradients of input, weight and bias that are needed.
 pub(crate) fn mask_of(needs: [bool; 3]) -> i64 {
     needs.iter().enumerate().map(|(i, &n)| i64::from(n) << i).sum()
 }
 
-/// The outputs that were asked for.
+/// The gradients that are needed.
 pub(crate) fn wanted(outputs: [Tensor; 3], needs: [bool; 3]) -> [Option<Tensor>; 3] {
     let [x, w, b] = outputs;
     [needs[0].then_some(x), needs[1].then_some(w), needs[2].then_some(b)]
 }
 
-/// The shape of a norm's parameters by channel.
+/// The shape of parameters with one element per channel.
 fn channels(input: &Tensor) -> Result<&[i64]> {
     ensure!(
         input.ndim() >= 2,
@@ -369,7 +421,8 @@ fn channels(input: &Tensor) -> Result<&[i64]> {
     Ok(&input.shape()[1..2])
 }
 
-fn check_trailing(input: &Tensor, normalized_shape: &[i64]) -> Result<()> {
+/// How many rows of `normalized_shape`, which must be its last sizes, the input has.
+fn rows(input: &Tensor, normalized_shape: &[i64]) -> Result<i64> {
     ensure!(
         input.shape().ends_with(normalized_shape),
         runtime,
@@ -377,10 +430,37 @@ fn check_trailing(input: &Tensor, normalized_shape: &[i64]) -> Result<()> {
         crate::tensor::shape::list(normalized_shape),
         crate::tensor::shape::list(input.shape())
     );
-    Ok(())
+    Ok(input.shape()[..input.ndim() - normalized_shape.len()].iter().product())
 }
 
-/// What the gradients that `mask` asks for look like; the others are empty.
+/// What the gradients of a norm are computed from beside its input.
+struct NormOperands<'a> {
+    grad_out: &'a Tensor,
+    statistics: &'a [(&'a str, &'a Tensor)],
+    weight: Option<&'a Tensor>,
+}
+
+impl NormOperands<'_> {
+    /// Refuses a gradient of another shape than the input's, statistics that are not one number for each of `groups` groups
+    /// of elements, and a weight of another number of elements than `parameters`.
+    fn check(&self, input: &Tensor, groups: i64, parameters: i64) -> Result<()> {
+        check_shape("grad_output", self.grad_out.shape(), input.shape())?;
+        let statistics = self.statistics.iter().map(|&(name, tensor)| (name, tensor, groups));
+        let weight = self.weight.map(|tensor| ("weight", tensor, parameters));
+        for (name, tensor, count) in statistics.chain(weight) {
+            ensure!(
+                tensor.numel() == count,
+                runtime,
+                "Expected {name} to have {count} elements for an input of size {}, but got shape {}",
+                crate::tensor::shape::list(input.shape()),
+                crate::tensor::shape::list(tensor.shape())
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The specs of the gradients that `mask` asks for; the others are empty.
 fn specs(by_input: TensorSpec, parameter: &[i64], mask: i64) -> [TensorSpec; 3] {
     let wanted = |bit: i64, spec: TensorSpec| {
         if mask & bit != 0 { spec } else { TensorSpec::of(&[0], spec.dtype).on(spec.device) }
@@ -389,7 +469,7 @@ fn specs(by_input: TensorSpec, parameter: &[i64], mask: i64) -> [TensorSpec; 3] 
     [wanted(1, by_input), wanted(2, of_parameter.clone()), wanted(4, of_parameter)]
 }
 
-/// The outputs that `mask` asks for, to write to.
+/// Views for writing the gradients that `mask` asks for.
 fn views<'a, const N: usize>(
     cpu: Cpu,
     input: &Tensor,
@@ -397,7 +477,7 @@ fn views<'a, const N: usize>(
     mask: i64,
 ) -> [Option<StridedMut<'a>>; N] {
     if input.numel() == 0 {
-        // A sum over no rows is 0, whether or not the kernel comes to write it.
+        // A sum over no rows is 0, which the kernel does not write where there are no rows.
         for output in outputs {
             output.zero_bytes();
         }

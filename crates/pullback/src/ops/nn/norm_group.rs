@@ -1,10 +1,10 @@
-//! Group norm: of a kernel, with a fused backward, as the other norms.
+//! Group norm, with fused kernels for forward and backward like the other norms.
 
 use super::norm::in_input_dtype;
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::nn::norm_backward::{Spread, check_channels, mask_of, stats_dtype, wanted};
+use crate::ops::nn::norm_backward::{NormAxes, check_channels, mask_of, stats_dtype, wanted};
 use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{Dims, ErrorKind, Result, Tensor, TensorSpec};
@@ -14,7 +14,7 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&GROUP_NORM, &NATIVE_GROUP_NORM, &GROUP_NORM_KERNEL];
 
-/// Refuses a number of groups that does not divide that of channels, of which there is such a dimension.
+/// Refuses inputs without channels and numbers of groups that do not divide the number of channels.
 pub(in crate::ops) fn check_groups(input: &Tensor, groups: i64) -> Result<()> {
     ensure!(groups > 0, runtime, "Expected num groups to be greater than 0, got {groups}");
     ensure!(
@@ -26,8 +26,9 @@ pub(in crate::ops) fn check_groups(input: &Tensor, groups: i64) -> Result<()> {
     Ok(())
 }
 
-/// `(input - mean) / sqrt(var + eps) * weight + bias`, mean and biased variance over each of `num_groups`
-/// groups of channels and everything after them; weight and bias per channel (Wu and He 2018).
+/// Group normalisation: `(input - mean) / sqrt(var + eps) * weight + bias`, with mean and biased variance over each of
+/// `num_groups` groups of channels and all dimensions after them; weight and bias have one element per channel (Wu and
+/// He 2018).
 #[op(
     "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
     function_only
@@ -92,7 +93,7 @@ impl GroupNorm {
     }
 }
 
-/// `group_norm` with the mean and `1 / sqrt(var + eps)` of each group, (N, group), which have gradients too.
+/// `group_norm` together with the mean and `1 / sqrt(var + eps)` of each group, (N, group), which have gradients too.
 #[op(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
     function_only
@@ -118,7 +119,7 @@ impl NativeGroupNorm {
     }
 }
 
-/// `native_group_norm` with statistics of at least single precision.
+/// The kernel of `native_group_norm`, with statistics in at least single precision.
 #[op(
     "_native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
     internal,
@@ -229,7 +230,7 @@ impl GroupNormKernel {
     }
 }
 
-/// The gradients by input, weight and bias of the normalised values.
+/// The gradients of input, weight and bias from that of the normalised values.
 fn output_grads(
     grad: &Tensor,
     input: &Tensor,
@@ -253,15 +254,15 @@ fn output_grads(
     let inner: i64 = shape[2..].iter().product();
     let split: Dims = [shape[0], group, shape[1] / group, inner].as_slice().into();
     let weight = weight.map(|w| w.reshape(&[1, group, shape[1] / group, 1])).transpose()?;
-    let spread = Spread::groups(eps);
+    let axes = NormAxes::groups(eps);
     let [x, w, b] =
-        spread.backward(&grad.reshape(&split)?, &input.reshape(&split)?, weight.as_ref(), needs)?;
+        axes.backward(&grad.reshape(&split)?, &input.reshape(&split)?, weight.as_ref(), needs)?;
     let flat = |t: Option<Tensor>, shape: &[i64]| t.map(|t| t.reshape(shape)).transpose();
     Ok([flat(x, shape)?, flat(w, &[shape[1]])?, flat(b, &[shape[1]])?])
 }
 
-/// The gradient by the input of the groups' mean `m` and `r = 1 / sqrt(var + eps)`, with `n` elements in a group: `dm = dx / n` and
-/// `dr = -r^3 (x - m) dx / n`.
+/// The gradient of the input from those of the groups' mean `m` and `r = 1 / sqrt(var + eps)`, with `n` elements in a
+/// group: `dm = dx / n` and `dr = -r^3 (x - m) dx / n`.
 fn statistics_grad(
     [by_mean, by_rstd]: [Option<&Tensor>; 2],
     input: &Tensor,

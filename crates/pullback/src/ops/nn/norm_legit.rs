@@ -1,12 +1,12 @@
-//! Batch norm under the names whose signatures say what is written: running statistics that are always given, or none.
+//! Batch norm under the names whose signatures say which arguments are written: with running statistics, or without.
 //!
-//! All are `_native_batch_norm` (`norm`); statistics of the batch have no gradient, and the input's dtype unless a parameter
-//! is of another.
+//! All are `_native_batch_norm` (`norm`); the statistics of the batch are detached, and in the input's dtype unless a
+//! parameter has another.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::nn::norm::with_shown;
+use crate::ops::nn::norm::with_returned_statistics;
 use crate::tensor::TensorSpec;
 use crate::{DType, ErrorKind, Result, Tensor};
 use pullback_macros::op;
@@ -15,7 +15,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&NATIVE_BATCH_NORM_LEGIT, &NATIVE_BATCH_NORM_LEGIT_NO_STATS, &BATCH_NORM_WITH_UPDATE];
 
-/// `native_batch_norm` that writes to `running_mean` and `running_var` in training.
+/// `native_batch_norm` that updates `running_mean` and `running_var` in training.
 #[op("_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      function_only, out, not_differentiable(running_mean, running_var), method = native_batch_norm_legit)]
 impl NativeBatchNormLegit {
@@ -37,7 +37,10 @@ impl NativeBatchNormLegit {
     }
 }
 
-/// `native_batch_norm` without running statistics: outside training there is nothing to normalise by.
+/// `native_batch_norm` without running statistics, which therefore normalises by the statistics of the batch.
+///
+/// # Errors
+/// `ValueError` outside training.
 #[op("_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      function_only, out, method = native_batch_norm_legit_no_stats)]
 impl NativeBatchNormLegitNoStats {
@@ -62,8 +65,8 @@ impl NativeBatchNormLegitNoStats {
     }
 }
 
-/// Batch norm in training: the output, the batch's mean and `1 / sqrt(var + eps)`, and a reserve that is empty here;
-/// `running_mean` and `running_var` move by `momentum`.
+/// Batch normalisation in training: the output, the mean and `1 / sqrt(var + eps)` of the batch, and a reserve that is
+/// empty here. `running_mean` and `running_var` move by `momentum`.
 #[op("_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
      function_only, internal, out, not_differentiable(running_mean, running_var), method = batch_norm_with_update)]
 impl BatchNormWithUpdate {
@@ -76,11 +79,11 @@ impl BatchNormWithUpdate {
         momentum: f64,
         eps: f64,
     ) -> Result<[Tensor; 4]> {
-        // (First, so that nothing fails once the statistics have moved.)
+        // (This is allocated first, so that nothing fails after the statistics were updated.)
         let reserve = TensorSpec::of(&[0], DType::U8).on(input.device()).zeros()?;
         let running = [Some(running_mean), Some(running_var)];
-        let [out, mean, spread] = kernel(input, [weight, bias], running, true, momentum, eps)?;
-        Ok([out, mean, spread, reserve])
+        let [out, mean, rstd] = kernel(input, [weight, bias], running, true, momentum, eps)?;
+        Ok([out, mean, rstd, reserve])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![call(s, true)]
@@ -104,15 +107,15 @@ fn kernel(
         momentum,
         eps,
     )?;
-    with_shown(input, results, &[weight, bias, running_mean, running_var])
+    with_returned_statistics(input, results, &[weight, bias, running_mean, running_var])
 }
 
-/// Three images' channels, with running statistics or without.
+/// A call with three channels, with running statistics or without.
 fn call(s: &Sampler, has_stats: bool) -> Sample {
     let start: [Value; 3] =
         [s.normal(&[3, 2, 2]).into(), s.normal(&[2]).into(), s.normal(&[2]).into()];
     let call = Sample::new(start).with("momentum", 0.1).with("eps", 1e-3);
-    // (The statistics that are returned have no gradient, but differences.)
+    // (The returned statistics have no gradient, but numerical differences would give one.)
     let call = call.without_gradient();
     if !has_stats {
         return call;

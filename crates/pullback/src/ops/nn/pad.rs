@@ -1,7 +1,8 @@
 //! Padding: constants, reflections, replications and periodic continuation.
 //!
-//! Constants are written around a copy, reflections and replications continue one, a dimension after the other; what crops
-//! at one side, and what is periodic, is made of `slice`, `flip` and `cat`. The gradient of a padding adds the pieces up at the places they were copied from.
+//! Constants are written around a copy; reflections and replications continue a copy, one dimension after the other;
+//! cropping and periodic continuation are made of `slice`, `flip` and `cat`. The gradient of padding adds each copied
+//! part to where it was copied from.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -26,8 +27,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &PAD,
 ];
 
-/// The tensor with `pad` more elements of `value` around it: `pad` lists (before, after) from the last dimension
-/// on; negative numbers crop.
+/// The tensor with elements of `value` added at the edges: `pad` lists how many (before, after) for the last dimension,
+/// then for the one before it, and so on. Negative numbers crop.
 #[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd, batch = padded(self, pad))]
 impl ConstantPadNd {
     fn meta(self_: &Tensor, pad: &[i64]) -> Result<TensorSpec> {
@@ -62,7 +63,7 @@ impl ConstantPadNd {
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, pad: &[i64], value: Scalar) -> Result<()> {
         result.fill_new(value)?;
-        let (mut source, mut place) = (self_.clone(), result.clone());
+        let (mut source, mut interior) = (self_.clone(), result.clone());
         for (index, sides) in pad.chunks(2).enumerate() {
             let at = self_.ndim() - 1 - index;
             let (dim, size) = (at as i64, self_.shape()[at]);
@@ -70,9 +71,9 @@ impl ConstantPadNd {
             let end = size.saturating_add(sides[1].min(0)).max(from);
             source = source.slice(dim, Some(from), Some(end), 1)?;
             let from = sides[0].max(0);
-            place = place.slice(dim, Some(from), Some(from + source.shape()[at]), 1)?;
+            interior = interior.slice(dim, Some(from), Some(from + source.shape()[at]), 1)?;
         }
-        place.copy_data(cpu, &source)
+        interior.copy_data(cpu, &source)
     }
     fn vjp_self(grad: &Tensor, pad: &[i64]) -> Result<Tensor> {
         grad.constant_pad_nd(&pad.iter().map(|p| -p).collect::<Dims>(), Scalar::Int(0))
@@ -90,30 +91,30 @@ impl ConstantPadNd {
     }
 }
 
-/// One dimension padded by pieces of the tensor itself, in memory of its own.
+/// Pads one dimension by copies of parts of the tensor, in new memory.
 fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Result<Tensor> {
     let size = x.shape()[dim as usize];
-    let piece = |from: i64, to: i64| x.slice(dim, Some(from), Some(to), 1);
+    let part = |from: i64, to: i64| x.slice(dim, Some(from), Some(to), 1);
     let (head, tail) = (before.max(0), after.max(0));
     let mut parts = Vec::new();
     match mode {
         "reflect" => {
-            parts.push(piece(1, head + 1)?.flip(&[dim])?);
-            parts.push(piece(before.saturating_neg().max(0), size + after.min(0))?);
-            parts.push(piece(size - 1 - tail, size - 1)?.flip(&[dim])?);
+            parts.push(part(1, head + 1)?.flip(&[dim])?);
+            parts.push(part(before.saturating_neg().max(0), size + after.min(0))?);
+            parts.push(part(size - 1 - tail, size - 1)?.flip(&[dim])?);
         }
         "replicate" => {
             let edge = |from: i64, n: i64| {
                 let mut shape = Dims::from_slice(x.shape());
                 shape[dim as usize] = n;
-                piece(from, from + 1)?.expand(&shape, false)
+                part(from, from + 1)?.expand(&shape, false)
             };
             parts.push(edge(0, head)?);
-            parts.push(piece(before.saturating_neg().max(0), size + after.min(0))?);
+            parts.push(part(before.saturating_neg().max(0), size + after.min(0))?);
             parts.push(edge(size - 1, tail)?);
         }
         _ => {
-            // What is cropped away does not come back at the other side.
+            // What is cropped at one side is not copied to the other.
             let (from, to) = (before.saturating_neg().max(0), size + after.min(0));
             ensure!(
                 from <= to,
@@ -125,9 +126,9 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
                 runtime,
                 "Padding value causes wrapping around more than once."
             );
-            parts.push(piece(to - head, to)?);
-            parts.push(piece(from, to)?);
-            parts.push(piece(from, from + tail)?);
+            parts.push(part(to - head, to)?);
+            parts.push(part(from, to)?);
+            parts.push(part(from, from + tail)?);
         }
     }
     let is_filled = |p: &Tensor| p.shape()[dim as usize] > 0;
@@ -137,12 +138,13 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
         parts.truncate(1);
     }
     match &parts[..] {
-        [piece] => piece.clone_tensor(Some(MemoryFormat::Contiguous)),
+        [part] => part.clone_tensor(Some(MemoryFormat::Contiguous)),
         _ => crate::ops::shape::join::cat(&parts, dim),
     }
 }
 
-/// Refuses padding of another number of dimensions than `spatial`, and tensors without elements where `mode` reads some.
+/// Refuses padding for another number of dimensions than `spatial`, and tensors without elements where `mode` reads
+/// some.
 fn check_continued(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<()> {
     ensure!(
         padding.len() == 2 * spatial,
@@ -163,8 +165,8 @@ fn check_continued(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> R
     if is_mirror { check_output(x, padding, mode) } else { Ok(()) }
 }
 
-/// The last dimensions padded, or cropped, by pieces of the tensor itself, in memory of its own.
-fn by_pieces(x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor> {
+/// Pads, or crops, the last dimensions by copies of parts of the tensor, in new memory.
+fn padded_by_copies(x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor> {
     let mut out = x.clone();
     for (index, sides) in padding.chunks(2).enumerate() {
         if sides[0] != 0 || sides[1] != 0 {
@@ -174,13 +176,13 @@ fn by_pieces(x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor> {
     if out.is_same(x) { out.clone_tensor(None) } else { Ok(out) }
 }
 
-/// A periodic continuation. It is no op of its own: what it is made of knows the gradient.
+/// Periodic (circular) padding. It is not an op: the ops that it is made of have the gradient.
 fn periodic(x: &Tensor, padding: &[i64], spatial: usize) -> Result<Tensor> {
     check_continued(x, padding, spatial, "circular")?;
-    by_pieces(x, padding, "circular")
+    padded_by_copies(x, padding, "circular")
 }
 
-/// What a reflection or replication looks like.
+/// The spec of a tensor padded by reflection or replication.
 fn continued_spec(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<TensorSpec> {
     check_continued(x, padding, spatial, mode)?;
     let mut shape = Dims::from_slice(x.shape());
@@ -191,16 +193,16 @@ fn continued_spec(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Re
     Ok(TensorSpec::in_format_of(x, &shape))
 }
 
-/// The kernel of reflection and replication.
+/// Computes reflection and replication padding.
 fn continued(cpu: Cpu, result: &Tensor, x: &Tensor, padding: &[i64], mode: &str) -> Result<()> {
     if padding.iter().any(|&side| side < 0) {
-        return result.copy_data(cpu, &by_pieces(x, padding, mode)?);
+        return result.copy_data(cpu, &padded_by_copies(x, padding, mode)?);
     }
     mirrored(cpu, result, x, padding, mode)
 }
 
-/// The last dimensions reflected or replicated without cropping: the tensor is copied into the middle of the result, and continued from
-/// there a dimension after the other.
+/// Reflects or replicates the last dimensions without cropping: the tensor is copied into the middle of the result, and
+/// continued from there one dimension after the other.
 fn mirrored(cpu: Cpu, result: &Tensor, x: &Tensor, padding: &[i64], mode: &str) -> Result<()> {
     let mut inside: SmallVec<[Range<i64>; 5]> = x.shape().iter().map(|&size| 0..size).collect();
     for (index, sides) in padding.chunks(2).enumerate() {
@@ -227,7 +229,7 @@ fn mirrored(cpu: Cpu, result: &Tensor, x: &Tensor, padding: &[i64], mode: &str) 
     Ok(())
 }
 
-/// Refuses dtypes without a kernel, padding of more than there is to reflect, and results without elements.
+/// Refuses dtypes without a kernel, reflections larger than the tensor, and results without elements.
 fn check_output(x: &Tensor, padding: &[i64], mode: &str) -> Result<()> {
     let spatial = padding.len() / 2;
     let first = x.ndim() - spatial;
@@ -270,7 +272,7 @@ fn check_output(x: &Tensor, padding: &[i64], mode: &str) -> Result<()> {
     Ok(())
 }
 
-/// The gradient of `continued`: dimension by dimension, each piece goes back to where it came from.
+/// The gradient of [`continued`]: dimension by dimension, each copied part is added to where it was copied from.
 fn folded(grad: &Tensor, shape: &[i64], padding: &[i64], mode: &str) -> Result<Tensor> {
     let mut grad = grad.clone();
     for (index, sides) in padding.chunks(2).enumerate().rev() {
@@ -291,21 +293,21 @@ fn fold_dim(
 ) -> Result<Tensor> {
     let total = grad.shape()[dim as usize];
     let (head, tail) = (before.max(0), after.max(0));
-    let piece = |from: i64, to: i64| grad.slice(dim, Some(from), Some(to), 1);
-    // A piece with zeros around it.
-    let at = |piece: Tensor, from: i64| {
+    let part = |from: i64, to: i64| grad.slice(dim, Some(from), Some(to), 1);
+    // Embeds a part in zeros.
+    let at = |part: Tensor, from: i64| {
         let mut sides = Dims::from_elem(0, 2 * (grad.ndim() - 1 - dim as usize));
-        sides.extend([from, size - from - piece.shape()[dim as usize]]);
-        piece.constant_pad_nd(&sides, Scalar::Int(0))
+        sides.extend([from, size - from - part.shape()[dim as usize]]);
+        part.constant_pad_nd(&sides, Scalar::Int(0))
     };
-    let mut sum = at(piece(head, total - tail)?, before.saturating_neg().max(0))?;
+    let mut sum = at(part(head, total - tail)?, before.saturating_neg().max(0))?;
     for (count, from, to, edge, mirror) in
         [(head, 0, head, 0, 1), (tail, total - tail, total, size - 1, size - 1 - tail)]
     {
         if count == 0 {
             continue;
         }
-        let part = piece(from, to)?;
+        let part = part(from, to)?;
         sum = sum.add(&if mode == "reflect" {
             at(part.flip(&[dim])?, mirror)?
         } else {
@@ -315,7 +317,7 @@ fn fold_dim(
     Ok(sum)
 }
 
-/// Both signs of padding, on each of the `spatial` dimensions in turn.
+/// Positive and negative padding, on each of the `spatial` dimensions in turn.
 fn pad_samples(s: &Sampler, spatial: usize) -> Vec<Sample> {
     let shape: Vec<i64> =
         std::iter::once(2).chain((0..spatial as i64).map(|i| 3 + i % 2)).collect();
@@ -332,7 +334,8 @@ fn pad_errors(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
     vec![InvalidSample::new(flat, ErrorKind::Runtime, "(batch mode) tensor with possibly 0 batch")]
 }
 
-/// The last dimension continued reflected at the edges, (before, after) from the last on.
+/// The last dimension of (C, L) or (N, C, L) padded by reflections at its edges: `padding` is (before, after), each
+/// smaller than the size. Negative numbers crop.
 #[op("reflection_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad1D",
      method = reflection_pad1d, autocast = fp32, batch = image1)]
 impl ReflectionPad1d {
@@ -353,7 +356,8 @@ impl ReflectionPad1d {
     }
 }
 
-/// The last two dimensions continued reflected at the edges, (before, after) from the last on.
+/// The last two dimensions of (C, H, W) or (N, C, H, W) padded by reflections at their edges: `padding` is (before,
+/// after) for the last dimension, then for the one before it, each smaller than the size. Negative numbers crop.
 #[op("reflection_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad2D",
      method = reflection_pad2d, autocast = fp32, batch = image2)]
 impl ReflectionPad2d {
@@ -374,7 +378,9 @@ impl ReflectionPad2d {
     }
 }
 
-/// The last three dimensions continued reflected at the edges, (before, after) from the last on.
+/// The last three dimensions of (C, D, H, W) or (N, C, D, H, W) padded by reflections at their edges: `padding` is
+/// (before, after) for the last dimension, then for the ones before it, each smaller than the size. Negative numbers
+/// crop.
 #[op("reflection_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad3D",
      method = reflection_pad3d, batch = image3)]
 impl ReflectionPad3d {
@@ -395,7 +401,8 @@ impl ReflectionPad3d {
     }
 }
 
-/// The last dimension continued with copies of the edges, (before, after) from the last on.
+/// The last dimension of (C, L) or (N, C, L) padded by copies of its edges: `padding` is (before, after). Negative
+/// numbers crop.
 #[op("replication_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad1D",
      method = replication_pad1d, autocast = fp32, batch = image1)]
 impl ReplicationPad1d {
@@ -416,7 +423,8 @@ impl ReplicationPad1d {
     }
 }
 
-/// The last two dimensions continued with copies of the edges, (before, after) from the last on.
+/// The last two dimensions of (C, H, W) or (N, C, H, W) padded by copies of their edges: `padding` is (before, after)
+/// for the last dimension, then for the one before it. Negative numbers crop.
 #[op("replication_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad2D",
      method = replication_pad2d, autocast = fp32, batch = image2)]
 impl ReplicationPad2d {
@@ -437,7 +445,8 @@ impl ReplicationPad2d {
     }
 }
 
-/// The last three dimensions continued with copies of the edges, (before, after) from the last on.
+/// The last three dimensions of (C, D, H, W) or (N, C, D, H, W) padded by copies of their edges: `padding` is (before,
+/// after) for the last dimension, then for the ones before it. Negative numbers crop.
 #[op("replication_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad3D",
      method = replication_pad3d, autocast = fp32, batch = image3)]
 impl ReplicationPad3d {
@@ -458,7 +467,8 @@ impl ReplicationPad3d {
     }
 }
 
-/// Pads the last dimensions as `pad` lists them: mode "constant" (with `value`), "reflect", "replicate" or "circular".
+/// Pads the last dimensions: `pad` lists how many elements (before, after) for the last dimension, then for the one
+/// before it, and so on; `mode` is "constant" (with `value`), "reflect", "replicate" or "circular".
 #[op(
     "pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor",
     module = "nn"

@@ -1,6 +1,6 @@
-//! Channels that become pixels, and pixels that become channels.
+//! Channels rearranged into pixels, and pixels into channels.
 //!
-//! Both are a permutation of the elements and each other's inverse, so each is the other's gradient rule.
+//! Both are a permutation of the elements and each other's inverse, so each is the other's gradient.
 
 use crate::dispatch::OpDef;
 use crate::error::ensure;
@@ -12,7 +12,7 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&PIXEL_SHUFFLE, &PIXEL_UNSHUFFLE];
 
-/// Channels, height and width, and what comes before them.
+/// The batch dimensions, and the sizes of channels, height and width.
 fn planes<'a>(name: &str, x: &'a Tensor, factor: i64, word: &str) -> Result<(&'a [i64], [i64; 3])> {
     ensure!(
         x.ndim() >= 3,
@@ -25,20 +25,20 @@ fn planes<'a>(name: &str, x: &'a Tensor, factor: i64, word: &str) -> Result<(&'a
     Ok((batch, [planes[0], planes[1], planes[2]]))
 }
 
-/// Channels, height and width of images, and how many pixels or channels they become.
+/// Images whose channels and pixels are rearranged: how their dimensions are split, permuted and merged.
 struct Rearranged {
     /// The sizes of the images before channels, height and width.
     batch: Dims,
-    /// These three, each cut up as far as it must be.
+    /// Channels, height and width, each split into its factors.
     split: [i64; 5],
-    /// The order of these in the result.
+    /// The order of the factors in the result.
     order: [usize; 5],
     /// Channels, height and width of the result.
     planes: [i64; 3],
 }
 
 impl Rearranged {
-    /// Channels become pixels.
+    /// The rearrangement of channels into pixels.
     fn shuffle(x: &Tensor, r: i64) -> Result<Self> {
         let (batch, [c, h, w]) = planes("pixel_shuffle", x, r, "upscale_factor")?;
         let square = r.saturating_mul(r);
@@ -56,14 +56,14 @@ impl Rearranged {
             planes,
         })
     }
-    /// Pixels become channels.
+    /// The rearrangement of pixels into channels.
     fn unshuffle(x: &Tensor, r: i64) -> Result<Self> {
         let (batch, [c, h, w]) = planes("pixel_unshuffle", x, r, "downscale_factor")?;
-        for (name, size, place) in [("height", h, -2), ("width", w, -1)] {
+        for (name, size, dim) in [("height", h, -2), ("width", w, -1)] {
             ensure!(
                 size % r == 0,
                 runtime,
-                "pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({place})={size} is not divisible by {r}"
+                "pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={size} is not divisible by {r}"
             );
         }
         let (h, w) = (h / r, w / r);
@@ -81,16 +81,16 @@ impl Rearranged {
     fn spec(&self, x: &Tensor) -> TensorSpec {
         TensorSpec::in_format_of(x, &self.whole(&self.planes))
     }
-    /// Both tensors cut up, which copies nothing; then the elements in their new order.
+    /// Writes the result: both tensors are viewed with split dimensions, and the elements copied in the new order.
     fn write(&self, cpu: Cpu, result: &Tensor, x: &Tensor) -> Result<()> {
         let first = self.batch.len() as i64;
-        let places = (0..first).chain(self.order.map(|o| o as i64 + first));
-        let pieces = x.view(&self.whole(&self.split))?.permute(&places.collect::<Dims>())?;
-        result.view(pieces.shape())?.copy_data(cpu, &pieces)
+        let dims = (0..first).chain(self.order.map(|o| o as i64 + first));
+        let permuted = x.view(&self.whole(&self.split))?.permute(&dims.collect::<Dims>())?;
+        result.view(permuted.shape())?.copy_data(cpu, &permuted)
     }
 }
 
-/// `(*, C r^2, H, W)` to `(*, C, H r, W r)` with `r = upscale_factor`: channels become pixels.
+/// Rearranges channels into pixels: `(*, C r^2, H, W)` becomes `(*, C, H r, W r)` with `r = upscale_factor`.
 #[op("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", function_only, jvp = linear, method = pixel_shuffle, batch = pixels)]
 impl PixelShuffle {
     fn meta(self_: &Tensor, upscale_factor: i64) -> Result<TensorSpec> {
@@ -119,7 +119,8 @@ impl PixelShuffle {
     }
 }
 
-/// The inverse of `pixel_shuffle`: `(*, C, H r, W r)` to `(*, C r^2, H, W)` with `r = downscale_factor`.
+/// Rearranges pixels into channels, the inverse of `pixel_shuffle`: `(*, C, H r, W r)` becomes `(*, C r^2, H, W)` with
+/// `r = downscale_factor`.
 #[op("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", function_only, jvp = linear, method = pixel_unshuffle, batch = pixels)]
 impl PixelUnshuffle {
     fn meta(self_: &Tensor, downscale_factor: i64) -> Result<TensorSpec> {

@@ -1,11 +1,12 @@
 //! Max pooling over one to three spatial dimensions.
 //!
-//! The one-dimensional forms are two-dimensional ones over a plane of height 1, as in PyTorch. Gradients are ops of the sizes
-//! and the positions of the maxima alone: they add up at these ([`spread_over_planes`]), whatever made them.
+//! The one-dimensional forms are two-dimensional ones over a plane of height 1, as in PyTorch. Gradients are ops of the
+//! sizes and the indices of the maxima alone: they are added at these indices ([`spread_over_planes`]), for every kind
+//! of max pooling.
 
 use super::pool_window::{
-    Given, check_filled, check_image, check_rank, maxima_specs, row_by_row, spread_over_planes,
-    taken_from_planes,
+    WindowArgs, check_filled, check_image, check_planes, check_rank, maxima_specs, row_by_row,
+    spread_over_planes, taken_from_planes,
 };
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -13,6 +14,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{DType, ErrorKind, Result, Tensor, TensorSpec};
+use pullback_kernels::check_shape;
 use pullback_kernels::pool::{self as kernel, PoolWindow};
 use pullback_macros::op;
 
@@ -28,12 +30,13 @@ pub(crate) static OPS: &[&OpDef] = &[
     &MAX_POOL3D,
 ];
 
-/// The window of largest elements of planes or volumes.
-fn max_window(spatial: usize, given: &Given<'_>) -> Result<PoolWindow> {
-    given.window(if spatial == 2 { "max_pool2d" } else { "max_pool3d" }, spatial)
+/// The window of max pooling over planes or volumes.
+fn max_window(spatial: usize, args: &WindowArgs<'_>) -> Result<PoolWindow> {
+    args.window(if spatial == 2 { "max_pool2d" } else { "max_pool3d" }, spatial)
 }
 
-/// The largest element of each window and its position in its plane; the last two dimensions are pooled.
+/// The largest element of each window of the last two dimensions, and its index in the flattened plane. NaN counts as
+/// largest; of equal elements the first counts.
 #[op("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      module = "nn", node = "MaxPool2DWithIndices", method = max_pool2d_with_indices, batch = image2)]
 impl MaxPool2dWithIndices {
@@ -47,8 +50,8 @@ impl MaxPool2dWithIndices {
     ) -> Result<[TensorSpec; 2]> {
         check_rank(self_, 2)?;
         check_image("", self_, 2)?;
-        let given = Given { kernel_size, stride, padding, dilation, ceil_mode };
-        let window = max_window(2, &given)?;
+        let args = WindowArgs { kernel_size, stride, padding, dilation, ceil_mode };
+        let window = max_window(2, &args)?;
         let spec = TensorSpec::in_format_of(self_, &kernel::output_shape(self_.shape(), &window)?);
         Ok([spec.clone(), spec.computed_in(DType::I64)])
     }
@@ -63,8 +66,8 @@ impl MaxPool2dWithIndices {
         dilation: &[i64],
         ceil_mode: bool,
     ) -> Result<()> {
-        let given = Given { kernel_size, stride, padding, dilation, ceil_mode };
-        let window = max_window(2, &given)?;
+        let args = WindowArgs { kernel_size, stride, padding, dilation, ceil_mode };
+        let window = max_window(2, &args)?;
         let (mut out, mut indices) = (result0.view_mut(cpu), result1.view_mut(cpu));
         Ok(kernel::max_pool(&mut out, Some(&mut indices), self_.view_ref(cpu), &window)?)
     }
@@ -85,12 +88,15 @@ impl MaxPool2dWithIndices {
     }
 }
 
-/// Adds each gradient to the element of its plane that `indices` names.
+/// The gradient of two-dimensional max pooling from the indices of the maxima: each element of `grad_output` is added
+/// to the element of its plane that `indices` names.
 #[op("_max_pool2d_backward(Tensor grad_output, Tensor indices, int[] input_size) -> Tensor", internal,
      not_differentiable(indices), method = max_pool2d_backward, batch = image2)]
 impl MaxPool2dBackward {
     fn meta(grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<TensorSpec> {
-        // (Indices lie as the pooled image did.)
+        check_shape("indices", indices.shape(), grad_output.shape())?;
+        check_planes(grad_output, input_size, 2)?;
+        // (The indices have the memory format of the pooled image.)
         let spec = TensorSpec::in_format_of(indices, input_size);
         Ok(spec.computed_in(grad_output.dtype()))
     }
@@ -122,7 +128,8 @@ fn add_at(cpu: Cpu, result: &Tensor, grad: &Tensor, indices: &Tensor) -> Result<
     Ok(kernel::max_pool_backward(&mut result.view_mut(cpu), grad, indices, 2)?)
 }
 
-/// The gradient of `max_pool2d_with_indices` for its input `self`, of which only shape and dtype matter: its own gradient is zero.
+/// The gradient of `max_pool2d_with_indices` with respect to its input `self`, of which only shape and dtype matter:
+/// its own gradient is zero.
 #[op("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
      internal, function_only, not_differentiable(indices), method = max_pool2d_with_indices_backward, batch = image2)]
 impl MaxPool2dWithIndicesBackward {
@@ -137,8 +144,8 @@ impl MaxPool2dWithIndicesBackward {
         indices: &Tensor,
     ) -> Result<TensorSpec> {
         check_rank(self_, 2)?;
-        let given = Given { kernel_size, stride, padding, dilation, ceil_mode };
-        let window = max_window(2, &given)?;
+        let args = WindowArgs { kernel_size, stride, padding, dilation, ceil_mode };
+        let window = max_window(2, &args)?;
         ensure!(
             grad_output.dtype() == self_.dtype(),
             runtime,
@@ -192,16 +199,21 @@ impl MaxPool2dWithIndicesBackward {
     }
 }
 
-/// The settings of pooling over one dimension.
-struct Line {
+/// The settings of one-dimensional pooling as those of two dimensions.
+struct Pool1dArgs {
     kernel: i64,
     stride: i64,
     padding: i64,
     dilation: i64,
 }
 
-impl Line {
-    fn new(kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64]) -> Result<Line> {
+impl Pool1dArgs {
+    fn new(
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+    ) -> Result<Pool1dArgs> {
         let one = |what: &str, values: &[i64]| match *values {
             [value] => Ok(value),
             _ => bail!(
@@ -211,7 +223,7 @@ impl Line {
             ),
         };
         let kernel = one("kernel_size", kernel_size)?;
-        Ok(Line {
+        Ok(Pool1dArgs {
             kernel,
             stride: if stride.is_empty() { kernel } else { one("stride", stride)? },
             padding: one("padding", padding)?,
@@ -219,7 +231,7 @@ impl Line {
         })
     }
     fn check(&self, size: i64, ceil_mode: bool) -> Result<()> {
-        let Line { kernel, stride, padding, dilation } = *self;
+        let Pool1dArgs { kernel, stride, padding, dilation } = *self;
         let positive = |what: &str, value: i64| {
             ensure!(
                 value > 0,
@@ -255,7 +267,8 @@ impl Line {
     }
 }
 
-/// As `max_pool2d_with_indices` over the last dimension.
+/// The largest element of each window of the last dimension, and its index. NaN counts as largest; of equal elements
+/// the first counts.
 #[op("max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      function_only, method = max_pool1d_with_indices)]
 impl MaxPool1dWithIndices {
@@ -268,13 +281,13 @@ impl MaxPool1dWithIndices {
         ceil_mode: bool,
     ) -> Result<[Tensor; 2]> {
         check_image("max_pool1d: ", self_, 1)?;
-        let line = Line::new(kernel_size, stride, padding, dilation)?;
-        line.check(self_.shape()[self_.ndim() - 1], ceil_mode)?;
+        let args = Pool1dArgs::new(kernel_size, stride, padding, dilation)?;
+        args.check(self_.shape()[self_.ndim() - 1], ceil_mode)?;
         let [out, indices] = self_.unsqueeze(-2)?.max_pool2d_with_indices(
-            &[1, line.kernel],
-            &[1, line.stride],
-            &[0, line.padding],
-            &[1, line.dilation],
+            &[1, args.kernel],
+            &[1, args.stride],
+            &[0, args.padding],
+            &[1, args.dilation],
             ceil_mode,
         )?;
         Ok([out.squeeze_dim(-2)?, indices.squeeze_dim(-2)?])
@@ -287,15 +300,16 @@ impl MaxPool1dWithIndices {
     }
 }
 
-/// The largest element of each window and its position in its volume; the last three dimensions are pooled.
+/// The largest element of each window of the last three dimensions, and its index in the flattened volume. NaN counts
+/// as largest; of equal elements the first counts.
 #[op("max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      module = "nn", node = "MaxPool3DWithIndices", method = max_pool3d_with_indices, batch = image3)]
 impl MaxPool3dWithIndices {
     fn meta(self_: &Tensor, args: &MaxPool3dWithIndicesArgs<'_>) -> Result<[TensorSpec; 2]> {
         let MaxPool3dWithIndicesArgs { kernel_size, stride, padding, dilation, ceil_mode, .. } =
             *args;
-        let given = Given { kernel_size, stride, padding, dilation, ceil_mode };
-        let window = max_window(3, &given)?;
+        let args = WindowArgs { kernel_size, stride, padding, dilation, ceil_mode };
+        let window = max_window(3, &args)?;
         check_rank(self_, 3)?;
         check_filled("max_pool3d_with_indices", self_, 3)?;
         ensure!(
@@ -317,12 +331,12 @@ impl MaxPool3dWithIndices {
         dilation: &[i64],
         ceil_mode: bool,
     ) -> Result<()> {
-        let given = Given { kernel_size, stride, padding, dilation, ceil_mode };
-        let window = max_window(3, &given)?;
-        row_by_row(cpu, [result0, result1], |values, places| {
-            let mut places = places.view_mut(cpu);
+        let args = WindowArgs { kernel_size, stride, padding, dilation, ceil_mode };
+        let window = max_window(3, &args)?;
+        row_by_row(cpu, [result0, result1], |values, indices| {
+            let mut indices = indices.view_mut(cpu);
             let x = self_.view_ref(cpu);
-            Ok(kernel::max_pool(&mut values.view_mut(cpu), Some(&mut places), x, &window)?)
+            Ok(kernel::max_pool(&mut values.view_mut(cpu), Some(&mut indices), x, &window)?)
         })
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], result1: &Tensor) -> Result<Tensor> {
@@ -374,7 +388,8 @@ impl MaxPool3dWithIndices {
     }
 }
 
-/// The largest element of each window; the last {DIMS} pooled.
+/// The largest element of each window; the last {DIMS} pooled. NaN counts as largest; the gradient goes to the first of
+/// equal elements.
 #[op("max_pool{N}d(Tensor self, int[{N}] kernel_size, int[{N}] stride=[], int[{N}] padding=0, int[{N}] dilation=1, bool ceil_mode=False) -> Tensor",
      function_only,
      each(MaxPool1d { N: 1, DIMS: "dimension is", WITH_INDICES: max_pool1d_with_indices, SHAPE: [1, 2, 6], KERNEL: 3 },

@@ -1,7 +1,8 @@
 //! Adaptive and fractional max pooling, and max unpooling.
 //!
-//! Adaptive windows divide an input into nearly equal parts, fractional ones lie at random distances. Each op is one for two and
-//! one for three dimensions over a common kernel; those of one dimension are made of these. The gradients are as in `pool`.
+//! Adaptive windows divide an input into nearly equal parts, fractional ones have random distances. Each op is one for
+//! two and one for three dimensions over a common kernel; the one-dimensional ops are made of these. Gradients are
+//! those of `pool`.
 
 use super::pool_window::{
     adaptive_shape, check_filled, maxima_specs, row_by_row, spread_over_planes, taken_from_planes,
@@ -62,12 +63,12 @@ fn check_floating(name: &str, x: &Tensor) -> Result<()> {
 }
 
 fn adaptive_maxima(cpu: Cpu, results: [&Tensor; 2], x: &Tensor, spatial: usize) -> Result<()> {
-    row_by_row(cpu, results, |values, places| {
+    row_by_row(cpu, results, |values, indices| {
         if values.numel() == 0 {
             return Ok(());
         }
-        let (mut values, mut places) = (values.view_mut(cpu), places.view_mut(cpu));
-        Ok(kernel::adaptive_max_pool(&mut values, &mut places, x.view_ref(cpu), spatial)?)
+        let (mut values, mut indices) = (values.view_mut(cpu), indices.view_mut(cpu));
+        Ok(kernel::adaptive_max_pool(&mut values, &mut indices, x.view_ref(cpu), spatial)?)
     })
 }
 
@@ -102,7 +103,8 @@ fn adaptive_invalid_samples(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
     ]
 }
 
-/// The largest element of each of `output_size` nearly equal parts of the last {DIMS} dimensions, and its position in its {SPACE}.
+/// The largest element of each of `output_size` nearly equal parts of the last {DIMS} dimensions, and its index in the
+/// flattened {SPACE}.
 #[op("adaptive_max_pool{N}d(Tensor self, int[{N}] output_size) -> (Tensor, Tensor)", module = "nn", node = "AdaptiveMaxPool{N}D", batch = BATCH,
      each(AdaptiveMaxPool2d { N: 2, DIMS: "two", SPACE: "plane", BATCH: image2 },
           AdaptiveMaxPool3d { N: 3, DIMS: "three", SPACE: "volume", BATCH: image3 }))]
@@ -127,7 +129,7 @@ impl AdaptiveMaxPoolNd {
     }
 }
 
-/// The largest element of each of `output_size` nearly equal parts of the last dimension, and its position.
+/// The largest element of each of `output_size` nearly equal parts of the last dimension, and its index.
 #[op("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", function_only, method = adaptive_max_pool1d)]
 impl AdaptiveMaxPool1d {
     fn composite(self_: &Tensor, output_size: &[i64]) -> Result<[Tensor; 2]> {
@@ -146,8 +148,8 @@ impl AdaptiveMaxPool1d {
             )
         };
         check_filled(name, self_, 1)?;
-        let [values, places] = self_.unsqueeze(-2)?.adaptive_max_pool2d(&[1, size])?;
-        Ok([values.squeeze_dim(-2)?, places.squeeze_dim(-2)?])
+        let [values, indices] = self_.unsqueeze(-2)?.adaptive_max_pool2d(&[1, size])?;
+        Ok([values.squeeze_dim(-2)?, indices.squeeze_dim(-2)?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         adaptive_samples(s, 1)
@@ -166,8 +168,8 @@ impl AdaptiveMaxPool1d {
     }
 }
 
-/// One number for each of `spatial` dimensions.
-fn numbers(name: &str, what: &str, values: &[i64], spatial: usize) -> Result<SmallVec<[i64; 3]>> {
+/// One value for each of `spatial` dimensions.
+fn per_dim(name: &str, what: &str, values: &[i64], spatial: usize) -> Result<SmallVec<[i64; 3]>> {
     let three = if spatial == 3 { "three " } else { "" };
     match values {
         [all] => Ok(SmallVec::from_elem(*all, spatial)),
@@ -183,8 +185,8 @@ fn fractional_specs(
     spatial: usize,
 ) -> Result<[TensorSpec; 2]> {
     let name = format!("fractional_max_pool{spatial}d");
-    let kernel = numbers(&name, "kernel_size", kernel_size, spatial)?;
-    let output = numbers(&name, "output_size", output_size, spatial)?;
+    let kernel = per_dim(&name, "kernel_size", kernel_size, spatial)?;
+    let output = per_dim(&name, "output_size", output_size, spatial)?;
     // bounded: by the rank.
     let by = |values: &[i64]| values.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
     ensure!(
@@ -250,15 +252,15 @@ fn fractional_maxima(
 ) -> Result<()> {
     let outer = x.ndim() - samples.shape()[2] as usize;
     let spatial = x.ndim() - outer;
-    let kernel = numbers("fractional_max_pool", "kernel_size", kernel_size, spatial)?;
+    let kernel = per_dim("fractional_max_pool", "kernel_size", kernel_size, spatial)?;
     let kernel: SmallVec<[usize; 3]> = kernel.iter().map(|&k| k as usize).collect();
-    row_by_row(cpu, results, |values, places| {
+    row_by_row(cpu, results, |values, indices| {
         if values.numel() == 0 {
             return Ok(());
         }
-        let (mut values, mut places) = (values.view_mut(cpu), places.view_mut(cpu));
+        let (mut values, mut indices) = (values.view_mut(cpu), indices.view_mut(cpu));
         let (x, samples) = (x.view_ref(cpu), samples.view_ref(cpu));
-        Ok(kernel::fractional_max_pool(&mut values, &mut places, x, samples, &kernel)?)
+        Ok(kernel::fractional_max_pool(&mut values, &mut indices, x, samples, &kernel)?)
     })
 }
 
@@ -305,9 +307,11 @@ fn fractional_invalid_samples(s: &Sampler, spatial: usize) -> Vec<InvalidSample>
     ]
 }
 
-/// The largest element of each window of size `kernel_size` at places that `random_samples` (N, C, {N}) in [0, 1) decide, `output_size` of
-/// them, and its position in its {SPACE}. With `L` inputs and `n` outputs, window `i` begins at `int((i + u) a) - int(u a)` for
-/// `a = (L - kernel) / (n - 1)`, the last one at `L - kernel` (Graham 2014).
+/// The largest element of each of `output_size` windows of size `kernel_size` at random positions, and its index in the
+/// flattened {SPACE} (Graham 2014).
+///
+/// The positions come from `random_samples` (N, C, {N}) in [0, 1): with size `L` and `n` windows, window `i` begins at
+/// `int((i + u) a) - int(u a)` for `a = (L - kernel) / (n - 1)`, the last one at `L - kernel`.
 #[op("fractional_max_pool{N}d(Tensor self, int[{N}] kernel_size, int[{N}] output_size, Tensor random_samples) -> (Tensor, Tensor)",
      module = "nn", not_differentiable(random_samples), node = "FractionalMaxPool{N}D", batch = BATCH(self, random_samples),
      each(FractionalMaxPool2d { N: 2, SPACE: "plane", BATCH: fractional2 },
@@ -402,7 +406,7 @@ fn unpooled_spec(
 
 fn unpool(cpu: Cpu, result: &Tensor, x: &Tensor, indices: &Tensor, spatial: usize) -> Result<()> {
     if x.numel() == 0 {
-        // (Only a batch may be empty, and then so is the result, however large the other sizes are.)
+        // (Only the batch may be empty, and then the result is empty for any other sizes.)
         return Ok(());
     }
     let (mut out, x) = (result.view_mut(cpu), x.view_ref(cpu));
@@ -413,14 +417,14 @@ fn unpool_samples(s: &Sampler, spatial: usize) -> Vec<Sample> {
     if s.dtype.is_complex() {
         return Vec::new();
     }
-    // Places that are all different.
+    // Indices that are all different.
     let call = |outer: &[i64], size: &[i64]| {
         let shape = [outer, &[2; 3][..spatial]].concat();
         let each = 1_i64 << spatial;
         let count = shape.iter().product::<i64>();
-        let places: Vec<i64> = (0..count).map(|i| (i % each) * 2 + i / each % 2).collect();
-        let places = Tensor::from_slice(&places, &shape).expect("samples are small");
-        Sample::new([s.normal(&shape).into(), places.into()]).with("output_size", size)
+        let indices: Vec<i64> = (0..count).map(|i| (i % each) * 2 + i / each % 2).collect();
+        let indices = Tensor::from_slice(&indices, &shape).expect("samples are small");
+        Sample::new([s.normal(&shape).into(), indices.into()]).with("output_size", size)
     };
     let size = [3, 4, 5];
     vec![
@@ -431,9 +435,9 @@ fn unpool_samples(s: &Sampler, spatial: usize) -> Vec<Sample> {
 }
 
 fn unpool_invalid_samples(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
-    let call = |x: &[i64], places: &[i64], at: i64, size: &[i64]| {
-        let places = s.integers(places, at, at + 1);
-        Sample::new([s.normal(x).into(), places.into()]).with("output_size", size)
+    let call = |x: &[i64], indices: &[i64], at: i64, size: &[i64]| {
+        let indices = s.integers(indices, at, at + 1);
+        Sample::new([s.normal(x).into(), indices.into()]).with("output_size", size)
     };
     let bad = |sample, phrase| InvalidSample::new(sample, ErrorKind::Runtime, phrase);
     let (x, size) = ([&[1_i64][..], &[2; 3][..spatial]].concat(), &[4; 4]);
@@ -455,7 +459,10 @@ fn unpool_invalid_samples(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
     ]
 }
 
-/// Zeros of `output_size`, with the elements of `self` at the places in their planes that `indices` names.
+/// Zeros of `output_size`, with the elements of `self` at the positions in their flattened planes that `indices` names.
+///
+/// # Errors
+/// `RuntimeError` for an index outside of the plane.
 #[op("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor", module = "nn", exact_out, node = "MaxUnpool2D",
      not_differentiable(indices), method = max_unpool2d, batch = image2)]
 impl MaxUnpool2d {
@@ -479,7 +486,11 @@ impl MaxUnpool2d {
     }
 }
 
-/// `max_unpool2d` of volumes. Neither `stride` nor `padding` changes anything; strides must be positive.
+/// Zeros of `output_size`, with the elements of `self` at the positions in their flattened volumes that `indices`
+/// names. `stride` and `padding` have no effect; strides must be positive.
+///
+/// # Errors
+/// `RuntimeError` for an index outside of the volume.
 #[op("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor", module = "nn", exact_out,
      node = "MaxUnpool3D", not_differentiable(indices), method = max_unpool3d, batch = image3)]
 impl MaxUnpool3d {

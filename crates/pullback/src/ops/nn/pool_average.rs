@@ -1,10 +1,11 @@
-//! Means over one to three spatial dimensions: of windows, and of nearly equal parts (adaptive).
+//! Average pooling over one to three spatial dimensions: of windows, and of nearly equal parts (adaptive).
 //!
-//! The one-dimensional forms are two-dimensional ones over a plane of height 1, as in PyTorch. Gradients are linear ops of the
-//! sizes alone.
+//! The one-dimensional forms are two-dimensional ones over a plane of height 1, as in PyTorch. Gradients are linear ops
+//! of the sizes alone.
 
 use super::pool_window::{
-    Given, adaptive_shape, average, check_filled, check_image, check_line, check_rank, row,
+    WindowArgs, adaptive_shape, average, check_filled, check_filled_from, check_image, check_line,
+    check_planes, check_rank, row,
 };
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
@@ -31,29 +32,29 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ADAPTIVE_AVG_POOL3D,
 ];
 
-/// The window of means of planes or volumes.
+/// The window of average pooling over planes or volumes.
 fn mean_window(
     spatial: usize,
     [kernel_size, stride, padding]: [&[i64]; 3],
     ceil_mode: bool,
 ) -> Result<PoolWindow> {
     let name = if spatial == 2 { "avg_pool2d" } else { "avg_pool3d" };
-    Given { kernel_size, stride, padding, dilation: &[1], ceil_mode }.window(name, spatial)
+    WindowArgs { kernel_size, stride, padding, dilation: &[1], ceil_mode }.window(name, spatial)
 }
 
-/// What a tensor of this shape beside `x` looks like: channels of images lie closest together if they do in `x`.
+/// The spec of a tensor of this shape with the dtype and device of `x`, in channels-last format if `x` is.
 fn image_spec(x: &Tensor, shape: &[i64], spatial: usize) -> TensorSpec {
     if spatial == 2 { TensorSpec::in_format_of(x, shape) } else { TensorSpec::beside(x, shape) }
 }
 
-/// The means of the windows of planes.
+/// The spec of average pooling over planes.
 fn plane_means(x: &Tensor, window: &PoolWindow) -> Result<TensorSpec> {
     wrap_own_dim(-3, x.ndim())?;
     check_image("", x, 2)?;
     Ok(image_spec(x, &kernel::output_shape(x.shape(), window)?, 2))
 }
 
-/// The means of the windows of volumes.
+/// The spec of average pooling over volumes.
 fn volume_means(x: &Tensor, window: &PoolWindow) -> Result<TensorSpec> {
     check_rank(x, 3)?;
     check_filled("avg_pool3d", x, 3)?;
@@ -100,7 +101,8 @@ fn volume_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// The mean of each window; the last {DIMS} dimensions are pooled.
+/// The mean of each window of the last {DIMS} dimensions. Padding counts as zeros with `count_include_pad`, else it is
+/// left out of the mean; `divisor_override` replaces the number of elements.
 #[op("avg_pool{N}d(Tensor self, int[{N}] kernel_size, int[{N}] stride=[], int[{N}] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
      module = "nn", OUT, jvp = linear, node = "AvgPool{N}D", batch = BATCH,
      each(AvgPool2d { N: 2, DIMS: "two", OUT:, BATCH: image2, SPEC: plane_means, BACKWARD: avg_pool2d_backward, SAMPLES: plane_samples,
@@ -164,7 +166,7 @@ impl AvgPoolNd {
     }
 }
 
-/// The gradient of `avg_pool{N}d` for an input of `input_size`.
+/// The gradient of `avg_pool{N}d` with respect to an input of `input_size`.
 #[op("_avg_pool{N}d_backward(Tensor grad_output, int[] input_size, int[{N}] kernel_size, int[{N}] stride, int[{N}] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
      internal, jvp = linear, batch = BATCH,
      each(AvgPool2dBackward { N: 2, BATCH: image2, FORWARD: avg_pool2d, SHAPES: (&[1, 2, 2], [1, 4, 4]) },
@@ -235,7 +237,8 @@ impl AvgPoolNdBackward {
     }
 }
 
-/// The mean of each window of the last dimension.
+/// The mean of each window of the last dimension. Padding counts as zeros with `count_include_pad`, else it is left out
+/// of the mean.
 #[op("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
      function_only, method = avg_pool1d)]
 impl AvgPool1d {
@@ -286,6 +289,7 @@ impl AdaptiveAvgPoolKernel {
             "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {}",
             list(self_.shape())
         );
+        check_filled_from("adaptive_avg_pool2d", self_, self_.ndim() - 2)?;
         let mut shape = Dims::from_slice(&self_.shape()[..self_.ndim() - 2]);
         shape.extend_from_slice(output_size);
         Ok(TensorSpec::in_format_of(self_, &shape))
@@ -307,7 +311,7 @@ impl AdaptiveAvgPoolKernel {
     }
 }
 
-/// The gradient of `_adaptive_avg_pool2d`.
+/// The gradient of `_adaptive_avg_pool2d` with respect to an input of `input_size`.
 #[op("_adaptive_avg_pool2d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear, method = adaptive_avg_pool_backward, batch = image2)]
 impl AdaptiveAvgPoolBackward {
     fn meta(grad_output: &Tensor, input_size: &[i64]) -> Result<TensorSpec> {
@@ -318,6 +322,7 @@ impl AdaptiveAvgPoolBackward {
             list(grad_output.shape()),
             list(input_size)
         );
+        check_planes(grad_output, input_size, 2)?;
         Ok(TensorSpec::in_format_of(grad_output, input_size))
     }
     fn cpu(cpu: Cpu, result: &Tensor, grad_output: &Tensor) -> Result<()> {
@@ -395,7 +400,7 @@ impl AdaptiveAvgPool3dKernel {
     }
 }
 
-/// The gradient of `_adaptive_avg_pool3d` for an input of `input_size`.
+/// The gradient of `_adaptive_avg_pool3d` with respect to an input of `input_size`.
 #[op("_adaptive_avg_pool3d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear,
      method = adaptive_avg_pool3d_backward, batch = image3)]
 impl AdaptiveAvgPool3dBackward {

@@ -1,6 +1,7 @@
-//! What pooling ops share: the settings of windows, the checks of inputs, what results look like, and gradients of maxima.
+//! What pooling ops share: the settings of windows, the checks of inputs, the specs of results, and gradients of
+//! maxima.
 //!
-//! All of it is for one to three spatial dimensions, the last ones. No ops.
+//! All of it is for one to three spatial dimensions, the last ones. There are no ops here.
 
 use crate::error::{bail, ensure};
 use crate::tensor::shape::list;
@@ -9,8 +10,8 @@ use crate::{DType, Dims, Result, Tensor};
 use pullback_kernels::pool::{AvgPoolOptions, PoolWindow};
 use smallvec::SmallVec;
 
-/// The settings of a window, as they are given.
-pub(super) struct Given<'a> {
+/// The settings of a window as they are in the arguments of an op.
+pub(super) struct WindowArgs<'a> {
     pub(super) kernel_size: &'a [i64],
     pub(super) stride: &'a [i64],
     pub(super) padding: &'a [i64],
@@ -18,25 +19,25 @@ pub(super) struct Given<'a> {
     pub(super) ceil_mode: bool,
 }
 
-impl Given<'_> {
-    /// The window of an op over `spatial` dimensions, two or three; without strides its windows lie side by side.
+impl WindowArgs<'_> {
+    /// The checked window of an op over `spatial` dimensions, two or three. An empty stride is the size of the kernel.
     pub(super) fn window(&self, name: &str, spatial: usize) -> Result<PoolWindow> {
-        // (Means of volumes have words of their own.)
+        // (PyTorch's texts differ for average pooling of volumes.)
         let must = if name == "avg_pool3d" { "must be" } else { "must either be" };
         let count = if spatial == 3 { "three" } else { "two" };
-        let numbers = |what: &str, must: &str, values: &[i64]| match values {
+        let per_dim = |what: &str, must: &str, values: &[i64]| match values {
             [all] => Ok(SmallVec::<[i64; 3]>::from_elem(*all, spatial)),
             _ if values.len() == spatial => Ok(SmallVec::from_slice(values)),
             _ => bail!(runtime, "{name}: {what} {must} a single int, or a tuple of {count} ints"),
         };
-        let kernel = numbers("kernel_size", must, self.kernel_size)?;
+        let kernel = per_dim("kernel_size", must, self.kernel_size)?;
         let stride = match self.stride {
             [] => kernel.clone(),
-            stride => numbers("stride", &format!("{must} omitted,"), stride)?,
+            stride => per_dim("stride", &format!("{must} omitted,"), stride)?,
         };
-        let padding = numbers("padding", must, self.padding)?;
+        let padding = per_dim("padding", must, self.padding)?;
         let dilation_must = if spatial == 2 { "must be either" } else { must };
-        let dilation = numbers("dilation", dilation_must, self.dilation)?;
+        let dilation = per_dim("dilation", dilation_must, self.dilation)?;
         ensure!(!stride.contains(&0), runtime, "stride should not be zero");
         check_positive("kernel size", "k", &kernel)?;
         check_positive("stride", "d", &stride)?;
@@ -73,7 +74,7 @@ pub(super) fn average(
     Ok(AvgPoolOptions { count_include_pad, divisor_override })
 }
 
-/// Refuses what is neither an item nor a batch of items with so many spatial dimensions.
+/// Refuses tensors that have neither channels and `spatial` dimensions nor a batch of these.
 pub(super) fn check_rank(x: &Tensor, spatial: usize) -> Result<()> {
     let (item, batch) = (spatial + 1, spatial + 2);
     ensure!(
@@ -84,7 +85,8 @@ pub(super) fn check_rank(x: &Tensor, spatial: usize) -> Result<()> {
     Ok(())
 }
 
-/// Refuses other than so many spatial dimensions and one of channels, or one more for the batch, and sizes of 0 but for the batch.
+/// Refuses tensors without exactly channels and `spatial` dimensions, with or without a batch, and sizes of 0 except
+/// for the batch.
 pub(super) fn check_image(prefix: &str, x: &Tensor, spatial: usize) -> Result<()> {
     let item = spatial + 1;
     let batch = x.ndim().wrapping_sub(item);
@@ -98,9 +100,13 @@ pub(super) fn check_image(prefix: &str, x: &Tensor, spatial: usize) -> Result<()
     Ok(())
 }
 
-/// Refuses sizes of zero but for the batch, of what has `spatial` dimensions behind its channels.
+/// Refuses sizes of 0, except for the batch, of tensors with `spatial` dimensions after their channels.
 pub(super) fn check_filled(name: &str, x: &Tensor, spatial: usize) -> Result<()> {
-    let first = x.ndim() - spatial - 1;
+    check_filled_from(name, x, x.ndim() - spatial - 1)
+}
+
+/// Refuses sizes of zero from dimension `first` on.
+pub(super) fn check_filled_from(name: &str, x: &Tensor, first: usize) -> Result<()> {
     if let Some(dim) = (first..x.ndim()).find(|&d| x.shape()[d] == 0) {
         bail!(
             runtime,
@@ -111,40 +117,60 @@ pub(super) fn check_filled(name: &str, x: &Tensor, spatial: usize) -> Result<()>
     Ok(())
 }
 
-/// What maxima and their positions look like: channels lie closest together if they do in `x`.
+/// Refuses a gradient whose sizes before the last `spatial` ones are not those of an input of `input_size`, or are too few.
+pub(super) fn check_planes(grad: &Tensor, input_size: &[i64], spatial: usize) -> Result<()> {
+    let planes = grad.ndim().checked_sub(spatial);
+    let fits = planes.is_some_and(|planes| {
+        input_size.len() == grad.ndim()
+            && input_size[..planes] == grad.shape()[..planes]
+            && (grad.numel() == 0 || !input_size.contains(&0))
+    });
+    ensure!(
+        fits,
+        runtime,
+        "Expected grad_output with the planes of the input {}, but got {}",
+        list(input_size),
+        list(grad.shape())
+    );
+    Ok(())
+}
+
+/// The specs of maxima and their indices, in channels-last format if `x` is.
 pub(super) fn maxima_specs(x: &Tensor, shape: &[i64]) -> [TensorSpec; 2] {
     let mut spec = TensorSpec::beside(x, shape);
     if x.is_channels_last() {
         spec.strides = channels_last_strides(shape);
     }
-    let places = spec.clone().computed_in(DType::I64);
-    [spec, places]
+    let indices = spec.clone().computed_in(DType::I64);
+    [spec, indices]
 }
 
-/// Runs a kernel that writes maxima and positions row by row, in memory of its own if the results lie otherwise.
+/// Runs a kernel that writes maxima and indices in row-major order, into temporary memory if the results have other
+/// strides.
 pub(super) fn row_by_row(
     cpu: Cpu,
-    [values, places]: [&Tensor; 2],
+    [values, indices]: [&Tensor; 2],
     run: impl FnOnce(&Tensor, &Tensor) -> Result<()>,
 ) -> Result<()> {
-    if values.is_contiguous() && places.is_contiguous() {
-        return run(values, places);
+    if values.is_contiguous() && indices.is_contiguous() {
+        return run(values, indices);
     }
     let rows = |t: &Tensor| TensorSpec::beside(t, t.shape()).empty();
-    let (own_values, own_places) = (rows(values)?, rows(places)?);
-    run(&own_values, &own_places)?;
+    let (own_values, own_indices) = (rows(values)?, rows(indices)?);
+    run(&own_values, &own_indices)?;
     values.copy_data(cpu, &own_values)?;
-    places.copy_data(cpu, &own_places)
+    indices.copy_data(cpu, &own_indices)
 }
 
-/// The gradient of maxima: each of `grad` is added at its place in an input of `shape`, whose last `spatial` dimensions are planes.
+/// The gradient of maxima: each element of `grad` is added at its index in an input of `shape`, whose last `spatial`
+/// dimensions are the flattened planes.
 pub(super) fn spread_over_planes(
     grad: &Tensor,
     indices: &Tensor,
     shape: &[i64],
     spatial: usize,
 ) -> Result<Tensor> {
-    // A plane of any number of dimensions is a line, of which places are counted in the same way.
+    // A plane of any number of dimensions is flattened, as the indices count.
     let first = -(spatial as i64);
     let line = |t: &Tensor| t.flatten(first, -1)?.unsqueeze(-2);
     let (outer, plane) = shape.split_at(shape.len() - spatial);
@@ -153,13 +179,13 @@ pub(super) fn spread_over_planes(
     line(grad)?.max_pool2d_backward(&line(indices)?, &size)?.view(shape)
 }
 
-/// The elements of the planes of `t` at the places that `indices` names: the change of maxima.
+/// The elements of the planes of `t` at the indices `indices`: the tangent of maxima.
 pub(super) fn taken_from_planes(t: &Tensor, indices: &Tensor, spatial: usize) -> Result<Tensor> {
     let first = -(spatial as i64);
     t.flatten(first, -1)?.gather(-1, &indices.flatten(first, -1)?)?.reshape(indices.shape())
 }
 
-/// Refuses what adaptive pooling to `output_size` of `spatial` dimensions does not take; gives the shape of its result.
+/// Refuses arguments that adaptive pooling to `output_size` does not take; returns the shape of its result.
 pub(super) fn adaptive_shape(
     name: &str,
     x: &Tensor,
@@ -180,7 +206,8 @@ pub(super) fn adaptive_shape(
     Ok(shape)
 }
 
-/// The option of one dimension for two, `first` the other's; only the stride may be left out.
+/// The option of a one-dimensional op for the two-dimensional one, with `first` for the added dimension; only the
+/// stride may be empty.
 pub(super) fn row(name: &str, what: &str, values: &[i64], first: i64) -> Result<Dims> {
     match values {
         [] if what == "stride" => Ok(Dims::new()),

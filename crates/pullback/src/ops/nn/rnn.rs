@@ -1,15 +1,15 @@
 //! Recurrent networks: LSTM, GRU and plain layers, stacked, in one or both directions, and their cells.
 //!
-//! What is here checks, takes the lists of parameters apart and composes layers; a layer in one direction is
-//! one op of `rnn_layer`. Parameters come layer by layer, in each the forward direction before the backward
-//! one: weights for input and state, then if there are biases those two, then if the output is projected its
-//! weight. Dropout draws between layers only.
+//! This module checks arguments, splits the lists of parameters and composes layers; a layer in one direction is one op
+//! of `rnn_layer`. Parameters come layer by layer, in each the forward direction before the backward one: the weights
+//! of input and state, then, if there are biases, the two biases, then, if the output is projected, the weight of the
+//! projection. Dropout is applied between layers only.
 
 use crate::autograd::autocast::{self, Target};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::nn::rnn_layer::Layer;
+use crate::ops::nn::rnn_layer::RecurrentLayer;
 use crate::ops::shape::join::{cat, stack};
 use crate::{DType, ErrorKind, Result, Tensor};
 use pullback_kernels::rnn::Cell;
@@ -32,7 +32,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// {TEXT} `input` is (steps, batch, features), or (batch, steps, features) with `batch_first`; `hx` is {STATES} of
-/// (layers * directions, batch, hidden). Gives the last layer's `h` of all steps and the last {LAST}.
+/// (layers * directions, batch, hidden). Returns `h` of the last layer at all steps, and the last {LAST}.
 #[op("{NAME}.input(Tensor input, {HX} hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> {RETURNS}",
      function_only, random,
      each(Lstm { NAME: lstm, CELL: Lstm, GATES: 4, HX: "Tensor[]", FIRST: &[Tensor], RETURNS: "(Tensor, Tensor, Tensor)", RESULTS: 3,
@@ -75,8 +75,8 @@ impl Recurrent {
     }
 }
 
-/// `{NAME}` over packed sequences: `data` holds the steps end to end, `batch_sizes[t]` rows for step `t`, which
-/// never grow; rows that have ended keep their state.
+/// `{NAME}` over packed sequences: `data` holds the rows of all steps concatenated, `batch_sizes[t]` of them for step
+/// `t`, in sizes that never grow; sequences that have ended keep their state.
 #[op("{NAME}.data(Tensor data, Tensor batch_sizes, {HX} hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> {RETURNS}",
      function_only, random, not_differentiable(batch_sizes),
      each(LstmPacked { NAME: lstm, CELL: Lstm, GATES: 4, HX: "Tensor[]", FIRST: &[Tensor], RETURNS: "(Tensor, Tensor, Tensor)", RESULTS: 3 },
@@ -112,7 +112,7 @@ impl RecurrentPacked {
     }
 }
 
-/// One step of `lstm`: `input` is (batch, features), `hx` the pair `h, c` of (batch, hidden). Gives the new pair.
+/// One step of an LSTM: `input` is (batch, features), `hx` the pair `h, c` of (batch, hidden). Returns the new pair.
 #[op(
     "lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)",
     function_only
@@ -128,8 +128,8 @@ impl LstmCell {
     ) -> Result<[Tensor; 2]> {
         let (h, c) = hx.states("lstm_cell")?;
         check_step(input, [Some(h), c], [w_ih, w_hh], 4)?;
-        let layer = Layer::new(Cell::Lstm, input, (h, c), [w_ih, w_hh], [b_ih, b_hh]);
-        // Autocast leaves the cell's state as it is: products are low, sums are not.
+        let layer = RecurrentLayer::new(Cell::Lstm, input, (h, c), [w_ih, w_hh], [b_ih, b_hh]);
+        // Autocast keeps the dtype of the cell's state: products are computed in lower precision, sums are not.
         let is_cast = autocast::is_enabled(Target::CPU);
         if let (Some(c), true) = (c, layer.is_fused() && !is_cast) {
             let [hy, cy, _] = input.lstm_step(h, c, w_ih, w_hh, b_ih, b_hh)?;
@@ -146,7 +146,7 @@ impl LstmCell {
     }
 }
 
-/// One step of `{NAME}`: `input` is (batch, features), `hx` is (batch, hidden). Gives the new `h`.
+/// One step of `{NAME}`: `input` is (batch, features), `hx` is (batch, hidden). Returns the new `h`.
 #[op("{NAME}_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor", function_only,
      each(GruCell { NAME: gru, CELL: Gru, GATES: 3 },
           RnnTanhCell { NAME: rnn_tanh, CELL: Tanh, GATES: 1 },
@@ -161,7 +161,7 @@ impl RecurrentCell {
         b_hh: Option<&Tensor>,
     ) -> Result<Tensor> {
         check_step(input, [Some(hx), None], [w_ih, w_hh], GATES)?;
-        let layer = Layer::new(Cell::CELL, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::CELL, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         if layer.is_fused() { layer.fused_step() } else { Ok(layer.plain()?.1) }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -175,30 +175,30 @@ impl RecurrentCell {
 /// Output, `h` and `c`.
 type States = (Tensor, Tensor, Option<Tensor>);
 
-/// The first two or all three, of which `c` is `h` where a cell has none.
+/// The first two or all three states; `c` is `h` for cells that have none.
 fn returned<const N: usize>((output, h, c): States) -> [Tensor; N] {
     let c = c.unwrap_or_else(|| h.clone());
     let all = [output, h, c];
     std::array::from_fn(|index| all[index].clone())
 }
 
-/// First states as an op takes them: `h`, or the pair `h, c` in a list.
-trait First<'a> {
+/// The initial states as an op takes them: `h`, or the pair `h, c` in a list.
+trait InitialState<'a> {
     fn states(self, op: &str) -> Result<(&'a Tensor, Option<&'a Tensor>)>;
 }
-impl<'a> First<'a> for &'a Tensor {
+impl<'a> InitialState<'a> for &'a Tensor {
     fn states(self, _op: &str) -> Result<(&'a Tensor, Option<&'a Tensor>)> {
         Ok((self, None))
     }
 }
-impl<'a> First<'a> for &'a [Tensor] {
+impl<'a> InitialState<'a> for &'a [Tensor] {
     fn states(self, op: &str) -> Result<(&'a Tensor, Option<&'a Tensor>)> {
         let [h, c] = self else { bail!(runtime, "{op} expects two hidden states") };
         Ok((h, Some(c)))
     }
 }
 
-/// The probability of dropout, 0 outside training.
+/// The probability that is in effect: 0 outside training.
 fn drawn(dropout: f64, train: bool) -> f64 {
     if train { dropout } else { 0.0 }
 }
@@ -226,7 +226,7 @@ fn sizes(batch_sizes: &Tensor, data: &Tensor) -> Result<Vec<i64>> {
     Ok(sizes)
 }
 
-/// What a cell checks: an input (batch, features), states (batch, hidden), weights that fit.
+/// Checks the arguments of a cell: an input (batch, features), states (batch, hidden), weights that fit.
 fn check_step(
     input: &Tensor,
     states: [Option<&Tensor>; 2],
@@ -270,7 +270,7 @@ fn check_features(input: &Tensor, weights: [&Tensor; 2]) -> Result<()> {
     check_dtypes(input, weights[0])
 }
 
-/// What is multiplied has one dtype; `c`, which is not, may have another.
+/// Refuses operands of products with different dtypes; `c`, which is not multiplied with weights, may have another.
 fn check_dtypes(a: &Tensor, b: &Tensor) -> Result<()> {
     let (a, b) = (autocast::lowered(a), autocast::lowered(b));
     ensure!(
@@ -283,7 +283,7 @@ fn check_dtypes(a: &Tensor, b: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The last two sizes of a state.
+/// Checks the last two sizes of a state.
 fn check_state(index: usize, state: &Tensor, batch: i64, hidden: i64) -> Result<()> {
     let &[.., found, size] = state.shape() else { unreachable!("the caller checked its rank") };
     ensure!(
@@ -311,7 +311,7 @@ fn check_gates(weights: [&Tensor; 2], hidden: i64, gates: i64) -> Result<()> {
     Ok(())
 }
 
-/// Layers on one another.
+/// Stacked layers.
 struct Stack<'a> {
     cell: Cell,
     params: &'a [Tensor],
@@ -324,7 +324,7 @@ struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    /// Steps of one size, which are the first or with `batch_first` the second dimension.
+    /// Runs over steps of equal size, which are along the first dimension or, with `batch_first`, the second.
     fn run_batch(
         &self,
         input: &Tensor,
@@ -332,8 +332,8 @@ impl Stack<'_> {
         batch_first: bool,
     ) -> Result<States> {
         ensure!(input.ndim() == 3, runtime, "input must have 3 dimensions, got {}", input.ndim());
-        let turned = if batch_first { Some(input.transpose(0, 1)?) } else { None };
-        let input = turned.as_ref().unwrap_or(input);
+        let transposed = if batch_first { Some(input.transpose(0, 1)?) } else { None };
+        let input = transposed.as_ref().unwrap_or(input);
         ensure!(
             input.shape()[0] > 0,
             runtime,
@@ -343,7 +343,7 @@ impl Stack<'_> {
         Ok((if batch_first { output.transpose(0, 1)? } else { output }, h, c))
     }
 
-    /// Steps as [`Layer`] takes them.
+    /// Runs all layers over steps as [`RecurrentLayer`] takes them.
     fn run(&self, input: &Tensor, (h, c): (&Tensor, Option<&Tensor>)) -> Result<States> {
         let directions = if self.bidirectional { 2 } else { 1 };
         let count = self.num_layers.saturating_mul(directions);
@@ -384,7 +384,7 @@ impl Stack<'_> {
         Ok((x, together(last_h)?, c))
     }
 
-    /// One layer in one direction.
+    /// Runs one layer in one direction.
     fn layer(
         &self,
         x: &Tensor,
@@ -407,19 +407,21 @@ impl Stack<'_> {
             check_state(1, c, batch, hidden)?;
         }
         check_gates(weights, hidden, self.cell.gates() as i64)?;
-        let layer = Layer::new(self.cell, x, (h, c), weights, biases).projected(projection);
+        let layer =
+            RecurrentLayer::new(self.cell, x, (h, c), weights, biases).projected(projection);
         layer.over(self.batch_sizes, reverse).run()
     }
 }
 
-/// The states of `count` layers; of one layer the whole, whose first size of 1 does no harm.
+/// The states of each of `count` layers; for a single layer the whole tensor, whose first size of 1 makes no
+/// difference.
 fn apart(states: &Tensor, count: i64) -> Result<Vec<Tensor>> {
     ensure!(states.ndim() == 3, runtime, "hx must have 3 dimensions, got {}", states.ndim());
     ensure!(states.shape()[0] == count, runtime, "Expected more hidden states in stacked_rnn");
     if count == 1 { Ok(vec![states.clone()]) } else { states.unbind(0) }
 }
 
-/// The only one as it is, else all together.
+/// A single part as it is, several parts joined.
 fn joined(mut parts: Vec<Tensor>, join: impl Fn(&[Tensor]) -> Result<Tensor>) -> Result<Tensor> {
     if parts.len() == 1 { Ok(parts.remove(0)) } else { join(&parts) }
 }
@@ -437,7 +439,7 @@ fn params(s: &Sampler, gates: i64, layers: i64, directions: i64, biases: bool) -
     out
 }
 
-/// A state, or for LSTM the pair.
+/// A random state, or for an LSTM the pair of states.
 fn states(s: &Sampler, gates: i64, shape: &[i64]) -> Value {
     if gates == 4 {
         Value::Tensors(vec![s.normal(shape), s.normal(shape)])

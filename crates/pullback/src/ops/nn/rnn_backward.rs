@@ -2,7 +2,7 @@
 //!
 //! It has no derivative: where the backward must itself be differentiable, `rnn_layer` computes it from plain ops.
 
-use super::rnn_layer::Layer;
+use super::rnn_layer::RecurrentLayer;
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
@@ -15,11 +15,11 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&RNN_LAYER_BACKWARD];
 
-/// The kernels' cells by number.
+/// The cells by their codes.
 const CELLS: [Cell; 4] = [Cell::Lstm, Cell::Gru, Cell::Tanh, Cell::Relu];
 
-impl Layer<'_> {
-    /// What the gradients of those operands look like whose bit `needs` has.
+impl RecurrentLayer<'_> {
+    /// The specs of the gradients of those operands whose bit `needs` has.
     fn gradient_specs(
         &self,
         results: [Option<&Tensor>; 3],
@@ -34,7 +34,7 @@ impl Layer<'_> {
         Ok(specs)
     }
 
-    /// The kernel of [`Layer::vjp`]: writes a gradient for each operand whose bit `needs` has, in their order.
+    /// The kernel of [`RecurrentLayer::vjp`]: writes a gradient for each operand whose bit `needs` has, in their order.
     fn write_backward(
         &self,
         cpu: Cpu,
@@ -56,7 +56,7 @@ impl Layer<'_> {
         Ok(rnn::backward(wanted, &self.operands(cpu), &results, &self.steps()?)?)
     }
 
-    /// Refuses results and gradients of another number of elements than the layer's.
+    /// Refuses results and gradients whose number of elements is not that of the layer.
     fn check_results(
         &self,
         [_, gates, cells]: [Option<&Tensor>; 3],
@@ -89,14 +89,14 @@ impl Layer<'_> {
     }
 }
 
-/// The lists of a call by what is in them.
-struct Call<'a> {
-    layer: Layer<'a>,
+/// The lists of a call, split into named operands.
+struct LayerLists<'a> {
+    layer: RecurrentLayer<'a>,
     results: [Option<&'a Tensor>; 3],
     grads: [Option<&'a Tensor>; 3],
 }
 
-impl<'a> Call<'a> {
+impl<'a> LayerLists<'a> {
     fn of(
         operands: &'a [Option<Tensor>],
         results: &'a [Option<Tensor>],
@@ -120,18 +120,18 @@ impl<'a> Call<'a> {
             );
         };
         let (weights, biases) = ([w, v], [a.as_ref(), b.as_ref()]);
-        Ok(Call {
-            layer: Layer::new(cell, x, (h, c.as_ref()), weights, biases),
+        Ok(LayerLists {
+            layer: RecurrentLayer::new(cell, x, (h, c.as_ref()), weights, biases),
             results: [output.as_ref(), gates.as_ref(), cells.as_ref()],
             grads: [by_output.as_ref(), by_h.as_ref(), by_c.as_ref()],
         })
     }
 }
 
-/// The gradients of a layer by those of its output and last states: for each of `operands` (input, `hx`, `cx`, the two
-/// weights, the two biases) whose bit `needs` has, in that order. `results` are the output, what was kept of the gates, and
-/// the cells; `grads` the gradients of the output and of the last states; `cell` is 0 for an LSTM, 1 for a GRU, 2 and 3 for
-/// plain cells with `tanh` and `relu`.
+/// The gradients of a recurrent layer by those of its output and last states: for each of `operands` (input, `hx`,
+/// `cx`, the two weights, the two biases) whose bit `needs` has, in that order. `results` are the output, the saved
+/// gates, and the cells; `grads` the gradients of the output and of the last states; `cell` is 0 for an LSTM, 1 for a
+/// GRU, 2 and 3 for plain cells with `tanh` and `relu`.
 #[op("_rnn_layer_backward(Tensor?[] operands, Tensor?[] results, Tensor?[] grads, int cell, int needs, int[] batch_sizes, bool reverse) -> Tensor[]",
      internal, function_only, not_differentiable, method = rnn_layer_backward)]
 impl RnnLayerBackward {
@@ -143,7 +143,7 @@ impl RnnLayerBackward {
         needs: i64,
         batch_sizes: &[i64],
     ) -> Result<Vec<TensorSpec>> {
-        let call = Call::of(operands, results, grads, cell)?;
+        let call = LayerLists::of(operands, results, grads, cell)?;
         let layer = call.layer.over(batch_sizes, false).checked()?;
         let specs = layer.gradient_specs(call.results, call.grads, needs)?;
         Ok(specs.into_iter().flatten().collect())
@@ -159,7 +159,7 @@ impl RnnLayerBackward {
         batch_sizes: &[i64],
         reverse: bool,
     ) -> Result<()> {
-        let call = Call::of(operands, results, grads, cell)?;
+        let call = LayerLists::of(operands, results, grads, cell)?;
         let layer = call.layer.over(batch_sizes, reverse).checked()?;
         layer.write_backward(cpu, result, call.results, call.grads, needs)
     }

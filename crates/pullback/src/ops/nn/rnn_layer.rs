@@ -1,14 +1,13 @@
-//! One recurrent layer, or one cell, in one direction: the ops that kernels run, and the same from plain ops.
+//! One recurrent layer, or one cell, in one direction: the ops of kernels, and the same functions made of plain ops.
 //!
-//! Forward and backward are fused kernels over all steps. Where the backward must itself be differentiable it is
-//! the gradient of [`Layer::plain`], the same computation written in plain ops, which also serves what the
-//! kernels do not take: complex numbers, operands of several dtypes, projections. The checks of sizes
-//! are in `rnn`, whose ops are what users call. Invariant: both ways compute the same function.
+//! Forward and backward are fused kernels over all steps. Where the backward pass must itself be differentiable it is
+//! the gradient of [`RecurrentLayer::plain`], the same computation written in plain ops, which also serves what the kernels do
+//! not take: complex numbers, operands of several dtypes, projections. The checks of sizes are in
+//! `rnn_operands`, and in the words of what users call in `rnn`. Invariant: both ways compute the same function.
 
 use crate::autograd::autocast::{self, Target};
 use crate::autograd::{self, Options};
 use crate::dispatch::{OpDef, Value};
-use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::nn::norm_backward::stats_dtype;
 use crate::ops::nn::rnn_backward::rnn_layer_backward;
@@ -24,9 +23,10 @@ use smallvec::SmallVec;
 pub(crate) static OPS: &[&OpDef] =
     &[&LSTM_LAYER, &GRU_LAYER, &PLAIN_LAYER, &LSTM_STEP, &GRU_STEP, &PLAIN_STEP];
 
-/// The LSTM over all steps: `output` (rows, hidden) or (steps, batch, hidden), the last states, and for the
-/// backward the gates and the cells of every step. Without `batch_sizes` the input is (steps, batch, features),
-/// else its rows are steps of those sizes end to end. The states have any shape of `batch * hidden` elements.
+/// One LSTM layer in one direction over all steps: `output` (rows, hidden) or (steps, batch, hidden), the last states,
+/// and for the backward pass the gates and the cells of every step. Without `batch_sizes` the input is (steps, batch,
+/// features), else it holds the rows of steps of those sizes concatenated. The states have any shape of
+/// `batch * hidden` elements.
 #[op("_lstm_layer(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
      internal, method = lstm_layer, autocast = lower)]
 impl LstmLayer {
@@ -40,7 +40,8 @@ impl LstmLayer {
         b_hh: Option<&Tensor>,
         batch_sizes: &[i64],
     ) -> Result<[TensorSpec; 5]> {
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, false).checked()?;
         let (hy, cy) = (layer.like_spec(hx), layer.like_spec(cx));
         Ok([layer.output_spec(), hy, cy, layer.kept_spec(), layer.kept_state_spec()])
@@ -62,7 +63,8 @@ impl LstmLayer {
         batch_sizes: &[i64],
         reverse: bool,
     ) -> Result<()> {
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let kept = [Some(result1), Some(result2), Some(result3), Some(result4)];
         layer.over(batch_sizes, reverse).write(cpu, result0, kept)
     }
@@ -84,7 +86,8 @@ impl LstmLayer {
         result4: &Tensor,
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let results = [result0, result3, result4].map(Some);
         layer.over(batch_sizes, reverse).vjp(
             results,
@@ -109,7 +112,8 @@ impl LstmLayer {
     }
 }
 
-/// The GRU over all steps, as `_lstm_layer`.
+/// One GRU layer in one direction over all steps: `output`, the last state, and for the backward pass the gates of
+/// every step. Shapes are those of `_lstm_layer`.
 #[op("_gru_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor)",
      internal, method = gru_layer)]
 impl GruLayer {
@@ -122,7 +126,7 @@ impl GruLayer {
         b_hh: Option<&Tensor>,
         batch_sizes: &[i64],
     ) -> Result<[TensorSpec; 3]> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, false).checked()?;
         Ok([layer.output_spec(), layer.like_spec(hx), layer.kept_spec()])
     }
@@ -140,7 +144,7 @@ impl GruLayer {
         batch_sizes: &[i64],
         reverse: bool,
     ) -> Result<()> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let kept = [Some(result1), None, Some(result2), None];
         layer.over(batch_sizes, reverse).write(cpu, result0, kept)
     }
@@ -159,7 +163,7 @@ impl GruLayer {
         result2: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, reverse);
         let results = [Some(result0), Some(result2), None];
         layer.vjp(results, [grad_result0, grad_result1, None], with_cell(needs)).map(without_cell)
@@ -175,7 +179,8 @@ impl GruLayer {
     }
 }
 
-/// The plain cell, with `tanh` or relu, over all steps, as `_lstm_layer`.
+/// One layer of plain cells, with `tanh` or `relu`, in one direction over all steps: `output` and the last state.
+/// Shapes are those of `_lstm_layer`.
 #[op("_rnn_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse, bool relu) -> (Tensor, Tensor)",
      internal, method = rnn_layer, autocast = lower)]
 impl PlainLayer {
@@ -189,7 +194,8 @@ impl PlainLayer {
         batch_sizes: &[i64],
         relu: bool,
     ) -> Result<[TensorSpec; 2]> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, false).checked()?;
         Ok([layer.output_spec(), layer.like_spec(hx)])
     }
@@ -207,7 +213,8 @@ impl PlainLayer {
         reverse: bool,
         relu: bool,
     ) -> Result<()> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let kept = [Some(result1), None, None, None];
         layer.over(batch_sizes, reverse).write(cpu, result0, kept)
     }
@@ -226,7 +233,8 @@ impl PlainLayer {
         result0: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, reverse);
         let grads = [grad_result0, grad_result1, None];
         layer.vjp([Some(result0), None, None], grads, with_cell(needs)).map(without_cell)
@@ -245,7 +253,7 @@ impl PlainLayer {
     }
 }
 
-/// One step of the LSTM, with the gates for the backward.
+/// One step of an LSTM cell: the new states, and the gates for the backward pass.
 #[op("_lstm_step(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor, Tensor)",
      internal, method = lstm_step)]
 impl LstmStep {
@@ -258,7 +266,8 @@ impl LstmStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<[TensorSpec; 3]> {
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.checked()?;
         Ok([layer.output_spec(), layer.output_spec(), layer.kept_spec()])
     }
@@ -275,7 +284,8 @@ impl LstmStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<()> {
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let kept = [None, None, Some(result2), Some(result1)];
         layer.write(cpu, result0, kept)
     }
@@ -292,8 +302,9 @@ impl LstmStep {
         result2: &Tensor,
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
-        // Only what users cannot write to is kept: they may change the states in place.
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        // Only tensors that users cannot write to are used for the check: users may change the states in place.
+        let layer =
+            RecurrentLayer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
         let grads = [grad_result0, None, grad_result1];
         layer.vjp([None, Some(result2), None], grads, needs)
     }
@@ -305,7 +316,7 @@ impl LstmStep {
     }
 }
 
-/// One step of the GRU, with the gates for the backward.
+/// One step of a GRU cell: the new state, and the gates for the backward pass.
 #[op("_gru_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor)",
      internal, method = gru_step)]
 impl GruStep {
@@ -317,7 +328,7 @@ impl GruStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<[TensorSpec; 2]> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.checked()?;
         Ok([layer.output_spec(), layer.kept_spec()])
     }
@@ -332,7 +343,7 @@ impl GruStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<()> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let kept = [None, None, Some(result1), None];
         layer.write(cpu, result0, kept)
     }
@@ -347,7 +358,7 @@ impl GruStep {
         result1: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = RecurrentLayer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         layer
             .vjp([None, Some(result1), None], [grad_result0, None, None], with_cell(needs))
             .map(without_cell)
@@ -359,7 +370,7 @@ impl GruStep {
     }
 }
 
-/// One step of the plain cell.
+/// One step of a plain cell, with `tanh` or `relu`: the new state.
 #[op("_rnn_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, bool relu) -> Tensor",
      internal, method = rnn_step, autocast = lower)]
 impl PlainStep {
@@ -372,7 +383,8 @@ impl PlainStep {
         b_hh: Option<&Tensor>,
         relu: bool,
     ) -> Result<TensorSpec> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         Ok(layer.checked()?.output_spec())
     }
     fn cpu(
@@ -386,7 +398,8 @@ impl PlainStep {
         b_hh: Option<&Tensor>,
         relu: bool,
     ) -> Result<()> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         layer.write(cpu, result, [None; 4])
     }
     fn vjp(
@@ -401,7 +414,8 @@ impl PlainStep {
         result: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            RecurrentLayer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         layer
             .vjp([Some(result), None, None], [grad, None, None], with_cell(needs))
             .map(without_cell)
@@ -427,13 +441,13 @@ fn weight_samples(s: &Sampler, gates: i64, biases: bool) -> [Value; 4] {
     [s.normal(&[3 * gates, 2]).into(), s.normal(&[3 * gates, 3]).into(), bias(), bias()]
 }
 
-/// A call of a kernel, which takes real numbers only. What is kept for the backward has no gradient; its
-/// differences do.
+/// A call of a kernel, which takes real numbers only. What is saved for the backward pass has no gradient, but
+/// numerical differences would give one.
 fn fused(sample: Sample, s: &Sampler) -> Vec<Sample> {
     if s.dtype.is_complex() { Vec::new() } else { vec![sample.without_gradient()] }
 }
 
-/// The needs or gradients of input, `hx`, weights and biases with a place for `cx` after `hx`, and back.
+/// The needs or gradients of input, `hx`, weights and biases with an entry for `cx` inserted after `hx`, and back.
 fn with_cell([x, h, rest @ ..]: [bool; 6]) -> [bool; 7] {
     [x, h, false, rest[0], rest[1], rest[2], rest[3]]
 }
@@ -441,22 +455,22 @@ fn without_cell([x, h, _, w, v, a, b]: [Option<Tensor>; 7]) -> [Option<Tensor>; 
     [x, h, w, v, a, b]
 }
 
-/// One layer's call.
+/// The operands and options of a call of one layer.
 #[derive(Clone, Copy)]
-pub(crate) struct Layer<'a> {
+pub(crate) struct RecurrentLayer<'a> {
     pub(super) cell: Cell,
-    input: &'a Tensor,
+    pub(super) input: &'a Tensor,
     pub(super) h: &'a Tensor,
     pub(super) c: Option<&'a Tensor>,
-    weights: [&'a Tensor; 2],
+    pub(super) weights: [&'a Tensor; 2],
     biases: [Option<&'a Tensor>; 2],
-    /// By which an LSTM's output is multiplied (Sak et al. 2014).
+    /// The weight that projects an LSTM's output (Sak et al. 2014).
     projection: Option<&'a Tensor>,
-    batch_sizes: &'a [i64],
+    pub(super) batch_sizes: &'a [i64],
     reverse: bool,
 }
 
-impl<'a> Layer<'a> {
+impl<'a> RecurrentLayer<'a> {
     pub(crate) fn new(
         cell: Cell,
         input: &'a Tensor,
@@ -465,44 +479,24 @@ impl<'a> Layer<'a> {
         biases: [Option<&'a Tensor>; 2],
     ) -> Self {
         let (projection, batch_sizes, reverse) = (None, &[][..], false);
-        Layer { cell, input, h, c, weights, biases, projection, batch_sizes, reverse }
+        RecurrentLayer { cell, input, h, c, weights, biases, projection, batch_sizes, reverse }
     }
-    /// The same over steps of these sizes (all of one size if there are none), or from the last to the first.
+    /// The same layer over steps of these sizes (of equal size if the list is empty), or from the last step to the
+    /// first.
     pub(crate) fn over(self, batch_sizes: &'a [i64], reverse: bool) -> Self {
-        Layer { batch_sizes, reverse, ..self }
+        RecurrentLayer { batch_sizes, reverse, ..self }
     }
     pub(crate) fn projected(self, projection: Option<&'a Tensor>) -> Self {
-        Layer { projection, ..self }
+        RecurrentLayer { projection, ..self }
     }
 
-    /// Refuses operands whose dimensions are not as many as the kernels read; sizes they check themselves.
-    pub(super) fn checked(self) -> Result<Self> {
-        let ranks = if self.batch_sizes.is_empty() { 2..=3 } else { 2..=2 };
-        ensure!(
-            ranks.contains(&self.input.ndim()),
-            runtime,
-            "Expected an input of {} dimensions, but got {}",
-            if self.batch_sizes.is_empty() { "2 or 3" } else { "2" },
-            self.input.ndim()
-        );
-        for weight in self.weights {
-            ensure!(
-                weight.ndim() == 2,
-                runtime,
-                "Expected weights of 2 dimensions, but got {}",
-                weight.ndim()
-            );
-        }
-        Ok(self)
-    }
-
-    /// Whether autocast lets parts have dtypes of their own: products are low, the state that they are added to is
-    /// not. The layers of the other cells run in one dtype.
+    /// Whether under autocast operands have different dtypes: products are computed in lower precision, the state that
+    /// they are added to is not. The layers of the other cells run in one dtype.
     fn is_mixed(&self) -> bool {
         self.cell == Cell::Gru && autocast::is_enabled(Target::CPU)
     }
 
-    /// Whether the kernels take it.
+    /// Whether the kernels can compute this call.
     pub(crate) fn is_fused(&self) -> bool {
         let dtype = autocast::lowered(self.input);
         let tensors = self.weights.into_iter().chain([self.h]).chain(self.c);
@@ -515,7 +509,7 @@ impl<'a> Layer<'a> {
             && self.biases.into_iter().flatten().all(|b| b.shape() == [rows])
     }
 
-    /// Runs the kernels; `output`, `h`, `c` after the last step.
+    /// Runs the kernels; returns `output`, and `h` and `c` after the last step.
     pub(crate) fn run(&self) -> Result<(Tensor, Tensor, Option<Tensor>)> {
         if !self.is_fused() {
             return self.plain();
@@ -570,7 +564,7 @@ impl<'a> Layer<'a> {
     fn like_spec(&self, state: &Tensor) -> TensorSpec {
         TensorSpec::beside(self.input, state.shape())
     }
-    /// Room for what is kept of the gates.
+    /// The spec of the gates that are saved for the backward pass.
     fn kept_spec(&self) -> TensorSpec {
         let features = (self.cell.saved_gates() as i64).saturating_mul(self.hidden());
         let spec = TensorSpec::beside(self.input, &self.shape(features));
@@ -590,7 +584,7 @@ impl<'a> Layer<'a> {
             biases: self.biases.map(|b| b.map(|t| t.view_ref(cpu))),
         }
     }
-    /// Computes the output, and of the last states, gates and cells those that are asked for.
+    /// Computes the output, and those of the last states, gates and cells that have a tensor to be written to.
     fn write(&self, cpu: Cpu, output: &Tensor, kept: [Option<&Tensor>; 4]) -> Result<()> {
         let mut views = kept.map(|t| t.map(|t| t.view_mut(cpu)));
         let [h, c, gates, cells] = views.each_mut().map(Option::as_mut);
@@ -604,8 +598,8 @@ impl<'a> Layer<'a> {
         [Some(self.input), Some(self.h), self.c, Some(w), Some(v), a, b]
     }
 
-    /// The gradients of [`Layer::tensors`] by those of the output and of the last states; `results` are the
-    /// output, what was kept of the gates, and the cells, as far as [`OutputGradients`] wants them.
+    /// The gradients of [`RecurrentLayer::tensors`] from those of the output and of the last states; `results` are the output,
+    /// the saved gates, and the cells, as far as [`OutputGradients`] needs them.
     fn vjp(
         &self,
         results: [Option<&Tensor>; 3],
@@ -637,8 +631,8 @@ impl<'a> Layer<'a> {
         Ok(all)
     }
 
-    /// The same from plain ops: the gradient of [`Layer::plain`] of views of the operands, so that one tensor in
-    /// two places, or one made of another, counts as two.
+    /// The gradients from plain ops: those of [`RecurrentLayer::plain`] of views of the operands, so that a tensor that is two
+    /// operands, or an operand that is made of another, counts as two.
     fn differentiable_vjp(
         &self,
         grads: [Option<&Tensor>; 3],
@@ -651,7 +645,7 @@ impl<'a> Layer<'a> {
             let made = tensor.map(|t| match need {
                 false => Ok(t.clone()),
                 true if t.requires_grad() => t.alias(),
-                // Forward mode transposes gradients of what requires none.
+                // Forward mode transposes gradients of operands that require none.
                 true => t.detached()?.with_grad(),
             });
             *view = made.transpose()?;
@@ -660,7 +654,7 @@ impl<'a> Layer<'a> {
         let (Some(input), Some(h), Some(w), Some(v)) = (input, h, w, v) else {
             unreachable!("the other operands always exist")
         };
-        let again = Layer { input, h, c, weights: [w, v], biases: [a, b], ..*self };
+        let again = RecurrentLayer { input, h, c, weights: [w, v], biases: [a, b], ..*self };
         let (output, hy, cy) = again.plain()?;
         let results = [Some(&output), Some(&hy), cy.as_ref()].into_iter().zip(grads);
         let (mut roots, mut starts) = (Vec::new(), Vec::new());
@@ -671,18 +665,18 @@ impl<'a> Layer<'a> {
             }
         }
         // bounded: by the number of operands.
-        let places: Vec<usize> = (0..7).filter(|&i| needs[i]).collect();
-        let inputs: Vec<&Tensor> = places.iter().filter_map(|&i| views[i].as_ref()).collect();
+        let needed: Vec<usize> = (0..7).filter(|&i| needs[i]).collect();
+        let inputs: Vec<&Tensor> = needed.iter().filter_map(|&i| views[i].as_ref()).collect();
         let options = Options { create_graph, allow_unused: true, ..Options::default() };
         let found = autograd::grad(&roots, &inputs, &starts, options)?;
         let mut out = [const { None }; 7];
-        for (place, grad) in places.into_iter().zip(found) {
-            out[place] = grad;
+        for (index, grad) in needed.into_iter().zip(found) {
+            out[index] = grad;
         }
         Ok(out)
     }
 
-    /// `output`, `h` and `c` by plain ops.
+    /// Computes `output`, `h` and `c` by plain ops.
     pub(crate) fn plain(&self) -> Result<(Tensor, Tensor, Option<Tensor>)> {
         let shape = self.input.shape();
         let (rows, features) = (shape[..shape.len() - 1].iter().product(), shape[shape.len() - 1]);
@@ -707,7 +701,7 @@ impl<'a> Layer<'a> {
         Ok((output, state.h.reshape(self.h.shape())?, c))
     }
 
-    /// First row and number of rows of each step, in the order in which they are run.
+    /// The first row and the number of rows of each step, in the order of execution.
     fn spans(&self) -> Result<Vec<(i64, i64)>> {
         let shape = self.input.shape();
         let mut start = 0;
@@ -756,7 +750,7 @@ struct State {
 }
 
 impl State {
-    /// The first `rows` rows, and the others if there are any.
+    /// The states of the first `rows` rows, and those of the remaining rows if there are any.
     fn split(self, rows: i64, batch: i64) -> Result<(State, Option<State>)> {
         if rows == batch {
             return Ok((self, None));

@@ -24,8 +24,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &LOG_SOFTMAX_BACKWARD_DATA,
 ];
 
-/// `e^self / sum(e^self)` along `dim`, computed in `dtype` if one is given. Shifted by the maximum so that it
-/// cannot overflow; a line of only -inf gives NaN.
+/// `e^self / sum(e^self)` along `dim`, computed in `dtype` if one is given. It is shifted by the maximum, so that it
+/// does not overflow; a row of only -inf gives NaN.
 #[op("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", exact_out, method = softmax)]
 impl SoftmaxInt {
     fn composite(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
@@ -61,7 +61,7 @@ impl LogSoftmaxInt {
     }
 }
 
-/// `softmax` in the input's own dtype; `half_to_float` is for devices that convert on the way.
+/// `softmax` along `dim` in the dtype of the input. `half_to_float` is for devices that convert at the same time.
 #[op("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = softmax_data, batch = along)]
 impl Softmax {
     fn meta(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<TensorSpec> {
@@ -87,7 +87,7 @@ impl Softmax {
     }
 }
 
-/// `_safe_softmax` in the input's own dtype: zeros for lines of only -inf, whose gradients are zeros too.
+/// `_safe_softmax` along `dim` in the dtype of the input: zeros for rows of only -inf, whose gradients are zeros too.
 #[op("_safe_softmax_data(Tensor self, int dim) -> Tensor", internal, method = safe_softmax_data, node = "SafeSoftmax", batch = along)]
 impl SafeSoftmaxData {
     fn meta(self_: &Tensor, dim: i64) -> Result<TensorSpec> {
@@ -107,9 +107,11 @@ impl SafeSoftmaxData {
     }
 }
 
-/// `softmax` along `dim` of what `mask` does not say to leave out, zero elsewhere; NaN where it leaves out everything.
-/// `mask_type` says what its shape means for an input (B, H, L, L): 0, (L, L) for all heads and examples; 1, keys of each
-/// example, (B, L); 2, the input's own, which is the only one for inputs of other dimensions.
+/// `softmax` along `dim` over the elements where `mask` is false, and 0 where it is true; rows that are masked entirely
+/// give NaN.
+///
+/// For an input (B, H, L, L), `mask_type` says what the mask is: 0, (L, L) for all heads and examples; 1, the keys of
+/// each example, (B, L); 2, of the input's shape, which is the only type for inputs of other ranks.
 #[op("_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor", function_only, method = masked_softmax)]
 impl MaskedSoftmax {
     fn composite(
@@ -148,11 +150,11 @@ impl MaskedSoftmax {
     }
 }
 
-/// The mask of `_masked_softmax` in a shape that broadcasts to the input's.
+/// The mask of `_masked_softmax` in a shape that broadcasts to that of the input.
 fn spread_mask(input: &Tensor, mask: &Tensor, kind: Option<i64>) -> Result<Tensor> {
     ensure!(mask.dtype() == DType::Bool, runtime, "Mask should be a boolean tensor");
     let (own, given) = (input.shape(), mask.shape());
-    // (Without heads and examples there is nothing to spread it over.)
+    // (Inputs of other ranks have no heads and examples to broadcast it over.)
     let kind = kind.filter(|_| own.len() == 4).unwrap_or(2);
     ensure!(
         (0..=2).contains(&kind),
@@ -175,7 +177,7 @@ fn spread_mask(input: &Tensor, mask: &Tensor, kind: Option<i64>) -> Result<Tenso
     if kind == 1 { mask.unsqueeze(1)?.unsqueeze(1) } else { Ok(mask.clone()) }
 }
 
-/// `log_softmax` in the input's own dtype.
+/// `log_softmax` along `dim` in the dtype of the input. `half_to_float` is for devices that convert at the same time.
 #[op("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = log_softmax_data, batch = along)]
 impl LogSoftmax {
     fn meta(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<TensorSpec> {
@@ -282,16 +284,16 @@ impl LogSoftmaxBackwardData {
 }
 
 type Forward = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
-type Backward =
+type SoftmaxBackwardKernel =
     fn(&mut StridedMut<'_>, StridedRef<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
 
-/// What `x` with its lines along `dim` replaced looks like.
+/// The spec of `x` with its rows along `dim` replaced.
 fn line_spec(x: &Tensor, dim: i64) -> Result<TensorSpec> {
     wrap_dim(dim, x.ndim())?;
     Ok(TensorSpec::like(x))
 }
 
-/// What a gradient of `dtype` for lines whose results are `y` looks like.
+/// The spec of a gradient of `dtype` for rows along `dim` whose results are `y`.
 fn line_backward_spec(grad: &Tensor, y: &Tensor, dim: i64, dtype: DType) -> Result<TensorSpec> {
     wrap_dim(dim, y.ndim())?;
     ensure!(
@@ -314,7 +316,7 @@ fn line_backward(
     result: &Tensor,
     (grad, y): (&Tensor, &Tensor),
     dim: i64,
-    kernel: Backward,
+    kernel: SoftmaxBackwardKernel,
 ) -> Result<()> {
     let dim = wrap_dim(dim, y.ndim())?;
     let grad = grad.in_dtype(cpu, y.dtype())?;

@@ -1,7 +1,9 @@
-//! Images of one to three dimensions resized to any size: nearest, linear and cubic interpolation, and cubic and Lanczos filters.
+//! Images of one to three dimensions resized to any size: nearest, linear and cubic interpolation, and cubic and
+//! Lanczos filters.
 //!
-//! Each op has a gradient op that needs the sizes alone; the two are linear and each other's gradient. Images whose channels lie
-//! closest together stay so. What resizes without aliasing by a triangle is in `antialias`, the places of a grid in `grid`.
+//! Each op has a gradient op that depends on the sizes alone; the two are linear and each other's gradient. Images in
+//! channels-last format stay so. Antialiased bilinear resizing is in `antialias`, sampling at the positions of a grid
+//! in `grid`.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -53,9 +55,10 @@ pub(crate) static OPS: &[&OpDef] = &[
     &UPSAMPLE_LANCZOS2D_AA_VEC,
 ];
 
-/// The three ops of one way to resize: by sizes, its gradient, and by sizes or factors.
+/// Declares the three ops of one kind of resizing: by sizes, its gradient, and by sizes or scale factors.
 ///
-/// `Op("schema", method, "Node"), Backward("schema", method), Vec("schema", method) => Mode, batching rule, [align_corners], [factors]`.
+/// `Op("schema", method, "Node"), Backward("schema", method), Vec("schema", method) => Mode, batching rule,
+/// [align_corners], [factors]`.
 macro_rules! resizing {
     ($($(#[doc = $doc:tt])*
         $op:ident($schema:tt, $method:ident, $node:tt),
@@ -95,7 +98,7 @@ macro_rules! resizing {
             }
         }
 
-        /// The gradient of the images of `input_size` that were resized by the op of the same name.
+        /// The gradient of resizing with respect to images of `input_size`.
         #[op($backward_schema, internal, jvp = linear, method = $backward_method, batch = $batch)]
         impl $backward {
             fn meta(grad_output: &Tensor, output_size: &[i64], input_size: &[i64]) -> Result<TensorSpec> {
@@ -109,7 +112,7 @@ macro_rules! resizing {
                 $($factor: Option<f64>,)+
             ) -> Result<()> {
                 let align = [$($align,)?].contains(&true);
-                spread(cpu, result, grad_output, &options(UpsampleMode::$mode, align, &[$($factor),+]))
+                resized_transpose(cpu, result, grad_output, &options(UpsampleMode::$mode, align, &[$($factor),+]))
             }
             fn vjp_grad_output(
                 grad: &Tensor,
@@ -127,7 +130,8 @@ macro_rules! resizing {
             }
         }
 
-        /// Resizes images to `output_size`, or to their sizes multiplied with `scale_factors`.
+        /// Resizes images to `output_size`, or to their sizes multiplied by `scale_factors`; exactly one of the two is
+        /// given.
         #[op($vec_schema, module = "nn", function_only, method = $vec_method)]
         impl $vec {
             fn composite(
@@ -151,67 +155,79 @@ macro_rules! resizing {
 }
 
 resizing! {
-    /// Lines (N, C, L) resized to `output_size`: new element `i` is the old one `floor(i scale)`, where `scale` is the old size over
-    /// the new one, or `1 / scales`.
+    /// Signals (N, C, L) resized to `output_size` by nearest neighbour: output element `i` is input element
+    /// `floor(i scale)`, where `scale` is the input size over the output size, or `1 / scales`.
     UpsampleNearest1d("upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor", upsample_nearest1d, "UpsampleNearest1D"),
     UpsampleNearest1dBackward("upsample_nearest1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, float? scales=None) -> Tensor", upsample_nearest1d_backward),
     UpsampleNearest1dVec("upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", upsample_nearest1d_vec)
     => Nearest, batches1, [], [scales];
-    /// Images (N, C, H, W) resized to `output_size`, as `upsample_nearest1d` along both dimensions.
+    /// Images (N, C, H, W) resized to `output_size` by nearest neighbour: output element `i` along a dimension is input
+    /// element `floor(i scale)`, where `scale` is the input size over the output size, or one over the given scale.
     UpsampleNearest2d("upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_nearest2d, "UpsampleNearest2D"),
     UpsampleNearest2dBackward("upsample_nearest2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_nearest2d_backward),
     UpsampleNearest2dVec("upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", upsample_nearest2d_vec)
     => Nearest, batches2, [], [scales_h, scales_w];
-    /// Volumes (N, C, D, H, W) resized to `output_size`, as `upsample_nearest1d` along all three dimensions.
+    /// Volumes (N, C, D, H, W) resized to `output_size` by nearest neighbour: output element `i` along a dimension is
+    /// input element `floor(i scale)`, where `scale` is the input size over the output size, or one over the given
+    /// scale.
     UpsampleNearest3d("upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_nearest3d, "UpsampleNearest3D"),
     UpsampleNearest3dBackward("upsample_nearest3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_nearest3d_backward),
     UpsampleNearest3dVec("upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", upsample_nearest3d_vec)
     => Nearest, batches3, [], [scales_d, scales_h, scales_w];
-    /// Lines (N, C, L) resized to `output_size`: new element `i` is the old one `floor((i + 0.5) scale)`, in which it has its centre.
+    /// Signals (N, C, L) resized to `output_size` by nearest neighbour: output element `i` is input element
+    /// `floor((i + 0.5) scale)`, in which the centre of the output element lies.
     UpsampleNearestExact1d("_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor", upsample_nearest_exact1d, "UpsampleNearestExact1D"),
     UpsampleNearestExact1dBackward("_upsample_nearest_exact1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, float? scales=None) -> Tensor", upsample_nearest_exact1d_backward),
     UpsampleNearestExact1dVec("_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", upsample_nearest_exact1d_vec)
     => NearestExact, batches1, [], [scales];
-    /// Images (N, C, H, W) resized to `output_size`, as `_upsample_nearest_exact1d` along both dimensions.
+    /// Images (N, C, H, W) resized to `output_size` by nearest neighbour: output element `i` along a dimension is input
+    /// element `floor((i + 0.5) scale)`, in which the centre of the output element lies.
     UpsampleNearestExact2d("_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_nearest_exact2d, "UpsampleNearestExact2D"),
     UpsampleNearestExact2dBackward("_upsample_nearest_exact2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_nearest_exact2d_backward),
     UpsampleNearestExact2dVec("_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", upsample_nearest_exact2d_vec)
     => NearestExact, batches2, [], [scales_h, scales_w];
-    /// Volumes (N, C, D, H, W) resized to `output_size`, as `_upsample_nearest_exact1d` along all three dimensions.
+    /// Volumes (N, C, D, H, W) resized to `output_size` by nearest neighbour: output element `i` along a dimension is
+    /// input element `floor((i + 0.5) scale)`, in which the centre of the output element lies.
     UpsampleNearestExact3d("_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_nearest_exact3d, "UpsampleNearestExact3D"),
     UpsampleNearestExact3dBackward("_upsample_nearest_exact3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_nearest_exact3d_backward),
     UpsampleNearestExact3dVec("_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", upsample_nearest_exact3d_vec)
     => NearestExact, batches3, [], [scales_d, scales_h, scales_w];
-    /// Lines (N, C, L) resized to `output_size`: a new element is made of the two old ones around its centre, by their distance. With
-    /// `align_corners` the centres of the outermost elements stay, else the outer edges.
+    /// Signals (N, C, L) resized to `output_size` by linear interpolation between the two input elements around the
+    /// centre of each output element. With `align_corners` the centres of the outermost elements coincide, else their
+    /// outer edges.
     UpsampleLinear1d("upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor", upsample_linear1d, "UpsampleLinear1D"),
     UpsampleLinear1dBackward("upsample_linear1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, bool align_corners, float? scales=None) -> Tensor", upsample_linear1d_backward),
     UpsampleLinear1dVec("upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", upsample_linear1d_vec)
     => Linear, batches1, [align_corners], [scales];
-    /// Images (N, C, H, W) resized to `output_size`, as `upsample_linear1d` along both dimensions. Bytes are resized in whole numbers.
+    /// Images (N, C, H, W) resized to `output_size` by bilinear interpolation between the four input elements around
+    /// the centre of each output element. With `align_corners` the centres of the outermost elements coincide, else
+    /// their outer edges. uint8 images are resized in integer arithmetic.
     UpsampleBilinear2d("upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_bilinear2d, "UpsampleBilinear2D"),
     UpsampleBilinear2dBackward("upsample_bilinear2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_bilinear2d_backward),
     UpsampleBilinear2dVec("upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", upsample_bilinear2d_vec)
     => Linear, batches2, [align_corners], [scales_h, scales_w];
-    /// Volumes (N, C, D, H, W) resized to `output_size`, as `upsample_linear1d` along all three dimensions.
+    /// Volumes (N, C, D, H, W) resized to `output_size` by trilinear interpolation between the eight input elements
+    /// around the centre of each output element. With `align_corners` the centres of the outermost elements coincide,
+    /// else their outer edges.
     UpsampleTrilinear3d("upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_trilinear3d, "UpsampleTrilinear3D"),
     UpsampleTrilinear3dBackward("upsample_trilinear3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_trilinear3d_backward),
     UpsampleTrilinear3dVec("upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", upsample_trilinear3d_vec)
     => Linear, batches3, [align_corners], [scales_d, scales_h, scales_w];
-    /// Images (N, C, H, W) resized to `output_size` by the four elements around, with Keys' cubic weights (1981) of the parameter
-    /// -0.75. Bytes are resized in whole numbers.
+    /// Images (N, C, H, W) resized to `output_size` by bicubic interpolation over the 4 x 4 input elements around the
+    /// centre of each output element: cubic convolution (Keys 1981) with the parameter -0.75. uint8 images are resized
+    /// in integer arithmetic.
     UpsampleBicubic2d("upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_bicubic2d, "UpsampleBicubic2D"),
     UpsampleBicubic2dBackward("upsample_bicubic2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_bicubic2d_backward),
     UpsampleBicubic2dVec("upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", upsample_bicubic2d_vec)
     => Cubic, batches2, [align_corners], [scales_h, scales_w];
-    /// Images (N, C, H, W) resized to `output_size` by Keys' cubic weights of the parameter -0.5, as wide as a new element where the
-    /// image shrinks.
+    /// Images (N, C, H, W) resized to `output_size` by bicubic interpolation with antialiasing: cubic convolution (Keys
+    /// 1981) with the parameter -0.5, whose filter grows with the output pixel where the image shrinks.
     UpsampleBicubic2dAa("_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_bicubic2d_aa, "UpsampleBicubic2DAa"),
     UpsampleBicubic2dAaBackward("_upsample_bicubic2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_bicubic2d_aa_backward),
     UpsampleBicubic2dAaVec("_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", upsample_bicubic2d_aa_vec)
     => CubicAntialias, batches2, [align_corners], [scales_h, scales_w];
-    /// Images (N, C, H, W) resized to `output_size` by Lanczos' window of three lobes, as wide as a new element where the image
-    /// shrinks.
+    /// Images (N, C, H, W) resized to `output_size` by a Lanczos filter of three lobes with antialiasing: the filter
+    /// grows with the output pixel where the image shrinks.
     UpsampleLanczos2dAa("_upsample_lanczos2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_lanczos2d_aa, "UpsampleLanczos2DAa"),
     UpsampleLanczos2dAaBackward("_upsample_lanczos2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor", upsample_lanczos2d_aa_backward),
     UpsampleLanczos2dAaVec("_upsample_lanczos2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", upsample_lanczos2d_aa_vec)
@@ -222,14 +238,14 @@ fn options(mode: UpsampleMode, align_corners: bool, factors: &[Option<f64>]) -> 
     UpsampleOptions { mode, align_corners, factors: SmallVec::from_slice(factors) }
 }
 
-/// Sizes with the letters of their dimensions.
+/// The sizes with the letters of their dimensions, for errors.
 fn lettered(sizes: &[i64]) -> String {
     let letters = &["D", "H", "W"][3 - sizes.len().min(3)..];
     let each = letters.iter().zip(sizes).map(|(letter, size)| format!("{letter}: {size}"));
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Refuses numbers of sizes other than `rank` and `rank + 2`, and sizes without elements.
+/// Refuses lists of other lengths than `rank` and `rank + 2`, and sizes of 0.
 fn check_sizes(output_size: &[i64], input_size: &[i64], rank: usize) -> Result<()> {
     ensure!(
         output_size.len() == rank,
@@ -255,7 +271,7 @@ fn check_sizes(output_size: &[i64], input_size: &[i64], rank: usize) -> Result<(
     Ok(())
 }
 
-/// A spec of `shape` beside `x`, whose channels lie closest together if they do in `x`.
+/// The spec of a tensor of `shape` with the dtype and device of `x`, in channels-last format if `x` is.
 fn laid_out_like(x: &Tensor, shape: &[i64]) -> TensorSpec {
     let mut spec = TensorSpec::beside(x, shape);
     if x.is_channels_last() {
@@ -318,7 +334,8 @@ fn gradient_spec(
     Ok(laid_out_like(grad, input_size))
 }
 
-/// Runs a kernel from `x` to `result`, both row by row: of others there are copies, which are made in tiles.
+/// Runs a kernel that reads `x` and writes `result` in row-major order: tensors with other strides are copied, in
+/// tiles.
 fn row_by_row(
     cpu: Cpu,
     result: &Tensor,
@@ -346,13 +363,18 @@ fn resize(cpu: Cpu, result: &Tensor, x: &Tensor, options: &UpsampleOptions) -> R
     })
 }
 
-fn spread(cpu: Cpu, result: &Tensor, grad: &Tensor, options: &UpsampleOptions) -> Result<()> {
+fn resized_transpose(
+    cpu: Cpu,
+    result: &Tensor,
+    grad: &Tensor,
+    options: &UpsampleOptions,
+) -> Result<()> {
     row_by_row(cpu, result, grad, |result, grad| {
         Ok(kernel::upsample_backward(&mut result.view_mut(cpu), grad.view_ref(cpu), options)?)
     })
 }
 
-/// The size that is asked for, and the factors if they ask.
+/// The output size, and the scale factors if they are used.
 fn target<const RANK: usize>(
     input: &Tensor,
     output_size: Option<&[i64]>,
@@ -371,7 +393,7 @@ fn target<const RANK: usize>(
             );
             let scaled = |(&size, &factor): (&i64, &f64)| {
                 let size = size as f64 * factor;
-                // (False of NaN, too.)
+                // (This is false for NaN, too.)
                 if size.abs() < i64::MAX as f64 {
                     return Ok(size as i64);
                 }
@@ -391,14 +413,14 @@ fn target<const RANK: usize>(
     }
 }
 
-/// The shape (images, channels, *sizes) of the last `rank` of `sizes`.
+/// The shape (images, channels, *sizes), with the last `rank` of `sizes`.
 fn shape_of(images: i64, channels: i64, sizes: [i64; 3], rank: usize) -> Dims {
     let mut shape = Dims::from_slice(&[images, channels]);
     shape.extend_from_slice(&sizes[3 - rank..]);
     shape
 }
 
-/// The sample with `align_corners`, if the op has that.
+/// Adds `align_corners` to the sample, if the op has it.
 fn aligned(sample: Sample, names: &[&'static str], align: bool) -> Sample {
     names.iter().fold(sample, |sample, name| sample.with(name, align))
 }
@@ -413,16 +435,16 @@ fn samples(s: &Sampler, align: &[&'static str], factors: &[&'static str]) -> Vec
     };
     let image = |sizes| s.normal(&shape_of(1, 2, sizes, rank));
     let by_factors = |sample: Sample| {
-        let numbers = [1.4, 0.7, 1.9];
-        factors.iter().zip(numbers).fold(sample, |sample, (name, by)| sample.with(name, by))
+        let values = [1.4, 0.7, 1.9];
+        factors.iter().zip(values).fold(sample, |sample, (name, by)| sample.with(name, by))
     };
-    let turned = image([2, 4, 3]).transpose(-1, -2).expect("samples are small");
+    let transposed = image([2, 4, 3]).transpose(-1, -2).expect("samples are small");
     vec![
         call(image([2, 3, 4]), [3, 2, 6], false),
         call(image([2, 3, 4]), [1, 5, 3], true),
         call(image([1, 1, 1]), [2, 1, 3], true),
         by_factors(call(image([2, 3, 4]), [2, 2, 7], false)),
-        call(turned, [2, 4, 5], false),
+        call(transposed, [2, 4, 5], false),
         call(s.normal(&shape_of(0, 2, [2, 2, 2], rank)), [1, 2, 3], false),
     ]
 }

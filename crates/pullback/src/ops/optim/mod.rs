@@ -1,8 +1,8 @@
 //! Optimiser steps over whole lists of parameters, one pass over each parameter's memory.
 //!
-//! These write into their lists and return nothing. They are steps, not functions of a graph: nothing is
-//! recorded, and parameters that require grad are refused while recording is on. The formulas are in
-//! `pullback_kernels::optim`, what all steps share in `step`; a new one is an entry below.
+//! These ops write into their lists and return nothing. They are steps, not functions of a graph: nothing is recorded,
+//! and parameters that require grad are refused while recording is enabled. The formulas are in
+//! `pullback_kernels::optim`, what all steps share is in `step`; a new optimiser is a further entry below.
 
 mod norm;
 mod sample;
@@ -38,10 +38,10 @@ static OPS: &[&OpDef] = &[
     &FUSED_RPROP,
 ];
 
-/// The ops of one optimiser: one for each row of `each`, which say how the learning rate is given.
+/// Declares the ops of one optimiser, one for each row of `each`, which says how the learning rate is given.
 ///
-/// `Rule { option: type, .. ; fixed: value, .. }`, then in square brackets the buffers that the rule's
-/// description names, in that order, and the numbers of each parameter; `samples` are values of the options.
+/// `Rule { option: type, .. ; fixed: value, .. }`, then in square brackets the buffers that the rule names, in that
+/// order, and the per-parameter scalars; `samples` are values of the options.
 macro_rules! fused {
     ($(#[doc = $doc:tt])* $op:ident($schema:tt $(, $rate:ident: $rate_type:ty)?) $(each $rows:tt)* {
         $rule:ident { $($option:ident: $type:ty),* $(; $fixed:ident: $value:expr)? }
@@ -204,7 +204,7 @@ fused! {
 
 fused! {
     /// One step of rectified Adam for every parameter, which is counted in `state_steps`: Adam's step, whose adaptive
-    /// rate is rectified once its variance is finite, and left out before.
+    /// learning rate is rectified once its variance is tractable, and not used before.
     FusedRadam("_fused_radam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] state_steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, bool decoupled_weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
         RAdam { beta1: f64, beta2: f64, eps: f64, weight_decay: f64, decoupled_weight_decay: bool, maximize: bool }
         [exp_avgs, exp_avg_sqs] [state_steps]
@@ -214,8 +214,8 @@ fused! {
 }
 
 fused! {
-    /// One step of RMSprop for every parameter, which is counted in `state_steps`:
-    /// `v = alpha * v + (1 - alpha) * g^2; b = momentum * b + g / (sqrt(v) + eps); p -= lr * b`, centred with `v - mean(g)^2`.
+    /// One step of RMSprop for every parameter, which is counted in `state_steps`: `v = alpha * v + (1 - alpha) * g^2;
+    /// b = momentum * b + g / (sqrt(v) + eps); p -= lr * b`; with `centered`, `v - mean(g)^2` takes the place of `v`.
     FusedRmsprop("_fused_rmsprop_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] square_avgs, Tensor(d!)[] grad_avgs, Tensor(e!)[] momentum_buffer_list, Tensor(f!)[] state_steps, *, float lr, float alpha, float eps, float weight_decay, float momentum, bool centered, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
         RmsProp { alpha: f64, eps: f64, weight_decay: f64, momentum: f64, centered: bool, maximize: bool }
         [square_avgs, grad_avgs, momentum_buffer_list] [state_steps]

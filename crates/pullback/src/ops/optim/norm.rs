@@ -14,7 +14,8 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&FOREACH_NORM];
 
-/// The `ord`-norm of every tensor of a list, each as a 0-dim tensor; differentiable as `linalg_vector_norm`.
+/// The norm of order `ord` of every tensor of a list, each as a 0-dimensional tensor; differentiable like
+/// `torch.linalg.vector_norm`.
 #[op("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", method = foreach_norm)]
 impl ForeachNorm {
     fn meta(self_: &[Tensor], ord: Scalar, dtype: Option<DType>) -> Result<Vec<TensorSpec>> {
@@ -65,7 +66,7 @@ impl ForeachNorm {
         ord: Scalar,
         dtype: Option<DType>,
     ) -> Result<Vec<Option<Tensor>>> {
-        // The norms themselves are cheap beside what keeping them as a list would ask for.
+        // Computing the norms again is cheap compared with saving a list of them.
         let one = |(grad, x): (&Option<Tensor>, &Tensor)| {
             let back = |grad: &Tensor| {
                 let norm = x.linalg_vector_norm_with(ord, None, false, dtype)?;

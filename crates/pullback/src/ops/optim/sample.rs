@@ -1,4 +1,4 @@
-//! Calls of the steps for the property tests, made from the lists and options of each.
+//! Samples of optimiser steps for the property tests, made from the lists and options of each.
 
 use crate::dispatch::Value;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -12,7 +12,8 @@ fn scalar(value: f64, dtype: DType) -> Tensor {
     Tensor::scalar_of(value, dtype).expect("samples are small")
 }
 
-/// A call with parameters (a matrix, a number, nothing), gradients, as many lists of buffers, and of numbers.
+/// A call with parameters (a matrix, a 0-dimensional and an empty tensor), gradients, and this many lists of buffers
+/// and of scalars.
 pub(super) fn lists(s: &Sampler, [buffers, numbers]: [usize; 2]) -> Sample {
     let list = || Value::from(vec![s.positive(&[2, 3]), s.positive(&[]), s.positive(&[0])]);
     let counts =
@@ -32,7 +33,7 @@ pub(super) fn named<const N: usize>(
     names.into_iter().zip(values).fold(sample, |sample, (name, value)| sample.with(name, value))
 }
 
-/// The calls, and the first with gradients that are to be divided by a scale, and with an infinity found.
+/// The samples, and the first one also with gradients to be divided by a scale, and with an infinity found.
 pub(super) fn scaled<const N: usize>(samples: [Sample; N]) -> Vec<Sample> {
     let scaled = |found: f64| {
         let scale = samples[0].clone().with("grad_scale", number_tensor(4.0));
@@ -42,7 +43,7 @@ pub(super) fn scaled<const N: usize>(samples: [Sample; N]) -> Vec<Sample> {
     more.into_iter().chain(samples).collect()
 }
 
-/// The last sample, which uses all lists, with one missing, of another shape or of another dtype.
+/// Invalid samples: the last sample, which uses all lists, with one missing, of another shape or of another dtype.
 pub(super) fn refused(s: &Sampler, samples: &[Sample], buffers: usize) -> Vec<InvalidSample> {
     let last = &samples[samples.len() - 1];
     let with = |lists: &[(usize, Vec<Tensor>)], kind: ErrorKind, phrase: &'static str| {

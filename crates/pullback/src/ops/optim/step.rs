@@ -1,4 +1,4 @@
-//! What all steps share: the checks before anything is written, the numbers of each parameter, the calls of the kernel.
+//! What all steps share: the checks before anything is written, the per-parameter scalars, the calls of the kernel.
 
 use crate::dispatch::{Value, check_separate, check_writable};
 use crate::error::ensure;
@@ -9,9 +9,9 @@ use pullback_kernels::optim::{self as kernel, Rule, State};
 /// A learning rate as an op takes it.
 pub(super) trait Rate {
     fn get(self) -> Result<f64>;
-    /// A number in its place where elements are not read, if it is one.
+    /// The value that stands for it where elements are not read: the number, if it is one.
     fn stand_in(self) -> Result<f64>;
-    /// One for the property tests.
+    /// A learning rate for the property tests.
     fn sample() -> Value;
 }
 
@@ -44,10 +44,10 @@ impl Rate for &Tensor {
     }
 }
 
-/// The most numbers that a parameter has.
+/// The largest number of scalars that a rule has per parameter.
 const NUMBERS: usize = 3;
 
-/// The numbers of one parameter, in the order in which the rule's description names them.
+/// The scalars of one parameter, in the order in which the rule names them.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers<'a> {
     lists: &'a [(&'static str, &'a [Tensor])],
@@ -75,12 +75,12 @@ impl Numbers<'_> {
     }
 }
 
-/// A rule, and what its step does with the numbers of a parameter.
+/// A rule, and how its step updates the scalars of a parameter.
 pub(super) trait Step: Copy + Into<Rule> {
-    /// Whether the step writes the numbers.
+    /// Whether the step writes the scalars.
     const COUNTS: bool;
 
-    /// Brings the numbers up to date and gives those that the formula takes.
+    /// Updates the scalars and returns those that the formula takes.
     fn advance(&self, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]>;
 }
 
@@ -94,7 +94,7 @@ macro_rules! steps {
         }
     )*};
 }
-// The caller of these counts, as it does in PyTorch, which has the same ops.
+// The caller of these ops counts the steps itself, as with PyTorch's ops.
 steps!(false, Sgd, Adam, Adagrad; |numbers| numbers.get());
 steps!(true, Adadelta, Adamax, RAdam, RmsProp, Rprop; |numbers| {
     let [step, ..] = numbers.get()?;
@@ -108,7 +108,7 @@ impl Step for kernel::NAdam {
     fn advance(&self, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
         let [step, product, _] = numbers.get()?;
         let momentum = self.momentum(step + 1.0);
-        // The product of a number and a tensor is computed in the tensor's dtype.
+        // The product of a Python number and a tensor is computed in the dtype of the tensor.
         let dtype = numbers.tensors().nth(1).map(Tensor::dtype);
         let product = if dtype == Some(DType::F64) {
             product * momentum
@@ -131,7 +131,7 @@ impl Step for kernel::Asgd {
     }
 }
 
-/// The lists of a step, those of buffers and numbers with their names.
+/// The lists of a step; those of buffers and scalars with their names.
 pub(super) struct Lists<'a> {
     pub(super) params: &'a [Tensor],
     pub(super) grads: &'a [Tensor],
@@ -147,7 +147,7 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// Refuses lists and numbers that are none for a step of this rule, whatever their elements are.
+/// Refuses lists and scalars that do not fit a step of this rule, without reading elements.
 pub(super) fn check(
     rule: Rule,
     lists: &Lists<'_>,
@@ -203,7 +203,8 @@ pub(super) fn run<S: Step>(
         (0..lists.params.len())
             .try_for_each(|index| numbers(index).tensors().try_for_each(check_target))?;
     }
-    // The numbers are read for all parameters before the first is written: one that cannot be read is refused in time.
+    // The scalars of all parameters are read before the first parameter is written, so that an error leaves everything
+    // unchanged.
     (0..lists.params.len()).try_for_each(|index| numbers(index).get().map(drop))?;
     if found_inf.map(Rate::get).transpose()? == Some(1.0) {
         return Ok(());

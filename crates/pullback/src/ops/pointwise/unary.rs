@@ -4,7 +4,7 @@
 //! `compare`. Derivatives of the saturating functions (`tanh`, `sigmoid`) have a kernel of their own.
 
 use crate::dispatch::{OpDef, Value, check_cast};
-use crate::error::bail;
+use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
@@ -429,7 +429,8 @@ impl Digamma {
 /// The `n`-th derivative of `digamma`; infinite at 0 and the negative whole numbers.
 #[op("polygamma(int n, Tensor self) -> Tensor", out, batch = pointwise, jvp = elementwise)]
 impl Polygamma {
-    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+    fn meta(n: i64, self_: &Tensor) -> Result<TensorSpec> {
+        check_order(n)?;
         Ok(TensorSpec::broadcast(&[self_])?.to_float())
     }
     fn cpu(iter: &mut Iter, n: i64) -> pullback_kernels::Result<()> {
@@ -452,10 +453,16 @@ impl Polygamma {
     }
 }
 
+fn check_order(n: i64) -> Result<()> {
+    ensure!(n >= 0, runtime, "polygamma(n, x) does not support negative n.");
+    Ok(())
+}
+
 /// Replaces this tensor's elements by `polygamma(n, self)`.
 #[op("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", method_only, method = polygamma_, node = "PolygammaBackward1", batch = pass)]
 impl PolygammaInPlace {
-    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+    fn meta(self_: &Tensor, n: i64) -> Result<TensorSpec> {
+        check_order(n)?;
         check_cast(TensorSpec::like(self_).to_float().dtype, self_.dtype())?;
         Ok(TensorSpec::like(self_).with_strides(self_.strides().into()))
     }

@@ -12,10 +12,9 @@ use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::creation::factory::FactoryOptions;
-use crate::ops::pointwise::ternary::walk_as_is;
 use crate::tensor::Cpu;
 use crate::tensor::promote::{default_dtype, result_type};
-use crate::tensor::shape::broadcast_shapes;
+use crate::tensor::shape::{broadcast_shapes, broadcast_strides};
 use crate::{
     DType, Device, ErrorKind, Generator, Layout, MemoryFormat, Result, Scalar, Tensor, TensorSpec,
 };
@@ -492,7 +491,10 @@ impl Combination {
     fn new(cpu: Cpu, out: &Tensor, other: &Tensor) -> Result<Self> {
         let dtype = result_type(&[out, other]);
         let wide = if dtype == out.dtype() { None } else { Some(out.empty_as(dtype)?) };
-        Ok(Self { wide, other: other.in_dtype(cpu, dtype)? })
+        let other = other.in_dtype(cpu, dtype)?;
+        let strides = broadcast_strides(other.shape(), other.strides(), out.shape())?;
+        let other = other.alias_with(out.shape(), &strides, other.storage_offset())?;
+        Ok(Self { wide, other })
     }
     fn write(
         &self,
@@ -500,12 +502,16 @@ impl Combination {
         out: &Tensor,
         kernel: impl FnOnce(&mut Iter) -> pullback_kernels::Result<()>,
     ) -> Result<()> {
-        let Some(wide) = &self.wide else {
-            return walk_as_is(cpu, out, &[out.clone(), self.other.clone()], kernel);
-        };
-        wide.copy_data(cpu, out)?;
-        walk_as_is(cpu, wide, &[wide.clone(), self.other.clone()], kernel)?;
-        out.copy_data(cpu, wide)
+        let target = self.wide.as_ref().unwrap_or(out);
+        if self.wide.is_some() {
+            target.copy_data(cpu, out)?;
+        }
+        let inputs = [target.view_ref(cpu), self.other.view_ref(cpu)];
+        kernel(&mut Iter::new(&[target.view_mut(cpu)], &inputs)?)?;
+        if self.wide.is_some() {
+            out.copy_data(cpu, target)?;
+        }
+        Ok(())
     }
 }
 
@@ -607,13 +613,13 @@ impl Multinomial {
     }
     fn cpu(
         cpu: Cpu,
+        result: &Tensor,
         self_: &Tensor,
         num_samples: i64,
         replacement: bool,
         generator: Option<&Generator>,
-    ) -> Result<Tensor> {
-        let out = Multinomial::meta(self_, num_samples, replacement)?.empty()?;
-        let drawn = draw(cpu, &out, generator, |out, g| {
+    ) -> Result<()> {
+        let drawn = draw(cpu, result, generator, |out, g| {
             random::multinomial(out, self_.view_ref(cpu), replacement, g)
         });
         match drawn {
@@ -628,7 +634,7 @@ impl Multinomial {
                     "invalid multinomial distribution (encountering probability entry {what})"
                 )
             }
-            drawn => drawn.map(|()| out),
+            drawn => drawn,
         }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -498,7 +498,7 @@ impl HistogramBins {
         density: bool,
     ) -> Result<()> {
         let plan = line_plan(self_, weight)?;
-        let sums = summed(cpu, &plan, &[bins.clone()], BinSearch::Bisect, density)?;
+        let sums = summed(cpu, &plan, std::slice::from_ref(bins), BinSearch::Bisect, density)?;
         hist.copy_data(cpu, &sums)?;
         bin_edges.copy_data(cpu, bins)
     }

@@ -1,4 +1,4 @@
-//! Transforms of short pieces of a signal that overlap (`stft`), and back (`istft`).
+//! The short-time Fourier transform (`stft`), and its inverse (`istft`).
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -14,17 +14,17 @@ use std::sync::atomic::AtomicBool;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&STFT_CENTER, &ISTFT_OP];
 
-/// Said once of a call without a window.
+/// Whether the warning about a call without a window was given.
 static WITHOUT_WINDOW: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
-/// Said once of a result that is to be pairs of real numbers.
+/// Whether the warning about results as pairs of real numbers was given.
 static PAIRS: AtomicBool = AtomicBool::new(false);
 
-/// What errors call the argument that a flag is: as PyTorch prints it.
+/// The value of an optional flag in errors, as PyTorch prints it.
 fn flag(value: Option<bool>) -> String {
     value.map_or_else(|| "None".into(), |flag| i64::from(flag).to_string())
 }
 
-/// How a tensor's kind is printed: `torch.FloatTensor`.
+/// The type of a tensor in errors: `torch.FloatTensor`.
 fn kind(t: &Tensor) -> String {
     format!("torch.{}Tensor", t.dtype().scalar_name())
 }
@@ -33,7 +33,7 @@ fn window_text(window: Option<&Tensor>) -> String {
     window.map_or_else(|| "None".into(), |w| format!("{}{{{}}}", kind(w), list(w.shape())))
 }
 
-/// The window, or ones, in the middle of `n_fft` numbers.
+/// The window, or ones, padded with zeros at both ends to `n_fft` elements.
 fn centred(
     window: Option<&Tensor>,
     like: &Tensor,
@@ -55,7 +55,7 @@ fn centred(
     window.constant_pad_nd(&[left, n_fft - win_length - left], Scalar::Int(0)).map(Some)
 }
 
-/// The signal with `n_fft / 2` numbers more at both ends, as `pad` makes them.
+/// The signal padded by `n_fft / 2` elements at both ends by the mode `pad`.
 fn padded(signal: &Tensor, n_fft: i64, mode: &str) -> Result<Tensor> {
     let rank = signal.ndim();
     let mut shape = Dims::from_elem(1, 3_usize.saturating_sub(rank));
@@ -139,13 +139,13 @@ impl Stft<'_> {
         Ok(())
     }
 
-    /// The pieces, (batch, pieces, `n_fft`), multiplied by the window.
+    /// The frames (batch, frames, `n_fft`), multiplied by the window.
     fn pieces(&self) -> Result<Tensor> {
         let (n_fft, win) = (self.n_fft, self.win);
         let mut signal =
             if self.input.ndim() == 1 { self.input.unsqueeze(0)? } else { self.input.clone() };
         if self.align_to_window == Some(true) {
-            // The first window, rather than the first piece, begins where the signal does.
+            // The first window, rather than the first frame, begins where the signal begins.
             let left = (n_fft - win) / 2;
             signal = signal.constant_pad_nd(&[left, n_fft - win - left], Scalar::Int(0))?;
         }
@@ -172,16 +172,21 @@ impl Stft<'_> {
         } else {
             pieces.fft_r2c(&[2], normalization, onesided)?
         };
-        let turned = spectra.transpose(1, 2)?;
-        let turned = if self.input.ndim() == 1 { turned.squeeze_dim(0)? } else { turned };
-        if self.return_complex { Ok(turned) } else { turned.view_as_real() }
+        let transposed = spectra.transpose(1, 2)?;
+        let transposed =
+            if self.input.ndim() == 1 { transposed.squeeze_dim(0)? } else { transposed };
+        if self.return_complex { Ok(transposed) } else { transposed.view_as_real() }
     }
 }
 
-/// The spectra of pieces of a signal: of `n_fft` numbers each, `hop_length` (a quarter of `n_fft` unless given) from one to the next, multiplied by a
-/// window of `win_length` numbers in their middle. The input is (length) or (batch, length), the result (batch, frequencies,
-/// pieces). `center` puts the middle of the first piece at the signal's beginning, which is then padded as `pad_mode` says;
-/// `normalized` divides by the root of `n_fft`; `onesided`, the default for real numbers, leaves out what is the mirror image of the rest.
+/// The short-time Fourier transform: the spectra of overlapping frames of a signal (length) or (batch, length), of
+/// shape (batch, frequencies, frames).
+///
+/// Frames have `n_fft` elements, `hop_length` (a quarter of `n_fft` by default) from one to the next, multiplied by
+/// `window`, which is padded with zeros from `win_length` to `n_fft` elements. With `center` the first frame is centred
+/// at the beginning of the signal, which is padded at both ends by `pad_mode`. `normalized` divides by the square root
+/// of `n_fft`; `onesided`, the default for real signals, leaves out the half of the spectrum that is the mirror image
+/// of the other.
 #[op("stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
      autocast = fp32, method = stft)]
 impl StftCenter {
@@ -340,7 +345,7 @@ impl Istft<'_> {
         text
     }
 
-    /// Refuses what does not fit; gives whether the input is half of a spectrum.
+    /// Refuses arguments that do not fit; returns whether the input is half of a spectrum.
     fn check(&self) -> Result<bool> {
         let (shape, n_fft, hop, win) = (self.input.shape(), self.n_fft, self.hop, self.win);
         ensure!(self.input.numel() > 0, runtime, "{}: input tensor cannot be empty.", self.text());
@@ -385,7 +390,7 @@ impl Istft<'_> {
         Ok(onesided)
     }
 
-    /// The pieces, (batch, pieces, `n_fft`), as they were before the transform.
+    /// The frames (batch, frames, `n_fft`) before the transform.
     fn pieces(&self, onesided: bool) -> Result<Tensor> {
         let spectra =
             if self.input.ndim() == 2 { self.input.unsqueeze(0)? } else { self.input.clone() };
@@ -420,7 +425,7 @@ impl Istft<'_> {
         let pieces = self.pieces(onesided)?.mul(&window)?;
         let (batch, count) = (pieces.shape()[0], pieces.shape()[1]);
         let total = (count - 1).saturating_mul(hop).saturating_add(n_fft);
-        // Each number is the sum of what the pieces have there, over the sum of the squared windows.
+        // Each element is the sum of the frames there, divided by the sum of the squared windows.
         let sum = pieces.unfold_backward(&[batch, total], 1, n_fft, hop)?;
         let squares = window.mul(&window)?.expand(&[1, count, n_fft], false)?;
         let weight = squares.unfold_backward(&[1, total], 1, n_fft, hop)?;
@@ -458,11 +463,12 @@ impl Istft<'_> {
     }
 }
 
-/// Sums of squared windows below which a signal cannot be told.
+/// The smallest sum of squared windows from which a signal can be reconstructed.
 const SMALLEST: f64 = 1e-11;
 
-/// The inverse of `stft`: pieces are transformed back, multiplied by the window, added where they overlap, and divided by the sum of the
-/// squared windows, which must not vanish. `length` cuts the signal off or pads it with zeros.
+/// The inverse of `torch.stft`: frames are transformed back, multiplied by the window, added where they overlap, and
+/// divided by the sum of the squared windows, which must not vanish. `length` cuts the signal off or pads it with
+/// zeros.
 #[op("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor",
      autocast = fp32, method = istft)]
 impl IstftOp {
@@ -484,7 +490,7 @@ impl IstftOp {
             type_error,
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         );
-        // (The number of its pieces stands in the second to last dimension of the pairs.)
+        // (The number of frames is in the second to last dimension of the pairs.)
         wrap_dim(-3, self_.ndim() + 1)?;
         Istft {
             input: self_,

@@ -30,14 +30,14 @@ pub(crate) static OPS: &[&OpDef] = &[
     &KAISER_WINDOW_BETA,
 ];
 
-/// Dtype, layout, device and pinning.
-type Options = (Option<DType>, Option<Layout>, Option<Device>, Option<bool>);
+/// The options of a new tensor: dtype, layout, device and pinning.
+type WindowOptions = (Option<DType>, Option<Layout>, Option<Device>, Option<bool>);
 
-/// A window of `length` numbers: `shape` makes the symmetric one of the numbers 0, 1, .. and of their last.
+/// A window of `length` elements: `shape` makes the symmetric one from the indices 0, 1, .. and the last index.
 fn window(
     name: &str,
     (length, periodic): (i64, bool),
-    (dtype, layout, device, pin_memory): Options,
+    (dtype, layout, device, pin_memory): WindowOptions,
     shape: impl FnOnce(&Tensor, f64) -> Result<Tensor>,
 ) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_dtype);
@@ -73,7 +73,7 @@ fn scaled(x: &Tensor, factor: f64) -> Result<Tensor> {
     x.mul(&Tensor::wrapped(factor)?)
 }
 
-/// `1 - |2 i / last - 1|`.
+/// The Bartlett window `1 - |2 i / last - 1|`.
 fn triangle(numbers: &Tensor, last: f64) -> Result<Tensor> {
     let rising = scaled(numbers, 2.0 / last)?;
     let half = last as i64 / 2 + 1;
@@ -81,12 +81,12 @@ fn triangle(numbers: &Tensor, last: f64) -> Result<Tensor> {
     cat(&[rising.narrow(0, 0, half)?, falling], 0)
 }
 
-/// `alpha - beta cos(2 pi i / last)`.
+/// The Hann and Hamming windows `alpha - beta cos(2 pi i / last)`.
 fn raised_cosine(numbers: &Tensor, last: f64, alpha: f64, beta: f64) -> Result<Tensor> {
     scaled(&scaled(numbers, TAU / last)?.cos()?, -beta)?.plus(alpha)
 }
 
-/// `0.42 - 0.5 cos(2 pi i / last) + 0.08 cos(4 pi i / last)`.
+/// The Blackman window `0.42 - 0.5 cos(2 pi i / last) + 0.08 cos(4 pi i / last)`.
 fn blackman(numbers: &Tensor, last: f64) -> Result<Tensor> {
     let angle = scaled(numbers, PI / last)?;
     let fourth = scaled(&scaled(&angle, 4.0)?.cos()?, 0.08)?;
@@ -94,7 +94,7 @@ fn blackman(numbers: &Tensor, last: f64) -> Result<Tensor> {
     fourth.sub(&second)?.plus(0.42)
 }
 
-/// `I0(beta sqrt(1 - (2 i / last - 1)^2)) / I0(beta)`.
+/// The Kaiser window `I0(beta sqrt(1 - (2 i / last - 1)^2)) / I0(beta)`.
 fn kaiser(numbers: &Tensor, last: f64, beta: f64) -> Result<Tensor> {
     // (The ratio in double precision: halves do not hold what I0 grows to.)
     let place = scaled(&numbers.to_dtype(DType::F64)?, 2.0 / last)?.plus(-1.0)?;
@@ -104,7 +104,8 @@ fn kaiser(numbers: &Tensor, last: f64, beta: f64) -> Result<Tensor> {
     ratio.to_dtype(numbers.dtype())
 }
 
-/// The forms of a window: their arguments behind `window_length`, whether they are periodic, and what makes them.
+/// Declares the overloads of a window: their arguments after `window_length`, whether they are periodic, and the
+/// function that computes them.
 macro_rules! windows {
     ($($(#[doc = $doc:tt])* $op:ident($schema:tt, $method:ident, $name:tt $(, $extra:ident: $type:ty)*)
         ($periodic:expr) => $shape:expr;)+) => {$(
@@ -133,48 +134,58 @@ macro_rules! windows {
 }
 
 windows! {
-    /// The periodic Bartlett window, a triangle: `1 - |2 i / n - 1|`.
+    /// The periodic Bartlett (triangular) window of `n = window_length` elements: `1 - |2 i / n - 1|`.
     BartlettWindow("bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         bartlett_window, "bartlett_window")(true) => triangle;
-    /// The Bartlett window, symmetric unless `periodic`.
+    /// The Bartlett (triangular) window `1 - |2 i / n - 1|`, with `n = window_length` if `periodic`, else
+    /// `n = window_length - 1`, which makes it symmetric.
     BartlettWindowPeriodic("bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         bartlett_window_periodic, "bartlett_window", periodic: bool)(periodic) => triangle;
-    /// The periodic Blackman window: `0.42 - 0.5 cos(2 pi i / n) + 0.08 cos(4 pi i / n)`.
+    /// The periodic Blackman window of `n = window_length` elements:
+    /// `0.42 - 0.5 cos(2 pi i / n) + 0.08 cos(4 pi i / n)`.
     BlackmanWindow("blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         blackman_window, "blackman_window")(true) => blackman;
-    /// The Blackman window, symmetric unless `periodic`.
+    /// The Blackman window `0.42 - 0.5 cos(2 pi i / n) + 0.08 cos(4 pi i / n)`, with `n = window_length` if `periodic`,
+    /// else `n = window_length - 1`, which makes it symmetric.
     BlackmanWindowPeriodic("blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         blackman_window_periodic, "blackman_window", periodic: bool)(periodic) => blackman;
-    /// The periodic Hann window: `0.5 - 0.5 cos(2 pi i / n)`.
+    /// The periodic Hann window of `n = window_length` elements: `0.5 - 0.5 cos(2 pi i / n)`.
     HannWindow("hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         hann_window, "hann_window")(true) => |i, last| raised_cosine(i, last, 0.5, 0.5);
-    /// The Hann window, symmetric unless `periodic`.
+    /// The Hann window `0.5 - 0.5 cos(2 pi i / n)`, with `n = window_length` if `periodic`, else
+    /// `n = window_length - 1`, which makes it symmetric.
     HannWindowPeriodic("hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         hann_window_periodic, "hann_window", periodic: bool)(periodic) => |i, last| raised_cosine(i, last, 0.5, 0.5);
-    /// The periodic Hamming window: `0.54 - 0.46 cos(2 pi i / n)`.
+    /// The periodic Hamming window of `n = window_length` elements: `0.54 - 0.46 cos(2 pi i / n)`.
     HammingWindow("hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         hamming_window, "hamming_window")(true) => |i, last| raised_cosine(i, last, 0.54, 0.46);
-    /// The Hamming window, symmetric unless `periodic`.
+    /// The Hamming window `0.54 - 0.46 cos(2 pi i / n)`, with `n = window_length` if `periodic`, else
+    /// `n = window_length - 1`, which makes it symmetric.
     HammingWindowPeriodic("hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         hamming_window_periodic, "hamming_window", periodic: bool)(periodic) => |i, last| raised_cosine(i, last, 0.54, 0.46);
-    /// The Hamming window with another mean: `alpha - 0.46 cos(2 pi i / n)`.
+    /// The generalised Hamming window `alpha - 0.46 cos(2 pi i / n)`, with `n = window_length` if `periodic`, else
+    /// `n = window_length - 1`.
     HammingWindowAlpha("hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         hamming_window_periodic_alpha, "hamming_window", periodic: bool, alpha: f64)(periodic) => |i, last| raised_cosine(i, last, alpha, 0.46);
-    /// The Hamming window with other numbers: `alpha - beta cos(2 pi i / n)`.
+    /// The generalised Hamming window `alpha - beta cos(2 pi i / n)`, with `n = window_length` if `periodic`, else
+    /// `n = window_length - 1`.
     HammingWindowAlphaBeta("hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         hamming_window_periodic_alpha_beta, "hamming_window", periodic: bool, alpha: f64, beta: f64)(periodic) => |i, last| raised_cosine(i, last, alpha, beta);
-    /// The periodic Kaiser window with `beta` 12: `I0(beta sqrt(1 - (2 i / n - 1)^2)) / I0(beta)`.
+    /// The periodic Kaiser window with `beta` 12 of `n = window_length` elements:
+    /// `I0(beta sqrt(1 - (2 i / n - 1)^2)) / I0(beta)`.
     KaiserWindow("kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         kaiser_window, "kaiser_window")(true) => |i, last| kaiser(i, last, 12.0);
-    /// The Kaiser window with `beta` 12, symmetric unless `periodic`.
+    /// The Kaiser window with `beta` 12, `I0(beta sqrt(1 - (2 i / n - 1)^2)) / I0(beta)`, with `n = window_length` if
+    /// `periodic`, else `n = window_length - 1`, which makes it symmetric.
     KaiserWindowPeriodic("kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         kaiser_window_periodic, "kaiser_window", periodic: bool)(periodic) => |i, last| kaiser(i, last, 12.0);
-    /// The Kaiser window: the larger `beta`, the narrower.
+    /// The Kaiser window `I0(beta sqrt(1 - (2 i / n - 1)^2)) / I0(beta)`, narrower for larger `beta`, with
+    /// `n = window_length` if `periodic`, else `n = window_length - 1`, which makes it symmetric.
     KaiserWindowBeta("kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
         kaiser_window_beta, "kaiser_window", periodic: bool, beta: f64)(periodic) => |i, last| kaiser(i, last, beta);
 }
 
-/// A call with values for the arguments behind the length.
+/// A call with values for the arguments after the length.
 fn call(length: i64, extra: &[&'static str], periodic: bool) -> Sample {
     let start = Sample::new([Value::Int(length)]).without_gradient();
     let value = |name: &str| match name {

@@ -1,0 +1,322 @@
+"""The tensor of the jagged layout, and the ways into its values and out of them.
+
+A jagged tensor holds one plain tensor in which the components lie one after another. A call on it
+is computed on that plain tensor, with its history (``_rules``): so it has every derivative that the
+plain operation has. Two nodes of the graph lead from one to the other: ``_Values`` and
+``_NestedFrom``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .. import _C
+from .._jagged_layout import jagged
+from .._tensor import Tensor
+from .._utils import _rebuild_nested_jagged
+from ..autograd import Function
+from ._level import is_below
+from ._structure import NestedSize, RaggedSize, Structure, of_counts, of_offsets
+
+_VF = _C._VariableFunctions
+
+
+class NestedTensor(Tensor):
+    """A batch of tensors that differ in the size of one dimension, packed into one.
+
+    Made by the functions of ``torch.nested`` with ``layout=torch.jagged``.
+    """
+
+    _values: Tensor  # type: ignore[assignment]
+    _structure: Structure
+    _ragged_idx: int
+
+    @classmethod
+    def _made(cls, values: Tensor, structure: Structure, ragged: int) -> NestedTensor:
+        """One that holds these values, without history."""
+        size = list(values.size())
+        size[ragged - 1] = structure.longest
+        made: NestedTensor = _C.TensorBase._make_wrapper_subclass(
+            cls, (structure.batch, *size), dtype=values.dtype, device=values.device
+        )
+        made._values, made._structure, made._ragged_idx = values.detach(), structure, ragged
+        return made
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Computes the calls that have a rule; others are refused by name."""
+        from ._rules import call
+
+        with _C.DisableTorchFunctionSubclass():
+            return call(func, args, kwargs or {})
+
+    @classmethod
+    def __torch_dispatch__(
+        cls,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Computes what the engine does with gradients, below autograd."""
+        from ._rules import op
+
+        return op(func, args, kwargs or {})
+
+    @property
+    def shape(self) -> Any:
+        """The sizes; the ragged one is a symbol."""
+        sizes: list[Any] = [self._structure.batch, *self._values.size()]
+        sizes[self._ragged_idx] = self._structure.size
+        return NestedSize(sizes)
+
+    def size(self, dim: int | None = None) -> Any:
+        """All sizes, or that of one dimension."""
+        if dim is None:
+            return self.shape
+        if not -self.dim() <= dim < self.dim():
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-self.dim()}, "
+                f"{self.dim() - 1}], but got {dim})"
+            )
+        return self.shape[dim]
+
+    def dim(self) -> int:
+        """How many dimensions there are, that of the batch among them."""
+        return self._values.dim() + 1
+
+    ndim = property(dim)
+
+    def numel(self) -> int:
+        """How many elements the values have."""
+        return self._values.numel()
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides of the values, and how far the components are apart, as a symbol."""
+        strides = self._values.stride()
+        apart: Any = self._structure.size * strides[self._ragged_idx - 1]
+        for at in range(self._ragged_idx - 1):
+            if strides[at] >= strides[self._ragged_idx - 1]:
+                apart = apart * self._values.size(at)
+        whole = (apart, *strides)
+        return whole if dim is None else whole[dim]
+
+    @property
+    def layout(self) -> Any:
+        """``torch.jagged``."""
+        return jagged
+
+    @property
+    def is_nested(self) -> bool:
+        """True."""
+        return True
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the values are, and the components fill them in the order of dimensions."""
+        if memory_format not in (None, _C.contiguous_format, _C.preserve_format):
+            return False
+        fills = self._structure.lengths is None and self._ragged_idx == 1
+        return fills and self._values.is_contiguous()
+
+    @property
+    def _max_seqlen(self) -> int:
+        return self._structure.longest
+
+    @property
+    def _min_seqlen(self) -> int:
+        return self._structure.shortest
+
+    def values(self) -> Tensor:
+        """The packed values, with their history."""
+        return unwrap(self)
+
+    def offsets(self) -> Tensor:
+        """Where each component begins, and after them the end."""
+        return self._structure.offsets
+
+    def lengths(self) -> Tensor | None:
+        """How long each component is, where they do not lie one right after another."""
+        return self._structure.lengths
+
+    def to_padded_tensor(
+        self, padding: float, output_size: Sequence[int] | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """The components one below another, filled up with ``padding``."""
+        from . import to_padded_tensor
+
+        return to_padded_tensor(self, padding, output_size, out)
+
+    def __len__(self) -> int:
+        return self._structure.batch
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.unbind())
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        history = ""
+        if self.grad_fn is not None:
+            history = f", grad_fn=<{self.grad_fn.name()}>"
+        elif self.requires_grad:
+            history = ", requires_grad=True"
+        sizes = ", ".join(map(repr, self.shape))
+        return (
+            f"NestedTensor(size=({sizes}), offsets={self._structure.offsets!r}{history}, "
+            f"contiguous={self.is_contiguous()})"
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        if not self.is_leaf:
+            raise RuntimeError("only leaves of the graph can be pickled: detach() it first")
+        return _rebuild_nested_jagged, (
+            self._values,
+            self._structure.offsets,
+            self._structure.lengths,
+            self._ragged_idx,
+            self.requires_grad,
+        )
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> NestedTensor:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment."
+            )
+        if id(self) not in memo:
+            copied = self._made(self._values.clone(), self._structure, self._ragged_idx)
+            memo[id(self)] = copied.requires_grad_(self.requires_grad)
+        result: NestedTensor = memo[id(self)]
+        return result
+
+    def tolist(self) -> Any:
+        """Refused: the lists would have different lengths."""
+        raise RuntimeError(
+            f".tolist() is not supported for tensor subclasses, got {type(self).__name__}"
+        )
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Refused: an array has no ragged dimension."""
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+
+def rebuild(
+    values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged: int, requires_grad: bool
+) -> NestedTensor:
+    """The tensor that was pickled."""
+    check_structure(values, offsets, lengths, ragged)
+    made = NestedTensor._made(values, of_offsets(offsets, lengths), ragged)
+    return made.requires_grad_(requires_grad)
+
+
+def check_structure(values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged: int) -> None:
+    """Refuses offsets and lengths that do not lie within the values."""
+    if not 1 <= ragged <= values.dim():
+        raise RuntimeError(f"ragged dimension {ragged} is not one of {values.dim()} packed ones")
+    for name, one in (("offsets", offsets), ("lengths", lengths)):
+        if one is not None and (one.dim() != 1 or one.is_floating_point() or one.is_complex()):
+            raise RuntimeError(f"{name} must be a tensor of integers with one dimension")
+    starts = offsets.tolist()
+    if not starts:
+        raise RuntimeError("offsets must have at least one element")
+    counts = [end - start for start, end in itertools.pairwise(starts)]
+    if lengths is not None:
+        counts = lengths.tolist()
+        if len(counts) != len(starts) - 1:
+            raise RuntimeError(
+                f"lengths must have one element fewer than offsets, got {len(counts)} and "
+                f"{len(starts)}"
+            )
+    for start, count in zip(starts, counts, strict=False):
+        if start < 0 or count < 0 or start + count > values.size(ragged - 1):
+            raise RuntimeError(
+                f"a component from {start} of length {count} does not lie within values of size "
+                f"{values.size(ragged - 1)} in the ragged dimension"
+            )
+
+
+class _Values(Function):
+    """The packed values; their gradient is nested again."""
+
+    @staticmethod
+    def forward(source: NestedTensor) -> Tensor:
+        return source._values.detach()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.place = inputs[0]._structure, inputs[0]._ragged_idx
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return wrap(grad, *ctx.place)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor) -> Tensor:
+        return unwrap(tangent) if isinstance(tangent, NestedTensor) else tangent
+
+
+class _NestedFrom(Function):
+    """Values as a jagged tensor; its gradient is taken apart again."""
+
+    @staticmethod
+    def forward(values: Tensor, structure: Structure, ragged: int) -> NestedTensor:
+        return NestedTensor._made(values, structure, ragged)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.structure, ctx.ragged = inputs[1:]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        if not isinstance(grad, NestedTensor) or grad._structure is not ctx.structure:
+            raise RuntimeError("the gradient of a NestedTensor must have its ragged structure")
+        return unwrap(grad), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
+        return wrap(tangent, ctx.structure, ctx.ragged)
+
+
+def unwrap(source: NestedTensor) -> Tensor:
+    """The values as a plain tensor, with the history that the jagged tensor has."""
+    if is_below():
+        return source._values
+    with _C.DisableTorchFunctionSubclass():
+        values: Tensor = _Values.apply(source)
+    return values
+
+
+def wrap(values: Tensor, structure: Structure, ragged: int = 1) -> NestedTensor:
+    """Values as a jagged tensor, with the history that they have."""
+    if is_below():
+        return NestedTensor._made(values, structure, ragged)
+    with _C.DisableTorchFunctionSubclass():
+        made: NestedTensor = _NestedFrom.apply(values, structure, ragged)
+    return made
+
+
+def components(source: NestedTensor) -> list[Tensor]:
+    """Views of the components, with their history."""
+    values, at = unwrap(source), source._ragged_idx - 1
+    places = zip(source._structure.starts, source._structure.counts, strict=True)
+    return [values.narrow(at, start, count) for start, count in places]
+
+
+def packed(source: NestedTensor) -> NestedTensor:
+    """The same components without gaps between them: ``source`` itself if it has no gaps."""
+    structure = source._structure
+    if structure.lengths is None and structure.starts[:1] in ([], [0]):
+        ends = structure.starts[-1] + structure.counts[-1] if structure.batch else 0
+        if ends == source._values.size(source._ragged_idx - 1):
+            return source
+    values = unwrap(source).index_select(source._ragged_idx - 1, structure.packed_indices())
+    return wrap(values, of_counts(structure.counts), source._ragged_idx)
+
+
+__all__ = ["NestedTensor", "RaggedSize", "components", "packed", "rebuild", "unwrap", "wrap"]

@@ -1,0 +1,233 @@
+"""The nested tensor of the strided layout: components that may differ in every dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from .. import _C
+from .._tensor import Tensor
+from .._utils import _rebuild_nested_strided
+from ..autograd import Function
+from ._level import is_below
+
+_VF = _C._VariableFunctions
+
+
+class StridedNestedTensor(Tensor):
+    """A batch of tensors of one number of dimensions, whose sizes may differ.
+
+    Made by the functions of ``torch.nested`` with ``layout=torch.strided``.
+    """
+
+    _parts: tuple[Tensor, ...]
+
+    @classmethod
+    def _made(cls, parts: Sequence[Tensor], like: Tensor) -> StridedNestedTensor:
+        """One that holds these components, without history; ``like`` says dtype and device."""
+        dims = like.dim() if not parts else parts[0].dim()
+        longest = [max((one.size(at) for one in parts), default=0) for at in range(dims)]
+        made: StridedNestedTensor = _C.TensorBase._make_wrapper_subclass(
+            cls, (len(parts), *longest), dtype=like.dtype, device=like.device
+        )
+        made._parts = tuple(one.detach() for one in parts)
+        return made
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Computes the calls that have a rule; others are refused by name."""
+        from ._strided_rules import call
+
+        with _C.DisableTorchFunctionSubclass():
+            return call(func, args, kwargs or {})
+
+    @classmethod
+    def __torch_dispatch__(
+        cls,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Computes what the engine does with gradients, below autograd."""
+        from ._strided_rules import op
+
+        return op(func, args, kwargs or {})
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise RuntimeError(
+            f"Internal error: NestedTensorImpl doesn't support {what}. Please file an issue."
+        )
+
+    @property
+    def shape(self) -> Any:
+        """Refused: each component has its own."""
+        self._refuse("sizes")
+
+    def size(self, dim: int | None = None) -> Any:
+        """The size of a dimension in which all components agree."""
+        if dim is None:
+            self._refuse("sizes")
+        if not -self.dim() <= dim < self.dim():
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-self.dim()}, "
+                f"{self.dim() - 1}], but got {dim})"
+            )
+        at = dim % self.dim()
+        if at == 0:
+            return len(self._parts)
+        sizes = {one.size(at - 1) for one in self._parts}
+        if len(sizes) != 1:
+            raise RuntimeError(f"Given dimension {at} is irregular and does not have a size.")
+        return sizes.pop()
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Refused: each component has its own."""
+        self._refuse("strides")
+
+    def dim(self) -> int:
+        """How many dimensions there are, that of the batch among them."""
+        return self._parts[0].dim() + 1 if self._parts else 1
+
+    ndim = property(dim)
+
+    def numel(self) -> int:
+        """How many elements all components have."""
+        return sum(one.numel() for one in self._parts)
+
+    @property
+    def is_nested(self) -> bool:
+        """True."""
+        return True
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether every component is."""
+        return all(one.is_contiguous() for one in self._parts)
+
+    def values(self) -> Tensor:
+        """All elements, one component after another, in one dimension, with their history."""
+        parts = [one.reshape(-1) for one in unwrap(self)]
+        return _VF.cat(parts) if parts else _VF.empty(0, dtype=self.dtype)
+
+    def to_padded_tensor(
+        self, padding: float, output_size: Sequence[int] | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """The components one below another, filled up with ``padding``."""
+        from . import to_padded_tensor
+
+        return to_padded_tensor(self, padding, output_size, out)
+
+    def __len__(self) -> int:
+        self._refuse("sizes")
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(unwrap(self))
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        history = ""
+        if self.grad_fn is not None:
+            history = f", grad_fn=<{self.grad_fn.name()}>"
+        elif self.requires_grad:
+            history = ", requires_grad=True"
+        shown = ",\n".join(
+            "\n".join(f"  {line}" for line in repr(one).splitlines()) for one in self._parts
+        )
+        inside = f"\n{shown}\n" if shown else "\n\n"
+        return f"nested_tensor([{inside}]{history})"
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        if not self.is_leaf:
+            raise RuntimeError("only leaves of the graph can be pickled: detach() it first")
+        empty = _VF.empty([0] * (self.dim() - 1), dtype=self.dtype)
+        return _rebuild_nested_strided, (list(self._parts), empty, self.requires_grad)
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> StridedNestedTensor:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment."
+            )
+        if id(self) not in memo:
+            copied = self._made([one.clone() for one in self._parts], self)
+            memo[id(self)] = copied.requires_grad_(self.requires_grad)
+        result: StridedNestedTensor = memo[id(self)]
+        return result
+
+    def tolist(self) -> Any:
+        """Refused, as in PyTorch."""
+        self._refuse("strides")
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Refused: the components are no one array."""
+        self._refuse("strides")
+
+
+def rebuild(parts: list[Tensor], like: Tensor, requires_grad: bool) -> StridedNestedTensor:
+    """The tensor that was pickled."""
+    return StridedNestedTensor._made(parts, like).requires_grad_(requires_grad)
+
+
+class _Parts(Function):
+    """The components; their gradients are one nested tensor."""
+
+    @staticmethod
+    def forward(source: StridedNestedTensor) -> tuple[Tensor, ...]:
+        return tuple(one.detach() for one in source._parts)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        return wrap(grads, grads[0])
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor) -> tuple[Tensor, ...]:
+        return tuple(unwrap(tangent))
+
+
+class _NestedFrom(Function):
+    """Components as one nested tensor; its gradient is taken apart again."""
+
+    @staticmethod
+    def forward(like: Tensor, *parts: Tensor) -> StridedNestedTensor:
+        return StridedNestedTensor._made(parts, parts[0] if parts else like)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        if not isinstance(grad, StridedNestedTensor):
+            raise RuntimeError("the gradient of a nested tensor must be a nested tensor")
+        return None, *unwrap(grad)
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *tangents: Tensor) -> Tensor:
+        return wrap(tangents, tangents[0])
+
+
+def unwrap(source: StridedNestedTensor | Tensor) -> list[Tensor]:
+    """The components as plain tensors, with the history that the nested tensor has."""
+    assert isinstance(source, StridedNestedTensor)
+    if is_below() or not source._parts:
+        return list(source._parts)
+    with _C.DisableTorchFunctionSubclass():
+        return list(_Parts.apply(source))
+
+
+def wrap(parts: Sequence[Tensor], like: Tensor) -> StridedNestedTensor:
+    """Components as one nested tensor, with the history that they have."""
+    with _C.DisableTorchFunctionSubclass():
+        if is_below() or not parts:
+            return StridedNestedTensor._made(parts, parts[0] if parts else like)
+        made: StridedNestedTensor = _NestedFrom.apply(_VF.empty(0, dtype=parts[0].dtype), *parts)
+    return made

@@ -17,13 +17,14 @@ from .._jagged_layout import jagged
 from .._tensor import Tensor
 from .._utils import _rebuild_nested_jagged
 from ..autograd import Function
+from ._base import Nested
 from ._level import is_below
-from ._structure import NestedSize, RaggedSize, Structure, of_counts, of_offsets
+from ._structure import NestedSize, RaggedSize, Structure, of_offsets
 
 _VF = _C._VariableFunctions
 
 
-class NestedTensor(Tensor):
+class NestedTensor(Nested):
     """A batch of tensors that differ in the size of one dimension, packed into one.
 
     Made by the functions of ``torch.nested`` with ``layout=torch.jagged``.
@@ -44,32 +45,20 @@ class NestedTensor(Tensor):
         made._values, made._structure, made._ragged_idx = values.detach(), structure, ragged
         return made
 
-    @classmethod
-    def __torch_function__(
-        cls,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        """Computes the calls that have a rule; others are refused by name."""
+    @staticmethod
+    def _call(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         from ._rules import call
 
-        with _C.DisableTorchFunctionSubclass():
-            return call(func, args, kwargs or {})
+        return call(func, args, kwargs)
 
-    @classmethod
-    def __torch_dispatch__(
-        cls,
-        func: Any,
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        """Computes what the engine does with gradients, below autograd."""
+    @staticmethod
+    def _op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         from ._rules import op
 
-        return op(func, args, kwargs or {})
+        return op(func, args, kwargs)
+
+    def _copied(self) -> NestedTensor:
+        return self._made(self._values.clone(), self._structure, self._ragged_idx)
 
     @property
     def shape(self) -> Any:
@@ -114,11 +103,6 @@ class NestedTensor(Tensor):
         """``torch.jagged``."""
         return jagged
 
-    @property
-    def is_nested(self) -> bool:
-        """True."""
-        return True
-
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the values are, and the components fill them in the order of dimensions."""
         if memory_format not in (None, _C.contiguous_format, _C.preserve_format):
@@ -146,14 +130,6 @@ class NestedTensor(Tensor):
         """How long each component is, where they do not lie one right after another."""
         return self._structure.lengths
 
-    def to_padded_tensor(
-        self, padding: float, output_size: Sequence[int] | None = None, out: Tensor | None = None
-    ) -> Tensor:
-        """The components one below another, filled up with ``padding``."""
-        from . import to_padded_tensor
-
-        return to_padded_tensor(self, padding, output_size, out)
-
     def __len__(self) -> int:
         return self._structure.batch
 
@@ -161,20 +137,14 @@ class NestedTensor(Tensor):
         return iter(self.unbind())
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        history = ""
-        if self.grad_fn is not None:
-            history = f", grad_fn=<{self.grad_fn.name()}>"
-        elif self.requires_grad:
-            history = ", requires_grad=True"
         sizes = ", ".join(map(repr, self.shape))
         return (
-            f"NestedTensor(size=({sizes}), offsets={self._structure.offsets!r}{history}, "
+            f"NestedTensor(size=({sizes}), offsets={self._structure.offsets!r}{self._history()}, "
             f"contiguous={self.is_contiguous()})"
         )
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        if not self.is_leaf:
-            raise RuntimeError("only leaves of the graph can be pickled: detach() it first")
+        self._check_pickled()
         return _rebuild_nested_jagged, (
             self._values,
             self._structure.offsets,
@@ -182,18 +152,6 @@ class NestedTensor(Tensor):
             self._ragged_idx,
             self.requires_grad,
         )
-
-    def __deepcopy__(self, memo: dict[Any, Any]) -> NestedTensor:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment."
-            )
-        if id(self) not in memo:
-            copied = self._made(self._values.clone(), self._structure, self._ragged_idx)
-            memo[id(self)] = copied.requires_grad_(self.requires_grad)
-        result: NestedTensor = memo[id(self)]
-        return result
 
     def tolist(self) -> Any:
         """Refused: the lists would have different lengths."""
@@ -316,7 +274,7 @@ def packed(source: NestedTensor) -> NestedTensor:
         if ends == source._values.size(source._ragged_idx - 1):
             return source
     values = unwrap(source).index_select(source._ragged_idx - 1, structure.packed_indices())
-    return wrap(values, of_counts(structure.counts), source._ragged_idx)
+    return wrap(values, structure.without_gaps(), source._ragged_idx)
 
 
 __all__ = ["NestedTensor", "RaggedSize", "components", "packed", "rebuild", "unwrap", "wrap"]

@@ -31,6 +31,7 @@ _AS_THEY_ARE = frozenset(
             "is_tensor",
         ),
         *("is_conj", "is_neg", "has_names", "grad", "has_torch_function"),
+        *("_make_dual", "_unpack_dual"),
     }
 )
 

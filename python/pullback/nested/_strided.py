@@ -9,12 +9,13 @@ from .. import _C
 from .._tensor import Tensor
 from .._utils import _rebuild_nested_strided
 from ..autograd import Function
+from ._base import Nested
 from ._level import is_below
 
 _VF = _C._VariableFunctions
 
 
-class StridedNestedTensor(Tensor):
+class StridedNestedTensor(Nested):
     """A batch of tensors of one number of dimensions, whose sizes may differ.
 
     Made by the functions of ``torch.nested`` with ``layout=torch.strided``.
@@ -33,32 +34,20 @@ class StridedNestedTensor(Tensor):
         made._parts = tuple(one.detach() for one in parts)
         return made
 
-    @classmethod
-    def __torch_function__(
-        cls,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        """Computes the calls that have a rule; others are refused by name."""
+    @staticmethod
+    def _call(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         from ._strided_rules import call
 
-        with _C.DisableTorchFunctionSubclass():
-            return call(func, args, kwargs or {})
+        return call(func, args, kwargs)
 
-    @classmethod
-    def __torch_dispatch__(
-        cls,
-        func: Any,
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        """Computes what the engine does with gradients, below autograd."""
+    @staticmethod
+    def _op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         from ._strided_rules import op
 
-        return op(func, args, kwargs or {})
+        return op(func, args, kwargs)
+
+    def _copied(self) -> StridedNestedTensor:
+        return self._made([one.clone() for one in self._parts], self)
 
     def _refuse(self, what: str) -> NoReturn:
         raise RuntimeError(
@@ -101,11 +90,6 @@ class StridedNestedTensor(Tensor):
         """How many elements all components have."""
         return sum(one.numel() for one in self._parts)
 
-    @property
-    def is_nested(self) -> bool:
-        """True."""
-        return True
-
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether every component is."""
         return all(one.is_contiguous() for one in self._parts)
@@ -115,14 +99,6 @@ class StridedNestedTensor(Tensor):
         parts = [one.reshape(-1) for one in unwrap(self)]
         return _VF.cat(parts) if parts else _VF.empty(0, dtype=self.dtype)
 
-    def to_padded_tensor(
-        self, padding: float, output_size: Sequence[int] | None = None, out: Tensor | None = None
-    ) -> Tensor:
-        """The components one below another, filled up with ``padding``."""
-        from . import to_padded_tensor
-
-        return to_padded_tensor(self, padding, output_size, out)
-
     def __len__(self) -> int:
         self._refuse("sizes")
 
@@ -130,34 +106,16 @@ class StridedNestedTensor(Tensor):
         return iter(unwrap(self))
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        history = ""
-        if self.grad_fn is not None:
-            history = f", grad_fn=<{self.grad_fn.name()}>"
-        elif self.requires_grad:
-            history = ", requires_grad=True"
         shown = ",\n".join(
             "\n".join(f"  {line}" for line in repr(one).splitlines()) for one in self._parts
         )
         inside = f"\n{shown}\n" if shown else "\n\n"
-        return f"nested_tensor([{inside}]{history})"
+        return f"nested_tensor([{inside}]{self._history()})"
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        if not self.is_leaf:
-            raise RuntimeError("only leaves of the graph can be pickled: detach() it first")
+        self._check_pickled()
         empty = _VF.empty([0] * (self.dim() - 1), dtype=self.dtype)
         return _rebuild_nested_strided, (list(self._parts), empty, self.requires_grad)
-
-    def __deepcopy__(self, memo: dict[Any, Any]) -> StridedNestedTensor:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment."
-            )
-        if id(self) not in memo:
-            copied = self._made([one.clone() for one in self._parts], self)
-            memo[id(self)] = copied.requires_grad_(self.requires_grad)
-        result: StridedNestedTensor = memo[id(self)]
-        return result
 
     def tolist(self) -> Any:
         """Refused, as in PyTorch."""

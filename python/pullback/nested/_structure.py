@@ -81,6 +81,7 @@ class Structure:
             if lengths is None
             else lengths.tolist()
         )
+        self._without_gaps: Structure | None = None
 
     @property
     def batch(self) -> int:
@@ -106,9 +107,15 @@ class Structure:
         starts = _C.tensor(self.starts, dtype=_C.int64)
         return _VF.arange(sum(self.counts)) - starts[self.rows()]
 
+    def without_gaps(self) -> Structure:
+        """The structure of the same components one right after another: always the same one."""
+        if self._without_gaps is None:
+            self._without_gaps = of_counts(self.counts)
+        return self._without_gaps
+
     def packed_indices(self) -> Tensor:
         """Where the elements of the components are in values with holes."""
-        dense = of_counts(self.counts)
+        dense = self.without_gaps()
         return _C.tensor(self.starts, dtype=_C.int64)[dense.rows()] + dense.positions()
 
 

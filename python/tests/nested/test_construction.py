@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import pullback as torch
+from pullback.autograd import forward_ad
 
 nested = torch.nested
 
@@ -306,3 +307,32 @@ def test_forward_mode() -> None:
     leaf = values.clone().requires_grad_()
     rows = torch.stack([torch.autograd.grad(f(leaf)[at], leaf)[0] for at in range(5)])
     torch.testing.assert_close(result, rows @ tangent)
+
+
+def test_duals_of_both_layouts() -> None:
+    parts = [torch.arange(6.0).reshape(2, 3), torch.arange(12.0).reshape(4, 3)]
+    tangents = [torch.ones(2, 3), torch.full((4, 3), 2.0)]
+    with forward_ad.dual_level():
+        for layout in (torch.jagged, torch.strided):
+            x = nested.nested_tensor(parts, layout=layout)
+            like = x.offsets() if layout is torch.jagged else None
+            tangent = (
+                nested.nested_tensor_from_jagged(torch.cat(tangents), like)
+                if like is not None
+                else nested.nested_tensor(tangents, layout=layout)
+            )
+            dual = forward_ad.make_dual(x, tangent)
+            result = forward_ad.unpack_dual(dual * dual).tangent
+            assert result is not None
+            for got, part, moved in zip(result.unbind(), parts, tangents, strict=True):
+                torch.testing.assert_close(got, 2 * part * moved)
+
+
+def test_what_is_packed_twice_fits_together() -> None:
+    padded, starts = torch.arange(30.0).reshape(2, 5, 3), torch.tensor([0, 1])
+    x = nested.narrow(padded, 1, starts, torch.tensor([2, 3]), layout=torch.jagged)
+    factor = torch.tensor([2.0, 3.0]).reshape(2, 1, 1)
+    result = x * factor + x.contiguous() * factor
+    first, second = result.unbind()
+    torch.testing.assert_close(first, padded[0, :2] * 4)
+    torch.testing.assert_close(second, padded[1, 1:4] * 6)

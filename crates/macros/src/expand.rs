@@ -244,6 +244,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("writable", "WRITABLE"),
         ("random", "RANDOM"),
         ("numbers", "NUMBERS_AS_TENSORS"),
+        ("leading_number", "LEADING_NUMBER"),
         ("wide_numbers", "WIDE_NUMBERS"),
         ("internal", "INTERNAL"),
         ("checks_sharing", "CHECKS_SHARING"),

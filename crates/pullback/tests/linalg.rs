@@ -48,6 +48,32 @@ fn cholesky_has_the_gradient_of_a_hermitian_matrix() {
     }
 }
 
+/// A solution by LDL factors has a derivative by the right-hand sides; factors that require grad are refused by name.
+#[test]
+fn ldl_solve_has_the_gradient_of_the_right_hand_sides() {
+    for dtype in DTYPES {
+        for is_hermitian in [false, true] {
+            let random = Sampler::new(dtype).normal(&[2, 3, 3]);
+            let transpose = random.transpose(-2, -1).unwrap();
+            let symmetric =
+                if is_hermitian { hermitian(&random) } else { random.add(&transpose) }.unwrap();
+            let [ld, pivots] = symmetric.linalg_ldl_factor_with(is_hermitian).unwrap();
+            let f =
+                |b: &[Tensor]| Ok(vec![ld.linalg_ldl_solve_with(&pivots, &b[0], is_hermitian)?]);
+            check("ldl_solve", dtype, &[2, 3, 2], &f);
+            check("ldl_solve of a broadcast right-hand side", dtype, &[3, 1], &f);
+            let factors = ld.detach().unwrap().with_grad().unwrap();
+            let x = factors.linalg_ldl_solve_with(&pivots, &random, is_hermitian).unwrap();
+            let error = x.real().unwrap().sum().unwrap().backward().unwrap_err();
+            assert!(error.to_string().contains("linalg_ldl_solve by its factors"), "{error}");
+            let a = random.clone().detach().unwrap().with_grad().unwrap();
+            let [ld, _] = a.linalg_ldl_factor_with(is_hermitian).unwrap();
+            let error = ld.real().unwrap().sum().unwrap().backward().unwrap_err();
+            assert!(error.to_string().contains("linalg_ldl_factor_ex is not implemented"), "{error}");
+        }
+    }
+}
+
 #[test]
 fn eigh_has_the_gradient_of_a_hermitian_matrix() {
     for dtype in DTYPES {

@@ -431,7 +431,8 @@ fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
             let picked = candidates.iter().enumerate().filter(|(bit, _)| chosen & (1 << bit) != 0);
             all.push(with_numbers(schema, picked.map(|(_, &index)| index), false));
         }
-        if form == Form::Function && schema.args.first().is_some_and(is_tensor) {
+        let takes_leading = form == Form::Function && op.is(Traits::LEADING_NUMBER);
+        if takes_leading && schema.args.first().is_some_and(is_tensor) {
             all.push(with_numbers(schema, std::iter::once(0), true));
         }
     }

@@ -41,8 +41,11 @@ def linear_cross_entropy(
         options: with it, rows are taken in chunks whose logits backward computes once more.
 
     Raises:
-        RuntimeError, ValueError: as those of :func:`linear` and :func:`cross_entropy`.
+        RuntimeError: for shapes of input, weight and bias that do not fit, for a loss of several
+            dimensions of input without a batch, and for ``ignore_index`` beside probabilities.
+        RuntimeError, ValueError: as those of :func:`cross_entropy`.
     """
+    _check(input, linear_weight, target, linear_bias, ignore_index)
     rest: dict[str, Any] = {"weight": weight, "label_smoothing": label_smoothing}
     if ignore_index is not None:
         rest["ignore_index"] = ignore_index
@@ -63,6 +66,33 @@ def linear_cross_entropy(
     for part in parts[1:]:
         total = total + part
     return total if reduction == "sum" else total / _divisor(target, weight, ignore_index, rows)
+
+
+def _check(
+    input: Tensor, weight: Tensor, target: Tensor, bias: Tensor | None, ignore_index: int | None
+) -> None:
+    """Refuses shapes that do not fit, before anything is computed."""
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if weight.dim() < 2:
+        raise RuntimeError(
+            f"expected linear_weight with dimensionality at least 2, got {weight.dim()}"
+        )
+    shape, features = tuple(weight.shape), input.shape[-1]
+    if features != shape[-1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{features} and {shape[-1]}, respectively"
+        )
+    if input.dim() == 1 and len(shape) > 2:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {shape} requires batched input, "
+            f"(N, {features}), got unbatched input with shape {tuple(input.shape)}"
+        )
+    if bias is not None and tuple(bias.shape) != shape[:-1]:
+        raise RuntimeError(f"expected linear_bias shape {shape[:-1]}, got {tuple(bias.shape)}")
+    if ignore_index is not None and target.is_floating_point():
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
 
 
 def _logits(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

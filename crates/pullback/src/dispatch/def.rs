@@ -129,8 +129,10 @@ impl Traits {
     pub const NOT_DIFFERENTIABLE: Traits = Traits(128);
     /// Only exists as the in-place form (`fill_`, `uniform_`): the schema's name ends with `_`.
     pub const INPLACE_ONLY: Traits = Traits(256);
-    /// Python numbers are accepted where the schema says `Tensor`.
+    /// Python numbers are accepted where the schema says `Tensor`, but for the first argument.
     pub const NUMBERS_AS_TENSORS: Traits = Traits(512);
+    /// With the flag before: the function takes a Python number as its first argument too.
+    pub const LEADING_NUMBER: Traits = Traits(1_073_741_824);
     /// Returns a list of views.
     pub const MULTI_VIEW: Traits = Traits(1024);
     /// Returns a list of tensors (`Tensor[]`).

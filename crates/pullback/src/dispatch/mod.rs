@@ -55,13 +55,15 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
             pointwise::run(cpu, def, kernel, args).map(IntoOutputs::into_outputs)
         }
         Kernel::Writing(write) => {
-            let outputs = made(&specs(def, args)?)?;
+            let specs = specs(def, args)?;
+            if let ([spec], false) = (&specs[..], def.is(Traits::LIST_OUTPUT)) {
+                let output = spec.empty()?;
+                write(cpu, args, &[&output])?;
+                return Ok(output.into_outputs());
+            }
+            let outputs = made(&specs)?;
             write(cpu, args, &outputs.iter().collect::<SmallVec<[&Tensor; 4]>>())?;
-            Ok(if outputs.len() == 1 && !def.is(Traits::LIST_OUTPUT) {
-                Outputs::Tensors(outputs).one().into_outputs()
-            } else {
-                Outputs::Tensors(outputs)
-            })
+            Ok(Outputs::Tensors(outputs))
         }
         Kernel::Function(function) => function(cpu, args),
         Kernel::View(view) => view(args),

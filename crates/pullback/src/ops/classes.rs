@@ -3,8 +3,15 @@
 //! A family that repeats itself gets a word here.
 
 use crate::dispatch::{self, Arg, IntoOutputs, OpDef, Outputs, TensorVec};
+use crate::error::bail;
 use crate::tensor::Cpu;
 use crate::{Result, Tensor};
+
+/// The gradient rule of an argument without derivative: a graph through it is built, and its backward pass says that `what`
+/// is not implemented, where silence would give no gradient.
+pub(in crate::ops) fn no_derivative<T>(what: &str) -> Result<T> {
+    bail!(not_implemented, "{what} is not implemented")
+}
 
 /// `copy_of = VIEW`: what the view shows, in memory of its own, row by row. Arguments, rules and samples are the
 /// view's.

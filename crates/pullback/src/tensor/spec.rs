@@ -30,6 +30,7 @@ pub struct TensorSpec {
 
 impl TensorSpec {
     /// A row-major tensor in main memory.
+    #[inline]
     pub fn of(shape: &[i64], dtype: DType) -> Self {
         Self {
             shape: Dims::from_slice(shape),
@@ -41,14 +42,17 @@ impl TensorSpec {
         }
     }
     /// Shape, dtype and device of `tensor`.
+    #[inline]
     pub fn like(tensor: &Tensor) -> Self {
         Self { device: tensor.device(), ..Self::of(tensor.shape(), tensor.dtype()) }
     }
     /// A row-major tensor with the dtype of `tensor`, where that is.
+    #[inline]
     pub fn beside(tensor: &Tensor, shape: &[i64]) -> Self {
         Self { device: tensor.device(), ..Self::of(shape, tensor.dtype()) }
     }
     /// Shape, dtype and device of `tensor`, and its order of dimensions in memory, without gaps.
+    #[inline]
     pub fn laid_as(tensor: &Tensor) -> Self {
         let spec = Self::like(tensor);
         if tensor.is_contiguous() {
@@ -75,6 +79,7 @@ impl TensorSpec {
     }
     /// The spec on `device`.
     #[must_use]
+    #[inline]
     pub fn on(mut self, device: Device) -> Self {
         self.device = device;
         self
@@ -108,6 +113,7 @@ impl TensorSpec {
         Ok(Self { shape, dtype, compute: dtype, device, strides, layout })
     }
     /// The spec with another output dtype (the compute dtype stays).
+    #[inline]
     pub fn with_dtype(mut self, dtype: DType) -> Self {
         self.dtype = dtype;
         self
@@ -121,6 +127,7 @@ impl TensorSpec {
         self
     }
     /// Computes in `dtype` and gives it.
+    #[inline]
     pub fn computed_in(mut self, dtype: DType) -> Self {
         self.compute = dtype;
         self.dtype = dtype;
@@ -149,6 +156,7 @@ impl TensorSpec {
     ///
     /// # Errors
     /// `RuntimeError` for negative sizes or strides, overflow, a device without backend.
+    #[inline]
     pub(crate) fn checked(self) -> Result<Self> {
         self.device.check_available()?;
         match &self.strides {
@@ -161,6 +169,7 @@ impl TensorSpec {
     ///
     /// # Errors
     /// `RuntimeError` if it cannot.
+    #[inline]
     pub(crate) fn holding(self, value: Scalar) -> Result<Self> {
         value.check_fits(self.dtype)?;
         Ok(self)
@@ -240,6 +249,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`Tensor::empty_strided`].
+    #[inline]
     pub fn empty_of(shape: &[i64], dtype: DType) -> Result<Tensor> {
         Tensor::from_geometry(Geometry::fresh(shape, dtype)?)
     }

@@ -678,7 +678,15 @@ impl Triangle {
         let Triangle { row, col, .. } = self;
         ensure!(row >= 0, runtime, "row must be non-negative, got{row}");
         ensure!(col >= 0, runtime, "col must be non-negative, got{col}");
-        options.spec(&[2, self.count()], DType::I64)?.checked()
+        let spec = options.spec(&[2, self.count()], DType::I64)?.checked()?;
+        ensure!(
+            matches!(spec.dtype, DType::I32 | DType::I64),
+            not_implemented,
+            "\"{}_indices\" not implemented for '{}'",
+            if self.is_lower { "tril" } else { "triu" }, // tidy: not an op
+            spec.dtype.scalar_name()
+        );
+        Ok(spec)
     }
     /// Writes row and column numbers of the elements, (2, count).
     fn write(self, cpu: Cpu, result: &Tensor) -> Result<()> {

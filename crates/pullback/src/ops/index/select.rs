@@ -337,7 +337,9 @@ impl Take {
 impl Nonzero {
     fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
         let count = kernel::count_true(self_.view_ref(cpu)) as i64;
-        let out = Tensor::empty_of(&[count, self_.ndim() as i64], DType::I64)?;
+        // (By columns, as each of them is used as an index.)
+        let (shape, strides) = ([count, self_.ndim() as i64], [1, count]);
+        let out = TensorSpec::of(&shape, DType::I64).with_strides(strides[..].into()).empty()?;
         if self_.ndim() > 0 {
             kernel::nonzero(&mut out.view_mut(cpu), self_.view_ref(cpu))?;
         }

@@ -1,5 +1,5 @@
 //! The factorisation `A = L D L^T` of symmetric or Hermitian matrices that need not be definite, and the solution of
-//! equations with its factors. As in PyTorch there are no derivatives.
+//! equations with its factors. Solutions have a derivative by the right-hand sides; factors, as in PyTorch, have none.
 
 use super::decomposition::{batch_shape, first_failure, regular, sizes, write_codes};
 use super::layout::{
@@ -7,6 +7,7 @@ use super::layout::{
 };
 use crate::dispatch::OpDef;
 use crate::error::ensure;
+use crate::ops::classes::no_derivative;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::{broadcast_shapes, list};
@@ -37,7 +38,7 @@ fn check_blocks(name: &str, a: &Tensor, info: &Tensor) -> Result<()> {
 /// # Errors
 /// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
-     module = "linalg", exact_out, not_differentiable, method = linalg_ldl_factor_ex, batch = matrices)]
+     module = "linalg", exact_out, method = linalg_ldl_factor_ex, batch = matrices)]
 impl LinalgLdlFactorEx {
     fn meta(self_: &Tensor) -> Result<[TensorSpec; 3]> {
         let name = "torch.linalg.ldl_factor_ex";
@@ -72,6 +73,9 @@ impl LinalgLdlFactorEx {
         to.copy_data(cpu, &made)?;
         write_codes(cpu, info, &codes)?;
         if check_errors { check_blocks("ldl_factor_ex", self_, info) } else { Ok(()) }
+    }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("derivative for aten::linalg_ldl_factor_ex")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         ldl_samples(s)
@@ -117,6 +121,9 @@ fn ldl_samples(s: &Sampler) -> Vec<Sample> {
         Sample::of(swap.expect("samples are small")),
         Sample::of(s.normal(&[0, 0])),
     ]
+    .into_iter()
+    .map(Sample::without_gradient)
+    .collect()
 }
 
 /// The factorisation `A = L D L^T` (with `hermitian` `A = L D L^H`) of symmetric or Hermitian matrices in LAPACK's
@@ -124,7 +131,7 @@ fn ldl_samples(s: &Sampler) -> Vec<Sample> {
 ///
 /// # Errors
 /// Besides those of `torch.linalg.ldl_factor_ex`, `LinAlgError` where a diagonal block of D is zero.
-#[op("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)", module = "linalg", exact_out, not_differentiable,
+#[op("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)", module = "linalg", exact_out,
      method = linalg_ldl_factor)]
 impl LinalgLdlFactor {
     fn composite(self_: &Tensor, hermitian: bool) -> Result<[Tensor; 2]> {
@@ -142,7 +149,7 @@ impl LinalgLdlFactor {
 ///
 /// # Errors
 /// `RuntimeError` for shapes or dtypes that do not fit, and for pivots that no factorisation gives.
-#[op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor", module = "linalg", exact_out, not_differentiable,
+#[op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor", module = "linalg", exact_out, not_differentiable(pivots),
      method = linalg_ldl_solve, batch = factored(ld, pivots, b))]
 impl LinalgLdlSolve {
     fn meta(ld: &Tensor, pivots: &Tensor, b: &Tensor) -> Result<TensorSpec> {
@@ -200,6 +207,39 @@ impl LinalgLdlSolve {
         let factors = (ld.view_ref(cpu), pivots.view_ref(cpu));
         Ok(kernel::ldl_solve(&mut x.view_mut(cpu), factors, b.view_ref(cpu), hermitian)?)
     }
+    fn vjp_ld() -> Result<Tensor> {
+        no_derivative("derivative of aten::linalg_ldl_solve by its factors")
+    }
+    // X = A^-1 B, so that the gradient of B is A^-H G: A is its own conjugate transpose if it is Hermitian, and A^H is the
+    // conjugate of A if it is symmetric.
+    fn vjp_b(
+        grad: &Tensor,
+        ld: &Tensor,
+        pivots: &Tensor,
+        b_shape: &[i64],
+        hermitian: bool,
+    ) -> Result<Tensor> {
+        let solved = if hermitian {
+            ld.linalg_ldl_solve_with(pivots, grad, true)?
+        } else {
+            ld.linalg_ldl_solve(pivots, &grad.conj()?)?.conj()?
+        };
+        solved.sum_to_size(b_shape)
+    }
+    fn jvp(
+        ld_p: &Tensor,
+        ld_t: Option<&Tensor>,
+        pivots: &Tensor,
+        b_t: Option<&Tensor>,
+        hermitian: bool,
+    ) -> Result<Option<Tensor>> {
+        match (ld_t, b_t) {
+            (Some(_), _) => no_derivative("derivative of aten::linalg_ldl_solve by its factors"),
+            (None, Some(b_t)) => ld_p.linalg_ldl_solve_with(pivots, b_t, hermitian).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+    // (Factors that require grad are refused: `tests/linalg.rs` checks the gradient of the right-hand sides.)
     fn samples(s: &Sampler) -> Vec<Sample> {
         if !is_field(s.dtype) {
             return Vec::new();
@@ -211,6 +251,7 @@ impl LinalgLdlSolve {
                 pivots.into(),
                 s.normal(b).into(),
             ])
+            .without_gradient()
         };
         vec![sample(&[3], &[3, 2]), sample(&[2, 2], &[2, 1]), sample(&[2], &[2, 2, 1])]
     }

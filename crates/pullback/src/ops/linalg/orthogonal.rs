@@ -12,6 +12,7 @@ use super::layout::{check_field, columns, rows, transposed};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::classes::no_derivative;
 use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{DType, ErrorKind, Result, Tensor, TensorSpec};
@@ -27,7 +28,7 @@ pub(crate) static OPS: &[&OpDef] = &[&GEQRF, &LINALG_HOUSEHOLDER_PRODUCT, &ORMQR
 ///
 /// # Errors
 /// `RuntimeError` for fewer than two dimensions; `NotImplementedError` for half precision and integer dtypes.
-#[op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", out, not_differentiable, autocast = fp32, method = geqrf, batch = matrices)]
+#[op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", out, autocast = fp32, method = geqrf, batch = matrices)]
 impl Geqrf {
     fn meta(self_: &Tensor) -> Result<[TensorSpec; 2]> {
         ensure!(self_.ndim() >= 2, runtime, "torch.geqrf: input must have at least 2 dimensions.");
@@ -41,13 +42,12 @@ impl Geqrf {
         let own = own.view_ref(cpu);
         Ok(kernel::geqrf(&mut to.view_mut(cpu), &mut tau.view_mut(cpu), own)?)
     }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("the derivative for 'geqrf'")
+    }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![
-            Sample::of(s.normal(&[3, 3])),
-            Sample::of(s.normal(&[2, 4, 2])),
-            Sample::of(s.normal(&[2, 3])),
-            Sample::of(s.normal(&[0, 2])),
-        ]
+        let shapes: [&[i64]; 4] = [&[3, 3], &[2, 4, 2], &[2, 3], &[0, 2]];
+        shapes.map(|shape| Sample::of(s.normal(shape)).without_gradient()).into()
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         vec![
@@ -94,7 +94,7 @@ impl LinalgHouseholderProduct {
         let right = inner.linalg_solve_triangular_with(&right, true, true, true)?;
         let ones = eye(m, input)?.narrow(-1, 0, n)?;
         // The transpose is computed, so that the result is column-major.
-        transposed(&transposed(&ones)?.sub(&transposed(&right)?.matmul(&transposed(&v)?)?)?)
+        transposed(&transposed(&right)?.matmul(&transposed(&v)?)?.neg()?.add(&transposed(&ones)?)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |input: &[i64], tau: &[i64]| {

@@ -149,7 +149,7 @@ impl Mul {
 
 /// Divides by `other`: `out[i] = self[i] / other[i]`. Integers and bools give the default floating dtype;
 /// division by zero gives an infinity or NaN.
-#[op("div.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, wide_numbers, alias("divide", "true_divide"),
+#[op("div.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, leading_number, wide_numbers, alias("divide", "true_divide"),
      meta = float, cpu = true_divide, batch = pointwise, samples = binary_nonzero, sparse = divide(call, other))]
 impl Div {
     fn vjp_self(grad: &Tensor, other: &Tensor) -> Result<Tensor> {
@@ -199,7 +199,7 @@ pub(in crate::ops) fn zero_divisors() -> Vec<InvalidSample> {
 
 /// Divides by `other` and rounds: `rounding_mode` is `None` (true division), `"trunc"` (towards zero) or
 /// `"floor"` (downwards). The rounded quotients have gradient zero; integers refuse a zero divisor.
-#[op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", inplace = method, out, numbers, wide_numbers,
+#[op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", inplace = method, out, numbers, leading_number, wide_numbers,
      alias("divide"), node = "DivBackward2", batch = pointwise, sparse = divide(call, other))]
 impl DivMode {
     fn meta(self_: &Tensor, other: &Tensor, rounding_mode: Option<&str>) -> Result<TensorSpec> {
@@ -248,7 +248,7 @@ impl DivMode {
 }
 
 /// The floor of the quotient, as Python's `//`. Has no derivative.
-#[op("floor_divide(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, wide_numbers, meta = broadcast,
+#[op("floor_divide(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, leading_number, wide_numbers, meta = broadcast,
      batch = pointwise, sparse = divide(call, other))]
 impl FloorDivide {
     fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {

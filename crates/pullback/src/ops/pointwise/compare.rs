@@ -92,7 +92,7 @@ impl LogicalXor {}
 impl LogicalNot {}
 
 /// The bits set in both; for bool "and".
-#[op("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("__and__"),
+#[op("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, leading_number, alias("__and__"),
      not_differentiable, meta = broadcast, cpu = bitwise_and, batch = pointwise)]
 impl BitwiseAnd {
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -109,7 +109,7 @@ impl BitwiseAnd {
 }
 
 /// The bits set in at least one; for bool "or".
-#[op("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("__or__"),
+#[op("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, leading_number, alias("__or__"),
      not_differentiable, meta = broadcast, cpu = bitwise_or, batch = pointwise)]
 impl BitwiseOr {
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -118,7 +118,7 @@ impl BitwiseOr {
 }
 
 /// The bits set in exactly one; for bool "exclusive or".
-#[op("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("__xor__"),
+#[op("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, leading_number, alias("__xor__"),
      not_differentiable, meta = broadcast, cpu = bitwise_xor, batch = pointwise)]
 impl BitwiseXor {
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -141,7 +141,7 @@ impl BitwiseNot {
 
 /// The bits moved to the left by `other` places: `self * 2^other`, wrapping; 0 if `other` is negative or at
 /// least the width.
-#[op("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("__lshift__"),
+#[op("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, leading_number, alias("__lshift__"),
      not_differentiable, meta = broadcast, cpu = bitwise_left_shift, batch = pointwise)]
 impl BitwiseLeftShift {
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -151,7 +151,7 @@ impl BitwiseLeftShift {
 
 /// The bits moved to the right by `other` places, keeping the sign: `floor(self / 2^other)`; only the sign
 /// is left if `other` is negative or at least the width.
-#[op("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("__rshift__"),
+#[op("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, leading_number, alias("__rshift__"),
      not_differentiable, meta = broadcast, cpu = bitwise_right_shift, batch = pointwise)]
 impl BitwiseRightShift {
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -6,8 +6,9 @@
 
 use super::fill::{certain, draw, real};
 use crate::dispatch::OpDef;
-use crate::error::{bail, ensure};
+use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::classes::no_derivative;
 use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
 use crate::{ErrorKind, Generator, Result, Tensor, TensorSpec};
@@ -23,11 +24,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SAMPLE_DIRICHLET,
     &DIRICHLET_GRAD,
 ];
-
-/// What a gradient of a gradient is.
-fn no_derivative<T>(what: &str) -> Result<T> {
-    bail!(not_implemented, "{what} is not implemented")
-}
 
 /// Poisson numbers of the rates `self`: `P(k) = rate^k e^-rate / k!`. Rates are not negative; an infinite one gives itself.
 #[op("poisson(Tensor self, Generator? generator=None) -> Tensor", random, function_only)]

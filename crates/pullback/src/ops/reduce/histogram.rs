@@ -7,6 +7,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::classes::no_derivative;
 use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
@@ -22,11 +23,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &HISTOGRAMDD_COUNTS,
     &HISTOGRAMDD_TENSORS,
 ];
-
-/// What a gradient of a histogram is.
-fn no_derivative<T>(op: &str) -> Result<T> {
-    bail!(not_implemented, "derivative for aten::{op} is not implemented")
-}
 
 /// The outermost edges.
 type EdgeRange = (f64, f64);
@@ -436,10 +432,10 @@ impl Histogram {
         bin_edges.copy_data(cpu, &edges[0])
     }
     fn vjp_self() -> Result<Tensor> {
-        no_derivative("histogram")
+        no_derivative("derivative for aten::histogram")
     }
     fn vjp_weight() -> Result<Tensor> {
-        no_derivative("histogram")
+        no_derivative("derivative for aten::histogram")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         float_samples(s, |s| {
@@ -503,13 +499,13 @@ impl HistogramBins {
         bin_edges.copy_data(cpu, bins)
     }
     fn vjp_self() -> Result<Tensor> {
-        no_derivative("histogram")
+        no_derivative("derivative for aten::histogram")
     }
     fn vjp_bins() -> Result<Tensor> {
-        no_derivative("histogram")
+        no_derivative("derivative for aten::histogram")
     }
     fn vjp_weight() -> Result<Tensor> {
-        no_derivative("histogram")
+        no_derivative("derivative for aten::histogram")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         float_samples(s, |s| {
@@ -561,10 +557,10 @@ impl HistogramddEdges {
         edges.iter().zip(result).try_for_each(|(edges, out)| out.copy_data(cpu, edges))
     }
     fn vjp_self() -> Result<Tensor> {
-        no_derivative("_histogramdd_bin_edges")
+        no_derivative("derivative for aten::_histogramdd_bin_edges")
     }
     fn vjp_weight() -> Result<Tensor> {
-        no_derivative("_histogramdd_bin_edges")
+        no_derivative("derivative for aten::_histogramdd_bin_edges")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         grid_samples(s, || Value::from([2, 3]))
@@ -622,10 +618,10 @@ impl HistogramddCounts {
         result.copy_data(cpu, &sums)
     }
     fn vjp_self() -> Result<Tensor> {
-        no_derivative("_histogramdd_from_bin_cts")
+        no_derivative("derivative for aten::_histogramdd_from_bin_cts")
     }
     fn vjp_weight() -> Result<Tensor> {
-        no_derivative("_histogramdd_from_bin_cts")
+        no_derivative("derivative for aten::_histogramdd_from_bin_cts")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         grid_samples(s, || Value::from([2, 3]))
@@ -652,13 +648,13 @@ impl HistogramddTensors {
         result.copy_data(cpu, &summed(cpu, &plan, bins, BinSearch::Bisect, density)?)
     }
     fn vjp_self() -> Result<Tensor> {
-        no_derivative("_histogramdd_from_bin_tensors")
+        no_derivative("derivative for aten::_histogramdd_from_bin_tensors")
     }
     fn vjp_bins() -> Result<Vec<Tensor>> {
-        no_derivative("_histogramdd_from_bin_tensors")
+        no_derivative("derivative for aten::_histogramdd_from_bin_tensors")
     }
     fn vjp_weight() -> Result<Tensor> {
-        no_derivative("_histogramdd_from_bin_tensors")
+        no_derivative("derivative for aten::_histogramdd_from_bin_tensors")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let of = |values: &[f64]| edges(values, s.dtype);

@@ -70,6 +70,7 @@ impl Max {
 #[op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, apart, batch = reduction)]
 impl MaxDim {
     fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[TensorSpec; 2]> {
+        check_ordered("max", self_)?;
         refuse_nothing_in("max", self_, &wrap_dims(Some(&[dim]), self_.ndim())?)?;
         picked_spec(self_, dim, keepdim)
     }
@@ -147,6 +148,7 @@ impl Min {
 #[op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, apart, batch = reduction)]
 impl MinDim {
     fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[TensorSpec; 2]> {
+        check_ordered("min", self_)?;
         refuse_nothing_in("min", self_, &wrap_dims(Some(&[dim]), self_.ndim())?)?;
         picked_spec(self_, dim, keepdim)
     }
@@ -581,9 +583,15 @@ fn amin_amax_spec(name: &str, x: &Tensor, dim: &[i64], keepdim: bool) -> Result<
     Ok(spec_over(x, &dims, keepdim, x.dtype()))
 }
 
+/// Refuses complex numbers, which have no order.
+fn check_ordered(name: &str, x: &Tensor) -> Result<()> {
+    ensure!(!x.dtype().is_complex(), type_error, "{name}(): does not support complex input");
+    Ok(())
+}
+
 /// The spec of the indices of minima or maxima along `dim`.
 fn place_spec(name: &str, x: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<TensorSpec> {
-    ensure!(!x.dtype().is_complex(), type_error, "{name}(): does not support complex input");
+    check_ordered(name, x)?;
     let dims = wrap_dims(as_list(dim.as_ref()), x.ndim())?;
     refuse_nothing_in(name, x, &dims)?;
     ensure!(x.dtype() != DType::Bool, not_implemented, "{name}(): does not support bool input");

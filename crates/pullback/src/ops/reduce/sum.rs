@@ -21,7 +21,7 @@ pub(crate) static OPS: &[&OpDef] = &[&SUM, &SUM_DIM, &SUM_TO_SIZE];
 #[op("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction_by(&SUM_DIM), samples = unary, sparse = sum(self, dtype))]
 impl Sum {
     fn meta(self_: &Tensor, dtype: Option<DType>) -> Result<TensorSpec> {
-        reduced_spec(self_, None, false, sum_dtype(self_, dtype))
+        Ok(TensorSpec::beside(self_, &[]).computed_in(sum_dtype(self_, dtype)))
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
         sum_into(cpu, result, self_, None)

@@ -100,7 +100,7 @@ fn copy_row<T: Copy>(to: &mut [T], from: &[T]) {
 /// as [`output_shape`] says, `bias` (O).
 ///
 /// # Errors
-/// Shapes that do not fit, unequal dtypes, bool, or integers in a transposed convolution.
+/// Shapes that do not fit, unequal dtypes, or bool.
 pub fn convolution(
     out: &mut StridedMut<'_>,
     x: StridedRef<'_>,
@@ -115,12 +115,11 @@ pub fn convolution(
         expect_shape("bias", bias.shape(), &shape[1..2])?;
     }
     let geometry = ConvGeometry::new(x.shape(), weight.shape(), &shape, conv);
-    if x.dtype().is_integral(false) && !conv.transposed {
+    if x.dtype().is_integral(false) {
         let (x, weight) = (load::<i64>(x)?, load::<i64>(weight)?);
         let bias = bias.map(load::<i64>).transpose()?;
-        with_output::<i64, _>(out, |out| {
-            integer::forward(out, &x, &weight, bias.as_deref(), &geometry);
-        })?;
+        let run = if conv.transposed { integer::transposed } else { integer::forward };
+        with_output::<i64, _>(out, |out| run(out, &x, &weight, bias.as_deref(), &geometry))?;
         return Ok(());
     }
     for_number!(x.dtype(), "convolution", T => {

@@ -97,36 +97,63 @@ fn check(rng: &mut Rng, dtype: DType, x_shape: &[i64], w_shape: &[i64], c: &Conv
     gb.assert_close(&eb, &format!("bias gradient {what}"));
 }
 
+/// Shapes of an input and a weight, and options, at random, for which there is an output with elements.
+fn random_case(rng: &mut Rng) -> (Vec<i64>, Vec<i64>, ConvOptions) {
+    loop {
+        let spatial = rng.below(3) as usize + 1;
+        let groups = [1, 1, 2, 3][rng.below(4) as usize];
+        let (ci, co) = (rng.below(3) + 1, rng.below(4) + 1);
+        let mut c = ConvOptions::plain(spatial);
+        c.groups = groups as usize;
+        c.transposed = rng.below(3) == 0;
+        for d in 0..spatial {
+            c.stride[d] = rng.below(3) as usize + 1;
+            c.padding[d] = rng.below(3) as usize;
+            c.dilation[d] = rng.below(2) as usize + 1;
+            c.output_padding[d] = rng.below(c.stride[d].max(c.dilation[d]) as i64) as usize;
+        }
+        let mut x = vec![rng.below(3) + 1, ci * groups];
+        let mut w = if c.transposed { vec![ci * groups, co] } else { vec![co * groups, ci] };
+        for _ in 0..spatial {
+            x.push(rng.below(7) + 1);
+            w.push(rng.below(3) + 1);
+        }
+        if conv::output_shape(&x, &w, &c).is_ok_and(|shape| !shape.contains(&0)) {
+            return (x, w, c);
+        }
+    }
+}
+
 #[test]
 fn random_convolutions_and_their_gradients_equal_the_naive_twin() {
     let mut rng = Rng(7);
     for dtype in DTYPES {
-        let mut done = 0;
-        while done < 60 {
-            let spatial = rng.below(3) as usize + 1;
-            let groups = [1, 1, 2, 3][rng.below(4) as usize];
-            let (ci, co) = (rng.below(3) + 1, rng.below(4) + 1);
-            let mut c = ConvOptions::plain(spatial);
-            c.groups = groups as usize;
-            c.transposed = rng.below(3) == 0;
-            for d in 0..spatial {
-                c.stride[d] = rng.below(3) as usize + 1;
-                c.padding[d] = rng.below(3) as usize;
-                c.dilation[d] = rng.below(2) as usize + 1;
-                c.output_padding[d] = rng.below(c.stride[d].max(c.dilation[d]) as i64) as usize;
-            }
-            let mut x = vec![rng.below(3) + 1, ci * groups];
-            let mut w = if c.transposed { vec![ci * groups, co] } else { vec![co * groups, ci] };
-            for _ in 0..spatial {
-                x.push(rng.below(7) + 1);
-                w.push(rng.below(3) + 1);
-            }
-            let Ok(shape) = conv::output_shape(&x, &w, &c) else { continue };
-            if shape.contains(&0) {
-                continue;
-            }
+        for _ in 0..60 {
+            let (x, w, c) = random_case(&mut rng);
             check(&mut rng, dtype, &x, &w, &c);
-            done += 1;
+        }
+    }
+}
+
+#[test]
+fn random_convolutions_of_integers_equal_the_naive_twin() {
+    let mut rng = Rng(9);
+    for dtype in [DType::I64, DType::I32, DType::I16, DType::U8] {
+        for _ in 0..60 {
+            let (x_shape, w_shape, c) = random_case(&mut rng);
+            let (x, w) = (rng.tensor(dtype, &x_shape), rng.tensor(dtype, &w_shape));
+            let shape = conv::output_shape(&x_shape, &w_shape, &c).unwrap();
+            let bias = rng.tensor(dtype, &shape[1..2]);
+            let mut out = rng.tensor(dtype, &shape);
+            conv::convolution(&mut out.view_mut(), x.view(), w.view(), Some(bias.view()), &c)
+                .unwrap();
+            let inner: i64 = shape[2..].iter().product();
+            let mut y: Vec<C128> =
+                (0..out.numel() as i64).map(|i| bias.at(&[i / inner % shape[1]])).collect();
+            for_products(&x_shape, &w_shape, &shape, &c, &mut |xi, wi, oi| {
+                y[flat(oi, &shape)] += x.at(xi) * w.at(wi);
+            });
+            out.assert_close(&y, &format!("{dtype:?} x {x_shape:?} w {w_shape:?} {c:?}"));
         }
     }
 }

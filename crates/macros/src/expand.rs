@@ -201,15 +201,20 @@ fn meta(op: &Op<'_>) -> Result<TokenStream> {
     if let Some(word) = op.word("meta") {
         let (class, values) = named(op, word, &[])?;
         let class = quote!(crate::ops::classes::meta::#class);
-        return Ok(if values.is_empty() {
-            quote!(Some(#class))
-        } else {
-            quote!(Some(|args| #class(args #(, #values)*)))
-        });
+        return Ok(pushed(&quote!(#class(args #(, #values)*))));
     }
     let Some(function) = op.function("meta") else { return Ok(quote!(None)) };
     let (ty, values) = (&op.name, from_args(op, function, 0)?);
-    Ok(quote!(Some(|args| Ok(crate::dispatch::IntoSpecs::into_specs(#ty::meta(#(#values),*)?)))))
+    Ok(pushed(&quote!(#ty::meta(#(#values),*))))
+}
+
+/// The function that puts what `result` describes behind the specs that it is given.
+fn pushed(result: &TokenStream) -> TokenStream {
+    quote!(Some(|args, specs| {
+        let _ = args;
+        crate::dispatch::IntoSpecs::push_to(#result?, specs);
+        Ok(())
+    }))
 }
 
 /// The count of operations, if the op has one.

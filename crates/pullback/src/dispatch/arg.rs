@@ -376,25 +376,23 @@ pub type Specs = SmallVec<[TensorSpec; 1]>;
 
 /// A type that a `meta` function can return.
 pub trait IntoSpecs {
-    /// The specs in the uniform form.
-    fn into_specs(self) -> Specs;
+    /// Puts the specs behind those in `specs`.
+    fn push_to(self, specs: &mut Specs);
 }
 impl IntoSpecs for TensorSpec {
     #[inline(always)]
-    fn into_specs(self) -> Specs {
-        let mut specs = Specs::new();
+    fn push_to(self, specs: &mut Specs) {
         specs.push(self);
-        specs
     }
 }
 impl<const N: usize> IntoSpecs for [TensorSpec; N] {
-    fn into_specs(self) -> Specs {
-        self.into_iter().collect()
+    fn push_to(self, specs: &mut Specs) {
+        specs.extend(self);
     }
 }
 impl IntoSpecs for Vec<TensorSpec> {
-    fn into_specs(self) -> Specs {
-        self.into()
+    fn push_to(self, specs: &mut Specs) {
+        specs.extend(self);
     }
 }
 

@@ -8,7 +8,7 @@ use pullback_schema::Schema;
 use std::sync::OnceLock;
 
 /// Works out shapes and dtypes of the outputs from the arguments.
-pub(crate) type Meta = fn(&[Arg<'_>]) -> Result<Specs>;
+pub(crate) type Meta = fn(&[Arg<'_>], &mut Specs) -> Result<()>;
 
 /// Counts the operations on numbers that a call makes.
 pub(crate) type Flops = fn(&[Arg<'_>]) -> Result<u64>;

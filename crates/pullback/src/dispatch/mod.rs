@@ -55,7 +55,8 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
             pointwise::run(cpu, def, kernel, args).map(IntoOutputs::into_outputs)
         }
         Kernel::Writing(write) => {
-            let specs = specs(def, args)?;
+            let mut specs = Specs::new();
+            describe(def, args, &mut specs)?;
             if let ([spec], false) = (&specs[..], def.is(Traits::LIST_OUTPUT)) {
                 let output = spec.empty()?;
                 write(cpu, args, &[&output])?;
@@ -84,10 +85,18 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
     }
 }
 
+/// Puts what the outputs of an op with `meta` will look like into `specs`, which is empty.
+#[inline]
+pub(crate) fn describe(def: &OpDef, args: &[Arg<'_>], specs: &mut Specs) -> Result<()> {
+    let meta = def.meta.expect("the macro asks for a meta function where one is called");
+    meta(args, specs)
+}
+
 /// What the outputs of an op with `meta` will look like.
 pub(crate) fn specs(def: &OpDef, args: &[Arg<'_>]) -> Result<Specs> {
-    let meta = def.meta.expect("the macro asks for a meta function where one is called");
-    meta(args)
+    let mut specs = Specs::new();
+    describe(def, args, &mut specs)?;
+    Ok(specs)
 }
 
 impl OpDef {
@@ -151,8 +160,8 @@ pub(crate) fn write_kernel(
                 });
                 separate?;
             }
-            if let Some(meta) = def.meta {
-                meta(args)?;
+            if def.meta.is_some() {
+                specs(def, args)?;
             }
             write(cpu, args)
         }

@@ -37,8 +37,7 @@ fn inputs<'a>(def: &OpDef, args: &[Arg<'a>], numbers: &'a [Tensor]) -> Pointwise
 }
 
 fn spec_of(def: &OpDef, args: &[Arg<'_>]) -> Result<TensorSpec> {
-    let meta = def.meta.expect("a pointwise op has a meta function");
-    Ok(meta(args)?.pop().expect("a meta function gives one spec per output"))
+    Ok(super::specs(def, args)?.pop().expect("a meta function gives one spec per output"))
 }
 
 /// What a `meta` word says of the result when all tensors have one real dtype and no number asks for another.

@@ -34,10 +34,10 @@ pub(crate) fn copy(cpu: Cpu, shown: &Tensor) -> Result<Tensor> {
 
 /// `meta` words: shape and dtype of the output from the arguments.
 pub(crate) mod meta {
-    use crate::dispatch::{Arg, Specs};
+    use crate::dispatch::Arg;
     use crate::tensor::TensorSpec;
     use crate::{DType, Result, Tensor};
-    use smallvec::{SmallVec, smallvec};
+    use smallvec::SmallVec;
 
     /// What to say where a result's shape depends on elements in this very call, though not in others of the op.
     pub(crate) fn depends_on_elements(op: &str, what: &str) -> crate::Error {
@@ -49,40 +49,37 @@ pub(crate) mod meta {
     fn tensors<'a>(args: &[Arg<'a>]) -> SmallVec<[&'a Tensor; 4]> {
         args.iter().filter_map(|a| if let Arg::Tensor(t) = a { Some(*t) } else { None }).collect()
     }
-    fn spec(args: &[Arg<'_>]) -> Result<TensorSpec> {
+    /// The tensors broadcast; their dtypes promote.
+    pub(crate) fn broadcast(args: &[Arg<'_>]) -> Result<TensorSpec> {
         TensorSpec::broadcast(&tensors(args))
     }
-    /// The tensors broadcast; their dtypes promote.
-    pub(crate) fn broadcast(args: &[Arg<'_>]) -> Result<Specs> {
-        Ok(smallvec![spec(args)?])
-    }
     /// As `broadcast`; integers and bools become the default floating dtype.
-    pub(crate) fn float(args: &[Arg<'_>]) -> Result<Specs> {
-        Ok(smallvec![spec(args)?.to_float()])
+    pub(crate) fn float(args: &[Arg<'_>]) -> Result<TensorSpec> {
+        Ok(broadcast(args)?.to_float())
     }
     /// As `float`, of tensors and of numbers that are inputs of the kernel.
-    pub(crate) fn float_with_numbers(args: &[Arg<'_>]) -> Result<Specs> {
+    pub(crate) fn float_with_numbers(args: &[Arg<'_>]) -> Result<TensorSpec> {
         let numbers =
             args.iter().filter_map(|a| if let Arg::Scalar(s) = a { Some(*s) } else { None });
         let numbers = numbers.map(Tensor::wrapped).collect::<Result<SmallVec<[Tensor; 2]>>>()?;
         let mut all = tensors(args);
         all.extend(&numbers);
-        Ok(smallvec![TensorSpec::broadcast(&all)?.to_float()])
+        Ok(TensorSpec::broadcast(&all)?.to_float())
     }
     /// As `float_with_numbers`, of an argument and an order that counts steps.
-    pub(crate) fn float_of_order(args: &[Arg<'_>], order: Arg<'_>) -> Result<Specs> {
+    pub(crate) fn float_of_order(args: &[Arg<'_>], order: Arg<'_>) -> Result<TensorSpec> {
         crate::ops::pointwise::polynomial::check_orders(&order)?;
         float_with_numbers(args)
     }
     /// As `broadcast`; the result is bool.
-    pub(crate) fn predicate(args: &[Arg<'_>]) -> Result<Specs> {
-        Ok(smallvec![spec(args)?.with_dtype(DType::Bool)])
+    pub(crate) fn predicate(args: &[Arg<'_>]) -> Result<TensorSpec> {
+        Ok(broadcast(args)?.with_dtype(DType::Bool))
     }
     /// As `broadcast`; complex inputs give their real dtype.
-    pub(crate) fn real(args: &[Arg<'_>]) -> Result<Specs> {
-        let spec = spec(args)?;
+    pub(crate) fn real(args: &[Arg<'_>]) -> Result<TensorSpec> {
+        let spec = broadcast(args)?;
         let dtype = spec.dtype.to_real();
-        Ok(smallvec![spec.with_dtype(dtype)])
+        Ok(spec.with_dtype(dtype))
     }
 }
 

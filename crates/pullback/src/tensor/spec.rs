@@ -158,12 +158,15 @@ impl TensorSpec {
     /// `RuntimeError` for negative sizes or strides, overflow, a device without backend.
     #[inline]
     pub(crate) fn checked(self) -> Result<Self> {
+        self.check()?;
+        Ok(self)
+    }
+    fn check(&self) -> Result<()> {
         self.device.check_available()?;
         match &self.strides {
-            Some(strides) => drop(checked_bytes(&self.shape, strides, self.dtype)?),
-            None => drop(checked_numel(&self.shape)?),
+            Some(strides) => checked_bytes(&self.shape, strides, self.dtype).map(drop),
+            None => checked_numel(&self.shape).map(drop),
         }
-        Ok(self)
     }
     /// The spec itself, if its dtype can hold `value`.
     ///

@@ -32,8 +32,7 @@ fn disagreement(
     def: &'static pullback::dispatch::OpDef,
     values: &[Value],
 ) -> std::result::Result<(), String> {
-    let Some(meta) = def.meta else { return Ok(()) };
-    if def.is(Traits::INPLACE_ONLY) {
+    if def.meta.is_none() || def.is(Traits::INPLACE_ONLY) {
         return Ok(()); // Whatever is written to keeps its strides.
     }
     let outputs = match function_of(def, values) {
@@ -41,7 +40,7 @@ fn disagreement(
         Err(_) if def.is(Traits::VIEW) || reads_memory(def.name) => return Ok(()),
         other => other.map_err(text)?,
     };
-    let specs = match meta(&args(values)) {
+    let specs = match def.result_specs(&args(values)) {
         // (Masks, and classes that are to be counted.)
         Err(error) if error.message().contains("depends on the elements of") => return Ok(()),
         other => other.map_err(text)?,

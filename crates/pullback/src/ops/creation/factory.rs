@@ -56,8 +56,7 @@ impl FactoryOptions {
             runtime,
             "Cannot access accelerator device when none is available (pin_memory needs one)."
         );
-        let spec = TensorSpec::of(shape, dtype.unwrap_or(natural));
-        Ok(TensorSpec { device: device.unwrap_or_default(), ..spec })
+        Ok(TensorSpec::of(shape, dtype.unwrap_or(natural)).on(device.unwrap_or_default()))
     }
     /// A spec like `tensor`, in its order of dimensions unless `format` says another.
     pub(in crate::ops) fn like(

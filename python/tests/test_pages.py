@@ -11,7 +11,7 @@ The rules, for who writes a page:
   lines; `...` stands for anything in other blocks. One with the title `from Python 3.11 on` is
   compared only there: older versions show no notes of exceptions.
 - `sh` blocks hold commands that exist; `python -m pullback ...` with a `text` block after it is
-  run, with the variables before it; `rust` blocks are documentation tests of the library
+  run, with the variables before it; `rust` blocks are documentation tests of a library
   (`crates/pullback/src/lib.rs`, `pages`), or with a title quotes of that file of the repository.
 """
 
@@ -157,7 +157,7 @@ def test_blocks_of_a_page_are_of_known_languages(page: Path) -> None:
 
 
 def test_rust_blocks_are_documentation_tests_or_quotes() -> None:
-    library = (ROOT / "crates/pullback/src/lib.rs").read_text()
+    libraries = [(ROOT / f"crates/{name}/src/lib.rs").read_text() for name in ("pullback", "nn")]
     for page in PAGES:
         for block in blocks(page):
             if block.language != "rust":
@@ -166,8 +166,9 @@ def test_rust_blocks_are_documentation_tests_or_quotes() -> None:
             if block.title:
                 source = (ROOT / block.title).read_text()
                 assert block.text in source, f"{place} does not stand in {block.title}"
-            assert (f'include_str!("../../../docs/{page.name}")' in library) != bool(block.title), (
-                f"{place}: a page has either programs, which lib.rs includes, or quotes"
+            inclusion = f'include_str!("../../../docs/{page.name}")'
+            assert any(inclusion in text for text in libraries) != bool(block.title), (
+                f"{place}: a page has either programs, which a lib.rs includes, or quotes"
             )
 
 
@@ -201,8 +202,8 @@ def test_commands_of_the_pages_exist(line: str, programs: set[str]) -> None:
         case ["cargo", "test", "-p", crate, *_]:
             folder = crate.removeprefix("pullback-")
             assert (ROOT / "crates" / folder / "Cargo.toml").is_file()
-        case ["cargo", "add", "pullback", "--path", path]:
-            assert path.endswith("crates/pullback")
+        case ["cargo", "add", ("pullback" | "pullback-nn") as crate, "--path", path]:
+            assert path.endswith(f"crates/{crate.removeprefix('pullback-')}")
         case ["python", "-m", "pullback", "diff" | "recorder", *_] | ["python", "program.py"]:
             # (What `diff` prints is compared above; the program stands for the reader's own.)
             pass

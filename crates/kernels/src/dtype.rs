@@ -23,6 +23,12 @@ impl Bool {
     }
 }
 
+impl From<bool> for Bool {
+    fn from(value: bool) -> Self {
+        Bool::new(value)
+    }
+}
+
 impl PartialEq for Bool {
     fn eq(&self, other: &Self) -> bool {
         self.get() == other.get()

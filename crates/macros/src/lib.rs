@@ -2,9 +2,11 @@
 //!
 //! Bodies pass through untouched; only signatures are read. `family` repeats an item for the rows of its lists, `item` takes the block apart, `rule` finds
 //! out what each rule's parameters mean and what a node must save for them, `kernel` what computes the op, `expand`
-//! writes the static `OpDef` with its adapters, `method` the Rust methods, `source` where all that stands. The output is small on purpose: per op one
+//! writes the static `OpDef` with its adapters, `method` the Rust methods, `chain` those of expressions, `source` where all that
+//! stands. The output is small on purpose: per op one
 //! static, a few closures and thin methods.
 
+mod chain;
 mod expand;
 mod family;
 mod item;
@@ -33,6 +35,19 @@ pub fn op(attr: TokenStream, block: TokenStream) -> TokenStream {
             quote::quote!(#(#members)* #list).into()
         }
         Err(error) => error.to_compile_error().into(),
+    }
+}
+
+/// Declares the trait `Chain` of the crate `pullback`: a method for each op that is a method of tensors, from the same items.
+///
+/// It takes the head of the trait, and reads the files in `src/ops` of the crate that it stands in.
+#[proc_macro]
+pub fn chain(head: TokenStream) -> TokenStream {
+    let head = proc_macro2::TokenStream::from(head);
+    let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    match chain::methods(&std::path::Path::new(&folder).join("src/ops")) {
+        Ok(methods) => quote::quote!(#head { #methods }).into(),
+        Err(error) => quote::quote!(compile_error!(#error);).into(),
     }
 }
 

@@ -102,12 +102,12 @@ pub(crate) fn method_name(op: &Op<'_>) -> String {
     op.word("method").map_or(default, crate::item::Word::text)
 }
 
-struct Shape {
-    returns: TokenStream,
+pub(crate) struct Shape {
+    pub(crate) returns: TokenStream,
     finish: TokenStream,
 }
 
-fn result_shape(op: &Op<'_>) -> Result<Shape> {
+pub(crate) fn result_shape(op: &Op<'_>) -> Result<Shape> {
     let n = op.schema.returns.len();
     let all_tensors = op.schema.returns.iter().all(|r| r.ty.base == Base::Tensor);
     Ok(match op.schema.returns.as_slice() {
@@ -143,12 +143,12 @@ fn result_shape(op: &Op<'_>) -> Result<Shape> {
 }
 
 /// Whether the first argument is a tensor, which becomes the method's `self`.
-fn has_receiver(args: &[Argument]) -> bool {
+pub(crate) fn has_receiver(args: &[Argument]) -> bool {
     args.first().is_some_and(|a| a.ty.base == Base::Tensor && a.ty.list.is_none() && !a.ty.optional)
 }
 
 /// Whether the short form of a method leaves the argument out.
-fn is_optional(arg: &Argument) -> bool {
+pub(crate) fn is_optional(arg: &Argument) -> bool {
     arg.keyword_only && arg.default.is_some()
 }
 

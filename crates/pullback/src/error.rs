@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Result of everything that can fail.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The class of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,10 +1,10 @@
 //! Tensors with automatic differentiation: PyTorch's autograd system in Rust.
 //!
 //! ```
-//! use pullback::{Tensor, no_grad};
+//! use pullback::prelude::*;
 //! # fn main() -> pullback::Result<()> {
-//! let x = Tensor::from_slice(&[1.0_f32, 2.0, 3.0], &[3])?.with_grad()?;
-//! let y = (&x * &x + 1.0).get()?.sum()?;
+//! let x = Tensor::from([1.0_f32, 2.0, 3.0])?.with_grad()?;
+//! let y = (&x * &x + 1.0).sum()?;
 //! println!("{y}"); // tensor(17., grad_fn=<SumBackward0>)
 //! y.backward()?;
 //! assert_eq!(x.grad().unwrap().to_vec::<f32>()?, [2.0, 4.0, 6.0]);
@@ -20,13 +20,12 @@
 //!
 //! ```
 //! use pullback::{Tensor, autograd};
-//! use std::sync::Arc;
 //! # fn main() -> pullback::Result<()> {
-//! let x = Tensor::from_slice(&[2.0], &[1])?.with_grad()?;
+//! let x = Tensor::from([2.0])?.with_grad()?;
 //! let y = x.mul(&x)?.mul(&x)?;
 //! let options = autograd::Options { create_graph: true, ..Default::default() };
 //! let slope = autograd::grad(&[&y], &[&x], &[None], options)?.remove(0).unwrap();
-//! x.register_hook(Arc::new(|grad: Option<&Tensor>| grad.map(|g| (g * 10.0).get()).transpose()))?;
+//! let _guard = x.on_grad(|grad| (grad * 10.0).get())?; // as long as the guard lives
 //! slope.backward()?;
 //! assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [120.0]);
 //! # Ok(())
@@ -39,13 +38,11 @@
 //! `autograd` (recording and running backwards), `ops` (the ops themselves, one place each). Start at
 //! [`Tensor`]; ARCHITECTURE.md follows one line of user code through the files.
 
-/// The programs in Rust of the README and of the pages are compiled and run with the documentation tests.
+/// The programs in Rust of the README are compiled and run with the documentation tests (those of `docs/rust.md` by `crates/nn`).
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
-    #[doc = include_str!("../../../docs/rust.md")]
-    struct Rust;
     #[doc = include_str!("../README.md")]
     struct Crate;
 }
@@ -75,7 +72,8 @@ pub use autograd::func;
 pub use autograd::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generator, default_generator, manual_seed};
-pub use ops::{index::subscript as index, pointwise::operator::Computed};
+pub use ops::creation::{Sizes, TensorData, TensorOptions};
+pub use ops::{index::subscript as index, pointwise::chain::Chain, pointwise::operator::Computed};
 pub(crate) use pullback_kernels::sync;
 pub use pullback_kernels::{Bool, C32, C64, C128, DType, Element, Scalar, bf16, f16};
 pub use tensor::display::{PrintOptions, print_options, set_print_options};
@@ -83,6 +81,11 @@ pub use tensor::{Device, Dims, Layout, MemoryFormat, Storage, Tensor, TensorSpec
 pub use tensor::{current_device, device_count, set_current_device, simulate_devices};
 pub(crate) use warning::warn;
 pub use warning::{is_warn_always, set_warn_always, set_warning_handler, take_warnings};
+
+/// What most programs use: `use pullback::prelude::*;`.
+pub mod prelude {
+    pub use crate::{Chain, DType, Device, Result, Tensor, no_grad};
+}
 
 /// The instruction set that kernels use. The environment variable `PULLBACK_CPU` (`generic`, `avx2`, `avx512`, `amx`)
 /// lowers it for a whole process.

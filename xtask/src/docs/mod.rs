@@ -41,9 +41,10 @@ fn check(root: &Path, environment: &Environment) -> Result<()> {
     } else {
         report.skip("pages", "the extension could not be built");
     }
-    // (The filter is the module of the library that includes the pages.)
+    // (The filter is the module of each library that includes the pages.)
     report.step("programs in Rust", || {
-        command::run(cargo(root).args(["test", "--package", "pullback", "--doc", "--", "pages::"]))
+        let packages = ["--package", "pullback", "--package", "pullback-nn"];
+        command::run(cargo(root).arg("test").args(packages).args(["--doc", "--", "pages::"]))
     });
     report.finish()
 }
@@ -61,7 +62,15 @@ fn build(root: &Path, environment: &Environment) -> Result<()> {
     })?;
     step::single("rustdoc", || {
         let mut doc = environment.cargo(root);
-        command::run(doc.args(["doc", "--package", "pullback", "--no-deps", "--quiet"]))?;
+        command::run(doc.args([
+            "doc",
+            "--package",
+            "pullback",
+            "--package",
+            "pullback-nn",
+            "--no-deps",
+            "--quiet",
+        ]))?;
         gather::copy(&extension::target(root).join("doc"), &target.join("api"))
     })?;
     step::single("links of the site", || site::check(&target))?;

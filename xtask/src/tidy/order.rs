@@ -52,6 +52,7 @@ const ORDER: &[&str] = &[
     "variable::tangent",
     "variable::view",
     "variable::grad",
+    "variable::guard",
     // What nodes save.
     "saved::packed",
     "saved::tensor",

@@ -75,6 +75,7 @@ pub use thread::autocast::{AutocastGuard, no_autocast};
 pub use thread::mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use thread::saved_hooks::{Packed, SavedTensorHooks, saved_tensors_hooks};
 pub use thread::{autocast, dispatch_mode, mode, saved_hooks, writes};
+pub use variable::guard::{HookGuard, HookResult};
 pub use variable::meta::AutogradMeta;
 pub use variable::replay::Visitor;
 pub(crate) use variable::view::check_inplace;

@@ -8,6 +8,7 @@ use crate::autograd::{self, Options, Pushforward, mode};
 use crate::dispatch::{Jvp, OpDef, Value};
 use crate::tensor::Cpu;
 use crate::{C128, DType, Result, Tensor};
+use std::fmt;
 
 /// How close is close, and how far to step.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,37 @@ pub struct Tolerance {
 impl std::default::Default for Tolerance {
     fn default() -> Self {
         Tolerance { step: 1e-6, absolute: 1e-5, relative: 1e-3 }
+    }
+}
+
+/// A gradient that differs from the difference: the worst element of the first input that has one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mismatch {
+    /// Which of the inputs that require grad.
+    pub input: usize,
+    /// The element, in row-major order.
+    pub element: usize,
+    /// What backward gives.
+    pub analytic: C128,
+    /// What the difference gives.
+    pub numerical: C128,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mismatch { input, element, analytic, numerical } = self;
+        write!(
+            f,
+            "gradient of differentiable input {input}, element {element}: backward gives {analytic}, differences give {numerical}"
+        )
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+impl From<Mismatch> for crate::Error {
+    fn from(mismatch: Mismatch) -> Self {
+        crate::Error::runtime(mismatch.to_string())
     }
 }
 
@@ -117,8 +149,8 @@ fn numerical(f: CheckedFunction<'_>, inputs: &[Tensor], step: f64) -> Result<Vec
     Ok(all)
 }
 
-/// The worst element of `got` against `expected`, if it is too far.
-fn worst(got: &[C128], expected: &[C128], tolerance: Tolerance) -> Option<String> {
+/// The worst element of `got` against `expected`, if it is too far: its index and both values.
+fn worst(got: &[C128], expected: &[C128], tolerance: Tolerance) -> Option<(usize, C128, C128)> {
     let far = |(g, e): &(C128, C128)| {
         let limit = tolerance.absolute + tolerance.relative * e.norm();
         let distance = (g - e).norm();
@@ -126,24 +158,35 @@ fn worst(got: &[C128], expected: &[C128], tolerance: Tolerance) -> Option<String
     };
     let pairs = got.iter().copied().zip(expected.iter().copied()).enumerate();
     let (index, pair) = pairs.max_by(|a, b| far(&a.1).total_cmp(&far(&b.1)))?;
-    (far(&pair) > 0.0)
-        .then(|| format!("element {index}: backward gives {}, differences give {}", pair.0, pair.1))
+    (far(&pair) > 0.0).then_some((index, pair.0, pair.1))
 }
 
 /// Checks the gradients of `f` at `inputs` (those that require grad, f64 or c128) against differences.
 ///
+/// ```
+/// use pullback::Tensor;
+/// use pullback::gradcheck::{Tolerance, gradcheck};
+/// # fn main() -> pullback::Result<()> {
+/// let x = Tensor::from([0.5, 2.0])?.with_grad()?;
+/// gradcheck(&|x| Ok(vec![x[0].mul(&x[0])?]), &[x], Tolerance::default())??;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
-/// What `f` gives; `Ok(Err(text))` describes the worst element that is wrong.
+/// What `f` gives; `Ok(Err(mismatch))` says which element is worst.
 pub fn gradcheck(
     f: CheckedFunction<'_>,
     inputs: &[Tensor],
     tolerance: Tolerance,
-) -> Result<std::result::Result<(), String>> {
+) -> Result<std::result::Result<(), Mismatch>> {
     let analytic = analytic(f, inputs, false)?;
     let numerical = numerical(f, inputs, tolerance.step)?;
     for (number, (got, expected)) in analytic.iter().zip(&numerical).enumerate() {
-        if let Some(text) = worst(&got.to_vec::<C128>()?, expected, tolerance) {
-            return Ok(Err(format!("gradient of differentiable input {number}, {text}")));
+        if let Some((element, analytic, numerical)) =
+            worst(&got.to_vec::<C128>()?, expected, tolerance)
+        {
+            return Ok(Err(Mismatch { input: number, element, analytic, numerical }));
         }
     }
     Ok(Ok(()))
@@ -157,7 +200,7 @@ pub fn gradgradcheck(
     f: CheckedFunction<'_>,
     inputs: &[Tensor],
     tolerance: Tolerance,
-) -> Result<std::result::Result<(), String>> {
+) -> Result<std::result::Result<(), Mismatch>> {
     let first = |inputs: &[Tensor]| {
         let _mode = mode::enable_grad();
         analytic(f, inputs, true)

@@ -7,5 +7,5 @@
 mod check;
 mod sample;
 
-pub use check::{CheckedFunction, Tolerance, analytic, gradcheck, gradgradcheck, op_jvp};
+pub use check::{CheckedFunction, Mismatch, Tolerance, analytic, gradcheck, gradgradcheck, op_jvp};
 pub use sample::{InvalidSample, Sample, Sampler, default_value};

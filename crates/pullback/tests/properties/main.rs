@@ -6,7 +6,9 @@
 use pullback::autograd::forward::{dual_level, make_dual};
 use pullback::autograd::{self, Options, call, call_inplace, call_out};
 use pullback::dispatch::{CastPolicy, Kernel, OpDef, Traits, Value};
-use pullback::gradcheck::{Sample, Sampler, Tolerance, analytic, gradcheck, gradgradcheck, op_jvp};
+use pullback::gradcheck::{
+    Mismatch, Sample, Sampler, Tolerance, analytic, gradcheck, gradgradcheck, op_jvp,
+};
 use pullback::{DType, Device, Result, Tensor, autocast, manual_seed, ops};
 use std::fmt::Write as _;
 
@@ -30,7 +32,7 @@ type Check = fn(
     pullback::gradcheck::CheckedFunction<'_>,
     &[Tensor],
     Tolerance,
-) -> Result<std::result::Result<(), String>>;
+) -> Result<std::result::Result<(), Mismatch>>;
 
 /// An op in one of its forms.
 type Form = fn(&'static OpDef, &[Value]) -> Result<Vec<Tensor>>;
@@ -67,7 +69,7 @@ fn derivative_of(
         inputs.push(fresh);
     }
     let f = |inputs: &[Tensor]| form(def, &replace(&values, &slots, inputs));
-    check(&f, &inputs, tolerance).map_err(text)?
+    check(&f, &inputs, tolerance).map_err(text)?.map_err(|mismatch| mismatch.to_string())
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 pub(in crate::autograd) mod detach;
 pub(in crate::autograd) mod grad;
+pub(in crate::autograd) mod guard;
 pub(in crate::autograd) mod history;
 pub(in crate::autograd) mod layout;
 pub(in crate::autograd) mod meta;

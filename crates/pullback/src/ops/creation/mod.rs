@@ -1,9 +1,14 @@
 //! New tensors.
 
 pub(in crate::ops) mod copy;
+mod data;
 pub mod factory;
 pub(in crate::ops) mod like;
+mod options;
 pub mod spaced;
+
+pub use data::TensorData;
+pub use options::{Sizes, TensorOptions};
 
 use super::Family;
 

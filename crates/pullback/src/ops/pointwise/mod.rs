@@ -3,6 +3,7 @@
 pub(in crate::ops) mod arithmetic;
 pub(in crate::ops) mod bessel;
 pub(in crate::ops) mod binary;
+pub mod chain;
 pub(in crate::ops) mod clamp;
 pub(in crate::ops) mod compare;
 pub(in crate::ops) mod conjugate;

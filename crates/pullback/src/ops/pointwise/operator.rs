@@ -1,11 +1,13 @@
 //! `+ - * / %` and unary `-` between tensors and numbers.
 //!
 //! Operators cannot say `?` on their way, so each gives a [`Computed`]: a tensor, or the first error of the
-//! expression. More operators take it as it is, and one `get()?` at the end gives the tensor. (`?` itself
+//! expression. More operators take it as it is, the methods of [`Chain`](super::chain::Chain) make a result of it, as
+//! in `(&x * &w + 1.0).relu().sum()?`, and `get()?` gives its tensor where an operator was last. (`?` itself
 //! works only on the standard library's types, and those take no foreign operators.) Everything is computed
 //! at once; nothing is put off. Numbers take part as PyTorch's do: they change no tensor's dtype within its
 //! category.
 
+use crate::autograd::HookResult;
 use crate::call_site::Scope;
 use crate::{Error, Result, Scalar, Tensor};
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
@@ -53,6 +55,12 @@ impl TryFrom<Computed> for Tensor {
     type Error = Error;
     fn try_from(value: Computed) -> Result<Tensor> {
         value.0
+    }
+}
+
+impl HookResult for Computed {
+    fn replacement(self) -> Result<Option<Tensor>> {
+        self.0.map(Some)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Views, and tensors put together or cut apart: no element changes.
 
+mod associated;
 pub(in crate::ops) mod chunk_cat;
 pub(in crate::ops) mod combination;
 pub(in crate::ops) mod diagonal;

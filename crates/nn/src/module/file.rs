@@ -1,0 +1,46 @@
+//! State dicts in files: the readers and writers are `pullback::io`'s, which Python uses, too.
+
+use super::StateDict;
+use pullback::io::{self, safetensors};
+use pullback::{Error, Result};
+use std::path::Path;
+
+/// What the ending of a name says.
+enum Format {
+    Safetensors,
+    Checkpoint,
+}
+
+fn format_of(path: &str) -> Result<Format> {
+    match Path::new(path).extension().and_then(|ending| ending.to_str()) {
+        Some("safetensors") => Ok(Format::Safetensors),
+        Some("pt" | "pth" | "ckpt" | "bin") => Ok(Format::Checkpoint),
+        _ => Err(Error::value(format!(
+            "{path}: weights are in files that end in .safetensors, .pt, .pth, .ckpt or .bin"
+        ))),
+    }
+}
+
+impl StateDict {
+    /// Writes a file: `.safetensors`, or `.pt` (`.pth`, `.ckpt`, `.bin`) as PyTorch's `torch.save` does.
+    ///
+    /// # Errors
+    /// `ValueError` for other endings, and those of `pullback::io`.
+    pub fn save(&self, path: &str) -> Result<()> {
+        match format_of(path)? {
+            Format::Safetensors => safetensors::save(self.iter(), &[("format", "pt")], path),
+            Format::Checkpoint => io::save(&self.to_value(), path),
+        }
+    }
+
+    /// Reads a file that [`StateDict::save`], safetensors or PyTorch wrote.
+    ///
+    /// # Errors
+    /// `ValueError` for other endings, `TypeError` for checkpoints that are no state dict, and those of `pullback::io`.
+    pub fn load(path: &str) -> Result<StateDict> {
+        match format_of(path)? {
+            Format::Safetensors => Ok(safetensors::load(path)?.tensors.into_iter().collect()),
+            Format::Checkpoint => StateDict::from_value(&io::load(path)?),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Activation functions as layers. Where a function has numbers, its layer has them as fields and PyTorch's for a default.
+
+use crate::{Forward, Module};
+use pullback::{Result, Scalar, Tensor};
+
+/// Layers without parameters: name, fields with defaults, function.
+macro_rules! activations {
+    ($($(#[$text:meta])* $name:ident { $($(#[$field_text:meta])* $field:ident: $type:ty = $default:expr),* } |$self:ident, $x:ident| $body:expr;)*) => {$(
+        $(#[$text])*
+        #[derive(Clone, Debug, Module)]
+        pub struct $name {
+            $($(#[$field_text])* pub $field: $type,)*
+        }
+        impl Default for $name {
+            fn default() -> Self {
+                $name { $($field: $default),* }
+            }
+        }
+        impl Forward for $name {
+            fn forward(&self, $x: &Tensor) -> Result<Tensor> {
+                let $self = self;
+                $body
+            }
+        }
+    )*};
+}
+
+/// Layers without anything.
+macro_rules! functions {
+    ($($(#[$text:meta])* $name:ident => $method:ident;)*) => {$(
+        $(#[$text])*
+        #[derive(Clone, Copy, Debug, Default, Module)]
+        pub struct $name;
+        impl Forward for $name {
+            fn forward(&self, input: &Tensor) -> Result<Tensor> {
+                input.$method()
+            }
+        }
+    )*};
+}
+
+functions! {
+    /// `max(x, 0)`.
+    ReLU => relu;
+    /// `min(max(x, 0), 6)`.
+    ReLU6 => relu6;
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid => sigmoid;
+    /// The hyperbolic tangent.
+    Tanh => tanh;
+    /// `x sigmoid(x)`.
+    SiLU => silu;
+    /// `x tanh(softplus(x))`.
+    Mish => mish;
+    /// The self-normalising exponential unit.
+    SELU => selu;
+    /// `log sigmoid(x)`.
+    LogSigmoid => log_sigmoid;
+    /// The sigmoid in straight pieces.
+    Hardsigmoid => hardsigmoid;
+    /// `x hardsigmoid(x)`.
+    Hardswish => hardswish;
+}
+
+activations! {
+    /// `x` where it is positive, else `negative_slope x`.
+    LeakyReLU {
+        /// The slope below zero.
+        negative_slope: f64 = 0.01
+    } |layer, x| x.leaky_relu(layer.negative_slope.into());
+
+    /// `x` where it is positive, else `alpha (exp(x) - 1)`.
+    ELU {
+        /// The value at minus infinity, negated.
+        alpha: f64 = 1.0
+    } |layer, x| x.elu(layer.alpha.into(), Scalar::Int(1), Scalar::Int(1));
+
+    /// `log(1 + exp(beta x)) / beta`.
+    Softplus {
+        /// The sharpness.
+        beta: f64 = 1.0,
+        /// Above `threshold / beta` the function is `x`.
+        threshold: f64 = 20.0
+    } |layer, x| x.softplus(layer.beta.into(), layer.threshold.into());
+
+    /// `x Phi(x)`, with the distribution function of the normal distribution.
+    GELU {
+        /// Whether the approximation by a hyperbolic tangent is computed.
+        tanh: bool = false
+    } |layer, x| x.gelu_with(if layer.tanh { "tanh" } else { "none" });
+
+    /// `x` held between two numbers.
+    Hardtanh {
+        /// The lower one.
+        min: f64 = -1.0,
+        /// The upper one.
+        max: f64 = 1.0
+    } |layer, x| x.hardtanh(layer.min.into(), layer.max.into());
+
+    /// `exp(x) / sum exp(x)` along a dimension.
+    Softmax {
+        /// The dimension.
+        dim: i64 = -1
+    } |layer, x| x.softmax(layer.dim, None);
+
+    /// The logarithm of [`Softmax`].
+    LogSoftmax {
+        /// The dimension.
+        dim: i64 = -1
+    } |layer, x| x.log_softmax(layer.dim, None);
+
+    /// The first half of a dimension times the sigmoid of the second.
+    GLU {
+        /// The dimension.
+        dim: i64 = -1
+    } |layer, x| x.glu(layer.dim);
+}

@@ -1,0 +1,216 @@
+//! Convolutions of one to three dimensions, and their transposes.
+
+use super::init;
+use crate::{Forward, Module};
+use pullback::{Error, Result, Tensor, TensorOptions};
+
+/// What stands around an image: so many zeros at each side, or what keeps its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding<const N: usize> {
+    /// Zeros at both sides of each dimension.
+    Zeros([i64; N]),
+    /// As many as give the output the size of the input; needs a stride of one.
+    Same,
+}
+
+/// Options of [`Conv`].
+#[derive(Clone, Debug)]
+pub struct ConvOptions<const N: usize> {
+    /// How far the kernel moves.
+    pub stride: [i64; N],
+    /// What stands around the image.
+    pub padding: Padding<N>,
+    /// The distance of the kernel's elements.
+    pub dilation: [i64; N],
+    /// Into how many groups the channels are divided.
+    pub groups: i64,
+    /// Whether there is a bias.
+    pub bias: bool,
+    /// How the parameters are made.
+    pub tensors: TensorOptions,
+}
+
+impl<const N: usize> Default for ConvOptions<N> {
+    fn default() -> Self {
+        ConvOptions {
+            stride: [1; N],
+            padding: Padding::Zeros([0; N]),
+            dilation: [1; N],
+            groups: 1,
+            bias: true,
+            tensors: TensorOptions::new(),
+        }
+    }
+}
+
+/// The cross-correlation of images `(batch, in_channels, ..)` with kernels: `N` is the number of dimensions of an image.
+///
+/// Weight `(out_channels, in_channels / groups, kernel..)` and bias are at first from `U(-b, b)`, `b = 1 / sqrt(fan_in)`.
+#[derive(Clone, Debug, Module)]
+pub struct Conv<const N: usize> {
+    /// The kernels.
+    pub weight: Tensor,
+    /// What is added to each channel.
+    pub bias: Option<Tensor>,
+    #[module(skip)]
+    options: ConvOptions<N>,
+}
+
+/// [`Conv`] of sequences.
+pub type Conv1d = Conv<1>;
+/// [`Conv`] of images.
+pub type Conv2d = Conv<2>;
+/// [`Conv`] of volumes.
+pub type Conv3d = Conv<3>;
+
+/// Refuses numbers of groups that do not divide the channels.
+fn check_groups(channels: [i64; 2], groups: i64) -> Result<()> {
+    for (what, count) in ["in_channels", "out_channels"].into_iter().zip(channels) {
+        if groups <= 0 || count % groups != 0 {
+            return Err(Error::value(format!(
+                "{what} must be divisible by groups, got {count} and {groups}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl<const N: usize> Conv<N> {
+    /// A layer with the default options.
+    ///
+    /// # Errors
+    /// `RuntimeError` for negative sizes; out of memory.
+    pub fn new(in_channels: i64, out_channels: i64, kernel: [i64; N]) -> Result<Self> {
+        Conv::with(in_channels, out_channels, kernel, ConvOptions::default())
+    }
+    /// A layer with these options.
+    ///
+    /// # Errors
+    /// `ValueError` for groups that do not divide the channels, `RuntimeError` for negative sizes; out of memory.
+    pub fn with(
+        in_channels: i64,
+        out_channels: i64,
+        kernel: [i64; N],
+        options: ConvOptions<N>,
+    ) -> Result<Self> {
+        check_groups([in_channels, out_channels], options.groups)?;
+        let t = options.tensors.clone().requires_grad(true);
+        let sizes = [&[out_channels, in_channels / options.groups][..], &kernel[..]].concat();
+        let weight = t.empty(&sizes)?;
+        let bias = options.bias.then(|| t.empty([out_channels])).transpose()?;
+        init::reset(&weight, bias.as_ref(), t.drawn_from())?;
+        Ok(Conv { weight, bias, options })
+    }
+}
+
+impl<const N: usize> Forward for Conv<N> {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let (w, b, o) = (&self.weight, self.bias.as_ref(), &self.options);
+        match (N, &o.padding) {
+            (1, Padding::Zeros(zeros)) => x.conv1d(w, b, &o.stride, zeros, &o.dilation, o.groups),
+            (2, Padding::Zeros(zeros)) => x.conv2d(w, b, &o.stride, zeros, &o.dilation, o.groups),
+            (3, Padding::Zeros(zeros)) => x.conv3d(w, b, &o.stride, zeros, &o.dilation, o.groups),
+            (1, Padding::Same) => x.conv1d_padding(w, b, &o.stride, "same", &o.dilation, o.groups),
+            (2, Padding::Same) => x.conv2d_padding(w, b, &o.stride, "same", &o.dilation, o.groups),
+            (3, Padding::Same) => x.conv3d_padding(w, b, &o.stride, "same", &o.dilation, o.groups),
+            _ => Err(dimensions(N)),
+        }
+    }
+}
+
+/// The error of a convolution of another number of dimensions.
+pub(super) fn dimensions(n: usize) -> Error {
+    Error::not_implemented(format!("images have one to three dimensions here, not {n}"))
+}
+
+/// Options of [`ConvTranspose`].
+#[derive(Clone, Debug)]
+pub struct ConvTransposeOptions<const N: usize> {
+    /// How far the kernel moves.
+    pub stride: [i64; N],
+    /// What is cut off at each side.
+    pub padding: [i64; N],
+    /// What is added at the end of each dimension.
+    pub output_padding: [i64; N],
+    /// The distance of the kernel's elements.
+    pub dilation: [i64; N],
+    /// Into how many groups the channels are divided.
+    pub groups: i64,
+    /// Whether there is a bias.
+    pub bias: bool,
+    /// How the parameters are made.
+    pub tensors: TensorOptions,
+}
+
+impl<const N: usize> Default for ConvTransposeOptions<N> {
+    fn default() -> Self {
+        ConvTransposeOptions {
+            stride: [1; N],
+            padding: [0; N],
+            output_padding: [0; N],
+            dilation: [1; N],
+            groups: 1,
+            bias: true,
+            tensors: TensorOptions::new(),
+        }
+    }
+}
+
+/// The transpose of [`Conv`]: images become larger. Weight `(in_channels, out_channels / groups, kernel..)`.
+#[derive(Clone, Debug, Module)]
+pub struct ConvTranspose<const N: usize> {
+    /// The kernels.
+    pub weight: Tensor,
+    /// What is added to each channel.
+    pub bias: Option<Tensor>,
+    #[module(skip)]
+    options: ConvTransposeOptions<N>,
+}
+
+/// [`ConvTranspose`] of sequences.
+pub type ConvTranspose1d = ConvTranspose<1>;
+/// [`ConvTranspose`] of images.
+pub type ConvTranspose2d = ConvTranspose<2>;
+/// [`ConvTranspose`] of volumes.
+pub type ConvTranspose3d = ConvTranspose<3>;
+
+impl<const N: usize> ConvTranspose<N> {
+    /// A layer with the default options.
+    ///
+    /// # Errors
+    /// `RuntimeError` for negative sizes; out of memory.
+    pub fn new(in_channels: i64, out_channels: i64, kernel: [i64; N]) -> Result<Self> {
+        ConvTranspose::with(in_channels, out_channels, kernel, ConvTransposeOptions::default())
+    }
+    /// A layer with these options.
+    ///
+    /// # Errors
+    /// `ValueError` for groups that do not divide the channels, `RuntimeError` for negative sizes; out of memory.
+    pub fn with(
+        in_channels: i64,
+        out_channels: i64,
+        kernel: [i64; N],
+        options: ConvTransposeOptions<N>,
+    ) -> Result<Self> {
+        check_groups([in_channels, out_channels], options.groups)?;
+        let t = options.tensors.clone().requires_grad(true);
+        let sizes = [&[in_channels, out_channels / options.groups][..], &kernel[..]].concat();
+        let weight = t.empty(&sizes)?;
+        let bias = options.bias.then(|| t.empty([out_channels])).transpose()?;
+        init::reset(&weight, bias.as_ref(), t.drawn_from())?;
+        Ok(ConvTranspose { weight, bias, options })
+    }
+}
+
+impl<const N: usize> Forward for ConvTranspose<N> {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let (w, b, o) = (&self.weight, self.bias.as_ref(), &self.options);
+        let run = match N {
+            1 => Tensor::conv_transpose1d,
+            2 => Tensor::conv_transpose2d,
+            3 => Tensor::conv_transpose3d,
+            _ => return Err(dimensions(N)),
+        };
+        run(x, w, b, &o.stride, &o.padding, &o.output_padding, o.groups, &o.dilation)
+    }
+}

@@ -1,0 +1,55 @@
+//! Dropout: what is zero at random while a model is trained.
+
+use crate::module::{Kind, Path};
+use crate::{Forward, Module};
+use pullback::{Error, Result, Tensor};
+
+/// A layer that drops, by what it drops.
+macro_rules! dropouts {
+    ($($(#[$text:meta])* $name:ident => $method:ident;)*) => {$(
+        $(#[$text])*
+        #[derive(Clone, Debug)]
+        pub struct $name {
+            p: f64,
+            training: bool,
+        }
+        impl $name {
+            /// Drops with probability `p`.
+            ///
+            /// # Errors
+            /// `ValueError` if `p` is no probability.
+            pub fn new(p: f64) -> Result<Self> {
+                check(p)?;
+                Ok($name { p, training: true })
+            }
+        }
+        impl Module for $name {
+            fn visit(&self, _: &Path<'_>, _: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {}
+            fn set_training(&mut self, training: bool) {
+                self.training = training;
+            }
+        }
+        impl Forward for $name {
+            fn forward(&self, input: &Tensor) -> Result<Tensor> {
+                input.$method(self.p, self.training)
+            }
+        }
+    )*};
+}
+
+dropouts! {
+    /// Each element is 0 with probability `p`, else divided by `1 - p`; in evaluation nothing changes.
+    Dropout => dropout;
+    /// As [`Dropout`] for whole channels of `(N, C, ..)`.
+    FeatureDropout => feature_dropout;
+    /// Dropout that keeps mean and variance behind [`super::SELU`].
+    AlphaDropout => alpha_dropout;
+}
+
+/// Refuses what is no probability.
+pub(super) fn check(p: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&p) {
+        return Ok(());
+    }
+    Err(Error::value(format!("dropout probability has to be between 0 and 1, but got {p}")))
+}

@@ -1,0 +1,235 @@
+//! Schedules: learning rates as functions of the step.
+//!
+//! A [`Schedule`] says by a closed form what the rate is; a [`Scheduler`] counts and sets it. PyTorch's schedules, which go from
+//! rate to rate, give the same numbers up to rounding.
+
+use super::rule::{Optimizer, Rule};
+use pullback::{Error, Result};
+use std::f64::consts::PI;
+
+/// A learning rate as a function of the step.
+pub trait Schedule {
+    /// The rate after so many steps of the scheduler, from the rate at first.
+    fn rate(&self, step: usize, initial: f64) -> f64;
+}
+
+/// Counts steps, and sets the rates of an optimiser.
+///
+/// ```
+/// use pullback_nn::prelude::*;
+/// # fn main() -> Result<()> {
+/// let x = Tensor::ones([1])?.with_grad()?;
+/// let mut optimizer = SGD::new(&x, SgdOptions { lr: 1.0, ..Default::default() })?;
+/// let mut scheduler = Scheduler::new(&mut optimizer, StepDecay { step_size: 2, gamma: 0.1 });
+/// let mut rates = vec![];
+/// for _ in 0..4 {
+///     rates.push(optimizer.lr());
+///     scheduler.step(&mut optimizer);
+/// }
+/// assert_eq!(rates, [1.0, 1.0, 0.1, 0.1]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scheduler<S> {
+    schedule: S,
+    initial: Vec<f64>,
+    step: usize,
+}
+
+impl<S: Schedule> Scheduler<S> {
+    /// A scheduler at step 0, whose rate it sets.
+    pub fn new<R: Rule>(optimizer: &mut Optimizer<R>, schedule: S) -> Self {
+        let scheduler = Scheduler { schedule, initial: optimizer.lrs(), step: 0 };
+        scheduler.set(optimizer);
+        scheduler
+    }
+    /// Goes on by a step.
+    pub fn step<R: Rule>(&mut self, optimizer: &mut Optimizer<R>) {
+        self.step += 1;
+        self.set(optimizer);
+    }
+    /// Goes to a step, as after reading a checkpoint.
+    pub fn set_step<R: Rule>(&mut self, optimizer: &mut Optimizer<R>, step: usize) {
+        self.step = step;
+        self.set(optimizer);
+    }
+    fn set<R: Rule>(&self, optimizer: &mut Optimizer<R>) {
+        for (group, &initial) in optimizer.groups_mut().iter_mut().zip(&self.initial) {
+            group.rule.set_lr(self.schedule.rate(self.step, initial));
+        }
+    }
+}
+
+/// Times `gamma` every `step_size` steps: PyTorch's `StepLR`.
+#[derive(Clone, Copy, Debug)]
+pub struct StepDecay {
+    /// How many steps the rate stays.
+    pub step_size: usize,
+    /// The factor.
+    pub gamma: f64,
+}
+
+impl Schedule for StepDecay {
+    fn rate(&self, step: usize, initial: f64) -> f64 {
+        initial * self.gamma.powi((step / self.step_size.max(1)) as i32)
+    }
+}
+
+/// Times `gamma` at each of some steps: `MultiStepLR`.
+#[derive(Clone, Debug)]
+pub struct MultiStep {
+    /// The steps; one named twice counts twice.
+    pub milestones: Vec<usize>,
+    /// The factor.
+    pub gamma: f64,
+}
+
+impl Schedule for MultiStep {
+    fn rate(&self, step: usize, initial: f64) -> f64 {
+        let passed = self.milestones.iter().filter(|&&milestone| milestone <= step).count();
+        initial * self.gamma.powi(passed as i32)
+    }
+}
+
+/// Times `gamma` at every step: `ExponentialLR`.
+#[derive(Clone, Copy, Debug)]
+pub struct Exponential {
+    /// The factor.
+    pub gamma: f64,
+}
+
+impl Schedule for Exponential {
+    fn rate(&self, step: usize, initial: f64) -> f64 {
+        initial * self.gamma.powi(step as i32)
+    }
+}
+
+/// Along a line from one share of the rate to another, in so many steps: `LinearLR`, a warm-up by default.
+#[derive(Clone, Copy, Debug)]
+pub struct LinearRate {
+    /// The share at first.
+    pub start_factor: f64,
+    /// The share at the end.
+    pub end_factor: f64,
+    /// How many steps that takes.
+    pub total_iters: usize,
+}
+
+impl Default for LinearRate {
+    fn default() -> Self {
+        LinearRate { start_factor: 1.0 / 3.0, end_factor: 1.0, total_iters: 5 }
+    }
+}
+
+impl Schedule for LinearRate {
+    fn rate(&self, step: usize, initial: f64) -> f64 {
+        let part = step.min(self.total_iters) as f64 / self.total_iters.max(1) as f64;
+        initial * (self.start_factor + (self.end_factor - self.start_factor) * part)
+    }
+}
+
+/// Along half a cosine down to `eta_min` in `t_max` steps, and up again: `CosineAnnealingLR`.
+#[derive(Clone, Copy, Debug)]
+pub struct CosineAnnealing {
+    /// Half a period.
+    pub t_max: usize,
+    /// The lowest rate.
+    pub eta_min: f64,
+}
+
+impl Schedule for CosineAnnealing {
+    fn rate(&self, step: usize, initial: f64) -> f64 {
+        let angle = PI * step as f64 / self.t_max.max(1) as f64;
+        self.eta_min + (initial - self.eta_min) * (1.0 + angle.cos()) / 2.0
+    }
+}
+
+/// Up to a rate and down to almost nothing, along cosines: `OneCycleLR` (Smith 2018). The rate at first is not looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct OneCycle {
+    /// The highest rate.
+    pub max_lr: f64,
+    /// How many steps there are in all.
+    pub total_steps: usize,
+    /// The share of them on the way up.
+    pub pct_start: f64,
+    /// The highest rate over the first one.
+    pub div_factor: f64,
+    /// The first rate over the last one.
+    pub final_div_factor: f64,
+}
+
+impl Default for OneCycle {
+    fn default() -> Self {
+        OneCycle {
+            max_lr: 0.1,
+            total_steps: 1000,
+            pct_start: 0.3,
+            div_factor: 25.0,
+            final_div_factor: 1e4,
+        }
+    }
+}
+
+impl Schedule for OneCycle {
+    fn rate(&self, step: usize, _: f64) -> f64 {
+        let (end, top) = (self.total_steps as f64 - 1.0, self.total_steps as f64);
+        let peak = self.pct_start * top - 1.0;
+        let (first, at) = (self.max_lr / self.div_factor, (step as f64).min(end));
+        let cosine =
+            |from: f64, to: f64, part: f64| to + (from - to) / 2.0 * (1.0 + (PI * part).cos());
+        if at <= peak {
+            cosine(first, self.max_lr, at / peak)
+        } else {
+            cosine(self.max_lr, first / self.final_div_factor, (at - peak) / (end - peak))
+        }
+    }
+}
+
+/// A factor by a function of the step: `LambdaLR`.
+#[derive(Clone, Copy, Debug)]
+pub struct Lambda<F>(pub F);
+
+impl<F: Fn(usize) -> f64> Schedule for Lambda<F> {
+    fn rate(&self, step: usize, initial: f64) -> f64 {
+        initial * (self.0)(step)
+    }
+}
+
+/// Lowers the rates when a loss no longer falls: `ReduceLROnPlateau`.
+#[derive(Clone, Debug)]
+pub struct ReduceOnPlateau {
+    factor: f64,
+    patience: usize,
+    best: f64,
+    bad: usize,
+}
+
+impl ReduceOnPlateau {
+    /// Rates times `factor` after more than `patience` losses in a row that are not lower than the best by a ten-thousandth.
+    ///
+    /// # Errors
+    /// `ValueError` if the factor does not lower anything.
+    pub fn new(factor: f64, patience: usize) -> Result<Self> {
+        if factor >= 1.0 {
+            return Err(Error::value("Factor should be < 1.0."));
+        }
+        Ok(ReduceOnPlateau { factor, patience, best: f64::INFINITY, bad: 0 })
+    }
+    /// Takes notice of a loss.
+    pub fn step<R: Rule>(&mut self, optimizer: &mut Optimizer<R>, loss: f64) {
+        const THRESHOLD: f64 = 1e-4;
+        if loss < self.best * (1.0 - THRESHOLD) || self.best.is_infinite() && loss.is_finite() {
+            (self.best, self.bad) = (loss, 0);
+            return;
+        }
+        self.bad += 1;
+        if self.bad > self.patience {
+            self.bad = 0;
+            for group in optimizer.groups_mut() {
+                group.rule.set_lr(group.rule.lr() * self.factor);
+            }
+        }
+    }
+}

@@ -57,10 +57,21 @@ def test_cumprod_in_a_real_dtype_has_the_gradient_of_the_product_of_real_parts(
         assert torch.autograd.gradgradcheck(product, (x,))
 
 
-def test_volumes_are_not_interpolated_bicubically() -> None:
-    volume, grid = torch.ones(1, 1, 2, 2, 2), torch.zeros(1, 1, 1, 1, 3)
-    with pytest.raises(RuntimeError, match="bicubic interpolation only supports 4D input"):
-        torch.grid_sampler_3d(volume, grid, 2, 0, False)
+def test_volumes_are_interpolated_bicubically() -> None:
+    """Along each dimension as images: PyTorch's ``grid_sampler_3d`` itself gives what memory held."""
+    torch.manual_seed(0)
+    line, across = torch.randn(5), torch.randn(4)
+    volume = (line[:, None, None] * across[None, :, None] * torch.ones(3)).reshape(1, 1, 5, 4, 3)
+    points = torch.rand(1, 2, 3, 2, 3) * 2 - 1
+    found = torch.grid_sampler_3d(volume, points, 2, 1, True)
+
+    def along(values: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+        image = values.reshape(1, 1, -1, 1)
+        at = torch.stack([torch.zeros_like(where), where], -1).reshape(1, 1, -1, 2)
+        return torch.grid_sampler_2d(image, at, 2, 1, True).reshape(where.shape)
+
+    expected = along(line, points[0, ..., 2]) * along(across, points[0, ..., 1])
+    torch.testing.assert_close(found[0, 0], expected)
 
 
 @pytest.mark.parametrize("function", [torch.masked.std, torch.masked.var])

@@ -21,7 +21,7 @@ pub enum Interpolation {
     Linear,
     /// The nearest element; halfway between two the even one.
     Nearest,
-    /// The four elements around, by Keys' weights with the parameter -0.75; in two dimensions only.
+    /// The four elements around, along each dimension, by Keys' weights with the parameter -0.75.
     Cubic,
 }
 
@@ -88,7 +88,7 @@ impl SampleGeometry {
             && grid.len() == rank + 2
             && grid[0] == input[0]
             && grid[rank + 1] == rank as i64;
-        if !fits || (rank == 3 && sampling.interpolation == Interpolation::Cubic) {
+        if !fits {
             return Err(Error::runtime(format!(
                 "grid_sample(): cannot sample images of shape {input:?} at points of shape {grid:?} by {:?}",
                 sampling.interpolation
@@ -241,7 +241,7 @@ fn add_taps<T: Real>(out: &mut [T], plane: &[T], elements: &[i64], weights: &[T]
 /// dimension's number first; see [`SampleOptions`].
 ///
 /// # Errors
-/// Shapes that do not fit, cubic interpolation of three dimensions, or a dtype that is not floating.
+/// Shapes that do not fit, or a dtype that is not floating.
 pub fn grid_sample(
     out: &mut StridedMut<'_>,
     input: StridedRef<'_>,

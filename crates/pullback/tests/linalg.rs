@@ -69,7 +69,10 @@ fn ldl_solve_has_the_gradient_of_the_right_hand_sides() {
             let a = random.clone().detach().unwrap().with_grad().unwrap();
             let [ld, _] = a.linalg_ldl_factor_with(is_hermitian).unwrap();
             let error = ld.real().unwrap().sum().unwrap().backward().unwrap_err();
-            assert!(error.to_string().contains("linalg_ldl_factor_ex is not implemented"), "{error}");
+            assert!(
+                error.to_string().contains("linalg_ldl_factor_ex is not implemented"),
+                "{error}"
+            );
         }
     }
 }

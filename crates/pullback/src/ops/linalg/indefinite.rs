@@ -7,8 +7,8 @@ use super::layout::{
 };
 use crate::dispatch::OpDef;
 use crate::error::ensure;
-use crate::ops::classes::no_derivative;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::classes::no_derivative;
 use crate::tensor::Cpu;
 use crate::tensor::shape::{broadcast_shapes, list};
 use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};

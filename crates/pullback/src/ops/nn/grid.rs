@@ -27,7 +27,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// The values of `input` (N, C, *sizes) at the positions `grid` (N, *out, d), interpolated: (N, C, *out).
 ///
 /// The last dimension of `grid` holds coordinates from -1 to 1, that of the innermost dimension of the image first.
-/// `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic, for two dimensions); `padding_mode` says what is
+/// `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic); `padding_mode` says what is
 /// outside of the image: 0 (zeros), 1 (the border) or 2 (reflections). With `align_corners` -1 and 1 are the centres of
 /// the outermost elements, else their outer edges. At the centre of an element the gradient of the position is that of
 /// the interval after it; where a position is clamped to the border, and for mode 1, it is 0.
@@ -71,7 +71,6 @@ impl GridSampler {
             bad(&[1, 1, 3, 4], &[1, 2, 2, 3], 0, "expected grid to have size 2 in last dimension"),
             bad(&[1, 1, 0, 4], shape, 0, "expected input to have non-empty spatial dimensions"),
             bad(&[1, 1, 3, 4], shape, 3, "invalid interpolation_mode: 3"),
-            bad(&[1, 1, 2, 2, 2], &[1, 1, 1, 1, 3], 2, "only supports 4D input"),
         ]
     }
 }
@@ -369,11 +368,6 @@ fn check(input: &Tensor, grid: &Tensor, sampling: SampleOptions, rank: usize) ->
         list(grid.shape())
     );
     ensure!(
-        sampling.interpolation != Interpolation::Cubic || rank == 2,
-        runtime,
-        "grid_sampler(): bicubic interpolation only supports 4D input"
-    );
-    ensure!(
         input.dtype().is_floating_point(),
         not_implemented,
         "\"grid_sampler_{rank}d_cpu_kernel_impl\" not implemented for '{}'",
@@ -443,8 +437,8 @@ fn grid_samples(s: &Sampler, sizes: &[i64]) -> Vec<Sample> {
         call(1, 0, false),
         call(1, 2, true),
     ];
+    all.extend([call(2, 0, true), call(2, 1, false), call(2, 2, false)]);
     if rank == 2 {
-        all.extend([call(2, 0, true), call(2, 1, false), call(2, 2, false)]);
         let none = [s.normal(&[0, 2, 2, 2]).into(), s.normal(&[0, 1, 2, 2]).into()];
         let none = Sample::new(none).with("interpolation_mode", 0).with("padding_mode", 0);
         all.push(none.with("align_corners", true));

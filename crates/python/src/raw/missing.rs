@@ -38,7 +38,8 @@ unsafe extern "C" fn get_attribute(module: *mut PyObject, name: *mut PyObject) -
     }
 }
 
-/// Whether it is a module of this package that has been loaded. (While one is, `from . import x` asks for names that come.)
+/// Whether it is a module of this package that has been loaded. (While one is, `from . import x` asks for names that come;
+/// an extension module has not even a spec until its function returns, and saying something then would load it again.)
 fn is_own(module: &Bound<'_, PyAny>) -> bool {
     let py = module.py();
     let Ok(module) = module.cast::<PyModule>() else { return false };
@@ -49,9 +50,10 @@ fn is_own(module: &Bound<'_, PyAny>) -> bool {
         .is_some_and(|name| name.to_str().is_ok_and(may_be_ours));
     let spec = dict.get_item(intern!(py, "__spec__")).ok().flatten();
     is_ours
-        && spec
-            .and_then(|spec| spec.getattr_opt(intern!(py, "_initializing")).ok().flatten())
-            .is_none_or(|is_loading| !is_loading.is_truthy().unwrap_or(false))
+        && spec.filter(|spec| !spec.is_none()).is_some_and(|spec| {
+            let is_loading = spec.getattr_opt(intern!(py, "_initializing")).ok().flatten();
+            !is_loading.is_some_and(|is_loading| is_loading.is_truthy().unwrap_or(true))
+        })
 }
 
 /// Whether modules of this package are called so, `pullback.as_torch()` or not. (Whose `torch` it is the package knows.)

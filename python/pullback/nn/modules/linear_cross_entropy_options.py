@@ -20,12 +20,15 @@ class LinearCrossEntropyOptions:
     Args:
         allow_retain_graph: whether backward may run twice; it always may here.
         batch_chunk_size: how many rows a chunk has; chosen by ``chunking_method`` unless given.
-        chunking_method: ``'auto'``: as many rows as give a chunk about ``in_features`` columns.
+        chunking_method: ``'aspect_ratio'``, which ``'auto'`` stands for: so many rows that the logits
+            of a chunk have about as many elements as the input. ``'aspect_ratio:N'``: an N-th of
+            these. ``None``: one chunk, unless ``batch_chunk_size`` is given.
         acc_policy: what sums of gradients are kept in; here always in the parameters' dtype.
         acc_dtype: the same as a dtype.
 
     Raises:
-        ValueError: an unknown policy or method, or a size that is not positive.
+        ValueError: an unknown policy or method, a size that is not positive, or one that a method
+            other than ``'auto'`` contradicts.
     """
 
     allow_retain_graph: bool = False
@@ -38,18 +41,28 @@ class LinearCrossEntropyOptions:
         if self.acc_policy not in _POLICIES:
             allowed = ", ".join(map(repr, _POLICIES))
             raise ValueError(f"invalid acc_policy: {self.acc_policy!r}; expected one of {allowed}")
-        if self.chunking_method not in (None, "auto"):
-            raise ValueError(
-                f"invalid chunking_method: {self.chunking_method!r}; expected 'auto' or None"
-            )
-        if self.batch_chunk_size is not None and self.batch_chunk_size <= 0:
-            raise ValueError(f"batch_chunk_size must be positive, got {self.batch_chunk_size}")
+        method = "auto" if self.chunking_method is None else self.chunking_method
+        name, colon, factor = method.partition(":")
+        is_divided = name == "aspect_ratio" and factor.isdigit() and int(factor) > 0
+        if not (is_divided if colon else name in ("auto", "aspect_ratio")):
+            raise ValueError(f"invalid chunking_method: {self.chunking_method!r}")
+        size = self.batch_chunk_size
+        if size is not None and not (isinstance(size, int) and size > 0):
+            raise ValueError(f"batch_chunk_size must be positive int or None, got {size!r}")
 
     def _rows(self, rows: int, in_features: int, classes: int) -> int:
         """How many rows a chunk has."""
-        if self.batch_chunk_size is not None:
-            return self.batch_chunk_size
-        if self.chunking_method is None:
-            return max(rows, 1)
+        given = self.batch_chunk_size
+        if self.chunking_method is None or (given is not None and self.chunking_method == "auto"):
+            return max(rows, 1) if given is None else given
         chunks = -(-classes // max(in_features, 1))
-        return max(-(-rows // chunks), 1)
+        target = -(-rows // max(chunks, 1))
+        factor = int(self.chunking_method.partition(":")[2] or 1)
+        # (A power of two, as matrix products are fast for.)
+        size = max(min((1 << max(target - 1, 0).bit_length()) // factor, rows), 1)
+        if given is not None and given != size:
+            raise ValueError(
+                f"batch_chunk_size (={given}) and chunking_method ('{self.chunking_method}') give "
+                f"different chunk sizes ({given} vs {size}); pass only one."
+            )
+        return size

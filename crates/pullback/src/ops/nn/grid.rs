@@ -87,8 +87,8 @@ impl GridSampler2d {
         padding_mode: i64,
         align_corners: bool,
     ) -> Result<TensorSpec> {
-        let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
-        sample_spec(input, grid, sampling, 2)
+        sampling(interpolation_mode, padding_mode, align_corners)?;
+        sample_spec(input, grid, 2)
     }
     fn cpu(
         cpu: Cpu,
@@ -138,8 +138,8 @@ impl GridSampler3d {
         padding_mode: i64,
         align_corners: bool,
     ) -> Result<TensorSpec> {
-        let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
-        sample_spec(input, grid, sampling, 3)
+        sampling(interpolation_mode, padding_mode, align_corners)?;
+        sample_spec(input, grid, 3)
     }
     fn cpu(
         cpu: Cpu,
@@ -184,8 +184,8 @@ impl GridSamplerBackward {
         align_corners: bool,
         output_mask: i64,
     ) -> Result<[TensorSpec; 2]> {
-        let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
-        let output = sample_spec(input, grid, sampling, input.ndim().saturating_sub(2))?;
+        sampling(interpolation_mode, padding_mode, align_corners)?;
+        let output = sample_spec(input, grid, input.ndim().saturating_sub(2))?;
         check_shape("grad_output", grad_output.shape(), &output.shape)?;
         let room = |like: &Tensor, bit: i64| {
             TensorSpec::beside(like, if output_mask & bit != 0 { like.shape() } else { &[0] })
@@ -357,7 +357,7 @@ pub(in crate::ops) fn sampling(
     Ok(SampleOptions { interpolation, padding_mode: outside, align_corners })
 }
 
-fn check(input: &Tensor, grid: &Tensor, sampling: SampleOptions, rank: usize) -> Result<()> {
+fn check(input: &Tensor, grid: &Tensor, rank: usize) -> Result<()> {
     check_common(input, grid)?;
     ensure!(
         input.ndim() == rank + 2 && grid.ndim() == rank + 2,
@@ -384,13 +384,8 @@ fn check(input: &Tensor, grid: &Tensor, sampling: SampleOptions, rank: usize) ->
 }
 
 /// The spec of the values of `input` at the positions `grid`.
-fn sample_spec(
-    input: &Tensor,
-    grid: &Tensor,
-    sampling: SampleOptions,
-    rank: usize,
-) -> Result<TensorSpec> {
-    check(input, grid, sampling, rank)?;
+fn sample_spec(input: &Tensor, grid: &Tensor, rank: usize) -> Result<TensorSpec> {
+    check(input, grid, rank)?;
     let mut shape = Dims::from_slice(&input.shape()[..2]);
     shape.extend_from_slice(&grid.shape()[1..=rank]);
     Ok(TensorSpec::beside(input, &shape))

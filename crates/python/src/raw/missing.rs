@@ -29,13 +29,19 @@ unsafe extern "C" fn get_attribute(module: *mut PyObject, name: *mut PyObject) -
         guard(|py| {
             let error = PyErr::fetch(py);
             let module = Bound::from_borrowed_ptr(py, module);
-            if !is_own(&module) {
+            let name = Bound::from_borrowed_ptr(py, name);
+            if is_special(&name) || !is_own(&module) {
                 return Err(error);
             }
-            let name = Bound::from_borrowed_ptr(py, name);
             Err(explain(py, error, "say_missing", &[module, name]))
         })
     }
+}
+
+/// Whether it is a name of the interpreter's own (`__file__`). While a module is made the interpreter asks it for several that
+/// it has not got yet: to explain these would import a module, of which it asks the same.
+fn is_special(name: &Bound<'_, PyAny>) -> bool {
+    name.cast::<PyString>().is_ok_and(|name| name.to_str().is_ok_and(|name| name.starts_with("__")))
 }
 
 /// Whether it is a module of this package that has been loaded. (While one is, `from . import x` asks for names that come;

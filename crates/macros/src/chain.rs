@@ -5,7 +5,7 @@
 //! another macro writes are not seen here.
 
 use crate::family::Family;
-use crate::item::{Op, mangle};
+use crate::item::{Home, Op, mangle};
 use crate::method::{has_receiver, is_optional, method_name, result_shape, rust_type};
 use proc_macro2::TokenStream;
 use pullback_schema::{Argument, Base};
@@ -56,7 +56,7 @@ fn of_item(mut block: ItemImpl) -> syn::Result<TokenStream> {
     let words = block.attrs.remove(at).meta.require_list()?.tokens.clone();
     let mut out = TokenStream::new();
     for (words, block) in Family::read(words, block)?.members {
-        out.extend(of_op(&Op::read(words, &block)?)?);
+        out.extend(of_op(&Op::read(Home::Library, words, &block)?)?);
     }
     Ok(out)
 }
@@ -79,7 +79,7 @@ fn of_op(op: &Op<'_>) -> syn::Result<TokenStream> {
             #[doc = #text]
             #[allow(clippy::too_many_arguments, clippy::missing_errors_doc, clippy::wrong_self_convention, clippy::many_single_char_names, reason = "generated from the op's signature")]
             #[track_caller]
-            fn #method(self, #(#params),*) -> crate::Result<#returns> {
+            fn #method(self, #(#params),*) -> ::pullback::Result<#returns> {
                 let this = self.into_operand()?;
                 #(#operands)*
                 this.#method(#(#values),*)

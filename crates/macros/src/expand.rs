@@ -1,6 +1,6 @@
 //! Writes the static `OpDef` and the adapters between typed functions and the uniform call.
 
-use crate::item::{Function, Op, Word, doc, mangle};
+use crate::item::{Function, Home, Op, Word, doc, mangle};
 use crate::kernel::{from_args, kernels};
 use crate::method::{method_name, methods, rust_type};
 use crate::rule::{Saves, resolve};
@@ -40,7 +40,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
         #block
         #args_struct
         #[doc = concat!("The definition of `", #schema, "`.")]
-        pub static #def: crate::dispatch::OpDef = crate::dispatch::OpDef {
+        pub static #def: ::pullback::dispatch::OpDef = ::pullback::dispatch::OpDef {
             schema_text: #schema,
             name: #name,
             overload: #overload,
@@ -53,14 +53,14 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             traits: #traits,
             outputs: &[#(#outputs),*],
             meta: #meta,
-            result: crate::dispatch::ResultKind::#result,
+            result: ::pullback::dispatch::ResultKind::#result,
             unchanged: #unchanged,
             flops: #flops,
             kernels: #kernels,
             #rules
-            batch: crate::dispatch::Batch::#batch,
-            autocast: crate::dispatch::CastPolicy::#autocast,
-            layers: &crate::layers::LAYERS,
+            batch: ::pullback::dispatch::Batch::#batch,
+            autocast: ::pullback::dispatch::CastPolicy::#autocast,
+            layers: &::pullback::custom::LAYERS,
             samples: #samples,
             invalid_samples: #invalid,
             source: #source,
@@ -86,15 +86,26 @@ fn result_kind(op: &Op<'_>) -> TokenStream {
 fn batch(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
     Ok(match op.word("batch") {
         _ if op.function("batch").is_some() => batch_function(op)?,
-        None if view.is_some() => quote!(Rule(|call| crate::ops::batch::copied(&#view, call))),
+        None if view.is_some() => quote!(Rule(|call| ::pullback::ops::batch::copied(&#view, call))),
         None if op.function("composite").is_some() => quote!(Composite),
         None => quote!(None),
         Some(word) if word.text() == "pointwise" => quote!(Pointwise),
         Some(word) => {
             let call = applied(op, word)?;
-            quote!(Rule(|call| { let args = call.args; let _ = args; crate::ops::batch::#call }))
+            let rules = shared(op, "batch");
+            quote!(Rule(|call| { let args = call.args; let _ = args; #rules::#call }))
         }
     })
+}
+
+/// The module that has the functions of a word which many ops share: `meta`, `samples` or `batch`.
+fn shared(op: &Op<'_>, word: &str) -> TokenStream {
+    let module = format_ident!("{word}");
+    match op.home {
+        Home::Elsewhere => quote!(::pullback::custom::#module),
+        Home::Library if word == "batch" => quote!(::pullback::ops::batch),
+        Home::Library => quote!(::pullback::ops::classes::#module),
+    }
 }
 
 /// The batching rule that an op has as a function of its own: `batch(call, ..)`, whose further parameters are arguments of the
@@ -133,7 +144,7 @@ pub(crate) fn named(
             return Ok(quote!(#arg));
         }
         let index = op.argument(&name, path.span())?;
-        Ok(quote!(crate::dispatch::FromArg::from_arg(args[#index])))
+        Ok(quote!(::pullback::dispatch::FromArg::from_arg(args[#index])))
     });
     let (rule, values) = (&call.func, values.collect::<Result<Vec<_>>>()?);
     Ok((quote!(#rule), values))
@@ -200,7 +211,8 @@ fn args_struct(op: &Op<'_>) -> Option<TokenStream> {
 fn meta(op: &Op<'_>) -> Result<TokenStream> {
     if let Some(word) = op.word("meta") {
         let (class, values) = named(op, word, &[])?;
-        let class = quote!(crate::ops::classes::meta::#class);
+        let classes = shared(op, "meta");
+        let class = quote!(#classes::#class);
         return Ok(pushed(&quote!(#class(args #(, #values)*))));
     }
     let Some(function) = op.function("meta") else { return Ok(quote!(None)) };
@@ -212,7 +224,7 @@ fn meta(op: &Op<'_>) -> Result<TokenStream> {
 fn pushed(result: &TokenStream) -> TokenStream {
     quote!(Some(|args, specs| {
         let _ = args;
-        crate::dispatch::IntoSpecs::push_to(#result?, specs);
+        ::pullback::dispatch::IntoSpecs::push_to(#result?, specs);
         Ok(())
     }))
 }
@@ -287,7 +299,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         flags.push("POINTWISE");
     }
     let flags = flags.iter().map(|f| format_ident!("{f}"));
-    quote!(crate::dispatch::Traits::NONE #(.with(crate::dispatch::Traits::#flags))*)
+    quote!(::pullback::dispatch::Traits::NONE #(.with(::pullback::dispatch::Traits::#flags))*)
 }
 
 fn args(op: &Op<'_>, with_vjp: &[bool]) -> Result<Vec<TokenStream>> {
@@ -313,9 +325,9 @@ fn args(op: &Op<'_>, with_vjp: &[bool]) -> Result<Vec<TokenStream>> {
         let stops =
             stopped.as_ref().is_some_and(|(n, _)| n.iter().any(|n| op.arg(n) == Some(index)));
         let sharing = format_ident!("{}", sharing(op, index));
-        quote!(crate::dispatch::ArgDef {
-            name: #name, kind: crate::dispatch::ArgKind::#kind, has_vjp: #has_vjp, not_differentiable: #stops,
-            sharing: crate::dispatch::Sharing::#sharing,
+        quote!(::pullback::dispatch::ArgDef {
+            name: #name, kind: ::pullback::dispatch::ArgKind::#kind, has_vjp: #has_vjp, not_differentiable: #stops,
+            sharing: ::pullback::dispatch::Sharing::#sharing,
         })
     };
     Ok(op.schema.args.iter().enumerate().map(describe).collect())
@@ -364,10 +376,10 @@ fn vjp(op: &Op<'_>) -> Result<(Vec<TokenStream>, Saves, Vec<bool>)> {
             with[i] = true;
         }
         let (ident, params, grads) = (function.ident, &rule.params, rule.grads);
-        rules.push(quote!(crate::dispatch::VjpRule {
+        rules.push(quote!(::pullback::dispatch::VjpRule {
             args: #mask,
             grads: #grads,
-            call: |ctx| { let _ = ctx; Ok(crate::dispatch::IntoGrads::into_grads(#ty::#ident(#(#params),*)?)) },
+            call: |ctx| { let _ = ctx; Ok(::pullback::dispatch::IntoGrads::into_grads(#ty::#ident(#(#params),*)?)) },
         }));
     }
     let is_composite = op.function("composite").is_some();
@@ -397,7 +409,7 @@ const INDICES: &[&str] =
     &["index", "indices", "target", "mask", "condition", "offsets", "sorted_sequence", "out"];
 
 fn jvp(op: &Op<'_>) -> Result<TokenStream> {
-    let j = quote!(crate::dispatch::Jvp);
+    let j = quote!(::pullback::dispatch::Jvp);
     if let Some(word) = op.word("jvp") {
         return match word.text().as_str() {
             "linear" => Ok(quote!(#j::Linear)),
@@ -411,7 +423,7 @@ fn jvp(op: &Op<'_>) -> Result<TokenStream> {
     let (ty, params, saves) = (&op.name, &rule.params, saves.tokens());
     let optional = takes_none(op, function);
     Ok(
-        quote!(#j::Rule(#saves, #optional, |ctx| { let _ = ctx; Ok(crate::dispatch::IntoGrads::into_grads(#ty::jvp(#(#params),*)?)) })),
+        quote!(#j::Rule(#saves, #optional, |ctx| { let _ = ctx; Ok(::pullback::dispatch::IntoGrads::into_grads(#ty::jvp(#(#params),*)?)) })),
     )
 }
 
@@ -440,7 +452,8 @@ fn samples(op: &Op<'_>, view: Option<&TokenStream>) -> TokenStream {
     match op.word("samples") {
         Some(word) => {
             let path = &word.value;
-            quote!(Some(crate::ops::classes::samples::#path))
+            let classes = shared(op, "samples");
+            quote!(Some(#classes::#path))
         }
         None => samples_fn(op, "samples", view),
     }

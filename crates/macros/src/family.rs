@@ -55,7 +55,7 @@ impl Family {
         let (list, defs) = (def(&family.to_string()), copies.iter().map(|copy| def(&copy.name)));
         let list = quote! {
             #[allow(dead_code, reason = "a table of contents may list the ops one by one")]
-            pub(crate) static #list: &[&crate::dispatch::OpDef] = &[#(&#defs),*];
+            pub(crate) static #list: &[&::pullback::dispatch::OpDef] = &[#(&#defs),*];
         };
         Ok(Family { members, list })
     }

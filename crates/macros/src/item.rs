@@ -9,8 +9,21 @@ use syn::{
     parse::Parser, spanned::Spanned,
 };
 
+/// Where an item stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// In the crate `pullback`: its expansion may name what is private there.
+    Library,
+    /// In another crate: its expansion names what `pullback::custom` shows.
+    Elsewhere,
+}
+
+/// What an item in another crate cannot say, as it stands for functions of the library that are not public.
+const LIBRARY_ONLY: [&str; 4] = ["copy_of", "sparse", "sparse_coo", "sparse_csr"];
+
 /// One op as it is written in the source.
 pub(crate) struct Op<'a> {
+    pub(crate) home: Home,
     pub(crate) schema: Schema,
     pub(crate) text: String,
     pub(crate) block: &'a ItemImpl,
@@ -71,7 +84,7 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 impl<'a> Op<'a> {
-    pub(crate) fn read(attr: TokenStream, block: &'a ItemImpl) -> Result<Op<'a>> {
+    pub(crate) fn read(home: Home, attr: TokenStream, block: &'a ItemImpl) -> Result<Op<'a>> {
         let mut exprs = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(attr)?.into_iter();
         let Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) = exprs.next() else {
             return Err(Error::new(
@@ -87,8 +100,9 @@ impl<'a> Op<'a> {
         };
         let name = path.path.require_ident()?.clone();
         let functions = block.items.iter().map(Function::read).collect::<Result<Vec<_>>>()?;
-        let op = Op { schema, text: text.value(), block, name, functions, words };
+        let op = Op { home, schema, text: text.value(), block, name, functions, words };
         op.check_functions()?;
+        op.check_home()?;
         Ok(op)
     }
 
@@ -110,6 +124,20 @@ impl<'a> Op<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses what only the library's own ops can say.
+    fn check_home(&self) -> Result<()> {
+        let words = self.words.iter().map(|word| (word.name.clone(), word.span));
+        let functions = self.functions.iter().map(|f| (f.ident.to_string(), f.ident.span()));
+        let found = words.chain(functions).find(|(name, _)| LIBRARY_ONLY.contains(&name.as_str()));
+        match found {
+            Some((name, span)) if self.home == Home::Elsewhere => Err(Error::new(
+                span,
+                format!("`{name}` is for the ops of the crate pullback itself"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn function(&self, name: &str) -> Option<&Function<'a>> {

@@ -2,7 +2,7 @@
 //! from the arguments of a call.
 
 use crate::expand::{named, plain_args};
-use crate::item::{Function, Op, Word, mangle};
+use crate::item::{Function, Home, Op, Word, mangle};
 use proc_macro2::TokenStream;
 use pullback_schema::Return;
 use quote::{format_ident, quote};
@@ -27,7 +27,7 @@ pub(crate) fn from_args(
                 let ty = format_ident!("{}Args", op.name);
                 let fields = plain_args(op).map(|i| {
                     let field = format_ident!("{}", mangle(&op.schema.args[i].name));
-                    quote!(#field: crate::dispatch::FromArg::from_arg(args[#i]))
+                    quote!(#field: ::pullback::dispatch::FromArg::from_arg(args[#i]))
                 });
                 return Ok(quote!(&#ty { #(#fields,)* marker: std::marker::PhantomData }));
             }
@@ -36,7 +36,7 @@ pub(crate) fn from_args(
                 return Ok(if is_list { quote!(outs) } else { quote!(outs[#index]) });
             }
             let index = op.argument(&name.to_string(), name.span())?;
-            Ok(quote!(crate::dispatch::FromArg::from_arg(args[#index])))
+            Ok(quote!(::pullback::dispatch::FromArg::from_arg(args[#index])))
         })
         .collect()
 }
@@ -80,7 +80,7 @@ pub(crate) fn kernels(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenSt
     let on_values = on_values.unwrap_or_else(|| quote!(None));
     Ok(quote!({
         #rule
-        crate::dispatch::Kernels { cpu: #cpu, sparse_coo: #coo, sparse_csr: #csr, on_values: #on_values }
+        ::pullback::dispatch::Kernels { cpu: #cpu, sparse_coo: #coo, sparse_csr: #csr, on_values: #on_values }
     }))
 }
 
@@ -94,11 +94,11 @@ fn sparse_rule(op: &Op<'_>, word: &Word) -> Result<TokenStream> {
     let has_form = values.iter().any(|value| value.to_string() == "form");
     let form = has_form.then(|| quote!(let form = call.form;));
     Ok(quote! {
-        const SPARSE: crate::dispatch::SparseKernel = |cpu, call| {
+        const SPARSE: ::pullback::dispatch::SparseKernel = |cpu, call| {
             let (_, args) = (cpu, call.args);
             let _ = args;
             #form
-            Ok(crate::dispatch::IntoOutputs::into_outputs(crate::ops::sparse::#rule(#(#values),*)?))
+            Ok(::pullback::dispatch::IntoOutputs::into_outputs(::pullback::ops::sparse::#rule(#(#values),*)?))
         };
     })
 }
@@ -120,18 +120,21 @@ fn on_values(op: &Op<'_>, word: &Word) -> Result<Option<TokenStream>> {
     Ok(Some(quote!(Some(|call| {
         let args = call.args;
         let _ = args;
-        Ok(crate::dispatch::IntoOutputs::into_outputs(crate::ops::sparse::#rule(#(#values),*)?))
+        Ok(::pullback::dispatch::IntoOutputs::into_outputs(::pullback::ops::sparse::#rule(#(#values),*)?))
     }))))
 }
 
 /// The dense kernel on the CPU, of the kind that the words and the parameters say.
 fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
-    let k = quote!(crate::dispatch::Kernel);
+    let k = quote!(::pullback::dispatch::Kernel);
     if let Some(word) = op.word("cpu") {
         let path = &word.value;
-        return Ok(
-            quote!(#k::Pointwise(|iter, _| Ok(pullback_kernels::elementwise::#path(iter)?))),
-        );
+        return Ok(match op.home {
+            Home::Library => {
+                quote!(#k::Pointwise(|iter, _| Ok(pullback_kernels::elementwise::#path(iter)?)))
+            }
+            Home::Elsewhere => quote!(#k::Pointwise(|iter, _| Ok(#path(iter)?))),
+        });
     }
     let ty = &op.name;
     if let Some(f) = op.function("cpu") {
@@ -152,7 +155,7 @@ fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
     }
     if let Some(view) = view {
         return Ok(
-            quote!(#k::Function(|cpu, args| crate::ops::classes::copied(cpu, &#view, args))),
+            quote!(#k::Function(|cpu, args| ::pullback::ops::classes::copied(cpu, &#view, args))),
         );
     }
     if op.functions.iter().any(is_sparse) {
@@ -166,7 +169,7 @@ fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
 
 /// The kernel made of the function `cpu`.
 fn by_cpu(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
-    let (ty, k) = (&op.name, quote!(crate::dispatch::Kernel));
+    let (ty, k) = (&op.name, quote!(::pullback::dispatch::Kernel));
     if f.params.first().is_some_and(|(name, _)| name == "iter") {
         let values = from_args(op, f, 1)?;
         return Ok(
@@ -197,7 +200,7 @@ fn by_cpu(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
 /// The call of a function that returns the outputs.
 fn outputs_of(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
     let (ty, ident, values) = (&op.name, f.ident, from_args(op, f, 0)?);
-    Ok(quote!(Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::#ident(#(#values),*)?))))
+    Ok(quote!(Ok(::pullback::dispatch::IntoOutputs::into_outputs(#ty::#ident(#(#values),*)?))))
 }
 
 /// Whether the kernel makes a view: by the words, or (`detach`, which is no view in the graph) by the signature, whose

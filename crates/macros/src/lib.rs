@@ -15,6 +15,7 @@ mod method;
 mod rule;
 mod source;
 
+use item::Home;
 use proc_macro::TokenStream;
 use syn::parse_macro_input;
 
@@ -29,9 +30,21 @@ use syn::parse_macro_input;
 #[proc_macro_attribute]
 pub fn op(attr: TokenStream, block: TokenStream) -> TokenStream {
     let block = parse_macro_input!(block as syn::ItemImpl);
+    declared(Home::Library, attr, block)
+}
+
+/// `#[op]` for the items of other crates, which know it as `pullback::op`. It says the same; its methods of tensors are those
+/// of a trait.
+#[proc_macro_attribute]
+pub fn custom_op(attr: TokenStream, block: TokenStream) -> TokenStream {
+    let block = parse_macro_input!(block as syn::ItemImpl);
+    declared(Home::Elsewhere, attr, block)
+}
+
+fn declared(home: Home, attr: TokenStream, block: syn::ItemImpl) -> TokenStream {
     match family::Family::read(attr.into(), block) {
         Ok(family::Family { members, list }) => {
-            let members = members.iter().map(|(attr, block)| member(attr.clone(), block));
+            let members = members.iter().map(|(attr, block)| member(home, attr.clone(), block));
             quote::quote!(#(#members)* #list).into()
         }
         Err(error) => error.to_compile_error().into(),
@@ -52,8 +65,12 @@ pub fn chain(head: TokenStream) -> TokenStream {
 }
 
 /// The expansion of one op of a family, or a compile error.
-fn member(attr: proc_macro2::TokenStream, block: &syn::ItemImpl) -> proc_macro2::TokenStream {
-    item::Op::read(attr, block).and_then(|op| expanded(&op)).unwrap_or_else(|error| {
+fn member(
+    home: Home,
+    attr: proc_macro2::TokenStream,
+    block: &syn::ItemImpl,
+) -> proc_macro2::TokenStream {
+    item::Op::read(home, attr, block).and_then(|op| expanded(&op)).unwrap_or_else(|error| {
         let (error, ty) = (error.to_compile_error(), &block.self_ty);
         // (Other errors of the functions are not reported until the op is understood.)
         quote::quote!(struct #ty; #[allow(warnings)] #block #error)

@@ -2,7 +2,7 @@
 //!
 //! Keyword-only arguments that have defaults are left out; the form with `_with` takes them all.
 
-use crate::item::{Op, doc, mangle};
+use crate::item::{Home, Op, doc, mangle};
 use proc_macro2::TokenStream;
 use pullback_schema::{Argument, Base, Default};
 use quote::{format_ident, quote};
@@ -11,38 +11,40 @@ use syn::{Error, Ident, Result};
 /// The Rust type of an argument.
 pub(crate) fn rust_type(arg: &Argument) -> TokenStream {
     let base = match (arg.ty.base, arg.ty.list) {
-        (Base::Tensor, None) => quote!(&Tensor),
-        (Base::Tensor, Some(list)) if list.element_optional => quote!(&[Option<Tensor>]),
-        (Base::Tensor, Some(_)) => quote!(&[Tensor]),
+        (Base::Tensor, None) => quote!(&::pullback::Tensor),
+        (Base::Tensor, Some(list)) if list.element_optional => {
+            quote!(&[Option<::pullback::Tensor>])
+        }
+        (Base::Tensor, Some(_)) => quote!(&[::pullback::Tensor]),
         (Base::Int | Base::SymInt, None) => quote!(i64),
         (Base::Int | Base::SymInt, Some(_)) => quote!(&[i64]),
         (Base::Float, None) => quote!(f64),
         (Base::Float, Some(_)) => quote!(&[f64]),
         (Base::Bool, _) => quote!(bool),
         (Base::Str, _) => quote!(&str),
-        (Base::Scalar, Some(_)) => quote!(&[crate::Scalar]),
-        (Base::Scalar, None) => quote!(crate::Scalar),
-        (Base::ScalarType, _) => quote!(crate::DType),
-        (Base::Layout, _) => quote!(crate::Layout),
-        (Base::Device, _) => quote!(crate::Device),
-        (Base::MemoryFormat, _) => quote!(crate::MemoryFormat),
-        (Base::Generator, _) => quote!(&crate::Generator),
-        (Base::Any, _) => quote!(crate::dispatch::Arg<'_>),
+        (Base::Scalar, Some(_)) => quote!(&[::pullback::Scalar]),
+        (Base::Scalar, None) => quote!(::pullback::Scalar),
+        (Base::ScalarType, _) => quote!(::pullback::DType),
+        (Base::Layout, _) => quote!(::pullback::Layout),
+        (Base::Device, _) => quote!(::pullback::Device),
+        (Base::MemoryFormat, _) => quote!(::pullback::MemoryFormat),
+        (Base::Generator, _) => quote!(&::pullback::Generator),
+        (Base::Any, _) => quote!(::pullback::dispatch::Arg<'_>),
     };
     if arg.ty.optional { quote!(Option<#base>) } else { base }
 }
 
 /// The `Arg` of a default value.
 pub(crate) fn default_arg(arg: &Argument) -> TokenStream {
-    let a = quote!(crate::dispatch::Arg);
+    let a = quote!(::pullback::dispatch::Arg);
     match arg.default.as_ref().expect("only called for arguments with a default") {
         Default::None => quote!(#a::None),
         Default::Bool(b) if arg.ty.base == Base::Scalar => {
-            quote!(#a::Scalar(crate::Scalar::Bool(#b)))
+            quote!(#a::Scalar(::pullback::Scalar::Bool(#b)))
         }
         Default::Bool(b) => quote!(#a::Bool(#b)),
         Default::Int(i) => match (arg.ty.base, arg.ty.list) {
-            (Base::Scalar, _) => quote!(#a::Scalar(crate::Scalar::Int(#i))),
+            (Base::Scalar, _) => quote!(#a::Scalar(::pullback::Scalar::Int(#i))),
             (Base::Float, _) => {
                 let f = *i as f64;
                 quote!(#a::Float(#f))
@@ -54,7 +56,7 @@ pub(crate) fn default_arg(arg: &Argument) -> TokenStream {
             _ => quote!(#a::Int(#i)),
         },
         Default::Float(f) if arg.ty.base == Base::Scalar => {
-            quote!(#a::Scalar(crate::Scalar::Float(#f)))
+            quote!(#a::Scalar(::pullback::Scalar::Float(#f)))
         }
         Default::Float(f) => quote!(#a::Float(#f)),
         Default::Str(s) => quote!(#a::Str(#s)),
@@ -69,7 +71,7 @@ pub(crate) fn default_arg(arg: &Argument) -> TokenStream {
                 "channels_last_3d" => quote!(ChannelsLast3d),
                 _ => quote!(Contiguous),
             };
-            quote!(#a::MemoryFormat(crate::MemoryFormat::#format))
+            quote!(#a::MemoryFormat(::pullback::MemoryFormat::#format))
         }
         Default::Dtype(name) => {
             let dtype = match name.as_str() {
@@ -78,7 +80,7 @@ pub(crate) fn default_arg(arg: &Argument) -> TokenStream {
                 "double" => quote!(F64),
                 _ => quote!(Bool),
             };
-            quote!(#a::DType(crate::DType::#dtype))
+            quote!(#a::DType(::pullback::DType::#dtype))
         }
     }
 }
@@ -112,11 +114,12 @@ pub(crate) fn result_shape(op: &Op<'_>) -> Result<Shape> {
     let all_tensors = op.schema.returns.iter().all(|r| r.ty.base == Base::Tensor);
     Ok(match op.schema.returns.as_slice() {
         [] => Shape { returns: quote!(()), finish: quote!(drop(outputs)) },
-        [one] if one.ty.base == Base::Tensor && one.ty.list.is_some() => {
-            Shape { returns: quote!(Vec<Tensor>), finish: quote!(outputs.tensors().into_vec()) }
-        }
+        [one] if one.ty.base == Base::Tensor && one.ty.list.is_some() => Shape {
+            returns: quote!(Vec<::pullback::Tensor>),
+            finish: quote!(outputs.tensors().into_vec()),
+        },
         [one] if one.ty.base == Base::Tensor => {
-            Shape { returns: quote!(Tensor), finish: quote!(outputs.one()) }
+            Shape { returns: quote!(::pullback::Tensor), finish: quote!(outputs.one()) }
         }
         [one] => match one.ty.base {
             Base::Bool => {
@@ -128,10 +131,10 @@ pub(crate) fn result_shape(op: &Op<'_>) -> Result<Shape> {
             Base::Float => {
                 Shape { returns: quote!(f64), finish: quote!(outputs.number().to_f64()) }
             }
-            _ => Shape { returns: quote!(crate::Scalar), finish: quote!(outputs.number()) },
+            _ => Shape { returns: quote!(::pullback::Scalar), finish: quote!(outputs.number()) },
         },
         _ if all_tensors => {
-            Shape { returns: quote!([Tensor; #n]), finish: quote!(outputs.array()) }
+            Shape { returns: quote!([::pullback::Tensor; #n]), finish: quote!(outputs.array()) }
         }
         _ => {
             return Err(Error::new(
@@ -158,7 +161,7 @@ fn parameters(args: &[Argument], all: bool) -> (Vec<TokenStream>, Vec<TokenStrea
     let (mut params, mut values) = (Vec::new(), Vec::new());
     for (index, arg) in args.iter().enumerate() {
         if index == 0 && has_receiver(args) {
-            values.push(quote!(crate::dispatch::Arg::Tensor(self)));
+            values.push(quote!(::pullback::dispatch::Arg::Tensor(self)));
         } else if !all && is_optional(arg) {
             values.push(default_arg(arg));
         } else {
@@ -167,70 +170,93 @@ fn parameters(args: &[Argument], all: bool) -> (Vec<TokenStream>, Vec<TokenStrea
             values.push(if arg.ty.base == Base::Any {
                 quote!(#ident)
             } else {
-                quote!(crate::dispatch::Arg::from(#ident))
+                quote!(::pullback::dispatch::Arg::from(#ident))
             });
         }
     }
     (params, values)
 }
 
-/// Writes the methods.
+/// One method or function of an op.
+struct Method {
+    text: String,
+    head: TokenStream,
+    body: TokenStream,
+}
+
+impl Method {
+    /// Documentation and attributes.
+    fn attributes(&self) -> TokenStream {
+        let text = &self.text;
+        quote! {
+            #[doc = #text]
+            #[allow(clippy::too_many_arguments, clippy::doc_markdown, clippy::missing_errors_doc, clippy::many_single_char_names, reason = "generated from the op's signature and text")]
+            #[track_caller]
+        }
+    }
+}
+
+/// Writes the methods: of `Tensor`, or of a trait where the item stands in another crate, or plain functions.
 pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
+    let methods = forms(op, def)?;
+    let whole = methods.iter().map(|method| {
+        let (attributes, Method { head, body, .. }) = (method.attributes(), method);
+        quote!(#attributes pub fn #head { #body })
+    });
+    if !has_receiver(&op.schema.args) {
+        return Ok(quote!(#(#whole)*));
+    }
+    if op.home == Home::Library {
+        return Ok(quote!(impl ::pullback::Tensor { #(#whole)* }));
+    }
+    let name = format_ident!("{}Methods", op.name);
+    let text = format!("The methods of `{}` on tensors.", op.schema.name);
+    let heads = methods.iter().map(|method| {
+        let (attributes, head) = (method.attributes(), &method.head);
+        quote!(#attributes fn #head;)
+    });
+    let bodies = methods.iter().map(|Method { head, body, .. }| quote!(fn #head { #body }));
+    Ok(quote! {
+        #[doc = #text]
+        pub trait #name { #(#heads)* }
+        impl #name for ::pullback::Tensor { #(#bodies)* }
+    })
+}
+
+fn forms(op: &Op<'_>, def: &Ident) -> Result<Vec<Method>> {
     let args = &op.schema.args;
-    let has_receiver = has_receiver(args);
-    let name = method_name(op);
-    let text = doc(op.block);
+    let (name, text) = (method_name(op), doc(op.block));
     let mut out = Vec::new();
     let full = args.iter().any(is_optional);
     let forms: &[(bool, &str)] = if full { &[(false, ""), (true, "_with")] } else { &[(true, "")] };
     let shape = result_shape(op)?;
-    let inplace_only = op.schema.is_inplace();
     for &(all, suffix) in forms {
         let (params, values) = parameters(args, all);
-        let receiver = has_receiver.then(|| quote!(&self,));
-        let mut add = |kind: &str,
-                       extra: TokenStream,
-                       returns: &TokenStream,
-                       body: TokenStream,
-                       note: &str| {
+        let receiver = has_receiver(args).then(|| quote!(&self,));
+        let mut add = |kind: &str, extra: TokenStream, returns: &TokenStream, body, note: &str| {
             let ident = format_ident!("{}{kind}{suffix}", name);
-            let text = format!("{text}{note}");
-            out.push(quote! {
-                #[doc = #text]
-                #[allow(clippy::too_many_arguments, clippy::doc_markdown, clippy::missing_errors_doc, clippy::many_single_char_names, reason = "generated from the op's signature and text")]
-                #[track_caller]
-                pub fn #ident(#receiver #(#params,)* #extra) -> crate::Result<#returns> { #body }
+            out.push(Method {
+                text: format!("{text}{note}"),
+                head: quote!(#ident(#receiver #(#params,)* #extra) -> ::pullback::Result<#returns>),
+                body,
             });
         };
         let (returns, finish) = (&shape.returns, &shape.finish);
-        add(
-            "",
-            quote!(),
-            returns,
-            quote! {
-                let outputs = crate::autograd::call(&#def, &[#(#values),*])?;
-                Ok(#finish)
-            },
-            "",
-        );
-        if op.has("inplace") && !inplace_only {
-            add(
-                "_",
-                quote!(),
-                &quote!(Tensor),
-                quote!(crate::autograd::call_inplace(&#def, &[#(#values),*])),
-                "\n\nThis form writes the result into `self` and returns it.",
-            );
+        let call = quote! {
+            let outputs = ::pullback::autograd::call(&#def, &[#(#values),*])?;
+            Ok(#finish)
+        };
+        add("", quote!(), returns, call, "");
+        if op.has("inplace") && !op.schema.is_inplace() {
+            let call = quote!(::pullback::autograd::call_inplace(&#def, &[#(#values),*]));
+            let note = "\n\nThis form writes the result into `self` and returns it.";
+            add("_", quote!(), &quote!(::pullback::Tensor), call, note);
         }
         if op.has("out") || op.has("exact_out") {
-            add(
-                "_out",
-                quote!(out: &[&Tensor]),
-                &quote!(()),
-                quote!(crate::autograd::call_out(&#def, &[#(#values),*], out)),
-                "\n\nThis form writes the results into `out`, resized if need be.",
-            );
+            let call = quote!(::pullback::autograd::call_out(&#def, &[#(#values),*], out));
+            let note = "\n\nThis form writes the results into `out`, resized if need be.";
+            add("_out", quote!(out: &[&::pullback::Tensor]), &quote!(()), call, note);
         }
     }
-    Ok(if has_receiver { quote!(impl Tensor { #(#out)* }) } else { quote!(#(#out)*) })
+    Ok(out)
 }

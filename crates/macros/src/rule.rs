@@ -30,7 +30,7 @@ impl Saves {
             if !self.flags.contains(&arg) {
                 self.flags.push(arg);
             }
-            return quote!(crate::dispatch::Arg::Bool(ctx.flag(#arg)));
+            return quote!(::pullback::dispatch::Arg::Bool(ctx.flag(#arg)));
         }
         let slot = self.slot("Input", arg, rule);
         quote!(ctx.value(#slot))
@@ -42,7 +42,7 @@ impl Saves {
     pub(crate) fn tokens(&self) -> TokenStream {
         let items = self.list.iter().map(|(kind, index, users)| {
             let kind = format_ident!("{kind}");
-            quote!(crate::dispatch::Save { what: crate::dispatch::SaveKind::#kind, index: #index, users: #users })
+            quote!(::pullback::dispatch::Save { what: ::pullback::dispatch::SaveKind::#kind, index: #index, users: #users })
         });
         quote!(&[#(#items),*])
     }
@@ -92,7 +92,7 @@ fn one(
     grads: &mut u64,
 ) -> Result<TokenStream> {
     let (name, span) = (param.to_string(), param.span());
-    let from = quote_spanned!(span=> crate::dispatch::FromArg::from_arg);
+    let from = quote_spanned!(span=> ::pullback::dispatch::FromArg::from_arg);
     if name == "grad" {
         if op.arg("grad").is_some() {
             return Err(Error::new(
@@ -165,7 +165,7 @@ fn geometry(
     if !matches!(kind, "DType" | "ColumnMajor") {
         let slot = saves.slot(kind, arg, rule);
         return Ok(Some(
-            quote_spanned!(span=> crate::dispatch::FromArg::from_arg(ctx.value(#slot))),
+            quote_spanned!(span=> ::pullback::dispatch::FromArg::from_arg(ctx.value(#slot))),
         ));
     }
     if arg >= 16 {

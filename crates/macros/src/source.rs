@@ -18,11 +18,11 @@ pub(crate) fn source(op: &Op<'_>) -> TokenStream {
     let words = words.map(|word| part(&word.name, &spelled(word), word.span));
     let parts = functions.chain(words);
     let place = quote_spanned!(op.name.span()=> file: file!(), line: line!());
-    quote!(crate::dispatch::Source { #place, parts: &[#(#parts),*] })
+    quote!(::pullback::dispatch::Source { #place, parts: &[#(#parts),*] })
 }
 
 fn part(name: &str, text: &str, span: Span) -> TokenStream {
-    quote_spanned!(span=> crate::dispatch::Part { name: #name, text: #text, line: line!() })
+    quote_spanned!(span=> ::pullback::dispatch::Part { name: #name, text: #text, line: line!() })
 }
 
 /// The signature of a function without types, as in `fn vjp_self(grad, other)`.

@@ -12,7 +12,7 @@ use crate::tensor::{Key, KeySet, SPARSE, UNRESOLVED};
 const RECORDING: KeySet = KeySet::of(Key::Autograd).with(KeySet::of(Key::ADInplaceOrView));
 
 /// The table, in the order in which calls pass it.
-pub(crate) static LAYERS: [Layer; 12] = [
+pub static LAYERS: [Layer; 12] = [
     Layer { keys: KeySet::of(Key::Trace), run: trace::layer },
     Layer { keys: KeySet::of(Key::Profiler), run: outside::layer },
     Layer { keys: KeySet::of(Key::Autocast), run: cast::layer },

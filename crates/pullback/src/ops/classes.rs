@@ -50,15 +50,15 @@ pub(crate) mod meta {
         args.iter().filter_map(|a| if let Arg::Tensor(t) = a { Some(*t) } else { None }).collect()
     }
     /// The tensors broadcast; their dtypes promote.
-    pub(crate) fn broadcast(args: &[Arg<'_>]) -> Result<TensorSpec> {
+    pub fn broadcast(args: &[Arg<'_>]) -> Result<TensorSpec> {
         TensorSpec::broadcast(&tensors(args))
     }
     /// As `broadcast`; integers and bools become the default floating dtype.
-    pub(crate) fn float(args: &[Arg<'_>]) -> Result<TensorSpec> {
+    pub fn float(args: &[Arg<'_>]) -> Result<TensorSpec> {
         Ok(broadcast(args)?.to_float())
     }
     /// As `float`, of tensors and of numbers that are inputs of the kernel.
-    pub(crate) fn float_with_numbers(args: &[Arg<'_>]) -> Result<TensorSpec> {
+    pub fn float_with_numbers(args: &[Arg<'_>]) -> Result<TensorSpec> {
         let numbers =
             args.iter().filter_map(|a| if let Arg::Scalar(s) = a { Some(*s) } else { None });
         let numbers = numbers.map(Tensor::wrapped).collect::<Result<SmallVec<[Tensor; 2]>>>()?;
@@ -72,11 +72,11 @@ pub(crate) mod meta {
         float_with_numbers(args)
     }
     /// As `broadcast`; the result is bool.
-    pub(crate) fn predicate(args: &[Arg<'_>]) -> Result<TensorSpec> {
+    pub fn predicate(args: &[Arg<'_>]) -> Result<TensorSpec> {
         Ok(broadcast(args)?.with_dtype(DType::Bool))
     }
     /// As `broadcast`; complex inputs give their real dtype.
-    pub(crate) fn real(args: &[Arg<'_>]) -> Result<TensorSpec> {
+    pub fn real(args: &[Arg<'_>]) -> Result<TensorSpec> {
         let spec = broadcast(args)?;
         let dtype = spec.dtype.to_real();
         Ok(spec.with_dtype(dtype))
@@ -93,25 +93,25 @@ pub(crate) mod samples {
         s.shapes().iter().map(|shape| Sample::of(make(shape))).collect()
     }
     /// One tensor, values in -2..2.
-    pub(crate) fn unary(s: &Sampler) -> Vec<Sample> {
+    pub fn unary(s: &Sampler) -> Vec<Sample> {
         let mut out = each_shape(s, |shape| s.normal(shape));
         out.push(Sample::of(s.transposed(3, 2)));
         out
     }
     /// One tensor without zeros.
-    pub(crate) fn unary_nonzero(s: &Sampler) -> Vec<Sample> {
+    pub fn unary_nonzero(s: &Sampler) -> Vec<Sample> {
         each_shape(s, |shape| s.away_from_zero(shape))
     }
     /// One tensor of positive numbers.
-    pub(crate) fn unary_positive(s: &Sampler) -> Vec<Sample> {
+    pub fn unary_positive(s: &Sampler) -> Vec<Sample> {
         each_shape(s, |shape| s.positive(shape))
     }
     /// One tensor of numbers in -0.9..0.9.
-    pub(crate) fn unary_unit(s: &Sampler) -> Vec<Sample> {
+    pub fn unary_unit(s: &Sampler) -> Vec<Sample> {
         each_shape(s, |shape| s.uniform(shape, -0.9, 0.9))
     }
     /// One tensor of numbers in 1.1..3.
-    pub(crate) fn unary_above_one(s: &Sampler) -> Vec<Sample> {
+    pub fn unary_above_one(s: &Sampler) -> Vec<Sample> {
         each_shape(s, |shape| s.uniform(shape, 1.1, 3.0))
     }
     /// The pairs of shapes that broadcasting is tried with.
@@ -135,7 +135,7 @@ pub(crate) mod samples {
             .collect()
     }
     /// Two tensors.
-    pub(crate) fn binary(s: &Sampler) -> Vec<Sample> {
+    pub fn binary(s: &Sampler) -> Vec<Sample> {
         let mut out = each_pair(|a| s.normal(a), |b| s.normal(b));
         out.push(Sample::new([
             Value::Tensor(s.transposed(3, 2)),
@@ -144,15 +144,15 @@ pub(crate) mod samples {
         out
     }
     /// Two tensors, the second without zeros.
-    pub(crate) fn binary_nonzero(s: &Sampler) -> Vec<Sample> {
+    pub fn binary_nonzero(s: &Sampler) -> Vec<Sample> {
         each_pair(|a| s.normal(a), |b| s.away_from_zero(b))
     }
     /// Two tensors, the first without zeros.
-    pub(crate) fn binary_first_nonzero(s: &Sampler) -> Vec<Sample> {
+    pub fn binary_first_nonzero(s: &Sampler) -> Vec<Sample> {
         each_pair(|a| s.away_from_zero(a), |b| s.normal(b))
     }
     /// Two tensors of positive numbers.
-    pub(crate) fn binary_positive(s: &Sampler) -> Vec<Sample> {
+    pub fn binary_positive(s: &Sampler) -> Vec<Sample> {
         each_pair(|a| s.positive(a), |b| s.positive(b))
     }
     /// Two tensors of whole numbers.
@@ -195,7 +195,7 @@ pub(crate) mod samples {
         samples.into_iter().map(Sample::without_gradient).collect()
     }
     /// Three tensors.
-    pub(crate) fn ternary(s: &Sampler) -> Vec<Sample> {
+    pub fn ternary(s: &Sampler) -> Vec<Sample> {
         let shapes: [[&[i64]; 3]; 4] = [
             [&[], &[], &[]],
             [&[2, 3], &[2, 3], &[2, 3]],

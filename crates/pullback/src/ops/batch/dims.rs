@@ -64,7 +64,7 @@ fn along_those_of(call: &Call<'_>, like: &Tensor) -> Result<Outcome> {
 }
 
 /// The rule of ops along dimensions of the first tensor, whose shape (or part of it) the results have.
-pub(crate) fn along(call: &Call<'_>) -> Result<Outcome> {
+pub fn along(call: &Call<'_>) -> Result<Outcome> {
     along_those_of(call, call.subject()?)
 }
 

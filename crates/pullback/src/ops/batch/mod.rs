@@ -18,8 +18,9 @@ mod reduce;
 mod values;
 mod view;
 
+pub use dims::along;
 pub(crate) use dims::{
-    along, gather, glu, joined, picked, picked_backward, repeat, roll, scatter, stacked, windows,
+    gather, glu, joined, picked, picked_backward, repeat, roll, scatter, stacked, windows,
 };
 pub(crate) use image::{
     attention, batches1, batches2, batches3, convolution, convolution_backward_input,
@@ -38,7 +39,8 @@ pub(crate) use norm::{batch_norm, group_norm, layer_norm, rms_norm};
 pub(crate) use random::{
     binomial, dirichlet, drawn_like, dropout, multinomial, permutation, random,
 };
-pub(crate) use reduce::{reduction, reduction_by, reduction_of_listed};
+pub use reduce::reduction;
+pub(crate) use reduce::{reduction_by, reduction_of_listed};
 pub(crate) use view::{
     as_strided, as_strided_scatter, copied, expand, in_place, permute, pick_view, sizes, squeeze,
     squeeze_dim, squeeze_dims, strided_sizes, swapped, transposed, unfold, unsqueeze, view,
@@ -226,7 +228,7 @@ fn common_dtype(call: &Call<'_>) -> Result<Option<crate::DType>> {
 }
 
 /// The rule of ops on matrices: dimensions before the last two are arbitrary, and the batch is one more.
-pub(crate) fn matrices(call: &Call<'_>) -> Result<Outcome> {
+pub fn matrices(call: &Call<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() < 2 { one_by_one(call) } else { lead(call) }
 }
 

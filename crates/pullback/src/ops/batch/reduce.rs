@@ -7,7 +7,7 @@ use crate::tensor::shape::{wrap_dim, wrap_dims};
 use crate::{Dims, Result, Tensor};
 
 /// The rule of reductions along dimensions, or over all elements if none is given.
-pub(crate) fn reduction(call: &Call<'_>) -> Result<Outcome> {
+pub fn reduction(call: &Call<'_>) -> Result<Outcome> {
     reduced(call, Empty::Everything, None)
 }
 

@@ -6,7 +6,7 @@
 
 use crate::dispatch::{Arg, OpDef};
 use crate::error::ensure;
-use crate::{Device, Result, Scalar, Tensor};
+use crate::{Device, Result, Scalar};
 use pullback_macros::op;
 
 /// The ops of this family.

@@ -90,7 +90,7 @@ def _pattern(input: Tensor, mask: Tensor) -> Tensor:
 
 
 def _lines(at: Tensor, sizes: Sequence[int], kept: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """The numbers of the lines with coordinates, ascending, and each coordinate's position there."""
+    """The numbers of the lines with coordinates, ascending, and the position of each's line."""
     number = _VF.zeros_like(at[0]) if at.shape[0] else at.new_zeros(at.shape[1])
     for size, dim in zip(sizes, kept, strict=True):
         number = number * size + at[dim]

@@ -55,8 +55,9 @@ def lobpcg(
             root of the dtype's precision if ``None``.
         largest: whether the largest are sought, not the smallest; True if ``None``.
         method: "ortho" (default) or "basic", both with orthonormal directions here.
-        tracker: called in each step with an object whose ``E``, ``X``, ``R`` and ``ivars`` show
-            how things stand.
+        tracker: called in each step with an object whose ``A``, ``B``, ``E``, ``X``, ``R``,
+            ``ivars`` and ``tvars`` show how things stand, and ``iparams``, ``fparams`` and
+            ``bparams`` the settings.
         ortho_iparams: no effect: nothing is to be set here.
         ortho_fparams: no effect.
         ortho_bparams: no effect.
@@ -101,8 +102,15 @@ def lobpcg(
 
 
 class _Solver:
-    """The settings of a call, and how things stand where a tracker looks at them."""
+    """The settings of a call, and how things stand where a tracker looks at them.
 
+    As in PyTorch the settings are in ``iparams`` (``m``, ``n``, ``k``, ``niter``), ``fparams``
+    (``tol``) and ``bparams`` (``largest``), the numbers of a step in ``ivars``, and in ``tvars``
+    the relative residual of each pair, ``rerr``.
+    """
+
+    A: Tensor
+    B: Tensor | None
     E: Tensor
     X: Tensor
     R: Tensor
@@ -110,7 +118,11 @@ class _Solver:
     def __init__(self, k: int, niter: int, tol: float, largest: bool, tracker: Any) -> None:
         self.k, self.niter, self.tol = k, niter, tol
         self.largest, self.tracker = largest, tracker
+        self.iparams = {"k": k, "niter": niter}
+        self.fparams = {"tol": tol}
+        self.bparams = {"largest": largest}
         self.ivars = {"istep": 0, "converged_count": 0}
+        self.tvars: dict[str, Tensor] = {}
 
     def batch(
         self, A: Tensor, B: Tensor | None, X: Tensor, iK: Tensor | None
@@ -137,6 +149,8 @@ class _Solver:
     ) -> tuple[Tensor, Tensor]:
         """One matrix."""
         n = X.shape[-1]
+        self.A, self.B = A, B
+        self.iparams.update(m=A.shape[-1], n=n)
         norm_a, norm_b = _norm(A), 1.0 if B is None else _norm(B)
         X = _orthonormal(X, B)
         E, Z = self.best(X.mH @ (A @ X), n)
@@ -152,6 +166,7 @@ class _Solver:
             converged = int((error[: self.k] < self.tol).sum())
             self.E, self.X, self.R = E, X, R
             self.ivars = {"istep": step, "converged_count": converged}
+            self.tvars = {"rerr": error}
             if self.tracker is not None:
                 self.tracker(self)
             if converged >= self.k or step == self.niter:

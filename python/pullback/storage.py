@@ -10,12 +10,13 @@ from __future__ import annotations
 import builtins
 import copy
 import functools
+import os
 import sys
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from . import _C, _absent
+from . import _C, _absent, _shared_memory
 from ._C import UntypedStorage
 from ._file import map_file as _map_file
 from ._file import map_shared as _map_shared  # noqa: F401 (the extension asks for it)
@@ -81,6 +82,24 @@ def _shown(storage: UntypedStorage) -> str:
     kind = type(storage)
     name = f"{kind.__module__}.{kind.__qualname__}"
     return f"{_listed(storage, _C.uint8)}\n[{name}(device={storage.device}) of size {len(storage)}]"
+
+
+def _shared_by(storage: UntypedStorage, name: str, strategy: str) -> _shared_memory.Block:
+    """The shared memory of a storage, which is moved there by a strategy if it is not there."""
+    if storage.device.type != "cpu":
+        raise RuntimeError(
+            f"{name}: only available on CPU, and this storage is on {storage.device}"
+        )
+    before = _shared_memory.strategy
+    _shared_memory.strategy = strategy
+    try:
+        block = _shared_memory.block_of(storage.share_memory_())
+    finally:
+        _shared_memory.strategy = before
+    by_file = strategy == _shared_memory.FILE_SYSTEM
+    if block is None or (block.path if by_file else block.descriptor) is None:
+        raise RuntimeError(f"{name}: the storage is shared in another way already")
+    return block
 
 
 def _check_dtype(dtype: Any) -> _Dtype:
@@ -471,6 +490,30 @@ class TypedStorage:
         """Moves the memory to where processes that are forked later share it with this one."""
         self._untyped_storage.share_memory_()
         return self
+
+    def _share_fd_cpu_(self) -> tuple[int, int]:
+        """Moves the memory to a file without a name; its descriptor and size in bytes.
+
+        The descriptor lives as long as the memory.
+
+        Raises:
+            RuntimeError: on other devices, and for memory shared by another strategy.
+        """
+        block = _shared_by(self._untyped_storage, "_share_fd_", _shared_memory.FILE_DESCRIPTOR)
+        assert block.descriptor is not None
+        return block.descriptor, self.nbytes()
+
+    def _share_filename_cpu_(self) -> tuple[bytes, bytes, int]:
+        """Moves the memory to a file: nobody who manages it, its name and size in bytes.
+
+        The file lives as long as the memory.
+
+        Raises:
+            RuntimeError: on other devices, and for memory shared by another strategy.
+        """
+        block = _shared_by(self._untyped_storage, "_share_filename_", _shared_memory.FILE_SYSTEM)
+        assert block.path is not None
+        return b"", os.fsencode(block.path), self.nbytes()
 
     def cpu(self) -> TypedStorage:
         """The same elements on the CPU."""

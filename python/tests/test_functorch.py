@@ -99,6 +99,35 @@ def test_what_is_no_ensemble(models: list[Any], phrase: str) -> None:
         make_functional.combine_state_for_ensemble(models)
 
 
+def test_modules_are_made_in_parts() -> None:
+    weights, function, names = make_functional.functional_init(nn.Linear)(3, 2)
+    x = torch.randn(5, 3)
+    assert names == ("weight", "bias")
+    assert torch.allclose(function(weights, (x,)), x @ weights[0].T + weights[1])
+    stacked, function, _ = make_functional.functional_init(nn.Linear, (4,))(3, 2)
+    assert stacked[0].shape == (4, 2, 3)
+    assert all(one.requires_grad and one.is_leaf for one in stacked)
+    outputs = torch.vmap(function, in_dims=(0, None))(stacked, (x,))
+    expected = torch.stack([x @ w.T + b for w, b in zip(*stacked, strict=True)])
+    assert torch.allclose(outputs, expected, atol=1e-6)
+
+
+def test_modules_with_buffers_are_made_in_parts() -> None:
+    make = make_functional.functional_init_with_buffers(nn.BatchNorm1d, [3])
+    weights, buffers, function, names, of_buffers = make(2, affine=True)
+    assert names == ("weight", "bias")
+    assert of_buffers == ("running_mean", "running_var", "num_batches_tracked")
+    x = torch.randn(3, 5, 2)
+    assert torch.vmap(function)(weights, buffers, (x,)).shape == (3, 5, 2)
+
+
+@pytest.mark.parametrize(("shape", "phrase"), [((0,), "num_models 0"), ((2, 2), "has one number")])
+def test_an_ensemble_has_one_positive_number(shape: Any, phrase: str) -> None:
+    for make in (make_functional.functional_init, make_functional.functional_init_with_buffers):
+        with pytest.raises(ValueError, match=phrase):
+            make(nn.Linear, shape)
+
+
 def test_names_of_functorch_warn_and_work() -> None:
     with pytest.warns(FutureWarning, match=r"functorch.grad.*torch.func.grad"):
         gradient = functorch.grad(torch.sin)

@@ -194,3 +194,24 @@ def test_moving_does_not_hold_twice_the_memory() -> None:
     x.share_memory_()
     # What held the content before is free; what holds it now is not the allocator's.
     assert torch._C._memory_live() < live + 1_000_000
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated:UserWarning")
+def test_typed_storages_say_where_their_shared_memory_is() -> None:
+    x = torch.tensor([1, 2, 3], dtype=torch.int32)
+    descriptor, nbytes = x.storage()._share_fd_cpu_()
+    assert (os.pread(descriptor, nbytes, 0), x.is_shared()) == (x.numpy().tobytes(), True)
+    assert x.storage()._share_fd_cpu_() == (descriptor, nbytes)
+    x.fill_(7)
+    assert os.pread(descriptor, nbytes, 0) == x.numpy().tobytes()
+    y = torch.tensor([4, 5], dtype=torch.int16)
+    _, path, nbytes = y.storage()._share_filename_cpu_()
+    with open(path, "rb") as file:
+        assert file.read(nbytes) == y.numpy().tobytes()
+    with pytest.raises(RuntimeError, match="shared in another way already"):
+        x.storage()._share_filename_cpu_()
+    for name in ("_share_fd_cpu_", "_share_filename_cpu_"):
+        with pytest.raises(RuntimeError, match="only available on CPU"):
+            getattr(torch.zeros(2, device="meta").storage(), name)()
+    del y
+    assert not os.path.exists(path)

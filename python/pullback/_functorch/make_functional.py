@@ -22,6 +22,8 @@ __all__ = [
     "FunctionalModule",
     "FunctionalModuleWithBuffers",
     "combine_state_for_ensemble",
+    "functional_init",
+    "functional_init_with_buffers",
     "make_functional",
     "make_functional_with_buffers",
     "transpose_stack",
@@ -226,7 +228,101 @@ def combine_state_for_ensemble(
     functions, parameters, buffers = zip(
         *(make_functional_with_buffers(model) for model in models), strict=True
     )
-    stacked = transpose_stack(parameters)
-    for one, first in zip(stacked, parameters[0], strict=True):
+    return functions[0], _stacked(parameters), transpose_stack(buffers)
+
+
+_Names = tuple[str, ...]
+
+
+def _ensemble(
+    model_class: Callable[..., Module], ensemble_shape: Sequence[int], device: Any
+) -> Callable[..., list[Module]]:
+    """Makes as many modules as an ensemble of this shape has; one for an empty shape.
+
+    Raises:
+        ValueError: for a shape of more than one dimension, or without modules.
+    """
+    if len(ensemble_shape) > 1:
+        raise ValueError(f"the shape of an ensemble has one number, got {tuple(ensemble_shape)}")
+    count = ensemble_shape[0] if ensemble_shape else 1
+    if count <= 0:
+        raise ValueError(f"num_models {count} should be > 0")
+    return lambda *args, **kwargs: [model_class(*args, **kwargs).to(device) for _ in range(count)]
+
+
+def functional_init(
+    model_class: Callable[..., Module], ensemble_shape: Sequence[int] = (), device: Any = "cpu"
+) -> Callable[..., tuple[tuple[Tensor, ...], Callable[..., Any], _Names]]:
+    """A constructor of modules without buffers that are taken apart at once.
+
+    Args:
+        model_class: makes a module.
+        ensemble_shape: ``()``, or ``(n,)`` for the parameters of n modules, stacked.
+        device: where they are.
+
+    Returns:
+        A function of the arguments of ``model_class`` that gives the parameters, the function
+        ``f(parameters, args)`` of one module, and the parameters' names.
+
+    Raises:
+        ValueError: for another shape.
+        RuntimeError: when it is called, if the module has buffers.
+    """
+    make = _ensemble(model_class, ensemble_shape, device)
+
+    def made(*args: Any, **kwargs: Any) -> tuple[tuple[Tensor, ...], Callable[..., Any], _Names]:
+        functions, weights = zip(
+            *(make_functional(model) for model in make(*args, **kwargs)), strict=True
+        )
+        function: FunctionalModule = functions[0]
+        stacked = _stacked(weights) if ensemble_shape else weights[0]
+        return stacked, lambda params, data: function(params, *data), function.param_names
+
+    return made
+
+
+def functional_init_with_buffers(
+    model_class: Callable[..., Module], ensemble_shape: Sequence[int] = (), device: Any = "cpu"
+) -> Callable[
+    ..., tuple[tuple[Tensor, ...], tuple[Tensor, ...], Callable[..., Any], _Names, _Names]
+]:
+    """As :func:`functional_init`, of modules with buffers.
+
+    Args:
+        model_class: makes a module.
+        ensemble_shape: ``()``, or ``(n,)`` for the parameters and buffers of n modules, stacked.
+        device: where they are.
+
+    Returns:
+        A function of the arguments of ``model_class`` that gives the parameters, the buffers, the
+        function ``f(parameters, buffers, args)`` of one module, and the names of both.
+
+    Raises:
+        ValueError: for another shape.
+    """
+    make = _ensemble(model_class, ensemble_shape, device)
+
+    def made(
+        *args: Any, **kwargs: Any
+    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], Callable[..., Any], _Names, _Names]:
+        functions, weights, buffers = zip(
+            *(make_functional_with_buffers(model) for model in make(*args, **kwargs)), strict=True
+        )
+        function: FunctionalModuleWithBuffers = functions[0]
+        weights = _stacked(weights) if ensemble_shape else weights[0]
+        buffers = transpose_stack(buffers) if ensemble_shape else buffers[0]
+
+        def call(params: Iterable[Tensor], state: Iterable[Tensor], data: Iterable[Any]) -> Any:
+            return function(params, state, *data)
+
+        return weights, buffers, call, function.param_names, function.buffer_names
+
+    return made
+
+
+def _stacked(weights: Sequence[Sequence[Tensor]]) -> tuple[Tensor, ...]:
+    """The parameters of modules, stacked; they require grad where those of the first do."""
+    stacked = transpose_stack(weights)
+    for one, first in zip(stacked, weights[0], strict=True):
         one.requires_grad_(first.requires_grad)
-    return functions[0], stacked, transpose_stack(buffers)
+    return stacked

@@ -160,7 +160,9 @@ class GradScaler:
                 grads.append(param.grad)
         with no_grad():
             for grad in grads:
-                if not bool(grad.isfinite().all()):
+                # (What a sparse gradient does not specify is zero; equal coordinates add up.)
+                values = grad.coalesce().values() if grad.is_sparse else grad
+                if not bool(values.isfinite().all()):
                     found_inf.fill_(1.0)
                 if inv_scale != 1.0:
                     grad.mul_(inv_scale)

@@ -12,6 +12,7 @@ from typing import Any
 from .. import _C
 from .._tensor import Tensor
 from ._mask import canonical_dim, filled, operand, single_dim
+from ._sparse import is_reduced, reduced
 
 _VF = _C._VariableFunctions
 
@@ -43,8 +44,12 @@ def amax(
     Raises:
         IndexError: for a dimension out of range, one without elements, or a mask of more
             dimensions than the input.
-        NotImplementedError: for sparse layouts, complex numbers, and ``bool`` with a mask.
-        RuntimeError: for a dimension given twice or a mask that cannot be broadcast.
+        NotImplementedError: for sparse tensors with dense dimensions, complex numbers, and ``bool``
+            with a mask.
+        RuntimeError: for a dimension given twice or a mask that cannot be broadcast, and for
+            ``sparse_csr`` without ``keepdim``.
+        ValueError: for sparse layouts other than ``sparse_coo`` and ``sparse_csr``, or without
+            mask. (Of a sparse tensor the result is sparse.)
         TypeError: for complex numbers with a mask.
 
     Example:
@@ -82,8 +87,12 @@ def amin(
     Raises:
         IndexError: for a dimension out of range, one without elements, or a mask of more
             dimensions than the input.
-        NotImplementedError: for sparse layouts, complex numbers, and ``bool`` with a mask.
-        RuntimeError: for a dimension given twice or a mask that cannot be broadcast.
+        NotImplementedError: for sparse tensors with dense dimensions, complex numbers, and ``bool``
+            with a mask.
+        RuntimeError: for a dimension given twice or a mask that cannot be broadcast, and for
+            ``sparse_csr`` without ``keepdim``.
+        ValueError: for sparse layouts other than ``sparse_coo`` and ``sparse_csr``, or without
+            mask. (Of a sparse tensor the result is sparse.)
         TypeError: for complex numbers with a mask.
 
     Example:
@@ -104,6 +113,9 @@ def _extreme(
     dtype: _C.dtype | None,
     mask: Tensor | None,
 ) -> Tensor:
+    if is_reduced(input):
+        dims = canonical_dim(dim, input.ndim)
+        return reduced(name, input, dims, bool(keepdim), dtype or input.dtype, mask)
     data, valid = operand(name, input, mask)
     dims = canonical_dim(dim, data.ndim)
     return op(filled(name, data, valid), dims, bool(keepdim)).to(dtype or data.dtype)

@@ -20,7 +20,7 @@ from ._tensor import MaskedTensor, unwrap
 
 _VF = _C._VariableFunctions
 
-# The operations whose results PyTorch computes from sparse tensors too: these wait, others refuse.
+# The operations that have sparse forms (`_sparse.py`), for some layouts.
 _SPARSE = frozenset({"sum", "prod", "amax", "amin", "mean"})
 _GREATEST = frozenset({"amin", "argmin"})
 _LEAST = frozenset({"amax", "argmax", "logaddexp", "logsumexp"})
@@ -96,12 +96,8 @@ def single_dim(name: str, dim: Any, ndim: int) -> int:
 
 
 def _refuse_layout(name: str, layout: Any) -> NoReturn:
-    if name in _SPARSE:
-        raise NotImplementedError(
-            f"masked {name} expects strided tensor (got {layout} tensor): sparse layouts are not "
-            "supported by masked operations yet"
-        )
-    raise ValueError(f"masked {name} expects strided tensor (got {layout} tensor)")
+    known = "strided, sparse_coo or sparse_csr" if name in _SPARSE else "strided"
+    raise ValueError(f"masked {name} expects {known} tensor (got {layout} tensor)")
 
 
 def _check_tensor(name: str, argument: str, value: object) -> None:
@@ -270,7 +266,6 @@ def operand(
 
     Raises:
         IndexError: for a mask with more dimensions than the input.
-        NotImplementedError: for sparse layouts that PyTorch knows how to do.
         RuntimeError: for a mask that cannot be broadcast to the input.
         TypeError: for what is no tensor.
         ValueError: for sparse layouts.

@@ -13,6 +13,7 @@ from .. import _C
 from .._info import iinfo
 from .._tensor import Tensor
 from ._mask import canonical_dim, filled, operand
+from ._sparse import is_reduced, reduced
 
 _VF = _C._VariableFunctions
 _NARROW = frozenset({_C.bool, _C.uint8, _C.int8, _C.int16, _C.int32})
@@ -49,12 +50,15 @@ def sum(
         mask: false where an element does not count; broadcast to the input.
 
     Returns:
-        A line without elements that count gives 0.
+        A line without elements that count gives 0. Of a sparse tensor the result is sparse, and
+        specifies no such line; without mask its specified elements count.
 
     Raises:
         IndexError: for a dimension out of range or a mask of more dimensions than the input.
-        NotImplementedError: for sparse layouts.
-        RuntimeError: for a dimension given twice or a mask that cannot be broadcast.
+        NotImplementedError: for sparse tensors with dense dimensions.
+        RuntimeError: for a dimension given twice or a mask that cannot be broadcast, and for
+            ``sparse_csr`` without ``keepdim``.
+        ValueError: for sparse layouts other than ``sparse_coo`` and ``sparse_csr``.
 
     Example:
         >>> import pullback as torch
@@ -62,6 +66,9 @@ def sum(
         >>> torch.masked.sum(x, 1, mask=x < 5)
         tensor([1., 7.])
     """
+    if is_reduced(input):
+        dims = canonical_dim(dim, input.ndim)
+        return reduced("sum", input, dims, bool(keepdim), _total_dtype(input, dtype), mask)
     data, valid = operand("sum", input, mask)
     dims = canonical_dim(dim, data.ndim)
     kind = _total_dtype(data, dtype)
@@ -89,12 +96,16 @@ def prod(
         mask: false where an element does not count; broadcast to the input.
 
     Returns:
-        A line without elements that count gives 1.
+        A line without elements that count gives 1. Of a sparse tensor the result is sparse, and
+        specifies no such line.
 
     Raises:
         IndexError: for a dimension out of range or a mask of more dimensions than the input.
-        NotImplementedError: for sparse layouts.
-        RuntimeError: for a dimension given twice or a mask that cannot be broadcast.
+        NotImplementedError: for sparse tensors with dense dimensions.
+        RuntimeError: for a dimension given twice or a mask that cannot be broadcast, and for
+            ``sparse_csr`` without ``keepdim``.
+        ValueError: for sparse layouts other than ``sparse_coo`` and ``sparse_csr``, or without
+            mask.
 
     Example:
         >>> import pullback as torch
@@ -102,6 +113,9 @@ def prod(
         >>> torch.masked.prod(x, 1, mask=x < 5)
         tensor([ 1., 12.])
     """
+    if is_reduced(input):
+        dims = canonical_dim(dim, input.ndim)
+        return reduced("prod", input, dims, bool(keepdim), _total_dtype(input, dtype), mask)
     data, valid = operand("prod", input, mask)
     dims = canonical_dim(dim, data.ndim)
     kind = _total_dtype(data, dtype)
@@ -190,9 +204,11 @@ def mean(
 
     Raises:
         IndexError: for a dimension out of range or a mask of more dimensions than the input.
-        NotImplementedError: for sparse layouts.
-        RuntimeError: for a dimension given twice or a mask that cannot be broadcast.
-        ValueError: for a dtype that is neither floating-point nor complex.
+        NotImplementedError: for sparse tensors with dense dimensions.
+        RuntimeError: for a dimension given twice or a mask that cannot be broadcast, and for
+            ``sparse_csr`` without ``keepdim``.
+        ValueError: for sparse layouts other than ``sparse_coo`` and ``sparse_csr``, or without
+            mask, and for a dtype that is neither floating-point nor complex.
 
     Example:
         >>> import pullback as torch
@@ -200,7 +216,8 @@ def mean(
         >>> torch.masked.mean(x, 1, mask=x < 5)
         tensor([1.0000, 3.5000])
     """
-    data, valid = operand("mean", input, mask)
+    is_sparse = is_reduced(input)
+    data, valid = (input, mask) if is_sparse else operand("mean", input, mask)
     kind = dtype or data.dtype
     if not (kind.is_floating_point or kind.is_complex):
         source = "Input" if dtype is None else "Optional"
@@ -209,6 +226,8 @@ def mean(
             f"or complex dtype. Got: {kind}"
         )
     dims = canonical_dim(dim, data.ndim)
+    if is_sparse:
+        return reduced("mean", input, dims, bool(keepdim), kind, mask)
     total = _VF.sum(filled("sum", data, valid), dims, bool(keepdim), dtype=wide(kind))
     return (total / _count(data, valid, dims, bool(keepdim))).to(kind)
 

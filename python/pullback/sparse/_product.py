@@ -117,26 +117,31 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
         layout: that of the result; ``sparse_coo`` by default.
 
     Raises:
-        ValueError: for arguments of other shapes or dtypes.
+        RuntimeError: for arguments of other shapes or dtypes, and for layouts that are not sparse
+            or have blocks.
     """
     rows = diagonals if diagonals.dim() == 2 else diagonals.unsqueeze(0)
     wanted = offsets if offsets.dim() == 1 else offsets.unsqueeze(0)
     if rows.dim() != 2:
-        raise ValueError(f"Diagonals must be vector or matrix, got {diagonals.dim()} dimensions")
+        raise RuntimeError(f"Diagonals must be vector or matrix, got {diagonals.dim()} dimensions")
     if wanted.dim() != 1:
-        raise ValueError(f"Offsets must be scalar or vector, got {offsets.dim()} dimensions")
+        raise RuntimeError(f"Offsets must be scalar or vector, got {offsets.dim()} dimensions")
     if len(shape) != 2:
-        raise ValueError(f"Output shape must be 2d, got {tuple(shape)}")
+        raise RuntimeError(f"Output shape must be 2d, got {tuple(shape)}")
     if wanted.numel() != rows.shape[0]:
-        raise ValueError(
+        raise RuntimeError(
             f"Number of diagonals ({rows.shape[0]}) does not match the number of offsets "
             f"({wanted.numel()})"
         )
     if wanted.dtype is not _C.int64:
-        raise ValueError(f"Offset Tensor must have dtype Long but got {wanted.dtype}")
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {wanted.dtype}")
+    if layout not in (None, _C.sparse_coo, _C.sparse_csr, _C.sparse_csc):
+        raise RuntimeError(
+            f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {layout}"
+        )
     diagonal_offsets = wanted.tolist()
     if len(set(diagonal_offsets)) != len(diagonal_offsets):
-        raise ValueError(f"Offset tensor contains duplicate values: {diagonal_offsets}")
+        raise RuntimeError(f"Offset tensor contains duplicate values: {diagonal_offsets}")
     matches: list[tuple[int, int]] = []
     taken: list[tuple[int, int]] = []
     height, width = shape

@@ -1,0 +1,96 @@
+"""Masked reductions of sparse tensors: the elements of the strided ones, in sparse results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import pullback as torch
+from pullback import masked
+from pullback.autograd import gradcheck
+
+X = torch.tensor([[0.0, 0.0, 16.0], [-32.0, 0.0, 64.0], [3.0, -5.0, 0.0]], dtype=torch.float64)
+MASK = torch.tensor([[True, False, True], [True, True, False], [False, False, False]])
+NAMES = ["sum", "prod", "amax", "amin", "mean"]
+
+
+def mask_in(layout: Any) -> Any:
+    return MASK if layout is torch.strided else MASK.to_sparse(layout=layout)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dim", [(), 0, 1, -1, (0, 1)])
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("layout", [torch.strided, torch.sparse_coo, torch.sparse_csr])
+def test_lines_of_coordinates(name: str, dim: Any, keepdim: bool, layout: Any) -> None:
+    function = getattr(masked, name)
+    got = function(X.to_sparse(), dim, keepdim=keepdim, mask=mask_in(layout))
+    expected = function(X, dim, keepdim=keepdim, mask=MASK)
+    counts = masked.sum(torch.ones(3, 3), dim, keepdim=keepdim, mask=MASK) > 0
+    assert (got.layout, got.shape, got.is_coalesced()) == (torch.sparse_coo, expected.shape, True)
+    assert got._nnz() == int(counts.sum())
+    torch.testing.assert_close(got.to_dense(), torch.where(counts, expected, 0.0))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dim", [0, 1, (0, 1)])
+def test_compressed_rows_keep_their_layout(name: str, dim: Any) -> None:
+    function = getattr(masked, name)
+    got = function(X.to_sparse_csr(), dim, keepdim=True, mask=MASK.to_sparse_csr())
+    assert got.layout is torch.sparse_csr
+    expected = function(X.to_sparse(), dim, keepdim=True, mask=MASK)
+    assert torch.equal(got.to_dense(), expected.to_dense())
+    assert got._nnz() == expected._nnz()
+    with pytest.raises(RuntimeError, match="CSR tensors with keepdim=False is unsupported"):
+        function(X.to_sparse_csr(), dim, mask=MASK.to_sparse_csr())
+
+
+def test_without_mask_what_is_specified_is_added() -> None:
+    x = X.to_sparse()
+    for dim in (0, 1, ()):
+        got = masked.sum(x + x, dim)
+        assert torch.equal(got.to_dense(), 2 * masked.sum(X, dim))
+    empty = masked.sum(torch.zeros(2, 3).to_sparse(), 0)
+    assert (empty._nnz(), empty.shape) == (0, (3,))
+    with pytest.raises(ValueError, match="masked prod expects explicit mask for sparse_coo tensor"):
+        masked.prod(x, 0)
+    with pytest.raises(ValueError, match="masked mean expects explicit mask for sparse_csr tensor"):
+        masked.mean(X.to_sparse_csr(), 0, keepdim=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int32, torch.complex64])
+def test_dtypes_are_those_of_strided_reductions(dtype: Any) -> None:
+    x = X.abs().to(dtype) if dtype is torch.uint8 else X.to(dtype)
+    for name in ("sum", "prod"):
+        function = getattr(masked, name)
+        got, expected = function(x.to_sparse(), 1, mask=MASK), function(x, 1, mask=MASK)
+        assert got.dtype is expected.dtype
+        assert torch.equal(got.to_dense()[:2], expected[:2])
+    assert masked.sum(x.to_sparse(), 0, dtype=torch.complex128).dtype is torch.complex128
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_go_to_specified_elements(name: str) -> None:
+    x = X.to_sparse().requires_grad_()
+    function = getattr(masked, name)
+    mask = (X != 0) & MASK if name == "prod" else MASK
+
+    def values(x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = function(x, 1, mask=mask).to_dense()
+        return result
+
+    assert gradcheck(values, (x,), masked=True)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="1 dense dim"):
+        masked.sum(X.to_sparse(1), 0)
+    with pytest.raises(RuntimeError, match="must have the input's shape"):
+        masked.sum(X.to_sparse(), 0, mask=MASK[:2].to_sparse())
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        masked.sum(X.to_sparse(), 2)
+    with pytest.raises(
+        ValueError, match=r"sparse_coo or sparse_csr tensor \(got torch\.sparse_csc"
+    ):
+        masked.sum(X.to_sparse_csc(), 0)

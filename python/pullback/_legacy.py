@@ -36,6 +36,7 @@ class tensortype(type):
     layout: _C.layout
     is_cuda: builtins.bool
     is_sparse: builtins.bool
+    is_xpu: builtins.bool
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> tensortype:
         """Makes such a class, which can have no subclasses."""
@@ -82,6 +83,7 @@ def _made(
         "layout": _C.sparse_coo if is_sparse else _C.strided,
         "is_cuda": is_cuda,
         "is_sparse": is_sparse,
+        "is_xpu": False,
     }
     return tensortype(name, (), body)
 

@@ -606,10 +606,16 @@ _LEGACY_FORMS = (
 
 
 class _LegacyStorageMeta(type):
-    dtype: _Dtype
+    _dtype: _Dtype
+
+    @property
+    def dtype(cls) -> _Dtype:
+        """The dtype that the class stands for."""
+        _warn_typed_storage_removal(2)
+        return cls._dtype
 
     def __instancecheck__(cls, instance: Any) -> builtins.bool:
-        return type(instance) is TypedStorage and instance.dtype is cls.dtype
+        return type(instance) is TypedStorage and instance.dtype is cls._dtype
 
     def __call__(
         cls,
@@ -630,24 +636,24 @@ class _LegacyStorageMeta(type):
             raise RuntimeError(f"cannot make a {cls.__name__} on cuda: this build has only cpu")
         if wrap_storage is not None and args:
             raise RuntimeError(f"{error}No positional arguments beside 'wrap_storage'")
-        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype, _internal=True)
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls._dtype, _internal=True)
 
     def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
         """A storage with a copy of a buffer's elements: :meth:`UntypedStorage.from_buffer`."""
         _warn_typed_storage_removal(2)
-        read = _from_buffer(*args, **kwargs, dtype=cls.dtype)  # type: ignore[misc]
-        return _typed(read, cls.dtype)
+        read = _from_buffer(*args, **kwargs, dtype=cls._dtype)  # type: ignore[misc]
+        return _typed(read, cls._dtype)
 
     def from_file(
         cls, filename: str, shared: builtins.bool = False, size: builtins.int = 0
     ) -> TypedStorage:
         """A storage of ``size`` elements whose memory is a file's: see :func:`torch.from_file`."""
         _warn_typed_storage_removal(2)
-        return _typed(_map_file(filename, shared, size * cls.dtype.itemsize), cls.dtype)
+        return _typed(_map_file(filename, shared, size * cls._dtype.itemsize), cls._dtype)
 
 
 def _legacy(name: str, module: str) -> _LegacyStorageMeta:
-    return _LegacyStorageMeta(name, (), {"__module__": module, "dtype": _DTYPES[name]})
+    return _LegacyStorageMeta(name, (), {"__module__": module, "_dtype": _DTYPES[name]})
 
 
 _CLASSES = {name: _legacy(name, "torch") for name in _DTYPES}

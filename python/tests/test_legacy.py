@@ -125,3 +125,9 @@ def test_classes_of_sparse_tensors() -> None:
     assert not isinstance(x, torch.FloatTensor)
     assert pickle.loads(pickle.dumps(kinds.LongTensor)) is kinds.LongTensor
     assert pickle.loads(pickle.dumps(torch.LongTensor)) is torch.LongTensor
+
+
+def test_classes_say_on_which_device_their_tensors_are() -> None:
+    for kind in torch._tensor_classes:
+        assert kind.is_cuda == kind.__module__.startswith("torch.cuda")
+        assert kind.is_xpu is False

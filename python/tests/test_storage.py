@@ -341,3 +341,15 @@ def test_classes_of_storages_are_found_by_dtype_and_by_name() -> None:
     assert names[torch.complex64] == "ComplexFloatStorage"
     assert all(dtypes[name] is dtype for dtype, name in names.items())
     assert torch.Storage is torch.FloatStorage
+
+
+def test_the_dtype_of_a_deprecated_class_warns() -> None:
+    torch.storage._set_always_warn_typed_storage_removal(True)
+    try:
+        with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
+            assert torch.HalfStorage.dtype is torch.float16
+    finally:
+        torch.storage._set_always_warn_typed_storage_removal(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not isinstance(torch.ones(2).untyped_storage(), torch.HalfStorage)

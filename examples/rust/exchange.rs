@@ -17,7 +17,7 @@ struct Net {
 
 impl Net {
     fn new() -> Result<Net> {
-        let encoder = TransformerEncoderLayerOptions {
+        let encoder = TransformerLayerOptions {
             dim_feedforward: 16,
             dropout: 0.0,
             batch_first: true,

@@ -164,7 +164,7 @@ fn train(model: &Gpt, text: &Text, steps: usize) -> Result<()> {
     let warm_up = (steps / 10).clamp(1, 50) as f64;
     let mut scheduler = Scheduler::new(
         &mut optimizer,
-        Lambda(move |step: usize| {
+        LambdaLR(move |step: usize| {
             let falling = 0.5 + 0.5 * (PI * step as f64 / steps as f64).cos();
             ((step + 1) as f64 / warm_up).min(0.03 + 0.97 * falling)
         }),
@@ -195,7 +195,7 @@ fn main() -> Result<()> {
     train(&model, &text, steps as usize)?;
     let after = evaluate(&model, &text.test)?;
     println!("loss of what it did not read: {before:.3} before, {after:.3} after {steps} steps");
-    let path = std::env::temp_dir().join("gpt.safetensors").to_string_lossy().into_owned();
+    let path = std::env::temp_dir().join("gpt.safetensors");
     model.save(&path)?;
     // A model that reads the weights writes the same.
     let again = Gpt::new(text.alphabet.len() as i64)?;

@@ -14,6 +14,14 @@ from math import pi as pi
 from typing import TYPE_CHECKING, Any
 
 from . import _C, _absent, _lazy
+from ._batch_norm_parts import (
+    batch_norm_backward_elemt,
+    batch_norm_backward_reduce,
+    batch_norm_elemt,
+    batch_norm_gather_stats,
+    batch_norm_gather_stats_with_counts,
+    batch_norm_stats,
+)
 from ._build import (
     AcceleratorError,
     classproperty,
@@ -154,6 +162,7 @@ from ._older import (
     is_distributed,
     is_same_size,
     is_signed,
+    native_norm,
     resize_as_sparse_,
     row_indices_copy,
     rrelu,
@@ -607,6 +616,12 @@ __all__ = [
     "margin_ranking_loss",
     "norm_except_dim",
     "batch_norm_update_stats",
+    "batch_norm_backward_elemt",
+    "batch_norm_backward_reduce",
+    "batch_norm_elemt",
+    "batch_norm_gather_stats",
+    "batch_norm_gather_stats_with_counts",
+    "batch_norm_stats",
     "bilinear",
     "ccol_indices_copy",
     "col_indices_copy",
@@ -619,6 +634,7 @@ __all__ = [
     "is_distributed",
     "is_same_size",
     "is_signed",
+    "native_norm",
     "resize_as_sparse_",
     "row_indices_copy",
     "rrelu",

@@ -30,6 +30,7 @@ __all__ = [
     "is_distributed",
     "is_same_size",
     "is_signed",
+    "native_norm",
     "resize_as_sparse_",
     "row_indices_copy",
     "rrelu",
@@ -116,6 +117,41 @@ def hsmm(input: Tensor, mat2: Tensor) -> Tensor:
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` as a sparse matrix: :func:`torch.sspaddmm`."""
     return _F.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)  # type: ignore[no-any-return]
+
+
+def native_norm(
+    input: Tensor, p: Any = 2, dim: Any = (), keepdim: bool = False, dtype: Any = None
+) -> Tensor:
+    """The norm of what a tensor of coordinates specifies: of all, duplicates added up.
+
+    Args:
+        input: of coordinates.
+        p: the order of the norm; 2 if None.
+        dim: none of the dimensions, or all of them.
+        keepdim: whether the result has as many dimensions as ``input``.
+        dtype: is refused, as it is by PyTorch.
+
+    Raises:
+        NotImplementedError: for a tensor of another layout, which :func:`torch.norm` takes, and for
+            integers.
+        RuntimeError: for some of the dimensions, and for ``dtype``.
+    """
+    if input.layout is not _C.sparse_coo:
+        raise NotImplementedError(
+            f"Could not run 'aten::native_norm' with arguments of layout {input.layout}: it takes "
+            "tensors of sparse_coo; torch.norm() takes others"
+        )
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if dims and {d % max(input.dim(), 1) for d in dims} != set(range(input.dim())):
+        raise RuntimeError(
+            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or "
+            f"contain all dimensions of the input, but got {list(dims)}"
+        )
+    if dtype is not None:
+        raise RuntimeError(f"norm_sparse currently does not support 'dtype' argument, got {dtype}")
+    values = input.coalesce().values()
+    norm = _F.norm(values.flatten(), 2 if p is None else p)
+    return norm.reshape([1] * input.dim()) if keepdim else norm  # type: ignore[no-any-return]
 
 
 def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:

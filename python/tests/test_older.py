@@ -140,3 +140,28 @@ def test_typed_storages_may_be_on_the_meta_device() -> None:
     names = torch.storage._dtype_to_storage_type_map()
     assert names[torch.complex64] == "ComplexFloatStorage"
     assert torch.storage._storage_type_to_dtype_map()["IntStorage"] is torch.int32
+
+
+def test_native_norm_is_that_of_what_is_specified() -> None:
+    twice = torch.sparse_coo_tensor(torch.tensor([[0, 0, 1]]), torch.tensor([3.0, 1.0, -3.0]), (3,))
+    assert torch.native_norm(twice).item() == 5.0
+    assert torch.native_norm(twice, 1).item() == 7.0
+    assert torch.native_norm(twice, None, [0], True).tolist() == [5.0]
+    with pytest.raises(RuntimeError, match="must either be empty or contain all dimensions"):
+        torch.native_norm(torch.eye(2).to_sparse(), 2, [0])
+    with pytest.raises(RuntimeError, match="does not support 'dtype' argument"):
+        torch.native_norm(twice, 2, [], False, torch.float64)
+    with pytest.raises(NotImplementedError, match="Could not run 'aten::native_norm'"):
+        torch.native_norm(torch.ones(2))
+
+
+def test_a_cast_is_a_function_with_a_warning() -> None:
+    from pullback.autograd._functions import Type
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.warns(FutureWarning, match=r"use `torch.tensor.to\(dtype=dtype\)`"):
+        y = Type.apply(x, torch.float64)
+    assert y.dtype is torch.float64
+    y.sum().backward()
+    assert x.grad is not None
+    assert x.grad.dtype is torch.float32

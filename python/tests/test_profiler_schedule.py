@@ -12,10 +12,13 @@ import pytest
 
 import pullback as torch
 from pullback.profiler import (
+    CuspyConfig,
     DeviceType,
     ExecutionTraceObserver,
+    PerformanceMetricsConfig,
     ProfilerAction,
     ProfilerActivity,
+    ProfilerActivityConfig,
     kineto_available,
     profile,
     record_function,
@@ -212,3 +215,30 @@ def test_what_is_not_there_is_refused() -> None:
         prof.toggle_collection_dynamic(False, [ProfilerActivity.CPU])
     with pytest.raises(NotImplementedError, match="export_memory_timeline"):
         prof.export_memory_timeline("timeline.html")
+
+
+def test_activities_have_types_of_events() -> None:
+    types = {ProfilerActivity.CPU: ["CPU_OP"]}
+    config = ProfilerActivityConfig(["CPU_OP"], [CuspyConfig(enable_event_node_ids=True)])
+    for activities in ([ProfilerActivity.CPU], [types], [{ProfilerActivity.CPU: config}]):
+        with profile(activities=activities) as recorded:
+            torch.ones(2) + 1
+        assert recorded.activities == {ProfilerActivity.CPU}
+        assert any(event.name == "aten::add" for event in recorded.events())
+    with pytest.raises(ValueError, match="specified more than once"):
+        profile(activities=[ProfilerActivity.CPU, types])
+    with pytest.raises(RuntimeError, match="activity type name: 'NOPE'"):
+        profile(activities=[{ProfilerActivity.CPU: ["NOPE"]}])
+    counters = ProfilerActivityConfig(None, [PerformanceMetricsConfig(["cycles"])])
+    with pytest.raises(RuntimeError, match="no device with counters"):
+        profile(activities=[{ProfilerActivity.CPU: counters}])
+
+
+def test_settings_of_counters_are_texts() -> None:
+    config = PerformanceMetricsConfig(["a", "b"], sampling_interval_ms=0.5)
+    assert config._to_config_entries() == {
+        "PERFORMANCE_METRICS": "a,b",
+        "PERFORMANCE_METRICS_SAMPLING_INTERVAL_MS": "0.5",
+    }
+    found = ProfilerActivityConfig(None, [CuspyConfig(), config])
+    assert found._get_profiler_config(PerformanceMetricsConfig) is config

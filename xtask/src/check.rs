@@ -9,7 +9,7 @@ use crate::argument::Arguments;
 use crate::environment::{self, Environment, Release};
 use crate::extension::{self, Profile, cargo};
 use crate::step::{Done, Report};
-use crate::{Result, command, generate, tidy};
+use crate::{Result, command, fuzz, generate, supply, tidy};
 use std::path::Path;
 use std::process::Command;
 
@@ -38,6 +38,7 @@ enum Part {
     Rust,
     Loom,
     AddressSanitizer,
+    OldestRust,
     Python,
 }
 
@@ -48,6 +49,7 @@ fn parts(arguments: &mut Arguments) -> Vec<Part> {
         ("--rust", Part::Rust),
         ("--loom", Part::Loom),
         ("--asan", Part::AddressSanitizer),
+        ("--msrv", Part::OldestRust),
         ("--python", Part::Python),
     ];
     let mut parts: Vec<Part> = Vec::new();
@@ -83,6 +85,9 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
             (Part::Lint | Part::Python, None) => report.skip("setup", "there is no environment"),
             (Part::Rust, _) => rust(root, profile, &RUST_TESTS, &mut report),
             (Part::Loom, _) => rust(root, profile, &LOOM_TESTS, &mut report),
+            (Part::OldestRust, _) => {
+                report.step("oldest Rust", || oldest_rust(root));
+            }
             (Part::AddressSanitizer, _) => {
                 report.step("Rust tests, address sanitizer", || address_sanitizer(root));
             }
@@ -94,6 +99,10 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
 fn lint(root: &Path, environment: &Environment, report: &mut Report) {
     report.step("rustfmt", || command::run(cargo(root).args(["fmt", "--all", "--check"])));
     report.step("tidy", || tidy::check(root));
+    report.step("supply", || match supply::check(root) {
+        Ok(line) => Done { closing: vec![line], result: Ok(()) },
+        Err(error) => Err(error).into(),
+    });
     report.step("clippy", || {
         let arguments = ["clippy", "--workspace", "--all-targets", "--keep-going"];
         command::run(environment.cargo(root).args(arguments).args(["--", "-D", "warnings"]))
@@ -143,6 +152,25 @@ fn address_sanitizer(root: &Path) -> Done {
     rust_tests(&mut tests)
 }
 
+/// Whether the crates compile with the oldest compiler that the manifest promises, which rustup must have. Its files lie apart:
+/// those of the present compiler stay.
+fn oldest_rust(root: &Path) -> Result<()> {
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml"))
+        .map_err(|error| format!("cannot read Cargo.toml: {error}"))?;
+    let version = rust_version(&manifest)?;
+    let mut check = Command::new("rustup");
+    check.current_dir(root).args(["run", version, "cargo", "check", "--workspace", "--locked"]);
+    check.env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN");
+    command::run(check.arg("--target-dir").arg(extension::target(root).join("msrv")))
+}
+
+/// The `rust-version` of a manifest.
+fn rust_version(manifest: &str) -> Result<&str> {
+    let line = manifest.lines().find(|line| line.starts_with("rust-version = "));
+    let version = line.and_then(|line| line.split('"').nth(1));
+    version.ok_or_else(|| "Cargo.toml names no rust-version".to_owned())
+}
+
 /// The `host:` line of `rustc -vV`.
 fn host(version: &str) -> Result<String> {
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
@@ -188,6 +216,7 @@ fn python(root: &Path, environment: &Environment, profile: Profile, report: &mut
         report.skip("generated files", "the extension could not be built");
         report.skip("stubtest", "the extension could not be built");
         report.skip("pytest", "the extension could not be built");
+        report.skip("fuzz", "the extension could not be built");
         return;
     }
     report.step("generated files", || generate::check(root, environment));
@@ -195,6 +224,10 @@ fn python(root: &Path, environment: &Environment, profile: Profile, report: &mut
     // (A file's tests stay in one process: some share what is made once.)
     report.step("pytest", || {
         tool(root, environment, &["pytest", "-n", "auto", "--dist", "loadfile"])
+    });
+    report.step("fuzz", || {
+        let mut fuzzers = fuzz::fuzzers(root, environment);
+        command::run_keeping(fuzzers.arg("--short"), |line| line.starts_with("fuzz: "))
     });
 }
 
@@ -238,6 +271,12 @@ mod tests {
             "test result: FAILED. 7 passed; 1 failed; 1 ignored; 0 measured; 2 filtered out; 2 test programs"
         );
         assert!(total(&[one.to_owned()]).unwrap().starts_with("test result: ok. 3 passed"));
+    }
+
+    #[test]
+    fn the_oldest_rust_is_the_one_of_the_manifest() {
+        assert_eq!(rust_version("[package]\nrust-version = \"1.89\"\n"), Ok("1.89"));
+        assert!(rust_version("[package]\n").unwrap_err().contains("no rust-version"));
     }
 
     #[test]

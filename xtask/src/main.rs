@@ -14,8 +14,10 @@ mod docs;
 mod environment;
 mod expand;
 mod extension;
+mod fuzz;
 mod generate;
 mod step;
+mod supply;
 mod tidy;
 mod wheel;
 
@@ -46,7 +48,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "test",
-        usage: "every check, or some of them [--rust] [--python] [--lint] [--loom] [--asan] [--release] \
+        usage: "every check, or some of them [--rust] [--python] [--lint] [--loom] [--asan] [--msrv] [--release] \
                 [--python-version X.Y: in an environment of its own, .venv-X.Y]",
         run: check::command,
     },
@@ -89,6 +91,22 @@ const COMMANDS: &[Command] = &[
         name: "tidy",
         usage: "check module arrows, names, file sizes and safety comments",
         run: tidy::command,
+    },
+    Command {
+        name: "fuzz",
+        usage: "random calls, programs, files and schedules [--minutes N] [--target calls|programs|parsers|threads] \
+                [--seed N] [--keep: findings into the corpus] [--case JSON: this one alone] [--release]",
+        run: fuzz::command,
+    },
+    Command {
+        name: "soak",
+        usage: "training, loaders, hooks, errors, threads and forks at once, memory measured [--minutes N] [--release]",
+        run: fuzz::soak,
+    },
+    Command {
+        name: "supply",
+        usage: "the licences of all dependencies, and which are there twice, against deny.toml",
+        run: supply::command,
     },
     Command {
         name: "install",

@@ -17,7 +17,7 @@
 //!
 //! # fn main() -> Result<()> {
 //! let model = Mlp { hidden: Linear::new(2, 8)?, output: Linear::new(8, 1)? };
-//! let mut optimizer = SGD::new(&model, SgdOptions { lr: 0.1, ..Default::default() })?;
+//! let mut optimizer = SGD::new(&model, SGDOptions { lr: 0.1, ..Default::default() })?;
 //! let (x, y) = (Tensor::randn([16, 2])?, Tensor::zeros([16, 1])?);
 //! let loss = MSELoss::default().forward(&model.forward(&x)?, &y)?;
 //! loss.backward()?;

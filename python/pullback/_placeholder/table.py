@@ -205,15 +205,6 @@ NAMES: dict[str, Refusal] = {
     ),
     "torch.accelerator.Graph": _CUDA,
     **_names(
-        "torch.profiler", _CUDA, "CuspyConfig PerformanceMetricsConfig ProfilerActivityConfig"
-    ),
-    **_names(
-        "torch.profiler.profiler",
-        _CUDA,
-        "CuspyConfig PerformanceMetricsConfig ProfilerActivityConfig",
-    ),
-    "torch.autograd.profiler_util.EventMetadata": _CUDA,
-    **_names(
         "torch.utils.benchmark",
         Refusal("Valgrind counts only with a wrapper in C++", "measure times, or use perf"),
         "CallgrindStats CopyIfCallgrind FunctionCount FunctionCounts",

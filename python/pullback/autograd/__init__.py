@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .. import _C, _absent, _lazy, _transform
 from . import _standard, anomaly_mode, forward_ad, function, grad_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
-from .function import Function
+from .function import Function, NestedIOFunction
 from .grad_mode import (
     _force_original_view_tracking as _force_original_view_tracking,
 )
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Function",
     "GradientEdge",
+    "NestedIOFunction",
     "SavedTensor",
     "Variable",
     "anomaly_mode",

@@ -29,6 +29,7 @@ from ._profiler_table import (
 
 __all__ = [
     "EventList",
+    "EventMetadata",
     "FormattedTimesMixin",
     "FunctionEvent",
     "FunctionEventAvg",
@@ -161,6 +162,50 @@ class Interval:
     def elapsed_us(self) -> float:
         """How long it is."""
         return self.end - self.start
+
+
+class EventMetadata(NamedTuple):
+    """What the profiler of a device, or of messages between processes, says of an event.
+
+    Each is None where it was not said: there is no such device here.
+    """
+
+    registers_per_thread: int | None
+    shared_memory: int | None
+    grid: list[int] | None
+    block: list[int] | None
+    priority: int | None
+    blocks_per_sm: float | None
+    warps_per_sm: float | None
+    occupancy: dict[str, Any] | None
+    est_occupancy_pct: float | None
+    queued: int | None
+    graph_id: int | None
+    graph_node_id: int | None
+    stream: int | None
+    context: int | None
+    channel: int | None
+    channel_type: int | None
+    hsa_queue: int | None
+    bytes: int | None
+    bandwidth_gb_s: float | None
+    collective_name: str | None
+    dtype: str | None
+    in_msg_nelems: int | None
+    out_msg_nelems: int | None
+    in_split_size: str | None
+    out_split_size: str | None
+    global_rank_start: int | None
+    global_rank_stride: int | None
+    group_size: int | None
+    process_group_name: str | None
+    process_group_desc: str | None
+    group_ranks: str | None
+    rank: int | None
+    src_rank: int | None
+    dst_rank: int | None
+    seq: int | None
+    is_async: bool | None
 
 
 class Kernel(NamedTuple):

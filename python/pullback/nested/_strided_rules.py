@@ -232,6 +232,12 @@ def _in_place(name: str, func: _Func, target: Any, *args: Any, **kwargs: Any) ->
     return target
 
 
+def _is_same_size(name: str, func: _Func, source: Any, other: Any) -> bool:
+    if not (isinstance(source, StridedNestedTensor) and isinstance(other, StridedNestedTensor)):
+        raise RuntimeError("Expected both self and other to be nested tensors.")
+    return [x.size() for x in source._parts] == [x.size() for x in other._parts]
+
+
 TABLE: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(_pointwise.UNARY, _each),
     **dict.fromkeys(_pointwise.BROADCAST, _pairs),
@@ -250,6 +256,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("view", "reshape"), _view),
     **dict.fromkeys(("squeeze", "unsqueeze"), _squeeze),
     "to_padded_tensor": _padded,
+    "is_same_size": _is_same_size,
 }
 
 

@@ -11,9 +11,12 @@ from ..autograd.profiler_util import DeviceType
 from . import itt as itt
 from . import profiler as profiler
 from .profiler import (
+    CuspyConfig,
     ExecutionTraceObserver,
+    PerformanceMetricsConfig,
     ProfilerAction,
     ProfilerActivity,
+    ProfilerActivityConfig,
     profile,
     schedule,
     supported_activities,
@@ -24,10 +27,13 @@ from .profiler import (
 )
 
 __all__ = [
+    "CuspyConfig",
     "DeviceType",
     "ExecutionTraceObserver",
+    "PerformanceMetricsConfig",
     "ProfilerAction",
     "ProfilerActivity",
+    "ProfilerActivityConfig",
     "kineto_available",
     "profile",
     "record_function",

@@ -12,6 +12,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..autograd import profiler as prof
+from ._config import (
+    CuspyConfig,
+    PerformanceMetricsConfig,
+    ProfilerActivity,
+    ProfilerActivityConfig,
+    parsed,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -19,9 +26,12 @@ if TYPE_CHECKING:
     from ..autograd.profiler_util import EventList
 
 __all__ = [
+    "CuspyConfig",
     "ExecutionTraceObserver",
+    "PerformanceMetricsConfig",
     "ProfilerAction",
     "ProfilerActivity",
+    "ProfilerActivityConfig",
     "profile",
     "schedule",
     "supported_activities",
@@ -29,17 +39,6 @@ __all__ = [
 ]
 
 PROFILER_STEP_NAME = "ProfilerStep"
-
-
-class ProfilerActivity(Enum):
-    """What can be profiled, on machines that have it."""
-
-    CPU = 0
-    XPU = 1
-    MTIA = 2
-    CUDA = 3
-    HPU = 4
-    PrivateUse1 = 5
 
 
 class ProfilerAction(Enum):
@@ -151,26 +150,13 @@ def tensorboard_trace_handler(
     return handle
 
 
-def _check_activities(activities: Iterable[Any] | None) -> set[ProfilerActivity]:
-    if activities is None:
-        return supported_activities()
-    wanted = set()
-    for activity in activities:
-        if not isinstance(activity, ProfilerActivity):
-            raise TypeError(f"Expected ProfilerActivity, got {type(activity)}")
-        wanted.add(activity)
-    if not wanted:
-        raise AssertionError("No valid profiler activities found")
-    return wanted
-
-
 class _KinetoProfile:
     """A recording that is begun and ended by hand."""
 
     def __init__(
         self,
         *,
-        activities: Iterable[ProfilerActivity] | None = None,
+        activities: Iterable[ProfilerActivity | dict[ProfilerActivity, Any]] | None = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
         with_stack: bool = False,
@@ -184,7 +170,8 @@ class _KinetoProfile:
     ) -> None:
         if execution_trace_observer is not None:
             raise NotImplementedError("profile(): execution traces cannot be written")
-        self.activities = _check_activities(activities)
+        self.activity_configs = parsed(supported_activities() if activities is None else activities)
+        self.activities = set(self.activity_configs)
         if ProfilerActivity.CPU not in self.activities:
             warnings.warn(
                 "none of the activities can be profiled in this build: nothing is recorded",
@@ -332,7 +319,9 @@ class profile(_KinetoProfile):
         ...         p.step()
 
     Args:
-        activities: what to profile; all that can be, if not given.
+        activities: what to profile; all that can be, if not given. An item may be a dict of a kind
+            with its types of events, or with a :class:`ProfilerActivityConfig`; of the CPU all
+            types are recorded.
         schedule: says of each step what to do with it; all are recorded if not given.
         on_trace_ready: called with this object when a recording is complete.
         record_shapes: notes the sizes of inputs.
@@ -351,7 +340,7 @@ class profile(_KinetoProfile):
     def __init__(
         self,
         *,
-        activities: Iterable[ProfilerActivity] | None = None,
+        activities: Iterable[ProfilerActivity | dict[ProfilerActivity, Any]] | None = None,
         schedule: Callable[[int], ProfilerAction] | None = None,
         on_trace_ready: Callable[[Any], Any] | None = None,
         record_shapes: bool = False,

@@ -13,8 +13,17 @@ from .._legacy import SPARSE_CLASSES as _SPARSE_CLASSES
 from ._gradcheck import as_sparse_gradcheck
 from ._invariants import check_sparse_tensor_invariants
 from ._product import addmm, log_softmax, mm, softmax, spdiags, sum
+from .semi_structured import (
+    SparseSemiStructuredTensor,
+    SparseSemiStructuredTensorCUSPARSELT,
+    SparseSemiStructuredTensorCUTLASS,
+    to_sparse_semi_structured,
+)
 
 __all__ = [
+    "SparseSemiStructuredTensor",
+    "SparseSemiStructuredTensorCUSPARSELT",
+    "SparseSemiStructuredTensorCUTLASS",
     "addmm",
     "as_sparse_gradcheck",
     "check_sparse_tensor_invariants",
@@ -24,6 +33,7 @@ __all__ = [
     "softmax",
     "spdiags",
     "sum",
+    "to_sparse_semi_structured",
 ]
 
 sampled_addmm = _sparse.sparse_sampled_addmm

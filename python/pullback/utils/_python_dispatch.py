@@ -13,16 +13,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import _C
 from .._contextlib import StackedMode
+from ._alias_info import AliasInfo, SchemaInfo, get_alias_info
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
 
 __all__ = [
+    "AliasInfo",
+    "BaseTorchDispatchMode",
+    "SchemaInfo",
     "TensorWithFlatten",
+    "TorchDispatchMode",
     "TraceableWrapperSubclass",
     "any_torch_dispatch_mode_on_stack",
-    "BaseTorchDispatchMode",
-    "TorchDispatchMode",
+    "autograd_would_have_decomposed",
+    "get_alias_info",
+    "is_in_any_mode_without_ignore_compile_internals",
     "is_in_torch_dispatch_mode",
     "is_traceable_wrapper_subclass",
     "is_traceable_wrapper_subclass_type",
@@ -239,5 +245,32 @@ TensorWithFlatten = TraceableWrapperSubclass
 
 
 def any_torch_dispatch_mode_on_stack() -> bool:
-    """Whether a dispatch mode is on this thread's stack."""
-    return _C._len_torch_dispatch_stack() > 0
+    """Whether a mode is on this thread's stack that is there to see what a program does.
+
+    Those that say ``is_infra_mode()`` or ``ignore_compile_internals()`` do not count.
+    """
+    modes = _get_current_dispatch_mode_stack()
+    return any(not (mode.is_infra_mode() or mode.ignore_compile_internals()) for mode in modes)
+
+
+def is_in_any_mode_without_ignore_compile_internals() -> bool:
+    """Whether a mode is on in this thread that does not say ``ignore_compile_internals()``."""
+    return any(not mode.ignore_compile_internals() for mode in _get_current_dispatch_mode_stack())
+
+
+# --- ops -------------------------------------------------------------------------------------
+
+
+def autograd_would_have_decomposed(func: Any, flat_args: Sequence[Any]) -> bool:
+    """Whether a call runs the ops that ``func`` is made of: it has no kernel of its own.
+
+    Args:
+        func: an overload, such as ``torch.ops.aten.matmul.default``.
+        flat_args: the arguments; the first tensor among them says which kernel is meant.
+    """
+    for argument in flat_args:
+        if isinstance(argument, _C.TensorBase):
+            device = argument.device.type
+            key = device.capitalize() if device == "meta" else device.upper()
+            return not func.has_kernel_for_dispatch_key(key)
+    return True

@@ -100,6 +100,7 @@ APART = {
     *cases.APART,
     *_pointwise.IN_PLACE,
     *("unbind", "__getitem__", "to_padded_tensor"),
+    "is_same_size",
 }
 
 
@@ -186,3 +187,15 @@ def test_what_is_refused(at: int) -> None:
     call, kind, words = REFUSED[at]
     with pytest.raises(kind, match=words):
         call(nested_of(components()))
+
+
+def test_tensors_have_one_size_if_all_components_have() -> None:
+    def nested(*sizes: tuple[int, ...]) -> torch.Tensor:
+        return torch.nested.nested_tensor([torch.ones(size) for size in sizes])
+
+    x = nested((2, 4), (3, 4))
+    assert x.is_same_size(nested((2, 4), (3, 4)))
+    for other in (nested((2, 4), (2, 4)), nested((2, 4)), nested((2, 4, 1), (3, 4, 1))):
+        assert not x.is_same_size(other)
+    with pytest.raises(RuntimeError, match="Expected both self and other to be nested"):
+        x.is_same_size(torch.ones(2, 4))

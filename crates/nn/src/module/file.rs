@@ -11,12 +11,13 @@ enum Format {
     Checkpoint,
 }
 
-fn format_of(path: &str) -> Result<Format> {
-    match Path::new(path).extension().and_then(|ending| ending.to_str()) {
+fn format_of(path: &Path) -> Result<Format> {
+    match path.extension().and_then(|ending| ending.to_str()) {
         Some("safetensors") => Ok(Format::Safetensors),
         Some("pt" | "pth" | "ckpt" | "bin") => Ok(Format::Checkpoint),
         _ => Err(Error::value(format!(
-            "{path}: weights are in files that end in .safetensors, .pt, .pth, .ckpt or .bin"
+            "{}: weights are in files that end in .safetensors, .pt, .pth, .ckpt or .bin",
+            path.display()
         ))),
     }
 }
@@ -26,7 +27,8 @@ impl StateDict {
     ///
     /// # Errors
     /// `ValueError` for other endings, and those of `pullback::io`.
-    pub fn save(&self, path: &str) -> Result<()> {
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
         match format_of(path)? {
             Format::Safetensors => safetensors::save(self.iter(), &[("format", "pt")], path),
             Format::Checkpoint => io::save(&self.to_value(), path),
@@ -37,7 +39,8 @@ impl StateDict {
     ///
     /// # Errors
     /// `ValueError` for other endings, `TypeError` for checkpoints that are no state dict, and those of `pullback::io`.
-    pub fn load(path: &str) -> Result<StateDict> {
+    pub fn load(path: impl AsRef<Path>) -> Result<StateDict> {
+        let path = path.as_ref();
         match format_of(path)? {
             Format::Safetensors => Ok(safetensors::load(path)?.tensors.into_iter().collect()),
             Format::Checkpoint => StateDict::from_value(&io::load(path)?),

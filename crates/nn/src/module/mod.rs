@@ -105,14 +105,20 @@ pub trait Module: Send + Sync {
     ///
     /// # Errors
     /// As for `pullback::io`.
-    fn save(&self, path: &str) -> Result<()> {
+    fn save(&self, path: impl AsRef<std::path::Path>) -> Result<()>
+    where
+        Self: Sized,
+    {
         self.state_dict()?.save(path)
     }
     /// Reads a file that [`Module::save`] or Python wrote.
     ///
     /// # Errors
     /// As for `pullback::io` and [`Module::load_state_dict`].
-    fn load(&self, path: &str) -> Result<()> {
+    fn load(&self, path: impl AsRef<std::path::Path>) -> Result<()>
+    where
+        Self: Sized,
+    {
         self.load_state_dict(&StateDict::load(path)?)
     }
 

@@ -2,6 +2,7 @@
 
 use super::Module;
 use pullback::{DType, Device, Result, Tensor, no_grad};
+use std::collections::HashSet;
 use std::fmt;
 
 /// What a tensor of a module is.
@@ -52,9 +53,9 @@ pub fn visit_buffer<M: Module + ?Sized>(
 
 /// The tensors of one kind, each once.
 pub(super) fn named(walk: &Walk<'_>, wanted: Kind) -> Vec<(String, Tensor)> {
-    let mut found: Vec<(String, Tensor)> = Vec::new();
+    let (mut found, mut known) = (Vec::new(), HashSet::new());
     walk(&Path::root(), &mut |path, kind, tensor| {
-        if kind == wanted && !found.iter().any(|(_, known)| known.is_same(tensor)) {
+        if kind == wanted && known.insert(tensor.id()) {
             found.push((path.to_string(), tensor.clone()));
         }
     });
@@ -65,11 +66,10 @@ pub(super) fn named(walk: &Walk<'_>, wanted: Kind) -> Vec<(String, Tensor)> {
 pub(super) fn convert(walk: &Walk<'_>, dtype: Option<DType>, device: Option<Device>) -> Result<()> {
     let _off = no_grad();
     // All is converted before the first tensor changes.
-    let (mut converted, mut failed): (Vec<(Tensor, Tensor)>, _) = (Vec::new(), Ok(()));
+    let (mut converted, mut known, mut failed) = (Vec::new(), HashSet::new(), Ok(()));
     walk(&Path::root(), &mut |_, _, tensor| {
         let floating = tensor.dtype().is_floating_point() || tensor.dtype().is_complex();
-        let known = converted.iter().any(|(known, _)| known.is_same(tensor));
-        if failed.is_ok() && !known {
+        if failed.is_ok() && known.insert(tensor.id()) {
             let made =
                 tensor.detach().and_then(|t| t.to(dtype.filter(|_| floating), device, false, None));
             failed = made.map(|made| converted.push((tensor.clone(), made)));

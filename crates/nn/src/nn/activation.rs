@@ -1,7 +1,7 @@
 //! Activation functions as layers. Where a function has numbers, its layer has them as fields and PyTorch's for a default.
 
 use crate::{Forward, Module};
-use pullback::{Result, Scalar, Tensor};
+use pullback::{Chain, Result, Scalar, Tensor, TensorOptions};
 
 /// Layers without parameters: name, fields with defaults, function.
 macro_rules! activations {
@@ -75,6 +75,30 @@ activations! {
         alpha: f64 = 1.0
     } |layer, x| x.elu(layer.alpha.into(), Scalar::Int(1), Scalar::Int(1));
 
+    /// `x` where it is positive, else `alpha (exp(x / alpha) - 1)`.
+    CELU {
+        /// The value at minus infinity, negated.
+        alpha: f64 = 1.0
+    } |layer, x| x.celu(layer.alpha.into());
+
+    /// `x` where its distance from zero is more than `lambd`, else 0.
+    Hardshrink {
+        /// The half-width of what becomes zero.
+        lambd: f64 = 0.5
+    } |layer, x| x.hardshrink(layer.lambd.into());
+
+    /// `x` moved towards zero by `lambd`, but not beyond.
+    Softshrink {
+        /// How far.
+        lambd: f64 = 0.5
+    } |layer, x| x.softshrink(layer.lambd.into());
+
+    /// `x / (1 + |x|)`.
+    Softsign {} |_layer, x| x.div(&x.abs().add(1.0)?);
+
+    /// `x - tanh(x)`.
+    Tanhshrink {} |_layer, x| x.sub(&x.tanh()?);
+
     /// `log(1 + exp(beta x)) / beta`.
     Softplus {
         /// The sharpness.
@@ -114,4 +138,36 @@ activations! {
         /// The dimension.
         dim: i64 = -1
     } |layer, x| x.glu(layer.dim);
+}
+
+/// `x` where it is positive, else a trained slope times `x`: one slope for all, or one for each channel of `(N, C, ..)`.
+#[derive(Clone, Debug, Module)]
+pub struct PReLU {
+    /// The slopes, a quarter at first.
+    pub weight: Tensor,
+}
+
+impl PReLU {
+    /// So many slopes.
+    ///
+    /// # Errors
+    /// `RuntimeError` for a negative number; out of memory.
+    pub fn new(num_parameters: i64) -> Result<Self> {
+        PReLU::with(num_parameters, 0.25, &TensorOptions::new())
+    }
+    /// So many slopes of this value.
+    ///
+    /// # Errors
+    /// `RuntimeError` for a negative number; out of memory.
+    pub fn with(num_parameters: i64, init: f64, tensors: &TensorOptions) -> Result<Self> {
+        let weight = tensors.clone().requires_grad(false).empty([num_parameters])?;
+        weight.fill_(Scalar::Float(init))?;
+        Ok(PReLU { weight: weight.with_grad()? })
+    }
+}
+
+impl Forward for PReLU {
+    fn forward(&self, input: &Tensor) -> Result<Tensor> {
+        input.prelu(&self.weight)
+    }
 }

@@ -4,13 +4,27 @@ use super::init;
 use crate::{Forward, Module};
 use pullback::{Error, Result, Tensor, TensorOptions};
 
-/// What stands around an image: so many zeros at each side, or what keeps its size.
+/// How much stands around an image. What it holds says [`PaddingMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding<const N: usize> {
-    /// Zeros at both sides of each dimension.
-    Zeros([i64; N]),
+    /// So many elements at both sides of each dimension.
+    Each([i64; N]),
     /// As many as give the output the size of the input; needs a stride of one.
     Same,
+}
+
+/// What the padding of a convolution holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PaddingMode {
+    /// Zeros.
+    #[default]
+    Zeros,
+    /// The image mirrored at its outermost elements.
+    Reflect,
+    /// The outermost elements.
+    Replicate,
+    /// The image from its other side.
+    Circular,
 }
 
 /// Options of [`Conv`].
@@ -18,8 +32,10 @@ pub enum Padding<const N: usize> {
 pub struct ConvOptions<const N: usize> {
     /// How far the kernel moves.
     pub stride: [i64; N],
-    /// What stands around the image.
+    /// How much stands around the image.
     pub padding: Padding<N>,
+    /// What stands there.
+    pub padding_mode: PaddingMode,
     /// The distance of the kernel's elements.
     pub dilation: [i64; N],
     /// Into how many groups the channels are divided.
@@ -34,7 +50,8 @@ impl<const N: usize> Default for ConvOptions<N> {
     fn default() -> Self {
         ConvOptions {
             stride: [1; N],
-            padding: Padding::Zeros([0; N]),
+            padding: Padding::Each([0; N]),
+            padding_mode: PaddingMode::Zeros,
             dilation: [1; N],
             groups: 1,
             bias: true,
@@ -86,13 +103,17 @@ impl<const N: usize> Conv<N> {
     /// A layer with these options.
     ///
     /// # Errors
-    /// `ValueError` for groups that do not divide the channels, `RuntimeError` for negative sizes; out of memory.
+    /// `ValueError` for groups that do not divide the channels and for [`Padding::Same`] beside a stride, `RuntimeError` for
+    /// negative sizes; out of memory.
     pub fn with(
         in_channels: i64,
         out_channels: i64,
         kernel: [i64; N],
         options: ConvOptions<N>,
     ) -> Result<Self> {
+        if options.padding == Padding::Same && options.stride != [1; N] {
+            return Err(Error::value("padding='same' is not supported for strided convolutions"));
+        }
         check_groups([in_channels, out_channels], options.groups)?;
         let t = options.tensors.clone().requires_grad(true);
         let sizes = [&[out_channels, in_channels / options.groups][..], &kernel[..]].concat();
@@ -103,13 +124,45 @@ impl<const N: usize> Conv<N> {
     }
 }
 
+impl<const N: usize> Conv<N> {
+    /// The image with what stands around it: sizes at both sides of each dimension, the last dimension first.
+    fn padded(&self, x: &Tensor, mode: &str) -> Result<Tensor> {
+        let mut sizes = Vec::new();
+        for dim in (0..N).rev() {
+            let [before, after] = match self.options.padding {
+                Padding::Each(sizes) => [sizes[dim]; 2],
+                Padding::Same => {
+                    let reach = self.options.dilation[dim] * (self.weight.shape()[dim + 2] - 1);
+                    [reach / 2, reach - reach / 2]
+                }
+            };
+            sizes.extend([before, after]);
+        }
+        x.pad(&sizes, mode, None)
+    }
+}
+
 impl<const N: usize> Forward for Conv<N> {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let (w, b, o) = (&self.weight, self.bias.as_ref(), &self.options);
-        match (N, &o.padding) {
-            (1, Padding::Zeros(zeros)) => x.conv1d(w, b, &o.stride, zeros, &o.dilation, o.groups),
-            (2, Padding::Zeros(zeros)) => x.conv2d(w, b, &o.stride, zeros, &o.dilation, o.groups),
-            (3, Padding::Zeros(zeros)) => x.conv3d(w, b, &o.stride, zeros, &o.dilation, o.groups),
+        let mode = match o.padding_mode {
+            PaddingMode::Zeros => None,
+            PaddingMode::Reflect => Some("reflect"),
+            PaddingMode::Replicate => Some("replicate"),
+            PaddingMode::Circular => Some("circular"),
+        };
+        let (padded, padding);
+        let (x, around) = if let Some(mode) = mode {
+            padded = self.padded(x, mode)?;
+            padding = Padding::Each([0; N]);
+            (&padded, &padding)
+        } else {
+            (x, &o.padding)
+        };
+        match (N, around) {
+            (1, Padding::Each(sizes)) => x.conv1d(w, b, &o.stride, sizes, &o.dilation, o.groups),
+            (2, Padding::Each(sizes)) => x.conv2d(w, b, &o.stride, sizes, &o.dilation, o.groups),
+            (3, Padding::Each(sizes)) => x.conv3d(w, b, &o.stride, sizes, &o.dilation, o.groups),
             (1, Padding::Same) => x.conv1d_padding(w, b, &o.stride, "same", &o.dilation, o.groups),
             (2, Padding::Same) => x.conv2d_padding(w, b, &o.stride, "same", &o.dilation, o.groups),
             (3, Padding::Same) => x.conv3d_padding(w, b, &o.stride, "same", &o.dilation, o.groups),

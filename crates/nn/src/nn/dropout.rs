@@ -44,7 +44,16 @@ dropouts! {
     FeatureDropout => feature_dropout;
     /// Dropout that keeps mean and variance behind [`super::SELU`].
     AlphaDropout => alpha_dropout;
+    /// As [`AlphaDropout`] for whole channels of `(N, C, ..)`.
+    FeatureAlphaDropout => feature_alpha_dropout;
 }
+
+/// [`FeatureDropout`] of sequences.
+pub type Dropout1d = FeatureDropout;
+/// [`FeatureDropout`] of images.
+pub type Dropout2d = FeatureDropout;
+/// [`FeatureDropout`] of volumes.
+pub type Dropout3d = FeatureDropout;
 
 /// Refuses what is no probability.
 pub(super) fn check(p: f64) -> Result<()> {

@@ -30,13 +30,18 @@ const NO_CLASS: i64 = -100;
 
 /// Losses: name, fields, function.
 macro_rules! losses {
-    ($($(#[$text:meta])* $name:ident { $($(#[$field_text:meta])* $field:ident: $type:ty),* } |$self:ident, $x:ident, $y:ident| $body:expr;)*) => {$(
+    ($($(#[$text:meta])* $name:ident { $($(#[$field_text:meta])* $field:ident: $type:ty = $default:expr),* } |$self:ident, $x:ident, $y:ident| $body:expr;)*) => {$(
         $(#[$text])*
-        #[derive(Clone, Debug, Default)]
+        #[derive(Clone, Debug)]
         pub struct $name {
             $($(#[$field_text])* pub $field: $type,)*
             /// How the losses of the elements become one number.
             pub reduction: Reduction,
+        }
+        impl Default for $name {
+            fn default() -> Self {
+                $name { $($field: $default,)* reduction: Reduction::Mean }
+            }
         }
         impl $name {
             /// The loss of an input and its target.
@@ -68,34 +73,34 @@ losses! {
 
     /// A square near zero, of half-width `beta` (1 by default), and a line beyond: `(x - y)^2 / (2 beta)` or `|x - y| - beta / 2`.
     SmoothL1Loss {
-        /// The half-width, 1 where it is `None`.
-        beta: Option<f64>
+        /// The half-width.
+        beta: f64 = 1.0
     } |loss, x, y| {
         let (x, y) = broadcast(x, y)?;
-        x.smooth_l1_loss(&y, loss.reduction.code(), loss.beta.unwrap_or(1.0))
+        x.smooth_l1_loss(&y, loss.reduction.code(), loss.beta)
     };
 
     /// As [`SmoothL1Loss`], times the half-width.
     HuberLoss {
-        /// The half-width, 1 where it is `None`.
-        delta: Option<f64>
+        /// The half-width.
+        delta: f64 = 1.0
     } |loss, x, y| {
         let (x, y) = broadcast(x, y)?;
-        x.huber_loss(&y, loss.reduction.code(), loss.delta.unwrap_or(1.0))
+        x.huber_loss(&y, loss.reduction.code(), loss.delta)
     };
 
     /// The cross entropy of probabilities `x` and `y`.
     BCELoss {
         /// A factor for each element.
-        weight: Option<Tensor>
+        weight: Option<Tensor> = None
     } |loss, x, y| x.binary_cross_entropy(y, loss.weight.as_ref(), loss.reduction.code());
 
     /// [`BCELoss`] of the sigmoid of `x`, computed without overflow.
     BCEWithLogitsLoss {
         /// A factor for each element.
-        weight: Option<Tensor>,
+        weight: Option<Tensor> = None,
         /// A factor for each class where the target is one.
-        pos_weight: Option<Tensor>
+        pos_weight: Option<Tensor> = None
     } |loss, x, y| x.binary_cross_entropy_with_logits(
         y,
         loss.weight.as_ref(),
@@ -106,9 +111,9 @@ losses! {
     /// `-x[class]` of logarithms of probabilities `(N, C, ..)` and classes `(N, ..)`.
     NLLLoss {
         /// A factor for each class.
-        weight: Option<Tensor>,
+        weight: Option<Tensor> = None,
         /// Targets that do not count.
-        ignore_index: Option<i64>
+        ignore_index: Option<i64> = None
     } |loss, x, y| x.nll_loss_nd(
         y,
         loss.weight.as_ref(),
@@ -131,11 +136,11 @@ losses! {
     /// ```
     CrossEntropyLoss {
         /// A factor for each class.
-        weight: Option<Tensor>,
+        weight: Option<Tensor> = None,
         /// Targets that do not count.
-        ignore_index: Option<i64>,
+        ignore_index: Option<i64> = None,
         /// The share of the uniform distribution in the target.
-        label_smoothing: f64
+        label_smoothing: f64 = 0.0
     } |loss, x, y| x.cross_entropy_loss(
         y,
         loss.weight.as_ref(),

@@ -15,6 +15,7 @@ mod norm;
 mod norm_batch;
 mod pool;
 mod recurrent;
+mod sequence;
 mod transformer;
 
 pub use activation::*;
@@ -22,9 +23,11 @@ pub use attention::{MultiheadAttention, MultiheadAttentionOptions, scaled_dot_pr
 pub use container::{Flatten, Function, Identity, Sequential, function};
 pub use conv::{
     Conv, Conv1d, Conv2d, Conv3d, ConvOptions, ConvTranspose, ConvTranspose1d, ConvTranspose2d,
-    ConvTranspose3d, ConvTransposeOptions, Padding,
+    ConvTranspose3d, ConvTransposeOptions, Padding, PaddingMode,
 };
-pub use dropout::{AlphaDropout, Dropout, FeatureDropout};
+pub use dropout::{
+    AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout, FeatureDropout,
+};
 pub use embedding::{Embedding, EmbeddingOptions};
 pub use linear::{Bilinear, Linear, LinearOptions};
 pub use loss::{
@@ -38,6 +41,8 @@ pub use pool::{
     AvgPool2d, AvgPool3d, MaxPool, MaxPool1d, MaxPool2d, MaxPool3d, PoolOptions,
 };
 pub use recurrent::{Cell, GRU, LSTM, RNN, Recurrent, RecurrentOptions};
+pub use sequence::{PackedSequence, pad_sequence};
 pub use transformer::{
-    Activation, TransformerEncoder, TransformerEncoderLayer, TransformerEncoderLayerOptions,
+    Activation, DecoderMasks, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder,
+    TransformerEncoderLayer, TransformerLayerOptions,
 };

@@ -3,7 +3,7 @@
 //! A call is one op, which runs all layers, directions and steps. The parameters of layer `k` are `weight_ih_l{k}`,
 //! `weight_hh_l{k}`, `bias_ih_l{k}`, `bias_hh_l{k}`, with `_reverse` behind them for the other direction.
 
-use super::{dropout, init};
+use super::{PackedSequence, dropout, init};
 use crate::Module;
 use crate::module::{Kind, Path};
 use pullback::{Error, Result, Tensor, TensorOptions};
@@ -21,6 +21,8 @@ pub struct RecurrentOptions {
     pub dropout: f64,
     /// Whether each layer also runs backwards.
     pub bidirectional: bool,
+    /// The size to which the outputs of LSTM are projected, less than that of the cells; 0 for no projection.
+    pub proj_size: i64,
     /// How the parameters are made.
     pub tensors: TensorOptions,
 }
@@ -33,8 +35,19 @@ impl Default for RecurrentOptions {
             batch_first: false,
             dropout: 0.0,
             bidirectional: false,
+            proj_size: 0,
             tensors: TensorOptions::new(),
         }
+    }
+}
+
+impl RecurrentOptions {
+    fn directions(&self) -> i64 {
+        1 + i64::from(self.bidirectional)
+    }
+    /// The size of what a layer of cells of this size shows.
+    fn shown_size(&self, hidden_size: i64) -> i64 {
+        if self.proj_size > 0 { self.proj_size } else { hidden_size }
     }
 }
 
@@ -76,7 +89,8 @@ impl Recurrent {
     /// Layers of this cell. All parameters are drawn from `U(-b, b)`, `b = 1 / sqrt(hidden_size)`.
     ///
     /// # Errors
-    /// `ValueError` for sizes that are not positive and a dropout that is no probability; out of memory.
+    /// `ValueError` for sizes that are not positive, a dropout that is no probability, and projections of other cells than
+    /// [`Cell::Lstm`]; out of memory.
     pub fn new(
         cell: Cell,
         input_size: i64,
@@ -90,22 +104,25 @@ impl Recurrent {
                 options.num_layers
             )));
         }
+        check_projection(cell, hidden_size, options.proj_size)?;
         let mut parameters = Vec::new();
+        let (rows, shown) = (cell.gates() * hidden_size, options.shown_size(hidden_size));
         for layer in 0..options.num_layers {
-            for suffix in &["", "_reverse"][..=usize::from(options.bidirectional)] {
-                let rows = cell.gates() * hidden_size;
-                let directions = 1 + i64::from(options.bidirectional);
-                let inputs = if layer == 0 { input_size } else { hidden_size * directions };
+            for suffix in &["", "_reverse"][..options.directions() as usize] {
+                let inputs = if layer == 0 { input_size } else { shown * options.directions() };
                 let t = options.tensors.clone().requires_grad(true);
                 let mut add = |kind: &str, sizes: &[i64]| -> Result<()> {
                     parameters.push((format!("{kind}_l{layer}{suffix}"), t.empty(sizes)?));
                     Ok(())
                 };
                 add("weight_ih", &[rows, inputs])?;
-                add("weight_hh", &[rows, hidden_size])?;
+                add("weight_hh", &[rows, shown])?;
                 if options.bias {
                     add("bias_ih", &[rows])?;
                     add("bias_hh", &[rows])?;
+                }
+                if options.proj_size > 0 {
+                    add("weight_hr", &[shown, hidden_size])?;
                 }
             }
         }
@@ -116,10 +133,16 @@ impl Recurrent {
         Ok(Recurrent { cell, parameters, input_size, hidden_size, options, training: true })
     }
 
-    /// Checks an input, `(T, N, F)` or `(N, T, F)`, and gives the shape of a state.
-    fn state_shape(&self, input: &Tensor) -> Result<[i64; 3]> {
-        let &[first, second, features] = input.shape() else {
-            let text = format!("input must have 3 dimensions, got {}", input.ndim());
+    /// Checks an input, and gives the size of its batch.
+    fn batch_of(&self, input: Input<'_>) -> Result<i64> {
+        let (rank, batch) = match input {
+            Input::Padded(x) => (3, x.shape().get(usize::from(!self.options.batch_first))),
+            Input::Packed(x) => (2, x.batch_sizes().first()),
+        };
+        let shape = input.rows().shape();
+        let (Some(&batch), Some(&features), true) = (batch, shape.last(), shape.len() == rank)
+        else {
+            let text = format!("input must have {rank} dimensions, got {}", shape.len());
             return Err(Error::runtime(text));
         };
         if features != self.input_size {
@@ -128,40 +151,100 @@ impl Recurrent {
                 self.input_size
             )));
         }
-        let batch = if self.options.batch_first { first } else { second };
-        let directions = 1 + i64::from(self.options.bidirectional);
-        Ok([self.options.num_layers * directions, batch, self.hidden_size])
+        Ok(batch)
     }
 
-    /// The outputs and the last state, from a first one: `h`, or `h` and `c` of LSTM.
-    fn run(&self, input: &Tensor, state: Option<&[&Tensor]>) -> Result<(Tensor, Vec<Tensor>)> {
-        let shape = self.state_shape(input)?;
-        let count = if self.cell == Cell::Lstm { 2 } else { 1 };
-        let state: Vec<Tensor> = match state {
-            Some(given) => given.iter().map(|&part| part.clone()).collect(),
-            None => (0..count).map(|_| input.new_zeros(&shape)).collect::<Result<_>>()?,
+    /// The states to begin with: those that are given, or zeros.
+    fn first_states(&self, input: Input<'_>, given: Option<&[&Tensor]>) -> Result<Vec<Tensor>> {
+        let (o, batch) = (&self.options, self.batch_of(input)?);
+        let shape = |size| [o.num_layers * o.directions(), batch, size];
+        let shapes = [shape(o.shown_size(self.hidden_size)), shape(self.hidden_size)];
+        let shapes = if self.cell == Cell::Lstm { &shapes[..] } else { &shapes[..1] };
+        let Some(given) = given else {
+            return shapes.iter().map(|shape| input.rows().new_zeros(shape)).collect();
         };
-        if let Some(wrong) = state.iter().find(|part| part.shape() != shape) {
-            let text = format!("Expected hidden size {shape:?}, got {:?}", wrong.shape());
-            return Err(Error::runtime(text));
-        }
-        let weights: Vec<Tensor> = self.parameters.iter().map(|(_, p)| p.clone()).collect();
-        let (w, o) = (&weights[..], &self.options);
-        let (bias, layers, drop, train) = (o.bias, o.num_layers, o.dropout, self.training);
-        let (two_ways, batch_first) = (o.bidirectional, o.batch_first);
-        let run = match self.cell {
-            Cell::Tanh => Tensor::rnn_tanh,
-            Cell::ReLU => Tensor::rnn_relu,
-            Cell::Gru => Tensor::gru,
-            Cell::Lstm => {
-                let [y, h, c] =
-                    input.lstm(&state, w, bias, layers, drop, train, two_ways, batch_first)?;
-                return Ok((y, vec![h, c]));
+        let mut states = Vec::new();
+        for (&state, shape) in given.iter().zip(shapes) {
+            if state.shape() != shape {
+                let text = format!("Expected hidden size {shape:?}, got {:?}", state.shape());
+                return Err(Error::runtime(text));
             }
-        };
-        let [y, h] = run(input, &state[0], w, bias, layers, drop, train, two_ways, batch_first)?;
-        Ok((y, vec![h]))
+            states.push(match input {
+                Input::Padded(_) => state.clone(),
+                Input::Packed(packed) => packed.to_sorted(state)?,
+            });
+        }
+        Ok(states)
     }
+
+    /// The outputs and the last states, from first ones: `h`, or `h` and `c` of LSTM.
+    fn run(&self, input: Input<'_>, given: Option<&[&Tensor]>) -> Result<(Tensor, Vec<Tensor>)> {
+        let states = self.first_states(input, given)?;
+        let weights: Vec<Tensor> = self.parameters.iter().map(|(_, p)| p.clone()).collect();
+        let (w, o, train) = (&weights[..], &self.options, self.training);
+        let (bias, layers, drop, both) = (o.bias, o.num_layers, o.dropout, o.bidirectional);
+        match input {
+            Input::Padded(x) => {
+                let run = match self.cell {
+                    Cell::Tanh => Tensor::rnn_tanh,
+                    Cell::ReLU => Tensor::rnn_relu,
+                    Cell::Gru => Tensor::gru,
+                    Cell::Lstm => {
+                        let [y, h, c] =
+                            x.lstm(&states, w, bias, layers, drop, train, both, o.batch_first)?;
+                        return Ok((y, vec![h, c]));
+                    }
+                };
+                let [y, h] = run(x, &states[0], w, bias, layers, drop, train, both, o.batch_first)?;
+                Ok((y, vec![h]))
+            }
+            Input::Packed(packed) => {
+                let (x, sizes) = (packed.data(), Tensor::from(packed.batch_sizes())?);
+                let run = match self.cell {
+                    Cell::Tanh => Tensor::rnn_tanh_packed,
+                    Cell::ReLU => Tensor::rnn_relu_packed,
+                    Cell::Gru => Tensor::gru_packed,
+                    Cell::Lstm => {
+                        let [y, h, c] =
+                            x.lstm_packed(&sizes, &states, w, bias, layers, drop, train, both)?;
+                        return Ok((y, vec![packed.to_batch(&h)?, packed.to_batch(&c)?]));
+                    }
+                };
+                let [y, h] = run(x, &sizes, &states[0], w, bias, layers, drop, train, both)?;
+                Ok((y, vec![packed.to_batch(&h)?]))
+            }
+        }
+    }
+}
+
+/// What recurrent layers run over.
+#[derive(Clone, Copy)]
+enum Input<'a> {
+    /// `(T, N, F)`, or `(N, T, F)` with `batch_first`.
+    Padded(&'a Tensor),
+    Packed(&'a PackedSequence),
+}
+
+impl<'a> Input<'a> {
+    fn rows(self) -> &'a Tensor {
+        match self {
+            Input::Padded(x) => x,
+            Input::Packed(packed) => packed.data(),
+        }
+    }
+}
+
+fn check_projection(cell: Cell, hidden_size: i64, proj_size: i64) -> Result<()> {
+    let text = if proj_size < 0 {
+        "proj_size should be a positive integer or zero to disable projections"
+    } else if proj_size > 0 && cell != Cell::Lstm {
+        "proj_size argument is only supported for LSTM, not RNN or GRU"
+    } else if proj_size >= hidden_size {
+        "proj_size has to be smaller than hidden_size"
+    } else {
+        return Ok(());
+    };
+    Err(Error::value(text))
 }
 
 impl Module for Recurrent {
@@ -227,8 +310,23 @@ macro_rules! one_state {
             /// `RuntimeError` for shapes that do not fit.
             pub fn forward(&self, input: &Tensor, h: Option<&Tensor>) -> Result<(Tensor, Tensor)> {
                 let given = h.map(|h| [h]);
-                let (y, mut state) = self.0.run(input, given.as_ref().map(<[_; 1]>::as_slice))?;
+                let given = given.as_ref().map(<[_; 1]>::as_slice);
+                let (y, mut state) = self.0.run(Input::Padded(input), given)?;
                 Ok((y, state.remove(0)))
+            }
+            /// As [`Self::forward`] over sequences of different lengths; states are in the order of the batch.
+            ///
+            /// # Errors
+            /// `RuntimeError` for shapes that do not fit.
+            pub fn forward_packed(
+                &self,
+                input: &PackedSequence,
+                h: Option<&Tensor>,
+            ) -> Result<(PackedSequence, Tensor)> {
+                let given = h.map(|h| [h]);
+                let given = given.as_ref().map(<[_; 1]>::as_slice);
+                let (y, mut state) = self.0.run(Input::Packed(input), given)?;
+                Ok((input.with_data(y), state.remove(0)))
             }
         }
     )*};
@@ -264,8 +362,24 @@ impl LSTM {
         state: Option<(&Tensor, &Tensor)>,
     ) -> Result<(Tensor, (Tensor, Tensor))> {
         let given = state.map(|(h, c)| [h, c]);
-        let (y, mut state) = self.0.run(input, given.as_ref().map(<[_; 2]>::as_slice))?;
+        let given = given.as_ref().map(<[_; 2]>::as_slice);
+        let (y, mut state) = self.0.run(Input::Padded(input), given)?;
         let c = state.remove(1);
         Ok((y, (state.remove(0), c)))
+    }
+    /// As [`LSTM::forward`] over sequences of different lengths; states are in the order of the batch.
+    ///
+    /// # Errors
+    /// `RuntimeError` for shapes that do not fit.
+    pub fn forward_packed(
+        &self,
+        input: &PackedSequence,
+        state: Option<(&Tensor, &Tensor)>,
+    ) -> Result<(PackedSequence, (Tensor, Tensor))> {
+        let given = state.map(|(h, c)| [h, c]);
+        let given = given.as_ref().map(<[_; 2]>::as_slice);
+        let (y, mut state) = self.0.run(Input::Packed(input), given)?;
+        let c = state.remove(1);
+        Ok((input.with_data(y), (state.remove(0), c)))
     }
 }

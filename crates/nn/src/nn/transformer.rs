@@ -1,4 +1,4 @@
-//! The encoder of the Transformer (Vaswani and others 2017).
+//! Encoder and decoder of the Transformer (Vaswani and others 2017).
 
 use super::{
     Dropout, LayerNorm, LayerNormOptions, Linear, LinearOptions, MultiheadAttention,
@@ -17,9 +17,18 @@ pub enum Activation {
     GELU,
 }
 
-/// Options of [`TransformerEncoderLayer`].
+impl Activation {
+    fn of(self, x: &Tensor) -> Result<Tensor> {
+        match self {
+            Activation::ReLU => x.relu(),
+            Activation::GELU => x.gelu(),
+        }
+    }
+}
+
+/// Options of [`TransformerEncoderLayer`] and [`TransformerDecoderLayer`].
 #[derive(Clone, Debug)]
-pub struct TransformerEncoderLayerOptions {
+pub struct TransformerLayerOptions {
     /// Features between the two linear maps.
     pub dim_feedforward: i64,
     /// The probability of dropping.
@@ -38,9 +47,9 @@ pub struct TransformerEncoderLayerOptions {
     pub tensors: TensorOptions,
 }
 
-impl Default for TransformerEncoderLayerOptions {
+impl Default for TransformerLayerOptions {
     fn default() -> Self {
-        TransformerEncoderLayerOptions {
+        TransformerLayerOptions {
             dim_feedforward: 2048,
             dropout: 0.1,
             activation: Activation::ReLU,
@@ -50,6 +59,36 @@ impl Default for TransformerEncoderLayerOptions {
             bias: true,
             tensors: TensorOptions::new(),
         }
+    }
+}
+
+/// What the layers are made of, with the options that it has.
+struct Parts {
+    d_model: i64,
+    nhead: i64,
+    attention: MultiheadAttentionOptions,
+    linear: LinearOptions,
+    norm: LayerNormOptions,
+}
+
+impl Parts {
+    fn of(d_model: i64, nhead: i64, options: &TransformerLayerOptions) -> Parts {
+        let &TransformerLayerOptions { dropout, bias, batch_first, layer_norm_eps: eps, .. } =
+            options;
+        let tensors = || options.tensors.clone();
+        Parts {
+            d_model,
+            nhead,
+            attention: MultiheadAttentionOptions { dropout, bias, batch_first, tensors: tensors() },
+            linear: LinearOptions { bias, tensors: tensors() },
+            norm: LayerNormOptions { eps, bias, tensors: tensors(), ..Default::default() },
+        }
+    }
+    fn attention(&self) -> Result<MultiheadAttention> {
+        MultiheadAttention::with(self.d_model, self.nhead, &self.attention)
+    }
+    fn norm(&self) -> Result<LayerNorm> {
+        LayerNorm::with(self.d_model, &self.norm)
     }
 }
 
@@ -75,37 +114,23 @@ impl TransformerEncoderLayer {
     /// # Errors
     /// `ValueError` if the features cannot be divided among the heads; out of memory.
     pub fn new(d_model: i64, nhead: i64) -> Result<Self> {
-        TransformerEncoderLayer::with(d_model, nhead, &TransformerEncoderLayerOptions::default())
+        TransformerEncoderLayer::with(d_model, nhead, &TransformerLayerOptions::default())
     }
     /// A layer with these options.
     ///
     /// # Errors
     /// `ValueError` if the features cannot be divided among the heads; out of memory.
-    pub fn with(
-        d_model: i64,
-        nhead: i64,
-        options: &TransformerEncoderLayerOptions,
-    ) -> Result<Self> {
-        let TransformerEncoderLayerOptions { dropout, bias, .. } = *options;
-        let tensors = || options.tensors.clone();
-        let attention = MultiheadAttentionOptions {
-            dropout,
-            bias,
-            batch_first: options.batch_first,
-            tensors: tensors(),
-        };
-        let linear = LinearOptions { bias, tensors: tensors() };
-        let eps = options.layer_norm_eps;
-        let norm = LayerNormOptions { eps, bias, tensors: tensors(), ..Default::default() };
+    pub fn with(d_model: i64, nhead: i64, options: &TransformerLayerOptions) -> Result<Self> {
+        let parts = Parts::of(d_model, nhead, options);
         Ok(TransformerEncoderLayer {
-            self_attn: MultiheadAttention::with(d_model, nhead, &attention)?,
-            linear1: Linear::with(d_model, options.dim_feedforward, &linear)?,
-            dropout: Dropout::new(dropout)?,
-            linear2: Linear::with(options.dim_feedforward, d_model, &linear)?,
-            norm1: LayerNorm::with(d_model, &norm)?,
-            norm2: LayerNorm::with(d_model, &norm)?,
-            dropout1: Dropout::new(dropout)?,
-            dropout2: Dropout::new(dropout)?,
+            self_attn: parts.attention()?,
+            linear1: Linear::with(d_model, options.dim_feedforward, &parts.linear)?,
+            dropout: Dropout::new(options.dropout)?,
+            linear2: Linear::with(options.dim_feedforward, d_model, &parts.linear)?,
+            norm1: parts.norm()?,
+            norm2: parts.norm()?,
+            dropout1: Dropout::new(options.dropout)?,
+            dropout2: Dropout::new(options.dropout)?,
             activation: options.activation,
             norm_first: options.norm_first,
         })
@@ -115,11 +140,7 @@ impl TransformerEncoderLayer {
         self.dropout1.forward(&self.self_attn.forward([x, x, x], mask, causal)?)
     }
     fn fed_forward(&self, x: &Tensor) -> Result<Tensor> {
-        let x = self.linear1.forward(x)?;
-        let x = match self.activation {
-            Activation::ReLU => x.relu()?,
-            Activation::GELU => x.gelu()?,
-        };
+        let x = self.activation.of(&self.linear1.forward(x)?)?;
         self.dropout2.forward(&self.linear2.forward(&self.dropout.forward(&x)?)?)
     }
 
@@ -172,12 +193,145 @@ impl TransformerEncoder {
         for layer in &self.layers {
             x = layer.forward_masked(&x, mask, causal)?;
         }
-        self.norm.as_ref().map_or(Ok(x.clone()), |norm| norm.forward(&x))
+        match &self.norm {
+            Some(norm) => norm.forward(&x),
+            None => Ok(x),
+        }
     }
 }
 
 impl Forward for TransformerEncoder {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.forward_masked(x, None, false)
+    }
+}
+
+/// What positions of a decoder may attend to, see [`MultiheadAttention::forward`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DecoderMasks<'a> {
+    /// Of the target to itself; it broadcasts to `(N, H, T, T)`.
+    pub target: Option<&'a Tensor>,
+    /// Of the target to the memory; it broadcasts to `(N, H, T, S)`.
+    pub memory: Option<&'a Tensor>,
+    /// Whether position `i` of the target sees `j <= i` of the target alone, in the place of a mask.
+    pub causal: bool,
+}
+
+/// Attention of a sequence to itself and to a memory, which an encoder gave, then a network of two linear maps, each with a norm
+/// and a way around it.
+#[derive(Clone, Debug, Module)]
+pub struct TransformerDecoderLayer {
+    self_attn: MultiheadAttention,
+    multihead_attn: MultiheadAttention,
+    linear1: Linear,
+    dropout: Dropout,
+    linear2: Linear,
+    norm1: LayerNorm,
+    norm2: LayerNorm,
+    norm3: LayerNorm,
+    dropout1: Dropout,
+    dropout2: Dropout,
+    dropout3: Dropout,
+    #[module(skip)]
+    activation: Activation,
+    norm_first: bool,
+}
+
+impl TransformerDecoderLayer {
+    /// A layer with the default options.
+    ///
+    /// # Errors
+    /// `ValueError` if the features cannot be divided among the heads; out of memory.
+    pub fn new(d_model: i64, nhead: i64) -> Result<Self> {
+        TransformerDecoderLayer::with(d_model, nhead, &TransformerLayerOptions::default())
+    }
+    /// A layer with these options.
+    ///
+    /// # Errors
+    /// `ValueError` if the features cannot be divided among the heads; out of memory.
+    pub fn with(d_model: i64, nhead: i64, options: &TransformerLayerOptions) -> Result<Self> {
+        let parts = Parts::of(d_model, nhead, options);
+        let dropout = || Dropout::new(options.dropout);
+        Ok(TransformerDecoderLayer {
+            self_attn: parts.attention()?,
+            multihead_attn: parts.attention()?,
+            linear1: Linear::with(d_model, options.dim_feedforward, &parts.linear)?,
+            dropout: dropout()?,
+            linear2: Linear::with(options.dim_feedforward, d_model, &parts.linear)?,
+            norm1: parts.norm()?,
+            norm2: parts.norm()?,
+            norm3: parts.norm()?,
+            dropout1: dropout()?,
+            dropout2: dropout()?,
+            dropout3: dropout()?,
+            activation: options.activation,
+            norm_first: options.norm_first,
+        })
+    }
+
+    /// The layer on a target `(T, N, E)` and a memory `(S, N, E)`, or with the batch in front if the options say so.
+    ///
+    /// # Errors
+    /// `RuntimeError` for shapes that do not fit.
+    pub fn forward(
+        &self,
+        target: &Tensor,
+        memory: &Tensor,
+        masks: DecoderMasks<'_>,
+    ) -> Result<Tensor> {
+        let to_itself = |x: &Tensor| {
+            let y = self.self_attn.forward([x, x, x], masks.target, masks.causal)?;
+            self.dropout1.forward(&y)
+        };
+        let to_memory = |x: &Tensor| {
+            let y = self.multihead_attn.forward([x, memory, memory], masks.memory, false)?;
+            self.dropout2.forward(&y)
+        };
+        let fed_forward = |x: &Tensor| {
+            let x = self.activation.of(&self.linear1.forward(x)?)?;
+            self.dropout3.forward(&self.linear2.forward(&self.dropout.forward(&x)?)?)
+        };
+        let steps: [(&LayerNorm, &dyn Fn(&Tensor) -> Result<Tensor>); 3] =
+            [(&self.norm1, &to_itself), (&self.norm2, &to_memory), (&self.norm3, &fed_forward)];
+        let mut x = target.clone();
+        for (norm, step) in steps {
+            x = if self.norm_first {
+                x.add(&step(&norm.forward(&x)?)?)?
+            } else {
+                norm.forward(&x.add(&step(&x)?)?)?
+            };
+        }
+        Ok(x)
+    }
+}
+
+/// Layers one after the other, and a last norm.
+#[derive(Clone, Debug, Module)]
+pub struct TransformerDecoder {
+    /// The layers.
+    pub layers: Vec<TransformerDecoderLayer>,
+    /// The last norm.
+    pub norm: Option<LayerNorm>,
+}
+
+impl TransformerDecoder {
+    /// The stack, with the same masks for each layer.
+    ///
+    /// # Errors
+    /// `RuntimeError` for shapes that do not fit.
+    pub fn forward(
+        &self,
+        target: &Tensor,
+        memory: &Tensor,
+        masks: DecoderMasks<'_>,
+    ) -> Result<Tensor> {
+        let mut x = target.clone();
+        for layer in &self.layers {
+            x = layer.forward(&x, memory, masks)?;
+        }
+        match &self.norm {
+            Some(norm) => norm.forward(&x),
+            None => Ok(x),
+        }
     }
 }

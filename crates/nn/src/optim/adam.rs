@@ -1,6 +1,8 @@
 //! Adam (Kingma and Ba 2015), and AdamW, whose decay stays out of the moments (Loshchilov and Hutter 2019).
 
-use super::rule::{Optimizer, Rule, check_not_negative, column, required};
+use super::rule::{
+    GetState, Optimizer, Rule, check_not_negative, column, read_flags, read_numbers, required,
+};
 use pullback::io::Value;
 use pullback::ops::optim::{fused_adam_, fused_adamw_};
 use pullback::{Error, Result, Tensor};
@@ -153,6 +155,16 @@ macro_rules! adam {
                     ("decoupled_weight_decay", ($decay != 0.0).into()),
                 ]
             }
+            fn read_options(&mut self, given: &Value) {
+                let $name { lr, betas, eps, weight_decay, amsgrad, maximize } = self;
+                read_numbers(given, [("lr", lr), ("eps", eps), ("weight_decay", weight_decay)]);
+                read_flags(given, [("amsgrad", amsgrad), ("maximize", maximize)]);
+                if let Some([first, second]) = given.get("betas").and_then(Value::elements)
+                    && let (Some(first), Some(second)) = (first.as_float(), second.as_float())
+                {
+                    *betas = (first, second);
+                }
+            }
             fn state_to_values(state: &AdamState) -> Vec<(&'static str, Tensor)> {
                 let mut values = vec![
                     ("step", state.step.clone()),
@@ -162,7 +174,7 @@ macro_rules! adam {
                 values.extend(state.max_exp_avg_sq.iter().map(|m| ("max_exp_avg_sq", m.clone())));
                 values
             }
-            fn state_of_values(&self, get: &dyn Fn(&str) -> Option<Tensor>) -> Result<AdamState> {
+            fn state_of_values(&self, get: GetState<'_>) -> Result<AdamState> {
                 let most = || required(get, "max_exp_avg_sq");
                 Ok(AdamState {
                     step: required(get, "step")?,

@@ -12,10 +12,10 @@ mod sgd;
 
 pub use adam::{Adam, AdamOptions, AdamState, AdamW, AdamWOptions};
 pub use clip::{clip_grad_norm_, clip_grad_value_};
-pub use rmsprop::{RMSprop, RmspropOptions, RmspropState};
-pub use rule::{Group, Optimizer, Rule};
+pub use rmsprop::{RMSprop, RMSpropOptions, RMSpropState};
+pub use rule::{GetState, Group, Optimizer, Rule};
 pub use schedule::{
-    CosineAnnealing, Exponential, Lambda, LinearRate, MultiStep, OneCycle, ReduceOnPlateau,
-    Schedule, Scheduler, StepDecay,
+    CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, OneCycleLR,
+    ReduceLROnPlateau, Schedule, Scheduler, StepLR,
 };
-pub use sgd::{SGD, SgdOptions, SgdState};
+pub use sgd::{SGD, SGDOptions, SGDState};

@@ -1,17 +1,19 @@
 //! `RMSprop`: gradients divided by a running root of their mean square (Tieleman and Hinton 2012).
 
-use super::rule::{Optimizer, Rule, check_not_negative, column, required};
+use super::rule::{
+    GetState, Optimizer, Rule, check_not_negative, column, read_flags, read_numbers, required,
+};
 use pullback::io::Value;
 use pullback::ops::optim::fused_rmsprop_;
 use pullback::{Result, Tensor};
 
-/// `RMSprop`: `p <- p - lr g / (sqrt(v) + eps)`, see [`RmspropOptions`].
-pub type RMSprop = Optimizer<RmspropOptions>;
+/// `RMSprop`: `p <- p - lr g / (sqrt(v) + eps)`, see [`RMSpropOptions`].
+pub type RMSprop = Optimizer<RMSpropOptions>;
 
 /// Options of [`RMSprop`]. With `g` the gradient plus `weight_decay p`: `v <- alpha v + (1 - alpha) g^2`; `centered` takes
 /// `v - a^2` for `v` with `a <- alpha a + (1 - alpha) g`; with momentum `b <- momentum b + g / (sqrt(v) + eps)`, `p <- p - lr b`.
 #[derive(Clone, Debug)]
-pub struct RmspropOptions {
+pub struct RMSpropOptions {
     /// The learning rate.
     pub lr: f64,
     /// How slowly the mean square changes.
@@ -28,9 +30,9 @@ pub struct RmspropOptions {
     pub maximize: bool,
 }
 
-impl Default for RmspropOptions {
+impl Default for RMSpropOptions {
     fn default() -> Self {
-        RmspropOptions {
+        RMSpropOptions {
             lr: 1e-2,
             alpha: 0.99,
             eps: 1e-8,
@@ -44,15 +46,15 @@ impl Default for RmspropOptions {
 
 /// What [`RMSprop`] keeps of a parameter.
 #[derive(Clone, Debug)]
-pub struct RmspropState {
+pub struct RMSpropState {
     step: Tensor,
     square_avg: Tensor,
     grad_avg: Option<Tensor>,
     momentum_buffer: Option<Tensor>,
 }
 
-impl Rule for RmspropOptions {
-    type State = RmspropState;
+impl Rule for RMSpropOptions {
+    type State = RMSpropState;
 
     fn check(&self) -> Result<()> {
         check_not_negative(&[
@@ -73,12 +75,12 @@ impl Rule for RmspropOptions {
         &self,
         params: &[Tensor],
         grads: &[Tensor],
-        states: &mut [Option<RmspropState>],
+        states: &mut [Option<RMSpropState>],
     ) -> Result<()> {
         let with_momentum = self.momentum > 0.0;
         for (param, state) in params.iter().zip(states.iter_mut()) {
             if state.is_none() {
-                *state = Some(RmspropState {
+                *state = Some(RMSpropState {
                     step: Tensor::options().dtype(pullback::DType::F32).zeros(())?,
                     square_avg: param.zeros_like()?,
                     grad_avg: self.centered.then(|| param.zeros_like()).transpose()?,
@@ -86,7 +88,7 @@ impl Rule for RmspropOptions {
                 });
             }
         }
-        let states: Vec<&RmspropState> = states.iter().flatten().collect();
+        let states: Vec<&RMSpropState> = states.iter().flatten().collect();
         let averages = states.iter().filter_map(|state| state.grad_avg.clone());
         let buffers = states.iter().filter_map(|state| state.momentum_buffer.clone());
         fused_rmsprop_(
@@ -120,16 +122,30 @@ impl Rule for RmspropOptions {
             ("differentiable", false.into()),
         ]
     }
-    fn state_to_values(state: &RmspropState) -> Vec<(&'static str, Tensor)> {
+    fn read_options(&mut self, given: &Value) {
+        let RMSpropOptions { lr, alpha, eps, weight_decay, momentum, centered, maximize } = self;
+        read_numbers(
+            given,
+            [
+                ("lr", lr),
+                ("alpha", alpha),
+                ("eps", eps),
+                ("weight_decay", weight_decay),
+                ("momentum", momentum),
+            ],
+        );
+        read_flags(given, [("centered", centered), ("maximize", maximize)]);
+    }
+    fn state_to_values(state: &RMSpropState) -> Vec<(&'static str, Tensor)> {
         let mut values =
             vec![("step", state.step.clone()), ("square_avg", state.square_avg.clone())];
         values.extend(state.momentum_buffer.iter().map(|b| ("momentum_buffer", b.clone())));
         values.extend(state.grad_avg.iter().map(|a| ("grad_avg", a.clone())));
         values
     }
-    fn state_of_values(&self, get: &dyn Fn(&str) -> Option<Tensor>) -> Result<RmspropState> {
+    fn state_of_values(&self, get: GetState<'_>) -> Result<RMSpropState> {
         let with_momentum = self.momentum > 0.0;
-        Ok(RmspropState {
+        Ok(RMSpropState {
             step: required(get, "step")?,
             square_avg: required(get, "square_avg")?,
             grad_avg: self.centered.then(|| required(get, "grad_avg")).transpose()?,

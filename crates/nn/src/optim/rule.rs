@@ -3,6 +3,7 @@
 use crate::Module;
 use pullback::io::Value;
 use pullback::{Error, Result, Tensor, no_grad};
+use std::collections::HashSet;
 
 /// How an optimiser moves parameters; the options of a group are one.
 pub trait Rule: Clone + std::fmt::Debug {
@@ -31,14 +32,19 @@ pub trait Rule: Clone + std::fmt::Debug {
 
     /// The options by PyTorch's names.
     fn options(&self) -> Vec<(&'static str, Value)>;
+    /// Takes over the options of a dictionary by PyTorch's names; those that it lacks stay.
+    fn read_options(&mut self, given: &Value);
     /// A state by PyTorch's names.
     fn state_to_values(state: &Self::State) -> Vec<(&'static str, Tensor)>;
     /// A state by PyTorch's names.
     ///
     /// # Errors
-    /// `KeyError` as a `RuntimeError` for names that are missing.
-    fn state_of_values(&self, get: &dyn Fn(&str) -> Option<Tensor>) -> Result<Self::State>;
+    /// `RuntimeError` for names that are missing, and those of `get`.
+    fn state_of_values(&self, get: GetState<'_>) -> Result<Self::State>;
 }
+
+/// The tensors of a saved state by name.
+pub type GetState<'a> = &'a dyn Fn(&str) -> Result<Option<Tensor>>;
 
 /// Parameters with the same options.
 #[derive(Clone, Debug)]
@@ -55,7 +61,7 @@ pub struct Group<R: Rule> {
 /// use pullback_nn::prelude::*;
 /// # fn main() -> Result<()> {
 /// let x = Tensor::from([3.0])?.with_grad()?;
-/// let options = SgdOptions { lr: 0.1, momentum: 0.9, ..Default::default() };
+/// let options = SGDOptions { lr: 0.1, momentum: 0.9, ..Default::default() };
 /// let mut optimizer = SGD::new(&x, options)?;
 /// for _ in 0..200 {
 ///     optimizer.zero_grad()?;
@@ -82,7 +88,7 @@ impl<R: Rule> Optimizer<R> {
     /// An optimiser of these tensors.
     ///
     /// # Errors
-    /// `ValueError` for options that make no sense, tensors that are no leaves, and an empty list.
+    /// `ValueError` for options that make no sense, tensors that are no leaves or are named twice, and an empty list.
     pub fn of(params: impl IntoIterator<Item = Tensor>, options: R) -> Result<Self> {
         let mut optimizer = Optimizer { groups: Vec::new() };
         optimizer.add_group(params, options)?;
@@ -102,14 +108,21 @@ impl<R: Rule> Optimizer<R> {
         if params.is_empty() {
             return Err(Error::value("optimizer got an empty parameter list"));
         }
-        let known = || self.groups.iter().flat_map(|group| &group.params);
+        let known = self.groups.iter().flat_map(|group| &group.params);
+        let known: HashSet<usize> = known.map(Tensor::id).collect();
+        let mut own = HashSet::new();
         for param in &params {
             if !param.is_leaf() {
                 return Err(Error::value("can't optimize a non-leaf Tensor"));
             }
-            if known().any(|other| other.is_same(param)) {
+            if known.contains(&param.id()) {
                 return Err(Error::value(
                     "some parameters appear in more than one parameter group",
+                ));
+            }
+            if !own.insert(param.id()) {
+                return Err(Error::value(
+                    "optimizer contains a parameter group with duplicate parameters",
                 ));
             }
         }
@@ -171,10 +184,11 @@ impl<R: Rule> Optimizer<R> {
         let states = Value::Dict(std::sync::Arc::new(states));
         Value::dict([("state", states), ("param_groups", Value::List(std::sync::Arc::new(groups)))])
     }
-    /// Takes over states and learning rates that [`Optimizer::state_dict`] (or PyTorch's) gave; other options stay.
+    /// Takes over states and options that [`Optimizer::state_dict`] (or PyTorch's) gave.
     ///
     /// # Errors
-    /// `ValueError` for other groups, `RuntimeError` for states that are not those of this optimiser. Nothing changes then.
+    /// `ValueError` for other groups and options that make no sense, `RuntimeError` for states that are not those of this
+    /// optimiser. Nothing changes then.
     pub fn load_state_dict(&mut self, value: &Value) -> Result<()> {
         let wrong = |text: &str| Error::value(format!("loaded state dict {text}"));
         let groups = value.get("param_groups").and_then(Value::elements);
@@ -192,9 +206,8 @@ impl<R: Rule> Optimizer<R> {
                     "contains a parameter group that doesn't match the size of optimizer's group",
                 ));
             }
-            if let Some(lr) = given.get("lr").and_then(Value::as_float) {
-                own.rule.set_lr(lr);
-            }
+            own.rule.read_options(given);
+            own.rule.check()?;
             for (place, index) in indices.iter().enumerate() {
                 let state = states.iter().find(|(key, _)| key.as_int() == index.as_int());
                 own.states[place] = match state {
@@ -234,12 +247,20 @@ impl<R: Rule> Group<R> {
     /// A state from a checkpoint, in the dtype of its parameter; counts stay what they are.
     fn state_of(&self, place: usize, values: &Value) -> Result<R::State> {
         let param = &self.params[place];
-        let get = |name: &str| {
-            let value = values.get(name)?.as_tensor()?.clone();
-            if name == "step" || value.shape() != param.shape() {
-                return value.copy().ok();
+        let get = |name: &str| -> Result<Option<Tensor>> {
+            let Some(value) = values.get(name).and_then(Value::as_tensor) else { return Ok(None) };
+            let copy = value.copy()?;
+            if name == "step" {
+                return Ok(Some(copy));
             }
-            value.copy().and_then(|v| v.to_dtype(param.dtype())).ok()
+            if copy.shape() != param.shape() {
+                return Err(Error::runtime(format!(
+                    "{name} of a loaded state has shape {:?}, its parameter {:?}",
+                    copy.shape(),
+                    param.shape()
+                )));
+            }
+            copy.to_dtype(param.dtype()).map(Some)
         };
         self.rule.state_of_values(&get)
     }
@@ -256,8 +277,26 @@ pub(super) fn check_not_negative(numbers: &[(&str, f64)]) -> Result<()> {
 }
 
 /// The tensor of a state, or an error that names it.
-pub(super) fn required(get: &dyn Fn(&str) -> Option<Tensor>, name: &str) -> Result<Tensor> {
-    get(name).ok_or_else(|| Error::runtime(format!("a state of the optimizer has no {name}")))
+pub(super) fn required(get: GetState<'_>, name: &str) -> Result<Tensor> {
+    get(name)?.ok_or_else(|| Error::runtime(format!("a state of the optimizer has no {name}")))
+}
+
+/// Takes over numbers of a dictionary.
+pub(super) fn read_numbers<const N: usize>(given: &Value, fields: [(&str, &mut f64); N]) {
+    for (name, field) in fields {
+        if let Some(number) = given.get(name).and_then(Value::as_float) {
+            *field = number;
+        }
+    }
+}
+
+/// Takes over truth values of a dictionary.
+pub(super) fn read_flags<const N: usize>(given: &Value, fields: [(&str, &mut bool); N]) {
+    for (name, field) in fields {
+        if let Some(&Value::Bool(flag)) = given.get(name) {
+            *field = flag;
+        }
+    }
 }
 
 /// The lists of one thing that a list of states has.

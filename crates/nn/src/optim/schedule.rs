@@ -19,8 +19,8 @@ pub trait Schedule {
 /// use pullback_nn::prelude::*;
 /// # fn main() -> Result<()> {
 /// let x = Tensor::ones([1])?.with_grad()?;
-/// let mut optimizer = SGD::new(&x, SgdOptions { lr: 1.0, ..Default::default() })?;
-/// let mut scheduler = Scheduler::new(&mut optimizer, StepDecay { step_size: 2, gamma: 0.1 });
+/// let mut optimizer = SGD::new(&x, SGDOptions { lr: 1.0, ..Default::default() })?;
+/// let mut scheduler = Scheduler::new(&mut optimizer, StepLR { step_size: 2, gamma: 0.1 });
 /// let mut rates = vec![];
 /// for _ in 0..4 {
 ///     rates.push(optimizer.lr());
@@ -61,53 +61,53 @@ impl<S: Schedule> Scheduler<S> {
     }
 }
 
-/// Times `gamma` every `step_size` steps: PyTorch's `StepLR`.
+/// Times `gamma` every `step_size` steps.
 #[derive(Clone, Copy, Debug)]
-pub struct StepDecay {
+pub struct StepLR {
     /// How many steps the rate stays.
     pub step_size: usize,
     /// The factor.
     pub gamma: f64,
 }
 
-impl Schedule for StepDecay {
+impl Schedule for StepLR {
     fn rate(&self, step: usize, initial: f64) -> f64 {
         initial * self.gamma.powi((step / self.step_size.max(1)) as i32)
     }
 }
 
-/// Times `gamma` at each of some steps: `MultiStepLR`.
+/// Times `gamma` at each of some steps.
 #[derive(Clone, Debug)]
-pub struct MultiStep {
+pub struct MultiStepLR {
     /// The steps; one named twice counts twice.
     pub milestones: Vec<usize>,
     /// The factor.
     pub gamma: f64,
 }
 
-impl Schedule for MultiStep {
+impl Schedule for MultiStepLR {
     fn rate(&self, step: usize, initial: f64) -> f64 {
         let passed = self.milestones.iter().filter(|&&milestone| milestone <= step).count();
         initial * self.gamma.powi(passed as i32)
     }
 }
 
-/// Times `gamma` at every step: `ExponentialLR`.
+/// Times `gamma` at every step.
 #[derive(Clone, Copy, Debug)]
-pub struct Exponential {
+pub struct ExponentialLR {
     /// The factor.
     pub gamma: f64,
 }
 
-impl Schedule for Exponential {
+impl Schedule for ExponentialLR {
     fn rate(&self, step: usize, initial: f64) -> f64 {
         initial * self.gamma.powi(step as i32)
     }
 }
 
-/// Along a line from one share of the rate to another, in so many steps: `LinearLR`, a warm-up by default.
+/// Along a line from one share of the rate to another, in so many steps: a warm-up by default.
 #[derive(Clone, Copy, Debug)]
-pub struct LinearRate {
+pub struct LinearLR {
     /// The share at first.
     pub start_factor: f64,
     /// The share at the end.
@@ -116,38 +116,38 @@ pub struct LinearRate {
     pub total_iters: usize,
 }
 
-impl Default for LinearRate {
+impl Default for LinearLR {
     fn default() -> Self {
-        LinearRate { start_factor: 1.0 / 3.0, end_factor: 1.0, total_iters: 5 }
+        LinearLR { start_factor: 1.0 / 3.0, end_factor: 1.0, total_iters: 5 }
     }
 }
 
-impl Schedule for LinearRate {
+impl Schedule for LinearLR {
     fn rate(&self, step: usize, initial: f64) -> f64 {
         let part = step.min(self.total_iters) as f64 / self.total_iters.max(1) as f64;
         initial * (self.start_factor + (self.end_factor - self.start_factor) * part)
     }
 }
 
-/// Along half a cosine down to `eta_min` in `t_max` steps, and up again: `CosineAnnealingLR`.
+/// Along half a cosine down to `eta_min` in `t_max` steps, and up again (Loshchilov and Hutter 2017).
 #[derive(Clone, Copy, Debug)]
-pub struct CosineAnnealing {
+pub struct CosineAnnealingLR {
     /// Half a period.
     pub t_max: usize,
     /// The lowest rate.
     pub eta_min: f64,
 }
 
-impl Schedule for CosineAnnealing {
+impl Schedule for CosineAnnealingLR {
     fn rate(&self, step: usize, initial: f64) -> f64 {
         let angle = PI * step as f64 / self.t_max.max(1) as f64;
         self.eta_min + (initial - self.eta_min) * (1.0 + angle.cos()) / 2.0
     }
 }
 
-/// Up to a rate and down to almost nothing, along cosines: `OneCycleLR` (Smith 2018). The rate at first is not looked at.
+/// Up to a rate and down to almost nothing, along cosines (Smith 2018). The rate at first is not looked at.
 #[derive(Clone, Copy, Debug)]
-pub struct OneCycle {
+pub struct OneCycleLR {
     /// The highest rate.
     pub max_lr: f64,
     /// How many steps there are in all.
@@ -160,9 +160,9 @@ pub struct OneCycle {
     pub final_div_factor: f64,
 }
 
-impl Default for OneCycle {
+impl Default for OneCycleLR {
     fn default() -> Self {
-        OneCycle {
+        OneCycleLR {
             max_lr: 0.1,
             total_steps: 1000,
             pct_start: 0.3,
@@ -172,7 +172,7 @@ impl Default for OneCycle {
     }
 }
 
-impl Schedule for OneCycle {
+impl Schedule for OneCycleLR {
     fn rate(&self, step: usize, _: f64) -> f64 {
         let (end, top) = (self.total_steps as f64 - 1.0, self.total_steps as f64);
         let peak = self.pct_start * top - 1.0;
@@ -187,26 +187,26 @@ impl Schedule for OneCycle {
     }
 }
 
-/// A factor by a function of the step: `LambdaLR`.
+/// A factor by a function of the step.
 #[derive(Clone, Copy, Debug)]
-pub struct Lambda<F>(pub F);
+pub struct LambdaLR<F>(pub F);
 
-impl<F: Fn(usize) -> f64> Schedule for Lambda<F> {
+impl<F: Fn(usize) -> f64> Schedule for LambdaLR<F> {
     fn rate(&self, step: usize, initial: f64) -> f64 {
         initial * (self.0)(step)
     }
 }
 
-/// Lowers the rates when a loss no longer falls: `ReduceLROnPlateau`.
+/// Lowers the rates when a loss no longer falls.
 #[derive(Clone, Debug)]
-pub struct ReduceOnPlateau {
+pub struct ReduceLROnPlateau {
     factor: f64,
     patience: usize,
     best: f64,
     bad: usize,
 }
 
-impl ReduceOnPlateau {
+impl ReduceLROnPlateau {
     /// Rates times `factor` after more than `patience` losses in a row that are not lower than the best by a ten-thousandth.
     ///
     /// # Errors
@@ -215,7 +215,7 @@ impl ReduceOnPlateau {
         if factor >= 1.0 {
             return Err(Error::value("Factor should be < 1.0."));
         }
-        Ok(ReduceOnPlateau { factor, patience, best: f64::INFINITY, bad: 0 })
+        Ok(ReduceLROnPlateau { factor, patience, best: f64::INFINITY, bad: 0 })
     }
     /// Takes notice of a loss.
     pub fn step<R: Rule>(&mut self, optimizer: &mut Optimizer<R>, loss: f64) {

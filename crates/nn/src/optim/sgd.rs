@@ -1,17 +1,19 @@
 //! Stochastic gradient descent.
 
-use super::rule::{Optimizer, Rule, check_not_negative, required};
+use super::rule::{
+    GetState, Optimizer, Rule, check_not_negative, read_flags, read_numbers, required,
+};
 use pullback::io::Value;
 use pullback::ops::optim::fused_sgd_;
 use pullback::{Error, Result, Tensor};
 
-/// Stochastic gradient descent: `p <- p - lr d`, see [`SgdOptions`].
-pub type SGD = Optimizer<SgdOptions>;
+/// Stochastic gradient descent: `p <- p - lr d`, see [`SGDOptions`].
+pub type SGD = Optimizer<SGDOptions>;
 
 /// Options of [`SGD`]. With `g` the gradient plus `weight_decay p`: `b <- momentum b + (1 - dampening) g` (at first `b <- g`),
 /// and `d = b`, or `d = g + momentum b` with `nesterov`; without momentum `d = g`.
 #[derive(Clone, Debug)]
-pub struct SgdOptions {
+pub struct SGDOptions {
     /// The learning rate.
     pub lr: f64,
     /// The share of the buffer that stays.
@@ -26,9 +28,9 @@ pub struct SgdOptions {
     pub maximize: bool,
 }
 
-impl Default for SgdOptions {
+impl Default for SGDOptions {
     fn default() -> Self {
-        SgdOptions {
+        SGDOptions {
             lr: 1e-3,
             momentum: 0.0,
             dampening: 0.0,
@@ -41,15 +43,15 @@ impl Default for SgdOptions {
 
 /// What [`SGD`] keeps of a parameter.
 #[derive(Clone, Debug)]
-pub struct SgdState {
+pub struct SGDState {
     momentum_buffer: Option<Tensor>,
 }
 
-impl SgdOptions {
+impl SGDOptions {
     /// A step of parameters whose buffers are all there, or all new.
     fn call(&self, lists: [&[Tensor]; 3], is_first: bool) -> Result<()> {
         let [params, grads, buffers] = lists;
-        let SgdOptions { lr, momentum, dampening, weight_decay, nesterov, maximize } = *self;
+        let SGDOptions { lr, momentum, dampening, weight_decay, nesterov, maximize } = *self;
         fused_sgd_(
             params,
             grads,
@@ -65,8 +67,8 @@ impl SgdOptions {
     }
 }
 
-impl Rule for SgdOptions {
-    type State = SgdState;
+impl Rule for SGDOptions {
+    type State = SGDState;
 
     fn check(&self) -> Result<()> {
         check_not_negative(&[
@@ -89,7 +91,7 @@ impl Rule for SgdOptions {
         &self,
         params: &[Tensor],
         grads: &[Tensor],
-        states: &mut [Option<SgdState>],
+        states: &mut [Option<SGDState>],
     ) -> Result<()> {
         if self.momentum == 0.0 {
             return self.call([params, grads, &[]], false);
@@ -110,7 +112,7 @@ impl Rule for SgdOptions {
             }
             self.call([&params, &grads, &buffers], first)?;
             for (at, buffer) in places.into_iter().zip(buffers) {
-                states[at] = Some(SgdState { momentum_buffer: Some(buffer) });
+                states[at] = Some(SGDState { momentum_buffer: Some(buffer) });
             }
         }
         Ok(())
@@ -129,14 +131,27 @@ impl Rule for SgdOptions {
             ("fused", Value::None),
         ]
     }
-    fn state_to_values(state: &SgdState) -> Vec<(&'static str, Tensor)> {
+    fn read_options(&mut self, given: &Value) {
+        let SGDOptions { lr, momentum, dampening, weight_decay, nesterov, maximize } = self;
+        read_numbers(
+            given,
+            [
+                ("lr", lr),
+                ("momentum", momentum),
+                ("dampening", dampening),
+                ("weight_decay", weight_decay),
+            ],
+        );
+        read_flags(given, [("nesterov", nesterov), ("maximize", maximize)]);
+    }
+    fn state_to_values(state: &SGDState) -> Vec<(&'static str, Tensor)> {
         state.momentum_buffer.iter().map(|b| ("momentum_buffer", b.clone())).collect()
     }
-    fn state_of_values(&self, get: &dyn Fn(&str) -> Option<Tensor>) -> Result<SgdState> {
+    fn state_of_values(&self, get: GetState<'_>) -> Result<SGDState> {
         let momentum_buffer = match self.momentum {
-            0.0 => get("momentum_buffer"),
+            0.0 => get("momentum_buffer")?,
             _ => Some(required(get, "momentum_buffer")?),
         };
-        Ok(SgdState { momentum_buffer })
+        Ok(SGDState { momentum_buffer })
     }
 }

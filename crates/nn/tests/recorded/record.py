@@ -62,6 +62,15 @@ def pair(output: Any) -> Any:
     return (y, *state) if isinstance(state, tuple) else (y, state)
 
 
+def packed(module: Any, lengths: list[int], x: torch.Tensor, state: Any = None) -> Any:
+    """What a recurrent layer gives for a padded batch ``(T, N, F)`` of sequences of these lengths."""
+    counts = torch.tensor(lengths)
+    sequence = nn.utils.rnn.pack_padded_sequence(x, counts, enforce_sorted=False)
+    y, last = module(sequence, state)
+    y, _ = nn.utils.rnn.pad_packed_sequence(y)
+    return pair((y, last))
+
+
 def layers() -> None:
     """All layers."""
     randn = torch.randn
@@ -78,6 +87,21 @@ def layers() -> None:
         "conv2d same",
         lambda: nn.Conv2d(2, 2, 4, padding="same", bias=False),
         lambda m: m(randn(1, 2, 5, 6)),
+    )
+    layer(
+        "conv1d circular",
+        lambda: nn.Conv1d(2, 3, 4, padding="same", padding_mode="circular"),
+        lambda m: m(randn(2, 2, 7)),
+    )
+    layer(
+        "conv2d reflect",
+        lambda: nn.Conv2d(2, 3, 3, stride=(1, 2), padding=(1, 2), padding_mode="reflect"),
+        lambda m: m(randn(1, 2, 5, 6)),
+    )
+    layer(
+        "conv3d replicate",
+        lambda: nn.Conv3d(1, 2, 2, padding=1, padding_mode="replicate"),
+        lambda m: m(randn(1, 1, 3, 4, 2)),
     )
     layer("conv3d", lambda: nn.Conv3d(2, 3, 2), lambda m: m(randn(1, 2, 4, 3, 3)))
     layer(
@@ -107,6 +131,17 @@ def layers() -> None:
         lambda m: pair(m(randn(5, 2, 3), randn(1, 2, 4))),
     )
     layer(
+        "lstm projected",
+        lambda: nn.LSTM(3, 5, 2, bidirectional=True, proj_size=2),
+        lambda m: pair(m(randn(4, 2, 3))),
+    )
+    layer(
+        "lstm packed",
+        lambda: nn.LSTM(3, 4, 2, bidirectional=True),
+        lambda m: packed(m, [2, 4, 1], randn(4, 3, 3), (randn(4, 3, 4), randn(4, 3, 4))),
+    )
+    layer("gru packed", lambda: nn.GRU(4, 3), lambda m: packed(m, [4, 2, 2], randn(4, 3, 4)))
+    layer(
         "attention",
         lambda: nn.MultiheadAttention(8, 2, batch_first=True),
         lambda m: m(randn(3, 4, 8), randn(3, 5, 8), randn(3, 5, 8), need_weights=False)[0],
@@ -120,6 +155,52 @@ def layers() -> None:
         ),
         lambda m: m(randn(3, 4, 8)),
     )
+    decoder = nn.TransformerDecoderLayer
+    layer(
+        "decoder layer",
+        lambda: decoder(8, 2, 16, dropout=0.0),
+        lambda m: m(randn(4, 3, 8), randn(5, 3, 8)),
+    )
+    layer(
+        "decoder layer, norm first, causal",
+        lambda: decoder(
+            8, 2, 16, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+        ),
+        lambda m: m(
+            randn(3, 4, 8),
+            randn(3, 5, 8),
+            tgt_mask=nn.Transformer.generate_square_subsequent_mask(4),
+            tgt_is_causal=True,
+        ),
+    )
+    for name, make in {
+        "relu": nn.ReLU,
+        "relu6": nn.ReLU6,
+        "sigmoid": nn.Sigmoid,
+        "tanh": nn.Tanh,
+        "silu": nn.SiLU,
+        "mish": nn.Mish,
+        "selu": nn.SELU,
+        "log sigmoid": nn.LogSigmoid,
+        "hardsigmoid": nn.Hardsigmoid,
+        "hardswish": nn.Hardswish,
+        "leaky relu": lambda: nn.LeakyReLU(0.2),
+        "elu": lambda: nn.ELU(0.7),
+        "celu": lambda: nn.CELU(0.7),
+        "hardshrink": nn.Hardshrink,
+        "softshrink": nn.Softshrink,
+        "softsign": nn.Softsign,
+        "tanhshrink": nn.Tanhshrink,
+        "softplus": lambda: nn.Softplus(2.0),
+        "gelu": nn.GELU,
+        "gelu tanh": lambda: nn.GELU("tanh"),
+        "hardtanh": nn.Hardtanh,
+        "softmax": lambda: nn.Softmax(-1),
+        "log softmax": lambda: nn.LogSoftmax(-1),
+        "glu": nn.GLU,
+        "prelu": lambda: nn.PReLU(4),
+    }.items():
+        layer(name, make, lambda m: m(randn(2, 4)))
     layer("dropout", lambda: nn.Dropout(0.3), lambda m: m(randn(4, 5)))
     layer("feature dropout", lambda: nn.Dropout1d(0.5), lambda m: m(randn(2, 6, 3)))
 

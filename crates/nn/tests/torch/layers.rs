@@ -65,17 +65,70 @@ fn affine_layers_are_those_of_pytorch() -> Result<()> {
 #[test]
 fn convolutions_are_those_of_pytorch() -> Result<()> {
     let options =
-        ConvOptions { stride: [2], padding: Padding::Zeros([1]), groups: 2, ..Default::default() };
+        ConvOptions { stride: [2], padding: Padding::Each([1]), groups: 2, ..Default::default() };
     check_on("conv1d", || Conv1d::with(4, 6, [3], options), &[2, 4, 9])?;
     let options = ConvOptions { dilation: [2, 2], ..Default::default() };
     check_on("conv2d", || Conv2d::with(3, 4, [3, 2], options), &[2, 3, 8, 7])?;
     let options = ConvOptions { padding: Padding::Same, bias: false, ..Default::default() };
     check_on("conv2d same", || Conv2d::with(2, 2, [4, 4], options), &[1, 2, 5, 6])?;
+    let options = ConvOptions {
+        padding: Padding::Same,
+        padding_mode: PaddingMode::Circular,
+        ..Default::default()
+    };
+    check_on("conv1d circular", || Conv1d::with(2, 3, [4], options), &[2, 2, 7])?;
+    let options = ConvOptions {
+        stride: [1, 2],
+        padding: Padding::Each([1, 2]),
+        padding_mode: PaddingMode::Reflect,
+        ..Default::default()
+    };
+    check_on("conv2d reflect", || Conv2d::with(2, 3, [3, 3], options), &[1, 2, 5, 6])?;
+    let options = ConvOptions {
+        padding: Padding::Each([1; 3]),
+        padding_mode: PaddingMode::Replicate,
+        ..Default::default()
+    };
+    check_on("conv3d replicate", || Conv3d::with(1, 2, [2; 3], options), &[1, 1, 3, 4, 2])?;
+    let strided = ConvOptions { stride: [2], padding: Padding::Same, ..Default::default() };
+    assert!(Conv1d::with(1, 1, [3], strided).is_err());
     check_on("conv3d", || Conv3d::new(2, 3, [2, 2, 2]), &[1, 2, 4, 3, 3])?;
     let options =
         ConvTransposeOptions { stride: [2, 2], output_padding: [1, 1], ..Default::default() };
     let make = || ConvTranspose2d::with(3, 4, [3, 3], options);
     check_on("conv transpose 2d", make, &[2, 3, 4, 3])
+}
+
+#[test]
+fn activations_are_those_of_pytorch() -> Result<()> {
+    fn each(name: &str, layer: impl Forward) -> Result<()> {
+        check_on(name, || Ok(layer), &[2, 4])
+    }
+    each("relu", ReLU)?;
+    each("relu6", ReLU6)?;
+    each("sigmoid", Sigmoid)?;
+    each("tanh", Tanh)?;
+    each("silu", SiLU)?;
+    each("mish", Mish)?;
+    each("selu", SELU)?;
+    each("log sigmoid", LogSigmoid)?;
+    each("hardsigmoid", Hardsigmoid)?;
+    each("hardswish", Hardswish)?;
+    each("leaky relu", LeakyReLU { negative_slope: 0.2 })?;
+    each("elu", ELU { alpha: 0.7 })?;
+    each("celu", CELU { alpha: 0.7 })?;
+    each("hardshrink", Hardshrink::default())?;
+    each("softshrink", Softshrink::default())?;
+    each("softsign", Softsign::default())?;
+    each("tanhshrink", Tanhshrink::default())?;
+    each("softplus", Softplus { beta: 2.0, ..Default::default() })?;
+    each("gelu", GELU::default())?;
+    each("gelu tanh", GELU { tanh: true })?;
+    each("hardtanh", Hardtanh::default())?;
+    each("softmax", Softmax::default())?;
+    each("log softmax", LogSoftmax::default())?;
+    each("glu", GLU::default())?;
+    each("prelu", PReLU::new(4)?)
 }
 
 #[test]
@@ -131,6 +184,98 @@ fn recurrent_layers_are_those_of_pytorch() -> Result<()> {
 }
 
 #[test]
+fn projections_are_those_of_pytorch() -> Result<()> {
+    let options =
+        RecurrentOptions { num_layers: 2, bidirectional: true, proj_size: 2, ..Default::default() };
+    check(
+        "lstm projected",
+        || LSTM::with(3, 5, options),
+        |m| {
+            let (y, (h, c)) = m.forward(&Tensor::randn([4, 2, 3])?, None)?;
+            Ok(vec![y, h, c])
+        },
+    )?;
+    let projected = |proj_size| RecurrentOptions { proj_size, ..Default::default() };
+    for wrong in [LSTM::with(3, 5, projected(5)).err(), GRU::with(3, 5, projected(2)).err()] {
+        assert_eq!(wrong.expect("it is refused").kind(), pullback::ErrorKind::Value);
+    }
+    Ok(())
+}
+
+#[test]
+fn sequences_of_different_lengths_are_those_of_pytorch() -> Result<()> {
+    let options = RecurrentOptions { num_layers: 2, bidirectional: true, ..Default::default() };
+    check(
+        "lstm packed",
+        || LSTM::with(3, 4, options),
+        |m| {
+            let packed = PackedSequence::pack(&Tensor::randn([4, 3, 3])?, &[2, 4, 1], false)?;
+            let (h, c) = (Tensor::randn([4, 3, 4])?, Tensor::randn([4, 3, 4])?);
+            let (y, (h, c)) = m.forward_packed(&packed, Some((&h, &c)))?;
+            let (y, lengths) = y.pad(false, 0.0)?;
+            assert_eq!(lengths, [2, 4, 1]);
+            Ok(vec![y, h, c])
+        },
+    )?;
+    check(
+        "gru packed",
+        || GRU::new(4, 3),
+        |m| {
+            let packed = PackedSequence::pack(&Tensor::randn([4, 3, 4])?, &[4, 2, 2], false)?;
+            let (y, h) = m.forward_packed(&packed, None)?;
+            Ok(vec![y.pad(false, 0.0)?.0, h])
+        },
+    )
+}
+
+#[test]
+fn packed_sequences_come_back_and_wrong_lengths_are_refused() -> Result<()> {
+    let sequences = [Tensor::randn([2, 3])?, Tensor::randn([4, 3])?, Tensor::randn([1, 3])?];
+    let packed = PackedSequence::of(&sequences)?;
+    assert_eq!((packed.batch_sizes(), packed.data().shape()), (&[3, 2, 1, 1][..], &[7, 3][..]));
+    let (padded, lengths) = packed.pad(true, -1.0)?;
+    assert_eq!((padded.shape(), &lengths[..]), (&[3, 4, 3][..], &[2, 4, 1][..]));
+    assert!(padded.equal(&pad_sequence(&sequences, true, -1.0)?)?);
+    let again = PackedSequence::pack(&padded, &lengths, true)?;
+    assert!(again.data().equal(packed.data())?);
+    for wrong in [&[2, 4][..], &[2, 5, 1], &[2, 0, 1]] {
+        assert!(PackedSequence::pack(&padded, wrong, true).is_err(), "{wrong:?}");
+    }
+    assert!(PackedSequence::of(&[]).is_err() && pad_sequence(&[], false, 0.0).is_err());
+    assert!(LSTM::new(4, 2)?.forward_packed(&packed, None).is_err(), "other features");
+    Ok(())
+}
+
+#[test]
+fn decoders_are_those_of_pytorch() -> Result<()> {
+    let options =
+        TransformerLayerOptions { dim_feedforward: 16, dropout: 0.0, ..Default::default() };
+    check(
+        "decoder layer",
+        || TransformerDecoderLayer::with(8, 2, &options),
+        |m| {
+            let (target, memory) = (Tensor::randn([4, 3, 8])?, Tensor::randn([5, 3, 8])?);
+            Ok(vec![m.forward(&target, &memory, DecoderMasks::default())?])
+        },
+    )?;
+    let options = TransformerLayerOptions {
+        activation: Activation::GELU,
+        batch_first: true,
+        norm_first: true,
+        ..options
+    };
+    check(
+        "decoder layer, norm first, causal",
+        || TransformerDecoderLayer::with(8, 2, &options),
+        |m| {
+            let (target, memory) = (Tensor::randn([3, 4, 8])?, Tensor::randn([3, 5, 8])?);
+            let causal = DecoderMasks { causal: true, ..Default::default() };
+            Ok(vec![m.forward(&target, &memory, causal)?])
+        },
+    )
+}
+
+#[test]
 fn attention_is_that_of_pytorch() -> Result<()> {
     let options = MultiheadAttentionOptions { batch_first: true, ..Default::default() };
     check(
@@ -143,9 +288,9 @@ fn attention_is_that_of_pytorch() -> Result<()> {
         },
     )?;
     let options =
-        TransformerEncoderLayerOptions { dim_feedforward: 16, dropout: 0.0, ..Default::default() };
+        TransformerLayerOptions { dim_feedforward: 16, dropout: 0.0, ..Default::default() };
     check_on("encoder layer", || TransformerEncoderLayer::with(8, 2, &options), &[4, 3, 8])?;
-    let options = TransformerEncoderLayerOptions {
+    let options = TransformerLayerOptions {
         activation: Activation::GELU,
         batch_first: true,
         norm_first: true,

@@ -31,10 +31,10 @@ fn run<R: Rule>(name: &str, options: &R) -> Result<()> {
 
 #[test]
 fn optimisers_step_as_those_of_pytorch() -> Result<()> {
-    run("sgd", &SgdOptions { lr: 0.1, ..Default::default() })?;
+    run("sgd", &SGDOptions { lr: 0.1, ..Default::default() })?;
     run(
         "sgd momentum",
-        &SgdOptions {
+        &SGDOptions {
             lr: 0.1,
             momentum: 0.9,
             dampening: 0.5,
@@ -44,7 +44,7 @@ fn optimisers_step_as_those_of_pytorch() -> Result<()> {
     )?;
     run(
         "sgd nesterov",
-        &SgdOptions {
+        &SGDOptions {
             lr: 0.05,
             momentum: 0.9,
             nesterov: true,
@@ -57,12 +57,31 @@ fn optimisers_step_as_those_of_pytorch() -> Result<()> {
     run("adam amsgrad", &AdamOptions { weight_decay: 0.1, amsgrad: true, ..adam })?;
     let betas = (0.8, 0.9);
     run("adamw", &AdamWOptions { lr: 0.1, betas, weight_decay: 0.5, ..Default::default() })?;
-    let rmsprop = RmspropOptions::default();
+    let rmsprop = RMSpropOptions::default();
     run("rmsprop", &rmsprop)?;
     run(
         "rmsprop centered",
-        &RmspropOptions { alpha: 0.9, centered: true, momentum: 0.5, weight_decay: 0.1, ..rmsprop },
+        &RMSpropOptions { alpha: 0.9, centered: true, momentum: 0.5, weight_decay: 0.1, ..rmsprop },
     )
+}
+
+#[test]
+fn a_state_dict_brings_its_options_and_a_wrong_one_changes_nothing() -> Result<()> {
+    let x = Tensor::ones([2])?.with_grad()?;
+    let options = SGDOptions { lr: 0.5, momentum: 0.9, nesterov: true, ..Default::default() };
+    let mut optimizer = SGD::new(&x, options)?;
+    x.square()?.sum()?.backward()?;
+    optimizer.step()?;
+    let state = optimizer.state_dict();
+    let mut other = SGD::new(&x, SGDOptions::default())?;
+    other.load_state_dict(&state)?;
+    let read = &other.groups_mut()[0].rule;
+    assert_eq!((read.lr, read.momentum, read.nesterov), (0.5, 0.9, true));
+    let mut third = SGD::new(&Tensor::ones([3])?.with_grad()?, SGDOptions::default())?;
+    let error = third.load_state_dict(&state).unwrap_err();
+    assert!(error.message().contains("momentum_buffer of a loaded state has shape [2]"), "{error}");
+    assert_eq!(third.lr(), SGDOptions::default().lr);
+    Ok(())
 }
 
 #[test]
@@ -74,18 +93,20 @@ fn options_that_make_no_sense_are_refused() -> Result<()> {
         assert!(error.message().contains(text), "{error}");
     };
     let sgd = |options| SGD::new(&x, options).map(drop);
-    refused("learning rate", sgd(SgdOptions { lr: -1.0, ..Default::default() }));
-    refused("learning rate", sgd(SgdOptions { lr: f64::NAN, ..Default::default() }));
-    refused("Nesterov", sgd(SgdOptions { nesterov: true, ..Default::default() }));
+    refused("learning rate", sgd(SGDOptions { lr: -1.0, ..Default::default() }));
+    refused("learning rate", sgd(SGDOptions { lr: f64::NAN, ..Default::default() }));
+    refused("Nesterov", sgd(SGDOptions { nesterov: true, ..Default::default() }));
     let betas = (0.9, 1.0);
     let adam = Adam::new(&x, AdamOptions { betas, ..Default::default() }).map(drop);
     refused("beta parameter at index 1", adam);
-    refused("empty parameter list", SGD::of([], SgdOptions::default()).map(drop));
+    refused("empty parameter list", SGD::of([], SGDOptions::default()).map(drop));
     let y = x.mul(&x)?;
-    refused("non-leaf", SGD::of([y], SgdOptions::default()).map(drop));
-    let mut one = SGD::new(&x, SgdOptions::default())?;
-    let again = one.add_group([x.clone()], SgdOptions::default());
+    refused("non-leaf", SGD::of([y], SGDOptions::default()).map(drop));
+    let mut one = SGD::new(&x, SGDOptions::default())?;
+    let again = one.add_group([x.clone()], SGDOptions::default());
     refused("more than one parameter group", again);
+    let twice = SGD::of([x.clone(), x.clone()], SGDOptions::default()).map(drop);
+    refused("duplicate parameters", twice);
     Ok(())
 }
 
@@ -105,7 +126,7 @@ fn gradients_are_clipped_by_their_norm_together() -> Result<()> {
 
 fn rates(name: &str, schedule: impl Schedule) -> Result<()> {
     let x = Tensor::zeros([1])?.with_grad()?;
-    let mut optimizer = SGD::new(&x, SgdOptions { lr: 0.2, ..Default::default() })?;
+    let mut optimizer = SGD::new(&x, SGDOptions { lr: 0.2, ..Default::default() })?;
     let mut scheduler = Scheduler::new(&mut optimizer, schedule);
     let mut rates = Vec::new();
     for _ in 0..8 {
@@ -117,20 +138,20 @@ fn rates(name: &str, schedule: impl Schedule) -> Result<()> {
 
 #[test]
 fn schedules_are_those_of_pytorch() -> Result<()> {
-    rates("step", StepDecay { step_size: 3, gamma: 0.5 })?;
-    rates("multi step", MultiStep { milestones: vec![2, 5, 5], gamma: 0.1 })?;
-    rates("exponential", Exponential { gamma: 0.9 })?;
-    rates("linear", LinearRate { start_factor: 0.25, end_factor: 1.0, total_iters: 4 })?;
-    rates("cosine", CosineAnnealing { t_max: 5, eta_min: 0.01 })?;
-    rates("one cycle", OneCycle { max_lr: 0.5, total_steps: 8, ..Default::default() })?;
-    rates("lambda", Lambda(|step: usize| 1.0 / (1 + step) as f64))
+    rates("step", StepLR { step_size: 3, gamma: 0.5 })?;
+    rates("multi step", MultiStepLR { milestones: vec![2, 5, 5], gamma: 0.1 })?;
+    rates("exponential", ExponentialLR { gamma: 0.9 })?;
+    rates("linear", LinearLR { start_factor: 0.25, end_factor: 1.0, total_iters: 4 })?;
+    rates("cosine", CosineAnnealingLR { t_max: 5, eta_min: 0.01 })?;
+    rates("one cycle", OneCycleLR { max_lr: 0.5, total_steps: 8, ..Default::default() })?;
+    rates("lambda", LambdaLR(|step: usize| 1.0 / (1 + step) as f64))
 }
 
 #[test]
 fn a_plateau_lowers_the_rate() -> Result<()> {
     let x = Tensor::zeros([1])?.with_grad()?;
-    let mut optimizer = SGD::new(&x, SgdOptions { lr: 1.0, ..Default::default() })?;
-    let mut plateau = ReduceOnPlateau::new(0.1, 1)?;
+    let mut optimizer = SGD::new(&x, SGDOptions { lr: 1.0, ..Default::default() })?;
+    let mut plateau = ReduceLROnPlateau::new(0.1, 1)?;
     let mut seen = Vec::new();
     for loss in [1.0, 0.5, 0.5, 0.5, 0.4, 0.4, 0.4] {
         plateau.step(&mut optimizer, loss);

@@ -1,16 +1,17 @@
 """Functions with a derivative of their own that programs know from here.
 
-Only :class:`Resize`, behind the deprecated ``Tensor.resize``.
+:class:`Resize` is behind the deprecated ``Tensor.resize``; :class:`Type` is deprecated itself.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
-from .function import Function
+from ..function import Function
 
-__all__ = ["Resize"]
+__all__ = ["Resize", "Type"]
 
 
 def _product(sizes: Any) -> str:
@@ -41,3 +42,24 @@ class Resize(Function):
     def backward(ctx: Any, grad: Any) -> Any:
         """The gradient in the shape of the input."""
         return grad.contiguous().view(ctx.sizes), None
+
+
+class Type(Function):
+    """``y`` is ``x`` in another dtype; ``dx`` is ``dy`` in that of ``x``. Use ``Tensor.to``."""
+
+    @staticmethod
+    def forward(ctx: Any, i: Any, dest_type: Any) -> Any:
+        """The tensor in another dtype, which may be one of the older classes of tensors."""
+        warnings.warn(
+            "`torch.autograd._functions.Type` is deprecated as of PyTorch 2.1, please use "
+            "`torch.tensor.to(dtype=dtype)` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        ctx.dtype = i.dtype
+        return i.type(dest_type)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        """The gradient in the dtype of the input."""
+        return grad.to(ctx.dtype), None

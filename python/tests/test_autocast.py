@@ -784,21 +784,6 @@ def test_gradients_are_unscaled_and_checked_by_functions() -> None:
         torch._amp_foreach_non_finite_check_and_unscale_([torch.ones(1).int()], found, inverse)
 
 
-@pytest.mark.parametrize(("last", "is_found"), [(8.0, False), (float("inf"), True)])
-def test_sparse_gradients_are_unscaled(last: float, is_found: bool) -> None:
-    at = torch.tensor([[0, 1, 1], [2, 0, 0]])
-    weight = torch.nn.Parameter(torch.zeros(2, 3))
-    weight.grad = torch.sparse_coo_tensor(at, torch.tensor([2.0, 4.0, last]), (2, 3))
-    scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
-    scaler.scale(torch.ones(()))
-    optimizer = torch.optim.SGD([weight], lr=1.0)
-    scaler.unscale_(optimizer)
-    if not is_found:
-        assert weight.grad.to_dense().tolist() == [[0.0, 0.0, 1.0], [6.0, 0.0, 0.0]]
-    scaler.step(optimizer)
-    assert bool(weight.any()) != is_found
-
-
 def test_the_scale_follows_what_was_found() -> None:
     scale, tracker = torch.tensor([4.0]), torch.tensor([0], dtype=torch.int32)
     seen = []

@@ -474,8 +474,6 @@ def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: _bool = False, ri
     """The bucket of each value among the sorted vector `boundaries`: as `searchsorted` with the arguments swapped."""
 @overload
 def bucketize(input: Tensor, boundaries: Number | _complex, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None) -> Tensor: ...
-@overload
-def bucketize(self: Number | _complex, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None) -> Tensor: ...
 def cartesian_prod(tensors: tuple[Tensor, ...] | list[Tensor]) -> Tensor:
     """All tuples of one element of each vector, a row each, the last element varying fastest; a single vector as it is."""
 def cat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -781,8 +779,6 @@ def eq(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether `self == other`, element by element; never for NaN. Shapes broadcast; dtypes promote."""
 @overload
 def eq(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def eq(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def equal(input: Tensor, other: Tensor) -> _bool:
     """Whether both tensors have the same shape and the same elements (after promotion; NaN never equals)."""
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -894,8 +890,6 @@ def ge(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether `self >= other`, element by element; never for NaN. Complex numbers are refused."""
 @overload
 def ge(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def ge(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def gelu_backward(grad_output: Tensor, input: Tensor, *, approximate: str = "none") -> Tensor:
     """The derivative of `gelu`: `grad_output * (Φ(x) + x φ(x))` with the standard normal density `φ`, or the derivative of
     the approximation."""
@@ -930,19 +924,15 @@ def greater(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 @overload
 def greater(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
 @overload
-def greater(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-@overload
 def greater_equal(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether `self >= other`, element by element; never for NaN. Complex numbers are refused."""
 @overload
 def greater_equal(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def greater_equal(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
     """The values of `input` (N, C, *sizes) at the positions `grid` (N, *out, d), interpolated: (N, C, *out).
 
     The last dimension of `grid` holds coordinates from -1 to 1, that of the innermost dimension of the image first.
-    `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic, for two dimensions); `padding_mode` says what is
+    `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic); `padding_mode` says what is
     outside of the image: 0 (zeros), 1 (the border) or 2 (reflections). With `align_corners` -1 and 1 are the centres of
     the outermost elements, else their outer edges. At the centre of an element the gradient of the position is that of
     the interval after it; where a position is clamped to the border, and for mode 1, it is 0."""
@@ -969,8 +959,6 @@ def gt(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether `self > other`, element by element; never for NaN. Complex numbers are refused."""
 @overload
 def gt(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def gt(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def hamming_window(window_length: _int, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """The periodic Hamming window of `n = window_length` elements: `0.54 - 0.46 cos(2 pi i / n)`."""
@@ -1127,8 +1115,6 @@ def le(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether `self <= other`, element by element; never for NaN. Complex numbers are refused."""
 @overload
 def le(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def le(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def leaky_relu_backward(grad_output: Tensor, input: Tensor, negative_slope: Number | _complex, self_is_result: _bool, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `leaky_relu`: `grad_output` above 0, else `negative_slope * grad_output`, by the sign of the input
     or, with `self_is_result`, of the result, for which `negative_slope` must not be negative."""
@@ -1143,14 +1129,10 @@ def less(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 @overload
 def less(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
 @overload
-def less(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-@overload
 def less_equal(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether `self <= other`, element by element; never for NaN. Complex numbers are refused."""
 @overload
 def less_equal(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def less_equal(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function; infinite at 0 and the negative whole numbers."""
 @overload
@@ -1233,8 +1215,6 @@ def lt(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether `self < other`, element by element; never for NaN. Complex numbers are refused."""
 @overload
 def lt(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def lt(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The solution `X` of `A X = self`, where `LU_data` and `LU_pivots` are what `torch.linalg.lu_factor` gives for `A`.
     `torch.linalg.lu_solve`, which takes the factorisation first, is preferred."""
@@ -1394,8 +1374,6 @@ def ne(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether `self != other`, element by element; always for NaN. Shapes broadcast; dtypes promote."""
 @overload
 def ne(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def ne(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The negative: `out[i] = -self[i]`. Integers wrap; bool is refused."""
 def neg_(input: Tensor) -> Tensor:
@@ -1438,8 +1416,6 @@ def not_equal(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     """Whether `self != other`, element by element; always for NaN. Shapes broadcast; dtypes promote."""
 @overload
 def not_equal(input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def not_equal(self: Number | _complex, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def nuclear_norm(input: Tensor, dim: _int | _size, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The nuclear norm, which is the sum of the singular values, of the matrices in the two dimensions `dim`."""
@@ -1662,8 +1638,6 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor, *, out_int32: _bool = F
     elements if `right`)."""
 @overload
 def searchsorted(sorted_sequence: Tensor, self: Number | _complex, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor: ...
-@overload
-def searchsorted(sorted_sequence: Number | _complex, input: Tensor, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor: ...
 def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Number | _complex | None = None, out: Tensor | None = None) -> Tensor:
     """Reduces segments of `data` along `axis` by "sum", "mean", "max", "min" or "prod". `lengths` (*, segments) says how long
     they are, or `offsets` (*, segments + 1) where they begin and end; * are the dimensions before `axis`. `initial` takes
@@ -2002,8 +1976,6 @@ def where(condition: Tensor, self: Number | _complex, other: Tensor, *, out: Ten
 def where(condition: Tensor, input: Tensor, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def where(condition: Tensor, self: Number | _complex, other: Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def where(condition: Number | _complex, input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def xlogy(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`self * ln(other)`, 0 where `self` is 0 unless `other` is NaN. Integers give the default floating dtype."""

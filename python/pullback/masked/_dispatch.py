@@ -124,7 +124,7 @@ def _where(
     masks = [
         part._masked_mask if isinstance(part, MaskedTensor) else true for part in (chosen, other)
     ]
-    return level.wrap(data, _VF.where(condition, *masks).expand_as(data))
+    return level.wrap(data, _VF.where(condition, masks[0], masks[1]).expand_as(data))
 
 
 def _getitem(

@@ -248,7 +248,7 @@ def grid_sample(
     Volumes have one dimension more. A point is ``(x, y)`` or ``(x, y, z)``, from -1 to 1.
 
     Args:
-        mode: "bilinear" (of volumes: of three dimensions), "nearest", or "bicubic" (of volumes too).
+        mode: "bilinear" (of volumes: of three dimensions), "nearest", or "bicubic" (of both).
         padding_mode: what lies outside: "zeros", the "border" or a "reflection".
         align_corners: whether -1 and 1 are the outermost centres, and not the outer edges.
 

@@ -63,7 +63,7 @@ def pair(output: Any) -> Any:
 
 
 def packed(module: Any, lengths: list[int], x: torch.Tensor, state: Any = None) -> Any:
-    """What a recurrent layer gives for a padded batch ``(T, N, F)`` of sequences of these lengths."""
+    """What a recurrent layer gives for a padded batch ``(T, N, F)`` of such lengths."""
     counts = torch.tensor(lengths)
     sequence = nn.utils.rnn.pack_padded_sequence(x, counts, enforce_sorted=False)
     y, last = module(sequence, state)

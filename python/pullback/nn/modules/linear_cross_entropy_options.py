@@ -20,9 +20,9 @@ class LinearCrossEntropyOptions:
     Args:
         allow_retain_graph: whether backward may run twice; it always may here.
         batch_chunk_size: how many rows a chunk has; chosen by ``chunking_method`` unless given.
-        chunking_method: ``'aspect_ratio'``, which ``'auto'`` stands for: so many rows that the logits
-            of a chunk have about as many elements as the input. ``'aspect_ratio:N'``: an N-th of
-            these. ``None``: one chunk, unless ``batch_chunk_size`` is given.
+        chunking_method: ``'aspect_ratio'``, which ``'auto'`` stands for: so many rows that the
+            logits of a chunk have about as many elements as the input. ``'aspect_ratio:N'``: an
+            N-th of these. ``None``: one chunk, unless ``batch_chunk_size`` is given.
         acc_policy: what sums of gradients are kept in; here always in the parameters' dtype.
         acc_dtype: the same as a dtype.
 

@@ -97,7 +97,7 @@ from ._deterministic import (
     set_deterministic_debug_mode,
     use_deterministic_algorithms,
 )
-from ._diagnosis import record, trace_nan
+from ._diagnosis import memory_report, record, trace_nan
 from ._distance import (
     cosine_embedding_loss,
     cosine_similarity,
@@ -734,6 +734,7 @@ __all__ = [
     "manual_seed",
     "meshgrid",
     "memory_format",
+    "memory_report",
     "no_grad",
     "nonzero",
     "numel",

@@ -6,7 +6,44 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ._memory_report import MemoryReport
     from ._tensor import Tensor
+
+
+def memory_report(
+    of: Tensor | Sequence[Tensor] | Callable[[], Tensor | Sequence[Tensor]],
+) -> MemoryReport:
+    """Says which bytes a graph keeps for its backward pass: by op, by line and by module.
+
+    Each storage counts once, for the op that saved it first. Apart from activations are named
+    parameters (leaves that require grad) and inputs (tensors without history that the program holds
+    itself): these are there anyway. What hooks on saved tensors packed, checkpoints among them, and
+    what a backward has freed is counted as nodes, not as bytes.
+
+    Tensors of the meta device have sizes as others do: a model that runs there is reported before
+    it takes any memory.
+
+    Args:
+        of: a loss, several, or a function without arguments that computes them. If it is a
+            function, the module of each op is known; of a graph that is there already only ops
+            that use a parameter are placed.
+
+    Returns:
+        The report: ``print`` shows a table, ``to_dict()`` gives numbers, ``to_html()`` a page with
+        a flame graph, ``total()``, ``by_op()``, ``by_line()``, ``by_module()`` parts of it.
+
+    Raises:
+        TypeError: for what is neither, or a function that gives no tensors.
+
+    Example::
+
+        print(torch.memory_report(lambda: model(x).square().mean()))
+    """
+    from ._memory_report import report
+
+    return report(of)
 
 
 def record(path: Any) -> Any:

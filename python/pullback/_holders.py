@@ -111,7 +111,15 @@ def largest(count: int) -> Held:
 
 def parameter_names() -> dict[int, str]:
     """What the parameters and buffers of all living modules are called, by identity."""
-    return {id(tensor): name for name, tensor in _of_modules(gc.get_objects())}
+    names: dict[int, str] = {}
+    for name, tensor in _of_modules(gc.get_objects()):
+        names.setdefault(id(tensor), name)
+    return names
+
+
+def held_tensors() -> Iterator[Tensor]:
+    """The tensors that Python's objects and the variables of running functions hold."""
+    return (tensor for _, tensor in _tensors(gc.get_objects()))
 
 
 def _of_modules(objects: list[Any]) -> Iterator[tuple[str, Tensor]]:

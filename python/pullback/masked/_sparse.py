@@ -3,7 +3,8 @@
 The elements that count are those where the mask is true; one that the input does not specify is
 zero. Without a mask, which only a sum can do without, they are what the input specifies. Dense
 dimensions are reduced first, within each value. Invariant: the result has the input's layout, and
-specifies a line if and only if an element of it counts.
+specifies a line if and only if an element of it counts. Of all dimensions together, whose result is
+one number, it specifies that number if it is not zero.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from .. import _C
 from .._sparse import sparse_coo_tensor
 from .._tensor import Tensor
-from ._mask import _identity, everywhere
+from ._mask import _identity, _reduction_identity, everywhere
 
 _VF = _C._VariableFunctions
 
@@ -61,6 +62,9 @@ def reduced(
     at, values = _counting(name, coordinates, dtype, mask)
     values = _within(name, values, dims, coordinates.sparse_dim(), keepdim)
     kept = [d for d in range(coordinates.sparse_dim()) if d not in dims]
+    if not kept and not coordinates.dense_dim():
+        number = _whole(name, values).reshape([1] * input.dim() if keepdim else [])
+        return number.to_sparse(layout=input.layout)
     lines, line_of = _lines(at, [input.shape[d] for d in kept], kept)
     result = _combined(name, values, line_of, lines.shape[1])
     shape = [1 if d in dims else n for d, n in enumerate(input.shape) if keepdim or d not in dims]
@@ -152,6 +156,15 @@ def _unravelled(lines: Tensor, sizes: Sequence[int]) -> list[Tensor]:
         found.append(lines % size)
         lines = lines.div(size, rounding_mode="floor")
     return found[::-1]
+
+
+def _whole(name: str, values: Tensor) -> Tensor:
+    """The reduction of all values; what changes nothing if there are none."""
+    if name in ("amax", "amin"):
+        identity = None if values.numel() else _reduction_identity(name, values)
+        found: Tensor = getattr(values, name)() if identity is None else identity
+        return found
+    return values.mean() if name == "mean" else getattr(values, name)(dtype=values.dtype)
 
 
 def _combined(name: str, values: Tensor, line_of: Tensor, count: int) -> Tensor:

@@ -3,7 +3,7 @@
 //! `arg` is the uniform calling convention, `def` what the library knows of an op, `kernels` its table of kernels, `flops` how
 //! many operations on numbers it makes, `source` what of it people are shown, `call` a call's way through the layers
 //! ([`crate::tensor::Key`] lists them), of which `sparse`, `resolve` (conjugate and negative views) and `simulated` (devices)
-//! are here. `pointwise` prepares element-by-element kernels.
+//! are here. `pointwise` prepares element-by-element kernels, `narrow_floats` keeps dtypes of a byte from kernels that do not know them.
 //! `run_kernel`, `write_kernel` and `write_outs` are the kernel's functional, in-place and `out=` forms; recording is
 //! `autograd`'s business, which calls these. Nothing here names an op.
 
@@ -14,6 +14,7 @@ mod def;
 pub(crate) mod flops;
 mod kernels;
 pub(crate) mod meta;
+pub(crate) mod narrow_floats;
 mod out;
 mod pointwise;
 pub(crate) mod resolve;
@@ -55,7 +56,11 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
             pointwise::run(cpu, def, kernel, args).map(IntoOutputs::into_outputs)
         }
         Kernel::Writing(write) => {
-            let outputs = made(&specs(def, args)?)?;
+            let specs = specs(def, args)?;
+            if let Some(outputs) = narrow_floats::computed_wide(cpu, def, args)? {
+                return Ok(outputs);
+            }
+            let outputs = made(&specs)?;
             write(cpu, args, &outputs.iter().collect::<SmallVec<[&Tensor; 4]>>())?;
             Ok(if outputs.len() == 1 && !def.is(Traits::LIST_OUTPUT) {
                 Outputs::Tensors(outputs).one().into_outputs()
@@ -63,13 +68,17 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
                 Outputs::Tensors(outputs)
             })
         }
-        Kernel::Function(function) => function(cpu, args),
+        Kernel::Function(function) => match narrow_floats::computed_wide(cpu, def, args)? {
+            Some(outputs) => Ok(outputs),
+            None => function(cpu, args),
+        },
         Kernel::View(view) => view(args),
         Kernel::ViewInplace(change) => {
             change(args)?;
             Ok(receiver(args).clone().into_outputs())
         }
         Kernel::Inplace(write) => {
+            narrow_floats::check(def, args)?;
             let copy = copy_to_write(cpu, def, args)?;
             let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
             args[0] = Arg::Tensor(&copy);
@@ -152,6 +161,7 @@ pub(crate) fn write_kernel(
             if let Some(meta) = def.meta {
                 meta(args)?;
             }
+            narrow_floats::check(def, args)?;
             write(cpu, args)
         }
         Kernel::ViewInplace(change) => change(args),

@@ -29,16 +29,23 @@ unsafe extern "C" fn get_attribute(module: *mut PyObject, name: *mut PyObject) -
         guard(|py| {
             let error = PyErr::fetch(py);
             let module = Bound::from_borrowed_ptr(py, module);
-            if !is_own(&module) {
+            let name = Bound::from_borrowed_ptr(py, name);
+            if is_special(&name) || !is_own(&module) {
                 return Err(error);
             }
-            let name = Bound::from_borrowed_ptr(py, name);
             Err(explain(py, error, "say_missing", &[module, name]))
         })
     }
 }
 
-/// Whether it is a module of this package that has been loaded. (While one is, `from . import x` asks for names that come.)
+/// Whether it is a name of the interpreter's own (`__file__`). While a module is made the interpreter asks it for several that
+/// it has not got yet: to explain these would import a module, of which it asks the same.
+fn is_special(name: &Bound<'_, PyAny>) -> bool {
+    name.cast::<PyString>().is_ok_and(|name| name.to_str().is_ok_and(|name| name.starts_with("__")))
+}
+
+/// Whether it is a module of this package that has been loaded. (While one is, `from . import x` asks for names that come;
+/// an extension module has not even a spec until its function returns, and saying something then would load it again.)
 fn is_own(module: &Bound<'_, PyAny>) -> bool {
     let py = module.py();
     let Ok(module) = module.cast::<PyModule>() else { return false };
@@ -49,9 +56,10 @@ fn is_own(module: &Bound<'_, PyAny>) -> bool {
         .is_some_and(|name| name.to_str().is_ok_and(may_be_ours));
     let spec = dict.get_item(intern!(py, "__spec__")).ok().flatten();
     is_ours
-        && spec
-            .and_then(|spec| spec.getattr_opt(intern!(py, "_initializing")).ok().flatten())
-            .is_none_or(|is_loading| !is_loading.is_truthy().unwrap_or(false))
+        && spec.filter(|spec| !spec.is_none()).is_some_and(|spec| {
+            let is_loading = spec.getattr_opt(intern!(py, "_initializing")).ok().flatten();
+            !is_loading.is_some_and(|is_loading| is_loading.is_truthy().unwrap_or(true))
+        })
 }
 
 /// Whether modules of this package are called so, `pullback.as_torch()` or not. (Whose `torch` it is the package knows.)

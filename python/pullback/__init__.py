@@ -322,6 +322,12 @@ if TYPE_CHECKING:
     from ._C import contiguous_format as contiguous_format
     from ._C import double as double
     from ._C import float as float
+    from ._C import float4_e2m1fn_x2 as float4_e2m1fn_x2
+    from ._C import float8_e4m3fn as float8_e4m3fn
+    from ._C import float8_e4m3fnuz as float8_e4m3fnuz
+    from ._C import float8_e5m2 as float8_e5m2
+    from ._C import float8_e5m2fnuz as float8_e5m2fnuz
+    from ._C import float8_e8m0fnu as float8_e8m0fnu
     from ._C import float16 as float16
     from ._C import float32 as float32
     from ._C import float64 as float64

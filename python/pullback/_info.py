@@ -105,7 +105,9 @@ class finfo:
 
     @property
     def min(self) -> float:
-        """The smallest finite number, ``-max``."""
+        """The smallest finite number: ``-max``, or of a dtype without sign the smallest of all."""
+        if self.dtype == "float8_e8m0fnu":
+            return self._numbers[3]
         return -self._numbers[2]
 
     @property

@@ -58,6 +58,7 @@ def test_parts_are_shown_copied_and_transposed() -> None:
         SparseSemiStructuredTensorCUTLASS((4, 4), None, None, None, None, None)
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of SparseSemiStructuredTensor:UserWarning")
 def test_one_tensor_of_cusparselt_has_numbers_and_places() -> None:
     packed = torch.arange(16 * 9.0)
     a: Any = SparseSemiStructuredTensorCUSPARSELT((16, 16), packed, None, None, None, None)

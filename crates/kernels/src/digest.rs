@@ -162,7 +162,7 @@ pub fn summary(values: &StridedRef<'_>) -> Option<Summary> {
     let mut range = Range::EMPTY;
     let parts = if values.dtype().is_complex() { 2 } else { 1 };
     let count = (values.numel() * parts) as u64;
-    let digest = for_dtype!(values.dtype(), all, T => {
+    let digest = for_dtype!(values.dtype(), stored, T => {
         let slice = values.as_slice::<T>()?;
         walk(slice, |block| {
             if T::DTYPE.is_complex() {
@@ -174,6 +174,11 @@ pub fn summary(values: &StridedRef<'_>) -> Option<Summary> {
                 range.add_double(block, T::to_f64);
             }
         })
+    }, else {
+        // Two numbers in a byte have no value of their own: the bytes alone are told apart.
+        // SAFETY: a view of elements of one byte, any of which is a `u8`.
+        let bytes = unsafe { StridedRef::new(values.ptr(), DType::U8, values.shape(), values.strides()) };
+        walk(bytes.as_slice::<u8>()?, |_| ())
     });
     Some(range.summary(digest, count))
 }

@@ -85,11 +85,23 @@ pub enum DType {
     C64,
     /// Complex of two `f64`.
     C128,
+    /// One byte, 4 bits of exponent and 3 of fraction: see [`Float8::E4M3FN`](crate::Float8::E4M3FN).
+    F8E4M3FN,
+    /// One byte, 5 bits of exponent and 2 of fraction.
+    F8E5M2,
+    /// As `F8E4M3FN`, with one zero and one NaN.
+    F8E4M3FNUZ,
+    /// As `F8E5M2`, with one zero, one NaN and no infinity.
+    F8E5M2FNUZ,
+    /// A power of two in one byte.
+    F8E8M0FNU,
+    /// Two numbers of 4 bits in one byte, which are stored and moved and never converted.
+    F4E2M1FNX2,
 }
 
 impl DType {
     /// How many dtypes there are (for tables indexed by `dtype as usize`).
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = 22;
     /// Every dtype, in tag order.
     pub const ALL: [DType; Self::COUNT] = [
         DType::Bool,
@@ -108,23 +120,44 @@ impl DType {
         DType::C32,
         DType::C64,
         DType::C128,
+        DType::F8E4M3FN,
+        DType::F8E5M2,
+        DType::F8E4M3FNUZ,
+        DType::F8E5M2FNUZ,
+        DType::F8E8M0FNU,
+        DType::F4E2M1FNX2,
     ];
+
+    /// Whether it is a floating dtype of one byte (two numbers in one, of `F4E2M1FNX2`): these are stored and moved, and few ops
+    /// compute with them.
+    #[inline(always)]
+    pub const fn is_narrow_float(self) -> bool {
+        self as u8 > DType::C128 as u8
+    }
 
     /// Bytes of one element.
     #[inline(always)]
     pub const fn size(self) -> usize {
         match self {
-            DType::Bool | DType::U8 | DType::I8 => 1,
+            DType::Bool
+            | DType::U8
+            | DType::I8
+            | DType::F8E4M3FN
+            | DType::F8E5M2
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2FNUZ
+            | DType::F8E8M0FNU
+            | DType::F4E2M1FNX2 => 1,
             DType::I16 | DType::U16 | DType::F16 | DType::BF16 => 2,
             DType::I32 | DType::U32 | DType::F32 | DType::C32 => 4,
             DType::I64 | DType::U64 | DType::F64 | DType::C64 => 8,
             DType::C128 => 16,
         }
     }
-    /// Whether it is `f16`, `bf16`, `f32` or `f64`.
+    /// Whether it is `f16`, `bf16`, `f32`, `f64` or one of those of a byte.
     #[inline(always)]
     pub const fn is_floating_point(self) -> bool {
-        matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
+        matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64) || self.is_narrow_float()
     }
     /// Whether it is complex.
     #[inline(always)]
@@ -141,7 +174,10 @@ impl DType {
     }
     /// Whether values can be negative.
     pub const fn is_signed(self) -> bool {
-        !matches!(self, DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64)
+        !matches!(
+            self,
+            DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64 | DType::F8E8M0FNU
+        )
     }
     /// Whether tensors of this dtype can require gradients (real floating and complex).
     #[inline(always)]
@@ -184,6 +220,12 @@ impl DType {
             DType::C32 => "complex32",
             DType::C64 => "complex64",
             DType::C128 => "complex128",
+            DType::F8E4M3FN => "float8_e4m3fn",
+            DType::F8E5M2 => "float8_e5m2",
+            DType::F8E4M3FNUZ => "float8_e4m3fnuz",
+            DType::F8E5M2FNUZ => "float8_e5m2fnuz",
+            DType::F8E8M0FNU => "float8_e8m0fnu",
+            DType::F4E2M1FNX2 => "float4_e2m1fn_x2",
         }
     }
     /// The name that PyTorch's kernel errors print: `Float`, `Long`, `ComplexDouble`, ...
@@ -205,6 +247,12 @@ impl DType {
             DType::C32 => "ComplexHalf",
             DType::C64 => "ComplexFloat",
             DType::C128 => "ComplexDouble",
+            DType::F8E4M3FN => "Float8_e4m3fn",
+            DType::F8E5M2 => "Float8_e5m2",
+            DType::F8E4M3FNUZ => "Float8_e4m3fnuz",
+            DType::F8E5M2FNUZ => "Float8_e5m2fnuz",
+            DType::F8E8M0FNU => "Float8_e8m0fnu",
+            DType::F4E2M1FNX2 => "Float4_e2m1fn_x2",
         }
     }
 }
@@ -392,9 +440,10 @@ unsafe impl Element for C32 {
 
 /// Runs an expression with a type alias bound to the Rust type of a dtype.
 ///
-/// `for_dtype!(dtype, all, T => expr)`; the family (`all`, `real`, `integral`, `float`, `complex`,
+/// `for_dtype!(dtype, all, T => expr)`; the family (`all`, `stored`, `float8`, `real`, `integral`, `float`, `complex`,
 /// `float_complex`, `numeric`) says which dtypes have an arm; for the others the `else` block runs.
-/// `C32` is in `all` alone: it is stored and moved, and computed with as `C64`.
+/// `C32` is in `all` alone: it is stored and moved, and computed with as `C64`. Floating dtypes of one byte are in no family but
+/// `stored`: of the ops that know the elements of their arguments few take them, and the dispatcher refuses them for the others.
 #[macro_export]
 macro_rules! for_dtype {
     (@arms $dtype:expr, $T:ident, $body:expr, $other:expr, [$($tag:ident = $t:ty),*]) => {
@@ -405,10 +454,25 @@ macro_rules! for_dtype {
         }
     };
     ($dtype:expr, all, $T:ident => $body:expr) => {
-        $crate::for_dtype!(@arms $dtype, $T, $body, unreachable!("every dtype is listed"), [
+        $crate::for_dtype!(@arms $dtype, $T, $body, unreachable!("{:?} is refused before", $dtype), [
             Bool = $crate::Bool, U8 = u8, I8 = i8, I16 = i16, I32 = i32, I64 = i64, U16 = u16, U32 = u32,
             U64 = u64, F16 = $crate::f16, BF16 = $crate::bf16, F32 = f32, F64 = f64,
             C32 = $crate::C32, C64 = $crate::C64, C128 = $crate::C128])
+    };
+    ($dtype:expr, stored, $T:ident => $body:expr, else $other:expr) => {
+        $crate::for_dtype!(@arms $dtype, $T, $body, $other, [
+            Bool = $crate::Bool, U8 = u8, I8 = i8, I16 = i16, I32 = i32, I64 = i64, U16 = u16, U32 = u32,
+            U64 = u64, F16 = $crate::f16, BF16 = $crate::bf16, F32 = f32, F64 = f64,
+            C32 = $crate::C32, C64 = $crate::C64, C128 = $crate::C128,
+            F8E4M3FN = $crate::float8::F8E4M3FN, F8E5M2 = $crate::float8::F8E5M2,
+            F8E4M3FNUZ = $crate::float8::F8E4M3FNUZ, F8E5M2FNUZ = $crate::float8::F8E5M2FNUZ,
+            F8E8M0FNU = $crate::float8::F8E8M0FNU])
+    };
+    ($dtype:expr, float8, $T:ident => $body:expr, else $other:expr) => {
+        $crate::for_dtype!(@arms $dtype, $T, $body, $other, [
+            F8E4M3FN = $crate::float8::F8E4M3FN, F8E5M2 = $crate::float8::F8E5M2,
+            F8E4M3FNUZ = $crate::float8::F8E4M3FNUZ, F8E5M2FNUZ = $crate::float8::F8E5M2FNUZ,
+            F8E8M0FNU = $crate::float8::F8E8M0FNU])
     };
     ($dtype:expr, real, $T:ident => $body:expr, else $other:expr) => {
         $crate::for_dtype!(@arms $dtype, $T, $body, $other, [

@@ -13,6 +13,7 @@ pub mod distance;
 pub mod dtype;
 pub mod elementwise;
 pub mod error;
+pub mod float8;
 pub mod gemm;
 pub mod grid;
 pub mod histogram;
@@ -46,6 +47,7 @@ mod windows;
 
 pub use dtype::{Bool, C32, C64, C128, DType, Element};
 pub use error::{Error, ErrorKind, Result};
+pub use float8::Float8;
 pub use half::{bf16, f16};
 pub use line::{check_dtype, check_shape};
 pub use scalar::Scalar;

@@ -1,6 +1,6 @@
 //! A number without a tensor: what a Python number or a Rust literal becomes as an op argument.
 
-use crate::{C128, DType, Element, Error, Result, bf16};
+use crate::{C128, DType, Element, Error, Float8, Result, bf16};
 
 /// A number of one of the four kinds that PyTorch tells apart: booleans, integers, real and complex numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,6 +68,10 @@ impl Scalar {
     pub const fn is_integral(self) -> bool {
         matches!(self, Scalar::Bool(_) | Scalar::Int(_) | Scalar::UInt(_))
     }
+    /// Whether it has no imaginary part but zero.
+    pub const fn is_real(self) -> bool {
+        !matches!(self, Scalar::Complex(_, im) if im != 0.0)
+    }
     /// Whether it equals `value` exactly.
     pub fn is(self, value: f64) -> bool {
         match self {
@@ -91,6 +95,7 @@ impl Scalar {
             dtype if dtype == DType::Bool || dtype.is_complex() => true,
             _ if is_imaginary => false,
             DType::F64 => true,
+            dtype if dtype.is_narrow_float() => fits_float8(self, dtype),
             DType::F16 => !number.is_finite() || number.abs() <= 65504.0,
             DType::BF16 => !number.is_finite() || number.abs() <= bf16::MAX.to_f64(),
             DType::F32 => !number.is_finite() || number.abs() <= f64::from(f32::MAX),
@@ -111,6 +116,7 @@ impl Scalar {
             DType::F32 => "float".to_owned(),
             DType::F16 => "at::Half".to_owned(),
             DType::BF16 => "at::BFloat16".to_owned(),
+            other if other.is_narrow_float() => format!("c10::{}", other.scalar_name()),
             other => format!("{}_t", other.name()),
         };
         Err(Error::runtime(format!("value cannot be converted to type {name} without overflow")))
@@ -122,6 +128,27 @@ impl Scalar {
             other => other,
         }
     }
+}
+
+/// Whether a number lies between the least and the largest of a floating dtype of one byte. NaN does, and so does infinity
+/// where the dtype has one.
+fn fits_float8(number: Scalar, dtype: DType) -> bool {
+    let is_integral = number.is_integral();
+    let number = number.to_f64();
+    let largest = match Float8::of(dtype) {
+        Some(Float8::E4M3FN) => 448.0,
+        Some(Float8::E5M2) if number.is_infinite() => return true,
+        Some(Float8::E5M2 | Float8::E5M2FNUZ) => 57344.0,
+        Some(Float8::E4M3FNUZ) => 240.0,
+        // (It has no sign and no zero; of integers PyTorch lets it keep the size.)
+        Some(Float8::E8M0FNU) if is_integral => return true,
+        Some(Float8::E8M0FNU) => {
+            let range = 2.0_f64.powi(-127)..=2.0_f64.powi(127);
+            return number.is_nan() || range.contains(&number);
+        }
+        None => return true,
+    };
+    number.is_nan() || number.abs() <= largest
 }
 
 /// The negated number; `true` becomes -1.

@@ -274,6 +274,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("data_dependent_output", "DATA_DEPENDENT_OUTPUT"),
         ("dynamic_output_shape", "DYNAMIC_OUTPUT_SHAPE"),
         ("profiler_flops", "PROFILER_FLOPS"),
+        ("narrow_floats", "NARROW_FLOATS"),
     ] {
         if op.has(word) {
             flags.push(flag);
@@ -284,6 +285,10 @@ fn traits(op: &Op<'_>) -> TokenStream {
     }
     if op.word("not_differentiable").is_some_and(|w| w.args.is_empty()) {
         flags.push("NOT_DIFFERENTIABLE");
+    }
+    // A copy of what a view shows moves elements.
+    if op.has("copy_of") {
+        flags.push("NARROW_FLOATS");
     }
     // An op that writes into lists (an optimiser's step) has no one tensor to return.
     let first_is_tensor = op.schema.args.first().is_some_and(|a| a.ty.list.is_none());

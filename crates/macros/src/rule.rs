@@ -168,8 +168,9 @@ fn geometry(
             quote_spanned!(span=> ::pullback::dispatch::FromArg::from_arg(ctx.value(#slot))),
         ));
     }
-    if arg >= 16 {
-        return Err(Error::new(span, "nodes keep facts of the first 16 arguments only"));
+    if arg >= if kind == "DType" { 12 } else { 16 } {
+        let message = "nodes keep dtypes of the first 12 arguments, other facts of the first 16";
+        return Err(Error::new(span, message));
     }
     let method = if kind == "DType" { "dtype" } else { "is_column_major" };
     let method = format_ident!("{method}", span = span);

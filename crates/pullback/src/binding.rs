@@ -4,7 +4,7 @@
 //! Nothing here records history. Invariant: memory taken from elsewhere is kept alive by its owner.
 
 use crate::autograd::{Node, mode};
-use crate::error::ensure;
+use crate::error::{bail, ensure};
 pub use crate::tensor::uninitialized::{is_filling_uninitialized, set_fill_uninitialized};
 use crate::tensor::{
     Cpu, Flag, Geometry, Keeper, Version, Writer, check_fits, check_reach, checked_numel, dims,
@@ -80,13 +80,13 @@ pub fn from_scalars(values: &[Scalar], shape: &[i64], dtype: DType) -> Result<Te
     ensure!(numel as usize == values.len(), runtime, "shape {shape:?} needs {numel} elements");
     let out = Tensor::empty_of(shape, dtype)?;
     let ptr = out.data_ptr();
-    for_dtype!(dtype, all, T => {
+    for_dtype!(dtype, stored, T => {
         for (index, value) in values.iter().enumerate() {
             interrupt::check_every::<16>(index);
             // SAFETY: the storage has this many elements and nobody else knows it.
             unsafe { ptr.cast::<T>().add(index).write(value.to::<T>()) }
         }
-    });
+    }, else bail!(runtime, "store_scalar: invalid type"));
     Ok(out)
 }
 

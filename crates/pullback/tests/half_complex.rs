@@ -30,7 +30,8 @@ fn half_complex_is_a_dtype_of_two_halves() {
 #[test]
 fn half_complex_meets_other_dtypes_in_the_wider_parts() {
     let meets = |other| {
-        let both = [promote_types(DType::C32, other), promote_types(other, DType::C32)];
+        let both =
+            [promote_types(DType::C32, other).unwrap(), promote_types(other, DType::C32).unwrap()];
         assert_eq!(both[0], both[1], "{other:?}");
         both[0]
     };
@@ -49,7 +50,7 @@ fn half_complex_meets_other_dtypes_in_the_wider_parts() {
 
 #[test]
 fn half_complex_is_converted_to_and_from_every_dtype() -> Result<()> {
-    for dtype in DType::ALL {
+    for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_narrow_float()) {
         let back = numbers()?.to_dtype(dtype)?;
         let kept = if dtype.is_complex() { [2.0, -4.0] } else { [0.0, 0.0] };
         if dtype == DType::Bool {

@@ -173,7 +173,7 @@ impl PyDType {
     }
     #[getter]
     fn is_signed(&self) -> bool {
-        self.0.is_signed() || self.0.is_floating_point() || self.0.is_complex()
+        self.0.is_signed()
     }
     #[getter]
     fn itemsize(&self) -> usize {
@@ -183,11 +183,9 @@ impl PyDType {
         dtype_object(py, self.0.to_real())
     }
     fn to_complex<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        if !self.0.is_differentiable() {
-            let name = self.0.scalar_name();
-            return Err(PyRuntimeError::new_err(format!("Unknown Complex ScalarType for {name}")));
-        }
-        Ok(dtype_object(py, self.0.to_complex()))
+        pullback::tensor::promote::complex_of(self.0)
+            .map(|dtype| dtype_object(py, dtype))
+            .map_err(raise)
     }
 }
 

@@ -114,7 +114,7 @@ fn promote_types<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let a = need_dtype(type1, "promote_types", "type1")?;
     let b = need_dtype(type2, "promote_types", "type2")?;
-    Ok(dtype_object(type1.py(), promote::promote_types(a, b)))
+    Ok(dtype_object(type1.py(), promote::promote_types(a, b).map_err(raise)?))
 }
 #[pyfunction]
 #[pyo3(signature = (from_, to))]
@@ -135,7 +135,7 @@ fn result_type<'py>(
         }
     };
     let (a, b) = (read(tensor1)?, read(tensor2)?);
-    Ok(dtype_object(tensor1.py(), promote::result_type(&[&a, &b])))
+    Ok(dtype_object(tensor1.py(), promote::result_type(&[&a, &b]).map_err(raise)?))
 }
 
 /// Makes warnings that are given once be given every time (or not).
@@ -155,9 +155,17 @@ fn _set_fill_uninitialized(is_filled: bool) {
     pullback::binding::set_fill_uninitialized(is_filled);
 }
 
-/// The numbers of `finfo`: bits, eps, max, tiny, resolution, smallest subnormal.
+/// The numbers of `finfo`: bits, eps, max, tiny, resolution, smallest subnormal, and the dtype's name.
+type FloatLimits = (u32, f64, f64, f64, f64, f64, &'static str);
+
+/// Those of a dtype of one byte, of whose smallest numbers the exponents are given.
+fn float8(dtype: DType, eps: f64, max: f64, tiny: i32, least: i32) -> FloatLimits {
+    (8, eps, max, 2f64.powi(tiny), 1.0, 2f64.powi(least), dtype.name())
+}
+
+/// What `finfo` shows of a dtype.
 #[pyfunction]
-fn _finfo(dtype: &Bound<'_, PyAny>) -> PyResult<(u32, f64, f64, f64, f64, f64, &'static str)> {
+fn _finfo(dtype: &Bound<'_, PyAny>) -> PyResult<FloatLimits> {
     let dtype = need_dtype(dtype, "finfo", "type")?;
     let real = dtype.to_real();
     Ok(match real {
@@ -183,6 +191,15 @@ fn _finfo(dtype: &Bound<'_, PyAny>) -> PyResult<(u32, f64, f64, f64, f64, f64, &
             2f64.powi(-133),
             "bfloat16",
         ),
+        // Of eps, largest, least normal and least number at all. (PyTorch gives all the resolution 1.)
+        DType::F8E4M3FN => float8(real, 0.125, 448.0, -6, -9),
+        DType::F8E5M2 => float8(real, 0.25, 57344.0, -14, -16),
+        DType::F8E4M3FNUZ => float8(real, 0.125, 240.0, -7, -10),
+        DType::F8E5M2FNUZ => float8(real, 0.25, 57344.0, -15, -17),
+        DType::F8E8M0FNU => float8(real, 1.0, 2f64.powi(127), -127, -127),
+        DType::F4E2M1FNX2 => {
+            return Err(PyTypeError::new_err("bad argument type for built-in operation"));
+        }
         _ => {
             return Err(PyTypeError::new_err(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'",

@@ -13,6 +13,10 @@ _SCRIPT = Refusal(
 _QUANTIZED = Refusal(
     "there are no quantized tensors", "compute in float32, bfloat16 or float16 (torch.autocast)"
 )
+_BITS = Refusal(
+    "there are no tensors of single bits, nor of integers of less than a byte",
+    "keep them in torch.uint8, or two of 4 bits in torch.float4_e2m1fn_x2",
+)
 _OTHERS = Refusal(
     "it is a function of a library that is not part of this build",
     "call the function of torch or torch.nn.functional for it",
@@ -87,6 +91,11 @@ _VALUES: tuple[tuple[Refusal, str], ...] = (
         _QUANTIZED,
         "per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
         "per_tensor_affine per_tensor_symmetric qint32 qint8 quint2x4 quint4x2 quint8",
+    ),
+    (
+        _BITS,
+        "bit bits16 bits1x8 bits2x4 bits4x2 bits8 int1 int2 int3 int4 int5 int6 int7 uint1 uint2 "
+        "uint3 uint4 uint5 uint6 uint7",
     ),
 )
 _KINDS = {"class": _CLASSES, "function": _FUNCTIONS, "value": _VALUES}

@@ -362,7 +362,7 @@ map!(SoftshrinkMap<T: RealMath>[limit => T](x: T) -> T {
 });
 /// A number as elements of `dtype` hold it.
 fn rounded(dtype: DType, value: Scalar) -> f64 {
-    crate::for_dtype!(dtype, all, T => crate::Element::to_f64(<T as crate::Element>::from_f64(value.to_f64())))
+    crate::for_dtype!(dtype, stored, T => crate::Element::to_f64(<T as crate::Element>::from_f64(value.to_f64())), else value.to_f64())
 }
 /// `x` where `|x| > limit`, else 0; NaN stays.
 pub fn hardshrink(iter: &mut Iter, limit: Scalar) -> Result<()> {

@@ -4,7 +4,7 @@
 use super::dense::{Map2, run1, run2};
 use super::math::{ComplexNumber, Math, RealMath};
 use super::number::{Int, Number, Ordered as Order};
-use crate::{Bool, C64, C128, DType, Error, Iter, Result, Scalar, bf16, f16};
+use crate::{Bool, C64, C128, DType, Error, Float8, Iter, Result, Scalar, bf16, f16};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Declares ops of two inputs and an output of one type.
@@ -20,8 +20,6 @@ macro_rules! binary {
 }
 
 binary! {
-    /// `a * b`; integers wrap, for `bool` "and".
-    mul, "mul_cpu", [bool int unsigned float complex], => Mul<T: Number>(a, b) a.times(b);
     /// The angle of the point `(b, a)` in `[-π, π]`.
     atan2, "atan2_cpu", [float], => Atan2<T: RealMath>(a, b) RealMath::atan2(a, b);
     /// `sqrt(a² + b²)` without overflow.
@@ -72,6 +70,21 @@ binary! {
     bitwise_left_shift, "lshift_cpu", [int], => ShiftLeft<T: Int>(a, b) a.shift_left(b);
     /// `a >> b`, keeping the sign; only the sign is left if `b` is negative or at least the width.
     bitwise_right_shift, "rshift_cpu", [int], => ShiftRight<T: Int>(a, b) a.shift_right(b);
+}
+
+map!(Mul<T: Number>(a: T, b: T) -> T { a.times(b) });
+/// `a * b`; integers wrap, for `bool` "and". Floats of one byte are not multiplied by one number, as PyTorch does not.
+pub fn mul(iter: &mut Iter) -> Result<()> {
+    let dtype = iter.input_dtype(0);
+    if dtype.is_narrow_float() {
+        let is_one = (0..iter.dims()).all(|dim| iter.size(dim) == 1 || iter.stride(dim, 2) == 0);
+        let name = if is_one && iter.numel() > 0 { "mul_cpu_reduced_float" } else { "mul_cpu" };
+        return match Float8::of(dtype) {
+            Some(_) if !is_one || iter.numel() == 0 => run2::<Mul<f32>>(iter, ()),
+            _ => Err(Error::not_implemented(name, dtype)),
+        };
+    }
+    compute!(dtype, "mul_cpu", [bool int unsigned float complex], T => run2::<Mul<T>>(iter, ()))
 }
 
 map!(Nextafter<T: RealMath>(a: T, b: T) -> T { RealMath::next_after(a, b) });

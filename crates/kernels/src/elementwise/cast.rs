@@ -1,8 +1,8 @@
 //! Conversion between any two dtypes.
 //!
 //! Integers wrap; floating point to integer truncates, and gives what x86 gives for numbers that have no place (see
-//! `Element::from_f64`); complex to real keeps the real part; anything to `bool` asks whether it is not zero. Half types go
-//! through `f32`, in `drive`, so there is one loop per pair of the other thirteen dtypes.
+//! `Element::from_f64`); complex to real keeps the real part; anything to `bool` asks whether it is not zero. Half types and
+//! those of a byte go through `f32`, in `drive`, so there is one loop per pair of the other thirteen dtypes.
 
 use super::dense::{AllLevels, Map1, run1};
 use super::number::ElementLevels;
@@ -174,11 +174,11 @@ pub fn cast(iter: &mut Iter) -> Result<()> {
     if let Some(result) = super::half::cast_half(iter) {
         return result;
     }
-    compute!(from, "copy_kernel", [bool int unsigned float complex], A => to_any::<A>(iter, to))
+    compute!(from, "copy_kernel", [bool int unsigned float float8 complex], A => to_any::<A>(iter, to))
 }
 
 fn to_any<A: Source>(iter: &Iter, to: DType) -> Result<()> {
-    compute!(to, "copy_kernel", [bool int unsigned float complex], T => {
+    compute!(to, "copy_kernel", [bool int unsigned float float8 complex], T => {
         run1::<Convert<A, T>>(iter, ())
     })
 }

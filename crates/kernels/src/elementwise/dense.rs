@@ -535,8 +535,8 @@ macro_rules! map {
     };
 }
 
-/// Runs an expression with `T` bound to the type that a dtype is computed in (half types: `f32`, `C32`: `C64`), for
-/// the listed kinds (`bool int unsigned float complex`); refuses other dtypes in the name given.
+/// Runs an expression with `T` bound to the type that a dtype is computed in (half types and those of a byte: `f32`,
+/// `C32`: `C64`), for the listed kinds (`bool int unsigned float float8 complex`, `float8_signed` without `e8m0fnu`); refuses other dtypes in the name given.
 macro_rules! compute {
     ($dtype:expr, $name:expr, [$($kind:ident)+], $T:ident => $body:expr) => {
         compute!(@go $dtype, $name, $T, $body, [$($kind)+], {})
@@ -571,6 +571,19 @@ macro_rules! compute {
         compute!(@go $d, $n, $T, $b, [$($k)*], {$($arms)*
             $crate::DType::F16 | $crate::DType::BF16 | $crate::DType::F32 => { type $T = f32; $b }
             $crate::DType::F64 => { type $T = f64; $b }
+        })
+    };
+    (@go $d:expr, $n:expr, $T:ident, $b:expr, [float8 $($k:ident)*], {$($arms:tt)*}) => {
+        compute!(@go $d, $n, $T, $b, [float8_signed $($k)*], {$($arms)*
+            $crate::DType::F8E8M0FNU => { type $T = f32; $b }
+        })
+    };
+    (@go $d:expr, $n:expr, $T:ident, $b:expr, [float8_signed $($k:ident)*], {$($arms:tt)*}) => {
+        compute!(@go $d, $n, $T, $b, [$($k)*], {$($arms)*
+            $crate::DType::F8E4M3FN
+            | $crate::DType::F8E5M2
+            | $crate::DType::F8E4M3FNUZ
+            | $crate::DType::F8E5M2FNUZ => { type $T = f32; $b }
         })
     };
     (@go $d:expr, $n:expr, $T:ident, $b:expr, [complex $($k:ident)*], {$($arms:tt)*}) => {

@@ -10,7 +10,7 @@
 use super::copy::copy_tile;
 use super::staging::{StorageFormat, copy_rows, gather, repeat, scatter};
 use crate::strided::MAX_OPERANDS;
-use crate::{DType, Error, Iter, Result, parallel};
+use crate::{DType, Error, Float8, Iter, Result, parallel};
 use std::mem::MaybeUninit;
 
 /// A loop over dense memory: addresses (output first), number of elements, address of the op's parameters.
@@ -209,6 +209,10 @@ fn drive_any(iter: &Iter, wanted: &[DType], run: OpLoops, params: *const u8) -> 
             (DType::F32, DType::BF16) => StorageFormat::Bf16,
             (DType::C64, DType::C32) => StorageFormat::C32,
             _ if want == dtype => StorageFormat::Native,
+            (DType::F32, dtype) => match Float8::of(dtype) {
+                Some(float8) => StorageFormat::F8(float8),
+                None => return Err(mismatch(iter)),
+            },
             _ => return Err(mismatch(iter)),
         };
     }
@@ -398,7 +402,7 @@ impl LoopPlan {
     fn block(&self) -> usize {
         let bytes = |operand: usize| match self.formats[operand] {
             StorageFormat::Native => self.sizes[operand],
-            StorageFormat::F16 | StorageFormat::Bf16 => 4,
+            StorageFormat::F16 | StorageFormat::Bf16 | StorageFormat::F8(_) => 4,
             StorageFormat::C32 => 8,
         };
         BUFFER / (0..self.operands).map(bytes).fold(4, usize::max)

@@ -6,6 +6,7 @@
 use super::drive::BLOCK;
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use super::spans::{SpanKind, SpanTile, copy_slice, copy_spans_of_kind};
+use crate::Float8;
 use std::mem::MaybeUninit;
 
 /// The storage format of an operand, if it differs from the type that the loop computes in.
@@ -16,6 +17,8 @@ pub(super) enum StorageFormat {
     Bf16,
     /// A complex number of two halves.
     C32,
+    /// A floating-point number of one byte.
+    F8(Float8),
 }
 
 /// Repeats the first `bytes` until there are `all`, in ever longer parts.
@@ -53,6 +56,7 @@ pub(super) unsafe fn gather(
             (StorageFormat::Native, 8) => gather_as::<u64>(from, stride, to, n),
             (StorageFormat::Native, _) => gather_as::<[u64; 2]>(from, stride, to, n),
             (StorageFormat::C32, _) => gather_c32(from, stride, to, n),
+            (StorageFormat::F8(float8), _) => gather_float8(float8, from, stride, to, n),
             (half, _) => {
                 let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
                 let to = std::slice::from_raw_parts_mut(to.cast::<f32>(), n);
@@ -123,6 +127,7 @@ pub(super) unsafe fn scatter(
             (StorageFormat::Native, 8) => scatter_as::<u64>(from, to, stride, n),
             (StorageFormat::Native, _) => scatter_as::<[u64; 2]>(from, to, stride, n),
             (StorageFormat::C32, _) => scatter_c32(from, to, stride, n),
+            (StorageFormat::F8(float8), _) => scatter_float8(float8, from, to, stride, n),
             (half, _) => {
                 let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
                 let from = std::slice::from_raw_parts(from.cast::<f32>(), n);
@@ -139,6 +144,37 @@ pub(super) unsafe fn scatter(
                     scatter_as::<u16>(dense.as_ptr().cast(), to, stride, n);
                 }
             }
+        }
+    }
+}
+
+/// Gathers elements of one byte and converts them to single precision.
+unsafe fn gather_float8(format: Float8, from: *const u8, stride: isize, to: *mut u8, n: usize) {
+    let mut dense = [const { MaybeUninit::<u8>::uninit() }; BLOCK];
+    // SAFETY: `n` elements of one byte on one side, and of four on the other, as promised by `gather`'s caller.
+    unsafe {
+        let is_dense = stride == 1 || n <= 1;
+        if !is_dense {
+            gather_as::<u8>(from, stride, dense.as_mut_ptr().cast(), n);
+        }
+        let from = if is_dense { from } else { dense.as_ptr().cast() };
+        let to = std::slice::from_raw_parts_mut(to.cast::<f32>(), n);
+        format.decode(std::slice::from_raw_parts(from, n), to);
+    }
+}
+
+/// Converts elements of single precision to one byte and scatters them.
+unsafe fn scatter_float8(format: Float8, from: *const u8, to: *mut u8, stride: isize, n: usize) {
+    let mut dense = [const { MaybeUninit::<u8>::uninit() }; BLOCK];
+    // SAFETY: `n` elements of four bytes on one side, and of one on the other, as promised by `scatter`'s caller; the
+    // buffer is written before it is read.
+    unsafe {
+        let is_dense = stride == 1 || n <= 1;
+        let codes: *mut u8 = if is_dense { to } else { dense.as_mut_ptr().cast() };
+        let from = std::slice::from_raw_parts(from.cast::<f32>(), n);
+        format.encode(from, std::slice::from_raw_parts_mut(codes, n));
+        if !is_dense {
+            scatter_as::<u8>(dense.as_ptr().cast(), to, stride, n);
         }
     }
 }

@@ -77,7 +77,7 @@ pub fn masked_fill(iter: &mut Iter, value: Scalar) -> Result<()> {
             iter.dtype(2).name()
         )));
     }
-    if matches!(dtype, DType::U16 | DType::U32 | DType::U64) {
+    if matches!(dtype, DType::U16 | DType::U32 | DType::U64) || dtype.is_narrow_float() {
         return Err(Error::not_implemented("masked_fill", dtype));
     }
     crate::for_dtype!(dtype, all, T => {

@@ -229,7 +229,7 @@ pub fn abs(iter: &mut Iter) -> Result<()> {
         DType::C32 | DType::C64 => run1::<AbsComplex<C64>>(iter, ()),
         DType::C128 => run1::<AbsComplex<C128>>(iter, ()),
         d if d.is_floating_point() => {
-            compute!(d, "abs_cpu", [float], T => run1::<AbsReal<T>>(iter, ()))
+            compute!(d, "abs_cpu", [float float8_signed], T => run1::<AbsReal<T>>(iter, ()))
         }
         d => compute!(d, "abs_cpu", [int], T => run1::<AbsInt<T>>(iter, ())),
     }

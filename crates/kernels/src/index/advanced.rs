@@ -226,7 +226,9 @@ pub fn index_put(
     check_shape("index_put", values.shape(), &indexed.shape)?;
     let out = &*out;
     if accumulate {
-        for_dtype!(out.dtype(), all, T => add_elements::<T>(out, &indexed, &values));
+        for_dtype!(out.dtype(), stored, T => add_elements::<T>(out, &indexed, &values), else {
+            return Err(Error::not_implemented("index_put", out.dtype()));
+        });
         return Ok(());
     }
     let layouts = [indexed.layout(out.dtype()), ViewLayout::from(&values)];

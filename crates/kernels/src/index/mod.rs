@@ -29,6 +29,7 @@ pub use select::{index_add, index_copy, index_fill, index_select, put, take};
 pub(crate) use slices::SliceCopy;
 pub use sparse::{CsrIndices, sparse_matmul};
 
+use crate::float8::{F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU};
 use crate::line::{LineIter, ViewLayout, get};
 use crate::{Bool, C32, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16, memory};
 
@@ -241,6 +242,14 @@ macro_rules! accumulate_complex {
     )*};
 }
 accumulate_complex!(C64, f32; C128, f64);
+
+accumulate_float!(
+    F8E4M3FN, f32, F8E4M3FN::to_f32, F8E4M3FN::from_f32;
+    F8E5M2, f32, F8E5M2::to_f32, F8E5M2::from_f32;
+    F8E4M3FNUZ, f32, F8E4M3FNUZ::to_f32, F8E4M3FNUZ::from_f32;
+    F8E5M2FNUZ, f32, F8E5M2FNUZ::to_f32, F8E5M2FNUZ::from_f32;
+    F8E8M0FNU, f32, F8E8M0FNU::to_f32, F8E8M0FNU::from_f32
+);
 
 /// Each step in double precision, rounded.
 impl Accumulate for C32 {

@@ -238,6 +238,9 @@ pub(crate) fn load_bool(dtype: DType) -> Load<Bool> {
         DType::C32 => load_any::<C32, Bool>,
         DType::C64 => load_any::<C64, Bool>,
         DType::C128 => load_any::<C128, Bool>,
+        narrow => {
+            for_dtype!(narrow, stored, T => load_any::<T, Bool>, else load_nonzero::<u8, false>)
+        }
     }
 }
 

@@ -175,6 +175,8 @@ impl Traits {
     pub const OVERLOAD_OUT: Traits = Traits(536_870_912);
     /// The profiler shows what its `flops` counts.
     pub const PROFILER_FLOPS: Traits = Traits(2_097_152);
+    /// Takes tensors of the floating dtypes of one byte; the kernels of other ops never see these.
+    pub const NARROW_FLOATS: Traits = Traits(2_147_483_648);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union of both sets.
@@ -279,8 +281,8 @@ pub struct VjpRule {
     pub call: fn(&RuleCtx<'_>) -> Result<Grads>,
 }
 
-/// The facts about its op's first sixteen arguments that every node keeps: dtypes, four bits each, and one bit: for a tensor
-/// whether it is a column-major matrix, for a `bool` its value.
+/// The facts about its op's arguments that every node keeps: dtypes of the first twelve, five bits each, and one bit of the first
+/// sixteen: for a tensor whether it is a column-major matrix, for a `bool` its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     dtypes: u64,
@@ -290,7 +292,7 @@ pub struct Facts {
     _mark: Mark,
 }
 
-const _: () = assert!(DType::COUNT <= 16, "four bits tell the dtypes apart");
+const _: () = assert!(DType::COUNT <= 32, "five bits tell the dtypes apart");
 
 /// The one value of a byte: the others tell the kinds of nodes apart, which saves a node eight bytes.
 #[derive(Clone, Copy, Debug)]
@@ -307,7 +309,9 @@ impl Facts {
         for (index, arg) in args.iter().enumerate().take(16) {
             match arg {
                 Arg::Tensor(tensor) => {
-                    facts.dtypes |= (tensor.dtype() as u64) << (4 * index);
+                    if index < 12 {
+                        facts.dtypes |= (tensor.dtype() as u64) << (5 * index);
+                    }
                     facts.bits |= u16::from(is_column_major(tensor)) << index;
                 }
                 Arg::Bool(flag) => facts.bits |= u16::from(*flag) << index,
@@ -326,10 +330,10 @@ impl Facts {
     pub fn list_len(self) -> usize {
         self.list_len as usize
     }
-    /// The dtype of argument `index`, which was a tensor.
+    /// The dtype of argument `index < 12`, which was a tensor.
     #[inline]
     pub fn dtype(self, index: usize) -> DType {
-        DType::ALL[(self.dtypes >> (4 * index) & 15) as usize]
+        DType::ALL[(self.dtypes >> (5 * index) & 31) as usize]
     }
     /// Whether argument `index` was a matrix whose columns, of more than one element, lie one behind the other.
     #[inline]

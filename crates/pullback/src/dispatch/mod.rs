@@ -3,7 +3,7 @@
 //! `arg` is the uniform calling convention, `def` what the library knows of an op, `kernels` its table of kernels, `flops` how
 //! many operations on numbers it makes, `source` what of it people are shown, `call` a call's way through the layers
 //! ([`crate::tensor::Key`] lists them), of which `sparse`, `resolve` (conjugate and negative views) and `simulated` (devices)
-//! are here. `pointwise` prepares element-by-element kernels.
+//! are here. `pointwise` prepares element-by-element kernels, `narrow_floats` keeps dtypes of a byte from kernels that do not know them.
 //! `run_kernel`, `write_kernel` and `write_outs` are the kernel's functional, in-place and `out=` forms; recording is
 //! `autograd`'s business, which calls these. Nothing here names an op.
 
@@ -14,6 +14,7 @@ mod def;
 pub(crate) mod flops;
 mod kernels;
 pub(crate) mod meta;
+pub(crate) mod narrow_floats;
 mod out;
 mod pointwise;
 pub(crate) mod resolve;
@@ -57,6 +58,9 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
         Kernel::Writing(write) => {
             let mut specs = Specs::new();
             describe(def, args, &mut specs)?;
+            if let Some(outputs) = narrow_floats::computed_wide(cpu, def, args)? {
+                return Ok(outputs);
+            }
             if let ([spec], false) = (&specs[..], def.is(Traits::LIST_OUTPUT)) {
                 let output = spec.empty()?;
                 write(cpu, args, &[&output])?;
@@ -66,13 +70,17 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
             write(cpu, args, &outputs.iter().collect::<SmallVec<[&Tensor; 4]>>())?;
             Ok(Outputs::Tensors(outputs))
         }
-        Kernel::Function(function) => function(cpu, args),
+        Kernel::Function(function) => match narrow_floats::computed_wide(cpu, def, args)? {
+            Some(outputs) => Ok(outputs),
+            None => function(cpu, args),
+        },
         Kernel::View(view) => view(args),
         Kernel::ViewInplace(change) => {
             change(args)?;
             Ok(receiver(args).clone().into_outputs())
         }
         Kernel::Inplace(write) => {
+            narrow_floats::check(def, args)?;
             let copy = copy_to_write(cpu, def, args)?;
             let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
             args[0] = Arg::Tensor(&copy);
@@ -163,6 +171,7 @@ pub(crate) fn write_kernel(
             if def.meta.is_some() {
                 specs(def, args)?;
             }
+            narrow_floats::check(def, args)?;
             write(cpu, args)
         }
         Kernel::ViewInplace(change) => change(args),

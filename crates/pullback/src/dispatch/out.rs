@@ -2,7 +2,7 @@
 
 use super::{
     Arg, ArgKind, Kernel, OpDef, Outputs, SHARED, Sharing, Traits, check_out_dtype, check_separate,
-    each_of, each_tensor, pointwise, run_kernel, specs,
+    each_of, each_tensor, narrow_floats, pointwise, run_kernel, specs,
 };
 use crate::error::{bail, ensure};
 use crate::tensor::{
@@ -26,7 +26,7 @@ pub(crate) fn write_outs(
     let args = &in_dtype_of(def, args, outs)?[..];
     if let Kernel::Writing(write) = def.kernels.cpu {
         let specs = specs(def, args)?;
-        if is_direct(def, args, outs, &specs)? {
+        if !narrow_floats::has_any(def, args) && is_direct(def, args, outs, &specs)? {
             return write_direct(outs, &specs, || write(cpu, args, outs));
         }
     }

@@ -214,6 +214,21 @@ fn finish_fast(
     Ok(out)
 }
 
+/// Refuses narrow dtypes that the kernel does not know, in the kernel's own words if it has some.
+#[inline]
+fn check_narrow(
+    def: &OpDef,
+    kernel: PointwiseKernel,
+    args: &[Arg<'_>],
+    spec: &TensorSpec,
+) -> Result<()> {
+    if super::narrow_floats::has_any(def, args) {
+        check_taken(def, kernel, args, spec)?;
+        return super::narrow_floats::check(def, args);
+    }
+    Ok(())
+}
+
 /// Makes the output and computes it.
 #[inline]
 pub(super) fn run(
@@ -223,6 +238,7 @@ pub(super) fn run(
     args: &[Arg<'_>],
 ) -> Result<Tensor> {
     let spec = spec_of(def, args)?;
+    check_narrow(def, kernel, args, &spec)?;
     let out = spec.empty()?;
     let numbers = number_inputs(def, args)?;
     walk(cpu, def, kernel, &out, &inputs(def, args, &numbers), spec.compute, args)?;
@@ -242,6 +258,7 @@ pub(crate) fn run_into(
         return done;
     }
     let spec = spec_of(def, args)?;
+    check_narrow(def, kernel, args, &spec)?;
     if inplace {
         check_cast(spec.dtype, out.dtype())?;
     } else {

@@ -280,10 +280,10 @@ impl Tensor {
         let out = TensorSpec::of(&[], dtype).empty()?;
         let value = value.into();
         let ptr = out.data_ptr();
-        for_dtype!(dtype, all, T => {
+        for_dtype!(dtype, stored, T => {
             // SAFETY: the storage has one element of this dtype, 64-byte aligned, and nobody else knows it.
             unsafe { ptr.cast::<T>().write(value.to::<T>()) }
-        });
+        }, else return Err(no_numbers(dtype)));
         Ok(out)
     }
 
@@ -320,8 +320,21 @@ impl Tensor {
         let n = self.numel();
         ensure!(n == 1, runtime, "a Tensor with {n} elements cannot be converted to Scalar");
         self.check_elements()?;
+        ensure!(
+            self.dtype() != DType::F4E2M1FNX2,
+            not_implemented,
+            "{}",
+            no_numbers(self.dtype()).message()
+        );
         Ok(self.element_at(0))
     }
+}
+
+/// The error for a dtype that has no numbers of its own: two of four bits lie in a byte.
+#[cold]
+pub(crate) fn no_numbers(dtype: DType) -> Error {
+    let name = dtype.scalar_name();
+    Error::not_implemented(format!("\"_local_scalar_dense_cpu\" not implemented for '{name}'"))
 }
 
 impl Geometry {

@@ -484,10 +484,14 @@ impl Tensor {
     /// The element this many elements behind the first one; the caller stays inside the shape.
     pub(crate) fn element_at(&self, offset: i64) -> Scalar {
         let (ptr, bits) = (self.data_ptr(), self.sign_bits());
-        pullback_kernels::for_dtype!(self.dtype(), all, T => {
+        pullback_kernels::for_dtype!(self.dtype(), stored, T => {
             // SAFETY: offsets made of indices inside the shape and the strides stay inside the storage.
             let value = unsafe { ptr.cast::<T>().offset(offset as isize).read() };
             shown(value, bits)
+        }, else {
+            // Two numbers of four bits: what they are together is the byte's number.
+            // SAFETY: as above; an element is one byte.
+            Scalar::Int(i64::from(unsafe { ptr.offset(offset as isize).read() }))
         })
     }
 
@@ -497,7 +501,7 @@ impl Tensor {
             return Ok(());
         };
         let (ptr, bits) = (self.data_ptr(), self.sign_bits());
-        pullback_kernels::for_dtype!(self.dtype(), all, T => {
+        pullback_kernels::for_dtype!(self.dtype(), stored, T => {
             let element = |index: i64| {
                 let at = (offset + index * stride) as isize;
                 // SAFETY: as above.
@@ -509,6 +513,9 @@ impl Tensor {
                 memory::extend(values, part.map(|index| element(index as i64)))?;
             }
             Ok(())
+        }, else {
+            let all = (0..size).map(|index| self.element_at(offset + index * stride));
+            Ok(memory::extend(values, all)?)
         })
     }
 

@@ -4,7 +4,7 @@
 //! decides only if its category (bool < integer < floating < complex) is higher than every higher rank's.
 
 use super::{Flag, Tensor};
-use crate::DType;
+use crate::{DType, Result};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 static DEFAULT: AtomicU8 = AtomicU8::new(DType::F32 as u8);
@@ -30,17 +30,35 @@ pub fn set_default_dtype(dtype: DType) -> crate::Result<()> {
         type_error,
         "only floating-point types are supported as the default type"
     );
+    crate::error::ensure!(
+        !dtype.is_narrow_float(),
+        type_error,
+        "couldn't find storage object {}Storage",
+        dtype.scalar_name()
+    );
     DEFAULT.store(dtype as u8, Relaxed);
     Ok(())
 }
 
 /// The dtype that can hold both `a` and `b`, as PyTorch's table has it.
+///
+/// # Errors
+/// `RuntimeError` for a floating dtype of one byte and another dtype: there is no table for these.
+pub fn promote_types(a: DType, b: DType) -> Result<DType> {
+    crate::error::ensure!(
+        a == b || !(a.is_narrow_float() || b.is_narrow_float()),
+        runtime,
+        "Promotion for Float8 Types is not supported, attempted to promote {} and {}",
+        a.scalar_name(),
+        b.scalar_name()
+    );
+    Ok(if a == b { a } else { of_table(a, b) })
+}
+
+/// What two different dtypes promote to.
 #[expect(clippy::match_same_arms, reason = "the table's rows, in the order they apply")]
-pub fn promote_types(a: DType, b: DType) -> DType {
+fn of_table(a: DType, b: DType) -> DType {
     use DType::{BF16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
-    if a == b {
-        return a;
-    }
     let (low, high) = if rank(a) <= rank(b) { (a, b) } else { (b, a) };
     if high.is_complex() {
         // Complex dtypes and those of real numbers with a fraction meet in the wider parts; integers have no say.
@@ -103,13 +121,27 @@ pub(crate) struct Promotion {
     wrapped: Option<DType>,
 }
 
-fn join(a: Option<DType>, b: DType) -> DType {
-    a.map_or(b, |a| promote_types(a, b))
+fn join(a: Option<DType>, b: DType) -> Result<Option<DType>> {
+    a.map_or(Ok(b), |a| promote_types(a, b)).map(Some)
+}
+
+/// The complex dtype of `dtype`'s precision.
+///
+/// # Errors
+/// `RuntimeError` where there is none.
+pub fn complex_of(dtype: DType) -> Result<DType> {
+    crate::error::ensure!(
+        dtype.is_differentiable() && !dtype.is_narrow_float(),
+        runtime,
+        "Unknown Complex ScalarType for {}",
+        dtype.scalar_name()
+    );
+    Ok(dtype.to_complex())
 }
 
 impl Promotion {
     #[inline]
-    pub(crate) fn add(&mut self, tensor: &Tensor) {
+    pub(crate) fn add(&mut self, tensor: &Tensor) -> Result<()> {
         let dtype = tensor.dtype();
         if tensor.has_flag(Flag::WRAPPED_NUMBER) {
             let dtype = match dtype {
@@ -117,44 +149,49 @@ impl Promotion {
                 DType::C128 => default_dtype().to_complex(),
                 other => other,
             };
-            self.wrapped = Some(join(self.wrapped, dtype));
+            self.wrapped = join(self.wrapped, dtype)?;
         } else if tensor.ndim() == 0 {
-            self.zero_dim = Some(join(self.zero_dim, dtype));
+            self.zero_dim = join(self.zero_dim, dtype)?;
         } else {
-            self.dims = Some(join(self.dims, dtype));
+            self.dims = join(self.dims, dtype)?;
         }
+        Ok(())
     }
 
-    pub(crate) fn result(self) -> DType {
+    pub(crate) fn result(self) -> Result<DType> {
         let combine = |higher: Option<DType>, lower: Option<DType>| match (higher, lower) {
-            (None, lower) => lower,
-            (higher, None) => higher,
+            (None, lower) => Ok(lower),
+            (higher, None) => Ok(higher),
             (Some(h), Some(l)) => {
                 if rank(l) <= rank(h) {
-                    Some(h)
+                    Ok(Some(h))
                 } else if h.is_floating_point() && l.is_complex() {
                     // A complex number meets a real tensor: the tensor's precision decides.
-                    Some(h.to_complex())
+                    complex_of(h).map(Some)
                 } else {
-                    Some(promote_types(h, l))
+                    promote_types(h, l).map(Some)
                 }
             }
         };
-        combine(combine(self.dims, self.zero_dim), self.wrapped).unwrap_or(DType::F32)
+        let of_tensors = combine(self.dims, self.zero_dim)?;
+        Ok(combine(of_tensors, self.wrapped)?.unwrap_or(DType::F32))
     }
 }
 
 /// The dtype that operands compute in together.
-pub fn result_type(tensors: &[&Tensor]) -> DType {
+///
+/// # Errors
+/// Those of [`promote_types`].
+pub fn result_type(tensors: &[&Tensor]) -> Result<DType> {
     if let [a, b] = tensors {
         // The usual case, without the general rules.
         if a.dtype() == b.dtype() && (a.flags() | b.flags()) & Flag::WRAPPED_NUMBER == 0 {
-            return a.dtype();
+            return Ok(a.dtype());
         }
     }
     let mut promotion = Promotion::default();
     for tensor in tensors {
-        promotion.add(tensor);
+        promotion.add(tensor)?;
     }
     promotion.result()
 }

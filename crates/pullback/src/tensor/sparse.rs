@@ -88,6 +88,12 @@ impl Tensor {
     /// A sparse tensor of these parts, which fit `layout` and `shape`. No history.
     pub(crate) fn from_sparse(parts: Sparse, layout: Layout, shape: &[i64]) -> Result<Tensor> {
         let dtype = parts.values().dtype();
+        crate::error::ensure!(
+            !dtype.is_narrow_float(),
+            not_implemented,
+            "sparse tensors have no kernels for '{}': keep the values in a wider dtype",
+            dtype.scalar_name()
+        );
         let strides: Dims = shape.iter().map(|_| 0).collect();
         let storage = Storage::of_sparse(parts)?;
         let geometry = Geometry::new(storage, 0, shape.into(), strides, dtype)?;

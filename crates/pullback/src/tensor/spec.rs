@@ -91,7 +91,7 @@ impl TensorSpec {
     #[inline]
     pub fn broadcast(tensors: &[&Tensor]) -> Result<Self> {
         let first = tensors[0];
-        let dtype = if let [one] = tensors { one.dtype() } else { result_type(tensors) };
+        let dtype = if let [one] = tensors { one.dtype() } else { result_type(tensors)? };
         let same = tensors[1..].iter().all(|t| t.shape() == first.shape());
         let shape = if same {
             Dims::from_slice(first.shape())
@@ -174,7 +174,11 @@ impl TensorSpec {
     /// `RuntimeError` if it cannot.
     #[inline]
     pub(crate) fn holding(self, value: Scalar) -> Result<Self> {
-        value.check_fits(self.dtype)?;
+        // (Into one element of these dtypes PyTorch writes without asking.)
+        let is_one = self.dtype.is_narrow_float() && self.shape.iter().all(|&n| n == 1);
+        if !(is_one && value.is_real()) {
+            value.check_fits(self.dtype)?;
+        }
         Ok(self)
     }
 

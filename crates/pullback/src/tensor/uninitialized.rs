@@ -50,13 +50,13 @@ impl Tensor {
 /// Fills the elements that lie as a whole between two places of a storage, counted in bytes.
 pub(super) fn fill(storage: &Storage, from: usize, to: usize, dtype: DType) {
     let (first, end) = (from.div_ceil(dtype.size()), to.min(storage.nbytes()) / dtype.size());
-    for_dtype!(dtype, all, T => {
+    for_dtype!(dtype, stored, T => {
         let value = shown::<T>();
         for index in first..end {
             // SAFETY: inside of the storage, whose memory is aligned for every dtype; nobody reads what nobody has set.
             unsafe { storage.data_ptr().cast::<T>().add(index).write(value) }
         }
-    });
+    }, else fill(storage, from, to, DType::U8));
 }
 
 /// NaN; the largest number where there is none.

@@ -221,8 +221,10 @@ impl Flat {
         Ok(flat)
     }
 
-    fn note(&mut self, dtype: DType) {
-        self.dtype = Some(self.dtype.map_or(dtype, |d| promote_types(d, dtype)));
+    fn note(&mut self, dtype: DType) -> PyResult<()> {
+        let joined = self.dtype.map_or(Ok(dtype), |d| promote_types(d, dtype));
+        self.dtype = Some(joined.map_err(raise)?);
+        Ok(())
     }
 
     fn fill(&mut self, data: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
@@ -253,7 +255,7 @@ impl Flat {
         if tensor.shape() != &self.shape[depth..] && !is_number {
             return Err(length_mismatch(self.shape.get(depth), tensor.numel() as usize, depth));
         }
-        self.note(tensor.dtype());
+        self.note(tensor.dtype())?;
         tensor.check_elements().map_err(raise)?;
         let elements = tensor.elements().map_err(raise)?;
         memory::extend(&mut self.values, elements).map_err(refused)
@@ -290,7 +292,7 @@ impl Flat {
             Scalar::Float(_) => default_dtype(),
             Scalar::Complex(..) => default_dtype().to_complex(),
         };
-        self.note(super::numpy::dtype_of_scalar(data).unwrap_or(natural));
+        self.note(super::numpy::dtype_of_scalar(data).unwrap_or(natural))?;
         memory::push(&mut self.values, value).map_err(refused)
     }
 

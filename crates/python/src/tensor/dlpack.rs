@@ -73,6 +73,13 @@ fn type_of(dtype: DType) -> DlDataType {
     let code = match dtype {
         DType::Bool => 6,
         DType::BF16 => 4,
+        DType::F8E4M3FN => 10,
+        DType::F8E4M3FNUZ => 11,
+        DType::F8E5M2 => 12,
+        DType::F8E5M2FNUZ => 13,
+        DType::F8E8M0FNU => 14,
+        // Two numbers of four bits are an element.
+        DType::F4E2M1FNX2 => return DlDataType { code: 17, bits: 4, lanes: 2 },
         d if d.is_complex() => 5,
         d if d.is_floating_point() => 2,
         d if d.is_signed() => 0,
@@ -84,7 +91,7 @@ fn type_of(dtype: DType) -> DlDataType {
 fn dtype_of(ty: DlDataType) -> Option<DType> {
     let same = |d: &DType| {
         let own = type_of(*d);
-        own.code == ty.code && own.bits == ty.bits && ty.lanes == 1
+        own.code == ty.code && own.bits == ty.bits && own.lanes == ty.lanes
     };
     DType::ALL.into_iter().find(same)
 }

@@ -120,7 +120,7 @@ facts! {
     element_size(t) Scalar::Int(t.dtype().size() as i64);
     is_floating_point(t) Scalar::Bool(t.dtype().is_floating_point());
     is_complex(t) Scalar::Bool(t.dtype().is_complex());
-    is_signed(t) Scalar::Bool(t.dtype().is_signed() || t.dtype().is_floating_point() || t.dtype().is_complex());
+    is_signed(t) Scalar::Bool(t.dtype().is_signed());
     is_inference(t) Scalar::Bool(t.is_inference());
     is_view(t) Scalar::Bool(t.is_view());
     is_conj(t) Scalar::Bool(t.is_conj());
@@ -160,6 +160,9 @@ fn tolist(py: Python<'_>, slf: *mut PyObject) -> Reply {
     let tensor = this(slf);
     tensor.check_elements().map_err(raise)?;
     check_empty_lists(tensor)?;
+    if tensor.dtype() == DType::F4E2M1FNX2 {
+        return Err(PyRuntimeError::new_err("load_scalar: invalid type"));
+    }
     let values = tensor.elements().map_err(raise)?;
     let mut at = 0;
     Ok(nest(py, tensor.shape(), &values, &mut at)?.into_ptr())

@@ -64,6 +64,7 @@ fn code_of(dtype: DType) -> Option<String> {
     let kind = match dtype {
         DType::Bool => 'b',
         DType::BF16 | DType::C32 => return None,
+        d if d.is_narrow_float() => return None,
         d if d.is_complex() => 'c',
         d if d.is_floating_point() => 'f',
         d if d.is_signed() => 'i',

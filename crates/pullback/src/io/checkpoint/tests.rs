@@ -55,7 +55,8 @@ fn plain_data_comes_back() {
 
 #[test]
 fn tensors_of_every_dtype_come_back() {
-    for dtype in DType::ALL {
+    // (Numbers do not become two of four bits.)
+    for dtype in DType::ALL.into_iter().filter(|&dtype| dtype != DType::F4E2M1FNX2) {
         let tensor = Tensor::from_slice(&[0_i64, 1, 2], &[3]).unwrap().to_dtype(dtype).unwrap();
         let found = again(&tensor.clone().into());
         let found = found.as_tensor().unwrap();

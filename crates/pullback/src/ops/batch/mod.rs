@@ -224,7 +224,7 @@ fn common_dtype(call: &Call<'_>) -> Result<Option<crate::DType>> {
     if !promotes || !is_mixed || tensors.iter().all(|t| t.ndim() != 0) {
         return Ok(None);
     }
-    Ok(Some(promote::result_type(&tensors)))
+    promote::result_type(&tensors).map(Some)
 }
 
 /// The rule of ops on matrices: dimensions before the last two are arbitrary, and the batch is one more.

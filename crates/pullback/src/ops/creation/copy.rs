@@ -28,7 +28,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// Copies the elements into a new tensor that keeps the order of dimensions in memory, or takes
 /// `memory_format`'s.
-#[op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", method = clone_tensor_default,
+#[op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", narrow_floats, method = clone_tensor_default,
      batch = pointwise, jvp = linear, samples = unary, sparse = clone(cpu, self), unresolved)]
 impl CloneTensor {
     fn meta(self_: &Tensor, memory_format: Option<MemoryFormat>) -> Result<TensorSpec> {
@@ -47,7 +47,7 @@ impl CloneTensor {
 
 /// Writes `src`, converted and broadcast, into `self`.
 #[op(
-    "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+    "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", narrow_floats,
     node = "torch::autograd::CopyBackwards",
     method_only, batch = pointwise, sparse = copy(cpu, self, src), unresolved, across_devices)]
 impl Copy {
@@ -77,7 +77,7 @@ impl Copy {
 }
 
 /// Copies the elements into a new tensor of another dtype, order of dimensions or device.
-#[op("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+#[op("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", narrow_floats,
      node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert(cpu, self, dtype, layout), unresolved, across_devices)]
 impl Convert {
     fn meta(
@@ -110,7 +110,7 @@ fn check_number(value: &Tensor) -> Result<()> {
 }
 
 /// A tensor like `self` with `value` in every element.
-#[op("fill.Scalar(Tensor self, Scalar value) -> Tensor", function_only, method = filled, node = "Fill", batch = fill_number(self))]
+#[op("fill.Scalar(Tensor self, Scalar value) -> Tensor", narrow_floats, function_only, method = filled, node = "Fill", batch = fill_number(self))]
 impl FilledScalar {
     fn meta(self_: &Tensor, value: Scalar) -> Result<TensorSpec> {
         TensorSpec::laid_as(self_).holding(value)
@@ -127,7 +127,7 @@ impl FilledScalar {
 }
 
 /// A tensor like `self` with the element of the 0-dim `value` in every element.
-#[op("fill.Tensor(Tensor self, Tensor value) -> Tensor", function_only, method = filled_with, node = "FillBackward1", batch = fill(self, value))]
+#[op("fill.Tensor(Tensor self, Tensor value) -> Tensor", narrow_floats, function_only, method = filled_with, node = "FillBackward1", batch = fill(self, value))]
 impl FilledTensor {
     fn meta(self_: &Tensor, value: &Tensor) -> Result<TensorSpec> {
         check_number(value)?;
@@ -151,7 +151,7 @@ impl FilledTensor {
 }
 
 /// Writes `value` into every element.
-#[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", writes_one_value, method = fill_, node = "FillBackward2", batch = fill_number(self))]
+#[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", narrow_floats, writes_one_value, method = fill_, node = "FillBackward2", batch = fill_number(self))]
 impl FillScalar {
     fn meta(self_: &Tensor, value: Scalar) -> Result<TensorSpec> {
         TensorSpec::target(self_).holding(value)
@@ -168,7 +168,7 @@ impl FillScalar {
 }
 
 /// Writes the element of the 0-dim `value` into every element.
-#[op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", method = fill_tensor_, node = "FillBackward3", batch = fill(self, value))]
+#[op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", narrow_floats, method = fill_tensor_, node = "FillBackward3", batch = fill(self, value))]
 impl FillTensor {
     fn meta(self_: &Tensor, value: &Tensor) -> Result<TensorSpec> {
         check_number(value)?;
@@ -196,12 +196,16 @@ impl FillTensor {
 }
 
 /// Writes zero into every element.
-#[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary, batch = pass, sparse = zero(cpu, self))]
+#[op("zero_(Tensor(a!) self) -> Tensor(a!)", narrow_floats, writes_one_value, method = zero_, node = "Zero", samples = unary, batch = pass, sparse = zero(cpu, self))]
 impl Zero {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         Ok(TensorSpec::target(self_))
     }
     fn cpu_(cpu: Cpu, self_: &Tensor) -> Result<()> {
+        if self_.dtype().is_narrow_float() {
+            // (The byte zero; `float8_e8m0fnu` has no number zero.)
+            return self_.view_dtype(DType::U8)?.fill_with(cpu, Scalar::Int(0));
+        }
         self_.fill_with(cpu, Scalar::Int(0))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -330,7 +334,7 @@ impl Tensor {
 }
 
 /// The only element as a number: what [`Tensor::item`] is for those who answer ops.
-#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, data_dependent_output, batch = item, sparse = item(self))]
+#[op("_local_scalar_dense(Tensor self) -> Scalar", narrow_floats, not_differentiable, data_dependent_output, batch = item, sparse = item(self))]
 impl LocalScalarDense {
     fn cpu(self_: &Tensor) -> Result<Scalar> {
         self_.element()

@@ -88,7 +88,7 @@ fn natural(value: Scalar) -> DType {
 
 /// A tensor of shape `size` with elements not set.
 #[op(
-    "empty.memory_format(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    "empty.memory_format(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", narrow_floats,
     out,
     not_differentiable,
     samples = creation_size
@@ -144,6 +144,7 @@ impl Empty {
 /// the largest stride to that of the smallest.
 #[op(
     "empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    narrow_floats,
     not_differentiable
 )]
 impl EmptyPermuted {
@@ -217,6 +218,7 @@ impl EmptyPermuted {
 /// A tensor with these sizes and strides, elements not set.
 #[op(
     "empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    narrow_floats,
     not_differentiable
 )]
 impl EmptyStrided {
@@ -272,7 +274,7 @@ pub(in crate::ops) fn strided(spec: TensorSpec, stride: &[i64]) -> Result<Tensor
 
 /// Zeros of shape `size`.
 #[op(
-    "zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", narrow_floats,
     out,
     not_differentiable,
     samples = creation_size
@@ -303,7 +305,7 @@ impl Zeros {
 
 /// Ones of shape `size`.
 #[op(
-    "ones(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "ones(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", narrow_floats,
     out,
     not_differentiable,
     samples = creation_size
@@ -329,6 +331,7 @@ impl Ones {
 /// Shape `size`, every element `fill_value`; without `dtype` the number's kind decides.
 #[op(
     "full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    narrow_floats,
     out,
     not_differentiable
 )]
@@ -373,6 +376,7 @@ impl Full {
 /// A 0-dim tensor of `s`; the default floating dtype unless `dtype` is given.
 #[op(
     "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    narrow_floats,
     not_differentiable
 )]
 impl ScalarTensor {
@@ -571,6 +575,7 @@ fn identity(n: i64, m: i64, options: FactoryOptions) -> Result<TensorSpec> {
 /// The n x n identity matrix.
 #[op(
     "eye(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    narrow_floats,
     out,
     not_differentiable
 )]
@@ -600,6 +605,7 @@ impl Eye {
 /// An n x m matrix with ones on the diagonal and zeros elsewhere.
 #[op(
     "eye.m(int n, int m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    narrow_floats,
     out,
     not_differentiable
 )]

@@ -26,7 +26,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// A tensor of the same shape, dtype, device and order of dimensions with elements not set.
 #[op(
-    "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", narrow_floats,
     function_only,
     not_differentiable,
     samples = creation_like, batch = pass, sparse = blank(cpu, self, dtype, layout))]
@@ -56,7 +56,7 @@ impl EmptyLike {
 
 /// Zeros in the shape of `self`.
 #[op(
-    "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", narrow_floats,
     function_only,
     not_differentiable,
     samples = creation_like, batch = pass, sparse = blank(cpu, self, dtype, layout))]
@@ -79,7 +79,7 @@ impl ZerosLike {
 
 /// Ones in the shape of `self`.
 #[op(
-    "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", narrow_floats,
     function_only,
     not_differentiable,
     samples = creation_like, batch = pass
@@ -102,7 +102,7 @@ impl OnesLike {
 
 /// The shape of `self`, every element `fill_value`.
 #[op(
-    "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", narrow_floats,
     function_only,
     not_differentiable, batch = pass
 )]
@@ -138,7 +138,7 @@ impl FullLike {
 
 /// Shape `size`, dtype and device of `self`, elements not set.
 #[op(
-    "new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", narrow_floats,
     method_only,
     not_differentiable,
     samples = creation_beside, batch = sizes(self, size)
@@ -165,7 +165,7 @@ impl NewEmpty {
 
 /// These sizes and strides, dtype and device of `self`, elements not set.
 #[op(
-    "new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", narrow_floats,
     method_only,
     not_differentiable, batch = strided_sizes(self, size, stride)
 )]
@@ -203,7 +203,7 @@ impl NewEmptyStrided {
 
 /// Zeros of shape `size` with dtype and device of `self`.
 #[op(
-    "new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", narrow_floats,
     method_only,
     not_differentiable,
     samples = creation_beside, batch = sizes(self, size)
@@ -227,7 +227,7 @@ impl NewZeros {
 
 /// Ones of shape `size` with dtype and device of `self`.
 #[op(
-    "new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", narrow_floats,
     method_only,
     not_differentiable,
     samples = creation_beside, batch = sizes(self, size)
@@ -250,7 +250,7 @@ impl NewOnes {
 
 /// Shape `size`, every element `fill_value`, with dtype and device of `self`.
 #[op(
-    "new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", narrow_floats,
     method_only,
     not_differentiable, batch = sizes(self, size)
 )]

@@ -70,7 +70,7 @@ fn among(
     others: &Tensor,
     invert: bool,
 ) -> Result<()> {
-    let dtype = result_type(&[elements, others]);
+    let dtype = result_type(&[elements, others])?;
     let wide = if dtype.is_floating_point() { DType::F64 } else { DType::I64 };
     // (What one dtype has no place for is not found, so numbers go through the dtype of both.)
     let rows = |t: &Tensor| t.in_dtype(cpu, dtype)?.in_dtype(cpu, wide)?.dense(cpu);

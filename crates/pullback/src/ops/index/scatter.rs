@@ -50,7 +50,7 @@ fn check_dtypes(name: &str, self_: &Tensor, source: &Tensor, what: &str) -> Resu
 
 /// Writes `values`, broadcast, at the indices that `indices` name (see `index`); with `accumulate` adds them.
 #[op(
-    "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", narrow_floats,
     inplace,
     not_differentiable(indices), jvp = linear, batch = index_put(self, indices, values))]
 impl IndexPut {
@@ -66,6 +66,12 @@ impl IndexPut {
             "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
             self_.dtype().scalar_name(),
             values.dtype().scalar_name()
+        );
+        ensure!(
+            !matches!(self_.dtype(), DType::F8E8M0FNU | DType::F4E2M1FNX2),
+            not_implemented,
+            "\"index_put\" not implemented for '{}'",
+            self_.dtype().scalar_name()
         );
         // (What a mask selects only its elements say.)
         if !check_indices(self_, indices)? {

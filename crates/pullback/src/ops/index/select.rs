@@ -71,7 +71,7 @@ fn selected(cpu: Cpu, self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
 /// The elements at the indices that `indices` name: one index tensor per dimension (`None` takes all of it), which
 /// broadcast together. Masks stand for the coordinates of their true elements. Negative indices count from the end.
 #[op(
-    "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", narrow_floats,
     function_only,
     not_differentiable(indices),
     internal, jvp = linear, batch = index(self, indices))]
@@ -148,7 +148,7 @@ impl Index {
 
 /// Slices along `dim` at the indices `index` (a vector): `out[:, j] = self[:, index[j]]`.
 #[op(
-    "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    "index_select(Tensor self, int dim, Tensor index) -> Tensor", narrow_floats,
     exact_out,
     separate,
     not_differentiable(index), jvp = linear, batch = index_select(self, dim, index), sparse = index_select(self, dim, index))]
@@ -274,7 +274,7 @@ impl Gather {
 
 /// The elements where `mask` (bool) is true, in row-major order, as a vector; the shapes broadcast.
 #[op(
-    "masked_select(Tensor self, Tensor mask) -> Tensor",
+    "masked_select(Tensor self, Tensor mask) -> Tensor", narrow_floats,
     exact_out,
     separate,
     not_differentiable(mask), jvp = linear, dynamic_output_shape, batch = data_dependent)]
@@ -515,7 +515,7 @@ impl Searchsorted {
         sorter: Option<&Tensor>,
     ) -> Result<()> {
         let right = search_side(right, side)?;
-        let dtype = result_type(&[sorted_sequence, self_]);
+        let dtype = result_type(&[sorted_sequence, self_])?;
         let bring =
             |t: &Tensor| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(cpu, dtype) };
         let (sorted, values) = (bring(sorted_sequence)?, bring(self_)?);

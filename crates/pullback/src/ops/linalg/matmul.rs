@@ -113,6 +113,33 @@ fn start(cpu: Cpu, result: &Tensor, input: &Tensor, beta: Scalar) -> Result<()> 
     if beta.is(0.0) { Ok(()) } else { result.copy_data(cpu, input) }
 }
 
+/// `beta * input + alpha * (a @ b)` of floats of one byte, in single precision and rounded once.
+///
+/// # Errors
+/// `NotImplementedError` for powers of two without sign and pairs of numbers.
+fn float8_product(
+    cpu: Cpu,
+    result: &Tensor,
+    input: Option<&Tensor>,
+    [a, b]: [&Tensor; 2],
+    (beta, alpha): (Scalar, Scalar),
+) -> Result<()> {
+    let dtype = result.dtype();
+    ensure!(
+        !matches!(dtype, DType::F8E8M0FNU | DType::F4E2M1FNX2),
+        not_implemented,
+        "\"addmm_impl_cpu_\" not implemented for '{}'",
+        dtype.scalar_name()
+    );
+    let wide = TensorSpec::of(result.shape(), DType::F32).empty()?;
+    if let Some(input) = input {
+        start(cpu, &wide, input, beta)?;
+    }
+    let (a, b) = (a.converted(cpu, DType::F32)?, b.converted(cpu, DType::F32)?);
+    gemm::matmul(&mut wide.view_mut(cpu), a.view_ref(cpu), b.view_ref(cpu), alpha, beta)?;
+    result.copy_data(cpu, &wide)
+}
+
 /// The gradient of `a` in `a @ b`, in the memory layout of `a`.
 fn left_grad(grad: &Tensor, b: &Tensor, is_column_major: bool, alpha: Scalar) -> Result<Tensor> {
     let out =
@@ -138,12 +165,15 @@ fn matrix_samples(s: &Sampler) -> Vec<Sample> {
 
 /// The product of two matrices: `out[i, j] = sum over k of self[i, k] * mat2[k, j]`; (m, k) times (k, n).
 /// Integers wrap; dtypes must be equal.
-#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, profiler_flops, autocast = lower, batch = mm(self, mat2), sparse = mm(cpu, self, mat2))]
+#[op("mm(Tensor self, Tensor mat2) -> Tensor", narrow_floats, exact_out, profiler_flops, autocast = lower, batch = mm(self, mat2), sparse = mm(cpu, self, mat2))]
 impl Mm {
     fn meta(self_: &Tensor, mat2: &Tensor) -> Result<TensorSpec> {
         matrix_spec("mm", self_, mat2)
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, mat2: &Tensor) -> Result<()> {
+        if result.dtype().is_narrow_float() {
+            return float8_product(cpu, result, None, [self_, mat2], (ZERO, ONE));
+        }
         let (mut out, a, b) = (result.view_mut(cpu), self_.view_ref(cpu), mat2.view_ref(cpu));
         Ok(gemm::matmul(&mut out, a, b, ONE, ZERO)?)
     }
@@ -181,7 +211,7 @@ impl Mm {
 
 /// `beta * self + alpha * (mat1 @ mat2)`; `self` broadcasts to (m, n) and is not read if `beta` is 0.
 #[op(
-    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", narrow_floats,
     inplace = method,
     exact_out, apart(self), profiler_flops, autocast = lower, batch = addmm(self, mat1, mat2, beta, alpha), sparse = addmm(cpu, self, mat1, mat2, beta, alpha))]
 impl Addmm {
@@ -203,6 +233,9 @@ impl Addmm {
         beta: Scalar,
         alpha: Scalar,
     ) -> Result<()> {
+        if result.dtype().is_narrow_float() {
+            return float8_product(cpu, result, Some(self_), [mat1, mat2], (beta, alpha));
+        }
         start(cpu, result, self_, beta)?;
         let (mut out, a, b) = (result.view_mut(cpu), mat1.view_ref(cpu), mat2.view_ref(cpu));
         Ok(gemm::matmul(&mut out, a, b, alpha, beta)?)

@@ -15,6 +15,7 @@ pub(in crate::ops) mod matrix_function;
 pub(in crate::ops) mod matrix_norm;
 pub(in crate::ops) mod orthogonal;
 pub(in crate::ops) mod pseudo_inverse;
+pub(in crate::ops) mod scaled_product;
 pub(in crate::ops) mod solve;
 pub(in crate::ops) mod triangular;
 pub(in crate::ops) mod vector_norm;
@@ -42,4 +43,5 @@ pub(super) static FAMILIES: &[Family] = &[
     orthogonal::OPS,
     indefinite::OPS,
     equation::OPS,
+    scaled_product::OPS,
 ];

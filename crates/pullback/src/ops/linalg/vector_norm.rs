@@ -147,7 +147,7 @@ fn check_dtypes(name: &str, have: DType, wanted: Option<DType>) -> Result<()> {
         "{name}: dtype should be {kind} for {kind} inputs, but got {to}"
     );
     ensure!(
-        promote_types(have, dtype) == dtype,
+        promote_types(have, dtype)? == dtype,
         runtime,
         "{name}: the dtype of the input ({from}) should be convertible without narrowing to the specified dtype ({to})"
     );

@@ -221,7 +221,7 @@ impl Addr {
                 vector.ndim()
             );
         }
-        let dtype = result_type(&[self_, vec1, vec2]);
+        let dtype = result_type(&[self_, vec1, vec2])?;
         check_factor("beta", beta, dtype)?;
         check_factor("alpha", alpha, dtype)?;
         let start = self_.expand(&[vec1.numel(), vec2.numel()], false)?;
@@ -329,7 +329,7 @@ impl Vander {
         let count = n.unwrap_or(x.numel());
         ensure!(count >= 0, runtime, "N must be non-negative.");
         let dtype = if x.dtype().is_integral(true) {
-            promote_types(x.dtype(), DType::I64)
+            promote_types(x.dtype(), DType::I64)?
         } else {
             x.dtype()
         };

@@ -19,7 +19,7 @@ pub(crate) static OPS: &[&OpDef] = &[&EMBEDDING, &EMBEDDING_BACKWARD];
 /// # Errors
 /// `IndexError` for an index that is no row of the table.
 #[op(
-    "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor", narrow_floats,
     function_only,
     not_differentiable(indices), jvp = linear, batch = embedding(weight, indices))]
 impl Embedding {

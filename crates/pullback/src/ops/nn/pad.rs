@@ -29,7 +29,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// The tensor with elements of `value` added at the edges: `pad` lists how many (before, after) for the last dimension,
 /// then for the one before it, and so on. Negative numbers crop.
-#[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd, batch = padded(self, pad))]
+#[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", narrow_floats, function_only, method = constant_pad_nd, batch = padded(self, pad))]
 impl ConstantPadNd {
     fn meta(self_: &Tensor, pad: &[i64]) -> Result<TensorSpec> {
         ensure!(

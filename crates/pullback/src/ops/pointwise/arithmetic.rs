@@ -125,7 +125,7 @@ impl RsubNumber {
 
 /// Multiplies by `other`: `out[i] = self[i] * other[i]`.
 /// Shapes broadcast; dtypes promote; for bool this is "and".
-#[op("mul.Tensor(Tensor self, Tensor other) -> Tensor",
+#[op("mul.Tensor(Tensor self, Tensor other) -> Tensor", narrow_floats,
      inplace = method, out, numbers, wide_numbers, profiler_flops, alias("multiply"), meta = broadcast, cpu = mul, batch = pointwise, samples = binary, sparse = multiply(form, self, other))]
 impl Mul {
     fn flops(self_: &Tensor) -> Result<u64> {

@@ -42,12 +42,12 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// Whether `self == other`, element by element; never for NaN. Shapes broadcast; dtypes promote.
-#[op("eq.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, not_differentiable, meta = predicate,
+#[op("eq.Tensor(Tensor self, Tensor other) -> Tensor", narrow_floats, inplace = method, out, numbers, not_differentiable, meta = predicate,
      cpu = eq, batch = pointwise, samples = binary)]
 impl Eq {}
 
 /// Whether `self != other`, element by element; always for NaN. Shapes broadcast; dtypes promote.
-#[op("ne.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("not_equal"), not_differentiable,
+#[op("ne.Tensor(Tensor self, Tensor other) -> Tensor", narrow_floats, inplace = method, out, numbers, alias("not_equal"), not_differentiable,
      meta = predicate, cpu = ne, batch = pointwise, samples = binary)]
 impl Ne {}
 
@@ -267,15 +267,15 @@ impl IsNonzero {
 }
 
 /// Whether each element is NaN; of a complex number, whether either part is.
-#[op("isnan(Tensor self) -> Tensor", not_differentiable, meta = predicate, cpu = isnan, batch = pointwise, samples = unary, sparse = values)]
+#[op("isnan(Tensor self) -> Tensor", narrow_floats, not_differentiable, meta = predicate, cpu = isnan, batch = pointwise, samples = unary, sparse = values)]
 impl Isnan {}
 
 /// Whether each element is infinite; of a complex number, whether either part is.
-#[op("isinf(Tensor self) -> Tensor", not_differentiable, meta = predicate, cpu = isinf, batch = pointwise, samples = unary, sparse = values)]
+#[op("isinf(Tensor self) -> Tensor", narrow_floats, not_differentiable, meta = predicate, cpu = isinf, batch = pointwise, samples = unary, sparse = values)]
 impl Isinf {}
 
 /// Whether each element is neither infinite nor NaN; of a complex number, whether both parts are.
-#[op("isfinite(Tensor self) -> Tensor", not_differentiable, meta = predicate, cpu = isfinite, batch = pointwise, samples = unary)]
+#[op("isfinite(Tensor self) -> Tensor", narrow_floats, not_differentiable, meta = predicate, cpu = isfinite, batch = pointwise, samples = unary)]
 impl Isfinite {}
 
 fn integer_samples(s: &Sampler) -> Vec<Sample> {

@@ -19,7 +19,7 @@ pub(crate) static OPS: &[&OpDef] =
     &[&WHERE_SELF, &MASKED_FILL, &MASKED_FILL_TENSOR, &LERP_SCALAR, &LERP, &ADDCMUL, &ADDCDIV];
 
 /// `self` where `condition` holds, else `other`. Shapes broadcast; the dtypes of `self` and `other` promote.
-#[op("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", out, apart, numbers, batch = pointwise)]
+#[op("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", narrow_floats, out, apart, numbers, batch = pointwise)]
 impl WhereSelf {
     fn meta(condition: &Tensor, self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
         let kind = condition.dtype();
@@ -29,7 +29,7 @@ impl WhereSelf {
             "where expected condition to be a boolean tensor, but got a tensor with dtype {}",
             kind.scalar_name()
         );
-        let dtype = result_type(&[self_, other]);
+        let dtype = result_type(&[self_, other])?;
         Ok(TensorSpec::broadcast(&[condition, self_, other])?.computed_in(dtype))
     }
     fn cpu(

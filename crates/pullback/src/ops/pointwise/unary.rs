@@ -66,7 +66,7 @@ impl Neg {
 }
 
 /// The distance from zero. Complex numbers give their real dtype; the gradient at 0 is 0.
-#[op("abs(Tensor self) -> Tensor", inplace, out, alias("absolute"), meta = real, cpu = abs, batch = pointwise,
+#[op("abs(Tensor self) -> Tensor", narrow_floats, inplace, out, alias("absolute"), meta = real, cpu = abs, batch = pointwise,
      samples = unary_nonzero, sparse = values)]
 impl Abs {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {

@@ -489,7 +489,7 @@ struct Combination {
 
 impl Combination {
     fn new(cpu: Cpu, out: &Tensor, other: &Tensor) -> Result<Self> {
-        let dtype = result_type(&[out, other]);
+        let dtype = result_type(&[out, other])?;
         let wide = if dtype == out.dtype() { None } else { Some(out.empty_as(dtype)?) };
         let other = other.in_dtype(cpu, dtype)?;
         let strides = broadcast_strides(other.shape(), other.strides(), out.shape())?;

@@ -3,6 +3,7 @@
 //! NaN counts as true. Results are bool, but uint8 for uint8 input.
 
 use crate::dispatch::OpDef;
+use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::reduce::sum::{reduce_into, reduced_spec, spec_over};
 use crate::tensor::Cpu;
@@ -16,10 +17,10 @@ pub(crate) static OPS: &[&OpDef] =
     &[&ANY, &ANY_DIM, &ANY_DIMS, &ALL, &ALL_DIM, &ALL_DIMS, &COUNT_NONZERO, &COUNT_NONZERO_DIMS];
 
 /// Whether any element is not zero; false for no elements.
-#[op("any(Tensor self) -> Tensor", out, not_differentiable, batch = reduction_by(&ANY_DIM), samples = unary, sparse = any(self))]
+#[op("any(Tensor self) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction_by(&ANY_DIM), samples = unary, sparse = any(self))]
 impl Any {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
-        reduced_spec(self_, None, false, any_all_dtype(self_))
+        reduced_spec(self_, None, false, any_all_dtype(self_)?)
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(None, self_.ndim())?, reduce::any)
@@ -27,10 +28,10 @@ impl Any {
 }
 
 /// Whether any element along `dim` is not zero.
-#[op("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
+#[op("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction)]
 impl AnyDim {
     fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<TensorSpec> {
-        reduced_spec(self_, Some(&[dim]), keepdim, any_all_dtype(self_))
+        reduced_spec(self_, Some(&[dim]), keepdim, any_all_dtype(self_)?)
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(Some(&[dim]), self_.ndim())?, reduce::any)
@@ -41,10 +42,10 @@ impl AnyDim {
 }
 
 /// Whether any element over the dimensions `dim` (all if `None`) is not zero.
-#[op("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction_of_listed)]
+#[op("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction_of_listed)]
 impl AnyDims {
     fn meta(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<TensorSpec> {
-        Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, any_all_dtype(self_)))
+        Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, any_all_dtype(self_)?))
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
         reduce_into(cpu, result, self_, &listed(dim, self_.ndim())?, reduce::any)
@@ -55,10 +56,10 @@ impl AnyDims {
 }
 
 /// Whether every element is not zero; true for no elements.
-#[op("all(Tensor self) -> Tensor", out, not_differentiable, batch = reduction_by(&ALL_DIM), samples = unary)]
+#[op("all(Tensor self) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction_by(&ALL_DIM), samples = unary)]
 impl All {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
-        reduced_spec(self_, None, false, any_all_dtype(self_))
+        reduced_spec(self_, None, false, any_all_dtype(self_)?)
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(None, self_.ndim())?, reduce::all)
@@ -66,10 +67,10 @@ impl All {
 }
 
 /// Whether every element along `dim` is not zero.
-#[op("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
+#[op("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction)]
 impl AllDim {
     fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<TensorSpec> {
-        reduced_spec(self_, Some(&[dim]), keepdim, any_all_dtype(self_))
+        reduced_spec(self_, Some(&[dim]), keepdim, any_all_dtype(self_)?)
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: i64) -> Result<()> {
         reduce_into(cpu, result, self_, &wrap_dims(Some(&[dim]), self_.ndim())?, reduce::all)
@@ -80,10 +81,10 @@ impl AllDim {
 }
 
 /// Whether every element over the dimensions `dim` (all if `None`) is not zero.
-#[op("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction_of_listed)]
+#[op("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction_of_listed)]
 impl AllDims {
     fn meta(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<TensorSpec> {
-        Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, any_all_dtype(self_)))
+        Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, any_all_dtype(self_)?))
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
         reduce_into(cpu, result, self_, &listed(dim, self_.ndim())?, reduce::all)
@@ -130,8 +131,14 @@ impl CountNonzeroDims {
     }
 }
 
-fn any_all_dtype(x: &Tensor) -> DType {
-    if x.dtype() == DType::U8 { DType::U8 } else { DType::Bool }
+fn any_all_dtype(x: &Tensor) -> Result<DType> {
+    ensure!(
+        x.dtype() != DType::F4E2M1FNX2,
+        not_implemented,
+        "\"copy_\" not implemented for '{}'",
+        x.dtype().scalar_name()
+    );
+    Ok(if x.dtype() == DType::U8 { DType::U8 } else { DType::Bool })
 }
 
 /// As `wrap_dims`, but an empty list means no dimension at all.

@@ -78,7 +78,7 @@ fn part(matrix: &Tensor, (start, sizes): BlockSlice) -> Result<Tensor> {
 
 /// The matrices along a diagonal, zeros elsewhere; numbers and vectors are rows, dtypes promote. Nothing gives shape
 /// (1, 0).
-#[op("block_diag(Tensor[] tensors) -> Tensor", jvp = linear, batch = block_diag(tensors))]
+#[op("block_diag(Tensor[] tensors) -> Tensor", narrow_floats, jvp = linear, batch = block_diag(tensors))]
 impl BlockDiag {
     fn meta(tensors: &[Tensor]) -> Result<TensorSpec> {
         for (position, tensor) in tensors.iter().enumerate() {
@@ -92,7 +92,7 @@ impl BlockDiag {
         let Some(first) = tensors.first() else {
             return Ok(TensorSpec::of(&[1, 0], default_dtype()));
         };
-        let dtype = result_type(&tensors.iter().collect::<Vec<_>>());
+        let dtype = result_type(&tensors.iter().collect::<Vec<_>>())?;
         let (_, sizes) = corners(tensors.iter().map(|t| block(t.shape())));
         Ok(TensorSpec::beside(first, &sizes).computed_in(dtype))
     }

@@ -13,7 +13,7 @@ pub(crate) static OPS: &[&OpDef] = &[&DIAG, &DIAG_EMBED, &DIAGFLAT, &TRACE, &LIN
 
 /// Zeros with the last dimension of `self` on the diagonals, `offset` steps above the main one, of the planes of the
 /// result's dimensions `dim1` and `dim2`.
-#[op("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", jvp = linear, batch = diag_embed(self, offset, dim1, dim2))]
+#[op("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", narrow_floats, jvp = linear, batch = diag_embed(self, offset, dim1, dim2))]
 impl DiagEmbed {
     fn meta(self_: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<TensorSpec> {
         let rank = self_.ndim() + 1;

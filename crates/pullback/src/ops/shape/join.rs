@@ -49,9 +49,9 @@ fn is_skipped(shape: &[i64]) -> bool {
 }
 
 /// The dtype that those of all tensors, of which there is one at least, promote to.
-fn common_dtype(tensors: &[Tensor]) -> DType {
+fn common_dtype(tensors: &[Tensor]) -> Result<DType> {
     if tensors.iter().all(|t| t.dtype() == tensors[0].dtype()) {
-        return tensors[0].dtype();
+        return Ok(tensors[0].dtype());
     }
     result_type(&tensors.iter().collect::<SmallVec<[&Tensor; 4]>>())
 }
@@ -117,12 +117,12 @@ fn cat_channels_last(cpu: Cpu, result: &Tensor, tensors: &[Tensor], at: usize) -
 
 /// Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
 /// without elements are skipped. The channels of images lie together in memory if they do in all tensors.
-#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined(tensors, dim), sparse = cat(cpu, tensors, dim))]
+#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", narrow_floats, out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined(tensors, dim), sparse = cat(cpu, tensors, dim))]
 impl Cat {
     fn meta(tensors: &[Tensor], dim: i64) -> Result<TensorSpec> {
         ensure!(!tensors.is_empty(), value, "torch.cat(): expected a non-empty list of Tensors");
         let (shape, _) = cat_shape(tensors, dim)?;
-        let spec = TensorSpec::beside(&tensors[0], &shape).computed_in(common_dtype(tensors));
+        let spec = TensorSpec::beside(&tensors[0], &shape).computed_in(common_dtype(tensors)?);
         if tensors.iter().all(Tensor::is_channels_last) {
             return Ok(TensorSpec { strides: channels_last_strides(&shape), ..spec });
         }
@@ -209,7 +209,7 @@ fn stacked_strides(shape: &[i64], at: usize) -> Option<Dims> {
 
 /// Joins tensors of equal shape along a new dimension. Where channels of images lie together in all tensors, they do in the
 /// result, unless the new dimension is the last.
-#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = stacked(tensors, dim), sparse = stack(tensors, dim))]
+#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", narrow_floats, out, separate, autocast = promote, jvp = linear, batch = stacked(tensors, dim), sparse = stack(tensors, dim))]
 impl Stack {
     fn meta(tensors: &[Tensor], dim: i64) -> Result<TensorSpec> {
         let Some(first) = tensors.first() else {
@@ -227,7 +227,7 @@ impl Stack {
         }
         let mut shape = Dims::from_slice(first.shape());
         shape.insert(at, tensors.len() as i64);
-        let spec = TensorSpec::beside(first, &shape).computed_in(common_dtype(tensors));
+        let spec = TensorSpec::beside(first, &shape).computed_in(common_dtype(tensors)?);
         if at < first.ndim() && tensors.iter().all(Tensor::is_channels_last) {
             return Ok(TensorSpec { strides: stacked_strides(&shape, at), ..spec });
         }
@@ -393,7 +393,7 @@ impl Dstack {
 }
 
 /// The tensor repeated `repeats[d]` times along each dimension; more repeats than dimensions add leading ones.
-#[op("repeat(Tensor self, int[] repeats) -> Tensor", method_only, jvp = linear, batch = repeat(self, repeats))]
+#[op("repeat(Tensor self, int[] repeats) -> Tensor", narrow_floats, method_only, jvp = linear, batch = repeat(self, repeats))]
 impl Repeat {
     fn meta(self_: &Tensor, repeats: &[i64]) -> Result<TensorSpec> {
         ensure!(
@@ -467,7 +467,7 @@ fn named_dims(t: &Tensor, dims: &[i64]) -> Result<SmallVec<[usize; 5]>> {
 }
 
 /// The order of elements reversed along `dims`.
-#[op("flip(Tensor self, int[] dims) -> Tensor", jvp = linear, batch = along)]
+#[op("flip(Tensor self, int[] dims) -> Tensor", narrow_floats, jvp = linear, batch = along)]
 impl Flip {
     fn meta(self_: &Tensor, dims: &[i64]) -> Result<TensorSpec> {
         named_dims(self_, dims)?;
@@ -515,7 +515,7 @@ impl Flipud {
 
 /// Elements moved by `shifts` along `dims`, those that leave at the end come in at the start; without `dims` the
 /// tensor is rolled as if it were flat.
-#[op("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", jvp = linear, batch = roll(self, shifts, dims))]
+#[op("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", narrow_floats, jvp = linear, batch = roll(self, shifts, dims))]
 impl Roll {
     fn meta(self_: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<TensorSpec> {
         ensure!(!shifts.is_empty(), runtime, "`shifts` required");

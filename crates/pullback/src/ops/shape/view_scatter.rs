@@ -82,7 +82,7 @@ fn bad<const N: usize>(
 }
 
 /// A copy of `self` with `src` at `index` of dimension `dim`.
-#[op("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", jvp = linear, batch = view_scatter)]
+#[op("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", narrow_floats, jvp = linear, batch = view_scatter)]
 impl SelectScatter {
     fn meta(self_: &Tensor, src: &Tensor, dim: i64, index: i64) -> Result<TensorSpec> {
         scattered(self_, &selected(self_, dim, index)?, src)
@@ -122,7 +122,7 @@ impl SelectScatter {
 }
 
 /// A copy of `self` with `src` at every `step`-th index of dimension `dim` from `start` up to `end`.
-#[op("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
+#[op("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", narrow_floats,
      exact_out, jvp = linear, batch = view_scatter)]
 impl SliceScatter {
     fn meta(
@@ -192,7 +192,7 @@ impl SliceScatter {
 
 /// A copy of `self` with `src` on the diagonals of the planes of `dim1` and `dim2`, `offset` steps above the main one;
 /// the last dimension of `src` goes along them.
-#[op("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+#[op("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", narrow_floats,
      jvp = linear, batch = view_scatter)]
 impl DiagonalScatter {
     fn meta(self_: &Tensor, src: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<TensorSpec> {
@@ -264,7 +264,7 @@ fn seen(memory: &Tensor, (shape, strides, offset): StridedGeometry<'_>) -> Resul
 
 /// A copy of `self`, in the same order of memory, with `src` where a view by explicit sizes, strides and offset into the
 /// storage (in elements) shows it. Where several indices of the view mean one element, the last of them counts.
-#[op("as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+#[op("as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", narrow_floats,
      jvp = linear, batch = as_strided_scatter(self, src, size, stride, storage_offset))]
 impl AsStridedScatter {
     fn meta(

@@ -130,7 +130,7 @@ fn sum(
     [a, b]: [&Tensor; 2],
     alpha: Scalar,
 ) -> Result<Tensor> {
-    let dtype = promote::result_type(&[a, b]);
+    let dtype = promote::result_type(&[a, b])?;
     match (a.is_sparse(), b.is_sparse()) {
         (true, true) => {
             check_same_shape(name, a, b)?;
@@ -247,7 +247,7 @@ fn by_dense(sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
     if dense.ndim() == 0 {
         let parts = parts(sparse)?;
         // (The tensor's dtype, and not that of its values alone, takes part in promotion.)
-        let dtype = promote::result_type(&[sparse, dense]);
+        let dtype = promote::result_type(&[sparse, dense])?;
         let values = parts.values().to_dtype(dtype)?.mul(&dense.to_dtype(dtype)?)?;
         return Tensor::from_sparse(parts.with_values(values), sparse.layout(), sparse.shape());
     }
@@ -264,7 +264,7 @@ fn by_dense(sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
     let elements = if sparse.layout().is_compressed() { elements.coalesced()? } else { elements };
     let indices = super::coordinates::table(&elements.indices, elements.count())?;
     let factors = wide.values_at(&indices, false)?;
-    let dtype = promote::result_type(&[sparse, dense]);
+    let dtype = promote::result_type(&[sparse, dense])?;
     let values = elements.values.to_dtype(dtype)?.mul(&factors.to_dtype(dtype)?)?;
     let format = SparseFormat::of(sparse)?;
     elements.with_values(values).in_format(sparse.layout(), format)
@@ -272,7 +272,7 @@ fn by_dense(sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
 
 /// The product of two sparse tensors of one shape: of what both specify.
 fn common(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    let dtype = promote::result_type(&[a, b]);
+    let dtype = promote::result_type(&[a, b])?;
     let (first, second) = (SparseElements::ordered(a)?, SparseElements::ordered(b)?);
     ensure!(
         first.sparse_dim() == second.sparse_dim(),

@@ -380,7 +380,7 @@ pub(crate) fn cat(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         bail!(value, "torch.cat(): expected a non-empty list of Tensors");
     };
     let dim = wrap_dim(dim, first.shape.len())?;
-    let dtype = promote::result_type(&tensors.iter().collect::<Vec<_>>());
+    let dtype = promote::result_type(&tensors.iter().collect::<Vec<_>>())?;
     let mut shape = first.shape.clone();
     shape[dim] = 0;
     // bounded: by the rank.

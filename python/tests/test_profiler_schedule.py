@@ -213,7 +213,7 @@ def test_what_is_not_there_is_refused() -> None:
         profile(execution_trace_observer=object())
     with profile() as prof, pytest.raises(NotImplementedError, match="cannot be paused"):
         prof.toggle_collection_dynamic(False, [ProfilerActivity.CPU])
-    with pytest.raises(NotImplementedError, match="export_memory_timeline"):
+    with pytest.raises(ValueError, match="profile_memory=True required"):
         prof.export_memory_timeline("timeline.html")
 
 

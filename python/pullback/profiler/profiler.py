@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from ..autograd import profiler as prof
 from ._config import (
@@ -186,6 +186,8 @@ class _KinetoProfile:
         self.acc_events = acc_events
         self.custom_trace_id_callback = custom_trace_id_callback
         self.profiler: prof.profile | None = None
+        # Addresses of parameters and gradients at the end, for the timeline of memory.
+        self._leaves: tuple[dict[int, int], dict[int, int]] | None = None
         self._earlier: list[Any] = []
         self._metadata: dict[str, str] = {}
 
@@ -221,6 +223,11 @@ class _KinetoProfile:
     def stop_trace(self) -> None:
         """Ends it."""
         self._made("stopping trace").__exit__(None, None, None)
+        if self.profile_memory:
+            from ._memory_timeline import leaves
+
+            # (Now: later there may be others at their addresses.)
+            self._leaves = leaves()
 
     def _made(self, what: str) -> prof.profile:
         if self.profiler is None:
@@ -295,15 +302,34 @@ class _KinetoProfile:
 
     preset_metadata_json = add_metadata_json
 
-    def export_memory_timeline(self, path: str, device: str | None = None) -> NoReturn:
-        """Would draw memory over time.
+    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+        """Writes the bytes that tensors hold over time, by what they are for.
+
+        The ending of the name says the format: ``.html`` (a picture), ``.json`` and ``.json.gz``
+        (times in microseconds, and for each a zero and the bytes of each category),
+        ``.raw.json.gz`` (each change: time in nanoseconds, action, bytes, category). Categories
+        are parameters, optimizer state, inputs, temporaries, activations, gradients, what a
+        backward needs by the way, and what is not known; they are read from when blocks came and
+        went. Here optimizer state and inputs are not told apart from what is not known.
+
+        Args:
+            path: the file.
+            device: the processor, the only device that has memory.
 
         Raises:
-            NotImplementedError: always; the trace has the numbers.
+            ValueError: unless ``profile_memory=True`` was given, and for other endings and devices.
+            RuntimeError: before the profiler was stopped.
         """
-        raise NotImplementedError(
-            "export_memory_timeline(): export_chrome_trace() writes what happened to memory"
-        )
+        from . import _memory_timeline
+
+        if not self.profile_memory:
+            raise ValueError("profile_memory=True required for memory profiling.")
+        if device is not None and not str(device).startswith("cpu"):
+            raise ValueError(f"export_memory_timeline(): no memory of '{device}' was noted")
+        results = self._made("exporting a memory timeline").kineto_results
+        if self._leaves is None:
+            raise RuntimeError("export_memory_timeline(): the profiler has not been stopped")
+        _memory_timeline.export(results, self._leaves, path)
 
 
 class profile(_KinetoProfile):

@@ -613,8 +613,6 @@ def test_sparse_layouts_are_refused_by_name() -> None:
     ):
         with pytest.raises(ValueError, match=r"expects strided tensor .got torch\.sparse_csc"):
             call_it()
-    with pytest.raises(NotImplementedError, match=r"torch\.sparse_csc"):
-        masked.sum(X, mask=sparse)
 
 
 def test_the_package_is_loaded_when_it_is_used() -> None:

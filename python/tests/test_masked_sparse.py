@@ -93,13 +93,48 @@ def test_gradients_go_to_specified_elements(name: str) -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(NotImplementedError, match="1 dense dim"):
-        masked.sum(X.to_sparse(1), 0)
-    with pytest.raises(RuntimeError, match="must have the input's shape"):
+    with pytest.raises(RuntimeError, match="expanded size"):
         masked.sum(X.to_sparse(), 0, mask=MASK[:2].to_sparse())
+    with pytest.raises(IndexError, match="broadcastable mask"):
+        masked.sum(X.to_sparse(), 0, mask=MASK[None])
     with pytest.raises(IndexError, match="Dimension out of range"):
         masked.sum(X.to_sparse(), 2)
     with pytest.raises(
         ValueError, match=r"sparse_coo or sparse_csr tensor \(got torch\.sparse_csc"
     ):
         masked.sum(X.to_sparse_csc(), 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dim", [None, 0, 1, 2, (0, 2), (0, 1)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_dense_dimensions_are_reduced_too(name: str, dim: Any, keepdim: bool) -> None:
+    torch.manual_seed(4)
+    x, mask = torch.randn(3, 2, 4), torch.rand(3, 2, 4) < 0.5
+    op = getattr(masked, name)
+    found = op(x.to_sparse(2), dim, keepdim=keepdim, mask=mask).to_dense()
+    expected = op(x, dim, keepdim=keepdim, mask=mask)
+    some = mask
+    dims = (0, 1, 2) if dim is None else (dim if isinstance(dim, tuple) else (dim,))
+    for at in reversed(dims):
+        some = some.any(at, keepdim=keepdim)
+    assert found.shape == expected.shape
+    torch.testing.assert_close(found[some], expected[some])
+
+
+def test_the_sum_of_all_specified_values() -> None:
+    x = torch.arange(12.0).reshape(3, 4)
+    for dim in (None, 0, 1):
+        assert torch.equal(masked.sum(x.to_sparse(1), dim).to_dense(), x.sum(dim))
+
+
+def test_a_sparse_mask_is_broadcast_and_fits_strided_tensors() -> None:
+    row = torch.tensor([True, False, True])
+    for layout in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc):
+        assert torch.equal(
+            masked.sum(X, 1, mask=MASK.to_sparse(layout=layout)),
+            sums := masked.sum(X, 1, mask=MASK),
+        )
+    assert sums.tolist() == [16.0, -32.0, 0.0]
+    found = masked.sum(X.to_sparse(), 1, mask=row.to_sparse())
+    assert torch.equal(found.to_dense(), masked.sum(X, 1, mask=row))

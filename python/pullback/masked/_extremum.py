@@ -44,8 +44,7 @@ def amax(
     Raises:
         IndexError: for a dimension out of range, one without elements, or a mask of more
             dimensions than the input.
-        NotImplementedError: for sparse tensors with dense dimensions, complex numbers, and ``bool``
-            with a mask.
+        NotImplementedError: for complex numbers, and ``bool`` with a mask.
         RuntimeError: for a dimension given twice or a mask that cannot be broadcast, and for
             ``sparse_csr`` without ``keepdim``.
         ValueError: for sparse layouts other than ``sparse_coo`` and ``sparse_csr``, or without
@@ -87,8 +86,7 @@ def amin(
     Raises:
         IndexError: for a dimension out of range, one without elements, or a mask of more
             dimensions than the input.
-        NotImplementedError: for sparse tensors with dense dimensions, complex numbers, and ``bool``
-            with a mask.
+        NotImplementedError: for complex numbers, and ``bool`` with a mask.
         RuntimeError: for a dimension given twice or a mask that cannot be broadcast, and for
             ``sparse_csr`` without ``keepdim``.
         ValueError: for sparse layouts other than ``sparse_coo`` and ``sparse_csr``, or without

@@ -117,7 +117,7 @@ def _input_mask(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Raises:
         IndexError: for a mask with more dimensions than the input.
-        NotImplementedError: for sparse layouts.
+        NotImplementedError: for a sparse input. (The mask may be sparse.)
         RuntimeError: for a mask that cannot be broadcast to the input.
         TypeError: for a mask that is no tensor.
         ValueError: for no mask.
@@ -126,18 +126,28 @@ def _input_mask(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if mask is None:
         raise ValueError("_input_mask requires explicit mask")
     _check_tensor("_input_mask", "mask", mask)
-    for tensor in (input, mask):
-        if tensor.layout is not _C.strided:
-            raise NotImplementedError(
-                f"_input_mask expects strided tensors but got {tensor.layout}: sparse layouts are "
-                "not supported by masked operations yet"
-            )
+    if input.layout is not _C.strided:
+        raise NotImplementedError(
+            f"_input_mask expects a strided tensor but got {input.layout}: a mask is not laid out "
+            "as a sparse tensor yet"
+        )
+    return everywhere(mask, input)
+
+
+def everywhere(mask: Tensor, input: Tensor) -> Tensor:
+    """A mask of any layout as a strided boolean tensor of the input's shape.
+
+    Raises:
+        IndexError: for a mask with more dimensions than the input.
+        RuntimeError: for a mask that cannot be broadcast to the input.
+    """
     if mask.ndim > input.ndim:
         raise IndexError(
             "_input_mask expected broadcastable mask (got mask dimensionality higher than of the "
             f"input): {mask.ndim} dimensions against {input.ndim}"
         )
-    return _VF.broadcast_to(mask.to(_C.bool), list(input.shape))
+    dense = mask if mask.layout is _C.strided else mask.to_dense()
+    return _VF.broadcast_to(dense.to(_C.bool), list(input.shape))
 
 
 def _output_mask(op: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -> Tensor:

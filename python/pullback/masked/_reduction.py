@@ -55,7 +55,6 @@ def sum(
 
     Raises:
         IndexError: for a dimension out of range or a mask of more dimensions than the input.
-        NotImplementedError: for sparse tensors with dense dimensions.
         RuntimeError: for a dimension given twice or a mask that cannot be broadcast, and for
             ``sparse_csr`` without ``keepdim``.
         ValueError: for sparse layouts other than ``sparse_coo`` and ``sparse_csr``.
@@ -101,7 +100,6 @@ def prod(
 
     Raises:
         IndexError: for a dimension out of range or a mask of more dimensions than the input.
-        NotImplementedError: for sparse tensors with dense dimensions.
         RuntimeError: for a dimension given twice or a mask that cannot be broadcast, and for
             ``sparse_csr`` without ``keepdim``.
         ValueError: for sparse layouts other than ``sparse_coo`` and ``sparse_csr``, or without
@@ -204,7 +202,6 @@ def mean(
 
     Raises:
         IndexError: for a dimension out of range or a mask of more dimensions than the input.
-        NotImplementedError: for sparse tensors with dense dimensions.
         RuntimeError: for a dimension given twice or a mask that cannot be broadcast, and for
             ``sparse_csr`` without ``keepdim``.
         ValueError: for sparse layouts other than ``sparse_coo`` and ``sparse_csr``, or without

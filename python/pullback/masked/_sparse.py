@@ -60,11 +60,11 @@ def reduced(
         assert mask is not None
         return _mean_of_values(coordinates, dims, keepdim, dtype, mask)
     at, values = _counting(name, coordinates, dtype, mask)
-    values = _within(name, values, dims, coordinates.sparse_dim(), keepdim)
-    kept = [d for d in range(coordinates.sparse_dim()) if d not in dims]
-    if not kept and not coordinates.dense_dim():
+    if len(dims) == input.dim():
         number = _whole(name, values).reshape([1] * input.dim() if keepdim else [])
         return number.to_sparse(layout=input.layout)
+    values = _within(name, values, dims, coordinates.sparse_dim(), keepdim)
+    kept = [d for d in range(coordinates.sparse_dim()) if d not in dims]
     lines, line_of = _lines(at, [input.shape[d] for d in kept], kept)
     result = _combined(name, values, line_of, lines.shape[1])
     shape = [1 if d in dims else n for d, n in enumerate(input.shape) if keepdim or d not in dims]
@@ -112,6 +112,8 @@ def _mean_of_values(
     total = reduced("sum", input, dims, keepdim, dtype, valid)
     numbers = valid.to_sparse(input.sparse_dim())
     count = reduced("sum", numbers, dims, keepdim, _C.int64, valid)
+    if len(dims) == input.dim():
+        return (total.to_dense() / count.to_dense()).to(dtype).to_sparse()
     values = total.values() / count.values()
     return sparse_coo_tensor(total.indices(), values.to(dtype), total.shape, is_coalesced=True)
 

@@ -502,7 +502,7 @@ class TypedStorage:
 
         Args:
             f: the file, open for writing bytes.
-            is_real_file: no effect: all files are written by their ``write``.
+            is_real_file: whether it has a descriptor; all are written by their ``write``.
             save_size: whether the number of elements comes first, in eight bytes.
             element_size: how many bytes an element has.
 

@@ -491,6 +491,29 @@ class TypedStorage:
         self._untyped_storage.share_memory_()
         return self
 
+    def _write_file(
+        self,
+        f: Any,
+        is_real_file: builtins.bool,
+        save_size: builtins.bool,
+        element_size: builtins.int,
+    ) -> None:
+        """Writes the bytes to a file, as the old format of checkpoints has them.
+
+        Args:
+            f: the file, open for writing bytes.
+            is_real_file: whether it has a descriptor; all are written by their ``write``.
+            save_size: whether the number of elements comes first, in eight bytes.
+            element_size: how many bytes an element has.
+
+        Raises:
+            NotImplementedError: on the meta device.
+        """
+        self._untyped_storage.cpu()  # (Refuses what has no bytes.)
+        if save_size:
+            f.write((self.nbytes() // element_size).to_bytes(8, "little"))
+        f.write(self._untyped_storage._bytes())
+
     def _share_fd_cpu_(self) -> tuple[int, int]:
         """Moves the memory to a file without a name; its descriptor and size in bytes.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import io
 import pickle
 import threading
 import warnings
@@ -353,3 +354,14 @@ def test_the_dtype_of_a_deprecated_class_warns() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not isinstance(torch.ones(2).untyped_storage(), torch.HalfStorage)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated:UserWarning")
+def test_bytes_are_written_behind_their_number() -> None:
+    file, storage = io.BytesIO(), torch.tensor([1, 2, 3], dtype=torch.int16).storage()
+    storage._write_file(file, False, True, 2)
+    storage._write_file(file, False, False, 2)
+    elements = b"\1\0\2\0\3\0"
+    assert file.getvalue() == (3).to_bytes(8, "little") + elements + elements
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
+        torch.empty(2, device="meta").storage()._write_file(file, False, True, 4)

@@ -217,3 +217,25 @@ def test_spaced_numbers_fill_a_target_of_their_size_in_its_shape() -> None:
     x = torch.zeros(2, 3)
     torch.arange(4.0, out=x[:, 1:])
     assert x.tolist() == [[0.0, 0.0, 1.0], [0.0, 2.0, 3.0]]
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.bool])
+def test_a_kernel_that_refuses_a_dtype_leaves_a_target_of_another_shape_as_it_was(
+    dtype: torch.dtype,
+) -> None:
+    for call in [
+        lambda x, **k: torch._C._nn.silu(x, **k),
+        lambda x, **k: torch._C._nn.leaky_relu(x, **k),
+        lambda x, **k: torch._C._nn.softplus(x, **k),
+    ]:
+        out = torch.empty(0, dtype=dtype)
+        with pytest.raises(RuntimeError, match="not implemented"):
+            call(torch.ones(2, 3, dtype=dtype), out=out)
+        assert out.shape == (0,)
+    filled = torch.tensor([3, 0, 1]).to(dtype)
+    with (
+        pytest.warns(UserWarning, match="was resized"),
+        pytest.raises(RuntimeError, match="not implemented"),
+    ):
+        torch._C._nn.silu(torch.ones(2, 3, dtype=dtype), out=filled)
+    assert filled.equal(torch.tensor([3, 0, 1]).to(dtype))

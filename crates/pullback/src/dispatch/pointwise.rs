@@ -3,6 +3,7 @@
 //! The kernel sees inputs of one (compute) dtype and outputs of the spec's dtype. Inputs of another
 //! dtype are converted first. The contiguous same-shape case takes a short way through all this.
 
+use super::out::write_direct;
 use super::{Arg, ArgKind, OpDef, Traits, check_cast};
 use crate::error::ensure;
 use crate::tensor::shape::{broadcast_strides, list};
@@ -284,8 +285,8 @@ pub(crate) fn run_into(
     // Other sizes may reach elements of an input that the present ones do not.
     let is_direct = fits || !inputs.iter().any(|input| shares_storage(input, out));
     if is_direct && out.dtype() == spec.dtype {
-        out.resize_output(&spec.shape)?;
-        return walk(cpu, def, kernel, out, &inputs, spec.compute, args);
+        let write = || walk(cpu, def, kernel, out, &inputs, spec.compute, args);
+        return if fits { write() } else { write_direct(&[out], &[&spec.shape], write) };
     }
     let temporary = spec.empty()?;
     walk(cpu, def, kernel, &temporary, &inputs, spec.compute, args)?;

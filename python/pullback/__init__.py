@@ -399,6 +399,7 @@ _lazy.submodules(
     "_VF",
     "_dynamo",
     "_functorch",
+    "_higher_order_ops",
     "_jit_internal",
     "_ops",
     "_prims_common",

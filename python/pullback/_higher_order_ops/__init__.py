@@ -1,0 +1,8 @@
+"""Functions that take functions: control flow and scans, which run at once, as Python does."""
+
+from __future__ import annotations
+
+from .._control_flow import cond, while_loop
+from .associative_scan import associative_scan
+
+__all__ = ["associative_scan", "cond", "while_loop"]

@@ -222,7 +222,7 @@ pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
                 "\n\nThis form writes the result into `self` and returns it.",
             );
         }
-        if op.has("out") || op.has("exact_out") {
+        if op.has("out") || op.has("any_out") || op.has("exact_out") {
             add(
                 "_out",
                 quote!(out: &[&Tensor]),

@@ -175,6 +175,8 @@ impl Traits {
     pub const OVERLOAD_OUT: Traits = Traits(536_870_912);
     /// The profiler shows what its `flops` counts.
     pub const PROFILER_FLOPS: Traits = Traits(2_097_152);
+    /// The form with `out=` takes targets of every dtype.
+    pub const ANY_OUT: Traits = Traits(2_147_483_648);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union of both sets.

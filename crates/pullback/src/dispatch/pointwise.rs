@@ -268,12 +268,12 @@ pub(crate) fn run_into(
     // Other sizes may reach elements of an input that the present ones do not.
     let is_direct = fits || !inputs.iter().any(|input| shares_storage(input, out));
     if is_direct && out.dtype() == spec.dtype {
-        out.resize_output(&spec.shape)?;
+        out.resize_output_as(&spec)?;
         return walk(cpu, def, kernel, out, &inputs, spec.compute, args);
     }
     let temporary = spec.empty()?;
     walk(cpu, def, kernel, &temporary, &inputs, spec.compute, args)?;
-    out.resize_output(&spec.shape)?;
+    out.resize_output_as(&spec)?;
     out.copy_data(cpu, &temporary)
 }
 

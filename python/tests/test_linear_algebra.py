@@ -122,3 +122,36 @@ def test_masked_softmax_leaves_out_what_the_mask_says() -> None:
         )
     nothing = torch._masked_softmax(torch.ones(1, 2), torch.ones(1, 2, dtype=torch.bool))
     assert bool(nothing.isnan().all())
+
+
+@pytest.mark.parametrize("name", ["inv", "cholesky", "eigvalsh"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128])
+def test_targets_of_another_dtype_are_named(name: str, dtype: torch.dtype) -> None:
+    a = torch.eye(2, dtype=dtype)
+    number = "float" if dtype is torch.float32 else "double"
+    if dtype.is_complex and name != "eigvalsh":
+        number = "c10::complex<double>"
+    phrase = f"Expected out tensor to have dtype {number}, but got long int instead"
+    with pytest.raises(RuntimeError, match=phrase):
+        getattr(torch.linalg, name)(a, out=torch.empty(0, dtype=torch.int64))
+
+
+def test_a_vector_has_no_nuclear_norm() -> None:
+    for dim in ((), (0,), (0, 1)):
+        with pytest.raises(RuntimeError, match="must have at least 2 dimensions"):
+            torch.norm(torch.ones(2), "nuc", dim)
+
+
+def test_a_tracker_sees_settings_and_residuals() -> None:
+    seen: list[Any] = []
+
+    def look(worker: Any) -> None:
+        assert worker.tvars["rerr"].shape == (worker.iparams["n"],)
+        seen.append(dict(worker.ivars))
+        if worker.ivars["converged_count"] >= worker.iparams["k"]:
+            assert float(worker.tvars["rerr"][: worker.iparams["k"]].max()) < worker.fparams["tol"]
+
+    a = torch.diag(torch.arange(1.0, 13.0, dtype=torch.float64))
+    values, _ = torch.lobpcg(a, 2, tol=1e-9, tracker=look)
+    torch.testing.assert_close(values, torch.tensor([12.0, 11.0], dtype=torch.float64))
+    assert [step["istep"] for step in seen] == list(range(len(seen)))

@@ -5,12 +5,17 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 import types
+import warnings
 from typing import Any
 
 import pytest
 
 import pullback as torch
+
+# (They warn; what they say is tested below.)
+pytestmark = pytest.mark.filterwarnings("ignore:This overload of:UserWarning")
 
 A = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 B = torch.tensor([[0.5, -1.0], [2.0, 0.0]])
@@ -81,3 +86,41 @@ def test_functions_of_ops_are_built_in_functions_to_who_asks() -> None:
     for function in (torch.add, torch.Tensor.add):
         assert pickle.loads(pickle.dumps(function)) is function
         assert copy.deepcopy(function) is function
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "instead"),
+    [
+        (lambda: torch.addcmul(A, 2, B, A), "addcmul", r"\n\taddcmul\(Tensor input, Tensor ten"),
+        (lambda: torch.addmm(2, A, 3, A, B), "addmm", r"\n\taddmm\(Tensor input, Tensor mat1"),
+        (lambda: A.clone().addmm_(2, A, B), "addmm_", r"\n\taddmm_\(Tensor mat1, Tensor mat2"),
+        (lambda: torch.add(A, 2, B), "add", r"\n\tadd\(Tensor input, Tensor other"),
+    ],
+)
+def test_old_forms_warn_and_name_the_new_ones(call: Any, name: str, instead: str) -> None:
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match=rf"This overload of {name} is deprecated") as caught:
+            call()
+    finally:
+        torch.set_warn_always(before)
+    text = str(caught[0].message)
+    assert re.search(r"following signatures instead:.*" + instead, text, re.DOTALL), text
+    assert len(caught) == 1
+
+
+def test_old_forms_warn_once() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            torch.addcdiv(A, 2, B, V)
+            torch.addcdiv(A, B, V, value=2)
+    assert len(caught) <= 1
+
+
+def test_a_number_in_the_place_of_a_tensor_is_no_old_form() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.sub(2, A).tolist() == [[1.0, 0.0], [-1.0, -2.0]]
+        assert torch.add(A, 2).tolist() == [[3.0, 4.0], [5.0, 6.0]]

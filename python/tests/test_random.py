@@ -219,3 +219,11 @@ def test_draws_of_nothing() -> None:
     assert torch.randn(3, 0).shape == (3, 0)
     assert torch.randperm(0).tolist() == []
     assert torch.randint(3, (0,)).tolist() == []
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float16])
+def test_trials_are_written_in_any_dtype(dtype: torch.dtype) -> None:
+    p = torch.tensor([0.0, 1.0, 1.0, 0.0])
+    out = torch.full((4,), 2).to(dtype)
+    assert torch.bernoulli(p, out=out) is out
+    assert out.tolist() == [0, 1, 1, 0]

@@ -199,6 +199,140 @@ def test_diagonals_are_put_where_their_offsets_say() -> None:
 
 
 @pytest.mark.parametrize(
+    ("diagonals", "offsets", "shape", "phrase"),
+    [
+        (torch.ones(1, 2, 3), [0, 1], (3, 3), "Diagonals must be vector or matrix"),
+        (torch.ones(2, 3), [[0, 1]], (3, 3), "Offsets must be scalar or vector"),
+        (torch.ones(2, 3), [0, 1], (3, 2, 3), "Output shape must be 2d"),
+        (torch.ones(2, 3), [0], (3, 3), r"Number of diagonals \(2\) does not match .* \(1\)"),
+        (torch.ones(2, 3), [0.0, 1.0], (3, 3), "must have dtype Long"),
+        (torch.ones(2, 3), [1, 1], (3, 3), "contains duplicate values"),
+    ],
+)
+def test_diagonals_that_cannot_be_put(
+    diagonals: Any, offsets: Any, shape: Any, phrase: str
+) -> None:
+    with pytest.raises(RuntimeError, match=phrase):
+        torch.sparse.spdiags(diagonals, torch.tensor(offsets), shape)
+
+
+def test_diagonals_have_no_layout_of_blocks() -> None:
+    with pytest.raises(RuntimeError, match=r"Only output layouts .* got torch.sparse_bsr"):
+        torch.sparse.spdiags(torch.ones(1, 3), torch.tensor([0]), (3, 3), layout=torch.sparse_bsr)
+
+
+@pytest.mark.parametrize("name", WITHOUT_BLOCKS)
+@pytest.mark.parametrize("make", [torch.zeros, torch.empty])
+def test_new_tensors_of_a_sparse_layout_specify_nothing(make: Any, name: str) -> None:
+    layout = getattr(torch, name)
+    for shape in [(2, 3), (4, 2, 3), (0, 3)]:
+        x = make(shape, layout=layout, dtype=torch.float16)
+        assert (x.layout, x.dtype, x.shape, x._nnz()) == (layout, torch.float16, shape, 0)
+        assert torch.equal(x.to_dense(), torch.zeros(shape, dtype=torch.float16))
+        wide = torch.zeros(1).new_zeros(shape, layout=layout)
+        assert (wide.layout, wide.dtype, wide._nnz()) == (layout, torch.float32, 0)
+        like = torch.zeros_like(torch.ones(shape), layout=layout)
+        assert (like.layout, like.shape, like._nnz()) == (layout, shape, 0)
+    assert make((2, 3), layout=layout, requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("name", WITHOUT_BLOCKS)
+def test_new_tensors_beside_a_sparse_one_have_its_layout(name: str) -> None:
+    x = laid_out(example(), name)
+    for made in (x.new_zeros((3, 5)), x.new_empty((3, 5))):
+        assert (made.layout, made.dtype, made.shape) == (x.layout, x.dtype, (3, 5))
+        assert not made.to_dense().any()
+    assert x.new_zeros(2, 2, layout=torch.strided).tolist() == [[0, 0], [0, 0]]
+    assert x.new_zeros(2, 2, dtype=torch.int32).dtype is torch.int32
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "phrase"),
+    [
+        (lambda: torch.zeros(3, layout=torch.sparse_csr), RuntimeError, r"Only batched .*\[3\]"),
+        (lambda: torch.zeros(2, 3, layout=torch.sparse_bsr), RuntimeError, "SparseBsr is made of"),
+        (lambda: torch.ones(2, layout=torch.sparse_coo), NotImplementedError, "sparse_coo is not"),
+        (
+            lambda: torch.empty_like(example().to_sparse(), memory_format=torch.preserve_format),
+            RuntimeError,
+            "memory format option is only supported by strided tensors",
+        ),
+        (
+            lambda: torch.ones(1).to_sparse(blocksize=(1,)),
+            RuntimeError,
+            "blocksize needs to be a tuple of size 2, but got 1",
+        ),
+        (
+            lambda: torch.cat([torch.ones(2, 3).to_sparse(), torch.ones(2, 4).to_sparse()]),
+            RuntimeError,
+            r"All tensors must have the same shape: \[2, 3\].*\[2, 4\] with 2 at position 1",
+        ),
+    ],
+)
+def test_new_tensors_that_cannot_be_sparse(call: Any, error: Any, phrase: str) -> None:
+    with pytest.raises(error, match=phrase):
+        call()
+
+
+def test_one_value_is_the_list_of_it() -> None:
+    x = torch.sparse_coo_tensor([[0], [2]], 3.0)
+    assert x.to_dense().tolist() == [[0.0, 0.0, 3.0]]
+    assert torch.sparse_coo_tensor([[0], [2]], 3, (1, 4)).to_dense().tolist() == [[0, 0, 3, 0]]
+
+
+@pytest.mark.parametrize("is_coalesced", [True, False])
+@pytest.mark.parametrize("shape", [(4, 2, 4), (3, 1, 2, 4), (2, 4), (1, 4), (2, 1), (4,)])
+def test_a_sparse_tensor_grows_to_what_it_is_multiplied_by(shape: Any, is_coalesced: bool) -> None:
+    dense = torch.arange(torch.Size(shape).numel(), dtype=torch.float64).reshape(shape) + 1
+    x = example().to_sparse()
+    if not is_coalesced:
+        x = x + x
+    for product in (x * dense, dense * x):
+        assert product.layout is torch.sparse_coo
+        assert torch.equal(product.to_dense(), x.to_dense() * dense)
+    with pytest.raises(RuntimeError, match=r"output with shape \[2, 4\] doesn't match"):
+        x.clone().mul_(torch.ones(3, 2, 4))
+
+
+def test_a_dimension_of_one_is_repeated() -> None:
+    x = torch.tensor([[[1.0, 0.0, 2.0]], [[0.0, 3.0, 0.0]]]).to_sparse()
+    dense = torch.arange(24.0).reshape(2, 4, 3)
+    assert torch.equal((x * dense).to_dense(), x.to_dense() * dense)
+
+
+def test_dense_dimensions_broadcast() -> None:
+    a = torch.arange(1.0, 7.0).reshape(2, 3).to_sparse(1)
+    b = torch.tensor([[2.0], [0.0]]).to_sparse(1)
+    for product in (a * b, b * a):
+        assert product.shape == (2, 3)
+        assert torch.equal(product.to_dense(), a.to_dense() * b.to_dense())
+    with pytest.raises(RuntimeError, match="expected sizes of 'self' and 'other' to match"):
+        a.to_dense().to_sparse() * b.to_dense().to_sparse()
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+@pytest.mark.parametrize("block", [(1, 1), (1, 2), (2, 2)])
+def test_a_mask_of_blocks_keeps_its_form(name: str, block: Any) -> None:
+    blocks = block if name in ("sparse_bsr", "sparse_bsc") else None
+    mask = example().bool().to_sparse(layout=getattr(torch, name), blocksize=blocks)
+    x = torch.arange(8.0).reshape(2, 4)
+    found = x.sparse_mask(mask)
+    assert (found.layout, found.values().shape) == (mask.layout, mask.values().shape)
+    where = torch.ones_like(mask.values())
+    kept = torch.sparse_compressed_tensor(
+        *(
+            (mask.crow_indices(), mask.col_indices())
+            if name in ("sparse_csr", "sparse_bsr")
+            else (mask.ccol_indices(), mask.row_indices())
+        ),
+        where,
+        mask.shape,
+        layout=mask.layout,
+    )
+    assert torch.equal(found.to_dense(), torch.where(kept.to_dense(), x, 0.0))
+
+
+@pytest.mark.parametrize(
     ("call", "error", "phrase"),
     [
         (lambda x: x + 1, RuntimeError, r"add\(sparse, dense\) is not supported"),

@@ -249,6 +249,8 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("inplace", "INPLACE"),
         ("out", "OUT"),
         ("overload_out", "OVERLOAD_OUT"),
+        ("any_out", "OUT"),
+        ("any_out", "ANY_OUT"),
         ("exact_out", "OUT"),
         ("exact_out", "EXACT_OUT"),
         ("view", "VIEW"),

@@ -252,7 +252,7 @@ fn forms(op: &Op<'_>, def: &Ident) -> Result<Vec<Method>> {
             let note = "\n\nThis form writes the result into `self` and returns it.";
             add("_", quote!(), &quote!(::pullback::Tensor), call, note);
         }
-        if op.has("out") || op.has("exact_out") {
+        if op.has("out") || op.has("any_out") || op.has("exact_out") {
             let call = quote!(::pullback::autograd::call_out(&#def, &[#(#values),*], out));
             let note = "\n\nThis form writes the results into `out`, resized if need be.";
             add("_out", quote!(out: &[&::pullback::Tensor]), &quote!(()), call, note);

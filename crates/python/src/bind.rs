@@ -10,8 +10,8 @@ use crate::function_mode;
 use crate::raw::entry::{Args, Reply};
 use crate::result::run;
 use crate::torch_function::overrides;
-use pullback::autograd;
 use pullback::dispatch::{Arg, OpDef, Traits};
+use pullback::{autograd, binding};
 use pullback_schema::bind::{Call, Slot, bind_into};
 use pullback_schema::python::{Form, Signature, Source, sort_signatures, struct_fields};
 use pullback_schema::{Alias, Argument, Base, Default, Schema, Type};
@@ -21,6 +21,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 /// Which form of its ops a function calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +65,8 @@ pub(crate) struct Plan {
     pub(crate) fields: Option<(String, Vec<String>)>,
     pub(crate) outs: usize,
     pub(crate) returns_nothing: bool,
+    /// For an old order of arguments: whether its warning was given.
+    deprecated: Option<AtomicBool>,
 }
 
 /// One parameter of a plan.
@@ -174,7 +177,10 @@ impl Function {
         let mut extras = Extras::default();
         for plan in &overloads.plans {
             match plan.quick(py, receiver, args, &arena, &mut values, &mut extras) {
-                Quick::Bound => return run(py, plan, &values, &extras),
+                Quick::Bound => {
+                    self.warn_of_old_form(overloads, plan);
+                    return run(py, plan, &values, &extras);
+                }
                 Quick::No => {}
                 Quick::Unsure => break,
             }
@@ -194,7 +200,34 @@ impl Function {
         if let Some(reply) = crate::torch_function::dispatch(py, self, receiver, args) {
             return reply;
         }
-        self.bound(py, receiver, args, |plan, values, extras| run(py, plan, values, extras))
+        self.bound(py, receiver, args, |plan, values, extras| {
+            self.warn_of_old_form(self.overloads(py), plan);
+            run(py, plan, values, extras)
+        })
+    }
+
+    /// Warns of a call with an old order of arguments, once.
+    #[inline]
+    fn warn_of_old_form(&self, overloads: &Overloads, plan: &Plan) {
+        if let Some(given) = &plan.deprecated {
+            binding::warn_once(given, &self.old_form_text(overloads, plan));
+        }
+    }
+
+    /// What is wrong with an old order of arguments, and those to use instead.
+    #[cold]
+    fn old_form_text(&self, overloads: &Overloads, plan: &Plan) -> String {
+        let name = &self.name;
+        let mut text = format!("This overload of {name} is deprecated:");
+        let mut instead = String::new();
+        for (signature, other) in overloads.signatures.iter().zip(&overloads.plans) {
+            if std::ptr::eq(other, plan) {
+                text.push_str(&format!("\n\t{name}{signature}"));
+            } else if !signature.hidden {
+                instead.push_str(&format!("\n\t{name}{signature}"));
+            }
+        }
+        text + "\nConsider using one of the following signatures instead:" + &instead
     }
 
     /// How many operations on numbers a call makes: those of the op that takes these arguments, if it counts any and does more than
@@ -414,12 +447,14 @@ fn is_exact_int(object: *mut PyObject) -> bool {
 struct Variant {
     schema: Schema,
     hidden: bool,
+    /// Whether it is of long ago, and warned of.
+    deprecated: bool,
 }
 
 /// The forms of an op's signature: its own; for ops that take numbers, those with `Number` in the
 /// place of tensors; for ops with `alpha`, `beta` or `value`, the old order of arguments.
 fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
-    let mut all = vec![Variant { schema: schema.clone(), hidden: false }];
+    let mut all = vec![Variant { schema: schema.clone(), hidden: false, deprecated: false }];
     let is_tensor = |arg: &Argument| arg.ty == Type::new(Base::Tensor) && !arg.is_out();
     let accepts = Signature::new(schema, None, form).accepts_numbers();
     if op.is(Traits::NUMBERS_AS_TENSORS) && !accepts {
@@ -438,7 +473,7 @@ fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
     }
     if op.module.is_empty() && !schema.name.starts_with('_') {
         let old = old_forms(schema).into_iter();
-        all.extend(old.map(|schema| Variant { schema, hidden: true }));
+        all.extend(old.map(|schema| Variant { schema, hidden: true, deprecated: true }));
     }
     all
 }
@@ -477,7 +512,7 @@ fn with_numbers(schema: &Schema, candidates: impl Iterator<Item = usize>, hidden
         schema.args[index].ty = Type::new(Base::Scalar);
         schema.args[index].alias = None;
     }
-    Variant { schema, hidden }
+    Variant { schema, hidden, deprecated: false }
 }
 
 impl Overloads {
@@ -505,14 +540,16 @@ impl Overloads {
                         name.clone_into(&mut parameter.name);
                     }
                 }
-                all.push((op, signature));
+                all.push((op, signature, variant.deprecated));
             }
         }
-        let order = sort_signatures(&all.iter().map(|(_, s)| s.clone()).collect::<Vec<_>>());
+        let order = sort_signatures(&all.iter().map(|(_, s, _)| s.clone()).collect::<Vec<_>>());
         let mut overloads = Overloads { signatures: Vec::new(), plans: Vec::new() };
         for index in order {
-            let (op, signature) = &all[index];
-            overloads.plans.push(Plan::new(py, op, signature, function));
+            let (op, signature, is_deprecated) = &all[index];
+            let mut plan = Plan::new(py, op, signature, function);
+            plan.deprecated = is_deprecated.then(|| AtomicBool::new(false));
+            overloads.plans.push(plan);
             overloads.signatures.push(signature.clone());
         }
         overloads
@@ -549,6 +586,7 @@ impl Plan {
             fields,
             outs: schema.returns.len(),
             returns_nothing: schema.returns.is_empty(),
+            deprecated: None,
         }
     }
 }

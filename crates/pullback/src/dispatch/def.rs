@@ -109,7 +109,7 @@ impl OpDef {
 
 /// A set of facts about an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traits(pub u32);
+pub struct Traits(pub u64);
 impl Traits {
     /// Has the form that writes into its first argument (`mul_`).
     pub const INPLACE: Traits = Traits(1);
@@ -177,6 +177,8 @@ impl Traits {
     pub const PROFILER_FLOPS: Traits = Traits(2_097_152);
     /// Takes tensors of the floating dtypes of one byte; the kernels of other ops never see these.
     pub const NARROW_FLOATS: Traits = Traits(2_147_483_648);
+    /// The form with `out=` takes targets of every dtype.
+    pub const ANY_OUT: Traits = Traits(4_294_967_296);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union of both sets.

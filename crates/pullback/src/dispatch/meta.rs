@@ -170,7 +170,11 @@ fn write_outs(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result
         check_out_dtype(def, at, result.dtype, out.dtype())?;
     }
     for (result, out) in results.iter().zip(outs) {
-        if !(def.is(Traits::FILLS_OUT) && out.numel() == result.shape.iter().product::<i64>()) {
+        if def.is(Traits::POINTWISE) {
+            out.resize_output_as(result)?;
+        } else if !(def.is(Traits::FILLS_OUT)
+            && out.numel() == result.shape.iter().product::<i64>())
+        {
             out.resize_output(&result.shape)?;
         }
     }

@@ -27,9 +27,7 @@ pub(crate) fn write_outs(
     if let Kernel::Writing(write) = def.kernels.cpu {
         let specs = specs(def, args)?;
         if !narrow_floats::has_any(def, args) && is_direct(def, args, outs, &specs)? {
-            // bounded: by the op's results.
-            let shapes: SmallVec<[&[i64]; 2]> = specs.iter().map(|spec| &spec.shape[..]).collect();
-            return write_direct(outs, &shapes, || write(cpu, args, outs));
+            return write_direct(outs, &specs, || write(cpu, args, outs));
         }
     }
     let results = match run_kernel(cpu, def, args)? {
@@ -88,14 +86,14 @@ fn is_direct(
     Ok(is_direct)
 }
 
-/// Gives empty targets the results' shapes and writes into all of them. After an error they have their shapes again.
+/// Gives empty targets the results' shapes and strides, and writes into all of them. After an error they have their shapes again.
 pub(super) fn write_direct(
     outs: &[&Tensor],
-    shapes: &[&[i64]],
+    specs: &[TensorSpec],
     write: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     let before: SmallVec<[Geometry; 2]> = outs.iter().map(|out| out.geometry().clone()).collect();
-    let resized = shapes.iter().zip(outs).try_for_each(|(shape, out)| out.resize_output(shape));
+    let resized = specs.iter().zip(outs).try_for_each(|(spec, out)| out.resize_output_as(spec));
     let written = resized.and_then(|()| write());
     if written.is_err() {
         for (out, before) in outs.iter().zip(before) {

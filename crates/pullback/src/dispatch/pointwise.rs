@@ -286,11 +286,12 @@ pub(crate) fn run_into(
     let is_direct = fits || !inputs.iter().any(|input| shares_storage(input, out));
     if is_direct && out.dtype() == spec.dtype {
         let write = || walk(cpu, def, kernel, out, &inputs, spec.compute, args);
-        return if fits { write() } else { write_direct(&[out], &[&spec.shape], write) };
+        let specs = std::slice::from_ref(&spec);
+        return if fits { write() } else { write_direct(&[out], specs, write) };
     }
     let temporary = spec.empty()?;
     walk(cpu, def, kernel, &temporary, &inputs, spec.compute, args)?;
-    out.resize_output(&spec.shape)?;
+    out.resize_output_as(&spec)?;
     out.copy_data(cpu, &temporary)
 }
 

@@ -209,6 +209,21 @@ impl Tensor {
         self.resize_to(shape)
     }
 
+    /// As [`Tensor::resize_output`]; a target whose sizes change lies as the result does by itself.
+    pub(crate) fn resize_output_as(&self, spec: &TensorSpec) -> Result<()> {
+        if self.shape() == spec.shape.as_slice() {
+            return Ok(());
+        }
+        self.resize_output(&spec.shape)?;
+        let Some(strides) = &spec.strides else { return Ok(()) };
+        // (The memory has room for elements without gaps.)
+        if extent(&spec.shape, strides)? == self.numel() {
+            let g = self.geometry();
+            self.set_geometry(g.with_view(&spec.shape, strides, g.offset)?);
+        }
+        Ok(())
+    }
+
     /// Changes the sizes in place, row-major; the storage grows if it must.
     pub(crate) fn resize_to(&self, shape: &[i64]) -> Result<()> {
         checked_numel(shape)?;

@@ -1,11 +1,11 @@
 //! What a tensor will look like before it exists: shape, dtype, device, strides. A `meta` function
 //! answers with one; the dispatcher then makes or checks the output.
 
-use super::shape::broadcast_shapes;
+use super::shape::{broadcast_shapes, list};
 use super::{
-    Device, Dims, Geometry, Layout, MemoryFormat, Storage, Tensor, channels_last_strides,
-    check_reach, checked_numel, contiguous_strides, extent, preserved_strides,
-    promote::default_dtype, promote::result_type,
+    Compressed, Coo, Device, Dims, Geometry, Layout, MemoryFormat, Sparse, Storage, Tensor,
+    channels_last_strides, check_reach, checked_numel, contiguous_strides, extent,
+    preserved_strides, promote::default_dtype, promote::result_type,
 };
 use crate::error::ensure;
 use crate::{DType, Error, Result, Scalar};
@@ -188,17 +188,55 @@ impl TensorSpec {
     /// `RuntimeError` for negative sizes, overflow, a device without backend, a sparse layout; out of memory.
     #[inline]
     pub fn empty(&self) -> Result<Tensor> {
-        ensure!(
-            self.layout == Layout::Strided,
-            runtime,
-            "a tensor of layout {} is made of its parts",
-            self.layout.spelled()
-        );
+        if self.layout != Layout::Strided {
+            return self.empty_sparse();
+        }
         if self.strides.is_none() && self.device == Device::Cpu {
             return Tensor::empty_of(&self.shape, self.dtype);
         }
         let strides = self.strides.clone().unwrap_or_else(|| contiguous_strides(&self.shape));
         Tensor::empty_strided(&self.shape, &strides, self.dtype, self.device)
+    }
+    /// A sparse tensor of this spec that specifies nothing: all dimensions are sparse, those before the two of compressed rows or
+    /// columns count batches.
+    ///
+    /// # Errors
+    /// `RuntimeError` for the layouts of blocks, whose sizes a spec does not say, and on other devices; out of memory.
+    #[cold]
+    fn empty_sparse(&self) -> Result<Tensor> {
+        let (shape, rank) = (&self.shape, self.shape.len());
+        ensure!(
+            !self.layout.is_blocked() && self.device == Device::Cpu,
+            runtime,
+            "a tensor of layout {} is made of its parts",
+            self.layout.spelled()
+        );
+        let Some(by_rows) = self.layout.compresses_rows() else {
+            let parts = Coo {
+                indices: Tensor::empty_of(&[rank as i64, 0], DType::I64)?,
+                values: Tensor::empty_of(&[0], self.dtype)?,
+                is_coalesced: true,
+            };
+            return Tensor::from_sparse(Sparse::Coo(parts), self.layout, shape);
+        };
+        ensure!(
+            rank >= 2,
+            runtime,
+            "Only batched sparse compressed (non-block) tensors are supported, but got size {}",
+            list(shape)
+        );
+        let with = |size: i64| {
+            let mut sizes = Dims::from_slice(&shape[..rank - 2]);
+            sizes.push(size);
+            sizes
+        };
+        let lines = shape[if by_rows { rank - 2 } else { rank - 1 }];
+        let parts = Compressed {
+            compressed: TensorSpec::of(&with(lines + 1), DType::I64).full(Scalar::Int(0))?,
+            plain: Tensor::empty_of(&with(0), DType::I64)?,
+            values: Tensor::empty_of(&with(0), self.dtype)?,
+        };
+        Tensor::from_sparse(Sparse::Compressed(parts), self.layout, shape)
     }
     /// A tensor of this spec with every element `value`.
     ///

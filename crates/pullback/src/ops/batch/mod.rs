@@ -262,6 +262,12 @@ pub(crate) fn pass(call: &Call<'_>) -> Result<Outcome> {
 
 /// Refuses the call, because the size of the result, or what a program does next, depends on the elements.
 pub(crate) fn data_dependent(call: &Call<'_>) -> Result<Outcome> {
+    ensure!(
+        !call.def.is(crate::dispatch::Traits::DYNAMIC_OUTPUT_SHAPE),
+        runtime,
+        "vmap: We do not support batching operators that can output dynamic shape. {}() gives results whose size depends on the elements, and would differ between the examples",
+        call.def.name
+    );
     bail!(
         runtime,
         "vmap: {}() is not possible on a batched tensor: what it gives depends on the elements (a data-dependent operation), and would differ between the examples",

@@ -13,7 +13,7 @@ use crate::tensor::{
     TensorSpec, contiguous_strides,
     promote::{default_dtype, usual_complex},
 };
-use crate::{DType, Device, Dims, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
+use crate::{DType, Device, Dims, Error, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
 use pullback_kernels::creation;
 use pullback_macros::op;
 
@@ -58,6 +58,12 @@ impl FactoryOptions {
         );
         Ok(TensorSpec::of(shape, dtype.unwrap_or(natural)).on(device.unwrap_or_default()))
     }
+    /// As [`FactoryOptions::spec`], of the sparse layouts too, in which such a tensor specifies nothing.
+    pub(in crate::ops) fn blank_spec(self, shape: &[i64], natural: DType) -> Result<TensorSpec> {
+        let layout = self.1.unwrap_or_default();
+        let strided = FactoryOptions(self.0, None, self.2, self.3).spec(shape, natural)?;
+        Ok(TensorSpec { layout, ..strided })
+    }
     /// A spec like `tensor`, in its order of dimensions unless `format` says another.
     pub(in crate::ops) fn like(
         self,
@@ -68,6 +74,25 @@ impl FactoryOptions {
         let mut spec = own.spec(tensor.shape(), tensor.dtype())?;
         spec.strides = Some(tensor.strides_in(format.unwrap_or(MemoryFormat::Preserve))?);
         Ok(spec)
+    }
+    /// As [`FactoryOptions::like`], of the sparse layouts too.
+    pub(in crate::ops) fn blank_like(
+        self,
+        tensor: &Tensor,
+        format: Option<MemoryFormat>,
+    ) -> Result<TensorSpec> {
+        if self.1.is_none_or(|layout| layout == Layout::Strided) {
+            return self.like(tensor, format);
+        }
+        if format.is_some() {
+            return Err(of_strided_only());
+        }
+        self.blank_beside(tensor, tensor.shape())
+    }
+    /// As [`FactoryOptions::beside`], of the sparse layouts too.
+    pub(in crate::ops) fn blank_beside(self, tensor: &Tensor, shape: &[i64]) -> Result<TensorSpec> {
+        FactoryOptions(self.0, self.1, self.2.or(Some(tensor.device())), self.3)
+            .blank_spec(shape, tensor.dtype())
     }
     /// A spec with dtype and device of `tensor` and another shape.
     pub(in crate::ops) fn beside(self, tensor: &Tensor, shape: &[i64]) -> Result<TensorSpec> {
@@ -84,6 +109,25 @@ fn natural(value: Scalar) -> DType {
         Scalar::Float(_) => default_dtype(),
         Scalar::Complex(..) => usual_complex(),
     }
+}
+
+/// Makes the elements of a new tensor zero; those of a sparse one, which specifies nothing, are.
+pub(super) fn zero_new(tensor: &Tensor) {
+    if !tensor.is_sparse() {
+        tensor.zero_bytes();
+    }
+}
+
+/// As [`Tensor::fill_if_enabled`], of a new tensor that may be sparse.
+pub(super) fn fill_new_if_enabled(tensor: &Tensor) {
+    if !tensor.is_sparse() {
+        tensor.fill_if_enabled();
+    }
+}
+
+/// What is said of a memory format for a sparse tensor.
+pub(in crate::ops) fn of_strided_only() -> Error {
+    Error::runtime("memory format option is only supported by strided tensors".to_owned())
 }
 
 /// A tensor of shape `size` with elements not set.
@@ -108,15 +152,16 @@ impl Empty {
             "unsupported memory format Preserve"
         );
         let spec = FactoryOptions(dtype, layout, device, pin_memory)
-            .spec(size, default_dtype())?
+            .blank_spec(size, default_dtype())?
             .checked()?;
         match memory_format {
+            Some(_) if spec.layout != Layout::Strided => Err(of_strided_only()),
             Some(format) => spec.in_format(format),
             None => Ok(spec),
         }
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.fill_if_enabled();
+        fill_new_if_enabled(result);
         Ok(())
     }
     fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
@@ -292,10 +337,11 @@ impl Zeros {
             runtime,
             "zeros: Dimension size must be non-negative."
         );
-        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        let options = FactoryOptions(dtype, layout, device, pin_memory);
+        options.blank_spec(size, default_dtype())?.checked()
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.zero_bytes();
+        zero_new(result);
         Ok(())
     }
     fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {

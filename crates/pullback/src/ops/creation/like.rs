@@ -3,7 +3,7 @@
 //! The like-functions take the other tensor's shape and order of dimensions too. Options that the caller
 //! gives win over the other tensor's; nothing here has a derivative.
 
-use super::factory::{FactoryOptions, refused, strided};
+use super::factory::{FactoryOptions, fill_new_if_enabled, refused, strided, zero_new};
 use crate::dispatch::OpDef;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::{creation_beside, creation_like};
@@ -29,7 +29,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", narrow_floats,
     function_only,
     not_differentiable,
-    samples = creation_like, batch = pass, sparse = blank(cpu, self, dtype, layout))]
+    samples = creation_like, batch = pass, sparse = blank(cpu, self, dtype, layout, memory_format))]
 impl EmptyLike {
     fn meta(
         self_: &Tensor,
@@ -39,10 +39,10 @@ impl EmptyLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        FactoryOptions(dtype, layout, device, pin_memory).like(self_, memory_format)
+        FactoryOptions(dtype, layout, device, pin_memory).blank_like(self_, memory_format)
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.fill_if_enabled();
+        fill_new_if_enabled(result);
         Ok(())
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -59,7 +59,7 @@ impl EmptyLike {
     "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", narrow_floats,
     function_only,
     not_differentiable,
-    samples = creation_like, batch = pass, sparse = blank(cpu, self, dtype, layout))]
+    samples = creation_like, batch = pass, sparse = blank(cpu, self, dtype, layout, memory_format))]
 impl ZerosLike {
     fn meta(
         self_: &Tensor,
@@ -69,10 +69,10 @@ impl ZerosLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        FactoryOptions(dtype, layout, device, pin_memory).like(self_, memory_format)
+        FactoryOptions(dtype, layout, device, pin_memory).blank_like(self_, memory_format)
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.zero_bytes();
+        zero_new(result);
         Ok(())
     }
 }
@@ -141,7 +141,7 @@ impl FullLike {
     "new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", narrow_floats,
     method_only,
     not_differentiable,
-    samples = creation_beside, batch = sizes(self, size)
+    samples = creation_beside, batch = sizes(self, size), sparse = blank_beside(self, size, dtype, layout, device)
 )]
 impl NewEmpty {
     fn meta(
@@ -152,10 +152,10 @@ impl NewEmpty {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        FactoryOptions(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).blank_beside(self_, size)?.checked()
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.fill_if_enabled();
+        fill_new_if_enabled(result);
         Ok(())
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -206,7 +206,7 @@ impl NewEmptyStrided {
     "new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", narrow_floats,
     method_only,
     not_differentiable,
-    samples = creation_beside, batch = sizes(self, size)
+    samples = creation_beside, batch = sizes(self, size), sparse = blank_beside(self, size, dtype, layout, device)
 )]
 impl NewZeros {
     fn meta(
@@ -217,10 +217,10 @@ impl NewZeros {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        FactoryOptions(dtype, layout, device, pin_memory).beside(self_, size)?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).blank_beside(self_, size)?.checked()
     }
     fn cpu(result: &Tensor) -> Result<()> {
-        result.zero_bytes();
+        zero_new(result);
         Ok(())
     }
 }

@@ -242,7 +242,11 @@ fn join(
 #[op("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")]
 impl Einsum {
     fn composite(equation: &str, tensors: &[Tensor]) -> Result<Tensor> {
-        ensure!(!tensors.is_empty(), runtime, "einsum(): must provide at least one operand");
+        ensure!(
+            !tensors.is_empty(),
+            value,
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+        );
         let (inputs, output) =
             equation.split_once("->").map_or((equation, None), |(i, o)| (i, Some(o)));
         let texts: Vec<&str> = inputs.split(',').collect();

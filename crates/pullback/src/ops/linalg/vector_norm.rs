@@ -200,6 +200,11 @@ impl NormName {
             runtime,
             "linalg.matrix_norm: Order {p} not supported."
         );
+        ensure!(
+            p != "nuc" || self_.ndim() >= 2,
+            runtime,
+            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
+        );
         let all: Vec<i64> = (0..self_.ndim() as i64).collect();
         let dims = dim.unwrap_or(&all);
         let is_matrix = dims.len() == 2;

@@ -339,7 +339,7 @@ impl RandintLikeLow {
 }
 
 /// Ones with the probabilities `self`, else zeros.
-#[op("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", random, out, apart)]
+#[op("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", random, any_out, apart)]
 impl Bernoulli {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         Ok(TensorSpec::like(self_))

@@ -4,8 +4,9 @@ use super::coordinates::SparseFormat;
 use super::{coo, parts};
 use crate::dispatch::check_cast;
 use crate::error::ensure;
+use crate::ops::creation::factory::{FactoryOptions, of_strided_only};
 use crate::tensor::{Compressed, Coo, Cpu, Layout, Sparse, shape::list};
-use crate::{DType, Result, Tensor};
+use crate::{DType, Device, MemoryFormat, Result, Tensor};
 
 /// `detach`, `alias`: another handle to the same parts.
 pub(crate) fn alias(self_: &Tensor) -> Result<Tensor> {
@@ -64,8 +65,12 @@ pub(crate) fn blank(
     self_: &Tensor,
     dtype: Option<DType>,
     layout: Option<Layout>,
+    memory_format: Option<MemoryFormat>,
 ) -> Result<Tensor> {
     let (dtype, layout) = (dtype.unwrap_or(self_.dtype()), layout.unwrap_or(self_.layout()));
+    if memory_format.is_some() && layout != Layout::Strided {
+        return Err(of_strided_only());
+    }
     if layout == Layout::Strided {
         return crate::TensorSpec::of(self_.shape(), dtype).zeros();
     }
@@ -78,6 +83,19 @@ pub(crate) fn blank(
     let blocks = [rows, columns];
     let is_blocked = layout.is_blocked() && self_.layout().is_blocked();
     made.to_sparse_with(Some(layout), is_blocked.then_some(&blocks[..]), None)
+}
+
+/// `new_zeros`, `new_empty`: a tensor of another size, in the layout of `self` unless another is asked for, that specifies nothing.
+pub(crate) fn blank_beside(
+    self_: &Tensor,
+    size: &[i64],
+    dtype: Option<DType>,
+    layout: Option<Layout>,
+    device: Option<Device>,
+) -> Result<Tensor> {
+    let options = FactoryOptions(dtype, layout.or(Some(self_.layout())), device, None);
+    let spec = options.blank_beside(self_, size)?.checked()?;
+    if spec.layout == Layout::Strided { spec.zeros() } else { spec.empty() }
 }
 
 /// Parts of a tensor of the same kind that specifies nothing.

@@ -143,15 +143,21 @@ fn check_arguments(layout: Option<Layout>, blocksize: Option<&[i64]>) -> Result<
     let is_blocked = layout.is_some_and(Layout::is_blocked);
     if let Some(size) = blocksize {
         ensure!(
+            size.len() == 2,
+            runtime,
+            "to_sparse: blocksize needs to be a tuple of size 2, but got {}",
+            size.len()
+        );
+        ensure!(
             is_blocked,
             runtime,
             "to_sparse: blocksize {size:?} is only for the layouts of blocks, but got layout torch.{}",
             layout.unwrap_or(Layout::SparseCoo).name()
         );
         ensure!(
-            size.len() == 2 && size.iter().all(|&n| n > 0),
+            size.iter().all(|&n| n > 0),
             runtime,
-            "blocksize needs to be a tuple of size 2 of numbers above 0, but got {size:?}"
+            "to_sparse: blocksize needs to be positive, but got {size:?}"
         );
     } else {
         ensure!(

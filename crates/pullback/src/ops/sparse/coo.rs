@@ -145,8 +145,9 @@ impl SparseCooTensorOf {
         is_coalesced: Option<bool>,
     ) -> Result<Tensor> {
         check_options(dtype, layout, device, pin_memory)?;
-        let size = inferred(indices, values)?;
-        Tensor::sparse_coo(indices, &typed(values, dtype)?, &size, is_coalesced.unwrap_or(false))
+        let values = listed(values)?;
+        let size = inferred(indices, &values)?;
+        Tensor::sparse_coo(indices, &typed(&values, dtype)?, &size, is_coalesced.unwrap_or(false))
     }
 }
 
@@ -168,8 +169,14 @@ impl SparseCooTensorSized {
         is_coalesced: Option<bool>,
     ) -> Result<Tensor> {
         check_options(dtype, layout, device, pin_memory)?;
-        Tensor::sparse_coo(indices, &typed(values, dtype)?, size, is_coalesced.unwrap_or(false))
+        let values = typed(&listed(values)?, dtype)?;
+        Tensor::sparse_coo(indices, &values, size, is_coalesced.unwrap_or(false))
     }
+}
+
+/// A single value as the list of it.
+fn listed(values: &Tensor) -> Result<Tensor> {
+    if values.ndim() == 0 { values.unsqueeze(0) } else { Ok(values.clone()) }
 }
 
 /// Zeros of the sizes `size`, all dimensions sparse, none of them specified.

@@ -44,7 +44,8 @@ impl SparseMask {
         let format = SparseFormat::of(mask)?;
         let indices = super::coordinates::table(&elements.indices, elements.count())?;
         let values = self_.values_at(&indices, self_.is_sparse())?;
-        if format.batch == 0 && format.block == (1, 1) && mask.layout().is_compressed() {
+        let is_plain = mask.layout().is_compressed() && !mask.layout().is_blocked();
+        if format.batch == 0 && is_plain {
             return in_order_of(mask, &elements, &values);
         }
         let found = Tensor::sparse_coo(&indices, &values, self_.shape(), true)?;

@@ -18,7 +18,7 @@ pub(super) mod product;
 pub(super) mod reduce;
 mod shape;
 
-pub(crate) use basic::{alias, blank, clone, convert, copy, zero};
+pub(crate) use basic::{alias, blank, blank_beside, clone, convert, copy, zero};
 pub(crate) use gradient::{
     embedding_backward, gather_backward, index_select_backward, select_backward, slice_backward,
 };

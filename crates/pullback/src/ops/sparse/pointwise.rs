@@ -4,7 +4,8 @@ use super::coordinates::{SparseElements, SparseFormat, dense_copy, index_vector,
 use super::{check_same_shape, parts};
 use crate::dispatch::{Arg, Call, Form, check_cast, each_tensor, receiver};
 use crate::error::{bail, ensure};
-use crate::tensor::{Cpu, Sparse, promote, shape::list};
+use crate::tensor::shape::{broadcast_shapes, list};
+use crate::tensor::{Cpu, Layout, Sparse, promote};
 use crate::{DType, Dims, Error, Result, Scalar, Tensor, interrupt};
 use pullback_kernels::memory;
 use smallvec::SmallVec;
@@ -233,13 +234,46 @@ pub(crate) fn multiply(form: Form<'_>, self_: &Tensor, other: &Tensor) -> Result
             by_dense(other, &self_.to_dense(None)?)
         }
         (true, true) => {
-            check_same_shape("mul", self_, other)?;
+            check_sparse_sizes(self_, other)?;
             common(self_, other)
         }
-        (true, false) => by_dense(self_, other),
-        (false, true) => by_dense(other, self_),
+        (true, false) => by_dense(&grown_to(form, self_, other)?, other),
+        (false, true) => by_dense(&grown_to(form, other, self_)?, self_),
         (false, false) => self_.mul(other),
     }
+}
+
+/// Refuses two sparse tensors that differ in a sparse dimension; dense ones broadcast.
+fn check_sparse_sizes(a: &Tensor, b: &Tensor) -> Result<()> {
+    let is_coo = |tensor: &Tensor| tensor.layout() == Layout::SparseCoo;
+    if !(is_coo(a) && is_coo(b)) || a.ndim() != b.ndim() {
+        return check_same_shape("mul", a, b);
+    }
+    let count = a.sparse_dim()? as usize;
+    if a.shape()[..count] != b.shape()[..count] {
+        return check_same_shape("mul", a, b);
+    }
+    broadcast_shapes(&[a.shape(), b.shape()]).map(|_| ())
+}
+
+/// A sparse tensor as often as it broadcasts with a strided one: new dimensions come before its own, and are sparse.
+fn grown_to(form: Form<'_>, sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
+    let fits = dense.ndim() == 0 || dense.shape() == sparse.shape();
+    if fits || sparse.layout() != Layout::SparseCoo {
+        return Ok(sparse.clone());
+    }
+    let shape = broadcast_shapes(&[sparse.shape(), dense.shape()])?;
+    if shape.as_slice() == sparse.shape() {
+        return Ok(sparse.clone());
+    }
+    ensure!(
+        !matches!(form, Form::Inplace),
+        runtime,
+        "output with shape {} doesn't match the broadcast shape {}",
+        list(sparse.shape()),
+        list(&shape)
+    );
+    SparseElements::of(sparse)?.expanded(&shape)?.into_coo()
 }
 
 /// A sparse tensor times a strided one that broadcasts to it.
@@ -293,7 +327,8 @@ fn common(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let indices = taken(&first.indices, &mine)?;
     let left = first.values.index_select(0, &index_vector(&mine)?)?.to_dtype(dtype)?;
     let right = second.values.index_select(0, &index_vector(&others)?)?.to_dtype(dtype)?;
-    SparseElements { indices, values: left.mul(&right)?, ..first }.in_layout_of(a)
+    let shape = broadcast_shapes(&[a.shape(), b.shape()])?;
+    SparseElements { indices, values: left.mul(&right)?, shape, ..first }.in_layout_of(a)
 }
 
 /// `div` and its kin by a number, or a tensor without dimensions.

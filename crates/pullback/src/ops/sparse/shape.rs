@@ -386,14 +386,14 @@ pub(crate) fn cat(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
     // bounded: by the rank.
     let mut indices = vec![Vec::new(); first.sparse_dim()];
     let mut values = Vec::new();
-    for elements in &all {
+    for (position, elements) in all.iter().enumerate() {
         let fits = elements.sparse_dim() == first.sparse_dim()
             && elements.shape.len() == shape.len()
             && (0..shape.len()).all(|at| at == dim || elements.shape[at] == shape[at]);
         ensure!(
             fits,
             runtime,
-            "cat(): Sizes of tensors must match except in dimension {dim}, and their kinds of dimensions: {} with {} sparse ones and {} with {}",
+            "cat(): All tensors must have the same shape: {} (except in the concatenating dimension) and the same number of sparse dimensions, {}, but found shape: {} with {} at position {position}",
             list(&first.shape),
             first.sparse_dim(),
             list(&elements.shape),

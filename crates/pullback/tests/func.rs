@@ -1,6 +1,7 @@
 //! Transforms of functions over closures, alone and in each other.
 
 use pullback::autograd::batch::Randomness;
+use pullback::autograd::{Context, Function, apply_one};
 use pullback::func::{
     Batched, Remove, Vmap, functionalize, grad, grad_and_value, grads, hessian, jacfwd, jacrev,
     jacrev_by_chunks, jvp, linearize, vjp, vmap, vmap_with,
@@ -301,5 +302,36 @@ fn views_are_copied_where_they_are_to_be_removed() -> Result<()> {
         assert_eq!(memory(&first) == memory(&x), is_view);
         close(&first, &[1.0]);
     }
+    Ok(())
+}
+
+/// `x^3`, without a rule for forward mode.
+struct Cube;
+
+impl Function for Cube {
+    fn forward(&self, ctx: &mut Context, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        ctx.save_for_backward(&inputs[0]);
+        Ok(vec![inputs[0].mul(&inputs[0])?.mul(&inputs[0])?])
+    }
+    fn backward(&self, ctx: &Context, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+        let [x] = &ctx.saved()?;
+        let grad = grads[0].as_ref().expect("missing gradients are made zeros");
+        Ok(vec![Some((grad * (x * x * 3.0)).get()?)])
+    }
+}
+
+#[test]
+fn a_hessian_needs_no_rule_of_forward_mode() -> Result<()> {
+    let x = vector(&[1.0, 2.0]);
+    let f = |x: &Tensor| apply_one(Cube, &[x])?.sum();
+    assert_eq!(jvp(f, &x, &x).unwrap_err().kind(), ErrorKind::NotImplemented);
+    close(&hessian(f, &x)?, &[6.0, 0.0, 0.0, 12.0]);
+    // Nor does the Hessian of each example, and that of a function that mixes both kinds.
+    let batch = Tensor::from([[1.0, 2.0], [3.0, 4.0]])?;
+    let each = vmap(|at| hessian(f, at[0]), &[Batched::first(&batch)])?;
+    close(&each, &[6.0, 0.0, 0.0, 12.0, 18.0, 0.0, 0.0, 24.0]);
+    let mixed = |x: &Tensor| apply_one(Cube, &[x])?.sum()?.mul(&x.prod()?);
+    // (x^3 + y^3) x y: second derivatives 12 x^2 y, 4 x^3 + 4 y^3, 12 x y^2.
+    close(&hessian(mixed, &x)?, &[24.0, 36.0, 36.0, 48.0]);
     Ok(())
 }

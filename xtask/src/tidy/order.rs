@@ -81,6 +81,8 @@ const ORDER: &[&str] = &[
     "needs",
     "call",
     "api",
+    "checkpoint",
+    "multi_hook",
     // Forward mode.
     "forward::pushforward",
     "forward::written",

@@ -206,6 +206,9 @@ impl Forward for TransformerEncoder {
     }
 }
 
+/// A part of a layer, which has a way around it.
+type Part<'a> = &'a dyn Fn(&Tensor) -> Result<Tensor>;
+
 /// What positions of a decoder may attend to, see [`MultiheadAttention::forward`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DecoderMasks<'a> {
@@ -291,7 +294,7 @@ impl TransformerDecoderLayer {
             let x = self.activation.of(&self.linear1.forward(x)?)?;
             self.dropout3.forward(&self.linear2.forward(&self.dropout.forward(&x)?)?)
         };
-        let steps: [(&LayerNorm, &dyn Fn(&Tensor) -> Result<Tensor>); 3] =
+        let steps: [(&LayerNorm, Part<'_>); 3] =
             [(&self.norm1, &to_itself), (&self.norm2, &to_memory), (&self.norm3, &fed_forward)];
         let mut x = target.clone();
         for (norm, step) in steps {

@@ -22,6 +22,7 @@
 //! | `needs` | whether derivatives may be wanted |
 //! | `call` | where calls of ops begin, and the layer that records |
 //! | `api` | `backward`, `grad` |
+//! | `checkpoint`, `multi_hook` | values computed again instead of kept; hooks on the gradients of several tensors |
 //! | `forward` | forward mode: dual tensors, the derivative of an op in a direction |
 //! | `view_func` | views undone |
 //! | `function` | functions with derivatives of their own |
@@ -35,12 +36,14 @@ mod arithmetic;
 pub mod batch;
 mod call;
 pub(crate) mod cast;
+mod checkpoint;
 pub mod cycle;
 pub mod engine;
 pub mod forward;
 pub mod func;
 mod function;
 mod graph;
+mod multi_hook;
 mod needs;
 pub(crate) mod outside;
 mod rebase;
@@ -55,6 +58,7 @@ mod view_func;
 pub use api::{Options, backward, check_start, grad, grad_of_edges, implicit_start, start};
 pub(crate) use call::layer;
 pub use call::{call, call_inplace, call_out, is_unchanged};
+pub use checkpoint::checkpoint;
 pub use engine::masked::{MaskedZeros, masked_zeros};
 pub(crate) use forward::pushforward::Pushforward;
 pub use function::{Context, Custom, Function, Results, Tensors, apply, apply_one};
@@ -67,6 +71,7 @@ pub use graph::node::{Backward, Edge, Node, SavedTensor, WeakNode};
 pub use graph::sequence::peek_sequence_nr;
 pub(crate) use graph::sequence::thread_number;
 pub use graph::{anomaly, hook};
+pub use multi_hook::{on_first_grad, on_grads};
 pub(crate) use needs::{needs_derivative_of, needs_ops, needs_ops_to_read};
 pub(crate) use record::Refusal;
 pub use saved::SavedCount;

@@ -504,12 +504,6 @@ impl WeakTensor {
     }
 }
 
-impl std::fmt::Debug for WeakTensor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WeakTensor")
-    }
-}
-
 impl Drop for WeakTensor {
     fn drop(&mut self) {
         release_weak(self.0);

@@ -5,7 +5,7 @@ use super::batch::{Batched, vmap};
 use super::reverse::{Point, jacrev};
 use crate::autograd::{arithmetic, forward};
 use crate::error::ensure;
-use crate::{Result, Tensor};
+use crate::{ErrorKind, Result, Tensor};
 
 /// A level of forward mode of a transform.
 struct Level(usize);
@@ -85,8 +85,17 @@ pub fn jacfwd(f: impl FnOnce(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<T
 
 /// The second derivatives of `f`, which gives a tensor without dimensions, at `x`: the shape of `x` twice.
 ///
+/// The Jacobian in forward mode of that in reverse mode. Where an op of `f`, or a function with a derivative of its own, has no
+/// rule for forward mode, `f` runs once more, and both are in reverse mode, which takes more memory.
+///
 /// # Errors
-/// As [`jacrev`] and [`jacfwd`].
-pub fn hessian(f: impl FnOnce(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Tensor> {
-    jacfwd(|x| jacrev(f, x), x)
+/// As [`jacrev`].
+pub fn hessian(f: impl Fn(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Tensor> {
+    match jacfwd(|x| jacrev(&f, x), x) {
+        Err(error) if error.kind() == ErrorKind::NotImplemented => {
+            // (If the missing rule is that of reverse mode, this says so.)
+            jacrev(|x| jacrev(&f, x), x)
+        }
+        result => result,
+    }
 }

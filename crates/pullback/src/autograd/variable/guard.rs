@@ -2,9 +2,12 @@
 //!
 //! [`Tensor::register_hook`] and its kin, which take and give what a language binding keeps, are beneath.
 
+use super::history::grad_fn_of;
 use crate::autograd::graph::hook::HookId;
+use crate::autograd::graph::node::WeakNode;
 use crate::tensor::WeakTensor;
 use crate::{Result, Tensor};
+use std::fmt;
 use std::sync::Arc;
 
 /// What a hook on a gradient gives: nothing (`()`), or a gradient to go on with, maybe as a `Result` or an `Option`.
@@ -37,18 +40,29 @@ impl<R: HookResult> HookResult for Result<R> {
 }
 
 /// Removes its hook when it is dropped, unless [`HookGuard::keep`] is called.
-#[derive(Debug)]
 #[must_use = "the hook is removed when its guard is dropped; `keep()` leaves it"]
 pub struct HookGuard {
     tensor: Option<WeakTensor>,
+    /// The node that has the hook, which may outlive the tensor, and the tensor's history may become another one.
+    node: Option<WeakNode>,
     id: HookId,
 }
 
 impl HookGuard {
-    /// Leaves the hook for as long as the tensor lives.
+    fn new(tensor: &Tensor, id: HookId) -> Self {
+        let node = grad_fn_of(tensor).map(|node| node.downgrade());
+        HookGuard { tensor: Some(tensor.downgrade()), node, id }
+    }
+    /// Leaves the hook for as long as the tensor, or the graph that made it, lives.
     pub fn keep(mut self) -> HookId {
-        self.tensor = None;
+        (self.tensor, self.node) = (None, None);
         self.id
+    }
+}
+
+impl fmt::Debug for HookGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HookGuard").field(&self.id).finish()
     }
 }
 
@@ -56,6 +70,9 @@ impl Drop for HookGuard {
     fn drop(&mut self) {
         if let Some(tensor) = self.tensor.take().and_then(|weak| weak.upgrade()) {
             tensor.remove_hook(self.id);
+        }
+        if let Some(node) = self.node.take().and_then(|weak| weak.upgrade()) {
+            node.remove_hook(self.id);
         }
     }
 }
@@ -87,7 +104,7 @@ impl Tensor {
         let id = self.register_hook(Arc::new(move |grad: Option<&Tensor>| {
             grad.map_or(Ok(None), |grad| hook(grad).replacement())
         }))?;
-        Ok(HookGuard { tensor: Some(self.downgrade()), id })
+        Ok(HookGuard::new(self, id))
     }
 
     /// Runs `hook` on this leaf after each update of its gradient.
@@ -99,6 +116,6 @@ impl Tensor {
         hook: impl Fn(&Tensor) -> Result<()> + Send + Sync + 'static,
     ) -> Result<HookGuard> {
         let id = self.register_post_accumulate_grad_hook(Arc::new(hook))?;
-        Ok(HookGuard { tensor: Some(self.downgrade()), id })
+        Ok(HookGuard::new(self, id))
     }
 }

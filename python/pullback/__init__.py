@@ -13,15 +13,15 @@ from math import nan as nan
 from math import pi as pi
 from typing import TYPE_CHECKING, Any
 
-from . import _C, _absent, _lazy
+from . import _C, _absent, _batch_norm_parts, _lazy, _sparse
+from ._batch_norm_parts import batch_norm_backward_elemt as batch_norm_backward_elemt
+from ._batch_norm_parts import batch_norm_backward_reduce as batch_norm_backward_reduce
+from ._batch_norm_parts import batch_norm_elemt as batch_norm_elemt
+from ._batch_norm_parts import batch_norm_gather_stats as batch_norm_gather_stats
 from ._batch_norm_parts import (
-    batch_norm_backward_elemt,
-    batch_norm_backward_reduce,
-    batch_norm_elemt,
-    batch_norm_gather_stats,
-    batch_norm_gather_stats_with_counts,
-    batch_norm_stats,
+    batch_norm_gather_stats_with_counts as batch_norm_gather_stats_with_counts,
 )
+from ._batch_norm_parts import batch_norm_stats as batch_norm_stats
 from ._build import (
     AcceleratorError,
     classproperty,
@@ -191,9 +191,6 @@ from ._scaling import _amp_update_scale_ as _amp_update_scale_
 from ._script import ScriptFunction
 from ._sparse import _validate_sparse_bsc_tensor_args as _validate_sparse_bsc_tensor_args
 from ._sparse import _validate_sparse_bsr_tensor_args as _validate_sparse_bsr_tensor_args
-from ._sparse import (
-    _validate_sparse_compressed_tensor_args as _validate_sparse_compressed_tensor_args,
-)
 from ._sparse import _validate_sparse_coo_tensor_args as _validate_sparse_coo_tensor_args
 from ._sparse import _validate_sparse_csc_tensor_args as _validate_sparse_csc_tensor_args
 from ._sparse import _validate_sparse_csr_tensor_args as _validate_sparse_csr_tensor_args
@@ -623,12 +620,6 @@ __all__ = [
     "margin_ranking_loss",
     "norm_except_dim",
     "batch_norm_update_stats",
-    "batch_norm_backward_elemt",
-    "batch_norm_backward_reduce",
-    "batch_norm_elemt",
-    "batch_norm_gather_stats",
-    "batch_norm_gather_stats_with_counts",
-    "batch_norm_stats",
     "bilinear",
     "ccol_indices_copy",
     "col_indices_copy",
@@ -800,6 +791,8 @@ __all__ = [
     "symeig",
     "use_deterministic_algorithms",
     "vmap",
+    *_batch_norm_parts.__all__,
+    *_sparse.__all__,
     *_TENSOR_CLASSES,
     *_STORAGE_CLASSES,
     *_C._public_names(),

@@ -12,6 +12,7 @@ import lzma
 import pickle
 import sys
 from io import BytesIO
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ FLOAT8 = NAMES[:5]
 # Where the outcome is meant to differ, and why.
 PAIRS = "float4_e2m1fn_x2"
 DIFFERENT = {
+    # The sign of zeros and NaNs goes, as that of other floats does; PyTorch leaves it.
+    *(("float8_e4m3fn", "abs"), ("float8_e5m2", "abs")),
+    # A complex number is refused by the name of the dtype that it does not fit.
+    *((name, call) for name in NAMES for call in ("tensor 1j", "fill one 1j")),
+    *((PAIRS, call) for call in ("full 1j", "fill 1j")),
     # Pairs of four bits move wherever float8 does; PyTorch lacks some of the kernels.
     *((PAIRS, call) for call in ("cat", "index", "index mask", "masked_select")),
     # They have no numbers that could be compared; PyTorch compares what it takes the bytes for.
@@ -58,8 +64,28 @@ def codes_of(tensor: torch.Tensor) -> list[int]:
 
 @pytest.mark.parametrize("name", FLOAT8)
 def test_conversions_give_the_bits_of_pytorch(recorded: dict[Any, Any], name: str) -> None:
+    # (What integer NaN becomes differs between processors.)
+    few = of_codes([0, 1, 2, 63, 64, 126, 127, 128, 192, 254, 255], name)
+    is_number = (~few.isnan()).tolist()
     for call, found in program.conversions(torch, dtype_of(name)).items():
-        assert found == recorded[name, f"conversion {call}"], call
+        expected = recorded[name, f"conversion {call}"]
+        if call == "to int64":
+            found, expected = (list(compress(all, is_number)) for all in (found, expected))
+        assert found == expected, call
+
+
+def has_equal_numbers(found: Any, expected: Any) -> bool:
+    """Whether results in a wider dtype are equal but for rounding and the bits of NaNs."""
+    names = ("torch.bfloat16", "torch.float32")
+    if "error" in found or found["dtype"] not in names or found["dtype"] != expected["dtype"]:
+        return False
+    if found["shape"] != expected["shape"] or not isinstance(expected["bytes"], list):
+        return False
+    dtype = dtype_of(found["dtype"].removeprefix("torch."))
+    numbers = [
+        torch.tensor(each["bytes"], dtype=torch.uint8).view(dtype) for each in (found, expected)
+    ]
+    return torch.allclose(*numbers, equal_nan=True)
 
 
 def agrees(found: Any, expected: Any, name: str) -> bool:
@@ -68,7 +94,7 @@ def agrees(found: Any, expected: Any, name: str) -> bool:
         pairs = zip(found, expected, strict=True)
         return isinstance(found, list) and all(agrees(f, e, name) for f, e in pairs)
     if "error" not in expected:
-        return bool(found == expected)
+        return bool(found == expected) or has_equal_numbers(found, expected)
     if expected["error"] == "AssertionError":
         # (PyTorch's own assertions: any clear refusal is better.)
         return found.get("error") in {"RuntimeError", "NotImplementedError", "TypeError"}

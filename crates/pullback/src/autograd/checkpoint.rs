@@ -137,7 +137,7 @@ struct Dropped;
 
 impl SavedTensorHooks for Keep {
     fn pack(&self, tensor: &Tensor) -> Result<Box<dyn Packed>> {
-        let kept = tensor.detach()?;
+        let kept = tensor.detached()?;
         lock(&self.0).push(kept);
         Ok(Box::new(Dropped))
     }

@@ -90,8 +90,16 @@ impl TensorSpec {
     /// `RuntimeError` if the shapes do not broadcast.
     #[inline]
     pub fn broadcast(tensors: &[&Tensor]) -> Result<Self> {
-        let first = tensors[0];
         let dtype = if let [one] = tensors { one.dtype() } else { result_type(tensors)? };
+        Self::broadcast_in(tensors, dtype)
+    }
+    /// The common shape of `tensors`, with elements of `dtype`; strides follow the tensors as PyTorch's do.
+    ///
+    /// # Errors
+    /// `RuntimeError` if the shapes do not broadcast.
+    #[inline]
+    pub(crate) fn broadcast_in(tensors: &[&Tensor], dtype: DType) -> Result<Self> {
+        let first = tensors[0];
         let same = tensors[1..].iter().all(|t| t.shape() == first.shape());
         let shape = if same {
             Dims::from_slice(first.shape())

@@ -6,6 +6,7 @@ pub mod factory;
 pub(in crate::ops) mod like;
 mod options;
 pub mod spaced;
+pub(in crate::ops) mod triangle;
 
 pub use data::TensorData;
 pub use options::{Sizes, TensorOptions};
@@ -13,4 +14,5 @@ pub use options::{Sizes, TensorOptions};
 use super::Family;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[copy::OPS, factory::OPS, like::OPS, spaced::OPS];
+pub(super) static FAMILIES: &[Family] =
+    &[copy::OPS, factory::OPS, like::OPS, spaced::OPS, triangle::OPS];

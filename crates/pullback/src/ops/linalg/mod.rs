@@ -3,6 +3,7 @@
 pub(in crate::ops) mod contraction;
 pub(in crate::ops) mod decomposition;
 pub(in crate::ops) mod distance;
+mod dot;
 pub mod einsum;
 pub(in crate::ops) mod equation;
 pub(in crate::ops) mod general_eigen;
@@ -26,6 +27,7 @@ use super::Family;
 /// The families of this folder.
 pub(super) static FAMILIES: &[Family] = &[
     einsum::OPS,
+    dot::OPS,
     matmul::OPS,
     matmul_form::OPS,
     contraction::OPS,

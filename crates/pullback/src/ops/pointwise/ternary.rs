@@ -30,7 +30,7 @@ impl WhereSelf {
             kind.scalar_name()
         );
         let dtype = result_type(&[self_, other])?;
-        Ok(TensorSpec::broadcast(&[condition, self_, other])?.computed_in(dtype))
+        TensorSpec::broadcast_in(&[condition, self_, other], dtype)
     }
     fn cpu(
         cpu: Cpu,

@@ -442,7 +442,7 @@ mod tests {
         values.extend([500.0, 1e5, 3.4e38, 1e-38, 1e-45, 6e-39, 4e-39]);
         values.sort_by(f32::total_cmp);
         for pair in values.windows(2) {
-            let middle = ((f64::from(pair[0]) + f64::from(pair[1])) / 2.0) as f32;
+            let middle = f64::midpoint(pair[0].into(), pair[1].into()) as f32;
             for x in [pair[0], middle] {
                 numbers.extend([x, x.next_down(), x.next_up(), -x]);
             }

@@ -243,41 +243,44 @@ fn flops(op: &Op<'_>) -> Result<TokenStream> {
     Ok(quote!(Some(|args| #ty::flops(#(#values),*))))
 }
 
+/// The words that are flags of an op, and the flags.
+const FLAGS: [(&str, &str); 31] = [
+    ("inplace", "INPLACE"),
+    ("out", "OUT"),
+    ("overload_out", "OVERLOAD_OUT"),
+    ("any_out", "OUT"),
+    ("any_out", "ANY_OUT"),
+    ("exact_out", "OUT"),
+    ("exact_out", "EXACT_OUT"),
+    ("view", "VIEW"),
+    ("multi_view", "VIEW"),
+    ("multi_view", "MULTI_VIEW"),
+    ("bijective", "BIJECTIVE"),
+    ("method_only", "METHOD_ONLY"),
+    ("function_only", "FUNCTION_ONLY"),
+    ("attribute", "ATTRIBUTE"),
+    ("writable", "WRITABLE"),
+    ("random", "RANDOM"),
+    ("numbers", "NUMBERS_AS_TENSORS"),
+    ("leading_number", "LEADING_NUMBER"),
+    ("wide_numbers", "WIDE_NUMBERS"),
+    ("internal", "INTERNAL"),
+    ("checks_sharing", "CHECKS_SHARING"),
+    ("writes_one_value", "WRITES_ONE_VALUE"),
+    ("writes_leaves", "WRITES_LEAVES"),
+    ("resizes_self", "RESIZES_SELF"),
+    ("fills_out", "FILLS_OUT"),
+    ("unresolved", "UNRESOLVED"),
+    ("across_devices", "ACROSS_DEVICES"),
+    ("data_dependent_output", "DATA_DEPENDENT_OUTPUT"),
+    ("dynamic_output_shape", "DYNAMIC_OUTPUT_SHAPE"),
+    ("profiler_flops", "PROFILER_FLOPS"),
+    ("narrow_floats", "NARROW_FLOATS"),
+];
+
 fn traits(op: &Op<'_>) -> TokenStream {
     let mut flags = vec![];
-    for (word, flag) in [
-        ("inplace", "INPLACE"),
-        ("out", "OUT"),
-        ("overload_out", "OVERLOAD_OUT"),
-        ("any_out", "OUT"),
-        ("any_out", "ANY_OUT"),
-        ("exact_out", "OUT"),
-        ("exact_out", "EXACT_OUT"),
-        ("view", "VIEW"),
-        ("multi_view", "VIEW"),
-        ("multi_view", "MULTI_VIEW"),
-        ("bijective", "BIJECTIVE"),
-        ("method_only", "METHOD_ONLY"),
-        ("function_only", "FUNCTION_ONLY"),
-        ("attribute", "ATTRIBUTE"),
-        ("writable", "WRITABLE"),
-        ("random", "RANDOM"),
-        ("numbers", "NUMBERS_AS_TENSORS"),
-        ("leading_number", "LEADING_NUMBER"),
-        ("wide_numbers", "WIDE_NUMBERS"),
-        ("internal", "INTERNAL"),
-        ("checks_sharing", "CHECKS_SHARING"),
-        ("writes_one_value", "WRITES_ONE_VALUE"),
-        ("writes_leaves", "WRITES_LEAVES"),
-        ("resizes_self", "RESIZES_SELF"),
-        ("fills_out", "FILLS_OUT"),
-        ("unresolved", "UNRESOLVED"),
-        ("across_devices", "ACROSS_DEVICES"),
-        ("data_dependent_output", "DATA_DEPENDENT_OUTPUT"),
-        ("dynamic_output_shape", "DYNAMIC_OUTPUT_SHAPE"),
-        ("profiler_flops", "PROFILER_FLOPS"),
-        ("narrow_floats", "NARROW_FLOATS"),
-    ] {
+    for (word, flag) in FLAGS {
         if op.has(word) {
             flags.push(flag);
         }

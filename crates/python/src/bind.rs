@@ -221,10 +221,11 @@ impl Function {
         let mut text = format!("This overload of {name} is deprecated:");
         let mut instead = String::new();
         for (signature, other) in overloads.signatures.iter().zip(&overloads.plans) {
+            let line = format!("\n\t{name}{signature}");
             if std::ptr::eq(other, plan) {
-                text.push_str(&format!("\n\t{name}{signature}"));
+                text += &line;
             } else if !signature.hidden {
-                instead.push_str(&format!("\n\t{name}{signature}"));
+                instead += &line;
             }
         }
         text + "\nConsider using one of the following signatures instead:" + &instead

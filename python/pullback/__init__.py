@@ -191,17 +191,18 @@ from ._scaling import _amp_update_scale_ as _amp_update_scale_
 from ._script import ScriptFunction
 from ._sparse import _validate_sparse_bsc_tensor_args as _validate_sparse_bsc_tensor_args
 from ._sparse import _validate_sparse_bsr_tensor_args as _validate_sparse_bsr_tensor_args
+from ._sparse import (
+    _validate_sparse_compressed_tensor_args as _validate_sparse_compressed_tensor_args,
+)
 from ._sparse import _validate_sparse_coo_tensor_args as _validate_sparse_coo_tensor_args
 from ._sparse import _validate_sparse_csc_tensor_args as _validate_sparse_csc_tensor_args
 from ._sparse import _validate_sparse_csr_tensor_args as _validate_sparse_csr_tensor_args
-from ._sparse import (
-    sparse_bsc_tensor,
-    sparse_bsr_tensor,
-    sparse_compressed_tensor,
-    sparse_coo_tensor,
-    sparse_csc_tensor,
-    sparse_csr_tensor,
-)
+from ._sparse import sparse_bsc_tensor as sparse_bsc_tensor
+from ._sparse import sparse_bsr_tensor as sparse_bsr_tensor
+from ._sparse import sparse_compressed_tensor as sparse_compressed_tensor
+from ._sparse import sparse_coo_tensor as sparse_coo_tensor
+from ._sparse import sparse_csc_tensor as sparse_csc_tensor
+from ._sparse import sparse_csr_tensor as sparse_csr_tensor
 from ._stream import Event, Stream
 from ._symbol import (
     sym_constrain_range,
@@ -767,12 +768,6 @@ __all__ = [
     "set_printoptions",
     "set_rng_state",
     "set_warn_always",
-    "sparse_bsc_tensor",
-    "sparse_bsr_tensor",
-    "sparse_compressed_tensor",
-    "sparse_coo_tensor",
-    "sparse_csc_tensor",
-    "sparse_csr_tensor",
     "tensor",
     "tensordot",
     "trace_nan",

@@ -536,7 +536,8 @@ pub(crate) fn may_overlap_itself(shape: &[i64], strides: &[i64]) -> bool {
 /// Strides for a new tensor like `shape`/`strides`: the same if dense, else row-major over the
 /// dimensions sorted by their old strides.
 pub(crate) fn preserved_strides(shape: &[i64], strides: &[i64]) -> Dims {
-    if is_non_overlapping_and_dense(shape, strides) {
+    // (A dimension of one element may have any stride, one too that no other tensor could be made with.)
+    if is_non_overlapping_and_dense(shape, strides) && check_reach(shape, strides, 0).is_ok() {
         return Dims::from_slice(strides);
     }
     let mut order: SmallVec<[usize; 5]> = (0..shape.len()).collect();

@@ -122,7 +122,7 @@ fn examples(t: &Tensor) -> Vec<Tensor> {
         if t.dtype() == DType::I64 && difference == Difference::ZeroOrNegative && nr == 1 {
             return t.neg()?.sub(&Tensor::wrapped(1)?);
         }
-        if !t.dtype().is_differentiable() {
+        if !t.dtype().is_differentiable() || t.dtype().is_narrow_float() {
             return Ok(t.clone());
         }
         match (difference, nr) {
@@ -212,7 +212,8 @@ const DATA_DEPENDENT: [&str; 21] = [
 /// Whether an error says that there can be no rule, of an op of which that is known.
 fn is_refusal(def: &OpDef, message: &str) -> bool {
     let is_known = DATA_DEPENDENT.contains(&def.full_name().as_str());
-    is_known && message.contains("data-dependent") || message.contains("which are not batched")
+    let is_refused = ["data-dependent", "dynamic shape"].iter().any(|word| message.contains(word));
+    is_known && is_refused || message.contains("which are not batched")
 }
 
 fn compare(

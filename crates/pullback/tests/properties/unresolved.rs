@@ -18,6 +18,7 @@ fn shown_otherwise(t: &Tensor, variant: usize) -> Result<Tensor> {
     let negated = |t: &Tensor| t.neg()?.neg_view();
     match (t.dtype(), variant % 3) {
         (DType::Bool | DType::U16 | DType::U32 | DType::U64, _) => t.detach(),
+        (dtype, _) if dtype.is_narrow_float() => t.detach(),
         (dtype, 0) if dtype.is_complex() => t.conj_physical()?.conj(),
         (dtype, 2) if dtype.is_complex() => t.conj_physical()?.neg()?.conj()?.neg_view(),
         _ => negated(t),

@@ -64,7 +64,6 @@ impl ScaledMm {
         };
         vec![
             of([scale(&[]), scale(&[])], DType::F8E4M3FN),
-            of([scale(&[2, 1]), scale(&[1, 4])], DType::F8E5M2),
             of([scale(&[1]), scale(&[1, 1])], DType::F8E4M3FN).with("bias", scale(&[4])),
         ]
     }

@@ -126,43 +126,6 @@ impl SparseElements {
         with_zero.index_select(0, &list_of(&memory::collect(found.iter().map(index))?)?)
     }
 
-    /// The elements broadcast to a greater shape: the new dimensions are sparse ones, and come first; what has size 1 is repeated.
-    pub(super) fn expanded(self, shape: &[i64]) -> Result<SparseElements> {
-        let lead = shape.len() - self.shape.len();
-        let sparse = lead + self.sparse_dim();
-        let own = |dim: usize| if dim < lead { 1 } else { self.shape[dim - lead] };
-        // How often each coordinate is repeated along a dimension.
-        let grown: Dims =
-            (0..sparse).map(|dim| if own(dim) == shape[dim] { 1 } else { shape[dim] }).collect();
-        let copies = memory::collect(0..grown.iter().product::<i64>())?;
-        let shifts = unravelled(&copies, &grown)?;
-        let count = self.count();
-        let mut pace = WorkCounter::new();
-        // bounded: by the rank.
-        let mut indices = Vec::new();
-        for (dim, shift) in shifts.iter().enumerate() {
-            let mut row = memory::with_capacity(count * copies.len())?;
-            for &shift in shift {
-                pace.spend(count);
-                match dim.checked_sub(lead) {
-                    Some(at) => row.extend(self.indices[at].iter().map(|index| index + shift)),
-                    None => row.resize(row.len() + count, shift),
-                }
-            }
-            indices.push(row);
-        }
-        let sources = (0..copies.len()).flat_map(|_| 0..count);
-        let mut sizes = Dims::from_slice(&[(count * copies.len()) as i64]);
-        sizes.extend_from_slice(&shape[sparse..]);
-        let values = self.values.index_select(0, &index_vector(&memory::collect(sources)?)?)?;
-        Ok(SparseElements {
-            indices,
-            values: values.expand(&sizes, false)?,
-            shape: shape.into(),
-            is_coalesced: self.is_coalesced && grown[lead..].iter().all(|&size| size == 1),
-        })
-    }
-
     /// A tensor of coordinate lists (COO) with these elements.
     pub(super) fn into_coo(self) -> Result<Tensor> {
         let indices = table(&self.indices, self.count())?;

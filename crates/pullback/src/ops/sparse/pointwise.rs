@@ -237,8 +237,8 @@ pub(crate) fn multiply(form: Form<'_>, self_: &Tensor, other: &Tensor) -> Result
             check_sparse_sizes(self_, other)?;
             common(self_, other)
         }
-        (true, false) => by_dense(&grown_to(form, self_, other)?, other),
-        (false, true) => by_dense(&grown_to(form, other, self_)?, self_),
+        (true, false) => by_dense(self_, other),
+        (false, true) => by_dense(other, self_),
         (false, false) => self_.mul(other),
     }
 }
@@ -254,26 +254,6 @@ fn check_sparse_sizes(a: &Tensor, b: &Tensor) -> Result<()> {
         return check_same_shape("mul", a, b);
     }
     broadcast_shapes(&[a.shape(), b.shape()]).map(|_| ())
-}
-
-/// A sparse tensor as often as it broadcasts with a strided one: new dimensions come before its own, and are sparse.
-fn grown_to(form: Form<'_>, sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
-    let fits = dense.ndim() == 0 || dense.shape() == sparse.shape();
-    if fits || sparse.layout() != Layout::SparseCoo {
-        return Ok(sparse.clone());
-    }
-    let shape = broadcast_shapes(&[sparse.shape(), dense.shape()])?;
-    if shape.as_slice() == sparse.shape() {
-        return Ok(sparse.clone());
-    }
-    ensure!(
-        !matches!(form, Form::Inplace),
-        runtime,
-        "output with shape {} doesn't match the broadcast shape {}",
-        list(sparse.shape()),
-        list(&shape)
-    );
-    SparseElements::of(sparse)?.expanded(&shape)?.into_coo()
 }
 
 /// A sparse tensor times a strided one that broadcasts to it.

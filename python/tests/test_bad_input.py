@@ -539,6 +539,7 @@ def check_out_sharing(entry: dict[str, Any]) -> bool:
 # Random tensors rarely are what they take; what they share is asked elsewhere.
 NOT_REACHED = {
     "_coalesced_",
+    "_scaled_mm",
     "_conj_copy",
     "_fft_c2c",
     "_fft_c2r",

@@ -350,9 +350,12 @@ def test_a_target_of_another_length_is_filled_after_a_warning() -> None:
 def test_complex_results_need_complex_targets() -> None:
     x = torch.ones(2)
     for make in (torch.complex, torch.polar):
-        for out, name in [(torch.zeros(2), "Float"), (torch.zeros(2, dtype=torch.int64), "Long")]:
+        for out, name in [
+            (torch.zeros(2), "float"),
+            (torch.zeros(2, dtype=torch.int64), "long int"),
+        ]:
             with pytest.raises(
                 RuntimeError,
-                match=f"scalar type ComplexFloat but got scalar type {name} for argument 'out'",
+                match=f"to have dtype c10::complex<float>, but got {name} instead",
             ):
                 make(x, x, out=out)

@@ -58,7 +58,7 @@ def test_cumprod_in_a_real_dtype_has_the_gradient_of_the_product_of_real_parts(
 
 
 def test_volumes_are_interpolated_bicubically() -> None:
-    """Along each dimension as images; PyTorch's ``grid_sampler_3d`` gives what memory held."""
+    """Along each dimension as images are."""
     torch.manual_seed(0)
     line, across = torch.randn(5), torch.randn(4)
     volume = (line[:, None, None] * across[None, :, None] * torch.ones(3)).reshape(1, 1, 5, 4, 3)

@@ -258,9 +258,9 @@ def test_new_tensors_beside_a_sparse_one_have_its_layout(name: str) -> None:
             "memory format option is only supported by strided tensors",
         ),
         (
-            lambda: torch.ones(1).to_sparse(blocksize=(1,)),
+            lambda: torch.ones(1).to_sparse(blocksize=(1, 2, 3)),
             RuntimeError,
-            "blocksize needs to be a tuple of size 2, but got 1",
+            "blocksize needs to be a tuple of size 2, but got 3",
         ),
         (
             lambda: torch.cat([torch.ones(2, 3).to_sparse(), torch.ones(2, 4).to_sparse()]),

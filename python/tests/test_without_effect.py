@@ -53,6 +53,14 @@ def alike(reason: str, names: str) -> dict[str, str]:
 # By module, name and parameter (none where the whole function does nothing); what PyTorch means by
 # it is in the function's documentation.
 LISTED = {
+    "_batch_norm_parts.batch_norm_elemt(eps)": DECLARED,
+    "_batch_norm_parts.batch_norm_gather_stats_with_counts(input)": DECLARED,
+    **alike(
+        REFUSES,
+        "sparse.semi_structured.SparseSemiStructuredTensor.from_dense(alg_id)"
+        " sparse.semi_structured.SparseSemiStructuredTensor.prune_dense_static_sort"
+        "(original_tensor,algorithm)",
+    ),
     "_dynamo.disable(recursive)": EAGER,
     "_dynamo.disable(reason)": EAGER,
     "_dynamo.reset()": EAGER,
@@ -350,6 +358,8 @@ def test_what_is_listed_has_no_effect() -> None:
 
 # Parameters that are kept or checked, and change nothing: the documentation says so.
 SAID = {
+    "_batch_norm_parts.batch_norm_elemt.eps": DECLARED,
+    "sparse.semi_structured.to_sparse_semi_structured.transposed": DECLARED,
     "nested.nested_tensor.pin_memory": HOST,
     "nn.functional.gumbel_softmax.eps": "PyTorch's own has been without effect for years",
     "nn.attention.flex_attention.create_block_mask._compile": EAGER,

@@ -1,7 +1,7 @@
 //! Floating-point numbers of one byte: places for numbers, not numbers to compute with. Whoever computes converts to `f32`,
 //! which holds each of their values, and rounds once.
 //!
-//! A format is a row of [`Format`]: the bits of its fraction, its bias and what it does with numbers that have no place. The
+//! A format is a row of a table: the bits of its fraction, its bias and what it does with numbers that have no place. The
 //! formats of a sign, `e` exponent bits and `m` fraction bits are those of "FP8 Formats for Deep Learning" (Micikevicius et
 //! al., 2022: `e4m3fn` and `e5m2`) and of "8-bit Numerical Formats for Deep Neural Networks" (Noune et al., 2022: `fnuz`, one
 //! zero, one NaN and no infinity); `e8m0fnu`, a power of two without sign, is the scale of the OCP microscaling formats.

@@ -2,7 +2,8 @@
 
 The rule: a schedule ends; every pass answers with the exact gradient (numbers are whole and small)
 or with the error that was planted; leaves hold the exact sum of the passes that accumulate into
-them; a graph that is not retained is used by one pass and refused to the others.
+them; a graph that is not retained is used by one pass, and by others only if they began before it
+was let go of.
 """
 
 from __future__ import annotations
@@ -105,8 +106,8 @@ class _Schedule:
 
     def _check_sum(self) -> None:
         used = any(word == "once" for passes in self.case["threads"] for word, _ in passes)
-        if used and self.once_done != 1:
-            raise Wrong("once", f"{self.once_done} passes used a graph that was not retained")
+        if used and self.once_done < 1:
+            raise Wrong("once", "no pass used a graph that was not retained")
         expected = [float(self.accumulated + 2 * x * self.once_done) for x in (1, 2)]
         grad = self.leaf.grad
         got = [0.0, 0.0] if grad is None else grad.tolist()

@@ -222,7 +222,7 @@ def test_options_of_linear_cross_entropy():
         "LinearCrossEntropyOptions(allow_retain_graph=False, batch_chunk_size=None, "
         "chunking_method='auto', acc_policy='auto', acc_dtype=None)"
     )
-    assert options._rows(100, 10, 50) == 20
+    assert options._rows(100, 10, 50) == 32
     with pytest.raises(ValueError, match="invalid acc_policy: 'x'"):
         nn.LinearCrossEntropyOptions(acc_policy="x")
     with pytest.raises(ValueError, match="batch_chunk_size must be positive"):

@@ -541,7 +541,7 @@ impl Searchsorted {
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
     function_only,
     out,
-    numbers,
+    numbers, leading_number,
     not_differentiable, batch = bucketize(boundaries, None)
 )]
 impl Bucketize {

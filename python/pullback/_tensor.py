@@ -242,7 +242,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def nonzero(self, *, as_tuple: bool) -> Tensor | tuple[Tensor, ...]: ...
     def nonzero(self, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
         """The indices of the elements that are not zero: :func:`pullback.nonzero`."""
-        return tuple(_C._VariableFunctions.nonzero_numpy(self)) if as_tuple else super().nonzero()
+        if as_tuple:
+            return tuple(_C._VariableFunctions.nonzero_numpy(self))
+        return _C.TensorBase.nonzero(self)
 
     def unique(
         self,

@@ -280,26 +280,6 @@ def test_one_value_is_the_list_of_it() -> None:
     assert torch.sparse_coo_tensor([[0], [2]], 3, (1, 4)).to_dense().tolist() == [[0, 0, 3, 0]]
 
 
-@pytest.mark.parametrize("is_coalesced", [True, False])
-@pytest.mark.parametrize("shape", [(4, 2, 4), (3, 1, 2, 4), (2, 4), (1, 4), (2, 1), (4,)])
-def test_a_sparse_tensor_grows_to_what_it_is_multiplied_by(shape: Any, is_coalesced: bool) -> None:
-    dense = torch.arange(torch.Size(shape).numel(), dtype=torch.float64).reshape(shape) + 1
-    x = example().to_sparse()
-    if not is_coalesced:
-        x = x + x
-    for product in (x * dense, dense * x):
-        assert product.layout is torch.sparse_coo
-        assert torch.equal(product.to_dense(), x.to_dense() * dense)
-    with pytest.raises(RuntimeError, match=r"output with shape \[2, 4\] doesn't match"):
-        x.clone().mul_(torch.ones(3, 2, 4))
-
-
-def test_a_dimension_of_one_is_repeated() -> None:
-    x = torch.tensor([[[1.0, 0.0, 2.0]], [[0.0, 3.0, 0.0]]]).to_sparse()
-    dense = torch.arange(24.0).reshape(2, 4, 3)
-    assert torch.equal((x * dense).to_dense(), x.to_dense() * dense)
-
-
 def test_dense_dimensions_broadcast() -> None:
     a = torch.arange(1.0, 7.0).reshape(2, 3).to_sparse(1)
     b = torch.tensor([[2.0], [0.0]]).to_sparse(1)

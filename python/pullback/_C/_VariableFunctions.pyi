@@ -475,6 +475,8 @@ def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: _bool = False, ri
     """The bucket of each value among the sorted vector `boundaries`: as `searchsorted` with the arguments swapped."""
 @overload
 def bucketize(input: Tensor, boundaries: Number | _complex, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None) -> Tensor: ...
+@overload
+def bucketize(self: Number | _complex, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None) -> Tensor: ...
 def cartesian_prod(tensors: tuple[Tensor, ...] | list[Tensor]) -> Tensor:
     """All tuples of one element of each vector, a row each, the last element varying fastest; a single vector as it is."""
 def cat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:

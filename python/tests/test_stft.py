@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -60,6 +61,15 @@ def test_the_signal_is_padded_where_the_first_piece_is_centred() -> None:
         close(got, spectra(wide, 6, 2, window))
 
 
+@pytest.fixture
+def every_warning() -> Iterator[None]:
+    """Warnings are given each time, whatever another test of the process has seen."""
+    torch.set_warn_always(True)
+    yield
+    torch.set_warn_always(False)
+
+
+@pytest.mark.usefixtures("every_warning")
 def test_a_short_window_is_in_the_middle() -> None:
     x, window = signal(20), torch.hann_window(4, dtype=F64) + 0.2
     wide = torch.cat([torch.zeros(2, dtype=F64), window, torch.zeros(2, dtype=F64)])

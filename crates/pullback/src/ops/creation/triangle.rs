@@ -5,7 +5,7 @@ use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::{Cpu, TensorSpec};
-use crate::{DType, Device, Layout, Result, Tensor};
+use crate::{DType, Device, ErrorKind, Layout, Result, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -89,12 +89,14 @@ impl Triangle {
     }
 }
 
-/// The coordinates (2, count) of the lower triangle of a `row` x `col` matrix up to diagonal `offset`.
+/// The coordinates (2, count) of the {SIDE} triangle of a `row` x `col` matrix {BOUND} diagonal `offset`.
 #[op(
-    "tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    not_differentiable
+    "{NAME}_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable,
+    each(TrilIndices { NAME: tril, SIDE: "lower", BOUND: "up to", IS_LOWER: true },
+         TriuIndices { NAME: triu, SIDE: "upper", BOUND: "from", IS_LOWER: false })
 )]
-impl TrilIndices {
+impl TriangleIndices {
     fn meta(
         row: i64,
         col: i64,
@@ -104,11 +106,12 @@ impl TrilIndices {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        Triangle { row, col, offset, is_lower: true }
-            .spec(FactoryOptions(dtype, layout, device, pin_memory))
+        let triangle = Triangle { row, col, offset, is_lower: IS_LOWER };
+        triangle.spec(FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, row: i64, col: i64, offset: i64) -> Result<()> {
-        Triangle { row, col, offset, is_lower: true }.write(cpu, result)
+        let triangle = Triangle { row, col, offset, is_lower: IS_LOWER };
+        triangle.write(cpu, result)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         triangle_samples()
@@ -117,38 +120,11 @@ impl TrilIndices {
         vec![
             refused([(-1_i64).into(), 2_i64.into()], "row must be non-negative, got-1"),
             refused([2_i64.into(), (-2_i64).into()], "col must be non-negative, got-2"),
-        ]
-    }
-}
-
-/// The coordinates (2, count) of the upper triangle of a `row` x `col` matrix from diagonal `offset`.
-#[op(
-    "triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    not_differentiable
-)]
-impl TriuIndices {
-    fn meta(
-        row: i64,
-        col: i64,
-        offset: i64,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<TensorSpec> {
-        Triangle { row, col, offset, is_lower: false }
-            .spec(FactoryOptions(dtype, layout, device, pin_memory))
-    }
-    fn cpu(cpu: Cpu, result: &Tensor, row: i64, col: i64, offset: i64) -> Result<()> {
-        Triangle { row, col, offset, is_lower: false }.write(cpu, result)
-    }
-    fn samples(_s: &Sampler) -> Vec<Sample> {
-        triangle_samples()
-    }
-    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
-        vec![
-            refused([(-1_i64).into(), 2_i64.into()], "row must be non-negative, got-1"),
-            refused([2_i64.into(), (-2_i64).into()], "col must be non-negative, got-2"),
+            InvalidSample::new(
+                Sample::new([2_i64.into(), 2_i64.into()]).with("dtype", DType::F32),
+                ErrorKind::NotImplemented,
+                "\"{NAME}_indices\" not implemented for 'Float'",
+            ),
         ]
     }
 }

@@ -236,7 +236,10 @@ def test_threads_have_levels_of_their_own() -> None:
 
 @pytest.mark.parametrize("primal", [0, 1, 2])
 @pytest.mark.parametrize("tangent", [0, 1, 2])
-def test_views_of_what_was_written_have_its_tangent_in_a_batch(primal: int, tangent: int) -> None:
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_views_of_what_was_written_have_its_tangent_in_a_batch(
+    primal: int, tangent: int, is_apart: bool
+) -> None:
     def written(x: Any, y: Any) -> Any:
         x = x.clone()
         row = x[0]
@@ -249,6 +252,9 @@ def test_views_of_what_was_written_have_its_tangent_in_a_batch(primal: int, tang
     torch.manual_seed(0)
     x, y, change = (torch.randn(3, 2, 6) for _ in range(3))
     given = (x, y.movedim(0, primal), change.movedim(0, tangent))
+    if is_apart:
+        # (The elements of one example lie apart, and those of x do not.)
+        given = (x, given[1].contiguous(), given[2].contiguous())
     (row, whole), changes = torch.vmap(push, in_dims=(0, primal, tangent))(*given)
     same(row, y[:, 0])
     same(whole, y)

@@ -206,6 +206,11 @@ pub(in crate::autograd) fn laid_out(tangent: Tensor, tensor: &Tensor) -> Result<
     if lies_as(&tangent, tensor) {
         return Ok(tangent);
     }
+    if tangent.has_flag(Flag::BATCHED) {
+        // (It may be batched at more levels than its tensor, so that it could not be written into zeros of it.)
+        let _below = level::below();
+        return arithmetic::copy_with_strides(&tangent, tensor.shape(), tensor.strides());
+    }
     let copied = zeros_like(tensor, tangent.dtype())?;
     copy(&copied, &tangent)?;
     Ok(copied)

@@ -5,10 +5,13 @@ use pullback::gradcheck::{Tolerance, gradcheck, gradgradcheck};
 use pullback::prelude::*;
 use pullback::{Error, autocast, manual_seed};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Tests that draw from the default generator go one after the other.
-static RANDOM: Mutex<()> = Mutex::new(());
+/// The default generator, for one test at a time: each checkpoint reads its state, and sets it for the second run.
+fn alone() -> MutexGuard<'static, ()> {
+    static DEFAULT: Mutex<()> = Mutex::new(());
+    DEFAULT.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn leaf(values: &[f64]) -> Result<Tensor> {
     Tensor::from(values)?.with_grad()
@@ -28,7 +31,7 @@ fn counted(
 
 #[test]
 fn gradients_are_those_of_a_plain_call_and_the_function_runs_twice() -> Result<()> {
-    let _random = RANDOM.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let f = |x: &[Tensor]| x[0].mul(&x[1]).sin().dropout(0.5, true).exp();
     let plain = [leaf(&[1.0, 2.0, 3.0, 4.0])?, leaf(&[0.5, 0.25, -1.0, 2.0])?];
     manual_seed(7);
@@ -55,6 +58,7 @@ fn gradients_are_those_of_a_plain_call_and_the_function_runs_twice() -> Result<(
 
 #[test]
 fn nothing_is_kept_of_what_the_function_computes() -> Result<()> {
+    let _alone = alone();
     let x = leaf(&[1.0, 2.0])?;
     let inside: Arc<Mutex<Vec<pullback::tensor::WeakTensor>>> = Arc::default();
     let seen = inside.clone();
@@ -74,6 +78,7 @@ fn nothing_is_kept_of_what_the_function_computes() -> Result<()> {
 
 #[test]
 fn a_graph_that_is_kept_runs_again_and_is_differentiated_again() -> Result<()> {
+    let _alone = alone();
     let x = leaf(&[0.5, 2.0])?;
     let y = checkpoint(|x| x[0].sin().mul(&x[0]).exp(), &[&x])?.sum()?;
     let options = Options { retain_graph: Some(true), ..Default::default() };
@@ -88,6 +93,7 @@ fn a_graph_that_is_kept_runs_again_and_is_differentiated_again() -> Result<()> {
 
 #[test]
 fn checkpoints_stand_inside_of_others_and_hold_tensors_of_their_own() -> Result<()> {
+    let _alone = alone();
     let w = leaf(&[0.3, -0.7])?;
     let held = w.clone();
     let f = move |x: &[Tensor]| {
@@ -107,6 +113,7 @@ fn checkpoints_stand_inside_of_others_and_hold_tensors_of_their_own() -> Result<
 
 #[test]
 fn autocast_holds_for_the_second_run() -> Result<()> {
+    let _alone = alone();
     let w = Tensor::from([[1.0_f32, 2.0], [3.0, 4.0]])?.with_grad()?;
     let dtypes = Arc::new(Mutex::new(Vec::new()));
     let seen = dtypes.clone();
@@ -127,6 +134,7 @@ fn autocast_holds_for_the_second_run() -> Result<()> {
 
 #[test]
 fn what_cannot_be_computed_again_is_an_error() -> Result<()> {
+    let _alone = alone();
     // A function that does something else the second time.
     let x = leaf(&[1.0, 2.0])?;
     let runs = AtomicUsize::new(0);
@@ -158,6 +166,7 @@ fn what_cannot_be_computed_again_is_an_error() -> Result<()> {
 
 #[test]
 fn without_recording_the_function_just_runs() -> Result<()> {
+    let _alone = alone();
     let x = leaf(&[1.0])?;
     let _off = no_grad();
     assert!(!checkpoint(|x| x[0].exp(), &[&x])?.requires_grad());

@@ -205,9 +205,8 @@ fn finish_fast(
     operands: &mut [(*mut u8, DType, isize)],
     args: &[Arg<'_>],
 ) -> Result<Tensor> {
-    let geometry = Geometry::fresh_like(like, dtype)?;
-    operands[0] = (geometry.data_ptr(), dtype, dtype.size() as isize);
-    let out = Tensor::from_geometry(geometry)?;
+    let out = Tensor::constructed(|| Geometry::fresh_like(like, dtype))?;
+    operands[0] = (out.geometry().data_ptr(), dtype, dtype.size() as isize);
     // SAFETY: each tensor operand has this many elements of its dtype, each number one that is read again and
     // again (step 0); the output is fresh.
     let mut iter = unsafe { Iter::flat(operands, 1, like.numel as usize) };

@@ -140,6 +140,7 @@ impl Device {
         Ok(())
     }
     /// The device as a number that [`Device::from_bits`] reads.
+    #[inline]
     pub(super) fn bits(self) -> u16 {
         match self {
             Device::Cpu => 0,

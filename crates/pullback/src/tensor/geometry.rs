@@ -171,13 +171,13 @@ impl Geometry {
     /// # Errors
     /// As [`checked_numel`]; out of memory.
     #[inline(always)]
-    pub(crate) fn fresh(shape: &[i64], dtype: DType) -> Result<Self> {
-        let numel = checked_numel(shape)?;
+    pub(crate) fn fresh(shape: Dims, dtype: DType) -> Result<Self> {
+        let numel = checked_numel(&shape)?;
         Ok(Geometry(Fields {
             storage: Some(Storage::uninitialized(numel as usize * dtype.size())?),
             offset: 0,
-            shape: dims(shape),
-            strides: contiguous_strides(shape),
+            strides: contiguous_strides(&shape),
+            shape,
             numel,
             dtype,
             device: Device::Cpu,
@@ -324,7 +324,12 @@ impl Geometry {
                 return;
             }
             std::mem::forget((self.storage.clone(), self.version.clone()));
-            std::ptr::copy_nonoverlapping(self, ptr, 1);
+            // (Two halves, which are moved in registers: the whole would be a call of `memcpy`.)
+            const HALF: usize = size_of::<Geometry>() / 2;
+            let (from, to) = (std::ptr::from_ref(self).cast::<u8>(), ptr.cast::<u8>());
+            std::ptr::copy_nonoverlapping(from, to, HALF);
+            let rest = size_of::<Geometry>() - HALF;
+            std::ptr::copy_nonoverlapping(from.add(HALF), to.add(HALF), rest);
         }
     }
 

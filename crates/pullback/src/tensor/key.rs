@@ -66,6 +66,7 @@ keys! {
 
 impl Key {
     /// The bit of a thread's word that excludes the key from every call.
+    #[inline]
     pub(crate) const fn excluded(self) -> u64 {
         (self as u64) << 16
     }

@@ -116,6 +116,25 @@ impl Tensor {
         unsafe { Tensor::make(keys, |ptr| geometry.move_to(ptr)) }
     }
 
+    /// A tensor of the geometry that `construct` returns, without history. The record is allocated first, so that the geometry
+    /// is constructed where it stays: one that exists before is moved there by a call of `memcpy`.
+    #[inline(always)]
+    pub(crate) fn constructed(construct: impl FnOnce() -> Result<Geometry>) -> Result<Tensor> {
+        let ptr = memory::allocate(size_of::<TensorRecord>())?.cast::<TensorRecord>();
+        match construct() {
+            Ok(geometry) => {
+                let keys = geometry.keys();
+                // SAFETY: the block is fresh, large and aligned enough, and the geometry is moved into it.
+                Ok(unsafe { Tensor::write(ptr, keys, |ptr| geometry.move_to(ptr)) })
+            }
+            Err(error) => {
+                // SAFETY: allocated above with this size, and nobody knows it.
+                unsafe { memory::release(ptr.cast(), size_of::<TensorRecord>()) };
+                Err(error)
+            }
+        }
+    }
+
     /// A tensor of the same geometry, without history.
     #[inline(always)]
     pub(crate) fn of_same_geometry(geometry: &Geometry) -> Result<Tensor> {
@@ -130,8 +149,22 @@ impl Tensor {
     #[inline(always)]
     unsafe fn make(keys: KeySet, write: impl FnOnce(*mut Geometry)) -> Result<Tensor> {
         let ptr = memory::allocate(size_of::<TensorRecord>())?.cast::<TensorRecord>();
+        // SAFETY: a fresh block, large and aligned enough; the rest is the caller's promise.
+        Ok(unsafe { Tensor::write(ptr, keys, write) })
+    }
+
+    /// The tensor whose record is at `ptr`, with the geometry that `write` puts into place.
+    ///
+    /// # Safety
+    /// `ptr` is a block from [`memory::allocate`] for a record, which nobody else knows; `write` as for [`Tensor::make`].
+    #[inline(always)]
+    unsafe fn write(
+        ptr: NonNull<TensorRecord>,
+        keys: KeySet,
+        write: impl FnOnce(*mut Geometry),
+    ) -> Tensor {
         let raw = ptr.as_ptr();
-        // SAFETY: a fresh block, large and aligned enough; every field is written before anybody sees it.
+        // SAFETY: the caller's promise; every field is written before anybody sees it.
         unsafe {
             write((&raw mut (*raw).first).cast());
             (&raw mut (*raw).counts).write(Counts::new());
@@ -146,7 +179,7 @@ impl Tensor {
             (&raw mut (*raw).python).write(AtomicPtr::new(std::ptr::null_mut()));
             (&raw mut (*raw).retired).write(SpinLock::new(Vec::new()));
         }
-        Ok(Tensor(ptr))
+        Tensor(ptr)
     }
 
     /// Whether no other handle, strong or weak, exists. Then none can come, for new ones are made from old ones,

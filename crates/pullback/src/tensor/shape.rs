@@ -136,7 +136,7 @@ pub fn infer_shape(shape: &[i64], numel: i64) -> Result<Dims> {
             known = known.saturating_mul(size);
         }
     }
-    let mut out = Dims::from_slice(shape);
+    let mut out = super::dims(shape);
     let invalid =
         || Error::runtime(format!("shape '{}' is invalid for input of size {numel}", list(shape)));
     match unknown {

@@ -4,7 +4,7 @@
 use super::shape::{broadcast_shapes, list};
 use super::{
     Compressed, Coo, Device, Dims, Geometry, Layout, MemoryFormat, Sparse, Storage, Tensor,
-    channels_last_strides, check_reach, checked_numel, contiguous_strides, extent,
+    channels_last_strides, check_reach, checked_numel, contiguous_strides, copied, dims, extent,
     preserved_strides, promote::default_dtype, promote::result_type,
 };
 use crate::error::ensure;
@@ -32,8 +32,12 @@ impl TensorSpec {
     /// A row-major tensor in main memory.
     #[inline]
     pub fn of(shape: &[i64], dtype: DType) -> Self {
+        Self::of_dims(dims(shape), dtype)
+    }
+    #[inline(always)]
+    fn of_dims(shape: Dims, dtype: DType) -> Self {
         Self {
-            shape: Dims::from_slice(shape),
+            shape,
             dtype,
             compute: dtype,
             device: Device::Cpu,
@@ -44,7 +48,8 @@ impl TensorSpec {
     /// Shape, dtype and device of `tensor`.
     #[inline]
     pub fn like(tensor: &Tensor) -> Self {
-        Self { device: tensor.device(), ..Self::of(tensor.shape(), tensor.dtype()) }
+        let shape = copied(&tensor.geometry().shape);
+        Self { device: tensor.device(), ..Self::of_dims(shape, tensor.dtype()) }
     }
     /// A row-major tensor with the dtype of `tensor`, where that is.
     #[inline]
@@ -102,7 +107,7 @@ impl TensorSpec {
         let first = tensors[0];
         let same = tensors[1..].iter().all(|t| t.shape() == first.shape());
         let shape = if same {
-            Dims::from_slice(first.shape())
+            dims(first.shape())
         } else {
             let shapes: smallvec::SmallVec<[&[i64]; 4]> =
                 tensors.iter().map(|t| t.shape()).collect();
@@ -144,7 +149,7 @@ impl TensorSpec {
 
     /// `tensor` itself, which an op writes to and gives back.
     pub(crate) fn target(tensor: &Tensor) -> Self {
-        let strides = Some(Dims::from_slice(tensor.strides()));
+        let strides = Some(dims(tensor.strides()));
         Self { strides, layout: tensor.layout(), ..Self::like(tensor) }
     }
     /// The spec in a sparse layout.
@@ -200,7 +205,7 @@ impl TensorSpec {
             return self.empty_sparse();
         }
         if self.strides.is_none() && self.device == Device::Cpu {
-            return Tensor::empty_of(&self.shape, self.dtype);
+            return Tensor::constructed(|| Geometry::fresh(copied(&self.shape), self.dtype));
         }
         let strides = self.strides.clone().unwrap_or_else(|| contiguous_strides(&self.shape));
         Tensor::empty_strided(&self.shape, &strides, self.dtype, self.device)
@@ -234,7 +239,7 @@ impl TensorSpec {
             list(shape)
         );
         let with = |size: i64| {
-            let mut sizes = Dims::from_slice(&shape[..rank - 2]);
+            let mut sizes = dims(&shape[..rank - 2]);
             sizes.push(size);
             sizes
         };
@@ -294,8 +299,7 @@ impl Tensor {
         device.check_available()?;
         let bytes = checked_bytes(shape, strides, dtype)?;
         let storage = Storage::uninitialized_on(bytes as usize, device)?;
-        let (shape, strides) = (Dims::from_slice(shape), Dims::from_slice(strides));
-        Tensor::from_geometry(Geometry::new(storage, 0, shape, strides, dtype)?)
+        Tensor::constructed(|| Geometry::new(storage, 0, dims(shape), dims(strides), dtype))
     }
 
     /// A row-major tensor with elements not set.
@@ -304,7 +308,7 @@ impl Tensor {
     /// As [`Tensor::empty_strided`].
     #[inline]
     pub fn empty_of(shape: &[i64], dtype: DType) -> Result<Tensor> {
-        Tensor::from_geometry(Geometry::fresh(shape, dtype)?)
+        Tensor::constructed(|| Geometry::fresh(dims(shape), dtype))
     }
 
     /// Whether the strides of images say that channels, dimension 1, lie closest together, then the last dimension and so

@@ -28,6 +28,7 @@ pub(crate) enum Writer {
 }
 
 impl Version {
+    #[inline]
     pub(crate) const fn new(count: u32) -> Version {
         Version {
             count: AtomicU32::new(count),

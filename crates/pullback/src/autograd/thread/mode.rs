@@ -135,6 +135,7 @@ pub fn inference_mode(enabled: bool) -> ModeGuard {
     set_bits(bit::INFERENCE | bit::GRAD | bit::FORWARD, on)
 }
 /// Whether this thread is in inference mode.
+#[inline]
 pub fn is_inference_mode() -> bool {
     current() & bit::INFERENCE != 0
 }

@@ -214,7 +214,7 @@ pub(crate) fn without(sizes: &[i64], dims: &[usize]) -> Dims {
 
 /// `shape` with size 1 at `dims`.
 pub(crate) fn kept_shape(shape: &[i64], dims: &[usize]) -> Dims {
-    let mut kept = Dims::from_slice(shape);
+    let mut kept = crate::tensor::dims(shape);
     for &dim in dims {
         if dim < kept.len() {
             kept[dim] = 1;

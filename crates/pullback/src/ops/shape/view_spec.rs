@@ -7,7 +7,7 @@ use crate::error::{bail, ensure};
 use crate::tensor::shape::{
     broadcast_strides, infer_shape, list, view_strides, wrap_dim, wrap_dims,
 };
-use crate::tensor::{MOST, check_reach};
+use crate::tensor::{MOST, check_reach, contiguous_strides, copied, dims};
 use crate::{DType, Dims, Result, Tensor, TensorSpec};
 use smallvec::SmallVec;
 
@@ -25,8 +25,8 @@ impl ViewSpec {
     pub(in crate::ops) fn of(t: &Tensor) -> Self {
         ViewSpec {
             dtype: t.dtype(),
-            shape: Dims::from_slice(t.shape()),
-            strides: Dims::from_slice(t.strides()),
+            shape: copied(&t.geometry().shape),
+            strides: copied(&t.geometry().strides),
             offset: t.storage_offset(),
         }
     }
@@ -51,7 +51,7 @@ impl ViewSpec {
     #[inline]
     pub(in crate::ops) fn shown(self, t: &Tensor) -> Result<Tensor> {
         let ViewSpec { dtype, shape, strides, offset } = self;
-        Tensor::from_geometry(t.geometry().retyped(dtype, (shape, strides), offset)?)
+        Tensor::constructed(|| t.geometry().retyped(dtype, (shape, strides), offset))
     }
     /// Lets `t` itself see its memory so.
     ///
@@ -178,6 +178,11 @@ pub(in crate::ops) fn check_narrow(
 /// How a view of shape `size`, where one size may be -1, sees the memory of `t`.
 pub(in crate::ops) fn viewed(t: &Tensor, size: &[i64]) -> Result<ViewSpec> {
     let shape = infer_shape(size, t.numel())?;
+    // (Dimensions of size 1 may have other strides than the sizes give, and keep them.)
+    if t.is_contiguous() && !t.shape().contains(&1) {
+        let strides = contiguous_strides(&shape);
+        return Ok(ViewSpec::seen(t, shape, strides));
+    }
     let Some(strides) = view_strides(t.shape(), t.strides(), &shape) else {
         bail!(
             runtime,
@@ -200,7 +205,7 @@ pub(in crate::ops) fn expanded(t: &Tensor, size: &[i64]) -> Result<ViewSpec> {
         t.ndim()
     );
     let skip = size.len() - t.ndim();
-    let (requested, mut shape) = (size, Dims::from_slice(size));
+    let (requested, mut shape) = (size, dims(size));
     for (index, size) in shape.iter_mut().enumerate() {
         if *size >= 0 {
             continue;

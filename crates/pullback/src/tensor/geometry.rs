@@ -5,12 +5,13 @@
 //!
 //! Invariant: every element that a geometry reaches lies inside the block of its storage. Nobody outside of this
 //! file can make one that does not: its fields can be read everywhere and written nowhere else, and what makes one
-//! either asks [`Fields::checked`] or takes the memory itself ([`Geometry::fresh`]).
+//! either asks [`Fields::checked`] or takes the memory itself ([`Geometry::write_row_major`]).
 
 use super::{Device, Layout, Storage, Version};
 use crate::error::ensure;
 use crate::{DType, Error, Result};
 use smallvec::SmallVec;
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -47,6 +48,49 @@ pub(crate) fn copied(dims: &Dims) -> Dims {
     }
     // SAFETY: a list that has not spilled holds plain numbers only and owns nothing.
     unsafe { std::ptr::read(dims) }
+}
+
+/// Writes a copy of `dims` to `to`, number by number.
+///
+/// # Safety
+/// `to` is good for a write of a list.
+#[inline(always)]
+unsafe fn write_copy(dims: &Dims, to: *mut Dims) {
+    const WORDS: usize = size_of::<Dims>() / size_of::<u64>();
+    const { assert!(size_of::<Dims>() == WORDS * size_of::<u64>()) };
+    // SAFETY: the caller's promise; a list that has not spilled holds plain numbers only and owns nothing. (The reads are
+    // volatile so that they stay as narrow as they are.)
+    unsafe {
+        if dims.spilled() {
+            to.write(dims.clone());
+            return;
+        }
+        let from = std::ptr::from_ref(dims).cast::<MaybeUninit<u64>>();
+        for word in 0..WORDS {
+            to.cast::<MaybeUninit<u64>>().add(word).write(from.add(word).read_volatile());
+        }
+    }
+}
+
+/// Writes the row-major strides of `shape` to `to`.
+///
+/// # Safety
+/// `to` is good for a write of a list.
+#[inline(always)]
+unsafe fn write_contiguous_strides(shape: &[i64], to: *mut Dims) {
+    let size = |n: i64| n.max(1);
+    // SAFETY: the caller's promise. (Each list is written where it is made, not put together before.)
+    let write = |strides: Dims| unsafe { to.write(strides) };
+    match *shape {
+        [] => write(Dims::new()),
+        [_] => write(Dims::from_buf_and_len([1, 0, 0, 0, 0], 1)),
+        [_, b] => write(Dims::from_buf_and_len([size(b), 1, 0, 0, 0], 2)),
+        [_, b, c] => {
+            let strides = [size(b).wrapping_mul(size(c)), size(c), 1, 0, 0];
+            write(Dims::from_buf_and_len(strides, 3));
+        }
+        _ => write(long_contiguous_strides(shape)),
+    }
 }
 
 /// Everything a kernel needs to know of a tensor.
@@ -166,25 +210,32 @@ impl Geometry {
         .checked()
     }
 
-    /// A row-major geometry over memory of its own, elements not set.
+    /// Writes a row-major geometry of these sizes over `storage`, which is in main memory, to `ptr`: field by field and number by
+    /// number, since whoever reads a list just written in larger pieces waits for it.
     ///
-    /// # Errors
-    /// As [`checked_numel`]; out of memory.
+    /// # Safety
+    /// `ptr` is good for a write of a geometry, `numel` is the product of the sizes, and the storage holds as many elements.
     #[inline(always)]
-    pub(crate) fn fresh(shape: Dims, dtype: DType) -> Result<Self> {
-        let numel = checked_numel(&shape)?;
-        Ok(Geometry(Fields {
-            storage: Some(Storage::uninitialized(numel as usize * dtype.size())?),
-            offset: 0,
-            strides: contiguous_strides(&shape),
-            shape,
-            numel,
-            dtype,
-            device: Device::Cpu,
-            layout: Layout::Strided,
-            is_contiguous: true,
-            version: None,
-        }))
+    pub(super) unsafe fn write_row_major(
+        ptr: *mut Geometry,
+        storage: Storage,
+        shape: &Dims,
+        numel: i64,
+        dtype: DType,
+    ) {
+        // SAFETY: the caller's promise; every field is written.
+        unsafe {
+            (&raw mut (*ptr).0.storage).write(Some(storage));
+            (&raw mut (*ptr).0.offset).write(0);
+            write_copy(shape, &raw mut (*ptr).0.shape);
+            write_contiguous_strides(shape, &raw mut (*ptr).0.strides);
+            (&raw mut (*ptr).0.numel).write(numel);
+            (&raw mut (*ptr).0.dtype).write(dtype);
+            (&raw mut (*ptr).0.device).write(Device::Cpu);
+            (&raw mut (*ptr).0.layout).write(Layout::Strided);
+            (&raw mut (*ptr).0.is_contiguous).write(true);
+            (&raw mut (*ptr).0.version).write(None);
+        }
     }
 
     /// A row-major geometry of the sizes of `like` over memory of its own, elements not set.

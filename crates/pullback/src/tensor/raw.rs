@@ -4,7 +4,10 @@
 //! comes from the allocator's small pools. The count is exact and readable, because autograd steals
 //! buffers that nobody else holds and the Python face decides by it who owns whom.
 
-use super::{Counts, Device, Geometry, Key, KeySet, Layout, SpinLock, Storage, memory, replaced};
+use super::{
+    Counts, Device, Dims, Geometry, Key, KeySet, Layout, SpinLock, Storage, checked_numel, memory,
+    replaced,
+};
 use crate::autograd::{AccumulatorSlot, AutogradMeta, Node};
 use crate::{DType, Result};
 use smallvec::SmallVec;
@@ -133,6 +136,22 @@ impl Tensor {
                 Err(error)
             }
         }
+    }
+
+    /// A row-major tensor of these sizes in main memory, elements not set.
+    ///
+    /// # Errors
+    /// `RuntimeError` for negative sizes and for overflow; out of memory.
+    #[inline(always)]
+    pub(crate) fn row_major(shape: &Dims, dtype: DType) -> Result<Tensor> {
+        let numel = checked_numel(shape)?;
+        let storage = Storage::uninitialized(numel as usize * dtype.size())?;
+        let write = |ptr| {
+            // SAFETY: the block is made for a geometry; sizes and storage belong together.
+            unsafe { Geometry::write_row_major(ptr, storage, shape, numel, dtype) }
+        };
+        // SAFETY: it is written to the place. (A strided tensor in main memory has no keys.)
+        unsafe { Tensor::make(KeySet::EMPTY, write) }
     }
 
     /// A tensor of the same geometry, without history.

@@ -205,7 +205,7 @@ impl TensorSpec {
             return self.empty_sparse();
         }
         if self.strides.is_none() && self.device == Device::Cpu {
-            return Tensor::constructed(|| Geometry::fresh(copied(&self.shape), self.dtype));
+            return Tensor::row_major(&self.shape, self.dtype);
         }
         let strides = self.strides.clone().unwrap_or_else(|| contiguous_strides(&self.shape));
         Tensor::empty_strided(&self.shape, &strides, self.dtype, self.device)
@@ -308,7 +308,7 @@ impl Tensor {
     /// As [`Tensor::empty_strided`].
     #[inline]
     pub fn empty_of(shape: &[i64], dtype: DType) -> Result<Tensor> {
-        Tensor::constructed(|| Geometry::fresh(dims(shape), dtype))
+        Tensor::row_major(&dims(shape), dtype)
     }
 
     /// Whether the strides of images say that channels, dimension 1, lie closest together, then the last dimension and so

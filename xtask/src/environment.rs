@@ -133,6 +133,14 @@ fn find_release(release: Release) -> Result<(Interpreter, OsString)> {
     }
 }
 
+/// The command that runs an interpreter of this version.
+///
+/// # Errors
+/// As [`setup_release`].
+pub(crate) fn interpreter(release: Release) -> Result<OsString> {
+    find_release(release).map(|(_, path)| path)
+}
+
 /// The interpreter that the environment variable `PYTHON` names.
 fn chosen() -> Result<Option<(Interpreter, OsString)>> {
     let path = std::env::var_os("PYTHON").filter(|path| !path.is_empty());

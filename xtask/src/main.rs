@@ -54,7 +54,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "wheel",
-        usage: "build the wheel into target/wheels/ and print its size",
+        usage: "build the wheel into target/wheels/ and print its size [--python-versions 3.10,3.13,...: one for each] [--sdist: the source distribution too]",
         run: wheel::command,
     },
     Command {

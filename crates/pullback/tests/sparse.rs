@@ -291,3 +291,13 @@ fn products_that_stay_sparse_are_those_of_the_dense_matrices() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_target_that_is_refused_is_unchanged() -> Result<()> {
+    let sparse = Tensor::eye(3)?.to_sparse()?;
+    let target = Tensor::from([2.0])?;
+    let error = sparse.neg_out(&[&target]).unwrap_err();
+    assert!(error.message().contains("cannot be written into a Strided tensor"), "{error}");
+    assert_eq!((target.shape(), target.to_vec::<f64>()?), (&[1][..], vec![2.0]));
+    Ok(())
+}

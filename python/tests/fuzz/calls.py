@@ -153,7 +153,9 @@ def _typed(choose: Random) -> Case:
 
 
 def _case(function: str, args: list[str], names: dict[str, str], schema: str) -> Case:
-    return {"function": function, "args": args, "names": names, "writes": "!" in schema}
+    # Running statistics are written to, though PyTorch's schemas do not say so.
+    writes = "!" in schema or "running_mean" in schema
+    return {"function": function, "args": args, "names": names, "writes": writes}
 
 
 @functools.cache

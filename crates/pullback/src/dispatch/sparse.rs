@@ -52,13 +52,28 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
             Ok(target.clone().into_outputs())
         }
         Form::Out(targets) => {
-            for (result, target) in outputs.as_slice().iter().zip(targets) {
+            let pairs = || outputs.as_slice().iter().zip(targets);
+            pairs().try_for_each(|(result, target)| check_taken(result, target))?;
+            for (result, target) in pairs() {
                 fit(result, target)?;
                 put(cpu, result, target)?;
             }
             Ok(outputs)
         }
     }
+}
+
+/// Refuses a target whose dtype or layout cannot take a result.
+fn check_taken(result: &Tensor, target: &Tensor) -> Result<()> {
+    check_cast(result.dtype(), target.dtype())?;
+    ensure!(
+        result.layout() == target.layout(),
+        runtime,
+        "a {} result cannot be written into a {} tensor",
+        result.layout().spelled(),
+        target.layout().spelled()
+    );
+    Ok(())
 }
 
 /// Gives an `out=` target the shape of a result.
@@ -83,14 +98,7 @@ fn put(cpu: Cpu, result: &Tensor, target: &Tensor) -> Result<()> {
         list(target.shape()),
         list(result.shape())
     );
-    check_cast(result.dtype(), target.dtype())?;
-    ensure!(
-        result.layout() == target.layout(),
-        runtime,
-        "a {} result cannot be written into a {} tensor",
-        result.layout().spelled(),
-        target.layout().spelled()
-    );
+    check_taken(result, target)?;
     match result.sparse() {
         Some(parts) => target.set_sparse(parts.converted(cpu, target.dtype())?),
         None => target.copy_data(cpu, result)?,

@@ -356,6 +356,11 @@ impl BatchNorm {
         let bad_weight = call(true, s.normal(&[2]).into());
         vec![
             InvalidSample::new(
+                call(true, Value::None).with("running_var", s.positive(&[3])),
+                ErrorKind::Value,
+                "must either both be None or neither be None",
+            ),
+            InvalidSample::new(
                 call(false, Value::None),
                 ErrorKind::Runtime,
                 "running_mean must be defined in evaluation mode",
@@ -449,6 +454,11 @@ impl BatchNormKernel {
                 "{name} must be defined in evaluation mode"
             );
         }
+        ensure!(
+            running_mean.is_some() == running_var.is_some(),
+            value,
+            "running_mean and running_var must either both be None or neither be None"
+        );
         check_channels(input, &[("weight", weight), ("bias", bias), stats[0], stats[1]])?;
         ensure!(
             !training || input.numel() != 0,

@@ -631,3 +631,11 @@ def test_examples_are_true(name: str) -> None:
     result = doctest.testmod(module)
     assert result.attempted > 10
     assert result.failed == 0
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "logsumexp"])
+def test_what_is_no_dtype_is_refused(name: str) -> None:
+    operands: list[Any] = [0] if name == "logsumexp" else []
+    function = getattr(torch.masked, name)
+    with pytest.raises(TypeError, match="must be torch\\.dtype, not int"):
+        function(torch.tensor([2.0, 3.0]), *operands, dtype=1)

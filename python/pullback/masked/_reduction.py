@@ -21,9 +21,21 @@ _NARROW = frozenset({_C.bool, _C.uint8, _C.int8, _C.int16, _C.int32})
 
 def _total_dtype(data: Tensor, dtype: _C.dtype | None) -> _C.dtype:
     """The dtype of sums and products: integers of few bits give ``int64``."""
-    if dtype is not None:
-        return dtype
-    return _C.int64 if data.dtype in _NARROW else data.dtype
+    return _result_dtype("sum", dtype, _C.int64 if data.dtype in _NARROW else data.dtype)
+
+
+def _result_dtype(name: str, dtype: _C.dtype | None, default: _C.dtype) -> _C.dtype:
+    """The dtype that was asked for.
+
+    Raises:
+        TypeError: if it is none.
+    """
+    if dtype is None:
+        return default
+    if not isinstance(dtype, _C.dtype):
+        given = type(dtype).__name__
+        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {given}")
+    return dtype
 
 
 def wide(dtype: _C.dtype) -> _C.dtype:
@@ -157,7 +169,7 @@ def logsumexp(
     """
     data, valid = operand("logsumexp", input, mask)
     dims = canonical_dim(dim, data.ndim)
-    kind = dtype or data.dtype
+    kind = _result_dtype("logsumexp", dtype, data.dtype)
     if not (data.is_floating_point() or data.is_complex() or data.dtype is _C.bool):
         # The least integer of few bits is no identity: exp(0) is 1.
         data = data.to(_C.get_default_dtype())
@@ -215,7 +227,7 @@ def mean(
     """
     is_sparse = is_reduced(input)
     data, valid = (input, mask) if is_sparse else operand("mean", input, mask)
-    kind = dtype or data.dtype
+    kind = _result_dtype("mean", dtype, data.dtype)
     if not (kind.is_floating_point or kind.is_complex):
         source = "Input" if dtype is None else "Optional"
         raise ValueError(
@@ -385,10 +397,8 @@ def _correction(unbiased: bool | None, correction: float | None) -> float:
 
 
 def _moment_dtype(input: Tensor, dtype: _C.dtype | None) -> _C.dtype:
-    if dtype is not None or not isinstance(input, Tensor):
-        return dtype or _C.float32
-    is_inexact = input.is_floating_point() or input.is_complex()
-    return input.dtype if is_inexact else _C.float32
+    is_inexact = isinstance(input, Tensor) and (input.is_floating_point() or input.is_complex())
+    return _result_dtype("var", dtype, input.dtype if is_inexact else _C.float32)
 
 
 def _variance(

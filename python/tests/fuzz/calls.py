@@ -272,7 +272,8 @@ def _tensors(value: Any) -> Iterator[Any]:
 
 def _elements(tensor: Any) -> str:
     plain = tensor.layout == torch.strided and tensor.device.type == "cpu"
-    if not plain or tensor.numel() > MOST_ELEMENTS:
+    # (Dimensions before an empty one are lists of their own.)
+    if not plain or not 0 < tensor.numel() <= MOST_ELEMENTS:
         return ""
     return str(tensor.detach().tolist())
 
@@ -313,6 +314,13 @@ def _judged(case: Case) -> str:
     except RAISED as error:
         _check_refusal(error, given, before)
         return f"{short} {type(error).__name__}"
+    except AttributeError:
+        # Methods in Python that are called with another object say so, as Python's own do.
+        if not case["function"].startswith("torch.Tensor.") or (
+            args and isinstance(args[0], torch.Tensor)
+        ):
+            raise
+        return f"{short} AttributeError"
     _check_kept(case, short, args, names, before)
     again = _again(case, function) if not NOT_DETERMINED.search(short) else None
     if again is not None and again != _text(result):

@@ -63,6 +63,6 @@ pub mod samples {
 
 /// Batching rules: words of `batch`, beside `pointwise`; and what a rule of one's own, `batch(call, ..)`, is given and gives.
 pub mod batch {
-    pub use crate::dispatch::batch::{Call, Outcome};
+    pub use crate::dispatch::batch::{BatchedCall, Outcome};
     pub use crate::ops::batch::{along, matrices, reduction};
 }

@@ -31,10 +31,10 @@
 use super::graph::input_meta::InputMeta;
 use super::graph::node::{Backward, Edge, Node};
 use super::thread::vmap;
-use super::variable::meta::{Batched, lock};
+use super::variable::meta::{BatchedState, lock};
 use super::variable::tangent;
 use super::{arithmetic, mode};
-use crate::dispatch::batch::{Call, Outcome, Tools};
+use crate::dispatch::batch::{BatchedCall, Outcome, Tools};
 use crate::dispatch::{self, Arg, Batch, Form, Grads, OpDef, Outputs, Traits, each_tensor};
 use crate::error::ensure;
 use crate::tensor::Flag;
@@ -46,7 +46,7 @@ use std::sync::Arc;
 pub use super::thread::vmap::{LevelGuard, enter, exit, is_any_open};
 pub use crate::dispatch::batch::Randomness;
 
-fn of(tensor: &Tensor) -> Option<Arc<Batched>> {
+fn of(tensor: &Tensor) -> Option<Arc<BatchedState>> {
     if tensor.has_flag(Flag::BATCHED) { lock(tensor).batched.clone() } else { None }
 }
 
@@ -90,7 +90,7 @@ fn wrap(physical: Tensor, level: u64) -> Result<Tensor> {
     }
     .with_bits_of(&physical);
     tensor.set_flag(Flag::BATCHED, true);
-    lock(&tensor).batched = Some(Arc::new(Batched { physical, level }));
+    lock(&tensor).batched = Some(Arc::new(BatchedState { physical, level }));
     Ok(tensor)
 }
 
@@ -315,7 +315,7 @@ fn lifted(tensor: &Tensor, edge: Edge, all: &[u64]) -> Edge {
 }
 
 /// The results of a batching rule, whose first dimension counts examples, as batched tensors.
-fn wrapped(call: &Call<'_>, outputs: Outputs) -> Result<Outputs> {
+fn wrapped(call: &BatchedCall<'_>, outputs: Outputs) -> Result<Outputs> {
     let wrap = |physical: Tensor| {
         if physical.shape() == [0] && call.size != 0 {
             // (An output that was not requested.)
@@ -357,7 +357,7 @@ static TOOLS: Tools = Tools { physical: physical_of_level, show };
 /// The layer of batched tensors: computes an op by its batching rule for the innermost level at which an argument is batched.
 #[inline(never)]
 pub(crate) fn layer(call: &dispatch::Call<'_>) -> Result<Outputs> {
-    let mut innermost: Option<Arc<Batched>> = None;
+    let mut innermost: Option<Arc<BatchedState>> = None;
     call.each_tensor(|tensor| {
         if let Some(batched) = of(tensor)
             && innermost.as_ref().is_none_or(|old| old.level < batched.level)
@@ -384,10 +384,10 @@ pub(crate) fn random_layer(call: &dispatch::Call<'_>) -> Result<Outputs> {
 fn run_at(call: &dispatch::Call<'_>, level: u64, size: i64) -> Result<Outputs> {
     let dispatch::Call { def, form, args, .. } = *call;
     let randomness = vmap::open(level).map_or(Randomness::Error, |open| open.randomness);
-    run(&Call { def, form, args, size, randomness, level, tools: &TOOLS })
+    run(&BatchedCall { def, form, args, size, randomness, level, tools: &TOOLS })
 }
 
-fn run(call: &Call<'_>) -> Result<Outputs> {
+fn run(call: &BatchedCall<'_>) -> Result<Outputs> {
     if matches!(call.form, Form::Out(_)) {
         return Err(Error::runtime(format!(
             "vmap: {}() with out= is not supported: batched results have no place there. Use the form that gives a new tensor",

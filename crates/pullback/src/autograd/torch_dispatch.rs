@@ -49,7 +49,7 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
 
 /// The result of the thread's innermost mode, if it has one.
 fn of_mode(call: &Call<'_>) -> Option<Result<Dispatched>> {
-    let mode = dispatch_mode::Paused::innermost()?;
+    let mode = dispatch_mode::PausedMode::innermost()?;
     Some(mode.get().torch_dispatch(call.def, call.form, call.args))
 }
 

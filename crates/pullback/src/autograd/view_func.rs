@@ -3,7 +3,7 @@
 use super::arithmetic;
 use super::forward::pushforward::Pushforward;
 use super::thread::{autocast, mode};
-use super::variable::replay::{Replay, Step};
+use super::variable::replay::{Replay, ViewStep};
 use super::variable::replayed;
 use crate::dispatch::{Traits, Value};
 use crate::error::ensure;
@@ -42,7 +42,7 @@ fn undo(replay: &Replay, base: &Tensor, view: &Tensor) -> Result<Tensor> {
 }
 
 /// The source from which `step` makes `view`; `source` has the layout.
-fn undo_step(step: &Step, source: &Tensor, view: &Tensor) -> Result<Tensor> {
+fn undo_step(step: &ViewStep, source: &Tensor, view: &Tensor) -> Result<Tensor> {
     if !step.def.is(Traits::BIJECTIVE) {
         let geometry = source.geometry();
         let (shape, strides) = (&geometry.shape, &geometry.strides);

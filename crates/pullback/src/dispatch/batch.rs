@@ -26,7 +26,7 @@ pub(crate) struct Tools {
 }
 
 /// A call of an op with batched arguments.
-pub struct Call<'a> {
+pub struct BatchedCall<'a> {
     /// The op.
     pub def: &'static OpDef,
     /// The form in which the op is called.
@@ -41,14 +41,14 @@ pub struct Call<'a> {
     pub(crate) tools: &'static Tools,
 }
 
-impl Call<'_> {
+impl BatchedCall<'_> {
     /// The physical tensor of an argument that is batched at the level of this call.
     pub fn physical(&self, tensor: &Tensor) -> Option<Tensor> {
         (self.tools.physical)(tensor, self.level)
     }
     /// The call of another op, in the functional form, with the same arguments.
-    pub(crate) fn with_def(&self, def: &'static OpDef) -> Call<'_> {
-        Call { def, form: Form::Functional, ..*self }
+    pub(crate) fn with_def(&self, def: &'static OpDef) -> BatchedCall<'_> {
+        BatchedCall { def, form: Form::Functional, ..*self }
     }
     /// Makes the first argument, which is batched, show another physical tensor of the same memory.
     pub(crate) fn show(&self, physical: &Tensor) -> Result<()> {
@@ -74,7 +74,7 @@ impl From<Tensor> for Outcome {
 }
 
 /// A batching rule.
-pub type BatchRule = fn(&Call<'_>) -> Result<Outcome>;
+pub type BatchRule = fn(&BatchedCall<'_>) -> Result<Outcome>;
 
 /// The batching rules of ops that name none.
 pub(crate) struct DefaultRules {

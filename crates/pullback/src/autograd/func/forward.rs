@@ -8,9 +8,9 @@ use crate::error::ensure;
 use crate::{ErrorKind, Result, Tensor};
 
 /// A level of forward mode of a transform.
-struct Level(usize);
+struct JvpLevel(usize);
 
-impl Drop for Level {
+impl Drop for JvpLevel {
     fn drop(&mut self) {
         forward::exit_nested_level(self.0);
     }
@@ -26,7 +26,7 @@ pub fn jvp(
     t: &Tensor,
 ) -> Result<(Tensor, Tensor)> {
     let _on = forward::set_forward(true);
-    let level = Level(forward::enter_nested_level());
+    let level = JvpLevel(forward::enter_nested_level());
     let output = f(&forward::make_dual_at(x, t, level.0)?)?;
     let (value, tangent) = forward::unpack_dual_at(&output, level.0)?;
     let tangent = match tangent {

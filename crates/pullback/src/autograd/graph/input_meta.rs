@@ -5,13 +5,13 @@ use crate::{DType, Result, Tensor, TensorSpec};
 use smallvec::SmallVec;
 
 /// The sizes of a forward output. Inline for up to three dimensions, which keeps nodes small.
-pub(crate) type Sizes = SmallVec<[i64; 3]>;
+pub(crate) type InputSizes = SmallVec<[i64; 3]>;
 
 /// What a gradient that arrives at a node must look like: the properties of the forward output.
 #[derive(Clone, Debug)]
 pub struct InputMeta {
     /// Sizes of the forward output.
-    pub shape: Sizes,
+    pub shape: InputSizes,
     /// Its dtype.
     pub dtype: DType,
     /// Its device.
@@ -22,13 +22,13 @@ pub struct InputMeta {
 
 /// A copy, made in registers if it has up to three sizes.
 #[inline(always)]
-fn sizes(shape: &[i64]) -> Sizes {
+fn sizes(shape: &[i64]) -> InputSizes {
     match *shape {
-        [] => Sizes::new(),
-        [a] => Sizes::from_buf_and_len([a, 0, 0], 1),
-        [a, b] => Sizes::from_buf_and_len([a, b, 0], 2),
-        [a, b, c] => Sizes::from_buf([a, b, c]),
-        _ => Sizes::from_slice(shape),
+        [] => InputSizes::new(),
+        [a] => InputSizes::from_buf_and_len([a, 0, 0], 1),
+        [a, b] => InputSizes::from_buf_and_len([a, b, 0], 2),
+        [a, b, c] => InputSizes::from_buf([a, b, c]),
+        _ => InputSizes::from_slice(shape),
     }
 }
 

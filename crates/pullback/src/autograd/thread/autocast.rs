@@ -249,24 +249,24 @@ pub fn no_autocast(device: Device) -> Result<AutocastGuard> {
 }
 
 /// A guard that turns autocast off inside of an op.
-pub(in crate::autograd) struct Paused(u64);
+pub(in crate::autograd) struct PausedAutocast(u64);
 
-impl Drop for Paused {
+impl Drop for PausedAutocast {
     fn drop(&mut self) {
         set_bits(self.0);
     }
 }
 
 /// Turns autocast off as long as the guard lives; `None` if it is off already.
-pub(in crate::autograd) fn pause() -> Option<Paused> {
+pub(in crate::autograd) fn pause() -> Option<PausedAutocast> {
     is_any_enabled().then(paused)
 }
 
 /// As [`pause`], on a thread where autocast is on.
-pub(in crate::autograd) fn paused() -> Paused {
+pub(in crate::autograd) fn paused() -> PausedAutocast {
     let bits = mode::current() & bit::AUTOCAST;
     set_bits(0);
-    Paused(bits)
+    PausedAutocast(bits)
 }
 
 /// The dtype to which an op that gains by lower precision converts this tensor.

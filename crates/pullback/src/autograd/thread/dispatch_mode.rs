@@ -74,12 +74,12 @@ pub fn at(index: usize) -> Option<Arc<dyn TorchDispatch>> {
 }
 
 /// The innermost mode, off as long as this lives.
-pub(in crate::autograd) struct Paused(Arc<dyn TorchDispatch>);
+pub(in crate::autograd) struct PausedMode(Arc<dyn TorchDispatch>);
 
-impl Paused {
+impl PausedMode {
     /// Takes this thread's innermost mode off, if it has one.
-    pub(in crate::autograd) fn innermost() -> Option<Paused> {
-        pop().map(Paused)
+    pub(in crate::autograd) fn innermost() -> Option<PausedMode> {
+        pop().map(PausedMode)
     }
     /// The mode.
     pub(in crate::autograd) fn get(&self) -> &dyn TorchDispatch {
@@ -87,7 +87,7 @@ impl Paused {
     }
 }
 
-impl Drop for Paused {
+impl Drop for PausedMode {
     fn drop(&mut self) {
         push(self.0.clone());
     }

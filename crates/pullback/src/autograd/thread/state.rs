@@ -17,7 +17,7 @@ pub(in crate::autograd) struct ThreadState {
     hooks: Vec<Arc<dyn saved_hooks::SavedTensorHooks>>,
     dispatch_modes: dispatch_mode::Snapshot,
     casts: autocast::AutocastState,
-    levels: Vec<vmap::Level>,
+    levels: Vec<vmap::VmapLevel>,
     seen: usize,
     call_site: CallSite,
     observers: prof::InheritedObservers,

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// An open level.
 #[derive(Clone, Copy)]
-pub(in crate::autograd) struct Level {
+pub(in crate::autograd) struct VmapLevel {
     pub(in crate::autograd) id: u64,
     pub(in crate::autograd) size: i64,
     pub(in crate::autograd) randomness: Randomness,
@@ -20,7 +20,7 @@ pub(in crate::autograd) struct Level {
 
 thread_local! {
     /// The open levels of the thread, the outermost first.
-    static OPEN: RefCell<Vec<Level>> = const { RefCell::new(Vec::new()) };
+    static OPEN: RefCell<Vec<VmapLevel>> = const { RefCell::new(Vec::new()) };
     /// The level whose batching rule is running: ops that the rule calls see only the levels before it.
     static RUNNING: Cell<u64> = const { Cell::new(u64::MAX) };
 }
@@ -34,7 +34,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 pub fn enter(size: i64, randomness: Randomness) -> Result<u64> {
     ensure!(size >= 0, value, "vmap: the batch size must not be negative, got {size}");
     let id = NEXT.fetch_add(1, Relaxed);
-    OPEN.with(|open| open.borrow_mut().push(Level { id, size, randomness }));
+    OPEN.with(|open| open.borrow_mut().push(VmapLevel { id, size, randomness }));
     Key::FuncTorchVmapMode.include(true);
     Ok(id)
 }
@@ -80,12 +80,12 @@ impl Drop for LevelGuard {
 }
 
 /// The open levels, for another thread.
-pub(in crate::autograd) fn snapshot() -> Vec<Level> {
+pub(in crate::autograd) fn snapshot() -> Vec<VmapLevel> {
     OPEN.with(|open| open.borrow().clone())
 }
 
 /// Opens the same levels on a thread that has none of its own.
-pub(in crate::autograd) fn restore(levels: Vec<Level>) {
+pub(in crate::autograd) fn restore(levels: Vec<VmapLevel>) {
     Key::FuncTorchVmapMode.include(!levels.is_empty());
     OPEN.with(|open| *open.borrow_mut() = levels);
 }
@@ -101,12 +101,12 @@ pub(in crate::autograd) fn is_open(id: u64) -> bool {
 }
 
 /// The open level of this number, if there is one.
-pub(in crate::autograd) fn open(id: u64) -> Option<Level> {
+pub(in crate::autograd) fn open(id: u64) -> Option<VmapLevel> {
     OPEN.with(|open| open.borrow().iter().find(|open| open.id == id).copied())
 }
 
 /// The innermost open level before the one whose batching rule is running.
-pub(in crate::autograd) fn innermost_open() -> Option<Level> {
+pub(in crate::autograd) fn innermost_open() -> Option<VmapLevel> {
     let limit = RUNNING.get();
     OPEN.with(|open| open.borrow().iter().rev().find(|level| level.id < limit).copied())
 }

@@ -11,7 +11,7 @@ use crate::autograd::thread::level::KeptTangents;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// The state of a batched tensor.
-pub(in crate::autograd) struct Batched {
+pub(in crate::autograd) struct BatchedState {
     /// The physical tensor, with the batch as its first dimension.
     pub(in crate::autograd) physical: Tensor,
     /// The number of the level.
@@ -29,7 +29,7 @@ pub struct AutogradMeta {
     /// The tensor that a view's tangent comes from, where that is not its base.
     pub(in crate::autograd) forward_base: Option<Tensor>,
     /// The physical tensor and level of a batched tensor.
-    pub(in crate::autograd) batched: Option<Arc<Batched>>,
+    pub(in crate::autograd) batched: Option<Arc<BatchedState>>,
     /// The class that computes the ops on the tensor, if it has one.
     pub(in crate::autograd) torch_dispatch: Option<Arc<dyn TorchDispatch>>,
     /// The replay of a view, where its geometry does not determine how it is made of its base.

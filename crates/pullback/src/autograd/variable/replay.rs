@@ -19,23 +19,23 @@ use std::sync::Arc;
 pub(in crate::autograd) struct Replay {
     /// The replay of the source, if that is not the base itself.
     parent: Option<Arc<Replay>>,
-    step: Step,
+    step: ViewStep,
     /// The layout of the base when the first step was run.
-    pub(in crate::autograd) base: Arc<Layout>,
+    pub(in crate::autograd) base: Arc<ViewGeometry>,
 }
 
 /// The layout of a tensor in its memory.
 #[derive(PartialEq)]
-pub(in crate::autograd) struct Layout {
+pub(in crate::autograd) struct ViewGeometry {
     shape: Dims,
     strides: Dims,
     offset: i64,
 }
 
-impl Layout {
-    fn of(tensor: &Tensor) -> Arc<Layout> {
+impl ViewGeometry {
+    fn of(tensor: &Tensor) -> Arc<ViewGeometry> {
         let geometry = tensor.geometry();
-        Arc::new(Layout {
+        Arc::new(ViewGeometry {
             shape: geometry.shape.clone(),
             strides: geometry.strides.clone(),
             offset: geometry.offset,
@@ -62,7 +62,7 @@ impl Drop for Replay {
 
 /// One view op with its arguments, without the first one, which is the source.
 #[derive(Clone)]
-pub(in crate::autograd) struct Step {
+pub(in crate::autograd) struct ViewStep {
     pub(in crate::autograd) def: &'static OpDef,
     pub(in crate::autograd) args: Vec<Value>,
     /// The index of the view among the op's outputs.
@@ -87,24 +87,32 @@ impl Visitor<'_> {
     }
 }
 
-impl Step {
-    pub(in crate::autograd) fn new(def: &'static OpDef, args: &[Arg<'_>], output: usize) -> Step {
+impl ViewStep {
+    pub(in crate::autograd) fn new(
+        def: &'static OpDef,
+        args: &[Arg<'_>],
+        output: usize,
+    ) -> ViewStep {
         let value = |(index, arg): (usize, &Arg<'_>)| match index {
             0 => Value::None,
             _ => Value::from_arg(*arg),
         };
-        Step { def, args: args.iter().enumerate().map(value).collect(), output }
+        ViewStep { def, args: args.iter().enumerate().map(value).collect(), output }
     }
 
     /// The step that shows a tensor's memory as `view` does.
-    pub(in crate::autograd) fn as_strided(view: &Tensor) -> Step {
-        Step::lying(&Layout::of(view))
+    pub(in crate::autograd) fn as_strided(view: &Tensor) -> ViewStep {
+        ViewStep::lying(&ViewGeometry::of(view))
     }
 
     /// The step that shows a tensor's memory in a layout.
-    fn lying(layout: &Layout) -> Step {
+    fn lying(layout: &ViewGeometry) -> ViewStep {
         let (shape, strides) = (Arg::Ints(&layout.shape), Arg::Ints(&layout.strides));
-        Step::new(arithmetic::AS_STRIDED, &[Arg::None, shape, strides, Arg::Int(layout.offset)], 0)
+        ViewStep::new(
+            arithmetic::AS_STRIDED,
+            &[Arg::None, shape, strides, Arg::Int(layout.offset)],
+            0,
+        )
     }
 
     pub(in crate::autograd) fn run(&self, source: &Tensor) -> Result<Tensor> {
@@ -117,7 +125,7 @@ impl Step {
     }
 
     /// The step with the numbers and tensors that `visitor` makes of its own.
-    fn visited(&self, visitor: &mut Visitor<'_>) -> Result<Step> {
+    fn visited(&self, visitor: &mut Visitor<'_>) -> Result<ViewStep> {
         let mut step = self.clone();
         let values = step.args.iter_mut().zip(&self.def.schema().args).skip(1);
         for (value, info) in values {
@@ -142,17 +150,18 @@ impl Replay {
     /// The replay with one step after `parent`, or with the first step from `base`.
     pub(in crate::autograd) fn after(
         parent: Option<Arc<Replay>>,
-        step: Step,
+        step: ViewStep,
         base: &Tensor,
     ) -> Replay {
-        let base = parent.as_ref().map_or_else(|| Layout::of(base), |parent| parent.base.clone());
+        let base =
+            parent.as_ref().map_or_else(|| ViewGeometry::of(base), |parent| parent.base.clone());
         Replay { parent, step, base }
     }
 
     /// The replay from a base whose own sizes or strides have changed since.
     #[cold]
     pub(in crate::autograd) fn of_changed(&self, base: &Tensor) -> Replay {
-        let mut replay = Replay::after(None, Step::lying(&self.base), base);
+        let mut replay = Replay::after(None, ViewStep::lying(&self.base), base);
         for step in self.steps() {
             replay = Replay::after(Some(Arc::new(replay)), step.clone(), base);
         }
@@ -160,8 +169,8 @@ impl Replay {
     }
 
     /// The steps from the root base on.
-    pub(in crate::autograd) fn steps(&self) -> Vec<&Step> {
-        let mut steps: Vec<&Step> =
+    pub(in crate::autograd) fn steps(&self) -> Vec<&ViewStep> {
+        let mut steps: Vec<&ViewStep> =
             std::iter::successors(Some(self), |replay| replay.parent.as_deref())
                 .map(|replay| &replay.step)
                 .collect();

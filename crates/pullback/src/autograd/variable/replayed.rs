@@ -4,7 +4,7 @@
 
 use super::layout::lies_as;
 use super::meta::lock;
-use super::replay::{Replay, Step, Visitor};
+use super::replay::{Replay, ViewStep, Visitor};
 use crate::autograd::{arithmetic, mode};
 use crate::dispatch::{Arg, OpDef};
 use crate::tensor::Flag;
@@ -39,12 +39,13 @@ pub(in crate::autograd) fn keep(
     let base = source.base().unwrap_or(source);
     let parent = match of(source) {
         None if source.is_view() => {
-            Some(Arc::new(Replay::after(None, Step::as_strided(source), base)))
+            Some(Arc::new(Replay::after(None, ViewStep::as_strided(source), base)))
         }
         known => known,
     };
     for (output, view) in views.iter().enumerate().filter(|(_, view)| view.is_view()) {
-        let step = if own(view) { Step::new(def, args, output) } else { Step::as_strided(view) };
+        let step =
+            if own(view) { ViewStep::new(def, args, output) } else { ViewStep::as_strided(view) };
         put(view, Replay::after(parent.clone(), step, base));
     }
 }
@@ -55,7 +56,7 @@ pub(in crate::autograd) fn note_reshaped(view: &Tensor) {
     if view.has_flag(Flag::REPLAYS)
         && let Some(base) = view.base()
     {
-        put(view, Replay::after(of(view), Step::as_strided(view), base));
+        put(view, Replay::after(of(view), ViewStep::as_strided(view), base));
     }
 }
 

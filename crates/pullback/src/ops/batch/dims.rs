@@ -2,7 +2,7 @@
 
 use super::values::Values;
 use super::{behind, ints};
-use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::tensor::shape::wrap_dim;
 use crate::{Result, Tensor};
@@ -14,7 +14,7 @@ const SIZES: [&str; 3] = ["sizes", "input_sizes", "input_size"];
 
 /// The arguments with the batch dimension in front of each tensor, at least one further dimension in each, and
 /// dimensions increased by one. `rank` is that of the tensor whose dimensions are meant.
-pub(super) fn shifted(call: &Call<'_>, rank: usize) -> Result<Values> {
+pub(super) fn shifted(call: &BatchedCall<'_>, rank: usize) -> Result<Values> {
     let mut values = call.values(&mut |_, tensor| {
         let front = call.front(tensor)?;
         if tensor.ndim() == 0 { front.unsqueeze(-1) } else { Ok(front) }
@@ -56,7 +56,7 @@ pub(super) fn narrowed(outputs: Outputs) -> Result<Outputs> {
 }
 
 /// The rule of ops whose results have the shape of `like`.
-fn along_those_of(call: &Call<'_>, like: &Tensor) -> Result<Outcome> {
+fn along_those_of(call: &BatchedCall<'_>, like: &Tensor) -> Result<Outcome> {
     let rank = call.subject()?.ndim();
     let outputs = call.run(&shifted(call, rank)?)?;
     let narrow = like.ndim() == 0 && !call.writes();
@@ -64,22 +64,22 @@ fn along_those_of(call: &Call<'_>, like: &Tensor) -> Result<Outcome> {
 }
 
 /// The rule of ops along dimensions of the first tensor, whose shape (or part of it) the results have.
-pub fn along(call: &Call<'_>) -> Result<Outcome> {
+pub fn along(call: &BatchedCall<'_>) -> Result<Outcome> {
     along_those_of(call, call.subject()?)
 }
 
 /// The rule of `gather`, whose results have the shape of the index.
-pub(crate) fn gather(call: &Call<'_>, index: &Tensor) -> Result<Outcome> {
+pub(crate) fn gather(call: &BatchedCall<'_>, index: &Tensor) -> Result<Outcome> {
     along_those_of(call, index)
 }
 
 /// The rule of `scatter` and its overloads, whose results have the shape of the tensor that is written to.
-pub(crate) fn scatter(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn scatter(call: &BatchedCall<'_>) -> Result<Outcome> {
     along(call)
 }
 
 /// The rule of `glu`, along one dimension, which is halved.
-pub(crate) fn glu(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+pub(crate) fn glu(call: &BatchedCall<'_>, self_: &Tensor) -> Result<Outcome> {
     if self_.ndim() == 0 {
         // (Refused as it is without batch.)
         return super::one_by_one(call);
@@ -88,7 +88,7 @@ pub(crate) fn glu(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
 }
 
 /// The rule of `cat`: all tensors are given the batch dimension.
-pub(crate) fn joined(call: &Call<'_>, tensors: &[Tensor], dim: i64) -> Result<Outcome> {
+pub(crate) fn joined(call: &BatchedCall<'_>, tensors: &[Tensor], dim: i64) -> Result<Outcome> {
     let is_legacy = |t: &Tensor| t.ndim() == 1 && t.numel() == 0;
     let kept: Vec<&Tensor> = if tensors.iter().all(|t| t.ndim() == tensors[0].ndim()) {
         tensors.iter().collect()
@@ -104,7 +104,7 @@ pub(crate) fn joined(call: &Call<'_>, tensors: &[Tensor], dim: i64) -> Result<Ou
 }
 
 /// The rule of `stack`: all tensors are given the batch dimension, and the result has one dimension more.
-pub(crate) fn stacked(call: &Call<'_>, tensors: &[Tensor], dim: i64) -> Result<Outcome> {
+pub(crate) fn stacked(call: &BatchedCall<'_>, tensors: &[Tensor], dim: i64) -> Result<Outcome> {
     let Some(first) = tensors.first() else { return super::one_by_one(call) };
     let dim = wrap_dim(dim, first.ndim() + 1)? as i64 + 1;
     let fronts = tensors.iter().map(|t| call.front(t)).collect::<Result<Vec<_>>>()?;
@@ -113,7 +113,7 @@ pub(crate) fn stacked(call: &Call<'_>, tensors: &[Tensor], dim: i64) -> Result<O
 
 /// The rule of `roll`, which without dimensions rolls the flattened examples.
 pub(crate) fn roll(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     shifts: &[i64],
     dims: &[i64],
@@ -126,7 +126,7 @@ pub(crate) fn roll(
 }
 
 /// The rule of `repeat`: new dimensions come after the batch.
-pub(crate) fn repeat(call: &Call<'_>, self_: &Tensor, repeats: &[i64]) -> Result<Outcome> {
+pub(crate) fn repeat(call: &BatchedCall<'_>, self_: &Tensor, repeats: &[i64]) -> Result<Outcome> {
     if repeats.len() < self_.ndim() {
         return super::one_by_one(call);
     }
@@ -136,7 +136,7 @@ pub(crate) fn repeat(call: &Call<'_>, self_: &Tensor, repeats: &[i64]) -> Result
 
 /// The tensors with the batch dimension in front; 0-dimensional ones, of which there are some if `rank` is 0, are given
 /// a further dimension.
-fn fronts(call: &Call<'_>, rank: usize) -> Result<Values> {
+fn fronts(call: &BatchedCall<'_>, rank: usize) -> Result<Values> {
     call.values(&mut |_, tensor| {
         let front = call.front(tensor)?;
         if rank == 0 { front.unsqueeze(-1) } else { Ok(front) }
@@ -144,7 +144,7 @@ fn fronts(call: &Call<'_>, rank: usize) -> Result<Values> {
 }
 
 /// The rule of `_select_along`, whose indices lack the selected dimension unless it was kept.
-pub(crate) fn picked(call: &Call<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
+pub(crate) fn picked(call: &BatchedCall<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
     let rank = self_.ndim();
     let mut values = fronts(call, rank)?;
     values.set("dim", wrap_dim(dim, rank)? as i64 + 1);
@@ -152,7 +152,7 @@ pub(crate) fn picked(call: &Call<'_>, self_: &Tensor, dim: i64) -> Result<Outcom
 }
 
 /// The rule of the gradient of `_select_along`.
-pub(crate) fn picked_backward(call: &Call<'_>, dim: i64, sizes: &[i64]) -> Result<Outcome> {
+pub(crate) fn picked_backward(call: &BatchedCall<'_>, dim: i64, sizes: &[i64]) -> Result<Outcome> {
     let rank = sizes.len();
     let mut values = fronts(call, rank)?;
     values.set("dim", wrap_dim(dim, rank)? as i64 + 1);
@@ -164,7 +164,7 @@ pub(crate) fn picked_backward(call: &Call<'_>, dim: i64, sizes: &[i64]) -> Resul
     run_picked(call, rank, values)
 }
 
-fn run_picked(call: &Call<'_>, rank: usize, mut values: Values) -> Result<Outcome> {
+fn run_picked(call: &BatchedCall<'_>, rank: usize, mut values: Values) -> Result<Outcome> {
     if rank > 0 {
         return call.run(&values).map(Outcome::Batched);
     }
@@ -174,7 +174,7 @@ fn run_picked(call: &Call<'_>, rank: usize, mut values: Values) -> Result<Outcom
 
 /// The rule of the gradient of `unfold`.
 pub(crate) fn windows(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     grad_in: &Tensor,
     input_sizes: &[i64],
     dim: i64,

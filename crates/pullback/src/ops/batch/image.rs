@@ -2,12 +2,12 @@
 
 use super::values::Values;
 use super::{behind, ints};
-use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::{Dims, Result, Tensor};
 
 /// The rule of ops over the last `spatial` dimensions, after a channel and perhaps a batch dimension.
-fn image(call: &Call<'_>, spatial: usize) -> Result<Outcome> {
+fn image(call: &BatchedCall<'_>, spatial: usize) -> Result<Outcome> {
     let tensor = call.subject()?;
     let folds = tensor.ndim() == spatial + 2;
     if !folds && tensor.ndim() != spatial + 1 {
@@ -45,33 +45,33 @@ fn image(call: &Call<'_>, spatial: usize) -> Result<Outcome> {
 }
 
 /// The rule of ops on images of one spatial dimension.
-pub(crate) fn image1(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn image1(call: &BatchedCall<'_>) -> Result<Outcome> {
     image(call, 1)
 }
 /// The rule of ops on images of two spatial dimensions.
-pub(crate) fn image2(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn image2(call: &BatchedCall<'_>) -> Result<Outcome> {
     image(call, 2)
 }
 /// The rule of ops on batches of images of one spatial dimension; an op itself refuses images without a batch.
-pub(crate) fn batches1(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn batches1(call: &BatchedCall<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() == 3 { image(call, 1) } else { super::one_by_one(call) }
 }
 /// The rule of ops on batches of images of three spatial dimensions.
-pub(crate) fn batches3(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn batches3(call: &BatchedCall<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() == 5 { image(call, 3) } else { super::one_by_one(call) }
 }
 /// The rule of ops on batches of images of two spatial dimensions; an op itself refuses images without a batch.
-pub(crate) fn batches2(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn batches2(call: &BatchedCall<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() == 4 { image(call, 2) } else { super::one_by_one(call) }
 }
 /// The rule of ops on images of three spatial dimensions.
-pub(crate) fn image3(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn image3(call: &BatchedCall<'_>) -> Result<Outcome> {
     image(call, 3)
 }
 
 /// The rule of ops on one tensor that leave its first dimension unchanged, whatever its rank: the batch is merged with
 /// that dimension.
-pub(crate) fn folded(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn folded(call: &BatchedCall<'_>) -> Result<Outcome> {
     let Some(&each) = call.subject()?.shape().first() else { return super::one_by_one(call) };
     let values = call.values(&mut |_, tensor| call.front(tensor)?.flatten(0, 1))?;
     let outputs = call.run(&values)?;
@@ -80,7 +80,7 @@ pub(crate) fn folded(call: &Call<'_>) -> Result<Outcome> {
 
 /// The rule of fractional pooling of `spatial` dimensions: images and random samples are merged with the batch.
 fn fractional(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     tensor: &Tensor,
     numbers: &Tensor,
     spatial: usize,
@@ -108,7 +108,7 @@ fn fractional(
 
 /// The rule of fractional pooling of images.
 pub(crate) fn fractional2(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     random_samples: &Tensor,
 ) -> Result<Outcome> {
@@ -116,7 +116,7 @@ pub(crate) fn fractional2(
 }
 /// The rule of fractional pooling of volumes.
 pub(crate) fn fractional3(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     random_samples: &Tensor,
 ) -> Result<Outcome> {
@@ -126,7 +126,7 @@ pub(crate) fn fractional3(
 /// The rule of attention of queries, keys and values (B, H, L, E): the batch is merged with B. A mask (L, S) that all
 /// examples share stays as it is; other masks are expanded to one for each of the merged B.
 pub(crate) fn attention(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     query: &Tensor,
     attn_mask: Option<&Tensor>,
 ) -> Result<Outcome> {
@@ -188,7 +188,7 @@ fn parted_in_groups(merged: &Tensor, size: i64, dim: i64, groups: i64) -> Result
 }
 
 /// The arguments with the two tensors and the number of groups replaced.
-fn with(call: &Call<'_>, tensors: [(&str, Tensor); 2], groups: i64) -> Values {
+fn with(call: &BatchedCall<'_>, tensors: [(&str, Tensor); 2], groups: i64) -> Values {
     let mut values = Values::given(call);
     for (name, tensor) in tensors {
         values.set(name, tensor);
@@ -199,7 +199,7 @@ fn with(call: &Call<'_>, tensors: [(&str, Tensor); 2], groups: i64) -> Values {
 
 /// The rule of `convolution`: examples become further images if all share one weight, else further channels.
 pub(crate) fn convolution(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     input: &Tensor,
     weight: &Tensor,
     bias: Option<&Tensor>,
@@ -250,7 +250,7 @@ fn grown(sizes: &[i64], dim: usize, size: i64) -> Value {
 
 /// The rule of the gradient of `convolution` with respect to its input.
 pub(crate) fn convolution_backward_input(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     grad_output: &Tensor,
     weight: &Tensor,
     input_size: &[i64],
@@ -270,7 +270,7 @@ pub(crate) fn convolution_backward_input(
 
 /// The rule of the gradient of `convolution` with respect to its weight, which differs for each example.
 pub(crate) fn convolution_backward_weight(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     grad_output: &Tensor,
     input: &Tensor,
     weight_size: &[i64],

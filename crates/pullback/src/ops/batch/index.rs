@@ -2,7 +2,7 @@
 
 use super::values::Values;
 use super::{behind, dims, one_by_one, widened};
-use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::error::{bail, ensure};
 use crate::ops::reduce::any_all::is_any_true;
@@ -32,7 +32,7 @@ struct IndexPlan {
 }
 
 impl IndexPlan {
-    fn new(call: &Call<'_>, tensor: &Tensor, given: &[Option<Tensor>]) -> Result<IndexPlan> {
+    fn new(call: &BatchedCall<'_>, tensor: &Tensor, given: &[Option<Tensor>]) -> Result<IndexPlan> {
         let mut indices: Vec<Option<Tensor>> = Vec::new();
         for index in given {
             match index {
@@ -117,7 +117,7 @@ impl IndexPlan {
 
 /// The rule of `index`, `x[i, j]`.
 pub(crate) fn index(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     indices: &[Option<Tensor>],
 ) -> Result<Outcome> {
@@ -127,7 +127,7 @@ pub(crate) fn index(
 
 /// The rule of `index_put`, `x[i, j] = v`.
 pub(crate) fn index_put(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     indices: &[Option<Tensor>],
     values: &Tensor,
@@ -150,7 +150,7 @@ pub(crate) fn index_put(
 
 /// The rule of `index_select`.
 pub(crate) fn index_select(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     dim: i64,
     index: &Tensor,
@@ -173,7 +173,7 @@ pub(crate) fn index_select(
 
 /// The rule of `index_add`, `index_copy` and the like for indices that all examples share; other calls run for one
 /// example after the other.
-pub(crate) fn slices(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
+pub(crate) fn slices(call: &BatchedCall<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
     if call.is_batched(index) || self_.ndim() == 0 {
         return one_by_one(call);
     }
@@ -189,7 +189,7 @@ pub(crate) fn slices(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<
 }
 
 /// The rule of `take`: indices into the flattened examples.
-pub(crate) fn take(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
+pub(crate) fn take(call: &BatchedCall<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
     let flat = call.front(self_)?.reshape(&[call.size, self_.numel()])?;
     let positions = call.front(index)?.reshape(&[call.size, index.numel()])?;
     // (`gather` takes no indices from the end.)
@@ -200,7 +200,11 @@ pub(crate) fn take(call: &Call<'_>, self_: &Tensor, index: &Tensor) -> Result<Ou
 }
 
 /// The rule of `embedding`.
-pub(crate) fn embedding(call: &Call<'_>, weight: &Tensor, indices: &Tensor) -> Result<Outcome> {
+pub(crate) fn embedding(
+    call: &BatchedCall<'_>,
+    weight: &Tensor,
+    indices: &Tensor,
+) -> Result<Outcome> {
     let Some(physical) = call.physical(weight) else { return super::pass(call) };
     if weight.ndim() != 2 {
         // (Refused as it is without batch.)
@@ -214,7 +218,7 @@ pub(crate) fn embedding(call: &Call<'_>, weight: &Tensor, indices: &Tensor) -> R
 
 /// The rule of embedding bags and their gradient: for a batch of tables (or of gradients) with shared bags, the columns
 /// of all examples are concatenated; other calls run for one example after the other.
-pub(crate) fn bags(call: &Call<'_>, table: &Tensor) -> Result<Outcome> {
+pub(crate) fn bags(call: &BatchedCall<'_>, table: &Tensor) -> Result<Outcome> {
     let mut batched = 0;
     crate::dispatch::each_tensor(call.args, |tensor| {
         batched += usize::from(call.is_batched(tensor));
@@ -242,7 +246,7 @@ fn check_in_range(indices: &Tensor, size: i64) -> Result<()> {
 }
 
 /// The indices of rows in the concatenated tables of all examples.
-fn shifted_rows(call: &Call<'_>, indices: &Tensor, rows: i64) -> Result<Tensor> {
+fn shifted_rows(call: &BatchedCall<'_>, indices: &Tensor, rows: i64) -> Result<Tensor> {
     check_in_range(indices, rows)?;
     let first = examples(call.size, indices.ndim())?.mul(&Tensor::wrapped(rows)?)?;
     call.front(indices)?.add(&first)
@@ -250,7 +254,7 @@ fn shifted_rows(call: &Call<'_>, indices: &Tensor, rows: i64) -> Result<Tensor> 
 
 /// The rule of the gradient of `embedding` with respect to its table.
 pub(crate) fn embedding_backward(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     grad_output: &Tensor,
     indices: &Tensor,
     num_weights: i64,
@@ -270,14 +274,14 @@ pub(crate) fn embedding_backward(
 }
 
 /// The rule of `one_hot` with a given number of classes.
-pub(crate) fn one_hot(call: &Call<'_>, num_classes: i64) -> Result<Outcome> {
+pub(crate) fn one_hot(call: &BatchedCall<'_>, num_classes: i64) -> Result<Outcome> {
     if num_classes < 0 { super::data_dependent(call) } else { super::pass(call) }
 }
 
 /// The rule of `bucketize` and `searchsorted` for boundaries (and their order) that all examples share; other calls run
 /// for one example after the other.
 pub(crate) fn bucketize(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     boundaries: &Tensor,
     sorter: Option<&Tensor>,
 ) -> Result<Outcome> {
@@ -289,7 +293,7 @@ pub(crate) fn bucketize(
 }
 
 /// The rule of `fill` with a number that all examples share.
-pub(crate) fn fill_number(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+pub(crate) fn fill_number(call: &BatchedCall<'_>, self_: &Tensor) -> Result<Outcome> {
     let mut values = Values::given(call);
     values.set_subject(call.front(self_)?);
     call.run(&values).map(Outcome::Batched)
@@ -297,7 +301,7 @@ pub(crate) fn fill_number(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
 
 /// The rule of `fill_diagonal_`: the same elements of every example are filled.
 pub(crate) fn fill_diagonal(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     fill_value: Scalar,
     wrap: bool,
@@ -310,7 +314,7 @@ pub(crate) fn fill_diagonal(
 }
 
 /// The rule of `fill` with a batched value: every element of an example becomes its value.
-pub(crate) fn fill(call: &Call<'_>, self_: &Tensor, value: &Tensor) -> Result<Outcome> {
+pub(crate) fn fill(call: &BatchedCall<'_>, self_: &Tensor, value: &Tensor) -> Result<Outcome> {
     if value.ndim() != 0 {
         return one_by_one(call);
     }
@@ -327,7 +331,7 @@ pub(crate) fn fill(call: &Call<'_>, self_: &Tensor, value: &Tensor) -> Result<Ou
 
 /// The rule of `masked_fill` with a tensor of one element, which may be batched.
 pub(crate) fn masked_fill(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     mask: &Tensor,
     value: &Tensor,
@@ -347,7 +351,11 @@ pub(crate) fn masked_fill(
 }
 
 /// The rule of `_values_at`, which reads values at coordinates that all examples share.
-pub(crate) fn values_at(call: &Call<'_>, self_: &Tensor, indices: &Tensor) -> Result<Outcome> {
+pub(crate) fn values_at(
+    call: &BatchedCall<'_>,
+    self_: &Tensor,
+    indices: &Tensor,
+) -> Result<Outcome> {
     let physical = call.front(self_)?;
     ensure!(
         !call.is_batched(indices) && !physical.is_sparse(),
@@ -362,7 +370,7 @@ pub(crate) fn values_at(call: &Call<'_>, self_: &Tensor, indices: &Tensor) -> Re
 }
 
 /// The rule of ops that make sparse tensors, which cannot be batched.
-pub(crate) fn sparse_result(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn sparse_result(call: &BatchedCall<'_>) -> Result<Outcome> {
     bail!(
         not_implemented,
         "vmap: {}() makes a sparse tensor, and sparse tensors of a batch are not supported",

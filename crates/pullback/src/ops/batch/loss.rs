@@ -2,7 +2,7 @@
 
 use super::behind;
 use super::values::Values;
-use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::dispatch::{Arg, Outputs, TensorVec, Value};
 use crate::{Result, Tensor};
 use smallvec::smallvec;
@@ -26,7 +26,7 @@ fn reduced(losses: &Tensor, reduction: i64) -> Result<Tensor> {
 }
 
 /// The rule of elementwise losses, whose arguments broadcast.
-pub(crate) fn elementwise_loss(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn elementwise_loss(call: &BatchedCall<'_>) -> Result<Outcome> {
     let reduction = match call.named("reduction") {
         Some(Arg::Int(reduction)) if (NONE..=SUM).contains(&reduction) => reduction,
         _ => return super::one_by_one(call),
@@ -40,14 +40,14 @@ pub(crate) fn elementwise_loss(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// Merges the batch with the first dimension, so that the classes' dimension is the second.
-fn folded(call: &Call<'_>, tensor: &Tensor, has_first: bool) -> Result<Tensor> {
+fn folded(call: &BatchedCall<'_>, tensor: &Tensor, has_first: bool) -> Result<Tensor> {
     let front = call.front(tensor)?;
     if has_first { front.flatten(0, 1) } else { Ok(front) }
 }
 
 /// The weights of the elements' classes, 0 for `ignore_index`.
 fn weights(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     target: &Tensor,
     weight: Option<&Tensor>,
     ignored: i64,
@@ -69,7 +69,7 @@ fn valid_weights(weight: &Tensor, target: &Tensor) -> Result<Tensor> {
 
 /// The rule of the negative log likelihood loss of one row of classes, of several, or of images.
 pub(crate) fn nll_loss(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     logs: &Tensor,
     target: &Tensor,
     weight: Option<&Tensor>,
@@ -108,7 +108,7 @@ pub(crate) fn nll_loss(
 
 /// The rule of the gradient of the negative log likelihood loss.
 pub(crate) fn nll_loss_backward(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     grad_output: &Tensor,
     sizes: &[i64],
     target: &Tensor,
@@ -147,7 +147,7 @@ pub(crate) fn nll_loss_backward(
 /// The arguments of a loss of sequences with the batch merged with the examples, or `None` if there is no batch of examples to
 /// merge it with.
 fn merged_sequences(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     log_probs: &Tensor,
     targets: &Tensor,
 ) -> Result<Option<Values>> {
@@ -177,7 +177,11 @@ fn merged_sequences(
 }
 
 /// The rule of `_ctc_loss`: the batch is merged with the examples of the sequences.
-pub(crate) fn ctc_loss(call: &Call<'_>, log_probs: &Tensor, targets: &Tensor) -> Result<Outcome> {
+pub(crate) fn ctc_loss(
+    call: &BatchedCall<'_>,
+    log_probs: &Tensor,
+    targets: &Tensor,
+) -> Result<Outcome> {
     let Some(values) = merged_sequences(call, log_probs, targets)? else {
         return super::one_by_one(call);
     };
@@ -190,7 +194,7 @@ pub(crate) fn ctc_loss(call: &Call<'_>, log_probs: &Tensor, targets: &Tensor) ->
 
 /// The rule of the gradient of `_ctc_loss`.
 pub(crate) fn ctc_loss_backward(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     log_probs: &Tensor,
     targets: &Tensor,
 ) -> Result<Outcome> {

@@ -1,7 +1,7 @@
 //! Batching rules of matrix products, and of ops that take batches of matrices themselves.
 
 use super::values::Values;
-use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::error::ensure;
 use crate::tensor::shape::wrap_dim;
 use crate::{DType, Result, Scalar, Tensor};
@@ -9,7 +9,7 @@ use crate::{DType, Result, Scalar, Tensor};
 /// An argument of a rule together with its name.
 type Named<'a> = (&'static str, &'a Tensor);
 
-fn check_rank(call: &Call<'_>, (name, tensor): Named<'_>, rank: usize) -> Result<()> {
+fn check_rank(call: &BatchedCall<'_>, (name, tensor): Named<'_>, rank: usize) -> Result<()> {
     ensure!(
         tensor.ndim() == rank,
         runtime,
@@ -21,7 +21,7 @@ fn check_rank(call: &Call<'_>, (name, tensor): Named<'_>, rank: usize) -> Result
 }
 
 /// The product of two arguments whose examples are vectors, matrices or batches of matrices.
-fn product(call: &Call<'_>, a: Named<'_>, b: Named<'_>, rank: usize) -> Result<Tensor> {
+fn product(call: &BatchedCall<'_>, a: Named<'_>, b: Named<'_>, rank: usize) -> Result<Tensor> {
     check_rank(call, a, rank)?;
     check_rank(call, b, rank)?;
     let (a, b) = (a.1, b.1);
@@ -37,7 +37,7 @@ fn product(call: &Call<'_>, a: Named<'_>, b: Named<'_>, rank: usize) -> Result<T
     call.either(a).matmul(&call.either(b))
 }
 
-fn times_vector(call: &Call<'_>, matrix: Named<'_>, vector: Named<'_>) -> Result<Tensor> {
+fn times_vector(call: &BatchedCall<'_>, matrix: Named<'_>, vector: Named<'_>) -> Result<Tensor> {
     check_rank(call, matrix, 2)?;
     check_rank(call, vector, 1)?;
     let (m, v) = (call.either(matrix.1), call.either(vector.1));
@@ -50,12 +50,12 @@ fn times_vector(call: &Call<'_>, matrix: Named<'_>, vector: Named<'_>) -> Result
 }
 
 /// The rule of `mm`.
-pub(crate) fn mm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
+pub(crate) fn mm(call: &BatchedCall<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
     Ok(product(call, ("self", self_), ("mat2", mat2), 2)?.into())
 }
 
 /// The rule of `_int_mm`, in 32-bit integers. (Invalid arguments are refused with the error of the first example.)
-pub(crate) fn int_mm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
+pub(crate) fn int_mm(call: &BatchedCall<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
     let is_small = matches!(self_.dtype(), DType::I8 | DType::U8) && mat2.dtype() == DType::I8;
     if !is_small {
         return super::one_by_one(call);
@@ -67,31 +67,31 @@ pub(crate) fn int_mm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<O
 }
 
 /// The rule of `bmm`.
-pub(crate) fn bmm(call: &Call<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
+pub(crate) fn bmm(call: &BatchedCall<'_>, self_: &Tensor, mat2: &Tensor) -> Result<Outcome> {
     Ok(product(call, ("self", self_), ("mat2", mat2), 3)?.into())
 }
 
 /// The rule of `mv`.
-pub(crate) fn mv(call: &Call<'_>, self_: &Tensor, vec: &Tensor) -> Result<Outcome> {
+pub(crate) fn mv(call: &BatchedCall<'_>, self_: &Tensor, vec: &Tensor) -> Result<Outcome> {
     Ok(times_vector(call, ("self", self_), ("vec", vec))?.into())
 }
 
 /// The dot products of two vectors of each example.
-fn inner(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
+fn inner(call: &BatchedCall<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
     let (row, column) = (a.unsqueeze(-2)?, b.unsqueeze(-1)?);
     let product = row.matmul(&column)?;
     Ok(product.reshape(&[call.size])?.into())
 }
 
 /// The rule of `dot`.
-pub(crate) fn dot(call: &Call<'_>, self_: &Tensor, tensor: &Tensor) -> Result<Outcome> {
+pub(crate) fn dot(call: &BatchedCall<'_>, self_: &Tensor, tensor: &Tensor) -> Result<Outcome> {
     check_rank(call, ("self", self_), 1)?;
     check_rank(call, ("tensor", tensor), 1)?;
     inner(call, &call.either(self_), &call.either(tensor))
 }
 
 /// The rule of `vdot`.
-pub(crate) fn vdot(call: &Call<'_>, self_: &Tensor, other: &Tensor) -> Result<Outcome> {
+pub(crate) fn vdot(call: &BatchedCall<'_>, self_: &Tensor, other: &Tensor) -> Result<Outcome> {
     check_rank(call, ("self", self_), 1)?;
     check_rank(call, ("other", other), 1)?;
     inner(call, &call.either(self_).conj()?, &call.either(other))
@@ -106,7 +106,7 @@ struct Sum<'a> {
 }
 
 impl Sum<'_> {
-    fn with(&self, call: &Call<'_>, product: Tensor) -> Result<Outcome> {
+    fn with(&self, call: &BatchedCall<'_>, product: Tensor) -> Result<Outcome> {
         let Sum { self_, beta, alpha, rank } = *self;
         let product =
             if alpha.is(1.0) { product } else { product.mul(&Tensor::wrapped(alpha)?)? };
@@ -121,7 +121,7 @@ impl Sum<'_> {
 
 /// The rule of `addmm`.
 pub(crate) fn addmm(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     mat1: &Tensor,
     mat2: &Tensor,
@@ -134,7 +134,7 @@ pub(crate) fn addmm(
 
 /// The rule of `baddbmm`.
 pub(crate) fn baddbmm(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     batch1: &Tensor,
     batch2: &Tensor,
@@ -147,7 +147,7 @@ pub(crate) fn baddbmm(
 
 /// The rule of `addbmm`.
 pub(crate) fn addbmm(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     batch1: &Tensor,
     batch2: &Tensor,
@@ -161,7 +161,7 @@ pub(crate) fn addbmm(
 
 /// The rule of `addmv`.
 pub(crate) fn addmv(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     mat: &Tensor,
     vec: &Tensor,
@@ -173,7 +173,7 @@ pub(crate) fn addmv(
 }
 
 /// The product expanded to the batch, where only the other summand is batched.
-fn batched(call: &Call<'_>, product: Tensor, rank: usize) -> Result<Tensor> {
+fn batched(call: &BatchedCall<'_>, product: Tensor, rank: usize) -> Result<Tensor> {
     if product.ndim() > rank {
         return Ok(product);
     }
@@ -181,7 +181,7 @@ fn batched(call: &Call<'_>, product: Tensor, rank: usize) -> Result<Tensor> {
 }
 
 /// The rule of linear equations: right-hand sides that are vectors become matrices of one column.
-pub(crate) fn linear_solve(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
+pub(crate) fn linear_solve(call: &BatchedCall<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
     if a.ndim() < 2 || b.ndim() == 0 {
         return super::one_by_one(call);
     }
@@ -202,7 +202,7 @@ pub(crate) fn linear_solve(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Ou
 
 /// The rule of equations with factors `LD` and their pivots, which have one dimension less.
 pub(crate) fn factored(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     ld: &Tensor,
     pivots: &Tensor,
     b: &Tensor,
@@ -220,7 +220,7 @@ pub(crate) fn factored(
 
 /// The rule of ops on matrices and tolerances that broadcast to their batch.
 pub(crate) fn with_tolerances(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     atol: Option<&Tensor>,
     rtol: Option<&Tensor>,
@@ -239,7 +239,11 @@ pub(crate) fn with_tolerances(
 }
 
 /// The rule of ops on matrices some of whose results are empty, and then without a batch.
-pub(crate) fn matrices_or_nothing(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
+pub(crate) fn matrices_or_nothing(
+    call: &BatchedCall<'_>,
+    a: &Tensor,
+    b: &Tensor,
+) -> Result<Outcome> {
     if a.ndim() < 2 || b.ndim() < 2 {
         return super::one_by_one(call);
     }
@@ -255,7 +259,7 @@ pub(crate) fn matrices_or_nothing(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Re
 
 /// The rule of `diag_embed`, whose dimensions are those of the result.
 pub(crate) fn diag_embed(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     offset: i64,
     dim1: i64,
@@ -270,7 +274,7 @@ pub(crate) fn diag_embed(
 }
 
 /// The rule of `block_diag`: each block, with the batch in front, between zeros.
-pub(crate) fn block_diag(call: &Call<'_>, tensors: &[Tensor]) -> Result<Outcome> {
+pub(crate) fn block_diag(call: &BatchedCall<'_>, tensors: &[Tensor]) -> Result<Outcome> {
     if tensors.iter().any(|t| t.ndim() > 2) {
         return super::one_by_one(call);
     }

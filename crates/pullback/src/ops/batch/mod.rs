@@ -3,7 +3,7 @@
 //! A rule sees the call as its caller does, without the batch, and gives results whose first dimension counts examples.
 //! Most ops are of a class, which one word names: `pointwise`, [`reduce::reduction`], [`dims::along`] (dimensions are
 //! counted one further), [`lead`] (leading dimensions are free). A class knows arguments by their names, and the tensor that
-//! the op is of ([`Call::subject`]). Rules for one op are given its arguments by the item: `batch = mm(self, mat2)`. Where no
+//! the op is of ([`BatchedCall::subject`]). Rules for one op are given its arguments by the item: `batch = mm(self, mat2)`. Where no
 //! rule is possible, [`one_by_one`] goes through the examples; ops whose result's size depends on elements refuse
 //! ([`data_dependent`]). The files are families of rules.
 
@@ -48,7 +48,7 @@ pub(crate) use view::{
 };
 
 use crate::dispatch::Form;
-use crate::dispatch::batch::{Call, DefaultRules, Outcome};
+use crate::dispatch::batch::{BatchedCall, DefaultRules, Outcome};
 use crate::dispatch::{Arg, ArgDef, IntoOutputs, Outputs, TensorVec, Value};
 use crate::error::{bail, ensure};
 use crate::tensor::promote;
@@ -71,7 +71,7 @@ fn ints(sizes: &[i64]) -> Value {
     Value::Ints(sizes.into())
 }
 
-impl Call<'_> {
+impl BatchedCall<'_> {
     /// Whether the form writes into the first argument.
     fn writes(&self) -> bool {
         matches!(self.form, Form::Inplace)
@@ -198,7 +198,7 @@ fn widened(physical: &Tensor, rank: usize) -> Result<Tensor> {
 }
 
 /// The rule of elementwise ops: batch dimensions in front, broadcast.
-pub(crate) fn pointwise(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn pointwise(call: &BatchedCall<'_>) -> Result<Outcome> {
     let mut rank = 0;
     crate::dispatch::each_tensor(call.args, |tensor| rank = rank.max(tensor.ndim()));
     let common = common_dtype(call)?;
@@ -216,7 +216,7 @@ pub(crate) fn pointwise(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// The dtype that the arguments of an example promote to, where the batch dimension would change it.
-fn common_dtype(call: &Call<'_>) -> Result<Option<crate::DType>> {
+fn common_dtype(call: &BatchedCall<'_>) -> Result<Option<crate::DType>> {
     let mut tensors: SmallVec<[&Tensor; 4]> = SmallVec::new();
     crate::dispatch::each_tensor(call.args, |tensor| tensors.push(tensor));
     let promotes = !matches!(call.def.result, crate::dispatch::ResultKind::Custom);
@@ -228,23 +228,23 @@ fn common_dtype(call: &Call<'_>) -> Result<Option<crate::DType>> {
 }
 
 /// The rule of ops on matrices: dimensions before the last two are arbitrary, and the batch is one more.
-pub fn matrices(call: &Call<'_>) -> Result<Outcome> {
+pub fn matrices(call: &BatchedCall<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() < 2 { one_by_one(call) } else { lead(call) }
 }
 
 /// The rule of ops on channels of images: dimensions before the last three are arbitrary, and the batch is one more.
-pub(crate) fn pixels(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn pixels(call: &BatchedCall<'_>) -> Result<Outcome> {
     if call.subject()?.ndim() < 3 { one_by_one(call) } else { lead(call) }
 }
 
 /// The rule of ops with arbitrary leading dimensions: the batch is one more.
-fn lead(call: &Call<'_>) -> Result<Outcome> {
+fn lead(call: &BatchedCall<'_>) -> Result<Outcome> {
     let values = call.values(&mut |_, tensor| call.front(tensor))?;
     call.run(&values).map(Outcome::Batched)
 }
 
 /// The rule [`lead`] for ops whose list of sizes, two for each dimension, must not reach the batch.
-pub(crate) fn padded(call: &Call<'_>, self_: &Tensor, pad: &[i64]) -> Result<Outcome> {
+pub(crate) fn padded(call: &BatchedCall<'_>, self_: &Tensor, pad: &[i64]) -> Result<Outcome> {
     let (pads, rank) = (pad.len(), self_.ndim());
     ensure!(
         pads / 2 <= rank,
@@ -255,13 +255,13 @@ pub(crate) fn padded(call: &Call<'_>, self_: &Tensor, pad: &[i64]) -> Result<Out
 }
 
 /// The rule [`lead`] without a batch dimension for tensors that are not batched.
-pub(crate) fn pass(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn pass(call: &BatchedCall<'_>) -> Result<Outcome> {
     let values = call.values(&mut |_, tensor| Ok(call.either(tensor)))?;
     call.run(&values).map(Outcome::Batched)
 }
 
 /// Refuses the call, because the size of the result, or what a program does next, depends on the elements.
-pub(crate) fn data_dependent(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn data_dependent(call: &BatchedCall<'_>) -> Result<Outcome> {
     ensure!(
         !call.def.is(crate::dispatch::Traits::DYNAMIC_OUTPUT_SHAPE),
         runtime,
@@ -276,7 +276,7 @@ pub(crate) fn data_dependent(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// Refuses `item`, because there is a number for each example.
-pub(crate) fn item(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn item(call: &BatchedCall<'_>) -> Result<Outcome> {
     bail!(
         runtime,
         "vmap: It looks like you're calling .item() on a Tensor, or attempting to use a Tensor in some data-dependent control flow (if, while, float()). There is one number for each of the {} examples: use ops such as torch.where instead, or return the tensor",
@@ -285,7 +285,7 @@ pub(crate) fn item(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// The rule without vectorisation: one example after the other.
-pub(crate) fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn one_by_one(call: &BatchedCall<'_>) -> Result<Outcome> {
     ensure!(
         !call.def.is(crate::dispatch::Traits::VIEW),
         not_implemented,
@@ -327,6 +327,6 @@ pub(crate) fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
 }
 
 #[cold]
-fn unsupported(call: &Call<'_>, what: &str) -> Error {
+fn unsupported(call: &BatchedCall<'_>, what: &str) -> Error {
     Error::runtime(format!("vmap: {}() {what}", call.def.name))
 }

@@ -2,7 +2,7 @@
 
 use super::one_by_one;
 use super::values::Values;
-use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::{Result, Tensor};
 
@@ -15,7 +15,7 @@ struct Affine<'a> {
 
 impl Affine<'_> {
     /// Whether weight or bias is batched: they are removed from the op then, and applied to its result.
-    fn is_batched(self, call: &Call<'_>) -> bool {
+    fn is_batched(self, call: &BatchedCall<'_>) -> bool {
         call.is_batched(self.weight) || call.is_batched(self.bias)
     }
     /// Applies them to the first output, each as `place` makes it fit.
@@ -35,7 +35,7 @@ impl Affine<'_> {
 }
 
 /// The arguments without weight and bias.
-fn without_affine(call: &Call<'_>) -> Values {
+fn without_affine(call: &BatchedCall<'_>) -> Values {
     let mut values = Values::given(call);
     values.set_if_any("weight", Value::None);
     values.set_if_any("bias", Value::None);
@@ -44,7 +44,7 @@ fn without_affine(call: &Call<'_>) -> Values {
 
 /// The rule of layer norm, whose leading dimensions are arbitrary.
 pub(crate) fn layer_norm(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     input: &Tensor,
     normalized_shape: &[i64],
     weight: Option<&Tensor>,
@@ -68,7 +68,7 @@ pub(crate) fn layer_norm(
 
 /// The rule of RMS norm, which has no bias.
 pub(crate) fn rms_norm(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     input: &Tensor,
     normalized_shape: &[i64],
     weight: Option<&Tensor>,
@@ -77,7 +77,7 @@ pub(crate) fn rms_norm(
 }
 
 /// Weight or bias of each channel in a shape that broadcasts to images: `(batch or 1, 1, channels, 1, ..)`.
-fn of_channels(call: &Call<'_>, tensor: &Tensor, rank: usize) -> Result<Tensor> {
+fn of_channels(call: &BatchedCall<'_>, tensor: &Tensor, rank: usize) -> Result<Tensor> {
     let mut wide = call.front(tensor)?.unsqueeze(1)?;
     while wide.ndim() < rank + 1 {
         wide = wide.unsqueeze(-1)?;
@@ -92,7 +92,7 @@ fn are_of_channels(tensors: &[Option<&Tensor>], channels: i64) -> bool {
 
 /// The rule of batch norm: examples become further channels.
 pub(crate) fn batch_norm(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     input: &Tensor,
     weight: Option<&Tensor>,
     bias: Option<&Tensor>,
@@ -139,7 +139,7 @@ pub(crate) fn batch_norm(
 
 /// The rule of group norm: examples become further images. `n` and `c` are the numbers of images and of channels.
 pub(crate) fn group_norm(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     input: &Tensor,
     weight: Option<&Tensor>,
     bias: Option<&Tensor>,

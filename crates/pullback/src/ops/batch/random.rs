@@ -6,18 +6,18 @@
 
 use super::values::Values;
 use super::{behind, ints};
-use crate::dispatch::batch::{Call, Outcome, Randomness};
+use crate::dispatch::batch::{BatchedCall, Outcome, Randomness};
 use crate::dispatch::{Arg, Outputs};
 use crate::error::bail;
 use crate::{Result, Tensor};
 
 /// The rule by the randomness of the level.
-pub(crate) fn random(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn random(call: &BatchedCall<'_>) -> Result<Outcome> {
     drawn(call, different, same_if_only_written)
 }
 
 /// The rule of `rand_like` and other ops that read no element: all examples can share the random numbers.
-pub(crate) fn drawn_like(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn drawn_like(call: &BatchedCall<'_>) -> Result<Outcome> {
     drawn(call, different, |call| {
         let mut values = Values::given(call);
         values.set_subject(unset(call)?);
@@ -26,7 +26,7 @@ pub(crate) fn drawn_like(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// The rule of `native_dropout`, whose mask all examples can share.
-pub(crate) fn dropout(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn dropout(call: &BatchedCall<'_>) -> Result<Outcome> {
     drawn(call, different, |call| {
         let input = call.front(call.subject()?)?;
         let mut values = Values::given(call);
@@ -39,32 +39,32 @@ pub(crate) fn dropout(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// The rule of `randperm`: a permutation for each example.
-pub(crate) fn permutation(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn permutation(call: &BatchedCall<'_>) -> Result<Outcome> {
     drawn(call, one_by_one, same_if_only_written)
 }
 
 /// The rule of `multinomial`, whose examples are one row of weights or several.
-pub(crate) fn multinomial(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+pub(crate) fn multinomial(call: &BatchedCall<'_>, self_: &Tensor) -> Result<Outcome> {
     drawn(call, if self_.ndim() == 1 { different } else { one_by_one }, same_if_only_written)
 }
 
 /// The rule of `_sample_dirichlet`: for 0-dimensional examples the batch would be taken for the simplex.
-pub(crate) fn dirichlet(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+pub(crate) fn dirichlet(call: &BatchedCall<'_>, self_: &Tensor) -> Result<Outcome> {
     drawn(call, if self_.ndim() == 0 { one_by_one } else { different }, same_if_only_written)
 }
 
 /// The rule of `binomial`: for tensors of different ranks the batch would be taken for a dimension of the other.
-pub(crate) fn binomial(call: &Call<'_>, count: &Tensor, prob: &Tensor) -> Result<Outcome> {
+pub(crate) fn binomial(call: &BatchedCall<'_>, count: &Tensor, prob: &Tensor) -> Result<Outcome> {
     let fits = count.ndim() == prob.ndim();
     drawn(call, if fits { different } else { one_by_one }, same_if_only_written)
 }
 
 /// A rule for one kind of randomness.
-type Draw = fn(&Call<'_>) -> Result<Outcome>;
+type Draw = fn(&BatchedCall<'_>) -> Result<Outcome>;
 
 /// Calls `each` where each example is to have its own random numbers, and `same` where an argument is batched and all
 /// are to share them.
-fn drawn(call: &Call<'_>, each: Draw, same: Draw) -> Result<Outcome> {
+fn drawn(call: &BatchedCall<'_>, each: Draw, same: Draw) -> Result<Outcome> {
     match call.randomness {
         Randomness::Error => bail!(
             runtime,
@@ -76,19 +76,19 @@ fn drawn(call: &Call<'_>, each: Draw, same: Draw) -> Result<Outcome> {
     }
 }
 
-fn has_batched(call: &Call<'_>) -> bool {
+fn has_batched(call: &BatchedCall<'_>) -> bool {
     let mut is_batched = false;
     crate::dispatch::each_tensor(call.args, |t| is_batched |= call.is_batched(t));
     is_batched
 }
 
 /// Whether the call writes into its first argument.
-fn writes(call: &Call<'_>) -> bool {
+fn writes(call: &BatchedCall<'_>) -> bool {
     call.writes() || call.def.schema().is_inplace()
 }
 
 /// Draws random numbers for each example.
-fn different(call: &Call<'_>) -> Result<Outcome> {
+fn different(call: &BatchedCall<'_>) -> Result<Outcome> {
     if writes(call) {
         if !call.is_batched(call.subject()?) {
             return Err(super::unsupported(
@@ -108,19 +108,19 @@ fn different(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// Writes into the first of these arguments, and returns it.
-fn written(call: &Call<'_>, values: &Values) -> Result<Tensor> {
+fn written(call: &BatchedCall<'_>, values: &Values) -> Result<Tensor> {
     crate::autograd::call_inplace(call.def, &values.args())
 }
 
 /// (New tensors take the strides of this one: if it were expanded, their elements would share memory.)
-fn dense_front(call: &Call<'_>, tensor: &Tensor) -> Result<Tensor> {
+fn dense_front(call: &BatchedCall<'_>, tensor: &Tensor) -> Result<Tensor> {
     match call.physical(tensor) {
         Some(physical) => Ok(physical),
         None => call.front(tensor)?.clone_tensor(Some(crate::MemoryFormat::Contiguous)),
     }
 }
 
-fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
+fn one_by_one(call: &BatchedCall<'_>) -> Result<Outcome> {
     let mut each = Vec::new();
     for example in 0..call.size {
         let values = call.values(&mut |_, tensor| match call.physical(tensor) {
@@ -133,7 +133,7 @@ fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// Draws the random numbers once for all examples, where no argument is batched.
-fn once(call: &Call<'_>) -> Result<Outcome> {
+fn once(call: &BatchedCall<'_>) -> Result<Outcome> {
     let values = Values::given(call);
     if writes(call) {
         return Ok(Outcome::Same(Outputs::One(written(call, &values)?)));
@@ -142,13 +142,13 @@ fn once(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// An uninitialised tensor of the shape and dtype of an example.
-fn unset(call: &Call<'_>) -> Result<Tensor> {
+fn unset(call: &BatchedCall<'_>) -> Result<Tensor> {
     let example = call.subject()?;
     Tensor::empty_of(example.shape(), example.dtype())
 }
 
 /// Draws for one example and writes to all, where the tensor is only written to.
-fn same_if_only_written(call: &Call<'_>) -> Result<Outcome> {
+fn same_if_only_written(call: &BatchedCall<'_>) -> Result<Outcome> {
     let is_number = |arg: &Arg<'_>| !matches!(arg, Arg::Tensor(_));
     if writes(call) && call.args.len() > 1 && call.args.iter().skip(1).all(is_number) {
         let one = unset(call)?;

@@ -1,23 +1,23 @@
 //! Batching rules of reductions: those over all elements run along the flattened examples.
 
 use super::values::Values;
-use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::dispatch::{Arg, OpDef, Outputs, TensorVec, Value};
 use crate::tensor::shape::{wrap_dim, wrap_dims};
 use crate::{Dims, Result, Tensor};
 
 /// The rule of reductions along dimensions, or over all elements if none is given.
-pub fn reduction(call: &Call<'_>) -> Result<Outcome> {
+pub fn reduction(call: &BatchedCall<'_>) -> Result<Outcome> {
     reduced(call, Empty::Everything, None)
 }
 
 /// The rule [`reduction`] for ops that reduce nothing if the list of dimensions is empty.
-pub(crate) fn reduction_of_listed(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn reduction_of_listed(call: &BatchedCall<'_>) -> Result<Outcome> {
     reduced(call, Empty::Nothing, None)
 }
 
 /// The rule of reductions over all elements: `along` is the op along one dimension, whose first result is used.
-pub(crate) fn reduction_by(call: &Call<'_>, along: &'static OpDef) -> Result<Outcome> {
+pub(crate) fn reduction_by(call: &BatchedCall<'_>, along: &'static OpDef) -> Result<Outcome> {
     reduced(call, Empty::Everything, Some(along))
 }
 
@@ -28,7 +28,7 @@ enum Empty {
     Nothing,
 }
 
-fn reduced(call: &Call<'_>, empty: Empty, along: Option<&'static OpDef>) -> Result<Outcome> {
+fn reduced(call: &BatchedCall<'_>, empty: Empty, along: Option<&'static OpDef>) -> Result<Outcome> {
     let tensor = call.subject()?;
     let rank = tensor.ndim();
     let physical = call.front(tensor)?;
@@ -64,7 +64,7 @@ fn reduced(call: &Call<'_>, empty: Empty, along: Option<&'static OpDef>) -> Resu
 }
 
 /// Runs an op without dimensions over flattened examples.
-fn whole(call: &Call<'_>, along: Option<&'static OpDef>, flat: Tensor) -> Result<Outputs> {
+fn whole(call: &BatchedCall<'_>, along: Option<&'static OpDef>, flat: Tensor) -> Result<Outputs> {
     let Some(def) = along else {
         return Err(super::unsupported(call, "has no batching rule"));
     };

@@ -1,7 +1,7 @@
 //! The arguments of a call as values that a batching rule changes by their names.
 
 use super::ints;
-use crate::dispatch::batch::Call;
+use crate::dispatch::batch::BatchedCall;
 use crate::dispatch::{Arg, ArgDef, OpDef, Outputs, Value};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
@@ -22,7 +22,7 @@ impl Values {
         Values { def, all: def.args.iter().map(|_| Value::None).collect() }
     }
     /// The arguments as the caller gave them.
-    pub(super) fn given(call: &Call<'_>) -> Values {
+    pub(super) fn given(call: &BatchedCall<'_>) -> Values {
         Values { def: call.def, all: call.args.iter().map(|arg| Value::from_arg(*arg)).collect() }
     }
     fn position(&self, name: &str) -> Option<usize> {

@@ -2,7 +2,7 @@
 
 use super::values::Values;
 use super::{behind, dims, ints, widened};
-use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::dispatch::{Batch, OpDef, Outputs, TensorVec, Value};
 use crate::error::ensure;
 use crate::tensor::extent;
@@ -18,7 +18,7 @@ fn complete(sizes: &[i64], numel: i64) -> Dims {
 }
 
 /// The rule of `view`, `reshape` and similar ops: the sizes come after that of the batch.
-pub(crate) fn view(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
+pub(crate) fn view(call: &BatchedCall<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
     let sizes = complete(size, self_.numel());
     let mut values = Values::given(call);
     values.set_subject(call.front(self_)?);
@@ -27,7 +27,7 @@ pub(crate) fn view(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Outc
 }
 
 /// The rule of `new_zeros` and similar ops: a tensor of these sizes for each example.
-pub(crate) fn sizes(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
+pub(crate) fn sizes(call: &BatchedCall<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
     let mut values = Values::given(call);
     values.set_subject(call.front(self_)?);
     values.set("size", ints(&behind(call.size, size)));
@@ -36,7 +36,7 @@ pub(crate) fn sizes(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Out
 
 /// The rule of `new_empty_strided`: the examples follow one another in memory.
 pub(crate) fn strided_sizes(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     size: &[i64],
     stride: &[i64],
@@ -49,7 +49,7 @@ pub(crate) fn strided_sizes(
 }
 
 /// The rule of `expand`.
-pub(crate) fn expand(call: &Call<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
+pub(crate) fn expand(call: &BatchedCall<'_>, self_: &Tensor, size: &[i64]) -> Result<Outcome> {
     let (tensor, sizes) = (self_, size);
     ensure!(
         sizes.len() >= tensor.ndim(),
@@ -79,7 +79,7 @@ struct Strided {
 
 /// The geometry of a batch of views, from that of the view of one example of `tensor`.
 fn strided(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     tensor: &Tensor,
     [sizes, strides]: [&[i64]; 2],
     offset: Option<i64>,
@@ -110,7 +110,7 @@ fn strided(
 
 /// The rule of `as_strided`, whose sizes and strides are those of one example.
 pub(crate) fn as_strided(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     size: &[i64],
     stride: &[i64],
@@ -123,7 +123,7 @@ pub(crate) fn as_strided(
 /// The rule of `as_strided_scatter`. Examples that share memory are copied first, as is a tensor that all examples
 /// share.
 pub(crate) fn as_strided_scatter(
-    call: &Call<'_>,
+    call: &BatchedCall<'_>,
     self_: &Tensor,
     src: &Tensor,
     size: &[i64],
@@ -140,7 +140,7 @@ pub(crate) fn as_strided_scatter(
 }
 
 /// The rule of `select_scatter` and similar ops, whose dimensions are those of the tensor that is written to.
-pub(crate) fn view_scatter(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn view_scatter(call: &BatchedCall<'_>) -> Result<Outcome> {
     let rank = call.subject()?.ndim();
     if rank == 0 {
         return super::one_by_one(call);
@@ -157,7 +157,7 @@ pub(crate) fn view_scatter(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// The rule of `permute`.
-pub(crate) fn permute(call: &Call<'_>, self_: &Tensor, dims: &[i64]) -> Result<Outcome> {
+pub(crate) fn permute(call: &BatchedCall<'_>, self_: &Tensor, dims: &[i64]) -> Result<Outcome> {
     let rank = self_.ndim();
     let mut order = Dims::new();
     order.push(0);
@@ -174,20 +174,25 @@ pub(crate) fn permute(call: &Call<'_>, self_: &Tensor, dims: &[i64]) -> Result<O
 }
 
 /// The rule of `t`.
-pub(crate) fn transposed(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+pub(crate) fn transposed(call: &BatchedCall<'_>, self_: &Tensor) -> Result<Outcome> {
     let rank = self_.ndim();
     ensure!(rank <= 2, runtime, "t() expects a tensor with <= 2 dimensions, but self is {rank}D");
     exchanged(call, self_, [0, i64::from(rank == 2)])
 }
 
 /// The rule of `transpose`.
-pub(crate) fn swapped(call: &Call<'_>, self_: &Tensor, dim0: i64, dim1: i64) -> Result<Outcome> {
+pub(crate) fn swapped(
+    call: &BatchedCall<'_>,
+    self_: &Tensor,
+    dim0: i64,
+    dim1: i64,
+) -> Result<Outcome> {
     let rank = self_.ndim();
     exchanged(call, self_, [wrap_dim(dim0, rank)? as i64, wrap_dim(dim1, rank)? as i64])
 }
 
 /// The tensor with two dimensions of each example swapped.
-fn exchanged(call: &Call<'_>, tensor: &Tensor, [a, b]: [i64; 2]) -> Result<Outcome> {
+fn exchanged(call: &BatchedCall<'_>, tensor: &Tensor, [a, b]: [i64; 2]) -> Result<Outcome> {
     let front = call.front(tensor)?;
     if tensor.ndim() == 0 || a == b {
         return Ok(front.alias()?.into());
@@ -197,7 +202,7 @@ fn exchanged(call: &Call<'_>, tensor: &Tensor, [a, b]: [i64; 2]) -> Result<Outco
 
 /// The rule of views along dimensions that 0-dimensional tensors lack: `select`, `slice`, `unbind`, `split`,
 /// `diagonal`.
-pub(crate) fn pick_view(call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn pick_view(call: &BatchedCall<'_>) -> Result<Outcome> {
     let tensor = call.subject()?;
     if tensor.ndim() == 0 {
         // The op itself raises the error.
@@ -209,24 +214,24 @@ pub(crate) fn pick_view(call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// The rule of `unfold`, which gives a 0-dimensional example the dimension of the window.
-pub(crate) fn unfold(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+pub(crate) fn unfold(call: &BatchedCall<'_>, self_: &Tensor) -> Result<Outcome> {
     let windows = call.run(&dims::shifted(call, self_.ndim())?)?.one();
     Ok(if self_.ndim() == 0 { windows.squeeze_dim(1)? } else { windows }.into())
 }
 
 /// The rule of `squeeze` of all dimensions of size 1.
-pub(crate) fn squeeze(call: &Call<'_>, self_: &Tensor) -> Result<Outcome> {
+pub(crate) fn squeeze(call: &BatchedCall<'_>, self_: &Tensor) -> Result<Outcome> {
     let all: Dims = (0..self_.ndim() as i64).collect();
     squeeze_dims(call, self_, &all)
 }
 
 /// The rule of `squeeze` of one dimension.
-pub(crate) fn squeeze_dim(call: &Call<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
+pub(crate) fn squeeze_dim(call: &BatchedCall<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
     squeeze_dims(call, self_, &[dim])
 }
 
 /// The rule of `squeeze` of several dimensions.
-pub(crate) fn squeeze_dims(call: &Call<'_>, self_: &Tensor, dim: &[i64]) -> Result<Outcome> {
+pub(crate) fn squeeze_dims(call: &BatchedCall<'_>, self_: &Tensor, dim: &[i64]) -> Result<Outcome> {
     let mut ones = Dims::new();
     for &dim in dim {
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -239,13 +244,13 @@ pub(crate) fn squeeze_dims(call: &Call<'_>, self_: &Tensor, dim: &[i64]) -> Resu
 }
 
 /// The rule of `unsqueeze`.
-pub(crate) fn unsqueeze(call: &Call<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
+pub(crate) fn unsqueeze(call: &BatchedCall<'_>, self_: &Tensor, dim: i64) -> Result<Outcome> {
     let dim = wrap_dim(dim, self_.ndim() + 1)? as i64 + 1;
     Ok(call.front(self_)?.unsqueeze(dim)?.into())
 }
 
 /// The rule of `view_copy` and similar ops: copies of what the rule of the view gives.
-pub(crate) fn copied(view: &'static OpDef, call: &Call<'_>) -> Result<Outcome> {
+pub(crate) fn copied(view: &'static OpDef, call: &BatchedCall<'_>) -> Result<Outcome> {
     let Batch::Rule(rule) = view.batch else { return super::one_by_one(call) };
     let copy = |shown: &Tensor| shown.clone_tensor(Some(MemoryFormat::Contiguous));
     Ok(match rule(&call.with_def(view))? {
@@ -258,7 +263,7 @@ pub(crate) fn copied(view: &'static OpDef, call: &Call<'_>) -> Result<Outcome> {
 }
 
 /// The rule of in-place forms that change the geometry of a tensor, by the op `def`, which returns a view.
-pub(crate) fn in_place(call: &Call<'_>, def: &'static OpDef) -> Result<Outcome> {
+pub(crate) fn in_place(call: &BatchedCall<'_>, def: &'static OpDef) -> Result<Outcome> {
     call.target()?;
     let Batch::Rule(rule) = def.batch else { return super::one_by_one(call) };
     let outcome = rule(&call.with_def(def))?;

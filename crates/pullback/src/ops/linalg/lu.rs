@@ -8,7 +8,7 @@
 use super::decomposition::{batch_shape, eye, first_failure, h, regular, sizes, write_codes};
 use super::layout::{check_field, columns, has_elements, is_field, rows, transposed};
 use crate::dispatch::OpDef;
-use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::shape::join::cat;
@@ -270,7 +270,7 @@ impl LuPermutation {
         }
         result.copy_data(cpu, &Tensor::from_slice(&all, result.shape())?)
     }
-    fn batch(call: &Call<'_>) -> Result<Outcome> {
+    fn batch(call: &BatchedCall<'_>) -> Result<Outcome> {
         crate::ops::batch::pass(call)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {

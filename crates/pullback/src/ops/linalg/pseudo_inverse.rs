@@ -7,7 +7,7 @@ use super::decomposition::{batch_shape, h, regular, sizes};
 use super::layout::{check_spectrum, rows};
 use super::matrix_norm::{check_tolerances, number_beside, tolerance};
 use crate::dispatch::OpDef;
-use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::any_all::is_any_true;
@@ -116,7 +116,7 @@ impl LinalgPinvTensor {
         result.copy_data(cpu, &inverse)
     }
     fn batch(
-        call: &Call<'_>,
+        call: &BatchedCall<'_>,
         self_: &Tensor,
         atol: Option<&Tensor>,
         rtol: Option<&Tensor>,

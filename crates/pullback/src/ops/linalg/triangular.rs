@@ -4,7 +4,7 @@
 use super::decomposition::{batch_shape, eye, h, regular, sizes};
 use super::layout::{check_field, check_square, columns, has_elements, transposed};
 use crate::dispatch::OpDef;
-use crate::dispatch::batch::{Call, Outcome};
+use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::any_all::{all_examples, is_any_true};
@@ -20,7 +20,11 @@ pub(crate) static OPS: &[&OpDef] =
     &[&LINALG_SOLVE_TRIANGULAR, &TRIANGULAR_SOLVE, &CHOLESKY_SOLVE, &CHOLESKY_INVERSE];
 
 /// The batching rule of ops on two matrices whose batches broadcast: the examples become further batch dimensions.
-pub(in crate::ops) fn batched_pair(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
+pub(in crate::ops) fn batched_pair(
+    call: &BatchedCall<'_>,
+    a: &Tensor,
+    b: &Tensor,
+) -> Result<Outcome> {
     if a.ndim() < 2 || b.ndim() < 2 {
         return crate::ops::batch::one_by_one(call);
     }
@@ -141,7 +145,7 @@ impl LinalgSolveTriangular {
         };
         self_p.linalg_solve_triangular_with(&right, upper, left, unitriangular).map(Some)
     }
-    fn batch(call: &Call<'_>, self_: &Tensor, b: &Tensor) -> Result<Outcome> {
+    fn batch(call: &BatchedCall<'_>, self_: &Tensor, b: &Tensor) -> Result<Outcome> {
         batched_pair(call, self_, b)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -85,6 +85,8 @@ def install() -> None:
     if not any(isinstance(finder, _Importer) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Importer())
     sys.modules["torch"] = sys.modules[_NEW]
+    # (The package imports itself there, and programs have come to write ``torch.torch.Tensor``.)
+    sys.modules[_NEW].torch = sys.modules[_NEW]  # type: ignore[attr-defined]
     # (Some libraries look whether the module that they change bears the name that they know.)
     sys.modules[_NEW].__name__ = "torch"
     # What is loaded is known by both names: an import would put modules in the place of functions

@@ -15,6 +15,7 @@ __all__ = [
     "_check_is_size",
     "_check_not_implemented",
     "_check_tensor_all",
+    "_check_tensor_all_with",
     "_check_type",
     "_check_value",
     "_check_with",
@@ -85,11 +86,20 @@ def _check_tensor_all(cond: Any, message: Message = None) -> None:
     Raises:
         TypeError: for what is no such tensor.
     """
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Message = None) -> None:
+    """Raises an error of a class unless all elements of a tensor of bools hold.
+
+    Raises:
+        TypeError: for what is no such tensor.
+    """
     if not isinstance(cond, _C.TensorBase):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
     if cond.dtype != _C.bool:
         raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
-    _check_with(RuntimeError, bool(cond.all()), message)
+    _check_with(error_type, bool(cond.all()), message)
 
 
 def _assert(condition: Any, message: str) -> None:

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
+from typing import Any
+
+from . import _C, _lazy, _transform
+from ._dispatch_key import (
+    DispatchKey,
+    DispatchKeySet,
+    _AutoDispatchBelowAutograd,
+    _DisableAutocast,
+    _dispatch_keys,
+    _ExcludeDispatchKeyGuard,
+)
 
 __all__ = ["fill"]
+
+_PACKAGE = __name__.rpartition(".")[0]
 
 
 def _log_api_usage_once(event: str, /) -> None:
@@ -39,6 +53,77 @@ def _set_deterministic_fill_uninitialized_memory(fills: bool, /) -> None:
     _deterministic._set_fill_uninitialized_memory(fills)
 
 
+def _are_functorch_transforms_active() -> bool:
+    """Whether a function transform is at work on this thread."""
+    return bool(_transform.of_thread())
+
+
+def _is_alias_of(first: Any, second: Any, /) -> bool:
+    """Whether two tensors lie in one storage."""
+    return bool(first.untyped_storage()._cdata == second.untyped_storage()._cdata)
+
+
+def _has_storage(tensor: Any, /) -> bool:
+    """Whether a tensor lies in a storage, as those with strides do."""
+    return tensor.layout is _C.strided
+
+
+def _get_default_device() -> str:
+    """The type of the device of new tensors."""
+    from . import get_default_device
+
+    return str(get_default_device().type)
+
+
+def _get_accelerator(check: bool | None = None) -> Any:
+    """The accelerator, which is the CPU where there is none."""
+    from .accelerator import current_accelerator
+
+    return current_accelerator(bool(check)) or _C.device("cpu")
+
+
+def _cuda_clearCublasWorkspaces() -> None:
+    """Does nothing: there is no device with such memory."""
+
+
+def _set_math_sdp_allow_fp16_bf16_reduction(allows: bool, /) -> None:
+    """Takes whether attention may add up in half precision, which it never does."""
+
+
+def _jit_can_fuse() -> bool:
+    """Whether ops are put together by a compiler: never."""
+    return False
+
+
+def _jit_switch(switch: bool, /) -> bool:
+    """Does nothing, nothing is compiled; how it was switched before: not at all."""
+    return False
+
+
+_SWITCHES = (
+    "_jit_set_profiling_executor",
+    "_jit_set_profiling_mode",
+    "_jit_override_can_fuse_on_cpu",
+    "_jit_override_can_fuse_on_gpu",
+    "_jit_set_texpr_fuser_enabled",
+    "_jit_set_nvfuser_enabled",
+    "_jit_set_nvfuser_guard_mode",
+)
+
+
+# What libraries annotate with, placeholders of the main namespace.
+_SCRIPT_TYPES = (
+    "Argument",
+    "Block",
+    "FunctionSchema",
+    "Graph",
+    "Node",
+    "TensorType",
+    "Type",
+    "Value",
+)
+
+
 def fill(extension: ModuleType) -> None:
     """Puts the functions into the extension."""
     for function in (
@@ -48,5 +133,29 @@ def fill(extension: ModuleType) -> None:
         _cuda_isInBadFork,
         _get_deterministic_fill_uninitialized_memory,
         _set_deterministic_fill_uninitialized_memory,
+        _are_functorch_transforms_active,
+        _is_alias_of,
+        _has_storage,
+        _get_default_device,
+        _get_accelerator,
+        _cuda_clearCublasWorkspaces,
+        _set_math_sdp_allow_fp16_bf16_reduction,
+        DispatchKey,
+        DispatchKeySet,
+        _AutoDispatchBelowAutograd,
+        _DisableAutocast,
+        _ExcludeDispatchKeyGuard,
+        _dispatch_keys,
     ):
         setattr(extension, function.__name__, function)
+    for name in _SWITCHES:
+        setattr(extension, name, _jit_switch)
+    for name in _SCRIPT_TYPES:
+        setattr(extension, name, getattr(sys.modules[_PACKAGE], name))
+    for name in ("_jit_can_fuse_on_cpu", "_jit_can_fuse_on_gpu"):
+        setattr(extension, name, _jit_can_fuse)
+    # A name of a module is found there by an import, although the extension is no package.
+    parts: dict[str, Any] = {"__name__": _PACKAGE}
+    _lazy.submodules(parts, "_levels")
+    extension._functorch = parts["_levels"]  # type: ignore[attr-defined]
+    sys.modules[f"{extension.__name__}._functorch"] = parts["_levels"]

@@ -98,6 +98,10 @@ class OpOverloadPacket:
 
     def __getattr__(self, name: str) -> OpOverload:
         found = self.__dict__.get("_by_name", {}).get(name)
+        if found is None and not name.startswith("_"):
+            from . import _composite_ops
+
+            found = _composite_ops.find(self.__name__, name)
         if found is None:
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         return found  # type: ignore[no-any-return]
@@ -133,16 +137,74 @@ class OpOverloadPacket:
         return self
 
 
+class HigherOrderOperator:
+    """A function of functions, as an op: what it computes is what was registered for it.
+
+    Args:
+        name: its name.
+        cacheable: what a compiler may do, which is not here.
+    """
+
+    def __init__(self, name: str, *, cacheable: bool = False) -> None:
+        if type(self) is HigherOrderOperator:
+            raise RuntimeError(
+                "Direct instantiation of HigherOrderOperator is not allowed. Please subclass it."
+            )
+        self._name = self.__name__ = name
+        self.namespace = "higher_order"
+        self._rules: dict[str, Callable[..., Any]] = {}
+
+    def py_impl(self, k: Any) -> Callable[[Any], Any]:
+        """A decorator that registers what is computed for a dispatch key, a mode or a class."""
+
+        def register(function: Any) -> Any:
+            self._rules[getattr(k, "name", None) or getattr(k, "__name__", None) or str(k)] = (
+                function
+            )
+            return function
+
+        return register
+
+    py_autograd_impl = py_functionalize_impl = lambda self, function: function
+
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs what is registered for ordinary tensors.
+
+        Raises:
+            NotImplementedError: if nothing is.
+        """
+        for key in ("Autograd", "AutogradCPU", "CompositeExplicitAutograd", "CPU"):
+            if key in self._rules:
+                return self._rules[key](*args, **kwargs)
+        raise NotImplementedError(f"{self._name}: no rule is registered for ordinary tensors")
+
+    def __repr__(self) -> str:
+        return f"<torch.ops.higher_order.{self._name}>"
+
+
 class _Namespace(ModuleType):
     """``torch.ops.aten``: packets by name, made when they are asked for."""
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
         overloads = [] if name.startswith("__") else _C._overloads(name)
-        if not overloads:
+        packet = OpOverloadPacket(name, overloads) if overloads else self._composite(name)
+        if packet is None:
             raise AttributeError(f"'_OpNamespace' '{_NAMESPACE}' object has no attribute '{name}'")
-        packet = OpOverloadPacket(name, overloads)
         # Of threads that come together, all keep the first one's.
         return self.__dict__.setdefault(name, packet)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def _composite(name: str) -> Any:
+        """The packet of an op that is written in Python."""
+        if name.startswith("__"):
+            return None
+        from . import _composite_ops
+
+        return _composite_ops.find(name)
 
     def __reduce__(self) -> str:
         return _NAMESPACE

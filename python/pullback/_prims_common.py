@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import _C
 
 __all__ = [
+    "alert_not_deterministic",
     "corresponding_complex_dtype",
     "corresponding_real_dtype",
     "is_boolean_dtype",
     "is_complex_dtype",
+    "is_contiguous_or_false",
     "is_float_dtype",
     "is_integer_dtype",
 ]
@@ -58,3 +62,33 @@ def is_float_dtype(dtype: _C.dtype) -> bool:
 def is_complex_dtype(dtype: _C.dtype) -> bool:
     """Whether it is complex."""
     return dtype.is_complex
+
+
+def is_contiguous_or_false(a: Any) -> bool:
+    """Whether the elements of a tensor lie in order, without gaps."""
+    return bool(a.is_contiguous())
+
+
+def alert_not_deterministic(caller: str) -> None:
+    """Says that an op is not deterministic, where only such ops are asked for.
+
+    Raises:
+        RuntimeError: with ``use_deterministic_algorithms(True)``; a warning if that was
+            ``warn_only``.
+    """
+    import warnings
+
+    from . import (
+        are_deterministic_algorithms_enabled,
+        is_deterministic_algorithms_warn_only_enabled,
+    )
+
+    if not are_deterministic_algorithms_enabled():
+        return
+    text = (
+        f"{caller} does not have a deterministic implementation, but you set "
+        "'torch.use_deterministic_algorithms(True)'"
+    )
+    if not is_deterministic_algorithms_warn_only_enabled():
+        raise RuntimeError(text)
+    warnings.warn(text, stacklevel=2)

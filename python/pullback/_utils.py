@@ -309,3 +309,20 @@ def _rebuild_nested_strided(parts: list[Tensor], like: Tensor, requires_grad: bo
     from .nested._strided import rebuild
 
     return rebuild(parts, like, requires_grad)
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The namespace of a type of device, as ``torch.cuda``.
+
+    Raises:
+        RuntimeError: for a type that has none.
+    """
+    import importlib
+
+    found = getattr(importlib.import_module(__package__), device_type, None)
+    if found is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as "
+            f"'torch.{device_type}'."
+        )
+    return found

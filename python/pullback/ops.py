@@ -37,15 +37,25 @@ def __getattr__(name: str) -> Any:
 
 
 def load_library(path: str) -> None:
-    """Ops of PyTorch's compiled libraries cannot be loaded.
+    """Defines the ops of a compiled library that is known: torchvision's, torchaudio's.
+
+    What was compiled for PyTorch cannot be loaded; their ops are written in Python here.
 
     Raises:
-        OSError: always, as for libraries that cannot be loaded for other reasons.
+        OSError: for every other library, as for those that cannot be loaded for other reasons.
     """
+    from . import _compiled
+
+    if _compiled.define(path):
+        loaded_libraries.add(str(path))
+        return
     raise OSError(
-        f"torch.ops.load_library({path!r}): libraries that were compiled for PyTorch cannot be "
-        "loaded; torch.library.custom_op() makes an op of a Python function"
+        f"torch.ops.load_library({str(path)!r}): libraries that were compiled for PyTorch cannot "
+        "be loaded; torch.library.custom_op() makes an op of a Python function"
     )
+
+
+loaded_libraries: set[str] = set()
 
 
 def _enter(name: str, args: str | None = None) -> Any:

@@ -416,3 +416,14 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., int]]:
 
 
 _absent.announce(globals())
+
+
+def get_default_nowrap_functions() -> set[Callable[..., Any]]:
+    """The functions whose results stay tensors of the base class, where subclasses do not say."""
+    return set(_keeps_base())
+
+
+def _keeps_base() -> frozenset[Callable[..., Any]]:
+    from ._tensor import _keeps_type
+
+    return _keeps_type()

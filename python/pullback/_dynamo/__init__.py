@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import config as config
+from . import utils as utils
 from .eval_frame import OptimizedModule
 from .exc import InvalidBackend
 

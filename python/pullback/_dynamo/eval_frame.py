@@ -6,7 +6,12 @@ from typing import Any
 
 from ..nn.modules.module import Module
 
-__all__ = ["OptimizedModule"]
+__all__ = ["OptimizedModule", "is_dynamo_supported"]
+
+
+def is_dynamo_supported() -> bool:
+    """Whether programs are captured: never."""
+    return False
 
 
 class OptimizedModule(Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["InvalidBackend", "TorchDynamoException"]
+__all__ = ["InvalidBackend", "TensorifyScalarRestartAnalysis", "TorchDynamoException"]
 
 
 class TorchDynamoException(RuntimeError):
@@ -22,3 +22,7 @@ class InvalidBackend(TorchDynamoException):
             f"Invalid backend: {name!r}. See `torch._dynamo.list_backends()` for available "
             f"backends: here {', '.join(available)}."
         )
+
+
+class TensorifyScalarRestartAnalysis(TorchDynamoException):
+    """What a compiler raises to begin again, which nothing here does: programs name it."""

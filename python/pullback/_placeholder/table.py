@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NoReturn
 
 from . import Refusal
 from .top import NAMES as _TOP
@@ -37,10 +38,50 @@ _ONE_PROCESS = Refusal(
 )
 _GUARDS = Refusal("nothing is compiled, and no guard is checked", "call the function itself")
 _ARTIFACT = Refusal("nothing is compiled that could be kept", "call the function itself")
+_FAKE = Refusal(
+    "no program is traced on tensors without elements", 'make tensors with device="meta"'
+)
+_INDUCTOR = Refusal("nothing is compiled", "call the function itself")
 _PASSES = Refusal("passes over captured graphs are not here", "rewrite the module in Python")
 
 # Private modules of placeholder namespaces, from which libraries import; by kind.
 PRIVATE: dict[str, dict[str, str]] = {
+    "torch._guards": {"active_fake_mode": "function", "detect_fake_mode": "function"},
+    "torch._inductor": {
+        "cudagraph_mark_step_begin": "function",
+        "list_mode_options": "function",
+        "list_options": "function",
+    },
+    "torch._inductor.codecache": {"extract_tensor_metadata_for_cache_key": "function"},
+    "torch._inductor.cpp_builder": {"get_cpp_compiler": "function"},
+    "torch._inductor.cpu_vec_isa": {"pick_vec_isa": "function"},
+    "torch._inductor.runtime.cache_dir_utils": {"cache_dir": "function"},
+    "torch._subclasses": dict.fromkeys(
+        [
+            "CrossRefFakeMode",
+            "DynamicOutputShapeException",
+            "FakeTensor",
+            "FakeTensorMode",
+            "UnsupportedFakeTensorException",
+        ],
+        "class",
+    ),
+    "torch._subclasses.fake_tensor": {
+        "DynamicOutputShapeException": "class",
+        "FakeTensor": "class",
+        "FakeTensorConverter": "class",
+        "FakeTensorMode": "class",
+        "UnsupportedFakeTensorException": "class",
+        "is_fake": "function",
+        "is_fake_tensor": "function",
+        "unset_fake_temporarily": "function",
+    },
+    "torch._subclasses.functional_tensor": {
+        "FunctionalTensor": "class",
+        "FunctionalTensorMode": "class",
+        "mb_unwrap_functional_tensor": "function",
+    },
+    "torch._subclasses.meta_utils": {"MetaConverter": "class"},
     "torch.distributed._functional_collectives": {
         "AsyncCollectiveTensor": "class",
         "all_gather_tensor": "function",
@@ -52,6 +93,7 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "torch.distributed._composable.fsdp": {"FSDPModule": "class", "fully_shard": "function"},
     "torch.distributed._tensor": {"DTensor": "class"},
+    "torch.fx.passes.infra.pass_base": {"PassBase": "class", "PassResult": "class"},
     "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": {
         "CheckpointImpl": "class",
         "CheckpointWrapper": "class",
@@ -78,12 +120,32 @@ PRIVATE: dict[str, dict[str, str]] = {
         "transformer_auto_wrap_policy": "function",
         "wrap": "function",
     },
+    "torch.distributed.rpc.api": {"_all_gather": "function", "_require_initialized": "function"},
     "torch.distributed.tensor._utils": {"compute_local_shape_and_global_offset": "function"},
+    "torch.fx.experimental.proxy_tensor": {
+        "ProxyTorchDispatchMode": "class",
+        "disable_proxy_modes_tracing": "function",
+        "get_proxy_mode": "function",
+        "make_fx": "function",
+    },
     "torch.fx.experimental.symbolic_shapes": {
+        "GuardOnDataDependentSymNode": "class",
         "free_symbols": "function",
+        "free_unbacked_symbols": "function",
         "guard_or_false": "function",
         "guard_or_true": "function",
         "statically_known_true": "function",
+    },
+    **{
+        f"torch.onnx.symbolic_opset{number}": dict.fromkeys(
+            ["dropout", "masked_fill", "select", "softmax", "squeeze", "unsqueeze"], "function"
+        )
+        for number in range(9, 21)
+    },
+    "torch.jit": {"_get_trace_graph": "function", "_unique_state_dict": "function"},
+    "torch.onnx.operators": {
+        "reshape_from_tensor_shape": "function",
+        "shape_as_tensor": "function",
     },
     "torch.utils.data.datapipes.iter": dict.fromkeys(
         [
@@ -124,6 +186,9 @@ PRIVATE: dict[str, dict[str, str]] = {
 
 # A namespace, all that is below it included, where a name has no entry of its own.
 SPACES: dict[str, Refusal] = {
+    "torch._guards": _GUARDS,
+    "torch._inductor": _INDUCTOR,
+    "torch._subclasses": _FAKE,
     "torch.accelerator.graphs": _CUDA,
     "torch.accelerator.random": _CUDA,
     "torch.ao": _QUANTIZED,
@@ -212,8 +277,8 @@ NAMES: dict[str, Refusal] = {
     **_names(
         "torch.utils.data",
         _PIPE,
-        "DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation "
-        "functional_datapipe guaranteed_datapipes_determinism non_deterministic "
+        "DFIterDataPipe DataChunk argument_validation guaranteed_datapipes_determinism "
+        "non_deterministic "
         "runtime_validation runtime_validation_disabled",
     ),
     **_names("torch.compiler", _ARTIFACT, "save_cache_artifacts PrecompileError"),
@@ -270,6 +335,13 @@ _WITHOUT_DEVICE: dict[str, Any] = {
 RESULTS: dict[str, Any] = {
     **{f"torch.xpu.{name}": value for name, value in _WITHOUT_DEVICE.items()},
     **{f"torch.mtia.{name}": value for name, value in _WITHOUT_DEVICE.items()},
+    "torch._guards.active_fake_mode": None,
+    "torch._guards.detect_fake_mode": None,
+    "torch._inductor.cudagraph_mark_step_begin": None,
+    "torch._inductor.list_mode_options": {},
+    "torch._inductor.list_options": [],
+    "torch._subclasses.fake_tensor.is_fake": False,
+    "torch._subclasses.fake_tensor.is_fake_tensor": False,
     "torch.cuda.gds.is_available": False,
     "torch.cuda.graphs.is_current_stream_capturing": False,
     "torch.cuda.is_current_stream_capturing": False,
@@ -279,6 +351,7 @@ RESULTS: dict[str, Any] = {
     "torch.cuda.tunable.wildcard_fallback_is_enabled": False,
     "torch.distributed.autograd.is_available": False,
     "torch.distributed.rpc.is_available": False,
+    "torch.fx.experimental.proxy_tensor.get_proxy_mode": None,
     "torch.mps.device_count": 0,
     "torch.mps.is_available": False,
     "torch.mps.manual_seed": None,
@@ -288,5 +361,22 @@ RESULTS: dict[str, Any] = {
     "torch.utils.cpp_extension.library_paths": [],
 }
 
+
+def _require_initialized(func: Any) -> Any:
+    """A decorator for what needs other processes: to call the function is an error."""
+
+    @functools.wraps(func)
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(
+            "RPC has not been initialized. Call torch.distributed.rpc.init_rpc first."
+        )
+
+    return refuse
+
+
 # Values that are as PyTorch's are without what they belong to.
-VALUES: dict[str, Any] = {"torch.xpu.default_generators": (), "torch.mtia.default_generators": ()}
+VALUES: dict[str, Any] = {
+    "torch.xpu.default_generators": (),
+    "torch.mtia.default_generators": (),
+    "torch.distributed.rpc.api._require_initialized": _require_initialized,
+}

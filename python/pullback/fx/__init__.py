@@ -8,6 +8,7 @@ node by node, :class:`Transformer` makes a new one, :func:`replace_pattern` repl
 from __future__ import annotations
 
 from .. import _absent
+from . import _pytree as _pytree
 from . import (
     config as config,
 )

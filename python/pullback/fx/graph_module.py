@@ -214,6 +214,22 @@ from .graph import CodeGen as _CodeGen  # noqa: E402
 _PLAIN_INPUTS = _CodeGen.process_inputs
 
 
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
+
+
+class _CodeOnlyModule(nn.Module):
+    """A module with the attributes of another one, to make a copy of: none of its methods."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__ = body
+
+
+def _copy_attr(from_module: nn.Module, to_module: nn.Module, target: str) -> None:
+    """Lets a module have what another one has under a name with points."""
+    _copy(from_module, to_module, target)
+
+
 def _copy(source: nn.Module, target: nn.Module, name: str) -> None:
     """Lets a module have what another one has under a name."""
     found: Any = source

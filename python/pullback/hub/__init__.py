@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlparse as urlparse
 
 from .. import _absent
 from ._download import _SUM as HASH_REGEX  # noqa: F401 (programs take it from here)
 from ._download import download_url_to_file, load_state_dict_from_url
+from ._progress import tqdm as tqdm
 from ._repository import _get_torch_home as _get_torch_home
 from ._repository import folder_of, get_dir, set_dir
 

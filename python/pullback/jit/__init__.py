@@ -14,9 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from .. import _absent, _placeholder
+from .._jit_internal import _overload as _overload
+from .._jit_internal import _overload_method as _overload_method
 from .._jit_internal import export, ignore, is_scripting, unused
 from .._script import ScriptFunction, is_a
 from ..futures import Future
+from . import _recursive as _recursive
 from ._isinstance import isinstance as isinstance
 from ._module import RecursiveScriptModule, ScriptModule, TopLevelTracedModule, wrap
 
@@ -272,6 +275,9 @@ def script_if_tracing(fn: _T) -> _T:
     return fn
 
 
+_script_if_tracing = script_if_tracing
+
+
 def interface(obj: _T) -> _T:
     """A decorator for a class that names methods: gives the class itself.
 
@@ -341,5 +347,6 @@ save = _refused("save")
 load = _refused("load")
 export_opnames = _refused("export_opnames")
 _absent.announce(globals())
-# (`torch.jit.annotations` is a module.)
+# (The name of the module, which the import at the head of this file had taken.)
 del annotations
+from . import annotations  # type: ignore[assignment]  # noqa: E402, F401

@@ -216,7 +216,8 @@ class Library:
             fn: the kernel, or :func:`fallthrough_kernel`.
             dispatch_key: what it is for: ``CPU``, ``CUDA``, ``Meta``, ``CompositeImplicitAutograd``
                 (made of other ops, which are recorded), ``CompositeExplicitAutograd`` (any device),
-                ``Autograd``.
+                ``Autograd``, ``AutocastCPU`` (called where autocast is on); keys of devices that
+                are not here are taken, and no call comes to them.
             with_keyset: must be false.
             allow_override: whether it may replace one.
 
@@ -232,7 +233,7 @@ class Library:
         if with_keyset:
             raise NotImplementedError("impl(with_keyset=True): kernels are given no dispatch keys")
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
-        if key not in (*DEVICES, *COMPOSITES, *AUTOGRAD):
+        if key not in (*DEVICES, *COMPOSITES, *AUTOGRAD) and not _is_idle(key):
             raise RuntimeError(
                 f"could not parse dispatch key: {key}; kernels are for one of "
                 f"{', '.join((*DEVICES, *COMPOSITES, *AUTOGRAD))}"
@@ -280,6 +281,15 @@ class Library:
             return
         with contextlib.suppress(Exception):
             self._destroy()
+
+
+def _is_idle(key: str) -> bool:
+    """Whether it is a key of autocast, of quantized tensors or of devices that are never here."""
+    from .._dispatch_key import DispatchKey
+
+    backends = ("HIP", "XLA", "IPU", "HPU", "VE", "Lazy", "MTIA", "MAIA", "PrivateUse1", "XPU")
+    is_named = key.startswith(("Autocast", "Quantized")) or key.endswith(backends)
+    return is_named and key in DispatchKey.__members__
 
 
 def _new(namespace: str, lib: Library | None) -> Library:

@@ -102,6 +102,9 @@ class CustomOverload(OpOverload):
         implicit = self.kernels.get("CompositeImplicitAutograd")
         if implicit is not None and self.backward is None:
             return self._called(implicit, values)
+        autocast = self.kernels.get("AutocastCPU")
+        if autocast is not None and _C.is_autocast_enabled("cpu"):
+            return self._called(autocast, values)
         values = self._cast(values)
         tensors = list(_tensors(values))
         if self._parsed.is_mutable:

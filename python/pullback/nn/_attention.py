@@ -125,6 +125,31 @@ def additive_mask(mask: Tensor | None, name: str, dtype: Any) -> Tensor | None:
     return numbers
 
 
+def _none_or_dtype(input: Tensor | None) -> Any:
+    """The dtype of a mask, if there is one."""
+    if input is not None and not isinstance(input, Tensor):
+        raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+    return None if input is None else input.dtype
+
+
+def _canonical_mask(
+    mask: Tensor | None,
+    mask_name: str,
+    other_type: Any,
+    other_name: str,
+    target_type: Any,
+    check_other: bool = True,
+) -> Tensor | None:
+    """A mask as numbers to add to scores, with a warning where another mask is of another kind."""
+    if mask is not None and check_other and other_type is not None and mask.dtype != other_type:
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type "
+            "for both instead.",
+            stacklevel=2,
+        )
+    return additive_mask(mask, mask_name, target_type)
+
+
 def _check_shapes(
     query: Tensor,
     key: Tensor,

@@ -24,6 +24,8 @@ from ..overrides import handle_torch_function as handle_torch_function
 from ..overrides import has_torch_function as has_torch_function
 from ..overrides import has_torch_function_unary as has_torch_function_unary
 from ..overrides import has_torch_function_variadic as has_torch_function_variadic
+from ._attention import _canonical_mask as _canonical_mask
+from ._attention import _none_or_dtype as _none_or_dtype
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
 from ._embedding_bag import embedding_bag
 from ._grouped import grouped_mm

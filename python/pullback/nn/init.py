@@ -377,3 +377,23 @@ orthogonal = _renamed(orthogonal_)
 sparse = _renamed(sparse_)
 
 _absent.announce(globals())
+
+
+def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: Any = None) -> Tensor:
+    """The older private name of :func:`uniform_`."""
+    return uniform_(tensor, a, b, generator)
+
+
+def _no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: Any = None) -> Tensor:
+    """The older private name of :func:`normal_`."""
+    return normal_(tensor, mean, std, generator)
+
+
+def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
+    """The older private name of :func:`constant_`."""
+    return constant_(tensor, val)
+
+
+def _no_grad_zero_(tensor: Tensor) -> Tensor:
+    """The older private name of :func:`zeros_`."""
+    return zeros_(tensor)

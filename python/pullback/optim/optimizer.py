@@ -231,6 +231,15 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[Tensor | None]], with_indices: bool = False
+    ) -> Any:
+        """Parallel lists cut into groups of one device and dtype."""
+        from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
+
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
     def _make_hook_tables(self) -> None:
         for table in self._HOOK_TABLES:
             self.__dict__.setdefault(table, OrderedDict())

@@ -122,6 +122,9 @@ def _always(_: int) -> ProfilerAction:
     return ProfilerAction.RECORD
 
 
+_default_schedule_fn = _always
+
+
 def tensorboard_trace_handler(
     dir_name: str,
     worker_name: str | None = None,

@@ -101,9 +101,30 @@ def _keys(tree: dict[Any, Any]) -> tuple[Any, ...]:
     return tuple(tree)
 
 
-# (The commonest without a function within the other.)
-register_pytree_node(tuple, lambda tree: (list(tree), None), lambda children, _: tuple(children))
-register_pytree_node(list, lambda tree: (list(tree), None), lambda children, _: list(children))
+def _list_flatten(d: Any) -> tuple[list[Any], Any]:
+    """The items of a list, or of a tuple."""
+    return list(d), None
+
+
+def _list_flatten_with_keys(d: Any) -> tuple[list[tuple[KeyEntry, Any]], Any]:
+    """The items of a list with the steps that lead to them."""
+    return [(SequenceKey(place), item) for place, item in enumerate(d)], None
+
+
+def _list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
+    """A list of its items."""
+    return list(values)
+
+
+def _tuple_unflatten(values: Iterable[Any], context: Any) -> tuple[Any, ...]:
+    """A tuple of its items."""
+    return tuple(values)
+
+
+_tuple_flatten, _tuple_flatten_with_keys = _list_flatten, _list_flatten_with_keys
+
+register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten)
+register_pytree_node(list, _list_flatten, _list_unflatten)
 
 
 def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Any]:
@@ -122,12 +143,16 @@ def _dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
 
 
 register_pytree_node(dict, _dict_flatten, _dict_unflatten)
-_add(
-    OrderedDict,
-    _keys,
-    OrderedDict.values,
-    lambda children, keys: OrderedDict(zip(keys, children, strict=True)),
-)
+
+
+def _ordereddict_unflatten(values: Iterable[Any], context: Any) -> OrderedDict[Any, Any]:
+    """An ordered dictionary of values and keys."""
+    return OrderedDict(zip(context, values, strict=True))
+
+
+_ordereddict_flatten = _dict_flatten
+_ordereddict_flatten_with_keys = _dict_flatten_with_keys
+register_pytree_node(OrderedDict, _ordereddict_flatten, _ordereddict_unflatten)
 _add(
     defaultdict,
     lambda tree: (tree.default_factory, _keys(tree)),

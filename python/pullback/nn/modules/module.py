@@ -35,6 +35,7 @@ from .hook import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from .state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from .state import State, _IncompatibleKeys
 
 if TYPE_CHECKING:

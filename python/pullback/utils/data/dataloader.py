@@ -23,6 +23,14 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 if TYPE_CHECKING:
     from .multiprocess import MultiProcessIter
 
+
+class _DatasetKind:
+    """How items are fetched: by key, or as they come."""
+
+    Map = 0
+    Iterable = 1
+
+
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)

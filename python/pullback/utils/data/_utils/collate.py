@@ -5,7 +5,13 @@ from ..collate import _collate_int as collate_int_fn
 from ..collate import _collate_numpy_array as collate_numpy_array_fn
 from ..collate import _collate_numpy_scalar as collate_numpy_scalar_fn
 from ..collate import _collate_text as collate_str_fn
-from ..collate import collate, collate_tensor_fn, default_collate, default_convert
+from ..collate import (
+    collate,
+    collate_tensor_fn,
+    default_collate,
+    default_collate_fn_map,
+    default_convert,
+)
 
 __all__ = [
     "collate",
@@ -16,5 +22,6 @@ __all__ = [
     "collate_str_fn",
     "collate_tensor_fn",
     "default_collate",
+    "default_collate_fn_map",
     "default_convert",
 ]

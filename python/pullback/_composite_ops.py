@@ -1,0 +1,193 @@
+"""Ops of ``torch.ops.aten`` that are written in Python, over other ops: read when one is asked for.
+
+Libraries name such overloads to register their own rules for them (``__torch_dispatch__``), and
+call some. The table has their signatures; the function of a row takes the arguments as the
+signature has them. What is here has no entry in the extension's registry, so that ``torch`` itself
+shows none of it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from . import _C
+from ._check import _assert_async
+from .library import _schema
+from .library._overload import CustomOverload, CustomPacket
+
+__all__ = ["find"]
+
+
+def _reduced(method: str, self: Any) -> Any:
+    if self.dtype is not _C.bool:
+        raise RuntimeError(f"expected a tensor of dtype bool, got {self.dtype}")
+    return getattr(self, method)()
+
+
+def _in_range(size: Any, *, min: int | None, max: int | None) -> None:
+    low, high = min is None or size >= min, max is None or size <= max
+    if not (low and high):
+        raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
+
+
+def _assert_scalar(self: Any, assert_msg: str) -> None:
+    if not self:
+        raise RuntimeError(assert_msg)
+
+
+def _assert_tensor_metadata(
+    a: Any,
+    size: Any = None,
+    stride: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    layout: Any = None,
+) -> None:
+    """Raises unless a tensor is as it is said to be."""
+    checks = (
+        ("sizes", size, lambda: list(a.shape)),
+        ("strides", stride, lambda: list(a.stride())),
+        ("dtype", dtype, lambda: a.dtype),
+        ("device", device, lambda: a.device),
+        ("layout", layout, lambda: a.layout),
+    )
+    for name, wanted, found in checks:
+        wanted = list(wanted) if isinstance(wanted, (list, tuple)) else wanted
+        if wanted is not None and wanted != found():
+            raise RuntimeError(f"Tensor {name} mismatch! Expected: {wanted}, Got: {found()}")
+
+
+def _to_dtype_layout(
+    self: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    if layout is not None and layout is not self.layout:
+        raise RuntimeError(
+            f"to(options) doesn't support converting to a different layout, {layout}"
+        )
+    if pin_memory:
+        raise RuntimeError("to(options) doesn't support pinning memory, use Tensor.pin_memory")
+    return self.to(device, dtype, non_blocking, copy, memory_format=memory_format)
+
+
+def _attention(*args: Any, **kwargs: Any) -> Any:
+    from .nn.functional import scaled_dot_product_attention
+
+    return scaled_dot_product_attention(*args, **kwargs)
+
+
+def _grouped_mm(self: Any, mat2: Any, offs: Any, bias: Any, out_dtype: Any) -> Any:
+    from .nn.functional import grouped_mm
+
+    return grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
+
+
+def _sparse_addmm(self: Any, mat1: Any, mat2: Any, *, beta: Any, alpha: Any) -> Any:
+    from .sparse import addmm
+
+    return addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def _sparse_mm(sparse: Any, dense: Any, *reduce: str) -> Any:
+    from .sparse import mm
+
+    return mm(sparse, dense, *reduce)
+
+
+def _with_mode(method: str, self: Any, other: Any, *, rounding_mode: str | None) -> Any:
+    return getattr(self, method)(other, rounding_mode=rounding_mode)
+
+
+def _arithmetic(method: str, self: Any, other: Any, *alpha: Any) -> Any:
+    return getattr(self, method)(other, **({"alpha": alpha[0]} if alpha else {}))
+
+
+def _method(name: str) -> Callable[..., Any]:
+    return lambda self, *args, **kwargs: getattr(self, name)(*args, **kwargs)
+
+
+_HOW = "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None"
+_OPS: dict[str, Callable[..., Any]] = {
+    "_pin_memory(Tensor self, Device? device=None) -> Tensor": _method("pin_memory"),
+    "pin_memory(Tensor self, Device? device=None) -> Tensor": _method("pin_memory"),
+    "is_pinned(Tensor self, Device? device=None) -> bool": _method("is_pinned"),
+    "_is_all_true(Tensor self) -> Tensor": functools.partial(_reduced, "all"),
+    "_is_any_true(Tensor self) -> Tensor": functools.partial(_reduced, "any"),
+    "_assert_async(Tensor self) -> ()": _assert_async,
+    "_assert_async.msg(Tensor self, str assert_msg) -> ()": _assert_async,
+    "_assert_scalar(Scalar self, str assert_msg) -> ()": _assert_scalar,
+    "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? "
+    "dtype=None, *, Device? device=None, Layout? layout=None) -> ()": _assert_tensor_metadata,
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+    "float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> "
+    "Tensor": _attention,
+    "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? "
+    "out_dtype=None) -> Tensor": _grouped_mm,
+    "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
+    "Tensor": _sparse_addmm,
+    "_sparse_mm(Tensor sparse, Tensor dense) -> Tensor": _sparse_mm,
+    "_sparse_mm.reduce(Tensor sparse, Tensor dense, str reduce) -> Tensor": _sparse_mm,
+    f"to.device(Tensor self, Device device, ScalarType dtype, {_HOW}) -> Tensor": (
+        lambda self, device, dtype, non_blocking, copy, format: self.to(
+            device, dtype, non_blocking, copy, memory_format=format
+        )
+    ),
+    f"to.dtype(Tensor self, ScalarType dtype, {_HOW}) -> Tensor": (
+        lambda self, dtype, non_blocking, copy, format: self.to(
+            dtype, non_blocking, copy, memory_format=format
+        )
+    ),
+    f"to.other(Tensor self, Tensor other, {_HOW}) -> Tensor": (
+        lambda self, other, non_blocking, copy, format: self.to(
+            other, non_blocking, copy, memory_format=format
+        )
+    ),
+    "to.dtype_layout(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+    f"device=None, bool? pin_memory=None, {_HOW}) -> Tensor": _to_dtype_layout,
+    "sym_size(Tensor self) -> SymInt[]": lambda self: list(self.shape),
+    "sym_size.int(Tensor self, int dim) -> SymInt": _method("size"),
+    "sym_stride(Tensor self) -> SymInt[]": lambda self: list(self.stride()),
+    "sym_stride.int(Tensor self, int dim) -> SymInt": _method("stride"),
+    "sym_numel(Tensor self) -> SymInt": _method("numel"),
+    "sym_storage_offset(Tensor self) -> SymInt": _method("storage_offset"),
+    **{
+        f"{name}.Scalar(Tensor self, Scalar other{alpha}) -> Tensor": functools.partial(
+            _arithmetic, name
+        )
+        for names, alpha in (("add sub", ", Scalar alpha=1"), ("mul div", ""))
+        for name in names.split()
+    },
+    "detach_(Tensor self) -> Tensor": _method("detach_"),
+    "sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()": _in_range,
+    "sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()": _in_range,
+    "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor": (
+        functools.partial(_with_mode, "div")
+    ),
+}
+
+
+@functools.lru_cache(maxsize=1)
+def _packets() -> dict[str, CustomPacket]:
+    packets: dict[str, CustomPacket] = {}
+    for text, function in _OPS.items():
+        overload = CustomOverload("aten", _schema.parse(text))
+        overload.kernels["CompositeImplicitAutograd"] = function
+        packet = packets.setdefault(overload._opname, CustomPacket("aten", overload._opname))
+        packet._by_name[overload._overloadname] = overload
+    return packets
+
+
+def find(name: str, overload: str | None = None) -> Any:
+    """The packet of a name, or one of its overloads; None where there is none."""
+    packet = _packets().get(name)
+    return packet if packet is None or overload is None else packet._by_name.get(overload)

@@ -1,0 +1,90 @@
+"""Functions of the main namespace whose names begin with an underscore, which libraries call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _C
+
+if TYPE_CHECKING:
+    from ._tensor import Tensor
+
+__all__ = [
+    "_convert_indices_from_coo_to_csr",
+    "_convert_indices_from_csr_to_coo",
+    "_grouped_mm",
+    "_segment_reduce",
+    "_shape_as_tensor",
+]
+
+_F: Any = _C._VariableFunctions
+
+
+def _shape_as_tensor(self: Tensor) -> Tensor:
+    """The shape as a tensor of integers."""
+    shape: Tensor = _C.tensor(list(self.shape), dtype=_C.int64)
+    return shape
+
+
+def _convert_indices_from_coo_to_csr(self: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Where each row begins among the elements of a matrix, from the rows of the elements.
+
+    Args:
+        self: the rows, sorted.
+        size: how many rows there are.
+        out_int32: whether the result is of int32.
+
+    Raises:
+        RuntimeError: for rows that are not in one dimension.
+    """
+    if self.dim() != 1:
+        raise RuntimeError(f"Input is supposed to be a vector, got {self.dim()} dimensions.")
+    rows = _F.arange(size + 1, dtype=self.dtype)
+    starts: Tensor = _F.searchsorted(self.contiguous(), rows, out_int32=out_int32)
+    return starts
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """Rows and columns of the elements of a matrix, from where each row begins.
+
+    Args:
+        crow_indices: where each row begins, and where the last one ends.
+        col_indices: the columns of the elements.
+        out_int32: whether the result is of int32, else of int64.
+        transpose: whether columns come first.
+
+    Raises:
+        RuntimeError: for indices that are not in one dimension.
+    """
+    if crow_indices.dim() != 1 or col_indices.dim() != 1:
+        raise RuntimeError(
+            "crow_indices and col_indices are supposed to be vectors, got "
+            f"{crow_indices.dim()} and {col_indices.dim()} dimensions."
+        )
+    dtype = _C.int32 if out_int32 else _C.int64
+    rows = _F.arange(crow_indices.size(0) - 1, dtype=dtype)
+    rows = rows.repeat_interleave(crow_indices.diff().to(_C.int64))
+    pair = [col_indices.to(dtype), rows] if transpose else [rows, col_indices.to(dtype)]
+    both: Tensor = _F.stack(pair)
+    return both
+
+
+def _segment_reduce(data: Tensor, reduce: str, **kwargs: Any) -> Tensor:
+    """See ``torch.segment_reduce``."""
+    result: Tensor = _F.segment_reduce(data, reduce, **kwargs)
+    return result
+
+
+def _grouped_mm(
+    self: Tensor,
+    mat2: Tensor,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: Any = None,
+) -> Tensor:
+    """See :func:`pullback.nn.functional.grouped_mm`."""
+    from .nn.functional import grouped_mm
+
+    return grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)

@@ -106,7 +106,7 @@ from ._deterministic import (
     set_deterministic_debug_mode,
     use_deterministic_algorithms,
 )
-from ._diagnosis import memory_report, record, trace_nan
+from ._diagnosis import memory_budget, memory_report, record, trace_nan
 from ._distance import (
     cosine_embedding_loss,
     cosine_similarity,
@@ -755,6 +755,7 @@ __all__ = [
     "manual_seed",
     "meshgrid",
     "memory_format",
+    "memory_budget",
     "memory_report",
     "no_grad",
     "nonzero",

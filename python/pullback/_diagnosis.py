@@ -6,8 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Sequence
 
+    from ._budget.region import MemoryBudget
     from ._memory_report import MemoryReport
     from ._tensor import Tensor
 
@@ -44,6 +46,54 @@ def memory_report(
     from ._memory_report import report
 
     return report(of)
+
+
+def memory_budget(
+    limit: int | float | str, *, offload: str | os.PathLike[str] | None = None
+) -> MemoryBudget:
+    """A context in which the memory of tensors stays below a limit, forward and backward.
+
+    When an op would take more, values that the graph keeps for backward are given up: those first
+    that cost least time per byte to compute again and have not been used for longest. They are
+    computed again when backward asks for them, to the same bits, random masks included. Parameters,
+    inputs and what the program holds itself are never given up. The region must be entered before
+    the forward; for the backward pass to be within the limit, it must run in the region, too.
+
+    The limit is on all that the allocator holds for the process (:func:`pullback.memory.live_bytes`
+    , which counts whole blocks), parameters and states of optimizers included. Entering resets
+    :func:`pullback.memory.peak_bytes`. Of nested regions the least limit holds. Ops of other
+    threads count, but make no room.
+
+    Args:
+        limit: bytes, or a text: ``"300MB"`` (decimal), ``"1.5 GiB"`` (binary).
+        offload: None computes again only, which is exact. ``"bf16"`` may also keep float32 values
+            as bfloat16, which rounds them; a folder may take their bytes in files, which is exact,
+            and removes these when they are no longer wanted. Both help also where values cannot be
+            computed again.
+
+    Returns:
+        The context, an object that says what was done: ``print`` shows a table by op and line,
+        ``to_dict()`` the same as numbers, ``peak`` and ``estimated_peak`` the bytes with and
+        without the budget, ``seconds`` the time that computing again took.
+
+    Raises:
+        TypeError: for a limit, or a place, of another type.
+        ValueError: for a text that is no size, a limit that is not positive, a folder that is not
+            there.
+        pullback.memory.MemoryBudgetError: inside of the region, by the op for which there is no
+            room even when all that can be given up is; it says how much would be enough there, and
+            what holds the most. It is an ``OutOfMemoryError``.
+
+    Example::
+
+        with torch.memory_budget("300MB") as budget:
+            loss = model(x).square().mean()
+            loss.backward()
+        print(budget)
+    """
+    from ._budget.region import MemoryBudget
+
+    return MemoryBudget(limit, offload=offload)
 
 
 def record(path: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import _C
 
 __all__ = [
+    "MemoryBudgetError",
     "cached_bytes",
     "empty_cache",
     "live_bytes",
@@ -13,6 +14,10 @@ __all__ = [
     "set_cache_limit",
     "stats",
 ]
+
+
+class MemoryBudgetError(_C.OutOfMemoryError):
+    """A limit of :func:`pullback.memory_budget` cannot be held; says what would be needed."""
 
 
 def live_bytes() -> int:

@@ -82,6 +82,12 @@ fn _len_torch_dispatch_stack() -> usize {
     dispatch_mode::depth()
 }
 
+/// Says how many modes of this thread only watch the ops; returns the previous number.
+#[pyfunction]
+fn _set_torch_dispatch_watchers(count: usize) -> usize {
+    dispatch_mode::set_watchers(count)
+}
+
 /// The dispatch mode at an index of this thread's stack, counted from the outermost one.
 #[pyfunction]
 fn _get_dispatch_stack_at(py: Python<'_>, index: usize) -> PyResult<Py<PyAny>> {
@@ -104,5 +110,6 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_push_on_torch_dispatch_stack, module)?)?;
     module.add_function(wrap_pyfunction!(_pop_torch_dispatch_stack, module)?)?;
     module.add_function(wrap_pyfunction!(_len_torch_dispatch_stack, module)?)?;
+    module.add_function(wrap_pyfunction!(_set_torch_dispatch_watchers, module)?)?;
     module.add_function(wrap_pyfunction!(_get_dispatch_stack_at, module)?)
 }

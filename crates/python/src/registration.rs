@@ -3,7 +3,7 @@
 
 use crate::convert::type_name;
 use crate::raw::object::as_tensor;
-use pullback::dispatch::{Form, OpDef, named_keys};
+use pullback::dispatch::{Form, OpDef, Traits, named_keys};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -56,6 +56,21 @@ fn _dispatch_dump(py: Python<'_>, name: &str) -> PyResult<String> {
 fn _dispatch_registrations(name: &str) -> Vec<(&'static str, &'static str, String)> {
     let all = found(name).map(|(def, _)| def.registrations()).unwrap_or_default();
     all.into_iter().map(|of| (of.key, of.text, format!("{}:{}", of.file, of.line))).collect()
+}
+
+/// Facts about an op, by name: those that `torch.Tag` has words for. None if there is no such op.
+#[pyfunction]
+fn _op_traits(name: &str) -> Option<Vec<&'static str>> {
+    const NAMED: [(Traits, &str); 6] = [
+        (Traits::RANDOM, "random"),
+        (Traits::VIEW, "view"),
+        (Traits::MULTI_VIEW, "view"),
+        (Traits::POINTWISE, "pointwise"),
+        (Traits::DYNAMIC_OUTPUT_SHAPE, "dynamic_output_shape"),
+        (Traits::DATA_DEPENDENT_OUTPUT, "data_dependent_output"),
+    ];
+    let (def, _) = found(name)?;
+    Some(NAMED.iter().filter(|(flag, _)| def.is(*flag)).map(|&(_, word)| word).collect())
 }
 
 /// Whether there is an op of that name.
@@ -148,6 +163,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DispatchKeySet>()?;
     module.add_function(wrap_pyfunction!(_dispatch_dump, module)?)?;
     module.add_function(wrap_pyfunction!(_dispatch_registrations, module)?)?;
+    module.add_function(wrap_pyfunction!(_op_traits, module)?)?;
     module.add_function(wrap_pyfunction!(_dispatch_has_kernel, module)?)?;
     module.add_function(wrap_pyfunction!(_dispatch_has_kernel_for_dispatch_key, module)?)?;
     module.add_function(wrap_pyfunction!(_dispatch_get_all_op_names, module)?)?;

@@ -1,15 +1,16 @@
 //! Whether derivatives of what is computed now may be wanted: what rules ask that could do without ops.
 
 use super::mode;
-use super::thread::level;
+use super::thread::{dispatch_mode, level};
 use super::variable::tangent;
 use crate::Tensor;
-use crate::tensor::Key;
 
 /// Whether derivatives of what is computed now may be wanted, so that it must be made of ops that have some; or a mode wants to
 /// see its ops.
 fn needs_derivatives() -> bool {
-    mode::is_recording() || (level::is_open() && tangent::is_enabled()) || Key::Python.is_included()
+    mode::is_recording()
+        || (level::is_open() && tangent::is_enabled())
+        || dispatch_mode::wants_ops()
 }
 
 /// Whether a rule must be made of ops that have derivatives and batching rules, in the place of one op without: for that reason,

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::dispatch::{Arg, Form, OpDef, Outputs};
 use crate::tensor::Key;
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -46,6 +46,18 @@ pub fn is_disabled() -> bool {
 
 thread_local! {
     static STACK: RefCell<Vec<Arc<dyn TorchDispatch>>> = RefCell::default();
+    static WATCHERS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Says how many of this thread's modes only watch: they run every op as it is, so that rules need not be made of small ops for
+/// their sake, and results stay those of a thread without modes. Returns the previous number.
+pub fn set_watchers(count: usize) -> usize {
+    WATCHERS.replace(count)
+}
+
+/// Whether a mode of this thread may do more with ops than watch them.
+pub(in crate::autograd) fn wants_ops() -> bool {
+    Key::Python.is_included() && depth() > WATCHERS.get()
 }
 
 /// Makes `mode` the innermost mode of this thread, until [`pop`].
@@ -96,6 +108,7 @@ impl Drop for PausedMode {
 /// The modes of a thread, for another that goes on with its work.
 pub(crate) struct Snapshot {
     modes: Vec<Arc<dyn TorchDispatch>>,
+    watchers: usize,
     is_disabled: bool,
 }
 
@@ -103,12 +116,13 @@ impl Snapshot {
     /// The modes of this thread.
     pub(crate) fn take() -> Snapshot {
         let modes = STACK.with(|s| s.borrow().clone());
-        Snapshot { modes, is_disabled: is_disabled() }
+        Snapshot { modes, watchers: WATCHERS.get(), is_disabled: is_disabled() }
     }
 
     /// Makes these the modes of this thread, which has none of its own.
     pub(crate) fn restore(self) {
         self.modes.into_iter().for_each(push);
+        set_watchers(self.watchers);
         set_disabled(self.is_disabled);
     }
 }

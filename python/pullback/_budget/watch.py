@@ -1,0 +1,231 @@
+"""The mode that sees a region's ops: makes room before them, and records how values came to be."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _C
+from ..utils._python_dispatch import TorchDispatchMode
+from .facts import SIZES, OpFacts, facts_of
+from .record import Recipe, Record, Ref
+from .replay import flat
+from .store import is_plain
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .store import Store
+
+
+class Watch(TorchDispatchMode):
+    """Runs every op as it is."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self.store = store
+        self._watchers = 0
+        # Whether the last op was one of a backward pass, and at which op it began.
+        self._is_backward = False
+        self._began = 0
+
+    def __enter__(self) -> Self:
+        self._watchers = _C._set_torch_dispatch_watchers(0)
+        _C._set_torch_dispatch_watchers(self._watchers + 1)
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            super().__exit__(*error)
+        finally:
+            _C._set_torch_dispatch_watchers(self._watchers)
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """True: what the mode does is not to be noticed."""
+        return True
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Makes room for the op's results, runs it and records it.
+
+        Raises:
+            MemoryBudgetError: if there is no room.
+        """
+        kwargs = kwargs or {}
+        facts = facts_of(func)
+        if facts.is_view:
+            return func(*args, **kwargs)
+        store = self.store
+        store.clock += 1
+        is_backward = _C._current_graph_task_id() >= 0
+        if is_backward != self._is_backward:
+            self._note(is_backward)
+        sizes = SIZES.of(facts, args, kwargs)
+        need = sizes[0] + sizes[1]
+        if need:
+            store.make_room(need, lambda: self._text(facts))
+        tensors = [t for v in (args, tuple(kwargs.values())) for t in flat(v) if t is not None]
+        if is_backward and not _C.is_grad_enabled():
+            if facts.writes:
+                self._before_write(facts, args, kwargs, tensors)
+            result = func(*args, **kwargs)
+        else:
+            result = self._recorded(facts, args, kwargs, tensors, sizes)
+        self._measure(facts, sizes)
+        return result
+
+    def _note(self, is_backward: bool) -> None:
+        """Where a backward begins or ends: after it old records are not needed any more."""
+        self._is_backward = is_backward
+        if is_backward:
+            self._began = self.store.clock
+        else:
+            self.store.forget(self._began)
+
+    def _measure(self, facts: OpFacts, sizes: list[Any]) -> None:
+        store = self.store
+        live, peak = _C._memory_live(), _C._memory_peak()
+        for budget in store.budgets:
+            beyond = budget._measured(live, peak, store.missing)
+            if beyond > 0:
+                # The op needs more for itself than its results: the next one like it gets that.
+                sizes[1] = max(sizes[1], beyond)
+                raise budget._exceeded(peak, self._text(facts))
+
+    @staticmethod
+    def _text(facts: OpFacts) -> str:
+        line = _C._program_line()
+        where = "" if line is None else f" at {line[0]}:{line[1]}"
+        return f"{facts.name}{where}"
+
+    def _before_write(
+        self, facts: OpFacts, args: Any, kwargs: Any, tensors: list[Any]
+    ) -> list[tuple[Any, Record | None]]:
+        """The tensors that are about to be written to, with the records of what they show."""
+        found = []
+        for tensor in facts.written_tensors(args, kwargs, tensors):
+            if not is_plain(tensor):
+                continue
+            record = self.store.record_of(tensor, makes=False)
+            if record is not None:
+                self._save_from_write(record)
+            found.append((tensor, record))
+        for tensor, _ in found:
+            # What is there afterwards is somebody else's, until something is recorded of it.
+            storage = tensor.untyped_storage()
+            if hasattr(storage, "_recorded"):
+                del storage._recorded
+        return found
+
+    def _save_from_write(self, record: Record) -> None:
+        """Copies a value from outside that something given up is computed from."""
+        anchor = record.anchor() if record.anchor is not None else None
+        if record.recipe is not None or anchor is None or anchor.tensor is None:
+            return
+        if record.is_pinned:
+            store = self.store
+            store.make_room(record.nbytes, lambda: "a copy of what is about to be written to")
+            with store.replay.aside():
+                anchor.tensor = anchor.tensor.clone()
+                anchor.version = anchor.tensor._version
+        else:
+            anchor.tensor = None
+            self.store.losses += 1
+
+    def _recorded(
+        self, facts: OpFacts, args: Any, kwargs: Any, tensors: list[Any], sizes: list[Any]
+    ) -> Any:
+        recipe = random = None
+        if facts.is_tracked and all(map(is_plain, tensors)):
+            recipe = self._recipe(facts, args, kwargs)
+        if facts.is_random:
+            random = (kwargs.get("generator") or _C.default_generator).get_state()
+        known = {id(t.untyped_storage()) for t in tensors if is_plain(t)}
+        written = self._before_write(facts, args, kwargs, tensors) if facts.writes else []
+        start = time.perf_counter()
+        result = facts.func(*args, **kwargs)
+        seconds = time.perf_counter() - start
+        # (The least of all calls: others had to wait for the machine.)
+        sizes[2] = min(sizes[2] or seconds, seconds)
+        if recipe is not None:
+            recipe.seconds, recipe.random = sizes[2], random
+        if facts.is_tracked:
+            line = _C._program_line()
+            for tensor, before in written:
+                self._record_write(facts, recipe, tensor, before, line)
+            if not written or facts.is_batch_norm:
+                self._record_results(facts, recipe, result, known, line)
+        return result
+
+    def _record_results(
+        self, facts: OpFacts, recipe: Recipe | None, result: Any, known: set[int], line: Any
+    ) -> None:
+        """Records the memory that an op made, which is none of its arguments'."""
+        for index, tensor in enumerate(flat(result)):
+            if tensor is None or not is_plain(tensor):
+                continue
+            storage = tensor.untyped_storage()
+            if id(storage) in known or getattr(storage, "_recorded", None) is not None:
+                continue
+            record = Record(self.store, storage, facts.name, line)
+            record.version = tensor._version
+            if recipe is not None:
+                self._fill(recipe, record, index)
+
+    def _fill(self, recipe: Recipe, record: Record, index: int) -> None:
+        record.recipe = recipe
+        recipe.outs.append((index, weakref.ref(record)))
+        self.store.replay.made.add(record)
+
+    def _record_write(
+        self, facts: OpFacts, recipe: Recipe | None, tensor: Any, before: Record | None, line: Any
+    ) -> None:
+        """Records what an op in place left, if what it wrote to can be computed."""
+        record = Record(self.store, tensor.untyped_storage(), facts.name, line)
+        record.version = tensor._version if facts.is_batch_norm else tensor._version + 1
+        if recipe is None or not facts.is_inplace or not isinstance(recipe.args[0], Ref):
+            return
+        if before is not None and before.recipe is not None:
+            recipe.written = before
+            self._fill(recipe, record, 0)
+
+    def _recipe(self, facts: OpFacts, args: Any, kwargs: Any) -> Recipe:
+        sources: dict[int, Record] = {}
+        recipe = Recipe(facts, None, None, [])
+        scratch = facts.written_tensors(args, kwargs, []) if facts.is_batch_norm else []
+        scratch_ids = {id(tensor) for tensor in scratch}
+
+        def reference(value: Any) -> Any:
+            if isinstance(value, _C.TensorBase):
+                record = self.store.record_of(value)
+                assert record is not None
+                is_scratch = id(value) in scratch_ids
+                if not is_scratch and id(record) not in sources:
+                    sources[id(record)] = record
+                    if record.recipe is None:
+                        recipe.anchors.append(record.anchor_for(value))
+                record.used = self.store.clock
+                return Ref(
+                    record,
+                    value.dtype,
+                    tuple(value.shape),
+                    value.stride(),
+                    value.storage_offset(),
+                    is_scratch,
+                )
+            if type(value) in (tuple, list):
+                return type(value)(map(reference, value))
+            return value
+
+        recipe.args = [reference(value) for value in args]
+        recipe.kwargs = {key: reference(value) for key, value in kwargs.items()}
+        recipe.sources = list(sources.values())
+        return recipe

@@ -87,6 +87,8 @@ def install() -> None:
     sys.modules["torch"] = sys.modules[_NEW]
     # (The package imports itself there, and programs have come to write ``torch.torch.Tensor``.)
     sys.modules[_NEW].torch = sys.modules[_NEW]  # type: ignore[attr-defined]
+    # (And some look for a class's library in the name of its module.)
+    sys.modules[_NEW].Tensor.__module__ = "torch"
     # (Some libraries look whether the module that they change bears the name that they know.)
     sys.modules[_NEW].__name__ = "torch"
     # What is loaded is known by both names: an import would put modules in the place of functions

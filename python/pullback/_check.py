@@ -104,6 +104,9 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Mess
 
 def _assert(condition: Any, message: str) -> None:
     """Raises an AssertionError with a message unless a condition holds."""
+    if type(condition) is not bool and _C._has_torch_function((condition,)):
+        _C._handle_torch_function(_assert, "torch._assert", (condition,), (condition, message), {})
+        return
     assert condition, message
 
 

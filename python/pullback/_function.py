@@ -154,9 +154,20 @@ def einsum(*args: Any) -> Tensor:
             "or at least one operand and its subscripts list"
         )
     if isinstance(args[0], Tensor):
-        return _C._VariableFunctions.einsum(*_equation_of_lists(args))
-    equation, *operands = args
-    return _C._VariableFunctions.einsum(equation, _unpacked(tuple(operands)))
+        equation, operands = _equation_of_lists(args)
+    else:
+        equation, *operands = args
+        operands = list(_unpacked(tuple(operands)))
+    # (An override is given the operands one by one, however they came.)
+    if _C._has_torch_function(operands):
+        result: Tensor = _C._handle_torch_function(
+            einsum, "torch.functional.einsum", operands, (equation, *operands), {}
+        )
+        return result
+    return _C._VariableFunctions.einsum(equation, operands)
+
+
+einsum._asks_overrides = True  # type: ignore[attr-defined]
 
 
 def _equation_of_lists(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
@@ -247,4 +258,4 @@ def unique_consecutive(
     return _with_requested(*found, requested)
 
 
-_make_overridable(globals(), __all__)
+_make_overridable(globals(), [name for name in __all__ if name != "einsum"])

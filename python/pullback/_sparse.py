@@ -6,6 +6,7 @@ tensor is taken as it is: its gradient flows through.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ def sparse_coo_tensor(
         device: ``cpu`` or None.
         pin_memory: must be False.
         requires_grad: whether the tensor is a leaf that requires grad.
-        check_invariants: without effect: what is given is always checked.
+        check_invariants: True refuses columns that are not in order; the rest is always checked.
         is_coalesced: True promises that the coordinates are in order, each once.
 
     Raises:
@@ -131,7 +132,8 @@ def sparse_compressed_tensor(
     Args:
         compressed_indices: where each row (or column, as the layout says) begins, and how many
             values there are: ``(*batch, rows + 1)``, int64 or int32.
-        plain_indices: the column (row) of each value, in order within each row: ``(*batch, n)``.
+        plain_indices: the column (row) of each value: ``(*batch, n)``. Within a row each is there
+            once; of a single matrix whose columns are not in order, they and the values are sorted.
         values: the elements, or blocks of them: ``(*batch, n, *block, *dense_sizes)``.
         size: the sizes ``(*batch, rows, columns, *dense_sizes)``; by default the smallest that fit.
         dtype: that of the values; by default their own.
@@ -148,8 +150,28 @@ def sparse_compressed_tensor(
     elements = _as_tensor(values, dtype)
     if size is None:
         size = _least_size(starts, plain, elements, layout)
-    made = _F._sparse_compressed_tensor_unsafe(starts, plain, elements, list(size), layout=layout)
+    make = functools.partial(_F._sparse_compressed_tensor_unsafe, layout=layout)
+    try:
+        made = make(starts, plain, elements, list(size))
+    except RuntimeError as error:
+        is_strict = _checks_invariants() if check_invariants is None else check_invariants
+        if is_strict or starts.dim() != 1 or "are sorted and distinct" not in str(error):
+            raise
+        made = make(starts, *_in_order(starts, plain, elements), list(size))
     return _finish(made, device, pin_memory, requires_grad)
+
+
+def _checks_invariants() -> bool:
+    from .sparse import check_sparse_tensor_invariants
+
+    return check_sparse_tensor_invariants.is_enabled()
+
+
+def _in_order(starts: Any, plain: Any, elements: Any) -> tuple[Any, Any]:
+    """Columns and values sorted by column within each row."""
+    lines = _F.arange(starts.shape[0] - 1).repeat_interleave(starts.diff().to(_C.int64))
+    order = (lines * (int(plain.max()) + 1) + plain).argsort(stable=True)
+    return plain[order], elements[order]
 
 
 def _validate_sparse_coo_tensor_args(

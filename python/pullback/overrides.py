@@ -251,7 +251,7 @@ def _takes_tensors(function: Callable[..., Any]) -> bool:
 
 def _is_overridable(name: str, found: Any) -> bool:
     """Whether types may override a call of ``found``, whose name in its namespace is ``name``."""
-    if isinstance(found, _C._OverridableFunction):
+    if isinstance(found, _C._OverridableFunction) or hasattr(found, "_asks_overrides"):
         return True
     if isinstance(found, _OP_FUNCTION):
         return _takes_tensors(found)

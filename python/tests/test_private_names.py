@@ -418,3 +418,57 @@ def test_ops_are_defined_in_the_way_of_before() -> None:
         _custom_ops.impl_backward("custom_ops_of_a_test::nope", func=lambda ctx, saved: {})
     with contextlib.suppress(NotImplementedError):
         scaled(x, 1.0)
+
+
+# ---- functions as libraries call them ----
+
+
+def test_traces_have_conditions_and_einsums_as_they_are_called_one_by_one() -> None:
+    from pullback import fx
+
+    class Model(torch.nn.Module):
+        def forward(self, a: Any, b: Any) -> Any:
+            torch._assert(a.shape[0] == 2, "two rows")
+            return torch.einsum("ij,jk->ik", [a, b])
+
+    traced = fx.symbolic_trace(Model())
+    calls = [node for node in traced.graph.nodes if node.target is torch.einsum]
+    assert [[str(arg) for arg in node.args] for node in calls] == [["ij,jk->ik", "a", "b"]]
+    a, b = torch.ones(2, 3), torch.ones(3, 4)
+    assert torch.equal(traced(a, b), a @ b)
+    with pytest.raises(AssertionError, match="two rows"):
+        traced(torch.ones(1, 3), b)
+    assert torch.einsum in torch.overrides.get_overridable_functions()[torch]
+
+
+def test_columns_out_of_order_are_sorted_unless_that_is_to_be_checked() -> None:
+    starts, columns = torch.tensor([0, 2, 3]), torch.tensor([3, 0, 1])
+    values = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    found = torch.sparse_csr_tensor(starts, columns, values, (2, 4))
+    assert found.col_indices().tolist() == [0, 3, 1]
+    dense = torch.tensor([[2.0, 0, 0, 1], [0, 3, 0, 0]])
+    assert torch.equal(found.to_dense(), dense)
+    (found.to_dense() * dense).sum().backward()
+    assert values.grad is not None
+    assert values.grad.tolist() == [1.0, 2.0, 3.0]
+    by_columns = torch.sparse_csc_tensor(starts, columns, values.detach(), (4, 2))
+    assert torch.equal(by_columns.to_dense(), dense.T)
+    for check in (True, None):
+        with (
+            torch.sparse.check_sparse_tensor_invariants(check is None),
+            pytest.raises(RuntimeError, match="sorted and distinct"),
+        ):
+            torch.sparse_csr_tensor(starts, columns, values, (2, 4), check_invariants=check)
+    with pytest.raises(RuntimeError, match="sorted and distinct"):
+        torch.sparse_csr_tensor(starts, torch.tensor([3, 3, 1]), values, (2, 4))
+
+
+def test_the_strategies_of_opt_einsum_are_taken() -> None:
+    from pullback.backends import opt_einsum
+
+    before = opt_einsum.strategy
+    try:
+        opt_einsum.strategy = "auto-hq"
+        assert opt_einsum.strategy == "auto-hq"
+    finally:
+        opt_einsum.strategy = before

@@ -68,7 +68,30 @@ LISTED = {
     "__init__.compile(recompile_limit)": EAGER,
     "__init__.compile(dynamic_shapes)": EAGER,
     "_sparse.sparse_coo_tensor(check_invariants)": CHECKED,
-    "_sparse.sparse_compressed_tensor(check_invariants)": CHECKED,
+    "_dynamo.utils.is_compile_supported(device_type)": EAGER,
+    "_levels.is_gradtrackingtensor(tensor)": "reverse mode records tensors as they are",
+    "_levels.is_legacy_batchedtensor(tensor)": "the old vmap batches as the new one does",
+    "_ops.HigherOrderOperator.__init__(cacheable)": EAGER,
+    "fx._pytree.register_pytree_flatten_spec(flatten_fn_exact_match_spec)": (
+        "lengths are not compared when a tree is taken apart by a structure"
+    ),
+    **dict.fromkeys(
+        (
+            "onnx.register_custom_op_symbolic()",
+            "onnx.register_custom_op_symbolic(opset_version)",
+            "onnx.register_custom_op_symbolic(symbolic_fn)",
+            "onnx.register_custom_op_symbolic(symbolic_name)",
+            "onnx.symbolic_helper.parse_args(arg_descriptors)",
+            "onnx.unregister_custom_op_symbolic()",
+            "onnx.unregister_custom_op_symbolic(opset_version)",
+            "onnx.unregister_custom_op_symbolic(symbolic_name)",
+        ),
+        "there is no exporter that would ask how an op is written",
+    ),
+    "utils.data.datapipe.IterDataPipe.reset()": "for pipes of a program to define",
+    "utils.data.datapipe.functional_datapipe.__init__(enable_df_api_tracing)": (
+        "there are no data frames"
+    ),
     "compiler.cudagraph_mark_step_begin()": EAGER,
     "cpu.set_device()": HOST,
     "cpu.set_device(device)": HOST,

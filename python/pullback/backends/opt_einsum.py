@@ -24,8 +24,8 @@ def get_opt_einsum() -> ModuleType | None:
 
 
 def _is_strategy(name: str, value: object) -> None:
-    if value not in (None, "auto", "greedy", "optimal"):
-        raise RuntimeError(f"{name} expects auto, greedy or optimal, but got {value!r}")
+    if value not in (None, "auto", "auto-hq", "greedy", "optimal"):
+        raise RuntimeError(f"{name} expects auto, auto-hq, greedy or optimal, but got {value!r}")
 
 
 guard(globals(), enabled=is_bool, strategy=_is_strategy)

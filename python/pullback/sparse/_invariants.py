@@ -10,8 +10,8 @@ from typing import Any
 class check_sparse_tensor_invariants:
     """A context manager, decorator and switch that PyTorch has for its optional checks.
 
-    The checks of this library are always on, so that no index can reach outside of its tensor; the
-    switch is remembered, and changes nothing.
+    The checks of this library are always on, so that no index can reach outside of its tensor.
+    With the switch, columns that are not in order are refused, which are sorted without it.
 
     Args:
         enable: what the switch is within the context.

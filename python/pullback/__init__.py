@@ -222,6 +222,7 @@ from ._symbol import (
     sym_sqrt,
     sym_sum,
 )
+from ._tag import Tag
 from ._tensor import Tensor
 from ._vmap import vmap
 from .amp import GradScaler, autocast
@@ -695,6 +696,7 @@ __all__ = [
     "set_autocast_xla_dtype",
     "set_autocast_xla_enabled",
     "OutOfMemoryError",
+    "Tag",
     "Size",
     "Tensor",
     "TypedStorage",

@@ -59,6 +59,13 @@ class OpOverload:
         packet: OpOverloadPacket = getattr(aten, self._opname)
         return packet
 
+    @property
+    def tags(self) -> list[Any]:
+        """What is known of the op, as members of ``torch.Tag``."""
+        from ._tag import tags_of
+
+        return tags_of(self.name())
+
     def _registrations(self) -> list[tuple[str, str, str]]:
         """The kernels and rules: the dispatch key, what it is, and where it stands."""
         return _C._dispatch_registrations(self.name())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _C
+from .._tag import Tag
 
 # Ops that fill their results from the batch alone where `training` is true, and write statistics
 # aside: the arguments that they write to are the fourth and fifth, `training` the sixth.
@@ -37,7 +38,8 @@ class OpFacts:
         self.is_view = traits is not None and "view" in traits
         schema = str(getattr(func, "_schema", ""))
         # An op that is not the library's may draw random numbers without saying so.
-        self.is_random = traits is None or "random" in traits or "Generator" in schema
+        is_random = traits is None or "random" in traits or "Generator" in schema
+        self.is_random = is_random or Tag.nondeterministic_seeded in func.tags
         self.is_inplace = name.endswith("_") and not name.endswith("__")
         self.is_batch_norm = name in _BATCH_NORMS
         self.is_tracked = name not in _UNTRACKED

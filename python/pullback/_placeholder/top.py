@@ -47,7 +47,7 @@ _CLASSES: tuple[tuple[Refusal, str], ...] = (
         _DISPATCHER,
         "DeserializationStorageContext DisableTorchFunction DisableTorchFunctionSubclass "
         "DispatchKey DispatchKeySet ExcludeDispatchKeyGuard PyTorchFileReader PyTorchFileWriter "
-        "SerializationStorageContext StorageBase Tag FatalError",
+        "SerializationStorageContext StorageBase FatalError",
     ),
     (_SYMBOLIC, "SymBool SymFloat SymInt"),
     (

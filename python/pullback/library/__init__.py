@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from .. import _absent, ops
+from .._tag import Tag
 from . import _schema
 from ._custom import CustomOpDef
 from ._overload import AUTOGRAD, COMPOSITES, DEVICES, CustomOverload, CustomPacket
@@ -50,6 +51,15 @@ _KEPT: list[Library] = []
 def fallthrough_kernel() -> None:
     """Stands for a kernel that leaves a call to the next key."""
     raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+def _tags_in(tags: Any) -> list[Tag]:
+    """The tags that an op is defined with: one, or a sequence of them."""
+    found = list(tags) if isinstance(tags, Sequence) and not isinstance(tags, str) else [tags]
+    for tag in found:
+        if not isinstance(tag, Tag):
+            raise TypeError(f"tags must be torch.Tag or a sequence of them, not {tag!r}")
+    return found
 
 
 def _split(qualname: str) -> tuple[str, str]:
@@ -184,7 +194,7 @@ class Library:
                 "overload name multiple times."
             )
         overload = CustomOverload(self.ns, parsed)
-        overload.tags = tuple(tags) if isinstance(tags, Sequence) else (tags,)
+        overload._tags = _tags_in(tags)
         packet._by_name[key] = overload
 
         def undo() -> None:
@@ -407,7 +417,9 @@ def custom_op(
         namespace, op_name = _split(name)
         text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
         library = _new(namespace, None)
-        library.define(op_name + text, tags=tags or ())
+        # (That fakes and transforms see it as one op holds of every op that is defined so.)
+        given = [] if tags is None else _tags_in(tags)
+        library.define(op_name + text, tags=[Tag.pt2_compliant_tag, *given])
         result = CustomOpDef(_overload(name), function)
         for key in _keys_of("default" if device_types is None else device_types):
             library.impl(result._opoverload, function, key)

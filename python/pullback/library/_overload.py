@@ -45,8 +45,13 @@ class CustomOverload(OpOverload):
         self.vmap: Callable[..., Any] | None = None
         self.torch_dispatch: dict[type, Callable[..., Any]] = {}
         self.autocast: dict[str, Any] = {}
-        self.tags: tuple[Any, ...] = ()
+        self._tags: list[Any] = []
         self._function: type | None = None
+
+    @property
+    def tags(self) -> list[Any]:
+        """The tags that the op was defined with."""
+        return list(self._tags)
 
     @property
     def overloadpacket(self) -> CustomPacket:  # type: ignore[override]

@@ -47,6 +47,25 @@ impl Arguments {
         Ok(Some(value))
     }
 
+    /// The value of `--name`, which may stand without one: `None` if it is not there.
+    pub(crate) fn optional_value(&mut self, name: &str) -> Result<Option<Option<String>>> {
+        let at = self.words.iter().position(|word| word == name);
+        let has_value =
+            |at: usize| self.words.get(at + 1).is_some_and(|next| !next.starts_with("--"));
+        match at {
+            Some(at) if !has_value(at) => {
+                self.words.remove(at);
+                Ok(Some(None))
+            }
+            _ => Ok(self.value(name)?.map(Some)),
+        }
+    }
+
+    /// Takes what follows `--`.
+    pub(crate) fn take_rest(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.rest)
+    }
+
     /// A positive whole number given as `--name N`, or `default`.
     pub(crate) fn count(&mut self, name: &str, default: usize) -> Result<usize> {
         match self.value(name)? {
@@ -120,6 +139,16 @@ mod tests {
         assert!(of("--only").value("--only").is_err());
         assert!(of("--only --threads 2").value("--only").is_err());
         assert!(of("--only a --only=b").value("--only").is_err());
+    }
+
+    #[test]
+    fn a_value_may_be_optional() {
+        assert_eq!(of("--lint").optional_value("--sanitize"), Ok(None));
+        assert_eq!(of("--sanitize --lint").optional_value("--sanitize"), Ok(Some(None)));
+        let mut arguments = of("--lint --sanitize loom -- -k x");
+        assert_eq!(arguments.optional_value("--sanitize"), Ok(Some(Some("loom".to_owned()))));
+        assert_eq!(arguments.take_rest(), ["-k", "x"]);
+        assert!(arguments.flag("--lint") && arguments.finish().is_ok());
     }
 
     #[test]

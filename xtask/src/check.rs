@@ -2,12 +2,13 @@
 //!
 //! Three parts: `--lint` (nothing is executed), `--rust`, `--python`. The Rust tests and the extension that the Python
 //! tests import come from one Cargo profile, so that no crate is compiled twice. `--loom` is one crate of the Rust tests,
-//! the models of what threads share. `--asan` is a part of its own: the Rust tests again, compiled with the address
-//! sanitizer.
+//! the models of what threads share. `--sanitize` is a part of its own, the tests under sanitizers (`sanitize`), and so is
+//! `--cpu`: kernels and ops with the instructions of smaller machines.
 
 use crate::argument::Arguments;
 use crate::environment::{self, Environment, Release};
 use crate::extension::{self, Profile, cargo};
+use crate::sanitize::Plan;
 use crate::step::{Done, Report};
 use crate::{Result, command, fuzz, generate, supply, tidy};
 use std::path::Path;
@@ -32,23 +33,26 @@ const STUBTEST: [&str; 9] = [
     "python/tests/stubtest_allowlist.txt",
 ];
 
+/// What runs without a flag. (The models of loom are among the Rust tests.)
+const ALL: [Part; 3] = [Part::Lint, Part::Rust, Part::Python];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Lint,
     Rust,
     Loom,
-    AddressSanitizer,
+    Cpu,
     OldestRust,
     Python,
 }
 
-/// The parts in the order they run; without a flag, all but the sanitizer (and the models, which the Rust tests include).
+/// The parts whose flags were given, in the order they run.
 fn parts(arguments: &mut Arguments) -> Vec<Part> {
     let flags = [
         ("--lint", Part::Lint),
         ("--rust", Part::Rust),
         ("--loom", Part::Loom),
-        ("--asan", Part::AddressSanitizer),
+        ("--cpu", Part::Cpu),
         ("--msrv", Part::OldestRust),
         ("--python", Part::Python),
     ];
@@ -58,11 +62,15 @@ fn parts(arguments: &mut Arguments) -> Vec<Part> {
             parts.push(part);
         }
     }
-    if parts.is_empty() { vec![Part::Lint, Part::Rust, Part::Python] } else { parts }
+    parts
 }
 
 pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
+    let plan = Plan::read(&mut arguments)?;
     let mut parts = parts(&mut arguments);
+    if parts.is_empty() && plan.is_none() {
+        parts = ALL.to_vec();
+    }
     if parts.contains(&Part::Rust) {
         parts.retain(|&part| part != Part::Loom);
     }
@@ -71,7 +79,8 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
     let release = release.as_deref().map(Release::parse).transpose()?;
     arguments.finish()?;
     // The Rust tests alone need no Python.
-    let needed = parts.iter().any(|part| matches!(part, Part::Lint | Part::Python));
+    let needed = parts.iter().any(|part| matches!(part, Part::Lint | Part::Python))
+        || plan.as_ref().is_some_and(Plan::needs_python);
     let setup = || match release {
         Some(release) => environment::setup_release(root, release),
         None => environment::setup(root),
@@ -88,10 +97,11 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
             (Part::OldestRust, _) => {
                 report.step("oldest Rust", || oldest_rust(root));
             }
-            (Part::AddressSanitizer, _) => {
-                report.step("Rust tests, address sanitizer", || address_sanitizer(root));
-            }
+            (Part::Cpu, _) => smaller_machines(root, profile, &mut report),
         }
+    }
+    if let Some(plan) = plan {
+        plan.run(root, environment.as_ref(), &mut report);
     }
     report.finish()
 }
@@ -126,30 +136,24 @@ fn rust(root: &Path, profile: Profile, words: &[&str], report: &mut Report) {
     });
 }
 
-/// The sanitizer is an unstable compiler option. `RUSTC_BOOTSTRAP=1` lets the stable compiler accept it, so the run
-/// tests exactly the compiler that ships the library. The target is named explicitly because only then the flag is kept
-/// from build scripts and procedural macros, which the unsanitised compiler itself runs or loads. Documentation tests
-/// are left out: rustdoc takes its own flags and would find no additional memory error. So are the models: loom moves
-/// between stacks of its own, which the sanitizer does not know.
-fn address_sanitizer(root: &Path) -> Done {
-    let target = match command::capture(Command::new("rustc").arg("-vV")) {
-        Ok(version) => host(&version),
-        Err(error) => Err(error),
-    };
-    let target = match target {
-        Ok(target) => target,
-        Err(error) => return Err(error).into(),
-    };
-    let mut tests = cargo(root);
-    tests.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
-    // A test asks for more memory than there is; the allocator is to say no, as it does without the sanitizer.
-    tests.env("ASAN_OPTIONS", "allocator_may_return_null=1");
-    tests.args(RUST_TESTS);
-    for package in ["pullback-loom", "pullback-macros", "xtask"] {
-        tests.args(["--exclude", package]);
+/// The instruction sets below this machine's, as `PULLBACK_CPU` names them.
+const SMALLER: [&str; 2] = ["generic", "avx2"];
+
+/// The kernels, and the ops on top of them, with the instructions of smaller machines.
+fn smaller_machines(root: &Path, profile: Profile, report: &mut Report) {
+    for machine in SMALLER {
+        let tests = |words: &[&str]| {
+            let mut tests = cargo(root);
+            tests.args(["test", "--no-fail-fast"]).args(words).args(profile.options());
+            rust_tests(tests.env("PULLBACK_CPU", machine))
+        };
+        report.step(&format!("kernels, {machine}"), || {
+            tests(&["--package=pullback-kernels", "--package=pullback-fft", "--lib", "--tests"])
+        });
+        report.step(&format!("ops, {machine}"), || {
+            tests(&["--package=pullback", "--test=properties", "--test=op_values"])
+        });
     }
-    tests.args(["--tests", "--no-fail-fast", "--target", &target]);
-    rust_tests(&mut tests)
 }
 
 /// Whether the crates compile with the oldest compiler that the manifest promises, which rustup must have. Its files lie apart:
@@ -171,13 +175,7 @@ fn rust_version(manifest: &str) -> Result<&str> {
     version.ok_or_else(|| "Cargo.toml names no rust-version".to_owned())
 }
 
-/// The `host:` line of `rustc -vV`.
-fn host(version: &str) -> Result<String> {
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).ok_or_else(|| "`rustc -vV` names no host".to_owned())
-}
-
-fn rust_tests(tests: &mut Command) -> Done {
+pub(crate) fn rust_tests(tests: &mut Command) -> Done {
     let mut kept = command::run_keeping(tests, |line| line.starts_with("test result: "));
     kept.lines = total(&kept.lines).into_iter().collect();
     kept.into()
@@ -235,12 +233,15 @@ fn python(root: &Path, environment: &Environment, profile: Profile, report: &mut
 fn tool(root: &Path, environment: &Environment, words: &[&str]) -> Done {
     let mut python = Command::new(&environment.python);
     python.current_dir(root).arg("-m").args(words);
-    let mut done: Done = command::run_keeping(&mut python, |line| !line.trim().is_empty()).into();
+    tool_done(&mut python, words[0])
+}
+
+/// Runs a tool and keeps the line that closes its report, under the tool's name.
+pub(crate) fn tool_done(tool: &mut Command, name: &str) -> Done {
+    let mut done: Done = command::run_keeping(tool, |line| !line.trim().is_empty()).into();
     let last = done.closing.pop();
-    done.closing = last
-        .map(|line| format!("{}: {}", words[0], line.trim_matches(['=', ' '])))
-        .into_iter()
-        .collect();
+    done.closing =
+        last.map(|line| format!("{name}: {}", line.trim_matches(['=', ' ']))).into_iter().collect();
     done
 }
 
@@ -253,11 +254,11 @@ mod tests {
     }
 
     #[test]
-    fn without_flags_everything_but_the_sanitizer_runs() {
-        assert_eq!(of(""), [Part::Lint, Part::Rust, Part::Python]);
+    fn each_flag_asks_for_its_part() {
+        assert_eq!(of(""), []);
         assert_eq!(of("--rust"), [Part::Rust]);
         assert_eq!(of("--loom"), [Part::Loom]);
-        assert_eq!(of("--asan --lint"), [Part::Lint, Part::AddressSanitizer]);
+        assert_eq!(of("--cpu --lint"), [Part::Lint, Part::Cpu]);
     }
 
     #[test]
@@ -277,12 +278,5 @@ mod tests {
     fn the_oldest_rust_is_the_one_of_the_manifest() {
         assert_eq!(rust_version("[package]\nrust-version = \"1.89\"\n"), Ok("1.89"));
         assert!(rust_version("[package]\n").unwrap_err().contains("no rust-version"));
-    }
-
-    #[test]
-    fn the_host_is_read_from_the_compilers_version() {
-        let text = "rustc 1.90.0\nbinary: rustc\nhost: aarch64-apple-darwin\nrelease: 1.90.0";
-        assert_eq!(host(text).as_deref(), Ok("aarch64-apple-darwin"));
-        assert!(host("rustc 1.90.0").is_err());
     }
 }

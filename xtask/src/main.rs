@@ -16,6 +16,7 @@ mod expand;
 mod extension;
 mod fuzz;
 mod generate;
+mod sanitize;
 mod step;
 mod supply;
 mod tidy;
@@ -48,7 +49,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "test",
-        usage: "every check, or some of them [--rust] [--python] [--lint] [--loom] [--asan] [--msrv] [--release] \
+        usage: "every check, or some of them [--rust] [--python] [--lint] [--loom] [--cpu] [--msrv] [--release] \
+                [--sanitize [address|address-rust|address-python|thread|miri|loom] [-- OPTIONS OF THESE TESTS]] \
                 [--python-version X.Y: in an environment of its own, .venv-X.Y]",
         run: check::command,
     },

@@ -30,6 +30,7 @@ enum Outcome {
     Passed,
     Failed(String),
     Skipped(String),
+    Absent(String),
 }
 
 struct Row {
@@ -65,7 +66,16 @@ impl Report {
     /// Notes a step that could not be run. It counts as a failure: nothing was checked.
     pub(crate) fn skip(&mut self, name: &str, reason: &str) {
         println!("\n==> {name}\n    not run: {reason}");
-        let outcome = Outcome::Skipped(reason.to_owned());
+        self.note(name, Outcome::Skipped(reason.to_owned()));
+    }
+
+    /// Notes a step whose tool is not on this machine and that nobody asked for by name. It is no failure.
+    pub(crate) fn absent(&mut self, name: &str, missing: &str) {
+        println!("\n==> {name}\n    not on this machine: {missing}");
+        self.note(name, Outcome::Absent(missing.to_owned()));
+    }
+
+    fn note(&mut self, name: &str, outcome: Outcome) {
         self.rows.push(Row {
             name: name.to_owned(),
             outcome,
@@ -80,7 +90,7 @@ impl Report {
         let bad: Vec<&str> = self
             .rows
             .iter()
-            .filter(|row| !matches!(row.outcome, Outcome::Passed))
+            .filter(|row| !matches!(row.outcome, Outcome::Passed | Outcome::Absent(_)))
             .map(|row| row.name.as_str())
             .collect();
         if bad.is_empty() {
@@ -97,6 +107,7 @@ impl Report {
                 Outcome::Passed => ("ok", None),
                 Outcome::Failed(message) => ("FAILED", message.lines().next()),
                 Outcome::Skipped(reason) => ("not run", Some(reason.as_str())),
+                Outcome::Absent(missing) => ("absent", Some(missing.as_str())),
             };
             let took = seconds(row.took);
             let why = why.map_or_else(String::new, |why| format!("  {why}"));
@@ -152,6 +163,15 @@ mod tests {
         assert!(text.contains("FAILED  bad") && text.contains("  broke\n"), "{text}");
         assert!(text.contains("not run late") && text.contains("bad failed"), "{text}");
         assert!(report.finish().unwrap_err().contains("2 of 3 steps did not pass: bad, late"));
+    }
+
+    #[test]
+    fn a_tool_that_is_absent_is_named_and_is_no_failure() {
+        let mut report = Report::default();
+        report.absent("miri", "install it");
+        let text = report.summary();
+        assert!(text.contains("absent  miri") && text.contains("install it"), "{text}");
+        assert_eq!(report.finish(), Ok(()));
     }
 
     #[test]

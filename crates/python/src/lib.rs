@@ -30,6 +30,7 @@
 
 use pyo3::prelude::*;
 
+#[cfg(not(pullback_sanitize))]
 mod allocator;
 mod autograd;
 mod bind;
@@ -55,6 +56,8 @@ mod thread_guard;
 mod torch_dispatch;
 mod torch_function;
 
+// (A sanitizer watches the C library's allocator.)
+#[cfg(not(pullback_sanitize))]
 #[global_allocator]
 static ALLOCATOR: allocator::Accounted = allocator::Accounted;
 

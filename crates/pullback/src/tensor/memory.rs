@@ -5,6 +5,7 @@
 //! memory to the system means page faults at the next use, which cost more than most kernels. What the
 //! cache keeps is bounded by what was live lately, so that a loop whose sizes change does not leave a trail of
 //! blocks that nobody asks for again; the blocks that lay longest go first.
+//! With `--cfg pullback_sanitize` there is no cache ([`IS_EXACT`]): AddressSanitizer sees only what goes to the system.
 //! Invariant: a block's class is a function of its requested size alone, so freeing needs no look-up.
 
 use crate::local::local;
@@ -17,6 +18,9 @@ use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 const ALIGN: usize = 64;
+/// Whether each block has the size that was asked for and goes back to the system at once, so that a sanitizer sees an
+/// access beyond its end or after its time. (What is cached or rounded up is memory like any other to it.)
+const IS_EXACT: bool = cfg!(pullback_sanitize);
 const SMALL: usize = 4096;
 /// Small classes are multiples of 64 bytes.
 const SMALL_CLASSES: usize = SMALL / ALIGN;
@@ -72,7 +76,7 @@ impl Cache {
     }
     /// Keeps a block, or gives it back if nothing of its size may be kept.
     fn put(&mut self, block: FreeBlock, size: usize) -> Option<FreeBlock> {
-        if size > self.bound() {
+        if IS_EXACT || size > self.bound() {
             return Some(block);
         }
         self.clock += 1;
@@ -211,6 +215,9 @@ fn start_pool() -> Option<*mut Pool> {
 
 /// The size a request of `bytes` is rounded up to.
 fn class_size(bytes: usize) -> Option<usize> {
+    if IS_EXACT {
+        return Some(bytes.max(1)).filter(|&b| b <= isize::MAX as usize / 2);
+    }
     if bytes <= SMALL {
         return Some(bytes.max(1).next_multiple_of(ALIGN));
     }
@@ -278,7 +285,7 @@ pub(crate) fn allocate(bytes: usize) -> Result<NonNull<u8>> {
 /// The same for a block with so many bytes of a tensor's elements, which is what observers are told.
 #[inline]
 pub(crate) fn allocate_with(bytes: usize, elements: usize) -> Result<NonNull<u8>> {
-    if bytes <= SMALL {
+    if bytes <= SMALL && !IS_EXACT {
         let size = bytes.max(1).next_multiple_of(ALIGN);
         let is_due = |pool: &mut Pool| pool.count(size as isize);
         return match with_pool(|pool| (!is_due(pool)).then(|| pool.free[size / ALIGN].pop())) {
@@ -337,7 +344,7 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
 /// As [`release`].
 #[inline]
 pub(crate) unsafe fn release_with(block: NonNull<u8>, bytes: usize, elements: usize) {
-    if bytes <= SMALL {
+    if bytes <= SMALL && !IS_EXACT {
         let size = bytes.max(1).next_multiple_of(ALIGN);
         return match with_pool(|pool| pool.put(FreeBlock(block), size)) {
             Some(None) => {}

@@ -56,7 +56,8 @@ static CLASS: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
 /// Adopted contexts' memory for reuse, linked through `weak`. Guarded by the GIL.
 static FREE: AtomicPtr<ContextObject> = AtomicPtr::new(null_mut());
 static FREE_COUNT: AtomicUsize = AtomicUsize::new(0);
-const FREE_LIMIT: usize = 512;
+/// (None for a sanitizer, to which memory that is kept is memory in use.)
+const FREE_LIMIT: usize = if cfg!(pullback_sanitize) { 0 } else { 512 };
 
 /// `_FunctionBase`.
 pub(crate) fn class() -> *mut PyTypeObject {

@@ -59,7 +59,8 @@ static CLASS: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
 /// Wrappers' memory for reuse, linked through `dict`. Guarded by the GIL.
 static FREE: AtomicPtr<TensorObject> = AtomicPtr::new(null_mut());
 static FREE_COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-const FREE_LIMIT: usize = 512;
+/// (None for a sanitizer, to which memory that is kept is memory in use.)
+const FREE_LIMIT: usize = if cfg!(pullback_sanitize) { 0 } else { 512 };
 
 /// Sets the types that wrap tensors: the base, and the class of new wrappers.
 pub(crate) fn set_types(base: *mut PyTypeObject, class: *mut PyTypeObject) {

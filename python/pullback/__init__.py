@@ -82,17 +82,7 @@ from ._C import (
     set_warn_always,
     tensor,
 )
-from ._check import _assert as _assert
-from ._check import _assert_async as _assert_async
-from ._check import _check as _check
-from ._check import _check_index as _check_index
-from ._check import _check_is_size as _check_is_size
-from ._check import _check_not_implemented as _check_not_implemented
-from ._check import _check_tensor_all as _check_tensor_all
-from ._check import _check_tensor_all_with as _check_tensor_all_with
-from ._check import _check_type as _check_type
-from ._check import _check_value as _check_value
-from ._check import _check_with as _check_with
+from ._check import *  # noqa: F403
 from ._control_flow import (
     cond,
     fork,
@@ -174,11 +164,7 @@ from ._older import (
     values_copy,
 )
 from ._placeholder.top import placeholders as _placeholders
-from ._private import _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr
-from ._private import _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo
-from ._private import _grouped_mm as _grouped_mm
-from ._private import _segment_reduce as _segment_reduce
-from ._private import _shape_as_tensor as _shape_as_tensor
+from ._private import *  # noqa: F403
 from ._promotion import result_type
 from ._question import (
     is_complex,

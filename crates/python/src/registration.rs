@@ -63,8 +63,8 @@ fn _dispatch_registrations(name: &str) -> Vec<(&'static str, &'static str, Strin
 fn _op_traits(name: &str) -> Option<Vec<&'static str>> {
     const NAMED: [(Traits, &str); 6] = [
         (Traits::RANDOM, "random"),
-        (Traits::VIEW, "view"),
-        (Traits::MULTI_VIEW, "view"),
+        (Traits::VIEW, "is_view"),
+        (Traits::MULTI_VIEW, "is_view"),
         (Traits::POINTWISE, "pointwise"),
         (Traits::DYNAMIC_OUTPUT_SHAPE, "dynamic_output_shape"),
         (Traits::DATA_DEPENDENT_OUTPUT, "data_dependent_output"),

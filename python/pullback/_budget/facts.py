@@ -35,7 +35,7 @@ class OpFacts:
         traits = _C._op_traits(func.name()) if hasattr(func, "name") else None
         name = getattr(func, "_opname", str(func))
         self.func, self.name = func, name
-        self.is_view = traits is not None and "view" in traits
+        self.is_view = traits is not None and "is_view" in traits
         schema = str(getattr(func, "_schema", ""))
         # An op that is not the library's may draw random numbers without saying so.
         is_random = traits is None or "random" in traits or "Generator" in schema

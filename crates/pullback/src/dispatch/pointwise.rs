@@ -91,7 +91,7 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
                     flat.count += 1;
                     continue;
                 }
-                if !(is_single && is_number) {
+                if !(is_number && o.shape.is_empty()) {
                     return None;
                 }
                 t.element().ok()?

@@ -472,3 +472,76 @@ def test_the_strategies_of_opt_einsum_are_taken() -> None:
         assert opt_einsum.strategy == "auto-hq"
     finally:
         opt_einsum.strategy = before
+
+
+def test_modules_are_of_the_kinds_that_libraries_ask_for() -> None:
+    from pullback.nn.modules import activation, module, padding, pooling, utils
+
+    for name in ("Reflection", "Replication"):
+        base = getattr(padding, f"_{name}PadNd")
+        for dims in (1, 2, 3):
+            pad = getattr(torch.nn, f"{name}Pad{dims}d")(1)
+            assert isinstance(pad, base)
+            assert pad(torch.ones(1, 1, *[3] * dims)).shape == (1, 1, *[5] * dims)
+            assert repr(pad) == f"{name}Pad{dims}d({(1,) * (2 * dims)})"
+    for dims in (1, 2, 3):
+        pool = getattr(torch.nn, f"AvgPool{dims}d")(2)
+        assert isinstance(pool, pooling._AvgPoolNd)
+        assert "kernel_size=" in repr(pool)
+        assert isinstance(getattr(torch.nn, f"LPPool{dims}d")(2, 2), pooling._LPPoolNd)
+    attention = torch.nn.MultiheadAttention(2, 1)
+    assert isinstance(attention.out_proj, activation.NonDynamicallyQuantizableLinear)
+    assert module._addindent("a\nb\n\nc", 2) == "a\n  b\n  \n  c"
+    assert utils._list_with_default([None, 3], [7, 8, 9]) == [8, 3]
+    with pytest.raises(ValueError, match="at least 3"):
+        utils._list_with_default([None, 3], [8, 9])
+
+
+def test_projections_of_attention_are_linear_maps() -> None:
+    q, k, v = torch.randn(3, 5, 4, dtype=torch.float64)
+    weight, bias = torch.randn(12, 4, dtype=torch.float64), torch.randn(12, dtype=torch.float64)
+    expected = [
+        x @ w.T + b for x, w, b in zip((q, k, v), weight.chunk(3), bias.chunk(3), strict=True)
+    ]
+    packed = functional._in_projection_packed(q, k, v, weight, bias)
+    apart = functional._in_projection(q, k, v, *weight.chunk(3), *bias.chunk(3))
+    for found in (packed, apart):
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def test_optimisers_of_libraries_find_what_they_are_made_of() -> None:
+    from pullback.optim import lr_scheduler, optimizer
+
+    assert optimizer._get_value(torch.tensor(2.0)) == 2.0
+    assert optimizer._to_scalar(torch.ones(1)).dim() == 0
+    assert optimizer._dispatch_sqrt(4.0) == 2.0
+    assert optimizer._dispatch_sqrt(torch.tensor(4.0)).item() == 2.0
+    assert optimizer._get_scalar_dtype() == torch.float32
+    params, grads = [torch.ones(2, dtype=torch.complex64)], [torch.zeros(2, dtype=torch.complex64)]
+    optimizer._view_as_real(params, grads)
+    assert (params[0].shape, grads[0].dtype) == ((2, 2), torch.float32)
+    assert lr_scheduler.Optimizer is torch.optim.Optimizer
+
+    class Half(torch.optim.Optimizer):
+        def __init__(self, params: Any) -> None:
+            super().__init__(params, {"differentiable": False})
+
+        @optimizer._use_grad_for_differentiable
+        def step(self, closure: Any = None) -> None:
+            for group in self.param_groups:
+                for param in group["params"]:
+                    param.mul_(0.5)
+
+    weight = torch.nn.Parameter(torch.ones(1))
+    Half([weight]).step()
+    assert weight.item() == 0.5
+
+
+def test_names_of_scripts_are_those_of_python() -> None:
+    from pullback import jit
+
+    assert jit._wait(jit._fork(lambda: 3)) == 3
+    assert jit._unwrap_optional(3) == 3
+    with pytest.raises(AssertionError, match="Unwrapping null optional"):
+        jit._unwrap_optional(None)

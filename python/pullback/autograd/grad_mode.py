@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from .. import _C
 from .._contextlib import _decorate
+from .._contextlib import _DecoratorContextManager as _DecoratorContextManager
+from .._contextlib import _NoParamDecoratorContextManager as _NoParamDecoratorContextManager
 
 if TYPE_CHECKING:
     from typing_extensions import Self

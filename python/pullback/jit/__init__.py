@@ -278,6 +278,21 @@ def script_if_tracing(fn: _T) -> _T:
 _script_if_tracing = script_if_tracing
 
 
+def _drop(fn: _T) -> _T:
+    """A decorator for what a compiler is to leave out: gives the function itself."""
+    return fn
+
+
+def _unwrap_optional(x: _T | None) -> _T:
+    """The value, which is said not to be None.
+
+    Raises:
+        AssertionError: for None.
+    """
+    assert x is not None, "Unwrapping null optional"
+    return x
+
+
 def interface(obj: _T) -> _T:
     """A decorator for a class that names methods: gives the class itself.
 
@@ -336,6 +351,9 @@ class strict_fusion:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         pass
+
+
+_fork, _wait, _isinstance, _set_fusion_strategy = fork, wait, isinstance, set_fusion_strategy
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:

@@ -338,6 +338,29 @@ def _project(
     return [_linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
 
 
+def _in_projection_packed(
+    q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
+) -> list[Tensor]:
+    """Query, key and value through the thirds of one weight, and of one bias."""
+    return _project(q, k, v, w.chunk(3), b)
+
+
+def _in_projection(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    w_q: Tensor,
+    w_k: Tensor,
+    w_v: Tensor,
+    b_q: Tensor | None = None,
+    b_k: Tensor | None = None,
+    b_v: Tensor | None = None,
+) -> tuple[Tensor, ...]:
+    """Query, key and value, each through a weight and a bias of its own."""
+    triples = zip((q, k, v), (w_q, w_k, w_v), (b_q, b_k, b_v), strict=True)
+    return tuple(_linear(x, w, b) for x, w, b in triples)
+
+
 def _shaped_mask(mask: Tensor | None, length: int, source: int, rows: int) -> Tensor | None:
     if mask is None:
         return None

@@ -25,6 +25,8 @@ from ..overrides import has_torch_function as has_torch_function
 from ..overrides import has_torch_function_unary as has_torch_function_unary
 from ..overrides import has_torch_function_variadic as has_torch_function_variadic
 from ._attention import _canonical_mask as _canonical_mask
+from ._attention import _in_projection as _in_projection
+from ._attention import _in_projection_packed as _in_projection_packed
 from ._attention import _none_or_dtype as _none_or_dtype
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
 from ._embedding_bag import embedding_bag
@@ -434,6 +436,9 @@ def _softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
         stacklevel=stacklevel,
     )
     return 0 if ndim in (0, 1, 3) else 1
+
+
+_get_softmax_dim = _softmax_dim
 
 
 def softmax(

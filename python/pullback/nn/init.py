@@ -397,3 +397,10 @@ def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
 def _no_grad_zero_(tensor: Tensor) -> Tensor:
     """The older private name of :func:`zeros_`."""
     return zeros_(tensor)
+
+
+def _no_grad_trunc_normal_(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any = None
+) -> Tensor:
+    """The older private name of :func:`trunc_normal_`."""
+    return trunc_normal_(tensor, mean, std, a, b, generator)

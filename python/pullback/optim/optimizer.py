@@ -10,6 +10,7 @@ a dict whose contents the subclass decides.
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
@@ -153,6 +154,51 @@ def use_grad_for_differentiable(step: _F) -> _F:
 
 
 _use_grad_for_differentiable = use_grad_for_differentiable
+
+
+def _disable_dynamo_if_unsupported(single_tensor_fn: Any = None) -> Callable[[_F], _F]:
+    """A decorator that changes nothing: nothing is compiled."""
+    return lambda function: function
+
+
+def _get_value(x: Any) -> Any:
+    """The number in a tensor of one element; what is no tensor, as it is."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def _to_scalar(x: Any) -> Any:
+    """A tensor without dimensions; what is no tensor, as it is."""
+    return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
+
+
+def _dispatch_sqrt(x: Any) -> Any:
+    """The square root of a number or a tensor."""
+    return x.sqrt() if isinstance(x, Tensor) else math.sqrt(x)
+
+
+def _stack_if_compiling(x: Any) -> Any:
+    """The list as it is: nothing is compiled."""
+    return x
+
+
+def _get_scalar_dtype(is_fused: bool | None = None) -> Any:
+    """The dtype of counters of steps."""
+    if is_fused:
+        return _C.float32
+    return _C.float64 if get_default_dtype() == _C.float64 else _C.float32
+
+
+def _view_as_real(params: list[Any], *state_and_grads: list[Any]) -> None:
+    """Puts real views in the place of complex tensors, in each of parallel lists."""
+    for place, param in enumerate(params):
+        if param.is_complex():
+            for each in (params, *state_and_grads):
+                each[place] = _real(each[place])
+
+
+def _real(tensor: Tensor) -> Tensor:
+    seen: Tensor = _C._VariableFunctions.view_as_real(tensor)
+    return seen
 
 
 def _add_hook(hooks: OrderedDict[int, _H], hook: _H, prepend: bool = False) -> RemovableHandle:

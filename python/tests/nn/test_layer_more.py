@@ -518,3 +518,30 @@ def test_channels_that_an_instance_norm_does_not_expect():
         nn.InstanceNorm1d(2, affine=True)(x)
     with pytest.warns(UserWarning, match="input's size at dim=0 does not match num_features"):
         nn.InstanceNorm1d(2)(x[0])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("layouts", ["cc", "ct", "tc", "tt"])
+def test_batch_normalisation_has_its_gradient_in_every_layout(
+    layouts: str, training: bool, count: int
+) -> None:
+    # (Channels last with other strides than those of `channels_last`, as of tokens transposed.)
+    def laid(x: pullback.Tensor, layout: str) -> pullback.Tensor:
+        moved = x.flatten(2).transpose(1, 2).contiguous().transpose(1, 2).unflatten(2, x.shape[2:])
+        return moved if layout == "t" else x.contiguous()
+
+    pullback.manual_seed(0)
+    x, grad = pullback.randn(2, count, 3, 4, 5, dtype=pullback.float64)
+    norm = pullback.nn.BatchNorm2d(3).double().train(training)
+    pullback.nn.init.normal_(norm.weight)
+    given = laid(x, layouts[0]).clone().requires_grad_()
+    norm(given).backward(laid(grad, layouts[1]))
+    plain = x.detach().clone().requires_grad_()
+    mean = plain.mean((0, 2, 3), keepdim=True) if training else 0.0
+    variance = plain.var((0, 2, 3), unbiased=False, keepdim=True) if training else 1.0
+    scaled = (plain - mean) / (variance + norm.eps) ** 0.5
+    (scaled * norm.weight.detach().view(1, 3, 1, 1)).backward(grad)
+    assert given.grad is not None
+    assert plain.grad is not None
+    pullback.testing.assert_close(given.grad, plain.grad)

@@ -15,6 +15,7 @@ from .. import init as _init
 from .._native import VF as _VF
 from ..parameter import Parameter
 from .attention import MultiheadAttention
+from .linear import NonDynamicallyQuantizableLinear as NonDynamicallyQuantizableLinear
 from .module import Module
 
 __all__ = [

@@ -607,6 +607,12 @@ def _indented(text: str) -> str:
     return "\n".join([first, *(f"  {line}" if line.strip() else "" for line in rest)])
 
 
+def _addindent(s_: str, numSpaces: int) -> str:
+    """Moves all lines but the first to the right."""
+    first, *rest = s_.split("\n")
+    return "\n".join([first, *(" " * numSpaces + line for line in rest)])
+
+
 _IncompatibleKeys.__module__ = __name__
 
 # Who asks for the types of a module's attributes (`typing.get_type_hints`) looks them up where its

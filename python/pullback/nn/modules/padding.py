@@ -159,43 +159,49 @@ class CircularPad3d(_CircularPadNd):
     _dims = 3
 
 
-class ReflectionPad1d(_PadNd):
+class _ReflectionPadNd(_PadNd):
+    """Pads with the mirror image of the inside."""
+
+    _mode = "reflect"
+
+
+class _ReplicationPadNd(_PadNd):
+    """Pads with the nearest edge."""
+
+    _mode = "replicate"
+
+
+class ReflectionPad1d(_ReflectionPadNd):
     """Pads the last dimension with the mirror image of the inside."""
 
     _dims = 1
-    _mode = "reflect"
 
 
-class ReflectionPad2d(_PadNd):
+class ReflectionPad2d(_ReflectionPadNd):
     """Pads the last two dimensions with the mirror image of the inside."""
 
     _dims = 2
-    _mode = "reflect"
 
 
-class ReflectionPad3d(_PadNd):
+class ReflectionPad3d(_ReflectionPadNd):
     """Pads the last three dimensions with the mirror image of the inside."""
 
     _dims = 3
-    _mode = "reflect"
 
 
-class ReplicationPad1d(_PadNd):
+class ReplicationPad1d(_ReplicationPadNd):
     """Pads the last dimension with the nearest edge."""
 
     _dims = 1
-    _mode = "replicate"
 
 
-class ReplicationPad2d(_PadNd):
+class ReplicationPad2d(_ReplicationPadNd):
     """Pads the last two dimensions with the nearest edge."""
 
     _dims = 2
-    _mode = "replicate"
 
 
-class ReplicationPad3d(_PadNd):
+class ReplicationPad3d(_ReplicationPadNd):
     """Pads the last three dimensions with the nearest edge."""
 
     _dims = 3
-    _mode = "replicate"

@@ -10,6 +10,7 @@ from typing import Any
 from ..._tensor import Tensor
 from .. import functional as F
 from ._fractional import FractionalMaxPool2d, FractionalMaxPool3d, LPPool1d, LPPool2d, LPPool3d
+from ._fractional import _LPPoolNd as _LPPoolNd
 from .module import Module
 from .utils import _pair, _single, _triple
 
@@ -191,7 +192,19 @@ class MaxUnpool3d(_MaxUnpoolNd):
         return result
 
 
-class AvgPool1d(Module):
+class _AvgPoolNd(Module):
+    """What average pools have in common."""
+
+    kernel_size: Any
+    stride: Any
+    padding: Any
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPoolNd):
     """The mean of each window of ``(N, C, L)`` or ``(C, L)``.
 
     Args:
@@ -228,12 +241,8 @@ class AvgPool1d(Module):
             self.count_include_pad,
         )
 
-    def extra_repr(self) -> str:
-        """The options."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class AvgPool2d(Module):
+class AvgPool2d(_AvgPoolNd):
     """The mean of each window of ``(N, C, H, W)`` or ``(C, H, W)``.
 
     Args:
@@ -274,12 +283,8 @@ class AvgPool2d(Module):
             self.divisor_override,
         )
 
-    def extra_repr(self) -> str:
-        """The options."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class AvgPool3d(Module):
+class AvgPool3d(_AvgPoolNd):
     """The mean of each window of ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
 
     Arguments as of :class:`AvgPool2d`.
@@ -319,10 +324,6 @@ class AvgPool3d(Module):
         super().__setstate__(state)
         for name, value in (("padding", 0), ("ceil_mode", False), ("count_include_pad", True)):
             self.__dict__.setdefault(name, value)
-
-    def extra_repr(self) -> str:
-        """The options."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class _AdaptiveAvgPoolNd(Module):

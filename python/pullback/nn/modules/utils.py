@@ -27,6 +27,20 @@ _triple = _ntuple(3, "_triple")
 _quadruple = _ntuple(4, "_quadruple")
 
 
+def _list_with_default(out_size: Any, defaults: Any) -> Any:
+    """Sizes of which those that are None are the last of ``defaults``.
+
+    Raises:
+        ValueError: for fewer defaults than sizes.
+    """
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    last = defaults[-len(out_size) :]
+    return [d if size is None else size for size, d in zip(out_size, last, strict=True)]
+
+
 def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
     """Each element ``n`` times, last element first: paddings in the order that ``pad`` wants."""
     return tuple(x for x in reversed(tuple(t)) for _ in range(n))

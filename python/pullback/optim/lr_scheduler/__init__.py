@@ -6,6 +6,7 @@ Call `scheduler.step()` after `optimizer.step()`. `schedule` holds the base clas
 """
 
 from ... import _absent
+from ..optimizer import Optimizer as Optimizer
 from .chain import ChainedScheduler, SequentialLR
 from .cycle import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .decay import (

@@ -14,7 +14,6 @@ import pullback as torch
 from pullback.profiler import (
     CuspyConfig,
     DeviceType,
-    ExecutionTraceObserver,
     PerformanceMetricsConfig,
     ProfilerAction,
     ProfilerActivity,
@@ -207,10 +206,6 @@ def test_names_of_recordings() -> None:
 
 
 def test_what_is_not_there_is_refused() -> None:
-    with pytest.raises(NotImplementedError, match="execution traces"):
-        ExecutionTraceObserver()
-    with pytest.raises(NotImplementedError, match="execution traces"):
-        profile(execution_trace_observer=object())
     with profile() as prof, pytest.raises(NotImplementedError, match="cannot be paused"):
         prof.toggle_collection_dynamic(False, [ProfilerActivity.CPU])
     with pytest.raises(ValueError, match="profile_memory=True required"):

@@ -496,8 +496,39 @@ class record_function(ContextDecorator):
         return fut
 
 
+#: Called with the names of ranges that begin; what they give is called when the range ends.
+_range_observers: list[Callable[[str], Callable[[], None] | None]] = []
+
+
+class _ObservedRange:
+    """A range that observers are told of."""
+
+    def __init__(self, record: Any, ends: list[Callable[[], None]]) -> None:
+        self._record, self._ends = record, ends
+
+    def close(self) -> None:
+        """Ends the range; again is nothing."""
+        self._record.close()
+        ends, self._ends = self._ends, []
+        for end in reversed(ends):
+            end()
+
+
 def _enter(name: str, args: str | None = None) -> Any:
-    """Opens a range of the program.
+    """Opens a range of the program, and tells observers.
+
+    Raises:
+        RuntimeError: if the name or the argument is no text.
+    """
+    record = _native(name, args)
+    if not _range_observers:
+        return record
+    ends = [observer(name) for observer in _range_observers]
+    return _ObservedRange(record, [end for end in ends if end is not None])
+
+
+def _native(name: str, args: str | None) -> Any:
+    """Opens a range of the profiler.
 
     Raises:
         RuntimeError: if the name or the argument is no text.

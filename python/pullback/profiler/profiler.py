@@ -19,6 +19,7 @@ from ._config import (
     ProfilerActivityConfig,
     parsed,
 )
+from ._execution_trace import ExecutionTraceObserver
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -171,8 +172,6 @@ class _KinetoProfile:
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
     ) -> None:
-        if execution_trace_observer is not None:
-            raise NotImplementedError("profile(): execution traces cannot be written")
         self.activity_configs = parsed(supported_activities() if activities is None else activities)
         self.activities = set(self.activity_configs)
         if ProfilerActivity.CPU not in self.activities:
@@ -188,6 +187,11 @@ class _KinetoProfile:
         self.experimental_config = experimental_config
         self.acc_events = acc_events
         self.custom_trace_id_callback = custom_trace_id_callback
+        self.execution_trace_observer = (
+            execution_trace_observer
+            if execution_trace_observer is not None
+            else ExecutionTraceObserver.build_execution_trace_obs_from_env()
+        )
         self.profiler: prof.profile | None = None
         # Addresses of parameters and gradients at the end, for the timeline of memory.
         self._leaves: tuple[dict[int, int], dict[int, int]] | None = None
@@ -221,11 +225,17 @@ class _KinetoProfile:
 
     def start_trace(self) -> None:
         """Begins it."""
-        self._made("starting trace").__enter__()
+        made = self._made("starting trace")
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.start()
+        made.__enter__()
 
     def stop_trace(self) -> None:
         """Ends it."""
-        self._made("stopping trace").__exit__(None, None, None)
+        made = self._made("stopping trace")
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.stop()
+        made.__exit__(None, None, None)
         if self.profile_memory:
             from ._memory_timeline import leaves
 
@@ -359,7 +369,8 @@ class profile(_KinetoProfile):
         with_flops: estimates the operations of products and convolutions.
         with_modules: makes an event of each module that runs.
         experimental_config: has no effect.
-        execution_trace_observer: is refused.
+        execution_trace_observer: writes the ops of recorded steps with their arguments to a file;
+            one comes from the environment if ``ENABLE_PYTORCH_EXECUTION_TRACE`` is 1.
         acc_events: keeps the events of earlier recordings.
         use_cuda: the former way to ask for CUDA.
         custom_trace_id_callback: gives the name of a trace.
@@ -429,6 +440,8 @@ class profile(_KinetoProfile):
         """Ends; what is being recorded is complete now."""
         self._end_step()
         self._move(self.current_action, None)
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.cleanup()
 
     def step(self) -> None:
         """Says that the next step begins."""
@@ -478,17 +491,3 @@ class profile(_KinetoProfile):
     def _trace_ready(self) -> None:
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
-
-
-class ExecutionTraceObserver:
-    """Would write a graph of all ops with their inputs.
-
-    Raises:
-        NotImplementedError: always.
-    """
-
-    def __init__(self) -> None:
-        raise NotImplementedError(
-            "ExecutionTraceObserver: execution traces cannot be written; "
-            "profile(record_shapes=True).export_chrome_trace() writes ops with their inputs"
-        )

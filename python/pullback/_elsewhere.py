@@ -85,11 +85,6 @@ def _never(name: str) -> property:
     return property(answer, doc=f"Whether it is a tensor of {name[3:].upper()}: none is.")
 
 
-def const_data_ptr(self: Tensor) -> int:
-    """The address of the first element, to be read from only: :meth:`Tensor.data_ptr`."""
-    return self.data_ptr()
-
-
 def dequantize(self: Tensor) -> Tensor:
     """The elements as ``float32``, which they are already if they are floating point numbers."""
     return self.float()
@@ -122,6 +117,6 @@ def methods() -> dict[str, Any]:
     """All of them by name."""
     found: dict[str, Any] = {name: _refusal(name) for name in _REFUSED}
     found.update({name: _never(name) for name in ("is_ipu", "is_maia", "is_mtia", "is_xla")})
-    for method in (const_data_ptr, dequantize, resize_as, resize_as_sparse_, to_sparse_coo):
+    for method in (dequantize, resize_as, resize_as_sparse_, to_sparse_coo):
         found[method.__name__] = method
     return found

@@ -66,7 +66,7 @@ class _Ledger:
         """Counts the memory of a tensor."""
         try:
             storage = tensor.untyped_storage()
-            self.put_memory(what, storage.data_ptr(), storage.nbytes())
+            self.put_memory(what, storage._const_data_ptr(), storage.nbytes())
         except (RuntimeError, NotImplementedError):
             return  # (It has none of its own: sparse and batched tensors.)
 

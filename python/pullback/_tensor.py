@@ -552,11 +552,15 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
+        read_only: bool = False,
     ) -> Any:
         """A DLPack capsule that shares this tensor's memory.
 
+        With ``read_only`` it says that the consumer must not write; a lazy clone stays one.
+
         Raises:
-            BufferError: if the tensor requires grad, or lives elsewhere than asked for.
+            BufferError: if the tensor requires grad, or lives elsewhere than asked for; for
+                ``read_only`` without a ``max_version`` of 1.0 or more, which has a word for it.
             TypeError: if ``stream`` is no int.
         """
         if self.requires_grad:
@@ -567,7 +571,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             raise BufferError(f"cannot export a tensor on cpu to DLPack device {dl_device}")
         versioned = max_version is not None and max_version[0] >= 1
         source = self.clone() if copy else self
-        return source._to_dlpack(versioned, bool(copy))
+        return source._to_dlpack(versioned, bool(copy), bool(read_only))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         if self.device.type != "cpu":

@@ -205,7 +205,7 @@ def test_subclasses_and_tensors_may_have_what_tensors_lack() -> None:
             return name
 
     x = pullback.zeros(2).as_subclass(Own)
-    assert (x.index(), x.grad_dtype) == (7, "grad_dtype")
+    assert (x.index(), x.no_such_name) == (7, "no_such_name")
     assert "index" in dir(Own)
     y = pullback.zeros(2)
     y.index = 5  # type: ignore[attr-defined]

@@ -385,3 +385,64 @@ def test_a_dlpack_tensor_that_cannot_be_is_refused():
         capsule, _alive = described(shape, ndim, data)
         with pytest.raises((BufferError, RuntimeError), match=words):
             torch.from_dlpack(capsule)
+
+
+def test_read_only_memory_is_exported_as_such() -> None:
+    from pullback.utils.dlpack import ReadOnlyTensorWrapper, to_dlpack
+
+    x = torch.arange(4.0)
+    wrapper = ReadOnlyTensorWrapper(x)
+    assert isinstance(wrapper, torch.Tensor)
+    array = np.from_dlpack(wrapper)
+    assert not array.flags.writeable
+    assert np.from_dlpack(x).flags.writeable
+    x[0] = 5
+    assert array[0] == 5
+    with pytest.warns(UserWarning, match="read-only"):
+        shown = torch.from_dlpack(to_dlpack(wrapper))
+    assert shown.data_ptr() == x.data_ptr()
+    assert wrapper.__dlpack_device__() == (1, 0)
+    with pytest.raises(BufferError, match="requires the versioned DLPack protocol"):
+        wrapper.__dlpack__(max_version=(0, 8))
+    with pytest.raises(BufferError, match="requires the versioned DLPack protocol"):
+        x.__dlpack__(read_only=True)
+    with pytest.raises(BufferError, match="require gradient"):
+        ReadOnlyTensorWrapper(torch.ones(2, requires_grad=True)).__dlpack__()
+
+
+def test_what_is_read_only_can_be_nothing_but_exported() -> None:
+    from pullback.utils.dlpack import ReadOnlyTensorWrapper
+
+    wrapper: Any = ReadOnlyTensorWrapper(torch.ones(2))
+    uses: list[Any] = [
+        lambda: wrapper + 1,
+        lambda: wrapper.shape,
+        lambda: wrapper[0],
+        lambda: wrapper.numpy(),
+        lambda: wrapper.detach(),
+        lambda: wrapper.data_ptr(),
+        lambda: torch.add(wrapper, 1),
+        lambda: wrapper.__setitem__(0, 1),
+        lambda: repr(wrapper),
+    ]
+    for use in uses:
+        with pytest.raises(RuntimeError, match="only supports DLPack export"):
+            use()
+    with pytest.raises(TypeError, match="expected a Tensor, but got int"):
+        ReadOnlyTensorWrapper(3)  # type: ignore[arg-type]
+
+
+def test_a_lazy_clone_that_is_exported_to_be_read_stays_one() -> None:
+    from pullback import _C
+    from pullback.utils.dlpack import ReadOnlyTensorWrapper
+
+    for size in (4, 1000):
+        x = torch.arange(float(size))
+        clone = x._lazy_clone()
+        array = np.from_dlpack(ReadOnlyTensorWrapper(clone))
+        assert _C._is_cow_tensor(clone)
+        assert array.ctypes.data == _C._data_address(x)
+        # Whoever writes now writes elsewhere.
+        clone.zero_()
+        x.fill_(2)
+        assert array.tolist() == list(range(size))

@@ -79,7 +79,7 @@ pub fn from_scalars(values: &[Scalar], shape: &[i64], dtype: DType) -> Result<Te
     let numel = checked_numel(shape)?;
     ensure!(numel as usize == values.len(), runtime, "shape {shape:?} needs {numel} elements");
     let out = Tensor::empty_of(shape, dtype)?;
-    let ptr = out.data_ptr();
+    let ptr = out.data_ptr_mut()?;
     for_dtype!(dtype, stored, T => {
         for (index, value) in values.iter().enumerate() {
             interrupt::check_every::<16>(index);
@@ -188,19 +188,24 @@ impl Tensor {
         self.detached()
     }
     /// Marks the memory's address as known elsewhere: the block stays as long as anything shows the memory, even if it is
-    /// outgrown.
-    pub fn export_memory(&self) {
-        if let Some(storage) = &self.geometry().storage {
-            storage.export();
-        }
+    /// outgrown. It is not shared with a lazy clone any more.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn export_memory(&self) -> Result<()> {
+        self.geometry().storage.as_ref().map_or(Ok(()), Storage::export)
     }
     /// As [`Tensor::export_memory`] for an array, which shows the memory for as long as it lives: the memory cannot grow any
     /// more.
-    pub fn export_as_array(&self) {
+    ///
+    /// # Errors
+    /// As [`Tensor::export_memory`].
+    pub fn export_as_array(&self) -> Result<()> {
         if let Some(storage) = &self.geometry().storage {
-            storage.export();
+            storage.export()?;
             storage.fix_size();
         }
+        Ok(())
     }
     /// Makes the tensor show the memory of `other`; it keeps its own identity, version counter, hooks and grad. The previous
     /// memory is kept while another thread may read it (see [`replaced`]).

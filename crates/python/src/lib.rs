@@ -100,6 +100,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(raw::class::_set_tensor_class, module)?)?;
     raw::module::init(module)?;
     tensor::display::init(module)?;
+    tensor::lazy::init(module)?;
     tensor::legacy::init(module)?;
     tensor::storage::init(module)?;
     tensor::weak::init(module)?;

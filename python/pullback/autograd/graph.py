@@ -24,6 +24,7 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "node_creation_hook",
     "queue_callback",
     "region_activation_memory_budget",
     "register_multi_grad_hook",
@@ -109,6 +110,44 @@ class saved_tensors_hooks:
 
     def __exit__(self, *exception: object) -> None:
         _C._pop_saved_tensors_default_hooks()
+
+
+class node_creation_hook:
+    """Calls a function with each node that is made while the context is entered.
+
+    The function sees a node once, when it is complete: with its ``next_functions``, what it saved,
+    and the outputs of its op. It may add hooks to the node and put things into its ``metadata``,
+    but must make no node of its own. The node of a leaf (``AccumulateGrad``) is seen when a graph
+    first needs it, and again once all graphs with it are gone. Nodes that backward makes
+    (``create_graph=True``, checkpoints) are seen, too. Other threads have hooks of their own.
+
+    Of nested contexts all functions are called, the outermost first. An error of one of them is the
+    error of the op that made the node.
+
+    Args:
+        hook: takes a node; gives ``None``.
+
+    Raises:
+        TypeError: on entering, if it is no function.
+
+    Example::
+
+        >>> from pullback.autograd.graph import node_creation_hook
+        >>> x = pullback.ones(2, requires_grad=True)
+        >>> with node_creation_hook(lambda node: print(node.name())):
+        ...     y = x * 2
+        torch::autograd::AccumulateGrad
+        MulBackward0
+    """
+
+    def __init__(self, hook: Callable[[Any], None]) -> None:
+        self.hook = hook
+
+    def __enter__(self) -> None:
+        _C._push_node_creation_hook(self.hook)
+
+    def __exit__(self, *exception: object) -> None:
+        _C._pop_node_creation_hook()
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -145,7 +145,7 @@ def leaves() -> tuple[dict[int, int], dict[int, int]]:
             if of is not None and of.device.type == "cpu":
                 try:
                     storage = of.untyped_storage()
-                    held[storage.data_ptr()] = storage.nbytes()
+                    held[storage._const_data_ptr()] = storage.nbytes()
                 except (RuntimeError, NotImplementedError):
                     continue  # (Sparse ones have no memory of their own.)
     gradients = {key: size for key, size in gradients.items() if key not in parameters}

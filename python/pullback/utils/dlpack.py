@@ -5,12 +5,16 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
+from .. import _C
 from .._dlpack import from_dlpack
+from .._tensor import Tensor
 
 if TYPE_CHECKING:
-    from .._tensor import Tensor
+    from collections.abc import Sequence
 
-__all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
+    from typing_extensions import Self
+
+__all__ = ["DLDeviceType", "ReadOnlyTensorWrapper", "from_dlpack", "to_dlpack"]
 
 
 class DLDeviceType(enum.IntEnum):
@@ -40,3 +44,56 @@ def to_dlpack(tensor: Tensor) -> Any:
         BufferError: if the tensor requires grad.
     """
     return tensor.__dlpack__()
+
+
+class ReadOnlyTensorWrapper(Tensor):
+    """A tensor's memory for consumers that must not write to it.
+
+    The wrapper shows the memory of the tensor it is made of, and can be exported by DLPack, always
+    as read-only, and nothing else: whatever asks it for more gets an error. A lazy clone stays one
+    when it is exported so.
+
+    Args:
+        tensor: the tensor.
+
+    Raises:
+        TypeError: for what is no tensor.
+        RuntimeError: for everything but the export.
+
+    Example::
+
+        >>> import numpy
+        >>> from pullback.utils.dlpack import ReadOnlyTensorWrapper
+        >>> numpy.from_dlpack(ReadOnlyTensorWrapper(pullback.ones(2))).flags.writeable
+        False
+    """
+
+    @staticmethod
+    def __new__(cls, tensor: Tensor) -> Self:
+        """The wrapper of a tensor."""
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"ReadOnlyTensorWrapper expected a Tensor, but got {type(tensor).__name__}"
+            )
+        return tensor.as_subclass(cls)
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        raise RuntimeError(
+            f"{cls.__name__} only supports DLPack export; "
+            f"'{getattr(func, '__name__', func)}' is not allowed. "
+            "Unwrap the tensor to operate on its data."
+        )
+
+    def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **options: Any) -> Any:
+        """A capsule that says that its consumer must not write."""
+        options["read_only"] = True
+        with _C.DisableTorchFunctionSubclass():
+            return super().__dlpack__(max_version=max_version or (1, 0), **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The device, as :meth:`Tensor.__dlpack_device__` tells it."""
+        with _C.DisableTorchFunctionSubclass():
+            return super().__dlpack_device__()

@@ -18,6 +18,7 @@ const ORDER: &[&str] = &[
     "thread::mode",
     "thread::level",
     "thread::saved_hooks",
+    "thread::creation_hooks",
     "thread::writes",
     "thread::dispatch_mode",
     "thread::autocast",
@@ -38,6 +39,7 @@ const ORDER: &[&str] = &[
     "graph::current",
     "graph::blame",
     "graph::anomaly",
+    "graph::creation",
     "graph::make",
     // What a tensor keeps.
     "variable::window",
@@ -51,6 +53,7 @@ const ORDER: &[&str] = &[
     "variable::refresh",
     "variable::tangent",
     "variable::view",
+    "variable::grad_dtype",
     "variable::grad",
     "variable::guard",
     // What nodes save.

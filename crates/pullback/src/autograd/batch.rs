@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+use super::graph::creation;
 use super::graph::input_meta::InputMeta;
 use super::graph::node::{Backward, Edge, Node};
 use super::thread::vmap;
@@ -158,6 +159,7 @@ fn connect(input: &Tensor, output: &Tensor, backward: Box<dyn Backward>) -> Resu
         let edges = smallvec![input.gradient_edge()?];
         let node = Node::custom(backward, edges, smallvec![Some(InputMeta::of(output))]);
         output.set_history(node, 0);
+        creation::announce()?;
     }
     Ok(())
 }

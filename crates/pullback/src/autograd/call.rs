@@ -8,6 +8,7 @@
 //! leaves what it writes in place partly written, and the write counted.)
 
 use super::arithmetic;
+use super::graph::creation;
 use super::graph::node::Slots;
 use super::record::{
     BeforeWrite, needed, record, record_constant, record_inplace, record_saved, rules_need_self,
@@ -227,7 +228,7 @@ fn run_and_record(
         }
         if needs != 0
             && !tensors.is_empty()
-            && let Err(error) = record(tensors)
+            && let Err(error) = creation::settle(record(tensors))
         {
             result = Err(error);
         }
@@ -357,9 +358,9 @@ fn write_and_record(
     }
     count_write(target, Writer::Inplace(&def.name));
     if needs != 0 {
-        record_inplace(def, args, needs, target, before)?;
+        creation::settle(record_inplace(def, args, needs, target, before))?;
     } else if is_constant && mode::is_recording() {
-        record_constant(def, target)?;
+        creation::settle(record_constant(def, target))?;
     }
     Ok(target.clone())
 }

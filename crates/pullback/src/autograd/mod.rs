@@ -65,12 +65,13 @@ pub use function::{Context, Custom, Function, Results, Tensors, apply, apply_one
 pub use function::{comm, custom, custom_jvp, standard};
 pub use graph::blame::origins;
 pub(crate) use graph::blame::refused_resize;
+pub use graph::creation::{CreationGuard, NodeCreationHook, node_creation_hook};
 pub use graph::input_meta::InputMeta;
 pub(crate) use graph::node::{AccumulatorSlot, op_name};
 pub use graph::node::{Backward, Edge, Node, SavedTensor, WeakNode};
 pub use graph::sequence::peek_sequence_nr;
 pub(crate) use graph::sequence::thread_number;
-pub use graph::{anomaly, hook};
+pub use graph::{anomaly, creation, hook};
 pub use multi_hook::{on_first_grad, on_grads};
 pub(crate) use needs::{needs_derivative_of, needs_ops, needs_ops_to_read};
 pub(crate) use record::Refusal;

@@ -3,6 +3,7 @@
 //! A write through a view gives the base a `CopySlices` node; the view's own history is made anew from the base's. Start at
 //! [`rebase_history`].
 
+use super::graph::creation;
 use super::graph::input_meta::InputMeta;
 use super::graph::node::{Backward, Edge, Node};
 use super::saved::tensor::freed;
@@ -56,6 +57,8 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()>
             base_strides: base.strides().into(),
             inner: Mutex::new(Ok(node.clone())),
         };
+        // (Hooks see the node that has this one in it.)
+        creation::hide(&node);
         let mut edges = smallvec::smallvec![base_edge];
         edges.extend(node.next_edges().iter().skip(1).cloned());
         let inputs = smallvec::smallvec![Some(InputMeta::of(&base))];

@@ -1,5 +1,6 @@
 //! Recording an op: the values to save, the edges of the gradients, and the node of the op.
 
+use super::graph::creation;
 use super::graph::input_meta::InputMeta;
 use super::graph::node::{Backward, Body, Edge, Node, SavedTensor, Slot, Slots, op_name};
 use super::thread::saved_hooks;
@@ -462,7 +463,8 @@ impl Refusal {
     /// Replaces the target's history by a node through which no gradient passes.
     pub(crate) fn record(self, name: &'static str, target: &Tensor) -> Result<()> {
         let Some(edges) = self.0 else { return Ok(()) };
-        attach_not_implemented(name, edges, std::slice::from_ref(target), true)
+        attach_not_implemented(name, edges, std::slice::from_ref(target), true)?;
+        creation::announce()
     }
 }
 

@@ -5,6 +5,7 @@
 //! the originals, so that transforms around it differentiate through them. What depends on nothing else that requires
 //! grad leaves the transform without history ([`detach`]).
 
+use super::graph::creation;
 use super::graph::input_meta::InputMeta;
 use super::graph::node::{Backward, Edge, Node};
 use super::variable::tangent;
@@ -53,6 +54,7 @@ pub fn input(tensor: &Tensor) -> Result<Tensor> {
         smallvec![Some(InputMeta::of(&alias))],
     );
     alias.set_history(node, 0);
+    creation::announce()?;
     Ok(alias)
 }
 

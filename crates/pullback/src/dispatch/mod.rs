@@ -154,6 +154,9 @@ pub(crate) fn write_kernel(
     args: &[Arg<'_>],
     target: &Tensor,
 ) -> Result<()> {
+    if !def.kernels.cpu.is_view() {
+        target.materialize()?;
+    }
     match def.kernels.cpu {
         Kernel::Pointwise(kernel) => pointwise::run_into(cpu, def, kernel, args, target, true),
         Kernel::Inplace(write) => {

@@ -19,6 +19,7 @@ pub(crate) fn write_outs(
     args: &[Arg<'_>],
     outs: &[&Tensor],
 ) -> Result<()> {
+    outs.iter().try_for_each(|out| out.materialize())?;
     if let (Kernel::Pointwise(kernel), [out]) = (&def.kernels.cpu, outs) {
         return pointwise::run_into(cpu, def, *kernel, args, out, false);
     }

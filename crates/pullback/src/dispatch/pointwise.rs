@@ -87,7 +87,7 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
                 {
                     // A tensor of one element is read again and again.
                     let step = if is_single { 0 } else { dtype.size() as isize };
-                    *flat.operands.get_mut(flat.count)? = (o.data_ptr(), dtype, step);
+                    *flat.operands.get_mut(flat.count)? = (o.data_ptr().cast_mut(), dtype, step);
                     flat.count += 1;
                     continue;
                 }
@@ -164,7 +164,7 @@ fn run_fast_into(
     }
     let mut flat = Flat::new(g.dtype);
     flat_inputs(def, args, g, &mut flat)?;
-    let (to, bytes) = (g.data_ptr(), g.numel as usize * g.dtype.size());
+    let (to, bytes) = (g.written_ptr(), g.numel as usize * g.dtype.size());
     let overlaps = |&(from, _, step): &(*mut u8, DType, isize)| {
         let reach = if step == 0 { g.dtype.size() } else { bytes };
         from != to && (from as usize) < to as usize + bytes && (to as usize) < from as usize + reach
@@ -206,7 +206,7 @@ fn finish_fast(
     args: &[Arg<'_>],
 ) -> Result<Tensor> {
     let out = Tensor::constructed(|| Geometry::fresh_like(like, dtype))?;
-    operands[0] = (out.geometry().data_ptr(), dtype, dtype.size() as isize);
+    operands[0] = (out.geometry().written_ptr(), dtype, dtype.size() as isize);
     // SAFETY: each tensor operand has this many elements of its dtype, each number one that is read again and
     // again (step 0); the output is fresh.
     let mut iter = unsafe { Iter::flat(operands, 1, like.numel as usize) };
@@ -360,8 +360,8 @@ fn walk(
         });
     if dense {
         let mut operands: SmallVec<[(*mut u8, DType); 5]> = SmallVec::new();
-        operands.push((og.data_ptr(), og.dtype));
-        operands.extend(inputs.iter().map(|t| (t.data_ptr(), compute)));
+        operands.push((og.written_ptr(), og.dtype));
+        operands.extend(inputs.iter().map(|t| (t.data_ptr().cast_mut(), compute)));
         // SAFETY: all are contiguous tensors of this many elements; an input that is the output is the
         // very same view, which pointwise kernels allow, and other overlaps were refused.
         let mut iter = unsafe { Iter::contiguous(&operands, 1, og.numel as usize) };
@@ -399,8 +399,9 @@ fn general(
         .map(|(t, s)| unsafe { StridedRef::new(t.data_ptr(), t.dtype(), out.shape(), s) })
         .collect();
     // SAFETY: the output was made for this call or checked for overlap by the caller.
-    let target =
-        unsafe { StridedMut::new(out.data_ptr(), out.dtype(), out.shape(), out.strides()) };
+    let target = unsafe {
+        StridedMut::new(out.geometry().written_ptr(), out.dtype(), out.shape(), out.strides())
+    };
     let mut iter = Iter::new(&[target], &refs)?;
     kernel(&mut iter, args)
 }

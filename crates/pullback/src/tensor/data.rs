@@ -38,7 +38,7 @@ impl Tensor {
     pub(super) fn stored_mut(&self) -> StridedMut<'_> {
         let g = self.geometry();
         // SAFETY: as above; that nobody else uses the elements meanwhile is the caller's check.
-        unsafe { StridedMut::new(g.data_ptr(), g.dtype, &g.shape, &g.strides) }
+        unsafe { StridedMut::new(g.written_ptr(), g.dtype, &g.shape, &g.strides) }
     }
 
     /// As [`Tensor::view_mut`], with other sizes and strides: the kernel sees dimensions of size 1 that the tensor
@@ -61,7 +61,7 @@ impl Tensor {
             "sizes {shape:?} and strides {strides:?} leave the tensor: this is a bug"
         );
         // SAFETY: as above; sizes and strides reach no more elements than the row-major tensor has.
-        unsafe { StridedMut::new(g.data_ptr(), g.dtype, shape, strides) }
+        unsafe { StridedMut::new(g.written_ptr(), g.dtype, shape, strides) }
     }
 
     /// Writes the elements of `source` (converted, broadcast) here. No history, no version.
@@ -86,6 +86,7 @@ impl Tensor {
 
     /// Copies the stored elements, whatever bits the tensors have.
     pub(super) fn copy_stored(&self, cpu: Cpu, source: &Tensor) -> Result<()> {
+        self.materialize()?;
         let (to, from) = (self.geometry(), source.geometry());
         let bytes = to.numel as usize * to.dtype.size();
         if to.is_contiguous
@@ -96,7 +97,7 @@ impl Tensor {
         {
             if to.numel == from.numel {
                 // SAFETY: both have this many bytes in a row; `copy` allows them to overlap.
-                unsafe { std::ptr::copy(from.data_ptr(), to.data_ptr(), bytes) };
+                unsafe { std::ptr::copy(from.data_ptr(), to.written_ptr(), bytes) };
                 return Ok(());
             }
             if from.numel > 0 && !super::shares_storage(self, source) {
@@ -105,7 +106,7 @@ impl Tensor {
                 for start in (0..bytes).step_by(row) {
                     // SAFETY: a row of distinct memory, inside of what both have.
                     unsafe {
-                        let ptr = to.data_ptr().add(start);
+                        let ptr = to.written_ptr().add(start);
                         std::ptr::copy_nonoverlapping(from.data_ptr(), ptr, row);
                     }
                 }
@@ -167,6 +168,17 @@ impl Tensor {
     #[inline]
     pub(crate) fn alias_with(&self, shape: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
         Tensor::from_geometry(self.geometry().with_view(shape, strides, offset)?)
+    }
+
+    /// A tensor of the same geometry over a lazy clone of its storage, without history.
+    pub(crate) fn lazy_clone_of_storage(&self) -> Result<Tensor> {
+        let g = self.geometry();
+        let Some(storage) = &g.storage else { return Tensor::of_same_geometry(g) };
+        let (shape, strides) = (super::dims(&g.shape), super::dims(&g.strides));
+        let clone = Geometry::new(storage.lazy_clone()?, g.offset, shape, strides, g.dtype)?;
+        let clone = Tensor::from_geometry(clone.on(g.device))?;
+        clone.set_sign_bits(self.sign_bits());
+        Ok(clone)
     }
 
     pub(crate) fn version_counter(&self) -> Option<&Version> {
@@ -265,6 +277,7 @@ impl Tensor {
 
     /// Writes `value` to every element.
     pub(crate) fn fill_with(&self, cpu: Cpu, value: Scalar) -> Result<()> {
+        self.materialize()?;
         let mut iter = Iter::new(&[self.view_mut(cpu)], &[])?;
         Ok(elementwise::fill(&mut iter, value)?)
     }
@@ -294,7 +307,7 @@ impl Tensor {
     pub fn scalar_of(value: impl Into<Scalar>, dtype: DType) -> Result<Tensor> {
         let out = TensorSpec::of(&[], dtype).empty()?;
         let value = value.into();
-        let ptr = out.data_ptr();
+        let ptr = out.geometry().written_ptr();
         for_dtype!(dtype, stored, T => {
             // SAFETY: the storage has one element of this dtype, 64-byte aligned, and nobody else knows it.
             unsafe { ptr.cast::<T>().write(value.to::<T>()) }

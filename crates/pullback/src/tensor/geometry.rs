@@ -418,14 +418,23 @@ impl Geometry {
         }
     }
 
-    /// The first element's address.
+    /// The first element's address, to be read.
     #[inline(always)]
-    pub(crate) fn data_ptr(&self) -> *mut u8 {
+    pub(crate) fn data_ptr(&self) -> *const u8 {
+        self.first_element(Storage::data_ptr)
+    }
+    /// The first element's address, to be written, of fresh memory or once [`Tensor::materialize`](crate::Tensor) was called.
+    #[inline(always)]
+    pub(crate) fn written_ptr(&self) -> *mut u8 {
+        self.first_element(|storage| storage.written_ptr().cast_const()).cast_mut()
+    }
+    #[inline(always)]
+    fn first_element(&self, address: impl Fn(&Storage) -> *const u8) -> *const u8 {
         match &self.storage {
-            Some(storage) => storage
-                .data_ptr()
-                .wrapping_offset(self.offset as isize * self.dtype.size() as isize),
-            None => std::ptr::null_mut(),
+            Some(storage) => {
+                address(storage).wrapping_offset(self.offset as isize * self.dtype.size() as isize)
+            }
+            None => std::ptr::null(),
         }
     }
 }

@@ -324,10 +324,33 @@ impl Tensor {
     pub fn storage(&self) -> Option<Storage> {
         self.geometry().storage.clone()
     }
-    /// The first element's address.
+    /// The first element's address, to be read: who writes asks [`Tensor::data_ptr_mut`].
     #[inline(always)]
-    pub fn data_ptr(&self) -> *mut u8 {
+    pub fn data_ptr(&self) -> *const u8 {
         self.geometry().data_ptr()
+    }
+    /// The first element's address, to be written. Memory that is shared with a lazy clone is copied first.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn data_ptr_mut(&self) -> Result<*mut u8> {
+        self.materialize()?;
+        Ok(self.geometry().written_ptr())
+    }
+    /// Makes sure that what is about to be written is not shared with a lazy clone.
+    ///
+    /// # Errors
+    /// As [`Storage::materialize`].
+    #[inline(always)]
+    pub(crate) fn materialize(&self) -> Result<()> {
+        match &self.geometry().storage {
+            Some(storage) => storage.materialize(),
+            None => Ok(()),
+        }
+    }
+    /// Whether its memory may be that of lazy clones, too, and is copied before it is written.
+    pub fn is_lazy(&self) -> bool {
+        self.geometry().storage.as_ref().is_some_and(Storage::is_lazy)
     }
 
     /// Whether two handles mean the same tensor.

@@ -346,7 +346,7 @@ impl Tensor {
         let bytes = elements as usize * geometry.dtype.size();
         if bytes > 0 {
             // SAFETY: the extent was checked against the storage when the geometry was made.
-            unsafe { std::ptr::write_bytes(geometry.data_ptr(), 0, bytes) };
+            unsafe { std::ptr::write_bytes(geometry.written_ptr(), 0, bytes) };
         }
     }
 }

@@ -4,11 +4,15 @@
 //! allocator, or memory that somebody else owns (numpy, DLPack). The version counter that views and detached aliases share
 //! lives here. Invariant: an address that was read stays valid while anybody may be using it; growing
 //! swaps the block and keeps the old one (see `replaced`), so that a kernel running elsewhere never reads
-//! freed memory.
+//! freed memory. Storages may show the same bytes until one of them is written (see `storage/lazy.rs`), so that who
+//! writes asks for another address than who reads.
+
+mod lazy;
 
 use super::version::Version;
 use super::{Device, Sparse, memory, replaced};
 use crate::Result;
+use lazy::Lazy;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -26,6 +30,10 @@ struct Header {
     version: Version,
     /// See [`Device::bits`].
     device: AtomicU16,
+    /// Whether other storages may show the same bytes.
+    is_lazy: AtomicBool,
+    /// Whether its block is not its own to give back: other storages show the data in it, or did.
+    is_lent: AtomicBool,
     /// Whether the address is known outside of the library.
     is_exported: AtomicBool,
     /// Whether its size may not change any more: an array shows it.
@@ -43,6 +51,7 @@ impl Header {
         match owner {
             Owner::Inline => self.inline_bytes,
             Owner::Blocks(blocks) => blocks.last().map_or(0, |&(_, size)| size),
+            Owner::Lazy(lazy) => lazy.room(),
             // (Memory that never changes its size.)
             Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) | Owner::Meta => {
                 self.bytes.load(Ordering::Acquire)
@@ -61,6 +70,8 @@ enum Owner {
     Inline,
     /// Blocks of the caching allocator with the sizes they were asked for; the last one is in use.
     Blocks(smallvec::SmallVec<[(NonNull<u8>, usize); 1]>),
+    /// Bytes that other storages may show, too, or did: see [`lazy`].
+    Lazy(Box<Lazy>),
     /// Memory of somebody else, alive as long as this value; cannot grow.
     Foreign(#[allow(dead_code, reason = "kept for its drop")] Keeper),
     /// Memory of somebody else that the content was moved to, and what held it before.
@@ -87,6 +98,8 @@ impl Owner {
             }
             // SAFETY: the caller's promise.
             Owner::Moved(_, before) => unsafe { before.release_before() },
+            // SAFETY: the caller's promise.
+            Owner::Lazy(lazy) => unsafe { lazy.release() },
             Owner::Sparse(_) | Owner::Inline | Owner::Foreign(_) | Owner::Meta => {}
         }
     }
@@ -202,8 +215,8 @@ impl Storage {
         let storage = Self::uninitialized(bytes)?;
         // SAFETY: a fresh block of this size, which nobody else knows.
         let ptr = unsafe {
-            storage.data_ptr().write_bytes(0, bytes);
-            std::slice::from_raw_parts_mut(storage.data_ptr(), bytes)
+            storage.written_ptr().write_bytes(0, bytes);
+            std::slice::from_raw_parts_mut(storage.written_ptr(), bytes)
         };
         fill(ptr)?;
         Ok(storage)
@@ -278,6 +291,8 @@ impl Storage {
             inline_bytes: if matches!(owner, Owner::Inline | Owner::Sparse(_)) { bytes } else { 0 },
             version: Version::new(0),
             device: AtomicU16::new(Device::Cpu.bits()),
+            is_lazy: AtomicBool::new(false),
+            is_lent: AtomicBool::new(false),
             is_exported: AtomicBool::new(false),
             is_fixed: AtomicBool::new(false),
             owns_python: AtomicBool::new(false),
@@ -294,9 +309,9 @@ impl Storage {
         // SAFETY: the header lives as long as this handle counts.
         unsafe { self.0.as_ref() }
     }
-    /// The first byte.
+    /// The first byte, to be read: who writes asks [`Storage::data_ptr_mut`].
     #[inline(always)]
-    pub fn data_ptr(&self) -> *mut u8 {
+    pub fn data_ptr(&self) -> *const u8 {
         self.header().data.load(Ordering::Acquire)
     }
     /// How many bytes.
@@ -421,9 +436,14 @@ impl Storage {
                 blocks.push((block, bytes));
                 replaced::note_storage(self);
             }
+            Owner::Lazy(lazy) => {
+                lazy.show(block, bytes);
+                replaced::note_storage(self);
+            }
             other => *other = Owner::Blocks(smallvec::smallvec![(block, bytes)]),
         }
         header.data.store(block.as_ptr(), Ordering::Release);
+        header.is_lazy.store(false, Ordering::Release);
         header.bytes.store(bytes, Ordering::Release);
         Ok(())
     }
@@ -448,9 +468,9 @@ impl Storage {
             self.nbytes()
         );
         // The part shows the address for as long as it lives.
-        self.export();
+        self.export()?;
         // SAFETY: checked to be inside; the block of an exported storage lives as long as its handles.
-        unsafe { Self::foreign(self.data_ptr().add(start), bytes, Keeper::new(self.clone())) }
+        unsafe { Self::foreign(self.data_ptr_mut()?.add(start), bytes, Keeper::new(self.clone())) }
     }
 
     /// Moves the content to `data`. All tensors over this storage show the new memory from now on; who was given the old
@@ -471,17 +491,27 @@ impl Storage {
         }
         // SAFETY: both hold this many bytes, and the new memory is not known to anybody yet.
         unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), data, self.nbytes()) };
-        let before = std::mem::replace(&mut *owner, Owner::Inline);
+        let mut before = std::mem::replace(&mut *owner, Owner::Inline);
+        if let Owner::Lazy(lazy) = &mut before {
+            lazy.move_elsewhere();
+        }
         *owner = Owner::Moved(keeper, Box::new(before));
         header.data.store(data, Ordering::Release);
+        header.is_lazy.store(false, Ordering::Release);
         drop(owner);
         replaced::note_storage(self);
         Ok(())
     }
 
-    /// Marks the address as known outside (to NumPy, or a `DLPack` consumer): it stays valid as long as any handle lives.
-    pub(crate) fn export(&self) {
+    /// Marks the address as known outside (to NumPy, or a `DLPack` consumer): it stays valid as long as any handle lives, and
+    /// the bytes are not shared with a lazy clone, for they may be written from there.
+    ///
+    /// # Errors
+    /// As [`Storage::materialize`].
+    pub(crate) fn export(&self) -> Result<()> {
+        self.materialize()?;
         self.header().is_exported.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Frees the blocks that growing replaced, unless the address is known outside.
@@ -499,7 +529,19 @@ impl Storage {
                 let last = blocks.len() - 1;
                 Owner::Blocks(blocks.drain(..last).collect())
             }
-            Owner::Moved(_, before) => std::mem::replace(&mut **before, Owner::Inline),
+            // (What lent the block of this very header stays with it.)
+            Owner::Moved(_, before) if !header.is_lent.load(Ordering::Relaxed) => {
+                std::mem::replace(&mut **before, Owner::Inline)
+            }
+            Owner::Lazy(lazy) => {
+                let gone = lazy.take_left(self.0);
+                if let Some(plain) = lazy.plain() {
+                    *owner = plain;
+                }
+                drop(owner);
+                drop(gone);
+                return;
+            }
             _ => return,
         };
         // (What is released may call back: not under the lock.)
@@ -546,10 +588,10 @@ impl Drop for Storage {
         }
         // SAFETY: this was the last handle; the header is moved out before its block is given back.
         let header = unsafe { self.0.read() };
-        // SAFETY: the block was allocated with this size and holds nothing any more.
-        unsafe {
+        if !header.is_lent.load(Ordering::Relaxed) {
             let elements = header.inline_bytes;
-            memory::release_with(self.0.cast(), INLINE_AT + elements, elements);
+            // SAFETY: the block was allocated with this size and holds nothing any more.
+            unsafe { memory::release_with(self.0.cast(), INLINE_AT + elements, elements) };
         }
         let owner = header.owner.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         // SAFETY: no handle is left.

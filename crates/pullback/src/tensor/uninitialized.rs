@@ -54,7 +54,7 @@ pub(super) fn fill(storage: &Storage, from: usize, to: usize, dtype: DType) {
         let value = shown::<T>();
         for index in first..end {
             // SAFETY: inside of the storage, whose memory is aligned for every dtype; nobody reads what nobody has set.
-            unsafe { storage.data_ptr().cast::<T>().add(index).write(value) }
+            unsafe { storage.written_ptr().cast::<T>().add(index).write(value) }
         }
     }, else fill(storage, from, to, DType::U8));
 }

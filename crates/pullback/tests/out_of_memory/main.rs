@@ -153,6 +153,29 @@ fn inplace(def: &'static OpDef, values: &[Value]) -> Checked {
     )
 }
 
+/// The same on lazy clones, whose bytes have to be copied for the write: neither they nor their sources change if there is no
+/// memory for that.
+fn inplace_on_lazy_clones(def: &'static OpDef, values: &[Value]) -> Checked {
+    if !def.is(Traits::INPLACE) || tensor_slots(values).iter().any(|slot| slot.2.is_sparse()) {
+        return Ok(());
+    }
+    refuse_each(
+        "in place on lazy clones",
+        || {
+            let slots = tensor_slots(values);
+            let (_, sources) = copied(values)?;
+            let clones = sources.iter().map(Tensor::lazy_clone).collect::<Result<Vec<_>>>()?;
+            Ok((replace(values, &slots, &clones), sources, clones))
+        },
+        |(values, _, _)| {
+            manual_seed(1);
+            Ok(vec![call_inplace(def, &args(values))?])
+        },
+        |(_, sources, clones)| sources.iter().chain(clones).cloned().collect(),
+        |got, expected| agree(def, got, expected, 0.0),
+    )
+}
+
 fn out(def: &'static OpDef, values: &[Value]) -> Checked {
     if !def.is(Traits::OUT) {
         return Ok(());
@@ -327,6 +350,7 @@ fn a_refused_request_is_an_error_and_nothing_else() {
         let values = sample.values(def).map_err(text)?;
         functional(def, &values)?;
         inplace(def, &values)?;
+        inplace_on_lazy_clones(def, &values)?;
         out(def, &values)?;
         recorded(def, sample, &values)?;
         backward(def, sample, &values)?;

@@ -18,7 +18,7 @@ use crate::raw::object::{as_tensor, is_tensor, tensor_of, track, wrap};
 use pullback::autograd::custom::{CustomCall, attach_outputs, save};
 use pullback::autograd::custom_jvp::{InputTangents, push};
 use pullback::autograd::{
-    Backward, Edge, InputMeta, Node, SavedTensor, batch, is_grad_enabled, mode,
+    Backward, Edge, InputMeta, Node, SavedTensor, batch, creation, is_grad_enabled, mode,
 };
 use pullback::dispatch::{Arg, Grads};
 use pullback::prof::{self, Open};
@@ -508,7 +508,7 @@ fn finish_plain(object: Bound<'_, PyAny>, inputs: Inputs, output: &Tensor) -> Py
         context.has_saved.set(!saved.is_empty());
         *context.saved.borrow_mut() = saved;
     }
-    Ok(())
+    creation::announce().map_err(raise)
 }
 
 /// Lets go of what the user marked and wanted saved.
@@ -584,6 +584,7 @@ fn finish<'py>(
     }
     if let Some(node) = &node {
         save_tensors(py, context, inputs, &outputs, &results, node, has_setup)?;
+        creation::announce().map_err(raise)?;
     }
     forget_marks(py, context);
     Ok(results)

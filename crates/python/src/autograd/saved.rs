@@ -1,6 +1,7 @@
 //! Hooks on saved tensors: Python's pairs of functions as the library's hooks, and saved tensors as objects.
 
 use super::context::Context;
+use super::node::wrap_node;
 use crate::convert::type_name;
 use crate::error::{carry, raise};
 use crate::held::Held;
@@ -9,7 +10,9 @@ use crate::lock::in_python;
 use crate::raw::context::context_of;
 use crate::raw::object::{as_tensor, wrap_bound};
 use pullback::autograd::writes::{self, WriteObserver};
-use pullback::autograd::{Node, Packed, SavedTensorHooks, freed_before_hooks, saved_hooks};
+use pullback::autograd::{
+    Node, NodeCreationHook, Packed, SavedTensorHooks, creation, freed_before_hooks, saved_hooks,
+};
 use pullback::{Error, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -201,6 +204,41 @@ fn _pop_write_observer() {
     writes::pop();
 }
 
+/// Calls a function with each node that is made.
+struct OnNode(Held);
+
+impl NodeCreationHook for OnNode {
+    fn created(&self, node: &Node) -> Result<(), Error> {
+        in_python(|py| {
+            let answer = self.0.bind(py).call1((wrap_node(py, node)?,))?;
+            if answer.is_none() {
+                return Ok(());
+            }
+            Err(PyRuntimeError::new_err(format!(
+                "node creation hook must return None, got {}",
+                type_name(&answer)
+            )))
+        })
+        .map_err(carry)
+    }
+}
+
+#[pyfunction]
+fn _push_node_creation_hook(hook: Bound<'_, PyAny>) -> PyResult<()> {
+    if !hook.is_callable() {
+        return Err(PyTypeError::new_err(format!(
+            "_push_node_creation_hook(): a node creation hook must be callable, not {}",
+            type_name(&hook)
+        )));
+    }
+    creation::push(Box::new(OnNode(Held::new(hook.unbind()))));
+    Ok(())
+}
+#[pyfunction]
+fn _pop_node_creation_hook() {
+    creation::pop();
+}
+
 #[pyfunction]
 fn _push_saved_tensors_default_hooks(
     pack_hook: &Bound<'_, PyAny>,
@@ -240,6 +278,8 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<SavedTensor>()?;
     module.add_function(wrap_pyfunction!(_push_write_observer, module)?)?;
     module.add_function(wrap_pyfunction!(_pop_write_observer, module)?)?;
+    module.add_function(wrap_pyfunction!(_push_node_creation_hook, module)?)?;
+    module.add_function(wrap_pyfunction!(_pop_node_creation_hook, module)?)?;
     module.add_function(wrap_pyfunction!(_push_saved_tensors_default_hooks, module)?)?;
     module.add_function(wrap_pyfunction!(_pop_saved_tensors_default_hooks, module)?)?;
     module.add_function(wrap_pyfunction!(_saved_tensors_default_hooks, module)?)?;

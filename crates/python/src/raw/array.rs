@@ -5,6 +5,7 @@
 //! versions, subclasses and everything unusual go through `__array_interface__` in
 //! `crate::tensor::numpy`, which also words the errors. `NumPy` is never imported here.
 
+use crate::error::raise;
 use pullback::{DType, Tensor};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
@@ -187,8 +188,8 @@ pub(crate) fn make(
     let (Some(table), Some(number)) = (table(py), number_of(tensor.dtype())) else {
         return Ok(None);
     };
-    tensor.export_as_array();
-    let data = tensor.data_ptr();
+    tensor.export_as_array().map_err(raise)?;
+    let data = tensor.data_ptr_mut().map_err(raise)?;
     // Without an address, NumPy would allocate memory of its own.
     if data.is_null() {
         return Ok(None);

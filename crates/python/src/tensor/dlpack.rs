@@ -57,6 +57,8 @@ struct DlManagedTensorVersioned {
 
 const CPU: i32 = 1;
 const READ_ONLY: u64 = 1;
+/// The flag that says that the memory is a copy.
+const IS_COPIED: u64 = 2;
 const PLAIN: &CStr = c"dltensor";
 const PLAIN_USED: &CStr = c"used_dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -96,15 +98,23 @@ fn dtype_of(ty: DlDataType) -> Option<DType> {
     DType::ALL.into_iter().find(same)
 }
 
-fn share(tensor: &Tensor) -> (DlTensor, *mut c_void) {
-    tensor.export_memory();
+/// The description of a tensor's memory for a consumer, and what keeps the memory. Who only reads a lazy clone is given another
+/// one, which is never written: what there is now stays there.
+fn share(tensor: Tensor, is_read_only: bool) -> PyResult<(DlTensor, *mut c_void)> {
+    let tensor = if is_read_only && tensor.is_lazy() {
+        tensor.lazy_clone().map_err(raise)?
+    } else {
+        tensor.export_memory().map_err(raise)?;
+        tensor
+    };
+    let data = tensor.data_ptr().cast_mut();
     let mut context = Box::new(DlContext {
         _tensor: tensor.clone(),
         shape: tensor.shape().to_vec(),
         strides: tensor.strides().to_vec(),
     });
     let shared = DlTensor {
-        data: tensor.data_ptr().cast(),
+        data: data.cast(),
         device: Device { kind: CPU, id: 0 },
         ndim: tensor.ndim() as i32,
         dtype: type_of(tensor.dtype()),
@@ -112,7 +122,7 @@ fn share(tensor: &Tensor) -> (DlTensor, *mut c_void) {
         strides: context.strides.as_mut_ptr(),
         byte_offset: 0,
     };
-    (shared, Box::into_raw(context).cast())
+    Ok((shared, Box::into_raw(context).cast()))
 }
 
 unsafe extern "C" fn delete_plain(managed: *mut DlManagedTensor) {
@@ -140,10 +150,18 @@ unsafe extern "C" fn drop_capsule(capsule: *mut PyObject) {
     }
 }
 
-/// `x._to_dlpack(versioned=False, copied=False)`: a capsule.
+/// `x._to_dlpack(versioned=False, copied=False, read_only=False)`: a capsule.
 pub(crate) fn export(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
-    let [versioned, copied] = args.bind(py, "_to_dlpack", ["versioned", "copied"], 0)?;
+    let names = ["versioned", "copied", "read_only"];
+    let [versioned, copied, read_only] = args.bind(py, "_to_dlpack", names, 0)?;
     let truthy = |v: Option<Bound<'_, PyAny>>| v.map_or(Ok(false), |v| v.is_truthy());
+    let (is_versioned, is_read_only) = (truthy(versioned)?, truthy(read_only)?);
+    if is_read_only && !is_versioned {
+        // (The older format has no word for it.)
+        return Err(PyBufferError::new_err(
+            "read_only export requires the versioned DLPack protocol; pass max_version=(1, 0) or higher",
+        ));
+    }
     // SAFETY: a method of tensors.
     let tensor = unsafe { tensor_of(slf) };
     if tensor.requires_grad() {
@@ -165,11 +183,12 @@ pub(crate) fn export(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Repl
         )));
     }
     let tensor = tensor.detached_alias().map_err(raise)?;
-    let (shared, context) = share(&tensor);
+    let (shared, context) = share(tensor, is_read_only)?;
     // SAFETY: the capsule owns the managed tensor until somebody consumes it.
     let capsule = unsafe {
-        if truthy(versioned)? {
-            let flags = if truthy(copied)? { 2 } else { 0 };
+        if is_versioned {
+            let flags = if truthy(copied)? { IS_COPIED } else { 0 }
+                | if is_read_only { READ_ONLY } else { 0 };
             let version = DlVersion { major: 1, minor: 0 };
             let deleter =
                 Some(delete_versioned as unsafe extern "C" fn(*mut DlManagedTensorVersioned));

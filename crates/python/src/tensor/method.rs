@@ -55,14 +55,22 @@ fn size(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     }
 }
 
-/// The address of the first element; 0 if there is none.
-fn data_address(tensor: &Tensor) -> PyResult<i64> {
+/// The address of the first element, to be read; 0 if there is none.
+fn const_data_address(tensor: &Tensor) -> PyResult<i64> {
     if tensor.is_sparse() {
         return Err(PyRuntimeError::new_err(
             "Cannot access data pointer of Tensor that doesn't have storage",
         ));
     }
     Ok(if tensor.numel() == 0 { 0 } else { tensor.data_ptr() as i64 })
+}
+
+/// The same, to be written: memory that is shared with a lazy clone is copied first.
+fn data_address(tensor: &Tensor) -> PyResult<i64> {
+    if !tensor.is_sparse() {
+        tensor.data_ptr_mut().map_err(raise)?;
+    }
+    const_data_address(tensor)
 }
 
 fn stride(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
@@ -117,6 +125,7 @@ facts! {
     numel(t) Scalar::Int(t.numel());
     storage_offset(t) Scalar::Int(t.storage_offset());
     data_ptr(t) Scalar::Int(data_address(t)?);
+    const_data_ptr(t) Scalar::Int(const_data_address(t)?);
     element_size(t) Scalar::Int(t.dtype().size() as i64);
     is_floating_point(t) Scalar::Bool(t.dtype().is_floating_point());
     is_complex(t) Scalar::Bool(t.dtype().is_complex());
@@ -390,7 +399,9 @@ fn is_set_to(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let Some(b) = as_tensor(&other) else {
         return Err(PyTypeError::new_err("is_set_to(): argument 'tensor' must be Tensor"));
     };
-    let equal = a.data_ptr() == b.data_ptr()
+    let storages = a.storage().map(|s| s.id()) == b.storage().map(|s| s.id());
+    let equal = storages
+        && a.data_ptr() == b.data_ptr()
         && a.shape() == b.shape()
         && a.strides() == b.strides()
         && (a.is_conj(), a.is_neg()) == (b.is_conj(), b.is_neg());
@@ -551,6 +562,7 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         plain!(c"nelement", numel),
         plain!(c"storage_offset", storage_offset),
         plain!(c"data_ptr", data_ptr),
+        plain!(c"const_data_ptr", const_data_ptr),
         plain!(c"element_size", element_size),
         plain!(c"is_floating_point", is_floating_point),
         plain!(c"is_complex", is_complex),

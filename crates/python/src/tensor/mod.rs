@@ -6,6 +6,7 @@ pub(crate) mod conversion;
 pub(crate) mod display;
 pub(crate) mod dlpack;
 pub(crate) mod hook;
+pub(crate) mod lazy;
 pub(crate) mod legacy;
 mod mapped;
 pub(crate) mod method;

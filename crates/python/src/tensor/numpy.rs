@@ -194,14 +194,14 @@ impl ArrayInterface {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tensor = &self.tensor;
-        tensor.export_as_array();
+        tensor.export_as_array().map_err(raise)?;
         let dict = PyDict::new(py);
         let size = tensor.dtype().size() as i64;
         dict.set_item("version", 3)?;
         dict.set_item("typestr", code_of(tensor.dtype()))?;
         dict.set_item("shape", PyTuple::new(py, tensor.shape())?)?;
         dict.set_item("strides", PyTuple::new(py, tensor.strides().iter().map(|s| s * size))?)?;
-        dict.set_item("data", (tensor.data_ptr() as usize, false))?;
+        dict.set_item("data", (tensor.data_ptr().addr(), false))?;
         Ok(dict)
     }
 }

@@ -2,12 +2,13 @@
 
 use super::hook::{accumulate_hooks, hooks, set_accumulate_hooks, set_hooks};
 use crate::convert::type_name;
-use crate::dtype::{device_object, dtype_object, layout_object};
+use crate::dtype::{PyDType, device_object, dtype_object, layout_object};
 use crate::error::raise;
 use crate::lock;
 use crate::raw::entry::{Reply, getter, setter};
 use crate::raw::object::{as_tensor, shape_of, tensor_of, wrap};
 use crate::result::{none, scalar};
+use pullback::autograd::creation;
 use pullback::{Layout, Scalar, Tensor, binding};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -84,7 +85,10 @@ fn layout(py: Python<'_>, slf: *mut PyObject) -> Reply {
 fn grad_fn(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.
     let tensor = unsafe { tensor_of(slf) };
-    match tensor.grad_fn().map_err(raise)? {
+    let node = tensor.grad_fn().map_err(raise)?;
+    // (A view's is made as it is asked for, after a write to its base.)
+    creation::announce().map_err(raise)?;
+    match node {
         Some(node) => Ok(crate::autograd::node::wrap_grad_fn(py, tensor, node)?.into_ptr()),
         None => Ok(none()),
     }
@@ -161,6 +165,33 @@ fn set_grad(py: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>)
     };
     tensor.set_grad(Some(grad.clone())).map_err(raise)?;
     if grad.requires_grad() { crate::autograd::cycle::watch(py) } else { Ok(()) }
+}
+fn grad_dtype(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors.
+    Ok(match unsafe { tensor_of(slf) }.grad_dtype() {
+        Some(dtype) => dtype_object(py, dtype).into_ptr(),
+        None => py.None().into_ptr(),
+    })
+}
+fn set_grad_dtype(
+    _: Python<'_>,
+    slf: *mut PyObject,
+    value: Option<Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let Some(value) = value else {
+        return Err(PyRuntimeError::new_err(
+            "Deleting grad_dtype is not allowed: set it to the tensor's dtype, or to None for gradients of any dtype",
+        ));
+    };
+    let dtype = value.cast::<PyDType>().ok().map(|dtype| dtype.get().0);
+    if dtype.is_none() && !value.is_none() {
+        return Err(PyRuntimeError::new_err(format!(
+            "grad_dtype must be a torch.dtype or None, but got {}",
+            type_name(&value)
+        )));
+    }
+    // SAFETY: a setter of tensors.
+    unsafe { tensor_of(slf) }.set_grad_dtype(dtype).map_err(raise)
 }
 fn data(_: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.
@@ -240,6 +271,7 @@ pub(crate) fn table() -> Vec<ffi::PyGetSetDef> {
         both!(c"requires_grad", requires_grad, set_requires_grad),
         both!(c"grad", grad, set_grad),
         both!(c"_grad", grad, set_grad),
+        both!(c"grad_dtype", grad_dtype, set_grad_dtype),
         both!(c"data", data, set_data),
         both!(c"_backward_hooks", hooks, set_hooks),
         both!(c"_post_accumulate_grad_hooks", accumulate_hooks, set_accumulate_hooks),

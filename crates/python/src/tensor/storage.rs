@@ -192,7 +192,10 @@ fn size_of_storage(size: i64) -> PyResult<usize> {
 fn from_bytes(data: &[u8]) -> PyResult<Storage> {
     let storage = Storage::uninitialized(data.len()).map_err(raise)?;
     // SAFETY: a fresh storage of this size.
-    unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), storage.data_ptr(), data.len()) };
+    unsafe {
+        let to = storage.data_ptr_mut().map_err(raise)?;
+        std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len());
+    }
     Ok(storage)
 }
 
@@ -327,8 +330,14 @@ impl PyStorage {
     ) -> PyResult<Bound<'py, PyAny>> {
         py.import("pullback.storage")?.getattr("_from_buffer")?.call(args, kwargs)
     }
-    fn data_ptr(&self) -> usize {
-        if self.own().nbytes() == 0 { 0 } else { self.own().data_ptr() as usize }
+    /// (Who has the address may write: memory that is shared with a lazy clone is copied first.)
+    fn data_ptr(&self) -> PyResult<usize> {
+        let address = self.own().data_ptr_mut().map_err(raise)?;
+        Ok(if self.own().nbytes() == 0 { 0 } else { address.addr() })
+    }
+    /// The address, to be read only.
+    fn _const_data_ptr(&self) -> usize {
+        if self.own().nbytes() == 0 { 0 } else { self.own().data_ptr().addr() }
     }
     fn nbytes(&self) -> usize {
         self.own().nbytes()
@@ -399,7 +408,7 @@ impl PyStorage {
         };
         self.check_elements()?;
         // SAFETY: inside the storage.
-        unsafe { self.own().data_ptr().add(start).write_bytes(byte, count) };
+        unsafe { self.own().data_ptr_mut().map_err(raise)?.add(start).write_bytes(byte, count) };
         Ok(())
     }
     fn fill_<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
@@ -407,7 +416,7 @@ impl PyStorage {
         let storage = slf.get().own();
         if storage.device() != Device::Meta {
             // SAFETY: the whole storage.
-            unsafe { storage.data_ptr().write_bytes(byte, storage.nbytes()) };
+            unsafe { storage.data_ptr_mut().map_err(raise)?.write_bytes(byte, storage.nbytes()) };
         }
         Ok(slf.clone())
     }
@@ -461,8 +470,9 @@ impl PyStorage {
             return Ok(slf.clone());
         }
         from.check_memory().map_err(raise)?;
+        let target = to.data_ptr_mut().map_err(raise)?;
         // SAFETY: both have this many bytes; they may be the same.
-        unsafe { std::ptr::copy(from.data_ptr(), to.data_ptr(), to.nbytes()) };
+        unsafe { std::ptr::copy(from.data_ptr(), target, to.nbytes()) };
         Ok(slf.clone())
     }
     /// Reverses the bytes of each element of this dtype.

@@ -9,6 +9,7 @@ use super::request::Request;
 use crate::autograd::graph::hook::{TensorHook, run_tensor_hook};
 use crate::autograd::graph::node::{Body, Node};
 use crate::autograd::graph::{anomaly, blame};
+use crate::autograd::variable::grad_dtype;
 use crate::autograd::variable::meta::lock;
 use crate::autograd::{arithmetic, mode};
 use crate::dispatch::{Grads, Traits};
@@ -148,6 +149,8 @@ fn apply(
         let Some(target) = &edge.node else { continue };
         let Some(Some(meta)) = target.input_meta().get(edge.nr as usize) else { continue };
         if let Some(mut grad) = output.take() {
+            let asked = grad_dtype::expected(target, meta, &grad);
+            let meta = asked.as_ref().unwrap_or(meta);
             if takes_real_part && grad.dtype().is_complex() && !meta.dtype.is_complex() {
                 grad = arithmetic::real_part(&grad)?;
             }

@@ -6,6 +6,7 @@
 
 use super::custom::{CustomCall, attach_outputs, save};
 use super::custom_jvp::{InputTangents, push};
+use crate::autograd::graph::creation;
 use crate::autograd::graph::node::{Backward, Edge, Node, SavedTensor};
 use crate::autograd::{batch, engine, mode};
 use crate::call_site::{CallSite, Scope};
@@ -383,6 +384,7 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
     if let Some(node) = &node {
         let list = ctx.saved.iter().map(|t| save(t, &outputs, node)).collect::<Result<_>>()?;
         *lock(&saved) = list;
+        creation::announce()?;
     }
     Ok(results.into_iter().flatten().collect())
 }

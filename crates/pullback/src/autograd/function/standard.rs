@@ -3,6 +3,7 @@
 //! Their outputs are like those of an op: a node if gradients are wanted, plain tensors if not. Invariant: the outputs
 //! share nothing of the inputs' histories but the edges. Start at [`delayed_error`].
 
+use crate::autograd::graph::creation;
 use crate::autograd::graph::current::current_node;
 use crate::autograd::graph::input_meta::InputMeta;
 use crate::autograd::graph::node::{Backward, Edge, Node};
@@ -80,5 +81,5 @@ pub(in crate::autograd) fn attach(
             output.set_history(node.clone(), nr as u32);
         }
     }
-    Ok(())
+    creation::announce()
 }

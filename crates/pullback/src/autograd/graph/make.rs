@@ -1,8 +1,8 @@
-//! Making nodes: every one that is made while anomaly mode is on is noted down.
+//! Making nodes: every one that is made while anomaly mode is on is noted down, and those that hooks are to see.
 
-use super::anomaly;
 use super::input_meta::InputMeta;
 use super::node::{AccumulatorSlot, Backward, Body, Edge, Node, block};
+use super::{anomaly, creation};
 use crate::Tensor;
 use crate::call_site::CallSite;
 use smallvec::SmallVec;
@@ -17,6 +17,7 @@ impl Node {
         call_site: CallSite,
     ) -> Node {
         let node = Node(ManuallyDrop::new(block(body, edges, inputs, call_site)));
+        creation::note(&node);
         if anomaly::is_anomaly_enabled() { anomaly::made(node) } else { node }
     }
 
@@ -35,6 +36,9 @@ impl AccumulatorSlot {
     #[inline]
     pub(in crate::autograd) fn get(&self, leaf: &Tensor) -> Node {
         let (node, is_first) = self.handle(leaf);
+        if is_first {
+            creation::note(&node);
+        }
         if is_first && anomaly::is_anomaly_enabled() { anomaly::made(node) } else { node }
     }
 }

@@ -3,12 +3,13 @@
 //! In reading order: `counted` the pointer to a node; `numbering` and `sequence` the numbers of nodes; `input_meta` what a
 //! gradient must look like; `hook` the types of hooks; `turn` one thread at a time; `accumulator` the node that a leaf owns;
 //! `node`; `node_hook` adding and removing hooks; `current` the node that is being run; `blame` lines of the program in
-//! errors; `anomaly` anomaly mode; `make` makes nodes. Nothing here computes a gradient. Start at [`node`].
+//! errors; `anomaly` anomaly mode; `creation` hooks that see new nodes; `make` makes nodes. Nothing here computes a gradient. Start at [`node`].
 
 pub(in crate::autograd) mod accumulator;
 pub mod anomaly;
 pub(in crate::autograd) mod blame;
 pub(in crate::autograd) mod counted;
+pub mod creation;
 pub(in crate::autograd) mod current;
 pub mod hook;
 pub(in crate::autograd) mod input_meta;

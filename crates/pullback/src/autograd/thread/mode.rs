@@ -27,6 +27,8 @@ pub(crate) mod bit {
     pub(crate) const MASKED_ZEROS: u64 = 256;
     /// A `.grad` may be laid out otherwise than its leaf. The bit follows its own scopes.
     pub(crate) const FREE_GRAD_LAYOUT: u64 = 512;
+    /// Hooks see each node that is made. The bit follows its own scopes.
+    pub(crate) const CREATION_HOOKS: u64 = 1024;
     /// Ops run in dtypes that autocast chooses: a bit for each of ten types of devices. The bits follow their own scopes.
     pub(crate) const AUTOCAST: u64 = 0x3ff << 16;
 }

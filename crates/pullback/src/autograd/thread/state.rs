@@ -4,7 +4,7 @@
 //! one would have computed. What the program's language keeps for each thread comes along by
 //! [`Host::thread_state`](crate::host::Host::thread_state).
 
-use super::{autocast, dispatch_mode, level, mode, saved_hooks, vmap};
+use super::{autocast, creation_hooks, dispatch_mode, level, mode, saved_hooks, vmap};
 use crate::call_site::{CallSite, Scope};
 use crate::host::{Host, host};
 use crate::prof::{self, Left};
@@ -15,6 +15,7 @@ pub(in crate::autograd) struct ThreadState {
     modes: u64,
     is_multithreaded: bool,
     hooks: Vec<Arc<dyn saved_hooks::SavedTensorHooks>>,
+    creation_hooks: Vec<creation_hooks::AnyHook>,
     dispatch_modes: dispatch_mode::Snapshot,
     casts: autocast::AutocastState,
     levels: Vec<vmap::VmapLevel>,
@@ -31,6 +32,7 @@ impl ThreadState {
             modes: mode::snapshot(),
             is_multithreaded: mode::is_multithreading_enabled(),
             hooks: saved_hooks::snapshot(),
+            creation_hooks: creation_hooks::snapshot(),
             dispatch_modes: dispatch_mode::Snapshot::take(),
             casts: autocast::snapshot(),
             levels: vmap::snapshot(),
@@ -50,6 +52,7 @@ impl ThreadState {
         mode::set_view_replay_enabled(self.modes & mode::bit::VIEW_REPLAY != 0);
         mode::set_grad_layout_enforced(self.modes & mode::bit::FREE_GRAD_LAYOUT == 0);
         saved_hooks::restore(self.hooks);
+        creation_hooks::restore(self.creation_hooks);
         self.dispatch_modes.restore();
         autocast::restore(&self.casts);
         vmap::restore(self.levels);

@@ -73,13 +73,7 @@ impl Tensor {
     pub fn set_grad(&self, grad: Option<Tensor>) -> Result<()> {
         if let Some(g) = &grad {
             ensure!(!g.is_same(self), runtime, "can't assign Variable as its own grad");
-            ensure!(
-                g.dtype() == self.dtype(),
-                runtime,
-                "attempting to assign a gradient with dtype '{}' to a tensor with dtype '{}'. Please ensure that the gradient and the tensor have the same dtype",
-                g.dtype().name(),
-                self.dtype().name()
-            );
+            self.check_grad_dtype(g)?;
             ensure!(
                 g.device() == self.device(),
                 runtime,

@@ -3,11 +3,11 @@
 //! The rest lies in the tensor itself (`tensor/raw.rs`). Invariant: while it is locked nothing is dropped and no op runs.
 
 use super::replay::Replay;
-use crate::Tensor;
 use crate::autograd::graph::hook::{AccumulateHook, HookId, TensorHook};
 use crate::autograd::graph::node::Node;
 use crate::autograd::thread::dispatch_mode::TorchDispatch;
 use crate::autograd::thread::level::KeptTangents;
+use crate::{DType, Tensor};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// The state of a batched tensor.
@@ -18,10 +18,24 @@ pub(in crate::autograd) struct BatchedState {
     pub(in crate::autograd) level: u64,
 }
 
+/// What a program asked of the dtype of a tensor's gradient.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::autograd) enum GradDType {
+    /// That of the tensor.
+    #[default]
+    Own,
+    /// This one.
+    Other(DType),
+    /// Whatever arrives.
+    Any,
+}
+
 /// The rarely used part of a tensor's autograd state.
 #[derive(Default)]
 pub struct AutogradMeta {
     pub(in crate::autograd) grad: Option<Tensor>,
+    /// The dtype that gradients are converted to.
+    pub(in crate::autograd) grad_dtype: GradDType,
     pub(in crate::autograd) hooks: Vec<(HookId, TensorHook)>,
     pub(in crate::autograd) accumulate_hooks: Vec<(HookId, AccumulateHook)>,
     /// The tangents of forward mode (see `tangent`).

@@ -2,10 +2,11 @@
 //!
 //! In reading order: `window`, `replay` and `layout` how a view is made of its base; `meta` what is seldom needed; `noted`
 //! whose gradient has a history; `history` the producer; `detach` other handles; `replayed` and `refresh` a view's history after
-//! a write to its base; `tangent`; `view` links and checks; `grad`. Nothing here runs a graph. Start at [`history`].
+//! a write to its base; `tangent`; `view` links and checks; `grad_dtype` and `grad`. Nothing here runs a graph. Start at [`history`].
 
 pub(in crate::autograd) mod detach;
 pub(in crate::autograd) mod grad;
+pub(in crate::autograd) mod grad_dtype;
 pub(in crate::autograd) mod guard;
 pub(in crate::autograd) mod history;
 pub(in crate::autograd) mod layout;

@@ -11,6 +11,7 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[
     &CLONE_TENSOR,
+    &LAZY_CLONE,
     &COPY,
     &CONVERT,
     &FILLED_SCALAR,
@@ -39,6 +40,22 @@ impl CloneTensor {
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
         result.copy_data(cpu, self_)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
+    }
+}
+
+/// A tensor of the same sizes and strides with a storage of its own, which shares the bytes of `self` until one of the two is
+/// written to: then that one gets a copy. Where somebody outside of the library may write to the bytes (NumPy shows them, other
+/// processes share them), they are copied at once.
+#[op("_lazy_clone(Tensor self) -> Tensor", narrow_floats, method = lazy_clone, batch = pointwise, jvp = linear, samples = unary, unresolved)]
+impl LazyClone {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::like(self_).with_strides(self_.strides().into()))
+    }
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
+        self_.lazy_clone_of_storage()
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())

@@ -490,6 +490,7 @@ impl BatchNormKernel {
                 for read in [Some(input), weight, bias].into_iter().flatten() {
                     check_separate(statistic, read)?;
                 }
+                statistic.materialize()?;
             }
             if let (Some(mean), Some(var)) = (running_mean, running_var) {
                 check_separate(mean, var)?;
@@ -497,8 +498,14 @@ impl BatchNormKernel {
         }
         let [w, b] = in_input_dtype(cpu, input, [weight, bias])?;
         let (mut saved_mean, mut saved_rstd) = (result1.view_mut(cpu), result2.view_mut(cpu));
+        // (Statistics that are only read stay lazy.)
+        let moving = |t: &Tensor| {
+            if !training && t.is_lazy() { t.dense_copy(cpu) } else { Ok(t.clone()) }
+        };
+        let (mean, var) =
+            (running_mean.map(moving).transpose()?, running_var.map(moving).transpose()?);
         let (mut moving_mean, mut moving_var) =
-            (running_mean.map(|t| t.view_mut(cpu)), running_var.map(|t| t.view_mut(cpu)));
+            (mean.as_ref().map(|t| t.view_mut(cpu)), var.as_ref().map(|t| t.view_mut(cpu)));
         norm::batch_norm(
             &mut result0.view_mut(cpu),
             training.then_some((&mut saved_mean, &mut saved_rstd)),

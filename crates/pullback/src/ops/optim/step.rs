@@ -275,6 +275,7 @@ impl Written<'_> {
             let written = self.of(index);
             for (place, target) in written.iter().enumerate() {
                 check_target(target)?;
+                target.materialize()?;
                 written[..place].iter().try_for_each(|other| check_separate(target, other))?;
             }
         }
@@ -290,6 +291,8 @@ impl Written<'_> {
             } else {
                 grad.clone()
             };
+            // (A view to write to, though only scaled gradients are written.)
+            apart.materialize()?;
             let mut views: Vec<_> =
                 self.buffers.iter().map(|(_, list)| list[index].view_mut(cpu)).collect();
             let mut state = State {

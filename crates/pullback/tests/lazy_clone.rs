@@ -193,6 +193,22 @@ fn a_written_one_can_be_cloned_again() -> Result<()> {
 }
 
 #[test]
+fn snapshots_of_a_tensor_that_goes_on_leave_no_trail_of_blocks() -> Result<()> {
+    let x = numbers(1 << 17);
+    let mut snapshots = vec![x.lazy_clone()?];
+    let mut addresses = std::collections::BTreeSet::new();
+    for _ in 0..50 {
+        x.add_(&number(1.0))?;
+        addresses.insert(x.data_ptr());
+        snapshots[0] = x.lazy_clone()?;
+    }
+    assert!(addresses.len() < 5, "{} blocks", addresses.len());
+    x.zero_()?;
+    assert_eq!(snapshots[0].select(0, 1)?.item()?, Scalar::Float(51.0));
+    Ok(())
+}
+
+#[test]
 fn the_source_may_go_first() -> Result<()> {
     for count in SIZES {
         let x = numbers(count);

@@ -57,7 +57,8 @@ impl Tensor {
     /// `RuntimeError` for non-leaves, and if there is a gradient of another dtype.
     pub fn set_grad_dtype(&self, dtype: Option<DType>) -> Result<()> {
         ensure!(self.is_leaf(), runtime, "grad_dtype can only be set on leaf tensors.");
-        if let (Some(wanted), Some(grad)) = (dtype, self.grad()) {
+        let grad = self.meta_if_any().and_then(|_| lock(self).grad.clone());
+        if let (Some(wanted), Some(grad)) = (dtype, grad) {
             ensure!(
                 grad.dtype() == wanted,
                 runtime,

@@ -129,6 +129,20 @@ impl Lazy {
             Shown::Elsewhere => return,
         });
     }
+    /// A block of this size that it showed before and that no other storage knows any more, so that a storage which is cloned
+    /// and written again and again leaves no trail of blocks.
+    fn take_unused(&mut self, room: usize) -> Option<NonNull<u8>> {
+        let is_unused = |bytes: &Arc<SharedBytes>| {
+            let is_one_block = matches!(&bytes.memory, Memory::Blocks(blocks) if blocks.len() == 1);
+            is_one_block && bytes.room() == room && Arc::strong_count(bytes) == 1
+        };
+        let at = self.left.iter().position(is_unused)?;
+        let mut bytes = Arc::into_inner(self.left.swap_remove(at))?;
+        match &mut bytes.memory {
+            Memory::Blocks(blocks) => blocks.pop().map(|(block, _)| block),
+            Memory::Behind(..) => None,
+        }
+    }
     /// Takes out the bytes that it showed before, but those behind this header, which is its own.
     pub(super) fn take_left(&mut self, header: NonNull<Header>) -> SmallVec<[Arc<SharedBytes>; 1]> {
         let (kept, gone) =
@@ -258,7 +272,10 @@ impl Storage {
         let Shown::Shared(bytes) = &lazy.shown else { return Ok(()) };
         if is_lazy && !bytes.has_one_holder() {
             let room = bytes.room();
-            let block = memory::allocate_with(room, room)?;
+            let block = match lazy.take_unused(room) {
+                Some(block) => block,
+                None => memory::allocate_with(room, room)?,
+            };
             // SAFETY: both have this many bytes and are distinct; shared bytes do not change.
             unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), block.as_ptr(), room) };
             lazy.show(block, room);

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, overload
 
-from . import _C, _hooks, _transform
+from . import _C, _engine_log, _hooks, _transform
 from ._elsewhere import methods as _methods_elsewhere
 from ._overridable import make_overridable as _make_overridable
 from ._sparse import parts_of
@@ -210,7 +210,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         if _transform._OPEN:
             _transform.refuse_backward()
         keep_graph = create_graph if retain_graph is None else retain_graph
-        _C._engine_run_backward(self, gradient, keep_graph, create_graph, inputs, True, True)
+        run = _engine_log.run if _engine_log.is_wanted() else _C._engine_run_backward
+        run(self, gradient, keep_graph, create_graph, inputs, True, True)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Lets ``hook(grad)`` see, and replace, the gradient of this tensor.

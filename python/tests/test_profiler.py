@@ -8,7 +8,9 @@ import json
 import re
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -573,6 +575,15 @@ def test_metrics_of_stacks(tmp_path: Path) -> None:
         prof.export_stacks(str(tmp_path / "stacks"), "beauty")
 
 
+@pytest.fixture
+def without_ittapi(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(sys.modules, "ittapi", None)
+    torch.profiler.itt._found.cache_clear()
+    yield
+    torch.profiler.itt._found.cache_clear()
+
+
+@pytest.mark.usefixtures("without_ittapi")
 @pytest.mark.parametrize(("tool", "name"), [(emit_nvtx, "NVTX"), (emit_itt, "ITT")])
 def test_annotations_need_a_library(tool: Any, name: str) -> None:
     with tool(enabled=False):
@@ -585,6 +596,56 @@ def test_annotations_need_a_library(tool: Any, name: str) -> None:
     assert not torch.profiler.itt.is_available()
     with pytest.raises(RuntimeError, match="ITT functions not installed"):
         torch.profiler.itt.range_push("range")
+
+
+class FakeItt(ModuleType):
+    """Notes what is asked of the package ``ittapi``."""
+
+    def __init__(self) -> None:
+        super().__init__("ittapi")
+        self.said: list[str] = []
+
+    def domain(self, name: str) -> str:
+        return name
+
+    def string_handle(self, text: str) -> tuple[str]:
+        return (text,)
+
+    def task_begin(self, domain: str, name: tuple[str]) -> None:
+        self.said.append(f"{domain}: {name[0]}")
+
+    def task_end(self, domain: str) -> None:
+        self.said.append(f"{domain} end")
+
+
+def test_ops_and_ranges_are_shown_by_ittapi(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeItt()
+    monkeypatch.setitem(sys.modules, "ittapi", fake)
+    itt = torch.profiler.itt
+    itt._found.cache_clear()
+    try:
+        assert itt.is_available()
+        itt.mark("now")
+        with pytest.raises(ZeroDivisionError), itt.range("step {}", 3):
+            1 // 0  # noqa: B018
+        assert fake.said == ["PyTorch: now", "PyTorch end", "PyTorch: step 3", "PyTorch end"]
+        fake.said.clear()
+        x = torch.ones(2, 3)
+        with emit_itt(record_shapes=True) as annotation, record_function("mine"):
+            torch.cat([x, x]) * 2.0
+        with pytest.raises(RuntimeError, match="not reentrant"):
+            annotation.__enter__()
+        torch.ones(1)
+        begun = [text for text in fake.said if text != "PyTorch end"]
+        assert begun == [
+            "PyTorch: mine",
+            "PyTorch: aten::cat, sizes = [[[2, 3], [2, 3]]]",
+            "PyTorch: aten::mul, sizes = [[4, 3], []]",
+        ]
+        assert fake.said.count("PyTorch end") == 3
+        assert fake.said[-1] == "PyTorch end"
+    finally:
+        itt._found.cache_clear()
 
 
 def test_an_error_ends_the_recording() -> None:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from .. import _C, _absent, _lazy, _transform
+from .. import _C, _absent, _engine_log, _lazy, _transform
 from . import _standard, anomaly_mode, forward_ad, function, grad_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function, NestedIOFunction
@@ -195,15 +195,9 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    _C._engine_run_backward(
-        tensors,
-        grad_tensors,
-        create_graph if retain_graph is None else retain_graph,
-        create_graph,
-        inputs,
-        True,
-        True,
-    )
+    keep = create_graph if retain_graph is None else retain_graph
+    run = _engine_log.run if _engine_log.is_wanted() else _C._engine_run_backward
+    run(tensors, grad_tensors, keep, create_graph, inputs, True, True)
 
 
 def grad(
@@ -268,9 +262,8 @@ def grad(
         starts = _batched_starts(roots, grad_outputs)
         found = _batched(roots, _tuple(inputs), starts, keep, create_graph, allow)
     else:
-        found = _C._engine_run_backward(
-            outputs, grad_outputs, keep, create_graph, inputs, allow, False
-        )
+        run = _engine_log.run if _engine_log.is_wanted() else _C._engine_run_backward
+        found = run(outputs, grad_outputs, keep, create_graph, inputs, allow, False)
     if materialize_grads:
         return tuple(
             _zeros_for(t) if g is None else g for g, t in zip(found, _tuple(inputs), strict=True)

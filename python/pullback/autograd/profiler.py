@@ -582,14 +582,37 @@ class emit_nvtx(_Annotation):
 
 
 class emit_itt(_Annotation):
-    """Shows ops to Intel's profilers.
+    """Shows ops, and ranges of the program, to Intel's profilers; needs the package ``ittapi``.
+
+    The ops are those of the thread that enters this which have kernels.
+
+    Args:
+        enabled: whether anything is shown.
+        record_shapes: whether names of ranges say the sizes of arguments.
 
     Raises:
-        RuntimeError: when it is entered, as this build is without the ITT library.
+        RuntimeError: when it is entered a second time, or without the package.
     """
 
     _what = "ITT"
-    _missing = "ITT functions not installed. Are you sure you have a ITT build?"
+
+    def __enter__(self) -> Self:
+        if not self.enabled:
+            return self
+        if self.entered:
+            raise RuntimeError("ITT annotation context manager is not reentrant")
+        self.entered = True
+        from ..profiler import itt
+        from ..profiler._annotation import Annotate
+
+        itt._tool()
+        self._mode = Annotate(self.record_shapes)
+        self._mode.__enter__()
+        return self
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
+        if self.enabled:
+            self._mode.__exit__(exc_type, exc_val, exc_tb)
 
 
 def load_nvprof(path: str) -> NoReturn:

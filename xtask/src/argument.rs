@@ -47,17 +47,16 @@ impl Arguments {
         Ok(Some(value))
     }
 
-    /// The value of `--name`, which may stand without one: `None` if it is not there.
-    pub(crate) fn optional_value(&mut self, name: &str) -> Result<Option<Option<String>>> {
-        let at = self.words.iter().position(|word| word == name);
+    /// The value of `--name`, empty if it stands without one; `None` if it is not there.
+    pub(crate) fn optional_value(&mut self, name: &str) -> Result<Option<String>> {
         let has_value =
             |at: usize| self.words.get(at + 1).is_some_and(|next| !next.starts_with("--"));
-        match at {
+        match self.words.iter().position(|word| word == name) {
             Some(at) if !has_value(at) => {
                 self.words.remove(at);
-                Ok(Some(None))
+                Ok(Some(String::new()))
             }
-            _ => Ok(self.value(name)?.map(Some)),
+            _ => self.value(name),
         }
     }
 
@@ -144,9 +143,9 @@ mod tests {
     #[test]
     fn a_value_may_be_optional() {
         assert_eq!(of("--lint").optional_value("--sanitize"), Ok(None));
-        assert_eq!(of("--sanitize --lint").optional_value("--sanitize"), Ok(Some(None)));
+        assert_eq!(of("--sanitize --lint").optional_value("--sanitize"), Ok(Some(String::new())));
         let mut arguments = of("--lint --sanitize loom -- -k x");
-        assert_eq!(arguments.optional_value("--sanitize"), Ok(Some(Some("loom".to_owned()))));
+        assert_eq!(arguments.optional_value("--sanitize"), Ok(Some("loom".to_owned())));
         assert_eq!(arguments.take_rest(), ["-k", "x"]);
         assert!(arguments.flag("--lint") && arguments.finish().is_ok());
     }

@@ -61,7 +61,8 @@ impl Plan {
     pub(crate) fn read(arguments: &mut Arguments) -> Result<Option<Self>> {
         let Some(name) = arguments.optional_value("--sanitize")? else { return Ok(None) };
         let words = arguments.take_rest();
-        let wanted = name.as_deref().unwrap_or("all");
+        let is_named = !name.is_empty();
+        let wanted = if is_named { name.as_str() } else { "all" };
         let Some((_, steps)) = NAMES.iter().find(|(name, _)| *name == wanted) else {
             let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
             return Err(format!("--sanitize knows {}, not `{wanted}`", names.join(", ")));
@@ -69,7 +70,7 @@ impl Plan {
         if !words.is_empty() && steps.len() > 1 {
             return Err("words after `--` go to the tests of one sanitizer: name it".to_owned());
         }
-        Ok(Some(Self { steps, is_named: name.is_some(), words }))
+        Ok(Some(Self { steps, is_named, words }))
     }
 
     pub(crate) fn needs_python(&self) -> bool {

@@ -22,7 +22,7 @@ use crate::call_site::{CallSite, Scope};
 use crate::dispatch::{
     Arg, ArgKind, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs,
     check_outs, check_result, check_writable, keys_of, keys_of_targets, receiver, run_kernel,
-    run_pointwise_fast, sparse, write_kernel, write_outs,
+    run_pointwise_fast, run_pointwise_fast_into, sparse, write_kernel, write_outs,
 };
 use crate::tensor::{BACKENDS, Cpu, Key, KeySet, Writer};
 use crate::{Result, Tensor};
@@ -243,12 +243,9 @@ pub(super) fn with_tensors<R>(
     args: &[Arg<'_>],
     call: impl FnOnce(&[Arg<'_>]) -> Result<R>,
 ) -> Result<R> {
-    let is_number = |(arg, info): (&Arg<'_>, &crate::dispatch::ArgDef)| {
-        matches!((arg, info.kind), (Arg::Scalar(_), ArgKind::Tensor))
-    };
     let numbers;
     let with_numbers;
-    let args = if args.iter().zip(def.args).any(is_number) {
+    let args = if has_number(def, args) {
         numbers = wrap_numbers(def, args)?;
         with_numbers = replace_numbers(def, args, &numbers);
         &with_numbers
@@ -256,6 +253,15 @@ pub(super) fn with_tensors<R>(
         args
     };
     call(args)
+}
+
+/// Whether a number was given where the signature has `Tensor`.
+#[inline(always)]
+fn has_number(def: &OpDef, args: &[Arg<'_>]) -> bool {
+    let is_number = |(arg, info): (&Arg<'_>, &crate::dispatch::ArgDef)| {
+        matches!((arg, info.kind), (Arg::Scalar(_), ArgKind::Tensor))
+    };
+    args.iter().zip(def.args).any(is_number)
 }
 
 /// The tensors of numbers that were given where the signature has `Tensor`.
@@ -300,6 +306,17 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
 /// Runs that form on dense tensors in main memory that no layer concerns.
 #[inline]
 fn write_plain(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
+    // Where nothing is recorded, a number stays one: the short way makes no tensor of it.
+    if let Kernel::Pointwise(kernel) = def.kernels.cpu
+        && has_number(def, args)
+        && needed(def, args)? == 0
+    {
+        return write_and_record(def, args, KeySet::EMPTY, |target| {
+            run_pointwise_fast_into(def, kernel, args, target).unwrap_or_else(|| {
+                with_tensors(def, args, |args| write_kernel(plain(), def, args, target))
+            })
+        });
+    }
     with_tensors(def, args, |args| {
         write_and_record(def, args, KeySet::EMPTY, |target| {
             write_kernel(plain(), def, args, target)

@@ -38,7 +38,9 @@ pub(crate) use kernels::missing;
 pub use kernels::{Backend, Kernel, Kernels, OnValues, SparseKernel};
 pub(crate) use out::{check_outs, write_outs};
 pub use pointwise::ResultKind;
-pub(crate) use pointwise::run_fast as run_pointwise_fast;
+pub(crate) use pointwise::{
+    run_fast as run_pointwise_fast, run_fast_into as run_pointwise_fast_into,
+};
 pub use source::{Part, Registration, Source, named_keys};
 
 use crate::error::{bail, ensure};

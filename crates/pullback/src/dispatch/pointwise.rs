@@ -91,6 +91,7 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
                     flat.count += 1;
                     continue;
                 }
+                // (A number beside a tensor without dimensions is one all the same.)
                 if !(is_number && o.shape.is_empty()) {
                     return None;
                 }
@@ -152,7 +153,7 @@ pub(crate) fn run_fast(
 
 /// The short way of the in-place and `out=` forms; `None` if the arguments are not so, and then nothing was done.
 #[inline]
-fn run_fast_into(
+pub(crate) fn run_fast_into(
     def: &OpDef,
     kernel: PointwiseKernel,
     args: &[Arg<'_>],

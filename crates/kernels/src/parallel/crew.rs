@@ -26,6 +26,7 @@ impl Crew {
     pub(super) fn of(members: usize) -> Crew {
         let seat =
             |_| Seat { gate: Shared::new(), sleeper: Sleeper::new(), thread: Mutex::new(None) };
+        // bounded: by the number of threads.
         Crew((0..members).map(seat).collect())
     }
 

@@ -2,9 +2,9 @@
 //!
 //! In reading order: `request` what to run; `fit` gradients in the shape of their tensors; `accumulate` `AccumulateGrad`;
 //! `rule` and `apply` a node by itself; `evaluate` a node with hooks and checks (`masked`: zeros that stay zero); `state` and
-//! `running` the state of nodes and of tasks; `task` the core; `device` the threads of devices; `plan`,
-//! `stretch`, `branches` branches on several threads; `survey` which nodes would run; `execute` all of it together. A backward inside of a node runs as a task of its own on the same stack, and on a new thread
-//! once that stack is deep. Start at [`execute`], then `task`.
+//! `running` the state of nodes and of tasks; `task` the core; `device` the threads of devices; `plan`, `stretch`, `branches`
+//! branches on several threads; `survey` which nodes would run; `execute` all of it together. A backward inside of a node runs
+//! as a task of its own on the same stack, and on a new thread once that stack is deep. Start at [`execute`], then `task`.
 
 pub(in crate::autograd) mod accumulate;
 pub(in crate::autograd) mod apply;

@@ -144,6 +144,7 @@ pub(super) fn run(
     let Board { task, failure, mut warnings, .. } =
         stretch.board.into_inner().unwrap_or_else(PoisonError::into_inner);
     let last = failure.as_ref().map_or(usize::MAX, |failure| failure.step);
+    // bounded: by the nodes of a stretch.
     warnings.sort_by_key(|(step, _)| *step);
     let given = warnings.into_iter().filter(|(step, _)| *step <= last);
     given.flat_map(|(_, texts)| texts).for_each(warning::warn);
@@ -174,6 +175,7 @@ impl<'t, 'a> Board<'t, 'a> {
             ready: ready.collect(),
             task,
             inboxes,
+            // bounded: by the nodes of a stretch.
             progress: vec![Progress::default(); steps.len()],
             done: 0,
             is_finishing: false,

@@ -2,17 +2,20 @@
 //!
 //! A small pool of our own: workers spin briefly for the next job, then park. One job runs at a
 //! time; a caller that finds the pool busy (another thread's job, or its own outer one) does its
-//! work alone. Invariant: work is split in blocks whose bounds depend only on the amount of work,
+//! work alone, or as a member of a crew ([`together`]) with those members who wait. Invariant: work is split in blocks whose bounds depend only on the amount of work,
 //! never on the number of threads, so results are the same bits for any number. The pool is never
 //! shut down: idle workers sleep, and a forked child leaves the parent's pool alone and makes its own.
 
+mod crew;
 mod fallible;
 mod gate;
+mod member;
 
 use crate::interrupt;
 pub(crate) use fallible::RestartableBlocks;
 pub use fallible::{try_for_range, try_for_restartable_range};
 use gate::{Job, Shared, Sleeper, Work};
+pub use member::{Member, together};
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -66,7 +69,10 @@ pub fn for_range(total: usize, grain: usize, work: &(dyn Fn(Range<usize>) + Sync
     let blocks = total.div_ceil(grain);
     if blocks > 1 {
         let threads = num_threads().min(blocks);
-        if threads > 1 && Pool::current().run(total, grain, threads, work) {
+        if threads > 1
+            && (Pool::current().run(total, grain, threads, work)
+                || member::share(total, grain, threads, work))
+        {
             return;
         }
     }

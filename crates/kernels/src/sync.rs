@@ -11,6 +11,11 @@ pub use std::sync::Mutex;
 pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
 pub use std::thread::{Thread, park, yield_now};
 
+/// Parks for so long at most that an interruption is noticed in time.
+pub fn park_briefly() {
+    std::thread::park_timeout(crate::interrupt::INTERVAL / 2);
+}
+
 /// A cell whose users say whether they read or write, which is what a model checks.
 #[derive(Default)]
 pub struct UnsafeCell<T>(cell::UnsafeCell<T>);

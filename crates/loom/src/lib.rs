@@ -56,6 +56,9 @@ mod autograd {
 
 /// `kernels/src/parallel`.
 mod parallel {
+    #[path = "../../../kernels/src/parallel/crew.rs"]
+    mod crew;
+    mod crew_models;
     #[path = "../../../kernels/src/parallel/gate.rs"]
     mod gate;
     mod models;

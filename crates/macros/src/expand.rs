@@ -285,6 +285,9 @@ fn traits(op: &Op<'_>) -> TokenStream {
             flags.push(flag);
         }
     }
+    if op.home == Home::Elsewhere {
+        flags.push("ELSEWHERE");
+    }
     if op.word("inplace").is_some_and(|w| w.text() == "method") {
         flags.push("INPLACE_METHOD");
     }

@@ -105,7 +105,8 @@ pub mod cpu {
     }
 }
 
-/// Threads that a large kernel may use.
+/// Threads that a large kernel, and a backward with large branches, may use.
 pub mod threads {
+    pub use crate::autograd::engine::{Branches, set_branches};
     pub use pullback_kernels::parallel::{num_threads, set_num_threads};
 }

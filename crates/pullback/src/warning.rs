@@ -46,6 +46,19 @@ pub(crate) fn withheld() -> Vec<String> {
     WITHHELD.with(|kept| kept.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default())
 }
 
+/// The result of `work`, and the warnings that this thread would have given meanwhile, for the thread that gives them.
+pub(crate) fn collected<R>(work: impl FnOnce() -> R) -> (R, Vec<String>) {
+    struct Restored(Option<Vec<String>>);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            WITHHELD.set(self.0.take());
+        }
+    }
+    let _restored = Restored(WITHHELD.replace(Some(Vec::new())));
+    let result = work();
+    (result, withheld())
+}
+
 /// Warns if `given` is not set, and sets it.
 pub(crate) fn warn_once(given: &AtomicBool, message: &str) {
     if !given.swap(true, Relaxed) || is_warn_always() {

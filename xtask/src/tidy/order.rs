@@ -75,6 +75,9 @@ const ORDER: &[&str] = &[
     "engine::running",
     "engine::task",
     "engine::device",
+    "engine::plan",
+    "engine::stretch",
+    "engine::branches",
     "engine::survey",
     "engine::execute",
     // Batched tensors, recording, calls.

@@ -175,21 +175,39 @@ impl Shared {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Takes part in the job that is open, if one is and wants another worker.
+    pub(super) fn help(&self) -> bool {
+        let has_entered = self.enter();
+        if has_entered {
+            self.take_part();
+            self.left.fetch_add(1, Release);
+        }
+        has_entered
+    }
+
+    /// Whether a job is open that wants another worker.
+    pub(super) fn is_open(&self) -> bool {
+        Gate(self.gate.load(Acquire)).admits()
+    }
+
     /// A stretch of a worker's life: until it has worked, or has slept.
     pub(super) fn serve(&self, sleeper: &Sleeper) {
         for idle in 1..=SPINS {
-            if self.enter() {
-                self.take_part();
-                self.left.fetch_add(1, Release);
+            if self.help() {
                 return;
             }
-            if idle < SPINS - YIELDS {
-                spin_loop();
-            } else if idle < SPINS {
-                yield_now();
-            }
+            pause(idle);
         }
-        sleeper.sleep(|| Gate(self.gate.load(Acquire)).admits());
+        sleeper.sleep(|| self.is_open(), park);
+    }
+}
+
+/// What a worker does after look number `idle` at which there was nothing to do.
+pub(super) fn pause(idle: u32) {
+    if idle < SPINS - YIELDS {
+        spin_loop();
+    } else if idle < SPINS {
+        yield_now();
     }
 }
 
@@ -200,8 +218,8 @@ impl Sleeper {
     pub(super) fn new() -> Sleeper {
         Sleeper(AtomicBool::new(false))
     }
-    /// Sleeps until it is woken, unless there is something to do already.
-    fn sleep(&self, is_wanted: impl Fn() -> bool) {
+    /// Sleeps, by `park`, until it is woken, unless there is something to do already.
+    pub(super) fn sleep(&self, is_wanted: impl Fn() -> bool, park: fn()) {
         // Both sides swap, so one of the two comes second and sees what the other did before: either this worker
         // the job that was published, or the publisher that it has to wake this worker.
         self.0.swap(true, AcqRel);
@@ -212,8 +230,12 @@ impl Sleeper {
     }
     /// Wakes the worker on `thread`, after something was published for it.
     pub(super) fn wake(&self, thread: &Thread) {
-        if self.0.swap(false, AcqRel) {
+        if self.must_unpark() {
             thread.unpark();
         }
+    }
+    /// Whether the worker sleeps and is to be unparked by the caller, after something was published for it.
+    pub(super) fn must_unpark(&self) -> bool {
+        self.0.swap(false, AcqRel)
     }
 }

@@ -312,6 +312,7 @@ fn write_plain(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
         && needed(def, args)? == 0
     {
         return write_and_record(def, args, KeySet::EMPTY, |target| {
+            target.materialize()?;
             run_pointwise_fast_into(def, kernel, args, target).unwrap_or_else(|| {
                 with_tensors(def, args, |args| write_kernel(plain(), def, args, target))
             })

@@ -179,6 +179,8 @@ impl Traits {
     pub const NARROW_FLOATS: Traits = Traits(2_147_483_648);
     /// The form with `out=` takes targets of every dtype.
     pub const ANY_OUT: Traits = Traits(4_294_967_296);
+    /// Is an item of another crate, whose functions may do what others see.
+    pub const ELSEWHERE: Traits = Traits(8_589_934_592);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union of both sets.

@@ -92,7 +92,7 @@ pub(super) fn run_node(
         }
     }
     let kept = if has_hooks && node.has_post_hooks() { grads.clone() } else { Grads::new() };
-    let mut outputs = apply(request, node, grads, wanted)?;
+    let mut outputs = compute(request, node, grads, wanted)?;
     // (Read now, because the node may have registered some as it ran. These see no inputs if there were no hooks before.)
     let has_hooks = node.0.has_hooks.load(Ordering::Acquire);
     let posts = if has_hooks { node.post_hooks() } else { Vec::new() };
@@ -110,9 +110,9 @@ pub(super) fn run_node(
     Ok(outputs)
 }
 
-/// Runs the node itself.
+/// Runs the node itself; one gradient per edge, fitted to the edge's target.
 #[inline(always)]
-fn apply(
+pub(super) fn compute(
     request: &Request<'_>,
     node: &Node,
     grads: Grads,

@@ -1,5 +1,6 @@
 //! Executing a request: on this thread, or on a new one once the stack is deep.
 
+use super::branches;
 use super::device::{self, StopOnUnwind};
 use super::fit::fit;
 use super::request::{Goal, Request};
@@ -113,5 +114,5 @@ fn run(request: &Request<'_>) -> Result<Vec<Option<Tensor>>> {
     if device::are_threads_due() {
         device::run(&mut task)?;
     }
-    task.run()
+    task.run(branches::first_look(), branches::run)
 }

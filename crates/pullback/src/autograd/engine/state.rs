@@ -74,6 +74,7 @@ pub(super) enum StateIndex {
 }
 
 /// A node that has all its gradients, ordered by when it runs.
+#[derive(Clone)]
 pub(super) struct ReadyNode {
     pub(super) node: Node,
     pub(super) order: u64,

@@ -206,33 +206,19 @@ impl<'a> Task<'a> {
     }
 
     /// Adds a gradient to what has arrived at input `nr` of `node`, whose state is `at`.
-    fn add(&mut self, at: usize, node: &Node, nr: u32, grad: Option<Tensor>) -> Result<()> {
+    pub(super) fn add(
+        &mut self,
+        at: usize,
+        node: &Node,
+        nr: u32,
+        grad: Option<Tensor>,
+    ) -> Result<()> {
         let state = &mut self.states[at];
         if state.buffer.is_empty() {
             state.buffer = SmallVec::from_elem(None, node.input_meta().len().max(1));
         }
         let Some(grad) = grad else { return Ok(()) };
-        let slot = &mut state.buffer[nr as usize];
-        let Some(old) = slot.take() else {
-            *slot = Some(grad);
-            return Ok(());
-        };
-        let sole = !mode::is_recording()
-            && old.use_count() == 1
-            && old.geometry().storage.as_ref().is_some_and(|s| s.use_count() == 1)
-            && old.shape() == grad.shape()
-            && old.dtype() == grad.dtype()
-            && !grad.overrides_ops()
-            && !old.has_flag(Flag::SPARSE | Flag::UNRESOLVED)
-            && old.is_contiguous();
-        let sum = if sole {
-            arithmetic::add_in_place(&old, &grad)?;
-            old
-        } else {
-            arithmetic::add(&old, &grad)?
-        };
-        self.states[at].buffer[nr as usize] = Some(sum);
-        Ok(())
+        sum_up(&mut state.buffer[nr as usize], grad)
     }
 
     /// As [`Task::add`] where several threads run nodes: the gradients of an input are added, in a fixed order, once all have
@@ -253,15 +239,23 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    /// Runs all nodes that are ready, and those that become ready; the captured gradients.
-    pub(super) fn run(mut self) -> Result<Vec<Option<Tensor>>> {
+    /// Runs all nodes that are ready, and those that become ready; the captured gradients. After `look_at` nodes, as soon as
+    /// several are ready, `look` may run some of the next ones; it returns the number of nodes after which to call it again.
+    pub(super) fn run(
+        mut self,
+        mut look_at: usize,
+        look: fn(&mut Self) -> Result<usize>,
+    ) -> Result<Vec<Option<Tensor>>> {
         let mut count = 0_usize;
-        while let Some(ready) = self.ready.pop() {
+        loop {
+            if self.ready.len() > 1 && count >= look_at {
+                look_at = count.saturating_add(look(&mut self)?);
+            }
+            let Some(ready) = self.ready.pop() else { return Ok(self.captured) };
             interrupt::check_every::<LOOKS>(count);
             count = count.wrapping_add(1);
             self.run_one(&ready)?;
         }
-        Ok(self.captured)
     }
 
     /// Runs a node on this thread.
@@ -338,4 +332,28 @@ impl<'a> Task<'a> {
         }
         Ok(())
     }
+}
+
+/// Adds a gradient to the sum of those that arrived before.
+pub(super) fn sum_up(slot: &mut Option<Tensor>, grad: Tensor) -> Result<()> {
+    let Some(old) = slot.take() else {
+        *slot = Some(grad);
+        return Ok(());
+    };
+    let sole = !mode::is_recording()
+        && old.use_count() == 1
+        && old.geometry().storage.as_ref().is_some_and(|s| s.use_count() == 1)
+        && old.shape() == grad.shape()
+        && old.dtype() == grad.dtype()
+        && !grad.overrides_ops()
+        && !old.has_flag(Flag::SPARSE | Flag::UNRESOLVED)
+        && old.is_contiguous();
+    let sum = if sole {
+        arithmetic::add_in_place(&old, &grad)?;
+        old
+    } else {
+        arithmetic::add(&old, &grad)?
+    };
+    *slot = Some(sum);
+    Ok(())
 }

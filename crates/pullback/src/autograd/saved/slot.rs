@@ -94,6 +94,25 @@ impl Slot {
         }
     }
 
+    /// Whether unpacking it runs nothing of the program's: no hook packed it, no class computes the ops on it.
+    pub(in crate::autograd) fn is_plain(&self) -> bool {
+        let one = |saved: &SavedTensor| match &saved.0 {
+            Kept::Here { tensor, .. } => !tensor.overrides_ops(),
+            Kept::Packed(_) => false,
+            Kept::Freed(_) => true,
+        };
+        match self {
+            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => true,
+            Slot::Tensor(saved) => saved.with(|saved| saved.iter().all(one)),
+            Slot::Tensors(list) => {
+                list.with(|list| list.iter().flat_map(|list| list.iter()).all(one))
+            }
+            Slot::OptTensors(list) => {
+                list.with(|list| list.iter().flat_map(|list| list.iter()).flatten().all(one))
+            }
+        }
+    }
+
     /// Whether the slot is for tensors.
     pub(in crate::autograd) fn is_tensor(&self) -> bool {
         matches!(self, Slot::Tensor(_))

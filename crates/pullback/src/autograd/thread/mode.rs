@@ -145,8 +145,8 @@ pub fn is_inference_mode() -> bool {
 pub fn is_multithreading_enabled() -> bool {
     current() & bit::SINGLE_THREADED == 0
 }
-/// Allows or forbids that backward on this thread uses further threads. (One thread runs a graph in any case; but the order of
-/// its nodes is defined only where further threads are forbidden.)
+/// Allows or forbids that backward on this thread uses further threads: those of devices, and those of the pool for large
+/// branches (which nobody can tell from one thread's run).
 pub fn set_multithreading_enabled(enabled: bool) {
     set_bit(bit::SINGLE_THREADED, !enabled);
 }
@@ -177,6 +177,20 @@ pub fn set_grad_layout_enforced(enforced: bool) {
 /// Whether a leaf's `.grad` gets the layout of the leaf on this thread.
 pub fn is_grad_layout_enforced() -> bool {
     current() & bit::FREE_GRAD_LAYOUT == 0
+}
+/// A guard that restores all modes of the time when it was made.
+pub(in crate::autograd) struct AllModes(u64);
+
+impl Drop for AllModes {
+    fn drop(&mut self) {
+        local().modes.set(self.0);
+    }
+}
+
+/// Makes `modes`, which [`snapshot`] returned, the modes of this thread as long as the guard lives, with the bits that follow
+/// their own scopes.
+pub(in crate::autograd) fn set_all(modes: u64) -> AllModes {
+    AllModes(local().modes.replace(modes ^ DEFAULT))
 }
 /// Sets bits that follow their own scopes.
 pub(crate) fn set_bit(bit: u64, on: bool) {

@@ -2,9 +2,11 @@
 //!
 //! A backward that goes on in another thread takes all of it along. Invariant: what the other thread computes is what the first
 //! one would have computed. What the program's language keeps for each thread comes along by
-//! [`Host::thread_state`](crate::host::Host::thread_state).
+//! [`Host::thread_state`](crate::host::Host::thread_state). A [`QuietState`] is that of a thread on which nobody can watch
+//! the ops of a backward, so that there is little to take along, and threads of the pool can work for it.
 
 use super::{autocast, creation_hooks, dispatch_mode, level, mode, saved_hooks, vmap};
+use crate::autograd::thread::mode::bit;
 use crate::call_site::{CallSite, Scope};
 use crate::host::{Host, host};
 use crate::prof::{self, Left};
@@ -61,5 +63,29 @@ impl ThreadState {
             take_over();
         }
         (self.observers.enter(), self.call_site.enter())
+    }
+}
+
+/// The state of a thread that records nothing, and where no mode, hook, level or observer is on that could see its ops.
+#[derive(Clone, Copy)]
+pub(in crate::autograd) struct QuietState {
+    modes: u64,
+    call_site: CallSite,
+}
+
+/// The modes of a quiet thread: the others, and all keys, are off.
+const QUIET: u64 = bit::FORWARD | bit::FREE_GRAD_LAYOUT;
+
+impl QuietState {
+    /// The state of this thread, if it is quiet.
+    pub(in crate::autograd) fn take() -> Option<QuietState> {
+        let modes = mode::snapshot();
+        let is_quiet = modes & !QUIET == 0 && !level::is_open();
+        is_quiet.then(|| QuietState { modes, call_site: CallSite::here() })
+    }
+
+    /// Makes this the state of the current thread as long as the guards live.
+    pub(in crate::autograd) fn enter(self) -> (mode::AllModes, Scope) {
+        (mode::set_all(self.modes), self.call_site.enter())
     }
 }

@@ -862,13 +862,13 @@ class TensorBase(metaclass=_TensorMeta):
     def output_nr(self) -> _int:
         """Which output of its node it is."""
     @property
-    def grad_dtype(self) -> dtype | None:
+    def grad_dtype(self) -> _dtype | None:
         """The dtype that the gradient has, the tensor's own at first; ``None`` if it may have any.
 
         That of a leaf can be set: gradients are converted to it when they arrive.
         """
     @grad_dtype.setter
-    def grad_dtype(self, value: dtype | None) -> None: ...
+    def grad_dtype(self, value: _dtype | None) -> None: ...
     @property
     def retains_grad(self) -> _bool:
         """Whether its gradient is kept though it is no leaf."""

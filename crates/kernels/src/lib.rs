@@ -5,6 +5,7 @@
 //! (`parallel`), one folder selects the instruction set (`simd`). Results never depend on the number
 //! of threads: work is split in fixed-size blocks. Start at `strided`, then `elementwise`.
 
+pub mod attention;
 pub mod conv;
 pub mod creation;
 mod dense;

@@ -115,7 +115,7 @@ pub fn log_softmax_backward(
 }
 
 /// The numbers that there is a softmax of.
-trait Exponential: Real {
+pub(crate) trait Exponential: Real {
     /// `e^self`.
     fn exponential(self) -> Self;
     /// `ln self`.

@@ -10,6 +10,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{list, view_strides};
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::attention::{AttentionOptions, attention};
 use pullback_kernels::{gemm, softmax};
 use pullback_macros::op;
 
@@ -73,12 +74,18 @@ impl FlashAttention {
             let start = [[1, 2, 3, 2], [1, heads, 4, 2], [1, heads, 4, 2]];
             Sample::new(start.map(|shape| s.normal(&shape).into()))
         };
+        // (As many queries as are worth blocks.)
+        let long = || {
+            let shapes = [[1, 2, 9, 3], [1, 1, 10, 3], [1, 1, 10, 3]];
+            Sample::new(shapes.map(|shape| s.normal(&shape).into()))
+        };
         // (The logarithms have no gradient, but differences.)
         vec![
             call(2).without_gradient(),
             call(2).with("is_causal", true).without_gradient(),
             call(1).with("scale", 0.3).without_gradient(),
             call(2).with("attn_mask", s.normal(&[3, 4])).without_gradient(),
+            long().with("is_causal", true).without_gradient(),
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -135,6 +142,10 @@ impl FlashAttentionKernel {
         attn_mask: Option<&Tensor>,
         scale: f64,
     ) -> Result<()> {
+        if query.shape()[2] >= LONG {
+            let options = (is_causal, attn_mask, scale);
+            return attend_in_blocks(cpu, [result0, result1], [query, key, value], options);
+        }
         let operands = Operands::of(query, key, value)?;
         let dtype = operands.query.dtype();
         let scores = Scores::of(&operands, is_causal, attn_mask, scale)?;
@@ -215,6 +226,43 @@ impl Operands {
         let all = |t: &Tensor| for_heads(t, query.shape()[1])?.to_dtype(wide);
         Ok(Operands { query: query.to_dtype(wide)?, key: all(key)?, value: all(value)?, dtype })
     }
+}
+
+/// The number of queries from which on packing the keys pays.
+const LONG: i64 = 8;
+
+/// Writes attention and the logarithms of the sums of exponentials, without a matrix of the scores.
+fn attend_in_blocks(
+    cpu: Cpu,
+    [output, sums]: [&Tensor; 2],
+    operands: [&Tensor; 3],
+    (is_causal, mask, scale): (bool, Option<&Tensor>, f64),
+) -> Result<()> {
+    let wide = wide_dtype(operands[0]);
+    let [query, key, value] = operands.map(|t| t.to_dtype(wide));
+    let (query, key, value) = (query?, key?, value?);
+    let sizes = query.shape();
+    let shape = [sizes[0], sizes[1], sizes[2], key.shape()[2]];
+    let mask = mask.map(|mask| mask.to_dtype(wide)?.expand(&shape, false)).transpose()?;
+    let options =
+        AttentionOptions { scale, is_causal, mask: mask.as_ref().map(|mask| mask.view_ref(cpu)) };
+    let in_wide = |t: &Tensor| {
+        if t.dtype() == wide { Ok(t.clone()) } else { Tensor::empty_of(t.shape(), wide) }
+    };
+    let targets = [in_wide(output)?, in_wide(sums)?];
+    attention(
+        &mut targets[0].view_mut(cpu),
+        &mut targets[1].view_mut(cpu),
+        query.view_ref(cpu),
+        [key.view_ref(cpu), value.view_ref(cpu)],
+        options,
+    )?;
+    for (target, result) in targets.iter().zip([output, sums]) {
+        if result.dtype() != wide {
+            result.copy_data(cpu, target)?;
+        }
+    }
+    Ok(())
 }
 
 /// The number of scores that are in memory at once, unless a single row has more: some megabytes.

@@ -1,10 +1,10 @@
 //! Scaled dot product attention whose matrix of scores is never made: `softmax(scale Q K^T + mask) V`.
 //!
-//! A task takes a run of queries of one head through the keys, a block of [`KEYS`] at a time, which it packs with their values.
+//! A task takes a run of queries of one head through the keys, a block of `KEYS` at a time, which it packs with their values.
 //! The weights of a block are relative to the greatest score so far; when that grows, what was summed before is scaled
-//! (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022). Keys that
+//! (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "`FlashAttention`", 2022). Keys that
 //! causal attention forbids are not multiplied, but for those beside the diagonal. Invariant: a query's result
-//! depends on the shapes and its own operands, not on how queries are cut into tasks: tiles of [`ROWS`] queries begin at
+//! depends on the shapes and its own operands, not on how queries are cut into tasks: tiles of `ROWS` queries begin at
 //! multiples of that, and so do tasks. (Weights of forbidden keys of a tile are zero, so that an infinite value or NaN of such a key
 //! makes NaN of the tile's other queries.)
 
@@ -185,7 +185,7 @@ struct Work<'a, T> {
     key: &'a mut [T],
     /// Their values in panels of columns.
     value: &'a mut [T],
-    /// The weights of a block of queries: rows of [`KEYS`].
+    /// The weights of a block of queries: rows of `KEYS`.
     weights: &'a mut [T],
     /// For each panel of columns, a row of sums for each query.
     sums: &'a mut [T],
@@ -370,7 +370,7 @@ fn add_mask<T: ScoreNumber>(scores: &mut [T], mask: Matrix<T>, block: Block) {
         let count = block.keys_of(row);
         for (j, score) in scores[..count].iter_mut().enumerate() {
             // SAFETY: inside the mask, as the views promised.
-            *score = *score + unsafe { *mask.at(row, j).ptr };
+            *score += unsafe { *mask.at(row, j).ptr };
         }
     }
 }

@@ -41,7 +41,7 @@ fn in_order<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Numbers that are the same for a seed (SplitMix64).
+/// Numbers that are the same for a seed (`SplitMix64`).
 struct Random(u64);
 impl Random {
     fn next(&mut self) -> u64 {
@@ -147,7 +147,9 @@ impl Graph {
         let middle = &self.inner[self.inner.len() / 2];
         let inputs = [&self.leaves[0], middle, &self.leaves[1]];
         let captured = autograd::grad(&[&self.root], &inputs, &[None], retain())?;
-        captured.into_iter().try_for_each(|grad| Ok::<_, Error>(found.push(bits(grad)?)))?;
+        for grad in captured {
+            found.push(bits(grad)?);
+        }
         let only = [&self.leaves[1]];
         autograd::backward(&[&self.root], &[None], Some(&only), retain())?;
         for leaf in &self.leaves {
@@ -291,15 +293,15 @@ fn hooks_see_what_they_see_on_one_thread() -> Result<()> {
         graph.leaves[leaf].register_post_accumulate_grad_hook(Arc::new(note))?;
         let retained = random.below(graph.inner.len());
         graph.inner[retained].retain_grad()?;
-        let mut run = || -> Result<_> {
+        let run = || -> Result<_> {
             let found = graph.gradients()?;
             graph.inner[retained].set_grad(None)?;
             Ok((found, log.take()))
         };
-        let expected = in_order(&mut run)?;
+        let expected = in_order(run)?;
         assert!(!expected.1.is_empty());
         for threads in [2, 3, 8] {
-            assert!(on(threads, &mut run)? == expected, "{seed}, {threads} threads");
+            assert!(on(threads, run)? == expected, "{seed}, {threads} threads");
         }
     }
     Ok(())
@@ -487,9 +489,9 @@ fn an_interruption_ends_a_branched_backward_soon() -> Result<()> {
     for threads in [2, 3] {
         let ([a, ..], root) = on(threads, || two_branches(400, 1 << 15))?;
         let start = Instant::now();
-        let deadline = || match start.elapsed() < Duration::from_millis(10) {
-            true => Ok(()),
-            false => Err(Error::value("out of time")),
+        let deadline = || {
+            let is_over = start.elapsed() >= Duration::from_millis(10);
+            if is_over { Err(Error::value("out of time")) } else { Ok(()) }
         };
         let run = || root.backward();
         let interval = Duration::from_millis(1);
@@ -557,7 +559,8 @@ fn two_equal_branches_of_ten_milliseconds_are_1_6_times_as_fast_on_two_threads()
     let large = |x: &Tensor| (0..8).try_fold(x.clone(), |y, _| y.sin())?.sum();
     let scans = |x: &Tensor| (0..40).try_fold(x.clone(), |y, _| y.cumsum(0))?.sum();
     let small = |x: &Tensor| (0..10).try_fold(x.clone(), |y, _| y.sin())?.sum();
-    let kinds: [(&str, &dyn Fn(&Tensor) -> Result<Tensor>, &[i64]); 6] = [
+    type Branch<'a> = &'a dyn Fn(&Tensor) -> Result<Tensor>;
+    let kinds: [(&str, Branch<'_>, &[i64]); 6] = [
         ("chains of sin of 2^14 elements", &sines, &[1 << 14]),
         ("eigh of 200 x 200", &symmetric, &[200, 200]),
         ("products of 256 x 256", &products, &[256, 256]),

@@ -131,7 +131,9 @@ mod tests {
         let (is_waiting, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
         // (A worker that comes late finds the work done: then once more.)
         while threads.lock().unwrap().len() < 2 {
-            [&is_waiting, &is_over].into_iter().for_each(|flag| flag.store(false, SeqCst));
+            for flag in [&is_waiting, &is_over] {
+                flag.store(false, SeqCst);
+            }
             let first = AtomicBool::new(true);
             crew(2, &|member| {
                 if first.swap(false, SeqCst) {

@@ -366,7 +366,7 @@ impl<'t, 'a> Stretch<'_, 't, 'a> {
             let node = self.steps[rank].node.next_edges()[index].node.as_ref();
             let node = node.expect("a target is a node");
             let slot = board.task.states[at].buffer.get_mut(nr as usize);
-            let result = match (slot.and_then(|slot| slot.take()), grad) {
+            let result = match (slot.and_then(Option::take), grad) {
                 (Some(sum), Some(grad)) => {
                     // (Without the lock, as that may take long.)
                     let mut sum = Some(sum);

@@ -5,7 +5,7 @@
 //! memory to the system means page faults at the next use, which cost more than most kernels. What the
 //! cache keeps is bounded by what was live lately, so that a loop whose sizes change does not leave a trail of
 //! blocks that nobody asks for again; the blocks that lay longest go first.
-//! With `--cfg pullback_sanitize` there is no cache ([`IS_EXACT`]): AddressSanitizer sees only what goes to the system.
+//! With `--cfg pullback_sanitize` there is no cache (`IS_EXACT`): AddressSanitizer sees only what goes to the system.
 //! Invariant: a block's class is a function of its requested size alone, so freeing needs no look-up.
 
 use crate::local::local;

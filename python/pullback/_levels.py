@@ -79,7 +79,7 @@ def is_gradtrackingtensor(tensor: Any, /) -> bool:
 
 
 def maybe_get_level(tensor: Any, /) -> int:
-    """The level at which a tensor is batched; -1 if it is not."""
+    """The number of a tensor's level, which no other level gets; -1 if it is not batched."""
     return int(_C._vmap_level(tensor))
 
 

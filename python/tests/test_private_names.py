@@ -113,7 +113,7 @@ def test_levels_of_transforms_are_told() -> None:
         seen.append(
             (
                 levels.is_batchedtensor(x),
-                levels.maybe_get_level(x),
+                levels.maybe_get_level(x) > 0,
                 levels.current_level(),
                 list(levels.get_unwrapped(x).shape),
                 extension._are_functorch_transforms_active(),
@@ -122,7 +122,7 @@ def test_levels_of_transforms_are_told() -> None:
         return x
 
     torch.vmap(see)(torch.ones(3, 2))
-    assert seen == [(True, 1, 1, [3, 2], True)]
+    assert seen == [(True, True, 1, [3, 2], True)]
     plain = torch.ones(1)
     assert not levels.is_batchedtensor(plain)
     assert levels.maybe_get_bdim(plain) == -1

@@ -8,44 +8,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
-from ..utils._python_dispatch import TorchDispatchMode
+from ..utils._python_dispatch import _WatchingMode
 from .facts import SIZES, OpFacts, facts_of
 from .record import Recipe, Record, Ref
 from .replay import flat
 from .store import is_plain
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from .store import Store
 
 
-class Watch(TorchDispatchMode):
+class Watch(_WatchingMode):
     """Runs every op as it is."""
 
     def __init__(self, store: Store) -> None:
         super().__init__()
         self.store = store
-        self._watchers = 0
         # Whether the last op was one of a backward pass, and at which op it began.
         self._is_backward = False
         self._began = 0
-
-    def __enter__(self) -> Self:
-        self._watchers = _C._set_torch_dispatch_watchers(0)
-        _C._set_torch_dispatch_watchers(self._watchers + 1)
-        return super().__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        try:
-            super().__exit__(*error)
-        finally:
-            _C._set_torch_dispatch_watchers(self._watchers)
-
-    @classmethod
-    def is_infra_mode(cls) -> bool:
-        """True: what the mode does is not to be noticed."""
-        return True
 
     def __torch_dispatch__(
         self,

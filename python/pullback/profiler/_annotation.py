@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _C
 from ..autograd import profiler as prof
-from ..utils._python_dispatch import TorchDispatchMode
+from ..utils._python_dispatch import _WatchingMode
 from . import itt
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def _sizes(value: Any) -> list[Any]:
     return []
 
 
-class Annotate(TorchDispatchMode):
+class Annotate(_WatchingMode):
     """Sees the ops of a thread, and runs them as they are, each in a range.
 
     Args:
@@ -32,26 +32,15 @@ class Annotate(TorchDispatchMode):
     def __init__(self, record_shapes: bool) -> None:
         super().__init__()
         self.record_shapes = record_shapes
-        self._watchers = 0
 
     def __enter__(self) -> Self:
-        self._watchers = _C._set_torch_dispatch_watchers(0)
-        _C._set_torch_dispatch_watchers(self._watchers + 1)
         super().__enter__()
         prof._range_observers.append(self._opened)
         return self
 
     def __exit__(self, *error: Any) -> None:
         prof._range_observers.remove(self._opened)
-        try:
-            super().__exit__(*error)
-        finally:
-            _C._set_torch_dispatch_watchers(self._watchers)
-
-    @classmethod
-    def is_infra_mode(cls) -> bool:
-        """True: what the mode does is not to be noticed."""
-        return True
+        super().__exit__(*error)
 
     @staticmethod
     def _opened(name: str) -> Callable[[], None]:

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from .. import _C
 from ..autograd import profiler as prof
-from ..utils._python_dispatch import TorchDispatchMode
+from ..utils._python_dispatch import _WatchingMode
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -190,33 +190,21 @@ class _Writer:
         self._file.close()
 
 
-class _Watch(TorchDispatchMode):
+class _Watch(_WatchingMode):
     """Sees the ops of a thread, and runs them as they are."""
 
     def __init__(self, writer: _Writer) -> None:
         super().__init__()
         self.writer = writer
-        self._watchers = 0
         # The node of a backward pass that runs, and what was opened for it.
         self._node: Any = None
         self._opened: list[_Open] = []
 
-    def __enter__(self) -> Self:
-        self._watchers = _C._set_torch_dispatch_watchers(0)
-        _C._set_torch_dispatch_watchers(self._watchers + 1)
-        return super().__enter__()
-
     def __exit__(self, *error: Any) -> None:
         try:
             self.follow(None)
-            super().__exit__(*error)
         finally:
-            _C._set_torch_dispatch_watchers(self._watchers)
-
-    @classmethod
-    def is_infra_mode(cls) -> bool:
-        """True: what the mode does is not to be noticed."""
-        return True
+            super().__exit__(*error)
 
     def follow(self, node: Any) -> None:
         """Opens the nodes of what runs in a backward pass, and ends those of what ran before."""

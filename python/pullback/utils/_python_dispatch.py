@@ -16,6 +16,8 @@ from .._contextlib import StackedMode
 from ._alias_info import AliasInfo, SchemaInfo, get_alias_info
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from .._tensor import Tensor
 
 __all__ = [
@@ -90,6 +92,29 @@ class TorchDispatchMode(StackedMode):
     def ignore_compile_internals(cls) -> bool:
         """Whether compiled code may be hidden from the mode; nothing is compiled here."""
         return cls.is_infra_mode()
+
+
+class _WatchingMode(TorchDispatchMode):
+    """Base class of modes that run every op as it is: the library takes the ways of no mode."""
+
+    _watchers = 0
+
+    def __enter__(self) -> Self:
+        mode = super().__enter__()
+        self._watchers = _C._set_torch_dispatch_watchers(0)
+        _C._set_torch_dispatch_watchers(self._watchers + 1)
+        return mode
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            super().__exit__(*error)
+        finally:
+            _C._set_torch_dispatch_watchers(self._watchers)
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """True: what the mode does is not to be noticed."""
+        return True
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):

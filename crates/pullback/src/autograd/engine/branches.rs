@@ -20,11 +20,11 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Branches {
-    /// Where they are large enough for that to pay.
+    /// Where they are large enough for that to pay, as initially.
     WhenLarge = 1,
     /// Also where they are small: for tests.
     Always,
-    /// Never, as initially: what it saves has not been measured on a machine with free cores.
+    /// Never.
     Never,
 }
 
@@ -32,13 +32,13 @@ pub enum Branches {
 static BRANCHES: AtomicU8 = AtomicU8::new(0);
 
 /// Says when backward runs branches of a graph at the same time, in this process. Initially that is what the environment
-/// variable `PULLBACK_BRANCHES` says: `large`, `always`, or else never.
+/// variable `PULLBACK_BRANCHES` says: `always`, `never`, or else where they are large.
 ///
 /// ```
 /// use pullback::threads::{Branches, set_branches};
-/// set_branches(Branches::WhenLarge);
-/// // Backward runs large branches at the same time.
 /// set_branches(Branches::Never);
+/// // Backward runs one node after the other.
+/// set_branches(Branches::WhenLarge);
 /// ```
 pub fn set_branches(branches: Branches) {
     BRANCHES.store(branches as u8, Relaxed);
@@ -57,8 +57,8 @@ fn branches() -> Branches {
 fn from_environment() -> Branches {
     let branches = match std::env::var("PULLBACK_BRANCHES").as_deref() {
         Ok("always") => Branches::Always,
-        Ok("large") => Branches::WhenLarge,
-        _ => Branches::Never,
+        Ok("never") => Branches::Never,
+        _ => Branches::WhenLarge,
     };
     set_branches(branches);
     branches

@@ -149,14 +149,19 @@ impl Plan {
 
 /// What a node costs besides its elements, in elements: about a microsecond.
 const NODE: u64 = 1 << 11;
+/// Elements from which most kernels keep all threads busy by themselves.
+const WIDE: u64 = 1 << 19;
 
-/// About what a node costs, in elements: those of the largest gradient that it gets or gives. Accumulators and the inverses of
-/// views move none.
+/// About what a node costs that other threads could do meanwhile, in elements: those of the largest gradient that it gets or
+/// gives, unless these are so many that its kernel runs on all threads. Accumulators and the inverses of views move none.
 fn cost(node: &Node) -> u64 {
     match &node.0.body {
         Body::AccumulateGrad(_) => 0,
         Body::Op { def, .. } if def.is(Traits::BIJECTIVE) => NODE,
-        _ => NODE + next_nodes(node).map(elements).fold(elements(node), u64::max),
+        _ => match next_nodes(node).map(elements).fold(elements(node), u64::max) {
+            WIDE.. => 0,
+            elements => NODE + elements,
+        },
     }
 }
 

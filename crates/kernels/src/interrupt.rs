@@ -279,6 +279,23 @@ pub fn on_own_thread<R: Send + 'static>(
     if !needs_own_thread(cost) {
         return work();
     }
+    let result = Arc::new(Mutex::new(None));
+    let place = Arc::clone(&result);
+    run_aside(Box::new(move || {
+        let value = work();
+        *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+    }));
+    let value = result.lock().unwrap_or_else(PoisonError::into_inner).take();
+    value.unwrap_or_else(|| unreachable!("the work has ended without a panic"))
+}
+
+/// Runs `work` on a thread of its own and waits for its end, or here if no thread can be started.
+///
+/// It is apart from [`on_own_thread`], whose results have many types, so that threads and channels are compiled once.
+///
+/// # Panics
+/// As [`on_own_thread`].
+fn run_aside(work: Box<dyn FnOnce() + Send>) {
     let (done, outcome) = channel();
     // The closure is kept in a shared slot, from which it is taken back if no thread can be started.
     let slot = Arc::new(Mutex::new(Some(work)));
@@ -290,7 +307,7 @@ pub fn on_own_thread<R: Send + 'static>(
         let taken = taken.clone();
         move || {
             if let Some(work) = taken() {
-                // (Nobody waits for the result of an interrupted caller.)
+                // (Nobody waits for the end of what an interrupted caller wanted.)
                 let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
             }
         }
@@ -301,7 +318,7 @@ pub fn on_own_thread<R: Send + 'static>(
     {
         return work();
     }
-    receive(&outcome).unwrap_or_else(|panic| resume_unwind(panic))
+    receive(&outcome).unwrap_or_else(|panic| resume_unwind(panic));
 }
 
 /// Waits for the value that another thread sends and calls [`check`] while it waits.

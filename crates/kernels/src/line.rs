@@ -177,29 +177,12 @@ impl<const N: usize> LineIter<N> {
         shortest: usize,
         mut visit: impl FnMut([isize; N], [isize; N], usize),
     ) {
-        let (outer, row_strides, inner, strides) = match self.dims[..] {
-            [] => (1, [0; N], 1, [0; N]),
-            [(inner, strides)] => (1, [0; N], inner, strides),
-            [.., (outer, row_strides), (inner, strides)] => (outer, row_strides, inner, strides),
-        };
         let mut at = range.start;
         // Positions since the last look for an interruption: runs are cut so that there is one in good time.
         let mut unchecked = 0;
         while at < range.end {
-            let mut offsets = self.offsets(at);
-            let (row, column) = (at / inner % outer, at % inner);
-            let rows = (outer - row).min((range.end - at) / inner);
-            // A run of positions, its strides, and how often it comes at which distances. (One call of `visit` for all of them, so
-            // that it becomes part of the loop.)
-            let (length, steps, mut times, between) = if column > 0 || rows == 0 {
-                ((inner - column).min(range.end - at).min(UNCHECKED), strides, 1, [0; N])
-            } else if inner > UNCHECKED {
-                (UNCHECKED, strides, 1, [0; N])
-            } else if inner <= shortest && rows >= ACROSS {
-                (rows.min((BLOCK / inner).max(ACROSS)), row_strides, inner, strides)
-            } else {
-                (inner, strides, rows, row_strides)
-            };
+            let Runs { mut offsets, steps, length, mut times, between } =
+                self.runs_at(at..range.end, shortest);
             at += length * times;
             while times > 0 {
                 if unchecked >= UNCHECKED {
@@ -215,6 +198,43 @@ impl<const N: usize> LineIter<N> {
             }
         }
     }
+
+    /// The runs of one length that a range of positions begins with.
+    // (Not a part of its callers, of which there are about a thousand.)
+    #[inline(never)]
+    fn runs_at(&self, range: Range<usize>, shortest: usize) -> Runs<N> {
+        let (outer, row_strides, inner, strides) = match self.dims[..] {
+            [] => (1, [0; N], 1, [0; N]),
+            [(inner, strides)] => (1, [0; N], inner, strides),
+            [.., (outer, row_strides), (inner, strides)] => (outer, row_strides, inner, strides),
+        };
+        let at = range.start;
+        let (row, column) = (at / inner % outer, at % inner);
+        let rows = (outer - row).min(range.len() / inner);
+        let (length, steps, times, between) = if column > 0 || rows == 0 {
+            ((inner - column).min(range.len()).min(UNCHECKED), strides, 1, [0; N])
+        } else if inner > UNCHECKED {
+            (UNCHECKED, strides, 1, [0; N])
+        } else if inner <= shortest && rows >= ACROSS {
+            (rows.min((BLOCK / inner).max(ACROSS)), row_strides, inner, strides)
+        } else {
+            (inner, strides, rows, row_strides)
+        };
+        Runs { offsets: self.offsets(at), steps, length, times, between }
+    }
+}
+
+/// Runs of positions of one length, so that one call of a visitor for all of them becomes part of the loop.
+struct Runs<const N: usize> {
+    /// The byte offsets of the first position.
+    offsets: [isize; N],
+    /// From one position of a run to the next.
+    steps: [isize; N],
+    /// Positions of a run.
+    length: usize,
+    times: usize,
+    /// From one run to the next.
+    between: [isize; N],
 }
 
 /// Most positions between two looks for an interruption, a multiple of what kernels do at once.

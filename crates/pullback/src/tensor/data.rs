@@ -17,6 +17,16 @@ use pullback_kernels::{Iter, StridedMut, StridedRef, elementwise, for_dtype};
 /// The size in bytes up to which a copy of dense memory does not pay for the preparations of a kernel.
 const SMALL_COPY: usize = 1 << 15;
 
+/// Writes the elements of the input into the output, converted if that has another dtype.
+fn copy_or_cast(iter: &mut Iter) -> Result<()> {
+    if iter.dtype(0) == iter.input_dtype(0) {
+        elementwise::copy(iter)?;
+    } else {
+        elementwise::cast(iter)?;
+    }
+    Ok(())
+}
+
 impl Tensor {
     /// The elements for a kernel to read, as they lie in memory: of a resolved tensor.
     #[inline]
@@ -113,6 +123,15 @@ impl Tensor {
                 return Ok(());
             }
         }
+        if to.is_contiguous
+            && from.is_contiguous
+            && to.shape == from.shape
+            && !super::shares_storage(self, source)
+        {
+            let operands = [(to.written_ptr(), to.dtype), (from.data_ptr().cast_mut(), from.dtype)];
+            // SAFETY: both have this many elements in a row, in distinct memory; only the first is written.
+            return copy_or_cast(&mut unsafe { Iter::contiguous(&operands, 1, to.numel as usize) });
+        }
         let strides = broadcast_strides(source.shape(), source.strides(), self.shape())?;
         let moved;
         let source = if super::overlaps_partly(self, source) {
@@ -124,13 +143,7 @@ impl Tensor {
         // SAFETY: broadcasting reaches only elements that the tensor reaches.
         let from =
             unsafe { StridedRef::new(source.data_ptr(), source.dtype(), self.shape(), &strides) };
-        let mut iter = Iter::new(&[self.stored_mut()], &[from])?;
-        if self.dtype() == source.dtype() {
-            elementwise::copy(&mut iter)?;
-        } else {
-            elementwise::cast(&mut iter)?;
-        }
-        Ok(())
+        copy_or_cast(&mut Iter::new(&[self.stored_mut()], &[from])?)
     }
 
     /// A copy with the same order of dimensions in memory, without history.

@@ -103,9 +103,12 @@ impl Convert {
         device: Option<crate::Device>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<TensorSpec> {
-        let strides = self_.strides_in(memory_format.unwrap_or(MemoryFormat::Preserve))?;
-        let spec = TensorSpec::like(self_).computed_in(dtype.unwrap_or(self_.dtype()));
-        spec.on(device.unwrap_or(self_.device())).with_strides(strides).checked()
+        let spec = match memory_format.unwrap_or(MemoryFormat::Preserve) {
+            MemoryFormat::Preserve => TensorSpec::laid_as(self_),
+            format => TensorSpec::like(self_).with_strides(self_.strides_in(format)?),
+        };
+        let spec = spec.computed_in(dtype.unwrap_or(self_.dtype()));
+        spec.on(device.unwrap_or(self_.device())).checked()
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor) -> Result<()> {
         result.copy_data(cpu, self_)

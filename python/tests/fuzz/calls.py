@@ -153,9 +153,12 @@ def _typed(choose: Random) -> Case:
 
 
 def _case(function: str, args: list[str], names: dict[str, str], schema: str) -> Case:
+    return {"function": function, "args": args, "names": names, "writes": _writes(schema)}
+
+
+def _writes(schema: str) -> bool:
     # Running statistics are written to, though PyTorch's schemas do not say so.
-    writes = "!" in schema or "running_mean" in schema
-    return {"function": function, "args": args, "names": names, "writes": writes}
+    return "!" in schema or "running_mean" in schema
 
 
 @functools.cache
@@ -195,7 +198,7 @@ def _changed(choose: Random) -> Case:
     inplace = function.rsplit(".", 1)[1]
     if choose.random() < 0.1 and hasattr(torch.Tensor, f"{inplace}_"):
         function = f"torch.Tensor.{inplace}_"
-    writes = any(entry[0].endswith(f".{inplace}") and "!" in entry[4] for entry in _entries())
+    writes = any(entry[0].endswith(f".{inplace}") and _writes(entry[4]) for entry in _entries())
     return {"function": function, "args": args, "names": names, "writes": writes}
 
 
@@ -275,7 +278,8 @@ def _elements(tensor: Any) -> str:
     # (Dimensions before an empty one are lists of their own.)
     if not plain or not 0 < tensor.numel() <= MOST_ELEMENTS:
         return ""
-    return str(tensor.detach().tolist())
+    # (As one row: Python writes no list of a thousand lists in each other.)
+    return str(tensor.detach().flatten().tolist())
 
 
 def _shape(tensor: Any) -> tuple[Any, ...]:
@@ -349,7 +353,8 @@ def _check_kept(
     is_inplace = short.endswith("_") and not short.endswith("__")
     if case["writes"] or short in ("__setitem__", "__iadd__") or short.startswith("__i"):
         return
-    written = list(_tensors([args[:1] if is_inplace else [], names.get("out")]))
+    target = [*args[:1], names.get("self"), names.get("input")] if is_inplace else []
+    written = list(_tensors([target, names.get("out")]))
     shared = {_memory(tensor) for tensor in written}
     ours = {id(tensor) for tensor in written}
     for tensor, state in zip(list(_tensors([args, names])), before, strict=True):

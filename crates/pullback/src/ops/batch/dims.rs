@@ -87,6 +87,15 @@ pub(crate) fn glu(call: &BatchedCall<'_>, self_: &Tensor) -> Result<Outcome> {
     along(call)
 }
 
+/// The rule of `topk`, which picks a number whatever `k` is.
+pub(crate) fn topk(call: &BatchedCall<'_>, self_: &Tensor, k: i64) -> Result<Outcome> {
+    if self_.ndim() > 0 || k > 0 {
+        return along(call);
+    }
+    let [values, indices] = call.front(self_)?.unsqueeze(1)?.topk(1, 1, true, true)?;
+    Ok(Outcome::Batched(narrowed(Outputs::Tensors([values, indices].into_iter().collect()))?))
+}
+
 /// The rule of `cat`: all tensors are given the batch dimension.
 pub(crate) fn joined(call: &BatchedCall<'_>, tensors: &[Tensor], dim: i64) -> Result<Outcome> {
     let is_legacy = |t: &Tensor| t.ndim() == 1 && t.numel() == 0;

@@ -20,7 +20,7 @@ mod view;
 
 pub use dims::along;
 pub(crate) use dims::{
-    gather, glu, joined, picked, picked_backward, repeat, roll, scatter, stacked, windows,
+    gather, glu, joined, picked, picked_backward, repeat, roll, scatter, stacked, topk, windows,
 };
 pub(crate) use image::{
     attention, batches1, batches2, batches3, convolution, convolution_backward_input,

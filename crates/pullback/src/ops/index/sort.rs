@@ -227,7 +227,7 @@ impl Msort {
 #[op(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
     exact_out,
-    apart, batch = along
+    apart, batch = topk(self, k)
 )]
 impl Topk {
     fn meta(self_: &Tensor, k: i64, dim: i64) -> Result<[TensorSpec; 2]> {
@@ -236,7 +236,7 @@ impl Topk {
         let size = self_.shape().get(at).copied().unwrap_or(1);
         ensure!(k >= 0 && k <= size, runtime, "selected index k out of range");
         ensure!(
-            self_.dtype() != DType::Bool || k == 0,
+            self_.dtype() != DType::Bool || k == 0 && self_.ndim() > 0,
             not_implemented,
             "topk does not support bool dtypes on CPU"
         );
@@ -257,10 +257,12 @@ impl Topk {
         dim: i64,
         largest: bool,
     ) -> Result<()> {
-        if k == 0 {
+        if values.numel() == 0 {
             return Ok(());
         }
         let at = wrap_dim(dim, self_.ndim())?;
+        // (A number is picked whatever `k` is.)
+        let k = if self_.ndim() == 0 { 1 } else { k };
         // (A single element that is picked of a number has no dimension to be picked along.)
         let (values, indices) = (as_vector(values)?, as_vector(indices)?);
         Ok(kernel::topk(
@@ -284,6 +286,7 @@ impl Topk {
         vec![
             Sample::of(t.clone()).with("k", 2_i64),
             Sample::of(t).with("k", 1_i64).with("dim", 0_i64).with("largest", false),
+            Sample::of(s.normal(&[])).with("k", 0_i64),
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {

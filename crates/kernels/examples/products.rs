@@ -22,7 +22,7 @@ const fn case(name: &'static str, batch: usize, sizes: [usize; 3], transposed: [
     Case { name, batch, sizes, transposed }
 }
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 28] = [
     case("square256", 1, [256, 256, 256], [false, false]),
     case("square512", 1, [512, 512, 512], [false, false]),
     case("square1024", 1, [1024, 1024, 1024], [false, false]),
@@ -30,6 +30,22 @@ const CASES: [Case; 12] = [
     case("nt256", 1, [256, 256, 256], [false, true]),
     case("nt512", 1, [512, 512, 512], [false, true]),
     case("nt1024", 1, [1024, 1024, 1024], [false, true]),
+    case("nt2048", 1, [2048, 2048, 2048], [false, true]),
+    case("linear2", 1, [2, 1024, 1024], [false, true]),
+    case("linear4", 1, [4, 1024, 1024], [false, true]),
+    case("linear8", 1, [8, 1024, 4096], [false, true]),
+    case("linear16", 1, [16, 1024, 1024], [false, true]),
+    case("linear32", 1, [32, 4096, 2048], [false, true]),
+    case("linear64", 1, [64, 1024, 1024], [false, true]),
+    case("linear16small", 1, [16, 256, 256], [false, true]),
+    case("wide4", 1, [4, 50000, 64], [false, true]),
+    case("wide64", 1, [64, 50000, 64], [false, true]),
+    case("head2", 1, [4096, 2, 1024], [false, false]),
+    case("head4", 1, [4096, 4, 1024], [false, false]),
+    case("head4nt", 1, [4096, 4, 1024], [false, true]),
+    case("head16", 1, [4096, 16, 1024], [false, false]),
+    case("head10", 1, [4096, 10, 1024], [false, false]),
+    case("head10nt", 1, [4096, 10, 1024], [false, true]),
     case("tn512", 1, [512, 512, 512], [true, false]),
     case("skinny", 1, [32, 1024, 1024], [false, false]),
     case("tall", 1, [8192, 64, 64], [false, false]),

@@ -1,6 +1,6 @@
 //! Matrix products of strided views: `matmul`, `bmm`, `dot`.
 //!
-//! Large `f32`, `f64` and complex products go through the `gemm` crate; vectors (`gemv`), small
+//! Large `f32`, `f64` and complex products go through the `gemm` crate; vectors (`gemv`), few rows or columns (`skinny`), small
 //! matrices (`small`) and integers (`integer`; `bytes` for sums of 32 bits) have their own loops, half precision is widened to
 //! `f32` in row blocks (`half`) and rounded once. Invariant: each output element is summed over `k`
 //! in an order that depends on the shapes only, so threads may split rows or columns freely. This
@@ -12,6 +12,7 @@ mod gemv;
 mod half;
 mod integer;
 mod large;
+mod skinny;
 mod small;
 
 pub use bytes::int_matmul;
@@ -96,6 +97,10 @@ pub(crate) struct GemmSizes {
 }
 
 impl GemmSizes {
+    /// Those of the transposed product.
+    fn t(self) -> Self {
+        GemmSizes { m: self.n, n: self.m, k: self.k }
+    }
     /// Multiply-adds in all.
     fn work(self) -> usize {
         self.m.saturating_mul(self.n).saturating_mul(self.k)
@@ -339,12 +344,15 @@ pub(crate) unsafe fn product<T: GemmElement>(
             gemv::product(sizes, c, a, b, alpha, beta, threads)?;
         } else if sizes.n == 1 && sizes.m > 1 {
             // As a row times a matrix, whose sums lie side by side.
-            let transposed = GemmSizes { m: 1, n: sizes.m, k: sizes.k };
-            small::product(transposed, c.t(), b.t(), a.t(), alpha, beta);
+            small::product(sizes.t(), c.t(), b.t(), a.t(), alpha, beta);
         } else if gemv::has_few_outputs(sizes) {
             gemv::few_outputs(sizes, c, a, b, alpha, beta)?;
         } else if small::fits(sizes) {
             small::product(sizes, c, a, b, alpha, beta);
+        } else if skinny::fits(sizes, b) {
+            skinny::product(sizes, c, a, b, alpha, beta, threads)?;
+        } else if sizes.n <= skinny::COLUMNS && skinny::fits(sizes.t(), a.t()) {
+            skinny::product(sizes.t(), c.t(), b.t(), a.t(), alpha, beta, threads)?;
         } else {
             large::product(sizes, c, a, b, alpha, beta, threads)?;
         }

@@ -153,6 +153,40 @@ fn check_dots() {
 }
 
 #[test]
+fn columns_in_one_piece_equal_the_naive_sum() {
+    on_every_level(check_columns);
+}
+
+/// The weight of a linear layer: few rows, few columns, and more elements than are transposed at once.
+fn check_columns() {
+    let mut rng = Rng(11);
+    let sizes = [
+        (2, 100, 70),
+        (3, 64, 19),
+        (7, 131, 37),
+        (48, 40, 50),
+        (49, 40, 50),
+        (90, 131, 4),
+        (90, 64, 3),
+        (50, 1031, 1200),
+    ];
+    for dtype in FLOATS {
+        let most = if dtype == DType::F32 { sizes.len() } else { sizes.len() - 1 };
+        for &(m, k, n) in &sizes[..most] {
+            let (a, mut b) = (rng.tensor(dtype, &[m, k]), Tensor::full(dtype, &[n, k], 0.0));
+            rng.fill(&mut b);
+            b.shape.swap(0, 1);
+            b.strides.swap(0, 1);
+            let mut c = rng.tensor(dtype, &[m, n]);
+            let expected = naive(&a, &b, &c, 2.0, -3.0);
+            gemm::matmul(&mut c.view_mut(), a.view(), b.view(), Scalar::Int(2), Scalar::Int(-3))
+                .unwrap();
+            c.assert_close(&expected, &format!("{dtype:?} {m}x{k}x{n} {:?}", a.strides));
+        }
+    }
+}
+
+#[test]
 fn one_and_two_threads_give_the_same_bits() {
     on_every_level(check_threads);
 }
@@ -167,17 +201,25 @@ fn check_threads() {
             (385, 600, 3),
             (3000, 500, 1),
             (1, 500, 3000),
+            (16, 500, 3000),
+            (3, 1500, 900),
             (1, 300_000, 1),
         ] {
             let (a, b) = (rng.tensor(dtype, &[m, k]), rng.tensor(dtype, &[k, n]));
-            let run = |threads: usize| {
+            let mut columns = Tensor::full(dtype, &[n, k], 0.0);
+            rng.fill(&mut columns);
+            columns.shape.swap(0, 1);
+            columns.strides.swap(0, 1);
+            let run = |b: &Tensor, threads: usize| {
                 parallel::set_num_threads(threads);
                 let mut c = Tensor::full(dtype, &[m, n], 0.0);
                 gemm::matmul(&mut c.view_mut(), a.view(), b.view(), Scalar::Int(1), Scalar::Int(0))
                     .unwrap();
                 c.data
             };
-            assert!(run(1) == run(2), "{dtype:?} {m}x{k}x{n}");
+            assert!(run(&b, 1) == run(&b, 2), "{dtype:?} {m}x{k}x{n}");
+            let one = run(&columns, 1);
+            assert!(one == run(&columns, 2), "{dtype:?} {m}x{k}x{n} by columns");
         }
     }
 }

@@ -27,19 +27,20 @@ pub(super) unsafe fn product<T: HalfFloat>(
     if let Some(loops) = T::bf16_microkernels(s) {
         return super::bf16::product(s, (c, a, b), (alpha, beta), threads, loops);
     }
-    let right = widen(b, s.k, s.n)?;
+    let columns_first = b.rs == 1 && b.cs != 1;
+    let wide = if columns_first { widen(b.t(), s.n, s.k)? } else { widen(b, s.k, s.n)? };
+    let right = match columns_first {
+        true => Matrix::rows(wide.as_ptr(), s.k).t(),
+        false => Matrix::rows(wide.as_ptr(), s.n),
+    };
     let blocks = s.m.div_ceil(ROWS);
     let one = |block: usize| {
         let start = block * ROWS;
         let part = GemmSizes { m: ROWS.min(s.m - start), ..s };
         let left = widen(a.at(start, 0), part.m, s.k)?;
         let mut sums = memory::filled(0.0_f32, part.m * s.n)?;
-        let (sum, left, right) = (
-            Matrix::rows(sums.as_mut_ptr(), s.n),
-            Matrix::rows(left.as_ptr(), s.k),
-            Matrix::rows(right.as_ptr(), s.n),
-        );
-        // SAFETY: three fresh row-major buffers of these sizes.
+        let (sum, left) = (Matrix::rows(sums.as_mut_ptr(), s.n), Matrix::rows(left.as_ptr(), s.k));
+        // SAFETY: three fresh buffers of these sizes.
         unsafe { super::product(part, sum, left, right, 1.0, 0.0, false)? };
         narrow(c.at(start, 0), part, &sums, s.n, alpha, beta);
         Ok(())

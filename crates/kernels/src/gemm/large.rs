@@ -9,9 +9,16 @@ use crate::simd::transpose::SQUARE;
 use crate::{C64, C128, Result, interrupt, memory, parallel};
 
 /// Types that the `gemm` crate multiplies.
-pub(crate) trait GemmElement: MulAdd {}
-impl GemmElement for f32 {}
-impl GemmElement for f64 {}
+pub(crate) trait GemmElement: MulAdd {
+    /// Whether the type has no imaginary part.
+    const IS_REAL: bool = false;
+}
+impl GemmElement for f32 {
+    const IS_REAL: bool = true;
+}
+impl GemmElement for f64 {
+    const IS_REAL: bool = true;
+}
 impl GemmElement for C64 {}
 impl GemmElement for C128 {}
 
@@ -31,24 +38,59 @@ pub(super) unsafe fn product<T: GemmElement>(
     beta: T,
     threads: bool,
 ) -> Result<()> {
-    let mut copy = Vec::new();
-    let b = if is_worth_transposing(s, b) {
-        // SAFETY: the caller's promise.
-        unsafe { transposed(s, b, &mut copy)? }
-    } else {
-        b
-    };
-    let long = s.m.max(s.n);
-    let is_alone =
-        !threads || s.work() < 2 * THREAD_GRAIN || long < 2 * BLOCK || parallel::num_threads() == 1;
+    let is_transposed = is_worth_transposing(s, b);
+    let width = if is_transposed { strip_width(s) } else { s.n };
+    let strips = s.n / width;
+    let widest = s.n - (strips - 1) * width;
     // Before anything is written.
-    let tasks = if is_alone { 1 } else { parallel::num_threads().min(long / BLOCK) };
-    memory::probe(tasks * workspace::<T>(s))?;
-    if is_alone {
-        // SAFETY: the caller's promise.
-        unsafe { in_blocks(s, c, a, b, alpha, beta, max_call_work::<T>()) };
-        return Ok(());
+    let mut copy = Vec::new();
+    if is_transposed {
+        memory::reserve(&mut copy, widest * s.k)?;
     }
+    let part = GemmSizes { n: widest, ..s };
+    memory::probe(task_count(part, threads) * workspace::<T>(part))?;
+    for strip in 0..strips {
+        let start = strip * width;
+        let part = GemmSizes { n: if strip + 1 == strips { widest } else { width }, ..s };
+        // SAFETY: the caller's promise; a strip of columns of `b` gives these of `c`.
+        unsafe {
+            let mut b = b.at(0, start);
+            if is_transposed {
+                b = transposed(part, b, &mut copy);
+            }
+            on_threads(part, c.at(0, start), a, b, alpha, beta, threads);
+        }
+    }
+    Ok(())
+}
+
+/// The number of parts that a product is split into for threads.
+fn task_count(s: GemmSizes, threads: bool) -> usize {
+    let long = s.m.max(s.n);
+    if !threads || s.work() < 2 * THREAD_GRAIN || long < 2 * BLOCK {
+        return 1;
+    }
+    parallel::num_threads().min(long / BLOCK)
+}
+
+/// [`product`] of operands as they lie, for which there is memory.
+///
+/// # Safety
+/// As [`super::product`].
+unsafe fn on_threads<T: GemmElement>(
+    s: GemmSizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+    beta: T,
+    threads: bool,
+) {
+    if task_count(s, threads) == 1 {
+        // SAFETY: the caller's promise.
+        return unsafe { in_blocks(s, c, a, b, alpha, beta, max_call_work::<T>()) };
+    }
+    let long = s.m.max(s.n);
     let by_rows = s.m >= s.n;
     let blocks = long / BLOCK;
     parallel::for_range(blocks, 1, &|range| {
@@ -81,7 +123,6 @@ pub(super) unsafe fn product<T: GemmElement>(
             }
         }
     });
-    Ok(())
 }
 
 /// Bytes that the crate packs operands into, about: it goes through them in pieces that fit the processor's caches.
@@ -91,8 +132,16 @@ fn workspace<T>(s: GemmSizes) -> usize {
     (depth * size_of::<T>()).saturating_mul(rows + s.n).min(MOST)
 }
 
-/// Most elements of a right operand that is transposed.
-const MAX_TRANSPOSED: usize = 1 << 18;
+/// Elements of the right operand that are transposed at once: of more, whole strips of columns one after the other.
+const MAX_TRANSPOSED: usize = 1 << 20;
+
+/// Elements of a column from which those of a row lie so far apart that packing them waits for memory.
+const FAR_APART: usize = 256;
+
+/// Columns of a strip, but for the last one, which also has what is left over: enough of them for the invariant.
+fn strip_width(s: GemmSizes) -> usize {
+    (MAX_TRANSPOSED / s.k / BLOCK * BLOCK).max(BLOCK).min(s.n)
+}
 
 /// Whether the right operand, which lies column by column, is better transposed first: the crate packs columns element
 /// by element, which takes four times as long as squares that go through registers.
@@ -101,21 +150,18 @@ fn is_worth_transposing<T>(s: GemmSizes, b: Matrix<T>) -> bool {
     b.rs == 1
         && b.cs != 1
         && is_square
-        && s.k * s.n <= MAX_TRANSPOSED
+        && (s.k * s.n <= MAX_TRANSPOSED / 4 || s.k >= FAR_APART)
+        && s.k * s.n.min(BLOCK) <= 4 * MAX_TRANSPOSED
         && matches!(size_of::<T>(), 4 | 8)
 }
 
 /// The matrix row by row, in `copy`.
 ///
 /// # Safety
-/// All elements of the matrix are live.
-unsafe fn transposed<T: GemmElement>(
-    s: GemmSizes,
-    b: Matrix<T>,
-    copy: &mut Vec<T>,
-) -> Result<Matrix<T>> {
+/// All elements of the matrix are live, and `copy` has room for them.
+unsafe fn transposed<T: GemmElement>(s: GemmSizes, b: Matrix<T>, copy: &mut Vec<T>) -> Matrix<T> {
     let size = size_of::<T>() as isize;
-    memory::reserve(copy, s.k * s.n)?;
+    copy.clear();
     // SAFETY: room for all elements; `s.n` columns of `s.k` elements, as the caller says.
     unsafe {
         let strides = (s.n as isize * size, b.cs * size);
@@ -127,7 +173,7 @@ unsafe fn transposed<T: GemmElement>(
         );
         copy.set_len(s.k * s.n);
     }
-    Ok(Matrix::rows(copy.as_ptr(), s.n))
+    Matrix::rows(copy.as_ptr(), s.n)
 }
 
 /// Most multiply-adds of one call of the crate, which nothing can interrupt: some 50 milliseconds.

@@ -141,7 +141,7 @@ impl Rng {
         self.fill(&mut t);
         t
     }
-    fn fill(&mut self, t: &mut Tensor) {
+    pub(crate) fn fill(&mut self, t: &mut Tensor) {
         for i in 0..t.numel() {
             let value = if t.dtype.is_integral(true) {
                 C128::new((self.below(20) - if t.dtype.is_signed() { 10 } else { 0 }) as f64, 0.0)

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _C
 from ._overridable import make_overridable as _make_overridable
+from ._question import expect_tensor
 from ._tensor import Tensor
 
 __all__ = [
@@ -132,12 +133,17 @@ def histogramdd(
         A named tuple ``(hist, bin_edges)``.
 
     Raises:
+        TypeError: ``input`` is no tensor, or ``bins`` neither a number nor a sequence.
         RuntimeError: for bins, ranges or weights that do not fit.
     """
     functions = _C._VariableFunctions
+    expect_tensor("histogramdd", "input", 1, input)
     options: dict[str, Any] = {"weight": weight, "density": density}
     if isinstance(bins, int):
         bins = [bins] * (input.shape[-1] if input.dim() else 0)
+    if not isinstance(bins, Sequence):
+        kind = type(bins).__name__
+        raise TypeError(f"histogramdd(): argument 'bins' (position 2) must be int, not {kind}")
     edges: Sequence[Tensor]
     if len(bins) > 0 and all(isinstance(edge, Tensor) for edge in bins):
         edges = tuple(bins)  # type: ignore[arg-type]

@@ -6,16 +6,23 @@
 //! causal attention forbids are not multiplied, but for those beside the diagonal. Invariant: a query's result
 //! depends on the shapes and its own operands, not on how queries are cut into tasks: tiles of `ROWS` queries begin at
 //! multiples of that, and so do tasks. (Weights of forbidden keys of a tile are zero, so that an infinite value or NaN of such a key
-//! makes NaN of the tile's other queries.)
+//! makes NaN of the tile's other queries.) Halves are widened as they are packed and rounded once.
+//!
+//! The gradients are in [`backward`], reading and writing of elements in [`pack`], the loops in [`tile`].
 
+mod backward;
+mod pack;
 mod tile;
 
-use crate::dense::{SharedMut, expect_shape};
+use crate::dense::{Real, SharedMut, expect_shape};
 use crate::gemm::{Matrix, MulAdd};
 use crate::interrupt::WorkCounter;
-use crate::{DType, Error, Result, StridedMut, StridedRef, parallel, scratch};
+use crate::softmax::Exponential;
+use crate::{DType, Error, Result, StridedMut, StridedRef, bf16, f16, parallel, scratch};
+pub use backward::{AttentionResults, attention_backward};
+use pack::{Mask, Stored, pack_panels, pack_rows, spare_of, store_row};
 use std::ops::Range;
-use tile::{Block, KEYS, QUERIES, ROWS, ScoreNumber, add_values, panel_width, score, weigh};
+use tile::{Block, KEYS, QUERIES, ROWS, add_values, panel_width, score, weigh};
 
 /// Queries of a task where there are many heads, and where there are few.
 const RUN: usize = 6 * QUERIES;
@@ -30,17 +37,17 @@ pub struct AttentionOptions<'a> {
     pub scale: f64,
     /// Whether a query attends to no key at a later position.
     pub is_causal: bool,
-    /// What is added to the scores: (B, H, L, S).
+    /// What is added to the scores, or truth values that say which keys a query may attend to: (B, H, L, S).
     pub mask: Option<StridedRef<'a>>,
 }
 
 /// `out = softmax(scale Q K^T + mask) V` of `query` (B, H, L, E), `key` (B, G, S, E) and `value` (B, G, S, F), where G divides
 /// H and heads that follow one another share one of G; `out` is (B, H, L, F), and `sums` (B, H, L) gets the logarithms of
-/// the sums of exponentials. Rows that may attend to nothing give zeros, also as logarithm. Everything is of one dtype, with
-/// any strides.
+/// the sums of exponentials. Rows that may attend to nothing give zeros, also as logarithm. All are of one floating dtype,
+/// but `sums`, which are `f32` for halves, and the mask; with any strides.
 ///
 /// # Errors
-/// Shapes that do not fit, or a dtype that is neither `f32` nor `f64`.
+/// Shapes that do not fit, or dtypes.
 pub fn attention(
     out: &mut StridedMut<'_>,
     sums: &mut StridedMut<'_>,
@@ -49,26 +56,29 @@ pub fn attention(
     options: AttentionOptions<'_>,
 ) -> Result<()> {
     let sizes = Sizes::of(query, key, value)?;
-    let Sizes { batch, heads, queries, keys, out_width, .. } = sizes;
-    let shape = [batch, heads, queries, out_width].map(|size| size as i64);
-    expect_shape("output", out.shape(), &shape)?;
-    expect_shape("logarithms", sums.shape(), &shape[..3])?;
-    if let Some(mask) = options.mask {
-        expect_shape("mask", mask.shape(), &[shape[0], shape[1], shape[2], keys as i64])?;
-    }
-    let others = [Some(key), Some(value), options.mask].into_iter().flatten();
-    let dtypes = others.map(|view| view.dtype()).chain([out.dtype(), sums.dtype()]);
-    if let Some(other) = dtypes.into_iter().find(|&dtype| dtype != query.dtype()) {
-        return Err(Error::runtime(format!(
-            "expected scalar type {} but found {}",
-            query.dtype().scalar_name(),
-            other.scalar_name()
-        )));
-    }
+    sizes.check_results(out.shape(), sums.shape(), options.mask)?;
+    check_dtypes(query, &[key.dtype(), value.dtype(), out.dtype()], sums.dtype())?;
     match query.dtype() {
+        DType::F16 => run::<f16>(out, sums, [query, key, value], options, sizes),
+        DType::BF16 => run::<bf16>(out, sums, [query, key, value], options, sizes),
         DType::F32 => run::<f32>(out, sums, [query, key, value], options, sizes),
         DType::F64 => run::<f64>(out, sums, [query, key, value], options, sizes),
         dtype => Err(Error::not_implemented("flash_attention", dtype)),
+    }
+}
+
+/// Refuses operands that are not of the query's dtype, and logarithms not of that which is computed in.
+fn check_dtypes(query: StridedRef<'_>, others: &[DType], sums: DType) -> Result<()> {
+    let dtype = query.dtype();
+    let wide = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
+    let mut pairs = others.iter().map(|&other| (dtype, other)).chain([(wide, sums)]);
+    match pairs.find(|(expected, found)| expected != found) {
+        Some((expected, found)) => Err(Error::runtime(format!(
+            "expected scalar type {} but found {}",
+            expected.scalar_name(),
+            found.scalar_name()
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -109,6 +119,20 @@ impl Sizes {
             [batch, heads, sharing, queries, keys, width, out_width].map(|size| size as usize);
         Ok(Sizes { batch, heads, sharing, queries, keys, width, out_width })
     }
+
+    /// Refuses results, logarithms and a mask of other shapes, and a mask of another kind.
+    fn check_results(self, out: &[i64], sums: &[i64], mask: Option<StridedRef<'_>>) -> Result<()> {
+        let Sizes { batch, heads, queries, keys, out_width, .. } = self;
+        let shape = [batch, heads, queries, out_width].map(|size| size as i64);
+        expect_shape("output", out, &shape)?;
+        expect_shape("logarithms", sums, &shape[..3])?;
+        let Some(mask) = mask else { return Ok(()) };
+        expect_shape("mask", mask.shape(), &[shape[0], shape[1], shape[2], keys as i64])?;
+        match Mask::of(mask, 0, 0) {
+            Some(_) => Ok(()),
+            None => Err(Error::not_implemented("attention with a mask", mask.dtype())),
+        }
+    }
 }
 
 /// The matrix of one head of one example.
@@ -123,16 +147,16 @@ fn head<T>(ptr: *const u8, strides: &[i64], example: usize, head: usize) -> Matr
 }
 
 /// The operands and results of one head.
-struct Head<T> {
-    query: Matrix<T>,
-    key: Matrix<T>,
-    value: Matrix<T>,
-    mask: Option<Matrix<T>>,
-    out: Matrix<T>,
-    sums: Matrix<T>,
+struct Head<N: Stored> {
+    query: Matrix<N>,
+    key: Matrix<N>,
+    value: Matrix<N>,
+    mask: Option<Mask>,
+    out: Matrix<N>,
+    sums: Matrix<N::Wide>,
 }
 
-fn run<T: ScoreNumber>(
+fn run<N: Stored>(
     out: &mut StridedMut<'_>,
     sums: &mut StridedMut<'_>,
     [query, key, value]: [StridedRef<'_>; 3],
@@ -143,19 +167,19 @@ fn run<T: ScoreNumber>(
     let runs = s.queries.div_ceil(run);
     let (out_at, sums_at) = (SharedMut::from_ptr(out.ptr()), SharedMut::from_ptr(sums.ptr()));
     let (out_strides, sum_strides) = (out.strides(), sums.strides());
-    let (scale, is_causal) = (T::of(options.scale), options.is_causal);
+    let (scale, is_causal) = (N::Wide::of(options.scale), options.is_causal);
     parallel::try_for_restartable_range(s.batch * s.heads * runs, 1, &|tasks| {
-        let buffers = Buffers::new::<T>(s, run.min(s.queries.next_multiple_of(ROWS)));
-        scratch::with(buffers.words::<T>(), |words| {
+        let buffers = Buffers::new::<N>(s, run.min(s.queries.next_multiple_of(ROWS)));
+        scratch::with(buffers.words::<N::Wide>(), |words| {
             for task in tasks {
                 let (at, run_at) = (task / runs, task % runs * run);
                 let (n, h) = (at / s.heads, at % s.heads);
                 let view = |view: StridedRef<'_>, h| head(view.ptr(), view.strides(), n, h);
-                let own = Head {
+                let own = Head::<N> {
                     query: view(query, h),
                     key: view(key, h / s.sharing),
                     value: view(value, h / s.sharing),
-                    mask: options.mask.map(|mask| view(mask, h)),
+                    mask: options.mask.and_then(|mask| Mask::of(mask, n, h)),
                     out: head(out_at.ptr(), out_strides, n, h),
                     sums: head(sums_at.ptr(), sum_strides, n, h),
                 };
@@ -174,6 +198,7 @@ struct Buffers {
     value: usize,
     weights: usize,
     sums: usize,
+    spare: usize,
     rows: usize,
 }
 
@@ -189,13 +214,14 @@ struct Work<'a, T> {
     weights: &'a mut [T],
     /// For each panel of columns, a row of sums for each query.
     sums: &'a mut [T],
+    spare: &'a mut [T],
     /// For each query, the greatest score so far and the sum of exponentials.
     state: &'a mut [[T; 2]],
 }
 
 impl Buffers {
-    fn new<T>(s: Sizes, rows: usize) -> Buffers {
-        let (panel, rows) = (panel_width(size_of::<T>()), rows.next_multiple_of(ROWS));
+    fn new<N: Stored>(s: Sizes, rows: usize) -> Buffers {
+        let (panel, rows) = (panel_width(size_of::<N::Wide>()), rows.next_multiple_of(ROWS));
         let keys = KEYS.min(s.keys).next_multiple_of(panel);
         let columns = s.out_width.next_multiple_of(panel);
         Buffers {
@@ -204,54 +230,67 @@ impl Buffers {
             value: keys * columns,
             weights: QUERIES * KEYS,
             sums: rows * columns,
+            spare: spare_of::<N>(s.width.max(KEYS)),
             rows,
         }
     }
     fn words<T>(self) -> usize {
-        let elements = self.query + self.key + self.value + self.weights + self.sums;
-        (elements + 2 * self.rows + 6 * 16) * (size_of::<T>() / 4)
+        let elements = self.query + self.key + self.value + self.weights + self.sums + self.spare;
+        (elements + 2 * self.rows + 7 * 16) * (size_of::<T>() / 4)
     }
     /// The buffers, each from a cache line on.
     fn cut<T>(self, words: &mut [u32]) -> Work<'_, T> {
-        // SAFETY: all bits are numbers of either type; the words begin at a cache line and are as many as `words` says.
-        let elements = unsafe {
-            let n = words.len() * 4 / size_of::<T>();
-            std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<T>(), n)
-        };
-        let mut rest = elements;
-        let mut next = |n: usize| {
-            let (part, others) = std::mem::take(&mut rest).split_at_mut(n.next_multiple_of(16));
-            rest = others;
-            &mut part[..n]
-        };
+        let mut rest = Cutter::new(words);
         Work {
-            query: next(self.query),
-            key: next(self.key),
-            value: next(self.value),
-            weights: next(self.weights),
-            sums: next(self.sums),
-            state: next(2 * self.rows).as_chunks_mut().0,
+            query: rest.next(self.query),
+            key: rest.next(self.key),
+            value: rest.next(self.value),
+            weights: rest.next(self.weights),
+            sums: rest.next(self.sums),
+            spare: rest.next(self.spare),
+            state: rest.next(2 * self.rows).as_chunks_mut().0,
         }
     }
 }
 
+/// Memory of which buffers are cut off.
+struct Cutter<'a, T>(&'a mut [T]);
+
+impl<'a, T> Cutter<'a, T> {
+    /// Numbers in place of words that begin at a cache line.
+    fn new(words: &'a mut [u32]) -> Self {
+        const { assert!(size_of::<T>() == 4 || size_of::<T>() == 8) };
+        // SAFETY: all bits are numbers of the two types that attention computes with; there are so many words.
+        Cutter(unsafe {
+            let n = words.len() * 4 / size_of::<T>();
+            std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<T>(), n)
+        })
+    }
+    /// The next `n` numbers, from a cache line on.
+    fn next(&mut self, n: usize) -> &'a mut [T] {
+        let (part, rest) = std::mem::take(&mut self.0).split_at_mut(n.next_multiple_of(16));
+        self.0 = rest;
+        &mut part[..n]
+    }
+}
+
 /// One task: some queries of a head.
-fn attend<T: ScoreNumber>(
-    head: &Head<T>,
+fn attend<N: Stored>(
+    head: &Head<N>,
     (s, queries): (Sizes, Range<usize>),
-    (scale, is_causal): (T, bool),
-    work: Work<'_, T>,
+    (scale, is_causal): (N::Wide, bool),
+    work: Work<'_, N::Wide>,
 ) {
-    let Work { query, key, value, weights, sums, state } = work;
+    let Work { query, key, value, weights, sums, spare, state } = work;
     pack_rows(query, head.query.at(queries.start, 0), (queries.len(), s.width));
-    sums.fill(T::ZERO);
-    state.fill([T::NEG_INFINITY, T::ZERO]);
+    sums.fill(N::Wide::ZERO);
+    state.fill([N::Wide::NEG_INFINITY, N::Wide::ZERO]);
     let mut pace = WorkCounter::new();
     let last = if is_causal { s.keys.min(queries.end) } else { s.keys };
     for first in (0..last).step_by(KEYS) {
         let count = KEYS.min(last - first);
-        pack_panels(key, head.key.at(first, 0).t(), (s.width, count));
-        pack_panels(value, head.value.at(first, 0), (count, s.out_width));
+        pack_panels(key, head.key.at(first, 0).t(), (s.width, count), spare);
+        pack_panels(value, head.value.at(first, 0), (count, s.out_width), spare);
         for start in (0..queries.len()).step_by(QUERIES) {
             let rows = QUERIES.min(queries.len() - start);
             pace.spend(rows * count * (s.width + s.out_width) / 8);
@@ -263,12 +302,12 @@ fn attend<T: ScoreNumber>(
             }
             score(weights, &query[start * s.width..], key, s.width, (scale, block));
             if let Some(mask) = head.mask {
-                add_mask(weights, mask.at(place, first), block);
+                mask.add_to(weights, (place, first), block);
             }
-            let mut growth = [T::ONE; QUERIES];
+            let mut growth = [N::Wide::ONE; QUERIES];
             weigh(weights, &mut state[start..], &mut growth, block);
             let all_rows = queries.len().next_multiple_of(ROWS);
-            let sums = &mut sums[start * panel_width(size_of::<T>())..];
+            let sums = &mut sums[start * panel_width(size_of::<N::Wide>())..];
             add_values(sums, (weights, value), &growth, (block, all_rows, s.out_width));
         }
     }
@@ -276,101 +315,26 @@ fn attend<T: ScoreNumber>(
 }
 
 /// Writes the results of some queries.
-fn finish<T: ScoreNumber>(
-    head: &Head<T>,
+fn finish<N: Stored>(
+    head: &Head<N>,
     (s, queries): (Sizes, Range<usize>),
-    sums: &[T],
-    state: &[[T; 2]],
+    sums: &mut [N::Wide],
+    state: &[[N::Wide; 2]],
 ) {
-    let panel = panel_width(size_of::<T>());
+    let panel = panel_width(size_of::<N::Wide>());
+    let (zero, one) = (N::Wide::ZERO, N::Wide::ONE);
     let rows = queries.len().next_multiple_of(ROWS);
     for (row, (at, &[top, sum])) in queries.zip(state).enumerate() {
-        let is_empty = sum == T::ZERO;
-        let factor = if is_empty { T::ZERO } else { T::ONE / sum };
+        let is_empty = sum == zero;
+        let factor = if is_empty { zero } else { one / sum };
         for (index, first) in (0..s.out_width).step_by(panel).enumerate() {
             let count = panel.min(s.out_width - first);
-            let sums = &sums[(index * rows + row) * panel..][..count];
+            let sums = &mut sums[(index * rows + row) * panel..][..count];
+            sums.iter_mut().for_each(|sum| *sum *= factor);
             // SAFETY: the task owns these rows of the output.
-            unsafe { store_scaled(head.out.at(at, first), sums, factor) };
+            unsafe { store_row(head.out.at(at, first), sums) };
         }
         // SAFETY: as above.
-        unsafe {
-            *head.sums.at(at, 0).ptr = if is_empty { T::ZERO } else { top + sum.logarithm() }
-        };
-    }
-}
-
-/// Writes numbers times a factor from the first element of a matrix along its row.
-///
-/// # Safety
-/// The row has so many elements, which nobody else uses.
-unsafe fn store_scaled<T: ScoreNumber>(to: Matrix<T>, from: &[T], factor: T) {
-    if to.cs == 1 {
-        // SAFETY: the caller's promise, here and below.
-        let to = unsafe { std::slice::from_raw_parts_mut(to.ptr, from.len()) };
-        to.iter_mut().zip(from).for_each(|(to, &from)| *to = from * factor);
-        return;
-    }
-    for (j, &from) in from.iter().enumerate() {
-        // SAFETY: as above.
-        unsafe { *to.at(0, j).ptr = from * factor };
-    }
-}
-
-/// Copies the elements of a matrix from the first on along its row.
-///
-/// # Safety
-/// The row has so many elements.
-unsafe fn copy_row<T: ScoreNumber>(to: &mut [T], from: Matrix<T>) {
-    if from.cs == 1 {
-        // SAFETY: the caller's promise, here and below.
-        to.copy_from_slice(unsafe { std::slice::from_raw_parts(from.ptr, to.len()) });
-        return;
-    }
-    for (j, to) in to.iter_mut().enumerate() {
-        // SAFETY: as above.
-        *to = unsafe { *from.at(0, j).ptr };
-    }
-}
-
-/// Copies rows to where they lie without gaps, and zeros after the last to whole tiles.
-fn pack_rows<T: ScoreNumber>(to: &mut [T], from: Matrix<T>, (rows, width): (usize, usize)) {
-    for (row, to) in to.chunks_exact_mut(width.max(1)).take(rows).enumerate() {
-        // SAFETY: inside the matrix, as the views promised.
-        unsafe { copy_row(to, from.at(row, 0)) };
-    }
-    let end = rows.next_multiple_of(ROWS) * width;
-    to[rows * width..end].fill(T::ZERO);
-}
-
-/// Packs a matrix by panels of columns, with zeros for the columns that the last panel lacks.
-fn pack_panels<T: ScoreNumber>(to: &mut [T], from: Matrix<T>, (rows, columns): (usize, usize)) {
-    let panel = panel_width(size_of::<T>());
-    for (to, first) in to.chunks_exact_mut((rows * panel).max(1)).zip((0..columns).step_by(panel)) {
-        let count = panel.min(columns - first);
-        if count < panel {
-            to.fill(T::ZERO);
-        }
-        let from = from.at(0, first);
-        if from.rs == 1 && rows > 1 {
-            // SAFETY: `count` columns of `rows` elements without gaps; as many rows of a panel.
-            unsafe { tile::transpose(to.as_mut_ptr(), panel, (from.ptr, from.cs), (count, rows)) };
-            continue;
-        }
-        for (row, to) in to.chunks_exact_mut(panel).enumerate() {
-            // SAFETY: inside the matrix, as the views promised.
-            unsafe { copy_row(&mut to[..count], from.at(row, 0)) };
-        }
-    }
-}
-
-/// Adds the mask to the scores.
-fn add_mask<T: ScoreNumber>(scores: &mut [T], mask: Matrix<T>, block: Block) {
-    for (row, scores) in scores.chunks_exact_mut(KEYS).take(block.rows).enumerate() {
-        let count = block.keys_of(row);
-        for (j, score) in scores[..count].iter_mut().enumerate() {
-            // SAFETY: inside the mask, as the views promised.
-            *score += unsafe { *mask.at(row, j).ptr };
-        }
+        unsafe { *head.sums.at(at, 0).ptr = if is_empty { zero } else { top + sum.logarithm() } };
     }
 }

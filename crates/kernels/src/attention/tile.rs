@@ -1,6 +1,6 @@
 //! The loops of attention: tiles of products in registers, and the weights of a block of keys.
 
-use super::MulAdd;
+use super::{Matrix, MulAdd};
 use crate::elementwise::copy_tile;
 use crate::row::GROUP;
 use crate::simd::{SimdLevel, level};
@@ -35,6 +35,11 @@ impl Block {
         self.allowed
             .map_or(self.keys, |allowed| self.keys.min((allowed + row as isize).max(0) as usize))
     }
+    /// The first query that may attend to a key.
+    #[inline(always)]
+    fn first_query(self, key: usize) -> usize {
+        self.allowed.map_or(0, |allowed| (key as isize + 1 - allowed).max(0) as usize)
+    }
     /// How many of the keys a query of the tile of `row` may attend to.
     #[inline(always)]
     fn keys_of_tile(self, row: usize) -> usize {
@@ -62,14 +67,14 @@ pub(super) unsafe fn transpose<T: Copy>(
     }
 }
 
-/// The sums of `R` rows of `depth` elements, which begin at multiples of `step`, with `W` columns of a panel whose rows are
+/// The sums of rows of `depth` elements, `steps` of a row and of an element apart, with `W` columns of a panel whose rows are
 /// `panel` apart.
 ///
 /// # Safety
 /// So many elements are live.
 #[inline(always)]
 unsafe fn tile<T: MulAdd, const W: usize>(
-    (left, step): (*const T, usize),
+    (left, steps): (*const T, [usize; 2]),
     (right, panel): (*const T, usize),
     depth: usize,
 ) -> [[T; W]; ROWS] {
@@ -79,7 +84,7 @@ unsafe fn tile<T: MulAdd, const W: usize>(
         for k in 0..depth {
             let row = *right.add(k * panel).cast::<[T; W]>();
             for (r, sums) in sums.iter_mut().enumerate() {
-                let x = *left.add(r * step + k);
+                let x = *left.add(r * steps[0] + k * steps[1]);
                 for w in 0..W {
                     sums[w] = x.mul_add_to(row[w], sums[w]);
                 }
@@ -123,7 +128,7 @@ unsafe fn score_tile<T: Exponential + MulAdd, const W: usize>(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let sums = tile::<T, W>(left, right, depth);
+        let sums = tile::<T, W>((left.0, [left.1, 1]), right, depth);
         for (r, sums) in sums.iter().enumerate() {
             let mut row = *sums;
             for x in &mut row {
@@ -147,7 +152,7 @@ unsafe fn value_tile<T: Exponential + MulAdd, const W: usize>(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let sums = tile::<T, W>(left, right, depth);
+        let sums = tile::<T, W>((left.0, [left.1, 1]), right, depth);
         for (r, (sums, &growth)) in sums.iter().zip(growth).enumerate() {
             let to = to.add(r * right.1).cast::<[T; W]>();
             let mut row = *to;
@@ -155,6 +160,38 @@ unsafe fn value_tile<T: Exponential + MulAdd, const W: usize>(
                 row[w] = row[w].mul_add_to(growth, sums[w]);
             }
             *to = row;
+        }
+    }
+}
+
+/// Adds a tile of products to the first rows and columns of a matrix whose rows lie `to.1` apart.
+///
+/// # Safety
+/// As [`tile`], and `to` has so many rows and columns.
+#[inline(always)]
+unsafe fn sum_tile<T: Exponential + MulAdd, const W: usize>(
+    to: (*mut T, isize),
+    left: (*const T, [usize; 2]),
+    right: (*const T, usize),
+    (depth, rows, columns): (usize, usize, usize),
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let sums = tile::<T, W>(left, right, depth);
+        for (r, sums) in sums.iter().enumerate().take(rows) {
+            let to = to.0.offset(r as isize * to.1);
+            if columns == W {
+                let to = to.cast::<[T; W]>();
+                let mut row = *to;
+                for w in 0..W {
+                    row[w] += sums[w];
+                }
+                *to = row;
+            } else {
+                for (w, &sum) in sums.iter().enumerate().take(columns) {
+                    *to.add(w) += sum;
+                }
+            }
         }
     }
 }
@@ -247,6 +284,85 @@ crate::multiversion! {
             }
             *growth = (before - base).exponential();
             *sum = sum.mul_add_to(*growth, crate::row::fold(sums, |a, b| a + b));
+        }
+    }
+}
+
+crate::multiversion! {
+    /// `to[query] += slopes[query] @ key`: the part of a block of keys in the gradient of queries.
+    ///
+    /// # Safety
+    /// (Not unsafe to call:) the matrix has `block.rows` rows of `width` elements without gaps, which nobody else uses.
+    pub(super) fn add_to_queries<T: ScoreNumber>(to: Matrix<T>, slopes: &[T], key: &[T], size: (Block, usize)) {
+        let ((block, width), panel) = (size, panel_width(size_of::<T>()));
+        assert!(slopes.len() >= QUERIES * KEYS && block.keys <= KEYS && block.rows <= QUERIES && to.cs == 1);
+        for (index, first) in (0..width).step_by(panel).enumerate() {
+            let columns = panel.min(width - first);
+            let right = &key[index * block.keys * panel..][..block.keys * panel];
+            for row in (0..block.rows).step_by(ROWS) {
+                let depth = block.keys_of_tile(row);
+                let size = (depth, ROWS.min(block.rows - row), columns);
+                // SAFETY: slopes of `KEYS` keys, `block.keys` rows of a panel, and the caller's rows.
+                unsafe {
+                    let to = (to.at(row, first).ptr, to.rs);
+                    let left = (slopes.as_ptr().add(row * KEYS), [KEYS, 1]);
+                    of_width!(T, panel, columns, sum_tile(to, left, (right.as_ptr(), panel), size));
+                }
+            }
+        }
+    }
+}
+
+crate::multiversion! {
+    /// `to[key] += weights[.., key] @ query`: the part of a block of queries in the gradient of keys or values, whose rows have
+    /// whole panels of columns and end with a tile.
+    pub(super) fn add_to_keys<T: ScoreNumber>(to: &mut [T], weights: &[T], query: &[T], size: (Block, usize)) {
+        let ((block, width), panel) = (size, panel_width(size_of::<T>()));
+        let step = width.next_multiple_of(panel);
+        // (The last tile may look at weights of up to `ROWS` keys after the last.)
+        assert!(weights.len() >= QUERIES * KEYS + ROWS && block.keys <= KEYS && block.rows <= QUERIES);
+        assert!(to.len() >= block.keys.next_multiple_of(ROWS) * step);
+        for (index, first) in (0..width).step_by(panel).enumerate() {
+            let columns = panel.min(width - first);
+            let right = &query[index * block.rows * panel..][..block.rows * panel];
+            for key in (0..block.keys).step_by(ROWS) {
+                let start = block.first_query(key);
+                if start >= block.rows {
+                    break;
+                }
+                let size = (block.rows - start, ROWS, columns);
+                // SAFETY: weights of `KEYS` keys, `block.rows` rows of a panel, and whole tiles of `to`.
+                unsafe {
+                    let to = (to.as_mut_ptr().add(key * step + first), step as isize);
+                    let left = (weights.as_ptr().add(start * KEYS + key), [1, KEYS]);
+                    let right = (right.as_ptr().add(start * panel), panel);
+                    of_width!(T, panel, columns, sum_tile(to, left, right, size));
+                }
+            }
+        }
+    }
+}
+
+crate::multiversion! {
+    /// Makes weights of scores, given the logarithms of their sums, and the gradients of the scores, times the scale, of those of the
+    /// weights: `state` has for each query the logarithm and the sum of the products of weights with their gradients.
+    pub(super) fn weigh_back<T: ScoreNumber>(scores: &mut [T], slopes: &mut [T], state: &[[T; 2]], how: (T, Block)) {
+        let (scale, block) = how;
+        let rows = scores.as_chunks_mut::<KEYS>().0.iter_mut().zip(slopes.as_chunks_mut::<KEYS>().0).zip(state);
+        for (row, ((scores, slopes), &[base, mean])) in rows.take(block.rows).enumerate() {
+            let count = block.keys_of(row);
+            let end = count.next_multiple_of(GROUP);
+            scores[count..end].fill(T::NEG_INFINITY);
+            let pairs = scores[..end].as_chunks_mut::<GROUP>().0.iter_mut();
+            for (weights, slopes) in pairs.zip(slopes[..end].as_chunks_mut::<GROUP>().0) {
+                for l in 0..GROUP {
+                    weights[l] = (weights[l] - base).exponential();
+                    slopes[l] = weights[l] * (slopes[l] - mean) * scale;
+                }
+            }
+            // (Tiles look at what is forbidden, too.)
+            scores[count..].fill(T::ZERO);
+            slopes[count..].fill(T::ZERO);
         }
     }
 }

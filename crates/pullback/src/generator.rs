@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::error::ensure;
+use crate::tensor::watch;
 use pullback_kernels::random::{DEFAULT_SEED, Generator as State};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -75,6 +76,7 @@ impl Generator {
     }
     /// Restarts the generator with `seed`.
     pub fn set_seed(&self, seed: u64) {
+        refuse_recording();
         self.lock().set_seed(seed);
     }
     /// The seed that was set last.
@@ -83,6 +85,7 @@ impl Generator {
     }
     /// The state in PyTorch's layout.
     pub fn state(&self) -> Vec<u8> {
+        refuse_recording();
         self.lock().state()
     }
     /// Restores a state that [`Generator::state`] (or PyTorch) returned.
@@ -90,6 +93,7 @@ impl Generator {
     /// # Errors
     /// `RuntimeError` if the size or the counters are impossible.
     pub fn set_state(&self, bytes: &[u8]) -> Result<()> {
+        refuse_recording();
         Ok(self.lock().set_state(bytes)?)
     }
     /// Restarts the generator with a seed that no other run has; returns the seed.
@@ -105,11 +109,19 @@ impl Generator {
     }
     /// Another generator in the same state.
     pub fn clone_state(&self) -> Generator {
+        refuse_recording();
         Generator::of(self.lock().clone())
     }
     /// Whether two handles are to the same generator.
     pub fn is_same(&self, other: &Generator) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// A recording knows of numbers that ops draw, and of nothing else that happens to a generator.
+fn refuse_recording() {
+    if watch::is_any() {
+        watch::refuse(|| "the state of a random number generator is read or set".into());
     }
 }
 

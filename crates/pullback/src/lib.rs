@@ -53,6 +53,7 @@ extern crate self as pullback;
 pub mod autograd;
 pub mod binding;
 pub mod call_site;
+pub mod capture;
 pub mod custom;
 pub mod dispatch;
 mod error;

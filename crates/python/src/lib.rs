@@ -34,6 +34,7 @@ use pyo3::prelude::*;
 mod allocator;
 mod autograd;
 mod bind;
+mod capture;
 mod convert;
 mod device;
 mod dispatch_mode;
@@ -119,6 +120,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     raw::apply::init(module)?;
     raw::overridable::init(module)?;
     setting::init(module)?;
+    capture::init(module)?;
     torch_function::init(module)?;
     torch_dispatch::init(module)?;
     device::init(module)?;

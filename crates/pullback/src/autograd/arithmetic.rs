@@ -4,7 +4,7 @@ use super::thread::level::{self, keys_of_word};
 use super::thread::mode;
 use crate::dispatch::{Arg, Call, Form, OpDef, Outputs, keys_of};
 use crate::tensor::shape::list;
-use crate::tensor::{Cpu, Key};
+use crate::tensor::{Cpu, Key, watch};
 use crate::{DType, Device, Result, Tensor, TensorSpec};
 
 /// `a + b`, recorded if grad mode is on. (Of a strided and a sparse tensor the sparse one must be the second.)
@@ -60,8 +60,8 @@ pub(in crate::autograd) fn copy_with_strides(
     shape: &[i64],
     strides: &[i64],
 ) -> Result<Tensor> {
-    if t.batched().is_some() {
-        // (Within `vmap` each example has these strides.)
+    if t.batched().is_some() || watch::is_on() {
+        // (Within `vmap` each example has these strides; a recording sees ops only.)
         let out = t.new_empty_strided(shape, strides)?;
         return out.copy_(t, false);
     }

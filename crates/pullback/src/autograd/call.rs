@@ -24,7 +24,7 @@ use crate::dispatch::{
     check_outs, check_result, check_writable, keys_of, keys_of_targets, receiver, run_kernel,
     run_pointwise_fast, run_pointwise_fast_into, sparse, write_kernel, write_outs,
 };
-use crate::tensor::{BACKENDS, Cpu, Key, KeySet, Writer};
+use crate::tensor::{BACKENDS, Cpu, Key, KeySet, Writer, watch};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -447,7 +447,7 @@ impl Drop for InterruptedWrite<'_> {
 
 /// A copy of what is about to be overwritten, with its history: higher derivatives go on through it.
 fn old_value(target: &Tensor) -> Result<Tensor> {
-    let copy = if target.needs_layers() {
+    let copy = if target.needs_layers() || watch::is_on() {
         let _unrecorded = mode::set_grad(false);
         arithmetic::clone(target)?
     } else {

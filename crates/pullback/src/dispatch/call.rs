@@ -7,10 +7,10 @@
 //! kernel.
 
 use super::{
-    Arg, IntoOutputs, OpDef, Outputs, Traits, check_outs, each_tensor, receiver, run_kernel, trace,
-    write_kernel, write_outs,
+    Arg, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_outs, each_tensor, observe, receiver,
+    run_kernel, trace, write_kernel, write_outs,
 };
-use crate::tensor::{BACKENDS, Cpu, Flag, KeySet};
+use crate::tensor::{BACKENDS, Cpu, Flag, KeySet, watch};
 use crate::{Result, Tensor};
 use std::borrow::Cow;
 use std::panic::Location;
@@ -139,8 +139,17 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Runs the dense CPU kernel in the form of the call, which a recording of the thread sees. (It sees the ops that composites
+    /// are made of.)
+    fn run_kernel(&self) -> Result<Outputs> {
+        if watch::is_on() && !matches!(self.def.kernels.cpu, Kernel::Composite(_)) {
+            return observe::run(self);
+        }
+        self.run_unobserved()
+    }
+
     /// Runs the dense CPU kernel in the form of the call.
-    pub(super) fn run_kernel(&self) -> Result<Outputs> {
+    pub(super) fn run_unobserved(&self) -> Result<Outputs> {
         // SAFETY: the call came past all layers, so that its tensors are plain ones in main memory.
         let cpu = unsafe { Cpu::grant() };
         match self.form {

@@ -15,8 +15,10 @@ pub(crate) mod flops;
 mod kernels;
 pub(crate) mod meta;
 pub(crate) mod narrow_floats;
+pub(crate) mod observe;
 mod out;
 mod pointwise;
+mod prepared;
 pub(crate) mod resolve;
 pub(crate) mod simulated;
 mod source;
@@ -41,6 +43,7 @@ pub use pointwise::ResultKind;
 pub(crate) use pointwise::{
     run_fast as run_pointwise_fast, run_fast_into as run_pointwise_fast_into,
 };
+pub(crate) use prepared::Prepared;
 pub use source::{Part, Registration, Source, named_keys};
 
 use crate::error::{bail, ensure};

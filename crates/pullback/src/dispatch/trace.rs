@@ -1,4 +1,5 @@
-//! Prints each call's way through the layers, where the environment variable `PULLBACK_TRACE_DISPATCH` asks for it.
+//! Sees every call: prints its way through the layers, where the environment variable `PULLBACK_TRACE_DISPATCH` asks for it, and
+//! tells a recording ([`super::observe`]) of layers that it knows nothing of.
 //!
 //! A thread that begins to work includes [`Key::Trace`] in every call if the variable is set
 //! (`tensor::key`), so that calls which would go straight to their kernel are printed too, and nobody else
@@ -7,12 +8,16 @@
 
 use super::Outputs;
 use super::call::{Call, Layer};
+use super::observe;
 use crate::Result;
-use crate::tensor::Key;
+use crate::tensor::{Key, is_traced, watch};
 
-/// The layer: prints the call from here on.
+/// The layer: lets a recording look at the call, and prints it from here on.
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
-    Call { is_traced: true, ..*call }.next()
+    if watch::is_on() {
+        observe::check(call);
+    }
+    Call { is_traced: is_traced(), ..*call }.next()
 }
 
 /// Prints that `call` enters `layer`, or its kernel.

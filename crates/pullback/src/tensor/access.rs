@@ -6,7 +6,7 @@
 //! layers, so that its arguments are plain tensors in main memory. Rules, batching rules and composites get none, and
 //! `ops` forbids unsafe code: a rule that reads memory does not compile.
 
-use super::{Device, Flag, Key};
+use super::{Device, Flag, Key, watch};
 use crate::error::ensure;
 use crate::{Result, Tensor};
 
@@ -55,6 +55,11 @@ impl Tensor {
     /// # Errors
     /// `RuntimeError` for a batched tensor, `TypeError` for a sparse one, `NotImplementedError` for one whose class overrides its ops.
     pub fn check_elements(&self) -> Result<()> {
+        if watch::is_any() && !self.has_flag(Flag::WRAPPED_NUMBER) {
+            watch::refuse(|| {
+                "elements of a tensor are read on the host (by item(), bool(), tolist(), numpy(), print or the like)".into()
+            });
+        }
         ensure!(
             !self.has_flag(Flag::BATCHED),
             runtime,

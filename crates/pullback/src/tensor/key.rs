@@ -32,7 +32,7 @@ macro_rules! keys {
     };
 }
 keys! {
-    /// The environment asks for each call's way through the layers to be printed.
+    /// Somebody sees every call: the environment asks for its way through the layers to be printed, or the thread is recorded.
     Trace = 18;
     /// Somebody observes the thread: a range of the profiler lies around the op.
     Profiler = 31;
@@ -99,11 +99,16 @@ impl Key {
 /// Includes [`Key::Trace`] in this thread's calls (`dispatch::trace`) if the environment variable `PULLBACK_TRACE_DISPATCH` is
 /// set and not `0`. The variable is read once.
 pub(super) fn begin_tracing() {
-    static IS_ON: OnceLock<bool> = OnceLock::new();
-    let is_set = || std::env::var_os("PULLBACK_TRACE_DISPATCH").is_some_and(|value| value != "0");
-    if *IS_ON.get_or_init(is_set) {
+    if is_traced() {
         Key::Trace.include(true);
     }
+}
+
+/// Whether that variable is set.
+pub(crate) fn is_traced() -> bool {
+    static IS_ON: OnceLock<bool> = OnceLock::new();
+    let is_set = || std::env::var_os("PULLBACK_TRACE_DISPATCH").is_some_and(|value| value != "0");
+    *IS_ON.get_or_init(is_set)
 }
 
 /// Sets a bit of this thread's word.

@@ -8,14 +8,18 @@
 //! writes asks for another address than who reads.
 
 mod lazy;
+mod window;
 
 use super::version::Version;
-use super::{Device, Sparse, memory, replaced};
+use super::{Device, Sparse, memory, replaced, watch};
 use crate::Result;
 use lazy::Lazy;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU16, AtomicU64, AtomicUsize, Ordering, fence,
+};
 use std::sync::{Arc, Mutex, OnceLock};
+pub(crate) use window::Window;
 
 /// A counted handle to memory.
 #[repr(transparent)]
@@ -43,6 +47,8 @@ struct Header {
     owner: Mutex<Owner>,
     /// The Python object that stands for this storage, if one was made.
     python: AtomicPtr<()>,
+    /// What a recording knows it by; 0 if none does (see [`watch`]).
+    mark: AtomicU64,
 }
 
 impl Header {
@@ -228,6 +234,9 @@ impl Storage {
     /// `NotImplementedError` for the storage of a meta tensor, which has none.
     pub fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> Result<R> {
         self.check_memory()?;
+        if watch::is_any() {
+            watch::refuse(|| "the bytes of a storage are read on the host".into());
+        }
         // (Growing elsewhere keeps the block that was read, but not its size together with it: size first.)
         let bytes = self.nbytes();
         // SAFETY: the block has this many bytes, and lives as long as the handle.
@@ -298,6 +307,7 @@ impl Storage {
             owns_python: AtomicBool::new(false),
             owner: Mutex::new(owner),
             python: AtomicPtr::new(std::ptr::null_mut()),
+            mark: AtomicU64::new(0),
         };
         // SAFETY: a fresh block, large and aligned enough for the header.
         unsafe { ptr.write(header) };
@@ -345,6 +355,14 @@ impl Storage {
     #[inline(always)]
     pub fn use_count(&self) -> usize {
         self.header().handles.load(Ordering::Acquire)
+    }
+    /// What a recording knows it by; 0 if none does.
+    pub(crate) fn mark(&self) -> u64 {
+        self.header().mark.load(Ordering::Relaxed)
+    }
+    /// Lets a recording know it.
+    pub(crate) fn set_mark(&self, mark: u64) {
+        self.header().mark.store(mark, Ordering::Relaxed);
     }
     /// Whether two handles mean the same memory object.
     pub fn ptr_eq(&self, other: &Storage) -> bool {
@@ -588,6 +606,10 @@ impl Drop for Storage {
         }
         // SAFETY: this was the last handle; the header is moved out before its block is given back.
         let header = unsafe { self.0.read() };
+        let mark = header.mark.load(Ordering::Relaxed);
+        if mark != 0 {
+            watch::note_end(mark);
+        }
         if !header.is_lent.load(Ordering::Relaxed) {
             let elements = header.inline_bytes;
             // SAFETY: the block was allocated with this size and holds nothing any more.

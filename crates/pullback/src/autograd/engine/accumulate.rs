@@ -9,7 +9,7 @@ use crate::autograd::{arithmetic, mode};
 use crate::dispatch::Grads;
 use crate::error::bail;
 use crate::interrupt;
-use crate::tensor::{Flag, is_non_overlapping_and_dense};
+use crate::tensor::{Flag, is_non_overlapping_and_dense, watch};
 use crate::{Result, Tensor};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Acquire;
@@ -40,6 +40,7 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
         take_in(node, leaf, grad)
     }?;
     for hook in hooks {
+        watch::refuse(|| "a hook sees a gradient".into());
         hook(leaf)?;
     }
     Ok(())

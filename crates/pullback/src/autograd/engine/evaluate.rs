@@ -15,6 +15,7 @@ use crate::autograd::{arithmetic, mode};
 use crate::dispatch::{Grads, Traits};
 use crate::error::ensure;
 use crate::prof::{self, Kind};
+use crate::tensor::watch;
 use crate::{Error, Result, Tensor};
 use std::sync::atomic::Ordering;
 
@@ -53,6 +54,7 @@ fn leaf_hooks(tensor: &Tensor, grads: &mut Grads) -> Result<()> {
     }
     let hooks: Vec<TensorHook> = lock(tensor).hooks.iter().map(|(_, h)| h.clone()).collect();
     for hook in hooks {
+        watch::refuse(|| "a hook sees a gradient".into());
         run_tensor_hook(&hook, &mut grads[0])?;
     }
     Ok(())
@@ -63,7 +65,11 @@ fn run_tensor_hooks(node: &Node, grads: &mut Grads) -> Result<()> {
     if let Some(leaf) = node.leaf() {
         leaf_hooks(leaf, grads)?;
     }
-    if node.0.has_hooks.load(Ordering::Acquire) { node.run_tensor_hooks(grads) } else { Ok(()) }
+    if !node.0.has_hooks.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    watch::refuse(|| "a hook sees a gradient".into());
+    node.run_tensor_hooks(grads)
 }
 
 /// The gradients of a node as captures see them: before the node's hooks if it runs, else after the hooks of the tensors.

@@ -19,6 +19,7 @@ use crate::dispatch::{Facts, Grads, OpDef, Value};
 use crate::tensor::{Flag, SpinLock};
 use smallvec::SmallVec;
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
@@ -281,6 +282,29 @@ impl Drop for Node {
             drop_last(last);
         }
     }
+}
+
+/// Whether a backward from `root` on might find tensors that its graph keeps. (Of functions of other makers it is not known.)
+pub(crate) fn keeps_tensors(root: &Node) -> bool {
+    let mut seen = HashSet::new();
+    let mut open = vec![root.clone()];
+    while let Some(node) = open.pop() {
+        let is_keeping = match &node.0.body {
+            Body::Op { slots, .. } => {
+                let mut is_any = false;
+                slots.iter().for_each(|slot| slot.each_tensor(&mut |_| is_any = true));
+                is_any || !slots.iter().all(Slot::is_plain)
+            }
+            Body::AccumulateGrad(_) => false,
+            Body::Custom(_) => true,
+        };
+        if is_keeping {
+            return true;
+        }
+        let more = node.next_edges().iter().filter_map(|edge| edge.node.clone());
+        open.extend(more.filter(|node| seen.insert(node.id())));
+    }
+    false
 }
 
 impl Node {

@@ -7,8 +7,9 @@ use super::meta::lock;
 use super::{noted, tangent};
 use crate::autograd::graph::hook::{AccumulateHook, HookId, TensorHook, next_id};
 use crate::autograd::mode;
+use crate::dispatch::observe;
 use crate::error::ensure;
-use crate::tensor::{Flag, Layout};
+use crate::tensor::{Flag, Layout, watch};
 use crate::{Result, Tensor};
 
 impl Tensor {
@@ -62,6 +63,9 @@ impl Tensor {
         }
         if grad.as_ref().is_some_and(Tensor::requires_grad) {
             noted::note(self);
+        }
+        if watch::is_on() {
+            observe::note_grad(self);
         }
         let old = std::mem::replace(&mut lock(self).grad, grad);
         drop(old);

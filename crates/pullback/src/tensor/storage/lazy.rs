@@ -11,7 +11,7 @@
 
 use super::{Header, INLINE_AT, Owner, Storage};
 use crate::Result;
-use crate::tensor::{memory, replaced};
+use crate::tensor::{memory, replaced, watch};
 use smallvec::SmallVec;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -197,6 +197,9 @@ impl Storage {
     /// # Errors
     /// Out of memory; `NotImplementedError` for the storage of a sparse tensor, whose elements are elsewhere.
     pub fn lazy_clone(&self) -> Result<Storage> {
+        if watch::is_any() {
+            watch::refuse(|| "a lazy clone of a storage is made, which is no op".into());
+        }
         let header = self.header();
         let mut owner = header.owner.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known =

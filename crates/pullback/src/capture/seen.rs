@@ -1,0 +1,113 @@
+//! What a recording knows of tensors: whose memory they show, and how.
+
+use crate::DType;
+use crate::dispatch::Value;
+use crate::tensor::{Dims, Flag, Geometry};
+use crate::{Result, Storage, Tensor};
+
+/// Memory that the step uses.
+pub(super) struct Memory {
+    pub(super) kind: Kind,
+    /// Its size, the largest that was seen.
+    pub(super) bytes: usize,
+    /// The first and the last instruction that uses it.
+    pub(super) first: usize,
+    pub(super) last: usize,
+    /// Whether an instruction wrote to it that did not make it.
+    pub(super) is_written: bool,
+    /// The name of the op that made it.
+    pub(super) maker: &'static str,
+}
+
+/// Whose memory it is.
+#[derive(Clone)]
+pub(super) enum Kind {
+    /// That of an argument of the step.
+    Input(usize),
+    /// That of a tensor which is older than the step, or which no op made.
+    External(Storage),
+    /// An op of the step made it.
+    Made,
+}
+
+/// A way to see memory.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct View {
+    pub(super) memory: usize,
+    pub(super) offset: i64,
+    pub(super) shape: Dims,
+    pub(super) strides: Dims,
+    pub(super) dtype: DType,
+    /// Whether it stands for a number.
+    pub(super) is_number: bool,
+}
+
+impl View {
+    /// How `tensor`, which shows this memory, sees it.
+    pub(super) fn of(tensor: &Tensor, memory: usize) -> View {
+        let g = tensor.geometry();
+        View {
+            memory,
+            offset: g.offset,
+            shape: g.shape.clone(),
+            strides: g.strides.clone(),
+            dtype: g.dtype,
+            is_number: tensor.has_flag(Flag::WRAPPED_NUMBER),
+        }
+    }
+    /// A tensor that sees `storage` so, which begins `skipped` elements further on.
+    ///
+    /// # Errors
+    /// `RuntimeError` if it would reach beyond the storage.
+    pub(super) fn tensor(&self, storage: Storage, skipped: i64) -> Result<Tensor> {
+        let (shape, strides) = (self.shape.clone(), self.strides.clone());
+        let geometry = Geometry::new(storage, self.offset - skipped, shape, strides, self.dtype)?;
+        let tensor = Tensor::from_geometry(geometry)?;
+        if self.is_number {
+            tensor.set_flag_fresh(Flag::WRAPPED_NUMBER);
+        }
+        Ok(tensor)
+    }
+}
+
+/// An argument, with views for tensors.
+pub(super) enum Seen {
+    Plain(Value),
+    Tensor(usize),
+    Tensors(Vec<usize>),
+    OptTensors(Vec<Option<usize>>),
+}
+
+impl Seen {
+    /// The argument with the tensors of a program.
+    pub(super) fn with(&self, tensors: &[Tensor]) -> Value {
+        match self {
+            Seen::Plain(value) => value.clone(),
+            Seen::Tensor(view) => Value::Tensor(tensors[*view].clone()),
+            Seen::Tensors(views) => {
+                Value::Tensors(views.iter().map(|&view| tensors[view].clone()).collect())
+            }
+            Seen::OptTensors(views) => {
+                let one = |view: &Option<usize>| view.map(|view| tensors[view].clone());
+                Value::OptTensors(views.iter().map(one).collect())
+            }
+        }
+    }
+}
+
+/// What an instruction does with its results.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Functional,
+    Inplace,
+    Out,
+}
+
+/// A kernel that ran.
+pub(super) struct Instruction {
+    pub(super) def: &'static crate::dispatch::OpDef,
+    pub(super) form: Form,
+    pub(super) args: Vec<Seen>,
+    /// The results, or the targets.
+    pub(super) outs: Vec<usize>,
+}

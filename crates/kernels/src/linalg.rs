@@ -2,11 +2,12 @@
 //! `eigh`, for `f32`, `f64`, `c64` and `c128`.
 //!
 //! LU with partial pivoting is our own up to 64 x 64 (`lu`), and so are QR and Cholesky of several small real matrices
-//! (`small`), QR of middling and of complex matrices (`reflection`, `householder`), eigenvalues of symmetric ones
+//! (`small`), Cholesky of large ones (`cholesky`), QR of middling and of complex matrices (`reflection`, `householder`), eigenvalues of symmetric ones
 //! (`symmetric`) and singular values (`singular`); everything else is `faer`, one thread per matrix; the batch is split over threads, so results do not depend on them. Views are (*, m, n) with
 //! any strides; an error names the first batch element that failed. `cross` has products of vectors of any dtype.
 //! `triangular`, `elimination`, `reflectors`, `general_eigen` and `indefinite` take matrices as they lie in results, column by column.
 
+mod cholesky;
 mod cross;
 mod decomposition;
 mod elimination;

@@ -383,6 +383,41 @@ fn complex_qr_has_the_phases_of_lapack() {
 }
 
 #[test]
+fn cholesky_by_halves_reads_one_triangle_and_names_the_minor() {
+    let mut rng = Rng(41);
+    for dtype in [DType::F32, DType::F64] {
+        for n in [16, 17, 33, 80, 129, 200] {
+            for upper in [false, true, false, true] {
+                let b = Matrix::of(&rng.tensor(dtype, &[1, n, n]), 0);
+                let mut spd = b.times(&b.adjoint());
+                for d in 0..n as usize {
+                    spd.values[d * n as usize + d] += C128::new(n as f64, 0.0);
+                }
+                let mut a = rng.tensor(dtype, &[n, n]);
+                for (at, &value) in spd.values.iter().enumerate() {
+                    let (row, column) = (at / n as usize, at % n as usize);
+                    let is_read = if upper { row <= column } else { row >= column };
+                    a.set_flat(at, if is_read { value } else { C128::new(f64::NAN, 0.0) });
+                }
+                let mut l = rng.tensor(dtype, &[n, n]);
+                let codes = linalg::cholesky(&mut l.view_mut(), a.view(), upper).unwrap();
+                assert_eq!(codes, [0]);
+                let f = Matrix::of(&l, 0);
+                let product = if upper { f.adjoint().times(&f) } else { f.times(&f.adjoint()) };
+                let name =
+                    format!("cholesky {dtype:?} {n} {upper} {:?} {:?}", a.strides, l.strides);
+                product.assert_near(&spd, tolerance(dtype) * n as f64, &name);
+                let bad = n as usize * 2 / 3;
+                a.set_flat(bad * n as usize + bad, C128::new(-1.0, 0.0));
+                let codes = linalg::cholesky(&mut l.view_mut(), a.view(), upper).unwrap();
+                assert_eq!(codes, [bad as i32 + 1], "{name}");
+                assert!(l.reals().iter().all(|v| v.is_nan()), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
 fn cholesky_and_eigh_give_back_the_matrix() {
     let mut rng = Rng(4);
     for dtype in DTYPES {

@@ -1,0 +1,241 @@
+//! The Cholesky factor of one real matrix, in place, by halves: the factor of the first half, the triangular systems below it, the
+//! product that is taken from the second half, its factor. All but blocks of 16 columns is products (F. G. Gustavson, "Recursion
+//! leads to automatic variable blocking for dense linear-algebra algorithms", 1997).
+//!
+//! Invariant: only the lower triangle is read; the upper one holds anything until the end.
+
+use super::{FactorResult, Failure};
+use crate::dense::Real;
+use crate::elementwise::copy_tile;
+use crate::gemm::{self, GemmElement, GemmSizes, Matrix};
+use crate::simd::transpose::{SQUARE, square};
+use crate::{Result, interrupt};
+
+/// Order up to which the product of rows with themselves is computed whole, though half of it is enough.
+const WHOLE: usize = 64;
+
+/// Writes the lower factor of the lower triangle of `a` to `l`, both (n, n) with a stride of one, and zeros above it. The code of
+/// a failure is the order of the first minor that is not positive definite.
+///
+/// # Safety
+/// All elements of both matrices are live, those of `l` writable; they are the same matrix, or apart.
+pub(super) unsafe fn factorise<T: Real + GemmElement>(
+    l: Matrix<T>,
+    a: Matrix<T>,
+    n: usize,
+    threads: bool,
+) -> FactorResult<usize> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        copy(l, a, n);
+        factor(l, n, threads)?;
+        for r in 0..n {
+            for c in r + 1..n {
+                *l.at(r, c).ptr = T::ZERO;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// # Safety
+/// As [`factorise`].
+unsafe fn copy<T: Real>(l: Matrix<T>, a: Matrix<T>, n: usize) {
+    let size = size_of::<T>() as isize;
+    let (to, from) = if l.cs == 1 { (l, a) } else { (l.t(), a.t()) };
+    // SAFETY: rows of `to` are in one piece; so are those of `from`, or its columns.
+    unsafe {
+        if from.cs == 1 {
+            for r in 0..n {
+                std::ptr::copy(from.at(r, 0).ptr, to.at(r, 0).ptr, n);
+            }
+        } else {
+            let strides = (to.rs * size, from.cs * size);
+            copy_tile::<T, false>(to.ptr.cast(), from.ptr.cast_const().cast(), strides, (n, n));
+        }
+    }
+}
+
+/// The first part of `n`, about a half of it.
+fn half(n: usize) -> usize {
+    (n / 2).next_multiple_of(SQUARE)
+}
+
+/// # Safety
+/// As [`factorise`].
+unsafe fn factor<T: Real + GemmElement>(
+    a: Matrix<T>,
+    n: usize,
+    threads: bool,
+) -> FactorResult<usize> {
+    interrupt::check();
+    // SAFETY: parts of the matrix.
+    unsafe {
+        if n <= SQUARE {
+            let mut tile = Tile::load(a, n, n);
+            let done = factor_tile(&mut tile.columns, n);
+            tile.store(a);
+            return done.map_err(Failure::OfMatrix);
+        }
+        let first = half(n);
+        let (below, rest) = (a.at(first, 0), n - first);
+        factor(a, first, threads)?;
+        solve(a, below, first, rest, threads)?;
+        subtract_square(a.at(first, first), below, rest, first, threads)?;
+        factor(a.at(first, first), rest, threads).map_err(|failure| match failure {
+            Failure::OfMatrix(order) => Failure::OfMatrix(order + first),
+            other => other,
+        })
+    }
+}
+
+/// Solves `x l^T = x` for the `m` rows of `x`, of `k` elements each.
+///
+/// # Safety
+/// As [`factorise`].
+unsafe fn solve<T: Real + GemmElement>(
+    l: Matrix<T>,
+    x: Matrix<T>,
+    k: usize,
+    m: usize,
+    threads: bool,
+) -> Result<()> {
+    // SAFETY: parts of the matrices.
+    unsafe {
+        if k <= SQUARE {
+            let factor = Tile::load(l, k, k);
+            for start in (0..m).step_by(SQUARE) {
+                let x = x.at(start, 0);
+                let mut tile = Tile::load(x, SQUARE.min(m - start), k);
+                solve_tile(&mut tile.columns, &factor.columns, k);
+                tile.store(x);
+            }
+            return Ok(());
+        }
+        let first = half(k);
+        let (rest, right) = (k - first, x.at(0, first));
+        solve(l, x, first, m, threads)?;
+        let sizes = GemmSizes { m, n: rest, k: first };
+        gemm::product(sizes, right, x, l.at(first, 0).t(), -T::ONE, T::ONE, threads)?;
+        solve(l.at(first, first), right, rest, m, threads)
+    }
+}
+
+/// The lower triangle of `c -= x x^T` for (n, k) `x`.
+///
+/// # Safety
+/// As [`factorise`].
+unsafe fn subtract_square<T: Real + GemmElement>(
+    c: Matrix<T>,
+    x: Matrix<T>,
+    n: usize,
+    k: usize,
+    threads: bool,
+) -> Result<()> {
+    // SAFETY: parts of the matrices.
+    unsafe {
+        if n <= WHOLE {
+            return gemm::product(GemmSizes { m: n, n, k }, c, x, x.t(), -T::ONE, T::ONE, threads);
+        }
+        let first = half(n);
+        let (below, rest) = (x.at(first, 0), n - first);
+        subtract_square(c, x, first, k, threads)?;
+        let sizes = GemmSizes { m: rest, n: first, k };
+        gemm::product(sizes, c.at(first, 0), below, x.t(), -T::ONE, T::ONE, threads)?;
+        subtract_square(c.at(first, first), below, rest, k, threads)
+    }
+}
+
+/// Up to 16 rows and columns of a matrix, column by column; what is not there is zero.
+struct Tile<T> {
+    columns: [[T; SQUARE]; SQUARE],
+    rows: usize,
+    count: usize,
+}
+
+impl<T: Real> Tile<T> {
+    /// # Safety
+    /// The elements are live.
+    unsafe fn load(a: Matrix<T>, rows: usize, count: usize) -> Tile<T> {
+        let mut columns = [[T::ZERO; SQUARE]; SQUARE];
+        let size = size_of::<T>() as isize;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if a.cs == 1 && rows == SQUARE && count == SQUARE {
+                let (to, from) = (columns.as_mut_ptr().cast(), a.ptr.cast_const().cast());
+                square::<T, false>(to, SQUARE as isize * size, from, a.rs * size);
+            } else {
+                for (c, column) in columns[..count].iter_mut().enumerate() {
+                    for (r, to) in column[..rows].iter_mut().enumerate() {
+                        *to = *a.at(r, c).ptr;
+                    }
+                }
+            }
+        }
+        Tile { columns, rows, count }
+    }
+
+    /// # Safety
+    /// The elements are live, and may be written.
+    unsafe fn store(&self, a: Matrix<T>) {
+        let size = size_of::<T>() as isize;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if a.cs == 1 && self.rows == SQUARE && self.count == SQUARE {
+                let from = self.columns.as_ptr().cast();
+                square::<T, false>(a.ptr.cast(), a.rs * size, from, SQUARE as isize * size);
+            } else {
+                for (c, column) in self.columns[..self.count].iter().enumerate() {
+                    for (r, from) in column[..self.rows].iter().enumerate() {
+                        *a.at(r, c).ptr = *from;
+                    }
+                }
+            }
+        }
+    }
+}
+
+crate::multiversion! {
+    /// The factor of a tile of order `n`; else the order of the first minor that is not positive definite.
+    fn factor_tile<T: Real>(a: &mut [[T; SQUARE]; SQUARE], n: usize) -> std::result::Result<(), usize> {
+        for j in 0..n {
+            let mut column = a[j];
+            for known in &a[..j] {
+                let factor = -known[j];
+                for l in 0..SQUARE {
+                    column[l] = known[l].mul_add(factor, column[l]);
+                }
+            }
+            let pivot = column[j];
+            if pivot <= T::ZERO || pivot.is_nan() {
+                return Err(j + 1);
+            }
+            let root = pivot.sqrt();
+            for l in 0..SQUARE {
+                column[l] /= root;
+            }
+            a[j] = column;
+        }
+        Ok(())
+    }
+}
+
+crate::multiversion! {
+    /// Solves `x l^T = x` for the rows of `x`, which has `k` columns.
+    fn solve_tile<T: Real>(x: &mut [[T; SQUARE]; SQUARE], l: &[[T; SQUARE]; SQUARE], k: usize) {
+        for j in 0..k {
+            let mut column = x[j];
+            for (known, factors) in x[..j].iter().zip(l) {
+                let factor = -factors[j];
+                for l in 0..SQUARE {
+                    column[l] = known[l].mul_add(factor, column[l]);
+                }
+            }
+            let pivot = l[j][j];
+            for l in 0..SQUARE {
+                column[l] /= pivot;
+            }
+            x[j] = column;
+        }
+    }
+}

@@ -79,6 +79,20 @@ class _scaled_dot_product_flash_attention_for_cpu(tuple[Tensor, Tensor]):
     def logsumexp(self) -> Tensor: ...
 
 @final
+class _scaled_dot_product_flash_attention_for_cpu_backward(tuple[Tensor, Tensor, Tensor]):
+    """What `_scaled_dot_product_flash_attention_for_cpu_backward` returns: `grad_query`, `grad_key`, `grad_value`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def grad_query(self) -> Tensor: ...
+    @property
+    def grad_key(self) -> Tensor: ...
+    @property
+    def grad_value(self) -> Tensor: ...
+
+@final
 class aminmax(tuple[Tensor, Tensor]):
     """What `aminmax` returns: `min`, `max`."""
     n_fields: ClassVar[int]

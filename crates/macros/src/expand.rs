@@ -244,7 +244,7 @@ fn flops(op: &Op<'_>) -> Result<TokenStream> {
 }
 
 /// The words that are flags of an op, and the flags.
-const FLAGS: [(&str, &str); 31] = [
+const FLAGS: [(&str, &str); 32] = [
     ("inplace", "INPLACE"),
     ("out", "OUT"),
     ("overload_out", "OVERLOAD_OUT"),
@@ -276,6 +276,7 @@ const FLAGS: [(&str, &str); 31] = [
     ("dynamic_output_shape", "DYNAMIC_OUTPUT_SHAPE"),
     ("profiler_flops", "PROFILER_FLOPS"),
     ("narrow_floats", "NARROW_FLOATS"),
+    ("one_gradient", "ONE_GRADIENT"),
 ];
 
 fn traits(op: &Op<'_>) -> TokenStream {

@@ -188,6 +188,9 @@ def replication_pad2d(input: Tensor, padding: _int | _size) -> Tensor:
 def replication_pad3d(input: Tensor, padding: _int | _size) -> Tensor:
     """The last three dimensions of (C, D, H, W) or (N, C, D, H, W) padded by copies of their edges: `padding` is (before,
     after) for the last dimension, then for the ones before it. Negative numbers crop."""
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
+    """Scaled dot product attention `softmax(scale Q K^T + mask) V` of `query` (N, ..., H, L, E), `key` (N, ..., H, S, E) and
+    `value` (N, ..., H, S, Ev): (N, ..., H, L, Ev)."""
 def silu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sigmoid linear unit, also called swish: `self * sigmoid(self)`."""
 def silu_(input: Tensor) -> Tensor:

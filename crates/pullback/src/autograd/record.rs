@@ -334,7 +334,7 @@ fn make_node(
             *slot = if is_late {
                 Slot::Tensor(SpinLock::new(None))
             } else {
-                Slot::tensor(SavedTensor::output(&outputs[save.index], save.index as u32)?)
+                Slot::tensor(save_output(def, outputs, save.index)?)
             };
         }
     }
@@ -346,7 +346,7 @@ fn make_node(
             facts: Facts::of(args).with_list_len(inputs.list_len),
         },
         inputs.edges,
-        input_metas(outputs),
+        input_metas(def.with_gradient(outputs)),
         call_site,
     );
     if is_late {
@@ -360,7 +360,17 @@ fn attach_all(def: &'static OpDef, outputs: &[Tensor], node: Node, is_inplace: b
     if is_inplace && def.is(Traits::VIEW) {
         return rebase::replace_history(&outputs[0], node);
     }
-    attach(outputs, node, is_inplace)
+    attach(def.with_gradient(outputs), node, is_inplace)
+}
+
+/// Saves output `nr` of a call. (What has no gradient gets no history.)
+#[inline]
+fn save_output(def: &OpDef, outputs: &[Tensor], nr: usize) -> Result<SavedTensor> {
+    if nr < def.with_gradient(outputs).len() {
+        SavedTensor::output(&outputs[nr], nr as u32)
+    } else {
+        SavedTensor::input(&outputs[nr])
+    }
 }
 
 /// Attaches the outputs and then lets hooks pack those that the rules read.
@@ -375,8 +385,7 @@ fn attach_and_save(
     attach_all(def, outputs, node.clone(), is_inplace)?;
     for (index, save) in def.saves.iter().enumerate() {
         if save.what == SaveKind::Output && save.users & rules != 0 {
-            let saved = SavedTensor::output(&outputs[save.index], save.index as u32)?;
-            node.fill_slot(index, saved);
+            node.fill_slot(index, save_output(def, outputs, save.index)?);
         }
     }
     Ok(())

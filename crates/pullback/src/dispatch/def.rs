@@ -92,6 +92,11 @@ impl OpDef {
             pairs.find(|(own, _)| is_meant && *own == parameter).map(|(_, spelling)| spelling)
         })
     }
+    /// Those of the outputs that may have a gradient.
+    #[inline(always)]
+    pub(crate) fn with_gradient<'a>(&self, outputs: &'a [Tensor]) -> &'a [Tensor] {
+        if self.is(Traits::ONE_GRADIENT) { &outputs[..1] } else { outputs }
+    }
     /// Whether `flag` holds.
     #[inline(always)]
     pub const fn is(&self, flag: Traits) -> bool {
@@ -181,6 +186,8 @@ impl Traits {
     pub const ANY_OUT: Traits = Traits(4_294_967_296);
     /// Is an item of another crate, whose functions may do what others see.
     pub const ELSEWHERE: Traits = Traits(8_589_934_592);
+    /// Of its outputs only the first has a gradient.
+    pub const ONE_GRADIENT: Traits = Traits(17_179_869_184);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union of both sets.

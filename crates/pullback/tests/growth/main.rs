@@ -222,8 +222,9 @@ fn growth(def: &'static OpDef, short: &[Value], long: &[Value], step: Step) -> O
 /// What computes more than its input and output hold: products and decompositions of matrices, windows, all pairs.
 const MORE_THAN_LINEAR: &[&str] = &[
     // Products of matrices and of windows with kernels, where both grow; decompositions.
-    "_flash_attention_for_cpu",
+    "_scaled_dot_product_attention_by",
     "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention_for_cpu_backward",
     "scaled_dot_product_attention",
     "conv1d",
     "conv2d",

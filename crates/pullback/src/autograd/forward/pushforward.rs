@@ -110,12 +110,14 @@ impl Pushforward {
     /// `NotImplementedError` if the op has no derivative but an output that would want one; those of the rules.
     pub(crate) fn run(&self, outputs: &[Tensor]) -> Result<Vec<Option<Tensor>>> {
         let is_wanted = |output: &Tensor| output.dtype().is_differentiable();
-        if self.def.is(Traits::NOT_DIFFERENTIABLE) || !outputs.iter().any(is_wanted) {
+        let own = self.def.with_gradient(outputs);
+        if self.def.is(Traits::NOT_DIFFERENTIABLE) || !own.iter().any(is_wanted) {
             return Ok(vec![None; outputs.len()]);
         }
         let outputs: Vec<Tensor> = outputs.iter().map(tangent::result).collect::<Result<_>>()?;
         let _below = level::below();
         let mut tangents = self.apply_rule(&outputs)?;
+        tangents.truncate(own.len());
         tangents.resize(outputs.len(), None);
         for (output, tangent) in outputs.iter().zip(&mut tangents) {
             if !is_wanted(output) {
@@ -255,7 +257,9 @@ impl Pushforward {
         let Some(node) = heads.iter().find_map(grad_fn_of) else {
             return Ok(Vec::new());
         };
-        let seeds: Vec<Option<Tensor>> = outputs.iter().map(seed).collect::<Result<_>>()?;
+        let own = self.def.with_gradient(outputs);
+        let mut seeds: Vec<Option<Tensor>> = own.iter().map(seed).collect::<Result<_>>()?;
+        seeds.resize(outputs.len(), None);
         let grads = node.apply(seeds.iter().cloned().collect(), &|i| {
             edges.get(i).is_some_and(|(_, tangent)| tangent.is_some())
         })?;

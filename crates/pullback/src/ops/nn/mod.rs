@@ -5,6 +5,8 @@ pub(in crate::ops) mod activation;
 pub(in crate::ops) mod activation_smooth;
 pub(in crate::ops) mod antialias;
 pub(in crate::ops) mod attention;
+mod attention_derivative;
+pub(in crate::ops) mod attention_flash;
 pub(in crate::ops) mod cdist;
 pub(in crate::ops) mod conv;
 pub(in crate::ops) mod ctc;
@@ -54,6 +56,7 @@ pub(super) static FAMILIES: &[Family] = &[
     activation_smooth::OPS,
     softmax::OPS,
     attention::OPS,
+    attention_flash::OPS,
     cdist::OPS,
     loss::OPS,
     loss_class::OPS,

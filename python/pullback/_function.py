@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from . import _C
 from ._overridable import make_overridable as _make_overridable
+from ._question import expect_tensor
 from ._tensor import Tensor
 
 __all__ = [
@@ -119,8 +120,11 @@ def tensordot(
         out: where the result goes.
 
     Raises:
+        TypeError: if ``a`` or ``b`` is no tensor.
         RuntimeError: if sizes of dimensions that meet differ, or ``dims`` is out of range.
     """
+    expect_tensor("tensordot", "a", 1, a)
+    expect_tensor("tensordot", "b", 2, b)
     if isinstance(dims, Tensor):
         dims = cast("Any", dims.tolist())
     if isinstance(dims, int):

@@ -499,13 +499,20 @@ fn check(
             t.dtype().scalar_name()
         );
         ensure!(
-            t.shape()[3] == query.shape()[3] && t.shape()[0] == query.shape()[0],
+            t.shape()[0] == query.shape()[0],
             runtime,
-            "{NAME}: Q/K/V should have the same head size and batch, but got {} and {}",
+            "{NAME}: Q/K/V should have the same batch, but got {} and {}",
             list(query.shape()),
             list(t.shape())
         );
     }
+    ensure!(
+        key.shape()[3] == query.shape()[3],
+        runtime,
+        "{NAME}: Q/K should have the same head size, but got {} and {}",
+        list(query.shape()),
+        list(key.shape())
+    );
     ensure!(
         key.shape()[..3] == value.shape()[..3],
         runtime,

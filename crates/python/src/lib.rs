@@ -51,6 +51,7 @@ mod registration;
 mod registry;
 mod result;
 mod setting;
+mod step;
 mod tensor;
 mod thread_guard;
 mod torch_dispatch;
@@ -119,6 +120,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     raw::apply::init(module)?;
     raw::overridable::init(module)?;
     setting::init(module)?;
+    step::init(module)?;
     torch_function::init(module)?;
     torch_dispatch::init(module)?;
     device::init(module)?;

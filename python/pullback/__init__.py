@@ -110,7 +110,6 @@ from ._distance import (
 from ._dlpack import from_dlpack
 from ._extension import fill as _fill_extension
 from ._file import from_file
-from ._foreach import functions as _foreach_functions
 from ._function import (
     atleast_1d,
     atleast_2d,
@@ -450,7 +449,6 @@ for _name, _thing in _placeholders().items():
     globals().setdefault(_name, _thing)
 del _name, _thing
 globals().update(_TENSOR_CLASSES)
-globals().update(_foreach_functions())
 _fill_extension(_C)
 _tensor_classes = set(_TENSOR_CLASSES.values())
 _storage_classes = set(_STORAGE_CLASSES.values())

@@ -25,6 +25,20 @@ def _check_number(name: str, value: Any, dtype: Any = _C.float32) -> None:
         raise RuntimeError(f"{name} must be {kind} tensor, got {value.dtype}")
 
 
+def _check_list(tensors: Any) -> None:
+    name = "_amp_foreach_non_finite_check_and_unscale_"
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError(
+            f"{name}(): argument 'self' (position 1) must be tuple of Tensors, "
+            f"not {type(tensors).__name__}"
+        )
+    for at, tensor in enumerate(tensors):
+        if not isinstance(tensor, _C.TensorBase):
+            raise TypeError(
+                f"expected Tensor as element {at} in argument 0, but got {type(tensor).__name__}"
+            )
+
+
 @no_grad()
 def _amp_foreach_non_finite_check_and_unscale_(
     self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor
@@ -37,16 +51,18 @@ def _amp_foreach_non_finite_check_and_unscale_(
         inv_scale: the number, a float.
 
     Raises:
+        TypeError: for what is no list of tensors.
         NotImplementedError: for gradients that are no floating point numbers.
         RuntimeError: for numbers of another size or dtype.
     """
+    _check_list(self)
     _check_number("inv_scale", inv_scale)
     _check_number("found_inf", found_inf)
     for grad in self:
         if not grad.dtype.is_floating_point:
+            kind = grad.type().rpartition(".")[2].removesuffix("Tensor")
             raise NotImplementedError(
-                '"_amp_foreach_non_finite_check_and_unscale_cpu" not implemented for '
-                f"gradients of {grad.dtype}"
+                f'"_amp_foreach_non_finite_check_and_unscale_cpu" not implemented for \'{kind}\''
             )
     for grad in self:
         values = grad._values() if grad.layout is _C.sparse_coo else grad

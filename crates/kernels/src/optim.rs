@@ -12,6 +12,7 @@ pub use rule::{Adadelta, Adagrad, Adam, Adamax, Asgd, NAdam, RAdam, RmsProp, Rpr
 use crate::dense::{Real, SharedMut, for_compute, load_owned, store};
 use crate::{Error, Result, StridedMut, parallel};
 use rule::Formula;
+use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 
 /// Elements worth a thread of their own.
@@ -19,6 +20,9 @@ const GRAIN: usize = 1 << 15;
 
 /// The most buffers that a step works on.
 pub const BUFFERS: usize = 3;
+
+/// One thing for each tensor of a step: the parameter, its gradient, the buffers.
+type Tensors<T> = SmallVec<[T; 2 + BUFFERS]>;
 
 /// The tensors of one parameter's step; all have the parameter's shape.
 #[derive(Debug)]
@@ -65,7 +69,7 @@ fn run<F: Formula>(
         crate::dense::expect_shape("optimizer state", other.shape(), shape)?;
     }
     for_compute!(state.param.dtype(), F::KERNEL, T => {
-        let mut tensors: Vec<&mut StridedMut<'_>> = vec![&mut *state.param, &mut *state.grad];
+        let mut tensors: Tensors<&mut StridedMut<'_>> = smallvec![&mut *state.param, &mut *state.grad];
         tensors.extend(&mut state.buffers[..buffers]);
         all_blocks::<T>(&mut tensors, &|mut block| {
             if let Some(scale) = grad_scale {
@@ -90,12 +94,12 @@ fn all_blocks<T: Real>(
 ) -> Result<()> {
     let n = tensors[0].numel();
     // Copies of the tensors that cannot be worked on in place.
-    let mut copies: Vec<Option<Vec<T>>> = Vec::new();
+    let mut copies: Tensors<Option<Vec<T>>> = Tensors::new();
     for tensor in tensors.iter_mut() {
         let direct = tensor.as_slice_mut::<T>().is_some();
         copies.push(if direct { None } else { Some(load_owned::<T>(tensor.as_ref())?) });
     }
-    let mut slices: Vec<SharedMut<T>> = Vec::new();
+    let mut slices: Tensors<SharedMut<T>> = Tensors::new();
     for (tensor, copy) in tensors.iter_mut().zip(&mut copies) {
         slices.push(match copy {
             Some(copy) => SharedMut::new(copy),

@@ -41,6 +41,8 @@ pub(crate) struct Function {
     pub(crate) form: Form,
     pub(crate) kind: CallKind,
     pub(crate) ops: Vec<&'static OpDef>,
+    /// Whether it is in a namespace, and no overload of an op by itself.
+    pub(crate) is_listed: bool,
     /// The object that stands for it where it is in no namespace: an overload of an op.
     pub(crate) object: OnceLock<Py<PyAny>>,
     overloads: OnceLock<Overloads>,
@@ -65,6 +67,8 @@ pub(crate) struct Plan {
     pub(crate) fields: Option<(String, Vec<String>)>,
     pub(crate) outs: usize,
     pub(crate) returns_nothing: bool,
+    /// The list that it writes to, and nothing else, is what it returns.
+    returns_list: bool,
     /// For an old order of arguments: whether its warning was given.
     deprecated: Option<AtomicBool>,
 }
@@ -111,6 +115,7 @@ impl Function {
             form,
             kind,
             ops: Vec::new(),
+            is_listed: false,
             object: OnceLock::new(),
             overloads: OnceLock::new(),
         }
@@ -179,7 +184,8 @@ impl Function {
             match plan.quick(py, receiver, args, &arena, &mut values, &mut extras) {
                 Quick::Bound => {
                     self.warn_of_old_form(overloads, plan);
-                    return run(py, plan, &values, &extras);
+                    let reply = run(py, plan, &values, &extras);
+                    return if plan.returns_list { given_list(plan, args, reply) } else { reply };
                 }
                 Quick::No => {}
                 Quick::Unsure => break,
@@ -202,7 +208,8 @@ impl Function {
         }
         self.bound(py, receiver, args, |plan, values, extras| {
             self.warn_of_old_form(self.overloads(py), plan);
-            run(py, plan, values, extras)
+            let reply = run(py, plan, values, extras);
+            if plan.returns_list { given_list(plan, args, reply) } else { reply }
         })
     }
 
@@ -310,6 +317,25 @@ impl Function {
         }
         then(plan, &values, &extras)
     }
+}
+
+/// The list that was given first, in the place of the nothing that the op gave.
+fn given_list(plan: &Plan, args: Args<'_>, reply: Reply) -> Reply {
+    let nothing = reply?;
+    let first = plan.params[0].name.as_ptr();
+    // SAFETY: both are strings.
+    let is_first = |&at: &usize| unsafe { ffi::PyUnicode_Compare(first, args.name(at)) == 0 };
+    let list = match args.all[..args.positional].first() {
+        Some(&list) => Some(list),
+        None => (0..args.keywords()).find(is_first).map(|at| args.all[at]),
+    };
+    let Some(list) = list else { return Ok(nothing) };
+    // SAFETY: a new reference that is given back, and one to a live argument.
+    unsafe {
+        ffi::Py_DECREF(nothing);
+        ffi::Py_INCREF(list);
+    }
+    Ok(list)
 }
 
 #[cold]
@@ -587,9 +613,19 @@ impl Plan {
             fields,
             outs: schema.returns.len(),
             returns_nothing: schema.returns.is_empty(),
+            returns_list: function.is_listed && writes_one_list(schema),
             deprecated: None,
         }
     }
+}
+
+/// Whether a list of tensors, the first argument, is all that the op writes to, and it has no result.
+fn writes_one_list(schema: &Schema) -> bool {
+    let is_written = |arg: &Argument| arg.alias.is_some_and(|alias| alias.is_write);
+    let mut args = schema.args.iter();
+    schema.returns.is_empty()
+        && args.next().is_some_and(|first| is_written(first) && first.ty.list.is_some())
+        && !args.any(is_written)
 }
 
 /// The op's schema as this function shows it: under its older name, the first argument is `self`.

@@ -269,6 +269,8 @@ pub(crate) fn quick<'a>(
             }
             Base::Scalar => match exact_scalar(py, object) {
                 Some(value) => Ok(Some(Arg::Scalar(value))),
+                // Lists, where another overload takes some.
+                None if items(object).is_some() => Ok(None),
                 None => Err(()),
             },
             Base::Int | Base::SymInt => exact_int(py, object).map(|v| Some(Arg::Int(v))).ok_or(()),
@@ -344,6 +346,15 @@ fn quick_list<'a>(
             };
             let list = items(object).ok_or(())?.iter().map(one).collect::<Result<_, ()>>()?;
             Ok(Some(Arg::OptTensors(arena.opt_tensors(list))))
+        }
+        Base::Scalar => {
+            let items = items(object).ok_or(())?;
+            // SAFETY: a live item of a list that the caller holds.
+            if items.first().is_some_and(|&item| unsafe { is_tensor(item) }) {
+                return Ok(None);
+            }
+            let list: Option<Vec<Scalar>> = items.iter().map(|&i| exact_scalar(py, i)).collect();
+            Ok(Some(Arg::Scalars(arena.scalars(list.ok_or(())?))))
         }
         _ => Err(()),
     }
@@ -449,7 +460,9 @@ impl Given for Value<'_> {
             if list.element_optional && item.is_none() {
                 continue;
             }
-            let fits = accepts_one(element, &item, false);
+            // (A tensor of one element is a number, but no element of a list of numbers.)
+            let is_tensor = parameter.ty.base == Base::Scalar && as_tensor(&item).is_some();
+            let fits = !is_tensor && accepts_one(element, &item, false);
             if parameter.ty.base == Base::Tensor {
                 if !fits {
                     return Check::NotTensor { position, type_name: type_name(&item) };

@@ -52,6 +52,7 @@ mod registration;
 mod registry;
 mod result;
 mod setting;
+mod step;
 mod tensor;
 mod thread_guard;
 mod torch_dispatch;
@@ -120,6 +121,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     raw::apply::init(module)?;
     raw::overridable::init(module)?;
     setting::init(module)?;
+    step::init(module)?;
     capture::init(module)?;
     torch_function::init(module)?;
     torch_dispatch::init(module)?;

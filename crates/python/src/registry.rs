@@ -35,7 +35,11 @@ fn add(
     op: &'static OpDef,
 ) {
     let key = (module.to_owned(), name.clone());
-    let function = group.entry(key).or_insert_with(|| Function::new(name, module, form, kind));
+    let function = group.entry(key).or_insert_with(|| {
+        let mut function = Function::new(name, module, form, kind);
+        function.is_listed = true;
+        function
+    });
     if function.kind == kind {
         function.ops.push(op);
     }

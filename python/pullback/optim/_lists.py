@@ -20,11 +20,10 @@ from .optimizer import (
     Closure,
     Optimizer,
     ParamGroup,
+    are_native,
     check_capturable,
     check_fused,
     evaluate,
-    is_native,
-    kind_of,
     scalar_of,
     step_dtype,
     use_grad_for_differentiable,
@@ -83,6 +82,11 @@ class ListOptimizer(Optimizer):
     _state_names: ClassVar[tuple[str, ...]]
     _options: ClassVar[tuple[str, ...]]
     _flags: ClassVar[tuple[str, ...]] = ("foreach", "maximize", "differentiable", "capturable")
+    # The native op of the step, the state that it takes, in its order, and its options but for the
+    # betas.
+    _kernel: ClassVar[Callable[..., None]]
+    _kernel_states: ClassVar[tuple[str, ...]]
+    _kernel_options: ClassVar[tuple[str, ...]]
     # The names of the state that are numbers, one for each parameter.
     _numbers: ClassVar[tuple[str, ...]] = ("step",)
     # Options that checkpoints of earlier versions lack.
@@ -136,15 +140,47 @@ class ListOptimizer(Optimizer):
                     if group.get("fused"):
                         check_fused(param)
                     state.update(self._first_state(group, param, grad))
-        columns = [self._column(group, states, name) for name in self._state_names]
+        unused = self._unused_states(group)
+        kernel = self._kernel_of(group)
+        if kernel is not None and are_native(grads):
+            columns = _columns(states, self._kernel_states, unused)
+            try:
+                kernel(params, grads, *columns, **self._keywords(group))
+                return
+            except TypeError:
+                # Options or numbers of the state that the op does not take as they are. It was not
+                # called; below they are converted, or refused.
+                pass
+        columns = _columns(states, self._state_names, unused)
         options = {name: group[name] for name in (*self._options, *self._flags)}
         if "betas" in options:
             options["beta1"], options["beta2"] = options.pop("betas")
         self._update([params, grads, *columns], options)
 
-    def _column(self, group: ParamGroup, states: list[State], name: str) -> list[Tensor]:
-        """The state `name` of all parameters; an empty list where the options ask for none."""
-        return [state[name] for state in states]
+    def _kernel_of(self, group: ParamGroup) -> Callable[..., None] | None:
+        """The op that makes the whole step of a group with these options, if there is one.
+
+        A learning rate in a tensor is given to it as such, and read there.
+        """
+        if group["differentiable"] or group.get("capturable"):
+            return None
+        if isinstance(group.get("lr"), Tensor) and group["foreach"]:
+            return None
+        attributes = self.__dict__
+        if "grad_scale" in attributes or "found_inf" in attributes:
+            return None
+        return type(self)._kernel
+
+    def _keywords(self, group: ParamGroup) -> dict[str, Any]:
+        """The options as the op takes them."""
+        options = {name: group[name] for name in self._kernel_options}
+        if "betas" in self._options:
+            options["beta1"], options["beta2"] = group["betas"]
+        return options
+
+    def _unused_states(self, group: ParamGroup) -> tuple[str, ...]:
+        """The names of state that the options do not ask for: the lists are empty."""
+        return ()
 
     def _first_state(self, group: ParamGroup, param: Tensor, grad: Tensor) -> State:
         """The state before the first step of a parameter."""
@@ -156,6 +192,13 @@ class ListOptimizer(Optimizer):
 
     def _check_grads(self, grads: list[Tensor]) -> None:
         check_dense(grads, self._name)
+
+
+def _columns(
+    states: list[State], names: tuple[str, ...], unused: tuple[str, ...]
+) -> list[list[Tensor]]:
+    """The state of all parameters, a list for each name."""
+    return [[] if name in unused else [state[name] for state in states] for name in names]
 
 
 def check_dense(grads: list[Tensor], name: str) -> None:
@@ -198,13 +241,13 @@ def run_step(
         for list_ in counted:
             check_capturable(tensors[0], list_)
     lists = list(tensors)
-    kinds = set(map(kind_of, lists[1]))
-    if any(dtype.is_complex for dtype, *_ in kinds):
+    is_native = are_native(lists[1])
+    if not is_native and any(grad.is_complex() for grad in lists[1]):
         # The optimisers treat a complex number as two real ones.
         lists = [[view_as_real(t) if t.is_complex() else t for t in list_] for list_ in lists]
-        kinds = set(map(kind_of, lists[1]))
+        is_native = are_native(lists[1])
     options = {key: scalar_of(value) for key, value in options.items()}
-    if differentiable or not all(map(is_native, kinds)):
+    if differentiable or not is_native:
         if not takes_sparse:
             check_dense(lists[1], name)
         rule = SimpleNamespace(**options, capturable=capturable, differentiable=differentiable)
@@ -213,34 +256,11 @@ def run_step(
         for row in zip(*columns, *counted, strict=True):
             plain(rule, *row)
         return
-    numeric = {k: v.item() if isinstance(v, Tensor) else v for k, v in options.items()}
+    # A learning rate in a tensor is read by the kernel: a step that is repeated reads it anew.
+    numeric = {
+        k: v.item() if isinstance(v, Tensor) and k != "lr" else v for k, v in options.items()
+    }
     kernel(*lists, *counted, **numeric)
-
-
-def counted_kernel(
-    kernel: Callable[..., None], grad_scale: Tensor | None, found_inf: Tensor | None
-) -> Callable[..., None]:
-    """A kernel whose caller counts the steps, in the last of the lists, as one that counts itself.
-
-    `grad_scale` and `found_inf` come from the gradient scaler of mixed precision: where the
-    gradients overflowed, the kernel skips the update.
-    """
-
-    def step(*lists: list[Tensor], **options: Any) -> None:
-        state_steps = lists[-1]
-        for count in state_steps:
-            count.add_(1)
-        try:
-            kernel(*lists, **options, grad_scale=grad_scale, found_inf=found_inf)
-        except BaseException:
-            for count in state_steps:
-                count.sub_(1)
-            raise
-        if found_inf is not None:
-            for count in state_steps:
-                count.sub_(found_inf.to(count.device))
-
-    return step
 
 
 def climb(rule: Any, grad: Tensor) -> Tensor:

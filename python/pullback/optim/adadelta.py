@@ -32,6 +32,9 @@ class Adadelta(ListOptimizer):
     _name = "Adadelta"
     _state_names = ("square_avg", "acc_delta", "step")
     _options = ("lr", "rho", "eps", "weight_decay")
+    _kernel = _VF._fused_adadelta_
+    _kernel_states = _state_names
+    _kernel_options = (*_options, "maximize")
 
     def __init__(
         self,

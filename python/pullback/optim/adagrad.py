@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from .. import _C, Tensor, full_like, sparse_coo_tensor
@@ -12,7 +14,6 @@ from ._lists import (
     check_numbers,
     check_options,
     climb,
-    counted_kernel,
     number_state,
     run_step,
 )
@@ -46,6 +47,9 @@ class Adagrad(ListOptimizer):
     _state_names = ("sum", "step")
     _options = ("lr", "lr_decay", "weight_decay", "eps")
     _flags = ("foreach", "maximize", "differentiable", "fused")
+    _kernel = _VF._fused_adagrad_counted_
+    _kernel_states = _state_names
+    _kernel_options = (*_options, "maximize")
     _later_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
@@ -104,6 +108,9 @@ class Adagrad(ListOptimizer):
         start = complex(value, value) if param.is_complex() else value
         return {"step": number_state(group, param), "sum": full_like(param, start)}
 
+    def _kernel_of(self, group: ParamGroup) -> Callable[..., None] | None:
+        return None if group["fused"] else super()._kernel_of(group)
+
     def _check_grads(self, grads: list[Tensor]) -> None:
         """Takes sparse gradients."""
 
@@ -160,7 +167,7 @@ def adagrad(
     }
     run_step(
         Adagrad._name,
-        counted_kernel(_VF._fused_adagrad_, grad_scale, found_inf),
+        partial(_VF._fused_adagrad_counted_, grad_scale=grad_scale, found_inf=found_inf),
         _plain_adagrad,
         [params, grads, state_sums],
         {"state_steps": state_steps},

@@ -7,6 +7,8 @@ The state is the same either way: "step", a 0-dim CPU tensor that counts from 1,
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from .. import _C, Tensor, maximum, zeros_like
@@ -17,7 +19,6 @@ from ._lists import (
     check_fused_flags,
     check_options,
     climb,
-    counted_kernel,
     number_state,
     run_step,
 )
@@ -53,6 +54,9 @@ class Adam(ListOptimizer):
     _state_names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step")
     _options = ("lr", "betas", "eps", "weight_decay", "amsgrad", "decoupled_weight_decay")
     _flags = (*ListOptimizer._flags, "fused")
+    _kernel = _VF._fused_adam_counted_
+    _kernel_states = _state_names
+    _kernel_options = ("lr", "eps", "weight_decay", "amsgrad", "maximize")
     _later_options: ClassVar[dict[str, Any]] = {
         "amsgrad": False,
         **ListOptimizer._later_options,
@@ -113,9 +117,13 @@ class Adam(ListOptimizer):
             state["max_exp_avg_sq"] = zeros_like(param)
         return state
 
-    def _column(self, group: ParamGroup, states: list[State], name: str) -> list[Tensor]:
-        is_missing = name == "max_exp_avg_sq" and not group["amsgrad"]
-        return [] if is_missing else super()._column(group, states, name)
+    def _unused_states(self, group: ParamGroup) -> tuple[str, ...]:
+        return () if group["amsgrad"] else ("max_exp_avg_sq",)
+
+    def _kernel_of(self, group: ParamGroup) -> Callable[..., None] | None:
+        kernel = super()._kernel_of(group)
+        is_coupled = kernel is None or not group["decoupled_weight_decay"]
+        return kernel if is_coupled else _VF._fused_adamw_counted_
 
     def _update(self, lists: list[Any], options: dict[str, Any]) -> None:
         if options["differentiable"] and any(count.requires_grad for count in lists[-1]):
@@ -175,7 +183,7 @@ def adam(
         raise RuntimeError("lr as a Tensor is not supported for capturable=False and foreach=True")
     if fused and differentiable:
         raise RuntimeError("Adam with fused=True does not support differentiable=True")
-    kernel = _VF._fused_adamw_ if decoupled_weight_decay else _VF._fused_adam_
+    kernel = _VF._fused_adamw_counted_ if decoupled_weight_decay else _VF._fused_adam_counted_
     options = {
         "amsgrad": amsgrad,
         "lr": lr,
@@ -187,7 +195,7 @@ def adam(
     }
     run_step(
         Adam._name,
-        counted_kernel(kernel, grad_scale, found_inf),
+        partial(kernel, grad_scale=grad_scale, found_inf=found_inf),
         _plain_adamw if decoupled_weight_decay else _plain_adam,
         [params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs if amsgrad else []],
         {"state_steps": state_steps},

@@ -40,6 +40,9 @@ class Adamax(ListOptimizer):
     _name = "Adamax"
     _state_names = ("exp_avg", "exp_inf", "step")
     _options = ("lr", "betas", "eps", "weight_decay")
+    _kernel = _VF._fused_adamax_
+    _kernel_states = _state_names
+    _kernel_options = ("lr", "eps", "weight_decay", "maximize")
 
     def __init__(
         self,

@@ -37,6 +37,9 @@ class ASGD(ListOptimizer):
     _name = "ASGD"
     _state_names = ("ax", "mu", "eta", "step")
     _options = ("lr", "lambd", "alpha", "t0", "weight_decay")
+    _kernel = _VF._fused_asgd_
+    _kernel_states = ("ax", "step", "eta", "mu")
+    _kernel_options = (*_options, "maximize")
     _numbers = ("step", "eta", "mu")
     _number = staticmethod(_number)
 

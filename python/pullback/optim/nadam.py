@@ -45,6 +45,16 @@ class NAdam(ListOptimizer):
     _name = "NAdam"
     _state_names = ("exp_avg", "exp_avg_sq", "mu_product", "step")
     _options = ("lr", "betas", "eps", "weight_decay", "momentum_decay", "decoupled_weight_decay")
+    _kernel = _VF._fused_nadam_
+    _kernel_states = ("exp_avg", "exp_avg_sq", "step", "mu_product")
+    _kernel_options = (
+        "lr",
+        "eps",
+        "weight_decay",
+        "momentum_decay",
+        "decoupled_weight_decay",
+        "maximize",
+    )
     _numbers = ("step", "mu_product")
     _later_options: ClassVar[dict[str, Any]] = {
         **ListOptimizer._later_options,

@@ -16,20 +16,16 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
-from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from .. import (
     _C,
     Tensor,
     _hooks,
-    bfloat16,
     enable_grad,
-    float16,
     float32,
     float64,
     get_default_dtype,
-    strided,
 )
 from .._hooks import RemovableHandle
 
@@ -49,7 +45,6 @@ StepPostHook: TypeAlias = Callable[["Optimizer", Args, Kwargs], None]
 StateDictHook: TypeAlias = Callable[["Optimizer", StateDict], StateDict | None]
 PlainHook: TypeAlias = Callable[["Optimizer"], None]
 Closure: TypeAlias = Callable[[], Any]
-Kind: TypeAlias = tuple[Any, Any, Any]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _H = TypeVar("_H")
@@ -57,9 +52,8 @@ _H = TypeVar("_H")
 _global_optimizer_pre_hooks: OrderedDict[int, StepPreHook] = OrderedDict()
 _global_optimizer_post_hooks: OrderedDict[int, StepPostHook] = OrderedDict()
 
-# What decides whether tensors can share one native call.
-kind_of: Callable[[Tensor], Kind] = attrgetter("dtype", "layout", "device")
-_NATIVE_DTYPES = frozenset((float32, float64, float16, bfloat16))
+# Whether the native step kernels take all these tensors: dense ones of real floating dtypes.
+are_native: Callable[[list[Tensor]], bool] = _C._are_dense_floats
 _NATIVE_DEVICES = ("cpu", "cuda")
 _CAPTURABLE_DEVICES = ("cuda",)
 
@@ -72,11 +66,6 @@ class _RequiredParameter:
 
 
 required = _RequiredParameter()
-
-
-def is_native(kind: Kind) -> bool:
-    """Whether the native step kernels take tensors of this (dtype, layout, device)."""
-    return kind[0] in _NATIVE_DTYPES and kind[1] == strided
 
 
 def scalar_of(value: Any) -> Any:

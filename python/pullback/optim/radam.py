@@ -46,6 +46,9 @@ class RAdam(ListOptimizer):
     _name = "RAdam"
     _state_names = ("exp_avg", "exp_avg_sq", "step")
     _options = ("lr", "betas", "eps", "weight_decay", "decoupled_weight_decay")
+    _kernel = _VF._fused_radam_
+    _kernel_states = _state_names
+    _kernel_options = ("lr", "eps", "weight_decay", "decoupled_weight_decay", "maximize")
     _later_options: ClassVar[dict[str, Any]] = {
         **ListOptimizer._later_options,
         "decoupled_weight_decay": False,

@@ -35,6 +35,9 @@ class RMSprop(ListOptimizer):
     _name = "RMSprop"
     _state_names = ("square_avg", "grad_avg", "momentum_buffer", "step")
     _options = ("lr", "alpha", "eps", "weight_decay", "momentum", "centered")
+    _kernel = _VF._fused_rmsprop_
+    _kernel_states = _state_names
+    _kernel_options = (*_options, "maximize")
     _later_options: ClassVar[dict[str, Any]] = {
         "momentum": 0,
         "centered": False,
@@ -78,11 +81,10 @@ class RMSprop(ListOptimizer):
             state["grad_avg"] = zeros_like(param)
         return state
 
-    def _column(self, group: ParamGroup, states: list[State], name: str) -> list[Tensor]:
-        is_missing = (name == "grad_avg" and not group["centered"]) or (
-            name == "momentum_buffer" and not group["momentum"] > 0
-        )
-        return [] if is_missing else super()._column(group, states, name)
+    def _unused_states(self, group: ParamGroup) -> tuple[str, ...]:
+        of_centre = () if group["centered"] else ("grad_avg",)
+        of_momentum = () if group["momentum"] > 0 else ("momentum_buffer",)
+        return (*of_centre, *of_momentum)
 
     def _update(self, lists: list[Any], options: dict[str, Any]) -> None:
         rmsprop(*lists, **options)

@@ -35,6 +35,8 @@ class Rprop(ListOptimizer):
     _name = "Rprop"
     _state_names = ("prev", "step_size", "step")
     _options = ("etas", "step_sizes")
+    _kernel = _VF._fused_rprop_
+    _kernel_states = _state_names
 
     def __init__(
         self,
@@ -69,6 +71,17 @@ class Rprop(ListOptimizer):
             "step": number_state(group, param),
             "prev": zeros_like(param),
             "step_size": full_like(grad, size),
+        }
+
+    def _keywords(self, group: ParamGroup) -> dict[str, Any]:
+        etaminus, etaplus = group["etas"]
+        least, most = group["step_sizes"]
+        return {
+            "step_size_min": least,
+            "step_size_max": most,
+            "etaminus": etaminus,
+            "etaplus": etaplus,
+            "maximize": group["maximize"],
         }
 
     def _update(self, lists: list[Any], options: dict[str, Any]) -> None:

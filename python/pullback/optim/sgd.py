@@ -16,10 +16,9 @@ from .optimizer import (
     Optimizer,
     ParamGroup,
     ParamsT,
+    are_native,
     check_fused,
     evaluate,
-    is_native,
-    kind_of,
     scalar_of,
     use_grad_for_differentiable,
 )
@@ -166,8 +165,7 @@ def sgd(
     """
     if not fused and (grad_scale is not None or found_inf is not None):
         raise AssertionError("Expected grad_scale and found_inf to be None")
-    kinds = set(map(kind_of, d_p_list))
-    native = all(map(is_native, kinds))
+    native = are_native(d_p_list)
     if fused and not native and any(grad.is_sparse for grad in d_p_list):
         raise RuntimeError("`_fused_sgd` does not support sparse gradients")
     if not fused and (

@@ -86,6 +86,7 @@ const ORDER: &[&str] = &[
     "record",
     "needs",
     "call",
+    "each",
     "api",
     "checkpoint",
     "multi_hook",

@@ -21,8 +21,9 @@ use super::variable::{replayed, tangent};
 use crate::call_site::{CallSite, Scope};
 use crate::dispatch::{
     Arg, ArgKind, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs,
-    check_outs, check_result, check_writable, keys_of, keys_of_targets, receiver, run_kernel,
-    run_pointwise_fast, run_pointwise_fast_into, sparse, write_kernel, write_outs,
+    check_outs, check_result, check_writable, check_write, is_plain_write, keys_of,
+    keys_of_targets, receiver, run_kernel, run_pointwise_fast, run_pointwise_fast_into, sparse,
+    write_kernel, write_outs,
 };
 use crate::tensor::{BACKENDS, Cpu, Key, KeySet, Writer, watch};
 use crate::{Result, Tensor};
@@ -301,6 +302,23 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     }
     Call::new(def, Form::Inplace, args, keys | Key::Autograd, caller).next()?;
     Ok(receiver(args).clone())
+}
+
+/// Refuses what [`call_inplace`] would refuse, as far as that shows without elements, and writes nothing. What layers compute is
+/// left to them.
+pub(super) fn check_call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<()> {
+    if !keys_of_word(keys_of(args)).is_empty() {
+        return Ok(());
+    }
+    let target = receiver(args);
+    check_inplace(target, target.dtype().is_differentiable() && needed(def, args)? != 0)?;
+    if !def.is(Traits::WRITES_ONE_VALUE) {
+        check_writable(target)?;
+    }
+    if is_plain_write(args, target) {
+        return Ok(());
+    }
+    with_tensors(def, args, |args| check_write(def, args, target))
 }
 
 /// Runs that form on dense tensors in main memory that no layer concerns.

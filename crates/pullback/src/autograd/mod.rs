@@ -21,6 +21,7 @@
 //! | `record` | the node of an op |
 //! | `needs` | whether derivatives may be wanted |
 //! | `call` | where calls of ops begin, and the layer that records |
+//! | `each` | one op for each row of parallel lists |
 //! | `api` | `backward`, `grad` |
 //! | `checkpoint`, `multi_hook` | values computed again instead of kept; hooks on the gradients of several tensors |
 //! | `forward` | forward mode: dual tensors, the derivative of an op in a direction |
@@ -38,6 +39,7 @@ mod call;
 pub(crate) mod cast;
 mod checkpoint;
 pub mod cycle;
+mod each;
 pub mod engine;
 pub mod forward;
 pub mod func;
@@ -59,6 +61,7 @@ pub use api::{Options, backward, check_start, grad, grad_of_edges, implicit_star
 pub(crate) use call::layer;
 pub use call::{call, call_inplace, call_out, is_unchanged};
 pub use checkpoint::checkpoint;
+pub(crate) use each::{call_each, write_each};
 pub use engine::masked::{MaskedZeros, masked_zeros};
 pub(crate) use forward::pushforward::Pushforward;
 pub use function::{Context, Custom, Function, Results, Tensors, apply, apply_one};

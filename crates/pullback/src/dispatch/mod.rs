@@ -49,6 +49,7 @@ pub use source::{Part, Registration, Source, named_keys};
 use crate::error::{bail, ensure};
 use crate::tensor::{
     Cpu, TensorSpec, may_overlap_itself, overlaps_partly, promote, shape, shares_elements,
+    shares_storage,
 };
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
@@ -168,13 +169,7 @@ pub(crate) fn write_kernel(
             // Where the functional form gives this kernel a copy to write to, it may rely on that; a kernel
             // that has no other form looks after what it shares itself.
             if !def.is(Traits::INPLACE_ONLY) && !def.is(Traits::CHECKS_SHARING) {
-                let mut separate = Ok(());
-                each_tensor(&args[1..], |input| {
-                    if separate.is_ok() {
-                        separate = check_separate(target, input);
-                    }
-                });
-                separate?;
+                each_of_rest(args, &mut |input| check_separate(target, input))?;
             }
             if def.meta.is_some() {
                 specs(def, args)?;
@@ -211,6 +206,48 @@ pub(crate) fn write_kernel(
         }
         Kernel::None => Err(missing(def, Form::Inplace, Backend::Cpu)),
     }
+}
+
+/// Whether a write of `args` into the first of them can be refused for nothing but what [`write_kernel`] finds on its way: all
+/// tensors are single or double precision ones of one shape, apart in memory, and numbers are whole or real.
+#[inline]
+pub(crate) fn is_plain_write(args: &[Arg<'_>], target: &Tensor) -> bool {
+    let (dtype, shape) = (target.dtype(), target.shape());
+    let is_plain = |arg: &Arg<'_>| match arg {
+        Arg::Tensor(tensor) => {
+            tensor.dtype() == dtype
+                && tensor.shape() == shape
+                && (tensor.is_same(target) || !shares_storage(tensor, target))
+        }
+        Arg::Scalar(number) => {
+            matches!(number, crate::Scalar::Int(_) | crate::Scalar::Float(_))
+        }
+        _ => true,
+    };
+    matches!(dtype, crate::DType::F32 | crate::DType::F64) && args.iter().all(is_plain)
+}
+
+/// Refuses what [`write_kernel`] would refuse, as far as that shows without elements, and writes nothing. (Only what runs element
+/// by element or writes into its target itself says all of it beforehand.)
+pub(crate) fn check_write(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor) -> Result<()> {
+    match def.kernels.cpu {
+        Kernel::Pointwise(kernel) => pointwise::check_into(def, kernel, args, target),
+        Kernel::Inplace(_) => {
+            if !def.is(Traits::INPLACE_ONLY) && !def.is(Traits::CHECKS_SHARING) {
+                each_of_rest(args, &mut |input| check_separate(target, input))?;
+            }
+            if def.meta.is_some() {
+                specs(def, args)?;
+            }
+            narrow_floats::check(def, args)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Calls `f` with each tensor behind the first argument.
+fn each_of_rest(args: &[Arg<'_>], f: &mut dyn FnMut(&Tensor) -> Result<()>) -> Result<()> {
+    args.iter().skip(1).try_for_each(|arg| each_input(arg, f))
 }
 
 /// Refuses a result that the target of an in-place op cannot take.

@@ -276,16 +276,10 @@ pub(crate) fn run_into(
     let spec = spec_of(def, args)?;
     check_narrow(def, kernel, args, &spec)?;
     if inplace {
-        check_cast(spec.dtype, out.dtype())?;
+        check_kept(def, &spec, out)?;
     } else {
         super::check_out_dtype(def, 0, spec.dtype, out.dtype())?;
     }
-    ensure!(
-        !(inplace && out.dtype().is_complex() && spec.dtype == out.dtype().to_real()),
-        runtime,
-        "In-place {} is not supported for complex tensors.",
-        def.name
-    );
     let numbers = number_inputs(def, args)?;
     let inputs = inputs(def, args, &numbers);
     let fits = spec.shape.as_slice() == out.shape();
@@ -308,6 +302,39 @@ pub(crate) fn run_into(
     walk(cpu, def, kernel, &temporary, &inputs, spec.compute, args)?;
     out.resize_output_as(&spec)?;
     out.copy_data(cpu, &temporary)
+}
+
+/// Refuses a result of a dtype that the target of the in-place form does not keep.
+fn check_kept(def: &OpDef, spec: &TensorSpec, out: &Tensor) -> Result<()> {
+    check_cast(spec.dtype, out.dtype())?;
+    ensure!(
+        !(out.dtype().is_complex() && spec.dtype == out.dtype().to_real()),
+        runtime,
+        "In-place {} is not supported for complex tensors.",
+        def.name
+    );
+    Ok(())
+}
+
+/// Refuses what the in-place form refuses, and writes nothing.
+pub(super) fn check_into(
+    def: &OpDef,
+    kernel: PointwiseKernel,
+    args: &[Arg<'_>],
+    out: &Tensor,
+) -> Result<()> {
+    let spec = spec_of(def, args)?;
+    check_narrow(def, kernel, args, &spec)?;
+    check_kept(def, &spec, out)?;
+    super::check_result(out, &spec.shape, spec.dtype)?;
+    let numbers = number_inputs(def, args)?;
+    for input in inputs(def, args, &numbers) {
+        super::check_apart(out, input)?;
+        if input.device() != out.device() && input.ndim() > 0 {
+            return Err(super::device_mismatch(out.device(), input.device()));
+        }
+    }
+    check_taken(def, kernel, args, &spec)
 }
 
 /// Refuses complex numbers where real ones are computed with.

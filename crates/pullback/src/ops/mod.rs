@@ -12,6 +12,7 @@ pub(crate) mod batch;
 pub(crate) mod classes;
 pub mod creation;
 pub mod fft;
+pub mod foreach;
 pub mod index;
 pub mod linalg;
 pub mod nn;
@@ -39,6 +40,7 @@ static FOLDERS: &[&[Family]] = &[
     fft::FAMILIES,
     signal::FAMILIES,
     nn::FAMILIES,
+    foreach::FAMILIES,
     optim::FAMILIES,
     sparse::FAMILIES,
 ];

@@ -17,26 +17,22 @@ use pullback_macros::op;
 use step::Rate;
 
 /// Families of this folder.
-pub(super) static FAMILIES: &[&[&OpDef]] = &[OPS, norm::OPS];
-
-/// The ops of this family.
-static OPS: &[&OpDef] = &[
-    &FUSED_SGD,
-    &FUSED_SGD_TENSOR_LR,
-    &FUSED_ADAM,
-    &FUSED_ADAM_TENSOR_LR,
-    &FUSED_ADAMW,
-    &FUSED_ADAMW_TENSOR_LR,
-    &FUSED_ADAGRAD,
-    &FUSED_ADAGRAD_TENSOR_LR,
-    &FUSED_ADADELTA,
-    &FUSED_ADAMAX,
-    &FUSED_ASGD,
-    &FUSED_NADAM,
-    &FUSED_RADAM,
-    &FUSED_RMSPROP,
-    &FUSED_RPROP,
+pub(super) static FAMILIES: &[&[&OpDef]] = &[
+    FUSED_SGD_ANY,
+    FUSED_ADAMS,
+    FUSED_ADAGRADS,
+    FUSED_ADADELTA_ANY,
+    FUSED_ADAMAX_ANY,
+    FUSED_ASGD_ANY,
+    FUSED_NADAM_ANY,
+    FUSED_RADAM_ANY,
+    FUSED_RMSPROP_ANY,
+    OPS,
+    norm::OPS,
 ];
+
+/// The op that is in no family.
+static OPS: &[&OpDef] = &[&FUSED_RPROP];
 
 /// Declares the ops of one optimiser, one for each row of `each`, which says how the learning rate is given.
 ///
@@ -45,7 +41,7 @@ static OPS: &[&OpDef] = &[
 macro_rules! fused {
     ($(#[doc = $doc:tt])* $op:ident($schema:tt $(, $rate:ident: $rate_type:ty)?) $(each $rows:tt)* {
         $rule:ident { $($option:ident: $type:ty),* $(; $fixed:ident: $value:expr)? }
-        [$($buffer:ident),*] [$($number:ident),*]
+        [$($buffer:ident),*] [$($number:ident),*] by $run:path,
         samples $([$($given:expr),*])+
     }) => {
         $(#[doc = $doc])*
@@ -97,7 +93,7 @@ macro_rules! fused {
                     buffers: &[$((stringify!($buffer), $buffer)),*],
                     numbers: &[$((stringify!($number), $number)),*],
                 };
-                step::run(cpu, rule, &lists, grad_scale, found_inf)
+                $run(cpu, rule, &lists, grad_scale, found_inf)
             }
             fn samples(s: &Sampler) -> Vec<Sample> {
                 let options = [$(stringify!($option)),*];
@@ -123,7 +119,7 @@ fused! {
     each(FusedSgd { FORM: "", LR: float, RATE: f64, NOTE: "" },
          FusedSgdTensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         Sgd { weight_decay: f64, momentum: f64, dampening: f64, nesterov: bool, maximize: bool, is_first_step: bool }
-        [momentum_buffer_list] []
+        [momentum_buffer_list] [] by step::run,
         samples [0.01, 0.0, 0.0, false, false, false]
             [0.01, 0.9, 0.5, false, true, false]
             [0.01, 0.9, 0.0, true, false, true]
@@ -132,14 +128,16 @@ fused! {
 
 fused! {
     /// One step of Adam for every parameter, {PENALTY}:
-    /// `m += (1 - beta1) * (g - m); v = beta2 * v + (1 - beta2) * g^2; p -= lr * m_hat / (sqrt(v_hat) + eps)`.{NOTE}
-    FusedAdams("_fused_adam{W}_{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, {LR} lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
+    /// `m += (1 - beta1) * (g - m); v = beta2 * v + (1 - beta2) * g^2; p -= lr * m_hat / (sqrt(v_hat) + eps)`.{STEPS}{NOTE}
+    FusedAdams("_fused_adam{W}_{COUNT}{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor{SET}[] state_steps, *, {LR} lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
     each(FusedAdam { W: "", DECOUPLED: false, PENALTY: "the penalty added to the gradient" },
          FusedAdamw { W: "w", DECOUPLED: true, PENALTY: "the penalty scales the parameter itself" })
+    each(_ { COUNT: "", SET: "", RUN: step::run, STEPS: "" },
+         Counted { COUNT: "counted_", SET: "(f!)", RUN: step::run_counted, STEPS: " The steps are counted in `state_steps`." })
     each(_ { FORM: "", LR: float, RATE: f64, NOTE: "" },
          TensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         Adam { beta1: f64, beta2: f64, weight_decay: f64, eps: f64, amsgrad: bool, maximize: bool; decoupled_weight_decay: DECOUPLED }
-        [exp_avgs, exp_avg_sqs, max_exp_avg_sqs] [state_steps]
+        [exp_avgs, exp_avg_sqs, max_exp_avg_sqs] [state_steps] by RUN,
         samples [0.9, 0.99, 0.0, 1e-8, false, false]
             [0.9, 0.99, 0.1, 1e-8, true, true]
     }
@@ -147,12 +145,14 @@ fused! {
 
 fused! {
     /// One step of Adagrad for every parameter:
-    /// `s += g^2; p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)`.{NOTE}
-    FusedAdagradAny("_fused_adagrad_{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] state_sums, Tensor[] state_steps, *, {LR} lr, float lr_decay, float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
-    each(FusedAdagrad { FORM: "", LR: float, RATE: f64, NOTE: "" },
-         FusedAdagradTensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
+    /// `s += g^2; p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)`.{STEPS}{NOTE}
+    FusedAdagrads("_fused_adagrad_{COUNT}{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] state_sums, Tensor{SET}[] state_steps, *, {LR} lr, float lr_decay, float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
+    each(FusedAdagrad { COUNT: "", SET: "", RUN: step::run, STEPS: "" },
+         FusedAdagradCounted { COUNT: "counted_", SET: "(d!)", RUN: step::run_counted, STEPS: " The steps are counted in `state_steps`." })
+    each(_ { FORM: "", LR: float, RATE: f64, NOTE: "" },
+         TensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         Adagrad { lr_decay: f64, weight_decay: f64, eps: f64, maximize: bool }
-        [state_sums] [state_steps]
+        [state_sums] [state_steps] by RUN,
         samples [0.0, 0.0, 1e-10, false]
             [0.1, 0.01, 1e-3, true]
     }
@@ -160,10 +160,12 @@ fused! {
 
 fused! {
     /// One step of Adadelta for every parameter, which is counted in `state_steps`:
-    /// `v = rho * v + (1 - rho) * g^2; d = sqrt(u + eps) / sqrt(v + eps) * g; u = rho * u + (1 - rho) * d^2; p -= lr * d`.
-    FusedAdadelta("_fused_adadelta_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] square_avgs, Tensor(d!)[] acc_deltas, Tensor(e!)[] state_steps, *, float lr, float rho, float eps, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
+    /// `v = rho * v + (1 - rho) * g^2; d = sqrt(u + eps) / sqrt(v + eps) * g; u = rho * u + (1 - rho) * d^2; p -= lr * d`.{NOTE}
+    FusedAdadeltaAny("_fused_adadelta_{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] square_avgs, Tensor(d!)[] acc_deltas, Tensor(e!)[] state_steps, *, {LR} lr, float rho, float eps, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
+    each(FusedAdadelta { FORM: "", LR: float, RATE: f64, NOTE: "" },
+         FusedAdadeltaTensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         Adadelta { rho: f64, eps: f64, weight_decay: f64, maximize: bool }
-        [square_avgs, acc_deltas] [state_steps]
+        [square_avgs, acc_deltas] [state_steps] by step::run,
         samples [0.9, 1e-6, 0.0, false]
             [0.8, 1e-3, 0.1, true]
     }
@@ -171,10 +173,12 @@ fused! {
 
 fused! {
     /// One step of Adamax for every parameter, which is counted in `state_steps`:
-    /// `m += (1 - beta1) * (g - m); u = max(beta2 * u, |g| + eps); p -= lr / (1 - beta1^t) * m / u`.
-    FusedAdamax("_fused_adamax_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_infs, Tensor(e!)[] state_steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
+    /// `m += (1 - beta1) * (g - m); u = max(beta2 * u, |g| + eps); p -= lr / (1 - beta1^t) * m / u`.{NOTE}
+    FusedAdamaxAny("_fused_adamax_{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_infs, Tensor(e!)[] state_steps, *, {LR} lr, float beta1, float beta2, float eps, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
+    each(FusedAdamax { FORM: "", LR: float, RATE: f64, NOTE: "" },
+         FusedAdamaxTensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         Adamax { beta1: f64, beta2: f64, eps: f64, weight_decay: f64, maximize: bool }
-        [exp_avgs, exp_infs] [state_steps]
+        [exp_avgs, exp_infs] [state_steps] by step::run,
         samples [0.9, 0.99, 1e-8, 0.0, false]
             [0.9, 0.99, 1e-3, 0.1, true]
     }
@@ -182,10 +186,12 @@ fused! {
 
 fused! {
     /// One step of averaged stochastic gradient descent for every parameter, which is counted in `state_steps`:
-    /// `p = p * (1 - lambd * eta) - eta * g; a += mu * (p - a)`, then the next `eta` and `mu`.
-    FusedAsgd("_fused_asgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] axs, Tensor(d!)[] state_steps, Tensor(e!)[] etas, Tensor(f!)[] mus, *, float lr, float lambd, float alpha, float t0, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
+    /// `p = p * (1 - lambd * eta) - eta * g; a += mu * (p - a)`, then the next `eta` and `mu`.{NOTE}
+    FusedAsgdAny("_fused_asgd_{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] axs, Tensor(d!)[] state_steps, Tensor(e!)[] etas, Tensor(f!)[] mus, *, {LR} lr, float lambd, float alpha, float t0, float weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
+    each(FusedAsgd { FORM: "", LR: float, RATE: f64, NOTE: "" },
+         FusedAsgdTensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         Asgd { lambd: f64, alpha: f64, t0: f64, weight_decay: f64, maximize: bool }
-        [axs] [state_steps, etas, mus]
+        [axs] [state_steps, etas, mus] by step::run,
         samples [1e-4, 0.75, 1e6, 0.0, false]
             [0.1, 0.75, 1.0, 0.1, true]
     }
@@ -193,10 +199,12 @@ fused! {
 
 fused! {
     /// One step of NAdam for every parameter, which is counted in `state_steps` and multiplies `mu_products` by its momentum:
-    /// Adam with `mu_next * m / (1 - product of all mu, the next included) + (1 - mu) * g / (1 - product of all mu)` for `m_hat`.
-    FusedNadam("_fused_nadam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] state_steps, Tensor(f!)[] mu_products, *, float lr, float beta1, float beta2, float eps, float weight_decay, float momentum_decay, bool decoupled_weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
+    /// Adam with `mu_next * m / (1 - product of all mu, the next included) + (1 - mu) * g / (1 - product of all mu)` for `m_hat`.{NOTE}
+    FusedNadamAny("_fused_nadam_{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] state_steps, Tensor(f!)[] mu_products, *, {LR} lr, float beta1, float beta2, float eps, float weight_decay, float momentum_decay, bool decoupled_weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
+    each(FusedNadam { FORM: "", LR: float, RATE: f64, NOTE: "" },
+         FusedNadamTensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         NAdam { beta1: f64, beta2: f64, eps: f64, weight_decay: f64, momentum_decay: f64, decoupled_weight_decay: bool, maximize: bool }
-        [exp_avgs, exp_avg_sqs] [state_steps, mu_products]
+        [exp_avgs, exp_avg_sqs] [state_steps, mu_products] by step::run,
         samples [0.9, 0.99, 1e-8, 0.0, 0.004, false, false]
             [0.9, 0.99, 1e-3, 0.1, 0.01, true, true]
     }
@@ -204,10 +212,12 @@ fused! {
 
 fused! {
     /// One step of rectified Adam for every parameter, which is counted in `state_steps`: Adam's step, whose adaptive
-    /// learning rate is rectified once its variance is tractable, and not used before.
-    FusedRadam("_fused_radam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] state_steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, bool decoupled_weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
+    /// learning rate is rectified once its variance is tractable, and not used before.{NOTE}
+    FusedRadamAny("_fused_radam_{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] state_steps, *, {LR} lr, float beta1, float beta2, float eps, float weight_decay, bool decoupled_weight_decay, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
+    each(FusedRadam { FORM: "", LR: float, RATE: f64, NOTE: "" },
+         FusedRadamTensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         RAdam { beta1: f64, beta2: f64, eps: f64, weight_decay: f64, decoupled_weight_decay: bool, maximize: bool }
-        [exp_avgs, exp_avg_sqs] [state_steps]
+        [exp_avgs, exp_avg_sqs] [state_steps] by step::run,
         samples [0.9, 0.99, 1e-8, 0.0, false, false]
             [0.9, 0.99, 1e-3, 0.1, true, true]
     }
@@ -215,10 +225,12 @@ fused! {
 
 fused! {
     /// One step of RMSprop for every parameter, which is counted in `state_steps`: `v = alpha * v + (1 - alpha) * g^2;
-    /// b = momentum * b + g / (sqrt(v) + eps); p -= lr * b`; with `centered`, `v - mean(g)^2` takes the place of `v`.
-    FusedRmsprop("_fused_rmsprop_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] square_avgs, Tensor(d!)[] grad_avgs, Tensor(e!)[] momentum_buffer_list, Tensor(f!)[] state_steps, *, float lr, float alpha, float eps, float weight_decay, float momentum, bool centered, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: f64) {
+    /// b = momentum * b + g / (sqrt(v) + eps); p -= lr * b`; with `centered`, `v - mean(g)^2` takes the place of `v`.{NOTE}
+    FusedRmspropAny("_fused_rmsprop_{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] square_avgs, Tensor(d!)[] grad_avgs, Tensor(e!)[] momentum_buffer_list, Tensor(f!)[] state_steps, *, {LR} lr, float alpha, float eps, float weight_decay, float momentum, bool centered, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
+    each(FusedRmsprop { FORM: "", LR: float, RATE: f64, NOTE: "" },
+         FusedRmspropTensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         RmsProp { alpha: f64, eps: f64, weight_decay: f64, momentum: f64, centered: bool, maximize: bool }
-        [square_avgs, grad_avgs, momentum_buffer_list] [state_steps]
+        [square_avgs, grad_avgs, momentum_buffer_list] [state_steps] by step::run,
         samples [0.99, 1e-8, 0.0, 0.0, false, false]
             [0.9, 1e-3, 0.1, 0.9, false, true]
             [0.2, 1e-3, 0.1, 0.9, true, true]
@@ -230,7 +242,7 @@ fused! {
     /// gradient keeps its sign and shrink where it changes; `p -= size * sign(g)`.
     FusedRprop("_fused_rprop_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] prevs, Tensor(d!)[] step_sizes, Tensor(e!)[] state_steps, *, float step_size_min, float step_size_max, float etaminus, float etaplus, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()") {
         Rprop { step_size_min: f64, step_size_max: f64, etaminus: f64, etaplus: f64, maximize: bool }
-        [prevs, step_sizes] [state_steps]
+        [prevs, step_sizes] [state_steps] by step::run,
         samples [1e-6, 50.0, 0.5, 1.2, false]
             [0.1, 0.2, 0.5, 1.2, true]
     }

@@ -5,6 +5,7 @@ use crate::error::ensure;
 use crate::tensor::{Cpu, Writer, shares_elements};
 use crate::{DType, Result, Scalar, Tensor, autograd};
 use pullback_kernels::optim::{self as kernel, Rule, State};
+use smallvec::SmallVec;
 
 /// A learning rate as an op takes it.
 pub(super) trait Rate {
@@ -32,7 +33,8 @@ impl Rate for f64 {
 
 impl Rate for &Tensor {
     fn get(self) -> Result<f64> {
-        Ok(self.item()?.to_f64())
+        // (Most are of these two dtypes, and read without a call of an op.)
+        self.item_float().map_or_else(|| Ok(self.item()?.to_f64()), Ok)
     }
     fn stand_in(self) -> Result<f64> {
         let n = self.numel();
@@ -67,9 +69,10 @@ impl Numbers<'_> {
         Ok(values)
     }
 
-    fn set(&self, values: [f64; NUMBERS]) -> Result<()> {
+    fn set(&self, cpu: Cpu, values: [f64; NUMBERS]) -> Result<()> {
         for (value, tensor) in values.into_iter().zip(self.tensors()) {
-            tensor.fill_(Scalar::Float(value))?;
+            tensor.fill_with(cpu, Scalar::Float(value))?;
+            tensor.bump_version(STEP);
         }
         Ok(())
     }
@@ -81,31 +84,54 @@ pub(super) trait Step: Copy + Into<Rule> {
     const COUNTS: bool;
 
     /// Updates the scalars and returns those that the formula takes.
-    fn advance(&self, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]>;
+    fn advance(&self, cpu: Cpu, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]>;
+}
+
+/// What is said to have written to the tensors of a step.
+const STEP: Writer = Writer::Inplace(&"optimizer.step()");
+
+/// A rule whose step counts itself, in its first scalar, where that of PyTorch's op is counted by the caller.
+#[derive(Clone, Copy)]
+struct Counted<R>(R);
+
+impl<R: Into<Rule>> From<Counted<R>> for Rule {
+    fn from(counted: Counted<R>) -> Rule {
+        counted.0.into()
+    }
+}
+
+impl<R: Step> Step for Counted<R> {
+    const COUNTS: bool = true;
+    fn advance(&self, cpu: Cpu, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
+        count(cpu, numbers)
+    }
+}
+
+/// Adds one to the count of steps, a rule's only scalar.
+fn count(cpu: Cpu, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
+    let [step, ..] = numbers.get()?;
+    let now = [step + 1.0, 0.0, 0.0];
+    numbers.set(cpu, now)?;
+    Ok(now)
 }
 
 macro_rules! steps {
-    ($counts:literal, $($rule:ident),*; |$numbers:ident| $advance:expr) => {$(
+    ($counts:literal, $($rule:ident),*; |$cpu:ident, $numbers:ident| $advance:expr) => {$(
         impl Step for kernel::$rule {
             const COUNTS: bool = $counts;
-            fn advance(&self, $numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
+            fn advance(&self, $cpu: Cpu, $numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
                 $advance
             }
         }
     )*};
 }
 // The caller of these ops counts the steps itself, as with PyTorch's ops.
-steps!(false, Sgd, Adam, Adagrad; |numbers| numbers.get());
-steps!(true, Adadelta, Adamax, RAdam, RmsProp, Rprop; |numbers| {
-    let [step, ..] = numbers.get()?;
-    let now = [step + 1.0, 0.0, 0.0];
-    numbers.set(now)?;
-    Ok(now)
-});
+steps!(false, Sgd, Adam, Adagrad; |_cpu, numbers| numbers.get());
+steps!(true, Adadelta, Adamax, RAdam, RmsProp, Rprop; |cpu, numbers| count(cpu, numbers));
 
 impl Step for kernel::NAdam {
     const COUNTS: bool = true;
-    fn advance(&self, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
+    fn advance(&self, cpu: Cpu, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
         let [step, product, _] = numbers.get()?;
         let momentum = self.momentum(step + 1.0);
         // The product of a Python number and a tensor is computed in the dtype of the tensor.
@@ -116,17 +142,17 @@ impl Step for kernel::NAdam {
             f64::from(product as f32 * momentum as f32)
         };
         let now = [step + 1.0, product, 0.0];
-        numbers.set(now)?;
+        numbers.set(cpu, now)?;
         Ok(now)
     }
 }
 
 impl Step for kernel::Asgd {
     const COUNTS: bool = true;
-    fn advance(&self, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
+    fn advance(&self, cpu: Cpu, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
         let now = numbers.get()?;
         let (eta, mu) = self.rates(now[0] + 1.0);
-        numbers.set([now[0] + 1.0, eta, mu])?;
+        numbers.set(cpu, [now[0] + 1.0, eta, mu])?;
         Ok(now)
     }
 }
@@ -179,6 +205,17 @@ pub(super) fn check(
     Ok(())
 }
 
+/// As [`run`], with the steps counted.
+pub(super) fn run_counted<S: Step>(
+    cpu: Cpu,
+    step: S,
+    lists: &Lists<'_>,
+    grad_scale: Option<&Tensor>,
+    found_inf: Option<&Tensor>,
+) -> Result<()> {
+    run(cpu, Counted(step), lists, grad_scale, found_inf)
+}
+
 /// One step of `step`, unless `found_inf` is one.
 pub(super) fn run<S: Step>(
     cpu: Cpu,
@@ -210,7 +247,7 @@ pub(super) fn run<S: Step>(
         return Ok(());
     }
     written.each(cpu, |index, state| {
-        Ok(kernel::step(&rule, &step.advance(numbers(index))?, grad_scale, state)?)
+        Ok(kernel::step(&rule, &step.advance(cpu, numbers(index))?, grad_scale, state)?)
     })
 }
 
@@ -262,8 +299,9 @@ struct Written<'a> {
 
 impl Written<'_> {
     /// The tensors that are written for one parameter.
-    fn of(&self, index: usize) -> Vec<&Tensor> {
-        let mut written: Vec<_> = self.buffers.iter().map(|(_, list)| &list[index]).collect();
+    fn of(&self, index: usize) -> SmallVec<[&Tensor; 6]> {
+        let mut written: SmallVec<[_; 6]> =
+            self.buffers.iter().map(|(_, list)| &list[index]).collect();
         written.push(&self.params[index]);
         written.extend(self.is_scaled.then(|| &self.grads[index]));
         written
@@ -293,7 +331,7 @@ impl Written<'_> {
             };
             // (A view to write to, though only scaled gradients are written.)
             apart.materialize()?;
-            let mut views: Vec<_> =
+            let mut views: SmallVec<[_; kernel::BUFFERS]> =
                 self.buffers.iter().map(|(_, list)| list[index].view_mut(cpu)).collect();
             let mut state = State {
                 param: &mut param.view_mut(cpu),
@@ -302,7 +340,7 @@ impl Written<'_> {
             };
             step(index, &mut state)?;
             for written in self.of(index) {
-                written.bump_version(Writer::Inplace(&"optimizer.step()"));
+                written.bump_version(STEP);
             }
         }
         Ok(())

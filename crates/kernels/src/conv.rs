@@ -3,11 +3,13 @@
 //!
 //! All shapes are seen with three spatial dimensions (`geometry`). Three products on non-transposed
 //! geometry do everything: `forward`, `backward_input`, `backward_weight`; a transposed convolution is
-//! the input gradient of a plain one with the roles of input and gradient exchanged. With stride 1 and images that
+//! the input gradient of a plain one with the roles of input and gradient exchanged. [`plan`] says which way is taken. Kernels of
+//! three by three with stride 1 over enough channels have fewer products by Winograd's filtering (`winograd`). Else, with stride 1 and images that
 //! are not small the input itself is read in shifted rows (`direct`); else the operands of a block of positions are gathered into a matrix that stays in the second-level cache (`im2col`) and
 //! multiplied, many small images together (`batched`); a depthwise convolution has loops of its own (`depthwise`). Blocks depend on the shapes
 //! only, so results do not depend on threads.
 
+mod algorithm;
 mod batched;
 mod depthwise;
 mod direct;
@@ -17,13 +19,18 @@ mod im2col_gemm;
 mod implicit;
 mod integer;
 mod microkernel;
+mod phases;
+#[cfg(target_arch = "x86_64")]
+mod vector;
+mod winograd;
 
+pub use algorithm::{ConvAlgorithm, ConvPass, plan};
 pub use geometry::{ConvOptions, PerDim, output_shape};
 
 use crate::dense::{Compute, expect_shape, load, with_output};
 use crate::elementwise::copy_slice;
 use crate::gemm::GemmElement;
-use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef};
+use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, memory};
 use direct::Weights;
 use geometry::ConvGeometry;
 
@@ -34,6 +41,7 @@ impl ConvElement for f64 {}
 impl ConvElement for C64 {}
 impl ConvElement for C128 {}
 
+/// Runs an expression with `$T` bound to the type a dtype is convolved in.
 macro_rules! for_number {
     ($dtype:expr, $op:expr, $T:ident => $body:expr) => {
         match $dtype {
@@ -46,17 +54,18 @@ macro_rules! for_number {
                 $body
             }
             DType::C32 | DType::C64 => {
-                type $T = C64;
+                type $T = $crate::C64;
                 $body
             }
             DType::C128 => {
-                type $T = C128;
+                type $T = $crate::C128;
                 $body
             }
-            other => Err(Error::not_implemented($op, other)),
+            other => Err($crate::Error::not_implemented($op, other)),
         }
     };
 }
+use for_number;
 
 /// Products of two numbers that are worth waking a thread for: some ten microseconds.
 const WORTH_A_TASK: usize = 1 << 20;
@@ -122,14 +131,15 @@ pub fn convolution(
         with_output::<i64, _>(out, |out| run(out, &x, &weight, bias.as_deref(), &geometry))?;
         return Ok(());
     }
-    for_number!(x.dtype(), "convolution", T => {
+    let dtype = x.dtype();
+    for_number!(dtype, "convolution", T => {
         let (x, weight) = (load::<T>(x)?, load::<T>(weight)?);
         let bias = bias.map(load::<T>).transpose()?;
         with_output::<T, _>(out, |out| {
             if !conv.transposed {
-                return forward(out, &x, &weight, bias.as_deref(), &geometry);
+                return forward(out, &x, &weight, bias.as_deref(), (&geometry, dtype));
             }
-            backward_input(out, &x, &weight, &geometry)?;
+            backward_input(out, &x, &weight, (&geometry, dtype))?;
             if let Some(bias) = &bias {
                 im2col_gemm::add_bias(out, bias, geometry.input_size());
             }
@@ -152,13 +162,14 @@ pub fn convolution_backward_input(
     expect_shape("grad_output", grad.shape(), &shape)?;
     same_dtype(grad, weight)?;
     let geometry = ConvGeometry::new(grad_x.shape(), weight.shape(), &shape, conv);
-    for_number!(grad.dtype(), "convolution_backward", T => {
+    let dtype = grad.dtype();
+    for_number!(dtype, "convolution_backward", T => {
         let (grad, weight) = (load::<T>(grad)?, load::<T>(weight)?);
         with_output::<T, _>(grad_x, |out| {
             if conv.transposed {
-                forward(out, &grad, &weight, None, &geometry)
+                forward(out, &grad, &weight, None, (&geometry, dtype))
             } else {
-                backward_input(out, &grad, &weight, &geometry)
+                backward_input(out, &grad, &weight, (&geometry, dtype))
             }
         })
     })
@@ -178,18 +189,11 @@ pub fn convolution_backward_weight(
     expect_shape("grad_output", grad.shape(), &shape)?;
     same_dtype(grad, x)?;
     let geometry = ConvGeometry::new(x.shape(), grad_weight.shape(), &shape, conv);
-    for_number!(grad.dtype(), "convolution_backward", T => {
+    let dtype = grad.dtype();
+    for_number!(dtype, "convolution_backward", T => {
         let (grad, x) = (load::<T>(grad)?, load::<T>(x)?);
         let (grad, x) = if conv.transposed { (&x, &grad) } else { (&grad, &x) };
-        with_output::<T, _>(grad_weight, |out| {
-            if geometry.is_depthwise() {
-                depthwise::backward_weight(out, grad, x, &geometry)
-            } else if geometry.is_pointwise() || !implicit::backward_weight(out, grad, x, &geometry)? {
-                im2col_gemm::backward_weight(out, grad, x, &geometry)
-            } else {
-                Ok(())
-            }
-        })
+        with_output::<T, _>(grad_weight, |out| backward_weight(out, grad, x, (&geometry, dtype)))
     })
 }
 
@@ -219,36 +223,106 @@ fn forward<T: ConvElement>(
     x: &[T],
     w: &[T],
     bias: Option<&[T]>,
+    (g, dtype): (&ConvGeometry, DType),
+) -> Result<()> {
+    let weights = Weights { data: w, is_reversed: false };
+    match algorithm::of_forward::<T>(g, dtype) {
+        ConvAlgorithm::Depthwise => depthwise::forward(out, x, w, bias, g),
+        ConvAlgorithm::Winograd => {
+            let left = winograd::forward(out, x, weights, bias, g)?;
+            one_by_one(out, x, g, &left, |out, x, g| forward_by_sums(out, x, w, bias, g))
+        }
+        _ => forward_by_sums(out, x, w, bias, g),
+    }
+}
+
+/// The convolution as the definition's sums.
+fn forward_by_sums<T: ConvElement>(
+    out: &mut [T],
+    x: &[T],
+    w: &[T],
+    bias: Option<&[T]>,
     g: &ConvGeometry,
 ) -> Result<()> {
-    if g.is_depthwise() {
-        depthwise::forward(out, x, w, bias, g)
-    } else if without_matrix(out, x, Weights { data: w, is_reversed: false }, bias, g)? {
-        Ok(())
-    } else {
-        im2col_gemm::forward(out, x, w, bias, g)
+    let weights = Weights { data: w, is_reversed: false };
+    if without_matrix(out, x, weights, bias, g)? {
+        return Ok(());
     }
+    im2col_gemm::forward(out, x, w, bias, g)
 }
 
 fn backward_input<T: ConvElement>(
     out: &mut [T],
     grad: &[T],
     w: &[T],
+    (g, dtype): (&ConvGeometry, DType),
+) -> Result<()> {
+    match algorithm::of_input::<T>(g, dtype) {
+        ConvAlgorithm::Depthwise => depthwise::backward_input(out, grad, w, g),
+        ConvAlgorithm::Winograd => {
+            let weights = Weights { data: w, is_reversed: true };
+            let left = match direct::backward_input_geometry(g) {
+                Some(of_gradient) => winograd::forward(out, grad, weights, None, &of_gradient)?,
+                None => memory::collect(0..g.batch)?,
+            };
+            one_by_one(out, grad, g, &left, |out, grad, g| backward_input_by_sums(out, grad, w, g))
+        }
+        ConvAlgorithm::Phases => phases::backward_input(out, grad, w, g),
+        _ => backward_input_by_sums(out, grad, w, g),
+    }
+}
+
+/// The input's gradient as the definition's sums.
+fn backward_input_by_sums<T: ConvElement>(
+    out: &mut [T],
+    grad: &[T],
+    w: &[T],
     g: &ConvGeometry,
 ) -> Result<()> {
-    if g.is_depthwise() {
-        return depthwise::backward_input(out, grad, w, g);
-    }
     let weights = Weights { data: w, is_reversed: true };
-    if let Some(backward_input_geometry) = direct::backward_input_geometry(g)
-        && without_matrix(out, grad, weights, None, &backward_input_geometry)?
+    if let Some(of_gradient) = direct::backward_input_geometry(g)
+        && without_matrix(out, grad, weights, None, &of_gradient)?
     {
         return Ok(());
     }
     im2col_gemm::backward_input(out, grad, w, g)
 }
 
-/// Convolves directly, without an im2col matrix, if one of the direct algorithms applies; returns whether it did.
+fn backward_weight<T: ConvElement>(
+    out: &mut [T],
+    grad: &[T],
+    x: &[T],
+    (g, dtype): (&ConvGeometry, DType),
+) -> Result<()> {
+    match algorithm::of_weight::<T>(g, dtype) {
+        ConvAlgorithm::Depthwise => return depthwise::backward_weight(out, grad, x, g),
+        ConvAlgorithm::Winograd if winograd::backward_weight(out, grad, x, g)? => return Ok(()),
+        _ => {}
+    }
+    if algorithm::weight_by_sums::<T>(g) == ConvAlgorithm::Implicit
+        && implicit::backward_weight(out, grad, x, g)?
+    {
+        return Ok(());
+    }
+    im2col_gemm::backward_weight(out, grad, x, g)
+}
+
+/// Computes some images of `out` from those of `x`, each by itself.
+fn one_by_one<T>(
+    out: &mut [T],
+    x: &[T],
+    g: &ConvGeometry,
+    images: &[usize],
+    convolve: impl Fn(&mut [T], &[T], &ConvGeometry) -> Result<()>,
+) -> Result<()> {
+    let one = ConvGeometry { batch: 1, ..g.clone() };
+    let (to, from) = (out.len() / g.batch.max(1), x.len() / g.batch.max(1));
+    images.iter().try_for_each(|&n| {
+        convolve(&mut out[n * to..(n + 1) * to], &x[n * from..(n + 1) * from], &one)
+    })
+}
+
+/// Convolves directly, without a gathered matrix, if one of the direct algorithms applies; returns whether it did.
 fn without_matrix<T: ConvElement>(
     out: &mut [T],
     x: &[T],
@@ -256,9 +330,11 @@ fn without_matrix<T: ConvElement>(
     bias: Option<&[T]>,
     g: &ConvGeometry,
 ) -> Result<bool> {
-    Ok(!g.is_pointwise()
-        && (implicit::forward(out, x, weights, bias, g)?
-            || direct::forward(out, x, weights, bias, g)?))
+    match algorithm::by_sums::<T>(g) {
+        ConvAlgorithm::Implicit => implicit::forward(out, x, weights, bias, g),
+        ConvAlgorithm::Shifted => direct::forward(out, x, weights, bias, g),
+        _ => Ok(false),
+    }
 }
 
 fn same_dtype(a: StridedRef<'_>, b: StridedRef<'_>) -> Result<()> {

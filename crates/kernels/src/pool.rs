@@ -7,6 +7,7 @@
 
 mod average;
 mod maximum;
+mod maximum_rows;
 mod ranges;
 
 pub use average::{

@@ -213,6 +213,38 @@ fn larger_and_special_convolutions_equal_the_naive_twin() {
 }
 
 #[test]
+fn gradients_of_inputs_with_steps_equal_the_naive_twin() {
+    let mut rng = Rng(13);
+    let options = |stride: &[usize], padding: &[usize], groups: usize| ConvOptions {
+        stride: stride.into(),
+        padding: padding.into(),
+        groups,
+        ..ConvOptions::plain(stride.len())
+    };
+    for dtype in [DType::F32, DType::F64, DType::C64] {
+        // Kernels wider and narrower than the stride, of one element, with padding beyond the kernel; groups; other dimensions.
+        let two = options(&[2, 2], &[1, 1], 1);
+        check(&mut rng, dtype, &[2, 17, 9, 8], &[18, 17, 4, 4], &two);
+        check(&mut rng, dtype, &[3, 16, 7, 6], &[20, 16, 3, 3], &options(&[2, 3], &[1, 0], 1));
+        check(&mut rng, dtype, &[2, 32, 7, 9], &[16, 32, 1, 1], &options(&[2, 2], &[0, 0], 1));
+        check(&mut rng, dtype, &[1, 16, 8, 7], &[16, 16, 2, 1], &options(&[3, 4], &[0, 3], 1));
+        check(&mut rng, dtype, &[1, 16, 5, 7], &[16, 16, 3, 2], &options(&[1, 2], &[4, 5], 1));
+        check(&mut rng, dtype, &[2, 32, 6, 7], &[34, 16, 3, 5], &options(&[2, 1], &[1, 2], 2));
+        check(&mut rng, dtype, &[2, 16, 40], &[17, 16, 6], &options(&[5], &[2], 1));
+        check(
+            &mut rng,
+            dtype,
+            &[1, 16, 4, 5, 6],
+            &[16, 16, 3, 3, 3],
+            &options(&[2; 3], &[1; 3], 1),
+        );
+        let mut transposed = ConvOptions { transposed: true, ..options(&[2, 3], &[1, 2], 1) };
+        transposed.output_padding = [1, 2].as_slice().into();
+        check(&mut rng, dtype, &[2, 16, 5, 4], &[16, 18, 4, 5], &transposed);
+    }
+}
+
+#[test]
 fn one_and_two_threads_give_the_same_bits() {
     let mut rng = Rng(12);
     let (x_shape, w_shape) = ([9, 40, 7, 7], [70, 40, 3, 3]);

@@ -219,6 +219,55 @@ fn nan_wins_and_all_minus_infinity_points_at_the_first_element() {
 }
 
 #[test]
+fn ties_nan_and_infinities_in_long_rows_go_to_the_element_that_the_order_of_the_window_says() {
+    let mut rng = Rng(5);
+    let some = [f64::NEG_INFINITY, f64::NAN, 0.0, 1.0, 2.0, -1.0, f64::INFINITY];
+    for dtype in [DType::F32, DType::F64, DType::BF16, DType::I64] {
+        for (kernel, stride, padding) in
+            [(2, 2, 0), (2, 1, 1), (3, 2, 1), (3, 1, 1), (3, 3, 1), (2, 2, 1), (3, 2, 0)]
+        {
+            let w = PoolWindow {
+                kernel: [3 - stride.min(2), kernel].as_slice().into(),
+                stride: [1, stride].as_slice().into(),
+                padding: [0, padding].as_slice().into(),
+                dilation: [1; 2].as_slice().into(),
+                ceil_mode: rng.below(2) == 0,
+            };
+            for width in [8, 9, 15, 127, 128, 129, 257, 300, 519] {
+                // More columns than are taken side by side.
+                let shape = [2, 5, width];
+                let count = if dtype == DType::I64 { 3 } else { some.len() as i64 };
+                let x: Vec<f64> = (0..2 * 5 * width)
+                    .map(|_| match rng.below(count) as usize {
+                        value if dtype == DType::I64 => value as f64,
+                        value => some[value],
+                    })
+                    .collect();
+                let x = Tensor::from(dtype, &shape, &x);
+                let xs = x.reals();
+                let out_shape = pool::output_shape(&shape, &w).unwrap();
+                let mut y = Tensor::full(dtype, &out_shape, 9.0);
+                let mut i = Tensor::full(DType::I64, &out_shape, -1.0);
+                pool::max_pool(&mut y.view_mut(), Some(&mut i.view_mut()), x.view(), &w).unwrap();
+                let all = windows(&shape[1..], &out_shape[1..], &w);
+                let (ys, is) = (y.reals(), i.reals());
+                for (o, (&y, &i)) in ys.iter().zip(&is).enumerate() {
+                    let plane = &xs[o / all.len() * 5 * width as usize..];
+                    let inside = &all[o % all.len()].0;
+                    let best = inside.iter().copied().fold(inside[0], |best, at| {
+                        let wins = plane[at] > plane[best] || plane[at].is_nan();
+                        if wins { at } else { best }
+                    });
+                    let what = format!("{dtype:?} {w:?} width {width} output {o}");
+                    assert!(i == best as f64, "{what}: position {i}, expected {best}");
+                    assert!(y == plane[best] || (y.is_nan() && plane[best].is_nan()), "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn integers_pool_too_and_bad_windows_are_refused() {
     let mut w = PoolWindow {
         kernel: [2].as_slice().into(),

@@ -98,7 +98,12 @@ fn layout<T: ConvElement>(g: &ConvGeometry) -> Option<DirectLayout<T>> {
     (share(micro) >= USEFUL).then_some(DirectLayout { micro, padded, positions })
 }
 
-/// Convolves if this way fits; says whether it did.
+/// Whether this way fits.
+pub(super) fn fits<T: ConvElement>(g: &ConvGeometry) -> bool {
+    layout::<T>(g).is_some()
+}
+
+/// Convolves if this way [`fits`]; says whether it did.
 pub(super) fn forward<T: ConvElement>(
     out: &mut [T],
     x: &[T],

@@ -30,7 +30,10 @@ const USEFUL: f64 = 0.6;
 const LARGEST: usize = 512;
 
 /// The loop that fills its tiles best with `rows` and `columns` that come in so many.
-fn best_microkernel<T: ConvElement>(rows: Option<usize>, columns: usize) -> Option<Microkernel<T>> {
+pub(super) fn best_microkernel<T: ConvElement>(
+    rows: Option<usize>,
+    columns: usize,
+) -> Option<Microkernel<T>> {
     let part = |n: usize, size: usize| n as f64 / n.next_multiple_of(size) as f64;
     let share =
         |m: &Microkernel<T>| rows.map_or(1.0, |n| part(n, m.rows)) * part(columns, m.columns);
@@ -123,7 +126,17 @@ fn together(g: &ConvGeometry) -> usize {
     POSITIONS.div_ceil(g.output_size().max(1)).clamp(1, g.batch.max(1))
 }
 
-/// Convolves if this way fits; says whether it did.
+/// Whether this way fits.
+pub(super) fn fits<T: ConvElement>(g: &ConvGeometry) -> bool {
+    // Few channels are better read in shifted rows, where there are such rows.
+    let run = joined(g) * g.in_channels;
+    let least = if g.stride == [1; 3] { g.in_channels } else { run };
+    least.min(g.out_channels) >= CHANNELS
+        && g.batch * g.output_size() > 0
+        && best_microkernel::<T>(None, g.out_channels).is_some()
+}
+
+/// Convolves if this way [`fits`]; says whether it did.
 pub(super) fn forward<T: ConvElement>(
     out: &mut [T],
     x: &[T],
@@ -132,11 +145,6 @@ pub(super) fn forward<T: ConvElement>(
     g: &ConvGeometry,
 ) -> Result<bool> {
     let (outputs, run) = (g.output_size(), joined(g) * g.in_channels);
-    // Few channels are better read in shifted rows, where there are such rows.
-    let least = if g.stride == [1; 3] { g.in_channels } else { run };
-    if least < CHANNELS || g.out_channels < CHANNELS || out.is_empty() {
-        return Ok(false);
-    }
     let images = together(g);
     let Some(micro) = best_microkernel::<T>(None, g.out_channels) else { return Ok(false) };
     let packed = pack(weights, g, micro.columns)?;
@@ -269,7 +277,15 @@ fn pack<T: ConvElement>(
     Ok(packed)
 }
 
-/// The weight's gradient if this way fits; says whether it did.
+/// Whether this way fits for the weight's gradient.
+pub(super) fn fits_weight<T: ConvElement>(g: &ConvGeometry) -> bool {
+    let run = joined(g) * g.in_channels;
+    run.min(g.out_channels) >= CHANNELS
+        && g.output_size() > 0
+        && best_microkernel::<T>(Some(g.out_channels), run).is_some()
+}
+
+/// The weight's gradient if this way fits ([`fits_weight`]); says whether it did.
 pub(super) fn backward_weight<T: ConvElement>(
     out: &mut [T],
     grad: &[T],
@@ -277,9 +293,6 @@ pub(super) fn backward_weight<T: ConvElement>(
     g: &ConvGeometry,
 ) -> Result<bool> {
     let (outputs, run) = (g.output_size(), joined(g) * g.in_channels);
-    if run < CHANNELS || g.out_channels < CHANNELS || outputs == 0 || out.is_empty() {
-        return Ok(false);
-    }
     let Some(micro) = best_microkernel::<T>(Some(g.out_channels), run) else { return Ok(false) };
     let (rows, columns, images) = (micro.rows, micro.columns, together(g));
     let (row_blocks, column_blocks) = (g.out_channels.div_ceil(rows), run.div_ceil(columns));

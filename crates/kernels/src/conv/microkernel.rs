@@ -1,5 +1,8 @@
 //! The innermost loops of convolutions: tiles of sums in registers.
 
+use super::winograd::Transforms;
+use crate::gemm::Matrix;
+
 /// The loops of one shape of tile.
 #[derive(Clone, Copy)]
 pub(crate) struct Microkernel<T> {
@@ -10,12 +13,20 @@ pub(crate) struct Microkernel<T> {
     /// `sums[r * columns + j] += sum over k < depth of x[bases[r] + k] * w[k * columns + j]`.
     pub(super) spans:
         unsafe fn(bases: &[usize], x: *const T, w: *const T, depth: usize, sums: *mut T),
+    /// `sums[r * columns + j] = sum over k < depth of left[r, k] * right[k, j]`, added to what is there if the last argument
+    /// says so. Rows of `right` have no gaps.
+    pub(super) product:
+        unsafe fn(left: Matrix<T>, right: Matrix<T>, depth: usize, sums: *mut T, adds: bool),
 }
 
 /// The tile loops of this machine, none where it has no wide registers.
 pub(crate) trait HasMicrokernels: Sized + 'static {
     fn microkernels() -> &'static [Microkernel<Self>] {
         &[]
+    }
+    /// The transforms of Winograd's filtering, which come with the loops.
+    fn winograd_transforms() -> Option<&'static Transforms<Self>> {
+        None
     }
 }
 impl HasMicrokernels for crate::C64 {}
@@ -27,59 +38,12 @@ impl HasMicrokernels for f64 {}
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use super::super::vector::Vector;
+    use super::super::winograd::{Transforms, transforms};
     use super::{HasMicrokernels, Microkernel};
+    use crate::gemm::Matrix;
     use crate::simd::{SimdLevel, level};
     use std::arch::x86_64::*;
-
-    /// A register of numbers.
-    trait Vector: Copy {
-        type T: Copy;
-        const LANES: usize;
-        fn splat(value: Self::T) -> Self;
-        /// # Safety
-        /// `LANES` elements are live at `from`.
-        unsafe fn load(from: *const Self::T) -> Self;
-        /// # Safety
-        /// `LANES` elements are writable at `to`.
-        unsafe fn store(self, to: *mut Self::T);
-        /// `self * b + c`.
-        fn mul_add(self, b: Self, c: Self) -> Self;
-    }
-
-    macro_rules! vector {
-        ($($v:ident, $t:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $fma:ident;)*) => {$(
-            impl Vector for $v {
-                type T = $t;
-                const LANES: usize = $lanes;
-                #[inline(always)]
-                fn splat(value: $t) -> Self {
-                    // SAFETY: only loops of a level that has the instruction are made of this type.
-                    unsafe { $splat(value) }
-                }
-                #[inline(always)]
-                unsafe fn load(from: *const $t) -> Self {
-                    // SAFETY: as above; the elements are live.
-                    unsafe { $load(from) }
-                }
-                #[inline(always)]
-                unsafe fn store(self, to: *mut $t) {
-                    // SAFETY: as above; the elements are writable.
-                    unsafe { $store(to, self) };
-                }
-                #[inline(always)]
-                fn mul_add(self, b: Self, c: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $fma(self, b, c) }
-                }
-            }
-        )*};
-    }
-    vector! {
-        __m512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps;
-        __m512d, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd;
-        __m256, f32, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps;
-        __m256d, f64, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd;
-    }
 
     /// The kernel for `shifted` of [`Microkernel`], with `M` rows and `N` registers of columns.
     #[inline(always)]
@@ -155,8 +119,55 @@ mod x86 {
         }
     }
 
+    /// The kernel for `product` of [`Microkernel`], with `M` rows and `N` registers of columns.
+    #[inline(always)]
+    unsafe fn tile_of_product<V: Vector, const M: usize, const N: usize>(
+        left: Matrix<V::T>,
+        right: Matrix<V::T>,
+        depth: usize,
+        out: *mut V::T,
+        (adds, zero): (bool, V::T),
+    ) {
+        let mut sums = [[V::splat(zero); N]; M];
+        if adds {
+            for (r, sums) in sums.iter_mut().enumerate() {
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    // SAFETY: the caller's promise, here and below.
+                    *sum = unsafe { V::load(out.add((r * N + j) * V::LANES)) };
+                }
+            }
+        }
+        let mut rows = [left.ptr.cast_const(); M];
+        for (r, row) in rows.iter_mut().enumerate() {
+            *row = row.wrapping_offset(r as isize * left.rs);
+        }
+        let (mut at, mut w) = (0, right.ptr.cast_const());
+        for _ in 0..depth {
+            let mut right_row = [V::splat(zero); N];
+            for (j, right) in right_row.iter_mut().enumerate() {
+                // SAFETY: as above.
+                *right = unsafe { V::load(w.add(j * V::LANES)) };
+            }
+            for (sums, row) in sums.iter_mut().zip(rows) {
+                // SAFETY: as above.
+                let left = V::splat(unsafe { *row.offset(at) });
+                for (sum, right) in sums.iter_mut().zip(right_row) {
+                    *sum = left.mul_add(right, *sum);
+                }
+            }
+            at += left.cs;
+            w = w.wrapping_offset(right.rs);
+        }
+        for (r, sums) in sums.into_iter().enumerate() {
+            for (j, sum) in sums.into_iter().enumerate() {
+                // SAFETY: as above.
+                unsafe { sum.store(out.add((r * N + j) * V::LANES)) };
+            }
+        }
+    }
+
     macro_rules! microkernels {
-        ($($name:ident, $spans:ident, $micro:ident, $v:ident, $t:ty, $rows:literal x $registers:literal, $features:literal;)*) => {$(
+        ($($name:ident, $spans:ident, $product:ident, $micro:ident, $v:ident, $t:ty, $rows:literal x $registers:literal, $features:literal;)*) => {$(
             /// Computes what [`tile`] computes, compiled for an instruction set that is present.
             #[target_feature(enable = $features)]
             unsafe fn $name(shifts: &[usize], x: *const $t, w: *const $t, out: *mut $t) {
@@ -169,27 +180,34 @@ mod x86 {
                 // SAFETY: the caller's promise.
                 unsafe { tile_of_spans::<$v, $rows, $registers>(bases, x, w, depth, sums, 0.0) };
             }
+            /// Computes what [`tile_of_product`] computes, compiled for an instruction set that is present.
+            #[target_feature(enable = $features)]
+            unsafe fn $product(left: Matrix<$t>, right: Matrix<$t>, depth: usize, sums: *mut $t, adds: bool) {
+                // SAFETY: the caller's promise.
+                unsafe { tile_of_product::<$v, $rows, $registers>(left, right, depth, sums, (adds, 0.0)) };
+            }
             const $micro: Microkernel<$t> = Microkernel {
                 rows: $rows,
                 columns: $registers * <$v as Vector>::LANES,
                 shifted: $name,
                 spans: $spans,
+                product: $product,
             };
         )*};
     }
     microkernels! {
-        f32_8x3, f32_8x3_of_spans, F32_8X3, __m512, f32, 8 x 3, "avx512f";
-        f32_6x4, f32_6x4_of_spans, F32_6X4, __m512, f32, 6 x 4, "avx512f";
-        f64_8x3, f64_8x3_of_spans, F64_8X3, __m512d, f64, 8 x 3, "avx512f";
-        f64_6x4, f64_6x4_of_spans, F64_6X4, __m512d, f64, 6 x 4, "avx512f";
-        f32_8x2, f32_8x2_of_spans, F32_8X2, __m512, f32, 8 x 2, "avx512f";
-        f32_8x1, f32_8x1_of_spans, F32_8X1, __m512, f32, 8 x 1, "avx512f";
-        f64_8x2, f64_8x2_of_spans, F64_8X2, __m512d, f64, 8 x 2, "avx512f";
-        f64_8x1, f64_8x1_of_spans, F64_8X1, __m512d, f64, 8 x 1, "avx512f";
-        f32_6x2, f32_6x2_of_spans, F32_6X2, __m256, f32, 6 x 2, "avx2,fma";
-        f64_6x2, f64_6x2_of_spans, F64_6X2, __m256d, f64, 6 x 2, "avx2,fma";
-        f32_4x3, f32_4x3_of_spans, F32_4X3, __m256, f32, 4 x 3, "avx2,fma";
-        f64_4x3, f64_4x3_of_spans, F64_4X3, __m256d, f64, 4 x 3, "avx2,fma";
+        f32_8x3, f32_8x3_of_spans, f32_8x3_of_product, F32_8X3, __m512, f32, 8 x 3, "avx512f";
+        f32_6x4, f32_6x4_of_spans, f32_6x4_of_product, F32_6X4, __m512, f32, 6 x 4, "avx512f";
+        f64_8x3, f64_8x3_of_spans, f64_8x3_of_product, F64_8X3, __m512d, f64, 8 x 3, "avx512f";
+        f64_6x4, f64_6x4_of_spans, f64_6x4_of_product, F64_6X4, __m512d, f64, 6 x 4, "avx512f";
+        f32_8x2, f32_8x2_of_spans, f32_8x2_of_product, F32_8X2, __m512, f32, 8 x 2, "avx512f";
+        f32_8x1, f32_8x1_of_spans, f32_8x1_of_product, F32_8X1, __m512, f32, 8 x 1, "avx512f";
+        f64_8x2, f64_8x2_of_spans, f64_8x2_of_product, F64_8X2, __m512d, f64, 8 x 2, "avx512f";
+        f64_8x1, f64_8x1_of_spans, f64_8x1_of_product, F64_8X1, __m512d, f64, 8 x 1, "avx512f";
+        f32_6x2, f32_6x2_of_spans, f32_6x2_of_product, F32_6X2, __m256, f32, 6 x 2, "avx2,fma";
+        f64_6x2, f64_6x2_of_spans, f64_6x2_of_product, F64_6X2, __m256d, f64, 6 x 2, "avx2,fma";
+        f32_4x3, f32_4x3_of_spans, f32_4x3_of_product, F32_4X3, __m256, f32, 4 x 3, "avx2,fma";
+        f64_4x3, f64_4x3_of_spans, f64_4x3_of_product, F64_4X3, __m256d, f64, 4 x 3, "avx2,fma";
     }
 
     impl HasMicrokernels for f32 {
@@ -200,6 +218,13 @@ mod x86 {
                 SimdLevel::Baseline => &[],
             }
         }
+        fn winograd_transforms() -> Option<&'static Transforms<f32>> {
+            match level() {
+                SimdLevel::Avx512 => Some(&transforms::F32_AVX512),
+                SimdLevel::Avx2 => Some(&transforms::F32_AVX2),
+                SimdLevel::Baseline => None,
+            }
+        }
     }
     impl HasMicrokernels for f64 {
         fn microkernels() -> &'static [Microkernel<f64>] {
@@ -207,6 +232,13 @@ mod x86 {
                 SimdLevel::Avx512 => &[F64_8X1, F64_8X2, F64_6X4, F64_8X3],
                 SimdLevel::Avx2 => &[F64_6X2, F64_4X3],
                 SimdLevel::Baseline => &[],
+            }
+        }
+        fn winograd_transforms() -> Option<&'static Transforms<f64>> {
+            match level() {
+                SimdLevel::Avx512 => Some(&transforms::F64_AVX512),
+                SimdLevel::Avx2 => Some(&transforms::F64_AVX2),
+                SimdLevel::Baseline => None,
             }
         }
     }

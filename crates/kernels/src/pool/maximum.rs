@@ -3,7 +3,7 @@
 //! Ties go to the first element in row-major order, a NaN wins over everything, as in PyTorch. The
 //! running maxima of a row of outputs, and their positions, live in two small buffers.
 
-use super::{PoolGeometry, PoolWindow, output_shape};
+use super::{PoolGeometry, PoolWindow, maximum_rows, output_shape};
 use crate::dense::{Compute, Real, SharedMut, expect_shape, load, with_output};
 use crate::interrupt::WorkCounter;
 use crate::lanes::{Column, ROWS, buffer_width, to_columns, to_rows};
@@ -102,7 +102,12 @@ fn all_planes<T: MaxPoolElement>(
         let x = &x[plane * from..(plane + 1) * from];
         if wanted {
             // SAFETY: as above.
-            plane_indices(out, unsafe { indices.slice(span) }, x, g);
+            let indices = unsafe { indices.slice(span) };
+            if maximum_rows::fits(g) {
+                maximum_rows::plane(out, indices, x, g);
+            } else {
+                plane_indices(out, indices, x, g);
+            }
         } else {
             plane_values(out, x, g);
         }

@@ -190,7 +190,16 @@ def replication_pad3d(input: Tensor, padding: _int | _size) -> Tensor:
     after) for the last dimension, then for the ones before it. Negative numbers crop."""
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
     """Scaled dot product attention `softmax(scale Q K^T + mask) V` of `query` (N, ..., H, L, E), `key` (N, ..., H, S, E) and
-    `value` (N, ..., H, S, Ev): (N, ..., H, L, Ev)."""
+    `value` (N, ..., H, S, Ev): (N, ..., H, L, Ev).
+
+    `attn_mask` broadcasts to (N, ..., H, L, S): truth values, true where attention is paid, or numbers that are added to the
+    scores. With `is_causal` query `i` attends to the keys `j <= i` alone. Weights are dropped with the probability
+    `dropout_p`, whether anything is trained or not. `scale` is `1 / sqrt(E)` if it is not given. With `enable_gqa` the
+    query may have several heads for each one of key and value. A row that may attend to nothing gives zeros, and has
+    zeros as gradients.
+
+    Without dropout, and for a mask without gradient, the matrix of the scores is never in memory, neither here nor in
+    backward (`Plan`); Dao, "FlashAttention-2", 2023."""
 def silu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sigmoid linear unit, also called swish: `self * sigmoid(self)`."""
 def silu_(input: Tensor) -> Tensor:

@@ -80,12 +80,6 @@ def _to_dtype_layout(
     return self.to(device, dtype, non_blocking, copy, memory_format=memory_format)
 
 
-def _attention(*args: Any, **kwargs: Any) -> Any:
-    from .nn.functional import scaled_dot_product_attention
-
-    return scaled_dot_product_attention(*args, **kwargs)
-
-
 def _grouped_mm(self: Any, mat2: Any, offs: Any, bias: Any, out_dtype: Any) -> Any:
     from .nn.functional import grouped_mm
 
@@ -128,9 +122,6 @@ _OPS: dict[str, Callable[..., Any]] = {
     "_assert_scalar(Scalar self, str assert_msg) -> ()": _assert_scalar,
     "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? "
     "dtype=None, *, Device? device=None, Layout? layout=None) -> ()": _assert_tensor_metadata,
-    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
-    "float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> "
-    "Tensor": _attention,
     "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? "
     "out_dtype=None) -> Tensor": _grouped_mm,
     "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "

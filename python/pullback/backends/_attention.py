@@ -1,4 +1,4 @@
-"""Which algorithms ``scaled_dot_product_attention`` may take: there is one, so switches only."""
+"""Which algorithms ``scaled_dot_product_attention`` may take, as switches."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def math_sdp_enabled() -> bool:
 
 
 def enable_math_sdp(enabled: bool) -> None:
-    """Keeps whether the formula may be taken, which always is."""
+    """Keeps whether the formula may be taken."""
     _set("math", enabled)
 
 

@@ -1,6 +1,6 @@
 """Attention as functions; ``functional.py`` exports them.
 
-``scaled_dot_product_attention`` is the formula on tensors that are projected already;
+``scaled_dot_product_attention`` takes tensors that are projected already;
 ``multi_head_attention_forward`` adds projections, masks and heads. Invariant: a boolean mask
 means "take part" in the first and "leave out" in the second, as in PyTorch.
 """
@@ -13,16 +13,15 @@ from typing import Any
 
 from .._attention_backends import ALLOWED as _allowed
 from .._tensor import Tensor
-from ..amp.autocast_mode import casts
 from ._native import VF as _VF
 from ._native import nn as _nn
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 _linear = _nn.linear
+_attend_natively = _nn.scaled_dot_product_attention
 
 
-@casts("lower")
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -34,6 +33,10 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     """``softmax(scale * Q K^T + mask) V``.
+
+    Without dropout, and for a mask without gradient, no matrix of scores or weights is in memory,
+    neither here nor in backward. With dropout the weights are: random numbers are drawn for them
+    in the order of their elements.
 
     Args:
         query: ``(N, ..., Hq, L, E)``.
@@ -51,64 +54,31 @@ def scaled_dot_product_attention(
 
     Raises:
         RuntimeError: shapes or dtypes do not fit, both a mask and ``is_causal`` are given, or
-            :func:`pullback.nn.attention.sdpa_kernel` allows no algorithm for main memory.
+            :func:`pullback.nn.attention.sdpa_kernel` allows no algorithm that computes it.
     """
-    if not (_allowed["math"] or _allowed["flash"]):
-        raise RuntimeError(
-            "No viable backend for scaled_dot_product_attention was found. This is likely due to "
-            "turning off both the math kernel and the fused kernels."
+    if _allowed["flash"] and _allowed["math"]:
+        return _attend_natively(
+            query,
+            key,
+            value,
+            attn_mask,
+            dropout_p,
+            is_causal,
+            scale=scale,
+            enable_gqa=enable_gqa,
         )
-    _check_attention(query, key, value, attn_mask, is_causal)
-    if enable_gqa:
-        groups = query.size(-3) // key.size(-3)
-        key = key.repeat_interleave(groups, -3)
-        value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
-    factor = 1.0 / math.sqrt(query.size(-1)) if scale is None else scale
-    # The factor is split between both sides, which keeps half-precision scores in range.
-    root = math.sqrt(abs(factor))
-    scores = (query * math.copysign(root, factor)).matmul((key * root).transpose(-2, -1))
-    if is_causal:
-        attn_mask = _VF.ones(scores.shape[-2:], device=query.device).tril().bool()
-    blocked: Tensor | None = None
-    if attn_mask is not None and _is_bool(attn_mask):
-        scores = scores.masked_fill(attn_mask.logical_not(), -math.inf)
-        blocked = attn_mask.logical_not()
-    elif attn_mask is not None:
-        scores = scores + attn_mask
-        blocked = attn_mask == -math.inf
-    weights = scores.softmax(-1)
-    if blocked is not None:
-        weights = weights.masked_fill(blocked.all(-1, keepdim=True), 0.0)
-    if dropout_p > 0.0:
-        weights = _VF.dropout(weights, dropout_p, True)
-    return weights.matmul(value)
-
-
-def _check_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool
-) -> None:
-    if not query.dtype == key.dtype == value.dtype:
-        raise RuntimeError(
-            "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."
-        )
-    if min(query.dim(), key.dim(), value.dim()) < 2:
-        raise RuntimeError(
-            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
-            f"{query.dim()}, key.dim: {key.dim()} and value.dim: {value.dim()} instead."
-        )
-    if mask is None:
-        return
-    if is_causal:
-        raise RuntimeError(
-            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
-            "is_causal=True"
-        )
-    if not _is_bool(mask) and not mask.is_floating_point():
-        raise RuntimeError(
-            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-            f"attn_mask.dtype: {mask.dtype} and  query.dtype: {query.dtype} instead."
-        )
+    return _VF._scaled_dot_product_attention_by(
+        query,
+        key,
+        value,
+        attn_mask,
+        dropout_p,
+        is_causal,
+        scale=scale,
+        enable_gqa=enable_gqa,
+        flash=_allowed["flash"],
+        math=_allowed["math"],
+    )
 
 
 def _is_bool(mask: Tensor) -> bool:
@@ -250,7 +220,10 @@ def multi_head_attention_forward(
         )
     if width % num_heads != 0:
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
-    attn_mask, key_padding_mask = _masks(query, attn_mask, key_padding_mask, is_causal)
+    masks = _masks(query, attn_mask, key_padding_mask, is_causal)
+    # (Where the weights are not wanted, the mask need not be looked at.)
+    is_causal = is_causal and key_padding_mask is None and not need_weights
+    attn_mask, key_padding_mask = (None, None) if is_causal else masks
     _check_sequences(key, value, use_separate_proj_weight)
     weights = (
         (q_proj_weight, k_proj_weight, v_proj_weight)
@@ -277,8 +250,17 @@ def multi_head_attention_forward(
         v = _VF.cat([v, _VF.zeros_like(v[:, :1])], 1)
         appended += 1
     mask = _merged(attn_mask, key_padding_mask, appended, k.size(1), batch, num_heads)
-    out, attention = _attend(q, k, v, mask, dropout_p if training else 0.0)
-    out = out.transpose(0, 1).reshape(length * batch, width)
+    dropout_p = dropout_p if training else 0.0
+    if need_weights:
+        out, attention = _attend(q, k, v, mask, dropout_p)
+        out = out.transpose(0, 1).reshape(length * batch, width)
+    else:
+        q, k, v = (x.unflatten(0, (batch, num_heads)) for x in (q, k, v))
+        if mask is not None:
+            is_shared = mask.size(0) == 1
+            mask = mask.unsqueeze(0) if is_shared else mask.unflatten(0, (batch, num_heads))
+        out = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+        out = out.permute(2, 0, 1, 3).reshape(length * batch, width)
     out = _linear(out, out_proj_weight, out_proj_bias)
     out = out.view(length, batch, out_proj_weight.size(0))
     if not batched:

@@ -3,7 +3,7 @@
 use super::{Linear, LinearOptions, init};
 use crate::module::{Kind, Path};
 use crate::{Forward, Module};
-use pullback::{DType, Error, Result, Scalar, Tensor, TensorOptions};
+use pullback::{Error, Result, Tensor, TensorOptions};
 
 /// `softmax(q k^T / sqrt(E) + mask) v` of `(N, H, L, E)`, `(N, H, S, E)` and `(N, H, S, F)`.
 ///
@@ -18,48 +18,7 @@ pub fn scaled_dot_product_attention(
     dropout: f64,
     causal: bool,
 ) -> Result<Tensor> {
-    if mask.is_some() && causal {
-        return Err(Error::runtime("Explicit attn_mask should not be set when is_causal=True"));
-    }
-    // The op that keeps no scores wants heads of one size.
-    let is_plain = q.ndim() == 4 && v.shape().last() == q.shape().last();
-    if is_plain && mask.is_none() && dropout == 0.0 {
-        let [out, _] = q.flash_attention(k, v, 0.0, causal)?;
-        return Ok(out);
-    }
-    let weights = weights(q, k, mask, causal)?;
-    let weights = if dropout > 0.0 { weights.dropout(dropout, true)? } else { weights };
-    weights.matmul(v)
-}
-
-/// The softmax of the scores; zeros for a row that may attend to nothing.
-fn weights(q: &Tensor, k: &Tensor, mask: Option<&Tensor>, causal: bool) -> Result<Tensor> {
-    let features = q.shape().last().copied().unwrap_or(1);
-    // The factor is split between both sides, which keeps half-precision scores in range.
-    let root = (1.0 / (features as f64).sqrt()).sqrt();
-    let keys = (k * root).get()?.transpose(-2, -1)?;
-    let scores = (q * root).get()?.matmul(&keys)?;
-    let made;
-    let mask = if causal {
-        let &[.., rows, columns] = scores.shape() else {
-            return Err(Error::runtime("scores have two dimensions at least"));
-        };
-        let device = scores.device();
-        let ones = Tensor::options().dtype(DType::Bool).device(device).ones([rows, columns])?;
-        made = ones.tril(0)?;
-        Some(&made)
-    } else {
-        mask
-    };
-    let Some(mask) = mask else { return scores.softmax(-1, None) };
-    let (scores, blocked) = if mask.dtype() == DType::Bool {
-        let blocked = mask.logical_not()?;
-        (scores.masked_fill(&blocked, Scalar::Float(f64::NEG_INFINITY))?, blocked)
-    } else {
-        let blocked = mask.eq(&Tensor::wrapped(f64::NEG_INFINITY)?)?;
-        (scores.add(mask)?, blocked)
-    };
-    scores.softmax(-1, None)?.masked_fill(&blocked.all_dim(-1, true)?, Scalar::Int(0))
+    q.scaled_dot_product_attention(k, v, mask, dropout, causal)
 }
 
 /// Options of [`MultiheadAttention`].

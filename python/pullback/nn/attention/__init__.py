@@ -1,7 +1,7 @@
 """Which algorithms attention may take, and forms of attention beside the usual one.
 
-There is one algorithm, the formula. So the contexts here are kept and can be asked for; attention
-fails where they allow neither the formula nor FlashAttention, which on a CPU gives the same.
+On a CPU there are two: FlashAttention, which holds no matrix of scores, and the formula for what
+that does not do. Attention fails where the contexts here allow neither.
 """
 
 from __future__ import annotations

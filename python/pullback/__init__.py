@@ -82,6 +82,7 @@ from ._C import (
     set_warn_always,
     tensor,
 )
+from ._capturing import capture
 from ._check import *  # noqa: F403
 from ._control_flow import (
     cond,
@@ -496,9 +497,12 @@ def compile(
     isolate_recompiles: _bool = False,
     dynamic_shapes: Any = None,
 ) -> Any:
-    """Runs a function or a module as it is: nothing is captured, and nothing is compiled.
+    """Runs a function or a module as it is, or, in two modes, by :func:`capture`.
 
-    What is asked for is checked as PyTorch checks it; results are the same whatever it is.
+    In the modes ``"reduce-overhead"`` and ``"max-autotune"`` calls are recorded and replayed
+    without Python where that gives the same bits; what the function does besides computing is
+    missing from replays then. What is asked for is checked as PyTorch checks it; results are the
+    same whatever it is.
 
     Args:
         model: the function or module; without one, a decorator is returned.
@@ -536,7 +540,9 @@ def compile(
     _dynamo.check_choice(backend, mode, options)
     if disable:
         return lambda given: given
-    return _dynamo.compiled if model is None else _dynamo.compiled(model)
+    is_captured = mode in _dynamo.CAPTURING_MODES and backend in (None, "inductor")
+    compiled = _dynamo.captured if is_captured else _dynamo.compiled
+    return compiled if model is None else compiled(model)
 
 
 def get_float32_matmul_precision() -> str:
@@ -741,6 +747,7 @@ __all__ = [
     "manual_seed",
     "meshgrid",
     "memory_format",
+    "capture",
     "memory_budget",
     "memory_report",
     "no_grad",

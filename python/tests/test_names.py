@@ -21,6 +21,7 @@ OURS = {
         "as_torch": "makes `import torch` mean this package",
         "absolute_": "an alias has all forms of its op, and abs_ is a function",
         "get_printoptions": "beside set_printoptions; PyTorch keeps it in a private module",
+        "capture": "records a step and replays its kernels; docs/capture.md",
         "memory_budget": "holds a limit by computing again; docs/memory.md",
         "memory_report": "says what a graph keeps for backward; docs/memory.md",
         "record": "writes down what each op computes; docs/errors.md",

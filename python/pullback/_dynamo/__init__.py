@@ -46,6 +46,8 @@ _BACKENDS: dict[str, tuple[str, ...]] = {
     "eager_noexcept": ("debug",),
     "inductor": (),
 }
+# The modes in which PyTorch replays recorded graphs, and we recorded kernels.
+CAPTURING_MODES = ("reduce-overhead", "max-autotune")
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
 _default_backend = "inductor"
@@ -110,6 +112,24 @@ def check_flags(**flags: object) -> None:
     for name, value in flags.items():
         if not isinstance(value, bool) and not (name == "dynamic" and value is None):
             raise TypeError(f"{name} must be a bool, but got {type(value).__name__}")
+
+
+def captured(model: Any) -> Any:
+    """What stands for a function or module whose calls are replayed where they can be."""
+    from .._capture import Captured
+    from ..nn import Module
+
+    if isinstance(model, Module):
+        return OptimizedModule(model, Captured(model, _MOST))
+    if isinstance(model, type) or not callable(model):
+        return compiled(model)
+    run = Captured(model, _MOST)
+    run._torchdynamo_orig_callable = model  # type: ignore[attr-defined]
+    return run
+
+
+# How many recordings of a function are kept, as many as PyTorch compiles.
+_MOST = 8
 
 
 def compiled(model: Any) -> Any:

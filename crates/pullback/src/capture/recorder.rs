@@ -1,7 +1,7 @@
 //! The observer of a recording: notes each kernel that runs, with views of known memory for its tensors.
 //!
 //! Memory is known by the marks of storages (`tensor::watch`). What a kernel is given and nobody knows yet is older than the step,
-//! or was made by no op: a constant, for reads of elements are refused. What a kernel gives and nobody knows yet, it made. Views
+//! or was made by no op, as the time of its storage says: a constant, for reads of elements are refused. What a kernel gives and nobody knows yet, it made. Views
 //! are no instructions: what they show has the mark already. Invariant: the recorder holds no memory that the step made.
 
 use super::seen::{Form, Instruction, Kind, Memory, Seen, View};
@@ -121,7 +121,11 @@ impl Recorder {
         if tensor.dtype().is_narrow_float() {
             watch::refuse(|| format!("a tensor has the dtype {}", tensor.dtype().name()));
         }
-        let external = |storage: &Storage| (Kind::External(storage.clone()), "");
+        let external = |storage: &Storage| {
+            let is_new = self.watch.is_new(storage.mark());
+            let kind = if is_new { Kind::Constant } else { Kind::External };
+            (kind(storage.clone()), "")
+        };
         self.view(notes, tensor, external).unwrap_or_else(|| {
             watch::refuse(|| "a tensor has no memory".into());
             0
@@ -181,7 +185,8 @@ impl Recorder {
     ) {
         let is_known =
             |t: &Tensor| t.geometry().storage.as_ref().is_some_and(|s| self.memory_of(s).is_some());
-        let is_view = def.kernels.cpu.is_view();
+        let is_known_view = matches!(def.kernels.cpu, Kernel::Function(_)) && !results.is_empty();
+        let is_view = def.kernels.cpu.is_view() || is_known_view && results.iter().all(is_known);
         let known = results.iter().filter(|tensor| is_known(tensor)).count();
         if known != if is_view { results.len() } else { 0 } {
             watch::refuse(|| {
@@ -225,6 +230,11 @@ impl Observer for Recorder {
         let notes = &mut *notes;
         let def = call.def;
         if def.is(Traits::DYNAMIC_OUTPUT_SHAPE) {
+            watch::refuse(|| format!("the shape of what {} gives depends on elements", def.name));
+        }
+        if matches!(def.kernels.cpu, Kernel::Function(_))
+            && (def.meta.is_none() || def.result_specs(call.args).is_err())
+        {
             watch::refuse(|| format!("the shape of what {} gives depends on elements", def.name));
         }
         if def.is(Traits::DATA_DEPENDENT_OUTPUT) || matches!(def.kernels.cpu, Kernel::None) {

@@ -24,8 +24,10 @@ pub(super) struct Memory {
 pub(super) enum Kind {
     /// That of an argument of the step.
     Input(usize),
-    /// That of a tensor which is older than the step, or which no op made.
+    /// That of a tensor which is older than the step.
     External(Storage),
+    /// It came to be during the step, but no op made it: numbers, mostly.
+    Constant(Storage),
     /// An op of the step made it.
     Made,
 }

@@ -343,15 +343,18 @@ impl Maker<'_> {
             .collect();
         let mut held = Vec::new();
         for memory in &self.notes.memories {
+            if let Kind::Constant(storage) = &memory.kind
+                && (memory.is_written || storage.use_count() > 1)
+            {
+                return refused(
+                    "a tensor is written to, or kept, that the step makes without an op",
+                );
+            }
             let Kind::External(storage) = &memory.kind else { continue };
             if self.notes.older.iter().any(|older| older.storage == storage.id()) {
                 continue;
             }
-            if storage.use_count() > 1 {
-                held.push((storage.clone(), storage.use_count() - 1));
-            } else if memory.is_written {
-                return refused("a tensor is written to that the step makes without an op");
-            }
+            held.push((storage.clone(), storage.use_count() - 1));
         }
         Ok((kept, held))
     }
@@ -440,7 +443,7 @@ impl Maker<'_> {
         let mut homes = Vec::new();
         for (at, memory) in notes.memories.iter().enumerate() {
             homes.push(match &memory.kind {
-                Kind::External(storage) => Home::Storage(storage.clone()),
+                Kind::External(storage) | Kind::Constant(storage) => Home::Storage(storage.clone()),
                 Kind::Input(input) => {
                     let g = self.recording.inputs[*input].0.geometry();
                     let bytes = extent(&g.shape, &g.strides)? as usize * g.dtype.size();

@@ -5,7 +5,7 @@
 //! summarised by their edges. Start at [`text`].
 
 use super::promote::{default_dtype, usual_complex};
-use super::{Flag, Layout, Sparse};
+use super::{Flag, Layout, Sparse, watch};
 use crate::{DType, Device, Dims, Element, Result, Scalar, Tensor, interrupt};
 use pullback_kernels::memory;
 use std::fmt;
@@ -69,11 +69,19 @@ pub struct Heading<'a> {
     pub contents: Option<&'a str>,
 }
 
+/// Printing shows a recording's elements, which a replay could not do again.
+fn note_reading() {
+    if watch::is_any() {
+        watch::refuse(|| "elements of a tensor are read on the host, to be printed".into());
+    }
+}
+
 /// The whole text, as in `tensor([1., 2.], requires_grad=True)`.
 ///
 /// # Errors
 /// Out of memory.
 pub fn text(tensor: &Tensor, heading: Heading<'_>, options: &PrintOptions) -> Result<String> {
+    note_reading();
     let prefix = format!("{}(", heading.name);
     let indent = prefix.chars().count();
     let mut notes = Vec::new();
@@ -181,6 +189,7 @@ fn sparse_body(
 /// # Errors
 /// Out of memory.
 pub fn body(tensor: &Tensor, indent: usize, options: &PrintOptions) -> Result<String> {
+    note_reading();
     if tensor.numel() == 0 {
         return Ok("[]".to_string());
     }
@@ -535,6 +544,7 @@ impl Tensor {
 /// # Errors
 /// Out of memory.
 pub fn plain_text(tensor: &Tensor, options: &PrintOptions) -> Result<String> {
+    note_reading();
     if let Some(text) = batched_text(tensor, options) {
         return text;
     }

@@ -307,7 +307,7 @@ impl Storage {
             owns_python: AtomicBool::new(false),
             owner: Mutex::new(owner),
             python: AtomicPtr::new(std::ptr::null_mut()),
-            mark: AtomicU64::new(0),
+            mark: AtomicU64::new(watch::new_mark()),
         };
         // SAFETY: a fresh block, large and aligned enough for the header.
         unsafe { ptr.write(header) };

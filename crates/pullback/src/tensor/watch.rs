@@ -3,15 +3,18 @@
 //! A storage that a recording knows has a mark: the recording's number and one of its own. The mark says what a tensor shows
 //! however the tensor came to be, so that views and aliases need no bookkeeping; it holds nothing alive, so that memory is given
 //! back, and gradients are taken over, as without a recording. Invariant: one recording at a time in a process, on one thread;
-//! everybody else pays one load of [`RECORDING`] on slow paths and the comparison of a mark with zero where a storage ends.
+//! everybody else pays one load of [`RECORDING`] on slow paths, one of [`NEW`] where a storage begins, and the comparison of a mark
+//! with zero where it ends.
 
 use crate::call_site::CallSite;
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// The number of the recording that is on in this process; 0 if none is.
 static RECORDING: AtomicU32 = AtomicU32::new(0);
+/// The mark of new storages: zero, or that of a recording, without an index.
+static NEW: AtomicU64 = AtomicU64::new(0);
 /// The number of the last recording.
 static LAST: AtomicU32 = AtomicU32::new(0);
 /// The marks of storages that ended while their recording was on.
@@ -47,6 +50,7 @@ impl Watch {
         let number = LAST.fetch_add(1, Relaxed).wrapping_add(1).max(1);
         RECORDING.compare_exchange(0, number, Relaxed, Relaxed).ok()?;
         ended().clear();
+        NEW.store(u64::from(number) << 32, Relaxed);
         HERE.set(number);
         REASON.take();
         Some(Watch { number })
@@ -58,7 +62,11 @@ impl Watch {
     /// The index of which this is the mark.
     pub(crate) fn index(&self, mark: u64) -> Option<usize> {
         let is_own = mark >> 32 == u64::from(self.number);
-        is_own.then(|| (mark & u64::from(u32::MAX)) as usize - 1)
+        if is_own { ((mark & u64::from(u32::MAX)) as usize).checked_sub(1) } else { None }
+    }
+    /// Whether this is the mark of a storage that came to be during the recording, and that it does not know yet.
+    pub(crate) fn is_new(&self, mark: u64) -> bool {
+        mark == u64::from(self.number) << 32
     }
     /// The storages that have ended so far.
     pub(crate) fn ended(&self) -> Vec<usize> {
@@ -69,6 +77,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         HERE.set(0);
+        NEW.store(0, Relaxed);
         RECORDING.store(0, Relaxed);
         ended().clear();
     }
@@ -78,11 +87,17 @@ fn ended() -> std::sync::MutexGuard<'static, Vec<u64>> {
     ENDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The mark of a new storage.
+#[inline(always)]
+pub(super) fn new_mark() -> u64 {
+    NEW.load(Relaxed)
+}
+
 /// Notes the end of a storage with this mark.
 #[cold]
 #[inline(never)]
 pub(super) fn note_end(mark: u64) {
-    if RECORDING.load(Relaxed) == (mark >> 32) as u32 {
+    if RECORDING.load(Relaxed) == (mark >> 32) as u32 && mark as u32 != 0 {
         ended().push(mark); // tidy: short
     }
 }

@@ -42,6 +42,8 @@ const POSITIONS: usize = 16;
 const SIDE: usize = 4;
 /// Fewest channels on either side, of a group, for which tiles of registers are filled.
 const CHANNELS: usize = 16;
+/// Bytes of transformed kernels, or of their gradients, that are worked on together.
+const RESIDENT: usize = 5 << 20;
 /// What transforming a tile of one channel costs, and a kernel, in products of the matrices.
 const TILE_COST: usize = 90;
 const KERNEL_COST: usize = 100;
@@ -117,11 +119,10 @@ struct Forward<'a, T: 'static> {
     g: &'a ConvGeometry,
     micro: Microkernel<T>,
     transforms: &'static Transforms<T>,
-    /// Transformed weights: by group, position, block of output channels, input channel.
+    /// Transformed weights of these blocks of output channels: by group, position, block, input channel.
     weights: &'a [T],
-    /// Blocks of output channels.
-    columns: usize,
-    tiles: TileBlocks,
+    columns: Range<usize>,
+    tiles: &'a TileBlocks,
     pitch: usize,
 }
 
@@ -146,51 +147,77 @@ pub(super) fn forward<T: ConvElement>(
         // (`pays` has seen both.)
         return memory::collect(0..g.batch);
     };
-    let weights = weights::transform(weights, g, micro.columns, transforms)?;
-    let (tiles, columns) = (TileBlocks::new(g), g.out_channels.div_ceil(micro.columns));
-    let pitch = pitch_of(g.in_channels);
-    let this = Forward { g, micro, transforms, weights: &weights, columns, tiles, pitch };
     let are_finite = memory::collect((0..g.batch).map(|_| AtomicBool::new(true)))?;
-    // Blocks of tiles for every thread; where there are fewer, parts of the output channels.
-    let whole = this.tiles.count() * g.groups;
-    let parts = parallel::num_threads().div_ceil(whole).min(columns);
-    let each = columns.div_ceil(parts);
-    let parts = columns.div_ceil(each);
+    let (tiles, blocks) = (TileBlocks::new(g), g.out_channels.div_ceil(micro.columns));
     let images = Images {
         data: x,
         groups: g.groups,
+        all: g.in_channels,
+        first: 0,
         channels: g.in_channels,
         height: g.input[1],
         width: g.input[2],
         padding: [g.padding[1], g.padding[2]],
         reach: SIDE,
     };
-    let shared = SharedMut::new(out);
-    let grain = (whole * parts).div_ceil(4 * parallel::num_threads());
-    parallel::try_for_range(whole * parts, grain, &|tasks| {
-        with_scratch(this.scratch(each), |scratch| {
-            let mut pace = WorkCounter::new();
-            for index in tasks {
-                let (part, rest) = (index % parts, index / parts);
-                let task = Task {
-                    block: this.tiles.get(rest / g.groups),
-                    group: rest % g.groups,
-                    columns: part * each..columns.min((part + 1) * each),
-                };
-                pace.spend(task.block.count() * this.pitch * task.columns.len());
-                if !this.run(scratch, shared, images, bias, &task) {
-                    for image in task.block.images {
-                        are_finite[image].store(false, Ordering::Relaxed);
-                    }
-                }
-            }
-        })
-    })?;
+    let out = SharedMut::new(out);
+    let each = blocks_of(g.groups * g.in_channels * micro.columns * size_of::<T>(), blocks);
+    let (mut transformed, pitch) = (Vec::new(), pitch_of(g.in_channels));
+    for first in (0..blocks).step_by(each) {
+        let columns = first..blocks.min(first + each);
+        weights::transform(&mut transformed, weights, g, (&columns, micro.columns), transforms)?;
+        let tiles = &tiles;
+        let part = Forward { g, micro, transforms, weights: &transformed, columns, tiles, pitch };
+        part.run(out, images, bias, &are_finite)?;
+    }
     let left = are_finite.iter().enumerate();
     memory::collect(left.filter(|(_, is)| !is.load(Ordering::Relaxed)).map(|(image, _)| image))
 }
 
+/// How many of `all` blocks of channels to take at a time, each of which has `bytes` at a position: their transformed kernels are
+/// to stay in the cache until they were used.
+fn blocks_of(bytes: usize, all: usize) -> usize {
+    let fit = (RESIDENT / (POSITIONS * bytes)).clamp(1, all);
+    all.div_ceil(all.div_ceil(fit))
+}
+
 impl<T: ConvElement> Forward<'_, T> {
+    /// Convolves to these output channels.
+    fn run(
+        &self,
+        out: SharedMut<T>,
+        images: Images<'_, T>,
+        bias: Option<&[T]>,
+        are_finite: &[AtomicBool],
+    ) -> Result<()> {
+        // Blocks of tiles for every thread; where there are fewer, parts of the output channels.
+        let (groups, columns) = (self.g.groups, &self.columns);
+        let (whole, threads) = (self.tiles.count() * groups, parallel::num_threads());
+        let each = columns.len().div_ceil(threads.div_ceil(whole).min(columns.len()));
+        let parts = columns.len().div_ceil(each);
+        let grain = (whole * parts).div_ceil(4 * threads);
+        parallel::try_for_range(whole * parts, grain, &|tasks| {
+            with_scratch(self.scratch(each), |scratch| {
+                let mut pace = WorkCounter::new();
+                for index in tasks {
+                    let (part, rest) = (index % parts, index / parts);
+                    let first = columns.start + part * each;
+                    let task = Task {
+                        block: self.tiles.get(rest / groups),
+                        group: rest % groups,
+                        columns: first..columns.end.min(first + each),
+                    };
+                    pace.spend(task.block.count() * self.pitch * task.columns.len());
+                    if !self.run_task(scratch, out, images, bias, &task) {
+                        for image in task.block.images {
+                            are_finite[image].store(false, Ordering::Relaxed);
+                        }
+                    }
+                }
+            })
+        })
+    }
+
     /// The tiles of the largest block, in whole tiles of registers.
     fn rows(&self) -> usize {
         self.tiles.largest().next_multiple_of(self.micro.rows)
@@ -214,7 +241,7 @@ impl<T: ConvElement> Forward<'_, T> {
     }
 
     /// Computes a task's outputs; says whether they are finite.
-    fn run(
+    fn run_task(
         &self,
         scratch: &mut [T],
         out: SharedMut<T>,
@@ -268,9 +295,10 @@ impl<T: ConvElement> Forward<'_, T> {
         let tiles = task.block.count();
         assert!(products.len() >= POSITIONS * task.columns.len() * rows * width);
         for position in 0..POSITIONS {
-            let first = (task.group * POSITIONS + position) * self.columns;
+            let first = (task.group * POSITIONS + position) * self.columns.len();
             for (at, column) in task.columns.clone().enumerate() {
-                let weights = &self.weights[(first + column) * depth * width..][..depth * width];
+                let block = first + column - self.columns.start;
+                let weights = &self.weights[block * depth * width..][..depth * width];
                 let products = &mut products[(position * task.columns.len() + at) * rows * width..];
                 for tile in (0..tiles).step_by(self.micro.rows) {
                     let left = &inputs[(position * rows + tile) * self.pitch..];

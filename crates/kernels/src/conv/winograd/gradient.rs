@@ -8,7 +8,7 @@ use super::super::geometry::ConvGeometry;
 use super::super::implicit::best_microkernel;
 use super::super::microkernel::Microkernel;
 use super::tiles::{Images, Pixels, TileBlock, TileBlocks};
-use super::{POSITIONS, SIDE, Transforms, pitch_of, take, with_scratch};
+use super::{POSITIONS, SIDE, Transforms, blocks_of, pitch_of, take, with_scratch};
 use crate::dense::SharedMut;
 use crate::elementwise::copy_tile;
 use crate::gemm::Matrix;
@@ -23,6 +23,8 @@ const KERNEL: usize = 9;
 /// What all tasks share.
 struct WeightGradient<'a, T: 'static> {
     g: &'a ConvGeometry,
+    /// The input channels of each group that are worked on together.
+    inputs: Range<usize>,
     micro: Microkernel<T>,
     transforms: &'static Transforms<T>,
     tiles: TileBlocks,
@@ -54,36 +56,51 @@ pub(in super::super) fn backward_weight<T: ConvElement>(
     };
     let (rows, columns) =
         (g.out_channels.div_ceil(micro.rows), g.in_channels.div_ceil(micro.columns));
-    let pitches = [pitch_of(g.in_channels), pitch_of(g.out_channels)];
-    let tiles = TileBlocks::new(g);
-    let this = WeightGradient { g, micro, transforms, tiles, pitches, rows, columns };
-    let size = g.groups * POSITIONS * this.position();
-    let mut sums = memory::with_capacity::<T>(size)?;
-    let shared = SharedMut::from_ptr(sums.as_mut_ptr());
-    // Rows of the transforms for up to four threads, then blocks of output channels.
-    let wanted = parallel::num_threads().div_ceil(g.groups);
-    let parts = wanted.min(SIDE).next_power_of_two();
-    let shares = wanted.div_ceil(parts).min(rows);
-    let each = rows.div_ceil(shares);
-    let shares = rows.div_ceil(each);
-    let images = this.images(x, grad);
-    parallel::try_for_range(g.groups * parts * shares, 1, &|tasks| {
-        with_scratch(this.scratch(SIDE / parts), |scratch| {
-            for index in tasks {
-                let (group, part, share) =
-                    (index / (parts * shares), index / shares % parts, index % shares);
-                let lines = part * SIDE / parts..(part + 1) * SIDE / parts;
-                let rows = share * each..rows.min((share + 1) * each);
-                this.run(scratch, shared, images, &Task { group, lines, rows });
-            }
-        })
-    })?;
-    // SAFETY: the tasks wrote all positions and blocks of channels of all groups.
-    unsafe { sums.set_len(size) };
-    this.transform_sums(out, &sums)
+    let bytes = g.groups * rows * micro.rows * micro.columns * size_of::<T>();
+    let each = blocks_of(bytes, columns) * micro.columns;
+    let (mut sums, mut is_finite) = (Vec::new(), true);
+    for first in (0..g.in_channels).step_by(each) {
+        let inputs = first..g.in_channels.min(first + each);
+        let columns = inputs.len().div_ceil(micro.columns);
+        let pitches = [pitch_of(inputs.len()), pitch_of(g.out_channels)];
+        let tiles = TileBlocks::new(g);
+        let part = WeightGradient { g, inputs, micro, transforms, tiles, pitches, rows, columns };
+        part.sum(&mut sums, grad, x)?;
+        is_finite &= part.transform_sums(out, &sums)?;
+    }
+    Ok(is_finite)
 }
 
 impl<T: ConvElement> WeightGradient<'_, T> {
+    /// Computes the sums over tiles, by group, position, blocks of output and of input channels.
+    fn sum(&self, sums: &mut Vec<T>, grad: &[T], x: &[T]) -> Result<()> {
+        let (groups, rows) = (self.g.groups, self.rows);
+        let size = groups * POSITIONS * self.position();
+        sums.clear();
+        memory::reserve(sums, size)?;
+        let shared = SharedMut::from_ptr(sums.as_mut_ptr());
+        // Rows of the transforms for up to four threads, then blocks of output channels.
+        let wanted = parallel::num_threads().div_ceil(groups);
+        let parts = wanted.min(SIDE).next_power_of_two();
+        let each = rows.div_ceil(wanted.div_ceil(parts).min(rows));
+        let shares = rows.div_ceil(each);
+        let images = self.images(x, grad);
+        parallel::try_for_range(groups * parts * shares, 1, &|tasks| {
+            with_scratch(self.scratch(SIDE / parts), |scratch| {
+                for index in tasks {
+                    let (group, part, share) =
+                        (index / (parts * shares), index / shares % parts, index % shares);
+                    let lines = part * SIDE / parts..(part + 1) * SIDE / parts;
+                    let rows = share * each..rows.min((share + 1) * each);
+                    self.run(scratch, shared, images, &Task { group, lines, rows });
+                }
+            })
+        })?;
+        // SAFETY: the tasks wrote all positions and blocks of channels of all groups.
+        unsafe { sums.set_len(size) };
+        Ok(())
+    }
+
     /// The sums of a position.
     fn position(&self) -> usize {
         self.rows * self.columns * self.micro.rows * self.micro.columns
@@ -95,7 +112,9 @@ impl<T: ConvElement> WeightGradient<'_, T> {
         let x = Images {
             data: x,
             groups: g.groups,
-            channels: g.in_channels,
+            all: g.in_channels,
+            first: self.inputs.start,
+            channels: self.inputs.len(),
             height: g.input[1],
             width: g.input[2],
             padding: [g.padding[1], g.padding[2]],
@@ -103,6 +122,8 @@ impl<T: ConvElement> WeightGradient<'_, T> {
         };
         let grad = Images {
             data: grad,
+            all: g.out_channels,
+            first: 0,
             channels: g.out_channels,
             height: g.output[1],
             width: g.output[2],
@@ -143,7 +164,7 @@ impl<T: ConvElement> WeightGradient<'_, T> {
         let mut pace = WorkCounter::new();
         for index in 0..self.tiles.count() {
             let block = self.tiles.get(index);
-            pace.spend(block.count() * self.g.in_channels * task.rows.len() * task.lines.len());
+            pace.spend(block.count() * self.inputs.len() * task.rows.len() * task.lines.len());
             let [x, grad] = images;
             let [pitch, grad_pitch] = self.pitches;
             let pixels = Pixels::load((&mut *runs, &*zeros), x, &block, (task.group, pitch));
@@ -164,7 +185,7 @@ impl<T: ConvElement> WeightGradient<'_, T> {
     ) {
         let pitch = self.pitches[0];
         let step = block.count() * pitch;
-        let count = self.g.in_channels.next_multiple_of(self.transforms.lanes);
+        let count = self.inputs.len().next_multiple_of(self.transforms.lanes);
         assert!(to.len() >= task.lines.len() * SIDE * step && count <= pitch);
         for (at, tile) in block.tiles().enumerate() {
             let pixels = pixels.of_tile::<SIDE, POSITIONS>(tile);
@@ -231,7 +252,7 @@ impl<T: ConvElement> WeightGradient<'_, T> {
     fn transform_sums(&self, out: &mut [T], sums: &[T]) -> Result<bool> {
         let (g, micro) = (self.g, &self.micro);
         let (width, size) = (self.columns * micro.columns, size_of::<T>());
-        let whole = g.in_channels.next_multiple_of(self.transforms.lanes);
+        let whole = self.inputs.len().next_multiple_of(self.transforms.lanes);
         let are_finite = AtomicBool::new(true);
         let shared = SharedMut::new(out);
         let grain = super::super::tasks_of(micro.rows * width, 2 * POSITIONS);
@@ -262,12 +283,13 @@ impl<T: ConvElement> WeightGradient<'_, T> {
                             );
                         }
                     }
-                    let start = (group * g.out_channels + first + r) * g.in_channels * KERNEL;
+                    let start = (group * g.out_channels + first + r) * g.in_channels;
+                    let start = (start + self.inputs.start) * KERNEL;
                     let strides = ((KERNEL * size) as isize, (width * size) as isize);
-                    let sizes = (KERNEL, g.in_channels);
+                    let sizes = (KERNEL, self.inputs.len());
                     // SAFETY: the task owns these kernels, nine elements for each input channel.
                     unsafe {
-                        let out = shared.slice(start..start + g.in_channels * KERNEL);
+                        let out = shared.slice(start..start + self.inputs.len() * KERNEL);
                         let (to, from) = (out.as_mut_ptr().cast(), lines.as_ptr().cast());
                         copy_tile::<T, false>(to, from, strides, sizes);
                     }

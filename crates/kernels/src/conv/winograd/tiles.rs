@@ -86,11 +86,15 @@ impl TileBlock {
     }
 }
 
-/// Images of one group's channels, of which blocks of tiles read parts.
+/// Images of which blocks of tiles read parts of some channels.
 #[derive(Clone, Copy)]
 pub(super) struct Images<'x, T> {
     pub(super) data: &'x [T],
     pub(super) groups: usize,
+    /// Channels of a group.
+    pub(super) all: usize,
+    /// Those that are read: the first, and how many.
+    pub(super) first: usize,
     pub(super) channels: usize,
     pub(super) height: usize,
     pub(super) width: usize,
@@ -119,26 +123,27 @@ impl<'b, T: ConvElement> Pixels<'b, T> {
         block: &TileBlock,
         (group, pitch): (usize, usize),
     ) -> Pixels<'b, T> {
-        let Images { groups, channels, height, width, padding, reach, .. } = images;
-        let first = (2 * block.rows.start).saturating_sub(padding[0]).min(height);
-        let end = (2 * block.rows.end + reach - 2).saturating_sub(padding[0]).clamp(first, height);
-        let (count, plane, size) = ((end - first) * width, height * width, size_of::<T>());
+        let Images { groups, all, channels, height, width, padding, reach, .. } = images;
+        let top = (2 * block.rows.start).saturating_sub(padding[0]).min(height);
+        let end = (2 * block.rows.end + reach - 2).saturating_sub(padding[0]).clamp(top, height);
+        let (count, plane, size) = ((end - top) * width, height * width, size_of::<T>());
         assert!(zeros.len() >= pitch && pitch >= channels);
         if !channels.is_multiple_of(16) {
             runs.fill(T::default());
         }
         for (to, n) in runs.chunks_exact_mut((count * pitch).max(1)).zip(block.images.clone()) {
-            let x = &images.data[(n * groups + group) * channels * plane..][..channels * plane];
+            let first = (n * groups + group) * all + images.first;
+            let x = &images.data[first * plane..][..channels * plane];
             let strides = ((pitch * size) as isize, (plane * size) as isize);
             if count > 0 {
-                let from = x[first * width..].as_ptr().cast();
+                let from = x[top * width..].as_ptr().cast();
                 // SAFETY: each channel has `count` elements from there; there is a run of `pitch` for each.
                 unsafe {
                     copy_tile::<T, false>(to.as_mut_ptr().cast(), from, strides, (channels, count));
                 }
             }
         }
-        Pixels { runs, zeros, pitch, rows: first..end, size: [height, width], padding }
+        Pixels { runs, zeros, pitch, rows: top..end, size: [height, width], padding }
     }
 
     /// The runs of the `N` by `N` pixels of a tile, row by row.

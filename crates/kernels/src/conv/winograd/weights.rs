@@ -7,24 +7,27 @@ use super::{POSITIONS, Transforms};
 use crate::dense::SharedMut;
 use crate::elementwise::copy_tile;
 use crate::{Result, memory, parallel};
+use std::ops::Range;
 
 /// Input channels that are transposed at a time.
 const TOGETHER: usize = 16;
 /// Elements of a kernel.
 const KERNEL: usize = 9;
 
-/// `G g G^T` of all kernels, by group, position, block of `columns` output channels and input channel; the output channels of a
-/// block side by side, zeros after the last.
+/// Writes `G g G^T` of the kernels of some blocks of `columns` output channels, by group, position, block and input channel; the
+/// output channels of a block side by side, zeros after the last.
 pub(super) fn transform<T: ConvElement>(
+    transformed: &mut Vec<T>,
     weights: Weights<'_, T>,
     g: &ConvGeometry,
-    columns: usize,
+    (these, columns): (&Range<usize>, usize),
     transforms: &Transforms<T>,
-) -> Result<Vec<T>> {
-    let (blocks, inputs) = (g.out_channels.div_ceil(columns), g.in_channels);
+) -> Result<()> {
+    let (blocks, inputs) = (these.len(), g.in_channels);
     let step = blocks * inputs * columns;
     let size = g.groups * POSITIONS * step;
-    let mut transformed = memory::with_capacity::<T>(size)?;
+    transformed.clear();
+    memory::reserve(transformed, size)?;
     let shared = SharedMut::from_ptr(transformed.as_mut_ptr());
     let grain = tasks_of(inputs * columns, 2 * POSITIONS);
     parallel::try_for_range(g.groups * blocks, grain, &|tasks| {
@@ -32,15 +35,15 @@ pub(super) fn transform<T: ConvElement>(
         let mut rows = memory::filled(T::default(), TOGETHER * KERNEL * columns)?;
         for task in tasks {
             let (group, block) = (task / blocks, task % blocks);
-            let first = block * columns;
+            let first = (these.start + block) * columns;
             let count = columns.min(g.out_channels - first);
             if count < columns {
                 rows.fill(T::default());
             }
             for c in (0..inputs).step_by(TOGETHER) {
-                let these = c..inputs.min(c + TOGETHER);
-                load(&mut rows, weights, g, (group, first, count), (&these, columns));
-                for (rows, c) in rows.chunks_exact(KERNEL * columns).zip(these) {
+                let channels = c..inputs.min(c + TOGETHER);
+                load(&mut rows, weights, g, (group, first, count), (&channels, columns));
+                for (rows, c) in rows.chunks_exact(KERNEL * columns).zip(channels) {
                     let element = |k| if weights.is_reversed { KERNEL - 1 - k } else { k };
                     let kernel = std::array::from_fn(|k| rows[element(k) * columns..].as_ptr());
                     let at = group * POSITIONS * step + (block * inputs + c) * columns;
@@ -56,7 +59,7 @@ pub(super) fn transform<T: ConvElement>(
     })?;
     // SAFETY: each group and block wrote a row of `columns` for each position and input channel: all of them.
     unsafe { transformed.set_len(size) };
-    Ok(transformed)
+    Ok(())
 }
 
 /// The kernels of some input channels in memory's order, (channel, element), as rows of output channels.
@@ -65,7 +68,7 @@ fn load<T: ConvElement>(
     weights: Weights<'_, T>,
     g: &ConvGeometry,
     (group, first, count): (usize, usize, usize),
-    (channels, columns): (&std::ops::Range<usize>, usize),
+    (channels, columns): (&Range<usize>, usize),
 ) {
     let size = size_of::<T>();
     let to_step = (columns * size) as isize;

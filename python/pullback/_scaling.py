@@ -62,7 +62,7 @@ def _amp_foreach_non_finite_check_and_unscale_(
         if not grad.dtype.is_floating_point:
             kind = grad.type().rpartition(".")[2].removesuffix("Tensor")
             raise NotImplementedError(
-                f'"_amp_foreach_non_finite_check_and_unscale_cpu" not implemented for \'{kind}\''
+                f"\"_amp_foreach_non_finite_check_and_unscale_cpu\" not implemented for '{kind}'"
             )
     for grad in self:
         values = grad._values() if grad.layout is _C.sparse_coo else grad

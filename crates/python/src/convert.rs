@@ -210,6 +210,13 @@ pub(crate) fn exact_scalar(py: Python<'_>, object: *mut PyObject) -> Option<Scal
     }
 }
 
+/// Whether `list` is a list or tuple of tensors for all of which the question is answered with yes.
+pub(crate) fn all_tensors(list: &Bound<'_, PyAny>, question: impl Fn(&Tensor) -> bool) -> bool {
+    // SAFETY: live items of a list that the caller holds, while nothing else runs.
+    let answer = |&item: &*mut PyObject| unsafe { is_tensor(item) && question(tensor_of(item)) };
+    items(list.as_ptr()).is_some_and(|items| items.iter().all(answer))
+}
+
 /// The items of an exact list or tuple, or of a `Size`.
 #[inline(always)]
 pub(crate) fn items<'a>(object: *mut PyObject) -> Option<&'a [*mut PyObject]> {
@@ -353,7 +360,8 @@ fn quick_list<'a>(
             if items.first().is_some_and(|&item| unsafe { is_tensor(item) }) {
                 return Ok(None);
             }
-            let list: Option<Vec<Scalar>> = items.iter().map(|&i| exact_scalar(py, i)).collect();
+            let scalars = items.iter().map(|&item| exact_scalar(py, item));
+            let list: Option<Vec<Scalar>> = scalars.collect(); // bounded: by the program's list
             Ok(Some(Arg::Scalars(arena.scalars(list.ok_or(())?))))
         }
         _ => Err(()),

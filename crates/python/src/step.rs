@@ -1,18 +1,13 @@
 //! What the optimisers' steps ask of lists of tensors, which they ask at every step.
 
-use crate::convert::items;
-use crate::raw::object::{is_tensor, tensor_of};
+use crate::convert::all_tensors;
 use pullback::{DType, Layout};
 use pyo3::prelude::*;
 
 /// Whether these are all dense tensors of real floating dtypes, which the kernels of steps take.
 #[pyfunction]
 fn _are_dense_floats(tensors: &Bound<'_, PyAny>) -> bool {
-    let is_dense_float = |&item: &*mut pyo3::ffi::PyObject| {
-        // SAFETY: live items of a list that the caller holds.
-        unsafe { is_tensor(item) && takes(tensor_of(item)) }
-    };
-    items(tensors.as_ptr()).is_some_and(|items| items.iter().all(is_dense_float))
+    all_tensors(tensors, takes)
 }
 
 fn takes(tensor: &pullback::Tensor) -> bool {

@@ -30,7 +30,10 @@ const UNSAFE_ELSEWHERE: [(&str, &str); 50] = [
         "kernels' pointers to the elements of tensors whose sizes it has checked",
     ),
     ("crates/pullback/src/dispatch/call.rs", ACCESS),
-    ("crates/pullback/src/capture/program.rs", "kernels of a program, on tensors that its guards have seen"),
+    (
+        "crates/pullback/src/capture/program.rs",
+        "kernels of a program, on tensors that its guards have seen",
+    ),
     ("crates/pullback/src/dispatch/resolve.rs", ACCESS),
     ("crates/pullback/src/dispatch/sparse.rs", ACCESS),
     ("crates/pullback/src/autograd/call.rs", ACCESS),

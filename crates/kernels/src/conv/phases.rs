@@ -103,7 +103,7 @@ fn take_elements<T: ConvElement>(
         for kd in 0..phase[0].elements {
             for kh in 0..phase[1].elements {
                 let row = (at(0, kd) * g.kernel[1] + at(1, kh)) * g.kernel[2];
-                to.extend((0..phase[2].elements).map(|kw| kernel[row + at(2, kw)]));
+                to.extend((0..phase[2].elements).map(|kw| kernel[row + at(2, kw)])); // bounded: as reserved
             }
         }
     }

@@ -207,7 +207,7 @@ fn refused_lists(s: &Sampler, last: Value) -> Vec<InvalidSample> {
         let last = Some(last.clone()).filter(|last| !matches!(last, Value::None));
         Sample::new(lists.into_iter().chain(last))
     };
-    let short = || others(s)[..2].to_vec().into();
+    let short = || others(s)[..2].to_vec().into(); // bounded: by the samples
     vec![
         refused(call([none(), none(), none()]), EMPTY),
         refused(call([tensors(s).into(), short(), others(s).into()]), super::LENGTHS),

@@ -206,6 +206,10 @@ def test_sums_of_powers(ord: float) -> None:
         torch.testing.assert_close(
             list(torch._foreach_powsum(a, ord)), [(x.abs() ** ord).sum() for x in a]
         )
+    long = [torch.arange(3)]
+    assert torch._foreach_powsum(long, 2, torch.float64)[0].item() == 5
+    turned = [torch.tensor([3 + 4j])]
+    assert torch._foreach_powsum(turned, 1, torch.float64)[0].item() == 5
     many = [torch.full((5000,), 0.5, dtype=torch.float16)]
     assert torch._foreach_powsum(many, 1)[0].item() == 2500
     assert torch._foreach_powsum(many, 1, torch.float64)[0].dtype == torch.float64

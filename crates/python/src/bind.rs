@@ -68,7 +68,7 @@ pub(crate) struct Plan {
     pub(crate) outs: usize,
     pub(crate) returns_nothing: bool,
     /// The list that it writes to, and nothing else, is what it returns.
-    returns_list: bool,
+    pub(crate) returns_list: bool,
     /// For an old order of arguments: whether its warning was given.
     deprecated: Option<AtomicBool>,
 }

@@ -3,10 +3,10 @@
 //! Overloads are grouped by namespace and name once at import; signatures are made at the first
 //! call of each name. Methods written by hand win over ops of the same name.
 
-use crate::bind::{CallKind, Function};
+use crate::bind::{CallKind, Function, Plan};
 use crate::raw::{callable, class, number};
 use pullback::dispatch::{ArgDef, ArgKind, OpDef, Traits};
-use pullback_schema::python::Form;
+use pullback_schema::python::{Form, Signature};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyModule};
@@ -146,6 +146,19 @@ fn _find_callable<'py>(
     c.getattr(path.as_str())?.getattr(name)
 }
 
+/// The signature in the forms of a stub; the binding returns the list that the op writes to.
+fn stub_of(signature: &Signature, plan: &Plan) -> Vec<String> {
+    let mut stubs = signature.stub();
+    if plan.returns_list {
+        for stub in &mut stubs {
+            if let Some(rest) = stub.strip_suffix(" -> None: ...") {
+                *stub = format!("{rest} -> tuple[Tensor, ...] | list[Tensor]: ...");
+            }
+        }
+    }
+    stubs
+}
+
 /// What the generators of stubs and pages need of every op, as plain Python data.
 #[pyfunction]
 fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
@@ -164,7 +177,7 @@ fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             dict.set_item("schema", op.schema_text)?;
             dict.set_item("op", op.full_name())?;
             dict.set_item("signature", signature.to_string())?;
-            dict.set_item("stub", signature.stub())?;
+            dict.set_item("stub", stub_of(signature, plan))?;
             dict.set_item("doc", op.doc.trim())?;
             dict.set_item("internal", op.is(Traits::INTERNAL))?;
             dict.set_item(

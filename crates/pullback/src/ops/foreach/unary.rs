@@ -181,14 +181,13 @@ impl ForeachPowsum {
         check_list(self_)?;
         check_real(&[ord])?;
         for tensor in self_ {
-            for dtype in [tensor.dtype(), dtype.unwrap_or(tensor.dtype())] {
-                ensure!(
-                    dtype.is_differentiable(),
-                    not_implemented,
-                    "\"powsum_cpu\" not implemented for '{}'",
-                    dtype.scalar_name()
-                );
-            }
+            let dtype = dtype.unwrap_or(tensor.dtype());
+            ensure!(
+                dtype.is_differentiable(),
+                not_implemented,
+                "\"powsum_cpu\" not implemented for '{}'",
+                dtype.scalar_name()
+            );
         }
         self_.iter().map(|tensor| sum_of_powers(tensor, ord, dtype)).collect()
     }
@@ -216,6 +215,8 @@ fn sum_of_powers(x: &Tensor, ord: Scalar, dtype: Option<DType>) -> Result<Tensor
         DType::F16 | DType::BF16 => DType::F32,
         other => other,
     };
+    // (A real dtype is for the magnitudes of complex numbers, not for their real parts.)
+    let x = if x.dtype().is_complex() && !wide.is_complex() { x.abs()? } else { x.clone() };
     x.to_dtype(wide)?.abs()?.pow_scalar(ord)?.sum()?.to_dtype(result)
 }
 

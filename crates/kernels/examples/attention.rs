@@ -58,9 +58,10 @@ fn time(sizes: [i64; 4], is_causal: bool, is_backward: bool) -> f64 {
     let strides = [heads * length * width, length * width, width, 1];
     let sum_strides = [heads * length, length, 1];
     let options = AttentionOptions { scale: (width as f64).sqrt().recip(), is_causal, mask: None };
-    // SAFETY: buffers of as many elements as shapes and strides reach, here and below.
+    // SAFETY: buffers of as many elements as shapes and strides reach.
     let whole =
         |x: &[f32]| unsafe { StridedRef::new(x.as_ptr().cast(), DType::F32, &sizes, &strides) };
+    // SAFETY: as above.
     let whole_mut = |x: &mut [f32]| unsafe {
         StridedMut::new(x.as_mut_ptr().cast(), DType::F32, &sizes, &strides)
     };

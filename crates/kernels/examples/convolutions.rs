@@ -64,7 +64,8 @@ fn processor_time() -> Option<f64> {
         const PROCESS: i32 = 2;
         let mut time = [0; 2];
         // SAFETY: seconds and nanoseconds, of 64 bits each on the systems that Rust programs of 64 bits run on.
-        let is_known = size_of::<usize>() == 8 && unsafe { clock_gettime(PROCESS, &mut time) } == 0;
+        let is_known =
+            size_of::<usize>() == 8 && unsafe { clock_gettime(PROCESS, &raw mut time) } == 0;
         is_known.then_some(time[0] as f64 + time[1] as f64 * 1e-9)
     }
     #[cfg(not(target_os = "linux"))]

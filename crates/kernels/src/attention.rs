@@ -8,7 +8,7 @@
 //! multiples of that, and so do tasks. (Weights of forbidden keys of a tile are zero, so that an infinite value or NaN of such a key
 //! makes NaN of the tile's other queries.) Halves are widened as they are packed and rounded once.
 //!
-//! The gradients are in [`backward`], reading and writing of elements in [`pack`], the loops in [`tile`].
+//! The gradients are in `backward`, reading and writing of elements in `pack`, the loops in `tile`.
 
 mod backward;
 mod pack;
@@ -330,7 +330,9 @@ fn finish<N: Stored>(
         for (index, first) in (0..s.out_width).step_by(panel).enumerate() {
             let count = panel.min(s.out_width - first);
             let sums = &mut sums[(index * rows + row) * panel..][..count];
-            sums.iter_mut().for_each(|sum| *sum *= factor);
+            for sum in &mut *sums {
+                *sum *= factor;
+            }
             // SAFETY: the task owns these rows of the output.
             unsafe { store_row(head.out.at(at, first), sums) };
         }

@@ -125,8 +125,7 @@ impl Operands {
         }
     }
     fn expected(&self, case: &Case) -> [Vec<f64>; 3] {
-        let [x, w, grad, bias] =
-            [&self.x, &self.w, &self.grad, &self.bias].map(|tensor| tensor.reals());
+        let [x, w, grad, bias] = [&self.x, &self.w, &self.grad, &self.bias].map(Tensor::reals);
         case.expected(&x, &w, &grad, &bias)
     }
     /// The three results.
@@ -335,7 +334,7 @@ fn sums_that_overflow_only_in_a_transform_are_finite() {
     let side = case.size[1];
     let sign = |i: usize| if i / side % 4 < 2 { 1.0 } else { -1.0 };
     let values: Vec<f64> = (0..x.iter().product::<i64>() as usize)
-        .map(|i| if i / (side * side) % 16 == 0 { sign(i) * large } else { 0.0 })
+        .map(|i| if (i / (side * side)).is_multiple_of(16) { sign(i) * large } else { 0.0 })
         .collect();
     let mut weights = vec![0.0; w.iter().product::<i64>() as usize];
     weights.iter_mut().skip(4).step_by(9).for_each(|w| *w = 0.5);

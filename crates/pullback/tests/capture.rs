@@ -69,7 +69,7 @@ impl Model {
         Ok(vec![loss])
     }
     fn state(&self) -> Vec<u32> {
-        let grads = [&self.weight, &self.bias].map(|leaf| leaf.grad());
+        let grads = [&self.weight, &self.bias].map(Tensor::grad);
         let mut all: Vec<u32> =
             [&self.weight, &self.bias, &self.momentum].into_iter().flat_map(bits).collect();
         all.extend(grads.iter().flatten().flat_map(bits));

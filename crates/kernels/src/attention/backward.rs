@@ -37,7 +37,7 @@ pub struct AttentionResults<'a> {
     pub grad: StridedRef<'a>,
 }
 
-/// The gradients of [`attention`] with respect to `query`, `key` and `value`, of their shapes, in this order. Everything is of
+/// The gradients of `attention` with respect to `query`, `key` and `value`, of their shapes, in this order. Everything is of
 /// the dtypes that `attention` takes, with any strides.
 ///
 /// # Errors

@@ -108,6 +108,7 @@ fn with_scratch<T: ConvElement, R>(n: usize, work: impl FnOnce(&mut [T]) -> R) -
 }
 
 /// Takes `n` elements, rounded up to whole cache lines, from the front of `rest`.
+#[allow(clippy::mut_mut, reason = "what is taken is gone from the slice that the caller has")]
 fn take<'a, T>(rest: &mut &'a mut [T], n: usize) -> &'a mut [T] {
     let (first, others) = std::mem::take(rest).split_at_mut(n.next_multiple_of(16));
     *rest = others;
@@ -336,8 +337,8 @@ impl<T: ConvElement> Forward<'_, T> {
             let (bias, finite) = (biases.as_ptr(), finite.as_mut_ptr());
             // SAFETY: each position has products of `width` channels there; so has each output, and the bias.
             unsafe {
-                (self.transforms.output)(products.as_ptr(), (step, width), bias, &to, finite)
-            };
+                (self.transforms.output)(products.as_ptr(), (step, width), bias, &to, finite);
+            }
         }
     }
 

@@ -29,9 +29,10 @@ pub(super) unsafe fn product<T: HalfFloat>(
     }
     let columns_first = b.rs == 1 && b.cs != 1;
     let wide = if columns_first { widen(b.t(), s.n, s.k)? } else { widen(b, s.k, s.n)? };
-    let right = match columns_first {
-        true => Matrix::rows(wide.as_ptr(), s.k).t(),
-        false => Matrix::rows(wide.as_ptr(), s.n),
+    let right = if columns_first {
+        Matrix::rows(wide.as_ptr(), s.k).t()
+    } else {
+        Matrix::rows(wide.as_ptr(), s.n)
     };
     let blocks = s.m.div_ceil(ROWS);
     let one = |block: usize| {

@@ -84,7 +84,7 @@ unsafe fn factor<T: Real + GemmElement>(
         subtract_square(a.at(first, first), below, rest, first, threads)?;
         factor(a.at(first, first), rest, threads).map_err(|failure| match failure {
             Failure::OfMatrix(order) => Failure::OfMatrix(order + first),
-            other => other,
+            Failure::Other(error) => Failure::Other(error),
         })
     }
 }
@@ -211,8 +211,8 @@ crate::multiversion! {
                 return Err(j + 1);
             }
             let root = pivot.sqrt();
-            for l in 0..SQUARE {
-                column[l] /= root;
+            for value in &mut column {
+                *value /= root;
             }
             a[j] = column;
         }
@@ -232,8 +232,8 @@ crate::multiversion! {
                 }
             }
             let pivot = l[j][j];
-            for l in 0..SQUARE {
-                column[l] /= pivot;
+            for value in &mut column {
+                *value /= pivot;
             }
             x[j] = column;
         }

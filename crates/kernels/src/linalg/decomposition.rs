@@ -286,12 +286,11 @@ fn cholesky_of_real<T: Real + GemmElement>(
         return with_output::<T, _>(out, |out| small::cholesky(out, &a, (batch, n), upper));
     }
     let elements;
-    let a = match in_one_piece::<T>(a.ptr(), a.shape(), a.strides()) {
-        Some(matrices) => matrices,
-        None => {
-            elements = load::<T>(a)?;
-            Matrices { first: Matrix::rows(elements.as_ptr(), n), step: (n * n) as isize }
-        }
+    let a = if let Some(matrices) = in_one_piece::<T>(a.ptr(), a.shape(), a.strides()) {
+        matrices
+    } else {
+        elements = load::<T>(a)?;
+        Matrices { first: Matrix::rows(elements.as_ptr(), n), step: (n * n) as isize }
     };
     // The lower factor of the transposed matrix, transposed, is the upper one.
     let turned = |matrix: Matrix<T>| if upper { matrix.t() } else { matrix };

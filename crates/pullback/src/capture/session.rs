@@ -28,6 +28,12 @@ pub struct Refusal {
 
 type Answer<T> = std::result::Result<T, Refusal>;
 
+/// Memory that is held without a tensor, and how many others hold it.
+type Held = (Storage, usize);
+
+/// Where the memory of each is in a replay, what is aimed anew in each, and what was planned.
+type Places = (Vec<Home>, Vec<Window>, Vec<Fresh>, Summary);
+
 fn refused<T>(reason: impl Into<String>) -> Answer<T> {
     Err(Refusal { reason: reason.into(), is_final: true })
 }
@@ -87,14 +93,18 @@ impl Recording {
         for (at, memory) in notes.memories.iter().enumerate() {
             is_due[at] = matches!(memory.kind, Kind::Made);
         }
-        ended.into_iter().for_each(|at| is_due[at] = false);
+        for at in ended {
+            is_due[at] = false;
+        }
         let mut account = |tensor: &Tensor| {
             let storage = tensor.geometry().storage.as_ref();
             if let Some(at) = storage.and_then(|storage| self.recorder.memory_of(storage)) {
                 is_due[at] = false;
             }
         };
-        outputs.iter().for_each(|output| account(output));
+        for output in outputs {
+            account(output);
+        }
         let leaves = notes.older.iter().map(|older| &older.tensor);
         for leaf in leaves.chain(notes.grads.iter().map(|(leaf, _)| leaf)) {
             if let Some(grad) = leaf.grad() {
@@ -206,14 +216,8 @@ impl Maker<'_> {
         self.recording.recorder.memory_of(storage)
     }
 
-    fn program(mut self) -> Answer<Program> {
-        let grads = self.leaf_grads()?;
-        let (mut kept, held) = self.outside()?;
-        let mut fresh: HashMap<usize, usize> = HashMap::new();
-        let (results, after) = self.handed(&grads, &mut fresh)?;
-        let (homes, windows, fresh, summary) = self.homes(&fresh)?;
-        let tensors = self.tensors(&homes)?;
-        let instructions = self.instructions(&tensors)?;
+    /// The storages from outside, by their identities, in order.
+    fn external_storages(&self) -> Vec<usize> {
         let mut outside: Vec<usize> = Vec::new();
         for memory in &self.notes.memories {
             if let Kind::External(storage) = &memory.kind {
@@ -221,12 +225,11 @@ impl Maker<'_> {
             }
         }
         outside.sort_unstable();
-        let input_writes =
-            self.recording.inputs.iter().enumerate().filter_map(|(at, (input, before))| {
-                let writes = input.version().wrapping_sub(*before);
-                (writes != 0).then_some((at, writes))
-            });
-        let input_writes = input_writes.collect();
+        outside
+    }
+
+    /// The tensors from outside that were written to, with the numbers of writes; one for each version counter.
+    fn writes(&self) -> Vec<(Tensor, u32)> {
         let mut writes = Vec::new();
         let mut counters = Vec::new();
         for older in &self.notes.older {
@@ -238,6 +241,25 @@ impl Maker<'_> {
                 writes.push((older.tensor.clone(), more));
             }
         }
+        writes
+    }
+
+    fn program(mut self) -> Answer<Program> {
+        let grads = self.leaf_grads()?;
+        let (mut kept, held) = self.outside()?;
+        let mut fresh: HashMap<usize, usize> = HashMap::new();
+        let (results, after) = self.handed(&grads, &mut fresh)?;
+        let (homes, windows, fresh, summary) = self.homes(&fresh)?;
+        let tensors = self.tensors(&homes)?;
+        let instructions = self.instructions(&tensors)?;
+        let outside = self.external_storages();
+        let input_writes =
+            self.recording.inputs.iter().enumerate().filter_map(|(at, (input, before))| {
+                let writes = input.version().wrapping_sub(*before);
+                (writes != 0).then_some((at, writes))
+            });
+        let input_writes = input_writes.collect();
+        let writes = self.writes();
         // (The notes have a handle each, which goes with them.)
         let own = |(storage, others): (Storage, usize)| {
             let own = storage.use_count() - others - 1;
@@ -311,7 +333,7 @@ impl Maker<'_> {
 
     /// The tensors from outside that somebody else holds, and memory that is held without a tensor, by so many. Constants are neither: only
     /// this program has them.
-    fn outside(&mut self) -> Answer<(Vec<Kept>, Vec<(Storage, usize)>)> {
+    fn outside(&mut self) -> Answer<(Vec<Kept>, Vec<Held>)> {
         for older in &self.notes.older {
             let storage = older.tensor.geometry().storage.as_ref().map_or(0, Storage::id);
             if geometry_of(&older.tensor) != older.geometry || storage != older.storage {
@@ -377,7 +399,7 @@ impl Maker<'_> {
                 None if noted.before == Grad::Missing => {}
                 None => after.push(LeafGrad { leaf, goes_first, after: GradAfter::Cleared }),
                 Some(now) => {
-                    let Some(handed) = self.new(now, fresh) else { continue };
+                    let Some(handed) = self.handed_new(now, fresh) else { continue };
                     after.push(LeafGrad { leaf, goes_first, after: GradAfter::New(handed) });
                 }
             }
@@ -386,7 +408,7 @@ impl Maker<'_> {
     }
 
     /// A tensor over memory that the step made.
-    fn new(&self, tensor: &Tensor, fresh: &mut HashMap<usize, usize>) -> Option<Handed> {
+    fn handed_new(&self, tensor: &Tensor, fresh: &mut HashMap<usize, usize>) -> Option<Handed> {
         let memory = self.memory_of(tensor)?;
         if !matches!(self.notes.memories[memory].kind, Kind::Made) {
             return None;
@@ -412,7 +434,7 @@ impl Maker<'_> {
         if node.is_none() && output.requires_grad() {
             return refused("a result is a new leaf that requires grad");
         }
-        match self.new(output, fresh) {
+        match self.handed_new(output, fresh) {
             Some(handed) => Ok(ResultOf::New(handed, node.map(|node| (node, output.output_nr())))),
             None => refused(format!(
                 "a result of shape {} is no argument, and was not computed by the step: it is a view of a tensor from outside, or made of numbers",
@@ -422,10 +444,7 @@ impl Maker<'_> {
     }
 
     /// Where the memory of each is, in a replay.
-    fn homes(
-        &self,
-        fresh: &HashMap<usize, usize>,
-    ) -> Answer<(Vec<Home>, Vec<Window>, Vec<Fresh>, Summary)> {
+    fn homes(&self, fresh: &HashMap<usize, usize>) -> Answer<Places> {
         let notes = &self.notes;
         let is_inner =
             |at: &usize| matches!(notes.memories[*at].kind, Kind::Made) && !fresh.contains_key(at);
@@ -450,19 +469,18 @@ impl Maker<'_> {
                     windows.push(Window::new(bytes)?);
                     Home::Window(windows[*input].storage(), g.offset)
                 }
-                Kind::Made => match fresh.get(&at) {
-                    Some(&index) => {
-                        let made =
-                            Fresh { window: Window::new(memory.bytes)?, bytes: memory.bytes };
+                Kind::Made => {
+                    if let Some(&index) = fresh.get(&at) {
+                        let bytes = memory.bytes;
+                        let made = Fresh { window: Window::new(bytes)?, bytes };
                         let home = Home::Window(made.window.storage(), 0);
                         order[index] = Some(made);
                         home
-                    }
-                    None => {
+                    } else {
                         let (&start, life) = inner.next().expect("one place for each");
                         Home::Storage(block.part(start, life.bytes)?)
                     }
-                },
+                }
             });
         }
         let fresh: Vec<Fresh> = order.into_iter().flatten().collect();

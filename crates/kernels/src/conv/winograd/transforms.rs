@@ -40,6 +40,11 @@ fn weight_gradient_line<V: Vector>(m: [V; 4], half: V) -> [V; 3] {
     [m[0].plus(both), m[1].minus(m[2]).times(half), both.plus(m[3])]
 }
 
+#[inline(always)]
+fn transposed<V: Copy, const R: usize, const C: usize>(lines: [[V; C]; R]) -> [[V; R]; C] {
+    std::array::from_fn(|i| std::array::from_fn(|j| lines[j][i]))
+}
+
 /// The kernel for `input` of [`Transforms`].
 #[inline(always)]
 unsafe fn input<V: Vector>(
@@ -50,16 +55,16 @@ unsafe fn input<V: Vector>(
     rows: Range<usize>,
 ) {
     for c in (0..count).step_by(V::LANES) {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller's promise.
         let load = |i: usize| unsafe { V::load(pixels[i].add(c)) };
+        // SAFETY: as above.
         let store = |at: usize, value: V| unsafe { value.store(to.add(at * step + c)) };
         if rows.len() == 4 {
             let d: [V; 16] = std::array::from_fn(load);
             let columns: [[V; 4]; 4] =
                 std::array::from_fn(|j| input_line([d[j], d[4 + j], d[8 + j], d[12 + j]]));
-            for i in 0..4 {
-                let line = input_line(std::array::from_fn(|j| columns[j][i]));
-                for (j, value) in line.into_iter().enumerate() {
+            for (i, line) in transposed(columns).into_iter().enumerate() {
+                for (j, value) in input_line(line).into_iter().enumerate() {
                     store(i * 4 + j, value);
                 }
             }
@@ -147,13 +152,12 @@ unsafe fn weight<V: Vector>(
 ) {
     let half = V::splat(half);
     for c in (0..count).step_by(V::LANES) {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller's promise.
         let g: [V; 9] = std::array::from_fn(|i| unsafe { V::load(kernel[i].add(c)) });
         let columns: [[V; 4]; 3] =
             std::array::from_fn(|j| weight_line([g[j], g[3 + j], g[6 + j]], half));
-        for i in 0..4 {
-            let line = weight_line(std::array::from_fn(|j| columns[j][i]), half);
-            for (j, value) in line.into_iter().enumerate() {
+        for (i, line) in transposed(columns).into_iter().enumerate() {
+            for (j, value) in weight_line(line, half).into_iter().enumerate() {
                 // SAFETY: as above.
                 unsafe { value.store(to.add((i * 4 + j) * step + c)) };
             }

@@ -119,6 +119,7 @@ impl ScaledDotProductAttention {
 #[op("_scaled_dot_product_attention_by(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, *, float? scale=None, bool enable_gqa=False, bool flash=True, bool math=True) -> Tensor",
      internal, function_only, autocast = lower, method = scaled_dot_product_attention_by)]
 impl ScaledDotProductAttentionBy {
+    #[allow(clippy::fn_params_excessive_bools, reason = "PyTorch's arguments, and the two ways")]
     fn composite(
         query: &Tensor,
         key: &Tensor,

@@ -469,6 +469,9 @@ pub(super) fn of_heads(t: &Tensor, own: i64) -> Result<Tensor> {
     t.reshape(&[shape[0], own, shape[1] / own, shape[2], shape[3]])?.sum_dim(Some(&[2]), false)
 }
 
+/// What refusals call the op.
+const NAME: &str = "scaled_dot_product_attention_flash_attention";
+
 fn check(
     query: &Tensor,
     key: &Tensor,
@@ -476,7 +479,6 @@ fn check(
     dropout_p: f64,
     mask: Option<&Tensor>,
 ) -> Result<()> {
-    const NAME: &str = "scaled_dot_product_attention_flash_attention";
     let dtype = query.dtype();
     ensure!(
         dtype.is_floating_point(),
@@ -526,7 +528,11 @@ fn check(
         runtime,
         "{NAME}: Currently do not support dropout > 0 (it is {dropout_p})"
     );
-    let Some(mask) = mask else { return Ok(()) };
+    mask.map_or(Ok(()), |mask| check_mask(mask, query, key))
+}
+
+fn check_mask(mask: &Tensor, query: &Tensor, key: &Tensor) -> Result<()> {
+    let dtype = query.dtype();
     ensure!(
         mask.dtype() == dtype || matches!(mask.dtype(), DType::F32 | DType::Bool),
         runtime,

@@ -310,6 +310,7 @@ def get_default_dtype() -> _dtype:
     """The dtype of new tensors of floating point: `torch.float32` unless it was set."""
 def get_num_threads() -> _int:
     """How many threads a kernel may use."""
+@final
 class _Recording:
     """A step that is being recorded."""
 
@@ -317,6 +318,7 @@ class _Recording:
     def finish(self, outputs: list[Tensor], watched: list[Tensor]) -> Any: ...
     def abort(self) -> None: ...
 
+@final
 class _Program:
     """A step that can be replayed."""
 

@@ -147,10 +147,10 @@ impl Pool {
     }
 }
 
-/// Adds what the thread's pool took and returned to the global counter.
+/// Adds what the thread's pool took and returned to the global counter, which [`live_bytes`] of other threads sees.
 #[cold]
 #[inline(never)]
-fn report() {
+pub(crate) fn report() {
     let bytes = with_pool(|pool| std::mem::take(&mut pool.unreported));
     SMALL_LIVE.fetch_add(bytes.unwrap_or(0), Relaxed);
     note_peak();

@@ -185,7 +185,9 @@ fn stack_all(each: &[Vec<Tensor>]) -> Result<Vec<Tensor>> {
 }
 
 /// Ops whose results, or whose gradients' sizes, depend on elements.
-const DATA_DEPENDENT: [&str; 21] = [
+const DATA_DEPENDENT: [&str; 23] = [
+    "_foreach_addcdiv.Tensor",
+    "_foreach_addcmul.Tensor",
     "_local_scalar_dense",
     "_unique",
     "_unique2",

@@ -17,6 +17,7 @@ use super::task::{Task, sum_up};
 use crate::autograd::graph::current::Evaluation;
 use crate::autograd::thread::state::QuietState;
 use crate::dispatch::Grads;
+use crate::tensor::memory;
 use crate::{Error, Result, Tensor, interrupt, warning};
 use pullback_kernels::parallel::{Member, together};
 use std::cmp::Reverse;
@@ -256,6 +257,7 @@ impl<'t, 'a> Stretch<'_, 't, 'a> {
 
     /// What a member does, until all is done.
     fn take_part(&self, member: &Member<'_>) {
+        let _reports = ReportOnDrop;
         let _entered = self.state.enter();
         let _task = TaskGuard::on(self.request, self.id);
         let give_up = || {
@@ -443,6 +445,15 @@ impl Board<'_, '_> {
 /// Bytes that a gradient holds at most.
 fn bytes(grad: &Tensor) -> usize {
     (grad.numel() as usize).saturating_mul(grad.dtype().size())
+}
+
+/// Tells the caller's thread, which asks for the bytes that tensors hold, what this one took and gave back.
+struct ReportOnDrop;
+
+impl Drop for ReportOnDrop {
+    fn drop(&mut self) {
+        memory::report();
+    }
 }
 
 /// Calls what it holds if this thread unwinds.

@@ -177,7 +177,6 @@ fn unpacked(scalars: &Tensor, count: usize) -> Result<Vec<Scalar>> {
         runtime,
         "Expected packed scalar Tensor to be of dimension 1. Got {ndim} instead."
     );
-    ensure!(scalars.is_contiguous(), runtime, "Expected scalars to be contiguous.");
     ensure!(
         numel == count as i64,
         runtime,

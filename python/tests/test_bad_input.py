@@ -543,17 +543,6 @@ NOT_REACHED = {
     "_conj_copy",
     "_fft_c2c",
     "_fft_c2r",
-    "_fused_adadelta_",
-    "_fused_adagrad_",
-    "_fused_adam_",
-    "_fused_adamax_",
-    "_fused_adamw_",
-    "_fused_asgd_",
-    "_fused_nadam_",
-    "_fused_radam_",
-    "_fused_rmsprop_",
-    "_fused_rprop_",
-    "_fused_sgd_",
     "_int_mm",
     "_upsample_bicubic2d_aa",
     "_upsample_lanczos2d_aa",
@@ -595,7 +584,8 @@ def test_a_write_to_memory_that_is_read_is_right_or_refused(start: int) -> None:
     reached, missed = set(NOT_REACHED), set()
     for entry in itertools.islice(SIGNATURES, start, None, PARTS):
         name = entry["name"]
-        if name in LEFT_OUT | NO_WRITE | NOT_REACHED:
+        # (Ops on lists run the op of one tensor for each of them, or the kernel of an optimiser.)
+        if name in LEFT_OUT | NO_WRITE | NOT_REACHED or name.startswith(("_foreach_", "_fused_")):
             continue
         if name.endswith("_") and not name.endswith("__"):
             done = check_inplace_sharing(entry)

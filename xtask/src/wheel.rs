@@ -35,10 +35,11 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
     for interpreter in interpreters {
         let name = format!("wheel for {}", interpreter.display());
         wheels.push(step::single(&name, || {
-            // (The highest level of compression: a wheel is packed once and fetched often.)
-            let mut build = maturin(&["build", "--release", "--compression-level", "9"]);
+            let mut build = maturin(&["build", "--release"]);
             command::run(build.arg("--interpreter").arg(&interpreter))?;
-            newest(&folder, "whl")
+            let wheel = newest(&folder, "whl")?;
+            repack(&environment.python, &wheel)?;
+            Ok(wheel)
         })?);
     }
     if with_source {
@@ -56,6 +57,12 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Packs a wheel as small as the format allows: that takes a minute once, and is fetched often.
+fn repack(python: &Path, wheel: &Path) -> Result<()> {
+    const SCRIPT: &str = include_str!("wheel/repack.py");
+    command::run(Command::new(python).args(["-c", SCRIPT]).arg(wheel))
 }
 
 /// The interpreters of versions such as `3.10,3.13`. All are looked for before the first wheel is built.

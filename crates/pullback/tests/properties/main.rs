@@ -1,7 +1,7 @@
 //! What must hold for every op of the registry and every one of its samples.
 //!
 //! Each test is one property; it runs over the whole registry and prints every failure with the op, the
-//! sample and the worst element. `PULLBACK_OP=name` restricts a run to one op.
+//! sample and the worst element. `PULLBACK_OP=name,other` restricts a run to these ops.
 
 use pullback::autograd::forward::{dual_level, make_dual};
 use pullback::autograd::{self, Options, call, call_inplace, call_out};

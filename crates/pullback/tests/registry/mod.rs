@@ -18,6 +18,9 @@ pub(crate) fn for_all(
     let only = std::env::var("PULLBACK_OP").ok();
     let (mut failures, mut checked) = (String::new(), 0);
     let is_chosen = |name| only.as_deref().is_none_or(|o| o.split(',').any(|o| o == name));
+    for name in only.iter().flat_map(|only| only.split(',')) {
+        assert!(ops::registry().any(|def| def.name == name), "PULLBACK_OP: `{name}` is no op");
+    }
     for def in ops::registry().filter(|d| is_chosen(d.name)) {
         let Some(samples) = def.samples else { continue };
         for sample in samples(&Sampler::new(dtype)) {

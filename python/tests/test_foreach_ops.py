@@ -323,11 +323,6 @@ def longs(*shape: int) -> torch.Tensor:
             RuntimeError,
             "Expected packed scalar Tensor to be of dimension 1. Got 0 instead",
         ),
-        (
-            lambda a: torch._foreach_addcmul_(a, a, a, torch.ones(6)[::2]),
-            RuntimeError,
-            "Expected scalars to be contiguous",
-        ),
         (lambda a: torch._foreach_lerp_(a, a, a[:2]), RuntimeError, "got 3 and 2"),
         (lambda a: torch._foreach_copy_(a, a[:2]), RuntimeError, "got 3 and 2"),
         (
@@ -413,3 +408,11 @@ def test_functions_of_modes_see_the_call() -> None:
     with Mode():
         torch._foreach_add([torch.ones(1)], 1)
     assert torch._foreach_add in seen
+
+
+def test_packed_numbers_may_have_gaps() -> None:
+    a = [torch.tensor([float(n)]) for n in range(1, 4)]
+    packed = torch.tensor([0.5, -1.0, 2.0, -1.0, 4.0])[::2]
+    found = torch._foreach_addcmul(a, a, a, packed)
+    expected = [x + x * x * factor for x, factor in zip(a, (0.5, 2.0, 4.0), strict=True)]
+    assert [x.tolist() for x in found] == [x.tolist() for x in expected]

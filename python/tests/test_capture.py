@@ -525,3 +525,11 @@ def test_compile_in_the_modes_that_replay():
             assert bits(compiled(x)) == bits(model(x))
     compiled(x).sum().backward()
     assert model[0].weight.grad is not None
+
+
+def test_an_argument_that_holds_itself_runs_as_it_is():
+    captured = torch.capture(lambda x, items: x * len(items))
+    items = []
+    items.append(items)
+    assert captured(torch.ones(2), items).tolist() == [1, 1]
+    assert "holds itself" in captured.explain()

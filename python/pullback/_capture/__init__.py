@@ -78,6 +78,9 @@ class Captured:
         except Refused as refusal:
             self._refusals.setdefault(None, str(refusal))
             return self._run(args, kwargs)
+        except RecursionError:
+            self._refusals.setdefault(None, "an argument holds itself, or others a thousand deep")
+            return self._run(args, kwargs)
         key = (_C.is_grad_enabled(), tree)
         entries = self._entries.get(key)
         if entries is not None:

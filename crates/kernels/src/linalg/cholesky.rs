@@ -4,15 +4,86 @@
 //!
 //! Invariant: only the lower triangle is read; the upper one holds anything until the end.
 
-use super::{FactorResult, Failure};
-use crate::dense::Real;
+use super::{FactorResult, Failure, codes_of_batch, small};
+use crate::dense::{Real, load, with_output};
 use crate::elementwise::copy_tile;
 use crate::gemm::{self, GemmElement, GemmSizes, Matrix};
 use crate::simd::transpose::{SQUARE, square};
-use crate::{Result, interrupt};
+use crate::{Result, StridedMut, StridedRef, interrupt, memory};
 
 /// Order up to which the product of rows with themselves is computed whole, though half of it is enough.
 const WHOLE: usize = 64;
+
+/// `linalg::cholesky` of real matrices.
+pub(super) fn of_real<T: Real + GemmElement>(
+    out: &mut StridedMut<'_>,
+    a: StridedRef<'_>,
+    (batch, n): (usize, usize),
+    upper: bool,
+) -> Result<Vec<i32>> {
+    if small::fits(batch, n, n) {
+        let a = load::<T>(a)?;
+        return with_output::<T, _>(out, |out| small::cholesky(out, &a, (batch, n), upper));
+    }
+    let elements;
+    let a = if let Some(matrices) = in_one_piece::<T>(a.ptr(), a.shape(), a.strides()) {
+        matrices
+    } else {
+        elements = load::<T>(a)?;
+        Matrices { first: Matrix::rows(elements.as_ptr(), n), step: (n * n) as isize }
+    };
+    // Before anything is written: for the products, which ask for less each.
+    memory::probe(2 * n * n * size_of::<T>())?;
+    // The lower factor of the transposed matrix, transposed, is the upper one.
+    let turned = |matrix: Matrix<T>| if upper { matrix.t() } else { matrix };
+    let factorise = |out: Matrices<T>| {
+        codes_of_batch(batch, n * n * n / 2, &|i| {
+            let l = out.at(i);
+            // SAFETY: live matrices, one task for each.
+            let done = unsafe { factorise(turned(l), turned(a.at(i)), n, batch == 1) };
+            if done.is_err() {
+                let nan = T::of(f64::NAN);
+                // SAFETY: as above.
+                (0..n * n).for_each(|at| unsafe { *l.at(at / n, at % n).ptr = nan });
+            }
+            done
+        })
+    };
+    if let Some(matrices) = in_one_piece::<T>(out.ptr(), out.shape(), out.strides())
+        && out.dtype() == T::DTYPE
+    {
+        return factorise(matrices);
+    }
+    with_output::<T, _>(out, |out| {
+        factorise(Matrices { first: Matrix::rows(out.as_ptr(), n), step: (n * n) as isize })
+    })
+}
+
+/// A batch of matrices in memory.
+struct Matrices<T> {
+    first: Matrix<T>,
+    /// Elements from one to the next.
+    step: isize,
+}
+
+impl<T> Matrices<T> {
+    fn at(&self, i: usize) -> Matrix<T> {
+        Matrix { ptr: self.first.ptr.wrapping_offset(i as isize * self.step), ..self.first }
+    }
+}
+
+/// The matrices of a view with at most one dimension beside them, if their rows or their columns are in one piece each.
+fn in_one_piece<T>(ptr: *const u8, shape: &[i64], strides: &[i64]) -> Option<Matrices<T>> {
+    let (step, rs, cs) = match *strides {
+        [rs, cs] => (0, rs, cs),
+        [step, rs, cs] => (step, rs, cs),
+        _ => return None,
+    };
+    let n = shape[shape.len() - 1];
+    let is_plain = cs == 1 && rs >= n || rs == 1 && cs >= n;
+    let first = Matrix { ptr: ptr.cast_mut().cast(), rs: rs as isize, cs: cs as isize };
+    is_plain.then_some(Matrices { first, step: step as isize })
+}
 
 /// Writes the lower factor of the lower triangle of `a` to `l`, both (n, n) with a stride of one, and zeros above it. The code of
 /// a failure is the order of the first minor that is not positive definite.

@@ -1,12 +1,12 @@
 //! Decompositions through `faer`: SVD, QR, Cholesky and the Hermitian eigenvalue problem.
 
+use super::cholesky::of_real as real_cholesky;
 use super::{
     Failure, Field, GRAIN, codes_of_batch, factors, for_batch, for_batch_with, for_field,
     householder, matrices, optional, reflection, singular, small, squares, store_optional,
     symmetric, to_columns, undefined, with_batch, write,
 };
 use crate::dense::{Compute, Real, SharedMut, expect_shape, load, store, with_output};
-use crate::gemm::{GemmElement, Matrix};
 use crate::interrupt::on_own_thread;
 use crate::{C128, DType, Result, StridedMut, StridedRef, memory, parallel};
 
@@ -248,8 +248,8 @@ pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Res
     let (batch, n) = squares("linalg.cholesky", a.shape())?;
     expect_shape("output", out.shape(), a.shape())?;
     match a.dtype() {
-        DType::F32 => return cholesky_of_real::<f32>(out, a, (batch, n), upper),
-        DType::F64 => return cholesky_of_real::<f64>(out, a, (batch, n), upper),
+        DType::F32 => return real_cholesky::<f32>(out, a, (batch, n), upper),
+        DType::F64 => return real_cholesky::<f64>(out, a, (batch, n), upper),
         _ => {}
     }
     for_field!(a.dtype(), "linalg.cholesky", "cholesky_cpu", T => {
@@ -272,76 +272,6 @@ pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Res
             })
         })
     })
-}
-
-/// [`cholesky`] of real matrices.
-fn cholesky_of_real<T: Real + GemmElement>(
-    out: &mut StridedMut<'_>,
-    a: StridedRef<'_>,
-    (batch, n): (usize, usize),
-    upper: bool,
-) -> Result<Vec<i32>> {
-    if small::fits(batch, n, n) {
-        let a = load::<T>(a)?;
-        return with_output::<T, _>(out, |out| small::cholesky(out, &a, (batch, n), upper));
-    }
-    let elements;
-    let a = if let Some(matrices) = in_one_piece::<T>(a.ptr(), a.shape(), a.strides()) {
-        matrices
-    } else {
-        elements = load::<T>(a)?;
-        Matrices { first: Matrix::rows(elements.as_ptr(), n), step: (n * n) as isize }
-    };
-    // The lower factor of the transposed matrix, transposed, is the upper one.
-    let turned = |matrix: Matrix<T>| if upper { matrix.t() } else { matrix };
-    let factorise = |out: Matrices<T>| {
-        codes_of_batch(batch, n * n * n / 2, &|i| {
-            let l = out.at(i);
-            // SAFETY: live matrices, one task for each.
-            let done =
-                unsafe { super::cholesky::factorise(turned(l), turned(a.at(i)), n, batch == 1) };
-            if done.is_err() {
-                let nan = T::of(f64::NAN);
-                // SAFETY: as above.
-                (0..n * n).for_each(|at| unsafe { *l.at(at / n, at % n).ptr = nan });
-            }
-            done
-        })
-    };
-    if let Some(matrices) = in_one_piece::<T>(out.ptr(), out.shape(), out.strides())
-        && out.dtype() == T::DTYPE
-    {
-        return factorise(matrices);
-    }
-    with_output::<T, _>(out, |out| {
-        factorise(Matrices { first: Matrix::rows(out.as_ptr(), n), step: (n * n) as isize })
-    })
-}
-
-/// A batch of matrices in memory.
-struct Matrices<T> {
-    first: Matrix<T>,
-    /// Elements from one to the next.
-    step: isize,
-}
-
-impl<T> Matrices<T> {
-    fn at(&self, i: usize) -> Matrix<T> {
-        Matrix { ptr: self.first.ptr.wrapping_offset(i as isize * self.step), ..self.first }
-    }
-}
-
-/// The matrices of a view with at most one dimension beside them, if their rows or their columns are in one piece each.
-fn in_one_piece<T>(ptr: *const u8, shape: &[i64], strides: &[i64]) -> Option<Matrices<T>> {
-    let (step, rs, cs) = match *strides {
-        [rs, cs] => (0, rs, cs),
-        [step, rs, cs] => (step, rs, cs),
-        _ => return None,
-    };
-    let n = shape[shape.len() - 1];
-    let is_plain = cs == 1 && rs >= n || rs == 1 && cs >= n;
-    let first = Matrix { ptr: ptr.cast_mut().cast(), rs: rs as isize, cs: cs as isize };
-    is_plain.then_some(Matrices { first, step: step as isize })
 }
 
 /// `a = v diag(w) v^H` for Hermitian `a` (*, n, n), of which one triangle is read: `w` (*, n) ascending with

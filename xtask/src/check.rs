@@ -2,15 +2,16 @@
 //!
 //! Three parts: `--lint` (nothing is executed), `--rust`, `--python`. The Rust tests and the extension that the Python
 //! tests import come from one Cargo profile, so that no crate is compiled twice. `--loom` is one crate of the Rust tests,
-//! the models of what threads share. `--sanitize` is a part of its own, the tests under sanitizers (`sanitize`), and so is
-//! `--cpu`: kernels and ops with the instructions of smaller machines.
+//! the models of what threads share. Parts of their own are `--sanitize`, the tests under sanitizers (`sanitize`), `--cpu`:
+//! kernels and ops with the instructions of smaller machines, `--emulate`: tests on other processors (`emulate`), and
+//! `--targets`: whether the crates compile for other systems.
 
 use crate::argument::Arguments;
 use crate::environment::{self, Environment, Release};
 use crate::extension::{self, Profile, cargo};
-use crate::sanitize::Plan;
+use crate::sanitize;
 use crate::step::{Done, Report};
-use crate::{Result, command, fuzz, generate, supply, tidy};
+use crate::{Result, command, emulate, fuzz, generate, supply, tidy};
 use std::path::Path;
 use std::process::Command;
 
@@ -43,6 +44,7 @@ enum Part {
     Loom,
     Cpu,
     OldestRust,
+    Targets,
     Python,
 }
 
@@ -54,6 +56,7 @@ fn parts(arguments: &mut Arguments) -> Vec<Part> {
         ("--loom", Part::Loom),
         ("--cpu", Part::Cpu),
         ("--msrv", Part::OldestRust),
+        ("--targets", Part::Targets),
         ("--python", Part::Python),
     ];
     let mut parts: Vec<Part> = Vec::new();
@@ -66,9 +69,10 @@ fn parts(arguments: &mut Arguments) -> Vec<Part> {
 }
 
 pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
-    let plan = Plan::read(&mut arguments)?;
+    let sanitized = sanitize::Plan::read(&mut arguments)?;
+    let emulated = emulate::Plan::read(&mut arguments)?;
     let mut parts = parts(&mut arguments);
-    if parts.is_empty() && plan.is_none() {
+    if parts.is_empty() && sanitized.is_none() && emulated.is_none() {
         parts = ALL.to_vec();
     }
     if parts.contains(&Part::Rust) {
@@ -80,7 +84,7 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
     arguments.finish()?;
     // The Rust tests alone need no Python.
     let needed = parts.iter().any(|part| matches!(part, Part::Lint | Part::Python))
-        || plan.as_ref().is_some_and(Plan::needs_python);
+        || sanitized.as_ref().is_some_and(sanitize::Plan::needs_python);
     let setup = || match release {
         Some(release) => environment::setup_release(root, release),
         None => environment::setup(root),
@@ -98,10 +102,14 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
                 report.step("oldest Rust", || oldest_rust(root));
             }
             (Part::Cpu, _) => smaller_machines(root, profile, &mut report),
+            (Part::Targets, _) => other_systems(root, &mut report),
         }
     }
-    if let Some(plan) = plan {
+    if let Some(plan) = sanitized {
         plan.run(root, environment.as_ref(), &mut report);
+    }
+    if let Some(plan) = emulated {
+        plan.run(root, &mut report);
     }
     report.finish()
 }
@@ -153,6 +161,24 @@ fn smaller_machines(root: &Path, profile: Profile, report: &mut Report) {
         report.step(&format!("ops, {machine}"), || {
             tests(&["--package=pullback", "--test=properties", "--test=op_values"])
         });
+    }
+}
+
+/// Systems for which the crates are to compile.
+const SYSTEMS: [&str; 3] =
+    ["x86_64-pc-windows-gnu", "aarch64-apple-darwin", "aarch64-unknown-linux-gnu"];
+
+/// Whether the crates compile for other systems, as far as the compiler has their standard libraries. (Nothing is linked.)
+fn other_systems(root: &Path, report: &mut Report) {
+    for target in SYSTEMS {
+        let name = format!("check, {target}");
+        if emulate::has_library(target) {
+            let words =
+                ["check", "--workspace", "--exclude", "pullback-loom", "--exclude", "xtask"];
+            report.step(&name, || command::run(cargo(root).args(words).args(["--target", target])));
+        } else {
+            report.absent(&name, &format!("no standard library: rustup target add {target}"));
+        }
     }
 }
 

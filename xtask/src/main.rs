@@ -11,6 +11,7 @@ mod command;
 mod coverage;
 mod demo;
 mod docs;
+mod emulate;
 mod environment;
 mod expand;
 mod extension;
@@ -49,8 +50,9 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "test",
-        usage: "every check, or some of them [--rust] [--python] [--lint] [--loom] [--cpu] [--msrv] [--release] \
+        usage: "every check, or some of them [--rust] [--python] [--lint] [--loom] [--cpu] [--msrv] [--targets] [--release] \
                 [--sanitize [address|address-rust|address-python|thread|miri|loom] [-- OPTIONS OF THESE TESTS]] \
+                [--emulate [aarch64|s390x] [-- OPTIONS OF `cargo test`]] \
                 [--python-version X.Y: in an environment of its own, .venv-X.Y]",
         run: check::command,
     },

@@ -256,7 +256,7 @@ fn has_library_source() -> bool {
 }
 
 /// The target that the compiler runs on.
-fn host() -> Result<String> {
+pub(crate) fn host() -> Result<String> {
     host_of(&command::capture(Command::new("rustc").arg("-vV"))?)
 }
 

@@ -265,3 +265,41 @@ def test_arguments_are_chosen_by_number() -> None:
     assert _slice_argnums(("a", "b", "c"), (2, 0)) == ("c", "a")
     with pytest.raises(RuntimeError, match="must be unique"):
         _slice_argnums(("a", "b"), (0, -2))
+
+
+def test_a_context_with_other_saved_tensors_passes_all_else_on() -> None:
+    from pullback._functorch.autograd_function import CtxWithSavedTensors
+
+    seen: list[Any] = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            outer = CtxWithSavedTensors(CtxWithSavedTensors(ctx, (1,)), (2, 3))
+            outer.note = "kept"
+            seen.extend([outer.saved_tensors, outer.needs_input_grad, ctx.note])
+            ctx._pt_inner_ctx = 1
+            with pytest.raises(RuntimeError, match="name collision"):
+                CtxWithSavedTensors(ctx, ())
+            return grad * 2
+
+    x = torch.ones(2, requires_grad=True)
+    Double.apply(x).sum().backward()
+    assert seen == [(2, 3), (True,), "kept"]
+
+
+def test_a_gradient_is_summed_to_the_examples_of_its_input() -> None:
+    from pullback._functorch.autograd_function import reductify_leaf
+
+    grad = torch.arange(24.0).reshape(2, 3, 4)
+    assert reductify_leaf(None, None, 0, 2) is None
+    assert torch.equal(reductify_leaf(grad, 0, None, 2), grad.sum(0))
+    assert torch.equal(reductify_leaf(grad, 0, 1, 2), grad.movedim(0, 1))
+    assert torch.equal(reductify_leaf(grad[0], None, 1, 2), grad[0][:, None].expand(3, 2, 4))
+    assert torch.equal(reductify_leaf(grad, 0, 1, 2, (4,)), grad.sum(1).T)
+    assert torch.equal(reductify_leaf(grad, 0, 0, 2, (1, 4)), grad.sum(1, keepdim=True))

@@ -303,3 +303,39 @@ def test_a_gradient_is_summed_to_the_examples_of_its_input() -> None:
     assert torch.equal(reductify_leaf(grad[0], None, 1, 2), grad[0][:, None].expand(3, 2, 4))
     assert torch.equal(reductify_leaf(grad, 0, 1, 2, (4,)), grad.sum(1).T)
     assert torch.equal(reductify_leaf(grad, 0, 0, 2, (1, 4)), grad.sum(1, keepdim=True))
+
+
+def test_a_guard_says_what_it_leaves_out() -> None:
+    excluded = torch._C._dispatch_tls_local_exclude_set
+    key = torch._C.DispatchKey.Autograd
+    with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key)):
+        assert excluded().has(key)
+        assert torch.func.grad(torch.sin)(torch.tensor(0.0)).item() == 1.0
+    assert not excluded().has(key)
+
+
+def test_levels_of_tensors_are_those_of_open_transforms() -> None:
+    level = torch._C._functorch.dlevel
+    kept: list[torch.Tensor] = []
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        assert level(x) == torch._C._functorch.maybe_get_level(x)
+        kept.append(x)
+        return x
+
+    torch.vmap(f)(torch.ones(2))
+    assert (level(kept[0]), level(torch.ones(2))) == (-1, 0)
+
+
+def test_custom_functions_under_transforms_take_no_arguments_by_keyword_alone() -> None:
+    class Add(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any, *, y: Any) -> Any:
+            return x + y
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+    with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
+        torch.vmap(Add.apply)(torch.ones(3), y=torch.ones(3))

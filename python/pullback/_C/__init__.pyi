@@ -232,6 +232,7 @@ class _LinAlgError(RuntimeError): ...
 
 # Constants.
 
+bcomplex32: Final[_dtype]
 bfloat16: Final[_dtype]
 bool: Final[_dtype]
 cdouble: Final[_dtype]

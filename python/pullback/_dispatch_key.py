@@ -220,11 +220,17 @@ def _dispatch_tls_local_exclude_set() -> DispatchKeySet:
     return DispatchKeySet._of(map(_named, names))
 
 
+def _is_batching() -> bool:
+    from . import _transform
+
+    return any(transform.kind == "vmap" for transform in _transform.of_thread())
+
+
 class _ExcludeDispatchKeyGuard(contextlib.ExitStack):
     """A context without some layers.
 
     Args:
-        keys: autocast's, those of autograd, or ``Python``.
+        keys: autocast's, those of autograd, ``Python``, or outside of ``vmap`` its own.
 
     Raises:
         NotImplementedError: for another key, whose layer cannot be left out here.
@@ -234,6 +240,9 @@ class _ExcludeDispatchKeyGuard(contextlib.ExitStack):
         super().__init__()
         self._names = [key.name for key in keys._sorted()]
         for name in self._names:
+            if name == "FuncTorchBatched" and not _is_batching():
+                # (There is nothing to leave out; who opens a level within asks for it again.)
+                continue
             if not name.startswith(("Autocast", "Autograd", "ADInplaceOrView", "Python")):
                 raise NotImplementedError(f"the layer {name} cannot be left out")
 

@@ -314,6 +314,15 @@ def test_a_guard_says_what_it_leaves_out() -> None:
     assert not excluded().has(key)
 
 
+def test_outside_of_vmap_its_key_may_be_left_out() -> None:
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.FuncTorchBatched)
+    x = torch.arange(3.0)
+    with torch._C._ExcludeDispatchKeyGuard(keys):
+        assert torch.equal(torch.vmap(lambda a: a.sum(0) * 2)(x), x * 2)
+    with pytest.raises(NotImplementedError, match="FuncTorchBatched cannot be left out"):
+        torch.vmap(lambda a: torch._C._ExcludeDispatchKeyGuard(keys))(x)
+
+
 def test_levels_of_tensors_are_those_of_open_transforms() -> None:
     level = torch._C._functorch.dlevel
     kept: list[torch.Tensor] = []

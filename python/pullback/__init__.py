@@ -300,6 +300,7 @@ if TYPE_CHECKING:
     from . import utils as utils
     from . import version as version
     from . import xpu as xpu
+    from ._C import bcomplex32 as bcomplex32
     from ._C import bfloat16 as bfloat16
     from ._C import bool as bool
     from ._C import cdouble as cdouble

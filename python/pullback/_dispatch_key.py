@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
+from threading import get_ident
 from typing import Any, ClassVar
 
 from . import _C
@@ -19,6 +20,7 @@ __all__ = [
     "_AutoDispatchBelowAutograd",
     "_DisableAutocast",
     "_ExcludeDispatchKeyGuard",
+    "_dispatch_tls_local_exclude_set",
     "_dispatch_keys",
 ]
 
@@ -208,11 +210,27 @@ def _dispatch_keys(tensor: Any) -> DispatchKeySet:
 _DEVICES = {"AutocastCPU": "cpu", "AutocastCUDA": "cuda", "AutocastXPU": "xpu"}
 
 
+# What the open guards of each thread leave out, the outermost first.
+_EXCLUDED: dict[int, list[list[str]]] = {}
+
+
+def _dispatch_tls_local_exclude_set() -> DispatchKeySet:
+    """The keys that :class:`_ExcludeDispatchKeyGuard` leaves out on this thread."""
+    names = [name for names in _EXCLUDED.get(get_ident(), ()) for name in names]
+    return DispatchKeySet._of(map(_named, names))
+
+
+def _is_batching() -> bool:
+    from . import _transform
+
+    return any(transform.kind == "vmap" for transform in _transform.of_thread())
+
+
 class _ExcludeDispatchKeyGuard(contextlib.ExitStack):
     """A context without some layers.
 
     Args:
-        keys: autocast's, those of autograd, or ``Python``.
+        keys: autocast's, those of autograd, ``Python``, or outside of ``vmap`` its own.
 
     Raises:
         NotImplementedError: for another key, whose layer cannot be left out here.
@@ -222,6 +240,9 @@ class _ExcludeDispatchKeyGuard(contextlib.ExitStack):
         super().__init__()
         self._names = [key.name for key in keys._sorted()]
         for name in self._names:
+            if name == "FuncTorchBatched" and not _is_batching():
+                # (There is nothing to leave out; who opens a level within asks for it again.)
+                continue
             if not name.startswith(("Autocast", "Autograd", "ADInplaceOrView", "Python")):
                 raise NotImplementedError(f"the layer {name} cannot be left out")
 
@@ -236,6 +257,9 @@ class _ExcludeDispatchKeyGuard(contextlib.ExitStack):
                 self.enter_context(_C._DisableTorchDispatch())
         if any(name.startswith("Autograd") for name in self._names):
             self.enter_context(no_grad())
+        mine = _EXCLUDED.setdefault(get_ident(), [])
+        mine.append(self._names)
+        self.callback(mine.pop)
         return super().__enter__()
 
 

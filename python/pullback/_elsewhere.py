@@ -113,10 +113,17 @@ def to_sparse_coo(self: Tensor) -> Tensor:
     return self.to_sparse()
 
 
+def index(self: Tensor, positions: Any, dims: Any) -> Any:
+    """The tensor indexed along dimensions: :func:`pullback.functorch.dim.index`."""
+    from .functorch.dim import index as along
+
+    return along(self, positions, dims)
+
+
 def methods() -> dict[str, Any]:
     """All of them by name."""
     found: dict[str, Any] = {name: _refusal(name) for name in _REFUSED}
     found.update({name: _never(name) for name in ("is_ipu", "is_maia", "is_mtia", "is_xla")})
-    for method in (dequantize, resize_as, resize_as_sparse_, to_sparse_coo):
+    for method in (dequantize, index, resize_as, resize_as_sparse_, to_sparse_coo):
         found[method.__name__] = method
     return found

@@ -13,6 +13,7 @@ from ._dispatch_key import (
     _AutoDispatchBelowAutograd,
     _DisableAutocast,
     _dispatch_keys,
+    _dispatch_tls_local_exclude_set,
     _ExcludeDispatchKeyGuard,
 )
 
@@ -146,6 +147,7 @@ def fill(extension: ModuleType) -> None:
         _DisableAutocast,
         _ExcludeDispatchKeyGuard,
         _dispatch_keys,
+        _dispatch_tls_local_exclude_set,
     ):
         setattr(extension, function.__name__, function)
     for name in _SWITCHES:

@@ -17,6 +17,7 @@ __all__ = [
     "_vmap_decrement_nesting",
     "_vmap_increment_nesting",
     "current_level",
+    "dlevel",
     "get_unwrapped",
     "is_batchedtensor",
     "is_functorch_wrapped_tensor",
@@ -81,6 +82,14 @@ def is_gradtrackingtensor(tensor: Any, /) -> bool:
 def maybe_get_level(tensor: Any, /) -> int:
     """The number of a tensor's level, which no other level gets; -1 if it is not batched."""
     return int(_C._vmap_level(tensor))
+
+
+def dlevel(tensor: Any, /) -> int:
+    """The number of a tensor's level; 0 if it is not batched, -1 if its level is closed."""
+    level = maybe_get_level(tensor)
+    if level < 0:
+        return 0
+    return level if any(one.level == level for one in _transform.of_thread()) else -1
 
 
 def maybe_get_bdim(tensor: Any, /) -> int:

@@ -19,6 +19,7 @@ __all__ = [
 
 _COMPLEX = {
     _C.float16: _C.complex32,
+    _C.bfloat16: _C.bcomplex32,
     _C.float32: _C.complex64,
     _C.float64: _C.complex128,
 }

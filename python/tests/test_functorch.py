@@ -265,3 +265,86 @@ def test_arguments_are_chosen_by_number() -> None:
     assert _slice_argnums(("a", "b", "c"), (2, 0)) == ("c", "a")
     with pytest.raises(RuntimeError, match="must be unique"):
         _slice_argnums(("a", "b"), (0, -2))
+
+
+def test_a_context_with_other_saved_tensors_passes_all_else_on() -> None:
+    from pullback._functorch.autograd_function import CtxWithSavedTensors
+
+    seen: list[Any] = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            outer = CtxWithSavedTensors(CtxWithSavedTensors(ctx, (1,)), (2, 3))
+            outer.note = "kept"
+            seen.extend([outer.saved_tensors, outer.needs_input_grad, ctx.note])
+            ctx._pt_inner_ctx = 1
+            with pytest.raises(RuntimeError, match="name collision"):
+                CtxWithSavedTensors(ctx, ())
+            return grad * 2
+
+    x = torch.ones(2, requires_grad=True)
+    Double.apply(x).sum().backward()
+    assert seen == [(2, 3), (True,), "kept"]
+
+
+def test_a_gradient_is_summed_to_the_examples_of_its_input() -> None:
+    from pullback._functorch.autograd_function import reductify_leaf
+
+    grad = torch.arange(24.0).reshape(2, 3, 4)
+    assert reductify_leaf(None, None, 0, 2) is None
+    assert torch.equal(reductify_leaf(grad, 0, None, 2), grad.sum(0))
+    assert torch.equal(reductify_leaf(grad, 0, 1, 2), grad.movedim(0, 1))
+    assert torch.equal(reductify_leaf(grad[0], None, 1, 2), grad[0][:, None].expand(3, 2, 4))
+    assert torch.equal(reductify_leaf(grad, 0, 1, 2, (4,)), grad.sum(1).T)
+    assert torch.equal(reductify_leaf(grad, 0, 0, 2, (1, 4)), grad.sum(1, keepdim=True))
+
+
+def test_a_guard_says_what_it_leaves_out() -> None:
+    excluded = torch._C._dispatch_tls_local_exclude_set
+    key = torch._C.DispatchKey.Autograd
+    with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key)):
+        assert excluded().has(key)
+        assert torch.func.grad(torch.sin)(torch.tensor(0.0)).item() == 1.0
+    assert not excluded().has(key)
+
+
+def test_outside_of_vmap_its_key_may_be_left_out() -> None:
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.FuncTorchBatched)
+    x = torch.arange(3.0)
+    with torch._C._ExcludeDispatchKeyGuard(keys):
+        assert torch.equal(torch.vmap(lambda a: a.sum(0) * 2)(x), x * 2)
+    with pytest.raises(NotImplementedError, match="FuncTorchBatched cannot be left out"):
+        torch.vmap(lambda a: torch._C._ExcludeDispatchKeyGuard(keys))(x)
+
+
+def test_levels_of_tensors_are_those_of_open_transforms() -> None:
+    level = torch._C._functorch.dlevel
+    kept: list[torch.Tensor] = []
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        assert level(x) == torch._C._functorch.maybe_get_level(x)
+        kept.append(x)
+        return x
+
+    torch.vmap(f)(torch.ones(2))
+    assert (level(kept[0]), level(torch.ones(2))) == (-1, 0)
+
+
+def test_custom_functions_under_transforms_take_no_arguments_by_keyword_alone() -> None:
+    class Add(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any, *, y: Any) -> Any:
+            return x + y
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+    with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
+        torch.vmap(Add.apply)(torch.ones(3), y=torch.ones(3))

@@ -44,6 +44,15 @@ pub struct C32 {
     /// The imaginary part.
     pub im: f16,
 }
+/// Complex number of two `bf16`: as [`C32`], a place for one, and fewer ops know it.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+#[repr(C, align(4))]
+pub struct BC32 {
+    /// The real part.
+    pub re: bf16,
+    /// The imaginary part.
+    pub im: bf16,
+}
 /// Complex number of two `f32`.
 pub type C64 = Complex<f32>;
 /// Complex number of two `f64`.
@@ -97,11 +106,13 @@ pub enum DType {
     F8E8M0FNU,
     /// Two numbers of 4 bits in one byte, which are stored and moved and never converted.
     F4E2M1FNX2,
+    /// Complex of two `bf16`, which are stored, moved, compared and converted.
+    BC32,
 }
 
 impl DType {
     /// How many dtypes there are (for tables indexed by `dtype as usize`).
-    pub const COUNT: usize = 22;
+    pub const COUNT: usize = 23;
     /// Every dtype, in tag order.
     pub const ALL: [DType; Self::COUNT] = [
         DType::Bool,
@@ -126,13 +137,20 @@ impl DType {
         DType::F8E5M2FNUZ,
         DType::F8E8M0FNU,
         DType::F4E2M1FNX2,
+        DType::BC32,
     ];
+
+    /// Whether elements are stored and moved, and few ops compute with them: the floating dtypes of one byte, and `BC32`.
+    #[inline(always)]
+    pub const fn is_mostly_stored(self) -> bool {
+        self as u8 > DType::C128 as u8
+    }
 
     /// Whether it is a floating dtype of one byte (two numbers in one, of `F4E2M1FNX2`): these are stored and moved, and few ops
     /// compute with them.
     #[inline(always)]
     pub const fn is_narrow_float(self) -> bool {
-        self as u8 > DType::C128 as u8
+        self.is_mostly_stored() && !matches!(self, DType::BC32)
     }
 
     /// Bytes of one element.
@@ -149,7 +167,7 @@ impl DType {
             | DType::F8E8M0FNU
             | DType::F4E2M1FNX2 => 1,
             DType::I16 | DType::U16 | DType::F16 | DType::BF16 => 2,
-            DType::I32 | DType::U32 | DType::F32 | DType::C32 => 4,
+            DType::I32 | DType::U32 | DType::F32 | DType::C32 | DType::BC32 => 4,
             DType::I64 | DType::U64 | DType::F64 | DType::C64 => 8,
             DType::C128 => 16,
         }
@@ -162,7 +180,7 @@ impl DType {
     /// Whether it is complex.
     #[inline(always)]
     pub const fn is_complex(self) -> bool {
-        matches!(self, DType::C32 | DType::C64 | DType::C128)
+        matches!(self, DType::C32 | DType::C64 | DType::C128 | DType::BC32)
     }
     /// Whether it is an integer; `include_bool` says whether bool counts as one.
     #[inline(always)]
@@ -188,14 +206,16 @@ impl DType {
     pub const fn to_real(self) -> DType {
         match self {
             DType::C32 => DType::F16,
+            DType::BC32 => DType::BF16,
             DType::C64 => DType::F32,
             DType::C128 => DType::F64,
             other => other,
         }
     }
-    /// The complex dtype whose parts hold this one.
+    /// The complex dtype whose parts hold this one, and in which ops compute: for `bf16` it is `C64`.
     pub const fn to_complex(self) -> DType {
         match self {
+            DType::BC32 => DType::BC32,
             DType::F16 | DType::C32 => DType::C32,
             DType::F64 | DType::C128 => DType::C128,
             _ => DType::C64,
@@ -226,6 +246,7 @@ impl DType {
             DType::F8E5M2FNUZ => "float8_e5m2fnuz",
             DType::F8E8M0FNU => "float8_e8m0fnu",
             DType::F4E2M1FNX2 => "float4_e2m1fn_x2",
+            DType::BC32 => "bcomplex32",
         }
     }
     /// The name that PyTorch's kernel errors print: `Float`, `Long`, `ComplexDouble`, ...
@@ -253,6 +274,7 @@ impl DType {
             DType::F8E5M2FNUZ => "Float8_e5m2fnuz",
             DType::F8E8M0FNU => "Float8_e8m0fnu",
             DType::F4E2M1FNX2 => "Float4_e2m1fn_x2",
+            DType::BC32 => "BComplex32",
         }
     }
 }
@@ -404,45 +426,33 @@ macro_rules! complex_element {
 }
 complex_element!(C64, f32 => C64; C128, f64 => C128);
 
-// SAFETY: two numbers of two bytes, without padding, at multiples of four bytes.
-unsafe impl Element for C32 {
-    const DTYPE: DType = DType::C32;
-    type Bits = u32;
-    #[inline(always)]
-    fn from_f64(value: f64) -> Self {
-        C32 { re: f16::from_f64(value), im: f16::ZERO }
-    }
-    #[inline(always)]
-    fn from_i64(value: i64) -> Self {
-        Self::from_f64(value as f64)
-    }
-    #[inline(always)]
-    fn from_c128(value: C128) -> Self {
-        C32 { re: f16::from_f64(value.re), im: f16::from_f64(value.im) }
-    }
-    #[inline(always)]
-    fn to_f64(self) -> f64 {
-        self.re.to_f64()
-    }
-    #[inline(always)]
-    fn to_i64(self) -> i64 {
-        truncated(self.to_f64())
-    }
-    #[inline(always)]
-    fn to_c128(self) -> C128 {
-        C128::new(self.re.to_f64(), self.im.to_f64())
-    }
-    #[inline(always)]
-    fn is_true(self) -> bool {
-        self.re.is_true() || self.im.is_true()
-    }
+macro_rules! half_complex_element {
+    ($($t:ident, $part:ty => $tag:ident);*) => {$(
+        // SAFETY: two numbers of two bytes, without padding, at multiples of four bytes.
+        unsafe impl Element for $t {
+            const DTYPE: DType = DType::$tag;
+            type Bits = u32;
+            #[inline(always)] fn from_f64(value: f64) -> Self {
+                $t { re: <$part>::from_f64(value), im: <$part>::ZERO }
+            }
+            #[inline(always)] fn from_i64(value: i64) -> Self { Self::from_f64(value as f64) }
+            #[inline(always)] fn from_c128(value: C128) -> Self {
+                $t { re: <$part>::from_f64(value.re), im: <$part>::from_f64(value.im) }
+            }
+            #[inline(always)] fn to_f64(self) -> f64 { self.re.to_f64() }
+            #[inline(always)] fn to_i64(self) -> i64 { truncated(self.to_f64()) }
+            #[inline(always)] fn to_c128(self) -> C128 { C128::new(self.re.to_f64(), self.im.to_f64()) }
+            #[inline(always)] fn is_true(self) -> bool { self.re.is_true() || self.im.is_true() }
+        }
+    )*};
 }
+half_complex_element!(C32, f16 => C32; BC32, bf16 => BC32);
 
 /// Runs an expression with a type alias bound to the Rust type of a dtype.
 ///
 /// `for_dtype!(dtype, all, T => expr)`; the family (`all`, `stored`, `float8`, `real`, `integral`, `float`, `complex`,
 /// `float_complex`, `numeric`) says which dtypes have an arm; for the others the `else` block runs.
-/// `C32` is in `all` alone: it is stored and moved, and computed with as `C64`. Floating dtypes of one byte are in no family but
+/// `C32` is in `all` alone: it is stored and moved, and computed with as `C64`. `BC32` and floating dtypes of one byte are in no family but
 /// `stored`: of the ops that know the elements of their arguments few take them, and the dispatcher refuses them for the others.
 #[macro_export]
 macro_rules! for_dtype {
@@ -463,7 +473,7 @@ macro_rules! for_dtype {
         $crate::for_dtype!(@arms $dtype, $T, $body, $other, [
             Bool = $crate::Bool, U8 = u8, I8 = i8, I16 = i16, I32 = i32, I64 = i64, U16 = u16, U32 = u32,
             U64 = u64, F16 = $crate::f16, BF16 = $crate::bf16, F32 = f32, F64 = f64,
-            C32 = $crate::C32, C64 = $crate::C64, C128 = $crate::C128,
+            C32 = $crate::C32, C64 = $crate::C64, C128 = $crate::C128, BC32 = $crate::BC32,
             F8E4M3FN = $crate::float8::F8E4M3FN, F8E5M2 = $crate::float8::F8E5M2,
             F8E4M3FNUZ = $crate::float8::F8E4M3FNUZ, F8E5M2FNUZ = $crate::float8::F8E5M2FNUZ,
             F8E8M0FNU = $crate::float8::F8E8M0FNU])

@@ -272,7 +272,7 @@ fn check_bmm(
 
 fn supported(dtype: DType, op: &str) -> Result<()> {
     match dtype {
-        DType::Bool | DType::U16 | DType::U32 | DType::U64 | DType::C32 => {
+        DType::Bool | DType::U16 | DType::U32 | DType::U64 | DType::C32 | DType::BC32 => {
             Err(Error::not_implemented(op, dtype))
         }
         _ => Ok(()),

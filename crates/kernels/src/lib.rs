@@ -46,7 +46,7 @@ pub mod sync;
 pub mod upsample;
 mod windows;
 
-pub use dtype::{Bool, C32, C64, C128, DType, Element};
+pub use dtype::{BC32, Bool, C32, C64, C128, DType, Element};
 pub use error::{Error, ErrorKind, Result};
 pub use float8::Float8;
 pub use half::{bf16, f16};

@@ -77,7 +77,7 @@ pub use generator::{Generator, default_generator, manual_seed};
 pub use ops::creation::{Sizes, TensorData, TensorOptions};
 pub use ops::{index::subscript as index, pointwise::chain::Chain, pointwise::operator::Computed};
 pub(crate) use pullback_kernels::sync;
-pub use pullback_kernels::{Bool, C32, C64, C128, DType, Element, Scalar, bf16, f16};
+pub use pullback_kernels::{BC32, Bool, C32, C64, C128, DType, Element, Scalar, bf16, f16};
 pub use pullback_macros::custom_op as op;
 pub use tensor::display::{PrintOptions, print_options, set_print_options};
 pub use tensor::{Device, Dims, Layout, MemoryFormat, Storage, Tensor, TensorSpec, memory};

@@ -1,8 +1,9 @@
-//! `complex32` from Rust: its properties, how it is made, converted, viewed and differentiated.
+//! `complex32` from Rust: its properties, how it is made, converted, viewed and differentiated; and `bcomplex32`, which has fewer
+//! ops.
 
 use pullback::ops::creation::factory::full;
 use pullback::tensor::promote::{can_cast, promote_types};
-use pullback::{C32, C64, C128, DType, ErrorKind, Result, Scalar, Tensor, f16};
+use pullback::{BC32, C32, C64, C128, DType, ErrorKind, Result, Scalar, Tensor, bf16, f16};
 
 fn number(re: f64, im: f64) -> C32 {
     C32 { re: f16::from_f64(re), im: f16::from_f64(im) }
@@ -122,5 +123,67 @@ fn ops_that_have_no_kernel_for_half_complex_name_it() -> Result<()> {
     assert_eq!(error.kind(), ErrorKind::NotImplemented);
     assert!(error.message().contains("not implemented for 'ComplexHalf'"), "{error:?}");
     shows(&x, &[(1.0, 2.0), (3.0, -4.0)]);
+    Ok(())
+}
+
+/// Pairs of `bf16` that have these values.
+fn pairs() -> Result<Tensor> {
+    let number = |re, im| BC32 { re: bf16::from_f64(re), im: bf16::from_f64(im) };
+    Tensor::from_slice(&[number(1.0, 2.0), number(3.0, -4.0)], &[2])
+}
+
+#[test]
+fn pairs_of_bfloat16_are_converted_moved_and_compared() -> Result<()> {
+    let dtype = DType::BC32;
+    assert!(dtype.is_complex() && !dtype.is_floating_point() && !dtype.is_narrow_float());
+    assert_eq!((dtype.size(), dtype.name(), dtype.to_real()), (4, "bcomplex32", DType::BF16));
+    for (other, meets) in [
+        (DType::I64, dtype),
+        (DType::BF16, dtype),
+        (DType::F16, DType::C64),
+        (DType::C32, DType::C64),
+        (DType::F32, DType::C64),
+        (DType::F64, DType::C128),
+        (DType::C128, DType::C128),
+    ] {
+        assert_eq!(promote_types(dtype, other)?, meets, "{other:?}");
+        assert_eq!(promote_types(other, dtype)?, meets, "{other:?}");
+    }
+    // One bit of the fraction is lost in each part, to even; numbers beyond halves are kept.
+    let wide = Tensor::from_slice(&[C64::new(257.0, 259.0), C64::new(1e30, -0.0)], &[2])?;
+    let kept = wide.to_dtype(dtype)?.to_vec::<C128>()?;
+    assert_eq!((kept[0].re, kept[0].im), (256.0, 260.0));
+    assert!((kept[1].re / 1e30 - 1.0).abs() < 4e-3 && kept[1].im.is_sign_negative());
+    let x = pairs()?;
+    let moved = Tensor::cat(&[x.clone(), x.flip(&[0])?], 0)?.as_strided(&[2], &[2], Some(1))?;
+    shows(&moved, &[(3.0, -4.0), (1.0, 2.0)]);
+    assert_eq!(x.eq(&moved)?.to_vec::<u8>()?, [0, 0]);
+    assert_eq!(x.view_as_real()?.to_vec::<f32>()?, [1.0, 2.0, 3.0, -4.0]);
+    assert_eq!(x.to_string(), "tensor([1.+2.j, 3.-4.j], dtype=torch.bcomplex32)");
+    shows(&x.conj()?.resolve_conj()?, &[(1.0, -2.0), (3.0, 4.0)]);
+    Ok(())
+}
+
+#[test]
+fn pairs_of_bfloat16_are_computed_with_beside_wider_numbers_alone() -> Result<()> {
+    let x = pairs()?;
+    for error in [
+        x.add(&x).unwrap_err(),
+        x.mul(&x).unwrap_err(),
+        x.abs().unwrap_err(),
+        x.sum().unwrap_err(),
+        x.exp().unwrap_err(),
+        x.dot(&x).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::NotImplemented);
+        assert!(error.message().contains("not implemented for 'BComplex32'"), "{error:?}");
+    }
+    let sum = x.add(&Tensor::from_slice(&[1.0_f32, 2.0], &[2])?)?;
+    assert_eq!(sum.dtype(), DType::C64);
+    shows(&sum, &[(2.0, 2.0), (5.0, -4.0)]);
+    let y = Tensor::from_slice(&[C64::new(1.0, 1.0); 3], &[3])?.with_grad()?;
+    let pulled = y.to_dtype(DType::BC32)?.to_dtype(DType::C64)?.abs()?.sum()?;
+    pulled.backward()?;
+    assert_eq!(y.grad().map(|grad| grad.dtype()), Some(DType::C64));
     Ok(())
 }

@@ -183,6 +183,10 @@ impl PyDType {
         dtype_object(py, self.0.to_real())
     }
     fn to_complex<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        // (Ops compute complex numbers with `bf16` in wider ones.)
+        if self.0 == DType::BF16 {
+            return Ok(dtype_object(py, DType::BC32));
+        }
         pullback::tensor::promote::complex_of(self.0)
             .map(|dtype| dtype_object(py, dtype))
             .map_err(raise)

@@ -284,7 +284,11 @@ fn overloaded_args(
     };
     for object in given {
         match items(object) {
-            Some(list) => list.iter().copied().for_each(&mut consider),
+            // (Within an index, a tuple may stand for one dimension: `x[(a, b), 0]`.)
+            Some(list) => list.iter().for_each(|&item| match items(item) {
+                Some(inner) => inner.iter().copied().for_each(&mut consider),
+                None => consider(item),
+            }),
             None => consider(object),
         }
     }

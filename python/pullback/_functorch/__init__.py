@@ -10,6 +10,7 @@ from .. import _absent, _lazy
 _lazy.submodules(
     globals(),
     "apis",
+    "autograd_function",
     "batch_norm_replacement",
     "deprecated",
     "eager_transforms",

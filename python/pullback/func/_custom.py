@@ -9,6 +9,7 @@ differentiates what ``vmap`` did, on tensors with their batch dimension.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NamedTuple
 
 from .. import _C, _transform
@@ -47,7 +48,7 @@ def custom_function_vmap(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if "_is_over_batches" in cls.__dict__:
         return NotImplemented
     if not all(transform.is_old for transform in open_transforms):
-        _check_transformable(cls)
+        _check_transformable(cls, kwargs)
     level = max(map(_level, tree_leaves((args, kwargs))), default=-1)
     if level < 0:
         return NotImplemented
@@ -68,12 +69,19 @@ def custom_function_vmap(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     return _by_rule(cls, values, level, randomness)
 
 
-def _check_transformable(cls: Any) -> None:
+def _check_transformable(cls: Any, kwargs: dict[str, Any]) -> None:
     if not cls._has_setup_context:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
             f"jacrev, ...), it must override the setup_context staticmethod. {_MORE}"
         )
+    parameters = inspect.signature(cls.forward).parameters if kwargs else {}
+    for name in kwargs:
+        if name in parameters and parameters[name].kind is inspect.Parameter.KEYWORD_ONLY:
+            raise NotImplementedError(
+                "autograd.Function within functorch transforms: kwarg-only Tensor args are not "
+                f"supported, but {cls.__name__} takes {name!r} by keyword alone"
+            )
 
 
 def _level(value: Any) -> int:

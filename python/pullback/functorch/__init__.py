@@ -7,6 +7,7 @@ Under :func:`pullback.as_torch`, ``import functorch`` means this one. What trace
 from __future__ import annotations
 
 from .. import __version__ as __version__
+from .. import _lazy
 from .._functorch.deprecated import (
     combine_state_for_ensemble,
     functionalize,
@@ -24,6 +25,8 @@ from .._functorch.deprecated import (
 from .._functorch.make_functional import FunctionalModule, FunctionalModuleWithBuffers
 from . import einops as einops
 from . import experimental as experimental
+
+_lazy.submodules(globals(), "dim")
 
 __all__ = [
     "FunctionalModule",

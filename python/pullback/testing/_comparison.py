@@ -71,6 +71,7 @@ _PRECISIONS: dict[Any, tuple[float, float]] = {
     _C.float32: (1.3e-6, 1e-5),
     _C.float64: (1e-7, 1e-7),
     _C.complex32: (1e-3, 1e-5),
+    _C.bcomplex32: (1.6e-2, 1e-5),
     _C.complex64: (1.3e-6, 1e-5),
     _C.complex128: (1e-7, 1e-7),
 }

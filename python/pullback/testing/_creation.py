@@ -46,7 +46,8 @@ def _bounds(
 
 
 _FLOATS = (
-    _C.float16, _C.bfloat16, _C.float32, _C.float64, _C.complex32, _C.complex64, _C.complex128,
+    _C.float16, _C.bfloat16, _C.float32, _C.float64,
+    _C.complex32, _C.bcomplex32, _C.complex64, _C.complex128,
 )  # fmt: skip
 _INTEGERS = (
     _C.uint8, _C.int8, _C.int16, _C.int32, _C.int64, _C.uint16, _C.uint32, _C.uint64,

@@ -174,11 +174,11 @@ pub fn cast(iter: &mut Iter) -> Result<()> {
     if let Some(result) = super::half::cast_half(iter) {
         return result;
     }
-    compute!(from, "copy_kernel", [bool int unsigned float float8 complex], A => to_any::<A>(iter, to))
+    compute!(from, "copy_kernel", [bool int unsigned float float8 complex bcomplex], A => to_any::<A>(iter, to))
 }
 
 fn to_any<A: Source>(iter: &Iter, to: DType) -> Result<()> {
-    compute!(to, "copy_kernel", [bool int unsigned float float8 complex], T => {
+    compute!(to, "copy_kernel", [bool int unsigned float float8 complex bcomplex], T => {
         run1::<Convert<A, T>>(iter, ())
     })
 }

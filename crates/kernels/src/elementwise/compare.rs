@@ -19,9 +19,9 @@ macro_rules! comparison {
 
 comparison! {
     /// `a == b`; never for NaN.
-    eq, "eq_cpu", [bool int unsigned float float8 complex], Eq<T: Number>(a, b) a == b;
+    eq, "eq_cpu", [bool int unsigned float float8 complex bcomplex], Eq<T: Number>(a, b) a == b;
     /// `a != b`; always for NaN.
-    ne, "ne_cpu", [bool int unsigned float float8 complex], Ne<T: Number>(a, b) a != b;
+    ne, "ne_cpu", [bool int unsigned float float8 complex bcomplex], Ne<T: Number>(a, b) a != b;
     /// `a < b`.
     lt, "lt_cpu", [bool int float], Lt<T: Ordered>(a, b) a.is_less(b);
     /// `a <= b`.
@@ -57,7 +57,7 @@ macro_rules! kind {
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
             match iter.input_dtype(0) {
-                DType::C32 | DType::C64 => run1::<$MapComplex<C64>>(iter, ()),
+                DType::C32 | DType::BC32 | DType::C64 => run1::<$MapComplex<C64>>(iter, ()),
                 DType::C128 => run1::<$MapComplex<C128>>(iter, ()),
                 d if d.is_floating_point() => {
                     compute!(d, stringify!($name), [float float8], T => run1::<$Map<T>>(iter, ()))

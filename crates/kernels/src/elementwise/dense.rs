@@ -536,7 +536,7 @@ macro_rules! map {
 }
 
 /// Runs an expression with `T` bound to the type that a dtype is computed in (half types and those of a byte: `f32`,
-/// `C32`: `C64`), for the listed kinds (`bool int unsigned float float8 complex`, `float8_signed` without `e8m0fnu`); refuses other dtypes in the name given.
+/// `C32`: `C64`), for the listed kinds (`bool int unsigned float float8 complex bcomplex`, `float8_signed` without `e8m0fnu`); refuses other dtypes in the name given.
 macro_rules! compute {
     ($dtype:expr, $name:expr, [$($kind:ident)+], $T:ident => $body:expr) => {
         compute!(@go $dtype, $name, $T, $body, [$($kind)+], {})
@@ -585,6 +585,9 @@ macro_rules! compute {
             | $crate::DType::F8E4M3FNUZ
             | $crate::DType::F8E5M2FNUZ => { type $T = f32; $b }
         })
+    };
+    (@go $d:expr, $n:expr, $T:ident, $b:expr, [bcomplex $($k:ident)*], {$($arms:tt)*}) => {
+        compute!(@go $d, $n, $T, $b, [$($k)*], {$($arms)* $crate::DType::BC32 => { type $T = $crate::C64; $b }})
     };
     (@go $d:expr, $n:expr, $T:ident, $b:expr, [complex $($k:ident)*], {$($arms:tt)*}) => {
         compute!(@go $d, $n, $T, $b, [$($k)*], {$($arms)*

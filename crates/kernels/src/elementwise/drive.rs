@@ -108,7 +108,7 @@ struct LoopPlan {
 // SAFETY: the parameters are `Sync` (the maps' `P` is) and outlive the call.
 unsafe impl Sync for LoopPlan {}
 
-/// Runs `run` over all elements, if the operands have the `wanted` dtypes (`f32` accepts half types, `C64` accepts `C32`).
+/// Runs `run` over all elements, if the operands have the `wanted` dtypes (`f32` accepts half types, `C64` accepts `C32` and `BC32`).
 ///
 /// # Safety
 /// `run` must be fit for operands of the `wanted` dtypes and for `params`, and usable from any thread.
@@ -208,6 +208,7 @@ fn drive_any(iter: &Iter, wanted: &[DType], run: OpLoops, params: *const u8) -> 
             (DType::F32, DType::F16) => StorageFormat::F16,
             (DType::F32, DType::BF16) => StorageFormat::Bf16,
             (DType::C64, DType::C32) => StorageFormat::C32,
+            (DType::C64, DType::BC32) => StorageFormat::Bc32,
             _ if want == dtype => StorageFormat::Native,
             (DType::F32, dtype) => match Float8::of(dtype) {
                 Some(float8) => StorageFormat::F8(float8),
@@ -403,7 +404,7 @@ impl LoopPlan {
         let bytes = |operand: usize| match self.formats[operand] {
             StorageFormat::Native => self.sizes[operand],
             StorageFormat::F16 | StorageFormat::Bf16 | StorageFormat::F8(_) => 4,
-            StorageFormat::C32 => 8,
+            StorageFormat::C32 | StorageFormat::Bc32 => 8,
         };
         BUFFER / (0..self.operands).map(bytes).fold(4, usize::max)
     }

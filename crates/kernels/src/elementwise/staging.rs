@@ -17,6 +17,8 @@ pub(super) enum StorageFormat {
     Bf16,
     /// A complex number of two halves.
     C32,
+    /// A complex number of two `bf16`.
+    Bc32,
     /// A floating-point number of one byte.
     F8(Float8),
 }
@@ -55,7 +57,9 @@ pub(super) unsafe fn gather(
             (StorageFormat::Native, 4) => gather_as::<u32>(from, stride, to, n),
             (StorageFormat::Native, 8) => gather_as::<u64>(from, stride, to, n),
             (StorageFormat::Native, _) => gather_as::<[u64; 2]>(from, stride, to, n),
-            (StorageFormat::C32, _) => gather_c32(from, stride, to, n),
+            (StorageFormat::C32 | StorageFormat::Bc32, _) => {
+                gather_pairs(format == StorageFormat::Bc32, from, stride, to, n);
+            }
             (StorageFormat::F8(float8), _) => gather_float8(float8, from, stride, to, n),
             (half, _) => {
                 let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
@@ -126,7 +130,9 @@ pub(super) unsafe fn scatter(
             (StorageFormat::Native, 4) => scatter_as::<u32>(from, to, stride, n),
             (StorageFormat::Native, 8) => scatter_as::<u64>(from, to, stride, n),
             (StorageFormat::Native, _) => scatter_as::<[u64; 2]>(from, to, stride, n),
-            (StorageFormat::C32, _) => scatter_c32(from, to, stride, n),
+            (StorageFormat::C32 | StorageFormat::Bc32, _) => {
+                scatter_pairs(format == StorageFormat::Bc32, from, to, stride, n);
+            }
             (StorageFormat::F8(float8), _) => scatter_float8(float8, from, to, stride, n),
             (half, _) => {
                 let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
@@ -179,8 +185,8 @@ unsafe fn scatter_float8(format: Float8, from: *const u8, to: *mut u8, stride: i
     }
 }
 
-/// Gathers `complex32` elements and converts them to `complex64`.
-unsafe fn gather_c32(from: *const u8, stride: isize, to: *mut u8, n: usize) {
+/// Gathers pairs of halves (or of `bf16`) and converts them to `complex64`.
+unsafe fn gather_pairs(is_bf16: bool, from: *const u8, stride: isize, to: *mut u8, n: usize) {
     let mut dense = [const { MaybeUninit::<u32>::uninit() }; BLOCK];
     // SAFETY: `n` elements of four bytes on one side, and of eight on the other, as promised by `gather`'s caller.
     unsafe {
@@ -190,12 +196,17 @@ unsafe fn gather_c32(from: *const u8, stride: isize, to: *mut u8, n: usize) {
         }
         let from = if is_dense { from } else { dense.as_ptr().cast() };
         let parts = std::slice::from_raw_parts(from.cast::<u16>(), 2 * n);
-        f16_to_f32(parts, std::slice::from_raw_parts_mut(to.cast::<f32>(), 2 * n));
+        let to = std::slice::from_raw_parts_mut(to.cast::<f32>(), 2 * n);
+        if is_bf16 {
+            bf16_to_f32(parts, to);
+        } else {
+            f16_to_f32(parts, to);
+        }
     }
 }
 
-/// Converts `complex64` elements to `complex32` and scatters them.
-unsafe fn scatter_c32(from: *const u8, to: *mut u8, stride: isize, n: usize) {
+/// Converts `complex64` elements to pairs of halves (or of `bf16`) and scatters them.
+unsafe fn scatter_pairs(is_bf16: bool, from: *const u8, to: *mut u8, stride: isize, n: usize) {
     let mut dense = [const { MaybeUninit::<u32>::uninit() }; BLOCK];
     // SAFETY: `n` elements of eight bytes on one side, and of four on the other, as promised by `scatter`'s caller; the
     // buffer is written before it is read.
@@ -203,7 +214,12 @@ unsafe fn scatter_c32(from: *const u8, to: *mut u8, stride: isize, n: usize) {
         let is_dense = stride == 4 || n <= 1;
         let parts: *mut u16 = if is_dense { to.cast() } else { dense.as_mut_ptr().cast() };
         let from = std::slice::from_raw_parts(from.cast::<f32>(), 2 * n);
-        f32_to_f16(from, std::slice::from_raw_parts_mut(parts, 2 * n));
+        let parts = std::slice::from_raw_parts_mut(parts, 2 * n);
+        if is_bf16 {
+            f32_to_bf16(from, parts);
+        } else {
+            f32_to_f16(from, parts);
+        }
         if !is_dense {
             scatter_as::<u32>(dense.as_ptr().cast(), to, stride, n);
         }

@@ -5,7 +5,7 @@ use super::dense::{Levels, Map2, Map3, UpToAvx2, run1, run2, run3};
 use super::drive::drive_raw;
 use super::math::{ComplexNumber, Math, RealMath};
 use super::number::{Number, Ordered};
-use crate::{Bool, C64, C128, DType, Element, Error, Iter, Result, Scalar};
+use crate::{BC32, Bool, C64, C128, DType, Element, Error, Iter, Result, Scalar};
 use std::marker::PhantomData;
 
 /// Chooses without looking at the values, so it needs one loop per size, not per dtype.
@@ -80,13 +80,18 @@ pub fn masked_fill(iter: &mut Iter, value: Scalar) -> Result<()> {
     if matches!(dtype, DType::U16 | DType::U32 | DType::U64) || dtype.is_narrow_float() {
         return Err(Error::not_implemented("masked_fill", dtype));
     }
-    crate::for_dtype!(dtype, all, T => {
-        let (size, value) = (size_of::<T>(), value.to::<T>());
-        // SAFETY: the operands were checked; `value` is the map's parameter.
-        unsafe {
-            drive_raw(iter, &[size, size, 1], UpToAvx2::loop2::<Fill<T>>(), (&raw const value).cast())
-        }
-    })
+    if dtype == DType::BC32 {
+        return fill_where(iter, value.to::<BC32>());
+    }
+    crate::for_dtype!(dtype, all, T => fill_where(iter, value.to::<T>()))
+}
+
+fn fill_where<T: Element>(iter: &Iter, value: T) -> Result<()> {
+    let size = size_of::<T>();
+    // SAFETY: the operands were checked; `value` is the map's parameter.
+    unsafe {
+        drive_raw(iter, &[size, size, 1], UpToAvx2::loop2::<Fill<T>>(), (&raw const value).cast())
+    }
 }
 
 /// Limits of `clamp`.

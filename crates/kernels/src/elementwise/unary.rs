@@ -351,7 +351,7 @@ map!(Conjugate<T: Math>(x: T) -> T { Math::conjugate(x) });
 /// The complex conjugate; real input is copied.
 pub fn conj(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::C32 | DType::C64 => run1::<Conjugate<C64>>(iter, ()),
+        DType::C32 | DType::BC32 | DType::C64 => run1::<Conjugate<C64>>(iter, ()),
         DType::C128 => run1::<Conjugate<C128>>(iter, ()),
         _ => super::copy(iter),
     }

@@ -31,7 +31,9 @@ pub use sparse::{CsrIndices, sparse_matmul};
 
 use crate::float8::{F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU};
 use crate::line::{LineIter, ViewLayout, get};
-use crate::{Bool, C32, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16, memory};
+use crate::{
+    BC32, Bool, C32, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16, memory,
+};
 
 /// Runs `$body` with `$T` bound to a type of `$size` bytes that copies as elements of that size do.
 macro_rules! for_size {
@@ -251,29 +253,25 @@ accumulate_float!(
     F8E8M0FNU, f32, F8E8M0FNU::to_f32, F8E8M0FNU::from_f32
 );
 
-/// Each step in double precision, rounded.
-impl Accumulate for C32 {
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        C32::from_c128(self.to_c128() + other.to_c128())
-    }
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        C32::from_c128(self.to_c128() * other.to_c128())
-    }
-    #[inline(always)]
-    fn div_count(self, count: i64) -> Self {
-        C32::from_c128(self.to_c128() / count as f64)
-    }
-    #[inline(always)]
-    fn larger(self, _: Self) -> Self {
-        self
-    }
-    #[inline(always)]
-    fn smaller(self, _: Self) -> Self {
-        self
-    }
+// Each step in double precision, rounded.
+macro_rules! accumulate_half_complex {
+    ($($t:ty),*) => {$(
+        impl Accumulate for $t {
+            #[inline(always)] fn add(self, other: Self) -> Self {
+                Self::from_c128(self.to_c128() + other.to_c128())
+            }
+            #[inline(always)] fn mul(self, other: Self) -> Self {
+                Self::from_c128(self.to_c128() * other.to_c128())
+            }
+            #[inline(always)] fn div_count(self, count: i64) -> Self {
+                Self::from_c128(self.to_c128() / count as f64)
+            }
+            #[inline(always)] fn larger(self, _: Self) -> Self { self }
+            #[inline(always)] fn smaller(self, _: Self) -> Self { self }
+        }
+    )*};
 }
+accumulate_half_complex!(C32, BC32);
 
 impl Accumulate for Bool {
     #[inline(always)]

@@ -127,7 +127,7 @@ pub fn uniform(
     to: f64,
     generator: &mut Generator,
 ) -> Result<()> {
-    if !out.dtype().is_differentiable() {
+    if !out.dtype().is_differentiable() || out.dtype().is_narrow_float() {
         return Err(Error::not_implemented("check_uniform_bounds", out.dtype()));
     }
     if from > to {
@@ -211,7 +211,7 @@ pub fn normal(
     if std.is_nan() || std < 0.0 {
         return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
     }
-    if !out.dtype().is_differentiable() {
+    if !out.dtype().is_differentiable() || out.dtype().is_narrow_float() {
         return Err(Error::not_implemented("normal_kernel_cpu", out.dtype()));
     }
     let std = if out.dtype().is_complex() { std / std::f64::consts::SQRT_2 } else { std };

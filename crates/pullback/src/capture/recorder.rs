@@ -118,7 +118,7 @@ impl Recorder {
 
     /// The view of a tensor that a kernel is given.
     pub(super) fn given(&self, notes: &mut Notes, tensor: &Tensor) -> usize {
-        if tensor.dtype().is_narrow_float() {
+        if tensor.dtype().is_mostly_stored() {
             watch::refuse(|| format!("a tensor has the dtype {}", tensor.dtype().name()));
         }
         let external = |storage: &Storage| {

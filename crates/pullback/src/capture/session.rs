@@ -163,7 +163,7 @@ fn check_input(input: &Tensor) -> Answer<()> {
             input.keys()
         ));
     }
-    if input.dtype().is_narrow_float() {
+    if input.dtype().is_mostly_stored() {
         return refused(format!("an argument has the dtype {}", input.dtype().name()));
     }
     Ok(())

@@ -180,7 +180,7 @@ impl Traits {
     pub const OVERLOAD_OUT: Traits = Traits(536_870_912);
     /// The profiler shows what its `flops` counts.
     pub const PROFILER_FLOPS: Traits = Traits(2_097_152);
-    /// Takes tensors of the floating dtypes of one byte; the kernels of other ops never see these.
+    /// Takes tensors of the floating dtypes of one byte and of `bcomplex32`; the kernels of other ops never see these.
     pub const NARROW_FLOATS: Traits = Traits(2_147_483_648);
     /// The form with `out=` takes targets of every dtype.
     pub const ANY_OUT: Traits = Traits(4_294_967_296);

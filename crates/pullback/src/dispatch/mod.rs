@@ -338,6 +338,7 @@ fn element_name(dtype: crate::DType) -> &'static str {
         DType::F32 => "float",
         DType::F64 => "double",
         DType::C32 => "c10::complex<c10::Half>",
+        DType::BC32 => "c10::complex<c10::BFloat16>",
         DType::C64 => "c10::complex<float>",
         DType::C128 => "c10::complex<double>",
         _ => dtype.name(),

@@ -1,4 +1,4 @@
-//! Tensors of the floating dtypes of one byte (`float8_e4m3fn` and its kin) in front of kernels.
+//! Tensors of the floating dtypes of one byte (`float8_e4m3fn` and its kin), and of `bcomplex32`, in front of kernels.
 //!
 //! They are stored, moved, viewed and converted; few ops compute with them, those that say `narrow_floats`. The kernels of the
 //! others never see one, so that they need no code for them: the call is refused here by the dtype's name, or, where it asks by
@@ -9,15 +9,15 @@ use crate::tensor::Cpu;
 use crate::{DType, Error, Result, Tensor};
 use smallvec::SmallVec;
 
-/// The narrow dtype of a tensor among the arguments, or one that is asked for by `dtype=`.
+/// The dtype of this kind of a tensor among the arguments, or one that is asked for by `dtype=`.
 #[inline]
 fn found(args: &[Arg<'_>]) -> Option<DType> {
-    let of = |tensor: &Tensor| Some(tensor.dtype()).filter(|dtype| dtype.is_narrow_float());
+    let of = |tensor: &Tensor| Some(tensor.dtype()).filter(|dtype| dtype.is_mostly_stored());
     args.iter().find_map(|arg| match arg {
         Arg::Tensor(tensor) => of(tensor),
         Arg::Tensors(list) => list.iter().find_map(of),
         Arg::OptTensors(list) => list.iter().flatten().find_map(of),
-        Arg::DType(dtype) => Some(*dtype).filter(|dtype| dtype.is_narrow_float()),
+        Arg::DType(dtype) => Some(*dtype).filter(|dtype| dtype.is_mostly_stored()),
         _ => None,
     })
 }
@@ -26,6 +26,12 @@ fn found(args: &[Arg<'_>]) -> Option<DType> {
 #[inline]
 pub(super) fn has_any(def: &OpDef, args: &[Arg<'_>]) -> bool {
     !def.is(Traits::NARROW_FLOATS) && found(args).is_some()
+}
+
+/// Whether the only ones are `bcomplex32`, whose numbers are converted to the dtype that a call computes in with wider ones.
+#[cold]
+pub(super) fn are_converted(args: &[Arg<'_>], compute: DType) -> bool {
+    !compute.is_mostly_stored() && found(args) == Some(DType::BC32)
 }
 
 /// Refuses narrow dtypes that the op's kernel does not know.
@@ -74,7 +80,7 @@ fn widened(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
         check(def, args)?;
         return run_kernel(cpu, def, args);
     };
-    if dtype.is_narrow_float() {
+    if dtype.is_mostly_stored() {
         return Err(refused(def, dtype));
     }
     let wide = first.converted(cpu, dtype)?;

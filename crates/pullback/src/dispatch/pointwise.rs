@@ -225,7 +225,9 @@ fn check_narrow(
 ) -> Result<()> {
     if super::narrow_floats::has_any(def, args) {
         check_taken(def, kernel, args, spec)?;
-        return super::narrow_floats::check(def, args);
+        if !super::narrow_floats::are_converted(args, spec.compute) {
+            return super::narrow_floats::check(def, args);
+        }
     }
     Ok(())
 }

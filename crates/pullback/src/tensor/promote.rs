@@ -62,6 +62,9 @@ fn of_table(a: DType, b: DType) -> DType {
     let (low, high) = if rank(a) <= rank(b) { (a, b) } else { (b, a) };
     if high.is_complex() {
         // Complex dtypes and those of real numbers with a fraction meet in the wider parts; integers have no say.
+        if [low, high].contains(&DType::BC32) {
+            return of_pairs(if low == DType::BC32 { high } else { low });
+        }
         let low = if low.is_differentiable() { low.to_complex() } else { high };
         return if low.size() > high.size() { low } else { high };
     }
@@ -98,6 +101,15 @@ fn of_table(a: DType, b: DType) -> DType {
                 h
             }
         }
+    }
+}
+
+/// What `bcomplex32` and another dtype promote to.
+fn of_pairs(other: DType) -> DType {
+    match other {
+        DType::F64 | DType::C128 => DType::C128,
+        DType::F16 | DType::F32 | DType::C32 | DType::C64 => DType::C64,
+        _ => DType::BC32,
     }
 }
 

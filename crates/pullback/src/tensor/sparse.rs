@@ -89,7 +89,7 @@ impl Tensor {
     pub(crate) fn from_sparse(parts: Sparse, layout: Layout, shape: &[i64]) -> Result<Tensor> {
         let dtype = parts.values().dtype();
         crate::error::ensure!(
-            !dtype.is_narrow_float(),
+            !dtype.is_mostly_stored(),
             not_implemented,
             "sparse tensors have no kernels for '{}': keep the values in a wider dtype",
             dtype.scalar_name()

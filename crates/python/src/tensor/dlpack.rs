@@ -101,6 +101,9 @@ fn dtype_of(ty: DlDataType) -> Option<DType> {
 /// The description of a tensor's memory for a consumer, and what keeps the memory. Who only reads a lazy clone is given another
 /// one, which is never written: what there is now stays there.
 fn share(tensor: Tensor, is_read_only: bool) -> PyResult<(DlTensor, *mut c_void)> {
+    if tensor.dtype() == DType::BC32 {
+        return Err(PyBufferError::new_err("BComplex32 type is not supported by dlpack"));
+    }
     let tensor = if is_read_only && tensor.is_lazy() {
         tensor.lazy_clone().map_err(raise)?
     } else {

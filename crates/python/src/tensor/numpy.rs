@@ -63,7 +63,7 @@ pub(crate) fn dtype_of_scalar(object: &Bound<'_, PyAny>) -> Option<DType> {
 fn code_of(dtype: DType) -> Option<String> {
     let kind = match dtype {
         DType::Bool => 'b',
-        DType::BF16 | DType::C32 => return None,
+        DType::BF16 | DType::C32 | DType::BC32 => return None,
         d if d.is_narrow_float() => return None,
         d if d.is_complex() => 'c',
         d if d.is_floating_point() => 'f',

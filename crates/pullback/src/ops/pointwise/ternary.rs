@@ -86,7 +86,7 @@ impl WhereSelf {
 }
 
 /// `value` where `mask` (bool, broadcast) holds, else `self`. The result has `self`'s dtype.
-#[op("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", inplace = method, out, apart, batch = pointwise,
+#[op("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", narrow_floats, inplace = method, out, apart, batch = pointwise,
      jvp = elementwise)]
 impl MaskedFill {
     fn meta(self_: &Tensor, mask: &Tensor, value: Scalar) -> Result<TensorSpec> {
@@ -135,7 +135,7 @@ impl MaskedFill {
 }
 
 /// `value`, a tensor without dimensions, where `mask` (bool, broadcast) holds, else `self`.
-#[op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", inplace = method, out, apart, node = "MaskedFillBackward1",
+#[op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", narrow_floats, inplace = method, out, apart, node = "MaskedFillBackward1",
      batch = masked_fill(self, mask, value))]
 impl MaskedFillTensor {
     fn meta(self_: &Tensor, mask: &Tensor, value: &Tensor) -> Result<TensorSpec> {
@@ -367,6 +367,7 @@ pub(in crate::ops) fn c_name(dtype: DType) -> &'static str {
         DType::F16 => "c10::Half",
         DType::BF16 => "c10::BFloat16",
         DType::C32 => "c10::complex<c10::Half>",
+        DType::BC32 => "c10::complex<c10::BFloat16>",
         DType::C64 => "c10::complex<float>",
         DType::C128 => "c10::complex<double>",
         other => other.name(),

@@ -46,6 +46,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     "rand(int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
     random,
+    narrow_floats,
     not_differentiable
 )]
 impl Rand {
@@ -71,6 +72,7 @@ impl Rand {
     "randn(int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
     random,
+    narrow_floats,
     not_differentiable
 )]
 impl Randn {
@@ -212,6 +214,7 @@ fn whole(spec: TensorSpec, low: i64, high: i64) -> Result<TensorSpec> {
     "rand_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     random,
     function_only,
+    narrow_floats,
     not_differentiable, batch = drawn_like
 )]
 impl RandLike {
@@ -238,6 +241,7 @@ impl RandLike {
     "randn_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     random,
     function_only,
+    narrow_floats,
     not_differentiable, batch = drawn_like
 )]
 impl RandnLike {

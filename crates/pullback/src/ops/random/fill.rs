@@ -60,7 +60,7 @@ pub(crate) fn draw_whole(
 }
 
 /// Fills with uniform numbers in `[from, to)`.
-#[op("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
+#[op("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)", narrow_floats, random, method_only,
      method = uniform_, node = "Uniform")]
 impl Uniform {
     fn meta(self_: &Tensor, from: f64, to: f64) -> Result<TensorSpec> {
@@ -109,7 +109,7 @@ pub(crate) fn check_std(std: f64) -> Result<()> {
 }
 
 /// Fills with normal numbers.
-#[op("normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
+#[op("normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)", narrow_floats, random, method_only,
      method = normal_, node = "Normal")]
 impl NormalFill {
     fn meta(self_: &Tensor, std: f64) -> Result<TensorSpec> {

@@ -129,6 +129,17 @@ pub(crate) fn select(self_: &Tensor, dim: i64, index: i64) -> Result<Tensor> {
     if rest.indices.is_empty() { total(&rest) } else { rest.into_coo() }
 }
 
+/// `unbind`.
+pub(crate) fn unbind(self_: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
+    ensure!(self_.ndim() > 0, index, "Dimension specified as {dim} but tensor has no dimensions");
+    let count = self_.shape()[wrap_dim(dim, self_.ndim())?];
+    let mut slices = Vec::new();
+    for index in 0..count {
+        memory::push(&mut slices, select(self_, dim, index)?)?;
+    }
+    Ok(slices)
+}
+
 /// Some of the coordinates, in their order.
 fn chosen(elements: &SparseElements, kept: &[usize]) -> Result<SparseElements> {
     Ok(SparseElements {

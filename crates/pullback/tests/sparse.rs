@@ -334,3 +334,15 @@ fn slices_of_a_sparse_tensor_are_those_of_the_dense_one() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_coordinate_list_can_transpose_itself() -> Result<()> {
+    let dense = example();
+    let sparse = dense.to_sparse()?;
+    sparse.t_()?;
+    assert_eq!(sparse.shape(), [4, 2]);
+    assert_eq!(elements(&sparse), dense.t()?.contiguous()?.to_vec::<f64>()?);
+    sparse.transpose_(0, -1)?;
+    assert_eq!(elements(&sparse), dense.to_vec::<f64>()?);
+    Ok(())
+}

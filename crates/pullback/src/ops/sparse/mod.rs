@@ -29,7 +29,7 @@ pub(crate) use product::{addmm, bmm, mm, mv};
 pub(crate) use reduce::{any, item, norm, recorded_norm, sum, sum_dim};
 pub(crate) use shape::{
     cat, expand, index_select, narrow_copy, permute, select, slice, squeeze, squeeze_dim,
-    squeeze_dims, stack, swapped, transposed, unbind, unsqueeze,
+    squeeze_dims, stack, swap_own, swapped, transposed, unbind, unsqueeze,
 };
 
 use crate::dispatch::{Call, Kernel, Outputs};

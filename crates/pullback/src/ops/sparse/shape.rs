@@ -50,6 +50,12 @@ pub(crate) fn swapped(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
     if a == b { self_.detached() } else { exchanged(self_, a, b) }
 }
 
+/// `t_`, `transpose_` of a coordinate list: the tensor shows itself so; tensors beside it on its memory do not see that.
+pub(crate) fn swap_own(self_: &Tensor, swapped: &Tensor) -> Result<Tensor> {
+    self_.reshape_sparse((*super::parts(swapped)?).clone(), swapped.shape())?;
+    Ok(self_.clone())
+}
+
 /// Two dimensions exchanged.
 fn exchanged(input: &Tensor, a: usize, b: usize) -> Result<Tensor> {
     let rank = input.ndim();

@@ -21,7 +21,7 @@ use std::ops::Range;
 const GRAIN: usize = 1 << 15;
 
 /// Small parameters of this many elements together are worth a thread of their own.
-const GROUP: usize = 1 << 14;
+pub const GROUP: usize = 1 << 14;
 
 /// The most buffers that a step works on.
 pub const BUFFERS: usize = 3;

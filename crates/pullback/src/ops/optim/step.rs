@@ -353,8 +353,9 @@ impl Written<'_> {
         self.grads.iter().try_for_each(Tensor::materialize)?;
         let size = |index: usize| self.params[index].numel() as usize;
         let work = |index: usize| self.one(cpu, index, &self.grads[index], step);
+        let is_small = (0..count).map(size).sum::<usize>() <= kernel::GROUP;
         // Rows that share memory are steps one after the other.
-        let done = if parallel::num_threads() == 1 || !are_apart(self.all())? {
+        let done = if is_small || parallel::num_threads() == 1 || !are_apart(self.all())? {
             (0..count).try_for_each(|index| self.one_alone(cpu, index, step))
         } else {
             kernel::for_each_parameter(count, &size, &work).map_err(Into::into)

@@ -416,3 +416,65 @@ def test_packed_numbers_may_have_gaps() -> None:
     found = torch._foreach_addcmul(a, a, a, packed)
     expected = [x + x * x * factor for x, factor in zip(a, (0.5, 2.0, 4.0), strict=True)]
     assert [x.tolist() for x in found] == [x.tolist() for x in expected]
+
+
+def fused_adam(lists: list[list[torch.Tensor]], steps: list[torch.Tensor]) -> None:
+    torch._C._VariableFunctions._fused_adam_(
+        *lists,
+        [],
+        steps,
+        lr=0.1,
+        beta1=0.9,
+        beta2=0.99,
+        weight_decay=0.01,
+        eps=1e-8,
+        amsgrad=False,
+        maximize=False,
+    )
+
+
+def test_a_step_of_many_small_tensors_does_not_depend_on_threads() -> None:
+    def after(threads: int) -> list[list[float]]:
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
+        try:
+            torch.manual_seed(0)
+            sizes = [0, 1, 3000, 17, 40_000, *range(900, 1000)]
+            lists = [[torch.rand(n) for n in sizes] for _ in range(4)]
+            # A parameter that lies in memory by columns.
+            lists[0][2] = torch.rand(60, 50).t()
+            for column in lists[1:]:
+                column[2] = column[2].reshape(50, 60)
+            steps = [torch.tensor(float(1 + k % 3)) for k in range(len(sizes))]
+            fused_adam(lists, steps)
+            return [x.flatten().tolist() for column in lists for x in column]
+        finally:
+            torch.set_num_threads(before)
+
+    assert after(1) == after(2) == after(5)
+
+
+def test_a_tensor_that_stands_twice_in_a_list_makes_two_steps() -> None:
+    x, y = torch.full((20_000,), 2.0), torch.full((20_000,), 2.0)
+    state = [torch.zeros(20_000), torch.zeros(20_000)]
+    other = [torch.zeros(20_000), torch.zeros(20_000)]
+    grad, step = torch.ones(20_000), torch.tensor(1.0)
+    fused_adam([[x, x], [grad, grad], [state[0]] * 2, [state[1]] * 2], [step, step])
+    for _ in range(2):
+        fused_adam([[y], [grad], [other[0]], [other[1]]], [step])
+    assert torch.equal(x, y)
+
+
+@pytest.mark.parametrize("list_name", ["grads", "exp_avgs", "exp_avg_sqs"])
+def test_lists_of_a_step_that_do_not_fit_are_named(list_name: str) -> None:
+    place = ["params", "grads", "exp_avgs", "exp_avg_sqs"].index(list_name)
+    lists = [[torch.ones(2), torch.ones(2)] for _ in range(4)]
+    steps = [torch.tensor(1.0), torch.tensor(1.0)]
+    short = [column[: 1 if k == place else 2] for k, column in enumerate(lists)]
+    text = rf"Expected {list_name}.size\(\) == n_tensors to be true, but got false"
+    with pytest.raises(RuntimeError, match=text):
+        fused_adam(short, steps)
+    lists[place][1] = torch.ones(2, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
+        fused_adam(lists, steps)
+    assert [x.tolist() for column in lists for x in column] == [[1.0, 1.0]] * 8

@@ -7,7 +7,9 @@
 
 mod rule;
 
-pub use rule::{Adadelta, Adagrad, Adam, Adamax, Asgd, NAdam, RAdam, RmsProp, Rprop, Rule, Sgd};
+pub use rule::{
+    Adadelta, Adagrad, Adam, Adamax, Asgd, Factors, NAdam, RAdam, RmsProp, Rprop, Rule, Sgd,
+};
 
 use crate::dense::{Real, SharedMut, for_compute, load_owned, store};
 use crate::{Error, Result, StridedMut, parallel};
@@ -17,6 +19,9 @@ use std::ops::Range;
 
 /// Elements worth a thread of their own.
 const GRAIN: usize = 1 << 15;
+
+/// Small parameters of this many elements together are worth a thread of their own.
+pub const GROUP: usize = 1 << 14;
 
 /// The most buffers that a step works on.
 pub const BUFFERS: usize = 3;
@@ -35,23 +40,36 @@ pub struct State<'s, 'v> {
     pub buffers: &'s mut [StridedMut<'v>],
 }
 
-/// One step of `rule` for one parameter. `numbers` are what the rule's description names for each
-/// parameter: the count of its steps first. A gradient with a scale is divided by it, and stored so.
+/// Calls `work` with the index of each of `count` parameters, of which `size` gives the number of elements, on several
+/// threads: small ones in groups, large ones one after the other, whose steps share themselves out. Returns the first error.
+///
+/// # Errors
+/// Those of `work`.
+pub fn for_each_parameter(
+    count: usize,
+    size: &(dyn Fn(usize) -> usize + Sync),
+    work: &(dyn Fn(usize) -> Result<()> + Sync),
+) -> Result<()> {
+    parallel::try_for_rows(count, GROUP, size, work)
+}
+
+/// One step of `rule` for one parameter, with the rule's [`Rule::factors`] for its numbers. A gradient with a scale is divided
+/// by it, and stored so.
 ///
 /// # Errors
 /// Shapes that differ, missing buffers, or a dtype that is not floating.
 pub fn step(
     rule: &Rule,
-    numbers: &[f64],
+    factors: &Factors,
     grad_scale: Option<f64>,
     state: &mut State<'_, '_>,
 ) -> Result<()> {
-    rule::with_formula!(rule, formula => run(formula, numbers, grad_scale, state))
+    rule::with_formula!(rule, formula => run(formula, factors, grad_scale, state))
 }
 
 fn run<F: Formula>(
     formula: &F,
-    numbers: &[f64],
+    factors: &Factors,
     grad_scale: Option<f64>,
     state: &mut State<'_, '_>,
 ) -> Result<()> {
@@ -75,7 +93,7 @@ fn run<F: Formula>(
             if let Some(scale) = grad_scale {
                 divide(block.grad, T::of(scale));
             }
-            walk_block(&mut block, formula, numbers);
+            walk_block(&mut block, formula, factors);
         })
     })
 }
@@ -131,8 +149,8 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn walk_block<T: Real, F: Formula>(block: &mut Block<'_, T>, formula: &F, numbers: &[f64]) {
-        let element = formula.element::<T>(numbers);
+    fn walk_block<T: Real, F: Formula>(block: &mut Block<'_, T>, formula: &F, factors: &Factors) {
+        let element = formula.element::<T>(factors);
         // Which buffers there are is known to each loop, so that it has no branch of it.
         match formula.used() {
             [false, ..] => walk(block, [], element),

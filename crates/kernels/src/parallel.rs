@@ -10,12 +10,14 @@ mod crew;
 mod fallible;
 mod gate;
 mod member;
+mod rows;
 
 use crate::interrupt;
 pub(crate) use fallible::RestartableBlocks;
 pub use fallible::{try_for_range, try_for_restartable_range};
 use gate::{Job, Shared, Sleeper, Work};
 pub use member::{Member, together};
+pub use rows::try_for_rows;
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::panic::resume_unwind;

@@ -16,6 +16,11 @@ const DTYPES: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 /// One element of a step in doubles: the parameter, the gradient and the buffers, changed in place.
 type Naive<'n> = &'n dyn Fn(&mut f64, f64, &mut [f64; BUFFERS]);
 
+/// The first step of a rule.
+fn one_step(rule: &Rule, state: &mut State<'_, '_>) -> pullback_kernels::Result<()> {
+    optim::step(rule, &rule.factors(&[1.0]), None, state)
+}
+
 /// Takes one step from random tensors and compares parameter, gradient and buffers with `naive`, for
 /// every dtype, with and without a scale. Buffers that the rule does not use must stay away.
 fn follows(rule: impl Into<Rule>, numbers: &[f64], naive: Naive<'_>) {
@@ -43,7 +48,7 @@ fn follows(rule: impl Into<Rule>, numbers: &[f64], naive: Naive<'_>) {
                 .collect();
             let mut state =
                 State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut buffers };
-            optim::step(&rule, numbers, scale, &mut state).unwrap();
+            optim::step(&rule, &rule.factors(numbers), scale, &mut state).unwrap();
             let mut new = old.clone();
             for i in 0..old[0].len() {
                 new[1][i] /= scale.unwrap_or(1.0);
@@ -282,7 +287,7 @@ fn rprop_follows_its_formula() {
     };
     let mut state =
         State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut buffers };
-    optim::step(&o.into(), &[1.0], None, &mut state).unwrap();
+    one_step(&o.into(), &mut state).unwrap();
     assert_eq!((p.reals(), size.reals()), (before, vec![0.5]), "NaN has no sign");
 }
 
@@ -303,7 +308,7 @@ fn an_infinite_parameter_without_penalty_stays_infinite() {
     let mut buffers = [m.view_mut(), v.view_mut()];
     let mut state =
         State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut buffers };
-    optim::step(&o.into(), &[1.0], None, &mut state).unwrap();
+    one_step(&o.into(), &mut state).unwrap();
     assert_eq!(p.reals(), vec![f64::INFINITY; 20]);
 }
 
@@ -312,7 +317,7 @@ fn a_missing_buffer_is_an_error() {
     let (mut p, mut g) = (Tensor::full(DType::F32, &[2], 1.0), Tensor::full(DType::F32, &[2], 1.0));
     let o = Adagrad { lr: 0.1, lr_decay: 0.0, weight_decay: 0.0, eps: 1e-8, maximize: false };
     let mut state = State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut [] };
-    let error = optim::step(&o.into(), &[1.0], None, &mut state).unwrap_err();
+    let error = one_step(&o.into(), &mut state).unwrap_err();
     let text = "fused_adagrad_kernel: expected 1 state buffers, got 0";
     assert_eq!(error, Error::runtime(text.to_owned()));
 }

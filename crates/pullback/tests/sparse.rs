@@ -301,3 +301,48 @@ fn a_target_that_is_refused_is_unchanged() -> Result<()> {
     assert_eq!((target.shape(), target.to_vec::<f64>()?), (&[1][..], vec![2.0]));
     Ok(())
 }
+
+#[test]
+fn a_number_is_written_in_the_places_of_compressed_rows_and_columns() -> Result<()> {
+    let dense = matrix(&[1.0, 0.0, 0.0, 2.0, 0.0, 3.0], &[2, 3]);
+    for layout in [Layout::SparseCsr, Layout::SparseCsc] {
+        let sparse = compressed(&dense, layout)?;
+        let ones = sparse.ones_like()?;
+        assert_eq!(ones.layout(), layout);
+        assert_eq!(elements(&ones), [1.0, 0.0, 0.0, 1.0, 0.0, 1.0]);
+        sparse.fill_(4.0.into())?;
+        assert_eq!(elements(&sparse), [4.0, 0.0, 0.0, 4.0, 0.0, 4.0]);
+    }
+    let listed = dense.to_sparse()?;
+    refused(listed.ones_like(), ErrorKind::NotImplemented, "ask for layout=torch.strided");
+    Ok(())
+}
+
+#[test]
+fn slices_of_a_sparse_tensor_are_those_of_the_dense_one() -> Result<()> {
+    let dense = example();
+    for layout in [Layout::SparseCoo, Layout::SparseCsr, Layout::SparseCsc] {
+        let sparse = dense.to_sparse_with(Some(layout), None, None)?;
+        for dim in [0, 1, -1] {
+            let (found, expected) = (sparse.unbind(dim)?, dense.unbind(dim)?);
+            assert_eq!(found.len(), expected.len());
+            for (slice, expected) in found.iter().zip(&expected) {
+                assert_eq!(slice.layout(), Layout::SparseCoo);
+                assert_eq!(elements(slice), expected.to_vec::<f64>()?);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_coordinate_list_can_transpose_itself() -> Result<()> {
+    let dense = example();
+    let sparse = dense.to_sparse()?;
+    sparse.t_()?;
+    assert_eq!(sparse.shape(), [4, 2]);
+    assert_eq!(elements(&sparse), dense.t()?.contiguous()?.to_vec::<f64>()?);
+    sparse.transpose_(0, -1)?;
+    assert_eq!(elements(&sparse), dense.to_vec::<f64>()?);
+    Ok(())
+}

@@ -8,6 +8,9 @@ use super::BUFFERS;
 use crate::dense::Real;
 use crate::simd::math_f64::pow;
 
+/// What a formula makes of a parameter's numbers.
+pub type Factors = [f64; 3];
+
 /// What an optimiser does with one element.
 pub(super) trait Formula: Sync {
     /// The name in the error for a dtype that it does not take.
@@ -16,11 +19,17 @@ pub(super) trait Formula: Sync {
     /// Which of the buffers it uses; the first, or none at all.
     fn used(&self) -> [bool; BUFFERS];
 
+    /// What the formula makes of the numbers that belong to a parameter, its count of steps first: the same for all
+    /// parameters whose numbers are the same.
+    fn factors(&self, numbers: &[f64]) -> Factors {
+        std::array::from_fn(|k| numbers.get(k).copied().unwrap_or(0.0))
+    }
+
     /// The function that gives the new parameter from the old one, the gradient and the buffers, which
-    /// it brings up to date. `numbers` belong to the parameter: its count of steps first.
+    /// it brings up to date.
     fn element<T: Real>(
         &self,
-        numbers: &[f64],
+        factors: &Factors,
     ) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T, Self>;
 }
 
@@ -77,7 +86,7 @@ impl Formula for Sgd {
     }
 
     #[inline(always)]
-    fn element<T: Real>(&self, _: &[f64]) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
+    fn element<T: Real>(&self, _: &Factors) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
         let (lr, momentum, keep) =
             (T::of(self.lr), T::of(self.momentum), T::of(1.0 - self.dampening));
         let gradient = gradient(self.maximize, self.weight_decay);
@@ -130,13 +139,20 @@ impl Formula for Adam {
         [true, true, self.amsgrad]
     }
 
+    fn factors(&self, numbers: &[f64]) -> Factors {
+        let step_size = self.lr / (1.0 - pow(self.beta1, numbers[0]));
+        [step_size, (1.0 - pow(self.beta2, numbers[0])).sqrt(), 0.0]
+    }
+
     #[inline(always)]
-    fn element<T: Real>(&self, numbers: &[f64]) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
+    fn element<T: Real>(
+        &self,
+        factors: &Factors,
+    ) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
         let (shrink, decay) = split_decay(self.decoupled_weight_decay, self.lr, self.weight_decay);
         let (shrink, gradient) = (T::of(shrink), gradient(self.maximize, decay));
         let (first, second) = (lerp(1.0 - self.beta1), square_average(self.beta2));
-        let step_size = T::of(self.lr / (1.0 - pow(self.beta1, numbers[0])));
-        let root = T::of((1.0 - pow(self.beta2, numbers[0])).sqrt());
+        let [step_size, root, _] = factors.map(T::of);
         let (eps, amsgrad) = (T::of(self.eps), self.amsgrad);
         move |p, g, [m, v, top]| {
             let p = p * shrink;
@@ -174,9 +190,12 @@ impl Formula for Adagrad {
     }
 
     #[inline(always)]
-    fn element<T: Real>(&self, numbers: &[f64]) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
+    fn element<T: Real>(
+        &self,
+        factors: &Factors,
+    ) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
         let gradient = gradient(self.maximize, self.weight_decay);
-        let step_size = T::of(self.lr / (1.0 + (numbers[0] - 1.0) * self.lr_decay));
+        let step_size = T::of(self.lr / (1.0 + (factors[0] - 1.0) * self.lr_decay));
         let eps = T::of(self.eps);
         move |p, g, [sum, ..]| {
             let g = gradient(p, g);
@@ -211,7 +230,7 @@ impl Formula for Adadelta {
     }
 
     #[inline(always)]
-    fn element<T: Real>(&self, _: &[f64]) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
+    fn element<T: Real>(&self, _: &Factors) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
         let gradient = gradient(self.maximize, self.weight_decay);
         let average = square_average(self.rho);
         let (lr, eps) = (T::of(self.lr), T::of(self.eps));
@@ -251,12 +270,19 @@ impl Formula for Adamax {
         [true, true, false]
     }
 
+    fn factors(&self, numbers: &[f64]) -> Factors {
+        [self.lr / (1.0 - pow(self.beta1, numbers[0])), 0.0, 0.0]
+    }
+
     #[inline(always)]
-    fn element<T: Real>(&self, numbers: &[f64]) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
+    fn element<T: Real>(
+        &self,
+        factors: &Factors,
+    ) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
         let gradient = gradient(self.maximize, self.weight_decay);
         let first = lerp(1.0 - self.beta1);
         let (beta2, eps) = (T::of(self.beta2), T::of(self.eps));
-        let step_size = T::of(self.lr / (1.0 - pow(self.beta1, numbers[0])));
+        let step_size = T::of(factors[0]);
         move |p, g, [m, largest, _]| {
             let g = gradient(p, g);
             *m = first(*m, g);
@@ -304,10 +330,13 @@ impl Formula for Asgd {
     }
 
     #[inline(always)]
-    fn element<T: Real>(&self, numbers: &[f64]) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
+    fn element<T: Real>(
+        &self,
+        factors: &Factors,
+    ) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
         let gradient = gradient(self.maximize, self.weight_decay);
-        let (eta, mu, averages) = (T::of(numbers[1]), T::of(numbers[2]), numbers[2] != 1.0);
-        let shrink = T::of(1.0 - self.lambd * numbers[1]);
+        let (eta, mu, averages) = (T::of(factors[1]), T::of(factors[2]), factors[2] != 1.0);
+        let shrink = T::of(1.0 - self.lambd * factors[1]);
         move |p, g, [average, ..]| {
             let p = p * shrink - eta * gradient(p, g);
             *average = if averages { *average + (p - *average) * mu } else { p };
@@ -356,17 +385,22 @@ impl Formula for NAdam {
         [true, true, false]
     }
 
-    #[inline(always)]
-    fn element<T: Real>(&self, numbers: &[f64]) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
+    fn factors(&self, numbers: &[f64]) -> Factors {
         let (step, product) = (numbers[0], numbers[1]);
+        let (mu, next) = (self.momentum(step), self.momentum(step + 1.0));
+        let of_gradient = self.lr * (1.0 - mu) / (1.0 - product);
+        [1.0 - pow(self.beta2, step), of_gradient, self.lr * next / (1.0 - product * next)]
+    }
+
+    #[inline(always)]
+    fn element<T: Real>(
+        &self,
+        factors: &Factors,
+    ) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
         let (shrink, decay) = split_decay(self.decoupled_weight_decay, self.lr, self.weight_decay);
         let (shrink, gradient) = (T::of(shrink), gradient(self.maximize, decay));
         let (first, second) = (lerp(1.0 - self.beta1), square_average(self.beta2));
-        let correction = T::of(1.0 - pow(self.beta2, step));
-        let mu = self.momentum(step);
-        let next = self.momentum(step + 1.0);
-        let of_gradient = T::of(self.lr * (1.0 - mu) / (1.0 - product));
-        let of_average = T::of(self.lr * next / (1.0 - product * next));
+        let [correction, of_gradient, of_average] = factors.map(T::of);
         let eps = T::of(self.eps);
         move |p, g, [m, v, _]| {
             let p = p * shrink;
@@ -409,19 +443,27 @@ impl Formula for RAdam {
         [true, true, false]
     }
 
-    #[inline(always)]
-    fn element<T: Real>(&self, numbers: &[f64]) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
+    /// The last one is zero as long as the step is not rectified.
+    fn factors(&self, numbers: &[f64]) -> Factors {
         let step = numbers[0];
-        let (shrink, decay) = split_decay(self.decoupled_weight_decay, self.lr, self.weight_decay);
-        let (shrink, gradient) = (T::of(shrink), gradient(self.maximize, decay));
-        let (first, second) = (lerp(1.0 - self.beta1), square_average(self.beta2));
-        let correction1 = T::of(1.0 - pow(self.beta1, step));
         let correction2 = 1.0 - pow(self.beta2, step);
         let rho = 2.0 / (1.0 - self.beta2) - 1.0;
         let r = rho - 2.0 * step * pow(self.beta2, step) / correction2;
-        let is_rectified = r > 5.0;
-        let rectification = (r - 4.0) * (r - 2.0) * rho / ((rho - 4.0) * (rho - 2.0) * r);
-        let (root, rectification) = (T::of(correction2.sqrt()), T::of(rectification.sqrt()));
+        let share = (r - 4.0) * (r - 2.0) * rho / ((rho - 4.0) * (rho - 2.0) * r);
+        let rectification = if r > 5.0 { share.sqrt() } else { 0.0 };
+        [1.0 - pow(self.beta1, step), correction2.sqrt(), rectification]
+    }
+
+    #[inline(always)]
+    fn element<T: Real>(
+        &self,
+        factors: &Factors,
+    ) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
+        let (shrink, decay) = split_decay(self.decoupled_weight_decay, self.lr, self.weight_decay);
+        let (shrink, gradient) = (T::of(shrink), gradient(self.maximize, decay));
+        let (first, second) = (lerp(1.0 - self.beta1), square_average(self.beta2));
+        let is_rectified = factors[2] > 0.0;
+        let [correction1, root, rectification] = factors.map(T::of);
         let (lr, eps) = (T::of(self.lr), T::of(self.eps));
         move |p, g, [m, v, _]| {
             let p = p * shrink;
@@ -469,7 +511,7 @@ impl Formula for RmsProp {
     }
 
     #[inline(always)]
-    fn element<T: Real>(&self, _: &[f64]) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
+    fn element<T: Real>(&self, _: &Factors) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
         let gradient = gradient(self.maximize, self.weight_decay);
         let (average, mean) = (square_average(self.alpha), lerp(1.0 - self.alpha));
         let (lr, eps, momentum) = (T::of(self.lr), T::of(self.eps), T::of(self.momentum));
@@ -514,7 +556,7 @@ impl Formula for Rprop {
     }
 
     #[inline(always)]
-    fn element<T: Real>(&self, _: &[f64]) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
+    fn element<T: Real>(&self, _: &Factors) -> impl Fn(T, T, &mut [T; BUFFERS]) -> T + use<T> {
         let gradient = gradient(self.maximize, 0.0);
         let (least, most) = (T::of(self.step_size_min), T::of(self.step_size_max));
         let (shrink, grow) = (T::of(self.etaminus), T::of(self.etaplus));
@@ -572,6 +614,12 @@ macro_rules! rules {
             #[must_use]
             pub fn kernel(&self) -> &'static str {
                 match self { $(Rule::$name(_) => <$name as Formula>::KERNEL,)* }
+            }
+
+            /// What it makes of the numbers that its description names for each parameter, the count of its steps first.
+            #[must_use]
+            pub fn factors(&self, numbers: &[f64]) -> Factors {
+                match self { $(Rule::$name(formula) => formula.factors(numbers),)* }
             }
 
             /// Which of the buffers that its description names it uses.

@@ -605,7 +605,7 @@ pub fn std_mean(
 ///
 /// # Errors
 /// A runtime error in PyTorch's words.
-pub fn check_norm(shape: &[i64], dims: &[usize], p: f64) -> Result<()> {
+fn check_norm(shape: &[i64], dims: &[usize], p: f64) -> Result<()> {
     let empty = dims.iter().find(|&&dim| shape.get(dim) == Some(&0));
     let has_identity = p >= 0.0 && p != f64::INFINITY;
     let Some(&dim) = empty.filter(|_| !has_identity) else { return Ok(()) };

@@ -295,6 +295,24 @@ impl Tensor {
         Ok(elementwise::fill(&mut iter, value)?)
     }
 
+    /// Writes `value` into a tensor of one element. No history, no version.
+    pub(crate) fn set_item(&self, cpu: Cpu, value: f64) -> Result<()> {
+        if self.numel() != 1 || !super::KeySet::joined(self.flags()).is_empty() {
+            return self.fill_with(cpu, Scalar::Float(value));
+        }
+        self.materialize()?;
+        let ptr = self.geometry().written_ptr();
+        // SAFETY: one live element of this dtype; that nobody else uses it meanwhile is the caller's check.
+        unsafe {
+            match self.dtype() {
+                DType::F32 => ptr.cast::<f32>().write(value as f32),
+                DType::F64 => ptr.cast::<f64>().write(value),
+                _ => return self.fill_with(cpu, Scalar::Float(value)),
+            }
+        }
+        Ok(())
+    }
+
     /// Writes `value` to every element of a tensor that was just made.
     pub(crate) fn fill_new(&self, value: Scalar) -> Result<()> {
         let mut iter = Iter::new(&[self.stored_mut()], &[])?;

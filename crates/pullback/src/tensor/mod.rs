@@ -38,8 +38,8 @@ pub(crate) use key::{BACKENDS, SPARSE, UNRESOLVED};
 pub use key::{Key, KeySet};
 pub(crate) use lock::SpinLock;
 pub(crate) use overlap::{
-    is_same_elements, overlaps_partly, overlaps_partly_resized, shares_elements, shares_memory,
-    shares_storage,
+    are_apart, is_same_elements, overlaps_partly, overlaps_partly_resized, shares_elements,
+    shares_memory, shares_storage,
 };
 pub(crate) use raw::Flag;
 pub use raw::{Tensor, WeakTensor};

@@ -5,6 +5,8 @@
 //! where dtypes differ, the answer errs on the side of sharing.
 
 use super::{Fields, Tensor, extent};
+use crate::Result;
+use pullback_kernels::memory;
 use smallvec::SmallVec;
 
 /// A stride, and the least and the greatest number of steps along it.
@@ -34,6 +36,20 @@ pub(crate) fn overlaps_partly_resized(a: &Tensor, shape: &[i64], b: &Tensor) -> 
     }
     let resized = a.geometry().if_resized(shape);
     resized.is_ok_and(|a| reach_same(&a, b.geometry()) && !is_same_geometry(&a, b.geometry()))
+}
+
+/// Whether no two of the tensors share an element, as far as that shows without a search: those whose spans of memory
+/// meet count as sharing.
+pub(crate) fn are_apart<'a>(tensors: impl Iterator<Item = &'a Tensor>) -> Result<bool> {
+    let mut spans = Vec::new();
+    for tensor in tensors.filter(|tensor| tensor.numel() > 0) {
+        let g = tensor.geometry();
+        let length = extent(&g.shape, &g.strides)? as usize * g.dtype.size();
+        let start = g.data_ptr() as usize;
+        memory::push(&mut spans, (start, start.saturating_add(length)))?;
+    }
+    spans.sort_unstable();
+    Ok(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0))
 }
 
 /// Whether two views of one memory reach the same bytes.

@@ -14,12 +14,11 @@ const SIZE: i64 = 3;
 
 /// Ops that go through the examples one by one, for some of their arguments at least: places that differ between examples,
 /// fused steps of recurrent networks (whose gradients are made of plain ops), fused gradients of norms and grids (likewise).
-const ONE_BY_ONE: [&str; 48] = [
+const ONE_BY_ONE: [&str; 47] = [
     "_batch_norm_backward",
     "_embedding_bag",
     "_embedding_bag_dense_backward",
     "_embedding_bag_forward_only",
-    "_foreach_norm.Scalar",
     "_grid_sampler_backward",
     "_group_norm_backward",
     "_gru_layer",

@@ -344,7 +344,6 @@ const WITHOUT_SAMPLES: &[&str] = &[
     "_fused_adam_.tensor_lr",
     "_fused_adamw_",
     "_fused_adamw_.tensor_lr",
-    "_foreach_norm.Scalar",
 ];
 
 #[test]

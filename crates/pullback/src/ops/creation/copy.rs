@@ -179,6 +179,10 @@ impl FillScalar {
     fn cpu_(cpu: Cpu, self_: &Tensor, value: Scalar) -> Result<()> {
         self_.fill_with(cpu, value)
     }
+    /// Of compressed rows and columns: the places that are specified.
+    fn sparse_csr(cpu: Cpu, self_: &Tensor, value: Scalar) -> Result<Tensor> {
+        crate::ops::sparse::basic::fill(cpu, self_, value)
+    }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         TensorSpec::like(grad).zeros()
     }

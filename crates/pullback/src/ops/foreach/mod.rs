@@ -2,9 +2,10 @@
 //!
 //! An item says which op it is that runs for each row of the lists, and in which form; each row is recorded, batched and
 //! computed as a call of that op. Here is what they share: the checks of lists, and their samples. What optimisers do to lists
-//! in one pass over memory is in `optim`, the norms are in `optim::norm`.
+//! in one pass over memory is in `optim`.
 
 pub mod binary;
+mod norm;
 pub mod row;
 pub mod ternary;
 pub mod unary;
@@ -18,6 +19,7 @@ use crate::{ErrorKind, Result, Scalar, Tensor};
 pub(super) static FAMILIES: &[Family] = &[
     unary::UNARY,
     unary::OPS,
+    norm::OPS,
     binary::BY_SCALAR,
     binary::BY_SCALARS,
     binary::BY_TENSOR,

@@ -1,7 +1,7 @@
 //! Vector norms and `logsumexp`.
 
 use crate::dispatch::{OpDef, Value};
-use crate::error::ensure;
+use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::sum::{reduce_into, reduced_spec, restore};
 use crate::tensor::Cpu;
@@ -33,7 +33,7 @@ impl LinalgVectorNorm {
             "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
         );
         check_dtypes("linalg.vector_norm", self_.dtype(), dtype)?;
-        reduce::check_norm(self_.shape(), &wrap_dims(dim, self_.ndim())?, ord.to_f64())?;
+        check_identity(self_.shape(), dim, ord.to_f64())?;
         reduced_spec(self_, dim, keepdim, dtype.unwrap_or(self_.dtype()).to_real())
     }
     fn cpu(
@@ -152,6 +152,24 @@ fn check_dtypes(name: &str, have: DType, wanted: Option<DType>) -> Result<()> {
         "{name}: the dtype of the input ({from}) should be convertible without narrowing to the specified dtype ({to})"
     );
     Ok(())
+}
+
+/// Refuses an order without a value for no elements where a reduced dimension is empty.
+fn check_identity(shape: &[i64], dim: Option<&[i64]>, order: f64) -> Result<()> {
+    let dims = wrap_dims(dim, shape.len())?;
+    let has_identity = order >= 0.0 && order != f64::INFINITY;
+    let Some(empty) = dims.iter().find(|&&d| shape[d] == 0 && !has_identity) else {
+        return Ok(());
+    };
+    let of = if dim.is_none_or(<[i64]>::is_empty) {
+        "an empty tensor because the operation".to_string()
+    } else {
+        format!("the dimension {empty}because this dimension is empty and the operation")
+    };
+    bail!(
+        runtime,
+        "linalg.vector_norm cannot compute the {order} norm on {of} does not have an identity"
+    )
 }
 
 /// The norm of order `p` (2 if `None`) over `dim` (all dimensions if `None`), computed in `dtype`: `sum(|x|^p)^(1/p)`.

@@ -1,12 +1,12 @@
 //! Connectionist temporal classification: the loss of sequences whose alignment with their input is unknown.
 //!
 //! `_ctc_loss` and its gradient are one kernel each. As in PyTorch, the gradient is that for normalised
-//! log-probabilities (its step through `log_softmax` is exact), and has no derivative of its own.
+//! log-probabilities (its step through `log_softmax` is exact); what PyTorch lacks, its derivative, is in `ctc_curvature`.
 
+use super::ctc_curvature::{States, curvature};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::classes::no_derivative;
 use crate::tensor::shape::list;
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
@@ -225,13 +225,14 @@ impl CtcLossForward {
         result0: &Tensor,
         result1: &Tensor,
     ) -> Result<Tensor> {
+        // (How the losses follow the log-probabilities is part of that op's own derivative.)
         grad.ctc_loss_backward(
             log_probs,
             targets,
             args.input_lengths,
             args.target_lengths,
-            result0,
-            result1,
+            &result0.detach()?,
+            &result1.detach()?,
             args.blank,
             args.zero_infinity,
         )
@@ -249,8 +250,8 @@ impl CtcLossForward {
             targets_p,
             args.input_lengths,
             args.target_lengths,
-            result0,
-            result1,
+            &result0.detach()?,
+            &result1.detach()?,
             args.blank,
             args.zero_infinity,
         )?;
@@ -269,9 +270,11 @@ impl CtcLossForward {
     }
 }
 
-/// The gradient of `_ctc_loss` with respect to the log-probabilities. It has no derivative of its own.
+/// The gradient of `_ctc_loss` with respect to the log-probabilities `p`: `(e^p - q) grad` with the probabilities `q` to be in a
+/// class at a step. Its derivatives are those with respect to `grad` and `p`; what was computed from `p`, the losses
+/// `neg_log_likelihood` and `log_alpha`, follows it.
 #[op("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor",
-     internal, function_only, method = ctc_loss_backward, not_differentiable(targets), batch = ctc_loss_backward(log_probs, targets))]
+     internal, function_only, method = ctc_loss_backward, not_differentiable(targets, neg_log_likelihood, log_alpha), batch = ctc_loss_backward(log_probs, targets))]
 impl CtcLossBackward {
     fn meta(
         grad: &Tensor,
@@ -317,8 +320,66 @@ impl CtcLossBackward {
         let (mut out, grad) = (result.view_mut(cpu), grad.view_ref(cpu));
         Ok(kernel::ctc_loss_backward(&mut out, grad, given, computed, zero_infinity)?)
     }
-    fn vjp() -> Result<[Option<Tensor>; 4]> {
-        no_derivative("derivative for aten::_ctc_loss_backward")
+    fn vjp_grad(
+        grad_result: &Tensor,
+        log_probs: &Tensor,
+        targets: &Tensor,
+        neg_log_likelihood: &Tensor,
+        log_alpha: &Tensor,
+        args: &CtcLossBackwardArgs<'_>,
+    ) -> Result<Tensor> {
+        let one = neg_log_likelihood.ones_like()?;
+        let slope = one.ctc_loss_backward(
+            log_probs,
+            targets,
+            args.input_lengths,
+            args.target_lengths,
+            neg_log_likelihood,
+            log_alpha,
+            args.blank,
+            args.zero_infinity,
+        )?;
+        slope.mul(grad_result)?.sum_dim(Some(&[0, 2]), false)
+    }
+    fn vjp_log_probs(
+        grad_result: &Tensor,
+        grad_p: &Tensor,
+        log_probs: &Tensor,
+        targets: &Tensor,
+        neg_log_likelihood: &Tensor,
+        args: &CtcLossBackwardArgs<'_>,
+    ) -> Result<Tensor> {
+        bent(grad_result, grad_p, log_probs, targets, neg_log_likelihood, args)
+    }
+    fn jvp(
+        grad_p: &Tensor,
+        grad_t: Option<&Tensor>,
+        log_probs_p: &Tensor,
+        log_probs_t: Option<&Tensor>,
+        targets_p: &Tensor,
+        neg_log_likelihood_p: &Tensor,
+        log_alpha_p: &Tensor,
+        args: &CtcLossBackwardArgs<'_>,
+    ) -> Result<Option<Tensor>> {
+        let of_grad = grad_t.map(|grad| {
+            grad.ctc_loss_backward(
+                log_probs_p,
+                targets_p,
+                args.input_lengths,
+                args.target_lengths,
+                neg_log_likelihood_p,
+                log_alpha_p,
+                args.blank,
+                args.zero_infinity,
+            )
+        });
+        let of_probs = log_probs_t.map(|direction| {
+            bent(direction, grad_p, log_probs_p, targets_p, neg_log_likelihood_p, args)
+        });
+        Ok(match (of_grad.transpose()?, of_probs.transpose()?) {
+            (Some(a), Some(b)) => Some(a.add(&b)?),
+            (a, b) => a.or(b),
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -340,6 +401,31 @@ impl CtcLossBackward {
         let sample = sample.with("log_alpha", s.normal(&[2, 3, 3]));
         vec![InvalidSample::new(sample, ErrorKind::Runtime, "expected the losses of 2 examples")]
     }
+}
+
+/// The derivative of the gradient `(e^p - q) grad` with respect to `p`, which is symmetric, times `direction` (T, N, C).
+fn bent(
+    direction: &Tensor,
+    grad: &Tensor,
+    log_probs: &Tensor,
+    targets: &Tensor,
+    losses: &Tensor,
+    args: &CtcLossBackwardArgs<'_>,
+) -> Result<Tensor> {
+    let steps = log_probs.shape()[0];
+    let lengths = Tensor::from_slice(args.input_lengths, &[1, losses.shape()[0], 1])?;
+    let places = Tensor::arange(0_i64, steps)?.view(&[-1, 1, 1])?;
+    let is_past = places.ge(&lengths)?;
+    let direction = direction.masked_fill(&is_past, Scalar::Int(0))?;
+    let states = States::new(targets, args.input_lengths, args.target_lengths, args.blank)?;
+    let change =
+        log_probs.exp()?.mul(&direction)?.sub(&curvature(log_probs, &direction, &states)?)?;
+    // Where no alignment fits there is no derivative, unless it was to be left out.
+    let is_infinite = losses.eq(&Tensor::wrapped(f64::INFINITY)?)?.unsqueeze(0)?.unsqueeze(-1)?;
+    let beyond = if args.zero_infinity { 0.0 } else { f64::NAN };
+    let change = change.mul(&grad.unsqueeze(0)?.unsqueeze(-1)?)?;
+    let change = change.masked_fill(&is_infinite, Scalar::Float(beyond))?;
+    change.masked_fill(&is_past, Scalar::Int(0))
 }
 
 fn calls(s: &Sampler) -> Vec<Sample> {

@@ -10,6 +10,7 @@ pub(in crate::ops) mod attention_flash;
 pub(in crate::ops) mod cdist;
 pub(in crate::ops) mod conv;
 pub(in crate::ops) mod ctc;
+mod ctc_curvature;
 pub(in crate::ops) mod dropout;
 pub(in crate::ops) mod embedding;
 pub(in crate::ops) mod embedding_bag;

@@ -4,7 +4,6 @@
 //! and parameters that require grad are refused while recording is enabled. The formulas are in
 //! `pullback_kernels::optim`, what all steps share is in `step`; a new optimiser is a further entry below.
 
-mod norm;
 mod sample;
 mod step;
 
@@ -28,7 +27,6 @@ pub(super) static FAMILIES: &[&[&OpDef]] = &[
     FUSED_RADAM_ANY,
     FUSED_RMSPROP_ANY,
     OPS,
-    norm::OPS,
 ];
 
 /// The op that is in no family.

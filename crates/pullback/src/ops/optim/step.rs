@@ -2,9 +2,10 @@
 
 use crate::dispatch::{Value, check_separate, check_writable};
 use crate::error::ensure;
-use crate::tensor::{Cpu, Writer, shares_elements};
-use crate::{DType, Result, Scalar, Tensor, autograd};
-use pullback_kernels::optim::{self as kernel, Rule, State};
+use crate::tensor::{Cpu, Writer, are_apart, shares_elements};
+use crate::{DType, Error, Result, Tensor, autograd};
+use pullback_kernels::optim::{self as kernel, Factors, Rule, State};
+use pullback_kernels::{memory, parallel};
 use smallvec::SmallVec;
 
 /// A learning rate as an op takes it.
@@ -71,7 +72,7 @@ impl Numbers<'_> {
 
     fn set(&self, cpu: Cpu, values: [f64; NUMBERS]) -> Result<()> {
         for (value, tensor) in values.into_iter().zip(self.tensors()) {
-            tensor.fill_with(cpu, Scalar::Float(value))?;
+            tensor.set_item(cpu, value)?;
             tensor.bump_version(STEP);
         }
         Ok(())
@@ -246,16 +247,24 @@ pub(super) fn run<S: Step>(
     if found_inf.map(Rate::get).transpose()? == Some(1.0) {
         return Ok(());
     }
-    written.each(cpu, |index, state| {
-        Ok(kernel::step(&rule, &step.advance(cpu, numbers(index))?, grad_scale, state)?)
-    })
+    let mut factors: Vec<Factors> = memory::with_capacity(lists.params.len())?;
+    // Parameters have mostly made the same number of steps.
+    let mut last = ([f64::NAN; NUMBERS], Factors::default());
+    for index in 0..lists.params.len() {
+        let now = step.advance(cpu, numbers(index))?;
+        if now != last.0 {
+            last = (now, rule.factors(&now));
+        }
+        factors.push(last.1);
+    }
+    written.each(cpu, &|index, state| kernel::step(&rule, &factors[index], grad_scale, state))
 }
 
 fn check_length(params: &[Tensor], list: &[Tensor], what: &str) -> Result<()> {
     ensure!(
         params.len() == list.len(),
         runtime,
-        "Tensor lists must have the same number of tensors, got {} parameters and {} {what}",
+        "Expected {what}.size() == n_tensors to be true, but got false. There are {} parameters and {} {what}.",
         params.len(),
         list.len()
     );
@@ -266,27 +275,44 @@ fn check_length(params: &[Tensor], list: &[Tensor], what: &str) -> Result<()> {
 fn check_list(params: &[Tensor], list: &[Tensor], what: &str) -> Result<()> {
     check_length(params, list, what)?;
     for (index, (param, other)) in params.iter().zip(list).enumerate() {
-        ensure!(
-            param.shape() == other.shape()
-                && param.dtype() == other.dtype()
-                && param.device() == other.device(),
-            runtime,
-            "params and {what} must have same dtype, device and shape, but tensor {index} is {} {:?} on {} and {} {:?} on {}",
-            param.dtype().name(),
-            param.shape(),
-            param.device(),
-            other.dtype().name(),
-            other.shape(),
-            other.device()
-        );
+        let fits = param.shape() == other.shape()
+            && param.dtype() == other.dtype()
+            && param.device() == other.device();
+        if !fits {
+            return Err(unlike(index, param, other, what));
+        }
     }
     Ok(())
+}
+
+/// The error of a parameter, the one at `index`, that its tensor of the list `what` is not like.
+#[cold]
+fn unlike(index: usize, param: &Tensor, other: &Tensor, what: &str) -> Error {
+    let (dtype, found) = (param.dtype(), other.dtype());
+    let text = if dtype == found {
+        String::new()
+    } else {
+        let names = (dtype.scalar_name(), found.scalar_name());
+        format!("expected scalar type {} but found {}: ", names.0, names.1)
+    };
+    Error::runtime(format!(
+        "{text}params and {what} must have same dtype, device and shape, but tensor {index} is {} {:?} on {} and {} {:?} on {}",
+        dtype.name(),
+        param.shape(),
+        param.device(),
+        found.name(),
+        other.shape(),
+        other.device()
+    ))
 }
 
 fn check_target(target: &Tensor) -> Result<()> {
     autograd::check_inplace(target, false)?;
     check_writable(target)
 }
+
+/// The step of the parameter with this index.
+type Move<'m> = dyn Fn(usize, &mut State<'_, '_>) -> pullback_kernels::Result<()> + Sync + 'm;
 
 /// What a step does to its lists.
 struct Written<'a> {
@@ -320,29 +346,55 @@ impl Written<'_> {
         Ok(())
     }
 
-    /// Runs `step` on each parameter with its gradient and buffers, and counts the writes.
-    fn each(&self, cpu: Cpu, step: impl Fn(usize, &mut State<'_, '_>) -> Result<()>) -> Result<()> {
-        for (index, (param, grad)) in self.params.iter().zip(self.grads).enumerate() {
-            // A parameter may be its own gradient, but the kernel reads and writes apart.
-            let apart = if !self.is_scaled && shares_elements(param, grad) {
-                grad.dense_copy(cpu)?
-            } else {
-                grad.clone()
-            };
-            // (A view to write to, though only scaled gradients are written.)
-            apart.materialize()?;
-            let mut views: SmallVec<[_; kernel::BUFFERS]> =
-                self.buffers.iter().map(|(_, list)| list[index].view_mut(cpu)).collect();
-            let mut state = State {
-                param: &mut param.view_mut(cpu),
-                grad: &mut apart.view_mut(cpu),
-                buffers: &mut views,
-            };
-            step(index, &mut state)?;
-            for written in self.of(index) {
-                written.bump_version(STEP);
-            }
+    /// Runs `step` on each parameter with its gradient and buffers, on several threads, and counts the writes.
+    fn each(&self, cpu: Cpu, step: &Move<'_>) -> Result<()> {
+        let count = self.params.len();
+        // (A view to write to, though only scaled gradients are written.)
+        self.grads.iter().try_for_each(Tensor::materialize)?;
+        let size = |index: usize| self.params[index].numel() as usize;
+        let work = |index: usize| self.one(cpu, index, &self.grads[index], step);
+        let is_small = (0..count).map(size).sum::<usize>() <= kernel::GROUP;
+        // Rows that share memory are steps one after the other.
+        let done = if is_small || parallel::num_threads() == 1 || !are_apart(self.all())? {
+            (0..count).try_for_each(|index| self.one_alone(cpu, index, step))
+        } else {
+            kernel::for_each_parameter(count, &size, &work).map_err(Into::into)
+        };
+        for index in 0..count {
+            self.of(index).into_iter().for_each(|written| written.bump_version(STEP));
         }
-        Ok(())
+        done
+    }
+
+    /// The tensors of all parameters that a step reads or writes.
+    fn all(&self) -> impl Iterator<Item = &Tensor> {
+        let buffers = self.buffers.iter().flat_map(|(_, list)| *list);
+        self.params.iter().chain(self.grads).chain(buffers)
+    }
+
+    /// Runs `step` on one parameter, which may be its own gradient: the kernel reads and writes apart.
+    fn one_alone(&self, cpu: Cpu, index: usize, step: &Move<'_>) -> Result<()> {
+        let (param, grad) = (&self.params[index], &self.grads[index]);
+        let is_shared = !self.is_scaled && shares_elements(param, grad);
+        let copy = is_shared.then(|| grad.dense_copy(cpu)).transpose()?;
+        Ok(self.one(cpu, index, copy.as_ref().unwrap_or(grad), step)?)
+    }
+
+    /// Runs `step` on one parameter and its gradient.
+    fn one(
+        &self,
+        cpu: Cpu,
+        index: usize,
+        grad: &Tensor,
+        step: &Move<'_>,
+    ) -> pullback_kernels::Result<()> {
+        let mut views: SmallVec<[_; kernel::BUFFERS]> =
+            self.buffers.iter().map(|(_, list)| list[index].view_mut(cpu)).collect();
+        let mut state = State {
+            param: &mut self.params[index].view_mut(cpu),
+            grad: &mut grad.view_mut(cpu),
+            buffers: &mut views,
+        };
+        step(index, &mut state)
     }
 }

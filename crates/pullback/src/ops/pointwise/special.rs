@@ -47,7 +47,7 @@ impl SpecialErfcx {
 
 /// The inverse of the error function: infinite at ±1, NaN beyond. Integers give the default floating dtype.
 #[op("erfinv(Tensor self) -> Tensor", inplace = method, out, meta = float, cpu = erfinv, batch = pointwise, jvp = elementwise,
-     samples = unary_unit)]
+     samples = unary_unit, sparse = values)]
 impl Erfinv {
     fn vjp_self(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
         grad.mul(&result.mul(result)?.exp()?.over(FRAC_2_SQRT_PI)?)

@@ -260,10 +260,25 @@ impl RandnLike {
     }
     /// Of compressed rows and columns: other values in the same places. (Of coordinate lists PyTorch draws none.)
     fn sparse_csr(
+        cpu: Cpu,
         self_: &Tensor,
         generator: Option<&Generator>,
         dtype: Option<DType>,
+        layout: Option<Layout>,
     ) -> Result<Tensor> {
+        let asked = layout.unwrap_or(self_.layout());
+        if asked == Layout::Strided {
+            let made = TensorSpec::of(self_.shape(), dtype.unwrap_or(self_.dtype())).empty()?;
+            draw(cpu, &made, generator, random::randn)?;
+            return Ok(made);
+        }
+        ensure!(
+            asked == self_.layout(),
+            not_implemented,
+            "normal numbers in the places of a tensor of layout {} cannot be given in the layout {}",
+            self_.layout().spelled(),
+            asked.spelled()
+        );
         crate::ops::sparse::basic::with_values(self_, |values| {
             values.randn_like_with(generator, dtype, None, None, None, None)
         })

@@ -67,7 +67,7 @@ fn slices(t: &Tensor, dim: i64) -> Result<(ViewSpec, i64, i64)> {
 }
 
 /// All slices along `dim`, without that dimension.
-#[op("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view)]
+#[op("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view, sparse = unbind(self, dim))]
 impl Unbind {
     fn meta(self_: &Tensor, dim: i64) -> Result<Vec<TensorSpec>> {
         let (first, count, _) = slices(self_, dim)?;

@@ -9,6 +9,7 @@ use super::view_spec::{
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::sparse;
 use crate::tensor::Cpu;
 use crate::tensor::shape::{infer_shape, list, wrap_dim};
 use crate::{ErrorKind, Result, Tensor, TensorSpec};
@@ -113,6 +114,9 @@ impl TInPlace {
     fn cpu_(self_: &Tensor) -> Result<()> {
         transposed(self_)?.set(self_)
     }
+    fn sparse_coo(self_: &Tensor) -> Result<Tensor> {
+        sparse::swap_own(self_, &sparse::transposed(self_)?)
+    }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.t()
     }
@@ -128,6 +132,9 @@ impl TransposeInPlace {
     }
     fn cpu_(self_: &Tensor, dim0: i64, dim1: i64) -> Result<()> {
         swapped(self_, dim0, dim1)?.set(self_)
+    }
+    fn sparse_coo(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
+        sparse::swap_own(self_, &sparse::swapped(self_, dim0, dim1)?)
     }
     fn vjp_self(grad: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
         grad.transpose(dim0, dim1)

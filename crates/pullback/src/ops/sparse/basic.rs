@@ -6,7 +6,7 @@ use crate::dispatch::check_cast;
 use crate::error::ensure;
 use crate::ops::creation::factory::{FactoryOptions, of_strided_only};
 use crate::tensor::{Compressed, Coo, Cpu, Layout, Sparse, shape::list};
-use crate::{DType, Device, MemoryFormat, Result, Tensor};
+use crate::{DType, Device, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
 
 /// `detach`, `alias`: another handle to the same parts.
 pub(crate) fn alias(self_: &Tensor) -> Result<Tensor> {
@@ -72,7 +72,7 @@ pub(crate) fn blank(
         return Err(of_strided_only());
     }
     if layout == Layout::Strided {
-        return crate::TensorSpec::of(self_.shape(), dtype).zeros();
+        return TensorSpec::of(self_.shape(), dtype).zeros();
     }
     let empty = emptied(cpu, self_)?.converted(cpu, dtype)?;
     let made = Tensor::from_sparse(empty, self_.layout(), self_.shape())?;
@@ -83,6 +83,40 @@ pub(crate) fn blank(
     let blocks = [rows, columns];
     let is_blocked = layout.is_blocked() && self_.layout().is_blocked();
     made.to_sparse_with(Some(layout), is_blocked.then_some(&blocks[..]), None)
+}
+
+/// `ones_like`, `full_like`: of compressed layouts `value` in the places that `self` specifies, or a strided tensor of it where
+/// that layout is asked for. (A coordinate list of it would specify every element; PyTorch makes none either.)
+pub(crate) fn filled_like(
+    cpu: Cpu,
+    self_: &Tensor,
+    value: Scalar,
+    (dtype, layout): (Option<DType>, Option<Layout>),
+) -> Result<Tensor> {
+    let (dtype, layout) = (dtype.unwrap_or(self_.dtype()), layout.unwrap_or(self_.layout()));
+    let full = |shape: &[i64]| {
+        let made = TensorSpec::of(shape, dtype).holding(value)?.empty()?;
+        made.fill_with(cpu, value)?;
+        Ok(made)
+    };
+    if layout == Layout::Strided {
+        return full(self_.shape());
+    }
+    ensure!(
+        layout == self_.layout() && layout.is_compressed(),
+        not_implemented,
+        "a number in every element of a tensor of layout {} cannot be given in the layout {}: ask for layout=torch.strided",
+        self_.layout().spelled(),
+        layout.spelled()
+    );
+    with_values(self_, |values| full(values.shape()))
+}
+
+/// `fill_` of compressed layouts: `value` in the places that `self` specifies.
+pub(crate) fn fill(cpu: Cpu, self_: &Tensor, value: Scalar) -> Result<Tensor> {
+    value.check_fits(self_.dtype())?;
+    parts(self_)?.values().fill_with(cpu, value)?;
+    Ok(self_.clone())
 }
 
 /// `new_zeros`, `new_empty`: a tensor of another size, in the layout of `self` unless another is asked for, that specifies nothing.

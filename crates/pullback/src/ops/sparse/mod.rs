@@ -18,7 +18,7 @@ pub(super) mod product;
 pub(super) mod reduce;
 mod shape;
 
-pub(crate) use basic::{alias, blank, blank_beside, clone, convert, copy, zero};
+pub(crate) use basic::{alias, blank, blank_beside, clone, convert, copy, filled_like, zero};
 pub(crate) use gradient::{
     embedding_backward, gather_backward, index_select_backward, select_backward, slice_backward,
 };
@@ -29,7 +29,7 @@ pub(crate) use product::{addmm, bmm, mm, mv};
 pub(crate) use reduce::{any, item, norm, recorded_norm, sum, sum_dim};
 pub(crate) use shape::{
     cat, expand, index_select, narrow_copy, permute, select, slice, squeeze, squeeze_dim,
-    squeeze_dims, stack, swapped, transposed, unsqueeze,
+    squeeze_dims, stack, swap_own, swapped, transposed, unbind, unsqueeze,
 };
 
 use crate::dispatch::{Call, Kernel, Outputs};

@@ -50,6 +50,12 @@ pub(crate) fn swapped(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
     if a == b { self_.detached() } else { exchanged(self_, a, b) }
 }
 
+/// `t_`, `transpose_` of a coordinate list: the tensor shows itself so; tensors beside it on its memory do not see that.
+pub(crate) fn swap_own(self_: &Tensor, swapped: &Tensor) -> Result<Tensor> {
+    self_.reshape_sparse((*super::parts(swapped)?).clone(), swapped.shape())?;
+    Ok(self_.clone())
+}
+
 /// Two dimensions exchanged.
 fn exchanged(input: &Tensor, a: usize, b: usize) -> Result<Tensor> {
     let rank = input.ndim();
@@ -127,6 +133,17 @@ pub(crate) fn select(self_: &Tensor, dim: i64, index: i64) -> Result<Tensor> {
     let mut rest = chosen(&elements, &kept)?;
     rest.indices.remove(row);
     if rest.indices.is_empty() { total(&rest) } else { rest.into_coo() }
+}
+
+/// `unbind`.
+pub(crate) fn unbind(self_: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
+    ensure!(self_.ndim() > 0, index, "Dimension specified as {dim} but tensor has no dimensions");
+    let count = self_.shape()[wrap_dim(dim, self_.ndim())?];
+    let mut slices = Vec::new();
+    for index in 0..count {
+        memory::push(&mut slices, select(self_, dim, index)?)?;
+    }
+    Ok(slices)
 }
 
 /// Some of the coordinates, in their order.

@@ -212,21 +212,45 @@ fn meta(op: &Op<'_>) -> Result<TokenStream> {
     if let Some(word) = op.word("meta") {
         let (class, values) = named(op, word, &[])?;
         let classes = shared(op, "meta");
-        let class = quote!(#classes::#class);
-        return Ok(pushed(&quote!(#class(args #(, #values)*))));
+        return Ok(described(true, &quote!(#classes::#class(args #(, #values)*))));
     }
     let Some(function) = op.function("meta") else { return Ok(quote!(None)) };
     let (ty, values) = (&op.name, from_args(op, function, 0)?);
-    Ok(pushed(&quote!(#ty::meta(#(#values),*))))
+    Ok(described(gives_one_spec(function), &quote!(#ty::meta(#(#values),*))))
 }
 
-/// The function that puts what `result` describes behind the specs that it is given.
-fn pushed(result: &TokenStream) -> TokenStream {
-    quote!(Some(|args, specs| {
+/// Whether a `meta` function gives a single spec: its type is `Result<TensorSpec>`.
+fn gives_one_spec(function: &Function<'_>) -> bool {
+    let syn::ReturnType::Type(_, ty) = function.output else { return false };
+    let argument = last_segment(ty).and_then(|result| match &result.arguments {
+        syn::PathArguments::AngleBracketed(list) => list.args.first(),
+        _ => None,
+    });
+    let Some(syn::GenericArgument::Type(ty)) = argument else { return false };
+    last_segment(ty).is_some_and(|name| name.ident == "TensorSpec")
+}
+
+/// The last name of a type that is a path.
+fn last_segment(ty: &syn::Type) -> Option<&syn::PathSegment> {
+    match ty {
+        syn::Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    }
+}
+
+/// The `meta` of an op of which `result` gives one spec, or several.
+fn described(is_one: bool, result: &TokenStream) -> TokenStream {
+    if is_one {
+        return quote!(Some(::pullback::dispatch::Meta::One(|args| {
+            let _ = args;
+            #result
+        })));
+    }
+    quote!(Some(::pullback::dispatch::Meta::Several(|args, specs| {
         let _ = args;
         ::pullback::dispatch::IntoSpecs::push_to(#result?, specs);
         Ok(())
-    }))
+    })))
 }
 
 /// The count of operations, if the op has one.

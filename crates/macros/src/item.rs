@@ -36,6 +36,7 @@ pub(crate) struct Op<'a> {
 pub(crate) struct Function<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) params: Vec<(Ident, &'a syn::Type)>,
+    pub(crate) output: &'a syn::ReturnType,
 }
 
 /// One word of the attribute: `inplace`, `alias("x")`, `jvp = linear`.
@@ -203,7 +204,8 @@ impl<'a> Function<'a> {
                 Err(Error::new(r.span(), "functions of an op take no receiver; use `self_`"))
             }
         });
-        Ok(Function { ident: &f.sig.ident, params: params.collect::<Result<_>>()? })
+        let params = params.collect::<Result<_>>()?;
+        Ok(Function { ident: &f.sig.ident, params, output: &f.sig.output })
     }
 }
 

@@ -171,6 +171,10 @@ fn call_general(
     caller: Caller,
 ) -> Result<Outputs> {
     with_tensors(def, args, move |args| {
+        // (Where nothing follows the kernel, its result is constructed where the caller needs it.)
+        if needs == 0 && done.is_none() && !def.is(Traits::VIEW) && !mode::is_inference_mode() {
+            return run_kernel(plain(), def, args);
+        }
         if needs != 0 && done.is_none() && saved_hooks::are_active() {
             let run = || {
                 let _below = mode::set_grad(false);

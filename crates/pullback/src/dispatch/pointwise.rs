@@ -37,10 +37,6 @@ fn inputs<'a>(def: &OpDef, args: &[Arg<'a>], numbers: &'a [Tensor]) -> Pointwise
     args.iter().zip(def.args).filter_map(input).collect()
 }
 
-fn spec_of(def: &OpDef, args: &[Arg<'_>]) -> Result<TensorSpec> {
-    Ok(super::specs(def, args)?.pop().expect("a meta function gives one spec per output"))
-}
-
 /// What a `meta` word says of the result when all tensors have one real dtype and no number asks for another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResultKind {
@@ -238,7 +234,7 @@ pub(super) fn run(
     kernel: PointwiseKernel,
     args: &[Arg<'_>],
 ) -> Result<Tensor> {
-    let spec = spec_of(def, args)?;
+    let spec = super::spec(def, args)?;
     check_narrow(def, kernel, args, &spec)?;
     let out = spec.empty()?;
     let numbers = number_inputs(def, args)?;
@@ -273,7 +269,7 @@ pub(crate) fn run_into(
     if let Some(done) = run_fast_into(def, kernel, args, out) {
         return done;
     }
-    let spec = spec_of(def, args)?;
+    let spec = super::spec(def, args)?;
     check_narrow(def, kernel, args, &spec)?;
     if inplace {
         check_kept(def, &spec, out)?;
@@ -323,7 +319,7 @@ pub(super) fn check_into(
     args: &[Arg<'_>],
     out: &Tensor,
 ) -> Result<()> {
-    let spec = spec_of(def, args)?;
+    let spec = super::spec(def, args)?;
     check_narrow(def, kernel, args, &spec)?;
     check_kept(def, &spec, out)?;
     super::check_result(out, &spec.shape, spec.dtype)?;

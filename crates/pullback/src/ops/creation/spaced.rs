@@ -90,7 +90,7 @@ fn spaced(
             dtype.scalar_name()
         );
     }
-    options.spec(&[steps], natural)?.checked()
+    options.checked_spec(&[steps], natural)
 }
 
 /// `steps` numbers evenly spaced from `start` to `end`, both included.{FORM}
@@ -165,7 +165,7 @@ fn inclusive(
     check_real(&[start, end, step])?;
     let dtype = options.0.unwrap_or_else(default_dtype);
     let size = creation::range_size(start, end, step, dtype)?;
-    options.spec(&[as_size(size)], dtype)?.checked()
+    options.checked_spec(&[as_size(size)], dtype)
 }
 
 /// Writes `start + i * step`.

@@ -59,7 +59,7 @@ impl Triangle {
         let Triangle { row, col, .. } = self;
         ensure!(row >= 0, runtime, "row must be non-negative, got{row}");
         ensure!(col >= 0, runtime, "col must be non-negative, got{col}");
-        let spec = options.spec(&[2, self.count()], DType::I64)?.checked()?;
+        let spec = options.checked_spec(&[2, self.count()], DType::I64)?;
         ensure!(
             matches!(spec.dtype, DType::I32 | DType::I64),
             not_implemented,

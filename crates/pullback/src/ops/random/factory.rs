@@ -56,7 +56,7 @@ impl Rand {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, default_dtype())
     }
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, result, generator, random::rand)
@@ -81,7 +81,7 @@ impl Randn {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, default_dtype())
     }
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, result, generator, random::randn)
@@ -108,7 +108,7 @@ impl Randint {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         whole(
-            FactoryOptions(dtype, layout, device, pin_memory).spec(size, DType::I64)?.checked()?,
+            FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, DType::I64)?,
             0,
             high,
         )
@@ -139,7 +139,7 @@ impl RandintLow {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         whole(
-            FactoryOptions(dtype, layout, device, pin_memory).spec(size, DType::I64)?.checked()?,
+            FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, DType::I64)?,
             low,
             high,
         )
@@ -182,7 +182,7 @@ impl Randperm {
     ) -> Result<TensorSpec> {
         ensure!(n >= 0, runtime, "n must be non-negative, got{n}");
         let spec =
-            FactoryOptions(dtype, layout, device, pin_memory).spec(&[n], DType::I64)?.checked()?;
+            FactoryOptions(dtype, layout, device, pin_memory).checked_spec(&[n], DType::I64)?;
         random::check_count(spec.dtype, n as usize)?;
         Ok(spec)
     }
@@ -397,7 +397,7 @@ impl Normal {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         check_std(std)?;
-        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, default_dtype())
     }
     fn cpu(
         cpu: Cpu,

@@ -9,7 +9,7 @@
 
 use super::arithmetic;
 use super::graph::creation;
-use super::graph::node::Slots;
+use super::graph::node::SavedValues;
 use super::record::{
     BeforeWrite, needed, record, record_constant, record_inplace, record_saved, rules_need_self,
     save_inputs,
@@ -205,7 +205,7 @@ fn call_hooked(
     caller: Caller,
     run: impl FnOnce() -> Result<Outputs>,
 ) -> Result<Outputs> {
-    let mut slots = Slots::new();
+    let mut slots = SavedValues::new();
     save_inputs(def, args, needs, None, &mut slots)?;
     run_and_record(def, args, needs, run, |tensors| {
         record_saved(def, args, needs, tensors, &mut slots, CallSite::for_caller(caller))

@@ -51,7 +51,7 @@ pub enum ResultKind {
 }
 
 /// The operands of the short way: the output's place, then tensors and numbers in their order.
-struct Flat {
+struct FlatOperands {
     operands: [(*mut u8, DType, isize); 4],
     count: usize,
     numbers: [u64; 3],
@@ -60,7 +60,7 @@ struct Flat {
 /// The inputs of a call in which all tensors are row-major, of `g`'s shape (or of one element without
 /// dimensions) and dtype, floating or `int64`, and everything else is a number; `None` if it is not so.
 #[inline]
-fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> Option<()> {
+fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut FlatOperands) -> Option<()> {
     let dtype = g.dtype;
     let is_known = match dtype {
         DType::F32 | DType::F64 => def.result != ResultKind::Custom,
@@ -120,12 +120,12 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
     Some(())
 }
 
-impl Flat {
+impl FlatOperands {
     /// Nothing in it yet but room for the output.
     #[inline(always)]
     fn new(dtype: DType) -> Self {
         let empty = (std::ptr::null_mut(), dtype, 0_isize);
-        Flat { operands: [empty; 4], count: 1, numbers: [0; 3] }
+        FlatOperands { operands: [empty; 4], count: 1, numbers: [0; 3] }
     }
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn run_fast(
         return None;
     }
     let g = first.geometry();
-    let mut flat = Flat::new(g.dtype);
+    let mut flat = FlatOperands::new(g.dtype);
     flat_inputs(def, args, g, &mut flat)?;
     let out_dtype = if def.result == ResultKind::Bool { DType::Bool } else { g.dtype };
     Some(finish_fast(kernel, g, out_dtype, &mut flat.operands[..flat.count], args))
@@ -159,7 +159,7 @@ pub(crate) fn run_fast_into(
     if !matches!(def.result, ResultKind::Same | ResultKind::Float) {
         return None;
     }
-    let mut flat = Flat::new(g.dtype);
+    let mut flat = FlatOperands::new(g.dtype);
     flat_inputs(def, args, g, &mut flat)?;
     let (to, bytes) = (g.written_ptr(), g.numel as usize * g.dtype.size());
     let overlaps = |&(from, _, step): &(*mut u8, DType, isize)| {

@@ -28,13 +28,13 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// A bound: a number, or the tensor that holds it.
-trait Bound: Copy {
+trait Endpoint: Copy {
     const IN_TENSOR: bool;
     fn ndim(self) -> Option<usize>;
     fn is_complex(self) -> bool;
     fn number(self) -> Result<Scalar>;
 }
-impl Bound for Scalar {
+impl Endpoint for Scalar {
     const IN_TENSOR: bool = false;
     fn ndim(self) -> Option<usize> {
         None
@@ -46,7 +46,7 @@ impl Bound for Scalar {
         Ok(self)
     }
 }
-impl Bound for &Tensor {
+impl Endpoint for &Tensor {
     const IN_TENSOR: bool = true;
     fn ndim(self) -> Option<usize> {
         Some(self.shape().len())
@@ -62,8 +62,8 @@ impl Bound for &Tensor {
 /// As many numbers as there are steps, of a complex dtype if a bound is complex, which no real `dtype` takes.
 fn spaced(
     function: &str,
-    start: impl Bound,
-    end: impl Bound,
+    start: impl Endpoint,
+    end: impl Endpoint,
     steps: i64,
     options: FactoryOptions,
 ) -> Result<TensorSpec> {

@@ -16,15 +16,15 @@ pub fn module(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 
 /// What the attributes of a field say.
 #[derive(Default)]
-struct Options {
+struct DeriveOptions {
     skip: bool,
     buffer: bool,
     rename: Option<LitStr>,
 }
 
-impl Options {
-    fn read(field: &Field) -> Result<Options> {
-        let mut options = Options::default();
+impl DeriveOptions {
+    fn read(field: &Field) -> Result<DeriveOptions> {
+        let mut options = DeriveOptions::default();
         for attribute in field.attrs.iter().filter(|a| a.path().is_ident("module")) {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("skip") {
@@ -56,7 +56,7 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
     };
     let (mut own, mut below, mut modes) = (Vec::new(), Vec::new(), Vec::new());
     for (index, field) in data.fields.iter().enumerate() {
-        let options = Options::read(field)?;
+        let options = DeriveOptions::read(field)?;
         if options.skip {
             continue;
         }

@@ -36,7 +36,7 @@ pub(crate) struct Lines {
 }
 
 /// Neighbouring lines: where the first begins in both arrays, and how many there are.
-pub(crate) struct Tile {
+pub(crate) struct LineTile {
     /// The number of the first line among those along the innermost of the other dimensions.
     pub(crate) first: usize,
     pub(crate) source: isize,
@@ -117,7 +117,7 @@ impl Lines {
         self.tiles_of_inner() * self.shape.iter().skip(1).product::<usize>()
     }
     /// One of them.
-    pub(crate) fn tile_at(&self, index: usize) -> Tile {
+    pub(crate) fn tile_at(&self, index: usize) -> LineTile {
         let first = index % self.tiles_of_inner() * self.tile;
         let (across_source, across_target) = self.across();
         let (mut source, mut target) =
@@ -129,13 +129,13 @@ impl Lines {
             source += at * self.source[d];
             target += at * self.target[d];
         }
-        Tile { first, source, target, lines: self.tile.min(self.inner() - first) }
+        LineTile { first, source, target, lines: self.tile.min(self.inner() - first) }
     }
 }
 
 /// How numbers lie: from number to number of a line, and from line to line.
 #[derive(Clone, Copy)]
-pub(crate) struct Layout {
+pub(crate) struct LineLayout {
     pub(crate) step: isize,
     pub(crate) across: isize,
 }
@@ -146,7 +146,7 @@ pub(crate) struct Layout {
 /// Each number that `layout` reaches from `source` is live memory.
 pub(crate) unsafe fn gather<S: Copy>(
     source: *const S,
-    layout: Layout,
+    layout: LineLayout,
     (lines, n, pitch): (usize, usize, usize),
     buffer: &mut [S],
 ) {
@@ -182,7 +182,7 @@ pub(crate) unsafe fn gather<S: Copy>(
 /// Each number that `layout` reaches from `target` is live memory that nobody else reads or writes now.
 pub(crate) unsafe fn scatter<D: Copy>(
     target: *mut D,
-    layout: Layout,
+    layout: LineLayout,
     (lines, n, pitch): (usize, usize, usize),
     buffer: &[D],
 ) {

@@ -7,7 +7,7 @@
 //! depends on its length alone.
 
 use crate::line::Full;
-use crate::plan::{Plan, Real};
+use crate::plan::{FftReal, LinePlan};
 use num_complex::Complex;
 use pullback_kernels::{Result, memory};
 use rustfft::{FftDirection, FftPlanner};
@@ -45,16 +45,16 @@ pub(crate) struct Split<T> {
     /// The rows and columns of the matrix.
     pub(crate) sizes: (usize, usize),
     /// Of columns.
-    pub(crate) columns: Plan<Complex<T>, Complex<T>, T>,
+    pub(crate) columns: LinePlan<Complex<T>, Complex<T>, T>,
     /// Of rows.
-    pub(crate) rows: Plan<Complex<T>, Complex<T>, T>,
+    pub(crate) rows: LinePlan<Complex<T>, Complex<T>, T>,
     /// For each column `j2` the factors `w_n^(j2 k1)` of its numbers.
     pub(crate) twiddles: Vec<Complex<T>>,
     /// Memory for the matrix that an earlier call has left: fresh memory, which comes page by page, takes as long as a step.
     left: Mutex<Vec<Complex<T>>>,
 }
 
-impl<T: Real> Split<T> {
+impl<T: FftReal> Split<T> {
     /// The plan for a length that [`factors`] splits. Whoever calls it has seen to the memory.
     pub(crate) fn new(n: usize, direction: FftDirection) -> Self {
         let (a, b) = factors(n).unwrap_or((1, n));
@@ -100,7 +100,7 @@ impl<T: Real> Split<T> {
 }
 
 /// The nearest number.
-pub(crate) fn as_real<T: Real>(number: f64) -> T {
+pub(crate) fn as_real<T: FftReal>(number: f64) -> T {
     T::from_f64(number).unwrap_or_else(T::zero)
 }
 

@@ -3,9 +3,9 @@
 //! A tile is copied into a buffer, transformed there, and written where it belongs; lines without gaps in the target are written
 //! at once. A pass is prepared first, with a work area for each thread that may take part, and then run.
 
-use crate::lines::{Layout, Lines, Side, gather, scatter};
+use crate::lines::{LineLayout, Lines, Side, gather, scatter};
 use crate::long::{self, Split, as_real};
-use crate::plan::{self, Plan, Real};
+use crate::plan::{self, FftReal, LinePlan};
 use num_complex::Complex;
 use pullback_kernels::{Result, memory, parallel};
 use std::ops::Mul;
@@ -18,7 +18,7 @@ const GRAIN: usize = 1 << 14;
 pub(crate) type Finish<'a, D> = dyn Fn(usize, &mut [D]) + Sync + 'a;
 
 /// Multiplies lines.
-pub(crate) fn scaled<D: Copy + Mul<T, Output = D>, T: Real>(
+pub(crate) fn scaled<D: Copy + Mul<T, Output = D>, T: FftReal>(
     scale: f64,
 ) -> impl Fn(usize, &mut [D]) + Sync {
     let factor = as_real::<T>(scale);
@@ -32,7 +32,7 @@ pub(crate) fn scaled<D: Copy + Mul<T, Output = D>, T: Real>(
 }
 
 /// The memory that one thread needs.
-struct Work<S, D, T> {
+struct PassWork<S, D, T> {
     input: Vec<S>,
     output: Vec<D>,
     scratch: Vec<Complex<T>>,
@@ -40,7 +40,7 @@ struct Work<S, D, T> {
 
 /// Sizes of that memory.
 #[derive(Clone, Copy)]
-struct Sizes {
+struct PassSizes {
     /// Lines of a tile.
     lines: usize,
     /// Numbers from line to line of a tile that was copied.
@@ -52,9 +52,11 @@ struct Sizes {
     joined: bool,
 }
 
-impl Sizes {
-    fn allocate<S: Copy + Default, D: Copy + Default, T: Real>(self) -> Result<Work<S, D, T>> {
-        Ok(Work {
+impl PassSizes {
+    fn allocate<S: Copy + Default, D: Copy + Default, T: FftReal>(
+        self,
+    ) -> Result<PassWork<S, D, T>> {
+        Ok(PassWork {
             input: memory::filled(S::default(), self.lines * self.input_pitch)?,
             output: memory::filled(D::default(), self.lines * self.output_pitch)?,
             scratch: memory::filled(Complex::new(T::zero(), T::zero()), self.scratch)?,
@@ -71,24 +73,24 @@ fn pitch(n: usize, lines: usize) -> usize {
 /// A prepared pass.
 pub(crate) struct Pass<S, D, T> {
     lines: Lines,
-    plan: Plan<S, D, T>,
-    sizes: Sizes,
+    plan: LinePlan<S, D, T>,
+    sizes: PassSizes,
     /// Tiles that are one thread's at once.
     grain: usize,
-    free: Mutex<Vec<Work<S, D, T>>>,
+    free: Mutex<Vec<PassWork<S, D, T>>>,
 }
 
 impl<S, D, T> Pass<S, D, T>
 where
     S: Copy + Default + Send,
     D: Copy + Default + Send,
-    T: Real,
+    T: FftReal,
 {
-    pub(crate) fn new(mut lines: Lines, plan: Plan<S, D, T>) -> Result<Self> {
+    pub(crate) fn new(mut lines: Lines, plan: LinePlan<S, D, T>) -> Result<Self> {
         let (from, to) = plan.lengths();
         let joined = plan.takes_many() && lines.join((from, to));
         let at_once = lines.tile_lines();
-        let sizes = Sizes {
+        let sizes = PassSizes {
             lines: at_once,
             input_pitch: if joined { from } else { pitch(from, at_once) },
             output_pitch: if lines.target_step == 1 { 0 } else { pitch(to, at_once) },
@@ -113,7 +115,7 @@ where
         target: *mut D,
         finish: &Finish<'_, D>,
     ) -> Result<()> {
-        let (source, target) = (Shared(source.cast_mut()), Shared(target));
+        let (source, target) = (SharedPtr(source.cast_mut()), SharedPtr(target));
         parallel::try_for_range(self.lines.tiles(), self.grain, &|range| {
             let kept = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
             // (There is none left only where the number of threads was raised meanwhile.)
@@ -139,14 +141,14 @@ where
         source: *const S,
         target: *mut D,
         finish: &Finish<'_, D>,
-        work: &mut Work<S, D, T>,
+        work: &mut PassWork<S, D, T>,
     ) {
         let (tile, (from, to)) = (self.lines.tile_at(nr), self.plan.lengths());
         let (across_source, across_target) = self.lines.across();
         let (source, target) =
             (source.wrapping_offset(tile.source), target.wrapping_offset(tile.target));
         let (input_pitch, output_pitch) = (self.sizes.input_pitch, self.sizes.output_pitch);
-        let layout = Layout { step: self.lines.source_step, across: across_source };
+        let layout = LineLayout { step: self.lines.source_step, across: across_source };
         // SAFETY: as the caller promised.
         unsafe { gather(source, layout, (tile.lines, from, input_pitch), &mut work.input) };
         if self.sizes.joined {
@@ -170,7 +172,7 @@ where
             finish(tile.first + line, output);
         }
         if output_pitch > 0 {
-            let layout = Layout { step: self.lines.target_step, across: across_target };
+            let layout = LineLayout { step: self.lines.target_step, across: across_target };
             // SAFETY: as above.
             unsafe { scatter(target, layout, (tile.lines, to, output_pitch), &work.output) };
         }
@@ -178,12 +180,12 @@ where
 }
 
 /// A pass of a complex transform, whose lines may be split.
-pub(crate) enum ComplexPass<T: Real> {
+pub(crate) enum ComplexPass<T: FftReal> {
     Plain(Box<Pass<Complex<T>, Complex<T>, T>>, f64),
     Long(Box<LongPass<T>>),
 }
 
-impl<T: Real> ComplexPass<T> {
+impl<T: FftReal> ComplexPass<T> {
     pub(crate) fn new(lines: Lines, n: usize, forward: bool, scale: f64) -> Result<Self> {
         if long::factors(n).is_none() {
             let pass = Pass::new(lines, plan::complex(n, forward)?)?;
@@ -229,7 +231,7 @@ impl<T: Real> ComplexPass<T> {
 }
 
 /// A pass whose lines are split. They come one after the other: their short lines are what threads share.
-pub(crate) struct LongPass<T: Real> {
+pub(crate) struct LongPass<T: FftReal> {
     lines: Lines,
     columns: Pass<Complex<T>, Complex<T>, T>,
     rows: Pass<Complex<T>, Complex<T>, T>,
@@ -238,14 +240,14 @@ pub(crate) struct LongPass<T: Real> {
     scale: f64,
 }
 
-impl<T: Real> Drop for LongPass<T> {
+impl<T: FftReal> Drop for LongPass<T> {
     fn drop(&mut self) {
         let matrix = self.matrix.get_mut().unwrap_or_else(PoisonError::into_inner);
         self.plan.leave(std::mem::take(matrix));
     }
 }
 
-impl<T: Real> LongPass<T> {
+impl<T: FftReal> LongPass<T> {
     /// # Safety
     /// As [`Pass::run`].
     unsafe fn run(&self, source: *const Complex<T>, target: *mut Complex<T>) -> Result<()> {
@@ -273,13 +275,13 @@ impl<T: Real> LongPass<T> {
 }
 
 /// A pointer that threads share.
-struct Shared<P>(*mut P);
+struct SharedPtr<P>(*mut P);
 
-impl<P> Shared<P> {
+impl<P> SharedPtr<P> {
     fn get(&self) -> *mut P {
         self.0
     }
 }
 
 // SAFETY: threads read and write different lines of what it points to.
-unsafe impl<P: Send> Sync for Shared<P> {}
+unsafe impl<P: Send> Sync for SharedPtr<P> {}

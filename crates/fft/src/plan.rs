@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 /// Which transform.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TransformKind {
     /// Complex to complex, with `exp(-2 pi i j k / n)`.
     Forward,
     /// Complex to complex, with `exp(2 pi i j k / n)`.
@@ -31,29 +31,29 @@ pub(crate) enum Kind {
 }
 
 /// A prepared transform of one kind.
-pub(crate) type Plan<S, D, T> = Arc<dyn Line<S, D, T>>;
+pub(crate) type LinePlan<S, D, T> = Arc<dyn Line<S, D, T>>;
 
 /// A number type that transforms compute in.
-pub(crate) trait Real: FftNum + Default {
+pub(crate) trait FftReal: FftNum + Default {
     /// The plans that are kept.
     fn cache() -> &'static Mutex<Cache<Self>>;
 }
 
 /// Plans, the last used ones at the end.
-pub(crate) struct Cache<T>(Vec<Kept<T>>);
+pub(crate) struct Cache<T>(Vec<KeptPlan<T>>);
 
-struct Kept<T> {
-    kind: Kind,
+struct KeptPlan<T> {
+    kind: TransformKind,
     n: usize,
-    plan: Prepared<T>,
+    plan: PreparedPlan<T>,
 }
 
 /// Plans by what they take and give.
 #[derive(Clone)]
-enum Prepared<T> {
-    Complex(Plan<num_complex::Complex<T>, num_complex::Complex<T>, T>),
-    FromReal(Plan<T, num_complex::Complex<T>, T>),
-    ToReal(Plan<num_complex::Complex<T>, T, T>),
+enum PreparedPlan<T> {
+    Complex(LinePlan<num_complex::Complex<T>, num_complex::Complex<T>, T>),
+    FromReal(LinePlan<T, num_complex::Complex<T>, T>),
+    ToReal(LinePlan<num_complex::Complex<T>, T, T>),
     Split(Arc<Split<T>>),
 }
 
@@ -65,12 +65,12 @@ const MOST_POINTS: usize = 1 << 22;
 static SINGLE: Mutex<Cache<f32>> = Mutex::new(Cache(Vec::new()));
 static DOUBLE: Mutex<Cache<f64>> = Mutex::new(Cache(Vec::new()));
 
-impl Real for f32 {
+impl FftReal for f32 {
     fn cache() -> &'static Mutex<Cache<f32>> {
         &SINGLE
     }
 }
-impl Real for f64 {
+impl FftReal for f64 {
     fn cache() -> &'static Mutex<Cache<f64>> {
         &DOUBLE
     }
@@ -83,7 +83,7 @@ pub fn cached_plans() -> (usize, usize) {
 }
 
 /// What `work` gives on the cache; `None` if another thread holds it.
-fn with_cache<T: Real, R>(work: impl FnOnce(&mut Cache<T>) -> R) -> Option<R> {
+fn with_cache<T: FftReal, R>(work: impl FnOnce(&mut Cache<T>) -> R) -> Option<R> {
     for _ in 0..50 {
         match T::cache().try_lock() {
             Ok(mut cache) => return Some(work(&mut cache)),
@@ -94,27 +94,27 @@ fn with_cache<T: Real, R>(work: impl FnOnce(&mut Cache<T>) -> R) -> Option<R> {
     None
 }
 
-impl<T: Real> Cache<T> {
-    fn find(&mut self, kind: Kind, n: usize) -> Option<Prepared<T>> {
+impl<T: FftReal> Cache<T> {
+    fn find(&mut self, kind: TransformKind, n: usize) -> Option<PreparedPlan<T>> {
         let at = self.0.iter().position(|kept| kept.kind == kind && kept.n == n)?;
         let kept = self.0.remove(at);
         let plan = kept.plan.clone();
         self.0.push(kept);
         Some(plan)
     }
-    fn keep(&mut self, kind: Kind, n: usize, plan: Prepared<T>) {
+    fn keep(&mut self, kind: TransformKind, n: usize, plan: PreparedPlan<T>) {
         if self.find(kind, n).is_some() {
             return;
         }
-        self.0.push(Kept { kind, n, plan });
-        let points = |all: &[Kept<T>]| all.iter().map(|kept| kept.n).sum::<usize>();
+        self.0.push(KeptPlan { kind, n, plan });
+        let points = |all: &[KeptPlan<T>]| all.iter().map(|kept| kept.n).sum::<usize>();
         while self.0.len() > MOST || (self.0.len() > 1 && points(&self.0) > MOST_POINTS) {
             self.0.remove(0);
         }
     }
 }
 
-fn prepared<T: Real>(kind: Kind, n: usize) -> Result<Prepared<T>> {
+fn prepared<T: FftReal>(kind: TransformKind, n: usize) -> Result<PreparedPlan<T>> {
     if let Some(Some(plan)) = with_cache(|cache: &mut Cache<T>| cache.find(kind, n)) {
         return Ok(plan);
     }
@@ -129,55 +129,62 @@ fn prepared<T: Real>(kind: Kind, n: usize) -> Result<Prepared<T>> {
 }
 
 /// A new plan. Planners are not kept: they hold on to all that they ever planned.
-fn made<T: Real>(kind: Kind, n: usize) -> Prepared<T> {
-    let complex = |direction: FftDirection| -> Prepared<T> {
-        Prepared::Complex(Arc::new(Full(FftPlanner::new().plan_fft(n, direction))))
+fn made<T: FftReal>(kind: TransformKind, n: usize) -> PreparedPlan<T> {
+    let complex = |direction: FftDirection| -> PreparedPlan<T> {
+        PreparedPlan::Complex(Arc::new(Full(FftPlanner::new().plan_fft(n, direction))))
     };
     match kind {
-        Kind::Forward => complex(FftDirection::Forward),
-        Kind::Inverse => complex(FftDirection::Inverse),
-        Kind::Half | Kind::Whole => {
+        TransformKind::Forward => complex(FftDirection::Forward),
+        TransformKind::Inverse => complex(FftDirection::Inverse),
+        TransformKind::Half | TransformKind::Whole => {
             let plan = RealFftPlanner::new().plan_fft_forward(n);
-            Prepared::FromReal(Arc::new(Half { plan, is_whole: kind == Kind::Whole }))
+            PreparedPlan::FromReal(Arc::new(Half { plan, is_whole: kind == TransformKind::Whole }))
         }
-        Kind::ToReal => {
-            Prepared::ToReal(Arc::new(ToReal(RealFftPlanner::new().plan_fft_inverse(n))))
+        TransformKind::ToReal => {
+            PreparedPlan::ToReal(Arc::new(ToReal(RealFftPlanner::new().plan_fft_inverse(n))))
         }
-        Kind::SplitForward => Prepared::Split(Arc::new(Split::new(n, FftDirection::Forward))),
-        Kind::SplitInverse => Prepared::Split(Arc::new(Split::new(n, FftDirection::Inverse))),
+        TransformKind::SplitForward => {
+            PreparedPlan::Split(Arc::new(Split::new(n, FftDirection::Forward)))
+        }
+        TransformKind::SplitInverse => {
+            PreparedPlan::Split(Arc::new(Split::new(n, FftDirection::Inverse)))
+        }
     }
 }
 
 type C<T> = num_complex::Complex<T>;
 
 /// The plan of a complex transform.
-pub(crate) fn complex<T: Real>(n: usize, forward: bool) -> Result<Plan<C<T>, C<T>, T>> {
-    match prepared(if forward { Kind::Forward } else { Kind::Inverse }, n)? {
-        Prepared::Complex(plan) => Ok(plan),
+pub(crate) fn complex<T: FftReal>(n: usize, forward: bool) -> Result<LinePlan<C<T>, C<T>, T>> {
+    match prepared(if forward { TransformKind::Forward } else { TransformKind::Inverse }, n)? {
+        PreparedPlan::Complex(plan) => Ok(plan),
         _ => unreachable!("a plan is of the requested kind"),
     }
 }
 
 /// The plan of a complex transform in two steps, of a length that [`crate::long::factors`] splits.
-pub(crate) fn split<T: Real>(n: usize, forward: bool) -> Result<Arc<Split<T>>> {
-    match prepared(if forward { Kind::SplitForward } else { Kind::SplitInverse }, n)? {
-        Prepared::Split(plan) => Ok(plan),
+pub(crate) fn split<T: FftReal>(n: usize, forward: bool) -> Result<Arc<Split<T>>> {
+    match prepared(
+        if forward { TransformKind::SplitForward } else { TransformKind::SplitInverse },
+        n,
+    )? {
+        PreparedPlan::Split(plan) => Ok(plan),
         _ => unreachable!("a plan is of the requested kind"),
     }
 }
 
 /// The plan of the transform of real numbers.
-pub(crate) fn from_real<T: Real>(n: usize, is_whole: bool) -> Result<Plan<T, C<T>, T>> {
-    match prepared(if is_whole { Kind::Whole } else { Kind::Half }, n)? {
-        Prepared::FromReal(plan) => Ok(plan),
+pub(crate) fn from_real<T: FftReal>(n: usize, is_whole: bool) -> Result<LinePlan<T, C<T>, T>> {
+    match prepared(if is_whole { TransformKind::Whole } else { TransformKind::Half }, n)? {
+        PreparedPlan::FromReal(plan) => Ok(plan),
         _ => unreachable!("a plan is of the requested kind"),
     }
 }
 
 /// The plan of the transform to real numbers.
-pub(crate) fn to_real<T: Real>(n: usize) -> Result<Plan<C<T>, T, T>> {
-    match prepared(Kind::ToReal, n)? {
-        Prepared::ToReal(plan) => Ok(plan),
+pub(crate) fn to_real<T: FftReal>(n: usize) -> Result<LinePlan<C<T>, T, T>> {
+    match prepared(TransformKind::ToReal, n)? {
+        PreparedPlan::ToReal(plan) => Ok(plan),
         _ => unreachable!("a plan is of the requested kind"),
     }
 }
@@ -190,16 +197,16 @@ mod tests {
     fn what_is_kept_is_bounded_and_the_last_used_stays() {
         let mut cache = Cache::<f32>(Vec::new());
         for n in 1..=2 * MOST {
-            cache.keep(Kind::Forward, n, made(Kind::Forward, n));
-            assert!(cache.find(Kind::Forward, 1).is_some() || n >= MOST);
+            cache.keep(TransformKind::Forward, n, made(TransformKind::Forward, n));
+            assert!(cache.find(TransformKind::Forward, 1).is_some() || n >= MOST);
         }
         assert_eq!(cache.0.len(), MOST);
-        assert!(cache.find(Kind::Forward, 2 * MOST).is_some());
-        assert!(cache.find(Kind::Inverse, 2 * MOST).is_none());
-        assert!(cache.find(Kind::Forward, 2).is_none());
+        assert!(cache.find(TransformKind::Forward, 2 * MOST).is_some());
+        assert!(cache.find(TransformKind::Inverse, 2 * MOST).is_none());
+        assert!(cache.find(TransformKind::Forward, 2).is_none());
         // A plan for more than all may be for stays alone.
-        let small = made(Kind::Forward, 4);
-        cache.keep(Kind::Forward, MOST_POINTS + 1, small);
+        let small = made(TransformKind::Forward, 4);
+        cache.keep(TransformKind::Forward, MOST_POINTS + 1, small);
         assert_eq!(cache.0.len(), 1);
     }
 

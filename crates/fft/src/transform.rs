@@ -5,7 +5,7 @@
 
 use crate::lines::{Lines, Side};
 use crate::pass::{ComplexPass, Pass, scaled};
-use crate::plan::{self, Real};
+use crate::plan::{self, FftReal};
 use num_complex::Complex;
 use pullback_kernels::{DType, Error, Result, StridedMut, StridedRef, memory};
 use smallvec::SmallVec;
@@ -115,22 +115,23 @@ fn check_shapes(
     )))
 }
 
-fn complex<T: Real>(
+fn complex<T: FftReal>(
     out: &mut StridedMut<'_>,
     input: StridedRef<'_>,
     dims: &[usize],
     forward: bool,
     scale: f64,
 ) -> Result<()> {
-    let steps = Steps::new(out.shape(), input.strides(), out.strides(), dims, (forward, scale))?;
+    let steps =
+        SplitSteps::new(out.shape(), input.strides(), out.strides(), dims, (forward, scale))?;
     // SAFETY: the views promise their memory, whose shapes were checked; they are apart, as the caller says.
     unsafe { steps.run(input.ptr().cast::<Complex<T>>(), out.ptr().cast()) }
 }
 
 /// The passes of a complex transform, the innermost dimension first; dimensions of one number are left out.
-struct Steps<T: Real>(SmallVec<[ComplexPass<T>; 2]>);
+struct SplitSteps<T: FftReal>(SmallVec<[ComplexPass<T>; 2]>);
 
-impl<T: Real> Steps<T> {
+impl<T: FftReal> SplitSteps<T> {
     fn new(
         shape: &[i64],
         source: &[i64],
@@ -154,7 +155,7 @@ impl<T: Real> Steps<T> {
             let lines = Lines::new(shape, dim, Side { strides: from }, Side { strides: target }, n);
             passes.push(ComplexPass::new(lines, n, forward, scale)?);
         }
-        Ok(Steps(passes))
+        Ok(SplitSteps(passes))
     }
 
     /// # Safety
@@ -177,7 +178,7 @@ fn others(shape: &[i64], dims: &[usize]) -> SmallVec<[usize; 6]> {
     others.iter().copied().filter(|&d| shape[d] > 1).collect()
 }
 
-fn from_real<T: Real>(
+fn from_real<T: FftReal>(
     out: &mut StridedMut<'_>,
     input: StridedRef<'_>,
     (last, others): (usize, &[usize]),
@@ -191,7 +192,9 @@ fn from_real<T: Real>(
     let first = Pass::new(lines, plan)?;
     let first_scale = if others.is_empty() { scale } else { 1.0 };
     let steps = (!others.is_empty())
-        .then(|| Steps::<T>::new(out.shape(), out.strides(), out.strides(), others, (true, scale)))
+        .then(|| {
+            SplitSteps::<T>::new(out.shape(), out.strides(), out.strides(), others, (true, scale))
+        })
         .transpose()?;
     let target = out.ptr().cast::<Complex<T>>();
     // SAFETY: the views promise their memory, whose shapes were checked; they are apart, as the caller says.
@@ -201,7 +204,7 @@ fn from_real<T: Real>(
     }
 }
 
-fn to_real<T: Real>(
+fn to_real<T: FftReal>(
     out: &mut StridedMut<'_>,
     input: StridedRef<'_>,
     (last, others): (usize, &[usize]),
@@ -214,8 +217,13 @@ fn to_real<T: Real>(
     let mut steps = None;
     if !others.is_empty() {
         let last_scale = (false, 1.0);
-        steps =
-            Some(Steps::<T>::new(input.shape(), input.strides(), &strides, others, last_scale)?);
+        steps = Some(SplitSteps::<T>::new(
+            input.shape(),
+            input.strides(),
+            &strides,
+            others,
+            last_scale,
+        )?);
         between = memory::filled(Complex::new(T::zero(), T::zero()), input.numel())?;
     }
     let from = if others.is_empty() { input.strides() } else { &strides[..] };

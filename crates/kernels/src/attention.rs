@@ -55,7 +55,7 @@ pub fn attention(
     [key, value]: [StridedRef<'_>; 2],
     options: AttentionOptions<'_>,
 ) -> Result<()> {
-    let sizes = Sizes::of(query, key, value)?;
+    let sizes = AttentionSizes::of(query, key, value)?;
     sizes.check_results(out.shape(), sums.shape(), options.mask)?;
     check_dtypes(query, &[key.dtype(), value.dtype(), out.dtype()], sums.dtype())?;
     match query.dtype() {
@@ -84,7 +84,7 @@ fn check_dtypes(query: StridedRef<'_>, others: &[DType], sums: DType) -> Result<
 
 /// The sizes of an attention.
 #[derive(Clone, Copy)]
-struct Sizes {
+struct AttentionSizes {
     batch: usize,
     heads: usize,
     /// Query heads that share a head of keys and values.
@@ -95,8 +95,12 @@ struct Sizes {
     out_width: usize,
 }
 
-impl Sizes {
-    fn of(query: StridedRef<'_>, key: StridedRef<'_>, value: StridedRef<'_>) -> Result<Sizes> {
+impl AttentionSizes {
+    fn of(
+        query: StridedRef<'_>,
+        key: StridedRef<'_>,
+        value: StridedRef<'_>,
+    ) -> Result<AttentionSizes> {
         let shapes = [query.shape(), key.shape(), value.shape()];
         let [&[batch, heads, queries, width], &[_, own, keys, _], &[_, _, _, out_width]] = shapes
         else {
@@ -117,12 +121,12 @@ impl Sizes {
         let sharing = if own == 0 { 1 } else { heads / own };
         let [batch, heads, sharing, queries, keys, width, out_width] =
             [batch, heads, sharing, queries, keys, width, out_width].map(|size| size as usize);
-        Ok(Sizes { batch, heads, sharing, queries, keys, width, out_width })
+        Ok(AttentionSizes { batch, heads, sharing, queries, keys, width, out_width })
     }
 
     /// Refuses results, logarithms and a mask of other shapes, and a mask of another kind.
     fn check_results(self, out: &[i64], sums: &[i64], mask: Option<StridedRef<'_>>) -> Result<()> {
-        let Sizes { batch, heads, queries, keys, out_width, .. } = self;
+        let AttentionSizes { batch, heads, queries, keys, out_width, .. } = self;
         let shape = [batch, heads, queries, out_width].map(|size| size as i64);
         expect_shape("output", out, &shape)?;
         expect_shape("logarithms", sums, &shape[..3])?;
@@ -161,7 +165,7 @@ fn run<N: Stored>(
     sums: &mut StridedMut<'_>,
     [query, key, value]: [StridedRef<'_>; 3],
     options: AttentionOptions<'_>,
-    s: Sizes,
+    s: AttentionSizes,
 ) -> Result<()> {
     let run = if s.batch * s.heads >= MANY { RUN } else { SHORT_RUN };
     let runs = s.queries.div_ceil(run);
@@ -203,7 +207,7 @@ struct Buffers {
 }
 
 /// A task's buffers.
-struct Work<'a, T> {
+struct TaskBuffers<'a, T> {
     /// The queries row by row, zeros past the last.
     query: &'a mut [T],
     /// A block of keys in panels of as many as a tile takes, element by element.
@@ -220,7 +224,7 @@ struct Work<'a, T> {
 }
 
 impl Buffers {
-    fn new<N: Stored>(s: Sizes, rows: usize) -> Buffers {
+    fn new<N: Stored>(s: AttentionSizes, rows: usize) -> Buffers {
         let (panel, rows) = (panel_width(size_of::<N::Wide>()), rows.next_multiple_of(ROWS));
         let keys = KEYS.min(s.keys).next_multiple_of(panel);
         let columns = s.out_width.next_multiple_of(panel);
@@ -239,9 +243,9 @@ impl Buffers {
         (elements + 2 * self.rows + 7 * 16) * (size_of::<T>() / 4)
     }
     /// The buffers, each from a cache line on.
-    fn cut<T>(self, words: &mut [u32]) -> Work<'_, T> {
+    fn cut<T>(self, words: &mut [u32]) -> TaskBuffers<'_, T> {
         let mut rest = Cutter::new(words);
-        Work {
+        TaskBuffers {
             query: rest.next(self.query),
             key: rest.next(self.key),
             value: rest.next(self.value),
@@ -277,11 +281,11 @@ impl<'a, T> Cutter<'a, T> {
 /// One task: some queries of a head.
 fn attend<N: Stored>(
     head: &Head<N>,
-    (s, queries): (Sizes, Range<usize>),
+    (s, queries): (AttentionSizes, Range<usize>),
     (scale, is_causal): (N::Wide, bool),
-    work: Work<'_, N::Wide>,
+    work: TaskBuffers<'_, N::Wide>,
 ) {
-    let Work { query, key, value, weights, sums, spare, state } = work;
+    let TaskBuffers { query, key, value, weights, sums, spare, state } = work;
     pack_rows(query, head.query.at(queries.start, 0), (queries.len(), s.width));
     sums.fill(N::Wide::ZERO);
     state.fill([N::Wide::NEG_INFINITY, N::Wide::ZERO]);
@@ -317,7 +321,7 @@ fn attend<N: Stored>(
 /// Writes the results of some queries.
 fn finish<N: Stored>(
     head: &Head<N>,
-    (s, queries): (Sizes, Range<usize>),
+    (s, queries): (AttentionSizes, Range<usize>),
     sums: &mut [N::Wide],
     state: &[[N::Wide; 2]],
 ) {

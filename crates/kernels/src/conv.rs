@@ -127,6 +127,7 @@ pub fn convolution(
     if x.dtype().is_integral(false) {
         let (x, weight) = (load::<i64>(x)?, load::<i64>(weight)?);
         let bias = bias.map(load::<i64>).transpose()?;
+        algorithm::announced(ConvPass::Forward, ConvAlgorithm::Integer);
         let run = if conv.transposed { integer::transposed } else { integer::forward };
         with_output::<i64, _>(out, |out| run(out, &x, &weight, bias.as_deref(), &geometry))?;
         return Ok(());
@@ -226,7 +227,7 @@ fn forward<T: ConvElement>(
     (g, dtype): (&ConvGeometry, DType),
 ) -> Result<()> {
     let weights = Weights { data: w, is_reversed: false };
-    match algorithm::of_forward::<T>(g, dtype) {
+    match algorithm::announced(ConvPass::Forward, algorithm::of_forward::<T>(g, dtype)) {
         ConvAlgorithm::Depthwise => depthwise::forward(out, x, w, bias, g),
         ConvAlgorithm::Winograd => {
             let left = winograd::forward(out, x, weights, bias, g)?;
@@ -257,7 +258,7 @@ fn backward_input<T: ConvElement>(
     w: &[T],
     (g, dtype): (&ConvGeometry, DType),
 ) -> Result<()> {
-    match algorithm::of_input::<T>(g, dtype) {
+    match algorithm::announced(ConvPass::BackwardInput, algorithm::of_input::<T>(g, dtype)) {
         ConvAlgorithm::Depthwise => depthwise::backward_input(out, grad, w, g),
         ConvAlgorithm::Winograd => {
             let weights = Weights { data: w, is_reversed: true };
@@ -294,7 +295,7 @@ fn backward_weight<T: ConvElement>(
     x: &[T],
     (g, dtype): (&ConvGeometry, DType),
 ) -> Result<()> {
-    match algorithm::of_weight::<T>(g, dtype) {
+    match algorithm::announced(ConvPass::BackwardWeight, algorithm::of_weight::<T>(g, dtype)) {
         ConvAlgorithm::Depthwise => return depthwise::backward_weight(out, grad, x, g),
         ConvAlgorithm::Winograd if winograd::backward_weight(out, grad, x, g)? => return Ok(()),
         _ => {}

@@ -77,7 +77,7 @@ pub fn digest(bytes: &[u8]) -> u64 {
 
 /// Least, largest and sum of the finite ones among numbers.
 #[derive(Clone, Copy)]
-struct Range {
+struct ByteRange {
     min: f64,
     max: f64,
     sum: f64,
@@ -123,8 +123,9 @@ macro_rules! add_all {
     };
 }
 
-impl Range {
-    const EMPTY: Range = Range { min: f64::INFINITY, max: f64::NEG_INFINITY, sum: 0.0, finite: 0 };
+impl ByteRange {
+    const EMPTY: ByteRange =
+        ByteRange { min: f64::INFINITY, max: f64::NEG_INFINITY, sum: 0.0, finite: 0 };
 
     add_all!(add_single, f32);
     add_all!(add_double, f64);
@@ -159,7 +160,7 @@ fn walk<T: Element>(values: &[T], mut range: impl FnMut(&[T])) -> u64 {
 /// What `values`, which lie in row-major order without gaps, are; `None` if they do not. Of complex numbers it is the range of
 /// their parts.
 pub fn summary(values: &StridedRef<'_>) -> Option<Summary> {
-    let mut range = Range::EMPTY;
+    let mut range = ByteRange::EMPTY;
     let parts = if values.dtype().is_complex() { 2 } else { 1 };
     let count = (values.numel() * parts) as u64;
     let digest = for_dtype!(values.dtype(), stored, T => {

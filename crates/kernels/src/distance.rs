@@ -43,14 +43,14 @@ fn power<T: Real>(x: T, p: f64) -> T {
 }
 
 /// The sizes of a call: matrices, rows of the first and of the second, elements of a row.
-struct Sizes {
+struct DistanceSizes {
     matrices: usize,
     rows: [usize; 2],
     width: usize,
 }
 
-impl Sizes {
-    fn new(x: &[i64], y: &[i64]) -> Result<Sizes> {
+impl DistanceSizes {
+    fn new(x: &[i64], y: &[i64]) -> Result<DistanceSizes> {
         let ([outer @ .., n, width], [other @ .., m, same]) = (x, y) else {
             return Err(Error::runtime("cdist expects matrices".to_owned()));
         };
@@ -58,7 +58,7 @@ impl Sizes {
             return Err(Error::runtime(format!("cdist: rows of {x:?} and {y:?} do not fit")));
         }
         let matrices = outer.iter().map(|&n| n as usize).product();
-        Ok(Sizes { matrices, rows: [*n as usize, *m as usize], width: *width as usize })
+        Ok(DistanceSizes { matrices, rows: [*n as usize, *m as usize], width: *width as usize })
     }
     fn result(&self, x: &[i64]) -> smallvec::SmallVec<[i64; 5]> {
         let mut shape = smallvec::SmallVec::from_slice(&x[..x.len() - 2]);
@@ -77,7 +77,7 @@ impl Sizes {
 /// # Errors
 /// Shapes that do not fit, a negative `p` or one that is NaN, or a dtype that is not real floating.
 pub fn cdist(out: &mut StridedMut<'_>, x: StridedRef<'_>, y: StridedRef<'_>, p: f64) -> Result<()> {
-    let (sizes, norm) = (Sizes::new(x.shape(), y.shape())?, Norm::of(p)?);
+    let (sizes, norm) = (DistanceSizes::new(x.shape(), y.shape())?, Norm::of(p)?);
     expect_shape("output", out.shape(), &sizes.result(x.shape()))?;
     for_compute!(x.dtype(), "cdist", T => {
         let (x, y) = (load::<T>(x)?, load::<T>(y)?);
@@ -85,7 +85,7 @@ pub fn cdist(out: &mut StridedMut<'_>, x: StridedRef<'_>, y: StridedRef<'_>, p: 
     })
 }
 
-fn forward<T: Real>(out: &mut [T], x: &[T], y: &[T], s: &Sizes, norm: Norm) {
+fn forward<T: Real>(out: &mut [T], x: &[T], y: &[T], s: &DistanceSizes, norm: Norm) {
     let ([n, m], width) = (s.rows, s.width);
     let out = SharedMut::new(out);
     parallel::for_range(s.matrices * n, s.grain(), &|range| {
@@ -161,7 +161,7 @@ pub fn cdist_backward(
     p: f64,
     distances: StridedRef<'_>,
 ) -> Result<()> {
-    let (sizes, norm) = (Sizes::new(x.shape(), y.shape())?, Norm::of(p)?);
+    let (sizes, norm) = (DistanceSizes::new(x.shape(), y.shape())?, Norm::of(p)?);
     expect_shape("the gradient by x1", out.shape(), x.shape())?;
     for (name, shape) in [("grad", grad.shape()), ("cdist", distances.shape())] {
         expect_shape(name, shape, &sizes.result(x.shape()))?;

@@ -25,7 +25,7 @@ pub enum Float8 {
 
 /// What distinguishes the formats that have a sign and a fraction.
 #[derive(Clone, Copy)]
-struct Format {
+struct Float8Format {
     /// Bits of the fraction.
     fraction: u32,
     bias: u32,
@@ -37,16 +37,16 @@ struct Format {
     is_unsigned_zero: bool,
 }
 
-const E4M3FN: Format =
-    Format { fraction: 3, bias: 7, above: 0x7e, nan: 0x7f, is_unsigned_zero: false };
-const E5M2: Format =
-    Format { fraction: 2, bias: 15, above: 0x7c, nan: 0x7f, is_unsigned_zero: false };
-const E4M3FNUZ: Format =
-    Format { fraction: 3, bias: 8, above: 0x80, nan: 0x80, is_unsigned_zero: true };
-const E5M2FNUZ: Format =
-    Format { fraction: 2, bias: 16, above: 0x80, nan: 0x80, is_unsigned_zero: true };
+const E4M3FN: Float8Format =
+    Float8Format { fraction: 3, bias: 7, above: 0x7e, nan: 0x7f, is_unsigned_zero: false };
+const E5M2: Float8Format =
+    Float8Format { fraction: 2, bias: 15, above: 0x7c, nan: 0x7f, is_unsigned_zero: false };
+const E4M3FNUZ: Float8Format =
+    Float8Format { fraction: 3, bias: 8, above: 0x80, nan: 0x80, is_unsigned_zero: true };
+const E5M2FNUZ: Float8Format =
+    Float8Format { fraction: 2, bias: 16, above: 0x80, nan: 0x80, is_unsigned_zero: true };
 
-impl Format {
+impl Float8Format {
     /// The bits of the single that a code stands for.
     const fn decode(self, code: u8) -> u32 {
         let sign = (code as u32 & 0x80) << 24;

@@ -19,7 +19,9 @@ pub use bytes::int_matmul;
 pub(crate) use large::GemmElement;
 
 use crate::dense::{SharedMut, expect_shape};
-use crate::{C64, C128, DType, Element, Error, Result, Scalar, StridedMut, StridedRef, parallel};
+use crate::{
+    C64, C128, DType, Element, Error, Result, Scalar, StridedMut, StridedRef, parallel, plan,
+};
 
 /// Multiplication and addition as a matrix product needs them: fused for floats, wrapping for
 /// integers.
@@ -227,6 +229,7 @@ fn same_dtype(a: DType, b: DType) -> Result<()> {
     )))
 }
 
+#[inline]
 fn check_matmul(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<GemmSizes> {
     same_dtype(a.dtype(), b.dtype())?;
     same_dtype(a.dtype(), c.dtype())?;
@@ -234,6 +237,7 @@ fn check_matmul(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Res
 }
 
 /// The sizes of a product, whatever the dtypes.
+#[inline]
 fn check_sizes(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<GemmSizes> {
     let (&[m, k], &[k2, n]) = (a.shape(), b.shape()) else {
         return Err(Error::runtime(format!(
@@ -247,7 +251,10 @@ fn check_sizes(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Resu
             "mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {k2}x{n})"
         )));
     }
-    expect_shape("out", c.shape(), &[m, n])?;
+    // (One number after the other: a list that was just put together is not yet to be read as a whole.)
+    if !matches!(c.shape(), &[rows, columns] if rows == m && columns == n) {
+        expect_shape("out", c.shape(), &[m, n])?;
+    }
     Ok(GemmSizes { m: m as usize, n: n as usize, k: k as usize })
 }
 
@@ -318,7 +325,64 @@ fn dispatch(
 /// Products with a vector up to this many multiply-adds skip the set-up of `gemv`.
 const TINY: usize = 512;
 
-/// `c = beta * c + alpha * a @ b`, choosing among the loops by shape.
+/// The ways of multiplying two matrices of floating or complex numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GemmAlgorithm {
+    /// There is nothing to compute.
+    Nothing,
+    /// The product is zero: the result is only scaled.
+    Scale,
+    /// A column times a row, row by row.
+    Outer,
+    /// A matrix and a vector.
+    Vector,
+    /// A small matrix and a column, as a row times a matrix, whose sums lie side by side.
+    SmallTransposed,
+    /// Sums over long rows for few elements.
+    FewOutputs,
+    /// Register tiles, straight from the operands.
+    Small,
+    /// Few rows, straight from the columns of the right operand.
+    Skinny,
+    /// Few columns, straight from the rows of the left operand.
+    SkinnyTransposed,
+    /// Blocks of packed operands.
+    Packed,
+}
+
+/// The way in which a product is computed: a function of its sizes, its strides and the instruction set.
+#[inline]
+fn plan_of<T: GemmElement>(
+    s: GemmSizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+) -> GemmAlgorithm {
+    if s.m == 0 || s.n == 0 {
+        GemmAlgorithm::Nothing
+    } else if s.k == 0 || alpha == T::default() {
+        GemmAlgorithm::Scale
+    } else if s.k == 1 && s.m > 1 && s.n >= small::WIDE && c.cs == 1 && b.cs == 1 {
+        GemmAlgorithm::Outer
+    } else if (s.n == 1 || s.m == 1) && s.work() > TINY {
+        GemmAlgorithm::Vector
+    } else if s.n == 1 && s.m > 1 {
+        GemmAlgorithm::SmallTransposed
+    } else if gemv::has_few_outputs(s) {
+        GemmAlgorithm::FewOutputs
+    } else if small::fits(s) {
+        GemmAlgorithm::Small
+    } else if skinny::fits(s, b) {
+        GemmAlgorithm::Skinny
+    } else if s.n <= skinny::COLUMNS && skinny::fits(s.t(), a.t()) {
+        GemmAlgorithm::SkinnyTransposed
+    } else {
+        GemmAlgorithm::Packed
+    }
+}
+
+/// `c = beta * c + alpha * a @ b`, by the loops that [`plan_of`] chooses.
 ///
 /// # Safety
 /// All elements of the matrices are live; `c` overlaps neither `a` nor `b`.
@@ -331,30 +395,25 @@ pub(crate) unsafe fn product<T: GemmElement>(
     beta: T,
     threads: bool,
 ) -> Result<()> {
-    if sizes.m == 0 || sizes.n == 0 {
-        return Ok(());
-    }
+    let algorithm = plan_of(sizes, c, a, b, alpha);
+    plan::announce("matrix product", &algorithm);
     // SAFETY: the caller's promise, passed on.
     unsafe {
-        if sizes.k == 0 || alpha == T::default() {
-            small::scale(sizes, c, beta);
-        } else if sizes.k == 1 && sizes.m > 1 && sizes.n >= small::WIDE && c.cs == 1 && b.cs == 1 {
-            small::outer(sizes, c, a, b, alpha, beta, threads);
-        } else if (sizes.n == 1 || sizes.m == 1) && sizes.work() > TINY {
-            gemv::product(sizes, c, a, b, alpha, beta, threads)?;
-        } else if sizes.n == 1 && sizes.m > 1 {
-            // As a row times a matrix, whose sums lie side by side.
-            small::product(sizes.t(), c.t(), b.t(), a.t(), alpha, beta);
-        } else if gemv::has_few_outputs(sizes) {
-            gemv::few_outputs(sizes, c, a, b, alpha, beta)?;
-        } else if small::fits(sizes) {
-            small::product(sizes, c, a, b, alpha, beta);
-        } else if skinny::fits(sizes, b) {
-            skinny::product(sizes, c, a, b, alpha, beta, threads)?;
-        } else if sizes.n <= skinny::COLUMNS && skinny::fits(sizes.t(), a.t()) {
-            skinny::product(sizes.t(), c.t(), b.t(), a.t(), alpha, beta, threads)?;
-        } else {
-            large::product(sizes, c, a, b, alpha, beta, threads)?;
+        match algorithm {
+            GemmAlgorithm::Nothing => {}
+            GemmAlgorithm::Scale => small::scale(sizes, c, beta),
+            GemmAlgorithm::Outer => small::outer(sizes, c, a, b, alpha, beta, threads),
+            GemmAlgorithm::Vector => gemv::product(sizes, c, a, b, alpha, beta, threads)?,
+            GemmAlgorithm::SmallTransposed => {
+                small::product(sizes.t(), c.t(), b.t(), a.t(), alpha, beta);
+            }
+            GemmAlgorithm::FewOutputs => gemv::few_outputs(sizes, c, a, b, alpha, beta)?,
+            GemmAlgorithm::Small => small::product(sizes, c, a, b, alpha, beta),
+            GemmAlgorithm::Skinny => skinny::product(sizes, c, a, b, alpha, beta, threads)?,
+            GemmAlgorithm::SkinnyTransposed => {
+                skinny::product(sizes.t(), c.t(), b.t(), a.t(), alpha, beta, threads)?;
+            }
+            GemmAlgorithm::Packed => large::product(sizes, c, a, b, alpha, beta, threads)?,
         }
     }
     Ok(())

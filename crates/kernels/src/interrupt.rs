@@ -23,7 +23,7 @@ use std::time::Duration;
 pub type Reason = Box<dyn Any + Send>;
 
 /// A check function: returns the reason to interrupt the work of this thread, or `None` to continue.
-pub type Check<'a> = dyn Fn() -> Option<Reason> + 'a;
+pub type InterruptCheck<'a> = dyn Fn() -> Option<Reason> + 'a;
 
 /// The panic payload with which an interrupted thread unwinds.
 pub struct Interrupted(pub Reason);
@@ -41,13 +41,13 @@ static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
 static PROCESS_CHECK: OnceLock<fn() -> Option<Reason>> = OnceLock::new();
 
 /// The check function and stop flag of a thread. (No field has a destructor, so that the access needs no liveness test.)
-struct ThreadState {
+struct InterruptState {
     /// The time of the next call of the check function, in milliseconds of [`clock`].
     due: Cell<u64>,
     /// Milliseconds between two calls of the check function.
     interval: Cell<u64>,
     /// The check function that [`with_check`] installed.
-    check: Cell<Option<&'static Check<'static>>>,
+    check: Cell<Option<&'static InterruptCheck<'static>>>,
     /// The flag of the thread for which this one works.
     stop: Cell<Option<&'static AtomicBool>>,
     /// The number of active calls of [`without_interrupts`].
@@ -55,8 +55,8 @@ struct ThreadState {
 }
 
 thread_local! {
-    static THREAD_STATE: ThreadState = const {
-        ThreadState {
+    static THREAD_STATE: InterruptState = const {
+        InterruptState {
             due: Cell::new(0),
             interval: Cell::new(INTERVAL.as_millis() as u64),
             check: Cell::new(None),
@@ -183,12 +183,14 @@ pub fn restart_interval() {
 /// The reason that `check` returned. Panics other than interruptions propagate.
 pub fn with_check<R>(
     interval: Duration,
-    check: &Check<'_>,
+    check: &InterruptCheck<'_>,
     work: impl FnOnce() -> R,
 ) -> Result<R, Reason> {
     IS_ACTIVE.store(true, Relaxed);
     // SAFETY: only the lifetime changes; `RestoreOnDrop` takes the reference away before this function returns or unwinds.
-    let check = unsafe { std::mem::transmute::<&Check<'_>, &'static Check<'static>>(check) };
+    let check = unsafe {
+        std::mem::transmute::<&InterruptCheck<'_>, &'static InterruptCheck<'static>>(check)
+    };
     let _restored = RestoreOnDrop::now();
     THREAD_STATE.with(|state| {
         state.check.set(Some(check));
@@ -231,7 +233,7 @@ pub fn without_interrupts<R>(work: impl FnOnce() -> R) -> R {
 /// Restores the thread's check function, interval and stop flag when it is dropped.
 struct RestoreOnDrop {
     interval: u64,
-    check: Option<&'static Check<'static>>,
+    check: Option<&'static InterruptCheck<'static>>,
     stop: Option<&'static AtomicBool>,
     held: u32,
 }

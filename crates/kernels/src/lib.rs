@@ -29,6 +29,7 @@ pub mod memory;
 pub mod norm;
 pub mod optim;
 pub mod parallel;
+pub mod plan;
 pub mod pool;
 pub mod random;
 pub mod reduce;

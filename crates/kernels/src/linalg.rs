@@ -142,21 +142,21 @@ fn with_batch(a: &[i64], trailing: &[usize]) -> Vec<i64> {
 }
 
 /// Why a matrix could not be worked on.
-enum Failure<F> {
+enum FactorFailure<F> {
     /// What is wrong with the matrix.
     OfMatrix(F),
     /// Something else; no memory.
     Other(Error),
 }
 
-impl<F> From<Error> for Failure<F> {
+impl<F> From<Error> for FactorFailure<F> {
     fn from(error: Error) -> Self {
-        Failure::Other(error)
+        FactorFailure::Other(error)
     }
 }
 
 /// What becomes of one matrix.
-type FactorResult<F> = std::result::Result<(), Failure<F>>;
+type FactorResult<F> = std::result::Result<(), FactorFailure<F>>;
 
 /// Runs `work` for each matrix of a batch; the message of the first failure names its element if
 /// there is a batch dimension.
@@ -191,8 +191,8 @@ fn for_batch_with<S>(
                     empty => empty.insert(make()?),
                 };
                 match work(made, i) {
-                    Err(Failure::Other(error)) => return Err(error),
-                    Err(Failure::OfMatrix(message)) => {
+                    Err(FactorFailure::Other(error)) => return Err(error),
+                    Err(FactorFailure::OfMatrix(message)) => {
                         let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
                         if first.is_none_or(|(first, _)| i < first) {
                             *first = Some((i, message));
@@ -228,8 +228,8 @@ fn codes_of_batch(
     let one = |i: usize| {
         let code = match work(i) {
             Ok(()) => 0,
-            Err(Failure::OfMatrix(number)) => number as i32,
-            Err(Failure::Other(error)) => return Err(error),
+            Err(FactorFailure::OfMatrix(number)) => number as i32,
+            Err(FactorFailure::Other(error)) => return Err(error),
         };
         // SAFETY: one task per matrix.
         unsafe { shared.slice(i..i + 1)[0] = code };

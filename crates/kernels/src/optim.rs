@@ -99,7 +99,7 @@ fn run<F: Formula>(
 }
 
 /// A block of elements of all tensors of a step; buffers that are not used are missing at the end.
-struct Block<'b, T> {
+struct StepBlock<'b, T> {
     param: &'b mut [T],
     grad: &'b mut [T],
     buffers: [&'b mut [T]; BUFFERS],
@@ -108,7 +108,7 @@ struct Block<'b, T> {
 /// Runs `work` over blocks of the tensors, in place where they are contiguous and of type `T`.
 fn all_blocks<T: Real>(
     tensors: &mut [&mut StridedMut<'_>],
-    work: &(dyn Fn(Block<'_, T>) + Sync),
+    work: &(dyn Fn(StepBlock<'_, T>) + Sync),
 ) -> Result<()> {
     let n = tensors[0].numel();
     // Copies of the tensors that cannot be worked on in place.
@@ -130,7 +130,7 @@ fn all_blocks<T: Real>(
     };
     parallel::for_range(n, GRAIN, &|range| {
         let buffers = [part(2, &range), part(3, &range), part(4, &range)];
-        work(Block { param: part(0, &range), grad: part(1, &range), buffers });
+        work(StepBlock { param: part(0, &range), grad: part(1, &range), buffers });
     });
     for (tensor, copy) in tensors.iter_mut().zip(&copies) {
         if let Some(copy) = copy {
@@ -149,7 +149,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn walk_block<T: Real, F: Formula>(block: &mut Block<'_, T>, formula: &F, factors: &Factors) {
+    fn walk_block<T: Real, F: Formula>(block: &mut StepBlock<'_, T>, formula: &F, factors: &Factors) {
         let element = formula.element::<T>(factors);
         // Which buffers there are is known to each loop, so that it has no branch of it.
         match formula.used() {
@@ -165,7 +165,7 @@ crate::multiversion! {
 /// Applies `element` to every element; the buffers of the block stand at `positions` of its array.
 #[inline(always)]
 fn walk<T: Real, const N: usize>(
-    block: &mut Block<'_, T>,
+    block: &mut StepBlock<'_, T>,
     positions: [usize; N],
     element: impl Fn(T, T, &mut [T; BUFFERS]) -> T,
 ) {

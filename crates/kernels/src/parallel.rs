@@ -59,7 +59,7 @@ pub fn set_num_threads(threads: usize) {
 
 /// Number of the last job that several threads shared: between two calls it tells a test whether any did.
 pub fn last_job() -> u64 {
-    Pool::current().shared.epoch()
+    ThreadPool::current().shared.epoch()
 }
 
 /// Calls `work` once for each block of `0..total`: blocks begin at multiples of `grain` and have
@@ -72,7 +72,7 @@ pub fn for_range(total: usize, grain: usize, work: &(dyn Fn(Range<usize>) + Sync
     if blocks > 1 {
         let threads = num_threads().min(blocks);
         if threads > 1
-            && (Pool::current().run(total, grain, threads, work)
+            && (ThreadPool::current().run(total, grain, threads, work)
                 || member::share(total, grain, threads, work))
         {
             return;
@@ -109,7 +109,7 @@ struct Worker {
     sleeper: Arc<Sleeper>,
 }
 
-struct Pool {
+struct ThreadPool {
     /// The process whose threads these are.
     pid: u32,
     /// Held by the one caller whose job runs.
@@ -120,13 +120,13 @@ struct Pool {
 }
 
 // SAFETY: `workers` is touched only by the holder of `busy`.
-unsafe impl Sync for Pool {}
+unsafe impl Sync for ThreadPool {}
 
-static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
+static POOL: AtomicPtr<ThreadPool> = AtomicPtr::new(std::ptr::null_mut());
 
-impl Pool {
+impl ThreadPool {
     /// This process's pool. No lock is involved, because a lock may be held at the moment of a fork.
-    fn current() -> &'static Pool {
+    fn current() -> &'static ThreadPool {
         let pid = std::process::id();
         loop {
             let found = POOL.load(Ordering::Acquire);
@@ -136,7 +136,7 @@ impl Pool {
             {
                 return pool;
             }
-            let fresh = Box::into_raw(Box::new(Pool::new(pid)));
+            let fresh = Box::into_raw(Box::new(ThreadPool::new(pid)));
             if POOL.compare_exchange(found, fresh, Ordering::AcqRel, Ordering::Acquire).is_err() {
                 // SAFETY: made above and never shared.
                 drop(unsafe { Box::from_raw(fresh) });
@@ -144,8 +144,8 @@ impl Pool {
         }
     }
 
-    fn new(pid: u32) -> Pool {
-        Pool {
+    fn new(pid: u32) -> ThreadPool {
+        ThreadPool {
             pid,
             busy: AtomicBool::new(false),
             shared: Arc::new(Shared::new()),

@@ -83,7 +83,7 @@ pub fn check_upsample(mode: UpsampleMode, rank: usize, dtype: DType) -> Result<(
 }
 
 /// The lines of all planes, and the weights of each dimension.
-struct Plan<T> {
+struct UpsamplePlan<T> {
     planes: usize,
     from: [usize; 3],
     to: [usize; 3],
@@ -154,7 +154,7 @@ pub fn upsample(
     for_compute!(dtype, options.mode.word(), T => {
         let axes = axes::<T>(from, to, options)?;
         let x = load::<T>(x)?;
-        with_output::<T, _>(out, |out| run(out, &x, &Plan { planes, from, to, axes }))
+        with_output::<T, _>(out, |out| run(out, &x, &UpsamplePlan { planes, from, to, axes }))
     })
 }
 
@@ -178,14 +178,14 @@ pub fn upsample_backward(
         let [d, h, w] = axes::<T>(from, to, options)?;
         let axes = [d.transposed()?, h.transposed()?, w.transposed()?];
         let grad = load::<T>(grad)?;
-        let plan = Plan { planes, from: to, to: from, axes };
+        let plan = UpsamplePlan { planes, from: to, to: from, axes };
         with_output::<T, _>(grad_x, |out| run(out, &grad, &plan))
     })
 }
 
 /// Writes every line of every plane.
-fn run<T: Real>(out: &mut [T], x: &[T], plan: &Plan<T>) -> Result<()> {
-    let Plan { planes, from, to, axes } = plan;
+fn run<T: Real>(out: &mut [T], x: &[T], plan: &UpsamplePlan<T>) -> Result<()> {
+    let UpsamplePlan { planes, from, to, axes } = plan;
     let (rows, width) = (to[0] * to[1], to[2]);
     let lines = axes[0].mean_count() * axes[1].mean_count();
     let work = lines * from[2] + axes[2].mean_count() * width;

@@ -5,7 +5,7 @@
 //! another macro writes are not seen here.
 
 use crate::family::Family;
-use crate::item::{Home, Op, mangle};
+use crate::item::{ItemHome, Op, mangle};
 use crate::method::{has_receiver, is_optional, method_name, result_shape, rust_type};
 use proc_macro2::TokenStream;
 use pullback_schema::{Argument, Base};
@@ -56,7 +56,7 @@ fn of_item(mut block: ItemImpl) -> syn::Result<TokenStream> {
     let words = block.attrs.remove(at).meta.require_list()?.tokens.clone();
     let mut out = TokenStream::new();
     for (words, block) in Family::read(words, block)?.members {
-        out.extend(of_op(&Op::read(Home::Library, words, &block)?)?);
+        out.extend(of_op(&Op::read(ItemHome::Library, words, &block)?)?);
     }
     Ok(out)
 }

@@ -1,6 +1,6 @@
 //! Writes the static `OpDef` and the adapters between typed functions and the uniform call.
 
-use crate::item::{Function, Home, Op, Word, doc, mangle};
+use crate::item::{ItemFunction, ItemHome, Op, Word, doc, mangle};
 use crate::kernel::{from_args, kernels};
 use crate::method::{method_name, methods, rust_type};
 use crate::rule::{Saves, resolve};
@@ -102,9 +102,9 @@ fn batch(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
 fn shared(op: &Op<'_>, word: &str) -> TokenStream {
     let module = format_ident!("{word}");
     match op.home {
-        Home::Elsewhere => quote!(::pullback::custom::#module),
-        Home::Library if word == "batch" => quote!(::pullback::ops::batch),
-        Home::Library => quote!(::pullback::ops::classes::#module),
+        ItemHome::Elsewhere => quote!(::pullback::custom::#module),
+        ItemHome::Library if word == "batch" => quote!(::pullback::ops::batch),
+        ItemHome::Library => quote!(::pullback::ops::classes::#module),
     }
 }
 
@@ -212,21 +212,45 @@ fn meta(op: &Op<'_>) -> Result<TokenStream> {
     if let Some(word) = op.word("meta") {
         let (class, values) = named(op, word, &[])?;
         let classes = shared(op, "meta");
-        let class = quote!(#classes::#class);
-        return Ok(pushed(&quote!(#class(args #(, #values)*))));
+        return Ok(described(true, &quote!(#classes::#class(args #(, #values)*))));
     }
     let Some(function) = op.function("meta") else { return Ok(quote!(None)) };
     let (ty, values) = (&op.name, from_args(op, function, 0)?);
-    Ok(pushed(&quote!(#ty::meta(#(#values),*))))
+    Ok(described(gives_one_spec(function), &quote!(#ty::meta(#(#values),*))))
 }
 
-/// The function that puts what `result` describes behind the specs that it is given.
-fn pushed(result: &TokenStream) -> TokenStream {
-    quote!(Some(|args, specs| {
+/// Whether a `meta` function gives a single spec: its type is `Result<TensorSpec>`.
+fn gives_one_spec(function: &ItemFunction<'_>) -> bool {
+    let syn::ReturnType::Type(_, ty) = function.output else { return false };
+    let argument = last_segment(ty).and_then(|result| match &result.arguments {
+        syn::PathArguments::AngleBracketed(list) => list.args.first(),
+        _ => None,
+    });
+    let Some(syn::GenericArgument::Type(ty)) = argument else { return false };
+    last_segment(ty).is_some_and(|name| name.ident == "TensorSpec")
+}
+
+/// The last name of a type that is a path.
+fn last_segment(ty: &syn::Type) -> Option<&syn::PathSegment> {
+    match ty {
+        syn::Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    }
+}
+
+/// The `meta` of an op of which `result` gives one spec, or several.
+fn described(is_one: bool, result: &TokenStream) -> TokenStream {
+    if is_one {
+        return quote!(Some(::pullback::dispatch::Meta::One(|args| {
+            let _ = args;
+            #result
+        })));
+    }
+    quote!(Some(::pullback::dispatch::Meta::Several(|args, specs| {
         let _ = args;
         ::pullback::dispatch::IntoSpecs::push_to(#result?, specs);
         Ok(())
-    }))
+    })))
 }
 
 /// The count of operations, if the op has one.
@@ -286,7 +310,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
             flags.push(flag);
         }
     }
-    if op.home == Home::Elsewhere {
+    if op.home == ItemHome::Elsewhere {
         flags.push("ELSEWHERE");
     }
     if op.word("inplace").is_some_and(|w| w.text() == "method") {
@@ -453,7 +477,7 @@ fn autocast(op: &Op<'_>) -> Result<TokenStream> {
 }
 
 /// The arguments, among those that are not optional, that may lack a tangent: the rule takes an `Option` of it.
-fn takes_none(op: &Op<'_>, function: &Function<'_>) -> u64 {
+fn takes_none(op: &Op<'_>, function: &ItemFunction<'_>) -> u64 {
     let mask = |(name, ty): &(syn::Ident, &syn::Type)| {
         let arg = name.to_string().strip_suffix("_t").and_then(|base| op.arg(base))?;
         let is_option = quote!(#ty).to_string().starts_with("Option");

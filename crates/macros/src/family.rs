@@ -20,7 +20,7 @@ pub(crate) struct Family {
 }
 
 /// One row of a list: the part that it adds to the name, and the value of each key.
-struct Row {
+struct FamilyRow {
     name: Ident,
     values: Vec<(Ident, TokenStream)>,
 }
@@ -63,7 +63,7 @@ impl Family {
 
 impl Copy {
     /// Substitutes the values of a row.
-    fn filled(&self, row: &Row) -> Result<Copy> {
+    fn filled(&self, row: &FamilyRow) -> Result<Copy> {
         let mut used = vec![false; row.values.len()];
         let mut fill = |tokens: &TokenStream| fill(tokens.clone(), &row.values, &mut used);
         let (attr, block) = (fill(&self.attr), fill(&self.block));
@@ -90,7 +90,7 @@ impl Copy {
 }
 
 /// The attribute without its words `each`, and the rows of each.
-fn lists(attr: TokenStream) -> Result<(TokenStream, Vec<Vec<Row>>)> {
+fn lists(attr: TokenStream) -> Result<(TokenStream, Vec<Vec<FamilyRow>>)> {
     let (mut words, mut lists) = (Vec::new(), Vec::new());
     for word in split(attr) {
         match word.as_slice() {
@@ -103,13 +103,14 @@ fn lists(attr: TokenStream) -> Result<(TokenStream, Vec<Vec<Row>>)> {
     Ok((quote!(#(#words),*), lists))
 }
 
-fn read_rows(rows: &Group, span: Span) -> Result<Vec<Row>> {
-    let rows = split(rows.stream()).into_iter().map(Row::read).collect::<Result<Vec<_>>>()?;
+fn read_rows(rows: &Group, span: Span) -> Result<Vec<FamilyRow>> {
+    let rows = split(rows.stream()).into_iter().map(FamilyRow::read).collect::<Result<Vec<_>>>()?;
     let Some(first) = rows.first() else {
         return Err(Error::new(span, "a family has rows: each(Name { KEY: value, .. }, ..)"));
     };
     for row in &rows {
-        let lacks = |other: &Row, key: &Ident| !other.values.iter().any(|(known, _)| known == key);
+        let lacks =
+            |other: &FamilyRow, key: &Ident| !other.values.iter().any(|(known, _)| known == key);
         let missing = first.values.iter().find(|(key, _)| lacks(row, key));
         if let Some((key, _)) = missing {
             return Err(Error::new(row.name.span(), format!("this row gives no `{key}`")));
@@ -121,8 +122,8 @@ fn read_rows(rows: &Group, span: Span) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-impl Row {
-    fn read(tokens: Vec<TokenTree>) -> Result<Row> {
+impl FamilyRow {
+    fn read(tokens: Vec<TokenTree>) -> Result<FamilyRow> {
         const FORM: &str =
             "a row is `Name { KEY: value, .. }`, with `_` for a name that adds nothing";
         let span = tokens.first().map_or_else(Span::call_site, TokenTree::span);
@@ -144,7 +145,7 @@ impl Row {
             _ => Err(Error::new(name.span(), FORM)),
         };
         let values = split(values.stream()).into_iter().map(value).collect::<Result<_>>()?;
-        Ok(Row { name: name.clone(), values })
+        Ok(FamilyRow { name: name.clone(), values })
     }
 }
 

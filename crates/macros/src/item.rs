@@ -11,7 +11,7 @@ use syn::{
 
 /// Where an item stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Home {
+pub(crate) enum ItemHome {
     /// In the crate `pullback`: its expansion may name what is private there.
     Library,
     /// In another crate: its expansion names what `pullback::custom` shows.
@@ -23,19 +23,20 @@ const LIBRARY_ONLY: [&str; 4] = ["copy_of", "sparse", "sparse_coo", "sparse_csr"
 
 /// One op as it is written in the source.
 pub(crate) struct Op<'a> {
-    pub(crate) home: Home,
+    pub(crate) home: ItemHome,
     pub(crate) schema: Schema,
     pub(crate) text: String,
     pub(crate) block: &'a ItemImpl,
     pub(crate) name: Ident,
-    pub(crate) functions: Vec<Function<'a>>,
+    pub(crate) functions: Vec<ItemFunction<'a>>,
     pub(crate) words: Vec<Word>,
 }
 
 /// One function of the block: its name and parameters.
-pub(crate) struct Function<'a> {
+pub(crate) struct ItemFunction<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) params: Vec<(Ident, &'a syn::Type)>,
+    pub(crate) output: &'a syn::ReturnType,
 }
 
 /// One word of the attribute: `inplace`, `alias("x")`, `jvp = linear`.
@@ -84,7 +85,7 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 impl<'a> Op<'a> {
-    pub(crate) fn read(home: Home, attr: TokenStream, block: &'a ItemImpl) -> Result<Op<'a>> {
+    pub(crate) fn read(home: ItemHome, attr: TokenStream, block: &'a ItemImpl) -> Result<Op<'a>> {
         let mut exprs = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(attr)?.into_iter();
         let Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) = exprs.next() else {
             return Err(Error::new(
@@ -99,7 +100,7 @@ impl<'a> Op<'a> {
             return Err(Error::new(block.self_ty.span(), "#[op] goes on `impl Name { .. }`"));
         };
         let name = path.path.require_ident()?.clone();
-        let functions = block.items.iter().map(Function::read).collect::<Result<Vec<_>>>()?;
+        let functions = block.items.iter().map(ItemFunction::read).collect::<Result<Vec<_>>>()?;
         let op = Op { home, schema, text: text.value(), block, name, functions, words };
         op.check_functions()?;
         op.check_home()?;
@@ -132,7 +133,7 @@ impl<'a> Op<'a> {
         let functions = self.functions.iter().map(|f| (f.ident.to_string(), f.ident.span()));
         let found = words.chain(functions).find(|(name, _)| LIBRARY_ONLY.contains(&name.as_str()));
         match found {
-            Some((name, span)) if self.home == Home::Elsewhere => Err(Error::new(
+            Some((name, span)) if self.home == ItemHome::Elsewhere => Err(Error::new(
                 span,
                 format!("`{name}` is for the ops of the crate pullback itself"),
             )),
@@ -140,7 +141,7 @@ impl<'a> Op<'a> {
         }
     }
 
-    pub(crate) fn function(&self, name: &str) -> Option<&Function<'a>> {
+    pub(crate) fn function(&self, name: &str) -> Option<&ItemFunction<'a>> {
         self.functions.iter().find(|f| f.ident == name)
     }
     pub(crate) fn word(&self, name: &str) -> Option<&Word> {
@@ -189,8 +190,8 @@ impl<'a> Op<'a> {
     }
 }
 
-impl<'a> Function<'a> {
-    fn read(item: &'a ImplItem) -> Result<Function<'a>> {
+impl<'a> ItemFunction<'a> {
+    fn read(item: &'a ImplItem) -> Result<ItemFunction<'a>> {
         let ImplItem::Fn(f) = item else {
             return Err(Error::new(item.span(), "an op's block holds functions only"));
         };
@@ -203,7 +204,8 @@ impl<'a> Function<'a> {
                 Err(Error::new(r.span(), "functions of an op take no receiver; use `self_`"))
             }
         });
-        Ok(Function { ident: &f.sig.ident, params: params.collect::<Result<_>>()? })
+        let params = params.collect::<Result<_>>()?;
+        Ok(ItemFunction { ident: &f.sig.ident, params, output: &f.sig.output })
     }
 }
 

@@ -2,7 +2,7 @@
 //! from the arguments of a call.
 
 use crate::expand::{named, plain_args};
-use crate::item::{Function, Home, Op, Word, mangle};
+use crate::item::{ItemFunction, ItemHome, Op, Word, mangle};
 use proc_macro2::TokenStream;
 use pullback_schema::Return;
 use quote::{format_ident, quote};
@@ -11,7 +11,7 @@ use syn::{Error, Result};
 /// Expressions that fetch a function's parameters from `args`.
 pub(crate) fn from_args(
     op: &Op<'_>,
-    function: &Function<'_>,
+    function: &ItemFunction<'_>,
     skip: usize,
 ) -> Result<Vec<TokenStream>> {
     let params = function.params.iter().skip(skip);
@@ -43,7 +43,7 @@ pub(crate) fn from_args(
 
 /// The index of the output that a parameter of the kernel `cpu` names, to write into it; a list (`Tensor[]`) stands for
 /// all outputs.
-fn written_output(op: &Op<'_>, function: &Function<'_>, name: &syn::Ident) -> Option<usize> {
+fn written_output(op: &Op<'_>, function: &ItemFunction<'_>, name: &syn::Ident) -> Option<usize> {
     let name = name.to_string();
     if function.ident != "cpu" || op.arg(&name).is_some() {
         return None;
@@ -52,14 +52,14 @@ fn written_output(op: &Op<'_>, function: &Function<'_>, name: &syn::Ident) -> Op
 }
 
 /// Whether a kernel writes into outputs that it is given, instead of making them.
-fn writes_outputs(op: &Op<'_>, cpu: &Function<'_>) -> bool {
+fn writes_outputs(op: &Op<'_>, cpu: &ItemFunction<'_>) -> bool {
     cpu.params.iter().any(|(name, _)| written_output(op, cpu, name).is_some())
 }
 
 /// The functions that are kernels for sparse tensors.
 const SPARSE: [&str; 2] = ["sparse_coo", "sparse_csr"];
 
-fn is_sparse(function: &Function<'_>) -> bool {
+fn is_sparse(function: &ItemFunction<'_>) -> bool {
     SPARSE.iter().any(|name| function.ident == name)
 }
 
@@ -130,10 +130,10 @@ fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
     if let Some(word) = op.word("cpu") {
         let path = &word.value;
         return Ok(match op.home {
-            Home::Library => {
+            ItemHome::Library => {
                 quote!(#k::Pointwise(|iter, _| Ok(pullback_kernels::elementwise::#path(iter)?)))
             }
-            Home::Elsewhere => quote!(#k::Pointwise(|iter, _| Ok(#path(iter)?))),
+            ItemHome::Elsewhere => quote!(#k::Pointwise(|iter, _| Ok(#path(iter)?))),
         });
     }
     let ty = &op.name;
@@ -168,7 +168,7 @@ fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
 }
 
 /// The kernel made of the function `cpu`.
-fn by_cpu(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
+fn by_cpu(op: &Op<'_>, f: &ItemFunction<'_>) -> Result<TokenStream> {
     let (ty, k) = (&op.name, quote!(::pullback::dispatch::Kernel));
     if f.params.first().is_some_and(|(name, _)| name == "iter") {
         let values = from_args(op, f, 1)?;
@@ -198,7 +198,7 @@ fn by_cpu(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
 }
 
 /// The call of a function that returns the outputs.
-fn outputs_of(op: &Op<'_>, f: &Function<'_>) -> Result<TokenStream> {
+fn outputs_of(op: &Op<'_>, f: &ItemFunction<'_>) -> Result<TokenStream> {
     let (ty, ident, values) = (&op.name, f.ident, from_args(op, f, 0)?);
     Ok(quote!(Ok(::pullback::dispatch::IntoOutputs::into_outputs(#ty::#ident(#(#values),*)?))))
 }
@@ -211,7 +211,7 @@ fn is_view(op: &Op<'_>) -> bool {
 }
 
 /// Refuses the token `cpu`, with which elements are read, as a parameter of the kernel of a view.
-fn check_reads_nothing(op: &Op<'_>, f: &Function<'_>) -> Result<()> {
+fn check_reads_nothing(op: &Op<'_>, f: &ItemFunction<'_>) -> Result<()> {
     match f.params.iter().find(|(name, _)| name == "cpu") {
         Some((name, _)) if is_view(op) => Err(Error::new(
             name.span(),

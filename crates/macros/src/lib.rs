@@ -15,7 +15,7 @@ mod method;
 mod rule;
 mod source;
 
-use item::Home;
+use item::ItemHome;
 use proc_macro::TokenStream;
 use syn::parse_macro_input;
 
@@ -30,7 +30,7 @@ use syn::parse_macro_input;
 #[proc_macro_attribute]
 pub fn op(attr: TokenStream, block: TokenStream) -> TokenStream {
     let block = parse_macro_input!(block as syn::ItemImpl);
-    declared(Home::Library, attr, block)
+    declared(ItemHome::Library, attr, block)
 }
 
 /// `#[op]` for the items of other crates, which know it as `pullback::op`. It says the same; its methods of tensors are those
@@ -38,10 +38,10 @@ pub fn op(attr: TokenStream, block: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn custom_op(attr: TokenStream, block: TokenStream) -> TokenStream {
     let block = parse_macro_input!(block as syn::ItemImpl);
-    declared(Home::Elsewhere, attr, block)
+    declared(ItemHome::Elsewhere, attr, block)
 }
 
-fn declared(home: Home, attr: TokenStream, block: syn::ItemImpl) -> TokenStream {
+fn declared(home: ItemHome, attr: TokenStream, block: syn::ItemImpl) -> TokenStream {
     match family::Family::read(attr.into(), block) {
         Ok(family::Family { members, list }) => {
             let members = members.iter().map(|(attr, block)| member(home, attr.clone(), block));
@@ -66,7 +66,7 @@ pub fn chain(head: TokenStream) -> TokenStream {
 
 /// The expansion of one op of a family, or a compile error.
 fn member(
-    home: Home,
+    home: ItemHome,
     attr: proc_macro2::TokenStream,
     block: &syn::ItemImpl,
 ) -> proc_macro2::TokenStream {

@@ -2,7 +2,7 @@
 //!
 //! Keyword-only arguments that have defaults are left out; the form with `_with` takes them all.
 
-use crate::item::{Home, Op, doc, mangle};
+use crate::item::{ItemHome, Op, doc, mangle};
 use proc_macro2::TokenStream;
 use pullback_schema::{Argument, Base, Default};
 use quote::{format_ident, quote};
@@ -206,7 +206,7 @@ pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
     if !has_receiver(&op.schema.args) {
         return Ok(quote!(#(#whole)*));
     }
-    if op.home == Home::Library {
+    if op.home == ItemHome::Library {
         return Ok(quote!(impl ::pullback::Tensor { #(#whole)* }));
     }
     let name = format_ident!("{}Methods", op.name);

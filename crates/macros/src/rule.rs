@@ -1,6 +1,6 @@
 //! What a rule's parameters mean, and what a node must therefore save.
 
-use crate::item::{Function, Op, mangle, suggestion};
+use crate::item::{ItemFunction, Op, mangle, suggestion};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Error, Ident, Result};
@@ -59,7 +59,7 @@ pub(crate) struct Rule {
 /// Finds the meaning of each parameter of `function`, rule number `rule`.
 pub(crate) fn resolve(
     op: &Op<'_>,
-    function: &Function<'_>,
+    function: &ItemFunction<'_>,
     rule: u32,
     targets: &[usize],
     saves: &mut Saves,

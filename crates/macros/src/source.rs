@@ -1,6 +1,6 @@
 //! Where an item, its kernels and its rules are in the source: what introspection shows of an op.
 
-use crate::item::{Function, Op, Word};
+use crate::item::{ItemFunction, Op, Word};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
@@ -26,7 +26,7 @@ fn part(name: &str, text: &str, span: Span) -> TokenStream {
 }
 
 /// The signature of a function without types, as in `fn vjp_self(grad, other)`.
-fn signature(f: &Function<'_>) -> String {
+fn signature(f: &ItemFunction<'_>) -> String {
     let names: Vec<String> = f.params.iter().map(|(name, _)| name.to_string()).collect();
     format!("fn {}({})", f.ident, names.join(", "))
 }

@@ -377,7 +377,7 @@ impl Tensor {
         self.check_version_writable()?;
         crate::autograd::check_inplace(self, source.requires_grad())?;
         crate::autograd::forward::check_unsupported("set_", &[self, source])?;
-        let refusal = crate::autograd::Refusal::before(self, source)?;
+        let refusal = crate::autograd::RefusedEdges::before(self, source)?;
         // Views that share the counter must see the change; the writes to `source` so far are not the tensor's own.
         self.bump_version(Writer::Inplace(&"set_"));
         let version = self.version_counter().map(|counter| Arc::new(counter.fork()));

@@ -32,10 +32,10 @@ pub enum ErrorKind {
 
 /// An error.
 #[derive(Clone)]
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorFields>);
 
 #[derive(Clone)]
-struct Inner {
+struct ErrorFields {
     kind: ErrorKind,
     message: String,
     /// Whether the message names the lines of the program that caused the error.
@@ -55,7 +55,12 @@ impl Error {
     /// An error of `kind` that says `message`.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), is_blamed: false, payload: None }))
+        Self(Box::new(ErrorFields {
+            kind,
+            message: message.into(),
+            is_blamed: false,
+            payload: None,
+        }))
     }
     constructors!(runtime => Runtime, value => Value, type_error => Type, index => Index,
                   not_implemented => NotImplemented, out_of_memory => OutOfMemory);
@@ -63,7 +68,7 @@ impl Error {
     pub fn foreign(message: impl Into<String>, payload: Arc<dyn Any + Send + Sync>) -> Self {
         let message = message.into();
         let kind = ErrorKind::Python;
-        Self(Box::new(Inner { kind, message, is_blamed: false, payload: Some(payload) }))
+        Self(Box::new(ErrorFields { kind, message, is_blamed: false, payload: Some(payload) }))
     }
     /// The class of the error.
     pub fn kind(&self) -> ErrorKind {

@@ -11,9 +11,9 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 /// A source of random numbers; clones share it.
 #[derive(Clone)]
-pub struct Generator(Arc<Shared>);
+pub struct Generator(Arc<GeneratorShared>);
 
-struct Shared {
+struct GeneratorShared {
     state: Mutex<State>,
     /// The number of the thread that has the lock; 0 if none has.
     holder: AtomicU64,
@@ -49,7 +49,7 @@ impl Generator {
         Generator::of(State::new(seed))
     }
     fn of(state: State) -> Self {
-        Generator(Arc::new(Shared { state: Mutex::new(state), holder: AtomicU64::new(0) }))
+        Generator(Arc::new(GeneratorShared { state: Mutex::new(state), holder: AtomicU64::new(0) }))
     }
     /// The generator itself, locked: numbers are drawn by one caller at a time.
     ///

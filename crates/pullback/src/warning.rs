@@ -48,13 +48,13 @@ pub(crate) fn withheld() -> Vec<String> {
 
 /// The result of `work`, and the warnings that this thread would have given meanwhile, for the thread that gives them.
 pub(crate) fn collected<R>(work: impl FnOnce() -> R) -> (R, Vec<String>) {
-    struct Restored(Option<Vec<String>>);
-    impl Drop for Restored {
+    struct RestoredWarnings(Option<Vec<String>>);
+    impl Drop for RestoredWarnings {
         fn drop(&mut self) {
             WITHHELD.set(self.0.take());
         }
     }
-    let _restored = Restored(WITHHELD.replace(Some(Vec::new())));
+    let _restored = RestoredWarnings(WITHHELD.replace(Some(Vec::new())));
     let result = work();
     (result, withheld())
 }

@@ -1,19 +1,19 @@
 //! From a Python call to an op: which overload, which argument, which form.
 //!
-//! A [`Function`] is all overloads of one name. A call first tries the quick way: exact types by
+//! A [`OpFunction`] is all overloads of one name. A call first tries the quick way: exact types by
 //! position or interned keyword, overload by overload; whatever it is unsure of goes to the schema
 //! crate's binder, which knows every rule and every error text. Nothing here names an op.
-//! Start at [`Function::call`].
+//! Start at [`OpFunction::call`].
 
-use crate::convert::{Arena, Value, convert, quick};
+use crate::convert::{Arena, GivenValue, convert, quick};
 use crate::function_mode;
 use crate::raw::entry::{Args, Reply};
 use crate::result::run;
 use crate::torch_function::overrides;
 use pullback::dispatch::{Arg, OpDef, Traits};
 use pullback::{autograd, binding};
-use pullback_schema::bind::{Call, Slot, bind_into};
-use pullback_schema::python::{Form, Signature, Source, sort_signatures, struct_fields};
+use pullback_schema::bind::{GivenCall, Slot, bind_into};
+use pullback_schema::python::{PythonForm, Signature, Source, sort_signatures, struct_fields};
 use pullback_schema::{Alias, Argument, Base, Default, Schema, Type};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
@@ -33,12 +33,12 @@ pub(crate) enum CallKind {
 }
 
 /// All overloads of one name.
-pub(crate) struct Function {
+pub(crate) struct OpFunction {
     /// The name it is called by, aliases and underscore included.
     pub(crate) name: String,
     /// The namespace it is found in.
     pub(crate) module: String,
-    pub(crate) form: Form,
+    pub(crate) form: PythonForm,
     pub(crate) kind: CallKind,
     pub(crate) ops: Vec<&'static OpDef>,
     /// Whether it is in a namespace, and no overload of an op by itself.
@@ -50,11 +50,11 @@ pub(crate) struct Function {
 
 pub(crate) struct Overloads {
     pub(crate) signatures: Vec<Signature>,
-    pub(crate) plans: Vec<Plan>,
+    pub(crate) plans: Vec<CallPlan>,
 }
 
 /// One overload made ready for calls.
-pub(crate) struct Plan {
+pub(crate) struct CallPlan {
     pub(crate) op: &'static OpDef,
     pub(crate) params: Vec<Param>,
     positional: usize,
@@ -107,9 +107,9 @@ enum Quick {
     Unsure,
 }
 
-impl Function {
-    pub(crate) fn new(name: String, module: &str, form: Form, kind: CallKind) -> Function {
-        Function {
+impl OpFunction {
+    pub(crate) fn new(name: String, module: &str, form: PythonForm, kind: CallKind) -> OpFunction {
+        OpFunction {
             name,
             module: module.to_owned(),
             form,
@@ -215,7 +215,7 @@ impl Function {
 
     /// Warns of a call with an old order of arguments, once.
     #[inline]
-    fn warn_of_old_form(&self, overloads: &Overloads, plan: &Plan) {
+    fn warn_of_old_form(&self, overloads: &Overloads, plan: &CallPlan) {
         if let Some(given) = &plan.deprecated {
             binding::warn_once(given, &self.old_form_text(overloads, plan));
         }
@@ -223,7 +223,7 @@ impl Function {
 
     /// What is wrong with an old order of arguments, and those to use instead.
     #[cold]
-    fn old_form_text(&self, overloads: &Overloads, plan: &Plan) -> String {
+    fn old_form_text(&self, overloads: &Overloads, plan: &CallPlan) -> String {
         let name = &self.name;
         let mut text = format!("This overload of {name} is deprecated:");
         let mut instead = String::new();
@@ -256,14 +256,15 @@ impl Function {
         py: Python<'_>,
         receiver: Option<*mut PyObject>,
         args: Args<'_>,
-        then: impl FnOnce(&Plan, &[Arg<'_>], &Extras) -> PyResult<R>,
+        then: impl FnOnce(&CallPlan, &[Arg<'_>], &Extras) -> PyResult<R>,
     ) -> PyResult<R> {
         let Overloads { signatures, plans } = self.overloads(py);
         // SAFETY: borrowed references that live through the call.
-        let object = |&p: &*mut PyObject| Value(unsafe { Bound::from_borrowed_ptr(py, p) });
-        let positional: Vec<Value<'_>> = args.all[..args.positional].iter().map(object).collect();
+        let object = |&p: &*mut PyObject| GivenValue(unsafe { Bound::from_borrowed_ptr(py, p) });
+        let positional: Vec<GivenValue<'_>> =
+            args.all[..args.positional].iter().map(object).collect();
         if let [only] = signatures.as_slice()
-            && only.form == Form::Method
+            && only.form == PythonForm::Method
             && only.parameters.is_empty()
             && !args.all.is_empty()
         {
@@ -276,9 +277,9 @@ impl Function {
             names.push(name.extract::<String>()?);
         }
         let values = args.all[args.positional..].iter().map(object);
-        let keywords: Vec<(&str, Value<'_>)> =
+        let keywords: Vec<(&str, GivenValue<'_>)> =
             names.iter().map(String::as_str).zip(values).collect();
-        let call = Call { args: &positional, keywords: &keywords };
+        let call = GivenCall { args: &positional, keywords: &keywords };
         let mut slots = Vec::new();
         let chosen = bind_into(signatures, &call, &mut slots)
             .map_err(|error| PyTypeError::new_err(error.0))?;
@@ -320,7 +321,7 @@ impl Function {
 }
 
 /// The list that was given first, in the place of the nothing that the op gave.
-fn given_list(plan: &Plan, args: Args<'_>, reply: Reply) -> Reply {
+fn given_list(plan: &CallPlan, args: Args<'_>, reply: Reply) -> Reply {
     let nothing = reply?;
     let first = plan.params[0].name.as_ptr();
     // SAFETY: both are strings.
@@ -349,7 +350,7 @@ fn takes_no_arguments(name: &str, args: Args<'_>) -> PyErr {
     ))
 }
 
-impl Plan {
+impl CallPlan {
     /// Defaults everywhere, and the receiver in its place.
     #[inline(always)]
     fn start(&self, receiver: Option<*mut PyObject>, values: &mut ArgVec<'_>) {
@@ -480,12 +481,12 @@ struct Variant {
 
 /// The forms of an op's signature: its own; for ops that take numbers, those with `Number` in the
 /// place of tensors; for ops with `alpha`, `beta` or `value`, the old order of arguments.
-fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
+fn variants(op: &OpDef, schema: &Schema, form: PythonForm) -> Vec<Variant> {
     let mut all = vec![Variant { schema: schema.clone(), hidden: false, deprecated: false }];
     let is_tensor = |arg: &Argument| arg.ty == Type::new(Base::Tensor) && !arg.is_out();
     let accepts = Signature::new(schema, None, form).accepts_numbers();
     if op.is(Traits::NUMBERS_AS_TENSORS) && !accepts {
-        let is_receiver = |arg: &Argument| form == Form::Method && arg.name == "self";
+        let is_receiver = |arg: &Argument| form == PythonForm::Method && arg.name == "self";
         let may_be_number =
             |&i: &usize| is_tensor(&schema.args[i]) && !is_receiver(&schema.args[i]);
         let candidates: Vec<usize> = (1..schema.args.len()).filter(may_be_number).collect();
@@ -493,7 +494,7 @@ fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
             let picked = candidates.iter().enumerate().filter(|(bit, _)| chosen & (1 << bit) != 0);
             all.push(with_numbers(schema, picked.map(|(_, &index)| index), false));
         }
-        let takes_leading = form == Form::Function && op.is(Traits::LEADING_NUMBER);
+        let takes_leading = form == PythonForm::Function && op.is(Traits::LEADING_NUMBER);
         if takes_leading && schema.args.first().is_some_and(is_tensor) {
             all.push(with_numbers(schema, std::iter::once(0), true));
         }
@@ -543,10 +544,10 @@ fn with_numbers(schema: &Schema, candidates: impl Iterator<Item = usize>, hidden
 }
 
 impl Overloads {
-    fn new(py: Python<'_>, function: &Function) -> Overloads {
+    fn new(py: Python<'_>, function: &OpFunction) -> Overloads {
         let mut all = Vec::new();
         for &op in &function.ops {
-            let has_out = function.form == Form::Function
+            let has_out = function.form == PythonForm::Function
                 && function.kind == CallKind::Functional
                 && op.is(Traits::OUT);
             let schema = schema_of(op, function);
@@ -562,7 +563,7 @@ impl Overloads {
                         let own = schema.arg(name).expect("variants keep the names");
                         parameter.source = Source::Argument(own);
                     }
-                    let is_method = function.form == Form::Method;
+                    let is_method = function.form == PythonForm::Method;
                     if let Some(name) = op.spelling(&function.name, is_method, &parameter.name) {
                         name.clone_into(&mut parameter.name);
                     }
@@ -574,7 +575,7 @@ impl Overloads {
         let mut overloads = Overloads { signatures: Vec::new(), plans: Vec::new() };
         for index in order {
             let (op, signature, is_deprecated) = &all[index];
-            let mut plan = Plan::new(py, op, signature, function);
+            let mut plan = CallPlan::new(py, op, signature, function);
             plan.deprecated = is_deprecated.then(|| AtomicBool::new(false));
             overloads.plans.push(plan);
             overloads.signatures.push(signature.clone());
@@ -583,8 +584,13 @@ impl Overloads {
     }
 }
 
-impl Plan {
-    fn new(py: Python<'_>, op: &'static OpDef, signature: &Signature, function: &Function) -> Plan {
+impl CallPlan {
+    fn new(
+        py: Python<'_>,
+        op: &'static OpDef,
+        signature: &Signature,
+        function: &OpFunction,
+    ) -> CallPlan {
         let schema = &*schema_of(op, function);
         let params = signature.parameters.iter().map(|p| Param {
             ty: p.ty,
@@ -601,14 +607,14 @@ impl Plan {
         let name = if is_moved { function.name.clone() } else { schema.name.clone() };
         let fields = struct_fields(&schema.returns)
             .map(|fields| (name, fields.into_iter().map(str::to_owned).collect()));
-        Plan {
+        CallPlan {
             op,
             params: params.collect(),
             positional: signature.max_positional(),
             varargs: signature.takes_varargs(),
             numbers: signature.accepts_numbers(),
             defaults: schema.args.iter().map(default_arg).collect(),
-            receiver: (function.form == Form::Method).then(|| schema.arg("self")).flatten(),
+            receiver: (function.form == PythonForm::Method).then(|| schema.arg("self")).flatten(),
             kind: function.kind,
             fields,
             outs: schema.returns.len(),
@@ -629,7 +635,7 @@ fn writes_one_list(schema: &Schema) -> bool {
 }
 
 /// The op's schema as this function shows it: under its older name, the first argument is `self`.
-fn schema_of(op: &'static OpDef, function: &Function) -> Cow<'static, Schema> {
+fn schema_of(op: &'static OpDef, function: &OpFunction) -> Cow<'static, Schema> {
     let schema = op.schema();
     let is_moved = function.module.is_empty() && !op.module.is_empty();
     if !is_moved || schema.args.is_empty() {

@@ -1,10 +1,10 @@
 //! Python values to op arguments: quickly for exact types, carefully for everything else.
 //!
-//! [`quick`] converts objects of exact types and returns nothing for others; [`Value`] is the binder's view
+//! [`quick`] converts objects of exact types and returns nothing for others; [`GivenValue`] is the binder's view
 //! of a Python object; [`convert`] makes the argument once the binder has chosen. Temporaries live
 //! in an [`Arena`] as long as the call.
 
-use crate::bind::{Param, Plan};
+use crate::bind::{CallPlan, Param};
 use crate::dtype::{as_device, as_dtype, as_generator, as_layout, as_memory_format};
 use crate::error::raise;
 use crate::raw::object::{as_tensor, is_exact, is_tensor, tensor_of};
@@ -369,7 +369,7 @@ fn quick_list<'a>(
 }
 
 /// A Python object as the binder sees it.
-pub(crate) struct Value<'py>(pub(crate) Bound<'py, PyAny>);
+pub(crate) struct GivenValue<'py>(pub(crate) Bound<'py, PyAny>);
 
 /// The name of an object's type as messages print it.
 pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
@@ -438,7 +438,7 @@ fn accepts_one(ty: Type, object: &Bound<'_, PyAny>, numbers: bool) -> bool {
     }
 }
 
-impl Given for Value<'_> {
+impl Given for GivenValue<'_> {
     fn type_name(&self) -> Cow<'_, str> {
         Cow::Owned(type_name(&self.0))
     }
@@ -568,7 +568,7 @@ fn float(object: &Bound<'_, PyAny>) -> PyResult<f64> {
 pub(crate) fn convert<'a, 'py>(
     function: &str,
     parameter: &Parameter,
-    plan: &Plan,
+    plan: &CallPlan,
     wraps: bool,
     object: &'a Bound<'py, PyAny>,
     arena: &'a Arena<'py>,

@@ -3,7 +3,7 @@
 //! Everything here runs once an error is on its way, never before, and leaves class and text as they are. The package's
 //! `_blame.py` writes most of it; what goes wrong there is not heard of, because the first error is the one that counts.
 
-use crate::bind::Plan;
+use crate::bind::CallPlan;
 use crate::error::raise;
 use pullback::autograd::{self, Node};
 use pullback::dispatch::Arg;
@@ -31,7 +31,12 @@ pub(crate) fn explain<'py>(
 /// The exception for the error of an op, with the lines that its arguments are from, where they are known.
 #[cold]
 #[inline(never)]
-pub(crate) fn raise_of_op(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], error: Error) -> PyErr {
+pub(crate) fn raise_of_op(
+    py: Python<'_>,
+    plan: &CallPlan,
+    args: &[Arg<'_>],
+    error: Error,
+) -> PyErr {
     let (kind, is_blamed) = (error.kind(), error.is_blamed());
     let exception = raise(error);
     match kind {
@@ -50,7 +55,7 @@ pub(crate) fn raise_of_op(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], error: 
 }
 
 /// The tensors of a call by the names of their parameters.
-fn arguments<'a>(plan: &Plan, args: &[Arg<'a>]) -> Vec<(String, &'a Tensor, Option<Node>)> {
+fn arguments<'a>(plan: &CallPlan, args: &[Arg<'a>]) -> Vec<(String, &'a Tensor, Option<Node>)> {
     let mut all = Vec::new();
     let mut put = |name: String, tensor: &'a Tensor| {
         // (The node of a view that was written to is made anew, which may fail: then nothing is known.)

@@ -18,16 +18,16 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 static MODES: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Default)]
-struct Stack(Vec<Py<PyAny>>);
+struct ModeStack(Vec<Py<PyAny>>);
 
-impl Drop for Stack {
+impl Drop for ModeStack {
     fn drop(&mut self) {
         MODES.fetch_sub(self.0.len(), Relaxed);
     }
 }
 
 thread_local! {
-    static STACK: RefCell<Stack> = RefCell::default();
+    static STACK: RefCell<ModeStack> = RefCell::default();
 }
 
 /// Whether a mode overrides this thread's calls now.

@@ -3,22 +3,22 @@
 //! Overloads are grouped by namespace and name once at import; signatures are made at the first
 //! call of each name. Methods written by hand win over ops of the same name.
 
-use crate::bind::{CallKind, Function, Plan};
+use crate::bind::{CallKind, CallPlan, OpFunction};
 use crate::raw::{callable, class, number};
 use pullback::dispatch::{ArgDef, ArgKind, OpDef, Traits};
-use pullback_schema::python::{Form, Signature};
+use pullback_schema::python::{PythonForm, Signature};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyModule};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-type Group = BTreeMap<(String, String), Function>;
+type NamedFunctions = BTreeMap<(String, String), OpFunction>;
 
 struct Registry {
-    functions: BTreeMap<(String, String), &'static Function>,
-    methods: BTreeMap<String, &'static Function>,
-    attributes: BTreeMap<String, &'static Function>,
+    functions: BTreeMap<(String, String), &'static OpFunction>,
+    methods: BTreeMap<String, &'static OpFunction>,
+    attributes: BTreeMap<String, &'static OpFunction>,
 }
 
 static REGISTRY: OnceLock<Registry> = OnceLock::new();
@@ -27,16 +27,16 @@ static REGISTRY: OnceLock<Registry> = OnceLock::new();
 const MODULES: [&str; 5] = ["nn", "linalg", "special", "fft", "sparse"];
 
 fn add(
-    group: &mut Group,
+    group: &mut NamedFunctions,
     module: &str,
     name: String,
-    form: Form,
+    form: PythonForm,
     kind: CallKind,
     op: &'static OpDef,
 ) {
     let key = (module.to_owned(), name.clone());
     let function = group.entry(key).or_insert_with(|| {
-        let mut function = Function::new(name, module, form, kind);
+        let mut function = OpFunction::new(name, module, form, kind);
         function.is_listed = true;
         function
     });
@@ -68,31 +68,45 @@ fn has_method(op: &OpDef) -> bool {
         && (takes_self(op) || !op.is(Traits::INTERNAL) && op.args.iter().any(is_self))
 }
 
-fn group() -> [Group; 3] {
-    let [mut functions, mut methods, mut attributes] = [(); 3].map(|()| Group::new());
+fn group() -> [NamedFunctions; 3] {
+    let [mut functions, mut methods, mut attributes] = [(); 3].map(|()| NamedFunctions::new());
     for op in pullback::ops::registry() {
         let names = std::iter::once(op.name).chain(op.aliases.iter().copied());
         for name in names {
             if !op.module.is_empty() && is_main_name(op, name) {
-                add(&mut functions, "", name.to_owned(), Form::Function, CallKind::Functional, op);
-                add(&mut methods, "", name.to_owned(), Form::Method, CallKind::Functional, op);
+                add(
+                    &mut functions,
+                    "",
+                    name.to_owned(),
+                    PythonForm::Function,
+                    CallKind::Functional,
+                    op,
+                );
+                add(
+                    &mut methods,
+                    "",
+                    name.to_owned(),
+                    PythonForm::Method,
+                    CallKind::Functional,
+                    op,
+                );
                 continue;
             }
             let inplace_only = op.is(Traits::INPLACE_ONLY);
             let kind = if inplace_only { CallKind::Inplace } else { CallKind::Functional };
             if !op.is(Traits::METHOD_ONLY) {
-                add(&mut functions, op.module, name.to_owned(), Form::Function, kind, op);
+                add(&mut functions, op.module, name.to_owned(), PythonForm::Function, kind, op);
             }
             if op.is(Traits::ATTRIBUTE) {
-                add(&mut attributes, "", name.to_owned(), Form::Method, kind, op);
+                add(&mut attributes, "", name.to_owned(), PythonForm::Method, kind, op);
             } else if has_method(op) {
-                add(&mut methods, "", name.to_owned(), Form::Method, kind, op);
+                add(&mut methods, "", name.to_owned(), PythonForm::Method, kind, op);
             }
             if op.is(Traits::INPLACE) && !inplace_only && takes_self(op) {
                 // The in-place form of an operator `__x__` is `__ix__`, a method only.
                 if let Some(operator) = name.strip_prefix("__") {
                     let name = format!("__i{operator}");
-                    add(&mut methods, "", name, Form::Method, CallKind::Inplace, op);
+                    add(&mut methods, "", name, PythonForm::Method, CallKind::Inplace, op);
                     continue;
                 }
                 let name = format!("{name}_");
@@ -101,13 +115,13 @@ fn group() -> [Group; 3] {
                         &mut functions,
                         op.module,
                         name.clone(),
-                        Form::Function,
+                        PythonForm::Function,
                         CallKind::Inplace,
                         op,
                     );
                 }
                 if op.module.is_empty() && !op.is(Traits::FUNCTION_ONLY) {
-                    add(&mut methods, "", name, Form::Method, CallKind::Inplace, op);
+                    add(&mut methods, "", name, PythonForm::Method, CallKind::Inplace, op);
                 }
             }
         }
@@ -117,7 +131,7 @@ fn group() -> [Group; 3] {
 
 fn build() -> Registry {
     let [functions, methods, attributes] = group();
-    let keep = |f: Function| -> &'static Function { Box::leak(Box::new(f)) };
+    let keep = |f: OpFunction| -> &'static OpFunction { Box::leak(Box::new(f)) };
     Registry {
         functions: functions.into_iter().map(|(k, f)| (k, keep(f))).collect(),
         methods: methods.into_iter().map(|((_, name), f)| (name, keep(f))).collect(),
@@ -147,7 +161,7 @@ fn _find_callable<'py>(
 }
 
 /// The signature in the forms of a stub; the binding returns the list that the op writes to.
-fn stub_of(signature: &Signature, plan: &Plan) -> Vec<String> {
+fn stub_of(signature: &Signature, plan: &CallPlan) -> Vec<String> {
     let mut stubs = signature.stub();
     if plan.returns_list {
         for stub in &mut stubs {
@@ -163,7 +177,7 @@ fn stub_of(signature: &Signature, plan: &Plan) -> Vec<String> {
 #[pyfunction]
 fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
-    let describe = |function: &Function, is_method: bool| -> PyResult<()> {
+    let describe = |function: &OpFunction, is_method: bool| -> PyResult<()> {
         let overloads = function.overloads(py);
         for (signature, plan) in overloads.signatures.iter().zip(&overloads.plans) {
             let dict = PyDict::new(py);
@@ -237,7 +251,7 @@ fn _return_type<'py>(
 /// The public functions of the main namespace.
 #[pyfunction]
 fn _public_names() -> Vec<&'static str> {
-    let shown = |f: &&&'static Function| {
+    let shown = |f: &&&'static OpFunction| {
         f.module.is_empty()
             && !f.name.starts_with('_')
             && f.ops.iter().any(|op| !op.is(Traits::INTERNAL))

@@ -1,6 +1,6 @@
 //! Running a bound call and wrapping what it gives.
 
-use crate::bind::{CallKind, Extras, Plan};
+use crate::bind::{CallKind, CallPlan, Extras};
 use crate::error::{raise, refused};
 use crate::explain::raise_of_op;
 use crate::lock::{give_back, without_lock};
@@ -32,7 +32,7 @@ fn is_large(args: &[Arg<'_>]) -> bool {
 
 /// Runs the op in the form the plan says and wraps the results.
 #[inline]
-pub(crate) fn run(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras) -> Reply {
+pub(crate) fn run(py: Python<'_>, plan: &CallPlan, args: &[Arg<'_>], extras: &Extras) -> Reply {
     if extras.out_object.is_some() {
         return run_out(py, plan, args, extras);
     }
@@ -71,7 +71,7 @@ pub(crate) fn require_grad(tensor: &Tensor) -> PyResult<()> {
 }
 
 #[cold]
-fn run_out(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras) -> Reply {
+fn run_out(py: Python<'_>, plan: &CallPlan, args: &[Arg<'_>], extras: &Extras) -> Reply {
     // SAFETY: checked to be tensors when they were collected.
     let outs: SmallVec<[&Tensor; 2]> =
         extras.outs.iter().map(|&o| unsafe { tensor_of(o) }).collect();
@@ -92,7 +92,7 @@ fn run_out(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras) -> Re
 /// The `out=` value's tensors.
 pub(crate) fn collect_outs(
     object: *mut PyObject,
-    plan: &Plan,
+    plan: &CallPlan,
     outs: &mut SmallVec<[*mut PyObject; 2]>,
 ) -> PyResult<()> {
     // SAFETY: live objects.
@@ -120,7 +120,7 @@ pub(crate) fn collect_outs(
 }
 
 #[inline]
-fn wrap_outputs(py: Python<'_>, plan: &Plan, outputs: Outputs) -> Reply {
+fn wrap_outputs(py: Python<'_>, plan: &CallPlan, outputs: Outputs) -> Reply {
     match outputs {
         Outputs::One(tensor) if plan.outs == 1 || !plan.returns_nothing => wrap(tensor),
         Outputs::One(_) => Ok(none()),
@@ -211,7 +211,7 @@ pub(crate) fn scalar(py: Python<'_>, number: Scalar) -> Reply {
 }
 
 /// A tuple of new references, with names if the op's results have some. What `out=` names is of a type of its own, as in PyTorch.
-fn named(py: Python<'_>, plan: &Plan, items: Vec<*mut PyObject>, is_out: bool) -> Reply {
+fn named(py: Python<'_>, plan: &CallPlan, items: Vec<*mut PyObject>, is_out: bool) -> Reply {
     // SAFETY: each item is a new reference that goes into the container.
     unsafe {
         let Some((name, fields)) = &plan.fields else {

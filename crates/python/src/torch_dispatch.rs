@@ -6,7 +6,7 @@
 //! overrides calls before their arguments are bound (`torch_function`).
 
 use crate::autograd::node::value;
-use crate::bind::{CallKind, Function};
+use crate::bind::{CallKind, OpFunction};
 use crate::convert::{items, type_name};
 use crate::dtype::{as_device, as_dtype, as_layout};
 use crate::error::{carry, raise};
@@ -19,7 +19,7 @@ use pullback::autograd::torch_dispatch::{self, Dispatched, TorchDispatch};
 use pullback::dispatch::{Arg, Form, OpDef, Outputs, TensorVec, Traits, Value};
 use pullback::{Scalar, Tensor};
 use pullback_schema::Default;
-use pullback_schema::python::{Form as Spelling, accepts_numbers};
+use pullback_schema::python::{PythonForm, accepts_numbers};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::PyTypeObject;
 use pyo3::intern;
@@ -291,9 +291,9 @@ fn overload_of<'py>(
     let (name, overload) = form.spelled(def);
     let mut function =
         // bounded: by the name of an op.
-        Function::new(name.clone().into_owned(), def.module, Spelling::Function, kind);
+        OpFunction::new(name.clone().into_owned(), def.module, PythonForm::Function, kind);
     function.ops.push(def);
-    let function: &'static Function = Box::leak(Box::new(function));
+    let function: &'static OpFunction = Box::leak(Box::new(function));
     let call = callable::object(py, function, false)?;
     let make = py.import("pullback._ops")?.getattr("OpOverload")?;
     let made = make.call1((&*name, &*overload, def.schema_text, call))?;

@@ -6,14 +6,14 @@
 //! arguments and call the overrides one after the other until one does not return `NotImplemented`. What subclasses do by
 //! default, converting results to the subclass, is `Tensor.__torch_function__` in Python.
 
-use crate::bind::Function;
+use crate::bind::OpFunction;
 use crate::convert::items;
 use crate::function_mode::{self, InnermostMode};
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{base_type, class, is_exact, look_up};
 use crate::thread_guard::ThreadGuard;
 use pullback::dispatch::Traits;
-use pullback_schema::python::Form;
+use pullback_schema::python::PythonForm;
 use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
@@ -116,7 +116,7 @@ unsafe fn defines_torch_function(ty: *mut PyTypeObject) -> bool {
 
 /// What is called, as `__torch_function__` gets it in its argument `func`.
 enum Callee<'a> {
-    Function(&'a Function),
+    Function(&'a OpFunction),
     /// A function of the extension that is no op.
     Builtin(&'a str),
     /// A function of Python (`raw::overridable`).
@@ -298,14 +298,16 @@ fn overloaded_args(
 /// The result of an override of an op's call, if there is one.
 pub(crate) fn dispatch(
     py: Python<'_>,
-    function: &Function,
+    function: &OpFunction,
     receiver: Option<*mut PyObject>,
     args: Args<'_>,
 ) -> Option<Reply> {
     let callee = match function.form {
-        Form::Function => Callee::Function(function),
-        Form::Method if function.ops[0].is(Traits::ATTRIBUTE) => Callee::Getter(&function.name),
-        Form::Method => Callee::Method(&function.name),
+        PythonForm::Function => Callee::Function(function),
+        PythonForm::Method if function.ops[0].is(Traits::ATTRIBUTE) => {
+            Callee::Getter(&function.name)
+        }
+        PythonForm::Method => Callee::Method(&function.name),
     };
     callee.dispatch(py, receiver.as_slice(), args)
 }

@@ -102,7 +102,7 @@ type Result<T> = std::result::Result<T, BindError>;
 
 /// What a call gives: the values by position, without `self` for a method, and those by keyword.
 #[derive(Debug)]
-pub struct Call<'a, G> {
+pub struct GivenCall<'a, G> {
     /// The values by position.
     pub args: &'a [G],
     /// The values by keyword, in the order given.
@@ -114,7 +114,7 @@ pub struct Call<'a, G> {
 ///
 /// # Errors
 /// The message says which argument is at fault, or which signatures would be accepted.
-pub fn bind<G: Given>(overloads: &[Signature], call: &Call<'_, G>) -> Result<Bound> {
+pub fn bind<G: Given>(overloads: &[Signature], call: &GivenCall<'_, G>) -> Result<Bound> {
     let mut slots = Vec::new();
     let overload = bind_into(overloads, call, &mut slots)?;
     Ok(Bound { overload, slots })
@@ -127,7 +127,7 @@ pub fn bind<G: Given>(overloads: &[Signature], call: &Call<'_, G>) -> Result<Bou
 /// As [`bind`]; `slots` then holds nothing of use.
 pub fn bind_into<G: Given>(
     overloads: &[Signature],
-    call: &Call<'_, G>,
+    call: &GivenCall<'_, G>,
     slots: &mut Vec<Slot>,
 ) -> Result<usize> {
     for (overload, signature) in overloads.iter().enumerate() {
@@ -159,7 +159,7 @@ pub fn unpack_error(
 }
 
 /// If the number of values given points at one overload, its own error, else the list of all.
-fn no_overload<G: Given>(overloads: &[Signature], call: &Call<'_, G>) -> BindError {
+fn no_overload<G: Given>(overloads: &[Signature], call: &GivenCall<'_, G>) -> BindError {
     let given = call.args.len() + call.keywords.len();
     let visible: Vec<&Signature> = overloads.iter().filter(|overload| !overload.hidden).collect();
     let fits = |s: &&&Signature| s.min_given() <= given && given <= s.parameters.len();
@@ -176,7 +176,7 @@ fn no_overload<G: Given>(overloads: &[Signature], call: &Call<'_, G>) -> BindErr
 
 /// Why one overload does not bind.
 #[derive(Debug)]
-enum Mismatch {
+enum ArgMismatch {
     TooManyArguments,
     Missing { first: usize },
     Keyword,
@@ -185,24 +185,24 @@ enum Mismatch {
 
 struct Binder<'a, G> {
     signature: &'a Signature,
-    call: &'a Call<'a, G>,
+    call: &'a GivenCall<'a, G>,
 }
 
 impl<G: Given> Binder<'_, G> {
     /// Binds the call to this one overload. The outer error is final, the inner one lets the next
     /// overload try.
-    fn bind(&self, slots: &mut Vec<Slot>) -> Result<std::result::Result<(), Mismatch>> {
+    fn bind(&self, slots: &mut Vec<Slot>) -> Result<std::result::Result<(), ArgMismatch>> {
         let (signature, call) = (self.signature, self.call);
         let spreads = signature.takes_varargs() && call.args.first().is_some_and(Given::is_int);
         if call.args.len() > signature.max_positional() && !spreads {
-            return Ok(Err(Mismatch::TooManyArguments));
+            return Ok(Err(ArgMismatch::TooManyArguments));
         }
         slots.clear();
         let mut used_keywords = 0;
         for (index, parameter) in signature.parameters.iter().enumerate() {
             let slot = match self.find(index, parameter) {
                 None if parameter.default.is_some() => Slot::Absent,
-                None => return Ok(Err(Mismatch::Missing { first: index })),
+                None => return Ok(Err(ArgMismatch::Missing { first: index })),
                 Some(slot) => {
                     used_keywords += usize::from(matches!(slot, Slot::Keyword(_)));
                     match self.accept(index, parameter, slot, spreads)? {
@@ -214,7 +214,7 @@ impl<G: Given> Binder<'_, G> {
             slots.push(slot);
         }
         let all_used = used_keywords == call.keywords.len();
-        Ok(if all_used { Ok(()) } else { Err(Mismatch::Keyword) })
+        Ok(if all_used { Ok(()) } else { Err(ArgMismatch::Keyword) })
     }
 
     /// The value given for a parameter: by position, else by its own name, else by `NumPy`'s.
@@ -239,7 +239,7 @@ impl<G: Given> Binder<'_, G> {
         parameter: &Parameter,
         slot: Slot,
         spreads: bool,
-    ) -> Result<std::result::Result<Slot, Mismatch>> {
+    ) -> Result<std::result::Result<Slot, ArgMismatch>> {
         let Some(value) = value_at(self.call, slot) else { return Ok(Ok(Slot::Absent)) };
         if value.is_none() && parameter.allows_none() {
             return Ok(Ok(Slot::Absent));
@@ -255,12 +255,12 @@ impl<G: Given> Binder<'_, G> {
             _ if spreads && index == 0 && matches!(slot, Slot::Positional(_)) => {
                 Ok(Ok(Slot::Varargs))
             }
-            check => Ok(Err(Mismatch::Type { parameter: index, given: slot, check })),
+            check => Ok(Err(ArgMismatch::Type { parameter: index, given: slot, check })),
         }
     }
 }
 
-fn value_at<'a, G>(call: &Call<'a, G>, slot: Slot) -> Option<&'a G> {
+fn value_at<'a, G>(call: &GivenCall<'a, G>, slot: Slot) -> Option<&'a G> {
     match slot {
         Slot::Positional(index) => call.args.get(index),
         Slot::Keyword(index) => call.keywords.get(index).map(|(_, value)| value),

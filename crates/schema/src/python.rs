@@ -18,7 +18,7 @@ pub use stub::struct_fields;
 
 /// How Python calls an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum PythonForm {
     /// `pullback.add(input, other)`.
     Function,
     /// `input.add(other)`.
@@ -92,7 +92,7 @@ pub struct Signature {
     /// The op's name.
     pub name: String,
     /// Function or method.
-    pub form: Form,
+    pub form: PythonForm,
     /// The parameters, the keyword-only ones last.
     pub parameters: Vec<Parameter>,
     /// The returned values.
@@ -106,12 +106,12 @@ pub struct Signature {
 
 impl Signature {
     /// The signature of `schema`, with an `out` parameter if the op has the `out` schema given.
-    pub fn new(schema: &Schema, out: Option<&Schema>, form: Form) -> Signature {
+    pub fn new(schema: &Schema, out: Option<&Schema>, form: PythonForm) -> Signature {
         // (Elsewhere they are arguments as others are: `_to_copy` takes them beside `self`.)
         let options = if makes_tensor(schema) { tensor_options(schema) } else { Vec::new() };
         let mut parameters = Vec::with_capacity(schema.args.len() + 2);
         for (index, arg) in schema.args.iter().enumerate() {
-            let is_left_out = form == Form::Method && arg.name == "self";
+            let is_left_out = form == PythonForm::Method && arg.name == "self";
             if !is_left_out && !options.contains(&index) && !arg.is_out() {
                 parameters.push(plain_parameter(arg, index, form));
             }
@@ -229,9 +229,9 @@ pub(crate) fn default_text(default: &Default) -> String {
     }
 }
 
-fn plain_parameter(arg: &Argument, index: usize, form: Form) -> Parameter {
+fn plain_parameter(arg: &Argument, index: usize, form: PythonForm) -> Parameter {
     let is_input =
-        form == Form::Function && arg.name == "self" && arg.ty == Type::new(Base::Tensor);
+        form == PythonForm::Function && arg.name == "self" && arg.ty == Type::new(Base::Tensor);
     Parameter {
         name: if is_input { "input".to_owned() } else { arg.name.clone() },
         ty: arg.ty,

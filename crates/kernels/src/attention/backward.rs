@@ -16,7 +16,7 @@ use super::pack::{Mask, Stored, copy_row, pack_panels, pack_rows, spare_of, stor
 use super::tile::{
     Block, KEYS, QUERIES, ROWS, add_to_keys, add_to_queries, panel_width, score, weigh_back,
 };
-use super::{AttentionOptions, Cutter, Sizes, check_dtypes, head};
+use super::{AttentionOptions, AttentionSizes, Cutter, check_dtypes, head};
 use crate::dense::{Real, SharedMut, expect_shape};
 use crate::gemm::Matrix;
 use crate::interrupt::WorkCounter;
@@ -49,7 +49,7 @@ pub fn attention_backward<'a>(
     [key, value]: [StridedRef<'a>; 2],
     options: AttentionOptions<'a>,
 ) -> Result<()> {
-    let sizes = Sizes::of(query, key, value)?;
+    let sizes = AttentionSizes::of(query, key, value)?;
     let AttentionResults { out, sums, grad } = results;
     sizes.check_results(out.shape(), sums.shape(), options.mask)?;
     expect_shape("gradient", grad.shape(), out.shape())?;
@@ -72,12 +72,12 @@ pub fn attention_backward<'a>(
 
 /// A tensor of (B, H, L, E) whose heads tasks write.
 #[derive(Clone, Copy)]
-struct Target<'a, N> {
+struct GradientTarget<'a, N> {
     at: SharedMut<N>,
     strides: &'a [i64],
 }
 
-impl<N> Target<'_, N> {
+impl<N> GradientTarget<'_, N> {
     fn head(self, example: usize, at: usize) -> Matrix<N> {
         head(self.at.ptr().cast(), self.strides, example, at)
     }
@@ -85,12 +85,12 @@ impl<N> Target<'_, N> {
 
 /// The call: what is read, and what is written.
 struct Gradients<'a, N: Stored> {
-    by_query: Target<'a, N>,
-    by_key: Target<'a, N>,
-    by_value: Target<'a, N>,
+    by_query: GradientTarget<'a, N>,
+    by_key: GradientTarget<'a, N>,
+    by_value: GradientTarget<'a, N>,
     operands: [StridedRef<'a>; 3],
     options: AttentionOptions<'a>,
-    s: Sizes,
+    s: AttentionSizes,
     /// In how many tasks a head's blocks of keys are dealt out.
     splits: usize,
 }
@@ -103,11 +103,11 @@ impl<'a, N: Stored> Gradients<'a, N> {
         grads: [&mut StridedMut<'a>; 3],
         operands: [StridedRef<'a>; 3],
         options: AttentionOptions<'a>,
-        s: Sizes,
+        s: AttentionSizes,
     ) -> Self {
         let target = |to: &mut StridedMut<'a>| {
             let at = SharedMut::from_ptr(to.ptr().cast::<N>());
-            Target { at, strides: to.strides() }
+            GradientTarget { at, strides: to.strides() }
         };
         let heads = s.batch * (s.heads / s.sharing);
         let most = s.keys.div_ceil(KEYS).max(1);
@@ -130,12 +130,12 @@ impl<'a, N: Stored> Gradients<'a, N> {
         let steps = [shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1];
         let steps = steps.map(|step| step as i64);
         let by_query = if is_direct {
-            Target {
+            GradientTarget {
                 at: SharedMut::from_ptr(self.by_query.at.ptr().cast()),
                 strides: self.by_query.strides,
             }
         } else {
-            Target { at: SharedMut::new(&mut sums), strides: &steps }
+            GradientTarget { at: SharedMut::new(&mut sums), strides: &steps }
         };
         let own = s.heads / s.sharing;
         let buffers = GradBuffers::new::<N>(s);
@@ -193,7 +193,7 @@ impl<'a, N: Stored> Gradients<'a, N> {
         &self,
         grad: StridedRef<'_>,
         state: &[QueryState<N>],
-        by_query: Target<'_, N::Wide>,
+        by_query: GradientTarget<'_, N::Wide>,
         (n, own, split): (usize, usize, usize),
         mut work: GradWork<'_, N::Wide>,
     ) {
@@ -307,7 +307,7 @@ struct GradHead<'a, N: Stored> {
 
 impl<N: Stored> GradHead<'_, N> {
     /// Makes the sums for the gradient of the queries zero.
-    fn clear(&self, s: Sizes) {
+    fn clear(&self, s: AttentionSizes) {
         for row in 0..if s.width == 0 { 0 } else { s.queries } {
             let row = self.by_query.at(row, 0).ptr;
             // SAFETY: the task's own rows of the sums.
@@ -349,7 +349,7 @@ struct GradWork<'a, T> {
 }
 
 impl GradBuffers {
-    fn new<N: Stored>(s: Sizes) -> GradBuffers {
+    fn new<N: Stored>(s: AttentionSizes) -> GradBuffers {
         let panel = panel_width(size_of::<N::Wide>());
         let (widths, keys) = ([s.width, s.out_width], KEYS.min(s.keys));
         GradBuffers {
@@ -421,7 +421,7 @@ impl<T> GradWork<'_, T> {
         &mut self,
         key: Matrix<N>,
         value: Matrix<N>,
-        (s, count): (Sizes, usize),
+        (s, count): (AttentionSizes, usize),
     ) where
         T: Real,
     {
@@ -436,7 +436,7 @@ impl<T> GradWork<'_, T> {
         &mut self,
         query: Matrix<N>,
         grad: Matrix<N>,
-        (s, rows): (Sizes, usize),
+        (s, rows): (AttentionSizes, usize),
     ) {
         pack_rows(self.query, query, (rows, s.width));
         pack_rows(self.grad, grad, (rows, s.out_width));

@@ -57,6 +57,18 @@ pub fn plan(
     }))
 }
 
+/// The algorithm, which a kernel is about to follow: whoever watches is told.
+#[inline]
+pub(super) fn announced(pass: ConvPass, algorithm: ConvAlgorithm) -> ConvAlgorithm {
+    let computation = match pass {
+        ConvPass::Forward => "convolution",
+        ConvPass::BackwardInput => "gradient of a convolution's input",
+        ConvPass::BackwardWeight => "gradient of a convolution's weight",
+    };
+    crate::plan::announce(computation, &algorithm);
+    algorithm
+}
+
 /// The way of a plain convolution of elements that were of `dtype` before they became `T`.
 pub(super) fn of_forward<T: ConvElement>(g: &ConvGeometry, dtype: DType) -> ConvAlgorithm {
     if g.is_depthwise() {

@@ -119,7 +119,7 @@ fn take<'a, T>(rest: &mut &'a mut [T], n: usize) -> &'a mut [T] {
 }
 
 /// What all tasks of a convolution share.
-struct Forward<'a, T: 'static> {
+struct ForwardTiles<'a, T: 'static> {
     g: &'a ConvGeometry,
     micro: Microkernel<T>,
     transforms: &'static Transforms<T>,
@@ -131,7 +131,7 @@ struct Forward<'a, T: 'static> {
 }
 
 /// A part of a convolution: a block of tiles, a group, and some of its blocks of output channels.
-struct Task {
+struct TileTask {
     block: TileBlock,
     group: usize,
     columns: Range<usize>,
@@ -171,7 +171,8 @@ pub(super) fn forward<T: ConvElement>(
         let columns = first..blocks.min(first + each);
         weights::transform(&mut transformed, weights, g, (&columns, micro.columns), transforms)?;
         let tiles = &tiles;
-        let part = Forward { g, micro, transforms, weights: &transformed, columns, tiles, pitch };
+        let part =
+            ForwardTiles { g, micro, transforms, weights: &transformed, columns, tiles, pitch };
         part.run(out, images, bias, &are_finite)?;
     }
     let left = are_finite.iter().enumerate();
@@ -185,7 +186,7 @@ fn blocks_of(bytes: usize, all: usize) -> usize {
     all.div_ceil(all.div_ceil(fit))
 }
 
-impl<T: ConvElement> Forward<'_, T> {
+impl<T: ConvElement> ForwardTiles<'_, T> {
     /// Convolves to these output channels.
     fn run(
         &self,
@@ -206,7 +207,7 @@ impl<T: ConvElement> Forward<'_, T> {
                 for index in tasks {
                     let (part, rest) = (index % parts, index / parts);
                     let first = columns.start + part * each;
-                    let task = Task {
+                    let task = TileTask {
                         block: self.tiles.get(rest / groups),
                         group: rest % groups,
                         columns: first..columns.end.min(first + each),
@@ -251,7 +252,7 @@ impl<T: ConvElement> Forward<'_, T> {
         out: SharedMut<T>,
         images: Images<'_, T>,
         bias: Option<&[T]>,
-        task: &Task,
+        task: &TileTask,
     ) -> bool {
         let mut rest = scratch;
         let [runs, inputs, products, outputs, zeros, small] =
@@ -294,7 +295,7 @@ impl<T: ConvElement> Forward<'_, T> {
     }
 
     /// Multiplies each position's inputs with its weights.
-    fn multiply(&self, products: &mut [T], inputs: &[T], task: &Task) {
+    fn multiply(&self, products: &mut [T], inputs: &[T], task: &TileTask) {
         let (rows, depth, width) = (self.rows(), self.g.in_channels, self.micro.columns);
         let tiles = task.block.count();
         assert!(products.len() >= POSITIONS * task.columns.len() * rows * width);

@@ -94,23 +94,23 @@ pub fn signbit(iter: &mut Iter) -> Result<()> {
 
 /// How close is close.
 #[derive(Clone, Copy)]
-struct Tolerance {
+struct CloseTolerance {
     relative: f64,
     absolute: f64,
     equal_nan: bool,
 }
-map!(CloseInt<T: Int>[p => Tolerance](a: T, b: T) -> Bool {
+map!(CloseInt<T: Int>[p => CloseTolerance](a: T, b: T) -> Bool {
     // The difference as PyTorch takes it: in the integer type, wrapping.
     let allowed = p.absolute + (p.relative * b.to_f64()).abs();
     Bool::new(a == b || a.minus(b).magnitude().to_f64() <= allowed)
 });
-map!(CloseReal<T: RealMath>[p => Tolerance](a: T, b: T) -> Bool {
+map!(CloseReal<T: RealMath>[p => CloseTolerance](a: T, b: T) -> Bool {
     let allowed = T::of(p.absolute).plus(RealMath::magnitude(T::of(p.relative).times(b)));
     let gap = RealMath::magnitude(a.minus(b));
     let both_nan = p.equal_nan & a.is_not_a_number() & b.is_not_a_number();
     Bool::new((a == b) | (gap.is_finite_number() & (gap <= allowed)) | both_nan)
 });
-map!(CloseComplex<T: ComplexNumber>[p => Tolerance](a: T, b: T) -> Bool {
+map!(CloseComplex<T: ComplexNumber>[p => CloseTolerance](a: T, b: T) -> Bool {
     let nan = |z: T| z.part_re().is_not_a_number() || z.part_im().is_not_a_number();
     let allowed = p.absolute + (p.relative * ComplexNumber::magnitude(b).wide()).abs();
     let gap = ComplexNumber::magnitude(a.minus(b)).wide();
@@ -119,7 +119,7 @@ map!(CloseComplex<T: ComplexNumber>[p => Tolerance](a: T, b: T) -> Bool {
 map!(CloseBool<T: Ordered>(a: T, b: T) -> Bool { Bool::new(a == b) });
 /// Whether `|a - b| <= atol + rtol |b|`; equal infinities are close, NaN only with `equal_nan`.
 pub fn isclose(iter: &mut Iter, rtol: f64, atol: f64, equal_nan: bool) -> Result<()> {
-    let p = Tolerance { relative: rtol, absolute: atol, equal_nan };
+    let p = CloseTolerance { relative: rtol, absolute: atol, equal_nan };
     match iter.input_dtype(0) {
         DType::Bool => run2::<CloseBool<Bool>>(iter, ()),
         DType::C32 | DType::C64 => run2::<CloseComplex<C64>>(iter, p),

@@ -96,7 +96,7 @@ fn fill_where<T: Element>(iter: &Iter, value: T) -> Result<()> {
 
 /// Limits of `clamp`.
 #[derive(Clone, Copy)]
-struct Limits<T> {
+struct ClampLimits<T> {
     low: T,
     high: T,
 }
@@ -117,7 +117,7 @@ fn between<T: Ordered>(x: T, low: T, high: T) -> T {
     let limited = at_most(at_least(x, low), high);
     if x_is_nan { x } else { limited }
 }
-map!(Clamp<T: Ordered>[p => Limits<T>](x: T) -> T { between(x, p.low, p.high) });
+map!(Clamp<T: Ordered>[p => ClampLimits<T>](x: T) -> T { between(x, p.low, p.high) });
 map!(ClampMin<T: Ordered>[low => T](x: T) -> T { if x.is_not_a_number() { x } else { at_least(x, low) } });
 map!(ClampMax<T: Ordered>[high => T](x: T) -> T { if x.is_not_a_number() { x } else { at_most(x, high) } });
 
@@ -134,7 +134,7 @@ pub fn clamp(iter: &mut Iter, min: Option<Scalar>, max: Option<Scalar>) -> Resul
     refuse_complex(dtype)?;
     match (min, max) {
         (Some(low), Some(high)) => compute!(dtype, "clamp_scalar_cpu", [int unsigned float], T => {
-            run1::<Clamp<T>>(iter, Limits { low: low.to::<T>(), high: high.to::<T>() })
+            run1::<Clamp<T>>(iter, ClampLimits { low: low.to::<T>(), high: high.to::<T>() })
         }),
         (Some(low), None) => compute!(dtype, "clamp_min_scalar_cpu", [int unsigned float], T => {
             run1::<ClampMin<T>>(iter, low.to::<T>())

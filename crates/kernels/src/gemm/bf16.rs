@@ -11,7 +11,7 @@ use crate::{Result, dense::SharedMut, parallel, scratch};
 
 /// `sums[r * COLUMNS + j] += sum over k < n of pair(left[k * ROWS + r]) . pair(right[k * COLUMNS + j])` for `j < columns`
 /// (or more), or `=` if `is_first`.
-type TileKernel = unsafe fn(
+type Bf16TileKernel = unsafe fn(
     operands: (*const u32, *const u32),
     n: usize,
     columns: usize,
@@ -26,7 +26,7 @@ type RoundKernel = unsafe fn(sums: *const f32, to: (*mut u16, isize), size: (usi
 /// The microkernels of a machine that has the instruction.
 #[derive(Clone, Copy)]
 pub(super) struct Microkernels {
-    tile: TileKernel,
+    tile: Bf16TileKernel,
     round: RoundKernel,
 }
 

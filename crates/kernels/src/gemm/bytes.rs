@@ -18,7 +18,7 @@ const DEPTH: usize = 512;
 
 /// `sums[r * COLUMNS + j] += sum over k < n of quad(left[k * ROWS + r]) . quad(right[k * COLUMNS + j])`, with unsigned
 /// bytes on the left and signed ones on the right.
-type TileKernel = unsafe fn(operands: (*const u32, *const u32), n: usize, sums: *mut i32);
+type ByteTileKernel = unsafe fn(operands: (*const u32, *const u32), n: usize, sums: *mut i32);
 
 /// `c = a @ b` for 2-d views: `a` (m, k) of `i8` or `u8`, `b` (k, n) of `i8`, `c` (m, n) of `i32`, any strides. Sums wrap;
 /// with k = 0 they are zero.
@@ -49,7 +49,7 @@ pub fn int_matmul(c: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) 
 }
 
 /// The tile of the machine.
-fn tile_kernel() -> TileKernel {
+fn tile_kernel() -> ByteTileKernel {
     #[cfg(target_arch = "x86_64")]
     {
         use crate::simd::{SimdLevel, level};
@@ -123,7 +123,7 @@ fn product(
 /// # Safety
 /// `left` is the packed left operand of the product, and `sums` has a tile for each block of its rows.
 unsafe fn sum_block(
-    tile: TileKernel,
+    tile: ByteTileKernel,
     left: *const u32,
     ((right, columns), packed): ((Matrix<u8>, usize), &mut [u32]),
     s: GemmSizes,
@@ -229,7 +229,7 @@ crate::multiversion! {
     }
 }
 
-/// [`TileKernel`] without the instruction.
+/// [`ByteTileKernel`] without the instruction.
 ///
 /// # Safety
 /// `n` blocks of both operands and a tile of sums are live.

@@ -2,8 +2,17 @@
 //! blocks of rows; sums are `f32` and each output is rounded once.
 
 use super::{GemmSizes, Matrix};
-use crate::{Element, Result, elementwise, memory, parallel};
+use crate::{Element, Result, elementwise, memory, parallel, plan};
 use half::slice::HalfFloatSliceExt;
+
+/// The ways of multiplying halves.
+#[derive(Clone, Copy, Debug)]
+enum HalfAlgorithm {
+    /// `bfloat16` in pairs, by instructions of the machine.
+    Pairs,
+    /// As products of single precision.
+    Widened,
+}
 
 /// Rows widened at a time.
 const ROWS: usize = 128;
@@ -25,8 +34,10 @@ pub(super) unsafe fn product<T: HalfFloat>(
         return Ok(());
     }
     if let Some(loops) = T::bf16_microkernels(s) {
+        plan::announce("product of halves", &HalfAlgorithm::Pairs);
         return super::bf16::product(s, (c, a, b), (alpha, beta), threads, loops);
     }
+    plan::announce("product of halves", &HalfAlgorithm::Widened);
     let columns_first = b.rs == 1 && b.cs != 1;
     let wide = if columns_first { widen(b.t(), s.n, s.k)? } else { widen(b, s.k, s.n)? };
     let right = if columns_first {

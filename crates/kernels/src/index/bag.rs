@@ -98,7 +98,7 @@ fn bounds(offsets: &[i64], entries: usize, include_last: bool) -> Result<Vec<usi
 }
 
 /// The rows of a table as `T`.
-struct Table<'a, T> {
+struct EmbeddingTable<'a, T> {
     rows: Rows<'a, T>,
     width: usize,
 }
@@ -110,11 +110,11 @@ enum Rows<'a, T> {
     Strided(StridedRef<'a>),
 }
 
-impl<'a, T: Real + Item> Table<'a, T> {
+impl<'a, T: Real + Item> EmbeddingTable<'a, T> {
     fn new(view: StridedRef<'a>) -> Self {
         let width = view.shape()[1] as usize;
         let rows = view.as_slice::<T>().map_or(Rows::Strided(view), Rows::Dense);
-        Table { rows, width }
+        EmbeddingTable { rows, width }
     }
     /// A row, in `own` if it is converted.
     fn row<'b>(&'b self, row: i64, own: &'b mut [T]) -> &'b [T] {
@@ -165,7 +165,7 @@ pub fn embedding_bag(
     store(to.bag_size, &sizes);
     let entries = Entries { indices: &indices, bounds: &bounds, options };
     for_compute!(from.weight.dtype(), "embedding_bag", T => {
-        let table = Table::<T>::new(from.weight);
+        let table = EmbeddingTable::<T>::new(from.weight);
         let factors = from.factors.map(load::<T>).transpose()?;
         if let Some(factors) = &factors {
             expect_shape("per_sample_weights", &[factors.len() as i64], &[indices.len() as i64])?;
@@ -201,7 +201,7 @@ impl Entries<'_> {
     fn visit<T: Real + Item>(
         &self,
         bag: usize,
-        table: &Table<'_, T>,
+        table: &EmbeddingTable<'_, T>,
         own: &mut [T],
         mut each: impl FnMut(usize, i64, &[T]),
     ) {
@@ -219,7 +219,7 @@ impl Entries<'_> {
 
     fn sums<T: Real + Item + Accumulate>(
         &self,
-        table: &Table<'_, T>,
+        table: &EmbeddingTable<'_, T>,
         factors: Option<&[T]>,
         output: &mut [T],
     ) -> Result<()> {
@@ -252,7 +252,7 @@ impl Entries<'_> {
 
     fn maxima<T: Real + Item>(
         &self,
-        table: &Table<'_, T>,
+        table: &EmbeddingTable<'_, T>,
         output: &mut [T],
         places: &mut [i64],
     ) -> Result<()> {

@@ -4,7 +4,7 @@
 //!
 //! Invariant: only the lower triangle is read; the upper one holds anything until the end.
 
-use super::{FactorResult, Failure, codes_of_batch, small};
+use super::{FactorFailure, FactorResult, codes_of_batch, small};
 use crate::dense::{Real, load, with_output};
 use crate::elementwise::copy_tile;
 use crate::gemm::{self, GemmElement, GemmSizes, Matrix};
@@ -143,10 +143,10 @@ unsafe fn factor<T: Real + GemmElement>(
     // SAFETY: parts of the matrix.
     unsafe {
         if n <= SQUARE {
-            let mut tile = Tile::load(a, n, n);
+            let mut tile = CholeskyTile::load(a, n, n);
             let done = factor_tile(&mut tile.columns, n);
             tile.store(a);
-            return done.map_err(Failure::OfMatrix);
+            return done.map_err(FactorFailure::OfMatrix);
         }
         let first = half(n);
         let (below, rest) = (a.at(first, 0), n - first);
@@ -154,8 +154,8 @@ unsafe fn factor<T: Real + GemmElement>(
         solve(a, below, first, rest, threads)?;
         subtract_square(a.at(first, first), below, rest, first, threads)?;
         factor(a.at(first, first), rest, threads).map_err(|failure| match failure {
-            Failure::OfMatrix(order) => Failure::OfMatrix(order + first),
-            Failure::Other(error) => Failure::Other(error),
+            FactorFailure::OfMatrix(order) => FactorFailure::OfMatrix(order + first),
+            FactorFailure::Other(error) => FactorFailure::Other(error),
         })
     }
 }
@@ -174,10 +174,10 @@ unsafe fn solve<T: Real + GemmElement>(
     // SAFETY: parts of the matrices.
     unsafe {
         if k <= SQUARE {
-            let factor = Tile::load(l, k, k);
+            let factor = CholeskyTile::load(l, k, k);
             for start in (0..m).step_by(SQUARE) {
                 let x = x.at(start, 0);
-                let mut tile = Tile::load(x, SQUARE.min(m - start), k);
+                let mut tile = CholeskyTile::load(x, SQUARE.min(m - start), k);
                 solve_tile(&mut tile.columns, &factor.columns, k);
                 tile.store(x);
             }
@@ -218,16 +218,16 @@ unsafe fn subtract_square<T: Real + GemmElement>(
 }
 
 /// Up to 16 rows and columns of a matrix, column by column; what is not there is zero.
-struct Tile<T> {
+struct CholeskyTile<T> {
     columns: [[T; SQUARE]; SQUARE],
     rows: usize,
     count: usize,
 }
 
-impl<T: Real> Tile<T> {
+impl<T: Real> CholeskyTile<T> {
     /// # Safety
     /// The elements are live.
-    unsafe fn load(a: Matrix<T>, rows: usize, count: usize) -> Tile<T> {
+    unsafe fn load(a: Matrix<T>, rows: usize, count: usize) -> CholeskyTile<T> {
         let mut columns = [[T::ZERO; SQUARE]; SQUARE];
         let size = size_of::<T>() as isize;
         // SAFETY: the caller's promise.
@@ -243,7 +243,7 @@ impl<T: Real> Tile<T> {
                 }
             }
         }
-        Tile { columns, rows, count }
+        CholeskyTile { columns, rows, count }
     }
 
     /// # Safety

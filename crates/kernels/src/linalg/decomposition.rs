@@ -2,7 +2,7 @@
 
 use super::cholesky::of_real as real_cholesky;
 use super::{
-    Failure, Field, GRAIN, codes_of_batch, factors, for_batch, for_batch_with, for_field,
+    FactorFailure, Field, GRAIN, codes_of_batch, factors, for_batch, for_batch_with, for_field,
     householder, matrices, optional, reflection, singular, small, squares, store_optional,
     symmetric, to_columns, undefined, with_batch, write,
 };
@@ -55,11 +55,11 @@ pub fn svd(
         let (us_, vs_, ss_) = (SharedMut::new(&mut us), SharedMut::new(&mut vs), SharedMut::new(&mut ss));
         for_batch(batch, 8 * m * n * k, "linalg.svd", is_batched, &|i| {
             let mut matrix = to_columns(&a, i, m, n)?;
-            let up = scale(matrix.elements()).ok_or(Failure::OfMatrix(NOT_FINITE))?;
+            let up = scale(matrix.elements()).ok_or(FactorFailure::OfMatrix(NOT_FINITE))?;
             // SAFETY: one task per matrix.
             let ss = unsafe { ss_.slice(i * k..(i + 1) * k) };
             let decompose = move || factors::singular(&matrix, full_matrices);
-            let found = on_own_thread(8 * m * n * k, decompose)?.ok_or(Failure::OfMatrix(NOT_FINITE))?;
+            let found = on_own_thread(8 * m * n * k, decompose)?.ok_or(FactorFailure::OfMatrix(NOT_FINITE))?;
             for (s, &found) in ss.iter_mut().zip(&found.s) {
                 *s = unscaled(found, up);
             }
@@ -110,7 +110,7 @@ fn svd_of_small<T: Real + Field<RealPart = T>>(
             if solver.decompose(s, (u, v), a, m < n) {
                 Ok(())
             } else {
-                Err(Failure::OfMatrix(NOT_FINITE))
+                Err(FactorFailure::OfMatrix(NOT_FINITE))
             }
         })
     })?;
@@ -306,9 +306,9 @@ pub fn eigh(
         for_batch(count, 8 * n * n * n, "linalg.eigh", is_batched, &|i| {
             let mut matrix = to_columns(&a, i, n, n)?;
             matrix.make_hermitian(upper);
-            let up = scale(matrix.elements()).ok_or(Failure::OfMatrix(NOT_FINITE))?;
+            let up = scale(matrix.elements()).ok_or(FactorFailure::OfMatrix(NOT_FINITE))?;
             let found = on_own_thread(8 * n * n * n, move || factors::eigen(&matrix))?;
-            let (values, vectors) = found.ok_or(Failure::OfMatrix(NOT_FINITE))?;
+            let (values, vectors) = found.ok_or(FactorFailure::OfMatrix(NOT_FINITE))?;
             // SAFETY: one task per matrix.
             unsafe {
                 for (w, &value) in ws_.slice(i * n..(i + 1) * n).iter_mut().zip(&values) {
@@ -348,7 +348,11 @@ fn eigh_of_small<T: Real + Field<RealPart = T>>(
             // SAFETY: one task per matrix.
             let (w, v) =
                 unsafe { (w.slice(i * n..(i + 1) * n), vs_.slice(i * per_v..(i + 1) * per_v)) };
-            if solver.eigen(w, v, a, upper) { Ok(()) } else { Err(Failure::OfMatrix(NOT_FINITE)) }
+            if solver.eigen(w, v, a, upper) {
+                Ok(())
+            } else {
+                Err(FactorFailure::OfMatrix(NOT_FINITE))
+            }
         })
     })?;
     store_optional(v, &vs);

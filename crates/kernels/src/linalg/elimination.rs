@@ -3,7 +3,7 @@
 //! Matrices lie column by column. Up to 64 rows and columns they are eliminated here, column by column; larger ones by `faer`.
 
 use super::factors::{ColMajor, Lu};
-use super::{Failure, Field, codes_of_batch, for_field, matrices, with_batch};
+use super::{FactorFailure, Field, codes_of_batch, for_field, matrices, with_batch};
 use crate::dense::{SharedMut, expect_shape, load, store, with_output};
 use crate::interrupt::{self, on_own_thread};
 use crate::{Result, StridedMut, StridedRef, memory};
@@ -39,7 +39,7 @@ pub fn lu_factor(
                 lu.copy_from_slice(&a[i * m * n..(i + 1) * m * n]);
                 factor(lu, m, n, swaps)?;
                 match (0..k).find(|&d| lu[d * m + d] == T::default()) {
-                    Some(zero) => Err(Failure::OfMatrix(zero + 1)),
+                    Some(zero) => Err(FactorFailure::OfMatrix(zero + 1)),
                     None => Ok(()),
                 }
             })

@@ -2,7 +2,7 @@
 //! which ends the process where there is none. Matrices lie column by column in lists of [`memory`](crate::memory), and
 //! [`in_workspace`] gives `faer` its workspace.
 
-use super::{Failure, Field};
+use super::{FactorFailure, Field};
 use crate::{Error, Result, memory};
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
@@ -134,7 +134,7 @@ impl<T: Field> Lu<T> {
 /// first minor that is not positive definite.
 pub(super) fn cholesky<T: Field>(
     mut matrix: ColMajor<T>,
-) -> std::result::Result<ColMajor<T>, Failure<usize>> {
+) -> std::result::Result<ColMajor<T>, FactorFailure<usize>> {
     let request = cholesky_in_place_scratch::<T>(matrix.rows, Par::Seq, Spec::default());
     let done = in_workspace(request, matrix.data.len(), |stack| {
         let to = matrix.view_mut();
@@ -142,7 +142,7 @@ pub(super) fn cholesky<T: Field>(
     })?;
     match done {
         Ok(_) => Ok(matrix),
-        Err(LltError::NonPositivePivot { index }) => Err(Failure::OfMatrix(index + 1)),
+        Err(LltError::NonPositivePivot { index }) => Err(FactorFailure::OfMatrix(index + 1)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Eigenvalues and eigenvectors of general matrices, which are complex even of real ones; by `faer`, in double precision.
 
 use super::factors::{ColMajor, in_workspace};
-use super::{Failure, for_batch, squares, symmetric, with_batch};
+use super::{FactorFailure, for_batch, squares, symmetric, with_batch};
 use crate::dense::{SharedMut, expect_shape, load, store};
 use crate::interrupt::on_own_thread;
 use crate::simd::math_f64;
@@ -35,7 +35,7 @@ pub fn eig(
     let mut vs = memory::filled(C128::default(), if wants { batch * n * n } else { 0 })?;
     let (ws_, vs_) = (SharedMut::new(&mut ws), SharedMut::new(&mut vs));
     let put = |i: usize, found: Option<Eigen>| {
-        let (values, vectors) = found.ok_or(Failure::OfMatrix(STUCK))?;
+        let (values, vectors) = found.ok_or(FactorFailure::OfMatrix(STUCK))?;
         // SAFETY: one task per matrix.
         unsafe {
             ws_.slice(i * n..(i + 1) * n).copy_from_slice(&values);

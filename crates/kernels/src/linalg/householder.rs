@@ -5,7 +5,7 @@
 //! had by turning another library's result. As in `reflection`, columns are worked on as rows of whole registers; here
 //! in double precision, real and imaginary parts apart.
 
-use super::reflection::{Group, LANES, PaddedRows, plus, times, total};
+use super::reflection::{LANES, PaddedRows, ReflectionLanes, plus, times, total};
 use crate::C128;
 use crate::Result;
 use crate::dense::Compute;
@@ -13,7 +13,7 @@ use crate::simd::math_f64;
 use crate::{interrupt, memory};
 
 const ZERO: C128 = C128::new(0.0, 0.0);
-const NOTHING: Group<f64> = [0.0; LANES];
+const NOTHING: ReflectionLanes<f64> = [0.0; LANES];
 /// Sizes of a vector's largest element for which its squares neither overflow nor get lost.
 const SQUARED: std::ops::RangeInclusive<f64> = 1e-120..=1e120;
 
@@ -39,7 +39,7 @@ impl ComplexColumns {
 
     /// The real and imaginary parts of a column.
     #[inline(always)]
-    fn parts(&self, column: usize) -> Parts<'_> {
+    fn parts(&self, column: usize) -> ReflectorParts<'_> {
         (self.re.groups(column), self.im.groups(column))
     }
 
@@ -119,7 +119,10 @@ impl ComplexQr {
 
 /// Makes `x`, zero before element `at`, the `v` of the reflection that leaves of it a real beta at `at`; gives beta and tau.
 #[inline(always)]
-fn reflect((re, im): (&mut [Group<f64>], &mut [Group<f64>]), at: usize) -> (f64, C128) {
+fn reflect(
+    (re, im): (&mut [ReflectionLanes<f64>], &mut [ReflectionLanes<f64>]),
+    at: usize,
+) -> (f64, C128) {
     let (re, im) = (&mut re[at / LANES..], &mut im[at / LANES..]);
     let at = at % LANES;
     let alpha =
@@ -173,12 +176,16 @@ fn reflect((re, im): (&mut [Group<f64>], &mut [Group<f64>]), at: usize) -> (f64,
 }
 
 /// Real and imaginary parts of a column.
-type Parts<'a> = (&'a [Group<f64>], &'a [Group<f64>]);
-type PartsMut<'a> = (&'a mut [Group<f64>], &'a mut [Group<f64>]);
+type ReflectorParts<'a> = (&'a [ReflectionLanes<f64>], &'a [ReflectionLanes<f64>]);
+type PartsMut<'a> = (&'a mut [ReflectionLanes<f64>], &'a mut [ReflectionLanes<f64>]);
 
 /// `sum - x v`, lane by lane.
 #[inline(always)]
-fn minus_times(mut sum: Group<f64>, x: Group<f64>, v: Group<f64>) -> Group<f64> {
+fn minus_times(
+    mut sum: ReflectionLanes<f64>,
+    x: ReflectionLanes<f64>,
+    v: ReflectionLanes<f64>,
+) -> ReflectionLanes<f64> {
     for l in 0..LANES {
         sum[l] = (-x[l]).mul_add(v[l], sum[l]);
     }
@@ -190,8 +197,8 @@ fn minus_times(mut sum: Group<f64>, x: Group<f64>, v: Group<f64>) -> Group<f64> 
 fn add_and_multiply<const N: usize>(
     columns: &mut [PartsMut<'_>; N],
     factors: [C128; N],
-    (v_re, v_im): Parts<'_>,
-    (next_re, next_im): Parts<'_>,
+    (v_re, v_im): ReflectorParts<'_>,
+    (next_re, next_im): ReflectorParts<'_>,
     first: usize,
 ) -> [C128; N] {
     let mut sums = [[NOTHING; 2]; N];

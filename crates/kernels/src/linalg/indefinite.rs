@@ -2,7 +2,7 @@
 //! L. Kaufman ("Some stable methods for calculating inertia and solving symmetric linear systems", Math. Comp. 31, 1977), in the form that
 //! LAPACK's `sytrf` and `hetrf` give for the lower triangle; in double precision, complex numbers for all dtypes.
 
-use super::{Failure, GRAIN, codes_of_batch, expect_dtype, matrices, squares, with_batch};
+use super::{FactorFailure, GRAIN, codes_of_batch, expect_dtype, matrices, squares, with_batch};
 use crate::dense::{SharedMut, expect_shape, load, store, with_output};
 use crate::{C128, Error, Result, StridedMut, StridedRef, interrupt, memory, parallel};
 
@@ -41,7 +41,7 @@ pub fn ldl_factor(
             }
             match (Factor { a: out, n, hermitian }).run(swaps) {
                 0 => Ok(()),
-                zero => Err(Failure::OfMatrix(zero)),
+                zero => Err(FactorFailure::OfMatrix(zero)),
             }
         })
     })?;

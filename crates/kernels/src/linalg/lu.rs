@@ -4,8 +4,8 @@
 //! vector rows; larger ones by `faer`, which solves triangular ones as they are. A zero pivot means singular, exactly as LAPACK reports it.
 
 use super::{
-    FactorResult, Failure, Field, codes_of_batch, expect_dtype, factors, for_batch, for_field,
-    matrices, squares, to_columns, undefined, with_batch,
+    FactorFailure, FactorResult, Field, codes_of_batch, expect_dtype, factors, for_batch,
+    for_field, matrices, squares, to_columns, undefined, with_batch,
 };
 use crate::dense::{Compute, SharedMut, expect_shape, load, store, with_output};
 use crate::gemm::MulAdd;
@@ -238,7 +238,7 @@ fn solve_one<T: Field>(
         let lu = on_own_thread(n * n * n / 3, move || factors::Lu::of(matrix))?;
         if let Some(d) = (0..n).find(|&d| lu.pivot(d) == zero) {
             x.fill(undefined());
-            return Err(Failure::OfMatrix(d + 1));
+            return Err(FactorFailure::OfMatrix(d + 1));
         }
         let mut sides = memory::filled(zero, n * k)?;
         right(&mut sides);
@@ -262,7 +262,7 @@ fn solve_one<T: Field>(
     factor(lu, n, &mut rows[..n]);
     if let Some(d) = (0..n).find(|&d| lu[d * n + d] == zero) {
         x.fill(undefined());
-        return Err(Failure::OfMatrix(d + 1));
+        return Err(FactorFailure::OfMatrix(d + 1));
     }
     let mut from = memory::filled(zero, n * k)?;
     right(&mut from);

@@ -16,11 +16,11 @@ pub(super) fn fits(m: usize, n: usize) -> bool {
 /// Elements that are worked on at once.
 pub(super) const LANES: usize = 16;
 /// A part of a row.
-pub(super) type Group<T> = [T; LANES];
+pub(super) type ReflectionLanes<T> = [T; LANES];
 
 /// Rows of whole groups, those that are begun filled up with zeros.
 pub(super) struct PaddedRows<T> {
-    pub(super) groups: Vec<Group<T>>,
+    pub(super) groups: Vec<ReflectionLanes<T>>,
     /// Groups of a row.
     pub(super) width: usize,
 }
@@ -33,13 +33,13 @@ impl<T: Real> PaddedRows<T> {
 
     /// The groups of row `i`.
     #[inline(always)]
-    pub(super) fn groups(&self, i: usize) -> &[Group<T>] {
+    pub(super) fn groups(&self, i: usize) -> &[ReflectionLanes<T>] {
         &self.groups[i * self.width..(i + 1) * self.width]
     }
 
     /// The mutable counterpart of [`PaddedRows::groups`].
     #[inline(always)]
-    pub(super) fn groups_mut(&mut self, i: usize) -> &mut [Group<T>] {
+    pub(super) fn groups_mut(&mut self, i: usize) -> &mut [ReflectionLanes<T>] {
         &mut self.groups[i * self.width..(i + 1) * self.width]
     }
 
@@ -65,7 +65,11 @@ pub(super) fn largest_is_negative<T: Real>(vector: &[T]) -> bool {
 
 /// `a + factor * b`. (By value, here and elsewhere: LLVM need not ask whether what is written is read again.)
 #[inline(always)]
-pub(super) fn plus<T: Real>(mut a: Group<T>, factor: T, b: Group<T>) -> Group<T> {
+pub(super) fn plus<T: Real>(
+    mut a: ReflectionLanes<T>,
+    factor: T,
+    b: ReflectionLanes<T>,
+) -> ReflectionLanes<T> {
     for l in 0..LANES {
         a[l] = factor.mul_add(b[l], a[l]);
     }
@@ -74,7 +78,7 @@ pub(super) fn plus<T: Real>(mut a: Group<T>, factor: T, b: Group<T>) -> Group<T>
 
 /// `factor * a`.
 #[inline(always)]
-fn scaled<T: Real>(factor: T, mut a: Group<T>) -> Group<T> {
+fn scaled<T: Real>(factor: T, mut a: ReflectionLanes<T>) -> ReflectionLanes<T> {
     for x in &mut a {
         *x *= factor;
     }
@@ -83,7 +87,7 @@ fn scaled<T: Real>(factor: T, mut a: Group<T>) -> Group<T> {
 
 /// `a / by`.
 #[inline(always)]
-fn divided<T: Real>(mut a: Group<T>, by: T) -> Group<T> {
+fn divided<T: Real>(mut a: ReflectionLanes<T>, by: T) -> ReflectionLanes<T> {
     for x in &mut a {
         *x /= by;
     }
@@ -92,7 +96,7 @@ fn divided<T: Real>(mut a: Group<T>, by: T) -> Group<T> {
 
 /// The sum of the lanes.
 #[inline(always)]
-pub(super) fn total<T: Real>(lanes: Group<T>) -> T {
+pub(super) fn total<T: Real>(lanes: ReflectionLanes<T>) -> T {
     // Hidden, or LLVM works on pieces of two lanes all the way to here.
     let mut lanes = std::hint::black_box(lanes);
     let mut width = LANES / 2;
@@ -108,7 +112,7 @@ pub(super) fn total<T: Real>(lanes: Group<T>) -> T {
 /// Turns `x`, zero before element `at`, into the `v` of the reflection that leaves of it beta at `at`; gives beta and tau. The
 /// sign of beta is opposite to the element's, as LAPACK has it; a tau of 0 means that there is nothing to do.
 #[inline(always)]
-pub(super) fn reflect<T: Real>(x: &mut [Group<T>], at: usize) -> (T, T) {
+pub(super) fn reflect<T: Real>(x: &mut [ReflectionLanes<T>], at: usize) -> (T, T) {
     let x = &mut x[at / LANES..];
     let at = at % LANES;
     let alpha = std::mem::replace(&mut x[0][at], T::ZERO);
@@ -158,7 +162,7 @@ pub(super) fn reflect<T: Real>(x: &mut [Group<T>], at: usize) -> (T, T) {
 /// `sum[g] = v^T a` of the groups from `first` on, over the rows from `top` on.
 #[inline(always)]
 pub(super) fn sum_of_rows<T: Real>(
-    sum: &mut [Group<T>],
+    sum: &mut [ReflectionLanes<T>],
     a: &PaddedRows<T>,
     v: &[T],
     (top, first): (usize, usize),
@@ -197,7 +201,7 @@ pub(super) fn apply<T: Real>(
     a: &mut PaddedRows<T>,
     (v, tau): (&[T], T),
     (top, left): (usize, usize),
-    sum: &mut [Group<T>],
+    sum: &mut [ReflectionLanes<T>],
 ) {
     let (width, first) = (a.width, left / LANES);
     if tau == T::ZERO || first >= width {
@@ -217,7 +221,7 @@ pub(super) fn apply<T: Real>(
 
 /// The sum of the products of a row's elements and those of a vector.
 #[inline(always)]
-fn product<T: Real>(row: &[Group<T>], v: &[Group<T>]) -> T {
+fn product<T: Real>(row: &[ReflectionLanes<T>], v: &[ReflectionLanes<T>]) -> T {
     let mut sums = [[T::ZERO; LANES]; 4];
     let ((fours, rest), (v_fours, v_rest)) = (row.as_chunks::<4>(), v.as_chunks::<4>());
     // Several sums, which do not wait for one another.
@@ -235,7 +239,11 @@ fn product<T: Real>(row: &[Group<T>], v: &[Group<T>]) -> T {
 
 /// `sum + x v`, lane by lane.
 #[inline(always)]
-pub(super) fn times<T: Real>(mut sum: Group<T>, x: Group<T>, v: Group<T>) -> Group<T> {
+pub(super) fn times<T: Real>(
+    mut sum: ReflectionLanes<T>,
+    x: ReflectionLanes<T>,
+    v: ReflectionLanes<T>,
+) -> ReflectionLanes<T> {
     for l in 0..LANES {
         sum[l] = x[l].mul_add(v[l], sum[l]);
     }
@@ -246,10 +254,10 @@ pub(super) fn times<T: Real>(mut sum: Group<T>, x: Group<T>, v: Group<T>) -> Gro
 /// read the vectors once.
 #[inline(always)]
 fn add_and_multiply<T: Real, const N: usize>(
-    rows: [&mut [Group<T>]; N],
+    rows: [&mut [ReflectionLanes<T>]; N],
     factors: [T; N],
-    v: &[Group<T>],
-    next: &[Group<T>],
+    v: &[ReflectionLanes<T>],
+    next: &[ReflectionLanes<T>],
 ) -> [T; N] {
     let ((v, v_rest), (next, next_rest)) = (v.as_chunks::<2>(), next.as_chunks::<2>());
     let rows = rows.map(|row| row.as_chunks_mut::<2>());
@@ -283,7 +291,7 @@ fn add_and_multiply<T: Real, const N: usize>(
 
 /// Adds a multiple of `v` to a row.
 #[inline(always)]
-fn add<T: Real>(row: &mut [Group<T>], factor: T, v: &[Group<T>]) {
+fn add<T: Real>(row: &mut [ReflectionLanes<T>], factor: T, v: &[ReflectionLanes<T>]) {
     let ((row, row_rest), (v, v_rest)) = (row.as_chunks_mut::<2>(), v.as_chunks::<2>());
     for (x, v) in row.iter_mut().zip(v) {
         let x = std::hint::black_box(x);
@@ -300,7 +308,7 @@ fn add<T: Real>(row: &mut [Group<T>], factor: T, v: &[Group<T>]) {
 #[inline(always)]
 pub(super) fn apply_right<T: Real>(
     a: &mut PaddedRows<T>,
-    (v, tau): (&[Group<T>], T),
+    (v, tau): (&[ReflectionLanes<T>], T),
     (top, rows): (usize, usize),
     left: usize,
 ) {
@@ -318,12 +326,12 @@ pub(super) fn apply_right<T: Real>(
 
 /// The rank-2 update `v w^T + w v^T` that is still to be subtracted from a symmetric matrix.
 pub(super) struct PendingRank2Update<T> {
-    v: Vec<Group<T>>,
-    w: Vec<Group<T>>,
+    v: Vec<ReflectionLanes<T>>,
+    w: Vec<ReflectionLanes<T>>,
     /// Sums over the columns of each row, of which `w` is made together with those over rows.
     along: Vec<T>,
     /// Which lanes come after each lane: ones there, else zeros.
-    after: [Group<T>; LANES],
+    after: [ReflectionLanes<T>; LANES],
 }
 
 impl<T: Real> PendingRank2Update<T> {
@@ -344,7 +352,7 @@ impl<T: Real> PendingRank2Update<T> {
 
     /// Takes it from group `g` of row `i`.
     #[inline(always)]
-    fn taken(&self, x: Group<T>, i: usize, g: usize) -> Group<T> {
+    fn taken(&self, x: ReflectionLanes<T>, i: usize, g: usize) -> ReflectionLanes<T> {
         let (by_v, by_w) = (-self.v.as_flattened()[i], -self.w.as_flattened()[i]);
         plus(plus(x, by_w, self.v[g]), by_v, self.w[g])
     }
@@ -365,9 +373,9 @@ impl<T: Real> PendingRank2Update<T> {
     pub(super) fn reflect(
         &mut self,
         a: &mut PaddedRows<T>,
-        (v, tau): (&[Group<T>], T),
+        (v, tau): (&[ReflectionLanes<T>], T),
         (n, top): (usize, usize),
-        sums: &mut [Group<T>],
+        sums: &mut [ReflectionLanes<T>],
     ) {
         let (width, first) = (a.width, top / LANES);
         sums[first..width].fill([T::ZERO; LANES]);
@@ -476,7 +484,7 @@ impl<T: Real> Reflections<T> {
     #[inline(always)]
     fn multiply_few<const N: usize>(
         &self,
-        rows: [&mut [Group<T>]; N],
+        rows: [&mut [ReflectionLanes<T>]; N],
         offset: usize,
         of_identity: Option<usize>,
     ) {
@@ -500,7 +508,7 @@ impl<T: Real> Reflections<T> {
     #[inline(always)]
     fn apply_few<const N: usize, const FORWARD: bool>(
         &self,
-        mut rows: [&mut [Group<T>]; N],
+        mut rows: [&mut [ReflectionLanes<T>]; N],
         mut products: [T; N],
         (from, to): (usize, usize),
         offset: usize,
@@ -560,7 +568,7 @@ impl<T: Real> Reflections<T> {
 
     /// Takes column `j` of `r` from a column to which all reflections before its own are applied, and makes its own of the rest.
     #[inline(always)]
-    fn finish(&mut self, column: &mut [Group<T>], r: &mut [T], n: usize, j: usize) {
+    fn finish(&mut self, column: &mut [ReflectionLanes<T>], r: &mut [T], n: usize, j: usize) {
         let known = j.min(self.taus.len());
         for (row, x) in column.as_flattened_mut()[..known].iter_mut().enumerate() {
             r[row * n + j] = std::mem::replace(x, T::ZERO);
@@ -578,7 +586,7 @@ crate::multiversion! {
     pub(super) fn qr<T: Real>(q: &mut [T], r: &mut [T], a: &[T], m: usize, n: usize, k: usize) -> Result<()> {
         let steps = m.min(n);
         let mut columns = PaddedRows::zeros(n, m)?;
-        let (item, group) = (size_of::<T>(), size_of::<Group<T>>());
+        let (item, group) = (size_of::<T>(), size_of::<ReflectionLanes<T>>());
         r[steps * n..].fill(T::ZERO);
         let step_of = |rows: &PaddedRows<T>| (rows.width * group) as isize;
         let strides = (step_of(&columns), (n * item) as isize);

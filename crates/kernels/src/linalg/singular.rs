@@ -5,7 +5,8 @@
 //! scaled to a largest element between 1 and 2. A matrix is at least as high as it is wide; others come transposed.
 
 use super::reflection::{
-    Group, LANES, PaddedRows, Reflections, apply, apply_right, largest_is_negative, reflect,
+    LANES, PaddedRows, ReflectionLanes, Reflections, apply, apply_right, largest_is_negative,
+    reflect,
 };
 use super::symmetric::{SWEEPS, rotate, scale};
 use crate::Result;
@@ -42,7 +43,7 @@ pub(super) struct SvdWorkspace<T> {
     right: Reflections<T>,
     /// Left and right ones.
     vectors: [PaddedRows<T>; 2],
-    sums: Vec<Group<T>>,
+    sums: Vec<ReflectionLanes<T>>,
     diagonal: Vec<f64>,
     above: Vec<f64>,
     sorted: Vec<T>,
@@ -138,7 +139,7 @@ impl<T: Real> SvdWorkspace<T> {
             Some(tall) => &mut tall.matrix,
             None => &mut self.matrix,
         };
-        let (item, group) = (size_of::<T>() as isize, size_of::<Group<T>>() as isize);
+        let (item, group) = (size_of::<T>() as isize, size_of::<ReflectionLanes<T>>() as isize);
         let (wide, to_row) = (n as isize * item, matrix.width as isize * group);
         if is_transposed {
             for (j, row) in a.chunks_exact(m).enumerate() {

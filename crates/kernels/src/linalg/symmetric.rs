@@ -6,7 +6,8 @@
 //! of two: no square overflows, and none that counts vanishes.
 
 use super::reflection::{
-    Group, LANES, PaddedRows, PendingRank2Update, Reflections, largest_is_negative, reflect,
+    LANES, PaddedRows, PendingRank2Update, ReflectionLanes, Reflections, largest_is_negative,
+    reflect,
 };
 use crate::Result;
 use crate::dense::{Real, transpose};
@@ -32,7 +33,7 @@ pub(super) fn scale_of(largest: f64) -> (f64, f64) {
 crate::multiversion! {
     /// Multiplies a matrix by a power of two so that its largest element is between 1 and 2, and gives by what its values are to
     /// be multiplied; nothing if an element is not finite.
-    pub(super) fn scale<T: Real>(matrix: &mut [Group<T>]) -> Option<f64> {
+    pub(super) fn scale<T: Real>(matrix: &mut [ReflectionLanes<T>]) -> Option<f64> {
         let (mut sizes, mut nothing) = ([T::ZERO; LANES], [T::ZERO; LANES]);
         for group in matrix.iter() {
             // Hidden, or LLVM takes the same lane of several groups together.
@@ -65,7 +66,7 @@ pub(super) struct EighWorkspace<T> {
     reflections: Reflections<T>,
     /// The eigenvectors.
     vectors: PaddedRows<T>,
-    sums: Vec<Group<T>>,
+    sums: Vec<ReflectionLanes<T>>,
     pending: PendingRank2Update<T>,
     diagonal: Vec<f64>,
     beside: Vec<f64>,
@@ -95,7 +96,7 @@ impl<T: Real> EighWorkspace<T> {
     pub(super) fn eigen(&mut self, w: &mut [T], v: &mut [T], a: &[T], upper: bool) -> bool {
         let (n, is_wanted) = (self.n, !v.is_empty());
         // The rows from the diagonal on; nothing before it.
-        let (item, group) = (size_of::<T>() as isize, size_of::<Group<T>>() as isize);
+        let (item, group) = (size_of::<T>() as isize, size_of::<ReflectionLanes<T>>() as isize);
         if upper {
             for (r, row) in a.chunks_exact(n).enumerate() {
                 self.matrix.row(r)[..n].copy_from_slice(row);
@@ -177,7 +178,12 @@ crate::multiversion! {
 
 /// Rotates two rows of vectors by an angle (a Givens rotation).
 #[inline(always)]
-pub(super) fn rotate<T: Real>(low: &mut [Group<T>], high: &mut [Group<T>], c: T, s: T) {
+pub(super) fn rotate<T: Real>(
+    low: &mut [ReflectionLanes<T>],
+    high: &mut [ReflectionLanes<T>],
+    c: T,
+    s: T,
+) {
     for pair in low.iter_mut().zip(high) {
         // Hidden, or LLVM takes the same lane of several groups together.
         let (low, high) = std::hint::black_box(pair);

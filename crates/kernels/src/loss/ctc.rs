@@ -19,7 +19,7 @@ pub struct CtcOptions<'a> {
 }
 
 /// The sizes of a call, and where the labels of each example begin.
-struct Batch<'a> {
+struct CtcBatch<'a> {
     steps: usize,
     count: usize,
     classes: usize,
@@ -30,13 +30,13 @@ struct Batch<'a> {
     options: CtcOptions<'a>,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> CtcBatch<'a> {
     /// Checks shapes, lengths and labels. `targets` are (N, S), or the labels of all examples one after the other.
     fn new(
         log_probs: StridedRef<'_>,
         targets: StridedRef<'_>,
         options: CtcOptions<'a>,
-    ) -> Result<Batch<'a>> {
+    ) -> Result<CtcBatch<'a>> {
         let fail = |text: String| Err(Error::runtime(text));
         let [steps, count, classes] = *log_probs.shape() else {
             return fail(format!("ctc_loss expects (T, N, C), but got {:?}", log_probs.shape()));
@@ -79,7 +79,7 @@ impl<'a> Batch<'a> {
         }
         let labels = memory::collect(numbers.iter().map(|&label| label.max(0) as usize))?;
         let longest = target_lengths.iter().max().map_or(0, |&n| n as usize);
-        Ok(Batch { steps, count, classes, states: 2 * longest + 1, labels, starts, options })
+        Ok(CtcBatch { steps, count, classes, states: 2 * longest + 1, labels, starts, options })
     }
     fn example(&self, n: usize) -> Example<'_> {
         let length = self.options.target_lengths[n] as usize;
@@ -141,8 +141,8 @@ pub fn ctc_loss(
     options: CtcOptions<'_>,
 ) -> Result<()> {
     check_dtype(log_probs.dtype())?;
-    let batch = Batch::new(log_probs, targets, options)?;
-    let Batch { steps, count, classes, states, .. } = batch;
+    let batch = CtcBatch::new(log_probs, targets, options)?;
+    let CtcBatch { steps, count, classes, states, .. } = batch;
     expect_shape("loss", out.shape(), &[count as i64])?;
     expect_shape("log_alpha", alpha.shape(), &[count, steps, states].map(|n| n as i64))?;
     let probs = load::<f64>(log_probs)?;
@@ -204,8 +204,8 @@ pub fn ctc_loss_backward(
     zero_infinity: bool,
 ) -> Result<()> {
     check_dtype(log_probs.dtype())?;
-    let batch = Batch::new(log_probs, targets, options)?;
-    let Batch { steps, count, classes, states, .. } = batch;
+    let batch = CtcBatch::new(log_probs, targets, options)?;
+    let CtcBatch { steps, count, classes, states, .. } = batch;
     expect_shape("the gradient", out.shape(), log_probs.shape())?;
     for (name, shape) in [("grad", grad.shape()), ("neg_log_likelihood", loss.shape())] {
         expect_shape(name, shape, &[count as i64])?;

@@ -2,7 +2,7 @@
 
 use super::crew::Crew;
 use super::gate::{Job, Work};
-use super::{MAX_THREADS, Pool, interrupted};
+use super::{MAX_THREADS, ThreadPool, interrupted};
 use crate::interrupt;
 use std::cell::Cell;
 use std::ops::Range;
@@ -56,7 +56,7 @@ pub fn together(threads: usize, work: &(dyn Fn(&Member<'_>) + Sync)) -> bool {
     let threads = threads.clamp(1, MAX_THREADS);
     let crew = Crew::of(threads);
     let one = |range: Range<usize>| range.for_each(|at| work(&Member::sit(&crew, at)));
-    Pool::current().run(threads, 1, threads, &one)
+    ThreadPool::current().run(threads, 1, threads, &one)
 }
 
 /// Runs a kernel's job with the members of this thread's crew who wait; false if it has none, or runs a job already.

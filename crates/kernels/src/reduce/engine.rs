@@ -240,12 +240,12 @@ pub(super) struct ReductionDim {
     pub(super) out: [isize; 2],
 }
 
-type Dims = SmallVec<[ReductionDim; 5]>;
+type ReductionDims = SmallVec<[ReductionDim; 5]>;
 
 /// Shape of a reduction: kept and reduced dimensions, outermost first, merged where possible.
 pub(crate) struct ReductionPlan {
-    pub(super) kept: Dims,
-    pub(super) reduced: Dims,
+    pub(super) kept: ReductionDims,
+    pub(super) reduced: ReductionDims,
     pub(super) kept_count: usize,
     pub(super) reduced_count: usize,
 }
@@ -282,7 +282,12 @@ pub(crate) fn check(out: &StridedMut<'_>, input: &StridedRef<'_>, dims: &[usize]
 
 impl ReductionPlan {
     fn empty() -> ReductionPlan {
-        ReductionPlan { kept: Dims::new(), reduced: Dims::new(), kept_count: 1, reduced_count: 1 }
+        ReductionPlan {
+            kept: ReductionDims::new(),
+            reduced: ReductionDims::new(),
+            kept_count: 1,
+            reduced_count: 1,
+        }
     }
 
     /// Fills an empty plan for the reduction. (In place, because a plan is large to move.)
@@ -315,7 +320,7 @@ impl ReductionPlan {
 }
 
 /// Puts the largest strides outermost.
-fn sort(dims: &mut Dims) {
+fn sort(dims: &mut ReductionDims) {
     for end in 1..dims.len() {
         let mut i = end;
         while i > 0 && dims[i - 1].stride.unsigned_abs() < dims[i].stride.unsigned_abs() {
@@ -325,7 +330,7 @@ fn sort(dims: &mut Dims) {
     }
 }
 
-fn merge(dims: &mut Dims, with_out: bool) {
+fn merge(dims: &mut ReductionDims, with_out: bool) {
     let mut last = 0;
     for i in 1..dims.len() {
         let (outer, inner) = (dims[last], dims[i]);

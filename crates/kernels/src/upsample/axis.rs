@@ -71,8 +71,8 @@ impl<T: Real> AxisWeights<T> {
     }
 
     /// Adds the weights of the elements under a window, which add up to one.
-    fn add_window(&mut self, window: Window, mode: UpsampleMode) -> Result<()> {
-        let Window { first, count, centre, width } = window;
+    fn add_window(&mut self, window: AxisWindow, mode: UpsampleMode) -> Result<()> {
+        let AxisWindow { first, count, centre, width } = window;
         let weight = |j: usize| filter(mode, ((first + j) as f64 - centre + 0.5) / width);
         let sum: f64 = (0..count).map(weight).sum();
         let by = if sum == 0.0 { 1.0 } else { sum };
@@ -133,7 +133,7 @@ struct ResizedDim {
 }
 
 /// The old elements under a filter: the first one, how many, where the filter has its centre and what it is stretched by.
-struct Window {
+struct AxisWindow {
     first: usize,
     count: usize,
     centre: f64,
@@ -209,7 +209,7 @@ impl ResizedDim {
         [0, 1, 2, 3].map(|k| ((before - 1 + k as i64).clamp(0, last) as usize, weight(ways[k])))
     }
 
-    fn window(&self, i: usize, mode: UpsampleMode) -> Window {
+    fn window(&self, i: usize, mode: UpsampleMode) -> AxisWindow {
         let scale: f64 = self.scale();
         let (centre, width) = (scale * (i as f64 + 0.5), scale.max(1.0));
         let reach = width
@@ -221,7 +221,7 @@ impl ResizedDim {
         // (A cast of what is negative gives zero, of what is too large the largest number.)
         let first = ((centre - reach + 0.5) as usize).min(self.from);
         let end = ((centre + reach + 0.5) as usize).clamp(first, self.from);
-        Window { first, count: end - first, centre, width }
+        AxisWindow { first, count: end - first, centre, width }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The pool: blocks, the gate, sleep. The callers here do what `Pool::run` does, with `Shared` and `Sleeper` as they are.
+//! The pool: blocks, the gate, sleep. The callers here do what `ThreadPool::run` does, with `Shared` and `Sleeper` as they are.
 
 use super::gate::{Job, Shared, Sleeper, Work};
 use crate::model;

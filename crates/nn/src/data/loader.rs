@@ -137,10 +137,10 @@ where
     pub fn iter(&self) -> Result<Batches<D>> {
         let batches = self.batches()?;
         let source = if self.options.workers == 0 {
-            Source::Here { data: self.data.clone(), batches: batches.into_iter() }
+            BatchSource::Here { data: self.data.clone(), batches: batches.into_iter() }
         } else {
             let (workers, prefetch) = (self.options.workers, self.options.prefetch);
-            Source::Workers(Workers::start(&self.data, batches, workers, prefetch)?)
+            BatchSource::Workers(Workers::start(&self.data, batches, workers, prefetch)?)
         };
         Ok(Batches { source })
     }
@@ -154,10 +154,10 @@ pub struct Batches<D: Dataset>
 where
     D::Item: Collate,
 {
-    source: Source<D>,
+    source: BatchSource<D>,
 }
 
-enum Source<D: Dataset>
+enum BatchSource<D: Dataset>
 where
     D::Item: Collate,
 {
@@ -183,14 +183,14 @@ where
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.source {
-            Source::Here { data, batches } => Some(batch_of(&**data, &batches.next()?)),
-            Source::Workers(workers) => workers.next(),
+            BatchSource::Here { data, batches } => Some(batch_of(&**data, &batches.next()?)),
+            BatchSource::Workers(workers) => workers.next(),
         }
     }
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = match &self.source {
-            Source::Here { batches, .. } => batches.len(),
-            Source::Workers(workers) => workers.left(),
+            BatchSource::Here { batches, .. } => batches.len(),
+            BatchSource::Workers(workers) => workers.left(),
         };
         (left, Some(left))
     }

@@ -13,12 +13,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 /// What the threads and the program share.
-struct Shared<B> {
-    state: Mutex<State<B>>,
+struct WorkerShared<B> {
+    state: Mutex<WorkerState<B>>,
     changed: Condvar,
 }
 
-struct State<B> {
+struct WorkerState<B> {
     /// The next batch that a thread takes.
     next: usize,
     /// The next batch that the program gets.
@@ -27,18 +27,18 @@ struct State<B> {
     is_over: bool,
 }
 
-impl<B> Shared<B> {
-    fn lock(&self) -> MutexGuard<'_, State<B>> {
+impl<B> WorkerShared<B> {
+    fn lock(&self) -> MutexGuard<'_, WorkerState<B>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    fn wait<'a>(&self, state: MutexGuard<'a, State<B>>) -> MutexGuard<'a, State<B>> {
+    fn wait<'a>(&self, state: MutexGuard<'a, WorkerState<B>>) -> MutexGuard<'a, WorkerState<B>> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The threads of one pass.
 pub(super) struct Workers<B> {
-    shared: Arc<Shared<B>>,
+    shared: Arc<WorkerShared<B>>,
     threads: Vec<JoinHandle<()>>,
     count: usize,
 }
@@ -54,8 +54,8 @@ impl<B: Send + 'static> Workers<B> {
         D: Dataset + 'static,
         D::Item: Collate<Batch = B>,
     {
-        let state = State { next: 0, given: 0, done: BTreeMap::new(), is_over: false };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let state = WorkerState { next: 0, given: 0, done: BTreeMap::new(), is_over: false };
+        let shared = Arc::new(WorkerShared { state: Mutex::new(state), changed: Condvar::new() });
         let (batches, ahead) = (Arc::new(batches), workers * prefetch.max(1));
         let mut started =
             Workers { shared: shared.clone(), threads: Vec::new(), count: batches.len() };
@@ -105,7 +105,7 @@ impl<B> Drop for Workers<B> {
 }
 
 /// What a thread does.
-fn run<D>(data: &D, batches: &[Vec<usize>], shared: &Shared<BatchOf<D>>, ahead: usize)
+fn run<D>(data: &D, batches: &[Vec<usize>], shared: &WorkerShared<BatchOf<D>>, ahead: usize)
 where
     D: Dataset,
     D::Item: Collate,

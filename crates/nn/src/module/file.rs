@@ -6,15 +6,15 @@ use pullback::{Error, Result};
 use std::path::Path;
 
 /// What the ending of a name says.
-enum Format {
+enum FileFormat {
     Safetensors,
     Checkpoint,
 }
 
-fn format_of(path: &Path) -> Result<Format> {
+fn format_of(path: &Path) -> Result<FileFormat> {
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("safetensors") => Ok(Format::Safetensors),
-        Some("pt" | "pth" | "ckpt" | "bin") => Ok(Format::Checkpoint),
+        Some("safetensors") => Ok(FileFormat::Safetensors),
+        Some("pt" | "pth" | "ckpt" | "bin") => Ok(FileFormat::Checkpoint),
         _ => Err(Error::value(format!(
             "{}: weights are in files that end in .safetensors, .pt, .pth, .ckpt or .bin",
             path.display()
@@ -30,8 +30,8 @@ impl StateDict {
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         match format_of(path)? {
-            Format::Safetensors => safetensors::save(self.iter(), &[("format", "pt")], path),
-            Format::Checkpoint => io::save(&self.to_value(), path),
+            FileFormat::Safetensors => safetensors::save(self.iter(), &[("format", "pt")], path),
+            FileFormat::Checkpoint => io::save(&self.to_value(), path),
         }
     }
 
@@ -42,8 +42,8 @@ impl StateDict {
     pub fn load(path: impl AsRef<Path>) -> Result<StateDict> {
         let path = path.as_ref();
         match format_of(path)? {
-            Format::Safetensors => Ok(safetensors::load(path)?.tensors.into_iter().collect()),
-            Format::Checkpoint => StateDict::from_value(&io::load(path)?),
+            FileFormat::Safetensors => Ok(safetensors::load(path)?.tensors.into_iter().collect()),
+            FileFormat::Checkpoint => StateDict::from_value(&io::load(path)?),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! State dicts: the tensors of a model by name.
 
 use super::walk::{Path, Walk};
-use pullback::io::Value;
+use pullback::io::FileValue;
 use pullback::{Error, Result, Tensor, no_grad};
 use std::collections::{HashMap, HashSet};
 
@@ -55,14 +55,14 @@ impl StateDict {
     }
 
     /// As an object of a checkpoint: what `model.state_dict()` is in Python.
-    pub fn to_value(&self) -> Value {
-        Value::state_dict(self.iter().map(|(name, tensor)| (name, tensor.clone())))
+    pub fn to_value(&self) -> FileValue {
+        FileValue::state_dict(self.iter().map(|(name, tensor)| (name, tensor.clone())))
     }
     /// The tensors of a dictionary of a checkpoint.
     ///
     /// # Errors
     /// `TypeError` if it is no dictionary of names and tensors.
-    pub fn from_value(value: &Value) -> Result<StateDict> {
+    pub fn from_value(value: &FileValue) -> Result<StateDict> {
         let items =
             value.items().ok_or_else(|| Error::type_error("a state dict is a dictionary"))?;
         let entries = items.iter().map(|(key, value)| match (key.as_str(), value.as_tensor()) {

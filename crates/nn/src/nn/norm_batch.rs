@@ -33,7 +33,7 @@ impl Default for BatchNormOptions {
 
 /// Running statistics.
 #[derive(Clone, Debug, Module)]
-struct Statistics {
+struct RunningStatistics {
     #[module(buffer)]
     running_mean: Tensor,
     #[module(buffer)]
@@ -50,7 +50,7 @@ pub struct BatchNorm<const N: usize> {
     pub weight: Option<Tensor>,
     /// Zeros at first.
     pub bias: Option<Tensor>,
-    statistics: Option<Statistics>,
+    statistics: Option<RunningStatistics>,
     eps: f64,
     momentum: Option<f64>,
     training: bool,
@@ -78,8 +78,8 @@ impl<const N: usize> BatchNorm<N> {
     pub fn with(num_features: i64, options: &BatchNormOptions) -> Result<Self> {
         let plain = options.tensors.clone().requires_grad(false);
         let t = options.tensors.clone().requires_grad(true);
-        let statistics = || -> Result<Statistics> {
-            Ok(Statistics {
+        let statistics = || -> Result<RunningStatistics> {
+            Ok(RunningStatistics {
                 running_mean: plain.zeros([num_features])?,
                 running_var: plain.ones([num_features])?,
                 num_batches_tracked: plain.clone().dtype(DType::I64).zeros(())?,

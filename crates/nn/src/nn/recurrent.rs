@@ -134,10 +134,10 @@ impl Recurrent {
     }
 
     /// Checks an input, and gives the size of its batch.
-    fn batch_of(&self, input: Input<'_>) -> Result<i64> {
+    fn batch_of(&self, input: RecurrentInput<'_>) -> Result<i64> {
         let (rank, batch) = match input {
-            Input::Padded(x) => (3, x.shape().get(usize::from(!self.options.batch_first))),
-            Input::Packed(x) => (2, x.batch_sizes().first()),
+            RecurrentInput::Padded(x) => (3, x.shape().get(usize::from(!self.options.batch_first))),
+            RecurrentInput::Packed(x) => (2, x.batch_sizes().first()),
         };
         let shape = input.rows().shape();
         let (Some(&batch), Some(&features), true) = (batch, shape.last(), shape.len() == rank)
@@ -155,7 +155,11 @@ impl Recurrent {
     }
 
     /// The states to begin with: those that are given, or zeros.
-    fn first_states(&self, input: Input<'_>, given: Option<&[&Tensor]>) -> Result<Vec<Tensor>> {
+    fn first_states(
+        &self,
+        input: RecurrentInput<'_>,
+        given: Option<&[&Tensor]>,
+    ) -> Result<Vec<Tensor>> {
         let (o, batch) = (&self.options, self.batch_of(input)?);
         let shape = |size| [o.num_layers * o.directions(), batch, size];
         let shapes = [shape(o.shown_size(self.hidden_size)), shape(self.hidden_size)];
@@ -170,21 +174,25 @@ impl Recurrent {
                 return Err(Error::runtime(text));
             }
             states.push(match input {
-                Input::Padded(_) => state.clone(),
-                Input::Packed(packed) => packed.to_sorted(state)?,
+                RecurrentInput::Padded(_) => state.clone(),
+                RecurrentInput::Packed(packed) => packed.to_sorted(state)?,
             });
         }
         Ok(states)
     }
 
     /// The outputs and the last states, from first ones: `h`, or `h` and `c` of LSTM.
-    fn run(&self, input: Input<'_>, given: Option<&[&Tensor]>) -> Result<(Tensor, Vec<Tensor>)> {
+    fn run(
+        &self,
+        input: RecurrentInput<'_>,
+        given: Option<&[&Tensor]>,
+    ) -> Result<(Tensor, Vec<Tensor>)> {
         let states = self.first_states(input, given)?;
         let weights: Vec<Tensor> = self.parameters.iter().map(|(_, p)| p.clone()).collect();
         let (w, o, train) = (&weights[..], &self.options, self.training);
         let (bias, layers, drop, both) = (o.bias, o.num_layers, o.dropout, o.bidirectional);
         match input {
-            Input::Padded(x) => {
+            RecurrentInput::Padded(x) => {
                 let run = match self.cell {
                     Cell::Tanh => Tensor::rnn_tanh,
                     Cell::ReLU => Tensor::rnn_relu,
@@ -198,7 +206,7 @@ impl Recurrent {
                 let [y, h] = run(x, &states[0], w, bias, layers, drop, train, both, o.batch_first)?;
                 Ok((y, vec![h]))
             }
-            Input::Packed(packed) => {
+            RecurrentInput::Packed(packed) => {
                 let (x, sizes) = (packed.data(), Tensor::from(packed.batch_sizes())?);
                 let run = match self.cell {
                     Cell::Tanh => Tensor::rnn_tanh_packed,
@@ -219,17 +227,17 @@ impl Recurrent {
 
 /// What recurrent layers run over.
 #[derive(Clone, Copy)]
-enum Input<'a> {
+enum RecurrentInput<'a> {
     /// `(T, N, F)`, or `(N, T, F)` with `batch_first`.
     Padded(&'a Tensor),
     Packed(&'a PackedSequence),
 }
 
-impl<'a> Input<'a> {
+impl<'a> RecurrentInput<'a> {
     fn rows(self) -> &'a Tensor {
         match self {
-            Input::Padded(x) => x,
-            Input::Packed(packed) => packed.data(),
+            RecurrentInput::Padded(x) => x,
+            RecurrentInput::Packed(packed) => packed.data(),
         }
     }
 }
@@ -311,7 +319,7 @@ macro_rules! one_state {
             pub fn forward(&self, input: &Tensor, h: Option<&Tensor>) -> Result<(Tensor, Tensor)> {
                 let given = h.map(|h| [h]);
                 let given = given.as_ref().map(<[_; 1]>::as_slice);
-                let (y, mut state) = self.0.run(Input::Padded(input), given)?;
+                let (y, mut state) = self.0.run(RecurrentInput::Padded(input), given)?;
                 Ok((y, state.remove(0)))
             }
             /// As [`Self::forward`] over sequences of different lengths; states are in the order of the batch.
@@ -325,7 +333,7 @@ macro_rules! one_state {
             ) -> Result<(PackedSequence, Tensor)> {
                 let given = h.map(|h| [h]);
                 let given = given.as_ref().map(<[_; 1]>::as_slice);
-                let (y, mut state) = self.0.run(Input::Packed(input), given)?;
+                let (y, mut state) = self.0.run(RecurrentInput::Packed(input), given)?;
                 Ok((input.with_data(y), state.remove(0)))
             }
         }
@@ -363,7 +371,7 @@ impl LSTM {
     ) -> Result<(Tensor, (Tensor, Tensor))> {
         let given = state.map(|(h, c)| [h, c]);
         let given = given.as_ref().map(<[_; 2]>::as_slice);
-        let (y, mut state) = self.0.run(Input::Padded(input), given)?;
+        let (y, mut state) = self.0.run(RecurrentInput::Padded(input), given)?;
         let c = state.remove(1);
         Ok((y, (state.remove(0), c)))
     }
@@ -378,7 +386,7 @@ impl LSTM {
     ) -> Result<(PackedSequence, (Tensor, Tensor))> {
         let given = state.map(|(h, c)| [h, c]);
         let given = given.as_ref().map(<[_; 2]>::as_slice);
-        let (y, mut state) = self.0.run(Input::Packed(input), given)?;
+        let (y, mut state) = self.0.run(RecurrentInput::Packed(input), given)?;
         let c = state.remove(1);
         Ok((input.with_data(y), (state.remove(0), c)))
     }

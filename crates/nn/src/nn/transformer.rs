@@ -63,7 +63,7 @@ impl Default for TransformerLayerOptions {
 }
 
 /// What the layers are made of, with the options that it has.
-struct Parts {
+struct LayerParts {
     d_model: i64,
     nhead: i64,
     attention: MultiheadAttentionOptions,
@@ -71,12 +71,12 @@ struct Parts {
     norm: LayerNormOptions,
 }
 
-impl Parts {
-    fn of(d_model: i64, nhead: i64, options: &TransformerLayerOptions) -> Parts {
+impl LayerParts {
+    fn of(d_model: i64, nhead: i64, options: &TransformerLayerOptions) -> LayerParts {
         let &TransformerLayerOptions { dropout, bias, batch_first, layer_norm_eps: eps, .. } =
             options;
         let tensors = || options.tensors.clone();
-        Parts {
+        LayerParts {
             d_model,
             nhead,
             attention: MultiheadAttentionOptions { dropout, bias, batch_first, tensors: tensors() },
@@ -121,7 +121,7 @@ impl TransformerEncoderLayer {
     /// # Errors
     /// `ValueError` if the features cannot be divided among the heads; out of memory.
     pub fn with(d_model: i64, nhead: i64, options: &TransformerLayerOptions) -> Result<Self> {
-        let parts = Parts::of(d_model, nhead, options);
+        let parts = LayerParts::of(d_model, nhead, options);
         Ok(TransformerEncoderLayer {
             self_attn: parts.attention()?,
             linear1: Linear::with(d_model, options.dim_feedforward, &parts.linear)?,
@@ -207,7 +207,7 @@ impl Forward for TransformerEncoder {
 }
 
 /// A part of a layer, which has a way around it.
-type Part<'a> = &'a dyn Fn(&Tensor) -> Result<Tensor>;
+type Sublayer<'a> = &'a dyn Fn(&Tensor) -> Result<Tensor>;
 
 /// What positions of a decoder may attend to, see [`MultiheadAttention::forward`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -253,7 +253,7 @@ impl TransformerDecoderLayer {
     /// # Errors
     /// `ValueError` if the features cannot be divided among the heads; out of memory.
     pub fn with(d_model: i64, nhead: i64, options: &TransformerLayerOptions) -> Result<Self> {
-        let parts = Parts::of(d_model, nhead, options);
+        let parts = LayerParts::of(d_model, nhead, options);
         let dropout = || Dropout::new(options.dropout);
         Ok(TransformerDecoderLayer {
             self_attn: parts.attention()?,
@@ -294,7 +294,7 @@ impl TransformerDecoderLayer {
             let x = self.activation.of(&self.linear1.forward(x)?)?;
             self.dropout3.forward(&self.linear2.forward(&self.dropout.forward(&x)?)?)
         };
-        let steps: [(&LayerNorm, Part<'_>); 3] =
+        let steps: [(&LayerNorm, Sublayer<'_>); 3] =
             [(&self.norm1, &to_itself), (&self.norm2, &to_memory), (&self.norm3, &fed_forward)];
         let mut x = target.clone();
         for (norm, step) in steps {

@@ -3,7 +3,7 @@
 use super::rule::{
     GetState, Optimizer, Rule, check_not_negative, column, read_flags, read_numbers, required,
 };
-use pullback::io::Value;
+use pullback::io::FileValue;
 use pullback::ops::optim::{fused_adam_, fused_adamw_};
 use pullback::{Error, Result, Tensor};
 
@@ -33,7 +33,7 @@ impl AdamState {
 }
 
 /// The op of a rule.
-type Step = fn(
+type AdamKernel = fn(
     &[Tensor],
     &[Tensor],
     &[Tensor],
@@ -121,7 +121,7 @@ macro_rules! adam {
                 // The op reads the counts, which its caller brings up to date.
                 let one = Tensor::wrapped(1.0)?;
                 steps.iter().try_for_each(|step| step.add_(&one).map(drop))?;
-                let op: Step = $op;
+                let op: AdamKernel = $op;
                 op(
                     params,
                     grads,
@@ -139,27 +139,27 @@ macro_rules! adam {
                 )
             }
 
-            fn options(&self) -> Vec<(&'static str, Value)> {
+            fn options(&self) -> Vec<(&'static str, FileValue)> {
                 let betas = vec![self.betas.0.into(), self.betas.1.into()];
                 vec![
                     ("lr", self.lr.into()),
-                    ("betas", Value::Tuple(std::sync::Arc::new(betas))),
+                    ("betas", FileValue::Tuple(std::sync::Arc::new(betas))),
                     ("eps", self.eps.into()),
                     ("weight_decay", self.weight_decay.into()),
                     ("amsgrad", self.amsgrad.into()),
                     ("maximize", self.maximize.into()),
-                    ("foreach", Value::None),
+                    ("foreach", FileValue::None),
                     ("capturable", false.into()),
                     ("differentiable", false.into()),
-                    ("fused", Value::None),
+                    ("fused", FileValue::None),
                     ("decoupled_weight_decay", ($decay != 0.0).into()),
                 ]
             }
-            fn read_options(&mut self, given: &Value) {
+            fn read_options(&mut self, given: &FileValue) {
                 let $name { lr, betas, eps, weight_decay, amsgrad, maximize } = self;
                 read_numbers(given, [("lr", lr), ("eps", eps), ("weight_decay", weight_decay)]);
                 read_flags(given, [("amsgrad", amsgrad), ("maximize", maximize)]);
-                if let Some([first, second]) = given.get("betas").and_then(Value::elements)
+                if let Some([first, second]) = given.get("betas").and_then(FileValue::elements)
                     && let (Some(first), Some(second)) = (first.as_float(), second.as_float())
                 {
                     *betas = (first, second);

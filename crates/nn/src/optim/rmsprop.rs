@@ -3,7 +3,7 @@
 use super::rule::{
     GetState, Optimizer, Rule, check_not_negative, column, read_flags, read_numbers, required,
 };
-use pullback::io::Value;
+use pullback::io::FileValue;
 use pullback::ops::optim::fused_rmsprop_;
 use pullback::{Result, Tensor};
 
@@ -108,7 +108,7 @@ impl Rule for RMSpropOptions {
         )
     }
 
-    fn options(&self) -> Vec<(&'static str, Value)> {
+    fn options(&self) -> Vec<(&'static str, FileValue)> {
         vec![
             ("lr", self.lr.into()),
             ("momentum", self.momentum.into()),
@@ -117,12 +117,12 @@ impl Rule for RMSpropOptions {
             ("centered", self.centered.into()),
             ("weight_decay", self.weight_decay.into()),
             ("capturable", false.into()),
-            ("foreach", Value::None),
+            ("foreach", FileValue::None),
             ("maximize", self.maximize.into()),
             ("differentiable", false.into()),
         ]
     }
-    fn read_options(&mut self, given: &Value) {
+    fn read_options(&mut self, given: &FileValue) {
         let RMSpropOptions { lr, alpha, eps, weight_decay, momentum, centered, maximize } = self;
         read_numbers(
             given,

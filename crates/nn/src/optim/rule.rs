@@ -1,7 +1,7 @@
 //! What all optimisers share: groups of parameters, and what is kept of each.
 
 use crate::Module;
-use pullback::io::Value;
+use pullback::io::FileValue;
 use pullback::{Error, Result, Tensor, no_grad};
 use std::collections::HashSet;
 
@@ -31,9 +31,9 @@ pub trait Rule: Clone + std::fmt::Debug {
     ) -> Result<()>;
 
     /// The options by PyTorch's names.
-    fn options(&self) -> Vec<(&'static str, Value)>;
+    fn options(&self) -> Vec<(&'static str, FileValue)>;
     /// Takes over the options of a dictionary by PyTorch's names; those that it lacks stay.
-    fn read_options(&mut self, given: &Value);
+    fn read_options(&mut self, given: &FileValue);
     /// A state by PyTorch's names.
     fn state_to_values(state: &Self::State) -> Vec<(&'static str, Tensor)>;
     /// A state by PyTorch's names.
@@ -165,42 +165,45 @@ impl<R: Rule> Optimizer<R> {
     }
 
     /// Options and states as PyTorch's `optimizer.state_dict()` has them.
-    pub fn state_dict(&self) -> Value {
+    pub fn state_dict(&self) -> FileValue {
         let (mut states, mut groups, mut first) = (Vec::new(), Vec::new(), 0_i64);
         for group in &self.groups {
             for (index, state) in (first..).zip(&group.states) {
                 let Some(state) = state else { continue };
                 let values = R::state_to_values(state);
                 let values = values.into_iter().map(|(name, tensor)| (name, tensor.into()));
-                states.push((Value::from(index), Value::dict(values)));
+                states.push((FileValue::from(index), FileValue::dict(values)));
             }
             let end = first + group.params.len() as i64;
-            let indices = (first..end).map(Value::from).collect();
+            let indices = (first..end).map(FileValue::from).collect();
             let mut options = group.rule.options();
-            options.push(("params", Value::List(std::sync::Arc::new(indices))));
-            groups.push(Value::dict(options));
+            options.push(("params", FileValue::List(std::sync::Arc::new(indices))));
+            groups.push(FileValue::dict(options));
             first = end;
         }
-        let states = Value::Dict(std::sync::Arc::new(states));
-        Value::dict([("state", states), ("param_groups", Value::List(std::sync::Arc::new(groups)))])
+        let states = FileValue::Dict(std::sync::Arc::new(states));
+        FileValue::dict([
+            ("state", states),
+            ("param_groups", FileValue::List(std::sync::Arc::new(groups))),
+        ])
     }
     /// Takes over states and options that [`Optimizer::state_dict`] (or PyTorch's) gave.
     ///
     /// # Errors
     /// `ValueError` for other groups and options that make no sense, `RuntimeError` for states that are not those of this
     /// optimiser. Nothing changes then.
-    pub fn load_state_dict(&mut self, value: &Value) -> Result<()> {
+    pub fn load_state_dict(&mut self, value: &FileValue) -> Result<()> {
         let wrong = |text: &str| Error::value(format!("loaded state dict {text}"));
-        let groups = value.get("param_groups").and_then(Value::elements);
+        let groups = value.get("param_groups").and_then(FileValue::elements);
         let groups = groups.ok_or_else(|| wrong("has no param_groups"))?;
-        let states = value.get("state").and_then(Value::items);
+        let states = value.get("state").and_then(FileValue::items);
         let states = states.ok_or_else(|| wrong("has no state"))?;
         if groups.len() != self.groups.len() {
             return Err(wrong("has a different number of parameter groups"));
         }
         let mut loaded = self.groups.clone();
         for (own, given) in loaded.iter_mut().zip(groups) {
-            let indices = given.get("params").and_then(Value::elements).unwrap_or_default();
+            let indices = given.get("params").and_then(FileValue::elements).unwrap_or_default();
             if indices.len() != own.params.len() {
                 return Err(wrong(
                     "contains a parameter group that doesn't match the size of optimizer's group",
@@ -245,10 +248,12 @@ impl<R: Rule> Group<R> {
     }
 
     /// A state from a checkpoint, in the dtype of its parameter; counts stay what they are.
-    fn state_of(&self, place: usize, values: &Value) -> Result<R::State> {
+    fn state_of(&self, place: usize, values: &FileValue) -> Result<R::State> {
         let param = &self.params[place];
         let get = |name: &str| -> Result<Option<Tensor>> {
-            let Some(value) = values.get(name).and_then(Value::as_tensor) else { return Ok(None) };
+            let Some(value) = values.get(name).and_then(FileValue::as_tensor) else {
+                return Ok(None);
+            };
             let copy = value.copy()?;
             if name == "step" {
                 return Ok(Some(copy));
@@ -282,18 +287,18 @@ pub(super) fn required(get: GetState<'_>, name: &str) -> Result<Tensor> {
 }
 
 /// Takes over numbers of a dictionary.
-pub(super) fn read_numbers<const N: usize>(given: &Value, fields: [(&str, &mut f64); N]) {
+pub(super) fn read_numbers<const N: usize>(given: &FileValue, fields: [(&str, &mut f64); N]) {
     for (name, field) in fields {
-        if let Some(number) = given.get(name).and_then(Value::as_float) {
+        if let Some(number) = given.get(name).and_then(FileValue::as_float) {
             *field = number;
         }
     }
 }
 
 /// Takes over truth values of a dictionary.
-pub(super) fn read_flags<const N: usize>(given: &Value, fields: [(&str, &mut bool); N]) {
+pub(super) fn read_flags<const N: usize>(given: &FileValue, fields: [(&str, &mut bool); N]) {
     for (name, field) in fields {
-        if let Some(&Value::Bool(flag)) = given.get(name) {
+        if let Some(&FileValue::Bool(flag)) = given.get(name) {
             *field = flag;
         }
     }

@@ -3,7 +3,7 @@
 use super::rule::{
     GetState, Optimizer, Rule, check_not_negative, read_flags, read_numbers, required,
 };
-use pullback::io::Value;
+use pullback::io::FileValue;
 use pullback::ops::optim::fused_sgd_;
 use pullback::{Error, Result, Tensor};
 
@@ -118,7 +118,7 @@ impl Rule for SGDOptions {
         Ok(())
     }
 
-    fn options(&self) -> Vec<(&'static str, Value)> {
+    fn options(&self) -> Vec<(&'static str, FileValue)> {
         vec![
             ("lr", self.lr.into()),
             ("momentum", self.momentum.into()),
@@ -126,12 +126,12 @@ impl Rule for SGDOptions {
             ("weight_decay", self.weight_decay.into()),
             ("nesterov", self.nesterov.into()),
             ("maximize", self.maximize.into()),
-            ("foreach", Value::None),
+            ("foreach", FileValue::None),
             ("differentiable", false.into()),
-            ("fused", Value::None),
+            ("fused", FileValue::None),
         ]
     }
-    fn read_options(&mut self, given: &Value) {
+    fn read_options(&mut self, given: &FileValue) {
         let SGDOptions { lr, momentum, dampening, weight_decay, nesterov, maximize } = self;
         read_numbers(
             given,

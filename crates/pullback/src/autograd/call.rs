@@ -9,7 +9,7 @@
 
 use super::arithmetic;
 use super::graph::creation;
-use super::graph::node::Slots;
+use super::graph::node::SavedValues;
 use super::record::{
     BeforeWrite, needed, record, record_constant, record_inplace, record_saved, rules_need_self,
     save_inputs,
@@ -171,6 +171,10 @@ fn call_general(
     caller: Caller,
 ) -> Result<Outputs> {
     with_tensors(def, args, move |args| {
+        // (Where nothing follows the kernel, its result is constructed where the caller needs it.)
+        if needs == 0 && done.is_none() && !def.is(Traits::VIEW) && !mode::is_inference_mode() {
+            return run_kernel(plain(), def, args);
+        }
         if needs != 0 && done.is_none() && saved_hooks::are_active() {
             let run = || {
                 let _below = mode::set_grad(false);
@@ -201,7 +205,7 @@ fn call_hooked(
     caller: Caller,
     run: impl FnOnce() -> Result<Outputs>,
 ) -> Result<Outputs> {
-    let mut slots = Slots::new();
+    let mut slots = SavedValues::new();
     save_inputs(def, args, needs, None, &mut slots)?;
     run_and_record(def, args, needs, run, |tensors| {
         record_saved(def, args, needs, tensors, &mut slots, CallSite::for_caller(caller))

@@ -71,7 +71,7 @@ fn wider(now: DType, next: DType, lower: DType) -> Result<DType> {
 }
 
 /// An argument's tensors after conversion.
-enum Held {
+enum HeldCast {
     /// No tensor of the argument is converted.
     Same,
     One(Tensor),
@@ -82,27 +82,27 @@ enum Held {
 fn convert_args(
     args: &[Arg<'_>],
     convert: impl Fn(&Tensor) -> Result<Option<Tensor>>,
-) -> Result<SmallVec<[Held; 8]>> {
+) -> Result<SmallVec<[HeldCast; 8]>> {
     let or_same = |t: &Tensor| convert(t).map(|c| c.unwrap_or_else(|| t.clone()));
     let one = |arg: &Arg<'_>| {
         Ok(match arg {
-            Arg::Tensor(t) => convert(t)?.map_or(Held::Same, Held::One),
-            Arg::Tensors(list) => Held::List(list.iter().map(or_same).collect::<Result<_>>()?),
-            Arg::OptTensors(list) => Held::Options(
+            Arg::Tensor(t) => convert(t)?.map_or(HeldCast::Same, HeldCast::One),
+            Arg::Tensors(list) => HeldCast::List(list.iter().map(or_same).collect::<Result<_>>()?),
+            Arg::OptTensors(list) => HeldCast::Options(
                 list.iter().map(|t| t.as_ref().map(or_same).transpose()).collect::<Result<_>>()?,
             ),
-            _ => Held::Same,
+            _ => HeldCast::Same,
         })
     };
     args.iter().map(one).collect()
 }
 
-fn with_converted<'a>(args: &[Arg<'a>], held: &'a [Held]) -> SmallVec<[Arg<'a>; 8]> {
-    let substitute = |(arg, held): (&Arg<'a>, &'a Held)| match held {
-        Held::Same => *arg,
-        Held::One(tensor) => Arg::Tensor(tensor),
-        Held::List(list) => Arg::Tensors(list),
-        Held::Options(list) => Arg::OptTensors(list),
+fn with_converted<'a>(args: &[Arg<'a>], held: &'a [HeldCast]) -> SmallVec<[Arg<'a>; 8]> {
+    let substitute = |(arg, held): (&Arg<'a>, &'a HeldCast)| match held {
+        HeldCast::Same => *arg,
+        HeldCast::One(tensor) => Arg::Tensor(tensor),
+        HeldCast::List(list) => Arg::Tensors(list),
+        HeldCast::Options(list) => Arg::OptTensors(list),
     };
     args.iter().zip(held).map(substitute).collect()
 }

@@ -33,9 +33,9 @@ impl Conditions {
 }
 
 /// Puts the thread's state back.
-struct Restored(Conditions);
+struct RestoredConditions(Conditions);
 
-impl Drop for Restored {
+impl Drop for RestoredConditions {
     fn drop(&mut self) {
         // (It cannot fail: the state is one that the generator gave.)
         let _ = self.0.enter();
@@ -79,7 +79,7 @@ impl<R, F: Fn(&[Tensor]) -> Result<R> + Send + Sync + 'static> Region<F> {
         }
         let kept = Arc::new(Keep(Mutex::default()));
         {
-            let _before = Restored(Conditions::take());
+            let _before = RestoredConditions(Conditions::take());
             self.conditions.enter()?;
             let _on = mode::enable_grad();
             let _hooks = saved_hooks::saved_tensors_hooks(kept.clone())?;
@@ -110,12 +110,14 @@ impl<R, F: Fn(&[Tensor]) -> Result<R> + Send + Sync + 'static> Region<F> {
 }
 
 /// The hooks of the first run: they keep numbers.
-struct Number<F>(Arc<Region<F>>);
+struct RegionNumber<F>(Arc<Region<F>>);
 
 /// A number in the place of a tensor.
 struct Numbered<F>(Arc<Region<F>>, usize);
 
-impl<R, F: Fn(&[Tensor]) -> Result<R> + Send + Sync + 'static> SavedTensorHooks for Number<F> {
+impl<R, F: Fn(&[Tensor]) -> Result<R> + Send + Sync + 'static> SavedTensorHooks
+    for RegionNumber<F>
+{
     fn pack(&self, tensor: &Tensor) -> Result<Box<dyn Packed>> {
         let mut specs = lock(&self.0.specs);
         specs.push(TensorSpec::like(tensor));
@@ -193,6 +195,6 @@ pub fn checkpoint<R>(
         specs: Mutex::default(),
         again: Mutex::default(),
     });
-    let _hooks = saved_hooks::saved_tensors_hooks(Arc::new(Number(region.clone())))?;
+    let _hooks = saved_hooks::saved_tensors_hooks(Arc::new(RegionNumber(region.clone())))?;
     (region.function)(&region.inputs)
 }

@@ -21,41 +21,41 @@ pub fn is_any() -> bool {
 }
 
 /// An object of the search: a tensor or a node.
-enum Object {
+enum GraphObject {
     Tensor(Tensor),
     Node(Node),
 }
 
-impl Object {
+impl GraphObject {
     fn id(&self) -> usize {
         match self {
-            Object::Tensor(tensor) => tensor.id(),
-            Object::Node(node) => node.id(),
+            GraphObject::Tensor(tensor) => tensor.id(),
+            GraphObject::Node(node) => node.id(),
         }
     }
     /// The number of handles besides this one.
     fn others(&self) -> usize {
         match self {
-            Object::Tensor(tensor) => tensor.use_count() - 1,
-            Object::Node(node) => node.use_count() - 1,
+            GraphObject::Tensor(tensor) => tensor.use_count() - 1,
+            GraphObject::Node(node) => node.use_count() - 1,
         }
     }
     /// The objects that this one holds, once for each handle; `None` if another thread is about to change that.
-    fn held(&self) -> Option<Vec<Object>> {
+    fn held(&self) -> Option<Vec<GraphObject>> {
         let mut held = Vec::new();
         match self {
-            Object::Tensor(tensor) => {
-                each_held(tensor, &mut |grad| held.push(Object::Tensor(grad)))?;
-                held.extend(grad_fn_of(tensor).map(Object::Node));
-                held.extend(tensor.base().cloned().map(Object::Tensor));
+            GraphObject::Tensor(tensor) => {
+                each_held(tensor, &mut |grad| held.push(GraphObject::Tensor(grad)))?;
+                held.extend(grad_fn_of(tensor).map(GraphObject::Node));
+                held.extend(tensor.base().cloned().map(GraphObject::Tensor));
             }
-            Object::Node(node) => {
+            GraphObject::Node(node) => {
                 let edges = node.next_edges().iter();
-                held.extend(edges.filter_map(|edge| edge.node.clone()).map(Object::Node));
-                held.extend(node.leaf().cloned().map(Object::Tensor));
-                node.each_saved(&mut |tensor| held.push(Object::Tensor(tensor.clone())));
+                held.extend(edges.filter_map(|edge| edge.node.clone()).map(GraphObject::Node));
+                held.extend(node.leaf().cloned().map(GraphObject::Tensor));
+                node.each_saved(&mut |tensor| held.push(GraphObject::Tensor(tensor.clone())));
                 if let Some(custom) = node.backward() {
-                    custom.each_held(&mut |node| held.push(Object::Node(node.clone())));
+                    custom.each_held(&mut |node| held.push(GraphObject::Node(node.clone())));
                 }
             }
         }
@@ -65,18 +65,18 @@ impl Object {
 
 /// The tensors and nodes that a search has found.
 #[derive(Default)]
-struct Walk {
+struct CycleWalk {
     indices: HashMap<usize, usize>,
-    found: Vec<Object>,
+    found: Vec<GraphObject>,
     /// The number of handles to each object that the search has met.
     met: Vec<usize>,
     leads_to: Vec<Vec<usize>>,
     in_use: Vec<usize>,
 }
 
-impl Walk {
+impl CycleWalk {
     /// The index of an object in `found`, and whether it is new.
-    fn index_of(&mut self, object: Object) -> (usize, bool) {
+    fn index_of(&mut self, object: GraphObject) -> (usize, bool) {
         let next = self.found.len();
         let index = *self.indices.entry(object.id()).or_insert(next);
         if index == next {
@@ -88,11 +88,11 @@ impl Walk {
     }
 
     /// Finds all objects that can be reached from `roots`, counts the handles to them, and marks those that are in use.
-    fn of(roots: Vec<Tensor>, is_held: &dyn Fn(&Tensor) -> bool) -> Walk {
-        let mut walk = Walk::default();
+    fn of(roots: Vec<Tensor>, is_held: &dyn Fn(&Tensor) -> bool) -> CycleWalk {
+        let mut walk = CycleWalk::default();
         // bounded: by the tensors and nodes, each of which takes more.
         let mut waiting: Vec<usize> =
-            roots.into_iter().map(|root| walk.index_of(Object::Tensor(root)).0).collect();
+            roots.into_iter().map(|root| walk.index_of(GraphObject::Tensor(root)).0).collect();
         while let Some(at) = waiting.pop() {
             let Some(held) = walk.found[at].held() else {
                 walk.in_use.push(at);
@@ -108,7 +108,7 @@ impl Walk {
             }
         }
         for (at, object) in walk.found.iter().enumerate() {
-            let is_shown = matches!(object, Object::Tensor(tensor) if is_held(tensor));
+            let is_shown = matches!(object, GraphObject::Tensor(tensor) if is_held(tensor));
             if is_shown || object.others() > walk.met[at] {
                 walk.in_use.push(at);
             }
@@ -128,7 +128,7 @@ impl Walk {
         }
         let garbage = self.found.iter().zip(is_used).filter(|(_, is_used)| !is_used);
         let tensors = garbage.filter_map(|(object, _)| match object {
-            Object::Tensor(tensor) if is_noted(tensor) => Some(tensor.clone()),
+            GraphObject::Tensor(tensor) if is_noted(tensor) => Some(tensor.clone()),
             _ => None,
         });
         tensors.collect()
@@ -162,7 +162,7 @@ pub fn collect(is_held: &dyn Fn(&Tensor) -> bool) -> usize {
     if roots.is_empty() {
         return 0;
     }
-    let mut walk = Walk::of(roots, is_held);
+    let mut walk = CycleWalk::of(roots, is_held);
     let garbage = walk.garbage();
     drop(walk);
     let grads: Vec<Tensor> = garbage.iter().filter_map(take_grad).collect();

@@ -78,7 +78,7 @@ pub(crate) use graph::sequence::thread_number;
 pub use graph::{anomaly, creation, hook};
 pub use multi_hook::{on_first_grad, on_grads};
 pub(crate) use needs::{needs_derivative_of, needs_ops, needs_ops_to_read};
-pub(crate) use record::Refusal;
+pub(crate) use record::RefusedEdges;
 pub use saved::SavedCount;
 pub use saved::tensor::{freed, freed_before_hooks};
 pub use thread::autocast::{AutocastGuard, no_autocast};

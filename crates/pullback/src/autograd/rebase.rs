@@ -9,7 +9,7 @@ use super::graph::node::{Backward, Edge, Node};
 use super::saved::tensor::freed;
 use super::variable::refresh::refreshed_grad_fn;
 use super::variable::replay::Replay;
-use super::variable::window::Window;
+use super::variable::window::ViewWindow;
 use super::variable::{history, replayed};
 use super::{arithmetic, batch};
 use crate::call_site::CallSite;
@@ -44,7 +44,7 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()>
             "Functions which modify views in-place must return a single Variable"
         );
         let base_edge = if base.requires_grad() { base.gradient_edge()? } else { Edge::default() };
-        let mut window = Window::of(target, &base);
+        let mut window = ViewWindow::of(target, &base);
         // (A view without elements may lie anywhere, before the base too.)
         let is_empty = window.shape.contains(&0);
         window.offset = if is_empty { 0 } else { window.offset - window.start_of(&base) };
@@ -76,7 +76,7 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()>
 /// the inner node, the rest passes.
 struct CopySlices {
     /// From the base's first element.
-    window: Window,
+    window: ViewWindow,
     /// Says what the view shows where the window cannot.
     replay: Option<Arc<Replay>>,
     base: InputMeta,

@@ -2,7 +2,9 @@
 
 use super::graph::creation;
 use super::graph::input_meta::InputMeta;
-use super::graph::node::{Backward, Body, Edge, Node, SavedTensor, Slot, Slots, op_name};
+use super::graph::node::{
+    Backward, Body, Edge, Node, SavedTensor, SavedValue, SavedValues, op_name,
+};
 use super::thread::saved_hooks;
 use super::{arithmetic, batch, mode, rebase};
 use crate::call_site::CallSite;
@@ -75,7 +77,7 @@ pub(crate) fn save_inputs(
     args: &[Arg<'_>],
     needs: u64,
     original_self: Option<Tensor>,
-    slots: &mut Slots,
+    slots: &mut SavedValues,
 ) -> Result<()> {
     let rules = wanted_rules(def, needs);
     // bounded: by the definition of the op.
@@ -85,24 +87,24 @@ pub(crate) fn save_inputs(
         // (Each value is constructed where it stays: reading one that was just written would wait for the write.)
         let slot = spare(slots);
         if save.users & rules == 0 || save.what == SaveKind::Output {
-            slot.write(Slot::Empty);
+            slot.write(SavedValue::Empty);
         } else {
             match (save.what, &args[save.index]) {
                 (SaveKind::Input, Arg::Tensor(t)) => {
                     let kept = original_self.as_ref().filter(|_| save.index == 0).unwrap_or(t);
-                    slot.write(Slot::tensor(SavedTensor::input(kept)?));
+                    slot.write(SavedValue::tensor(SavedTensor::input(kept)?));
                 }
                 (SaveKind::Shape, Arg::Tensor(t)) => keep_sizes(slot, t.shape()),
                 (SaveKind::Strides, Arg::Tensor(t)) => keep_sizes(slot, t.strides()),
                 (SaveKind::Input, Arg::Ints(ints)) => keep_sizes(slot, ints),
                 (SaveKind::Input, Arg::Int(int)) => {
-                    slot.write(Slot::Plain(Value::Int(*int)));
+                    slot.write(SavedValue::Plain(Value::Int(*int)));
                 }
                 (SaveKind::Input, Arg::Scalar(scalar)) => {
-                    slot.write(Slot::Plain(Value::Scalar(*scalar)));
+                    slot.write(SavedValue::Plain(Value::Scalar(*scalar)));
                 }
                 (SaveKind::Input, Arg::Bool(bool)) => {
-                    slot.write(Slot::Plain(Value::Bool(*bool)));
+                    slot.write(SavedValue::Plain(Value::Bool(*bool)));
                 }
                 (what, arg) => {
                     slot.write(save_arg(what, arg)?);
@@ -117,7 +119,7 @@ pub(crate) fn save_inputs(
 
 /// The memory after the last slot.
 #[inline(always)]
-fn spare(slots: &mut Slots) -> &mut MaybeUninit<Slot> {
+fn spare(slots: &mut SavedValues) -> &mut MaybeUninit<SavedValue> {
     assert!(slots.len() < slots.capacity(), "room was made for all that is saved");
     // SAFETY: inside of the capacity; uninitialised memory is what the type says.
     unsafe { &mut *slots.as_mut_ptr().add(slots.len()).cast() }
@@ -125,8 +127,8 @@ fn spare(slots: &mut Slots) -> &mut MaybeUninit<Slot> {
 
 /// Writes a copy of `ints`, number by number.
 #[inline(always)]
-fn keep_sizes(slot: &mut MaybeUninit<Slot>, ints: &[i64]) {
-    let Slot::Sizes(list) = slot.write(Slot::Sizes(SmallVec::new())) else {
+fn keep_sizes(slot: &mut MaybeUninit<SavedValue>, ints: &[i64]) {
+    let SavedValue::Sizes(list) = slot.write(SavedValue::Sizes(SmallVec::new())) else {
         unreachable!("just written")
     };
     // SAFETY: an empty list has room for two numbers.
@@ -147,22 +149,26 @@ fn keep_sizes(slot: &mut MaybeUninit<Slot>, ints: &[i64]) {
 
 /// Saves an argument of a rare kind.
 #[inline(never)]
-fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
+fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<SavedValue> {
     Ok(match (what, arg) {
-        (_, Arg::None) => Slot::Empty,
+        (_, Arg::None) => SavedValue::Empty,
         (SaveKind::Input, Arg::Tensors(list)) => {
             let list: Box<[_]> = list.iter().map(SavedTensor::input).collect::<Result<_>>()?;
-            Slot::Tensors(SpinLock::new(Some(list)))
+            SavedValue::Tensors(SpinLock::new(Some(list)))
         }
         (SaveKind::Input, Arg::OptTensors(list)) => {
             let one = |t: &Option<Tensor>| t.as_ref().map(SavedTensor::input).transpose();
             let list: Box<[_]> = list.iter().map(one).collect::<Result<_>>()?;
-            Slot::OptTensors(SpinLock::new(Some(list)))
+            SavedValue::OptTensors(SpinLock::new(Some(list)))
         }
-        (SaveKind::Offset, Arg::Tensor(t)) => Slot::Plain(Value::Int(t.storage_offset())),
-        (SaveKind::Spec, Arg::Tensor(t)) => Slot::Plain(Value::Spec(Box::new(TensorSpec::like(t)))),
-        (SaveKind::Shapes, Arg::Tensors(list)) => Slot::Plain(Value::Ints(flatten_shapes(list))),
-        (SaveKind::Input, other) => Slot::Plain(Value::from_arg(*other)),
+        (SaveKind::Offset, Arg::Tensor(t)) => SavedValue::Plain(Value::Int(t.storage_offset())),
+        (SaveKind::Spec, Arg::Tensor(t)) => {
+            SavedValue::Plain(Value::Spec(Box::new(TensorSpec::like(t))))
+        }
+        (SaveKind::Shapes, Arg::Tensors(list)) => {
+            SavedValue::Plain(Value::Ints(flatten_shapes(list)))
+        }
+        (SaveKind::Input, other) => SavedValue::Plain(Value::from_arg(*other)),
         _ => panic!(
             "a rule asks for a tensor's metadata of an argument that is no tensor: this is a bug in pullback"
         ),
@@ -203,7 +209,7 @@ impl InputEdges {
 /// its memory have other values, sizes and versions.
 #[derive(Default)]
 pub(crate) struct BeforeWrite {
-    slots: Slots,
+    slots: SavedValues,
     inputs: InputEdges,
 }
 
@@ -280,7 +286,7 @@ pub(crate) fn record(
     outputs: &[Tensor],
     call_site: CallSite,
 ) -> Result<()> {
-    let mut slots = Slots::new();
+    let mut slots = SavedValues::new();
     save_inputs(def, args, needs, None, &mut slots)?;
     record_saved(def, args, needs, outputs, &mut slots, call_site)
 }
@@ -292,7 +298,7 @@ pub(crate) fn record_saved(
     args: &[Arg<'_>],
     needs: u64,
     outputs: &[Tensor],
-    slots: &mut Slots,
+    slots: &mut SavedValues,
     call_site: CallSite,
 ) -> Result<()> {
     let mut inputs = InputEdges::default();
@@ -318,7 +324,7 @@ fn make_node(
     def: &'static OpDef,
     (args, needs): (&[Arg<'_>], u64),
     outputs: &[Tensor],
-    (slots, inputs): (&mut Slots, InputEdges),
+    (slots, inputs): (&mut SavedValues, InputEdges),
     call_site: CallSite,
     is_inplace: bool,
 ) -> Result<()> {
@@ -332,9 +338,9 @@ fn make_node(
     for (slot, save) in slots.iter_mut().zip(def.saves) {
         if save.what == SaveKind::Output && save.users & rules != 0 {
             *slot = if is_late {
-                Slot::Tensor(SpinLock::new(None))
+                SavedValue::Tensor(SpinLock::new(None))
             } else {
-                Slot::tensor(save_output(def, outputs, save.index)?)
+                SavedValue::tensor(save_output(def, outputs, save.index)?)
             };
         }
     }
@@ -456,18 +462,18 @@ pub(crate) fn record_constant(def: &'static OpDef, target: &Tensor) -> Result<()
 }
 
 /// A change of a tensor that has no derivative and is no op: the edges that it takes before the change.
-pub(crate) struct Refusal(Option<SmallVec<[Edge; 2]>>);
+pub(crate) struct RefusedEdges(Option<SmallVec<[Edge; 2]>>);
 
-impl Refusal {
+impl RefusedEdges {
     /// Takes the edges before `target` becomes what `source` is.
     ///
     /// # Errors
     /// Those of views whose history could not be told.
-    pub(crate) fn before(target: &Tensor, source: &Tensor) -> Result<Refusal> {
+    pub(crate) fn before(target: &Tensor, source: &Tensor) -> Result<RefusedEdges> {
         if !mode::is_recording() || !(target.requires_grad() || source.requires_grad()) {
-            return Ok(Refusal(None));
+            return Ok(RefusedEdges(None));
         }
-        Ok(Refusal(Some(smallvec::smallvec![edge(target)?, edge(source)?])))
+        Ok(RefusedEdges(Some(smallvec::smallvec![edge(target)?, edge(source)?])))
     }
     /// Replaces the target's history by a node through which no gradient passes.
     pub(crate) fn record(self, name: &'static str, target: &Tensor) -> Result<()> {

@@ -4,9 +4,9 @@
 //! or was made by no op, as the time of its storage says: a constant, for reads of elements are refused. What a kernel gives and nobody knows yet, it made. Views
 //! are no instructions: what they show has the mark already. Invariant: the recorder holds no memory that the step made.
 
-use super::seen::{Form, Instruction, Kind, Memory, Seen, View};
+use super::seen::{Instruction, Kind, Memory, NotedForm, Seen, View};
 use crate::dispatch::observe::Observer;
-use crate::dispatch::{Arg, Call, Form as CallForm, Kernel, OpDef, Outputs, Traits, Value};
+use crate::dispatch::{Arg, Call, Form, Kernel, OpDef, Outputs, Traits, Value};
 use crate::tensor::watch::{self, Watch};
 use crate::{Storage, Tensor};
 use std::cell::RefCell;
@@ -156,10 +156,10 @@ impl Recorder {
     }
 
     /// Notes which memory the call writes to, as far as its signature says so.
-    fn note_writes(notes: &mut Notes, def: &OpDef, form: Form, args: &[Seen]) {
+    fn note_writes(notes: &mut Notes, def: &OpDef, form: NotedForm, args: &[Seen]) {
         let declared = def.schema().args.iter().map(|arg| arg.alias.is_some_and(|a| a.is_write));
         for (index, (arg, is_declared)) in args.iter().zip(declared).enumerate() {
-            if !(is_declared || index == 0 && form == Form::Inplace) {
+            if !(is_declared || index == 0 && form == NotedForm::Inplace) {
                 continue;
             }
             let views: Vec<usize> = match arg {
@@ -195,7 +195,7 @@ impl Recorder {
         }
         let outs = results.iter().map(|tensor| self.made(notes, def, tensor)).collect();
         if !is_view {
-            notes.instructions.push(Instruction { def, form: Form::Functional, args, outs });
+            notes.instructions.push(Instruction { def, form: NotedForm::Functional, args, outs });
         }
     }
 
@@ -220,7 +220,12 @@ impl Recorder {
             watch::refuse(|| format!("{}_ changes the shape of its target", call.def.name));
         }
         let outs = Vec::new();
-        notes.instructions.push(Instruction { def: call.def, form: Form::Inplace, args, outs });
+        notes.instructions.push(Instruction {
+            def: call.def,
+            form: NotedForm::Inplace,
+            args,
+            outs,
+        });
     }
 }
 
@@ -244,9 +249,7 @@ impl Observer for Recorder {
         }
         notes.pending = call.args.iter().map(|arg| self.seen(notes, arg)).collect();
         notes.target = match (call.form, call.args.first()) {
-            (CallForm::Inplace, Some(Arg::Tensor(target))) => {
-                Some((target.id(), geometry_of(target)))
-            }
+            (Form::Inplace, Some(Arg::Tensor(target))) => Some((target.id(), geometry_of(target))),
             _ => None,
         };
     }
@@ -259,24 +262,24 @@ impl Observer for Recorder {
             watch::refuse(|| format!("{} gives the program a number", call.def.name));
         }
         let form = match call.form {
-            CallForm::Functional => Form::Functional,
-            CallForm::Inplace => Form::Inplace,
-            CallForm::Out(_) => Form::Out,
+            Form::Functional => NotedForm::Functional,
+            Form::Inplace => NotedForm::Inplace,
+            Form::Out(_) => NotedForm::Out,
         };
         Self::note_writes(notes, call.def, form, &args);
         match call.form {
-            CallForm::Functional => {
+            Form::Functional => {
                 self.note_results(notes, call.def, args, outputs.as_slice());
             }
-            CallForm::Inplace => Self::note_inplace(notes, call, args),
-            CallForm::Out(outs) => {
+            Form::Inplace => Self::note_inplace(notes, call, args),
+            Form::Out(outs) => {
                 let outs: Vec<usize> = outs.iter().map(|out| self.given(notes, out)).collect();
                 for &view in &outs {
                     let memory = notes.views[view].memory;
                     notes.memories[memory].is_written = true;
                 }
                 let def = call.def;
-                notes.instructions.push(Instruction { def, form: Form::Out, args, outs });
+                notes.instructions.push(Instruction { def, form: NotedForm::Out, args, outs });
             }
         }
     }

@@ -99,7 +99,7 @@ impl Seen {
 
 /// What an instruction does with its results.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum NotedForm {
     Functional,
     Inplace,
     Out,
@@ -108,7 +108,7 @@ pub(super) enum Form {
 /// A kernel that ran.
 pub(super) struct Instruction {
     pub(super) def: &'static crate::dispatch::OpDef,
-    pub(super) form: Form,
+    pub(super) form: NotedForm,
     pub(super) args: Vec<Seen>,
     /// The results, or the targets.
     pub(super) outs: Vec<usize>,

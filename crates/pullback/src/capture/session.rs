@@ -4,7 +4,7 @@ use super::guard::{Guards, Input, Kept, Modes, facts};
 use super::plan::{Life, place};
 use super::program::{Fresh, GradAfter, Handed, LeafGrad, Program, ResultOf, Summary};
 use super::recorder::{Grad, Notes, Older, Recorder, geometry_of};
-use super::seen::{Form, Kind, Memory, View};
+use super::seen::{Kind, Memory, NotedForm, View};
 use crate::autograd::{anomaly, keeps_tensors};
 use crate::dispatch::Prepared;
 use crate::dispatch::observe::{self, Observed};
@@ -32,7 +32,7 @@ type Answer<T> = std::result::Result<T, Refusal>;
 type Held = (Storage, usize);
 
 /// Where the memory of each is in a replay, what is aimed anew in each, and what was planned.
-type Places = (Vec<Home>, Vec<Window>, Vec<Fresh>, Summary);
+type Places = (Vec<ValueHome>, Vec<Window>, Vec<Fresh>, Summary);
 
 fn refused<T>(reason: impl Into<String>) -> Answer<T> {
     Err(Refusal { reason: reason.into(), is_final: true })
@@ -205,7 +205,7 @@ struct Maker<'a> {
 }
 
 /// Where the memory of a program is.
-enum Home {
+enum ValueHome {
     Window(Storage, i64),
     Storage(Storage),
 }
@@ -462,23 +462,25 @@ impl Maker<'_> {
         let mut homes = Vec::new();
         for (at, memory) in notes.memories.iter().enumerate() {
             homes.push(match &memory.kind {
-                Kind::External(storage) | Kind::Constant(storage) => Home::Storage(storage.clone()),
+                Kind::External(storage) | Kind::Constant(storage) => {
+                    ValueHome::Storage(storage.clone())
+                }
                 Kind::Input(input) => {
                     let g = self.recording.inputs[*input].0.geometry();
                     let bytes = extent(&g.shape, &g.strides)? as usize * g.dtype.size();
                     windows.push(Window::new(bytes)?);
-                    Home::Window(windows[*input].storage(), g.offset)
+                    ValueHome::Window(windows[*input].storage(), g.offset)
                 }
                 Kind::Made => {
                     if let Some(&index) = fresh.get(&at) {
                         let bytes = memory.bytes;
                         let made = Fresh { window: Window::new(bytes)?, bytes };
-                        let home = Home::Window(made.window.storage(), 0);
+                        let home = ValueHome::Window(made.window.storage(), 0);
                         order[index] = Some(made);
                         home
                     } else {
                         let (&start, life) = inner.next().expect("one place for each");
-                        Home::Storage(block.part(start, life.bytes)?)
+                        ValueHome::Storage(block.part(start, life.bytes)?)
                     }
                 }
             });
@@ -495,11 +497,11 @@ impl Maker<'_> {
     }
 
     /// The tensors of all views.
-    fn tensors(&self, homes: &[Home]) -> Answer<Vec<Tensor>> {
+    fn tensors(&self, homes: &[ValueHome]) -> Answer<Vec<Tensor>> {
         let one = |view: &View| {
             let made = match &homes[view.memory] {
-                Home::Window(storage, skipped) => view.tensor(storage.clone(), *skipped),
-                Home::Storage(storage) => view.tensor(storage.clone(), 0),
+                ValueHome::Window(storage, skipped) => view.tensor(storage.clone(), *skipped),
+                ValueHome::Storage(storage) => view.tensor(storage.clone(), 0),
             };
             made.map_err(|error| Refusal {
                 reason: format!(
@@ -518,9 +520,9 @@ impl Maker<'_> {
             let args = noted.args.iter().map(|arg| arg.with(tensors)).collect();
             let outs = noted.outs.iter().map(|&view| tensors[view].clone()).collect();
             all.push(match noted.form {
-                Form::Functional => Prepared::functional(noted.def, args, outs)?,
-                Form::Inplace => Prepared::inplace(noted.def, args),
-                Form::Out => Prepared::out(noted.def, args, outs),
+                NotedForm::Functional => Prepared::functional(noted.def, args, outs)?,
+                NotedForm::Inplace => Prepared::inplace(noted.def, args),
+                NotedForm::Out => Prepared::out(noted.def, args, outs),
             });
         }
         Ok(all)

@@ -380,7 +380,6 @@ pub trait IntoSpecs {
     fn push_to(self, specs: &mut Specs);
 }
 impl IntoSpecs for TensorSpec {
-    #[inline(always)]
     fn push_to(self, specs: &mut Specs) {
         specs.push(self);
     }

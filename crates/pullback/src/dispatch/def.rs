@@ -3,12 +3,18 @@
 use super::Kernels;
 use super::arg::{Arg, Grads, Specs};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::{DType, Result, Tensor};
+use crate::{DType, Result, Tensor, TensorSpec};
 use pullback_schema::Schema;
 use std::sync::OnceLock;
 
 /// Works out shapes and dtypes of the outputs from the arguments.
-pub(crate) type Meta = fn(&[Arg<'_>], &mut Specs) -> Result<()>;
+pub enum Meta {
+    /// Of one output. Its spec is constructed where it is read, which a call of a small tensor notices: a spec that is moved waits
+    /// for the numbers that were just written into it.
+    One(fn(&[Arg<'_>]) -> Result<TensorSpec>),
+    /// Of several outputs, or a list of them: puts a spec for each behind those that are there.
+    Several(fn(&[Arg<'_>], &mut Specs) -> Result<()>),
+}
 
 /// Counts the operations on numbers that a call makes.
 pub(crate) type Flops = fn(&[Arg<'_>]) -> Result<u64>;

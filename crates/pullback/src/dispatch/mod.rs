@@ -33,7 +33,7 @@ pub(crate) use arg::{device_mismatch, each_tensor};
 pub use call::{Call, Form, Layer};
 pub(crate) use call::{keys_of, keys_of_targets};
 pub use def::{
-    ArgDef, ArgKind, Batch, CastPolicy, Facts, Jvp, OpDef, RuleCtx, Save, SaveKind, Sharing,
+    ArgDef, ArgKind, Batch, CastPolicy, Facts, Jvp, Meta, OpDef, RuleCtx, Save, SaveKind, Sharing,
     Traits, VjpRule,
 };
 pub(crate) use kernels::missing;
@@ -61,25 +61,11 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
         Kernel::Pointwise(kernel) => {
             pointwise::run(cpu, def, kernel, args).map(IntoOutputs::into_outputs)
         }
-        Kernel::Writing(write) => {
-            let mut specs = Specs::new();
-            describe(def, args, &mut specs)?;
-            if let Some(outputs) = narrow_floats::computed_wide(cpu, def, args)? {
-                return Ok(outputs);
-            }
-            if let ([spec], false) = (&specs[..], def.is(Traits::LIST_OUTPUT)) {
-                let output = spec.empty()?;
-                write(cpu, args, &[&output])?;
-                return Ok(output.into_outputs());
-            }
-            let outputs = made(&specs)?;
-            write(cpu, args, &outputs.iter().collect::<SmallVec<[&Tensor; 4]>>())?;
-            Ok(Outputs::Tensors(outputs))
+        Kernel::Writing(write) => run_writing(cpu, def, write, args),
+        Kernel::Function(_) if narrow_floats::has_any(def, args) => {
+            narrow_floats::widened(cpu, def, args)
         }
-        Kernel::Function(function) => match narrow_floats::computed_wide(cpu, def, args)? {
-            Some(outputs) => Ok(outputs),
-            None => function(cpu, args),
-        },
+        Kernel::Function(function) => function(cpu, args),
         Kernel::View(view) => view(args),
         Kernel::ViewInplace(change) => {
             change(args)?;
@@ -99,18 +85,55 @@ pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Res
     }
 }
 
-/// Puts what the outputs of an op with `meta` will look like into `specs`, which is empty.
+/// Runs a kernel that writes into outputs made as `meta` says.
 #[inline]
-pub(crate) fn describe(def: &OpDef, args: &[Arg<'_>], specs: &mut Specs) -> Result<()> {
-    let meta = def.meta.expect("the macro asks for a meta function where one is called");
-    meta(args, specs)
+fn run_writing(
+    cpu: Cpu,
+    def: &'static OpDef,
+    write: fn(Cpu, &[Arg<'_>], &[&Tensor]) -> Result<()>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
+    if let (Some(Meta::One(describe)), false) = (&def.meta, def.is(Traits::LIST_OUTPUT)) {
+        // (The spec is read where it is: see `Meta::One`.)
+        let output = match describe(args) {
+            Ok(ref spec) if !narrow_floats::has_any(def, args) => spec.empty()?,
+            Ok(_) => return narrow_floats::widened(cpu, def, args),
+            Err(error) => return Err(error),
+        };
+        write(cpu, args, &[&output])?;
+        return Ok(output.into_outputs());
+    }
+    let specs = specs(def, args)?;
+    if narrow_floats::has_any(def, args) {
+        return narrow_floats::widened(cpu, def, args);
+    }
+    let outputs = made(&specs)?;
+    write(cpu, args, &outputs.iter().collect::<SmallVec<[&Tensor; 4]>>())?;
+    Ok(Outputs::Tensors(outputs))
 }
 
 /// What the outputs of an op with `meta` will look like.
 pub(crate) fn specs(def: &OpDef, args: &[Arg<'_>]) -> Result<Specs> {
     let mut specs = Specs::new();
-    describe(def, args, &mut specs)?;
+    match described_by(def) {
+        Meta::One(describe) => specs.push(describe(args)?),
+        Meta::Several(describe) => describe(args, &mut specs)?,
+    }
     Ok(specs)
+}
+
+/// What the only output of an op with `meta` will look like.
+pub(crate) fn spec(def: &OpDef, args: &[Arg<'_>]) -> Result<TensorSpec> {
+    match described_by(def) {
+        Meta::One(describe) => describe(args),
+        Meta::Several(_) => Ok(specs(def, args)?.pop().expect("one spec per output")),
+    }
+}
+
+/// The `meta` of an op that has one.
+#[inline(always)]
+fn described_by(def: &OpDef) -> &Meta {
+    def.meta.as_ref().expect("the macro asks for a meta function where one is called")
 }
 
 impl OpDef {
@@ -133,7 +156,7 @@ fn copy_to_write(cpu: Cpu, def: &OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     if def.meta.is_none() {
         return source.dense_copy(cpu);
     }
-    let copy = specs(def, args)?.pop().expect("one spec per output").empty()?;
+    let copy = spec(def, args)?.empty()?;
     copy.copy_data(cpu, source)?;
     Ok(copy)
 }

@@ -56,22 +56,13 @@ fn refused(def: &OpDef, dtype: DType) -> Error {
 }
 
 /// The results of a call with a narrow dtype that the op's kernel does not know: of one that is computed in the wider dtype that
-/// `dtype=` names. `None` for calls without a narrow dtype.
+/// `dtype=` names.
 ///
 /// # Errors
 /// As [`check`].
-#[inline]
-pub(super) fn computed_wide(
-    cpu: Cpu,
-    def: &'static OpDef,
-    args: &[Arg<'_>],
-) -> Result<Option<Outputs>> {
-    if has_any(def, args) { widened(cpu, def, args).map(Some) } else { Ok(None) }
-}
-
 #[cold]
 #[inline(never)]
-fn widened(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(super) fn widened(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     let asked = args.iter().find_map(|arg| match arg {
         Arg::DType(dtype) => Some(*dtype),
         _ => None,

@@ -37,10 +37,6 @@ fn inputs<'a>(def: &OpDef, args: &[Arg<'a>], numbers: &'a [Tensor]) -> Pointwise
     args.iter().zip(def.args).filter_map(input).collect()
 }
 
-fn spec_of(def: &OpDef, args: &[Arg<'_>]) -> Result<TensorSpec> {
-    Ok(super::specs(def, args)?.pop().expect("a meta function gives one spec per output"))
-}
-
 /// What a `meta` word says of the result when all tensors have one real dtype and no number asks for another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResultKind {
@@ -55,7 +51,7 @@ pub enum ResultKind {
 }
 
 /// The operands of the short way: the output's place, then tensors and numbers in their order.
-struct Flat {
+struct FlatOperands {
     operands: [(*mut u8, DType, isize); 4],
     count: usize,
     numbers: [u64; 3],
@@ -64,7 +60,7 @@ struct Flat {
 /// The inputs of a call in which all tensors are row-major, of `g`'s shape (or of one element without
 /// dimensions) and dtype, floating or `int64`, and everything else is a number; `None` if it is not so.
 #[inline]
-fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> Option<()> {
+fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut FlatOperands) -> Option<()> {
     let dtype = g.dtype;
     let is_known = match dtype {
         DType::F32 | DType::F64 => def.result != ResultKind::Custom,
@@ -124,12 +120,12 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
     Some(())
 }
 
-impl Flat {
+impl FlatOperands {
     /// Nothing in it yet but room for the output.
     #[inline(always)]
     fn new(dtype: DType) -> Self {
         let empty = (std::ptr::null_mut(), dtype, 0_isize);
-        Flat { operands: [empty; 4], count: 1, numbers: [0; 3] }
+        FlatOperands { operands: [empty; 4], count: 1, numbers: [0; 3] }
     }
 }
 
@@ -145,7 +141,7 @@ pub(crate) fn run_fast(
         return None;
     }
     let g = first.geometry();
-    let mut flat = Flat::new(g.dtype);
+    let mut flat = FlatOperands::new(g.dtype);
     flat_inputs(def, args, g, &mut flat)?;
     let out_dtype = if def.result == ResultKind::Bool { DType::Bool } else { g.dtype };
     Some(finish_fast(kernel, g, out_dtype, &mut flat.operands[..flat.count], args))
@@ -163,7 +159,7 @@ pub(crate) fn run_fast_into(
     if !matches!(def.result, ResultKind::Same | ResultKind::Float) {
         return None;
     }
-    let mut flat = Flat::new(g.dtype);
+    let mut flat = FlatOperands::new(g.dtype);
     flat_inputs(def, args, g, &mut flat)?;
     let (to, bytes) = (g.written_ptr(), g.numel as usize * g.dtype.size());
     let overlaps = |&(from, _, step): &(*mut u8, DType, isize)| {
@@ -240,7 +236,7 @@ pub(super) fn run(
     kernel: PointwiseKernel,
     args: &[Arg<'_>],
 ) -> Result<Tensor> {
-    let spec = spec_of(def, args)?;
+    let spec = super::spec(def, args)?;
     check_narrow(def, kernel, args, &spec)?;
     let out = spec.empty()?;
     let numbers = number_inputs(def, args)?;
@@ -275,7 +271,7 @@ pub(crate) fn run_into(
     if let Some(done) = run_fast_into(def, kernel, args, out) {
         return done;
     }
-    let spec = spec_of(def, args)?;
+    let spec = super::spec(def, args)?;
     check_narrow(def, kernel, args, &spec)?;
     if inplace {
         check_kept(def, &spec, out)?;
@@ -325,7 +321,7 @@ pub(super) fn check_into(
     args: &[Arg<'_>],
     out: &Tensor,
 ) -> Result<()> {
-    let spec = spec_of(def, args)?;
+    let spec = super::spec(def, args)?;
     check_narrow(def, kernel, args, &spec)?;
     check_kept(def, &spec, out)?;
     super::check_result(out, &spec.shape, spec.dtype)?;

@@ -15,4 +15,4 @@ pub mod zip;
 
 pub use checkpoint::{load, load_from, save, save_to};
 pub use source::{FileSource, ReadAt};
-pub use value::Value;
+pub use value::FileValue;

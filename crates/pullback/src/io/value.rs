@@ -6,18 +6,18 @@ use std::sync::Arc;
 /// An object of a checkpoint. A clone is cheap, and shares what it holds.
 ///
 /// ```
-/// use pullback::{Tensor, io::Value};
+/// use pullback::{Tensor, io::FileValue};
 /// # fn main() -> pullback::Result<()> {
 /// let weight = Tensor::from_slice(&[1.0_f32, 2.0], &[2])?;
-/// let model = Value::dict([("epoch", Value::from(3)), ("weight", weight.into())]);
-/// assert_eq!(model.get("epoch").and_then(Value::as_int), Some(3));
+/// let model = FileValue::dict([("epoch", FileValue::from(3)), ("weight", weight.into())]);
+/// assert_eq!(model.get("epoch").and_then(FileValue::as_int), Some(3));
 /// assert_eq!(model.tensors().len(), 1);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub enum Value {
+pub enum FileValue {
     /// `None`.
     #[default]
     None,
@@ -36,15 +36,15 @@ pub enum Value {
     /// Bytes.
     Bytes(Arc<[u8]>),
     /// A list.
-    List(Arc<Vec<Value>>),
+    List(Arc<Vec<FileValue>>),
     /// A tuple.
-    Tuple(Arc<Vec<Value>>),
+    Tuple(Arc<Vec<FileValue>>),
     /// A set, in the order in which it was written.
-    Set(Arc<Vec<Value>>),
+    Set(Arc<Vec<FileValue>>),
     /// A dictionary, in its order.
-    Dict(Arc<Vec<(Value, Value)>>),
+    Dict(Arc<Vec<(FileValue, FileValue)>>),
     /// `collections.OrderedDict`: what state dicts are.
-    OrderedDict(Arc<Vec<(Value, Value)>>),
+    OrderedDict(Arc<Vec<(FileValue, FileValue)>>),
     /// `torch.Size`.
     Size(Arc<[i64]>),
     /// `torch.dtype`.
@@ -59,55 +59,57 @@ pub enum Value {
     Parameter(Tensor),
 }
 
-impl Value {
+impl FileValue {
     /// A dictionary with names for keys.
-    pub fn dict<'a>(items: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
-        Value::Dict(Arc::new(items.into_iter().map(|(name, value)| (name.into(), value)).collect()))
+    pub fn dict<'a>(items: impl IntoIterator<Item = (&'a str, FileValue)>) -> FileValue {
+        FileValue::Dict(Arc::new(
+            items.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+        ))
     }
     /// A state dict: tensors by their names.
-    pub fn state_dict<'a>(items: impl IntoIterator<Item = (&'a str, Tensor)>) -> Value {
+    pub fn state_dict<'a>(items: impl IntoIterator<Item = (&'a str, Tensor)>) -> FileValue {
         let items = items.into_iter().map(|(name, tensor)| (name.into(), tensor.into()));
-        Value::OrderedDict(Arc::new(items.collect()))
+        FileValue::OrderedDict(Arc::new(items.collect()))
     }
     /// The items of a dictionary.
-    pub fn items(&self) -> Option<&[(Value, Value)]> {
+    pub fn items(&self) -> Option<&[(FileValue, FileValue)]> {
         match self {
-            Value::Dict(items) | Value::OrderedDict(items) => Some(items),
+            FileValue::Dict(items) | FileValue::OrderedDict(items) => Some(items),
             _ => None,
         }
     }
     /// The items of a list, tuple or set.
-    pub fn elements(&self) -> Option<&[Value]> {
+    pub fn elements(&self) -> Option<&[FileValue]> {
         match self {
-            Value::List(items) | Value::Tuple(items) | Value::Set(items) => Some(items),
+            FileValue::List(items) | FileValue::Tuple(items) | FileValue::Set(items) => Some(items),
             _ => None,
         }
     }
     /// What a dictionary has under a name; the last, if there are several.
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub fn get(&self, name: &str) -> Option<&FileValue> {
         let found = self.items()?.iter().rev().find(|(key, _)| key.as_str() == Some(name));
         found.map(|(_, value)| value)
     }
     /// The text of a string.
     pub fn as_str(&self) -> Option<&str> {
-        if let Value::Str(text) = self { Some(text) } else { None }
+        if let FileValue::Str(text) = self { Some(text) } else { None }
     }
     /// An integer.
     pub fn as_int(&self) -> Option<i64> {
-        if let Value::Int(number) = self { Some(*number) } else { None }
+        if let FileValue::Int(number) = self { Some(*number) } else { None }
     }
     /// A number, whole or not.
     pub fn as_float(&self) -> Option<f64> {
         match self {
-            Value::Float(number) => Some(*number),
-            Value::Int(number) => Some(*number as f64),
+            FileValue::Float(number) => Some(*number),
+            FileValue::Int(number) => Some(*number as f64),
             _ => None,
         }
     }
     /// A tensor, which may be a parameter.
     pub fn as_tensor(&self) -> Option<&Tensor> {
         match self {
-            Value::Tensor(tensor) | Value::Parameter(tensor) => Some(tensor),
+            FileValue::Tensor(tensor) | FileValue::Parameter(tensor) => Some(tensor),
             _ => None,
         }
     }
@@ -128,8 +130,8 @@ impl Value {
         }
         for (key, value) in self.items().unwrap_or_default() {
             match key {
-                Value::Str(name) => value.collect(&below(name), found),
-                Value::Int(number) => value.collect(&below(&number.to_string()), found),
+                FileValue::Str(name) => value.collect(&below(name), found),
+                FileValue::Int(number) => value.collect(&below(&number.to_string()), found),
                 other => value.collect(&below(&format!("{other:?}")), found),
             }
         }
@@ -138,8 +140,8 @@ impl Value {
 
 macro_rules! from {
     ($($kind:ty => $name:ident),*) => {$(
-        impl From<$kind> for Value {
-            fn from(value: $kind) -> Self { Value::$name(value.into()) }
+        impl From<$kind> for FileValue {
+            fn from(value: $kind) -> Self { FileValue::$name(value.into()) }
         }
     )*};
 }

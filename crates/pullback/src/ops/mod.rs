@@ -27,9 +27,9 @@ pub(crate) mod sparse;
 use crate::dispatch::OpDef;
 
 /// The ops of one file.
-type Family = &'static [&'static OpDef];
+type OpList = &'static [&'static OpDef];
 
-static FOLDERS: &[&[Family]] = &[
+static FOLDERS: &[&[OpList]] = &[
     creation::FAMILIES,
     random::FAMILIES,
     pointwise::FAMILIES,

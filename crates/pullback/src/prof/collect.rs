@@ -116,7 +116,7 @@ pub(super) struct Late {
 
 /// What other threads hand over.
 #[derive(Default)]
-struct Handed {
+struct HandedOver {
     logs: Vec<Log>,
     late: Vec<Late>,
 }
@@ -127,14 +127,14 @@ struct Session {
     start: Instant,
     /// When that was by the calendar.
     started: SystemTime,
-    handed: Mutex<Handed>,
+    handed: Mutex<HandedOver>,
 }
 
 impl Session {
     fn now(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }
-    fn handed(&self) -> MutexGuard<'_, Handed> {
+    fn handed(&self) -> MutexGuard<'_, HandedOver> {
         self.handed.lock().unwrap_or_else(PoisonError::into_inner)
     }
     fn is_own(&self, log: &Log) -> bool {

@@ -149,13 +149,13 @@ impl Default for Recorded {
 }
 
 /// A thread's number, with its events and what it did with memory.
-type Parts = (u32, (Vec<Event>, Vec<MemoryEvent>));
+type RecordedParts = (u32, (Vec<Event>, Vec<MemoryEvent>));
 
 impl Recorded {
     pub(super) fn new(
         started: SystemTime,
         duration: u64,
-        threads: Vec<Parts>,
+        threads: Vec<RecordedParts>,
         late: &[Late],
     ) -> Recorded {
         let (mut events, mut memory) = (Vec::new(), Vec::new());

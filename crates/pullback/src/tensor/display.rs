@@ -234,22 +234,25 @@ fn with_notes(
 
 /// One number column: style and width.
 #[derive(Debug)]
-struct Column {
+struct NumberColumn {
     whole: bool,
     powers: bool,
     width: usize,
     precision: usize,
 }
 
-impl Column {
-    fn of_words(words: impl Iterator<Item = usize>) -> Column {
+impl NumberColumn {
+    fn of_words(words: impl Iterator<Item = usize>) -> NumberColumn {
         let width = words.max().unwrap_or(1).max(1);
-        Column { whole: true, powers: false, width, precision: 0 }
+        NumberColumn { whole: true, powers: false, width, precision: 0 }
     }
 
-    fn of_floats(values: impl Iterator<Item = f64> + Clone, options: &PrintOptions) -> Column {
+    fn of_floats(
+        values: impl Iterator<Item = f64> + Clone,
+        options: &PrintOptions,
+    ) -> NumberColumn {
         let precision = options.precision;
-        let mut column = Column { whole: true, powers: false, width: 1, precision };
+        let mut column = NumberColumn { whole: true, powers: false, width: 1, precision };
         let mut finite = values.filter(|v| v.is_finite() && *v != 0.0);
         let all = finite.clone();
         if finite.next().is_none() {
@@ -337,11 +340,11 @@ struct Printer {
 
 /// How elements are written.
 enum Style {
-    Words(Column),
+    Words(NumberColumn),
     /// Whole numbers of which half do not fit the number type.
-    Unsigned(Column),
-    Floats(Column),
-    Complex(Column, Column),
+    Unsigned(NumberColumn),
+    Floats(NumberColumn),
+    Complex(NumberColumn, NumberColumn),
 }
 
 /// The real and the imaginary part.
@@ -365,14 +368,14 @@ impl Printer {
         let dtype = tensor.dtype();
         let all = values.iter().copied();
         let style = if dtype.is_complex() {
-            let real = Column::of_floats(all.clone().map(|v| parts(v).0), options);
-            Style::Complex(real, Column::of_floats(all.map(|v| parts(v).1), options))
+            let real = NumberColumn::of_floats(all.clone().map(|v| parts(v).0), options);
+            Style::Complex(real, NumberColumn::of_floats(all.map(|v| parts(v).1), options))
         } else if dtype.is_floating_point() {
-            Style::Floats(Column::of_floats(all.map(Scalar::to_f64), options))
+            Style::Floats(NumberColumn::of_floats(all.map(Scalar::to_f64), options))
         } else if dtype == DType::U64 {
-            Style::Unsigned(Column::of_words(all.map(|v| unsigned(v).len())))
+            Style::Unsigned(NumberColumn::of_words(all.map(|v| unsigned(v).len())))
         } else {
-            Style::Words(Column::of_words(all.map(|v| word(v).len())))
+            Style::Words(NumberColumn::of_words(all.map(|v| word(v).len())))
         };
         let (shape, linewidth) = (Dims::from_slice(tensor.shape()), options.linewidth);
         Ok(Printer { shape, summarize, edge, linewidth, values, style })

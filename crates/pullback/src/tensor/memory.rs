@@ -42,13 +42,13 @@ static CACHED: AtomicUsize = AtomicUsize::new(0);
 static CACHE_LIMIT: AtomicUsize = AtomicUsize::new(4 << 30);
 /// Bytes that the cache keeps, however little was live.
 const ALWAYS_KEPT: usize = 256 << 20;
-/// Large blocks taken in one window of [`Cache::peaks`]: more than the passes of a training loop take.
+/// Large blocks taken in one window of [`BlockCache::peaks`]: more than the passes of a training loop take.
 const WINDOW: u32 = 1 << 16;
-static LARGE: Mutex<Cache> =
-    Mutex::new(Cache { free: BTreeMap::new(), clock: 0, taken: 0, peaks: [0; 2] });
+static LARGE: Mutex<BlockCache> =
+    Mutex::new(BlockCache { free: BTreeMap::new(), clock: 0, taken: 0, peaks: [0; 2] });
 
 /// The free large blocks.
-struct Cache {
+struct BlockCache {
     /// By size, each with the time it was freed; those freed last are at the end, and are taken first.
     free: BTreeMap<usize, VecDeque<(u64, FreeBlock)>>,
     /// Counts the blocks that were freed.
@@ -59,7 +59,7 @@ struct Cache {
     peaks: [usize; 2],
 }
 
-impl Cache {
+impl BlockCache {
     /// A free block of this size, if there is one.
     fn take(&mut self, size: usize) -> Option<FreeBlock> {
         self.taken += 1;
@@ -102,7 +102,7 @@ impl Cache {
     }
 }
 
-fn cache() -> std::sync::MutexGuard<'static, Cache> {
+fn cache() -> std::sync::MutexGuard<'static, BlockCache> {
     LARGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

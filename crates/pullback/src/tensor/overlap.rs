@@ -10,7 +10,7 @@ use pullback_kernels::memory;
 use smallvec::SmallVec;
 
 /// A stride, and the least and the greatest number of steps along it.
-type Steps = (i64, i64, i64);
+type OverlapSteps = (i64, i64, i64);
 
 /// Combinations of steps that are tried; strides that nest, as views have them, take a few.
 const TRIES: u32 = 1000;
@@ -97,7 +97,7 @@ fn is_same_geometry(a: &Fields, b: &Fields) -> bool {
 
 /// Whether steps through `a` and back through `b` make up the distance from the first to the second.
 fn meet(a: &Fields, b: &Fields) -> bool {
-    let mut steps: SmallVec<[Steps; 10]> = SmallVec::new();
+    let mut steps: SmallVec<[OverlapSteps; 10]> = SmallVec::new();
     for (g, sign) in [(a, 1), (b, -1)] {
         for (&stride, &size) in g.strides.iter().zip(&g.shape) {
             let reach = sign * (size - 1);
@@ -118,7 +118,7 @@ fn meet(a: &Fields, b: &Fields) -> bool {
 }
 
 /// Whether a combination of `steps`, the longest first, makes up `distance`; also if `tries` are used up.
-fn bridges(steps: &[Steps], distance: i64, tries: &mut u32) -> bool {
+fn bridges(steps: &[OverlapSteps], distance: i64, tries: &mut u32) -> bool {
     let Some((&(stride, least, most), shorter)) = steps.split_first() else { return distance == 0 };
     let common = steps.iter().fold(0, |common, s| divisor(common, s.0));
     if distance % common != 0 {

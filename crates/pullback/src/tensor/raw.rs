@@ -146,12 +146,14 @@ impl Tensor {
     pub(crate) fn row_major(shape: &Dims, dtype: DType) -> Result<Tensor> {
         let numel = checked_numel(shape)?;
         let storage = Storage::uninitialized(numel as usize * dtype.size())?;
-        let write = |ptr| {
-            // SAFETY: the block is made for a geometry; sizes and storage belong together.
-            unsafe { Geometry::write_row_major(ptr, storage, shape, numel, dtype) }
-        };
-        // SAFETY: it is written to the place. (A strided tensor in main memory has no keys.)
-        unsafe { Tensor::make(KeySet::EMPTY, write) }
+        let ptr = memory::allocate(size_of::<TensorRecord>())?.cast::<TensorRecord>();
+        // SAFETY: the block is made for a record with a geometry in it; sizes and storage belong together. (A strided tensor in
+        // main memory has no keys. Not by `Tensor::make`, which would put all this together in memory for its function first.)
+        unsafe {
+            let first = (&raw mut (*ptr.as_ptr()).first).cast();
+            Geometry::write_row_major(first, storage, shape, numel, dtype);
+            Ok(Tensor::write_around(ptr, KeySet::EMPTY))
+        }
     }
 
     /// A tensor of the same geometry, without history.
@@ -182,10 +184,23 @@ impl Tensor {
         keys: KeySet,
         write: impl FnOnce(*mut Geometry),
     ) -> Tensor {
+        // SAFETY: the caller's promise.
+        unsafe {
+            write((&raw mut (*ptr.as_ptr()).first).cast());
+            Tensor::write_around(ptr, keys)
+        }
+    }
+
+    /// The tensor whose record is at `ptr`, with the geometry that is in place.
+    ///
+    /// # Safety
+    /// `ptr` is a block from [`memory::allocate`] for a record, which nobody else knows and of which the first geometry is
+    /// written.
+    #[inline(always)]
+    unsafe fn write_around(ptr: NonNull<TensorRecord>, keys: KeySet) -> Tensor {
         let raw = ptr.as_ptr();
         // SAFETY: the caller's promise; every field is written before anybody sees it.
         unsafe {
-            write((&raw mut (*raw).first).cast());
             (&raw mut (*raw).counts).write(Counts::new());
             (&raw mut (*raw).flags).write(AtomicU32::new(keys.word()));
             (&raw mut (*raw).output_nr).write(AtomicU32::new(0));

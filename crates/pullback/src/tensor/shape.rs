@@ -34,11 +34,23 @@ pub fn wrap_own_dim(dim: i64, ndim: usize) -> Result<usize> {
 ///
 /// # Errors
 /// `IndexError` out of range; `RuntimeError` for a dimension named twice or more than 64 dimensions.
-pub fn wrap_dims(dims: Option<&[i64]>, ndim: usize) -> Result<smallvec::SmallVec<[usize; 5]>> {
-    let Some(dims) = dims.filter(|d| !d.is_empty()) else { return Ok((0..ndim).collect()) };
+#[inline]
+pub fn wrap_dims(dims: Option<&[i64]>, ndim: usize) -> Result<DimList> {
+    match dims {
+        Some(dims) if !dims.is_empty() => wrap_listed_dims(dims, ndim),
+        // (A few constants in one piece: whoever reads a list that was written number by number waits for it.)
+        _ if ndim <= 5 => Ok(DimList::from_buf_and_len([0, 1, 2, 3, 4], ndim)),
+        _ => Ok((0..ndim).collect()),
+    }
+}
+
+/// Dimensions, counted from the start.
+pub type DimList = smallvec::SmallVec<[usize; 5]>;
+
+fn wrap_listed_dims(dims: &[i64], ndim: usize) -> Result<DimList> {
     ensure!(ndim <= 64, runtime, "only tensors with up to 64 dims are supported, but got {ndim}");
     let mut seen = 0_u64;
-    let mut out = smallvec::SmallVec::new();
+    let mut out = DimList::new();
     for &dim in dims {
         let dim = wrap_dim(dim, ndim)?;
         ensure!(

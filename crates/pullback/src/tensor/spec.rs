@@ -30,7 +30,7 @@ pub struct TensorSpec {
 
 impl TensorSpec {
     /// A row-major tensor in main memory.
-    #[inline]
+    #[inline(always)]
     pub fn of(shape: &[i64], dtype: DType) -> Self {
         Self::of_dims(dims(shape), dtype)
     }
@@ -59,11 +59,9 @@ impl TensorSpec {
     /// Shape, dtype and device of `tensor`, and its order of dimensions in memory, without gaps.
     #[inline]
     pub fn laid_as(tensor: &Tensor) -> Self {
-        let spec = Self::like(tensor);
-        if tensor.is_contiguous() {
-            return spec;
-        }
-        spec.with_strides(preserved_strides(tensor.shape(), tensor.strides()))
+        let is_apart = !tensor.is_contiguous();
+        let strides = is_apart.then(|| preserved_strides(tensor.shape(), tensor.strides()));
+        Self { strides, ..Self::like(tensor) }
     }
     /// A tensor of another `shape` with the dtype of `image`, where that is, whose channels lie closest together if those of
     /// `image` do.
@@ -84,7 +82,7 @@ impl TensorSpec {
     }
     /// The spec on `device`.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn on(mut self, device: Device) -> Self {
         self.device = device;
         self
@@ -140,7 +138,7 @@ impl TensorSpec {
         self
     }
     /// Computes in `dtype` and gives it.
-    #[inline]
+    #[inline(always)]
     pub fn computed_in(mut self, dtype: DType) -> Self {
         self.compute = dtype;
         self.dtype = dtype;
@@ -175,11 +173,20 @@ impl TensorSpec {
         Ok(self)
     }
     fn check(&self) -> Result<()> {
+        let Some(strides) = &self.strides else {
+            return Self::check_row_major(&self.shape, self.device);
+        };
         self.device.check_available()?;
-        match &self.strides {
-            Some(strides) => checked_bytes(&self.shape, strides, self.dtype).map(drop),
-            None => checked_numel(&self.shape).map(drop),
-        }
+        checked_bytes(&self.shape, strides, self.dtype).map(drop)
+    }
+    /// Refuses what no row-major tensor of these sizes can be made for, memory aside.
+    ///
+    /// # Errors
+    /// `RuntimeError` for negative sizes, overflow, a device without backend.
+    #[inline]
+    pub(crate) fn check_row_major(shape: &[i64], device: Device) -> Result<()> {
+        device.check_available()?;
+        checked_numel(shape).map(drop)
     }
     /// The spec itself, if its dtype can hold `value`.
     ///

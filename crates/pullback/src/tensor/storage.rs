@@ -604,19 +604,26 @@ impl Drop for Storage {
         if owns_python.load(Ordering::Relaxed) {
             return self.release_python();
         }
-        // SAFETY: this was the last handle; the header is moved out before its block is given back.
-        let header = unsafe { self.0.read() };
-        let mark = header.mark.load(Ordering::Relaxed);
+        // SAFETY: this was the last handle: nobody else reaches the header.
+        let header = unsafe { self.0.as_mut() };
+        let mark = *header.mark.get_mut();
         if mark != 0 {
             watch::note_end(mark);
         }
-        if !header.is_lent.load(Ordering::Relaxed) {
-            let elements = header.inline_bytes;
+        // (What the header says is read where it is, and the owner moved only if it has something to give back.)
+        let elements = header.inline_bytes;
+        let owner = header.owner.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let owner = match owner {
+            Owner::Inline => None,
+            other => Some(std::mem::replace(other, Owner::Inline)),
+        };
+        if !*header.is_lent.get_mut() {
             // SAFETY: the block was allocated with this size and holds nothing any more.
             unsafe { memory::release_with(self.0.cast(), INLINE_AT + elements, elements) };
         }
-        let owner = header.owner.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // SAFETY: no handle is left.
-        unsafe { owner.release() };
+        if let Some(owner) = owner {
+            // SAFETY: no handle is left.
+            unsafe { owner.release() };
+        }
     }
 }

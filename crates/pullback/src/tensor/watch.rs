@@ -125,14 +125,14 @@ pub(crate) fn reason() -> Option<String> {
 }
 
 /// The inside of a kernel: nothing there is recorded or refused.
-pub(crate) struct Inside(u32);
+pub(crate) struct InsideKernel(u32);
 
 /// Begins the inside of a kernel.
-pub(crate) fn inside() -> Inside {
-    Inside(HERE.replace(0))
+pub(crate) fn inside() -> InsideKernel {
+    InsideKernel(HERE.replace(0))
 }
 
-impl Drop for Inside {
+impl Drop for InsideKernel {
     fn drop(&mut self) {
         HERE.set(self.0);
     }

@@ -8,7 +8,7 @@ use super::hook_dicts::HookDicts;
 use super::node::{call, input_metadata, metadata, next_functions};
 use super::node::{post_hooks as post_hooks_of, pre_hooks as pre_hooks_of};
 use crate::error::raise;
-use crate::raw::context::{Field, known, member};
+use crate::raw::context::{PyField, known, member};
 use crate::raw::entry::{Args, Reply, fast, guard, guard_or, noargs};
 use crate::result::none;
 use pullback::autograd::{Node, SavedTensor, WeakNode, freed};
@@ -28,14 +28,14 @@ use std::sync::OnceLock;
 /// The context of one call of a custom function. Only touched with the GIL held.
 #[repr(C)]
 pub(crate) struct Context {
-    pub(super) to_save: Field,
-    pub(super) dirty: Field,
-    pub(super) non_differentiable: Field,
-    pub(super) saved_for_forward: Field,
+    pub(super) to_save: PyField,
+    pub(super) dirty: PyField,
+    pub(super) non_differentiable: PyField,
+    pub(super) saved_for_forward: PyField,
     /// What the user set it to.
-    needs_input_grad: Field,
+    needs_input_grad: PyField,
     /// The [`super::hook_dicts::HookDicts`] of the node.
-    pub(super) hooks: Field,
+    pub(super) hooks: PyField,
     /// A tensor that it was shown as the `grad_fn` of.
     pub(super) tensor: OnceLock<WeakTensor>,
     pub(super) node: RefCell<WeakNode>,
@@ -70,12 +70,12 @@ impl Default for Context {
     #[inline(always)]
     fn default() -> Self {
         Context {
-            to_save: Field::none(),
-            dirty: Field::none(),
-            non_differentiable: Field::none(),
-            saved_for_forward: Field::none(),
-            needs_input_grad: Field::none(),
-            hooks: Field::none(),
+            to_save: PyField::none(),
+            dirty: PyField::none(),
+            non_differentiable: PyField::none(),
+            saved_for_forward: PyField::none(),
+            needs_input_grad: PyField::none(),
+            hooks: PyField::none(),
             tensor: OnceLock::new(),
             node: RefCell::default(),
             kept_node: RefCell::default(),
@@ -93,7 +93,7 @@ impl Default for Context {
 impl Context {
     /// Runs `f` on every reference to an object that it owns.
     #[inline(always)]
-    pub(crate) fn each_field(&self, f: impl FnMut(&Field)) {
+    pub(crate) fn each_field(&self, f: impl FnMut(&PyField)) {
         let fields = [
             &self.to_save,
             &self.dirty,

@@ -11,7 +11,7 @@ use crate::convert::{Borrowed, items, type_name};
 use crate::error::{carry, note, raise};
 use crate::lock::in_python;
 use crate::raw::context::{
-    Field, can_keep_node, context_of, is_context_class, is_shared, known, new_context,
+    PyField, can_keep_node, context_of, is_context_class, is_shared, known, new_context,
 };
 use crate::raw::entry::{Args, Reply, vectorcall};
 use crate::raw::object::{as_tensor, is_tensor, tensor_of, track, wrap};
@@ -241,7 +241,7 @@ fn each_tensor_in(
 /// The tensors in an attribute that the user set.
 fn tensors_in(
     py: Python<'_>,
-    field: &Field,
+    field: &PyField,
     refuse: impl Fn(usize, &Bound<'_, PyAny>) -> PyErr,
 ) -> PyResult<SmallVec<[Option<Tensor>; 4]>> {
     let mut tensors = SmallVec::new();
@@ -296,8 +296,8 @@ unsafe fn read_inputs(
 }
 
 /// Puts the thread's modes back on every way out.
-struct Modes(u64);
-impl Drop for Modes {
+struct FunctionModes(u64);
+impl Drop for FunctionModes {
     fn drop(&mut self) {
         mode::restore(self.0);
     }
@@ -354,7 +354,7 @@ unsafe fn forward<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = cls.py();
     let forward = protocol.forward.bind(py);
-    let _modes = Modes(mode::snapshot());
+    let _modes = FunctionModes(mode::snapshot());
     mode::set_grad_enabled(false);
     mode::set_forward_enabled(false);
     if let Some(args) = setup {
@@ -528,7 +528,7 @@ fn not_to_save(index: usize, item: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-fn marked(py: Python<'_>, field: &Field, text: &str) -> PyResult<Vec<Tensor>> {
+fn marked(py: Python<'_>, field: &PyField, text: &str) -> PyResult<Vec<Tensor>> {
     let refuse = |index: usize, item: &Bound<'_, PyAny>| {
         PyRuntimeError::new_err(format!(
             "{text}, but argument {index} is of type {}",

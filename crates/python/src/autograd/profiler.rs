@@ -26,9 +26,9 @@ struct ProfilerResult(Recorded);
 
 /// Lines of the program, each looked up once.
 #[derive(Default)]
-struct Lines(HashMap<CallSite, Py<PyAny>>);
+struct SourceLines(HashMap<CallSite, Py<PyAny>>);
 
-impl Lines {
+impl SourceLines {
     fn get(&mut self, py: Python<'_>, call_site: CallSite) -> PyResult<Py<PyAny>> {
         if let Some(known) = self.0.get(&call_site) {
             return Ok(known.clone_ref(py));
@@ -96,7 +96,7 @@ impl ProfilerResult {
     /// end in nanoseconds, scope, sequence number, the number of the event around it (or -1), whether another thread ended
     /// it, what kind it is, sizes and values of its inputs (or `None`) with the count of its operations, its lines.
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let mut lines = Lines::default();
+        let mut lines = SourceLines::default();
         let list = PyList::empty(py);
         for event in self.0.events() {
             let inputs = event.inputs();

@@ -80,12 +80,12 @@ impl Packed for PackedObject {
 /// A tensor that a node keeps.
 #[pyclass(name = "SavedTensor", module = "torch._C._autograd", frozen)]
 pub(crate) struct SavedTensor {
-    keeper: Keeper,
+    keeper: SavedKeeper,
     item: usize,
 }
 
 /// The owner of a saved value.
-enum Keeper {
+enum SavedKeeper {
     /// A node, under this number of its saved list.
     Node(Node, usize),
     /// The context of a custom function.
@@ -96,13 +96,13 @@ enum Keeper {
 
 impl SavedTensor {
     pub(super) fn of_node(node: &Node, index: usize, item: usize) -> SavedTensor {
-        SavedTensor { keeper: Keeper::Node(node.clone(), index), item }
+        SavedTensor { keeper: SavedKeeper::Node(node.clone(), index), item }
     }
     pub(super) fn of_context(context: Py<PyAny>, item: usize) -> SavedTensor {
-        SavedTensor { keeper: Keeper::Context(context), item }
+        SavedTensor { keeper: SavedKeeper::Context(context), item }
     }
     pub(super) fn none() -> SavedTensor {
-        SavedTensor { keeper: Keeper::None, item: 0 }
+        SavedTensor { keeper: SavedKeeper::None, item: 0 }
     }
 }
 
@@ -168,23 +168,23 @@ impl SavedTensor {
         let (pack_hook, unpack_hook) = both_hooks(hooks, named)?;
         let hooks = PackHooks::new(&pack_hook, &unpack_hook)?;
         match &self.keeper {
-            Keeper::Node(node, index) => {
+            SavedKeeper::Node(node, index) => {
                 computing(|| node.pack_saved(*index, self.item, &hooks).map_err(raise))
             }
-            Keeper::Context(object) => {
+            SavedKeeper::Context(object) => {
                 let object = object.bind(py);
                 let context = context_of(object).ok_or_else(no_value)?;
                 computing(|| pack_of_context(context, self.item, &hooks))
             }
-            Keeper::None => Err(no_value()),
+            SavedKeeper::None => Err(no_value()),
         }
     }
 }
 
 /// A function that is called with each tensor before it is written to.
-struct Observer(Held);
+struct SavedObserver(Held);
 
-impl WriteObserver for Observer {
+impl WriteObserver for SavedObserver {
     fn before_write(&self, tensor: &Tensor) -> Result<(), Error> {
         in_python(|py| {
             let given = wrap_bound(py, tensor.clone())?;
@@ -197,7 +197,7 @@ impl WriteObserver for Observer {
 /// Calls ``observer`` with each tensor that an op of this thread is about to write to.
 #[pyfunction]
 fn _push_write_observer(observer: Py<PyAny>) {
-    writes::push(Arc::new(Observer(Held::new(observer))));
+    writes::push(Arc::new(SavedObserver(Held::new(observer))));
 }
 #[pyfunction]
 fn _pop_write_observer() {

@@ -53,10 +53,10 @@ struct Objects<'py> {
     encoding: String,
 }
 
-type Object<'py> = Bound<'py, PyAny>;
-type Outcome<T> = Result<T, Failure>;
+type PyValue<'py> = Bound<'py, PyAny>;
+type Unpickled<T> = Result<T, Failure>;
 
-fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Object<'py>> {
+fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<PyValue<'py>> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(PyString::new(py, text).into_any()),
         Err(_) => PyBytes::new(py, bytes).call_method1("decode", ("utf-8", "surrogatepass")),
@@ -64,7 +64,7 @@ fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Object<'py>> {
 }
 
 /// The type of an object as Python shows it.
-fn shown_type(object: &Object<'_>) -> String {
+fn shown_type(object: &PyValue<'_>) -> String {
     object.get_type().repr().map_or_else(|_| "an object".to_owned(), |text| text.to_string())
 }
 
@@ -72,7 +72,7 @@ impl<'py> Objects<'py> {
     fn py(&self) -> Python<'py> {
         self.rules.py()
     }
-    fn old_string(&self, bytes: &[u8]) -> PyResult<Object<'py>> {
+    fn old_string(&self, bytes: &[u8]) -> PyResult<PyValue<'py>> {
         let bytes = PyBytes::new(self.py(), bytes);
         if self.encoding == "bytes" {
             return Ok(bytes.into_any());
@@ -82,10 +82,10 @@ impl<'py> Objects<'py> {
 }
 
 impl<'py> Build for Objects<'py> {
-    type Object = Object<'py>;
+    type Object = PyValue<'py>;
     type Error = Failure;
 
-    fn constant(&mut self, constant: Constant<'_>) -> Outcome<Object<'py>> {
+    fn constant(&mut self, constant: Constant<'_>) -> Unpickled<PyValue<'py>> {
         let py = self.py();
         Ok(match constant {
             Constant::None => py.None().into_bound(py),
@@ -107,23 +107,23 @@ impl<'py> Build for Objects<'py> {
             Constant::OldString(bytes) => self.old_string(&bytes)?,
         })
     }
-    fn tuple(&mut self, items: Vec<Object<'py>>) -> Outcome<Object<'py>> {
+    fn tuple(&mut self, items: Vec<PyValue<'py>>) -> Unpickled<PyValue<'py>> {
         Ok(PyTuple::new(self.py(), items)?.into_any())
     }
-    fn list(&mut self, items: Vec<Object<'py>>) -> Outcome<Object<'py>> {
+    fn list(&mut self, items: Vec<PyValue<'py>>) -> Unpickled<PyValue<'py>> {
         Ok(PyList::new(self.py(), items)?.into_any())
     }
-    fn dict(&mut self) -> Outcome<Object<'py>> {
+    fn dict(&mut self) -> Unpickled<PyValue<'py>> {
         Ok(PyDict::new(self.py()).into_any())
     }
-    fn set(&mut self, items: Vec<Object<'py>>, is_frozen: bool) -> Outcome<Object<'py>> {
+    fn set(&mut self, items: Vec<PyValue<'py>>, is_frozen: bool) -> Unpickled<PyValue<'py>> {
         let py = self.py();
         if is_frozen {
             return Ok(PyFrozenSet::new(py, items)?.into_any());
         }
         Ok(PySet::new(py, items)?.into_any())
     }
-    fn append(&mut self, list: &Object<'py>, items: Vec<Object<'py>>) -> Outcome<()> {
+    fn append(&mut self, list: &PyValue<'py>, items: Vec<PyValue<'py>>) -> Unpickled<()> {
         let Ok(list) = list.cast_exact::<PyList>() else {
             let items = PyList::new(self.py(), items)?;
             self.rules.call_method1("append", (list, items))?;
@@ -134,7 +134,7 @@ impl<'py> Build for Objects<'py> {
         }
         Ok(())
     }
-    fn set_items(&mut self, dict: &Object<'py>, items: Vec<Object<'py>>) -> Outcome<()> {
+    fn set_items(&mut self, dict: &PyValue<'py>, items: Vec<PyValue<'py>>) -> Unpickled<()> {
         if let Ok(dict) = dict.cast_exact::<PyDict>() {
             for pair in items.chunks_exact(2) {
                 dict.set_item(&pair[0], &pair[1])?;
@@ -145,7 +145,7 @@ impl<'py> Build for Objects<'py> {
         self.rules.call_method1("set_items", (dict, items))?;
         Ok(())
     }
-    fn add(&mut self, set: &Object<'py>, items: Vec<Object<'py>>) -> Outcome<()> {
+    fn add(&mut self, set: &PyValue<'py>, items: Vec<PyValue<'py>>) -> Unpickled<()> {
         let Ok(set) = set.cast_exact::<PySet>() else {
             let given = shown_type(set);
             return Err(refuse(format!("Can only add to sets, but got {given}")).into());
@@ -155,35 +155,39 @@ impl<'py> Build for Objects<'py> {
         }
         Ok(())
     }
-    fn global(&mut self, module: &str, name: &str) -> Outcome<Object<'py>> {
+    fn global(&mut self, module: &str, name: &str) -> Unpickled<PyValue<'py>> {
         Ok(self.rules.call_method1("find_global", (module, name))?)
     }
-    fn text(&self, object: &Object<'py>) -> Option<String> {
+    fn text(&self, object: &PyValue<'py>) -> Option<String> {
         let text = object.cast_exact::<PyString>().ok()?;
         let text = text.to_str().ok()?;
         let mut copy = String::new();
         memory::push_str(&mut copy, text).ok()?;
         Some(copy)
     }
-    fn reduce(&mut self, callable: Object<'py>, arguments: Object<'py>) -> Outcome<Object<'py>> {
+    fn reduce(
+        &mut self,
+        callable: PyValue<'py>,
+        arguments: PyValue<'py>,
+    ) -> Unpickled<PyValue<'py>> {
         Ok(self.rules.call_method1("reduce", (callable, arguments))?)
     }
     fn new_object(
         &mut self,
-        class: Object<'py>,
-        arguments: Object<'py>,
-        keywords: Option<Object<'py>>,
-    ) -> Outcome<Object<'py>> {
+        class: PyValue<'py>,
+        arguments: PyValue<'py>,
+        keywords: Option<PyValue<'py>>,
+    ) -> Unpickled<PyValue<'py>> {
         Ok(self.rules.call_method1("new_object", (class, arguments, keywords))?)
     }
-    fn build(&mut self, instance: &Object<'py>, state: Object<'py>) -> Outcome<()> {
+    fn build(&mut self, instance: &PyValue<'py>, state: PyValue<'py>) -> Unpickled<()> {
         self.rules.call_method1("build", (instance, state))?;
         Ok(())
     }
-    fn persistent(&mut self, id: Object<'py>) -> Outcome<Object<'py>> {
+    fn persistent(&mut self, id: PyValue<'py>) -> Unpickled<PyValue<'py>> {
         Ok(self.rules.call_method1("persistent", (id,))?)
     }
-    fn protocol(&mut self, protocol: u8) -> Outcome<()> {
+    fn protocol(&mut self, protocol: u8) -> Unpickled<()> {
         self.rules.call_method1("protocol", (protocol,))?;
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! The function and method objects of ops: vectorcall straight into the binder.
 //!
-//! One Rust [`Function`] per name; the Python object holds only a pointer to it. Methods carry the
+//! One Rust [`OpFunction`] per name; the Python object holds only a pointer to it. Methods carry the
 //! flag that lets the interpreter call them without making a bound method. Functions are never freed.
 
-use crate::bind::Function;
+use crate::bind::OpFunction;
 use crate::raw::entry::{Args, guard, guard_or};
 use crate::raw::object::{base_type, is_tensor};
 use pullback::dispatch::Traits;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 struct Callable {
     base: PyObject,
     vectorcall: Option<ffi::vectorcallfunc>,
-    function: &'static Function,
+    function: &'static OpFunction,
 }
 
 static FUNCTION: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
@@ -65,7 +65,7 @@ unsafe extern "C" fn call_method(
 unsafe extern "C" fn get_attribute(slf: *mut PyObject, closure: *mut c_void) -> *mut PyObject {
     // SAFETY: the getter of an attribute of tensors, whose closure is its function.
     unsafe {
-        let function = &*closure.cast::<Function>();
+        let function = &*closure.cast::<OpFunction>();
         guard(|py| function.call(py, Some(slf), Args::none()))
     }
 }
@@ -79,7 +79,7 @@ unsafe extern "C" fn set_attribute(
     // SAFETY: as for the getter; a null value means deletion.
     unsafe {
         guard_or(-1, |py| {
-            let function = &*closure.cast::<Function>();
+            let function = &*closure.cast::<OpFunction>();
             if value.is_null() {
                 return Err(PyAttributeError::new_err(format!(
                     "attribute '{}' of 'torch._C.TensorBase' objects cannot be deleted",
@@ -97,7 +97,7 @@ unsafe extern "C" fn set_attribute(
 /// The attribute of tensors that an op without further arguments is.
 pub(crate) fn attribute<'py>(
     py: Python<'py>,
-    function: &'static Function,
+    function: &'static OpFunction,
 ) -> PyResult<Bound<'py, PyAny>> {
     let text = |text: &str| CString::new(text).unwrap_or_default().into_raw().cast_const();
     let is_writable = function.ops[0].is(Traits::WRITABLE);
@@ -116,7 +116,7 @@ pub(crate) fn attribute<'py>(
 }
 
 #[cold]
-unsafe fn wrong_receiver(function: &Function, given: Option<*mut PyObject>) -> PyErr {
+unsafe fn wrong_receiver(function: &OpFunction, given: Option<*mut PyObject>) -> PyErr {
     let name = &function.name;
     let Some(given) = given else {
         return PyTypeError::new_err(format!(
@@ -319,7 +319,7 @@ pub(crate) fn init() -> PyResult<()> {
 /// The Python object that calls `function`.
 pub(crate) fn object<'py>(
     py: Python<'py>,
-    function: &'static Function,
+    function: &'static OpFunction,
     is_method: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let ty = if is_method { METHOD.load(Relaxed) } else { FUNCTION.load(Relaxed) };

@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 /// A reference that an object owns, or none. The cycle collector may empty it.
 #[repr(transparent)]
-pub(crate) struct Field(Cell<*mut PyObject>);
+pub(crate) struct PyField(Cell<*mut PyObject>);
 
-impl Field {
+impl PyField {
     /// Without a reference.
-    pub(crate) const fn none() -> Field {
-        Field(Cell::new(null_mut()))
+    pub(crate) const fn none() -> PyField {
+        PyField(Cell::new(null_mut()))
     }
     pub(crate) fn is_none(&self) -> bool {
         self.0.get().is_null()
@@ -47,7 +47,7 @@ impl Field {
 #[repr(C)]
 struct ContextObject {
     base: PyObject,
-    dict: Field,
+    dict: PyField,
     weak: *mut PyObject,
     context: MaybeUninit<Context>,
 }

@@ -68,29 +68,29 @@ struct Code {
 
 /// A row of the table, used again for another code object long after its own is gone.
 #[derive(Default)]
-struct Row {
+struct LineRow {
     code: Option<Arc<Code>>,
     generation: u32,
 }
 
-struct Table {
-    rows: Vec<Row>,
+struct LineTable {
+    rows: Vec<LineRow>,
     /// Rows whose code object is gone, oldest first.
     gone: VecDeque<u32>,
 }
 
-static TABLE: Mutex<Table> = Mutex::new(Table { rows: Vec::new(), gone: VecDeque::new() });
+static TABLE: Mutex<LineTable> = Mutex::new(LineTable { rows: Vec::new(), gone: VecDeque::new() });
 
 /// Rows that are kept for nodes whose code object is gone.
 const MOST_GONE: usize = 4096;
 
-fn table() -> MutexGuard<'static, Table> {
+fn table() -> MutexGuard<'static, LineTable> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Which row, in which generation, and how far into the code, in 63 bits.
 #[derive(Clone, Copy)]
-struct Number {
+struct LineNumber {
     row: u32,
     generation: u32,
     /// Bytes from the first instruction on, or a line.
@@ -102,7 +102,7 @@ const ROW_BITS: u32 = 20;
 const GENERATION_BITS: u32 = 18;
 const POSITION_BITS: u32 = 24;
 
-impl Number {
+impl LineNumber {
     fn pack(self) -> u64 {
         // (One is added so that no number is 0.)
         let row = u64::from(self.row + 1);
@@ -111,9 +111,9 @@ impl Number {
             | position << (ROW_BITS + GENERATION_BITS)
             | u64::from(self.is_line) << (ROW_BITS + GENERATION_BITS + POSITION_BITS)
     }
-    fn unpack(bits: u64) -> Option<Number> {
+    fn unpack(bits: u64) -> Option<LineNumber> {
         let part = |from: u32, count: u32| (bits >> from & ((1 << count) - 1)) as u32;
-        Some(Number {
+        Some(LineNumber {
             row: part(0, ROW_BITS).checked_sub(1)?,
             generation: part(ROW_BITS, GENERATION_BITS),
             position: part(ROW_BITS + GENERATION_BITS, POSITION_BITS),
@@ -124,11 +124,11 @@ impl Number {
 
 /// What a code object keeps: its number without position, and whether it is of this package.
 #[derive(Clone, Copy)]
-struct Tag(usize);
+struct CodeTag(usize);
 
-impl Tag {
-    fn new(number: Number, is_own: bool) -> Tag {
-        Tag((number.pack() as usize) << 1 | usize::from(is_own))
+impl CodeTag {
+    fn new(number: LineNumber, is_own: bool) -> CodeTag {
+        CodeTag((number.pack() as usize) << 1 | usize::from(is_own))
     }
     #[inline(always)]
     fn is_own(self) -> bool {
@@ -354,7 +354,7 @@ unsafe fn each_frame(mut see: impl FnMut(*mut ffi::PyFrameObject, *mut PyObject)
 ///
 /// # Safety
 /// The thread holds the interpreter lock, and `code` is a live code object.
-unsafe fn tag_of(code: *mut PyObject) -> Tag {
+unsafe fn tag_of(code: *mut PyObject) -> CodeTag {
     let mut extra = null_mut();
     // SAFETY: the caller's promise.
     unsafe {
@@ -368,12 +368,12 @@ unsafe fn tag_of(code: *mut PyObject) -> Tag {
 /// # Safety
 /// As [`tag_of`].
 #[inline(always)]
-unsafe fn tag_by(code: *mut PyObject, extra: *mut c_void) -> Tag {
+unsafe fn tag_by(code: *mut PyObject, extra: *mut c_void) -> CodeTag {
     if extra.is_null() {
         // SAFETY: the caller's promise.
         return unsafe { first_sight(code) };
     }
-    Tag(extra as usize)
+    CodeTag(extra as usize)
 }
 
 /// The extra data of a code object in a slot; null if it was never filled.
@@ -396,7 +396,7 @@ unsafe fn extra_by_layout(code: *mut PyObject, slot: isize) -> *mut c_void {
 /// # Safety
 /// As [`tag_of`].
 #[cold]
-unsafe fn first_sight(code: *mut PyObject) -> Tag {
+unsafe fn first_sight(code: *mut PyObject) -> CodeTag {
     // (Attached anew: what is dropped here is given back at once. Slots do not count as attached for PyO3, which would
     // postpone it, and an error that is handled on the way holds the code object.)
     let tag = Python::try_attach(|py| {
@@ -404,8 +404,9 @@ unsafe fn first_sight(code: *mut PyObject) -> Tag {
         let object = unsafe { Bound::from_borrowed_ptr(py, code) };
         // (An exception that is on its way stays so.)
         let pending = PyErr::take(py);
-        let tag =
-            describe(&object).ok().and_then(|(code, is_own)| Some(Tag::new(enter(code)?, is_own)));
+        let tag = describe(&object)
+            .ok()
+            .and_then(|(code, is_own)| Some(CodeTag::new(enter(code)?, is_own)));
         if let Some(tag) = tag {
             // SAFETY: the number is kept as an address that nobody follows.
             let failed = unsafe {
@@ -420,7 +421,7 @@ unsafe fn first_sight(code: *mut PyObject) -> Tag {
         }
         tag
     });
-    tag.flatten().unwrap_or(Tag(0))
+    tag.flatten().unwrap_or(CodeTag(0))
 }
 
 fn describe(code: &Bound<'_, PyAny>) -> PyResult<(Code, bool)> {
@@ -445,13 +446,13 @@ fn package(py: Python<'_>) -> PyResult<&'static str> {
 }
 
 /// A row for a code object; none if there are too many.
-fn enter(code: Code) -> Option<Number> {
+fn enter(code: Code) -> Option<LineNumber> {
     let mut table = table();
     let free = if table.gone.len() > MOST_GONE { table.gone.pop_front() } else { None };
     let row = match free {
         Some(row) => row,
         None if table.rows.len() + 1 < 1 << ROW_BITS => {
-            table.rows.push(Row::default());
+            table.rows.push(LineRow::default());
             table.rows.len() as u32 - 1
         }
         None => table.gone.pop_front()?,
@@ -459,7 +460,7 @@ fn enter(code: Code) -> Option<Number> {
     let entry = &mut table.rows[row as usize];
     entry.generation = (entry.generation + 1) % (1 << GENERATION_BITS);
     entry.code = Some(Arc::new(code));
-    Some(Number { row, generation: entry.generation, position: 0, is_line: false })
+    Some(LineNumber { row, generation: entry.generation, position: 0, is_line: false })
 }
 
 /// A code object as the tracer of calls knows it.
@@ -480,7 +481,7 @@ pub(super) unsafe fn label_of(code: *mut PyObject) -> Label {
 
 /// `file(line): function`, with the line that the function begins at.
 pub(super) fn text_of_label(key: u64) -> Option<String> {
-    let number = Number::unpack(key)?;
+    let number = LineNumber::unpack(key)?;
     let table = table();
     let row = table.rows.get(number.row as usize)?;
     let code = row.code.as_ref().filter(|_| row.generation == number.generation)?;
@@ -503,15 +504,15 @@ pub(super) unsafe fn each_code(mut see: impl FnMut(*mut PyObject)) {
 
 /// What the interpreter calls with a code object's tag when the object goes.
 unsafe extern "C" fn forget(extra: *mut c_void) {
-    let number = Number::unpack((extra as usize >> 1) as u64);
-    if let Some(Number { row, .. }) = number {
+    let number = LineNumber::unpack((extra as usize >> 1) as u64);
+    if let Some(LineNumber { row, .. }) = number {
         table().gone.push_back(row);
     }
 }
 
 /// The file and line of a number.
 fn source_line_of(bits: u64) -> Option<SourceLine> {
-    let number = Number::unpack(bits)?;
+    let number = LineNumber::unpack(bits)?;
     let code = {
         let table = table();
         let row = table.rows.get(number.row as usize)?;

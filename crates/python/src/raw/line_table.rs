@@ -9,9 +9,9 @@ pub(super) struct Found {
     pub(super) columns: Option<(u32, u32)>,
 }
 
-struct Reader<'a>(std::slice::Iter<'a, u8>);
+struct LineTableReader<'a>(std::slice::Iter<'a, u8>);
 
-impl Reader<'_> {
+impl LineTableReader<'_> {
     fn byte(&mut self) -> Option<u32> {
         self.0.next().map(|&byte| u32::from(byte))
     }
@@ -37,7 +37,7 @@ impl Reader<'_> {
 
 /// The line of the instruction at `offset` bytes; nothing if it has none, or if the table is not of this form.
 pub(super) fn find(table: &[u8], first_line: u32, offset: usize) -> Option<Found> {
-    let mut reader = Reader(table.iter());
+    let mut reader = LineTableReader(table.iter());
     let mut line = i64::from(first_line);
     let mut end = 0;
     loop {

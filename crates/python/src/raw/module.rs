@@ -40,13 +40,13 @@ pub(crate) fn _set_hook_tables(py: Python<'_>, active: Py<PyDict>, global: Vec<P
 
 /// What the interpreter passes to `tp_call`.
 #[derive(Clone, Copy)]
-struct Call {
+struct ModuleCall {
     module: *mut PyObject,
     args: *mut PyObject,
     kwargs: *mut PyObject,
 }
 
-impl Call {
+impl ModuleCall {
     /// Calls the module's method `name` with the arguments.
     unsafe fn method(self, py: Python<'_>, name: &Bound<'_, PyString>) -> Reply {
         // SAFETY: live objects: a module, a tuple, and a dictionary or null.
@@ -192,7 +192,7 @@ unsafe extern "C" fn call(
     // SAFETY: the interpreter calls with the GIL, a tuple, and a dictionary or null.
     unsafe {
         guard(|py| {
-            let call = Call { module, args, kwargs };
+            let call = ModuleCall { module, args, kwargs };
             call.run(py).map_err(|error| call.noted(py, error))
         })
     }

@@ -1,10 +1,10 @@
 //! Operators: the number, comparison and conversion slots of `TensorBase`.
 //!
-//! Each operator slot holds the [`Function`] found in the registry under the operator's name; a
+//! Each operator slot holds the [`OpFunction`] found in the registry under the operator's name; a
 //! `TypeError` of the binder means that the other operand may try. The table is the only place
 //! where the binding spells names that ops have, because Python's operators have names of their own.
 
-use crate::bind::Function;
+use crate::bind::OpFunction;
 use crate::raw::entry::{Args, Reply, guard, guard_or};
 use crate::raw::object::{is_tensor, tensor_of};
 use crate::torch_function::{dispatch_operator, has_override};
@@ -16,17 +16,17 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// A function by the name of its operator, found at import.
-struct Named {
+struct NamedSlot {
     name: &'static str,
-    function: AtomicPtr<Function>,
+    function: AtomicPtr<OpFunction>,
 }
 
-impl Named {
+impl NamedSlot {
     const fn new(name: &'static str) -> Self {
-        Named { name, function: AtomicPtr::new(std::ptr::null_mut()) }
+        NamedSlot { name, function: AtomicPtr::new(std::ptr::null_mut()) }
     }
     #[inline(always)]
-    fn get(&self) -> Option<&'static Function> {
+    fn get(&self) -> Option<&'static OpFunction> {
         // SAFETY: null or a function that lives forever.
         unsafe { self.function.load(Relaxed).as_ref() }
     }
@@ -34,8 +34,8 @@ impl Named {
 
 macro_rules! table {
     ($($id:ident = $name:literal),* $(,)?) => {
-        $(static $id: Named = Named::new($name);)*
-        static ALL: &[&Named] = &[$(&$id),*];
+        $(static $id: NamedSlot = NamedSlot::new($name);)*
+        static ALL: &[&NamedSlot] = &[$(&$id),*];
     };
 }
 // tidy: not an op (the operators of Python, each line)
@@ -80,7 +80,7 @@ table! {
 }
 
 /// Fills the table from what the registry has.
-pub(crate) fn init(find: impl Fn(&str) -> Option<&'static Function>) {
+pub(crate) fn init(find: impl Fn(&str) -> Option<&'static OpFunction>) {
     for named in ALL {
         if let Some(function) = find(named.name) {
             named.function.store(std::ptr::from_ref(function).cast_mut(), Relaxed);
@@ -98,9 +98,9 @@ fn not_implemented() -> *mut PyObject {
 }
 
 #[inline(always)]
-fn operate(py: Python<'_>, named: &Named, args: &[*mut PyObject]) -> Reply {
+fn operate(py: Python<'_>, named: &NamedSlot, args: &[*mut PyObject]) -> Reply {
     let Some(function) = named.get() else { return Ok(not_implemented()) };
-    let receiver = (function.form == pullback_schema::python::Form::Method).then(|| args[0]);
+    let receiver = (function.form == pullback_schema::python::PythonForm::Method).then(|| args[0]);
     let rest = if receiver.is_some() { &args[1..] } else { args };
     // SAFETY: live operands, all by position.
     let rest = unsafe { Args::new(rest.as_ptr(), rest.len(), std::ptr::null_mut()) };
@@ -177,8 +177,8 @@ fn shown_as(name: &str, is_reflected: bool) -> &str {
 #[inline(always)]
 fn operate_either(
     py: Python<'_>,
-    named: &Named,
-    reflected: &Named,
+    named: &NamedSlot,
+    reflected: &NamedSlot,
     [a, b]: [*mut PyObject; 2],
 ) -> Reply {
     // SAFETY: a live operand.

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 pub(crate) struct TensorObject {
     base: PyObject,
     tensor: MaybeUninit<Tensor>,
-    state: State,
+    state: WrapperState,
     pub(crate) dict: *mut PyObject,
     pub(crate) weak: *mut PyObject,
     /// Its [`HookDicts`], or null.
@@ -45,7 +45,7 @@ impl TensorObject {
 /// Who owns whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(crate) enum State {
+pub(crate) enum WrapperState {
     /// No tensor (zeroed memory).
     Empty = 0,
     /// The wrapper holds a counted handle.
@@ -113,7 +113,7 @@ pub(crate) unsafe fn tensor_of<'a>(object: *mut PyObject) -> &'a Tensor {
     let this = object.cast::<TensorObject>();
     // SAFETY: checked by type.
     unsafe {
-        if (*this).state != State::Owns {
+        if (*this).state != WrapperState::Owns {
             take_back(this);
         }
         (*this).tensor.assume_init_ref()
@@ -133,22 +133,22 @@ unsafe fn take_back(this: *mut TensorObject) {
     // SAFETY: the caller checked the type and holds a reference to the wrapper.
     unsafe {
         match (*this).state {
-            State::Owns => {}
-            State::Owned => {
+            WrapperState::Owns => {}
+            WrapperState::Owned => {
                 let borrowed = ManuallyDrop::new(std::ptr::read((*this).tensor.as_ptr()));
                 let (tensor, was_gone) = Tensor::take_back(&borrowed);
                 if !was_gone {
                     tensor.set_owns_python(false);
                 }
                 (*this).tensor.write(tensor);
-                (*this).state = State::Owns;
+                (*this).state = WrapperState::Owns;
                 // The record's reference goes, unless another thread waits to give it back (see `release`); the caller's keeps
                 // the wrapper alive.
                 if !was_gone {
                     ffi::Py_DECREF(this.cast());
                 }
             }
-            State::Empty => {
+            WrapperState::Empty => {
                 hold_placeholder(this);
             }
         }
@@ -167,7 +167,7 @@ unsafe fn hold_placeholder(this: *mut TensorObject) {
         (*this).dtype = shared_dtype(tensor.dtype());
         (*this).shape_source = null();
         (*this).tensor.write(tensor);
-        (*this).state = State::Owns;
+        (*this).state = WrapperState::Owns;
     }
 }
 
@@ -181,10 +181,10 @@ pub(crate) fn wrap(tensor: Tensor) -> PyResult<*mut PyObject> {
     }
     // SAFETY: the slot holds the tensor's live wrapper.
     unsafe {
-        if (*existing).state == State::Owned {
+        if (*existing).state == WrapperState::Owned {
             tensor.set_owns_python(false);
             (*existing).tensor.write(tensor);
-            (*existing).state = State::Owns;
+            (*existing).state = WrapperState::Owns;
         } else {
             ffi::Py_INCREF(existing.cast());
             drop(tensor);
@@ -242,7 +242,7 @@ pub(crate) unsafe fn wrap_new(tensor: Tensor, ty: *mut PyTypeObject) -> PyResult
         tensor.python_slot().store(object.cast(), Relaxed);
         (*this).dtype = shared_dtype(tensor.dtype());
         (*this).tensor.write(tensor);
-        (*this).state = State::Owns;
+        (*this).state = WrapperState::Owns;
         Ok(object)
     }
 }
@@ -306,9 +306,11 @@ unsafe fn outlives_python(this: *mut TensorObject) -> bool {
     // SAFETY: a wrapper; the state says whether the tensor is there.
     unsafe {
         match (*this).state {
-            State::Empty => false,
-            State::Owned => true,
-            State::Owns => (*this).tensor.assume_init_ref().use_count() > 1 && has_state(this),
+            WrapperState::Empty => false,
+            WrapperState::Owned => true,
+            WrapperState::Owns => {
+                (*this).tensor.assume_init_ref().use_count() > 1 && has_state(this)
+            }
         }
     }
 }
@@ -319,7 +321,9 @@ pub(crate) fn is_held(tensor: &Tensor) -> bool {
     let object = tensor.python_slot().load(Relaxed).cast::<TensorObject>();
     // SAFETY: the slot holds the tensor's live wrapper, which goes only with the GIL held.
     unsafe {
-        !object.is_null() && (*object).state == State::Owned && ffi::Py_REFCNT(object.cast()) > 1
+        !object.is_null()
+            && (*object).state == WrapperState::Owned
+            && ffi::Py_REFCNT(object.cast()) > 1
     }
 }
 
@@ -328,12 +332,12 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut PyObject) {
     let this = object.cast::<TensorObject>();
     // SAFETY: called once the count is zero, with the GIL; fields are taken apart exactly once.
     unsafe {
-        if (*this).state == State::Owns && outlives_python(this) {
+        if (*this).state == WrapperState::Owns && outlives_python(this) {
             // The record's reference.
             ffi::Py_INCREF(object);
             let tensor = (*this).tensor.as_ptr().read();
             tensor.set_owns_python(true);
-            (*this).state = State::Owned;
+            (*this).state = WrapperState::Owned;
             // Last: this may be the last handle after all, and then takes the wrapper with it.
             drop(tensor);
             return;
@@ -352,8 +356,8 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut PyObject) {
             each_slot(object, base_type(), |slot| clear_slot(slot));
         }
         clear_fields(this);
-        if (*this).state == State::Owns {
-            (*this).state = State::Empty;
+        if (*this).state == WrapperState::Owns {
+            (*this).state = WrapperState::Empty;
             let tensor = (*this).tensor.as_ptr().read();
             tensor.python_slot().store(null_mut(), Relaxed);
             drop(tensor);
@@ -406,7 +410,7 @@ pub(crate) unsafe fn set_hooks(this: *mut TensorObject, hooks: Option<&Bound<'_,
 pub(crate) unsafe fn holds_only_handle<'a>(this: *mut TensorObject) -> Option<&'a Tensor> {
     // SAFETY: a wrapper that owns has a tensor.
     unsafe {
-        ((*this).state == State::Owns)
+        ((*this).state == WrapperState::Owns)
             .then(|| (*this).tensor.assume_init_ref())
             .filter(|tensor| tensor.use_count() == 1)
     }
@@ -520,9 +524,9 @@ pub(crate) fn release(object: *mut (), tensor: ManuallyDrop<Tensor>) {
         // SAFETY: the record's reference, which is given back here, keeps the wrapper alive. It changes hands only with the
         // GIL held: either it is still the record's and takes the tensor now, or it took it back before.
         unsafe {
-            if (*this).state == State::Owned {
+            if (*this).state == WrapperState::Owned {
                 (*this).tensor.write(Tensor::revive(tensor));
-                (*this).state = State::Owns;
+                (*this).state = WrapperState::Owns;
             } else {
                 tensor.set_owns_python(false);
             }

@@ -22,7 +22,7 @@ const MAX_DEPTH: usize = 128;
 
 /// Flattened data.
 #[derive(Default)]
-struct Flat {
+struct FlatData {
     shape: Vec<i64>,
     values: Vec<Scalar>,
     dtype: Option<DType>,
@@ -117,7 +117,7 @@ struct Plain {
 }
 
 impl Plain {
-    /// `None` for everything else, wrong data included, which [`Flat`] reads and words the errors for.
+    /// `None` for everything else, wrong data included, which [`FlatData`] reads and words the errors for.
     fn read(data: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
         let mut plain = Plain { shape: SmallVec::new(), values: SmallVec::new(), looked: 0 };
         let Some(first) = plain.look_down(data.as_ptr()) else { return Ok(None) };
@@ -214,9 +214,9 @@ fn plain_number(object: *mut PyObject) -> Option<Scalar> {
     }
 }
 
-impl Flat {
-    fn read(data: &Bound<'_, PyAny>) -> PyResult<Flat> {
-        let mut flat = Flat { shape: shape_of(data)?, ..Flat::default() };
+impl FlatData {
+    fn read(data: &Bound<'_, PyAny>) -> PyResult<FlatData> {
+        let mut flat = FlatData { shape: shape_of(data)?, ..FlatData::default() };
         flat.fill(data, 0)?;
         Ok(flat)
     }
@@ -424,7 +424,7 @@ pub(crate) fn from_data(
         let dtype = dtype.unwrap_or(tensor.dtype());
         return if copy { tensor.copied(dtype) } else { tensor.to_dtype(dtype) }.map_err(raise);
     }
-    Flat::read(data)?.tensor(dtype)
+    FlatData::read(data)?.tensor(dtype)
 }
 
 /// The tensor on a device: itself if it is there.

@@ -15,7 +15,7 @@ use pyo3::types::{PyString, PyType};
 
 /// What a call of `to` asks for.
 #[derive(Default)]
-pub(crate) struct Target {
+pub(crate) struct ConversionTarget {
     pub(crate) dtype: Option<DType>,
     pub(crate) device: Option<Device>,
     pub(crate) non_blocking: bool,
@@ -44,8 +44,8 @@ fn refuse(py: Python<'_>, args: Args<'_>) -> PyErr {
 }
 
 /// Reads the arguments of `to`.
-pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
-    let mut target = Target::default();
+pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<ConversionTarget> {
+    let mut target = ConversionTarget::default();
     let mut position = 0;
     for object in args.positionals(py) {
         let flags_from = i32::from(position != 0);
@@ -98,7 +98,7 @@ pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
     Ok(target)
 }
 
-impl Target {
+impl ConversionTarget {
     /// Takes over a keyword argument of `to`; `false` if `to` has no such keyword, or not for a value of this type.
     fn set_keyword(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         let is_none = value.is_none();
@@ -121,7 +121,11 @@ impl Target {
 }
 
 /// Converts with history; the tensor itself if nothing changes and no copy is asked for.
-pub(crate) fn convert(py: Python<'_>, tensor: &Tensor, target: &Target) -> PyResult<Tensor> {
+pub(crate) fn convert(
+    py: Python<'_>,
+    tensor: &Tensor,
+    target: &ConversionTarget,
+) -> PyResult<Tensor> {
     let run = || tensor.to(target.dtype, target.device, target.copy, target.format);
     let result = if tensor.numel() > 50_000 { without_lock(py, run) } else { run() };
     result.map_err(raise)
@@ -151,7 +155,7 @@ pub(crate) fn format_of(
 fn to_dtype(py: Python<'_>, slf: *mut PyObject, args: Args<'_>, name: &str, dtype: DType) -> Reply {
     let [format] = args.bind(py, name, ["memory_format"], 0)?;
     let format = format_of(name, format.as_ref())?;
-    let target = Target { dtype: Some(dtype), format, ..Target::default() };
+    let target = ConversionTarget { dtype: Some(dtype), format, ..ConversionTarget::default() };
     // SAFETY: a method of tensors.
     wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
 }
@@ -172,7 +176,8 @@ short! {
 pub(crate) fn cpu(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [format] = args.bind(py, "cpu", ["memory_format"], 0)?;
     let format = format_of("cpu", format.as_ref())?;
-    let target = Target { device: Some(Device::Cpu), format, ..Target::default() };
+    let target =
+        ConversionTarget { device: Some(Device::Cpu), format, ..ConversionTarget::default() };
     // SAFETY: a method of tensors.
     wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
 }
@@ -181,7 +186,10 @@ pub(crate) fn cpu(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
 pub(crate) fn cuda(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let names = ["device", "non_blocking", "memory_format"];
     let [device, ..] = args.bind(py, "cuda", names, 0)?;
-    let target = Target { device: Some(cuda_device(device.as_ref())?), ..Target::default() };
+    let target = ConversionTarget {
+        device: Some(cuda_device(device.as_ref())?),
+        ..ConversionTarget::default()
+    };
     // SAFETY: a method of tensors.
     wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
 }
@@ -240,10 +248,10 @@ pub(crate) fn type_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
     // Python's own number types are no dtypes here.
     let is_class = dtype.is_instance_of::<PyType>();
     let target = if let Some(dtype) = as_dtype(&dtype).filter(|_| !is_class) {
-        Target { dtype: Some(dtype), ..Target::default() }
+        ConversionTarget { dtype: Some(dtype), ..ConversionTarget::default() }
     } else {
         let (dtype, device) = meaning_of_class(&dtype)?;
-        Target { dtype: Some(dtype), device: Some(device), ..Target::default() }
+        ConversionTarget { dtype: Some(dtype), device: Some(device), ..ConversionTarget::default() }
     };
     wrap(convert(py, tensor, &target)?)
 }

@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_void};
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Device {
+struct DlDevice {
     kind: i32,
     id: i32,
 }
@@ -28,7 +28,7 @@ struct DlDataType {
 #[repr(C)]
 struct DlTensor {
     data: *mut c_void,
-    device: Device,
+    device: DlDevice,
     ndim: i32,
     dtype: DlDataType,
     shape: *mut i64,
@@ -118,7 +118,7 @@ fn share(tensor: Tensor, is_read_only: bool) -> PyResult<(DlTensor, *mut c_void)
     });
     let shared = DlTensor {
         data: data.cast(),
-        device: Device { kind: CPU, id: 0 },
+        device: DlDevice { kind: CPU, id: 0 },
         ndim: tensor.ndim() as i32,
         dtype: type_of(tensor.dtype()),
         shape: context.shape.as_mut_ptr(),
@@ -208,23 +208,23 @@ pub(crate) fn export(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Repl
 }
 
 /// Calls the producer's deleter when the memory is not needed any more.
-enum Owner {
+enum DlOwner {
     Plain(*mut DlManagedTensor),
     Versioned(*mut DlManagedTensorVersioned),
 }
 // SAFETY: DLPack's deleters may be called from any thread; ours is called once.
-unsafe impl Send for Owner {}
+unsafe impl Send for DlOwner {}
 // SAFETY: the pointers are only used for the deleter.
-unsafe impl Sync for Owner {}
+unsafe impl Sync for DlOwner {}
 
-impl Drop for Owner {
+impl Drop for DlOwner {
     fn drop(&mut self) {
         let run = || {
             // SAFETY: taken from a capsule that was marked as used.
             unsafe {
                 match *self {
-                    Owner::Plain(m) => (*m).deleter.map(|d| d(m)),
-                    Owner::Versioned(m) => (*m).deleter.map(|d| d(m)),
+                    DlOwner::Plain(m) => (*m).deleter.map(|d| d(m)),
+                    DlOwner::Versioned(m) => (*m).deleter.map(|d| d(m)),
                 };
             }
         };
@@ -276,7 +276,7 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
                         .into(),
                 );
             }
-            return adopt(&(*managed).shared, Owner::Versioned(managed));
+            return adopt(&(*managed).shared, DlOwner::Versioned(managed));
         }
         if ffi::PyCapsule_IsValid(pointer, PLAIN.as_ptr()) == 0 {
             return Err(PyRuntimeError::new_err(
@@ -286,13 +286,13 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         let managed: *mut DlManagedTensor =
             ffi::PyCapsule_GetPointer(pointer, PLAIN.as_ptr()).cast();
         ffi::PyCapsule_SetName(pointer, PLAIN_USED.as_ptr());
-        adopt(&(*managed).shared, Owner::Plain(managed))
+        adopt(&(*managed).shared, DlOwner::Plain(managed))
     }
 }
 
 /// # Safety
 /// `shared` is what `owner` manages.
-unsafe fn adopt(shared: &DlTensor, owner: Owner) -> PyResult<Tensor> {
+unsafe fn adopt(shared: &DlTensor, owner: DlOwner) -> PyResult<Tensor> {
     if shared.device.kind != CPU {
         return Err(PyRuntimeError::new_err("Unsupported device_type: only main memory"));
     }

@@ -17,13 +17,13 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 static FILES: LazyLock<Mutex<HashMap<usize, Option<String>>>> = LazyLock::new(Mutex::default);
 
 /// A map's memory, the map, and where it lies.
-struct Mapped {
+struct MappedFile {
     _bytes: PyUntypedBuffer,
     _map: Held,
     address: usize,
 }
 
-impl Drop for Mapped {
+impl Drop for MappedFile {
     fn drop(&mut self) {
         FILES.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.address);
     }
@@ -36,7 +36,7 @@ pub(super) fn over(map: &Bound<'_, PyAny>, filename: Option<String>) -> PyResult
         return Err(PyBufferError::new_err("a storage needs memory that can be written to"));
     }
     let (address, length) = (bytes.buf_ptr() as usize, bytes.len_bytes());
-    let keeper = Mapped { _bytes: bytes, _map: Held::new(map.clone().unbind()), address };
+    let keeper = MappedFile { _bytes: bytes, _map: Held::new(map.clone().unbind()), address };
     FILES.lock().unwrap_or_else(PoisonError::into_inner).insert(address, filename);
     // SAFETY: the exported buffer of the map, which the keeper holds.
     unsafe { Storage::foreign(address as *mut u8, length, Keeper::new(keeper)) }.map_err(raise)
@@ -53,7 +53,7 @@ pub(super) fn move_to(storage: &Storage, map: &Bound<'_, PyAny>) -> PyResult<()>
         )));
     }
     let address = bytes.buf_ptr() as usize;
-    let keeper = Mapped { _bytes: bytes, _map: Held::new(map.clone().unbind()), address };
+    let keeper = MappedFile { _bytes: bytes, _map: Held::new(map.clone().unbind()), address };
     FILES.lock().unwrap_or_else(PoisonError::into_inner).insert(address, None);
     // SAFETY: the exported buffer of the map, which the keeper holds.
     unsafe { storage.move_to(address as *mut u8, Keeper::new(keeper)) }.map_err(raise)

@@ -7,17 +7,21 @@
 
 use std::fmt::Write;
 
-use super::{Call, Check, Given, Mismatch, Slot, value_at};
+use super::{ArgMismatch, Check, Given, GivenCall, Slot, value_at};
 use crate::python::{Signature, type_name};
 
-impl Mismatch {
+impl ArgMismatch {
     /// The message of the error for the one overload that was meant.
-    pub(super) fn message<G: Given>(&self, signature: &Signature, call: &Call<'_, G>) -> String {
+    pub(super) fn message<G: Given>(
+        &self,
+        signature: &Signature,
+        call: &GivenCall<'_, G>,
+    ) -> String {
         match self {
-            Mismatch::TooManyArguments => too_many(signature, call.args.len()),
-            Mismatch::Missing { first } => missing(signature, *first),
-            Mismatch::Keyword => unused_keyword(signature, call),
-            Mismatch::Type { parameter, given, check } => {
+            ArgMismatch::TooManyArguments => too_many(signature, call.args.len()),
+            ArgMismatch::Missing { first } => missing(signature, *first),
+            ArgMismatch::Keyword => unused_keyword(signature, call),
+            ArgMismatch::Type { parameter, given, check } => {
                 wrong_type(signature, *parameter, *given, check, call)
             }
         }
@@ -48,7 +52,7 @@ fn missing(signature: &Signature, first: usize) -> String {
     )
 }
 
-fn unused_keyword<G: Given>(signature: &Signature, call: &Call<'_, G>) -> String {
+fn unused_keyword<G: Given>(signature: &Signature, call: &GivenCall<'_, G>) -> String {
     let name = &signature.name;
     for (keyword, _) in call.keywords {
         match signature.parameters.iter().position(|p| p.name == *keyword) {
@@ -70,7 +74,7 @@ fn wrong_type<G: Given>(
     index: usize,
     given: Slot,
     check: &Check,
-    call: &Call<'_, G>,
+    call: &GivenCall<'_, G>,
 ) -> String {
     let parameter = &signature.parameters[index];
     let (function, name) = (&signature.name, &parameter.name);
@@ -92,7 +96,7 @@ fn wrong_type<G: Given>(
 /// The message that says what was given and lists what would be accepted.
 pub(super) fn invalid_combination<G: Given>(
     overloads: &[&Signature],
-    call: &Call<'_, G>,
+    call: &GivenCall<'_, G>,
 ) -> String {
     let name = overloads.first().map_or("", |overload| overload.name.as_str());
     let mut text = format!("{name}() received an invalid combination of arguments - got ");
@@ -136,7 +140,7 @@ pub(super) fn invalid_combination<G: Given>(
 
 /// "; did you mean ...?" where a keyword that no overload has is one or two slips of the keyboard away from one that some
 /// overload has and that is not given; else nothing. (PyTorch says no such thing: this stands behind its texts.)
-fn suggestion<G>(overloads: &[&Signature], call: &Call<'_, G>, keyword: &str) -> String {
+fn suggestion<G>(overloads: &[&Signature], call: &GivenCall<'_, G>, keyword: &str) -> String {
     let parameters = || overloads.iter().flat_map(|overload| &overload.parameters);
     if parameters().any(|p| p.name == keyword || p.numpy_names().contains(&keyword)) {
         return String::new();
@@ -148,12 +152,12 @@ fn suggestion<G>(overloads: &[&Signature], call: &Call<'_, G>, keyword: &str) ->
 }
 
 /// Whether as many values were given as the text of the overload has pieces.
-fn fits<G>(overload: &Signature, call: &Call<'_, G>) -> bool {
+fn fits<G>(overload: &Signature, call: &GivenCall<'_, G>) -> bool {
     overload.pieces().len().max(1) == call.args.len() + call.keywords.len()
 }
 
 /// The keywords that name none of the last pieces, as many pieces as there are keywords.
-fn unknown_keywords<'a, G>(pieces: &[String], call: &Call<'a, G>) -> Vec<&'a str> {
+fn unknown_keywords<'a, G>(pieces: &[String], call: &GivenCall<'a, G>) -> Vec<&'a str> {
     let last = &pieces[pieces.len().saturating_sub(call.keywords.len())..];
     let is_known = |keyword: &&str| last.iter().any(|piece| split_piece(piece).1 == *keyword);
     let keywords = call.keywords.iter().map(|(keyword, _)| *keyword);
@@ -166,14 +170,14 @@ fn split_piece(piece: &str) -> (&str, &str) {
 }
 
 /// The types of the values given, as in `(Tensor, str, dim=int)`.
-fn described<G: Given>(call: &Call<'_, G>) -> String {
+fn described<G: Given>(call: &GivenCall<'_, G>) -> String {
     let by_position = call.args.iter().map(|value| value.type_name().into_owned());
     let by_keyword = call.keywords.iter().map(|(name, v)| format!("{name}={}", v.type_name()));
     in_parentheses(by_position.chain(by_keyword), call)
 }
 
 /// The types of the values given, those that do not match the overload between `!`.
-fn marked<G: Given>(overload: &Signature, call: &Call<'_, G>) -> String {
+fn marked<G: Given>(overload: &Signature, call: &GivenCall<'_, G>) -> String {
     let pieces = overload.pieces();
     let positional = call.args.len();
     let given = pieces.iter().enumerate().filter_map(|(index, piece)| {
@@ -204,7 +208,7 @@ fn described_deeply<G: Given>(value: &G) -> String {
     }
 }
 
-fn in_parentheses<G>(items: impl Iterator<Item = String>, call: &Call<'_, G>) -> String {
+fn in_parentheses<G>(items: impl Iterator<Item = String>, call: &GivenCall<'_, G>) -> String {
     let text = items.collect::<Vec<_>>().join(", ");
     let has_trailing_comma = call.args.is_empty() && !call.keywords.is_empty();
     if has_trailing_comma { format!("({text}, )") } else { format!("({text})") }

@@ -6,11 +6,11 @@
 
 use crate::{Base, Default, Schema, Type};
 
-use super::{Form, Parameter, Signature, Source, default_text};
+use super::{Parameter, PythonForm, Signature, Source, default_text};
 
 /// The order in which the overloads of one function are tried, as positions in `schemas`.
 pub fn sort_overloads(schemas: &[Schema]) -> Vec<usize> {
-    let signature = |schema: &Schema| Signature::new(schema, None, Form::Function);
+    let signature = |schema: &Schema| Signature::new(schema, None, PythonForm::Function);
     sort_signatures(&schemas.iter().map(signature).collect::<Vec<_>>())
 }
 

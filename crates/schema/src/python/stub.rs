@@ -6,7 +6,7 @@
 
 use crate::{Base, Default, Return, Type};
 
-use super::{Form, Parameter, Signature, Source};
+use super::{Parameter, PythonForm, Signature, Source};
 
 impl Signature {
     /// The `def` lines of this signature without decorators: one, or two if the positional
@@ -28,7 +28,7 @@ impl Signature {
     }
 
     fn definition(&self, mut parameters: Vec<String>) -> String {
-        if self.form == Form::Method {
+        if self.form == PythonForm::Method {
             parameters.insert(0, "self".to_owned());
         }
         let returns = returns_stub(&self.name, &self.returns);

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::schema;
-use crate::bind::{Bound, Call, Check, Elements, Given, Slot, bind, unpack_error};
-use crate::python::{Form, Parameter, Signature, sort_signatures};
+use crate::bind::{Bound, Check, Elements, Given, GivenCall, Slot, bind, unpack_error};
+use crate::python::{Parameter, PythonForm, Signature, sort_signatures};
 use crate::{Base, Type};
 
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl Given for Value {
     }
 }
 
-fn overloads(texts: &[&str], form: Form) -> Vec<Signature> {
+fn overloads(texts: &[&str], form: PythonForm) -> Vec<Signature> {
     let signature = |text: &&str| Signature::new(&schema(text), None, form);
     let all: Vec<Signature> = texts.iter().map(signature).collect();
     sort_signatures(&all).into_iter().map(|index| all[index].clone()).collect()
@@ -103,11 +103,11 @@ fn overloads(texts: &[&str], form: Form) -> Vec<Signature> {
 type Outcome = Result<Bound, String>;
 
 fn call(overloads: &[Signature], args: &[Value], keywords: &[(&str, Value)]) -> Outcome {
-    bind(overloads, &Call { args, keywords }).map_err(|error| error.0)
+    bind(overloads, &GivenCall { args, keywords }).map_err(|error| error.0)
 }
 
 fn method(text: &str, args: &[Value], keywords: &[(&str, Value)]) -> Outcome {
-    call(&overloads(&[text], Form::Method), args, keywords)
+    call(&overloads(&[text], PythonForm::Method), args, keywords)
 }
 
 #[track_caller]
@@ -142,7 +142,7 @@ fn values_bind_by_position_then_by_keyword() {
 
 #[test]
 fn numpy_names_are_accepted() {
-    let sum = overloads(&SUM, Form::Function);
+    let sum = overloads(&SUM, PythonForm::Function);
     let keywords = [("x", Tensor), ("axis", Int), ("keepdims", Value::Bool)];
     let bound = call(&sum, &[], &keywords).expect("NumPy's names bind");
     assert_eq!((bound.overload, bound.slots[2]), (1, Slot::Keyword(2)));
@@ -164,7 +164,7 @@ fn ints_are_spread_over_a_lone_list() {
 
 #[test]
 fn the_first_overload_that_binds_wins() {
-    let fill = overloads(&FILL, Form::Method);
+    let fill = overloads(&FILL, PythonForm::Method);
     assert_eq!(call(&fill, &[Tensor, Tensor], &[]).map(|b| b.overload), Ok(0));
     assert_eq!(call(&fill, &[Tensor, Float], &[]).map(|b| b.overload), Ok(1));
 }
@@ -212,7 +212,7 @@ fn a_keyword_that_is_close_to_one_is_told_which() {
     let lone = Value::List(vec![Tensor]);
     let message = "cat() got an unexpected keyword argument 'dmi'; did you mean 'dim'?";
     assert_message(method(CAT, std::slice::from_ref(&lone), &[("dmi", Int)]), message);
-    let fill = overloads(&FILL, Form::Method);
+    let fill = overloads(&FILL, PythonForm::Method);
     let Err(message) = call(&fill, &[Tensor], &[("vlaue", Int)]) else { panic!("it binds") };
     assert!(message.ends_with("\ndid you mean 'value'?"), "{message}");
     // What is given already is not meant.
@@ -242,7 +242,7 @@ fn a_list_with_something_else_than_tensors_is_refused_at_once() {
 
 #[test]
 fn one_overload_of_fitting_length_gives_its_own_error() {
-    let sum = overloads(&SUM, Form::Function);
+    let sum = overloads(&SUM, PythonForm::Function);
     let message = "sum(): argument 'input' (position 1) must be Tensor, not str";
     assert_message(call(&sum, &[Str], &[]), message);
 }
@@ -252,7 +252,7 @@ fn otherwise_all_overloads_are_listed() {
     let message = "sum() received an invalid combination of arguments - got (str), but expected one of:\n \
          * (*, torch.dtype dtype = None)\n \
          * (tuple of ints dim, bool keepdim = False, *, torch.dtype dtype = None)\n";
-    assert_message(call(&overloads(&SUM, Form::Method), &[Str], &[]), message);
+    assert_message(call(&overloads(&SUM, PythonForm::Method), &[Str], &[]), message);
 }
 
 const TYPES: &str = "      didn't match because some of the arguments have invalid types: ";
@@ -266,7 +266,7 @@ fn fill_message(got: &str, why: &str) -> String {
 
 #[test]
 fn overloads_of_the_same_length_mark_the_wrong_types() {
-    let fill = overloads(&FILL, Form::Method);
+    let fill = overloads(&FILL, PythonForm::Method);
     let message = fill_message("(Tensor, str)", &format!("{TYPES}(Tensor, !str!)"));
     assert_message(call(&fill, &[Tensor, Str], &[]), &message);
     let message = fill_message("(Tensor, value=str)", &format!("{TYPES}(Tensor, !value=str!)"));
@@ -283,8 +283,8 @@ fn overloads_of_the_same_length_mark_the_wrong_types() {
 fn hidden_overloads_bind_but_are_not_listed() {
     let visible = "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
     let deprecated = "add(Tensor self, Scalar alpha, Tensor other) -> Tensor";
-    let mut add = overloads(&[visible], Form::Method);
-    let mut hidden = overloads(&[deprecated], Form::Method).remove(0);
+    let mut add = overloads(&[visible], PythonForm::Method);
+    let mut hidden = overloads(&[deprecated], PythonForm::Method).remove(0);
     hidden.hidden = true;
     add.push(hidden);
     assert_eq!(call(&add, &[Int, Tensor], &[]).map(|b| b.overload), Ok(1));
@@ -300,7 +300,7 @@ fn hidden_overloads_bind_but_are_not_listed() {
 
 #[test]
 fn a_late_element_of_an_int_list_has_its_own_message() {
-    let view = overloads(&[VIEW], Form::Method).remove(0);
+    let view = overloads(&[VIEW], PythonForm::Method).remove(0);
     let message = "view(): argument 'size' failed to unpack the object at pos 2 with error \
          \"type must be tuple of ints,but got str\"";
     assert_eq!(unpack_error("view", &view.parameters[0], 1, "str"), message);

@@ -36,7 +36,7 @@ struct WeightGradient<'a, T: 'static> {
 }
 
 /// Rows of a position's transform, of a group, and some of the blocks of output channels.
-struct Task {
+struct WeightTask {
     group: usize,
     lines: Range<usize>,
     rows: Range<usize>,
@@ -92,7 +92,7 @@ impl<T: ConvElement> WeightGradient<'_, T> {
                         (index / (parts * shares), index / shares % parts, index % shares);
                     let lines = part * SIDE / parts..(part + 1) * SIDE / parts;
                     let rows = share * each..rows.min((share + 1) * each);
-                    self.run(scratch, shared, images, &Task { group, lines, rows });
+                    self.run(scratch, shared, images, &WeightTask { group, lines, rows });
                 }
             })
         })?;
@@ -156,7 +156,13 @@ impl<T: ConvElement> WeightGradient<'_, T> {
     }
 
     /// Sums a task's products over all tiles.
-    fn run(&self, scratch: &mut [T], sums: SharedMut<T>, images: [Images<'_, T>; 2], task: &Task) {
+    fn run(
+        &self,
+        scratch: &mut [T],
+        sums: SharedMut<T>,
+        images: [Images<'_, T>; 2],
+        task: &WeightTask,
+    ) {
         let mut rest = scratch;
         let sizes = self.sizes(task.lines.len());
         let [runs, inputs, gradients, zeros] = sizes.map(|n| take(&mut rest, n));
@@ -181,7 +187,7 @@ impl<T: ConvElement> WeightGradient<'_, T> {
         to: &mut [T],
         pixels: &Pixels<'_, T>,
         block: &TileBlock,
-        task: &Task,
+        task: &WeightTask,
     ) {
         let pitch = self.pitches[0];
         let step = block.count() * pitch;
@@ -202,7 +208,7 @@ impl<T: ConvElement> WeightGradient<'_, T> {
         to: &mut [T],
         pixels: &Pixels<'_, T>,
         block: &TileBlock,
-        task: &Task,
+        task: &WeightTask,
     ) {
         let pitch = self.pitches[1];
         let step = block.count() * pitch;
@@ -224,7 +230,7 @@ impl<T: ConvElement> WeightGradient<'_, T> {
         sums: SharedMut<T>,
         (inputs, gradients): (&[T], &[T]),
         tiles: usize,
-        (task, adds): (&Task, bool),
+        (task, adds): (&WeightTask, bool),
     ) {
         let (micro, [pitch, grad_pitch]) = (&self.micro, self.pitches);
         let size = micro.rows * micro.columns;

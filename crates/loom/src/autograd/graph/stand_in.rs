@@ -1,6 +1,6 @@
 //! What the accumulator needs of nodes and tensors: the parts that count, lock and hold each other, and nothing else.
 
-use super::accumulator::{Accumulator, Home, Slot, drop_handle, handle};
+use super::accumulator::{Accumulator, Home, HomeSlot, drop_handle, handle};
 use super::counted::{Counted, Weak};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex};
 use std::mem::ManuallyDrop;
@@ -11,13 +11,13 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub(crate) struct Tensor(Counted<Leaf>);
 
 struct Leaf {
-    slot: Slot<node::Inner>,
+    slot: HomeSlot<node::NodeFields>,
     dtype: AtomicUsize,
 }
 
 impl Tensor {
     pub(super) fn new() -> Tensor {
-        let leaf = Leaf { slot: Slot::default(), dtype: AtomicUsize::new(0) };
+        let leaf = Leaf { slot: HomeSlot::default(), dtype: AtomicUsize::new(0) };
         // SAFETY: it is moved to the place.
         Tensor(unsafe { Counted::make(|place: *mut Leaf| place.write(leaf)) })
     }
@@ -63,7 +63,7 @@ pub(super) mod input_meta {
 pub(super) mod node {
     use super::*;
 
-    pub(in crate::autograd) struct Inner {
+    pub(in crate::autograd) struct NodeFields {
         pub(in crate::autograd) body: Body,
         pub(in crate::autograd) has_hooks: AtomicBool,
         hooks: Mutex<Option<Hooks>>,
@@ -78,17 +78,18 @@ pub(super) mod node {
         Custom,
     }
 
-    pub(in crate::autograd) struct Node(pub(in crate::autograd) ManuallyDrop<Counted<Inner>>);
-    pub(in crate::autograd) struct WeakNode(Weak<Inner>);
+    pub(in crate::autograd) struct Node(pub(in crate::autograd) ManuallyDrop<Counted<NodeFields>>);
+    pub(in crate::autograd) struct WeakNode(Weak<NodeFields>);
 
-    impl Home for Inner {
+    impl Home for NodeFields {
         type Hooks = Hooks;
 
-        fn around(accumulator: Accumulator) -> Counted<Inner> {
+        fn around(accumulator: Accumulator) -> Counted<NodeFields> {
             let body = Body::AccumulateGrad(accumulator);
-            let inner = Inner { body, has_hooks: AtomicBool::new(false), hooks: Mutex::new(None) };
+            let inner =
+                NodeFields { body, has_hooks: AtomicBool::new(false), hooks: Mutex::new(None) };
             // SAFETY: it is moved to the place.
-            unsafe { Counted::make(|place: *mut Inner| place.write(inner)) }
+            unsafe { Counted::make(|place: *mut NodeFields| place.write(inner)) }
         }
         fn accumulator(&self) -> Option<&Accumulator> {
             match &self.body {
@@ -109,7 +110,7 @@ pub(super) mod node {
         }
     }
 
-    impl Inner {
+    impl NodeFields {
         fn it(&self) -> &Accumulator {
             self.accumulator().expect("the models make no others")
         }

@@ -1,10 +1,10 @@
 //! Branches of a graph at the same time, where that pays and nobody can tell.
 //!
-//! As soon as two nodes are ready that are large or soon lead to large ones, [`run`] looks ahead ([`Plan`]) and, if the nodes up to the next one that somebody
+//! As soon as two nodes are ready that are large or soon lead to large ones, [`run`] looks ahead ([`StretchPlan`]) and, if the nodes up to the next one that somebody
 //! can watch have enough to do beside each other, runs these on the threads of the pool ([`stretch`]). All else runs on one
 //! thread, in the order of that thread, and pays for two comparisons per node.
 
-use super::plan::{Plan, is_unwatched, leads_to_large};
+use super::plan::{StretchPlan, is_unwatched, leads_to_large};
 use super::running::DEPTH;
 use super::task::Task;
 use super::{device, stretch};
@@ -110,10 +110,10 @@ pub(super) fn run(task: &mut Task<'_>) -> Result<usize> {
     let Some(state) = QuietState::take().filter(|_| !anomaly::is_anomaly_enabled()) else {
         return Ok(pause);
     };
-    let mut plan = Plan::of(task, MOST);
+    let mut plan = StretchPlan::of(task, MOST);
     let (len, useful) = (plan.steps.len().max(pause), plan.branched_len());
     if useful < plan.steps.len() {
-        plan = Plan::of(task, useful);
+        plan = StretchPlan::of(task, useful);
     }
     let gain = plan.gain();
     if plan.steps.len() < 2 || gain < LEAST_GAIN && !is_forced {

@@ -60,7 +60,7 @@ fn device_of(node: &Node) -> Device {
 }
 
 /// A node to be run by a device's thread.
-struct Job {
+struct DeviceJob {
     ready: ReadyNode,
     grads: Grads,
     /// Whether the node runs, or its gradients are only captured.
@@ -70,18 +70,18 @@ struct Job {
     /// The gradients of the node that are needed.
     wanted: SmallVec<[bool; 4]>,
 }
-impl PartialEq for Job {
+impl PartialEq for DeviceJob {
     fn eq(&self, other: &Self) -> bool {
         self.ready == other.ready
     }
 }
-impl Eq for Job {}
-impl PartialOrd for Job {
+impl Eq for DeviceJob {}
+impl PartialOrd for DeviceJob {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Job {
+impl Ord for DeviceJob {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.ready.cmp(&other.ready)
     }
@@ -101,12 +101,12 @@ struct JobOutcome {
 
 /// The jobs that wait for a device's thread; `None` once there will be no more.
 struct Queue {
-    jobs: Mutex<Option<BinaryHeap<Job>>>,
+    jobs: Mutex<Option<BinaryHeap<DeviceJob>>>,
     changed: Condvar,
 }
 
 impl Queue {
-    fn push(&self, job: Job) {
+    fn push(&self, job: DeviceJob) {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(jobs) = &mut *jobs {
             jobs.push(job);
@@ -114,7 +114,7 @@ impl Queue {
         self.changed.notify_one();
     }
     /// Waits for the next job.
-    fn pop(&self) -> Option<Job> {
+    fn pop(&self) -> Option<DeviceJob> {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(job) = jobs.as_mut()?.pop() {
@@ -151,7 +151,7 @@ impl Drop for Threads<'_, '_> {
 
 impl Threads<'_, '_> {
     /// Gives a job to the device's thread, which starts at its first.
-    fn give(&mut self, device: Device, job: Job) -> Result<()> {
+    fn give(&mut self, device: Device, job: DeviceJob) -> Result<()> {
         if let Some((_, queue)) = self.queues.iter().find(|(of, _)| *of == device) {
             queue.push(job);
             return Ok(());
@@ -183,10 +183,10 @@ impl Threads<'_, '_> {
     }
 }
 
-impl Job {
+impl DeviceJob {
     /// Runs the job, on the thread of the device.
     fn run(self, request: &Request<'_>) -> JobOutcome {
-        let Job { ready, grads, needed, is_captured, wanted } = self;
+        let DeviceJob { ready, grads, needed, is_captured, wanted } = self;
         let results = catch_unwind(AssertUnwindSafe(|| {
             let node = &ready.node;
             let _evaluation = Evaluation::of(node);
@@ -290,11 +290,11 @@ fn drive(
 }
 
 /// The job of running a node with the gradients that have arrived at it.
-fn job(task: &mut Task<'_>, ready: ReadyNode) -> Job {
+fn job(task: &mut Task<'_>, ready: ReadyNode) -> DeviceJob {
     let grads = std::mem::take(&mut task.states[ready.at].buffer);
     let state = &task.states[ready.at];
     let edges = ready.node.next_edges().iter();
-    Job {
+    DeviceJob {
         grads,
         needed: !task.trimmed || state.needed,
         is_captured: state.captures != NO_CAPTURE,

@@ -7,7 +7,7 @@
 use super::state::{AddressHasher, NO_CAPTURE, ReadyNode};
 use super::task::Task;
 use crate::Tensor;
-use crate::autograd::graph::node::{Body, Node, Slot};
+use crate::autograd::graph::node::{Body, Node, SavedValue};
 use crate::autograd::variable::meta::lock;
 use crate::dispatch::Traits;
 use crate::tensor::Device;
@@ -17,7 +17,7 @@ use std::hash::BuildHasherDefault;
 use std::sync::atomic::Ordering;
 
 /// Where a gradient of a node goes.
-pub(super) struct Target {
+pub(super) struct EdgeTarget {
     /// The index of the edge.
     pub(super) index: usize,
     /// The index of the state of the node that it leads to, and the input there.
@@ -35,7 +35,7 @@ pub(super) struct Step {
     /// Whether its gradients are captured.
     pub(super) is_captured: bool,
     /// The edges whose gradients are needed, in order.
-    pub(super) targets: SmallVec<[Target; 2]>,
+    pub(super) targets: SmallVec<[EdgeTarget; 2]>,
     /// When it would begin and end if there were a thread for each node.
     begin: u64,
     end: u64,
@@ -63,18 +63,21 @@ pub(super) struct Expected {
 pub(super) type ByState<T> = HashMap<usize, T, BuildHasherDefault<AddressHasher>>;
 
 /// A stretch.
-pub(super) struct Plan {
+pub(super) struct StretchPlan {
     pub(super) steps: Vec<Step>,
     pub(super) expected: ByState<Expected>,
     /// The nodes that are ready behind the stretch.
     pub(super) ready: BinaryHeap<ReadyNode>,
 }
 
-impl Plan {
+impl StretchPlan {
     /// The stretch of at most so many nodes that comes next.
-    pub(super) fn of(task: &Task<'_>, most: usize) -> Plan {
-        let mut plan =
-            Plan { steps: Vec::new(), expected: ByState::default(), ready: task.ready.clone() };
+    pub(super) fn of(task: &Task<'_>, most: usize) -> StretchPlan {
+        let mut plan = StretchPlan {
+            steps: Vec::new(),
+            expected: ByState::default(),
+            ready: task.ready.clone(),
+        };
         while plan.steps.len() < most
             && plan.ready.peek().is_some_and(|next| is_unwatched(task, next))
             && let Some(next) = plan.ready.pop()
@@ -111,7 +114,7 @@ impl Plan {
         for (index, edge) in step.node.next_edges().iter().enumerate() {
             let Some(next) = edge.node.as_ref().filter(|next| task.runs(next)) else { continue };
             let Some(at) = task.find(next) else { continue };
-            step.targets.push(Target { index, at, nr: edge.nr });
+            step.targets.push(EdgeTarget { index, at, nr: edge.nr });
             let entry = self.expected(task, at);
             entry.from.push(rank as u32);
             entry.begin = entry.begin.max(step.end);
@@ -199,7 +202,7 @@ pub(super) fn is_unwatched(task: &Task<'_>, ReadyNode { node, at, .. }: &ReadyNo
     let is_here = node.input_meta().iter().flatten().all(|meta| meta.device == Device::Cpu);
     let has_plain_body = match &node.0.body {
         Body::Op { def, slots, .. } => {
-            !def.is(Traits::ELSEWHERE) && slots.iter().all(Slot::is_plain)
+            !def.is(Traits::ELSEWHERE) && slots.iter().all(SavedValue::is_plain)
         }
         Body::AccumulateGrad(it) => is_unwatched_leaf(it.leaf()),
         Body::Custom(_) => false,

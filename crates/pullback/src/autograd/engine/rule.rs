@@ -1,6 +1,6 @@
 //! Running the gradient rules of an op.
 
-use crate::autograd::graph::node::{Node, Slot};
+use crate::autograd::graph::node::{Node, SavedValue};
 use crate::dispatch::{Arg, ArgKind, Facts, Grads, OpDef, RuleCtx, Value, VjpRule};
 use crate::{Error, Result};
 use smallvec::SmallVec;
@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 pub(super) fn apply(
     node: &Node,
     def: &'static OpDef,
-    (slots, facts): (&[Slot], Facts),
+    (slots, facts): (&[SavedValue], Facts),
     grads: &Grads,
     wanted: &dyn Fn(usize) -> bool,
 ) -> Result<Grads> {
@@ -44,8 +44,8 @@ pub(super) fn apply(
         .iter()
         .zip(&tensors)
         .map(|(slot, tensor)| match slot {
-            Slot::Plain(value) => value.as_arg(),
-            Slot::Sizes(sizes) => Arg::Ints(sizes),
+            SavedValue::Plain(value) => value.as_arg(),
+            SavedValue::Sizes(sizes) => Arg::Ints(sizes),
             _ => tensor.as_arg(),
         })
         .collect();

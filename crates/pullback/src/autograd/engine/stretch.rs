@@ -10,7 +10,7 @@
 //! A member that finds nothing to do helps with the kernels of the others until something changes (`Member::wait_until`).
 
 use super::evaluate::{compute, explained};
-use super::plan::{ByState, Expected, Plan, Step};
+use super::plan::{ByState, Expected, Step, StretchPlan};
 use super::request::Request;
 use super::running::{TaskGuard, current_task_id};
 use super::task::{Task, sum_up};
@@ -68,14 +68,14 @@ struct Inbox {
 
 /// How far a step is.
 #[derive(Clone, Copy, Default)]
-struct Progress {
+struct StretchProgress {
     has_run: bool,
     /// Gradients of it that have not been added yet.
     unadded: usize,
 }
 
 /// An error, and the step that it is of.
-struct Failure {
+struct StretchFailure {
     step: usize,
     error: Error,
     /// Whether the node itself failed, rather than the sum of its gradients with others.
@@ -86,7 +86,7 @@ struct Failure {
 struct Board<'t, 'a> {
     task: &'t mut Task<'a>,
     inboxes: ByState<Inbox>,
-    progress: Vec<Progress>,
+    progress: Vec<StretchProgress>,
     /// The steps that can be computed.
     ready: BinaryHeap<Reverse<usize>>,
     /// Everything of this many steps is done.
@@ -98,7 +98,7 @@ struct Board<'t, 'a> {
     /// Members who wait.
     waiting: usize,
     /// The first error in order so far.
-    failure: Option<Failure>,
+    failure: Option<StretchFailure>,
     warnings: Vec<(usize, Vec<String>)>,
     /// Whether a member unwinds.
     is_given_up: bool,
@@ -130,11 +130,11 @@ struct Stretch<'s, 't, 'a> {
 /// Runs a plan on up to so many threads; false, and nothing has run, if the pool is busy.
 pub(super) fn run(
     task: &mut Task<'_>,
-    plan: Plan,
+    plan: StretchPlan,
     state: QuietState,
     threads: usize,
 ) -> Result<bool> {
-    let Plan { steps, expected, ready } = plan;
+    let StretchPlan { steps, expected, ready } = plan;
     let request = task.request;
     let board = Mutex::new(Board::new(task, &steps, expected));
     let changes = AtomicUsize::new(0);
@@ -152,11 +152,11 @@ pub(super) fn run(
     task.ready = ready;
     match failure {
         None => Ok(true),
-        Some(Failure { step, error, is_of_node: true }) => {
+        Some(StretchFailure { step, error, is_of_node: true }) => {
             let _evaluation = Evaluation::of(&steps[step].node);
             Err(explained(error, &steps[step].node))
         }
-        Some(Failure { error, .. }) => Err(error),
+        Some(StretchFailure { error, .. }) => Err(error),
     }
 }
 
@@ -177,7 +177,7 @@ impl<'t, 'a> Board<'t, 'a> {
             task,
             inboxes,
             // bounded: by the nodes of a stretch.
-            progress: vec![Progress::default(); steps.len()],
+            progress: vec![StretchProgress::default(); steps.len()],
             done: 0,
             is_finishing: false,
             ahead: 0,
@@ -196,7 +196,7 @@ impl<'t, 'a> Board<'t, 'a> {
     /// Keeps the first error in order.
     fn fail(&mut self, step: usize, error: Error, is_of_node: bool) {
         if self.failure.as_ref().is_none_or(|failure| step < failure.step) {
-            self.failure = Some(Failure { step, error, is_of_node });
+            self.failure = Some(StretchFailure { step, error, is_of_node });
         }
     }
 
@@ -217,7 +217,7 @@ impl<'t, 'a> Board<'t, 'a> {
                 self.is_finishing = true;
                 return Some(Next::Accumulate(rank, self.take(step)));
             }
-            let Progress { has_run, unadded } = self.progress[rank];
+            let StretchProgress { has_run, unadded } = self.progress[rank];
             if !has_run || unadded > 0 {
                 return None;
             }
@@ -343,7 +343,7 @@ impl<'t, 'a> Stretch<'_, 't, 'a> {
         mut outputs: Grads,
     ) {
         let step = &self.steps[rank];
-        board.progress[rank] = Progress { has_run: true, unadded: step.targets.len() };
+        board.progress[rank] = StretchProgress { has_run: true, unadded: step.targets.len() };
         for target in &step.targets {
             let grad = outputs.get_mut(target.index).and_then(Option::take);
             let bytes = grad.as_ref().map_or(0, bytes);

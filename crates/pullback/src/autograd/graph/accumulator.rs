@@ -110,15 +110,15 @@ pub(in crate::autograd) unsafe fn drop_handle<N: Home>(inner: &Counted<N>, it: &
 }
 
 /// The slot of a leaf for its accumulator.
-pub(in crate::autograd) struct Slot<N>(SpinLock<Option<Counted<N>>>);
+pub(in crate::autograd) struct HomeSlot<N>(SpinLock<Option<Counted<N>>>);
 
-impl<N> Default for Slot<N> {
+impl<N> Default for HomeSlot<N> {
     fn default() -> Self {
-        Slot(SpinLock::default())
+        HomeSlot(SpinLock::default())
     }
 }
 
-impl<N: Home> Slot<N> {
+impl<N: Home> HomeSlot<N> {
     /// A handle to the accumulator of `leaf`, whose slot this is, and whether it is the first one.
     #[inline]
     pub(in crate::autograd) fn get(&self, leaf: &Tensor) -> (ManuallyDrop<Counted<N>>, bool) {

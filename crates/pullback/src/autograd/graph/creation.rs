@@ -21,7 +21,7 @@ pub trait NodeCreationHook: Send + Sync {
 }
 
 /// A hook as the thread keeps it.
-struct Kept(Box<dyn NodeCreationHook>);
+struct KeptHook(Box<dyn NodeCreationHook>);
 
 thread_local! {
     /// The nodes that no hook has seen yet.
@@ -31,7 +31,7 @@ thread_local! {
 
 /// Lets `hook` see the nodes that are made on this thread, after the hooks there are, until [`pop`].
 pub fn push(hook: Box<dyn NodeCreationHook>) {
-    creation_hooks::push(Arc::new(Kept(hook)));
+    creation_hooks::push(Arc::new(KeptHook(hook)));
 }
 
 /// Removes the hook that was added last.
@@ -138,7 +138,7 @@ fn tell() -> Result<()> {
     let _running = Running;
     let hooks = creation_hooks::snapshot();
     for node in &made {
-        for hook in hooks.iter().filter_map(|hook| hook.downcast_ref::<Kept>()) {
+        for hook in hooks.iter().filter_map(|hook| hook.downcast_ref::<KeptHook>()) {
             hook.0.created(node)?;
         }
     }

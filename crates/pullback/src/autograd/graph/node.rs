@@ -26,11 +26,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A counted handle to a node. (The accumulator of a leaf counts its handles itself: see `accumulator`.)
-pub struct Node(pub(in crate::autograd) ManuallyDrop<Counted<Inner>>);
+pub struct Node(pub(in crate::autograd) ManuallyDrop<Counted<NodeFields>>);
 
 /// A handle that does not keep its node alive.
 #[derive(Clone, Default)]
-pub struct WeakNode(Weak<Inner>);
+pub struct WeakNode(Weak<NodeFields>);
 
 /// An edge: a gradient goes to input `nr` of `node`, or nowhere.
 #[derive(Clone, Default)]
@@ -41,7 +41,7 @@ pub struct Edge {
     pub nr: u32,
 }
 
-pub(in crate::autograd) struct Inner {
+pub(in crate::autograd) struct NodeFields {
     pub(in crate::autograd) sequence_nr: AtomicU64,
     pub(in crate::autograd) thread_id: u32,
     pub(in crate::autograd) topological_nr: u32,
@@ -59,10 +59,10 @@ pub(in crate::autograd) struct Inner {
 }
 
 /// The saved values of a node, in the order of [`OpDef::saves`].
-pub(crate) type Slots = SmallVec<[Slot; 2]>;
+pub(crate) type SavedValues = SmallVec<[SavedValue; 2]>;
 
 /// One saved value. Tensors can be taken away (the graph was freed) while another thread reads.
-pub(crate) enum Slot {
+pub(crate) enum SavedValue {
     /// No value.
     Empty,
     /// A value that is not a tensor.
@@ -129,7 +129,7 @@ pub(in crate::autograd) enum History {
 /// The computation of a node.
 pub(in crate::autograd) enum Body {
     /// The gradient rules of an op.
-    Op { def: &'static OpDef, slots: Slots, facts: Facts },
+    Op { def: &'static OpDef, slots: SavedValues, facts: Facts },
     /// Adds the gradient to a leaf's `.grad`.
     AccumulateGrad(Accumulator),
     /// A hand-written backward: custom functions, `CopySlices`, delayed errors.
@@ -173,12 +173,12 @@ pub trait Backward: Send + Sync {
 
 thread_local! {
     /// The nodes that the loop further up this thread's stack still has to drop.
-    static DROPPING: RefCell<Option<Vec<Last<Inner>>>> = const { RefCell::new(None) };
+    static DROPPING: RefCell<Option<Vec<Last<NodeFields>>>> = const { RefCell::new(None) };
 }
 
 /// The slot of a leaf for its accumulator.
 #[derive(Default)]
-pub(crate) struct AccumulatorSlot(accumulator::Slot<Inner>);
+pub(crate) struct AccumulatorSlot(accumulator::HomeSlot<NodeFields>);
 
 impl AccumulatorSlot {
     /// A handle to the accumulator of `leaf`, whose slot this is, and whether it is the first one.
@@ -197,10 +197,10 @@ impl AccumulatorSlot {
     }
 }
 
-impl Home for Inner {
+impl Home for NodeFields {
     type Hooks = Box<Hooks>;
 
-    fn around(accumulator: Accumulator) -> Counted<Inner> {
+    fn around(accumulator: Accumulator) -> Counted<NodeFields> {
         let body = Body::AccumulateGrad(accumulator);
         block(body, SmallVec::new(), SmallVec::new(), CallSite::UNKNOWN)
     }
@@ -230,7 +230,7 @@ pub(in crate::autograd) fn block(
     edges: SmallVec<[Edge; 2]>,
     inputs: SmallVec<[Option<InputMeta>; 1]>,
     call_site: CallSite,
-) -> Counted<Inner> {
+) -> Counted<NodeFields> {
     let is_leaf = matches!(body, Body::AccumulateGrad(_));
     let topological_nr = edges
         .iter()
@@ -241,7 +241,7 @@ pub(in crate::autograd) fn block(
     // Field by field, so that the large ones are moved once.
     // SAFETY: every field is written.
     unsafe {
-        Counted::make(|inner: *mut Inner| {
+        Counted::make(|inner: *mut NodeFields| {
             (&raw mut (*inner).sequence_nr).write(AtomicU64::new(sequence_nr));
             (&raw mut (*inner).thread_id).write(thread_id);
             (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
@@ -293,7 +293,7 @@ pub(crate) fn keeps_tensors(root: &Node) -> bool {
             Body::Op { slots, .. } => {
                 let mut is_any = false;
                 slots.iter().for_each(|slot| slot.each_tensor(&mut |_| is_any = true));
-                is_any || !slots.iter().all(Slot::is_plain)
+                is_any || !slots.iter().all(SavedValue::is_plain)
             }
             Body::AccumulateGrad(_) => false,
             Body::Custom(_) => true,
@@ -433,21 +433,23 @@ impl Body {
     /// Whether dropping a node's values may free other nodes: one of them has, or may have, a history.
     fn holds_history(&mut self) -> bool {
         match self {
-            Body::Op { slots, .. } => !slots.iter_mut().all(Slot::has_no_history),
+            Body::Op { slots, .. } => !slots.iter_mut().all(SavedValue::has_no_history),
             Body::AccumulateGrad(_) => false,
             Body::Custom(_) => true,
         }
     }
 }
 
-impl Slot {
+impl SavedValue {
     /// Whether dropping a node's values frees no other node.
     pub(in crate::autograd) fn has_no_history(&mut self) -> bool {
         match self {
-            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => true,
-            Slot::Tensor(saved) => saved.get_mut().as_ref().is_none_or(SavedTensor::has_no_history),
-            Slot::Tensors(list) => list.get_mut().is_none(),
-            Slot::OptTensors(list) => list.get_mut().is_none(),
+            SavedValue::Empty | SavedValue::Plain(_) | SavedValue::Sizes(_) => true,
+            SavedValue::Tensor(saved) => {
+                saved.get_mut().as_ref().is_none_or(SavedTensor::has_no_history)
+            }
+            SavedValue::Tensors(list) => list.get_mut().is_none(),
+            SavedValue::OptTensors(list) => list.get_mut().is_none(),
         }
     }
 }
@@ -463,7 +465,7 @@ impl SavedTensor {
 }
 
 /// Drops a node without handles, and the nodes that this frees, without recursion.
-fn drop_last(mut last: Last<Inner>) {
+fn drop_last(mut last: Last<NodeFields>) {
     let inner = last.value();
     if inner.edges.iter().all(Edge::ends_here) && !inner.body.holds_history() {
         return;
@@ -516,6 +518,6 @@ mod tests {
     /// Graphs of a million nodes are made of these: the next size of block is a quarter larger.
     #[test]
     fn a_node_with_its_two_counts_fits_256_bytes() {
-        assert!(size_of::<Inner>() + 2 * size_of::<usize>() <= 256);
+        assert!(size_of::<NodeFields>() + 2 * size_of::<usize>() <= 256);
     }
 }

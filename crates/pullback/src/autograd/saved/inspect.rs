@@ -1,6 +1,6 @@
 //! The saved values of a node, by number and by name, for programs and for hooks that are registered later.
 
-use crate::autograd::graph::node::{Body, Node, SavedTensor, Slot};
+use crate::autograd::graph::node::{Body, Node, SavedTensor, SavedValue};
 use crate::autograd::thread::saved_hooks::SavedTensorHooks;
 use crate::dispatch::{SaveKind, Value};
 use crate::{Result, Tensor};
@@ -48,9 +48,9 @@ impl Node {
             return def.flags.get(past).map(|&arg| Ok(Value::Bool(facts.flag(arg))));
         }
         match &slots[index] {
-            Slot::Empty => None,
-            Slot::Plain(value) => Some(Ok(value.clone())),
-            Slot::Sizes(sizes) => Some(Ok(Value::Ints(sizes.as_slice().into()))),
+            SavedValue::Empty => None,
+            SavedValue::Plain(value) => Some(Ok(value.clone())),
+            SavedValue::Sizes(sizes) => Some(Ok(Value::Ints(sizes.as_slice().into()))),
             slot => Some(slot.unpack(self)),
         }
     }

@@ -1,7 +1,7 @@
 //! The slots of a node, one for each saved value: filling, packing, showing, freeing and unpacking it.
 
 use super::tensor::{freed, freed_before_hooks};
-use crate::autograd::graph::node::{Kept, Node, SavedTensor, Slot};
+use crate::autograd::graph::node::{Kept, Node, SavedTensor, SavedValue};
 use crate::autograd::thread::saved_hooks::SavedTensorHooks;
 use crate::autograd::variable::tangent;
 use crate::call_site::CallSite;
@@ -9,22 +9,22 @@ use crate::dispatch::Value;
 use crate::tensor::SpinLock;
 use crate::{Error, Result, Tensor};
 
-impl Slot {
+impl SavedValue {
     #[inline]
-    pub(in crate::autograd) fn tensor(saved: SavedTensor) -> Slot {
-        Slot::Tensor(SpinLock::new(Some(saved)))
+    pub(in crate::autograd) fn tensor(saved: SavedTensor) -> SavedValue {
+        SavedValue::Tensor(SpinLock::new(Some(saved)))
     }
 
     /// Fills a slot that was left open for an output.
     pub(in crate::autograd) fn fill(&self, saved: SavedTensor) {
-        if let Slot::Tensor(cell) = self {
+        if let SavedValue::Tensor(cell) = self {
             cell.with(|cell| *cell = Some(saved));
         }
     }
 
     /// Gives the saved output the tangent of `output`.
     pub(in crate::autograd) fn share_tangent(&self, output: &Tensor) -> Result<()> {
-        let Slot::Tensor(cell) = self else { return Ok(()) };
+        let SavedValue::Tensor(cell) = self else { return Ok(()) };
         match cell.with(|s| s.clone()) {
             Some(SavedTensor(Kept::Here { tensor, .. })) => tangent::share(output, &tensor),
             Some(SavedTensor(Kept::Packed(packed))) => packed.share_tangent(output)?,
@@ -44,20 +44,20 @@ impl Slot {
         };
         // Hooks run outside of the lock; if two threads pack at once, one of the results is dropped.
         match self {
-            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Err(none()),
-            Slot::Tensor(cell) => {
+            SavedValue::Empty | SavedValue::Plain(_) | SavedValue::Sizes(_) => Err(none()),
+            SavedValue::Tensor(cell) => {
                 let saved = cell.with(|s| s.clone()).ok_or_else(freed_before_hooks)?;
                 let packed = saved.pack(hooks)?;
                 drop(cell.with(|s| s.replace(packed)));
                 Ok(())
             }
-            Slot::Tensors(cell) => {
+            SavedValue::Tensors(cell) => {
                 let saved = cell.with(|l| l.as_ref().map(|l| l.get(item).cloned()));
                 let packed = saved.ok_or_else(freed_before_hooks)?.ok_or_else(none)?.pack(hooks)?;
                 drop(cell.with(|l| Some(std::mem::replace(l.as_mut()?.get_mut(item)?, packed))));
                 Ok(())
             }
-            Slot::OptTensors(cell) => {
+            SavedValue::OptTensors(cell) => {
                 let saved = cell.with(|l| l.as_ref().map(|l| l.get(item).cloned().flatten()));
                 let packed = saved.ok_or_else(freed_before_hooks)?.ok_or_else(none)?.pack(hooks)?;
                 drop(cell.with(|l| l.as_mut()?.get_mut(item)?.replace(packed)));
@@ -69,8 +69,12 @@ impl Slot {
     /// The length of a saved list of tensors; `None` if the slot has no list.
     pub(in crate::autograd) fn list_len(&self) -> Option<Result<usize>> {
         match self {
-            Slot::Tensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(lost)),
-            Slot::OptTensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(lost)),
+            SavedValue::Tensors(l) => {
+                Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(lost))
+            }
+            SavedValue::OptTensors(l) => {
+                Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(lost))
+            }
             _ => None,
         }
     }
@@ -83,12 +87,12 @@ impl Slot {
             }
         };
         match self {
-            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => {}
-            Slot::Tensor(saved) => saved.with(|saved| saved.iter().for_each(&mut one)),
-            Slot::Tensors(list) => list.with(|list| {
+            SavedValue::Empty | SavedValue::Plain(_) | SavedValue::Sizes(_) => {}
+            SavedValue::Tensor(saved) => saved.with(|saved| saved.iter().for_each(&mut one)),
+            SavedValue::Tensors(list) => list.with(|list| {
                 list.iter().flat_map(|list| list.iter()).for_each(&mut one);
             }),
-            Slot::OptTensors(list) => list.with(|list| {
+            SavedValue::OptTensors(list) => list.with(|list| {
                 list.iter().flat_map(|list| list.iter()).flatten().for_each(&mut one);
             }),
         }
@@ -102,12 +106,12 @@ impl Slot {
             Kept::Freed(_) => true,
         };
         match self {
-            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => true,
-            Slot::Tensor(saved) => saved.with(|saved| saved.iter().all(one)),
-            Slot::Tensors(list) => {
+            SavedValue::Empty | SavedValue::Plain(_) | SavedValue::Sizes(_) => true,
+            SavedValue::Tensor(saved) => saved.with(|saved| saved.iter().all(one)),
+            SavedValue::Tensors(list) => {
                 list.with(|list| list.iter().flat_map(|list| list.iter()).all(one))
             }
-            Slot::OptTensors(list) => {
+            SavedValue::OptTensors(list) => {
                 list.with(|list| list.iter().flat_map(|list| list.iter()).flatten().all(one))
             }
         }
@@ -115,7 +119,7 @@ impl Slot {
 
     /// Whether the slot is for tensors.
     pub(in crate::autograd) fn is_tensor(&self) -> bool {
-        matches!(self, Slot::Tensor(_))
+        matches!(self, SavedValue::Tensor(_))
     }
 
     /// Drops saved tensors; plain values stay, because a node without saved tensors can run again. `at` is the call site of the
@@ -123,13 +127,13 @@ impl Slot {
     pub(in crate::autograd) fn release(&self, at: CallSite) {
         // (Dropped after the lock, because that may run code of users.)
         match self {
-            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => {}
-            Slot::Tensor(saved) => drop(saved.with(|saved| {
+            SavedValue::Empty | SavedValue::Plain(_) | SavedValue::Sizes(_) => {}
+            SavedValue::Tensor(saved) => drop(saved.with(|saved| {
                 let is_kept = saved.as_ref().is_some_and(|saved| !saved.is_freed());
                 is_kept.then(|| saved.replace(SavedTensor::freed(at)))
             })),
-            Slot::Tensors(list) => drop(list.with(Option::take)),
-            Slot::OptTensors(list) => drop(list.with(Option::take)),
+            SavedValue::Tensors(list) => drop(list.with(Option::take)),
+            SavedValue::OptTensors(list) => drop(list.with(Option::take)),
         }
     }
 
@@ -137,18 +141,18 @@ impl Slot {
     #[inline]
     pub(in crate::autograd) fn unpack(&self, node: &Node) -> Result<Value> {
         Ok(match self {
-            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Value::None,
-            Slot::Tensor(saved) => {
+            SavedValue::Empty | SavedValue::Plain(_) | SavedValue::Sizes(_) => Value::None,
+            SavedValue::Tensor(saved) => {
                 let freed = || freed(Some(node), CallSite::UNKNOWN);
                 let saved = saved.with(|s| s.clone()).ok_or_else(freed)?;
                 Value::Tensor(saved.into_tensor(node)?)
             }
-            Slot::Tensors(list) => {
+            SavedValue::Tensors(list) => {
                 let freed = || freed(Some(node), CallSite::UNKNOWN);
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
                 Value::Tensors(list.iter().map(|s| s.unpack(node)).collect::<Result<_>>()?)
             }
-            Slot::OptTensors(list) => {
+            SavedValue::OptTensors(list) => {
                 let freed = || freed(Some(node), CallSite::UNKNOWN);
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
                 let one = |s: &Option<SavedTensor>| s.as_ref().map(|s| s.unpack(node)).transpose();

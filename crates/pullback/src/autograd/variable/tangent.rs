@@ -6,7 +6,7 @@
 
 use super::layout::{capacity_of, lies_as};
 use super::meta::lock;
-use super::window::Window;
+use super::window::ViewWindow;
 use crate::autograd::graph::node::Node;
 use crate::autograd::thread::level::{self, KeptTangents, Seen, Tangent};
 use crate::autograd::{arithmetic, mode};
@@ -152,7 +152,7 @@ pub(in crate::autograd) fn slice(view: &Tensor, base: &Tensor, whole: &Tensor) -
     let _below = level::below();
     // (Recorded whenever it is first asked for: a view made in no_grad mode could not be written to afterwards.)
     let _grad = mode::enable_grad();
-    Window::of(view, base).show(whole)
+    ViewWindow::of(view, base).show(whole)
 }
 
 /// Adds a tangent to a tensor's tangents; returns the previous one of its level.

@@ -6,7 +6,7 @@ use crate::{Result, Tensor};
 
 /// The elements of its base that a view shows. Where one of the two holds complex numbers and the other real ones, sizes,
 /// strides and offset count real numbers, a complex number being a pair of them.
-pub(in crate::autograd) struct Window {
+pub(in crate::autograd) struct ViewWindow {
     pub(in crate::autograd) shape: Dims,
     strides: Dims,
     pub(in crate::autograd) offset: i64,
@@ -20,7 +20,7 @@ pub(in crate::autograd) struct Window {
     differing_bits: u32,
 }
 
-impl Window {
+impl ViewWindow {
     pub(in crate::autograd) fn of(view: &Tensor, base: &Tensor) -> Self {
         let geometry = view.geometry();
         let shows_pairs = geometry.dtype.is_complex() && !base.dtype().is_complex();
@@ -37,7 +37,15 @@ impl Window {
         let of_base = if counts_parts { Flag::NEG } else { Flag::UNRESOLVED };
         let differing_bits = view.sign_bits() ^ base.sign_bits() & of_base;
         let parts_of_conj = counts_parts && base.is_conj();
-        Window { shape, strides, offset, shows_pairs, counts_parts, parts_of_conj, differing_bits }
+        ViewWindow {
+            shape,
+            strides,
+            offset,
+            shows_pairs,
+            counts_parts,
+            parts_of_conj,
+            differing_bits,
+        }
     }
     /// The position of the base's first element, in the units of `offset`.
     pub(in crate::autograd) fn start_of(&self, base: &Tensor) -> i64 {
@@ -48,7 +56,7 @@ impl Window {
     pub(in crate::autograd) fn show(&self, whole: &Tensor) -> Result<Tensor> {
         self.as_seen(self.elements(whole)?)
     }
-    /// As [`Window::show`], with pairs left as real numbers: they need not lie where complex numbers can.
+    /// As [`ViewWindow::show`], with pairs left as real numbers: they need not lie where complex numbers can.
     pub(in crate::autograd) fn elements(&self, whole: &Tensor) -> Result<Tensor> {
         let mut seen = whole.clone();
         if self.parts_of_conj {
@@ -60,7 +68,7 @@ impl Window {
         seen = arithmetic::as_strided(&seen, &self.shape, &self.strides, self.offset)?;
         if self.shows_pairs { Ok(seen) } else { self.apply_bits(seen) }
     }
-    /// The result of [`Window::elements`] as the view shows it.
+    /// The result of [`ViewWindow::elements`] as the view shows it.
     pub(in crate::autograd) fn as_seen(&self, elements: Tensor) -> Result<Tensor> {
         if self.shows_pairs {
             self.apply_bits(arithmetic::view_as_complex(&elements)?)
@@ -68,7 +76,7 @@ impl Window {
             Ok(elements)
         }
     }
-    /// The inverse of [`Window::as_seen`].
+    /// The inverse of [`ViewWindow::as_seen`].
     pub(in crate::autograd) fn as_kept(&self, seen: Tensor) -> Result<Tensor> {
         if !self.shows_pairs {
             return Ok(seen);

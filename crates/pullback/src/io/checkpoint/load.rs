@@ -1,10 +1,10 @@
-//! An archive's pickle as a [`Value`].
+//! An archive's pickle as a [`FileValue`].
 
 use super::restore::{self, Global};
 use crate::error::{Error, bail, ensure};
 use crate::io::pickle::{self, Broken, Build, Constant, Limits};
 use crate::io::zip::Archive;
-use crate::io::{FileSource, ReadAt, Value, elements};
+use crate::io::{FileSource, FileValue, ReadAt, elements};
 use crate::{DType, Result, Storage};
 use pullback_kernels::memory;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const DEEPEST: u32 = 500;
 
 /// How many objects a checkpoint may show, collections that are in several places counted in each: as many as there are
-/// objects in the file times this, or [`FEW`]. Whoever walks through it ([`Value::tensors`]) visits each.
+/// objects in the file times this, or [`FEW`]. Whoever walks through it ([`FileValue::tensors`]) visits each.
 const SHOWN_PER_OBJECT: u64 = 16;
 const FEW: u64 = 1 << 20;
 
@@ -30,9 +30,9 @@ const COPIED_PER_BYTE: u64 = 16;
 /// use pullback::{Tensor, io};
 /// # fn main() -> pullback::Result<()> {
 /// let path = std::env::temp_dir().join("pullback_load_example.pt");
-/// let state = io::Value::state_dict([("weight", Tensor::from_slice(&[1.0, 2.0], &[2])?)]);
+/// let state = io::FileValue::state_dict([("weight", Tensor::from_slice(&[1.0, 2.0], &[2])?)]);
 /// io::save(&state, &path)?;
-/// let weight = io::load(&path)?.get("weight").and_then(io::Value::as_tensor).cloned().unwrap();
+/// let weight = io::load(&path)?.get("weight").and_then(io::FileValue::as_tensor).cloned().unwrap();
 /// assert_eq!(weight.to_vec::<f64>()?, [1.0, 2.0]);
 /// # Ok(())
 /// # }
@@ -41,7 +41,7 @@ const COPIED_PER_BYTE: u64 = 16;
 /// # Errors
 /// `RuntimeError` for files that cannot be read, damaged archives, pickles that are wrong or hold more than weights, and tensors
 /// that do not fit their storages; out of memory. Formats of before 2020 are refused.
-pub fn load(path: impl AsRef<Path>) -> Result<Value> {
+pub fn load(path: impl AsRef<Path>) -> Result<FileValue> {
     load_from(FileSource::open(path.as_ref())?)
 }
 
@@ -49,7 +49,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Value> {
 ///
 /// # Errors
 /// As for [`load`].
-pub fn load_from(source: impl ReadAt) -> Result<Value> {
+pub fn load_from(source: impl ReadAt) -> Result<FileValue> {
     let mut archive = Archive::open(source)?;
     let first = archive.records().first().map_or("", |record| record.name.as_str());
     let Some((folder, _)) = first.split_once('/') else {
@@ -104,7 +104,7 @@ pub(super) enum Item {
 
 /// A larger object.
 pub(super) enum TreeNode {
-    Value(Value),
+    Value(FileValue),
     Global(Global),
     Storage(Storage, DType),
     List(Vec<Item>),
@@ -151,7 +151,7 @@ impl<S: ReadAt> Tree<S> {
         memory::push(&mut self.nodes, node)?;
         Ok(Item::Node(index))
     }
-    pub(super) fn value(&mut self, value: Value) -> Result<Item> {
+    pub(super) fn value(&mut self, value: FileValue) -> Result<Item> {
         self.push(TreeNode::Value(value))
     }
     pub(super) fn node(&self, item: Item) -> Option<&TreeNode> {
@@ -210,15 +210,15 @@ impl<S: ReadAt> Build for Tree<S> {
             Constant::Bool(value) => return Ok(Item::Bool(value)),
             Constant::Int(value) => return Ok(Item::Int(value)),
             Constant::Float(value) => return Ok(Item::Float(value)),
-            Constant::BigInt(bytes) => Value::BigInt(bytes[..].into()),
+            Constant::BigInt(bytes) => FileValue::BigInt(bytes[..].into()),
             Constant::Text(bytes) => match std::str::from_utf8(&bytes) {
-                Ok(text) => Value::Str(text.into()),
+                Ok(text) => FileValue::Str(text.into()),
                 Err(_) => bail!(runtime, "Weights only load failed: a text is no UTF-8"),
             },
-            Constant::Bytes(bytes) | Constant::ByteArray(bytes) => Value::Bytes(bytes.into()),
+            Constant::Bytes(bytes) | Constant::ByteArray(bytes) => FileValue::Bytes(bytes.into()),
             Constant::OldString(bytes) => match std::str::from_utf8(&bytes) {
-                Ok(text) => Value::Str(text.into()),
-                Err(_) => Value::Bytes(bytes[..].into()),
+                Ok(text) => FileValue::Str(text.into()),
+                Err(_) => FileValue::Bytes(bytes[..].into()),
             },
         };
         self.value(value)
@@ -267,7 +267,7 @@ impl<S: ReadAt> Build for Tree<S> {
     }
     fn text(&self, object: &Item) -> Option<String> {
         match self.node(*object) {
-            Some(TreeNode::Value(Value::Str(text))) => Some(text.to_string()),
+            Some(TreeNode::Value(FileValue::Str(text))) => Some(text.to_string()),
             _ => None,
         }
     }
@@ -290,7 +290,8 @@ impl<S: ReadAt> Build for Tree<S> {
         match self.node(*instance) {
             // Attributes, such as the `_metadata` of state dicts.
             Some(
-                TreeNode::Dict { .. } | TreeNode::Value(Value::Tensor(_) | Value::Parameter(_)),
+                TreeNode::Dict { .. }
+                | TreeNode::Value(FileValue::Tensor(_) | FileValue::Parameter(_)),
             ) => Ok(()),
             _ => bail!(runtime, "Can only build Tensor, Parameter, OrderedDict"),
         }
@@ -318,13 +319,13 @@ struct Finished<'a> {
 /// A value, how deep its collections are nested, and how many objects it shows.
 #[derive(Clone)]
 struct Made {
-    value: Value,
+    value: FileValue,
     depth: u32,
     shown: u64,
 }
 
 impl Made {
-    fn plain(value: Value) -> Made {
+    fn plain(value: FileValue) -> Made {
         Made { value, depth: 0, shown: 1 }
     }
 }
@@ -332,10 +333,10 @@ impl Made {
 impl Finished<'_> {
     fn value(&mut self, item: Item) -> Result<Made> {
         let index = match item {
-            Item::None => return Ok(Made::plain(Value::None)),
-            Item::Bool(value) => return Ok(Made::plain(Value::Bool(value))),
-            Item::Int(value) => return Ok(Made::plain(Value::Int(value))),
-            Item::Float(value) => return Ok(Made::plain(Value::Float(value))),
+            Item::None => return Ok(Made::plain(FileValue::None)),
+            Item::Bool(value) => return Ok(Made::plain(FileValue::Bool(value))),
+            Item::Int(value) => return Ok(Made::plain(FileValue::Int(value))),
+            Item::Float(value) => return Ok(Made::plain(FileValue::Float(value))),
             Item::Node(index) => index,
         };
         if let Some(done) = self.done.get(&index) {
@@ -350,23 +351,27 @@ impl Finished<'_> {
         let nodes = self.nodes;
         let made = match &nodes[index as usize] {
             TreeNode::Value(value) => Made::plain(value.clone()),
-            TreeNode::Global(Global::DType(dtype)) => Made::plain(Value::DType(*dtype)),
+            TreeNode::Global(Global::DType(dtype)) => Made::plain(FileValue::DType(*dtype)),
             TreeNode::Global(global) => {
                 bail!(runtime, "{global:?} cannot stand for itself in a checkpoint")
             }
             TreeNode::Storage(storage, dtype) => {
                 Made::plain(restore::whole(storage, *dtype)?.into())
             }
-            TreeNode::List(items) => self.collection(items, |list| Ok(Value::List(list.into())))?,
-            TreeNode::Tuple(items) => {
-                self.collection(items, |list| Ok(Value::Tuple(list.into())))?
+            TreeNode::List(items) => {
+                self.collection(items, |list| Ok(FileValue::List(list.into())))?
             }
-            TreeNode::Set(items) => self.collection(items, |list| Ok(Value::Set(list.into())))?,
+            TreeNode::Tuple(items) => {
+                self.collection(items, |list| Ok(FileValue::Tuple(list.into())))?
+            }
+            TreeNode::Set(items) => {
+                self.collection(items, |list| Ok(FileValue::Set(list.into())))?
+            }
             TreeNode::Dict { items, is_ordered: true } => {
-                self.collection(items, |list| Ok(Value::OrderedDict(pairs(list)?.into())))?
+                self.collection(items, |list| Ok(FileValue::OrderedDict(pairs(list)?.into())))?
             }
             TreeNode::Dict { items, is_ordered: false } => {
-                self.collection(items, |list| Ok(Value::Dict(pairs(list)?.into())))?
+                self.collection(items, |list| Ok(FileValue::Dict(pairs(list)?.into())))?
             }
         };
         self.open.remove(&index);
@@ -384,7 +389,7 @@ impl Finished<'_> {
     fn collection(
         &mut self,
         items: &[Item],
-        make: fn(Vec<Value>) -> Result<Value>,
+        make: fn(Vec<FileValue>) -> Result<FileValue>,
     ) -> Result<Made> {
         let mut values = memory::with_capacity(items.len())?;
         let (mut depth, mut shown) = (0, 1_u64);
@@ -399,7 +404,7 @@ impl Finished<'_> {
 }
 
 /// Keys and values, which stand in turns.
-fn pairs(values: Vec<Value>) -> Result<Vec<(Value, Value)>> {
+fn pairs(values: Vec<FileValue>) -> Result<Vec<(FileValue, FileValue)>> {
     let mut pairs = memory::with_capacity(values.len() / 2)?;
     let mut values = values.into_iter();
     while let (Some(key), Some(value)) = (values.next(), values.next()) {

@@ -2,7 +2,7 @@
 
 use super::load::{Item, Tree, TreeNode};
 use crate::error::{Error, bail, ensure};
-use crate::io::{ReadAt, Value};
+use crate::io::{FileValue, ReadAt};
 use crate::{C128, DType, Device, Layout, Result, Storage, Tensor, binding};
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl Global {
 /// The text of a string.
 pub(super) fn text<S: ReadAt>(tree: &Tree<S>, item: Item) -> Result<Arc<str>> {
     match tree.node(item) {
-        Some(TreeNode::Value(Value::Str(text))) => Ok(text.clone()),
+        Some(TreeNode::Value(FileValue::Str(text))) => Ok(text.clone()),
         _ => bail!(runtime, "Weights only load failed: a text is expected, not {item:?}"),
     }
 }
@@ -115,14 +115,14 @@ pub(super) fn call<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item])
             return tree.push(TreeNode::Set(items));
         }
         (Global::Set, []) => return tree.push(TreeNode::Set(Vec::new())),
-        (Global::ByteArray, []) => Value::Bytes([].into()),
+        (Global::ByteArray, []) => FileValue::Bytes([].into()),
         (Global::ByteArray, [bytes]) => match tree.node(*bytes) {
-            Some(TreeNode::Value(Value::Bytes(bytes))) => Value::Bytes(bytes.clone()),
+            Some(TreeNode::Value(FileValue::Bytes(bytes))) => FileValue::Bytes(bytes.clone()),
             _ => return Err(wrong()),
         },
         (Global::ByteArray | Global::Encode, [string, encoding]) => {
             let (string, encoding) = (text(tree, *string)?, text(tree, *encoding)?);
-            Value::Bytes(encoded(&string, &encoding)?)
+            FileValue::Bytes(encoded(&string, &encoding)?)
         }
         (Global::Complex, [real, imaginary]) => {
             let number = |item: Item| match item {
@@ -130,14 +130,14 @@ pub(super) fn call<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item])
                 Item::Int(value) => Ok(value as f64),
                 _ => Err(wrong()),
             };
-            Value::Complex(C128::new(number(*real)?, number(*imaginary)?))
+            FileValue::Complex(C128::new(number(*real)?, number(*imaginary)?))
         }
-        (Global::Size, [sizes]) => Value::Size(numbers(tree, *sizes)?[..].into()),
-        (Global::Device, [kind]) => Value::Device(Device::parse(&text(tree, *kind)?)?),
+        (Global::Size, [sizes]) => FileValue::Size(numbers(tree, *sizes)?[..].into()),
+        (Global::Device, [kind]) => FileValue::Device(Device::parse(&text(tree, *kind)?)?),
         (Global::Device, [kind, Item::Int(index)]) => {
-            Value::Device(Device::parse(&format!("{}:{index}", text(tree, *kind)?))?)
+            FileValue::Device(Device::parse(&format!("{}:{index}", text(tree, *kind)?))?)
         }
-        (Global::GetLayout, [name]) => Value::Layout(layout(&text(tree, *name)?)?),
+        (Global::GetLayout, [name]) => FileValue::Layout(layout(&text(tree, *name)?)?),
         (Global::RebuildFromType, [function, _, arguments, _]) => {
             return rebuild_from_type(tree, *function, *arguments);
         }
@@ -147,7 +147,7 @@ pub(super) fn call<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item])
 }
 
 /// The tensor that a function of `torch._utils` rebuilds from its arguments.
-fn rebuilt<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item]) -> Result<Value> {
+fn rebuilt<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item]) -> Result<FileValue> {
     let wrong = || wrong(global);
     Ok(match (global, args) {
         (Global::RebuildFromCpu, [data, dtype, _, Item::Bool(requires_grad)]) => {
@@ -155,26 +155,26 @@ fn rebuilt<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item]) -> Resu
                 return Err(wrong());
             };
             let tensor = tensor(tree, *data)?.to_dtype(*dtype)?.detached()?;
-            Value::Tensor(with_grad(tensor, *requires_grad)?)
+            FileValue::Tensor(with_grad(tensor, *requires_grad)?)
         }
         (Global::Parameter | Global::RebuildParameter, [data, Item::Bool(requires_grad), ..]) => {
-            Value::Parameter(with_grad(tensor(tree, *data)?.detached()?, *requires_grad)?)
+            FileValue::Parameter(with_grad(tensor(tree, *data)?.detached()?, *requires_grad)?)
         }
-        (Global::RebuildSparse, [layout, data]) => Value::Tensor(sparse(tree, *layout, *data)?),
+        (Global::RebuildSparse, [layout, data]) => FileValue::Tensor(sparse(tree, *layout, *data)?),
         (Global::RebuildTensor, [storage, geometry @ ..]) if geometry.len() == 3 => {
-            Value::Tensor(over(tree, *storage, geometry, None)?)
+            FileValue::Tensor(over(tree, *storage, geometry, None)?)
         }
         (Global::RebuildTensorV2, [storage, geometry @ .., Item::Bool(requires_grad), _])
             if geometry.len() == 3 =>
         {
-            Value::Tensor(with_grad(over(tree, *storage, geometry, None)?, *requires_grad)?)
+            FileValue::Tensor(with_grad(over(tree, *storage, geometry, None)?, *requires_grad)?)
         }
         (
             Global::RebuildTensorV2,
             [storage, geometry @ .., Item::Bool(requires_grad), _, metadata],
         ) if geometry.len() == 3 => {
             let tensor = over(tree, *storage, geometry, None)?;
-            Value::Tensor(with_grad(with_bits(tree, tensor, *metadata)?, *requires_grad)?)
+            FileValue::Tensor(with_grad(with_bits(tree, tensor, *metadata)?, *requires_grad)?)
         }
         (
             Global::RebuildTensorV3,
@@ -187,14 +187,14 @@ fn rebuilt<S: ReadAt>(tree: &mut Tree<S>, global: Global, args: &[Item]) -> Resu
             if let [metadata] = metadata {
                 tensor = with_bits(tree, tensor, *metadata)?;
             }
-            Value::Tensor(with_grad(tensor, *requires_grad)?)
+            FileValue::Tensor(with_grad(tensor, *requires_grad)?)
         }
         _ => return Err(wrong()),
     })
 }
 
 fn numbers<S: ReadAt>(tree: &Tree<S>, item: Item) -> Result<Vec<i64>> {
-    if let Some(TreeNode::Value(Value::Size(sizes))) = tree.node(item) {
+    if let Some(TreeNode::Value(FileValue::Size(sizes))) = tree.node(item) {
         return Ok(pullback_kernels::memory::copied(sizes)?);
     }
     let number = |item: &Item| match item {
@@ -262,7 +262,7 @@ fn layout(name: &str) -> Result<Layout> {
 
 fn tensor<S: ReadAt>(tree: &Tree<S>, item: Item) -> Result<Tensor> {
     match tree.node(item) {
-        Some(TreeNode::Value(Value::Tensor(tensor) | Value::Parameter(tensor))) => {
+        Some(TreeNode::Value(FileValue::Tensor(tensor) | FileValue::Parameter(tensor))) => {
             Ok(tensor.clone())
         }
         _ => bail!(runtime, "Weights only load failed: a tensor is expected"),
@@ -337,7 +337,7 @@ pub(super) fn whole(storage: &Storage, dtype: DType) -> Result<Tensor> {
 
 fn sparse<S: ReadAt>(tree: &mut Tree<S>, layout: Item, data: Item) -> Result<Tensor> {
     let wrong = || wrong(Global::RebuildSparse);
-    let Some(TreeNode::Value(Value::Layout(layout))) = tree.node(layout) else {
+    let Some(TreeNode::Value(FileValue::Layout(layout))) = tree.node(layout) else {
         return Err(wrong());
     };
     let layout = *layout;

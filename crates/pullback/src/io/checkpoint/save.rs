@@ -1,8 +1,8 @@
-//! A [`Value`] as an archive: the pickle as PyTorch's pickler would write it, protocol 2, and the storages.
+//! A [`FileValue`] as an archive: the pickle as PyTorch's pickler would write it, protocol 2, and the storages.
 
 use super::restore::storage_class;
 use crate::error::{bail, ensure};
-use crate::io::Value;
+use crate::io::FileValue;
 use crate::io::pickle::Pickler;
 use crate::io::source::failed;
 use crate::io::zip::ArchiveWriter;
@@ -23,7 +23,7 @@ const ALIGNMENT: u64 = 64;
 /// # Errors
 /// `RuntimeError` for files that cannot be written, tensors that show the same memory with different dtypes, and tensors without
 /// memory.
-pub fn save(value: &Value, path: impl AsRef<Path>) -> Result<()> {
+pub fn save(value: &FileValue, path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     let name = path.file_stem().map_or_else(|| "archive".into(), |stem| stem.to_string_lossy());
     let state = CheckpointParts::of(value)?;
@@ -35,7 +35,7 @@ pub fn save(value: &Value, path: impl AsRef<Path>) -> Result<()> {
 ///
 /// # Errors
 /// As for [`save`].
-pub fn save_to(value: &Value, out: impl Write) -> Result<()> {
+pub fn save_to(value: &FileValue, out: impl Write) -> Result<()> {
     CheckpointParts::of(value)?.write(out, "archive")
 }
 
@@ -51,7 +51,7 @@ struct CheckpointParts {
 }
 
 impl CheckpointParts {
-    fn of(value: &Value) -> Result<CheckpointParts> {
+    fn of(value: &FileValue) -> Result<CheckpointParts> {
         let mut saved = CheckpointParts::default();
         saved.value(value)?;
         saved.pickle.stop();
@@ -71,34 +71,34 @@ impl CheckpointParts {
         archive.finish().map(drop)
     }
 
-    fn value(&mut self, value: &Value) -> Result<()> {
+    fn value(&mut self, value: &FileValue) -> Result<()> {
         let out = &mut self.pickle;
         match value {
-            Value::None => out.none(),
-            Value::Bool(value) => out.bool(*value),
-            Value::Int(value) => out.int(*value),
-            Value::BigInt(bytes) => self.big_int(bytes)?,
-            Value::Float(value) => out.float(*value),
-            Value::Str(text) => out.text(text),
-            Value::Complex(value) => {
+            FileValue::None => out.none(),
+            FileValue::Bool(value) => out.bool(*value),
+            FileValue::Int(value) => out.int(*value),
+            FileValue::BigInt(bytes) => self.big_int(bytes)?,
+            FileValue::Float(value) => out.float(*value),
+            FileValue::Str(text) => out.text(text),
+            FileValue::Complex(value) => {
                 out.global("builtins", "complex");
                 out.float(value.re);
                 out.float(value.im);
                 out.tuple(2);
                 out.reduce();
             }
-            Value::Bytes(bytes) => self.bytes(bytes),
-            Value::DType(dtype) => out.global("torch", dtype.name()),
-            Value::Layout(layout) => self.layout(*layout),
-            Value::Device(device) => self.device(*device),
-            Value::Size(sizes) => {
+            FileValue::Bytes(bytes) => self.bytes(bytes),
+            FileValue::DType(dtype) => out.global("torch", dtype.name()),
+            FileValue::Layout(layout) => self.layout(*layout),
+            FileValue::Device(device) => self.device(*device),
+            FileValue::Size(sizes) => {
                 out.global("torch", "Size");
                 self.sizes(sizes);
                 self.pickle.tuple(1);
                 self.pickle.reduce();
             }
-            Value::Tensor(tensor) => self.tensor(tensor)?,
-            Value::Parameter(tensor) => {
+            FileValue::Tensor(tensor) => self.tensor(tensor)?,
+            FileValue::Parameter(tensor) => {
                 out.global("torch._utils", "_rebuild_parameter");
                 self.tensor(&tensor.detached()?)?;
                 self.pickle.bool(tensor.requires_grad());
@@ -106,16 +106,16 @@ impl CheckpointParts {
                 self.pickle.tuple(3);
                 self.pickle.reduce();
             }
-            Value::List(items) => self.list(items)?,
-            Value::Tuple(items) => self.tuple(items)?,
-            Value::Set(items) => {
+            FileValue::List(items) => self.list(items)?,
+            FileValue::Tuple(items) => self.tuple(items)?,
+            FileValue::Set(items) => {
                 out.global("builtins", "set");
                 self.list(items)?;
                 self.pickle.tuple(1);
                 self.pickle.reduce();
             }
-            Value::Dict(items) => self.dict(items, false)?,
-            Value::OrderedDict(items) => self.dict(items, true)?,
+            FileValue::Dict(items) => self.dict(items, false)?,
+            FileValue::OrderedDict(items) => self.dict(items, true)?,
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ impl CheckpointParts {
     }
 
     /// A tuple is written once, and found again by its address: tuples that hold others twice would unfold without end.
-    fn tuple(&mut self, items: &Arc<Vec<Value>>) -> Result<()> {
+    fn tuple(&mut self, items: &Arc<Vec<FileValue>>) -> Result<()> {
         let address = Arc::as_ptr(items) as usize;
         if self.pickle.known(address) {
             return Ok(());
@@ -152,7 +152,7 @@ impl CheckpointParts {
         Ok(())
     }
 
-    fn list(&mut self, items: &Arc<Vec<Value>>) -> Result<()> {
+    fn list(&mut self, items: &Arc<Vec<FileValue>>) -> Result<()> {
         if self.pickle.known(Arc::as_ptr(items) as usize) {
             return Ok(());
         }
@@ -164,7 +164,7 @@ impl CheckpointParts {
         Ok(())
     }
 
-    fn dict(&mut self, items: &Arc<Vec<(Value, Value)>>, is_ordered: bool) -> Result<()> {
+    fn dict(&mut self, items: &Arc<Vec<(FileValue, FileValue)>>, is_ordered: bool) -> Result<()> {
         let address = Arc::as_ptr(items) as usize;
         if self.pickle.known(address) {
             return Ok(());
@@ -257,14 +257,14 @@ impl CheckpointParts {
             Sparse::Coo(Coo { indices, values, is_coalesced }) => {
                 self.tensor(indices)?;
                 self.tensor(values)?;
-                self.value(&Value::Size(tensor.shape().into()))?;
+                self.value(&FileValue::Size(tensor.shape().into()))?;
                 self.pickle.bool(*is_coalesced);
             }
             Sparse::Compressed(Compressed { compressed, plain, values }) => {
                 for part in [compressed, plain, values] {
                     self.tensor(part)?;
                 }
-                self.value(&Value::Size(tensor.shape().into()))?;
+                self.value(&FileValue::Size(tensor.shape().into()))?;
             }
         }
         self.pickle.tuple(4);

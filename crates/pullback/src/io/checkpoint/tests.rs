@@ -2,50 +2,50 @@
 
 use crate::error::ErrorKind;
 use crate::io::zip::Archive;
-use crate::io::{Value, load_from, save_to};
+use crate::io::{FileValue, load_from, save_to};
 use crate::tensor::Sparse;
 use crate::{C128, DType, Device, Layout, Tensor, f16};
 use std::sync::Arc;
 
-fn written(value: &Value) -> Vec<u8> {
+fn written(value: &FileValue) -> Vec<u8> {
     let mut bytes = Vec::new();
     save_to(value, &mut bytes).unwrap();
     bytes
 }
-fn again(value: &Value) -> Value {
+fn again(value: &FileValue) -> FileValue {
     load_from(&written(value)[..]).unwrap()
 }
-fn shown(value: &Value) -> String {
+fn shown(value: &FileValue) -> String {
     format!("{value:?}")
 }
 fn recorded(name: &str) -> Vec<u8> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/tests/recorded/checkpoints/");
     std::fs::read(format!("{folder}{name}.pt")).unwrap()
 }
-fn tensor<'a>(value: &'a Value, path: &[&str]) -> &'a Tensor {
+fn tensor<'a>(value: &'a FileValue, path: &[&str]) -> &'a Tensor {
     let found = path.iter().try_fold(value, |value, name| value.get(name));
-    found.and_then(Value::as_tensor).unwrap_or_else(|| panic!("no tensor at {path:?}"))
+    found.and_then(FileValue::as_tensor).unwrap_or_else(|| panic!("no tensor at {path:?}"))
 }
 
 #[test]
 fn plain_data_comes_back() {
-    let list = Value::List(Arc::new(vec![Value::None, true.into(), 1.5.into()]));
-    let data = Value::Tuple(Arc::new(vec![
+    let list = FileValue::List(Arc::new(vec![FileValue::None, true.into(), 1.5.into()]));
+    let data = FileValue::Tuple(Arc::new(vec![
         list.clone(),
         list,
-        Value::from(-1),
+        FileValue::from(-1),
         255.into(),
         256.into(),
         70_000.into(),
-        Value::from(i64::MIN),
-        Value::BigInt([0, 0, 0, 0, 0, 0, 0, 0, 64].into()),
+        FileValue::from(i64::MIN),
+        FileValue::BigInt([0, 0, 0, 0, 0, 0, 0, 0, 64].into()),
         C128::new(1.0, -2.0).into(),
         "tëxt".into(),
-        Value::Bytes([0, 255].into()),
-        Value::Set(Arc::new(vec![3.into()])),
-        Value::dict([("k", Value::Tuple(Arc::default()))]),
-        Value::OrderedDict(Arc::new(vec![(1.into(), Value::None)])),
-        Value::Size([2, 3].into()),
+        FileValue::Bytes([0, 255].into()),
+        FileValue::Set(Arc::new(vec![3.into()])),
+        FileValue::dict([("k", FileValue::Tuple(Arc::default()))]),
+        FileValue::OrderedDict(Arc::new(vec![(1.into(), FileValue::None)])),
+        FileValue::Size([2, 3].into()),
         DType::BF16.into(),
         Layout::SparseCsr.into(),
         Device::Cpu.into(),
@@ -71,7 +71,7 @@ fn views_share_their_storage_afterwards() {
     let column = base.select(1, 1).unwrap();
     let empty = Tensor::from_slice::<f16>(&[], &[0, 2]).unwrap();
     let state = [("base", base), ("column", column), ("empty", empty)];
-    let found = again(&Value::state_dict(state));
+    let found = again(&FileValue::state_dict(state));
     let (base, column) = (tensor(&found, &["base"]), tensor(&found, &["column"]));
     assert!(base.storage().unwrap().ptr_eq(&column.storage().unwrap()));
     assert_eq!((column.strides(), column.storage_offset()), (&[3][..], 1));
@@ -97,7 +97,7 @@ fn what_pytorch_wrote_is_read() {
     assert_eq!(column.to_vec::<f32>().unwrap(), [1.0, 4.0]);
     assert_eq!(tensor(&plain, &["storage"]).to_vec::<f32>().unwrap().len(), 6);
     assert!(tensor(&plain, &["leaf"]).requires_grad());
-    assert!(matches!(plain.get("parameter"), Some(Value::Parameter(p)) if p.requires_grad()));
+    assert!(matches!(plain.get("parameter"), Some(FileValue::Parameter(p)) if p.requires_grad()));
     let data = shown(plain.get("data").unwrap());
     assert!(data.starts_with("List([None, Bool(true), Int(-1), BigInt([0, 0, 0, 0, 0, 0, 0, 0, 64]), Float(1.5), Complex("), "{data}");
     let of_torch = shown(plain.get("of torch").unwrap());
@@ -222,7 +222,7 @@ fn a_tensor_of_a_device_without_storages_of_its_own_has_the_dtype_and_flag_that_
         b"ctorch\nfloat64\nU\x03cpu\x88tR.",
     ]
     .concat();
-    let Value::Tensor(found) = load_from(&checkpoint(&call)[..]).unwrap() else {
+    let FileValue::Tensor(found) = load_from(&checkpoint(&call)[..]).unwrap() else {
         panic!("no tensor")
     };
     assert_eq!((found.dtype(), found.requires_grad()), (DType::F64, true));
@@ -230,7 +230,8 @@ fn a_tensor_of_a_device_without_storages_of_its_own_has_the_dtype_and_flag_that_
 
 #[test]
 fn a_checkpoint_that_was_cut_off_or_changed_never_panics() {
-    let bytes = written(&Value::state_dict([("w", Tensor::from_slice(&[1.0_f32], &[1]).unwrap())]));
+    let bytes =
+        written(&FileValue::state_dict([("w", Tensor::from_slice(&[1.0_f32], &[1]).unwrap())]));
     for length in 0..bytes.len() {
         assert!(load_from(&bytes[..length]).is_err());
     }

@@ -1,6 +1,6 @@
 //! The stack machine.
 
-use super::read::{Constant, Fault, Op, Reader};
+use super::read::{Constant, Fault, Opcode, PickleReader};
 use std::collections::HashMap;
 
 /// What makes objects of a pickle's operations. The machine calls nothing else.
@@ -89,7 +89,7 @@ struct StackEntry<O> {
 }
 
 struct Machine<'a, 'b, B: Build> {
-    reader: Reader<'a>,
+    reader: PickleReader<'a>,
     builder: &'b mut B,
     limits: Limits,
     /// How many objects a walk through a tuple may meet. Each level may double them, and a hash walks through all.
@@ -110,13 +110,13 @@ pub fn run<B: Build>(
     limits: Limits,
     builder: &mut B,
 ) -> Result<(B::Object, usize), B::Error> {
-    let reader = Reader::new(bytes, at);
+    let reader = PickleReader::new(bytes, at);
     let (stack, marks, memo) = (Vec::new(), Vec::new(), HashMap::new());
     let largest = (bytes.len() as u64).saturating_mul(16).saturating_add(4096);
     let mut machine = Machine { reader, builder, limits, largest, stack, marks, memo };
     loop {
         let op = machine.reader.next().map_err(Broken)?;
-        if op == Op::Stop {
+        if op == Opcode::Stop {
             let result = machine.pop()?;
             return Ok((result.object, machine.reader.position()));
         }
@@ -197,63 +197,63 @@ impl<B: Build> Machine<'_, '_, B> {
         Ok(())
     }
 
-    fn step(&mut self, op: Op<'_>) -> Result<(), B::Error> {
+    fn step(&mut self, op: Opcode<'_>) -> Result<(), B::Error> {
         match op {
-            Op::Constant(constant) => {
+            Opcode::Constant(constant) => {
                 let object = self.builder.constant(constant)?;
                 self.push(object);
             }
-            Op::Mark => self.marks.push(self.stack.len()),
-            Op::Pop => {
+            Opcode::Mark => self.marks.push(self.stack.len()),
+            Opcode::Pop => {
                 // (CPython's pickler takes marks away with it too.)
                 if self.stack.len() == self.floor() && self.marks.pop().is_some() {
                     return Ok(());
                 }
                 self.pop()?;
             }
-            Op::PopMark => drop(self.pop_mark()?),
-            Op::Dup => {
+            Opcode::PopMark => drop(self.pop_mark()?),
+            Opcode::Dup => {
                 let top = self.top()?.clone();
                 self.stack.push(top);
             }
-            Op::Get(key) => match self.memo.get(&key) {
+            Opcode::Get(key) => match self.memo.get(&key) {
                 Some(entry) => self.stack.push(entry.clone()),
                 None => return self.fault(format!("Memo value not found at index {key}")),
             },
-            Op::Put(key) => self.remember(key)?,
-            Op::Memoize => self.remember(self.memo.len() as u32)?,
-            Op::Protocol(protocol) if protocol > HIGHEST => {
+            Opcode::Put(key) => self.remember(key)?,
+            Opcode::Memoize => self.remember(self.memo.len() as u32)?,
+            Opcode::Protocol(protocol) if protocol > HIGHEST => {
                 return self.fault(format!("unsupported pickle protocol: {protocol}"));
             }
-            Op::Protocol(protocol) => self.builder.protocol(protocol)?,
-            Op::Frame | Op::Stop => {}
+            Opcode::Protocol(protocol) => self.builder.protocol(protocol)?,
+            Opcode::Frame | Opcode::Stop => {}
             other => return self.step_container(other),
         }
         Ok(())
     }
 
-    fn step_container(&mut self, op: Op<'_>) -> Result<(), B::Error> {
+    fn step_container(&mut self, op: Opcode<'_>) -> Result<(), B::Error> {
         let object = match op {
-            Op::EmptyList => self.builder.list(Vec::new())?,
-            Op::EmptyDict => self.builder.dict()?,
-            Op::EmptySet => self.builder.set(Vec::new(), false)?,
-            Op::EmptyTuple => return self.tuple(Vec::new()),
-            Op::TupleOf(count) => return self.tuple_of(count),
-            Op::Tuple => {
+            Opcode::EmptyList => self.builder.list(Vec::new())?,
+            Opcode::EmptyDict => self.builder.dict()?,
+            Opcode::EmptySet => self.builder.set(Vec::new(), false)?,
+            Opcode::EmptyTuple => return self.tuple(Vec::new()),
+            Opcode::TupleOf(count) => return self.tuple_of(count),
+            Opcode::Tuple => {
                 let items = self.pop_mark()?;
                 return self.tuple(items);
             }
-            Op::List => {
+            Opcode::List => {
                 let items = self.objects()?;
                 self.builder.list(items)?
             }
-            Op::Dict => {
+            Opcode::Dict => {
                 let items = self.pairs()?;
                 let dict = self.builder.dict()?;
                 self.builder.set_items(&dict, items)?;
                 dict
             }
-            Op::FrozenSet => {
+            Opcode::FrozenSet => {
                 let items = self.pop_mark()?;
                 let (depth, size) = self.measure(&items)?;
                 let objects = items.into_iter().map(|item| item.object).collect();
@@ -261,28 +261,28 @@ impl<B: Build> Machine<'_, '_, B> {
                 self.stack.push(StackEntry { object, depth, size });
                 return Ok(());
             }
-            Op::Append => {
+            Opcode::Append => {
                 let item = self.pop()?.object;
                 let list = self.top()?.object.clone();
                 return self.builder.append(&list, vec![item]);
             }
-            Op::Appends => {
+            Opcode::Appends => {
                 let items = self.objects()?;
                 let list = self.top()?.object.clone();
                 return self.builder.append(&list, items);
             }
-            Op::SetItem => {
+            Opcode::SetItem => {
                 let value = self.pop()?.object;
                 let key = self.pop()?.object;
                 let dict = self.top()?.object.clone();
                 return self.builder.set_items(&dict, vec![key, value]);
             }
-            Op::SetItems => {
+            Opcode::SetItems => {
                 let items = self.pairs()?;
                 let dict = self.top()?.object.clone();
                 return self.builder.set_items(&dict, items);
             }
-            Op::AddItems => {
+            Opcode::AddItems => {
                 let items = self.objects()?;
                 let set = self.top()?.object.clone();
                 return self.builder.add(&set, items);
@@ -293,10 +293,10 @@ impl<B: Build> Machine<'_, '_, B> {
         Ok(())
     }
 
-    fn step_call(&mut self, op: Op<'_>) -> Result<(), B::Error> {
+    fn step_call(&mut self, op: Opcode<'_>) -> Result<(), B::Error> {
         let object = match op {
-            Op::Global(module, name) => self.builder.global(module, name)?,
-            Op::StackGlobal => {
+            Opcode::Global(module, name) => self.builder.global(module, name)?,
+            Opcode::StackGlobal => {
                 let (name, module) = (self.pop()?.object, self.pop()?.object);
                 let names = (self.builder.text(&module), self.builder.text(&name));
                 let (Some(module), Some(name)) = names else {
@@ -304,13 +304,13 @@ impl<B: Build> Machine<'_, '_, B> {
                 };
                 self.builder.global(&module, &name)?
             }
-            Op::Instance(module, name) => {
+            Opcode::Instance(module, name) => {
                 let items = self.objects()?;
                 let class = self.builder.global(module, name)?;
                 let arguments = self.builder.tuple(items)?;
                 self.builder.reduce(class, arguments)?
             }
-            Op::Object => {
+            Opcode::Object => {
                 let mut items = self.objects()?;
                 if items.is_empty() {
                     return self.fault("an object has no class");
@@ -319,32 +319,32 @@ impl<B: Build> Machine<'_, '_, B> {
                 let arguments = self.builder.tuple(items)?;
                 self.builder.reduce(class, arguments)?
             }
-            Op::Reduce => {
+            Opcode::Reduce => {
                 let arguments = self.pop()?.object;
                 let callable = self.pop()?.object;
                 self.builder.reduce(callable, arguments)?
             }
-            Op::NewObject => {
+            Opcode::NewObject => {
                 let arguments = self.pop()?.object;
                 let class = self.pop()?.object;
                 self.builder.new_object(class, arguments, None)?
             }
-            Op::NewObjectWithKeywords => {
+            Opcode::NewObjectWithKeywords => {
                 let keywords = self.pop()?.object;
                 let arguments = self.pop()?.object;
                 let class = self.pop()?.object;
                 self.builder.new_object(class, arguments, Some(keywords))?
             }
-            Op::Build => {
+            Opcode::Build => {
                 let state = self.pop()?.object;
                 let instance = self.top()?.object.clone();
                 return self.builder.build(&instance, state);
             }
-            Op::PersistentText(id) => {
+            Opcode::PersistentText(id) => {
                 let id = self.builder.constant(Constant::Text(id.as_bytes().into()))?;
                 self.builder.persistent(id)?
             }
-            Op::Persistent => {
+            Opcode::Persistent => {
                 let id = self.pop()?.object;
                 self.builder.persistent(id)?
             }

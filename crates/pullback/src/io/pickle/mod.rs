@@ -1,6 +1,6 @@
 //! Pickles, Python's format for objects, read and written without Python.
 //!
-//! A pickle is a program for a stack machine. `read::Reader` takes the bytes apart into operations and checks that each is
+//! A pickle is a program for a stack machine. `read::PickleReader` takes the bytes apart into operations and checks that each is
 //! whole; `machine` runs them and asks a [`Build`] what the objects are: a tree of values here, Python's objects in the
 //! language binding. The machine itself calls nothing: what a name means, and whether it may be called, the builder says, and
 //! builders know lists of names. Invariant: a pickle of n bytes makes O(n) objects, and nothing is allocated for bytes that

@@ -57,7 +57,7 @@ pub enum Constant<'a> {
 
 /// An operation.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Op<'a> {
+pub(super) enum Opcode<'a> {
     Constant(Constant<'a>),
     Mark,
     Stop,
@@ -103,7 +103,7 @@ pub(super) enum Op<'a> {
 const MOST_DIGITS: usize = 4300;
 
 /// Takes a pickle apart.
-pub(super) struct Reader<'a> {
+pub(super) struct PickleReader<'a> {
     bytes: &'a [u8],
     /// The next byte.
     at: usize,
@@ -113,9 +113,9 @@ pub(super) struct Reader<'a> {
 
 type ReadResult<T> = Result<T, Fault>;
 
-impl<'a> Reader<'a> {
+impl<'a> PickleReader<'a> {
     pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
-        Reader { bytes, at: at.min(bytes.len()), begin: at }
+        PickleReader { bytes, at: at.min(bytes.len()), begin: at }
     }
     /// Where the next operation begins.
     pub(super) fn position(&self) -> usize {
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next operation.
-    pub(super) fn next(&mut self) -> ReadResult<Op<'a>> {
+    pub(super) fn next(&mut self) -> ReadResult<Opcode<'a>> {
         self.begin = self.at;
         let Some(&opcode) = self.bytes.get(self.at) else {
             let text = "Ran out of input".to_owned();
@@ -211,21 +211,21 @@ impl<'a> Reader<'a> {
             return Ok(simple);
         }
         if let Some(constant) = self.constant(opcode)? {
-            return Ok(Op::Constant(constant));
+            return Ok(Opcode::Constant(constant));
         }
         Ok(match opcode {
-            code::GLOBAL => Op::Global(self.name()?, self.name()?),
-            code::INST => Op::Instance(self.name()?, self.name()?),
-            code::PERSID => Op::PersistentText(self.name()?),
-            code::GET => Op::Get(self.decimal()?),
-            code::PUT => Op::Put(self.decimal()?),
-            code::BINGET => Op::Get(self.byte()?.into()),
-            code::BINPUT => Op::Put(self.byte()?.into()),
-            code::LONG_BINGET => Op::Get(self.u32()?),
-            code::LONG_BINPUT => Op::Put(self.u32()?),
-            code::PROTO => Op::Protocol(self.byte()?),
+            code::GLOBAL => Opcode::Global(self.name()?, self.name()?),
+            code::INST => Opcode::Instance(self.name()?, self.name()?),
+            code::PERSID => Opcode::PersistentText(self.name()?),
+            code::GET => Opcode::Get(self.decimal()?),
+            code::PUT => Opcode::Put(self.decimal()?),
+            code::BINGET => Opcode::Get(self.byte()?.into()),
+            code::BINPUT => Opcode::Put(self.byte()?.into()),
+            code::LONG_BINGET => Opcode::Get(self.u32()?),
+            code::LONG_BINPUT => Opcode::Put(self.u32()?),
+            code::PROTO => Opcode::Protocol(self.byte()?),
             // What a frame says of itself is not needed: every operation is checked on its own.
-            code::FRAME => self.fixed::<8>().map(|_| Op::Frame)?,
+            code::FRAME => self.fixed::<8>().map(|_| Opcode::Frame)?,
             other => {
                 let shown = char::from(other).escape_default();
                 return Err(self.fault(format!("Unsupported operand {other} ({shown})")));
@@ -275,37 +275,37 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn without_argument(opcode: u8) -> Option<Op<'static>> {
+fn without_argument(opcode: u8) -> Option<Opcode<'static>> {
     Some(match opcode {
-        code::MARK => Op::Mark,
-        code::STOP => Op::Stop,
-        code::POP => Op::Pop,
-        code::POP_MARK => Op::PopMark,
-        code::DUP => Op::Dup,
-        code::EMPTY_LIST => Op::EmptyList,
-        code::EMPTY_TUPLE => Op::EmptyTuple,
-        code::EMPTY_DICT => Op::EmptyDict,
-        code::EMPTY_SET => Op::EmptySet,
-        code::LIST => Op::List,
-        code::TUPLE => Op::Tuple,
-        code::DICT => Op::Dict,
-        code::FROZENSET => Op::FrozenSet,
-        code::TUPLE1 => Op::TupleOf(1),
-        code::TUPLE2 => Op::TupleOf(2),
-        code::TUPLE3 => Op::TupleOf(3),
-        code::APPEND => Op::Append,
-        code::APPENDS => Op::Appends,
-        code::SETITEM => Op::SetItem,
-        code::SETITEMS => Op::SetItems,
-        code::ADDITEMS => Op::AddItems,
-        code::STACK_GLOBAL => Op::StackGlobal,
-        code::OBJ => Op::Object,
-        code::REDUCE => Op::Reduce,
-        code::NEWOBJ => Op::NewObject,
-        code::NEWOBJ_EX => Op::NewObjectWithKeywords,
-        code::BUILD => Op::Build,
-        code::BINPERSID => Op::Persistent,
-        code::MEMOIZE => Op::Memoize,
+        code::MARK => Opcode::Mark,
+        code::STOP => Opcode::Stop,
+        code::POP => Opcode::Pop,
+        code::POP_MARK => Opcode::PopMark,
+        code::DUP => Opcode::Dup,
+        code::EMPTY_LIST => Opcode::EmptyList,
+        code::EMPTY_TUPLE => Opcode::EmptyTuple,
+        code::EMPTY_DICT => Opcode::EmptyDict,
+        code::EMPTY_SET => Opcode::EmptySet,
+        code::LIST => Opcode::List,
+        code::TUPLE => Opcode::Tuple,
+        code::DICT => Opcode::Dict,
+        code::FROZENSET => Opcode::FrozenSet,
+        code::TUPLE1 => Opcode::TupleOf(1),
+        code::TUPLE2 => Opcode::TupleOf(2),
+        code::TUPLE3 => Opcode::TupleOf(3),
+        code::APPEND => Opcode::Append,
+        code::APPENDS => Opcode::Appends,
+        code::SETITEM => Opcode::SetItem,
+        code::SETITEMS => Opcode::SetItems,
+        code::ADDITEMS => Opcode::AddItems,
+        code::STACK_GLOBAL => Opcode::StackGlobal,
+        code::OBJ => Opcode::Object,
+        code::REDUCE => Opcode::Reduce,
+        code::NEWOBJ => Opcode::NewObject,
+        code::NEWOBJ_EX => Opcode::NewObjectWithKeywords,
+        code::BUILD => Opcode::Build,
+        code::BINPERSID => Opcode::Persistent,
+        code::MEMOIZE => Opcode::Memoize,
         _ => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! The names of classes and functions in a pickle: which there are, and how a writer puts its own there.
 
 use super::opcode as code;
-use super::read::{Constant, Fault, Op, Reader};
+use super::read::{Constant, Fault, Opcode, PickleReader};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -16,18 +16,18 @@ const LONGEST: usize = 256;
 /// What is wrong with the pickle; a name that is the result of a computation, which cannot be known without running it.
 pub fn globals(bytes: &[u8]) -> Result<Vec<(String, String)>, Fault> {
     let mut names = Vec::new();
-    let mut reader = Reader::new(bytes, 0);
+    let mut reader = PickleReader::new(bytes, 0);
     // Picklers put a name's two texts onto the stack right before they use them.
     let mut last: [Option<Cow<'_, [u8]>>; 2] = [None, None];
     let mut memo: HashMap<u32, Option<Cow<'_, [u8]>>> = HashMap::new();
     loop {
         match reader.next()? {
-            Op::Stop => return Ok(names),
-            Op::Global(module, name) | Op::Instance(module, name) => {
+            Opcode::Stop => return Ok(names),
+            Opcode::Global(module, name) | Opcode::Instance(module, name) => {
                 names.push((module.to_owned(), name.to_owned()));
                 last = [None, None];
             }
-            Op::StackGlobal => {
+            Opcode::StackGlobal => {
                 let [module, name] = std::mem::take(&mut last);
                 let (Some(module), Some(name)) = (module, name) else {
                     return Err(reader.fault("the name of a class or function is computed"));
@@ -35,13 +35,13 @@ pub fn globals(bytes: &[u8]) -> Result<Vec<(String, String)>, Fault> {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 names.push((text(&module), text(&name)));
             }
-            Op::Constant(Constant::Text(text)) => {
+            Opcode::Constant(Constant::Text(text)) => {
                 last = [last[1].take(), Some(text).filter(|text| text.len() <= LONGEST)];
             }
-            Op::Get(key) => last = [last[1].take(), memo.get(&key).cloned().flatten()],
-            Op::Put(key) => drop(memo.insert(key, last[1].clone())),
-            Op::Memoize => drop(memo.insert(memo.len() as u32, last[1].clone())),
-            Op::Frame | Op::Protocol(_) => {}
+            Opcode::Get(key) => last = [last[1].take(), memo.get(&key).cloned().flatten()],
+            Opcode::Put(key) => drop(memo.insert(key, last[1].clone())),
+            Opcode::Memoize => drop(memo.insert(memo.len() as u32, last[1].clone())),
+            Opcode::Frame | Opcode::Protocol(_) => {}
             _ => last = [None, None],
         }
     }
@@ -61,7 +61,7 @@ enum Pending<'a> {
 /// # Errors
 /// What is wrong with the pickle.
 pub fn resolve_names(bytes: &[u8], prefix: &str) -> Result<Vec<u8>, Fault> {
-    let mut reader = Reader::new(bytes, 0);
+    let mut reader = PickleReader::new(bytes, 0);
     let mut out = Vec::new();
     let (mut copied, mut memorized) = (0, 0_u32);
     let mut known: HashSet<u32> = HashSet::new();
@@ -71,21 +71,21 @@ pub fn resolve_names(bytes: &[u8], prefix: &str) -> Result<Vec<u8>, Fault> {
         let op = reader.next()?;
         let end = reader.position();
         pending = match (op, pending) {
-            (Op::Stop, _) => {
+            (Opcode::Stop, _) => {
                 out.extend_from_slice(&bytes[copied..end]);
                 return Ok(out);
             }
-            (Op::Frame, pending) => {
+            (Opcode::Frame, pending) => {
                 out.extend_from_slice(&bytes[copied..start]);
                 copied = end;
                 pending
             }
-            (Op::Constant(Constant::Text(Cow::Borrowed(text))), _) => {
+            (Opcode::Constant(Constant::Text(Cow::Borrowed(text))), _) => {
                 let name = text.strip_prefix(prefix.as_bytes());
                 name.map(|name| Pending::Text { start, name, memo: 0..0 })
             }
-            (op @ (Op::Put(_) | Op::Memoize), pending) => {
-                let key = if let Op::Put(key) = op { key } else { memorized };
+            (op @ (Opcode::Put(_) | Opcode::Memoize), pending) => {
+                let key = if let Opcode::Put(key) = op { key } else { memorized };
                 memorized += 1;
                 match pending {
                     Some(Pending::Text { start: text, name, .. }) => {
@@ -95,8 +95,8 @@ pub fn resolve_names(bytes: &[u8], prefix: &str) -> Result<Vec<u8>, Fault> {
                     _ => None,
                 }
             }
-            (Op::Get(key), _) if known.contains(&key) => Some(Pending::Known),
-            (Op::Persistent, Some(Pending::Text { start: text, name, memo })) => {
+            (Opcode::Get(key), _) if known.contains(&key) => Some(Pending::Known),
+            (Opcode::Persistent, Some(Pending::Text { start: text, name, memo })) => {
                 out.extend_from_slice(&bytes[copied..text]);
                 out.push(code::GLOBAL);
                 out.extend_from_slice(name);
@@ -105,7 +105,7 @@ pub fn resolve_names(bytes: &[u8], prefix: &str) -> Result<Vec<u8>, Fault> {
                 copied = end;
                 None
             }
-            (Op::Persistent, Some(Pending::Known)) => {
+            (Opcode::Persistent, Some(Pending::Known)) => {
                 out.extend_from_slice(&bytes[copied..start]);
                 copied = end;
                 None

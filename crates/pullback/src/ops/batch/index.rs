@@ -20,7 +20,7 @@ fn examples(size: i64, rank: usize) -> Result<Tensor> {
 }
 
 /// The indices of all dimensions of a batched indexed tensor, and where their dimensions are in the result.
-struct IndexPlan {
+struct BatchedIndexPlan {
     /// The physical tensor, with the batch in front.
     physical: Tensor,
     /// The indices of the physical tensor: for the batch, then for each dimension.
@@ -31,8 +31,12 @@ struct IndexPlan {
     at: usize,
 }
 
-impl IndexPlan {
-    fn new(call: &BatchedCall<'_>, tensor: &Tensor, given: &[Option<Tensor>]) -> Result<IndexPlan> {
+impl BatchedIndexPlan {
+    fn new(
+        call: &BatchedCall<'_>,
+        tensor: &Tensor,
+        given: &[Option<Tensor>],
+    ) -> Result<BatchedIndexPlan> {
         let mut indices: Vec<Option<Tensor>> = Vec::new();
         for index in given {
             match index {
@@ -88,7 +92,7 @@ impl IndexPlan {
                 }),
             });
         }
-        Ok(IndexPlan { physical: call.front(tensor)?, indices: all, rank, at })
+        Ok(BatchedIndexPlan { physical: call.front(tensor)?, indices: all, rank, at })
     }
     /// The elements that the indices select.
     fn picked(&self) -> Result<Tensor> {
@@ -104,7 +108,7 @@ impl IndexPlan {
         let to: Dims = from.iter().map(|dim| dim + self.at as i64).collect();
         result.movedim(&from, &to)
     }
-    /// The inverse of [`IndexPlan::as_seen`]: the physical form of a logical value.
+    /// The inverse of [`BatchedIndexPlan::as_seen`]: the physical form of a logical value.
     fn as_kept(&self, seen: &Tensor) -> Result<Tensor> {
         if self.at == 0 || self.rank == 0 {
             return Ok(seen.clone());
@@ -121,7 +125,7 @@ pub(crate) fn index(
     self_: &Tensor,
     indices: &[Option<Tensor>],
 ) -> Result<Outcome> {
-    let plan = IndexPlan::new(call, self_, indices)?;
+    let plan = BatchedIndexPlan::new(call, self_, indices)?;
     Ok(plan.as_seen(&plan.picked()?)?.into())
 }
 
@@ -132,7 +136,7 @@ pub(crate) fn index_put(
     indices: &[Option<Tensor>],
     values: &Tensor,
 ) -> Result<Outcome> {
-    let plan = IndexPlan::new(call, self_, indices)?;
+    let plan = BatchedIndexPlan::new(call, self_, indices)?;
     // The sizes of the selected elements, in the order of the logical result.
     let seen = plan.as_seen(&plan.picked()?)?;
     let source = match call.physical(values) {
@@ -167,7 +171,7 @@ pub(crate) fn index_select(
     // bounded: by the rank.
     let mut given: Vec<Option<Tensor>> = vec![None; dim];
     given.push(Some(index.clone()));
-    let plan = IndexPlan::new(call, self_, &given)?;
+    let plan = BatchedIndexPlan::new(call, self_, &given)?;
     Ok(plan.as_seen(&plan.picked()?)?.into())
 }
 

@@ -7,9 +7,9 @@ use crate::tensor::shape::wrap_dim;
 use crate::{DType, Result, Scalar, Tensor};
 
 /// An argument of a rule together with its name.
-type Named<'a> = (&'static str, &'a Tensor);
+type NamedOperand<'a> = (&'static str, &'a Tensor);
 
-fn check_rank(call: &BatchedCall<'_>, (name, tensor): Named<'_>, rank: usize) -> Result<()> {
+fn check_rank(call: &BatchedCall<'_>, (name, tensor): NamedOperand<'_>, rank: usize) -> Result<()> {
     ensure!(
         tensor.ndim() == rank,
         runtime,
@@ -21,7 +21,12 @@ fn check_rank(call: &BatchedCall<'_>, (name, tensor): Named<'_>, rank: usize) ->
 }
 
 /// The product of two arguments whose examples are vectors, matrices or batches of matrices.
-fn product(call: &BatchedCall<'_>, a: Named<'_>, b: Named<'_>, rank: usize) -> Result<Tensor> {
+fn product(
+    call: &BatchedCall<'_>,
+    a: NamedOperand<'_>,
+    b: NamedOperand<'_>,
+    rank: usize,
+) -> Result<Tensor> {
     check_rank(call, a, rank)?;
     check_rank(call, b, rank)?;
     let (a, b) = (a.1, b.1);
@@ -37,7 +42,11 @@ fn product(call: &BatchedCall<'_>, a: Named<'_>, b: Named<'_>, rank: usize) -> R
     call.either(a).matmul(&call.either(b))
 }
 
-fn times_vector(call: &BatchedCall<'_>, matrix: Named<'_>, vector: Named<'_>) -> Result<Tensor> {
+fn times_vector(
+    call: &BatchedCall<'_>,
+    matrix: NamedOperand<'_>,
+    vector: NamedOperand<'_>,
+) -> Result<Tensor> {
     check_rank(call, matrix, 2)?;
     check_rank(call, vector, 1)?;
     let (m, v) = (call.either(matrix.1), call.either(vector.1));
@@ -98,16 +107,16 @@ pub(crate) fn vdot(call: &BatchedCall<'_>, self_: &Tensor, other: &Tensor) -> Re
 }
 
 /// The terms of `beta * self + alpha * product`, of `rank` dimensions; `self` is not read where `beta` is 0.
-struct Sum<'a> {
+struct ProductSum<'a> {
     self_: &'a Tensor,
     beta: Scalar,
     alpha: Scalar,
     rank: usize,
 }
 
-impl Sum<'_> {
+impl ProductSum<'_> {
     fn with(&self, call: &BatchedCall<'_>, product: Tensor) -> Result<Outcome> {
-        let Sum { self_, beta, alpha, rank } = *self;
+        let ProductSum { self_, beta, alpha, rank } = *self;
         let product =
             if alpha.is(1.0) { product } else { product.mul(&Tensor::wrapped(alpha)?)? };
         if beta.is(0.0) {
@@ -129,7 +138,7 @@ pub(crate) fn addmm(
     alpha: Scalar,
 ) -> Result<Outcome> {
     let product = batched(call, product(call, ("mat1", mat1), ("mat2", mat2), 2)?, 2)?;
-    Sum { self_, beta, alpha, rank: 2 }.with(call, product)
+    ProductSum { self_, beta, alpha, rank: 2 }.with(call, product)
 }
 
 /// The rule of `baddbmm`.
@@ -142,7 +151,7 @@ pub(crate) fn baddbmm(
     alpha: Scalar,
 ) -> Result<Outcome> {
     let product = batched(call, product(call, ("batch1", batch1), ("batch2", batch2), 3)?, 3)?;
-    Sum { self_, beta, alpha, rank: 3 }.with(call, product)
+    ProductSum { self_, beta, alpha, rank: 3 }.with(call, product)
 }
 
 /// The rule of `addbmm`.
@@ -156,7 +165,7 @@ pub(crate) fn addbmm(
 ) -> Result<Outcome> {
     let product = batched(call, product(call, ("batch1", batch1), ("batch2", batch2), 3)?, 3)?;
     let product = product.sum_dim(Some(&[1]), false)?;
-    Sum { self_, beta, alpha, rank: 2 }.with(call, product)
+    ProductSum { self_, beta, alpha, rank: 2 }.with(call, product)
 }
 
 /// The rule of `addmv`.
@@ -169,7 +178,7 @@ pub(crate) fn addmv(
     alpha: Scalar,
 ) -> Result<Outcome> {
     let product = batched(call, times_vector(call, ("mat", mat), ("vec", vec))?, 1)?;
-    Sum { self_, beta, alpha, rank: 1 }.with(call, product)
+    ProductSum { self_, beta, alpha, rank: 1 }.with(call, product)
 }
 
 /// The product expanded to the batch, where only the other summand is batched.

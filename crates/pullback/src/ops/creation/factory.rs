@@ -13,7 +13,7 @@ use crate::tensor::{
     TensorSpec, contiguous_strides,
     promote::{default_dtype, usual_complex},
 };
-use crate::{DType, Device, Dims, Error, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
+use crate::{DType, Device, Dims, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
 use pullback_kernels::creation;
 use pullback_macros::op;
 
@@ -44,23 +44,49 @@ pub(crate) struct FactoryOptions(
 
 impl FactoryOptions {
     /// A row-major spec; `natural` is the dtype if none was given.
+    #[inline(always)]
     pub(crate) fn spec(self, shape: &[i64], natural: DType) -> Result<TensorSpec> {
-        let FactoryOptions(dtype, layout, device, pin_memory) = self;
-        if let Some(layout) = layout.filter(|l| *l != Layout::Strided) {
+        self.check_strided()?;
+        Ok(self.row_major(shape, natural))
+    }
+    /// As [`FactoryOptions::spec`], if there can be a tensor of it where memory is left.
+    #[inline(always)]
+    pub(in crate::ops) fn checked_spec(self, shape: &[i64], natural: DType) -> Result<TensorSpec> {
+        self.check_strided()?;
+        TensorSpec::check_row_major(shape, self.device())?;
+        Ok(self.row_major(shape, natural))
+    }
+    /// As [`FactoryOptions::checked_spec`], of the sparse layouts too, in which such a tensor specifies nothing.
+    #[inline(always)]
+    pub(in crate::ops) fn blank_spec(self, shape: &[i64], natural: DType) -> Result<TensorSpec> {
+        self.check_pinning()?;
+        TensorSpec::check_row_major(shape, self.device())?;
+        Ok(TensorSpec { layout: self.1.unwrap_or_default(), ..self.row_major(shape, natural) })
+    }
+    /// The spec that was checked before: what is checked after it was constructed has to be moved to where it stays.
+    #[inline(always)]
+    fn row_major(self, shape: &[i64], natural: DType) -> TensorSpec {
+        TensorSpec::of(shape, self.0.unwrap_or(natural)).on(self.device())
+    }
+    #[inline(always)]
+    fn device(self) -> Device {
+        self.2.unwrap_or_default()
+    }
+    #[inline]
+    fn check_strided(self) -> Result<()> {
+        if let Some(layout) = self.1.filter(|l| *l != Layout::Strided) {
             bail!(not_implemented, "layout torch.{} is not supported by this build", layout.name());
         }
+        self.check_pinning()
+    }
+    #[inline]
+    fn check_pinning(self) -> Result<()> {
         ensure!(
-            pin_memory != Some(true),
+            self.3 != Some(true),
             runtime,
             "Cannot access accelerator device when none is available (pin_memory needs one)."
         );
-        Ok(TensorSpec::of(shape, dtype.unwrap_or(natural)).on(device.unwrap_or_default()))
-    }
-    /// As [`FactoryOptions::spec`], of the sparse layouts too, in which such a tensor specifies nothing.
-    pub(in crate::ops) fn blank_spec(self, shape: &[i64], natural: DType) -> Result<TensorSpec> {
-        let layout = self.1.unwrap_or_default();
-        let strided = FactoryOptions(self.0, None, self.2, self.3).spec(shape, natural)?;
-        Ok(TensorSpec { layout, ..strided })
+        Ok(())
     }
     /// A spec like `tensor`, in its order of dimensions unless `format` says another.
     pub(in crate::ops) fn like(
@@ -83,7 +109,7 @@ impl FactoryOptions {
             return self.like(tensor, format);
         }
         if format.is_some() {
-            return Err(of_strided_only());
+            bail!(runtime, "{OF_STRIDED_ONLY}");
         }
         self.blank_beside(tensor, tensor.shape())
     }
@@ -124,9 +150,8 @@ pub(super) fn fill_new_if_enabled(tensor: &Tensor) {
 }
 
 /// What is said of a memory format for a sparse tensor.
-pub(in crate::ops) fn of_strided_only() -> Error {
-    Error::runtime("memory format option is only supported by strided tensors".to_owned())
-}
+pub(in crate::ops) const OF_STRIDED_ONLY: &str =
+    "memory format option is only supported by strided tensors";
 
 /// A tensor of shape `size` with elements not set.
 #[op(
@@ -149,14 +174,13 @@ impl Empty {
             runtime,
             "unsupported memory format Preserve"
         );
-        let spec = FactoryOptions(dtype, layout, device, pin_memory)
-            .blank_spec(size, default_dtype())?
-            .checked()?;
-        match memory_format {
-            Some(_) if spec.layout != Layout::Strided => Err(of_strided_only()),
-            Some(format) => spec.in_format(format),
-            None => Ok(spec),
-        }
+        let options = FactoryOptions(dtype, layout, device, pin_memory);
+        let Some(format) = memory_format else {
+            return options.blank_spec(size, default_dtype());
+        };
+        let spec = options.blank_spec(size, default_dtype())?;
+        ensure!(spec.layout == Layout::Strided, runtime, "{OF_STRIDED_ONLY}");
+        spec.in_format(format)
     }
     fn cpu(result: &Tensor) -> Result<()> {
         fill_new_if_enabled(result);
@@ -221,7 +245,7 @@ impl EmptyPermuted {
             ordered.push(size[dim as usize]);
         }
         let options = FactoryOptions(dtype, layout, device, pin_memory);
-        let plain = options.spec(&ordered, default_dtype())?.checked()?;
+        let plain = options.checked_spec(&ordered, default_dtype())?;
         let mut strides = Dims::from_elem(0, rank);
         for (&dim, &stride) in physical_layout.iter().zip(&contiguous_strides(&plain.shape)) {
             strides[dim as usize] = stride;
@@ -336,7 +360,7 @@ impl Zeros {
             "zeros: Dimension size must be non-negative."
         );
         let options = FactoryOptions(dtype, layout, device, pin_memory);
-        options.blank_spec(size, default_dtype())?.checked()
+        options.blank_spec(size, default_dtype())
     }
     fn cpu(result: &Tensor) -> Result<()> {
         zero_new(result);
@@ -362,7 +386,7 @@ impl Ones {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, default_dtype())
     }
     fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
         result.fill_with(cpu, Scalar::Int(1))
@@ -389,8 +413,7 @@ impl Full {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         FactoryOptions(dtype, layout, device, pin_memory)
-            .spec(size, natural(fill_value))?
-            .checked()?
+            .checked_spec(size, natural(fill_value))?
             .holding(fill_value)
     }
     fn cpu(cpu: Cpu, result: &Tensor, fill_value: Scalar) -> Result<()> {
@@ -432,8 +455,7 @@ impl ScalarTensor {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         FactoryOptions(dtype, layout, device, pin_memory)
-            .spec(&[], default_dtype())?
-            .checked()?
+            .checked_spec(&[], default_dtype())?
             .holding(s)
     }
     fn cpu(cpu: Cpu, result: &Tensor, s: Scalar) -> Result<()> {
@@ -484,7 +506,7 @@ fn arithmetic_series(
     }
     let whole = [start, end, step].iter().all(|s| s.is_integral());
     let size = creation::arange_size(start, end, step)?;
-    options.spec(&[as_size(size)], if whole { DType::I64 } else { default_dtype() })?.checked()
+    options.checked_spec(&[as_size(size)], if whole { DType::I64 } else { default_dtype() })
 }
 
 /// The numbers 0, 1, ... below `end`; int64 if `end` is whole, else the default floating dtype.
@@ -613,7 +635,7 @@ impl ArangeStartStep {
 fn identity(n: i64, m: i64, options: FactoryOptions) -> Result<TensorSpec> {
     ensure!(n >= 0, runtime, "n must be greater or equal to 0, got {n}");
     ensure!(m >= 0, runtime, "m must be greater or equal to 0, got {m}");
-    options.spec(&[n, m], default_dtype())?.checked()
+    options.checked_spec(&[n, m], default_dtype())
 }
 
 /// The n x n identity matrix.

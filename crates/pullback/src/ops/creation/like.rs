@@ -187,7 +187,7 @@ impl NewEmpty {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        FactoryOptions(dtype, layout, device, pin_memory).blank_beside(self_, size)?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).blank_beside(self_, size)
     }
     fn cpu(result: &Tensor) -> Result<()> {
         fill_new_if_enabled(result);
@@ -252,7 +252,7 @@ impl NewZeros {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        FactoryOptions(dtype, layout, device, pin_memory).blank_beside(self_, size)?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).blank_beside(self_, size)
     }
     fn cpu(result: &Tensor) -> Result<()> {
         zero_new(result);

@@ -11,8 +11,8 @@ pub(in crate::ops) mod triangle;
 pub use data::TensorData;
 pub use options::{Sizes, TensorOptions};
 
-use super::Family;
+use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] =
+pub(super) static FAMILIES: &[OpList] =
     &[copy::OPS, factory::OPS, like::OPS, spaced::OPS, triangle::OPS];

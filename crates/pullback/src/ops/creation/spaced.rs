@@ -28,13 +28,13 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// A bound: a number, or the tensor that holds it.
-trait Bound: Copy {
+trait Endpoint: Copy {
     const IN_TENSOR: bool;
     fn ndim(self) -> Option<usize>;
     fn is_complex(self) -> bool;
     fn number(self) -> Result<Scalar>;
 }
-impl Bound for Scalar {
+impl Endpoint for Scalar {
     const IN_TENSOR: bool = false;
     fn ndim(self) -> Option<usize> {
         None
@@ -46,7 +46,7 @@ impl Bound for Scalar {
         Ok(self)
     }
 }
-impl Bound for &Tensor {
+impl Endpoint for &Tensor {
     const IN_TENSOR: bool = true;
     fn ndim(self) -> Option<usize> {
         Some(self.shape().len())
@@ -62,8 +62,8 @@ impl Bound for &Tensor {
 /// As many numbers as there are steps, of a complex dtype if a bound is complex, which no real `dtype` takes.
 fn spaced(
     function: &str,
-    start: impl Bound,
-    end: impl Bound,
+    start: impl Endpoint,
+    end: impl Endpoint,
     steps: i64,
     options: FactoryOptions,
 ) -> Result<TensorSpec> {
@@ -90,7 +90,7 @@ fn spaced(
             dtype.scalar_name()
         );
     }
-    options.spec(&[steps], natural)?.checked()
+    options.checked_spec(&[steps], natural)
 }
 
 /// `steps` numbers evenly spaced from `start` to `end`, both included.{FORM}
@@ -165,7 +165,7 @@ fn inclusive(
     check_real(&[start, end, step])?;
     let dtype = options.0.unwrap_or_else(default_dtype);
     let size = creation::range_size(start, end, step, dtype)?;
-    options.spec(&[as_size(size)], dtype)?.checked()
+    options.checked_spec(&[as_size(size)], dtype)
 }
 
 /// Writes `start + i * step`.

@@ -13,17 +13,17 @@ pub(crate) static OPS: &[&OpDef] = &[&TRIL_INDICES, &TRIU_INDICES];
 
 /// The elements of a `row` x `col` matrix that lie on one side of diagonal `offset`.
 #[derive(Clone, Copy)]
-struct Triangle {
+struct TriangleShape {
     row: i64,
     col: i64,
     offset: i64,
     is_lower: bool,
 }
 
-impl Triangle {
+impl TriangleShape {
     /// The rows that have elements there, so that no more rows are walked through than there are elements.
     fn rows(self) -> std::ops::Range<i64> {
-        let Triangle { row, col, offset, is_lower } = self;
+        let TriangleShape { row, col, offset, is_lower } = self;
         match (col, is_lower) {
             (0, _) => 0..0,
             (_, true) => offset.saturating_neg().max(0)..row,
@@ -56,10 +56,10 @@ impl Triangle {
         i64::try_from(sum).unwrap_or(i64::MAX)
     }
     fn spec(self, options: FactoryOptions) -> Result<TensorSpec> {
-        let Triangle { row, col, .. } = self;
+        let TriangleShape { row, col, .. } = self;
         ensure!(row >= 0, runtime, "row must be non-negative, got{row}");
         ensure!(col >= 0, runtime, "col must be non-negative, got{col}");
-        let spec = options.spec(&[2, self.count()], DType::I64)?.checked()?;
+        let spec = options.checked_spec(&[2, self.count()], DType::I64)?;
         ensure!(
             matches!(spec.dtype, DType::I32 | DType::I64),
             not_implemented,
@@ -106,11 +106,11 @@ impl TriangleIndices {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        let triangle = Triangle { row, col, offset, is_lower: IS_LOWER };
+        let triangle = TriangleShape { row, col, offset, is_lower: IS_LOWER };
         triangle.spec(FactoryOptions(dtype, layout, device, pin_memory))
     }
     fn cpu(cpu: Cpu, result: &Tensor, row: i64, col: i64, offset: i64) -> Result<()> {
-        let triangle = Triangle { row, col, offset, is_lower: IS_LOWER };
+        let triangle = TriangleShape { row, col, offset, is_lower: IS_LOWER };
         triangle.write(cpu, result)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {

@@ -12,7 +12,7 @@ pub(in crate::ops) mod primitive;
 pub(in crate::ops) mod shift;
 mod strides;
 
-use super::Family;
+use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[primitive::OPS, one::OPS, many::OPS, shift::OPS];
+pub(super) static FAMILIES: &[OpList] = &[primitive::OPS, one::OPS, many::OPS, shift::OPS];

@@ -17,11 +17,11 @@ use smallvec::SmallVec;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&FFT_C2C, &FFT_R2C, &FFT_C2R];
 
-type Places = SmallVec<[usize; 5]>;
+type Positions = SmallVec<[usize; 5]>;
 
 /// The dimensions `dim` counted from 0, without repetitions.
-fn places(dim: &[i64], rank: usize) -> Result<Places> {
-    let mut out = Places::new();
+fn places(dim: &[i64], rank: usize) -> Result<Positions> {
+    let mut out = Positions::new();
     for &dim in dim {
         let at = wrap_dim(dim, rank)?;
         ensure!(!out.contains(&at), runtime, "FFT dims must be unique");

@@ -10,13 +10,13 @@ pub mod row;
 pub mod ternary;
 pub mod unary;
 
-use super::Family;
+use super::OpList;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::{ErrorKind, Result, Scalar, Tensor};
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[
+pub(super) static FAMILIES: &[OpList] = &[
     unary::UNARY,
     unary::OPS,
     norm::OPS,

@@ -14,10 +14,10 @@ pub(in crate::ops) mod sort;
 pub mod subscript;
 pub(in crate::ops) mod take_along;
 
-use super::Family;
+use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[
+pub(super) static FAMILIES: &[OpList] = &[
     select::OPS,
     take_along::OPS,
     masked::OPS,

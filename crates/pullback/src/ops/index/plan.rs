@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 /// What advanced indexing does: which dimensions the (broadcast, int64) indices are for, and the shape of the
 /// result, with the indexed dimensions where the first index was if they are adjacent, else in front.
-pub(in crate::ops) struct Plan {
+pub(in crate::ops) struct IndexPlan {
     /// The tensor, its dimensions moved so that the indexed ones are adjacent.
     pub(in crate::ops) input: Tensor,
     pub(in crate::ops) dims: SmallVec<[usize; 4]>,
@@ -206,7 +206,11 @@ pub(in crate::ops) fn located(self_: &Tensor, indices: &[Option<Tensor>]) -> Res
 }
 
 /// Prepares indexing of `self_` with indices that passed [`check_indices`]. No history.
-pub(in crate::ops) fn plan(cpu: Cpu, self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
+pub(in crate::ops) fn plan(
+    cpu: Cpu,
+    self_: &Tensor,
+    indices: &[Option<Tensor>],
+) -> Result<IndexPlan> {
     let indices = expand_masks(indices)?;
     let located = located(self_, &indices)?;
     let (input, dims) = match &located.order {
@@ -226,5 +230,5 @@ pub(in crate::ops) fn plan(cpu: Cpu, self_: &Tensor, indices: &[Option<Tensor>])
         }
     };
     let wide = indices.iter().flatten().map(wide).collect::<Result<_>>()?;
-    Ok(Plan { dims, indices: wide, shape: located.shape, input })
+    Ok(IndexPlan { dims, indices: wide, shape: located.shape, input })
 }

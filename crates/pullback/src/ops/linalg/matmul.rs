@@ -31,6 +31,7 @@ fn c_name(dtype: DType) -> String {
 }
 
 /// The numbers of rows and columns of the product of two matrices.
+#[inline]
 pub(super) fn product_sizes(name: &str, a: &Tensor, b: &Tensor) -> Result<(i64, i64)> {
     ensure!(a.ndim() == 2, runtime, "{name}: self must be a matrix, got {}-D tensor", a.ndim());
     ensure!(b.ndim() == 2, runtime, "{name}: mat2 must be a matrix, got {}-D tensor", b.ndim());
@@ -46,6 +47,7 @@ pub(super) fn product_sizes(name: &str, a: &Tensor, b: &Tensor) -> Result<(i64, 
 }
 
 /// The spec of the product of two matrices.
+#[inline]
 fn matrix_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     let (m, n) = product_sizes(name, a, b)?;
     ensure!(

@@ -22,10 +22,10 @@ pub(in crate::ops) mod triangular;
 pub(in crate::ops) mod vector_norm;
 pub(in crate::ops) mod vector_product;
 
-use super::Family;
+use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[
+pub(super) static FAMILIES: &[OpList] = &[
     einsum::OPS,
     dot::OPS,
     matmul::OPS,

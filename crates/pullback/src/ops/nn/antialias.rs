@@ -277,7 +277,7 @@ impl Axis {
     }
 
     /// The output pixels `start..end` with their weights.
-    fn block(&self, cpu: Cpu, start: i64, end: i64) -> Result<Block> {
+    fn block(&self, cpu: Cpu, start: i64, end: i64) -> Result<FilterBlock> {
         let (first, last) = self.support(start, end);
         let weights = TensorSpec::of(&[end - start, last - first], DType::F64).zeros()?;
         let mut view = weights.view_mut(cpu);
@@ -301,19 +301,19 @@ impl Axis {
                 }
             }
         }
-        Ok(Block { start, end, first, last, weights })
+        Ok(FilterBlock { start, end, first, last, weights })
     }
 
     /// The output pixels in blocks. Neighbouring output pixels depend on neighbouring input pixels, so that the weights
     /// of a block are a small matrix; the matrix of all weights would take as much memory as many images.
-    fn blocks(self, cpu: Cpu) -> impl Iterator<Item = Result<Block>> {
+    fn blocks(self, cpu: Cpu) -> impl Iterator<Item = Result<FilterBlock>> {
         let starts = (0..self.to).step_by(BLOCK as usize);
         starts.map(move |start| self.block(cpu, start, self.to.min(start + BLOCK)))
     }
 }
 
 /// The output pixels `start..end` and the input pixels `first..last` that they depend on.
-struct Block {
+struct FilterBlock {
     start: i64,
     end: i64,
     first: i64,
@@ -322,7 +322,7 @@ struct Block {
     weights: Tensor,
 }
 
-impl Block {
+impl FilterBlock {
     /// The weights on the device and in the dtype of `image`.
     fn weights_for(&self, cpu: Cpu, image: &Tensor) -> Result<Tensor> {
         self.weights.in_dtype(cpu, image.dtype())?.brought_to(image)
@@ -348,7 +348,7 @@ fn part(t: &Tensor, dim: i64, start: i64, end: i64) -> Result<Tensor> {
 
 /// Resizes one of the last two dimensions: each block of output pixels is a product with a range of the image.
 fn resized(cpu: Cpu, image: &Tensor, axis: &Axis, dim: i64) -> Result<Tensor> {
-    let product = |block: Result<Block>| {
+    let product = |block: Result<FilterBlock>| {
         let block = block?;
         let support = part(image, dim, block.first, block.last)?;
         let weights = block.weights_for(cpu, image)?;
@@ -395,7 +395,7 @@ fn rounded(cpu: Cpu, image: &Tensor, axis: &Axis) -> Result<Tensor> {
     let fits = |bits: &i32| (0.5 + most * f64::from(1 << (bits + 1))) < f64::from(1 << 15);
     let bits = (0..22).find(|bits| !fits(bits)).unwrap_or(22);
     let unit = f64::from(1 << bits);
-    let bytes = |block: Result<Block>| {
+    let bytes = |block: Result<FilterBlock>| {
         let block = block?;
         // Weights are not negative, so that rounding half up is `floor(x + 0.5)`.
         let weights = block.weights.times(unit)?.plus(0.5)?.floor()?.brought_to(image)?;

@@ -51,7 +51,7 @@ fn first_row() -> Tensor {
 /// zeros as gradients.
 ///
 /// Without dropout, and for a mask without gradient, the matrix of the scores is never in memory, neither here nor in
-/// backward (`Plan`); Dao, "FlashAttention-2", 2023.
+/// backward (`AttentionAlgorithm`); Dao, "FlashAttention-2", 2023.
 #[op("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
      module = "nn", function_only, autocast = lower, method = scaled_dot_product_attention)]
 impl ScaledDotProductAttention {
@@ -69,8 +69,8 @@ impl ScaledDotProductAttention {
             AttentionCall { query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa };
         call.check()?;
         match call.plan() {
-            Plan::Blocks => call.in_blocks(),
-            Plan::Formula => call.by_formula(),
+            AttentionAlgorithm::Blocks => call.in_blocks(),
+            AttentionAlgorithm::Formula => call.by_formula(),
         }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -141,7 +141,7 @@ impl ScaledDotProductAttentionBy {
             "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math kernel and the fused kernels."
         );
         match call.plan() {
-            Plan::Blocks if flash => call.in_blocks(),
+            AttentionAlgorithm::Blocks if flash => call.in_blocks(),
             _ if math => call.by_formula(),
             _ => bail!(runtime, "No available kernel.  Aborting execution."),
         }
@@ -172,12 +172,19 @@ impl ScaledDotProductAttentionBy {
 }
 
 /// How attention is computed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Plan {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AttentionAlgorithm {
     /// By the kernels that hold no matrix of the scores.
     Blocks,
     /// By products of matrices and `softmax`.
     Formula,
+}
+
+impl AttentionAlgorithm {
+    /// Tells whoever watches that it is followed.
+    fn announce(self) {
+        pullback_kernels::plan::announce("scaled dot product attention", &self);
+    }
 }
 
 /// A call of `scaled_dot_product_attention`.
@@ -231,7 +238,7 @@ impl AttentionCall<'_> {
     /// weights; a mask whose derivatives are wanted; other dtypes than `float32`, `float64`, `bfloat16` and `float16`, masks of
     /// other dtypes than the query's, `float32` and `bool`; sparse tensors; more than four dimensions; leading
     /// dimensions that broadcast, but for one head of keys and values; and what it refuses. All else is computed in blocks.
-    fn plan(&self) -> Plan {
+    fn plan(&self) -> AttentionAlgorithm {
         let AttentionCall { query, key, value, .. } = *self;
         let is_known = matches!(query.dtype(), DType::F16 | DType::BF16 | DType::F32 | DType::F64)
             && [query, key, value].iter().all(|t| t.layout() == Layout::Strided);
@@ -239,7 +246,7 @@ impl AttentionCall<'_> {
             && self.dropout_p == 0.0
             && self.has_known_shapes()
             && self.attn_mask.is_none_or(|mask| self.takes(mask));
-        if takes { Plan::Blocks } else { Plan::Formula }
+        if takes { AttentionAlgorithm::Blocks } else { AttentionAlgorithm::Formula }
     }
 
     /// Whether query, key and value are of two to four dimensions and have the same leading ones, but that heads may be shared.
@@ -275,6 +282,7 @@ impl AttentionCall<'_> {
 
     /// Without a matrix of the scores.
     fn in_blocks(&self) -> Result<Tensor> {
+        AttentionAlgorithm::Blocks.announce();
         let n = self.query.ndim();
         // (Of three dimensions the first is that of heads.)
         let four = |t: &Tensor| match n {
@@ -303,6 +311,7 @@ impl AttentionCall<'_> {
     }
 
     fn by_formula(&self) -> Result<Tensor> {
+        AttentionAlgorithm::Formula.announce();
         let AttentionCall { query, key, value, .. } = *self;
         let heads = |t: &Tensor| t.shape()[..t.ndim() - 2].last().copied().unwrap_or(1);
         let of_heads = |t: &Tensor| {

@@ -33,7 +33,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 #[op("dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl Dropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
-        Mask { whole_channels: false, alpha: false }.applied(input, p, train)
+        DropoutMask { whole_channels: false, alpha: false }.applied(input, p, train)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         certain_samples(s)
@@ -47,7 +47,7 @@ impl Dropout {
 #[op("dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only, method = dropout_)]
 impl DropoutInplace {
     fn composite(self_: &Tensor, p: f64, train: bool) -> Result<Tensor> {
-        Mask { whole_channels: false, alpha: false }.written(self_, p, train)
+        DropoutMask { whole_channels: false, alpha: false }.written(self_, p, train)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         identity_samples(s)
@@ -59,7 +59,7 @@ impl DropoutInplace {
 #[op("feature_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl FeatureDropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
-        Mask { whole_channels: true, alpha: false }.applied(input, p, train)
+        DropoutMask { whole_channels: true, alpha: false }.applied(input, p, train)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         certain_samples(s)
@@ -79,7 +79,7 @@ impl FeatureDropout {
      method = feature_dropout_)]
 impl FeatureDropoutInplace {
     fn composite(self_: &Tensor, p: f64, train: bool) -> Result<Tensor> {
-        Mask { whole_channels: true, alpha: false }.written(self_, p, train)
+        DropoutMask { whole_channels: true, alpha: false }.written(self_, p, train)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         identity_samples(s)
@@ -92,7 +92,7 @@ impl FeatureDropoutInplace {
 #[op("alpha_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl AlphaDropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
-        Mask { whole_channels: false, alpha: true }.applied(input, p, train)
+        DropoutMask { whole_channels: false, alpha: true }.applied(input, p, train)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         certain_samples(s)
@@ -108,7 +108,7 @@ impl AlphaDropout {
      method = alpha_dropout_)]
 impl AlphaDropoutInplace {
     fn composite(self_: &Tensor, p: f64, train: bool) -> Result<Tensor> {
-        Mask { whole_channels: false, alpha: true }.written(self_, p, train)
+        DropoutMask { whole_channels: false, alpha: true }.written(self_, p, train)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         identity_samples(s)
@@ -119,7 +119,7 @@ impl AlphaDropoutInplace {
 #[op("feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
 impl FeatureAlphaDropout {
     fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
-        Mask { whole_channels: true, alpha: true }.applied(input, p, train)
+        DropoutMask { whole_channels: true, alpha: true }.applied(input, p, train)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         certain_samples(s)
@@ -134,7 +134,7 @@ impl FeatureAlphaDropout {
      method = feature_alpha_dropout_)]
 impl FeatureAlphaDropoutInplace {
     fn composite(self_: &Tensor, p: f64, train: bool) -> Result<Tensor> {
-        Mask { whole_channels: true, alpha: true }.written(self_, p, train)
+        DropoutMask { whole_channels: true, alpha: true }.written(self_, p, train)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         identity_samples(s)
@@ -245,12 +245,12 @@ fn scale(p: f64, train: Option<bool>) -> f64 {
 const SATURATION: f64 = 1.758_099_340_847_376_6;
 
 /// How a mask is drawn: one value per element or per channel; dropped elements become zero or the lower limit of SELU.
-struct Mask {
+struct DropoutMask {
     whole_channels: bool,
     alpha: bool,
 }
 
-impl Mask {
+impl DropoutMask {
     fn applied(&self, input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
         if is_identity(input, p, train)? {
             return Ok(input.clone());

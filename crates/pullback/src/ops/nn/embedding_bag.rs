@@ -220,7 +220,7 @@ impl Bags {
                 runtime,
                 "embedding_bag: scale_grad_by_freq not supported with sparse gradients"
             );
-            let entries = Entries { indices, offset2bag: result1, mode, padding_idx };
+            let entries = BagEntries { indices, offset2bag: result1, mode, padding_idx };
             let values = entries.spread(grad, per_sample_weights)?;
             return sparse::embedding_backward(
                 &values,
@@ -247,7 +247,7 @@ impl Bags {
         mode: i64,
         padding_idx: i64,
     ) -> Result<Tensor> {
-        let entries = Entries { indices, offset2bag: result1, mode, padding_idx };
+        let entries = BagEntries { indices, offset2bag: result1, mode, padding_idx };
         entries.products(grad, weight)
     }
     fn jvp(
@@ -301,7 +301,7 @@ fn filled_bags(rows: &Tensor, sizes: &Tensor) -> Result<Tensor> {
 }
 
 /// The entries of bags whose rows are added or averaged.
-struct Entries<'a> {
+struct BagEntries<'a> {
     indices: &'a Tensor,
     /// The bag of each entry, negative where it is in none.
     offset2bag: &'a Tensor,
@@ -309,7 +309,7 @@ struct Entries<'a> {
     padding_idx: i64,
 }
 
-impl Entries<'_> {
+impl BagEntries<'_> {
     /// The bag of each entry, where entries in none get an arbitrary bag, and a mask of the entries that are in one.
     fn bags(&self) -> Result<(Tensor, Tensor)> {
         let mut is_in = self.offset2bag.ge(&Tensor::wrapped(0_i64)?)?;
@@ -425,7 +425,7 @@ impl EmbeddingBagDenseBackward {
         padding_idx: i64,
     ) -> Result<Tensor> {
         check_frequency(scale_grad_by_freq)?;
-        let entries = Entries { indices, offset2bag, mode, padding_idx };
+        let entries = BagEntries { indices, offset2bag, mode, padding_idx };
         entries.gathered(grad_shape, grad_result, per_sample_weights)
     }
     fn vjp_per_sample_weights(
@@ -438,7 +438,7 @@ impl EmbeddingBagDenseBackward {
         padding_idx: i64,
     ) -> Result<Tensor> {
         check_frequency(scale_grad_by_freq)?;
-        let entries = Entries { indices, offset2bag, mode, padding_idx };
+        let entries = BagEntries { indices, offset2bag, mode, padding_idx };
         entries.products(grad_p, grad_result)
     }
     fn jvp(

@@ -18,15 +18,20 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[&IM2COL, &COL2IM, &CHANNEL_SHUFFLE, &CONV_TBC];
 
 /// Size, dilation, padding and stride of blocks along height and width.
-struct Blocks {
+struct FoldBlocks {
     kernel: [i64; 2],
     dilation: [i64; 2],
     padding: [i64; 2],
     stride: [i64; 2],
 }
 
-impl Blocks {
-    fn new(kernel: &[i64], dilation: &[i64], padding: &[i64], stride: &[i64]) -> Result<Blocks> {
+impl FoldBlocks {
+    fn new(
+        kernel: &[i64],
+        dilation: &[i64],
+        padding: &[i64],
+        stride: &[i64],
+    ) -> Result<FoldBlocks> {
         let two = |name: &str, values: &[i64]| match *values {
             [height, width] => Ok([height, width]),
             _ => Err(crate::Error::runtime(format!(
@@ -34,7 +39,7 @@ impl Blocks {
                 values.len()
             ))),
         };
-        let blocks = Blocks {
+        let blocks = FoldBlocks {
             kernel: two("kernel_size", kernel)?,
             dilation: two("dilation", dilation)?,
             padding: two("padding", padding)?,
@@ -139,7 +144,7 @@ impl Im2col {
         padding: &[i64],
         stride: &[i64],
     ) -> Result<TensorSpec> {
-        let blocks = Blocks::new(kernel_size, dilation, padding, stride)?;
+        let blocks = FoldBlocks::new(kernel_size, dilation, padding, stride)?;
         let batch = self_.ndim().wrapping_sub(3);
         ensure!(
             batch <= 1 && !self_.shape()[batch..].contains(&0),
@@ -174,7 +179,7 @@ impl Im2col {
         padding: &[i64],
         stride: &[i64],
     ) -> Result<()> {
-        let blocks = Blocks::new(kernel_size, dilation, padding, stride)?;
+        let blocks = FoldBlocks::new(kernel_size, dilation, padding, stride)?;
         if result.numel() == 0 {
             return Ok(());
         }
@@ -221,7 +226,7 @@ impl Im2col {
 }
 
 /// Columns (N, C kh kw, L) viewed as (N, C, kh, kw, block rows, block columns), for images of a shape.
-fn opened(columns: &Tensor, blocks: &Blocks, images: &[i64]) -> Result<Tensor> {
+fn opened(columns: &Tensor, blocks: &FoldBlocks, images: &[i64]) -> Result<Tensor> {
     let [kh, kw] = blocks.kernel;
     let counts = [blocks.count(0, images[2]), blocks.count(1, images[3])];
     let batched = if columns.ndim() == 2 { columns.unsqueeze(0)? } else { columns.clone() };
@@ -274,7 +279,7 @@ impl Col2im {
             "It is expected output_size equals to 2, but got size {}",
             output_size.len()
         );
-        let blocks = Blocks::new(kernel_size, dilation, padding, stride)?;
+        let blocks = FoldBlocks::new(kernel_size, dilation, padding, stride)?;
         let batch = self_.ndim().wrapping_sub(2);
         ensure!(
             batch <= 1 && !self_.shape()[batch..].contains(&0),
@@ -335,7 +340,7 @@ impl Col2im {
         padding: &[i64],
         stride: &[i64],
     ) -> Result<()> {
-        let blocks = Blocks::new(kernel_size, dilation, padding, stride)?;
+        let blocks = FoldBlocks::new(kernel_size, dilation, padding, stride)?;
         if result.numel() == 0 {
             return Ok(());
         }

@@ -37,10 +37,10 @@ mod rnn_operands;
 pub(in crate::ops) mod softmax;
 pub(in crate::ops) mod upsample;
 
-use super::Family;
+use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[
+pub(super) static FAMILIES: &[OpList] = &[
     embedding::OPS,
     embedding_bag::OPS,
     pad::OPS,

@@ -56,7 +56,7 @@ impl Recurrent {
         params: &[Tensor],
         args: &RecurrentArgs<'_>,
     ) -> Result<[Tensor; RESULTS]> {
-        let stack = Stack {
+        let stack = LayerStack {
             cell: Cell::CELL,
             params,
             has_biases: args.has_biases,
@@ -96,7 +96,7 @@ impl RecurrentPacked {
         bidirectional: bool,
     ) -> Result<[Tensor; RESULTS]> {
         let batch_sizes = sizes(batch_sizes, data)?;
-        let stack = Stack {
+        let stack = LayerStack {
             cell: Cell::CELL,
             params,
             has_biases,
@@ -312,7 +312,7 @@ fn check_gates(weights: [&Tensor; 2], hidden: i64, gates: i64) -> Result<()> {
 }
 
 /// Stacked layers.
-struct Stack<'a> {
+struct LayerStack<'a> {
     cell: Cell,
     params: &'a [Tensor],
     has_biases: bool,
@@ -323,7 +323,7 @@ struct Stack<'a> {
     batch_sizes: &'a [i64],
 }
 
-impl Stack<'_> {
+impl LayerStack<'_> {
     /// Runs over steps of equal size, which are along the first dimension or, with `batch_first`, the second.
     fn run_batch(
         &self,

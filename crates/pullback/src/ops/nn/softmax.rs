@@ -283,7 +283,7 @@ impl LogSoftmaxBackwardData {
     }
 }
 
-type Forward = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
+type ForwardKernel = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
 type SoftmaxBackwardKernel =
     fn(&mut StridedMut<'_>, StridedRef<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
 
@@ -306,7 +306,7 @@ fn line_backward_spec(grad: &Tensor, y: &Tensor, dim: i64, dtype: DType) -> Resu
     Ok(TensorSpec::beside(y, y.shape()).computed_in(dtype))
 }
 
-fn line(cpu: Cpu, result: &Tensor, x: &Tensor, dim: i64, kernel: Forward) -> Result<()> {
+fn line(cpu: Cpu, result: &Tensor, x: &Tensor, dim: i64, kernel: ForwardKernel) -> Result<()> {
     let dim = wrap_dim(dim, x.ndim())?;
     Ok(kernel(&mut lifted(result)?.view_mut(cpu), lifted(x)?.view_ref(cpu), dim)?)
 }

@@ -80,7 +80,7 @@ impl Numbers<'_> {
 }
 
 /// A rule, and how its step updates the scalars of a parameter.
-pub(super) trait Step: Copy + Into<Rule> {
+pub(super) trait FusedStep: Copy + Into<Rule> {
     /// Whether the step writes the scalars.
     const COUNTS: bool;
 
@@ -93,15 +93,15 @@ const STEP: Writer = Writer::Inplace(&"optimizer.step()");
 
 /// A rule whose step counts itself, in its first scalar, where that of PyTorch's op is counted by the caller.
 #[derive(Clone, Copy)]
-struct Counted<R>(R);
+struct CountedStep<R>(R);
 
-impl<R: Into<Rule>> From<Counted<R>> for Rule {
-    fn from(counted: Counted<R>) -> Rule {
+impl<R: Into<Rule>> From<CountedStep<R>> for Rule {
+    fn from(counted: CountedStep<R>) -> Rule {
         counted.0.into()
     }
 }
 
-impl<R: Step> Step for Counted<R> {
+impl<R: FusedStep> FusedStep for CountedStep<R> {
     const COUNTS: bool = true;
     fn advance(&self, cpu: Cpu, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
         count(cpu, numbers)
@@ -118,7 +118,7 @@ fn count(cpu: Cpu, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
 
 macro_rules! steps {
     ($counts:literal, $($rule:ident),*; |$cpu:ident, $numbers:ident| $advance:expr) => {$(
-        impl Step for kernel::$rule {
+        impl FusedStep for kernel::$rule {
             const COUNTS: bool = $counts;
             fn advance(&self, $cpu: Cpu, $numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
                 $advance
@@ -130,7 +130,7 @@ macro_rules! steps {
 steps!(false, Sgd, Adam, Adagrad; |_cpu, numbers| numbers.get());
 steps!(true, Adadelta, Adamax, RAdam, RmsProp, Rprop; |cpu, numbers| count(cpu, numbers));
 
-impl Step for kernel::NAdam {
+impl FusedStep for kernel::NAdam {
     const COUNTS: bool = true;
     fn advance(&self, cpu: Cpu, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
         let [step, product, _] = numbers.get()?;
@@ -148,7 +148,7 @@ impl Step for kernel::NAdam {
     }
 }
 
-impl Step for kernel::Asgd {
+impl FusedStep for kernel::Asgd {
     const COUNTS: bool = true;
     fn advance(&self, cpu: Cpu, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
         let now = numbers.get()?;
@@ -207,18 +207,18 @@ pub(super) fn check(
 }
 
 /// As [`run`], with the steps counted.
-pub(super) fn run_counted<S: Step>(
+pub(super) fn run_counted<S: FusedStep>(
     cpu: Cpu,
     step: S,
     lists: &Lists<'_>,
     grad_scale: Option<&Tensor>,
     found_inf: Option<&Tensor>,
 ) -> Result<()> {
-    run(cpu, Counted(step), lists, grad_scale, found_inf)
+    run(cpu, CountedStep(step), lists, grad_scale, found_inf)
 }
 
 /// One step of `step`, unless `found_inf` is one.
-pub(super) fn run<S: Step>(
+pub(super) fn run<S: FusedStep>(
     cpu: Cpu,
     step: S,
     lists: &Lists<'_>,

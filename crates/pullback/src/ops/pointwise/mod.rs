@@ -18,10 +18,10 @@ pub(in crate::ops) mod ternary;
 pub(in crate::ops) mod trigonometry;
 pub(in crate::ops) mod unary;
 
-use super::Family;
+use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[
+pub(super) static FAMILIES: &[OpList] = &[
     arithmetic::OPS,
     remainder::OPS,
     binary::OPS,

@@ -57,7 +57,7 @@ impl Rand {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, default_dtype())
     }
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, result, generator, random::rand)
@@ -83,7 +83,7 @@ impl Randn {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, default_dtype())
     }
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, result, generator, random::randn)
@@ -110,7 +110,7 @@ impl Randint {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         whole(
-            FactoryOptions(dtype, layout, device, pin_memory).spec(size, DType::I64)?.checked()?,
+            FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, DType::I64)?,
             0,
             high,
         )
@@ -141,7 +141,7 @@ impl RandintLow {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         whole(
-            FactoryOptions(dtype, layout, device, pin_memory).spec(size, DType::I64)?.checked()?,
+            FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, DType::I64)?,
             low,
             high,
         )
@@ -184,7 +184,7 @@ impl Randperm {
     ) -> Result<TensorSpec> {
         ensure!(n >= 0, runtime, "n must be non-negative, got{n}");
         let spec =
-            FactoryOptions(dtype, layout, device, pin_memory).spec(&[n], DType::I64)?.checked()?;
+            FactoryOptions(dtype, layout, device, pin_memory).checked_spec(&[n], DType::I64)?;
         random::check_count(spec.dtype, n as usize)?;
         Ok(spec)
     }
@@ -416,7 +416,7 @@ impl Normal {
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
         check_std(std)?;
-        FactoryOptions(dtype, layout, device, pin_memory).spec(size, default_dtype())?.checked()
+        FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, default_dtype())
     }
     fn cpu(
         cpu: Cpu,

@@ -5,7 +5,7 @@ pub(in crate::ops) mod fill;
 pub(in crate::ops) mod range;
 pub(in crate::ops) mod rejection;
 
-use super::Family;
+use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[factory::OPS, fill::OPS, rejection::OPS];
+pub(super) static FAMILIES: &[OpList] = &[factory::OPS, fill::OPS, rejection::OPS];

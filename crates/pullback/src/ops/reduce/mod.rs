@@ -13,10 +13,10 @@ pub(in crate::ops) mod scan;
 pub(in crate::ops) mod sum;
 pub(in crate::ops) mod variance;
 
-use super::Family;
+use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[
+pub(super) static FAMILIES: &[OpList] = &[
     sum::OPS,
     any_all::OPS,
     mean::OPS,

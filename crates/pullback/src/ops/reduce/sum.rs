@@ -213,6 +213,7 @@ pub(crate) fn without(sizes: &[i64], dims: &[usize]) -> Dims {
 }
 
 /// `shape` with size 1 at `dims`.
+#[inline]
 pub(crate) fn kept_shape(shape: &[i64], dims: &[usize]) -> Dims {
     let mut kept = crate::tensor::dims(shape);
     for &dim in dims {

@@ -15,10 +15,10 @@ pub(in crate::ops) mod view_scatter;
 pub(in crate::ops) mod view_shape;
 pub(in crate::ops) mod view_spec;
 
-use super::Family;
+use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[
+pub(super) static FAMILIES: &[OpList] = &[
     join::OPS,
     mesh::OPS,
     chunk_cat::OPS,

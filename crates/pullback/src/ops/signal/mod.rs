@@ -3,7 +3,7 @@
 pub(in crate::ops) mod stft;
 pub(in crate::ops) mod window;
 
-use super::Family;
+use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[window::OPS, stft::OPS];
+pub(super) static FAMILIES: &[OpList] = &[window::OPS, stft::OPS];

@@ -3,8 +3,8 @@
 use super::coordinates::SparseFormat;
 use super::{coo, parts};
 use crate::dispatch::check_cast;
-use crate::error::ensure;
-use crate::ops::creation::factory::{FactoryOptions, of_strided_only};
+use crate::error::{bail, ensure};
+use crate::ops::creation::factory::{FactoryOptions, OF_STRIDED_ONLY};
 use crate::tensor::{Compressed, Coo, Cpu, Layout, Sparse, shape::list};
 use crate::{DType, Device, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
 
@@ -69,7 +69,7 @@ pub(crate) fn blank(
 ) -> Result<Tensor> {
     let (dtype, layout) = (dtype.unwrap_or(self_.dtype()), layout.unwrap_or(self_.layout()));
     if memory_format.is_some() && layout != Layout::Strided {
-        return Err(of_strided_only());
+        bail!(runtime, "{OF_STRIDED_ONLY}");
     }
     if layout == Layout::Strided {
         return TensorSpec::of(self_.shape(), dtype).zeros();
@@ -128,7 +128,7 @@ pub(crate) fn blank_beside(
     device: Option<Device>,
 ) -> Result<Tensor> {
     let options = FactoryOptions(dtype, layout.or(Some(self_.layout())), device, None);
-    let spec = options.blank_beside(self_, size)?.checked()?;
+    let spec = options.blank_beside(self_, size)?;
     if spec.layout == Layout::Strided { spec.zeros() } else { spec.empty() }
 }
 

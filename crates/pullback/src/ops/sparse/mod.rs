@@ -81,8 +81,8 @@ fn parts(tensor: &Tensor) -> Result<std::sync::Arc<Sparse>> {
     })
 }
 
-use super::Family;
+use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] =
+pub(super) static FAMILIES: &[OpList] =
     &[coo::OPS, compressed::OPS, convert::OPS, joined::OPS, mask::OPS, product::OPS, reduce::OPS];

@@ -47,7 +47,11 @@ impl FactoryOptions {
     pub(crate) fn spec(self, shape: &[i64], natural: DType) -> Result<TensorSpec> {
         let FactoryOptions(dtype, layout, device, pin_memory) = self;
         if let Some(layout) = layout.filter(|l| *l != Layout::Strided) {
-            bail!(not_implemented, "layout torch.{} is not supported by this build", layout.name());
+            bail!(
+                not_implemented,
+                "layout torch.{} is not supported by this build",
+                layout.spelled_name()
+            );
         }
         ensure!(
             pin_memory != Some(true),

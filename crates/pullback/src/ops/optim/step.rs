@@ -272,12 +272,12 @@ fn check_list(params: &[Tensor], list: &[Tensor], what: &str) -> Result<()> {
                 && param.device() == other.device(),
             runtime,
             "params and {what} must have same dtype, device and shape, but tensor {index} is {} {:?} on {} and {} {:?} on {}",
-            param.dtype().name(),
+            param.dtype().spelled(),
             param.shape(),
-            param.device(),
-            other.dtype().name(),
+            param.device().spelled(),
+            other.dtype().spelled(),
             other.shape(),
-            other.device()
+            other.device().spelled()
         );
     }
     Ok(())

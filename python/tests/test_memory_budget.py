@@ -570,3 +570,23 @@ def test_other_kinds_of_tensors_pass_through() -> None:
     assert x.grad is not None
     assert torch.equal(weight.grad, torch.full((3, 2), 1.0).exp())  # type: ignore[arg-type]
     assert torch.equal(y, torch.ones(3, 2).exp())
+
+
+def test_a_region_leaves_nothing_to_the_garbage_collector():
+    """Values and recipes in cycles would stay in memory, where the budget does not find them."""
+    layers = [layer for _ in range(6) for layer in (nn.Linear(64, 64), nn.GELU())]
+    model, x = nn.Sequential(*layers), torch.randn(256, 64)
+    model(x).sum().backward()
+    gc.collect()
+    gc.disable()
+    try:
+        live, limit = memory.live_bytes(), 1 << 40
+        for _ in range(3):
+            with torch.memory_budget(limit) as budget:
+                model.zero_grad(set_to_none=False)
+                model(x).sum().backward()
+            assert memory.live_bytes() == live
+            limit = live + (budget.estimated_peak - live) // 2
+        assert budget.recomputed > 0
+    finally:
+        gc.enable()

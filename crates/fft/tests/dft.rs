@@ -285,7 +285,7 @@ fn arrays_without_lines_and_wrong_ones() {
     let mut out = Array::<C64>::new(&[3], &[1]);
     let refused = real_to_complex(&mut out.view_mut(), numbers.view(), &[0], 1.0);
     let error = refused.unwrap_err();
-    assert!(error.message().contains(DType::I64.scalar_name()), "{error}");
+    assert!(error.message().contains(DType::I64.scalar_name().pytorch()), "{error}");
     let refused = real_to_complex(&mut out.view_mut(), numbers.view(), &[], 1.0);
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Runtime);
 }

@@ -2,6 +2,7 @@
 //! `for_dtype!`, the one place where a tag becomes a type. `Bool` is a byte of its own so that
 //! memory that came from elsewhere (numpy, DLPack) can never be an invalid Rust `bool`.
 
+use crate::spelling::Spelled;
 use half::{bf16, f16};
 use num_complex::Complex;
 
@@ -249,8 +250,16 @@ impl DType {
             DType::BC32 => "bcomplex32",
         }
     }
-    /// The name that PyTorch's kernel errors print: `Float`, `Long`, `ComplexDouble`, ...
-    pub const fn scalar_name(self) -> &'static str {
+    /// The name that PyTorch's kernel errors print, `Float`, `Long`, `ComplexDouble`, for texts of errors: as Rust shows these, they
+    /// have the dtype as Rust prints it, `F32`.
+    pub const fn scalar_name(self) -> Spelled<&'static str, DType> {
+        Spelled::new(self.pytorch_scalar_name(), self)
+    }
+    /// [`DType::name`] for texts of errors, as [`DType::scalar_name`].
+    pub const fn spelled(self) -> Spelled<&'static str, DType> {
+        Spelled::new(self.name(), self)
+    }
+    const fn pytorch_scalar_name(self) -> &'static str {
         match self {
             DType::Bool => "Bool",
             DType::U8 => "Byte",

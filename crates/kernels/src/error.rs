@@ -1,6 +1,7 @@
 //! What a kernel can refuse. The classes are those the Python face raises; the tensor library
 //! passes them on unchanged.
 
+use crate::spelling::Text;
 use std::fmt;
 
 /// Result of a kernel.
@@ -8,7 +9,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a kernel refused its input. A single pointer, so that results without a value are returned in a register.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(Box<(ErrorKind, String)>);
+pub struct Error(Box<(ErrorKind, Text)>);
 
 /// The class of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,22 +30,22 @@ impl Error {
     /// A `RuntimeError`.
     #[cold]
     pub fn runtime(message: String) -> Self {
-        Error(Box::new((ErrorKind::Runtime, message)))
+        Error(Box::new((ErrorKind::Runtime, message.into())))
     }
     /// A `ValueError`.
     #[cold]
     pub fn value(message: String) -> Self {
-        Error(Box::new((ErrorKind::Value, message)))
+        Error(Box::new((ErrorKind::Value, message.into())))
     }
     /// An `IndexError`.
     #[cold]
     pub fn index(message: String) -> Self {
-        Error(Box::new((ErrorKind::Index, message)))
+        Error(Box::new((ErrorKind::Index, message.into())))
     }
     /// A `NotImplementedError`.
     #[cold]
     pub fn unsupported(message: String) -> Self {
-        Error(Box::new((ErrorKind::NotImplemented, message)))
+        Error(Box::new((ErrorKind::NotImplemented, message.into())))
     }
     /// An `OutOfMemoryError` of a request for so many bytes.
     #[cold]
@@ -52,7 +53,7 @@ impl Error {
         let message = format!(
             "DefaultCPUAllocator: can't allocate memory: you tried to allocate {bytes} bytes."
         );
-        Error(Box::new((ErrorKind::OutOfMemory, message)))
+        Error(Box::new((ErrorKind::OutOfMemory, message.into())))
     }
     /// `"add" not implemented for 'Bool'`, in PyTorch's words (a `NotImplementedError`).
     #[cold]
@@ -64,19 +65,19 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         self.0.0
     }
-    /// The message without the class.
+    /// The message without the class, in PyTorch's words; `Display` gives Rust's.
     pub fn message(&self) -> &str {
-        &self.0.1
+        self.0.1.pytorch()
     }
-    /// The message alone.
-    pub fn into_message(self) -> String {
+    /// The message in both spellings.
+    pub fn into_text(self) -> Text {
         self.0.1
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())
+        self.0.1.fmt(f)
     }
 }
 

@@ -224,8 +224,8 @@ fn same_dtype(a: DType, b: DType) -> Result<()> {
     }
     Err(Error::runtime(format!(
         "expected m1 and m2 to have the same dtype, but got: {} != {}",
-        a.name(),
-        b.name()
+        a.spelled(),
+        b.spelled()
     )))
 }
 

@@ -42,6 +42,7 @@ pub mod simd;
 pub mod softmax;
 pub mod sort;
 mod special;
+pub mod spelling;
 pub mod strided;
 pub mod sync;
 pub mod upsample;

@@ -81,7 +81,8 @@ impl LossShape {
 fn targets(target: StridedRef<'_>, classes: usize, ignore_index: i64) -> Result<Cow<'_, [i64]>> {
     if !matches!(target.dtype(), DType::I64 | DType::U8 | DType::I32) {
         return Err(Error::runtime(format!(
-            "expected scalar type Long but found {}",
+            "expected scalar type {} but found {}",
+            DType::I64.scalar_name(),
             target.dtype().scalar_name()
         )));
     }

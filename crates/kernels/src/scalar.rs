@@ -1,5 +1,6 @@
 //! A number without a tensor: what a Python number or a Rust literal becomes as an op argument.
 
+use crate::spelling::Spelled;
 use crate::{C128, DType, Element, Error, Float8, Result, bf16};
 
 /// A number of one of the four kinds that PyTorch tells apart: booleans, integers, real and complex numbers.
@@ -111,14 +112,15 @@ impl Scalar {
         if fits {
             return Ok(());
         }
-        let name = match dtype {
+        let spelled = match dtype {
             DType::I32 => "int".to_owned(),
             DType::F32 => "float".to_owned(),
             DType::F16 => "at::Half".to_owned(),
             DType::BF16 => "at::BFloat16".to_owned(),
-            other if other.is_narrow_float() => format!("c10::{}", other.scalar_name()),
+            other if other.is_narrow_float() => format!("c10::{}", other.scalar_name().pytorch()),
             other => format!("{}_t", other.name()),
         };
+        let name = Spelled::new(spelled, dtype);
         Err(Error::runtime(format!("value cannot be converted to type {name} without overflow")))
     }
     /// The complex conjugate.

@@ -291,7 +291,7 @@ fn products_of_other_bytes_are_refused() {
     let error = |c: DType, a: DType, b: DType, depth: i64| {
         let (a, b, mut c) = (of(a, &[2, 3]), of(b, &[depth, 2]), of(c, &[2, 2]));
         let result = gemm::int_matmul(&mut c.view_mut(), a.view(), b.view());
-        result.unwrap_err().into_message()
+        result.unwrap_err().message().to_owned()
     };
     assert!(error(DType::I32, DType::I8, DType::U8, 3).contains("int32 of int8 and uint8"));
     assert!(error(DType::I64, DType::I8, DType::I8, 3).contains("int64 of int8 and int8"));
@@ -311,7 +311,7 @@ fn bad_shapes_and_dtypes_are_refused() {
             .contains("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)")
     );
     for dtype in [DType::Bool, DType::U16, DType::U32, DType::U64, DType::C32] {
-        let phrase = format!("not implemented for '{}'", dtype.scalar_name());
+        let phrase = format!("not implemented for '{}'", dtype.scalar_name().pytorch());
         let t = Tensor::full(dtype, &[2, 2], 1.0);
         let mut c = Tensor::full(dtype, &[2, 2], 1.0);
         let (one, zero) = (Scalar::Int(1), Scalar::Int(0));

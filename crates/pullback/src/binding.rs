@@ -340,7 +340,7 @@ impl Tensor {
             !self.is_sparse(),
             runtime,
             "resize_() to {shape:?} is not for tensors of layout torch.{}: use sparse_resize_()",
-            self.layout().name()
+            self.layout().spelled_name()
         );
         self.check_version_writable()?;
         if !mode::is_inference_mode() {
@@ -371,8 +371,8 @@ impl Tensor {
             !self.is_sparse() && !source.is_sparse(),
             runtime,
             "set_() is not for sparse tensors, whose elements are not in one storage: got layouts torch.{} and torch.{}",
-            self.layout().name(),
-            source.layout().name()
+            self.layout().spelled_name(),
+            source.layout().spelled_name()
         );
         self.check_version_writable()?;
         crate::autograd::check_inplace(self, source.requires_grad())?;

@@ -1,6 +1,7 @@
 //! The one error type. Its kinds are the exception classes PyTorch raises, so that the Python face
 //! maps them one to one; the message names what was wrong with which value.
 
+use pullback_kernels::spelling::Text;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -32,12 +33,12 @@ pub enum ErrorKind {
 
 /// An error.
 #[derive(Clone)]
-pub struct Error(Box<ErrorFields>);
+pub struct Error(Box<Fault>);
 
 #[derive(Clone)]
-struct ErrorFields {
+struct Fault {
     kind: ErrorKind,
-    message: String,
+    message: Text,
     /// Whether the message names the lines of the program that caused the error.
     is_blamed: bool,
     payload: Option<Arc<dyn Any + Send + Sync>>,
@@ -55,9 +56,9 @@ impl Error {
     /// An error of `kind` that says `message`.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(ErrorFields {
+        Self(Box::new(Fault {
             kind,
-            message: message.into(),
+            message: message.into().into(),
             is_blamed: false,
             payload: None,
         }))
@@ -66,17 +67,31 @@ impl Error {
                   not_implemented => NotImplemented, out_of_memory => OutOfMemory);
     /// A foreign exception, carried untouched.
     pub fn foreign(message: impl Into<String>, payload: Arc<dyn Any + Send + Sync>) -> Self {
-        let message = message.into();
+        let message = message.into().into();
         let kind = ErrorKind::Python;
-        Self(Box::new(ErrorFields { kind, message, is_blamed: false, payload: Some(payload) }))
+        Self(Box::new(Fault { kind, message, is_blamed: false, payload: Some(payload) }))
     }
     /// The class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
-    /// The text of the error.
+    /// The text of the error in PyTorch's words, as Python shows it: `torch.float32` and `cpu` where `Display` has `F32` and
+    /// `Cpu`.
+    ///
+    /// ```
+    /// use pullback::{DType, Tensor};
+    /// let (x, y) = (Tensor::ones([2, 2])?, Tensor::options().dtype(DType::F64).ones([2, 2])?);
+    /// let error = x.mm(&y).unwrap_err();
+    /// assert!(error.to_string().contains("F32") && !error.to_string().contains("float"), "{error}");
+    /// assert!(error.message().contains("float"));
+    /// # Ok::<(), pullback::Error>(())
+    /// ```
     pub fn message(&self) -> &str {
-        &self.0.message
+        self.0.message.pytorch()
+    }
+    /// The text in both spellings, to be made a part of another error's.
+    pub(crate) fn marked(&self) -> &str {
+        self.0.message.marked()
     }
     /// The error that `say` returns instead, unless memory is missing, which is no fault of the arguments.
     pub(crate) fn explained(self, say: impl FnOnce() -> Error) -> Self {
@@ -84,7 +99,7 @@ impl Error {
     }
     /// The error with another text.
     pub(crate) fn with_message(mut self, message: String) -> Self {
-        self.0.message = message;
+        self.0.message = message.into();
         self
     }
     /// The error, marked as one to which no lines are added any more.
@@ -104,7 +119,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
+        self.0.message.fmt(f)
     }
 }
 
@@ -127,7 +142,8 @@ impl From<pullback_kernels::Error> for Error {
             Kernel::NotImplemented => ErrorKind::NotImplemented,
             Kernel::OutOfMemory => ErrorKind::OutOfMemory,
         };
-        Error::new(kind, error.into_message())
+        let message = error.into_text();
+        Error(Box::new(Fault { kind, message, is_blamed: false, payload: None }))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Warnings: what the library has to say that is no error. They go to a handler (the Python face makes
 //! Python warnings of them); without one they are kept for [`take_warnings`].
 
+use pullback_kernels::spelling::Text;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, RwLock};
@@ -76,7 +77,10 @@ pub(crate) fn warn(message: String) {
     }
     let handler = *HANDLER.read().unwrap_or_else(|e| e.into_inner());
     match handler {
-        Some(handler) => handler(&message),
-        None => KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(message),
+        Some(handler) => handler(Text::from(message).pytorch()),
+        None => {
+            let text = Text::from(message).to_string();
+            KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(text);
+        }
     }
 }

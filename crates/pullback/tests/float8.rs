@@ -48,7 +48,7 @@ fn two_dtypes_do_not_promote() -> Result<()> {
         let x = codes(&[1, 2], dtype)?;
         let error = x.add(&Tensor::from_slice(&[1.0_f32, 2.0], &[2])?).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Runtime);
-        let phrase = format!("attempted to promote {} and Float", dtype.scalar_name());
+        let phrase = format!("attempted to promote {} and Float", dtype.scalar_name().pytorch());
         assert!(error.message().contains(&phrase), "{error:?}");
     }
     Ok(())

@@ -214,7 +214,7 @@ fn assigned(target: &Tensor, value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         PyTypeError::new_err(format!(
             "can't assign a {} to a torch.{}Tensor",
             type_name(value),
-            target.dtype().scalar_name()
+            target.dtype().scalar_name().pytorch()
         ))
     };
     let is_array = crate::tensor::numpy::is_array(value) && value.len().is_ok();

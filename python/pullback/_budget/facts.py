@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .. import _C
@@ -70,14 +71,17 @@ def facts_of(func: Any) -> OpFacts:
     return found
 
 
-def _described(value: Any) -> Any:
-    if isinstance(value, _C.TensorBase):
-        return value.dtype, tuple(value.shape), value.stride()
-    if isinstance(value, (tuple, list)):
-        return tuple(map(_described, value))
-    if isinstance(value, dict):
-        return tuple((key, _described(item)) for key, item in value.items())
-    return type(value), value
+def _describe(values: Iterable[Any], key: list[Any]) -> None:
+    """Writes what sizes depend on into a key: of tensors dtype, shape and strides."""
+    for value in values:
+        if isinstance(value, _C.TensorBase):
+            key += (value.dtype, value.shape, value.stride())
+        elif isinstance(value, (tuple, list)):
+            key.append(len(value))
+            _describe(value, key)
+        else:
+            # (1, 1.0 and True are equal, and give results of different dtypes.)
+            key += (type(value), value)
 
 
 def _on_meta(value: Any) -> Any:
@@ -114,7 +118,12 @@ class Sizes:
         cannot run there counts with the bytes of its arguments.
         """
         try:
-            key = (facts.func, _described(args), _described(kwargs))
+            parts = [facts.func, len(args)]
+            _describe(args, parts)
+            if kwargs:
+                parts += kwargs
+                _describe(kwargs.values(), parts)
+            key = tuple(parts)
             known = self._known.get(key)
         except (TypeError, RuntimeError):
             # (What cannot be compared, or a tensor without strides.)

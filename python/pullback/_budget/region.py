@@ -141,6 +141,7 @@ class MemoryBudget:
         self.peak = self.estimated_peak = _C._memory_live()
         self._is_open = True
         store.budgets.append(self)
+        store.heed()
         store.told.append(self)
         return self
 
@@ -152,9 +153,11 @@ class MemoryBudget:
         beyond = self._measured(_C._memory_live(), _C._memory_peak(), store.missing)
         self._is_open = False
         store.budgets.remove(self)
+        store.heed()
         store.elsewhere = self._before
         if self._is_outermost:
             _current.store = _current.watch = _current.hooks = None
+            watch.finish()
             watch.__exit__(kind, error, trace)
             hooks.__exit__()
             store.forget(store.clock + 1)

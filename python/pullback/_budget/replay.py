@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 import weakref
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _C
 from .facts import SIZES
@@ -40,6 +40,32 @@ def flat(result: Any) -> list[Any]:
     return [None]
 
 
+def tensors_of(args: Any, kwargs: Any) -> list[Any]:
+    """The tensors among the arguments of a call."""
+    found: list[Any] = []
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, _C.TensorBase):
+            found.append(value)
+        elif isinstance(value, (tuple, list)):
+            found += [tensor for tensor in flat(value) if tensor is not None]
+    return found
+
+
+class View:
+    """What is there at one moment, between two ops, and what the rest costs."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[Record, float] = {}
+        self._there: dict[Record, bool] = {}
+
+    def has(self, record: Record) -> bool:
+        """Whether a record's content is in memory."""
+        found = self._there.get(record)
+        if found is None:
+            found = self._there[record] = record.own_storage() is not None
+        return found
+
+
 class Replay:
     """Computes records again."""
 
@@ -67,46 +93,49 @@ class Replay:
                 _C._set_fwd_grad_enabled(forward)
                 _C._set_grad_enabled(recording)
 
-    def cost(self, wanted: Record, known: dict[int, float]) -> float | None:
+    def cost(self, wanted: Record, view: View) -> float | None:
         """Seconds to compute a record's content; None if it cannot be computed."""
         if not self._is_sound(wanted):
             return None
+        known = view.seconds
         waiting = [wanted]
         while waiting:
             top = waiting[-1]
-            if id(top) in known:
+            if top in known:
                 waiting.pop()
                 continue
             assert top.recipe is not None
             total = top.recipe.seconds
             for source in top.recipe.sources:
-                if source.recipe is None or source.stored or source.own_storage() is not None:
+                if source.recipe is None or source.stored or view.has(source):
                     continue
-                if id(source) not in known:
+                if source not in known:
                     waiting.append(source)
                     break
-                total += known[id(source)]
+                total += known[source]
             else:
-                known[id(top)] = total
-        return known[id(wanted)]
+                known[top] = total
+        return known[wanted]
 
-    def burdens(self, records: list[Record], known: dict[int, float]) -> dict[int, float]:
+    def burdens(self, missed: Iterable[Record], view: View) -> dict[int, float]:
         """What values are worth to others: seconds of what was given up and begins with them."""
         found: dict[int, float] = {}
-        for record in records:
-            if not record.is_given_up or not record.live_handles():
+        for record in list(missed):
+            if not record.live_handles():
                 continue
-            seconds = self.cost(record, known)
-            waiting, seen = [record], {id(record)}
-            while waiting and seconds is not None:
+            seconds = self.cost(record, view)
+            if seconds is None:
+                continue
+            waiting, seen = [record], {record}
+            while waiting:
                 recipe = waiting.pop().recipe
                 for source in recipe.sources if recipe is not None else ():
-                    if id(source) in seen:
+                    if source in seen:
                         continue
-                    seen.add(id(source))
+                    seen.add(source)
                     if source.recipe is None:
                         continue
-                    if source.own_storage() is not None:
+                    if view.has(source):
                         found[id(source)] = found.get(id(source), 0.0) + seconds
                     else:
                         waiting.append(source)
@@ -221,19 +250,9 @@ class Replay:
                 self.store.make_room(written.nbytes, lambda: f"to copy for {recipe.facts.name}")
                 copy = copy.clone()
 
-        def argument(value: Any) -> Any:
-            if isinstance(value, Ref):
-                if value.is_scratch:
-                    return _C._VariableFunctions.zeros(value.size, dtype=value.dtype)
-                record = value.record
-                is_written = record is written and copy is not None
-                return shown(copy if is_written else values[id(record)], value)  # type: ignore[arg-type]
-            if type(value) in (tuple, list):
-                return type(value)(map(argument, value))
-            return value
-
-        args = [argument(value) for value in recipe.args]
-        kwargs = {key: argument(value) for key, value in recipe.kwargs.items()}
+        arguments = _Arguments(values, None if copy is None else written, copy)
+        args = [arguments.of(value) for value in recipe.args]
+        kwargs = {key: arguments.of(value) for key, value in recipe.kwargs.items()}
         need = SIZES.of(recipe.facts, args, kwargs)
         self.store.make_room(need[0] + need[1], lambda: f"to compute {recipe.facts.name} again")
         result = self._call(recipe, args, kwargs)
@@ -257,3 +276,29 @@ class Replay:
             return recipe.facts.func(*args, **kwargs)
         finally:
             generator.set_state(now)
+
+
+class _Arguments(NamedTuple):
+    """Turns a recipe's arguments into a call's.
+
+    (No function inside of another that calls itself: the cycle would keep the values.)
+    """
+
+    values: dict[int, Tensor]
+    written: Record | None
+    copy: Tensor | None
+
+    def of(self, value: Any) -> Any:
+        """The argument with tensors in the place of references."""
+        if isinstance(value, Ref):
+            return self._of_reference(value)
+        if type(value) in (tuple, list):
+            return type(value)(map(self.of, value))
+        return value
+
+    def _of_reference(self, reference: Ref) -> Tensor:
+        if reference.is_scratch:
+            return _C._VariableFunctions.zeros(reference.size, dtype=reference.dtype)
+        record = reference.record
+        is_copied = self.copy is not None and record is self.written
+        return shown(self.copy if is_copied else self.values[id(record)], reference)  # type: ignore[arg-type]

@@ -12,13 +12,14 @@ import gc
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import _C
 from .._blame import _size
 from ..memory import MemoryBudgetError
 from .record import NOT_MADE, Handle, Record
-from .replay import Replay, shown, whole
+from .replay import Replay, View, shown, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,8 @@ _PLAIN: set[type] = set()
 _LEAST = 4096
 # The allocator counts small blocks in steps of this.
 _STEP = 1 << 16
+# Programs whose backward passes are known.
+_PROGRAMS = 256
 # Time that running an op takes beside its own.
 _OVERHEAD = 20e-6
 
@@ -52,6 +55,50 @@ def is_plain(tensor: Any) -> bool:
     )
 
 
+class Unseen:
+    """What a backward pass takes without an op, as gradients that the engine copies.
+
+    The first backward of a program leaves room for as much as its largest op needs, and sees how
+    much it was. Later ones leave room for that.
+    """
+
+    # By the largest need of an op and the number of ops before the backward, which tell programs
+    # apart well enough: to be wrong is an error, no wrong value.
+    _known: ClassVar[dict[tuple[int, int], int]] = {}
+
+    def __init__(self) -> None:
+        self._program = (0, 0)
+        self._most: int | None = None
+        self._taken = self._live = 0
+
+    def begin(self, largest: int, ops: int) -> None:
+        """A backward pass begins."""
+        self._program = (largest, ops)
+        self._most = self._known.get(self._program)
+        self._taken, self._live = 0, _C._memory_live()
+
+    def look(self) -> None:
+        """Before an op: what came since the last one."""
+        if self._most is None:
+            self._taken = max(self._taken, _C._memory_live() - self._live)
+
+    def note(self) -> None:
+        """After an op."""
+        if self._most is None:
+            self._live = _C._memory_live()
+
+    def end(self) -> None:
+        """A backward pass has ended."""
+        if self._most is None:
+            if len(self._known) >= _PROGRAMS:
+                self._known.clear()
+            self._known[self._program] = self._taken
+
+    def spare(self, largest: int) -> int:
+        """The room to leave for it."""
+        return largest if self._most is None else self._most + _STEP
+
+
 class Store:
     """The state of the regions of one thread."""
 
@@ -63,14 +110,19 @@ class Store:
         self.lock = threading.RLock()
         # Counts the ops.
         self.clock = 0
+        # The least limit of the regions that are open.
+        self.limit = 1 << 62
         # Bytes that graphs want, but that are given up.
         self.missing = 0
         # How many values from outside of the region were written to that recipes read.
         self.losses = 0
-        # The most that an op was seen to need.
+        # The most that an op was seen to need, and what a backward takes beside ops.
         self.largest = 0
+        self.unseen = Unseen()
         # Records with handles, in the order in which they were saved.
         self.kept: weakref.WeakSet[Record] = weakref.WeakSet()
+        # Those of them that were given up, and are not back.
+        self.missed: weakref.WeakSet[Record] = weakref.WeakSet()
         self.busy: set[int] = set()
         self.replay = Replay(self)
 
@@ -133,17 +185,20 @@ class Store:
     def _restored(self, handle: Handle) -> Tensor:
         record = handle.record
         assert record is not None
+        self.unseen.look()
         with self.replay.aside():
             self.put_back(record, self.value_of(record))
-            alias = handle.alias
-            assert alias is not None
-            return alias
+        self.unseen.note()
+        alias = handle.alias
+        assert alias is not None
+        return alias
 
     def put_back(self, record: Record, value: Tensor) -> None:
         """Lets the handles of a record show its content again."""
         storage: Any = value.untyped_storage()
         if record.is_given_up:
             record.is_given_up = False
+            self.missed.discard(record)
             self.missing -= record.nbytes
         if getattr(storage, "_recorded", None) is not record:
             storage._recorded = record
@@ -187,10 +242,9 @@ class Store:
 
     # ---- giving up ----
 
-    @property
-    def limit(self) -> int:
-        """The least limit of the regions that are open; without bound if there is none."""
-        return min((budget.limit for budget in self.budgets), default=1 << 62)
+    def heed(self) -> None:
+        """Notes which limit holds: the least of the regions that are open."""
+        self.limit = min((budget.limit for budget in self.budgets), default=1 << 62)
 
     def make_room(self, need: int, what: Callable[[], str]) -> None:
         """Gives up until ``need`` bytes more stay below the limit.
@@ -199,59 +253,60 @@ class Store:
             MemoryBudgetError: if that is not enough.
         """
         limit = self.limit
-        self.largest = max(self.largest, need)
-        # (In a backward pass, what the engine and rules take without an op needs some, too.)
+        if need > self.largest:
+            self.largest = need
         is_backward = _C._current_graph_task_id() >= 0
-        spare = min(self.largest if is_backward else _STEP, limit // 8)
+        spare = min(self.unseen.spare(self.largest) if is_backward else _STEP, limit // 8)
         if _C._memory_live() + need + spare <= limit:
             return
         with self.lock, self.replay.aside():
             wanted = limit - need
-            self._give_up(wanted - max(spare, limit // 50))
+            self._give_up(wanted - max(spare, limit // 50), is_backward)
             if _C._memory_live() > wanted:
+                # (What the program's cycles hold.)
                 gc.collect()
-                self._give_up(wanted)
+                self._give_up(wanted, is_backward)
             live = _C._memory_live()
             if live <= wanted:
                 return
         raise MemoryBudgetError(self._refusal(limit, live, need, what()))
 
-    def _give_up(self, wanted: int) -> None:
+    def _give_up(self, wanted: int, is_backward: bool) -> None:
         if _C._memory_live() <= wanted:
             return
-        costs: dict[int, float] = {}
-        burdens = self.replay.burdens(list(self.kept), costs)
+        view = View()
+        burdens = self.replay.burdens(self.missed, view)
         # In a forward all values are wanted later than what is computed now; in a backward those
         # that were used longest ago are wanted last, which counts more than what they cost.
-        power = 2.0 if _C._current_graph_task_id() >= 0 else 0.25
+        power = 0.5 if is_backward else 0.25
         found = []
         for record in list(self.kept):
-            if id(record) in self.busy or record.nbytes < _LEAST:
+            if id(record) in self.busy or record.nbytes < _LEAST or record.is_given_up:
                 continue
-            way = self._way(record, costs)
+            way = self._way(record, view)
             if way is not None:
                 age = (self.clock - record.used + 1) ** power
                 seconds = way[0] + burdens.get(id(record), 0.0)
                 found.append((seconds / (way[1] * age), record.era, id(record), record, way[2]))
-        found.sort(key=lambda item: item[:3])
+        found.sort(key=itemgetter(0, 1, 2))
         for _, _, _, record, chosen in found:
             if self._drop(record, chosen) and _C._memory_live() <= wanted:
                 return
 
-    def _way(self, record: Record, costs: dict[int, float]) -> tuple[float, int, str] | None:
+    def _way(self, record: Record, view: View) -> tuple[float, int, str] | None:
         """How a record's content is best given up: seconds, bytes freed, the way; None for none."""
-        storage = record.own_storage()
-        if storage is None or not storage.resizable():
-            # (Not there, or an array shows it and may write to it.)
-            return None
         handles = record.live_handles()
         if not handles:
             self.kept.discard(record)
             return None
+        storage = record.own_storage()
+        if storage is None or not storage.resizable():
+            # (Not there, or an array shows it and may write to it.)
+            return None
         if any(h.alias is None or h.alias._version != h.version for h in handles):
             return None
         best = None
-        seconds = self.replay.cost(record, costs)
+        seconds = self.replay.cost(record, view)
         if seconds is not None:
             best = (seconds + _OVERHEAD, record.nbytes, "recomputed")
         if self.elsewhere is not None and record.is_made:
@@ -284,6 +339,7 @@ class Store:
             return False
         record.stored = stored
         record.is_given_up = True
+        self.missed.add(record)
         self.missing += record.nbytes
         if stored is None:
             self.replay.pin(record)

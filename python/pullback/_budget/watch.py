@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections.abc import Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
 from ..utils._python_dispatch import _WatchingMode
 from .facts import SIZES, OpFacts, facts_of
 from .record import Recipe, Record, Ref
-from .replay import flat
+from .replay import flat, tensors_of
 from .store import is_plain
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Watch(_WatchingMode):
         self.store = store
         # Whether the last op was one of a backward pass, and at which op it began.
         self._is_backward = False
-        self._began = 0
+        self._began = self._ended = 0
 
     def __torch_dispatch__(
         self,
@@ -49,27 +49,39 @@ class Watch(_WatchingMode):
         is_backward = _C._current_graph_task_id() >= 0
         if is_backward != self._is_backward:
             self._note(is_backward)
+        elif is_backward:
+            store.unseen.look()
         sizes = SIZES.of(facts, args, kwargs)
         need = sizes[0] + sizes[1]
         if need:
             store.make_room(need, lambda: self._text(facts))
-        tensors = [t for v in (args, tuple(kwargs.values())) for t in flat(v) if t is not None]
-        if is_backward and not _C.is_grad_enabled():
-            if facts.writes:
-                self._before_write(facts, args, kwargs, tensors)
-            result = func(*args, **kwargs)
+        if not is_backward or _C.is_grad_enabled():
+            result = self._recorded(facts, args, kwargs, sizes)
         else:
-            result = self._recorded(facts, args, kwargs, tensors, sizes)
+            if facts.writes:
+                self._before_write(facts, args, kwargs, tensors_of(args, kwargs))
+            result = func(*args, **kwargs)
         self._measure(facts, sizes)
+        if is_backward:
+            store.unseen.note()
         return result
 
     def _note(self, is_backward: bool) -> None:
         """Where a backward begins or ends: after it old records are not needed any more."""
         self._is_backward = is_backward
+        store = self.store
         if is_backward:
-            self._began = self.store.clock
+            store.unseen.begin(store.largest, store.clock - self._ended)
+            self._began = store.clock
         else:
-            self.store.forget(self._began)
+            store.unseen.end()
+            self._ended = store.clock
+            store.forget(self._began)
+
+    def finish(self) -> None:
+        """Where the region ends."""
+        if self._is_backward:
+            self.store.unseen.end()
 
     def _measure(self, facts: OpFacts, sizes: list[Any]) -> None:
         store = self.store
@@ -121,19 +133,20 @@ class Watch(_WatchingMode):
             anchor.tensor = None
             self.store.losses += 1
 
-    def _recorded(
-        self, facts: OpFacts, args: Any, kwargs: Any, tensors: list[Any], sizes: list[Any]
-    ) -> Any:
+    def _recorded(self, facts: OpFacts, args: Any, kwargs: Any, sizes: list[Any]) -> Any:
         recipe = random = None
-        if facts.is_tracked and all(map(is_plain, tensors)):
+        tensors = tensors_of(args, kwargs)
+        makes = not facts.writes or facts.is_batch_norm
+        # (What writes to lists, as optimizers do, is not run again: values are copied before it.)
+        is_wanted = facts.is_tracked and (makes or _writes_to_one(facts, args))
+        if is_wanted and all(map(is_plain, tensors)):
             recipe = self._recipe(facts, args, kwargs)
         if facts.is_random:
             random = (kwargs.get("generator") or _C.default_generator).get_state()
-        known = {id(t.untyped_storage()) for t in tensors if is_plain(t)}
         written = self._before_write(facts, args, kwargs, tensors) if facts.writes else []
-        start = time.perf_counter()
+        start = perf_counter()
         result = facts.func(*args, **kwargs)
-        seconds = time.perf_counter() - start
+        seconds = perf_counter() - start
         # (The least of all calls: others had to wait for the machine.)
         sizes[2] = min(sizes[2] or seconds, seconds)
         if recipe is not None:
@@ -142,7 +155,8 @@ class Watch(_WatchingMode):
             line = _C._program_line()
             for tensor, before in written:
                 self._record_write(facts, recipe, tensor, before, line)
-            if not written or facts.is_batch_norm:
+            if makes or not written:
+                known = {id(t.untyped_storage()) for t in tensors if is_plain(t)}
                 self._record_results(facts, recipe, result, known, line)
         return result
 
@@ -179,34 +193,46 @@ class Watch(_WatchingMode):
             self._fill(recipe, record, 0)
 
     def _recipe(self, facts: OpFacts, args: Any, kwargs: Any) -> Recipe:
-        sources: dict[int, Record] = {}
         recipe = Recipe(facts, None, None, [])
         scratch = facts.written_tensors(args, kwargs, []) if facts.is_batch_norm else []
-        scratch_ids = {id(tensor) for tensor in scratch}
-
-        def reference(value: Any) -> Any:
-            if isinstance(value, _C.TensorBase):
-                record = self.store.record_of(value)
-                assert record is not None
-                is_scratch = id(value) in scratch_ids
-                if not is_scratch and id(record) not in sources:
-                    sources[id(record)] = record
-                    if record.recipe is None:
-                        recipe.anchors.append(record.anchor_for(value))
-                record.used = self.store.clock
-                return Ref(
-                    record,
-                    value.dtype,
-                    tuple(value.shape),
-                    value.stride(),
-                    value.storage_offset(),
-                    is_scratch,
-                )
-            if type(value) in (tuple, list):
-                return type(value)(map(reference, value))
-            return value
-
-        recipe.args = [reference(value) for value in args]
-        recipe.kwargs = {key: reference(value) for key, value in kwargs.items()}
-        recipe.sources = list(sources.values())
+        references = _References(self.store, recipe, {id(tensor) for tensor in scratch})
+        recipe.args = [references.to(value) for value in args]
+        recipe.kwargs = {key: references.to(value) for key, value in kwargs.items()}
+        recipe.sources = list(references.sources.values())
         return recipe
+
+
+def _writes_to_one(facts: OpFacts, args: Any) -> bool:
+    return facts.is_inplace and len(args) > 0 and isinstance(args[0], _C.TensorBase)
+
+
+class _References:
+    """Turns a call's arguments into a recipe's.
+
+    (A function inside of a function that calls itself is a cycle, which would keep what it sees,
+    recipes and all that they lead to, until the garbage collector runs.)
+    """
+
+    def __init__(self, store: Store, recipe: Recipe, scratch: set[int]) -> None:
+        self.store, self.recipe, self.scratch = store, recipe, scratch
+        self.sources: dict[int, Record] = {}
+
+    def to(self, value: Any) -> Any:
+        """The argument with references in the place of tensors."""
+        if isinstance(value, _C.TensorBase):
+            return self._to_tensor(value)
+        if type(value) in (tuple, list):
+            return type(value)(map(self.to, value))
+        return value
+
+    def _to_tensor(self, tensor: Any) -> Ref:
+        record = self.store.record_of(tensor)
+        assert record is not None
+        is_scratch = id(tensor) in self.scratch
+        if not is_scratch and id(record) not in self.sources:
+            self.sources[id(record)] = record
+            if record.recipe is None:
+                self.recipe.anchors.append(record.anchor_for(tensor))
+        record.used = self.store.clock
+        shape, stride = tensor.shape, tensor.stride()
+        return Ref(record, tensor.dtype, shape, stride, tensor.storage_offset(), is_scratch)

@@ -224,7 +224,7 @@ fn drive_any(iter: &Iter, wanted: &[DType], run: OpLoops, params: *const u8) -> 
 #[cold]
 fn mismatch(iter: &Iter) -> Error {
     // bounded: by the number of operands.
-    let found: Vec<_> = (0..iter.operands()).map(|i| iter.dtype(i).scalar_name()).collect();
+    let found: Vec<_> = (0..iter.operands()).map(|i| iter.dtype(i)).collect();
     Error::runtime(format!(
         "Found dtypes {found:?} ({} of them outputs), which this kernel does not combine",
         iter.outputs()

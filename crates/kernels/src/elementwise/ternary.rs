@@ -74,7 +74,7 @@ pub fn masked_fill(iter: &mut Iter, value: Scalar) -> Result<()> {
     if iter.dtype(2) != DType::Bool {
         return Err(Error::runtime(format!(
             "masked_fill_ only supports boolean masks, but got mask with dtype {}",
-            iter.dtype(2).name()
+            iter.dtype(2).spelled()
         )));
     }
     if matches!(dtype, DType::U16 | DType::U32 | DType::U64) || dtype.is_narrow_float() {

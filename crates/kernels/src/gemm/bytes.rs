@@ -30,9 +30,9 @@ pub fn int_matmul(c: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) 
     if !matches!(dtypes, (DType::I32, DType::I8 | DType::U8, DType::I8)) {
         return Err(Error::runtime(format!(
             "a product of bytes is int32 of int8 or uint8 and int8, but got {} of {} and {}",
-            dtypes.0.name(),
-            dtypes.1.name(),
-            dtypes.2.name()
+            dtypes.0.spelled(),
+            dtypes.1.spelled(),
+            dtypes.2.spelled()
         )));
     }
     let sizes = check_sizes(c, a, b)?;

@@ -16,6 +16,7 @@ pub use sample::{check_count, multinomial, randperm};
 
 use crate::dense::{Real, load};
 use crate::line::{LineIter, ViewLayout, check_shape, put};
+use crate::spelling::Spelled;
 use crate::{
     DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt,
 };
@@ -506,8 +507,8 @@ fn are_probabilities<T: Real>(p: &[T]) -> bool {
 }
 
 /// The words in which PyTorch calls a C++ type.
-fn cpp_name(dtype: DType) -> &'static str {
-    match dtype {
+fn cpp_name(dtype: DType) -> Spelled<&'static str, DType> {
+    let pytorch = match dtype {
         DType::Bool => "bool",
         DType::U8 => "unsigned char",
         DType::I8 => "signed char",
@@ -518,7 +519,8 @@ fn cpp_name(dtype: DType) -> &'static str {
         DType::C64 => "c10::complex<float>",
         DType::C128 => "c10::complex<double>",
         _ => "unsigned int",
-    }
+    };
+    Spelled::new(pytorch, dtype)
 }
 
 /// Exponential numbers with rate `lambda`: `-log1p(-u) / lambda`.

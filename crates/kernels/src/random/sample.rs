@@ -64,7 +64,7 @@ pub fn check_count(dtype: DType, n: usize) -> Result<()> {
     if bits < 63 && n as u64 > 1 << bits {
         return Err(Error::runtime(format!(
             "value cannot be converted to type {}_t without overflow",
-            dtype.name()
+            dtype.spelled()
         )));
     }
     Ok(())
@@ -108,7 +108,7 @@ pub fn multinomial(
         }
         _ => Err(Error::runtime(
             "multinomial only supports floating-point dtypes for input, got: ".to_string()
-                + p.dtype().scalar_name(),
+                + &p.dtype().scalar_name().to_string(),
         )),
     }
 }

@@ -49,7 +49,7 @@ pub fn implicit_start(shape: &[i64], dtype: DType, device: Device) -> Result<Ten
         dtype.is_floating_point(),
         runtime,
         "grad can be implicitly created only for real scalar outputs but got torch.{}",
-        dtype.name()
+        dtype.spelled()
     );
     let one = arithmetic::ones(shape, dtype)?;
     if device == Device::Cpu { Ok(one) } else { arithmetic::to_device(&one, device) }
@@ -71,8 +71,8 @@ pub fn check_start(shape: &[i64], dtype: DType, grad: &Tensor, index: usize) -> 
         grad.dtype().is_complex() == dtype.is_complex(),
         runtime,
         "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output[{index}] has a dtype of torch.{} and output[{index}] has a dtype of torch.{}.",
-        grad.dtype().name(),
-        dtype.name()
+        grad.dtype().spelled(),
+        dtype.spelled()
     );
     Ok(())
 }

@@ -63,8 +63,8 @@ fn wider(now: DType, next: DType, lower: DType) -> Result<DType> {
         bail!(
             runtime,
             "Unexpected floating ScalarType in autocast: {} while autocast runs ops in {}; convert the tensor first",
-            next.name(),
-            lower.name()
+            next.spelled(),
+            lower.spelled()
         );
     }
     Ok(lower)

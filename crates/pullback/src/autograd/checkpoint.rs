@@ -100,9 +100,9 @@ impl<R, F: Fn(&[Tensor]) -> Result<R> + Send + Sync + 'static> Region<F> {
                 runtime,
                 "checkpoint: Recomputed values have different metadata than during the forward pass: saved tensor {number} had shape {:?} and dtype {}, now it has shape {:?} and dtype {}",
                 &spec.shape[..],
-                spec.dtype.name(),
+                spec.dtype.spelled(),
                 tensor.shape(),
-                tensor.dtype().name()
+                tensor.dtype().spelled()
             );
         }
         Ok(made.into_iter().map(Some).collect())

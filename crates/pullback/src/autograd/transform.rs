@@ -44,7 +44,7 @@ pub fn input(tensor: &Tensor) -> Result<Tensor> {
         tensor.dtype().is_differentiable(),
         runtime,
         "only Tensors of floating point and complex dtype can require gradients, but got {}",
-        tensor.dtype().name()
+        tensor.dtype().spelled()
     );
     let alias = without_history(tensor)?;
     let edge = if tensor.requires_grad() { tensor.gradient_edge()? } else { Edge::default() };

@@ -412,6 +412,8 @@ pub(crate) fn each_tensor<'a>(args: &[Arg<'a>], mut f: impl FnMut(&'a Tensor)) {
 #[cold]
 pub(crate) fn device_mismatch(a: Device, b: Device) -> Error {
     Error::runtime(format!(
-        "Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!"
+        "Expected all tensors to be on the same device, but found at least two devices, {} and {}!",
+        a.spelled(),
+        b.spelled()
     ))
 }

@@ -52,6 +52,7 @@ use crate::tensor::{
     shares_storage,
 };
 use crate::{Result, Tensor};
+use pullback_kernels::spelling::Spelled;
 use smallvec::SmallVec;
 
 /// Runs the dense CPU kernel in the functional form.
@@ -348,9 +349,9 @@ fn each_input(arg: &Arg<'_>, f: &mut dyn FnMut(&Tensor) -> Result<()>) -> Result
 }
 
 /// What errors of `out=` call a dtype: the type of its elements, as PyTorch spells it.
-fn element_name(dtype: crate::DType) -> &'static str {
+fn element_name(dtype: crate::DType) -> Spelled<&'static str, crate::DType> {
     use crate::DType;
-    match dtype {
+    let pytorch = match dtype {
         DType::U8 => "unsigned char",
         DType::I8 => "signed char",
         DType::I16 => "short int",
@@ -365,7 +366,8 @@ fn element_name(dtype: crate::DType) -> &'static str {
         DType::C64 => "c10::complex<float>",
         DType::C128 => "c10::complex<double>",
         _ => dtype.name(),
-    }
+    };
+    Spelled::new(pytorch, dtype)
 }
 
 /// Refuses an `out=` tensor that cannot take result number `at`, of dtype `from`.

@@ -173,8 +173,8 @@ fn in_dtype_of<'a>(
                 dtype == out.dtype(),
                 runtime,
                 "dtype torch.{} does not match dtype of out parameter (torch.{})",
-                dtype.name(),
-                out.dtype().name()
+                dtype.spelled(),
+                out.dtype().spelled()
             ),
             _ => args[at] = Arg::DType(out.dtype()),
         }

@@ -45,7 +45,7 @@ pub(super) fn with_bytes<R>(tensor: &Tensor, write: impl FnOnce(&[u8]) -> Result
         !tensor.is_sparse(),
         not_implemented,
         "a tensor of layout torch.{} has no one block of elements: make it dense first",
-        tensor.layout().name()
+        tensor.layout().spelled_name()
     );
     let plain = tensor.detach()?.resolve_conj()?.resolve_neg()?.contiguous()?;
     let count = plain.numel() as usize * plain.dtype().size();

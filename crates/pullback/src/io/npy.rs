@@ -109,7 +109,7 @@ pub fn load_npz_from(source: impl ReadAt) -> Result<Vec<(String, Tensor)>> {
         let Some(record) = archive.find(&name).cloned() else { continue };
         let bytes = archive.read(&record)?;
         let array = load_from(&bytes[..])
-            .map_err(|error| Error::new(error.kind(), format!("{name:?}: {}", error.message())))?;
+            .map_err(|error| Error::new(error.kind(), format!("{name:?}: {}", error.marked())))?;
         arrays.push((name.strip_suffix(".npy").unwrap_or(&name).to_owned(), array));
     }
     Ok(arrays)
@@ -152,7 +152,7 @@ pub fn save_npz_to<'a>(
 /// All that stands before the elements.
 fn header_of(tensor: &Tensor) -> Result<Vec<u8>> {
     let Some(descr) = descr_of(tensor.dtype()) else {
-        bail!(value, "NumPy has no dtype like torch.{}", tensor.dtype().name());
+        bail!(value, "NumPy has no dtype like torch.{}", tensor.dtype().spelled());
     };
     let sizes: Vec<String> = tensor.shape().iter().map(ToString::to_string).collect();
     let comma = if sizes.len() == 1 { "," } else { "" };

@@ -135,7 +135,7 @@ pub fn save_to<'a>(
         let dtype = dtype_in_file(tensor.dtype()).ok_or_else(|| {
             Error::value(format!(
                 "safetensors files have no tensors of dtype torch.{}: {name:?}",
-                tensor.dtype().name()
+                tensor.dtype().spelled()
             ))
         })?;
         let start = end;

@@ -383,7 +383,7 @@ impl Tensor {
             self.dtype() != DType::F4E2M1FNX2,
             not_implemented,
             "{}",
-            no_numbers(self.dtype()).message()
+            no_numbers(self.dtype()).marked()
         );
         Ok(self.element_at(0))
     }

@@ -2,6 +2,7 @@
 
 use crate::error::ensure;
 use crate::{Error, Result};
+use pullback_kernels::spelling::Spelled;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -87,6 +88,10 @@ impl Device {
             ))),
         }
     }
+    /// The device for texts of errors: `cuda:1` in PyTorch's, `Cuda(1)` in Rust's.
+    pub(crate) fn spelled(self) -> Spelled<Device, Device> {
+        Spelled::new(self, self)
+    }
     /// `cpu`, `cuda` or `meta`.
     pub fn kind(self) -> &'static str {
         match self {
@@ -115,14 +120,16 @@ impl Device {
         let count = device_count();
         let Some(index) = self.index().filter(|_| count > 0) else {
             return Err(Error::runtime(format!(
-                "device '{self}' is not available: this build of pullback has no {} backend (only cpu)",
+                "device '{}' is not available: this build of pullback has no {} backend (only cpu)",
+                self.spelled(),
                 self.kind()
             )));
         };
         ensure!(
             index < count,
             runtime,
-            "CUDA error: invalid device ordinal: there is no '{self}' among {count} simulated devices"
+            "CUDA error: invalid device ordinal: there is no '{}' among {count} simulated devices",
+            self.spelled()
         );
         Ok(())
     }
@@ -135,7 +142,8 @@ impl Device {
         ensure!(
             self == Device::Cpu,
             not_implemented,
-            "{what} on devices other than the CPU are not supported (here '{self}')"
+            "{what} on devices other than the CPU are not supported (here '{}')",
+            self.spelled()
         );
         Ok(())
     }
@@ -207,16 +215,21 @@ impl Layout {
             Layout::SparseBsc => "sparse_bsc",
         }
     }
-    /// The name of the layout in messages: `SparseCsr`.
-    pub fn spelled(self) -> &'static str {
-        match self {
+    /// The layout for texts of errors: `Sparse` in some of PyTorch's, `SparseCoo` in Rust's.
+    pub fn spelled(self) -> Spelled<&'static str, Layout> {
+        let pytorch = match self {
             Layout::Strided => "Strided",
             Layout::SparseCoo => "Sparse",
             Layout::SparseCsr => "SparseCsr",
             Layout::SparseCsc => "SparseCsc",
             Layout::SparseBsr => "SparseBsr",
             Layout::SparseBsc => "SparseBsc",
-        }
+        };
+        Spelled::new(pytorch, self)
+    }
+    /// [`Layout::name`] for texts of errors: `sparse_coo` in PyTorch's, `SparseCoo` in Rust's.
+    pub(crate) fn spelled_name(self) -> Spelled<&'static str, Layout> {
+        Spelled::new(self.name(), self)
     }
     /// Whether rows or columns are compressed.
     pub fn is_compressed(self) -> bool {

@@ -586,7 +586,7 @@ impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match plain_text(self, &print_options()) {
             Ok(text) => f.write_str(&text),
-            Err(error) => f.write_str(error.message()),
+            Err(error) => error.fmt(f),
         }
     }
 }

@@ -43,8 +43,8 @@ fn check(old: &Tensor, new: &Bound<'_, PyAny>, hook: &Bound<'_, PyAny>) -> PyRes
     if old.dtype() != new.dtype() || old.layout() != new.layout() {
         return Err(PyRuntimeError::new_err(format!(
             "hook '{name}' has changed the type of value (was torch.{}Tensor got torch.{}Tensor)",
-            old.dtype().scalar_name(),
-            new.dtype().scalar_name()
+            old.dtype().scalar_name().pytorch(),
+            new.dtype().scalar_name().pytorch()
         )));
     }
     if old.shape() != new.shape() {

@@ -570,8 +570,8 @@ fn check_shows(
     }
     Err(PyValueError::new_err(format!(
         "can't alias tensor with dtype '{}' into dtype '{}'.",
-        own.scalar_name(),
-        wanted.scalar_name()
+        own.scalar_name().pytorch(),
+        wanted.scalar_name().pytorch()
     )))
 }
 

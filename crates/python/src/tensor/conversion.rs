@@ -231,7 +231,7 @@ fn meaning_of_class(class: &Bound<'_, PyAny>) -> PyResult<(DType, Device)> {
         None => (name, Device::Cpu),
     };
     device.check_available().map_err(raise)?;
-    let dtype = DType::ALL.iter().copied().find(|d| d.scalar_name() == name);
+    let dtype = DType::ALL.iter().copied().find(|d| d.scalar_name().pytorch() == name);
     dtype.map(|dtype| (dtype, device)).ok_or_else(invalid)
 }
 
@@ -242,7 +242,7 @@ pub(crate) fn type_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
     let tensor = unsafe { tensor_of(slf) };
     let Some(dtype) = dtype.filter(|d| !d.is_none()) else {
         let module = if tensor.device() == Device::Cpu { "torch" } else { "torch.cuda" };
-        let name = format!("{module}.{}Tensor", tensor.dtype().scalar_name());
+        let name = format!("{module}.{}Tensor", tensor.dtype().scalar_name().pytorch());
         return Ok(name.into_pyobject(py)?.into_any().into_ptr());
     };
     // Python's own number types are no dtypes here.

@@ -69,8 +69,8 @@ fn of_tensor(other: &Tensor, wanted: Option<DType>) -> PyResult<Tensor> {
     {
         return Err(PyTypeError::new_err(format!(
             "expected torch.{}Tensor (got torch.{}Tensor)",
-            wanted.scalar_name(),
-            other.dtype().scalar_name()
+            wanted.scalar_name().pytorch(),
+            other.dtype().scalar_name().pytorch()
         )));
     }
     other.alias().map_err(raise)

@@ -224,7 +224,7 @@ pub(crate) fn numpy(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
         ));
     }
     if code_of(tensor.dtype()).is_none() {
-        let name = tensor.dtype().scalar_name();
+        let name = tensor.dtype().scalar_name().pytorch();
         return Err(PyTypeError::new_err(format!("Got unsupported ScalarType {name}")));
     }
     let tensor = &match tensor.device() {

@@ -95,10 +95,11 @@ fn storage_of(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Option<Storag
     }
     let own = object.getattr("dtype")?;
     if crate::dtype::as_dtype(&own) != Some(dtype) {
-        let own = crate::dtype::as_dtype(&own).map_or("unknown", DType::scalar_name);
+        let own = crate::dtype::as_dtype(&own)
+            .map_or("unknown", |dtype: DType| dtype.scalar_name().pytorch());
         return Err(PyRuntimeError::new_err(format!(
             "Expected a Storage of type {} or an UntypedStorage, but got type {own} for argument 1 'storage'",
-            dtype.scalar_name()
+            dtype.scalar_name().pytorch()
         )));
     }
     let untyped = object.getattr("_untyped_storage")?;

@@ -40,7 +40,7 @@ pub(in crate::autograd) fn fit(
             runtime,
             "{} - expected a real gradient for a real tensor but got dtype {}",
             what(),
-            grad.dtype().name()
+            grad.dtype().spelled()
         );
         grad = arithmetic::to_dtype(&grad, meta.dtype)?;
     }
@@ -51,7 +51,7 @@ pub(in crate::autograd) fn fit(
             "{} - expected device {} but got {}",
             what(),
             meta.device,
-            grad.device()
+            grad.device().spelled()
         );
         grad = arithmetic::to_device(&grad, meta.device)?;
     }

@@ -103,7 +103,7 @@ pub fn make_dual(primal: &Tensor, tangent: &Tensor) -> Result<Tensor> {
             dtype.is_differentiable(),
             value,
             "Expected {role} to be floating point or complex, but got: {}",
-            dtype.name()
+            dtype.spelled()
         );
     }
     make_dual_at(primal, tangent, level::last())

@@ -58,9 +58,9 @@ pub fn linearize<F: FnOnce(&Tensor) -> Result<Tensor>>(
             runtime,
             "linearize: a tangent of shape {:?} and dtype {} doesn't match the shape {:?} and dtype {} of the primal",
             t.shape(),
-            t.dtype().name(),
+            t.dtype().spelled(),
             like.shape(),
-            like.dtype().name()
+            like.dtype().spelled()
         );
         let start = arithmetic::zeros_like(&output)?;
         let product = |at: &[&Tensor]| Ok(point.pull(&output, Some(at[0]))?.remove(0));

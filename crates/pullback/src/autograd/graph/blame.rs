@@ -75,7 +75,7 @@ pub(in crate::autograd) fn in_backward(error: Error, node: &Node) -> Error {
     if error.is_blamed() || error.kind() == ErrorKind::Python {
         return error;
     }
-    let report = Report::new(error.message()).node("was made here", node);
+    let report = Report::new(error.marked()).node("was made here", node);
     // (What the engine says of gradients is for those who write backwards.)
     let is_own = error.message().contains(" returned a") && node.backward().is_some();
     let report = if is_own { report.hint(OF_BACKWARD, "") } else { report };

@@ -235,7 +235,7 @@ pub fn autocast(device: Device, dtype: DType) -> Result<AutocastGuard> {
         matches!(dtype, DType::BF16 | DType::F16),
         runtime,
         "autocast supports only bfloat16 and float16, got {}",
-        dtype.name()
+        dtype.spelled()
     );
     Ok(AutocastGuard::new(Target::of(device)?, true, Some(dtype)))
 }

@@ -82,8 +82,8 @@ impl Tensor {
                 g.device() == self.device(),
                 runtime,
                 "attempting to assign a gradient with device type '{}' to a tensor with device type '{}'. Please ensure that the gradient and the tensor are on the same device",
-                g.device(),
-                self.device()
+                g.device().spelled(),
+                self.device().spelled()
             );
             ensure!(
                 g.layout() == self.layout() || g.layout() == Layout::SparseCoo,

@@ -75,7 +75,11 @@ impl FactoryOptions {
     #[inline]
     fn check_strided(self) -> Result<()> {
         if let Some(layout) = self.1.filter(|l| *l != Layout::Strided) {
-            bail!(not_implemented, "layout torch.{} is not supported by this build", layout.name());
+            bail!(
+                not_implemented,
+                "layout torch.{} is not supported by this build",
+                layout.spelled_name()
+            );
         }
         self.check_pinning()
     }

@@ -69,7 +69,7 @@ impl UnravelIndex {
             indices.dtype().is_integral(false),
             type_error,
             "expected 'indices' to be integer dtype, but got torch.{}",
-            indices.dtype().name()
+            indices.dtype().spelled()
         );
         ensure!(
             shape.iter().all(|&n| n >= 0),

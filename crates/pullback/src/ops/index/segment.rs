@@ -165,7 +165,8 @@ impl SegmentIds {
         ensure!(
             dtype == DType::I64,
             runtime,
-            "expected scalar type Long but found {}",
+            "expected scalar type {} but found {}",
+            DType::I64.scalar_name(),
             dtype.scalar_name()
         );
         let mut shape = Dims::from_slice(bounds.shape());

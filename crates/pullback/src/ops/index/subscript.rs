@@ -268,7 +268,7 @@ fn apply(source: &Tensor, indices: &[Index]) -> Result<Sliced> {
                     is_mask(t) || matches!(t.dtype(), DType::I64 | DType::I32),
                     index,
                     "tensors used as indices must be long, int, byte or bool tensors, got {}",
-                    t.dtype().name()
+                    t.dtype().spelled()
                 );
                 out.put(dim, t.clone(), takes(index));
                 dim += takes(index);

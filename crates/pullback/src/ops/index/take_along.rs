@@ -24,7 +24,8 @@ impl TakeAlongDim {
         ensure!(
             indices.dtype() == DType::I64,
             runtime,
-            "torch.take_along_dim(): dtype of indices should be Long but got {}",
+            "torch.take_along_dim(): dtype of indices should be {} but got {}",
+            DType::I64.scalar_name(),
             indices.dtype().scalar_name()
         );
         let Some(dim) = dim else {

@@ -706,7 +706,10 @@ fn complex_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     ensure!(
         [a, b].iter().all(|t| matches!(t.dtype(), DType::F16 | DType::F32 | DType::F64)),
         not_implemented,
-        "Expected both inputs to be Half, Float or Double tensors but got {} and {}",
+        "Expected both inputs to be {}, {} or {} tensors but got {} and {}",
+        DType::F16.scalar_name(),
+        DType::F32.scalar_name(),
+        DType::F64.scalar_name(),
         a.dtype().scalar_name(),
         b.dtype().scalar_name()
     );

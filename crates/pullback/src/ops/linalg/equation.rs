@@ -113,8 +113,8 @@ fn check_chain(tensors: &[Tensor], matrices: &[Tensor]) -> Result<()> {
             t.dtype() == matrices[0].dtype(),
             runtime,
             "multi_dot(): all tensors must have be the same dtype but tensor 0 is {} and tensor {i} {}",
-            matrices[0].dtype().name(),
-            t.dtype().name()
+            matrices[0].dtype().spelled(),
+            t.dtype().spelled()
         );
         if i == 0 {
             continue;

@@ -13,6 +13,7 @@ use crate::tensor::Cpu;
 use crate::tensor::shape::{broadcast_shapes, broadcast_strides};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::gemm;
+use pullback_kernels::spelling::Spelled;
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -23,11 +24,12 @@ const ZERO: Scalar = Scalar::Int(0);
 const ONE: Scalar = Scalar::Int(1);
 
 /// The name of a dtype in the error messages of matrix products.
-fn c_name(dtype: DType) -> String {
-    match dtype {
-        DType::F16 | DType::BF16 => format!("c10::{}", dtype.scalar_name()),
-        other => other.scalar_name().to_lowercase(),
-    }
+fn c_name(dtype: DType) -> Spelled<String, DType> {
+    let pytorch = match dtype {
+        DType::F16 | DType::BF16 => format!("c10::{}", dtype.scalar_name().pytorch()),
+        other => other.scalar_name().pytorch().to_lowercase(),
+    };
+    Spelled::new(pytorch, dtype)
 }
 
 /// The numbers of rows and columns of the product of two matrices.
@@ -343,9 +345,9 @@ impl Baddbmm {
             own == a && own == b,
             runtime,
             "Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}",
-            own.name(),
-            a.name(),
-            b.name()
+            own.spelled(),
+            a.spelled(),
+            b.spelled()
         );
         sum_spec(self_, batch_spec(batch1, batch2)?, (beta, alpha), batch2)
     }

@@ -23,13 +23,13 @@ impl IntMm {
             matches!(self_.dtype(), DType::I8 | DType::U8),
             runtime,
             "_int_mm: Expected self dtype to be int8 or uint8 but got {}",
-            self_.dtype().name()
+            self_.dtype().spelled()
         );
         ensure!(
             mat2.dtype() == DType::I8,
             runtime,
             "_int_mm: Expected mat2 dtype to be of type int8 but got {}",
-            mat2.dtype().name()
+            mat2.dtype().spelled()
         );
         let (m, n) = product_sizes("_int_mm", self_, mat2)?;
         Ok(TensorSpec { dtype: DType::I32, ..TensorSpec::beside(self_, &[m, n]) })

@@ -97,7 +97,12 @@ fn cross_shape(a: &Tensor, b: &Tensor, dim: i64) -> Result<Dims> {
         a.dtype().scalar_name(),
         b.dtype().scalar_name()
     );
-    ensure!(a.dtype() != DType::Bool, not_implemented, "\"cross\" not implemented for 'Bool'");
+    ensure!(
+        a.dtype() != DType::Bool,
+        not_implemented,
+        "\"cross\" not implemented for '{}'",
+        DType::Bool.scalar_name()
+    );
     broadcast_shapes(&[a.shape(), b.shape()])
 }
 
@@ -197,7 +202,7 @@ fn check_factor(name: &str, factor: Scalar, dtype: DType) -> Result<()> {
         !matches!(factor, Scalar::Complex(..)) || dtype.is_complex(),
         runtime,
         "value cannot be converted to type {} without overflow: {name} is complex",
-        dtype.name()
+        dtype.spelled()
     );
     Ok(())
 }

@@ -319,8 +319,8 @@ impl Prelu {
             self_.dtype() == weight.dtype(),
             runtime,
             "prelu: Type promoting not supported. Got {} and {}",
-            self_.dtype().name(),
-            weight.dtype().name()
+            self_.dtype().spelled(),
+            weight.dtype().spelled()
         );
         if weight.numel() == 1 && weight.ndim() <= 1 {
             return self_.prelu_kernel(&weight.reshape(&[])?);

@@ -127,7 +127,7 @@ impl UpsampleBilinear2dAaBackward {
             list(output_size),
             list(input_size),
             list(grad_output.shape()),
-            grad_output.dtype().name()
+            grad_output.dtype().spelled()
         );
         Ok(TensorSpec::in_format_of(grad_output, input_size))
     }

@@ -206,9 +206,9 @@ impl AttentionCall<'_> {
             query.dtype() == key.dtype() && key.dtype() == value.dtype(),
             runtime,
             "Expected query, key, and value to have the same dtype, but got query.dtype: {} key.dtype: {} and value.dtype: {} instead.",
-            query.dtype().name(),
-            key.dtype().name(),
-            value.dtype().name()
+            query.dtype().spelled(),
+            key.dtype().spelled(),
+            value.dtype().spelled()
         );
         ensure!(
             query.ndim().min(key.ndim()).min(value.ndim()) >= 2,
@@ -228,8 +228,8 @@ impl AttentionCall<'_> {
             [DType::Bool, DType::F32, query.dtype()].contains(&mask.dtype()),
             runtime,
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {} and  query.dtype: {} instead.",
-            mask.dtype().name(),
-            query.dtype().name()
+            mask.dtype().spelled(),
+            query.dtype().spelled()
         );
         Ok(())
     }

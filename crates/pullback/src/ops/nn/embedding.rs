@@ -28,7 +28,9 @@ impl Embedding {
         ensure!(
             matches!(indices.dtype(), DType::I64 | DType::I32),
             runtime,
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch.{}Tensor instead (while checking arguments for embedding)",
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: {}, {}; but got torch.{}Tensor instead (while checking arguments for embedding)",
+            DType::I64.scalar_name(),
+            DType::I32.scalar_name(),
             indices.dtype().scalar_name()
         );
         let mut shape = Dims::from_slice(indices.shape());

@@ -39,20 +39,25 @@ fn padding(padding_idx: i64) -> Option<i64> {
     (padding_idx >= 0).then_some(padding_idx)
 }
 
-fn check_dtype(name: &str, x: &Tensor, is_taken: bool, taken: &str) -> Result<()> {
+/// Dtypes in errors.
+fn names(dtypes: &[DType]) -> String {
+    let names: Vec<_> = dtypes.iter().map(|dtype| dtype.scalar_name().to_string()).collect();
+    names.join(", ")
+}
+
+fn check_dtype(name: &str, x: &Tensor, taken: &[DType]) -> Result<()> {
     ensure!(
-        is_taken,
+        taken.contains(&x.dtype()),
         runtime,
-        "Expected tensor for argument #1 '{name}' to have one of the following scalar types: {taken}; but got torch.{}Tensor instead (while checking arguments for embedding_bag)",
+        "Expected tensor for argument #1 '{name}' to have one of the following scalar types: {}; but got torch.{}Tensor instead (while checking arguments for embedding_bag)",
+        names(taken),
         x.dtype().scalar_name()
     );
     Ok(())
 }
 
 fn check_indices(all: [(&str, &Tensor); 2]) -> Result<()> {
-    all.into_iter().try_for_each(|(name, x)| {
-        check_dtype(name, x, matches!(x.dtype(), DType::I64 | DType::I32), "Long, Int")
-    })
+    all.into_iter().try_for_each(|(name, x)| check_dtype(name, x, &[DType::I64, DType::I32]))
 }
 
 /// Refuses `per_sample_weights` that do not fit the entries.
@@ -107,8 +112,7 @@ fn specs(
     );
     let mode = mode_of(mode)?;
     check_indices([("indices", indices), ("offsets", offsets)])?;
-    let is_floating = weight.dtype().is_floating_point();
-    check_dtype("weight", weight, is_floating, "Half, BFloat16, Float, Double")?;
+    check_dtype("weight", weight, &[DType::F16, DType::BF16, DType::F32, DType::F64])?;
     if let Some(factors) = factors {
         check_factors(weight, indices, factors, mode)?;
     }

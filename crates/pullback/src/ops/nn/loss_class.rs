@@ -570,7 +570,9 @@ fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
     ensure!(
         matches!(target.dtype(), DType::I64 | DType::U8),
         runtime,
-        "expected target dtype to be Long or Byte, but got {}",
+        "expected target dtype to be {} or {}, but got {}",
+        DType::I64.scalar_name(),
+        DType::U8.scalar_name(),
         target.dtype().scalar_name()
     );
     check_weight("", weight, x.shape()[usize::from(x.ndim() > 1)])?;

@@ -333,7 +333,8 @@ fn check_rows(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()
     ensure!(
         target.dtype() == DType::I64,
         runtime,
-        "expected scalar type Long but found {}",
+        "expected scalar type {} but found {}",
+        DType::I64.scalar_name(),
         target.dtype().scalar_name()
     );
     Ok(())

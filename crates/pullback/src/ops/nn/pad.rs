@@ -235,7 +235,11 @@ fn check_output(x: &Tensor, padding: &[i64], mode: &str) -> Result<()> {
     let first = x.ndim() - spatial;
     if x.dtype() == DType::Bool {
         let name = if mode == "reflect" { "reflection" } else { "replication" };
-        bail!(not_implemented, "\"{name}_pad{spatial}d\" not implemented for 'Bool'");
+        bail!(
+            not_implemented,
+            "\"{name}_pad{spatial}d\" not implemented for '{}'",
+            DType::Bool.scalar_name()
+        );
     }
     let sides = |dim: usize| {
         let at = 2 * (x.ndim() - 1 - dim);

@@ -150,13 +150,14 @@ impl MaxPool2dWithIndicesBackward {
             grad_output.dtype() == self_.dtype(),
             runtime,
             "expected dtype {} for `gradOutput` but got dtype {}",
-            self_.dtype().name(),
-            grad_output.dtype().name()
+            self_.dtype().spelled(),
+            grad_output.dtype().spelled()
         );
         ensure!(
             indices.dtype() == DType::I64,
             runtime,
-            "expected scalar type Long but found {}",
+            "expected scalar type {} but found {}",
+            DType::I64.scalar_name(),
             indices.dtype().scalar_name()
         );
         let shape = kernel::output_shape(self_.shape(), &window)?;

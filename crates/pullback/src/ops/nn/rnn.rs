@@ -208,7 +208,8 @@ fn sizes(batch_sizes: &Tensor, data: &Tensor) -> Result<Vec<i64>> {
     ensure!(
         batch_sizes.dtype() == DType::I64,
         runtime,
-        "expected scalar type Long but found {}",
+        "expected scalar type {} but found {}",
+        DType::I64.scalar_name(),
         batch_sizes.dtype().scalar_name()
     );
     ensure!(batch_sizes.ndim() == 1, runtime, "batch_sizes tensor should be 1D");

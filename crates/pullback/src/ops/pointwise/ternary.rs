@@ -11,6 +11,7 @@ use crate::tensor::promote::result_type;
 use crate::tensor::shape::{broadcast_shapes, broadcast_strides};
 use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::spelling::Spelled;
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
@@ -355,8 +356,8 @@ fn fill_masked(cpu: Cpu, result: &Tensor, x: &Tensor, mask: &Tensor, value: Scal
 }
 
 /// The name of the C++ type, which PyTorch prints here.
-pub(in crate::ops) fn c_name(dtype: DType) -> &'static str {
-    match dtype {
+pub(in crate::ops) fn c_name(dtype: DType) -> Spelled<&'static str, DType> {
+    let pytorch = match dtype {
         DType::U8 => "uint8_t",
         DType::I8 => "int8_t",
         DType::I16 => "int16_t",
@@ -371,7 +372,8 @@ pub(in crate::ops) fn c_name(dtype: DType) -> &'static str {
         DType::C64 => "c10::complex<float>",
         DType::C128 => "c10::complex<double>",
         other => other.name(),
-    }
+    };
+    Spelled::new(pytorch, dtype)
 }
 
 fn same_dtype(name: &str, x: &Tensor, other: &Tensor) -> Result<()> {
@@ -386,9 +388,9 @@ fn same_dtype(name: &str, x: &Tensor, other: &Tensor) -> Result<()> {
 }
 
 /// The dtype as PyTorch's older messages call it: `float`, `double`, `long`.
-fn plain_name(dtype: DType) -> String {
-    let name = dtype.scalar_name();
-    name[..1].to_lowercase() + &name[1..]
+fn plain_name(dtype: DType) -> Spelled<String, DType> {
+    let name = dtype.scalar_name().pytorch();
+    Spelled::new(name[..1].to_lowercase() + &name[1..], dtype)
 }
 
 impl Tensor {

@@ -5,6 +5,7 @@
 
 use crate::error::{bail, ensure};
 use crate::{DType, Result};
+use pullback_kernels::spelling::Spelled;
 
 /// The range of whole numbers that are really drawn for `[from, to)`; without `to`, up to the largest that
 /// the dtype counts to without gaps (`None`: the largest of 64 bits).
@@ -124,8 +125,8 @@ fn limits(dtype: DType) -> (f64, f64) {
     }
 }
 
-fn c_name(dtype: DType) -> &'static str {
-    match dtype {
+fn c_name(dtype: DType) -> Spelled<&'static str, DType> {
+    let pytorch = match dtype {
         DType::Bool => "bool",
         DType::U8 => "unsigned char",
         DType::I8 => "signed char",
@@ -139,7 +140,8 @@ fn c_name(dtype: DType) -> &'static str {
         DType::F32 => "float",
         DType::F64 => "double",
         other => other.name(),
-    }
+    };
+    Spelled::new(pytorch, dtype)
 }
 
 /// The number as the dtype holds it; itself if the dtype has only infinity there.

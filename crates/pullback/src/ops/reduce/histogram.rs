@@ -227,7 +227,7 @@ fn check_points(
             weight_dtype == dtype,
             runtime,
             "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input({}), and weight({})",
-            dtype.name(),
+            dtype.spelled(),
             weight_dtype.name()
         );
         ensure!(
@@ -336,8 +336,8 @@ fn edged_spec(points: &Tensor, edges: &[Tensor]) -> Result<TensorSpec> {
             t.dtype() == points.dtype(),
             runtime,
             "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype {} and bins for dimension {dim} with dtype {}",
-            points.dtype().name(),
-            t.dtype().name()
+            points.dtype().spelled(),
+            t.dtype().spelled()
         );
         ensure!(
             t.ndim() == 1,

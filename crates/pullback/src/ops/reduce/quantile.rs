@@ -37,14 +37,14 @@ fn check(self_: &Tensor, q: &Tensor, interpolation: &str) -> Result<()> {
         matches!(self_.dtype(), DType::F32 | DType::F64),
         runtime,
         "quantile() input tensor must be either float or double dtype, but is {}",
-        self_.dtype().name()
+        self_.dtype().spelled()
     );
     ensure!(
         q.dtype() == self_.dtype(),
         runtime,
         "quantile() q tensor must be same dtype as the input tensor, but is {} beside {}",
-        q.dtype().name(),
-        self_.dtype().name()
+        q.dtype().spelled(),
+        self_.dtype().spelled()
     );
     ensure!(
         matches!(interpolation, "linear" | "lower" | "higher" | "midpoint" | "nearest"),

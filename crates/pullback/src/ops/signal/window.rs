@@ -42,7 +42,11 @@ fn window(
 ) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_dtype);
     if let Some(layout) = layout.filter(|l| *l == Layout::SparseCoo) {
-        bail!(runtime, "{name} is not implemented for sparse types, got: layout {}", layout.name());
+        bail!(
+            runtime,
+            "{name} is not implemented for sparse types, got: layout {}",
+            layout.spelled_name()
+        );
     }
     ensure!(
         dtype.is_differentiable(),

@@ -132,7 +132,7 @@ fn compressed_layout(layout: Option<Layout>) -> Result<Layout> {
         bail!(
             runtime,
             "sparse_compressed_tensor expected sparse compressed tensor layout but got {}",
-            layout.map_or("None", Layout::spelled)
+            layout.map_or_else(|| "None".to_owned(), |layout| layout.spelled().to_string())
         );
     };
     Ok(layout)
@@ -206,8 +206,10 @@ fn check_parts(
         ensure!(
             matches!(part.dtype(), DType::I64 | DType::I32),
             runtime,
-            "{name} dtype must be Int or Long, but got torch.{}",
-            part.dtype().name()
+            "{name} dtype must be {} or {}, but got torch.{}",
+            DType::I32.scalar_name(),
+            DType::I64.scalar_name(),
+            part.dtype().spelled()
         );
         ensure!(part.ndim() >= 1, runtime, "{name} must have dimensionality >= 1 but got 0");
     }
@@ -215,8 +217,8 @@ fn check_parts(
         compressed.dtype() == plain.dtype(),
         runtime,
         "{of_compressed} and {of_plain} dtypes must be equal, but got torch.{} and torch.{}",
-        compressed.dtype().name(),
-        plain.dtype().name()
+        compressed.dtype().spelled(),
+        plain.dtype().spelled()
     );
     Ok(())
 }

@@ -152,7 +152,7 @@ fn check_arguments(layout: Option<Layout>, blocksize: Option<&[i64]>) -> Result<
             is_blocked,
             runtime,
             "to_sparse: blocksize {size:?} is only for the layouts of blocks, but got layout torch.{}",
-            layout.unwrap_or(Layout::SparseCoo).name()
+            layout.unwrap_or(Layout::SparseCoo).spelled_name()
         );
         ensure!(
             size.iter().all(|&n| n > 0),
@@ -164,7 +164,7 @@ fn check_arguments(layout: Option<Layout>, blocksize: Option<&[i64]>) -> Result<
             !is_blocked,
             runtime,
             "to_sparse: layout torch.{} needs a blocksize",
-            layout.unwrap_or_default().name()
+            layout.unwrap_or_default().spelled_name()
         );
     }
     Ok(())
@@ -192,7 +192,7 @@ impl SparseOf {
             (least..=ndim).contains(&sparse),
             runtime,
             "to_sparse: expected {least} to {ndim} sparse dimensions of a tensor of {ndim} dimensions for layout torch.{}, but got {sparse}",
-            layout.name()
+            layout.spelled_name()
         );
         let elements = if self_.is_sparse() {
             let elements = SparseElements::ordered(self_)?;
@@ -318,7 +318,7 @@ fn compressed(
         bail!(
             runtime,
             "to_sparse: a tensor of layout torch.{} has two dimensions at least, but got {}",
-            layout.name(),
+            layout.spelled_name(),
             tensor.ndim()
         );
     }

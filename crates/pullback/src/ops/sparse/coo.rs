@@ -43,7 +43,7 @@ fn check_options(
         layout.is_none_or(|layout| layout == Layout::SparseCoo),
         runtime,
         "expected layout torch.sparse_coo but got torch.{}",
-        layout.unwrap_or_default().name()
+        layout.unwrap_or_default().spelled_name()
     );
     FactoryOptions(dtype, None, device, pin_memory).spec(&[], DType::F32).map(drop)
 }
@@ -76,7 +76,7 @@ fn check_shapes(indices: &Tensor, values: &Tensor) -> Result<()> {
         matches!(indices.dtype(), DType::I64 | DType::I32 | DType::I16 | DType::I8 | DType::U8),
         runtime,
         "indices must be an int64 tensor, but got torch.{}",
-        indices.dtype().name()
+        indices.dtype().spelled()
     );
     ensure!(
         indices.ndim() == 2,

@@ -131,7 +131,7 @@ fn check_coordinates(tensor: &Tensor, indices: &Tensor) -> Result<()> {
         runtime,
         "coordinates must be a strided int64 matrix, but got sizes {} of torch.{}",
         list(indices.shape()),
-        indices.dtype().name()
+        indices.dtype().spelled()
     );
     let (shape, lists) = (tensor.shape(), indices.shape()[0] as usize);
     ensure!(

@@ -15,7 +15,7 @@ const TIME: Duration = Duration::from_millis(500);
 /// Images, channels, side, features, window, stride, padding.
 struct Case(&'static str, [usize; 7], bool);
 
-const CASES: [Case; 13] = [
+const CASES: [Case; 15] = [
     Case("stem7x7s2", [8, 3, 224, 64, 7, 2, 3], false),
     Case("64x56", [8, 64, 56, 64, 3, 1, 1], false),
     Case("128x28", [8, 128, 28, 128, 3, 1, 1], false),
@@ -23,6 +23,8 @@ const CASES: [Case; 13] = [
     Case("512x7", [8, 512, 7, 512, 3, 1, 1], false),
     Case("1x1.256x28", [8, 256, 28, 64, 1, 1, 0], false),
     Case("transposed", [8, 64, 28, 32, 4, 2, 1], true),
+    Case("lenet.1x28", [64, 1, 28, 6, 5, 1, 2], false),
+    Case("lenet.6x14", [64, 6, 14, 16, 5, 1, 0], false),
     Case("cifar.3x32", [16, 3, 32, 64, 3, 1, 1], false),
     Case("cifar.64x32", [16, 64, 32, 64, 3, 1, 1], false),
     Case("cifar.64x32s2", [16, 64, 32, 128, 3, 2, 1], false),

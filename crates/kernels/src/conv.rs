@@ -17,6 +17,7 @@ mod geometry;
 mod im2col;
 mod im2col_gemm;
 mod implicit;
+mod infinite;
 mod integer;
 mod microkernel;
 mod phases;
@@ -26,6 +27,7 @@ mod winograd;
 
 pub use algorithm::{ConvAlgorithm, ConvPass, plan};
 pub use geometry::{ConvOptions, PerDim, output_shape};
+pub(crate) use microkernel::{HasMicrokernels, Microkernel};
 
 use crate::dense::{Compute, expect_shape, load, with_output};
 use crate::elementwise::copy_slice;
@@ -35,7 +37,7 @@ use direct::Weights;
 use geometry::ConvGeometry;
 
 /// A type convolutions compute in.
-pub(crate) trait ConvElement: Compute + GemmElement + microkernel::HasMicrokernels {}
+pub(crate) trait ConvElement: Compute + GemmElement {}
 impl ConvElement for f32 {}
 impl ConvElement for f64 {}
 impl ConvElement for C64 {}
@@ -226,6 +228,23 @@ fn forward<T: ConvElement>(
     bias: Option<&[T]>,
     (g, dtype): (&ConvGeometry, DType),
 ) -> Result<()> {
+    if g.padding != [0; 3]
+        && let Some((finite, places)) = infinite::set_aside(w)?
+    {
+        forward_of_finite(out, x, &finite, bias, (g, dtype))?;
+        infinite::add_to_output(out, x, w, &places, g);
+        return Ok(());
+    }
+    forward_of_finite(out, x, w, bias, (g, dtype))
+}
+
+fn forward_of_finite<T: ConvElement>(
+    out: &mut [T],
+    x: &[T],
+    w: &[T],
+    bias: Option<&[T]>,
+    (g, dtype): (&ConvGeometry, DType),
+) -> Result<()> {
     let weights = Weights { data: w, is_reversed: false };
     match algorithm::announced(ConvPass::Forward, algorithm::of_forward::<T>(g, dtype)) {
         ConvAlgorithm::Depthwise => depthwise::forward(out, x, w, bias, g),
@@ -253,6 +272,23 @@ fn forward_by_sums<T: ConvElement>(
 }
 
 fn backward_input<T: ConvElement>(
+    out: &mut [T],
+    grad: &[T],
+    w: &[T],
+    (g, dtype): (&ConvGeometry, DType),
+) -> Result<()> {
+    // (The convolution that makes this gradient has padding of its own.)
+    if g.kernel != [1; 3]
+        && let Some((finite, places)) = infinite::set_aside(w)?
+    {
+        backward_input_by_finite(out, grad, &finite, (g, dtype))?;
+        infinite::add_to_input(out, grad, w, &places, g);
+        return Ok(());
+    }
+    backward_input_by_finite(out, grad, w, (g, dtype))
+}
+
+fn backward_input_by_finite<T: ConvElement>(
     out: &mut [T],
     grad: &[T],
     w: &[T],
@@ -290,6 +326,22 @@ fn backward_input_by_sums<T: ConvElement>(
 }
 
 fn backward_weight<T: ConvElement>(
+    out: &mut [T],
+    grad: &[T],
+    x: &[T],
+    (g, dtype): (&ConvGeometry, DType),
+) -> Result<()> {
+    if g.padding != [0; 3]
+        && let Some((finite, places)) = infinite::set_aside(grad)?
+    {
+        backward_weight_by_finite(out, &finite, x, (g, dtype))?;
+        infinite::add_to_weight(out, grad, x, &places, g);
+        return Ok(());
+    }
+    backward_weight_by_finite(out, grad, x, (g, dtype))
+}
+
+fn backward_weight_by_finite<T: ConvElement>(
     out: &mut [T],
     grad: &[T],
     x: &[T],

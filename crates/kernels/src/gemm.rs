@@ -12,11 +12,13 @@ mod gemv;
 mod half;
 mod integer;
 mod large;
+mod packed;
 mod skinny;
 mod small;
 
 pub use bytes::int_matmul;
 pub(crate) use large::GemmElement;
+pub(crate) use packed::PackedRight;
 
 use crate::dense::{SharedMut, expect_shape};
 use crate::{

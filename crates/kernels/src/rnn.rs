@@ -15,7 +15,7 @@ pub use backward::{InputGradients, OutputGradients, backward};
 pub use forward::{Outputs, forward};
 
 use crate::dense::{Real, expect_shape, load, with_output};
-use crate::gemm::{self, GemmElement, GemmSizes, Matrix};
+use crate::gemm::{self, GemmElement, GemmSizes, Matrix, PackedRight};
 use crate::{Error, Result, StridedMut, StridedRef, memory};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -217,6 +217,11 @@ impl<'a, T> MatrixSlice<'a, T> {
     fn t(self) -> Self {
         MatrixSlice { transposed: !self.transposed, ..self }
     }
+    /// Whether it has so many rows and columns.
+    fn holds(self, rows: usize, columns: usize) -> bool {
+        let (rows, columns) = if self.transposed { (columns, rows) } else { (rows, columns) };
+        columns <= self.columns && rows * self.columns <= self.data.len()
+    }
     fn matrix(self) -> Matrix<T> {
         let matrix = Matrix::rows(self.data.as_ptr(), self.columns);
         if self.transposed { matrix.t() } else { matrix }
@@ -231,17 +236,56 @@ fn multiply<T: GateElement>(
     s: GemmSizes,
     adds: bool,
 ) -> Result<()> {
-    let is_inside = |part: MatrixSlice<'_, T>, rows: usize, columns: usize| {
-        let (rows, columns) = if part.transposed { (columns, rows) } else { (rows, columns) };
-        columns <= part.columns && rows * part.columns <= part.data.len()
-    };
-    assert!(is_inside(a, s.m, s.k) && is_inside(b, s.k, s.n), "the operands hold the product");
+    assert!(a.holds(s.m, s.k) && b.holds(s.k, s.n), "the operands hold the product");
     assert!(s.n <= stride && s.m * stride <= c.len(), "the result holds the product");
     let beta = if adds { T::ONE } else { T::ZERO };
     let c = Matrix::rows(c.as_mut_ptr(), stride);
     // SAFETY: just checked; `c` is borrowed mutably, so it overlaps neither operand.
     unsafe { gemm::product_without_packing(s, c, a.matrix(), b.matrix(), beta) }
 }
+
+/// A weight by which the rows of each step are multiplied, packed once where steps are many.
+struct StepWeight<'a, T: 'static> {
+    weight: MatrixSlice<'a, T>,
+    packed: Option<PackedRight<T>>,
+}
+
+impl<'a, T: GateElement> StepWeight<'a, T> {
+    /// The weight, of `k` rows and `n` columns, for these steps.
+    fn new(weight: MatrixSlice<'a, T>, size: (usize, usize), steps: &Steps) -> Result<Self> {
+        let (k, n) = size;
+        assert!(weight.holds(k, n), "the weight is whole");
+        let packed = if steps.spans.len() > FEW_STEPS {
+            // SAFETY: just checked.
+            unsafe { PackedRight::new(weight.matrix(), size, steps.batch())? }
+        } else {
+            None
+        };
+        Ok(StepWeight { weight, packed })
+    }
+
+    /// `c = a @ weight`, added to `c` if `adds`; rows of `c` begin `stride` elements apart.
+    fn multiply(
+        &self,
+        (c, stride): (&mut [T], usize),
+        a: MatrixSlice<'_, T>,
+        s: GemmSizes,
+        adds: bool,
+    ) -> Result<()> {
+        let Some(packed) = &self.packed else {
+            return multiply((c, stride), a, self.weight, s, adds);
+        };
+        assert!(a.holds(s.m, s.k) && packed.size() == (s.k, s.n), "the operands hold the product");
+        assert!(s.n <= stride && s.m * stride <= c.len(), "the result holds the product");
+        let beta = if adds { T::ONE } else { T::ZERO };
+        let c = Matrix::rows(c.as_mut_ptr(), stride);
+        // SAFETY: just checked; `c` is borrowed mutably, so it overlaps neither operand.
+        unsafe { packed.product(s.m, c, a.matrix(), beta) }
+    }
+}
+
+/// Steps above which a packed copy of a weight pays.
+const FEW_STEPS: usize = 3;
 
 /// Refuses a result with another number of elements; its shape is the caller's.
 fn expect_elements(name: &str, view: &StridedMut<'_>, count: usize) -> Result<()> {

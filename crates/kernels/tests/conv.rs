@@ -213,6 +213,59 @@ fn larger_and_special_convolutions_equal_the_naive_twin() {
 }
 
 #[test]
+fn what_is_infinite_meets_no_padding() {
+    let mut rng = Rng(14);
+    let options = |stride: usize, padding: usize, groups: usize| ConvOptions {
+        stride: [stride; 2].as_slice().into(),
+        padding: [padding; 2].as_slice().into(),
+        groups,
+        ..ConvOptions::plain(2)
+    };
+    for level in SimdLevel::ALL {
+        set_level(level);
+        let mut transposed = options(2, 1, 2);
+        transposed.transposed = true;
+        check_infinite(&mut rng, &[2, 3, 9, 8], &[6, 3, 5, 5], &options(1, 2, 1));
+        check_infinite(&mut rng, &[2, 16, 8, 9], &[18, 16, 3, 3], &options(1, 1, 1));
+        check_infinite(&mut rng, &[3, 6, 9, 8], &[4, 3, 3, 2], &options(2, 1, 2));
+        check_infinite(&mut rng, &[2, 6, 7, 8], &[6, 1, 3, 3], &options(1, 1, 6));
+        check_infinite(&mut rng, &[2, 4, 7, 8], &[4, 3, 3, 3], &transposed);
+    }
+    set_level(SimdLevel::Avx512);
+}
+
+/// One infinite weight and one element of the gradient that is NaN, at the border.
+fn check_infinite(rng: &mut Rng, x_shape: &[i64], w_shape: &[i64], c: &ConvOptions) {
+    let shape = conv::output_shape(x_shape, w_shape, c).unwrap();
+    let (x, grad) = (rng.tensor(DType::F32, x_shape), rng.tensor(DType::F32, &shape));
+    let (mut w, mut bad) = (rng.tensor(DType::F32, w_shape), rng.tensor(DType::F32, &shape));
+    w.set_flat(0, C128::new(f64::INFINITY, 0.0));
+    bad.set_flat(0, C128::new(f64::NAN, 0.0));
+    let [mut out, mut gx, mut gw] =
+        [&shape[..], x_shape, w_shape].map(|shape| Tensor::full(DType::F32, shape, 0.0));
+    conv::convolution(&mut out.view_mut(), x.view(), w.view(), None, c).unwrap();
+    conv::convolution_backward_input(&mut gx.view_mut(), grad.view(), w.view(), c).unwrap();
+    conv::convolution_backward_weight(&mut gw.view_mut(), bad.view(), x.view(), c).unwrap();
+    let [mut y, mut ex, mut ew] = [&out, &gx, &gw].map(|t| vec![0.0_f64; t.numel()]);
+    for_products(x_shape, w_shape, &shape, c, &mut |xi, wi, oi| {
+        let w = if wi.iter().all(|&i| i == 0) { f64::INFINITY } else { w.at(wi).re };
+        let bad = if oi.iter().all(|&i| i == 0) { f64::NAN } else { bad.at(oi).re };
+        y[flat(oi, &shape)] += x.at(xi).re * w;
+        ex[flat(xi, x_shape)] += grad.at(oi).re * w;
+        ew[flat(wi, w_shape)] += bad * x.at(xi).re;
+    });
+    for (name, got, expected) in [("out", out, y), ("input", gx, ex), ("weight", gw, ew)] {
+        for (got, expected) in got.values().iter().zip(expected) {
+            let is_same = got.re == expected || got.re.is_nan() && expected.is_nan();
+            assert!(
+                is_same || (got.re - expected).abs() <= 1e-3 * (1.0 + expected.abs()),
+                "{name} {got} {expected} {x_shape:?} {w_shape:?} {c:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn gradients_of_inputs_with_steps_equal_the_naive_twin() {
     let mut rng = Rng(13);
     let options = |stride: &[usize], padding: &[usize], groups: usize| ConvOptions {
@@ -247,14 +300,19 @@ fn gradients_of_inputs_with_steps_equal_the_naive_twin() {
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
     let mut rng = Rng(12);
-    let (x_shape, w_shape) = ([9, 40, 7, 7], [70, 40, 3, 3]);
+    check_threads(&mut rng, [9, 40, 7, 7], [70, 40, 3, 3]);
+    check_threads(&mut rng, [40, 1, 30, 30], [9, 1, 3, 3]);
+}
+
+fn check_threads(rng: &mut Rng, x_shape: [i64; 4], w_shape: [i64; 4]) {
     let c = ConvOptions { padding: [1; 2].as_slice().into(), ..ConvOptions::plain(2) };
     let (x, w) = (rng.tensor(DType::F32, &x_shape), rng.tensor(DType::F32, &w_shape));
-    let grad = rng.tensor(DType::F32, &[9, 70, 7, 7]);
+    let out_shape = [x_shape[0], w_shape[0], x_shape[2], x_shape[3]];
+    let grad = rng.tensor(DType::F32, &out_shape);
     let run = |threads: usize| {
         parallel::set_num_threads(threads);
         let [mut out, mut gx, mut gw] =
-            [[9, 70, 7, 7], x_shape, w_shape].map(|shape| Tensor::full(DType::F32, &shape, 0.0));
+            [out_shape, x_shape, w_shape].map(|shape| Tensor::full(DType::F32, &shape, 0.0));
         conv::convolution(&mut out.view_mut(), x.view(), w.view(), None, &c).unwrap();
         conv::convolution_backward_input(&mut gx.view_mut(), grad.view(), w.view(), &c).unwrap();
         conv::convolution_backward_weight(&mut gw.view_mut(), grad.view(), x.view(), &c).unwrap();

@@ -100,7 +100,10 @@ fn what_does_not_fit_is_refused() {
     let error = |points: &Array, edges: &[&Array], weights: Option<&Array>| {
         let edges: Vec<_> = edges.iter().map(|e| e.view()).collect();
         let weights = weights.map(Array::view);
-        histogram(&points.view(), &edges, search, weights.as_ref()).unwrap_err().message().to_owned()
+        histogram(&points.view(), &edges, search, weights.as_ref())
+            .unwrap_err()
+            .message()
+            .to_owned()
     };
     assert!(error(&points, &[], None).contains("edges for 1 dimensions but got 0"));
     assert!(error(&points, &[&other], None).contains("expected dtype Float but got Double"));

@@ -12,12 +12,13 @@ const CELLS: [Cell; 4] = [Cell::Lstm, Cell::Gru, Cell::Tanh, Cell::Relu];
 type Rows = &'static [i64];
 
 /// Steps, features and elements of the state: small ones, and such as take other loops of the product.
-const SHAPES: [(Rows, i64, i64); 5] = [
+const SHAPES: [(Rows, i64, i64); 6] = [
     (&[2, 2, 2], 3, 5),
     (&[3, 2, 2, 1], 2, 4),
     (&[4], 3, 20),
     (&[1, 1, 1, 1, 1], 2, 17),
     (&[20, 20], 3, 16),
+    (&[9, 8, 8, 2, 1], 2, 19),
 ];
 
 fn sigmoid(x: f64) -> f64 {

@@ -22,7 +22,10 @@ fn shows(t: &Tensor, expected: &[(f64, f64)]) {
 fn half_complex_is_a_dtype_of_two_halves() {
     let dtype = DType::C32;
     assert!(dtype.is_complex() && dtype.is_differentiable() && !dtype.is_floating_point());
-    assert_eq!((dtype.size(), dtype.name(), dtype.scalar_name().pytorch()), (4, "complex32", "ComplexHalf"));
+    assert_eq!(
+        (dtype.size(), dtype.name(), dtype.scalar_name().pytorch()),
+        (4, "complex32", "ComplexHalf")
+    );
     assert_eq!((dtype.to_real(), DType::F16.to_complex()), (DType::F16, dtype));
     assert_eq!(DType::BF16.to_complex(), DType::C64);
     assert!(DType::ALL.contains(&dtype) && DType::ALL.len() == DType::COUNT);

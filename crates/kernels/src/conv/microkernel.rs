@@ -6,8 +6,8 @@ use crate::gemm::Matrix;
 /// The loops of one shape of tile.
 #[derive(Clone, Copy)]
 pub(crate) struct Microkernel<T> {
-    pub(super) rows: usize,
-    pub(super) columns: usize,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
     /// `out[r * columns + j] = sum over k of w[k * rows + r] * x[shifts[k] + j]`.
     pub(super) shifted: unsafe fn(shifts: &[usize], x: *const T, w: *const T, out: *mut T),
     /// `sums[r * columns + j] += sum over k < depth of x[bases[r] + k] * w[k * columns + j]`.
@@ -15,7 +15,7 @@ pub(crate) struct Microkernel<T> {
         unsafe fn(bases: &[usize], x: *const T, w: *const T, depth: usize, sums: *mut T),
     /// `sums[r * columns + j] = sum over k < depth of left[r, k] * right[k, j]`, added to what is there if the last argument
     /// says so. Rows of `right` have no gaps.
-    pub(super) product:
+    pub(crate) product:
         unsafe fn(left: Matrix<T>, right: Matrix<T>, depth: usize, sums: *mut T, adds: bool),
 }
 

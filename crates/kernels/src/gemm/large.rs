@@ -4,12 +4,13 @@
 //! it each element's summation order) is the same for the whole product and for a block of it.
 
 use super::{GemmSizes, Matrix, MulAdd, THREAD_GRAIN};
+use crate::conv::HasMicrokernels;
 use crate::elementwise::copy_tile;
 use crate::simd::transpose::SQUARE;
 use crate::{C64, C128, Result, interrupt, memory, parallel};
 
 /// Types that the `gemm` crate multiplies.
-pub(crate) trait GemmElement: MulAdd {
+pub(crate) trait GemmElement: MulAdd + HasMicrokernels {
     /// Whether the type has no imaginary part.
     const IS_REAL: bool = false;
 }

@@ -1,8 +1,8 @@
 //! The backward pass of recurrent layers: the gradients of all operands from those of the results.
 
 use super::{
-    Cell, GateElement, Layer, MatrixSlice, Operands, Steps, expect_elements, gate, multiply,
-    previous_states, put,
+    Cell, GateElement, Layer, MatrixSlice, Operands, StepWeight, Steps, expect_elements, gate,
+    multiply, previous_states, put,
 };
 use crate::dense::{Real, expect_shape, for_compute, load, load_owned, with_output};
 use crate::gemm::GemmSizes;
@@ -124,6 +124,8 @@ fn walk<T: GateElement>(
     let rows = steps.rows();
     let mut by_x = memory::filled(T::ZERO, rows * width)?;
     let mut by_h = memory::filled(T::ZERO, if layer.cell == Cell::Gru { rows * width } else { 0 })?;
+    let weight = MatrixSlice::new(&layer.hidden_weight, hidden);
+    let weight = StepWeight::new(weight, (width, hidden), steps)?;
     let mut pace = WorkCounter::new();
     for (number, span) in steps.spans.iter().enumerate().rev() {
         pace.spend(span.len() * hidden * width / 16);
@@ -153,11 +155,8 @@ fn walk<T: GateElement>(
         if number > 0 || wants_h {
             let by = if layer.cell == Cell::Gru { &by_h } else { &by_x };
             let s = GemmSizes { m: span.len(), n: hidden, k: width };
-            let (by, weight) = (
-                MatrixSlice::new(&by[first..last], width),
-                MatrixSlice::new(&layer.hidden_weight, hidden),
-            );
-            multiply((&mut h[..used], hidden), by, weight, s, layer.cell == Cell::Gru)?;
+            let by = MatrixSlice::new(&by[first..last], width);
+            weight.multiply((&mut h[..used], hidden), by, s, layer.cell == Cell::Gru)?;
         }
     }
     Ok(StepGradients { by_x, by_h, h, c })

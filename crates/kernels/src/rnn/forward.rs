@@ -1,7 +1,8 @@
 //! The forward pass of recurrent layers: one product for the inputs of all steps, then the steps one after the other.
 
 use super::{
-    Cell, GateElement, Layer, MatrixSlice, Operands, Steps, expect_elements, gate, multiply, put,
+    Cell, FEW_STEPS, GateElement, Layer, MatrixSlice, Operands, StepWeight, Steps, expect_elements,
+    gate, multiply, put,
 };
 use crate::dense::{for_compute, load, with_output};
 use crate::elementwise::copy_tile;
@@ -74,9 +75,6 @@ fn with_optional<T: GateElement>(
     }
 }
 
-/// Rows above which a transposed copy of the hidden weights pays.
-const FEW_STEPS: usize = 3;
-
 fn walk<T: GateElement>(
     layer: &Layer<'_, T>,
     [bias_x, bias_h]: [&[T]; 2],
@@ -99,11 +97,12 @@ fn walk<T: GateElement>(
         multiply((gates, kept), x, weight, all, false)?;
     }
     let sum = memory::collect(bias_x.iter().zip(bias_h).map(|(&a, &b)| a + b))?;
+    let weight = MatrixSlice::new(&layer.hidden_weight, hidden).t();
+    let mut weight = StepWeight::new(weight, (hidden, width), steps)?;
     let copy;
-    let mut weight = MatrixSlice::new(&layer.hidden_weight, hidden).t();
-    if steps.spans.len() > FEW_STEPS {
+    if steps.spans.len() > FEW_STEPS && weight.packed.is_none() {
         copy = transposed(&layer.hidden_weight, width, hidden)?;
-        weight = MatrixSlice::new(&copy, width);
+        weight.weight = MatrixSlice::new(&copy, width);
     }
     let mut products =
         memory::filled(T::ZERO, if layer.cell == Cell::Gru { steps.batch() * width } else { 0 })?;
@@ -118,17 +117,17 @@ fn walk<T: GateElement>(
         match layer.cell {
             Cell::Lstm => {
                 let gates = &mut gates[span.start * kept..span.end * kept];
-                multiply((gates, kept), h, weight, s, true)?;
+                weight.multiply((gates, kept), h, s, true)?;
                 gate::lstm(gates, &sum, &state.1[..used], &mut cells[from..to], out, hidden);
             }
             Cell::Gru => {
                 let gates = &mut gates[span.start * kept..span.end * kept];
                 let products = &mut products[..rows * width];
-                multiply((products, width), h, weight, s, false)?;
+                weight.multiply((products, width), h, s, false)?;
                 gate::gru(gates, products, (bias_x, bias_h), &state.0[..used], out, hidden);
             }
             Cell::Tanh | Cell::Relu => {
-                multiply((out, hidden), h, weight, s, true)?;
+                weight.multiply((out, hidden), h, s, true)?;
                 gate::plain(out, &sum, layer.cell == Cell::Relu);
             }
         }

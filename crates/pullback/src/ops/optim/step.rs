@@ -297,12 +297,12 @@ fn unlike(index: usize, param: &Tensor, other: &Tensor, what: &str) -> Error {
     };
     Error::runtime(format!(
         "{text}params and {what} must have same dtype, device and shape, but tensor {index} is {} {:?} on {} and {} {:?} on {}",
-        dtype.name(),
+        dtype.spelled(),
         param.shape(),
-        param.device(),
-        found.name(),
+        param.device().spelled(),
+        found.spelled(),
         other.shape(),
-        other.device()
+        other.device().spelled()
     ))
 }
 

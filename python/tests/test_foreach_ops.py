@@ -355,6 +355,11 @@ def longs(*shape: int) -> torch.Tensor:
             NotImplementedError,
             "on a bool tensor",
         ),
+        (
+            lambda a: torch._foreach_rsqrt_([*a, torch.eye(3).to_sparse()]),
+            NotImplementedError,
+            "Could not run 'aten::rsqrt_' with arguments from the 'SparseCPU' backend",
+        ),
         (lambda a: torch._foreach_mm(a, []), RuntimeError, "must have the same number of tensors"),
         (lambda a: torch._foreach_max([torch.ones(0)]), RuntimeError, "maximum of an empty tensor"),
     ],

@@ -83,8 +83,7 @@ impl Plan {
                 Some(missing) => report.absent(&name, &missing),
                 None if self.words.is_empty() => {
                     for words in machine.tests {
-                        report
-                            .step(&format!("{name}, {}", words[0]), || machine.test(root, *words));
+                        report.step(&format!("{name}, {}", words[0]), || machine.test(root, words));
                     }
                 }
                 None => {

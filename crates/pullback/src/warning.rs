@@ -76,11 +76,9 @@ pub(crate) fn warn(message: String) {
         return;
     }
     let handler = *HANDLER.read().unwrap_or_else(|e| e.into_inner());
-    match handler {
-        Some(handler) => handler(Text::from(message).pytorch()),
-        None => {
-            let text = Text::from(message).to_string();
-            KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(text);
-        }
+    if let Some(handler) = handler {
+        return handler(Text::from(message).pytorch());
     }
+    let text = Text::from(message).to_string();
+    KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(text);
 }

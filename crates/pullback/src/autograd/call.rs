@@ -21,9 +21,9 @@ use super::variable::{replayed, tangent};
 use crate::call_site::{CallSite, Scope};
 use crate::dispatch::{
     Arg, ArgKind, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs,
-    check_outs, check_result, check_writable, check_write, is_plain_write, keys_of,
-    keys_of_targets, receiver, run_kernel, run_pointwise_fast, run_pointwise_fast_into, sparse,
-    write_kernel, write_outs,
+    check_outs, check_result, check_sparse_kernel, check_writable, check_write, is_plain_write,
+    keys_of, keys_of_targets, receiver, run_kernel, run_pointwise_fast, run_pointwise_fast_into,
+    sparse, write_kernel, write_outs,
 };
 use crate::tensor::{BACKENDS, Cpu, Key, KeySet, Writer, watch};
 use crate::{Result, Tensor};
@@ -309,13 +309,17 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
 }
 
 /// Refuses what [`call_inplace`] would refuse, as far as that shows without elements, and writes nothing. What layers compute is
-/// left to them.
+/// left to them, but for the sparse ones, which refuse what they have no kernel for.
 pub(super) fn check_call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<()> {
-    if !keys_of_word(keys_of(args)).is_empty() {
+    let keys = keys_of_word(keys_of(args));
+    if keys.has(Key::Python) || keys.has(Key::FuncTorchBatched) {
         return Ok(());
     }
     let target = receiver(args);
     check_inplace(target, target.dtype().is_differentiable() && needed(def, args)? != 0)?;
+    if !keys.is_empty() {
+        return check_sparse_kernel(def, Form::Inplace, args);
+    }
     if !def.is(Traits::WRITES_ONE_VALUE) {
         check_writable(target)?;
     }

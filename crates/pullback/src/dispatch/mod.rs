@@ -45,6 +45,7 @@ pub(crate) use pointwise::{
 };
 pub(crate) use prepared::Prepared;
 pub use source::{Part, Registration, Source, named_keys};
+pub(crate) use sparse::check_sparse_kernel;
 
 use crate::error::{bail, ensure};
 use crate::tensor::{

@@ -40,7 +40,7 @@ impl States {
         let is_beyond = places.ge(&lengths)?;
         let labels = rows(targets, target_lengths, longest)?;
         let labels = labels.masked_fill(&is_beyond, Scalar::Int(blank))?;
-        let never = Tensor::zeros(&[count, longest])?.to_dtype(DType::F64)?.plus(NEVER)?;
+        let never = Tensor::zeros([count, longest])?.to_dtype(DType::F64)?.plus(NEVER)?;
         // A label may follow the one before it without a blank where it is another.
         let repeats = match longest {
             0 => labels.eq(&labels)?,
@@ -55,7 +55,7 @@ impl States {
         let states = Tensor::arange(0_i64, 2 * longest + 1)?;
         let (last, own) = (lengths.mul(&Tensor::wrapped(2)?)?, Scalar::Int(0));
         let is_end = states.eq(&last)?.logical_or(&states.eq(&last.sub(&Tensor::wrapped(1)?)?)?)?;
-        let ends = Tensor::zeros(&[count, 2 * longest + 1])?.to_dtype(DType::F64)?.plus(NEVER)?;
+        let ends = Tensor::zeros([count, 2 * longest + 1])?.to_dtype(DType::F64)?.plus(NEVER)?;
         Ok(States {
             classes: between(&labels.zeros_like()?.plus(blank)?, &labels, Scalar::Int(blank))?,
             skips: between(&never, &skips, Scalar::Float(NEVER))?,

@@ -75,6 +75,7 @@ impl From<String> for Text {
         if !text.contains(START) {
             return Text { pytorch: text, marked: None };
         }
+        // bounded: by the text, which is one of our own: others have no marks.
         let mut pytorch = String::with_capacity(text.len());
         for part in Parts(&text) {
             pytorch.push_str(match part {

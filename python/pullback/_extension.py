@@ -161,3 +161,7 @@ def fill(extension: ModuleType) -> None:
     _lazy.submodules(parts, "_levels")
     extension._functorch = parts["_levels"]  # type: ignore[attr-defined]
     sys.modules[f"{extension.__name__}._functorch"] = parts["_levels"]
+    parts = {"__name__": f"{_PACKAGE}.profiler"}
+    _lazy.submodules(parts, "_event_tree")
+    extension._profiler = parts["_event_tree"]  # type: ignore[attr-defined]
+    sys.modules[f"{extension.__name__}._profiler"] = parts["_event_tree"]

@@ -255,7 +255,8 @@ fn inputs_are_kept_on_demand() -> Result<()> {
         panic!("{recorded:?}")
     };
     assert_eq!(list.len(), 2);
-    let Some(RecordedInput::Tensor { shape, strides, dtype }) = inputs("aten::exp").first() else {
+    let Some(RecordedInput::Tensor { shape, strides, dtype, .. }) = inputs("aten::exp").first()
+    else {
         panic!("{recorded:?}")
     };
     assert_eq!((shape.as_slice(), strides.as_slice()), (&[3, 2][..], &[1, 3][..]));

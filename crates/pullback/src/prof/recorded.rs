@@ -5,7 +5,7 @@ use super::record::{Kind, Name};
 use crate::call_site::CallSite;
 use crate::dispatch::{Arg, Value};
 use crate::tensor::Dims;
-use crate::{DType, Tensor};
+use crate::{DType, Device, Layout, Tensor};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -85,6 +85,10 @@ pub enum RecordedInput {
         strides: Dims,
         /// Its dtype.
         dtype: DType,
+        /// Where it was.
+        device: Device,
+        /// How its elements were stored.
+        layout: Layout,
     },
     /// A list of tensors.
     List(Vec<RecordedInput>),
@@ -100,6 +104,8 @@ impl RecordedInput {
                 shape: tensor.shape().into(),
                 strides: tensor.strides().into(),
                 dtype: tensor.dtype(),
+                device: tensor.device(),
+                layout: tensor.layout(),
             },
             Arg::Tensors(list) => {
                 RecordedInput::List(list.iter().map(|t| RecordedInput::of(&t.into())).collect())

@@ -101,6 +101,26 @@ struct TraceWriter<'a> {
     process: u32,
     /// Lines that were looked up.
     lines: HashMap<CallSite, String>,
+    /// Of each event: its number among the functions and modules of the program, from 1 on, and that of the innermost one around
+    /// it; 0 for none.
+    functions: Vec<(usize, usize)>,
+}
+
+/// The numbers of the program's functions, see [`TraceWriter::functions`]. (Events come after those that they are within.)
+fn number_functions(events: &[Event]) -> Vec<(usize, usize)> {
+    let mut numbers: Vec<(usize, usize)> = Vec::with_capacity(events.len());
+    let mut count = 0;
+    for event in events {
+        let outer = event.parent().and_then(|parent| numbers.get(parent).copied());
+        let around = match outer.unwrap_or_default() {
+            (0, around) => around,
+            (number, _) => number,
+        };
+        let is_function = matches!(event.kind, Kind::Module | Kind::Program);
+        count += usize::from(is_function);
+        numbers.push((if is_function { count } else { 0 }, around));
+    }
+    numbers
 }
 
 impl TraceWriter<'_> {
@@ -117,6 +137,19 @@ impl TraceWriter<'_> {
     /// What is said of an event beside its times.
     fn args(&mut self, at: usize, event: &Event) -> String {
         let mut args = format!("\"External id\":{},\"Ev Idx\":{at}", at + 1);
+        let (number, around) = self.functions[at];
+        if number > 0 {
+            let _ = write!(args, ",\"Python id\":{number}");
+            if around > 0 {
+                let _ = write!(args, ",\"Python parent id\":{around}");
+            }
+        }
+        if event.kind == Kind::Module {
+            // (Its number among the modules of its class ends its name.)
+            let name = event.name.to_string();
+            let nr = name.rsplit_once('_').and_then(|(_, nr)| nr.parse().ok()).unwrap_or(0_u64);
+            let _ = write!(args, ",\"Python module id\":{nr}");
+        }
         if event.sequence_nr >= 0 {
             let (thread, nr) = (event.forward_thread, event.sequence_nr);
             let _ = write!(args, ",\"Sequence number\":{nr},\"Fwd thread id\":{thread}");
@@ -219,7 +252,12 @@ impl Recorded {
     ) -> io::Result<()> {
         let base = self.started.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
         let process = std::process::id();
-        let mut writer = TraceWriter { recorded: self, process, lines: HashMap::new() };
+        let mut writer = TraceWriter {
+            recorded: self,
+            process,
+            lines: HashMap::new(),
+            functions: number_functions(self.events()),
+        };
         // (As numbers, times since 1970 would lose their nanoseconds.)
         write!(
             out,

@@ -3,7 +3,7 @@
 //! Tables and sums are made in Python (`pullback.autograd.profiler_util`).
 
 use super::mode::flag;
-use crate::dtype::dtype_object;
+use crate::dtype::{device_object, dtype_object, layout_object};
 use crate::error::raise;
 use crate::lock::without_lock;
 use crate::raw::tracer;
@@ -13,6 +13,7 @@ use pullback::dispatch::{Arg, Value};
 use pullback::prof::{self, Config, Event, Kind, Open, Recorded, RecordedInput};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::collections::{BTreeMap, HashMap};
@@ -81,6 +82,22 @@ fn value(py: Python<'_>, input: &RecordedInput) -> PyResult<Py<PyAny>> {
     })
 }
 
+/// An input with all that is known of it: a tensor as the tuple of its sizes, strides, dtype, device and layout.
+fn described(py: Python<'_>, input: &RecordedInput) -> PyResult<Py<PyAny>> {
+    match input {
+        RecordedInput::Tensor { shape, strides, dtype, device, layout } => (
+            PyList::new(py, shape.as_slice())?,
+            PyList::new(py, strides.as_slice())?,
+            dtype_object(py, *dtype),
+            device_object(py, *device)?,
+            layout_object(py, *layout),
+        )
+            .into_py_any(py),
+        RecordedInput::List(items) => each(py, items, described),
+        RecordedInput::Value(_) => value(py, input),
+    }
+}
+
 fn each(
     py: Python<'_>,
     inputs: &[RecordedInput],
@@ -121,6 +138,20 @@ impl ProfilerResult {
             list.append(item)?;
         }
         Ok(list)
+    }
+    /// For each event, what it was given: a list, or `None` if inputs were not recorded.
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let inputs = self
+            .0
+            .events()
+            .iter()
+            .map(|event| event.inputs().map(|inputs| each(py, inputs, described)).transpose());
+        PyList::new(py, inputs.collect::<PyResult<Vec<_>>>()?)
+    }
+    /// The outermost events, each with those within it (`pullback.profiler._event_tree`).
+    fn experimental_event_tree<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let module = slf.py().import(intern!(slf.py(), "pullback.profiler._event_tree"))?;
+        module.call_method1(intern!(slf.py(), "event_tree"), (slf,))
     }
     /// What happened to memory: time in nanoseconds, address, bytes, thread, the number of the event it happened in (or -1).
     fn memory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

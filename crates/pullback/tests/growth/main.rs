@@ -272,8 +272,17 @@ const MORE_THAN_LINEAR: &[&str] = &[
 ];
 
 /// What calls an op for each matrix, block or step, each of which has a part of the input: more calls of less work.
-const PIECE_BY_PIECE: &[&str] =
-    &["addbmm", "_upsample_bilinear2d_aa", "gru", "lstm", "rnn_relu", "rnn_tanh"];
+const PIECE_BY_PIECE: &[&str] = &[
+    "addbmm",
+    "_ctc_loss",
+    "_ctc_loss_backward",
+    "ctc_loss",
+    "_upsample_bilinear2d_aa",
+    "gru",
+    "lstm",
+    "rnn_relu",
+    "rnn_tanh",
+];
 
 /// Makes a sample longer along each of its sizes (`in_all_ways`, or in the plain one) and notes what grows too fast; gives
 /// how many steps were looked at.

@@ -35,12 +35,15 @@ impl States {
     ) -> Result<States> {
         let count = target_lengths.len() as i64;
         let longest = target_lengths.iter().copied().max().unwrap_or(0);
-        let lengths = Tensor::from_slice(target_lengths, &[count, 1])?;
-        let places = Tensor::arange(0_i64, longest)?;
+        let beside = |t: Tensor| t.to(None, Some(targets.device()), false, None);
+        let lengths = beside(Tensor::from_slice(target_lengths, &[count, 1])?)?;
+        let places = beside(Tensor::arange(0_i64, longest)?)?;
+        let nevers =
+            |shape: [i64; 2]| beside(Tensor::zeros(shape)?.to_dtype(DType::F64)?.plus(NEVER)?);
         let is_beyond = places.ge(&lengths)?;
         let labels = rows(targets, target_lengths, longest)?;
         let labels = labels.masked_fill(&is_beyond, Scalar::Int(blank))?;
-        let never = Tensor::zeros([count, longest])?.to_dtype(DType::F64)?.plus(NEVER)?;
+        let never = nevers([count, longest])?;
         // A label may follow the one before it without a blank where it is another.
         let repeats = match longest {
             0 => labels.eq(&labels)?,
@@ -52,15 +55,15 @@ impl States {
         let skips = never
             .zeros_like()?
             .masked_fill(&repeats.logical_or(&is_first)?, Scalar::Float(NEVER))?;
-        let states = Tensor::arange(0_i64, 2 * longest + 1)?;
+        let states = beside(Tensor::arange(0_i64, 2 * longest + 1)?)?;
         let (last, own) = (lengths.mul(&Tensor::wrapped(2)?)?, Scalar::Int(0));
         let is_end = states.eq(&last)?.logical_or(&states.eq(&last.sub(&Tensor::wrapped(1)?)?)?)?;
-        let ends = Tensor::zeros([count, 2 * longest + 1])?.to_dtype(DType::F64)?.plus(NEVER)?;
+        let ends = nevers([count, 2 * longest + 1])?;
         Ok(States {
             classes: between(&labels.zeros_like()?.plus(blank)?, &labels, Scalar::Int(blank))?,
             skips: between(&never, &skips, Scalar::Float(NEVER))?,
             ends: ends.masked_fill(&is_end, own)?,
-            steps: Tensor::from_slice(input_lengths, &[count, 1])?,
+            steps: beside(Tensor::from_slice(input_lengths, &[count, 1])?)?,
         })
     }
 

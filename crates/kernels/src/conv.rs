@@ -5,12 +5,13 @@
 //! geometry do everything: `forward`, `backward_input`, `backward_weight`; a transposed convolution is
 //! the input gradient of a plain one with the roles of input and gradient exchanged. [`plan`] says which way is taken. Kernels of
 //! three by three with stride 1 over enough channels have fewer products by Winograd's filtering (`winograd`). Else, with stride 1 and images that
-//! are not small the input itself is read in shifted rows (`direct`); else the operands of a block of positions are gathered into a matrix that stays in the second-level cache (`im2col`) and
+//! are not small the input itself is read in shifted rows (`direct`, and `correlation` for the weight's gradient); else the operands of a block of positions are gathered into a matrix that stays in the second-level cache (`im2col`) and
 //! multiplied, many small images together (`batched`); a depthwise convolution has loops of its own (`depthwise`). Blocks depend on the shapes
 //! only, so results do not depend on threads.
 
 mod algorithm;
 mod batched;
+mod correlation;
 mod depthwise;
 mod direct;
 mod geometry;
@@ -352,12 +353,12 @@ fn backward_weight_by_finite<T: ConvElement>(
         ConvAlgorithm::Winograd if winograd::backward_weight(out, grad, x, g)? => return Ok(()),
         _ => {}
     }
-    if algorithm::weight_by_sums::<T>(g) == ConvAlgorithm::Implicit
-        && implicit::backward_weight(out, grad, x, g)?
-    {
-        return Ok(());
-    }
-    im2col_gemm::backward_weight(out, grad, x, g)
+    let is_done = match algorithm::weight_by_sums::<T>(g) {
+        ConvAlgorithm::Implicit => implicit::backward_weight(out, grad, x, g)?,
+        ConvAlgorithm::Shifted => correlation::backward_weight(out, grad, x, g)?,
+        _ => false,
+    };
+    if is_done { Ok(()) } else { im2col_gemm::backward_weight(out, grad, x, g) }
 }
 
 /// Computes some images of `out` from those of `x`, each by itself.

@@ -197,6 +197,17 @@ fn larger_and_special_convolutions_equal_the_naive_twin() {
         check(&mut rng, dtype, &[9, 20, 7, 7], &[71, 20, 3, 3], &conv2(1, 1, 1));
         check(&mut rng, dtype, &[2, 36, 9, 9], &[34, 18, 5, 4], &conv2(1, 2, 2));
         check(&mut rng, dtype, &[2, 16, 9, 9], &[20, 16, 1, 1], &conv2(1, 0, 1));
+        // Few channels: in groups, more than go together, in lines of several registers, dilated, in three dimensions.
+        check(&mut rng, dtype, &[5, 1, 14, 29], &[6, 1, 5, 5], &conv2(1, 2, 1));
+        check(&mut rng, dtype, &[3, 6, 9, 16], &[26, 3, 3, 3], &conv2(1, 1, 2));
+        check(
+            &mut rng,
+            dtype,
+            &[2, 4, 9, 33],
+            &[5, 4, 2, 3],
+            &ConvOptions { groups: 1, ..wide.clone() },
+        );
+        check(&mut rng, dtype, &[2, 2, 4, 5, 15], &[6, 2, 2, 3, 1], &ConvOptions::plain(3));
         // Rows of the kernel as runs: of few channels, in groups, with steps, dilated in one direction only.
         check(&mut rng, dtype, &[2, 32, 8, 8], &[16, 32, 3, 3], &conv2(1, 1, 1));
         check(&mut rng, dtype, &[1, 30, 8, 9], &[96, 10, 3, 5], &conv2(2, 1, 3));

@@ -1,7 +1,7 @@
 //! Which way a convolution or a gradient of one is computed: a function of shapes, dtype and instruction set alone.
 
 use super::geometry::{ConvGeometry, ConvOptions, output_shape};
-use super::{ConvElement, direct, implicit, phases, winograd};
+use super::{ConvElement, correlation, direct, implicit, phases, winograd};
 use crate::{DType, Result};
 
 /// The ways of computing a convolution or one of its gradients.
@@ -15,7 +15,7 @@ pub enum ConvAlgorithm {
     Winograd,
     /// Matrix products whose gathered matrix is never made.
     Implicit,
-    /// Stride 1: the input read in shifted rows.
+    /// Stride 1: the input read in shifted rows. Of the weight's gradient: between few channels.
     Shifted,
     /// The gradient of the input with steps: convolutions of stride 1, one for each remainder of division by the stride.
     Phases,
@@ -121,6 +121,8 @@ pub(super) fn by_sums<T: ConvElement>(g: &ConvGeometry) -> ConvAlgorithm {
 pub(super) fn weight_by_sums<T: ConvElement>(g: &ConvGeometry) -> ConvAlgorithm {
     if !g.is_pointwise() && implicit::fits_weight::<T>(g) {
         ConvAlgorithm::Implicit
+    } else if !g.is_pointwise() && correlation::fits::<T>(g) {
+        ConvAlgorithm::Shifted
     } else {
         ConvAlgorithm::Gathered
     }

@@ -174,7 +174,7 @@ pub(super) fn forward<T: ConvElement>(
 }
 
 /// The distances from an output's position to the elements that it sums, in the weights' order.
-fn shifts(g: &ConvGeometry, padded: [usize; 3]) -> Result<Vec<usize>> {
+pub(super) fn shifts(g: &ConvGeometry, padded: [usize; 3]) -> Result<Vec<usize>> {
     let plane: usize = padded.iter().product();
     let mut shifts = memory::with_capacity(g.in_channels * g.kernel_size())?;
     for c in 0..g.in_channels {
@@ -210,7 +210,7 @@ fn pack<T: ConvElement>(weights: Weights<'_, T>, g: &ConvGeometry, rows: usize) 
 }
 
 /// Copies an image into the middle of the padded one, whose border is zero and stays so.
-fn pad<T: ConvElement>(padded: &mut [T], x: &[T], g: &ConvGeometry, sizes: [usize; 3]) {
+pub(super) fn pad<T: ConvElement>(padded: &mut [T], x: &[T], g: &ConvGeometry, sizes: [usize; 3]) {
     let [_, height, width] = g.input;
     let plane: usize = sizes.iter().product();
     for (line, row) in x.chunks_exact(width.max(1)).enumerate() {

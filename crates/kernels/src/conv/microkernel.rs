@@ -19,10 +19,42 @@ pub(crate) struct Microkernel<T> {
         unsafe fn(left: Matrix<T>, right: Matrix<T>, depth: usize, sums: *mut T, adds: bool),
 }
 
+/// Lines of a channel of the output's gradient and of the padded input.
+#[derive(Clone, Copy)]
+pub(crate) struct Lines {
+    pub(super) count: usize,
+    /// Elements of a line of the gradient, which has no gaps.
+    pub(super) width: usize,
+    /// Elements from line to line of the input.
+    pub(super) pitch: usize,
+}
+
+/// The loop of the weight's gradient where channels are few.
+pub(crate) struct Correlation<T> {
+    /// Channels of the gradient that are taken together.
+    pub(super) rows: usize,
+    /// Elements of the kernel that are taken together.
+    pub(super) shifts: usize,
+    /// Partial sums of each pair.
+    pub(super) lanes: usize,
+    /// `sums[(r * shifts + j) * lanes + p % lanes] += grad[r * pitch + p] * x[shifts[j] + p]` for the positions `p` of all lines.
+    pub(super) run: unsafe fn(
+        grad: (*const T, usize),
+        x: *const T,
+        shifts: &[usize],
+        lines: Lines,
+        sums: *mut T,
+    ),
+}
+
 /// The tile loops of this machine, none where it has no wide registers.
 pub(crate) trait HasMicrokernels: Sized + 'static {
     fn microkernels() -> &'static [Microkernel<Self>] {
         &[]
+    }
+    /// The loop of the weight's gradient where channels are few.
+    fn correlation() -> Option<&'static Correlation<Self>> {
+        None
     }
     /// The transforms of Winograd's filtering, which come with the loops.
     fn winograd_transforms() -> Option<&'static Transforms<Self>> {
@@ -40,7 +72,7 @@ impl HasMicrokernels for f64 {}
 mod x86 {
     use super::super::vector::Vector;
     use super::super::winograd::{Transforms, transforms};
-    use super::{HasMicrokernels, Microkernel};
+    use super::{Correlation, HasMicrokernels, Lines, Microkernel};
     use crate::gemm::Matrix;
     use crate::simd::{SimdLevel, level};
     use std::arch::x86_64::*;
@@ -166,6 +198,87 @@ mod x86 {
         }
     }
 
+    /// The kernel for `run` of [`Correlation`], with `M` channels and `N` shifts.
+    #[inline(always)]
+    unsafe fn correlate<V: Vector, const M: usize, const N: usize>(
+        (grad, pitch): (*const V::T, usize),
+        x: *const V::T,
+        shifts: &[usize],
+        lines: Lines,
+        (out, zero): (*mut V::T, V::T),
+    ) {
+        let mut sums = [[V::splat(zero); N]; M];
+        for (r, sums) in sums.iter_mut().enumerate() {
+            for (j, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: the caller's promise, here and below.
+                *sum = unsafe { V::load(out.add((r * N + j) * V::LANES)) };
+            }
+        }
+        let mut starts = [x; N];
+        for (start, &shift) in starts.iter_mut().zip(shifts) {
+            *start = x.wrapping_add(shift);
+        }
+        let (whole, rest) = (lines.width / V::LANES * V::LANES, lines.width % V::LANES);
+        for line in 0..lines.count {
+            let (at, grad) = (line * lines.pitch, grad.wrapping_add(line * lines.width));
+            for p in (0..whole).step_by(V::LANES) {
+                let mut right = [V::splat(zero); N];
+                for (right, start) in right.iter_mut().zip(starts) {
+                    // SAFETY: as above.
+                    *right = unsafe { V::load(start.wrapping_add(at + p)) };
+                }
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    // SAFETY: as above.
+                    let left = unsafe { V::load(grad.wrapping_add(r * pitch + p)) };
+                    for (sum, right) in sums.iter_mut().zip(right) {
+                        *sum = left.mul_add(right, *sum);
+                    }
+                }
+            }
+            if rest == 0 {
+                continue;
+            }
+            // What lies after the line is not read: it may be infinite, and zero times that is no zero.
+            let mut right = [V::splat(zero); N];
+            for (right, start) in right.iter_mut().zip(starts) {
+                // SAFETY: as above.
+                *right = unsafe { V::load_first(start.wrapping_add(at + whole), rest) };
+            }
+            for (r, sums) in sums.iter_mut().enumerate() {
+                // SAFETY: as above.
+                let left = unsafe { V::load_first(grad.wrapping_add(r * pitch + whole), rest) };
+                for (sum, right) in sums.iter_mut().zip(right) {
+                    *sum = left.mul_add(right, *sum);
+                }
+            }
+        }
+        for (r, sums) in sums.into_iter().enumerate() {
+            for (j, sum) in sums.into_iter().enumerate() {
+                // SAFETY: as above.
+                unsafe { sum.store(out.add((r * N + j) * V::LANES)) };
+            }
+        }
+    }
+
+    macro_rules! correlations {
+        ($($name:ident, $table:ident, $v:ident, $t:ty, $rows:literal x $shifts:literal, $features:literal;)*) => {$(
+            /// Computes what [`correlate`] computes, compiled for an instruction set that is present.
+            #[target_feature(enable = $features)]
+            unsafe fn $name(grad: (*const $t, usize), x: *const $t, shifts: &[usize], lines: Lines, sums: *mut $t) {
+                // SAFETY: the caller's promise.
+                unsafe { correlate::<$v, $rows, $shifts>(grad, x, shifts, lines, (sums, 0.0)) };
+            }
+            static $table: Correlation<$t> =
+                Correlation { rows: $rows, shifts: $shifts, lanes: <$v as Vector>::LANES, run: $name };
+        )*};
+    }
+    correlations! {
+        f32_correlate512, F32_CORRELATE512, __m512, f32, 6 x 4, "avx512f";
+        f64_correlate512, F64_CORRELATE512, __m512d, f64, 6 x 4, "avx512f";
+        f32_correlate256, F32_CORRELATE256, __m256, f32, 3 x 3, "avx2,fma";
+        f64_correlate256, F64_CORRELATE256, __m256d, f64, 3 x 3, "avx2,fma";
+    }
+
     macro_rules! microkernels {
         ($($name:ident, $spans:ident, $product:ident, $micro:ident, $v:ident, $t:ty, $rows:literal x $registers:literal, $features:literal;)*) => {$(
             /// Computes what [`tile`] computes, compiled for an instruction set that is present.
@@ -218,6 +331,13 @@ mod x86 {
                 SimdLevel::Baseline => &[],
             }
         }
+        fn correlation() -> Option<&'static Correlation<f32>> {
+            match level() {
+                SimdLevel::Avx512 => Some(&F32_CORRELATE512),
+                SimdLevel::Avx2 => Some(&F32_CORRELATE256),
+                SimdLevel::Baseline => None,
+            }
+        }
         fn winograd_transforms() -> Option<&'static Transforms<f32>> {
             match level() {
                 SimdLevel::Avx512 => Some(&transforms::F32_AVX512),
@@ -232,6 +352,13 @@ mod x86 {
                 SimdLevel::Avx512 => &[F64_8X1, F64_8X2, F64_6X4, F64_8X3],
                 SimdLevel::Avx2 => &[F64_6X2, F64_4X3],
                 SimdLevel::Baseline => &[],
+            }
+        }
+        fn correlation() -> Option<&'static Correlation<f64>> {
+            match level() {
+                SimdLevel::Avx512 => Some(&F64_CORRELATE512),
+                SimdLevel::Avx2 => Some(&F64_CORRELATE256),
+                SimdLevel::Baseline => None,
             }
         }
         fn winograd_transforms() -> Option<&'static Transforms<f64>> {

@@ -102,7 +102,7 @@ class MissingMethod:
 
 
 # (Not read from the table: that would take time at import. `test_absent.py` compares.)
-MISSING_METHODS = ["index"]
+MISSING_METHODS: list[str] = []
 _MISSING = frozenset(MISSING_METHODS)
 
 

@@ -158,10 +158,7 @@ def fill(extension: ModuleType) -> None:
         setattr(extension, name, _jit_can_fuse)
     # A name of a module is found there by an import, although the extension is no package.
     parts: dict[str, Any] = {"__name__": _PACKAGE}
-    _lazy.submodules(parts, "_levels")
-    extension._functorch = parts["_levels"]  # type: ignore[attr-defined]
-    sys.modules[f"{extension.__name__}._functorch"] = parts["_levels"]
-    parts = {"__name__": f"{_PACKAGE}.profiler"}
-    _lazy.submodules(parts, "_event_tree")
-    extension._profiler = parts["_event_tree"]  # type: ignore[attr-defined]
-    sys.modules[f"{extension.__name__}._profiler"] = parts["_event_tree"]
+    _lazy.submodules(parts, "_levels", "_event_tree")
+    for name, part in (("_functorch", "_levels"), ("_profiler", "_event_tree")):
+        setattr(extension, name, parts[part])
+        sys.modules[f"{extension.__name__}.{name}"] = parts[part]

@@ -38,6 +38,7 @@ ALONE = "a process alone waits for nobody and sends nothing, so that there is no
 REFUSES = "the call is an error whatever it is given"
 UNWATCHED = "NVIDIA's profiler is not there to see ranges: what is kept is what the calls return"
 OWN_CODE = "only GitHub knows whose a branch is, which is not asked: `trust_repo` decides"
+NO_PLACE = "a first-class dimension has no place among the positional ones"
 ASKED_ALIKE = "functions that find something out take the function that runs commands"
 
 
@@ -53,6 +54,7 @@ def alike(reason: str, names: str) -> dict[str, str]:
 # By module, name and parameter (none where the whole function does nothing); what PyTorch means by
 # it is in the function's documentation.
 LISTED = {
+    "functorch.dim._move.stack(dim)": NO_PLACE,
     "_batch_norm_parts.batch_norm_elemt(eps)": DECLARED,
     "_batch_norm_parts.batch_norm_gather_stats_with_counts(input)": DECLARED,
     **alike(

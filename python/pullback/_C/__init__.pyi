@@ -416,6 +416,7 @@ def _set_deterministic_fill_uninitialized_memory(fills: _bool, /) -> None: ...
 def _log_api_usage_once(event: str, /) -> None: ...
 # Names of `_extension.py` and of placeholders.
 _functorch: Any
+_profiler: Any
 Argument: Any
 Block: Any
 FunctionSchema: Any

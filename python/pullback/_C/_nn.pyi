@@ -199,7 +199,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     zeros as gradients.
 
     Without dropout, and for a mask without gradient, the matrix of the scores is never in memory, neither here nor in
-    backward (`Plan`); Dao, "FlashAttention-2", 2023."""
+    backward (`AttentionAlgorithm`); Dao, "FlashAttention-2", 2023."""
 def silu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sigmoid linear unit, also called swish: `self * sigmoid(self)`."""
 def silu_(input: Tensor) -> Tensor:

@@ -148,9 +148,9 @@ impl ProfilerResult {
             .map(|event| event.inputs().map(|inputs| each(py, inputs, described)).transpose());
         PyList::new(py, inputs.collect::<PyResult<Vec<_>>>()?)
     }
-    /// The outermost events, each with those within it (`pullback.profiler._event_tree`).
+    /// The outermost events, each with those within it (`pullback._event_tree`).
     fn experimental_event_tree<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let module = slf.py().import(intern!(slf.py(), "pullback.profiler._event_tree"))?;
+        let module = slf.py().import(intern!(slf.py(), "pullback._event_tree"))?;
         module.call_method1(intern!(slf.py(), "event_tree"), (slf,))
     }
     /// What happened to memory: time in nanoseconds, address, bytes, thread, the number of the event it happened in (or -1).

@@ -198,7 +198,7 @@ def _fields(
 
 def _allocations(records: Sequence[tuple[int, ...]]) -> Iterator[_ExtraFields_Allocation]:
     """What happened to memory, in the order of time."""
-    from .. import device
+    from . import device
 
     cpu = device("cpu")
     total, count = 0, 0

@@ -1,0 +1,1 @@
+# Written by `cargo xtask gen` from the op registry; edits are lost.

@@ -79,8 +79,8 @@ impl<T: ConvElement> Tiles<'_, T> {
                     shifts,
                     lines,
                     sums.as_mut_ptr(),
-                )
-            };
+                );
+            }
         }
     }
 
@@ -105,13 +105,11 @@ impl<T: ConvElement> Tiles<'_, T> {
 
 /// The sum, in halves.
 fn folded<T: ConvElement>(sums: &[T]) -> T {
-    match sums {
-        [sum] => *sum,
-        _ => {
-            let (low, high) = sums.split_at(sums.len() / 2);
-            folded(low).plus(folded(high))
-        }
+    if let [sum] = sums {
+        return *sum;
     }
+    let (low, high) = sums.split_at(sums.len() / 2);
+    folded(low).plus(folded(high))
 }
 
 /// The weight's gradient where it [`fits`]; says whether it did.

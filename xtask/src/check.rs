@@ -3,15 +3,15 @@
 //! Three parts: `--lint` (nothing is executed), `--rust`, `--python`. The Rust tests and the extension that the Python
 //! tests import come from one Cargo profile, so that no crate is compiled twice. `--loom` is one crate of the Rust tests,
 //! the models of what threads share. Parts of their own are `--sanitize`, the tests under sanitizers (`sanitize`), `--cpu`:
-//! kernels and ops with the instructions of smaller machines, `--emulate`: tests on other processors (`emulate`), and
-//! `--targets`: whether the crates compile for other systems.
+//! kernels and ops with the instructions of smaller machines, `--emulate`: tests on other processors (`emulate`),
+//! `--targets`: whether the crates compile for other systems, and `--ecosystem`: programs on libraries written for PyTorch (`ecosystem`).
 
 use crate::argument::Arguments;
 use crate::environment::{self, Environment, Release};
 use crate::extension::{self, Profile, cargo};
 use crate::sanitize;
 use crate::step::{Done, Report};
-use crate::{Result, command, emulate, fuzz, generate, supply, tidy};
+use crate::{Result, command, ecosystem, emulate, fuzz, generate, supply, tidy};
 use std::path::Path;
 use std::process::Command;
 
@@ -71,8 +71,10 @@ fn parts(arguments: &mut Arguments) -> Vec<Part> {
 pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
     let sanitized = sanitize::Plan::read(&mut arguments)?;
     let emulated = emulate::Plan::read(&mut arguments)?;
+    let ecosystem = ecosystem::Plan::read(&mut arguments);
     let mut parts = parts(&mut arguments);
-    if parts.is_empty() && sanitized.is_none() && emulated.is_none() {
+    let has_plan = sanitized.is_some() || emulated.is_some() || ecosystem.is_some();
+    if parts.is_empty() && !has_plan {
         parts = ALL.to_vec();
     }
     if parts.contains(&Part::Rust) {
@@ -110,6 +112,9 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
     }
     if let Some(plan) = emulated {
         plan.run(root, &mut report);
+    }
+    if let Some(plan) = ecosystem {
+        plan.run(root, profile, &mut report)?;
     }
     report.finish()
 }

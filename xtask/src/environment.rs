@@ -14,7 +14,35 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const OLDEST: (u32, u32) = (3, 10);
-const REQUIREMENTS: &str = include_str!("../requirements.txt");
+/// A list of distributions with their versions.
+struct Requirements {
+    /// The file, from the workspace folder.
+    path: &'static str,
+    text: &'static str,
+    /// Whether pip also installs what they ask for.
+    with_needs: bool,
+}
+
+/// The tools of this project.
+const TOOLS: &[Requirements] = &[Requirements {
+    path: "xtask/requirements.txt",
+    text: include_str!("../requirements.txt"),
+    with_needs: true,
+}];
+
+/// Libraries written for PyTorch. They ask for `torch`, whose place pullback takes.
+const LIBRARIES: &[Requirements] = &[
+    Requirements {
+        path: "examples/ecosystem/needs.txt",
+        text: include_str!("../../examples/ecosystem/needs.txt"),
+        with_needs: true,
+    },
+    Requirements {
+        path: "examples/ecosystem/libraries.txt",
+        text: include_str!("../../examples/ecosystem/libraries.txt"),
+        with_needs: false,
+    },
+];
 const STAMP: &str = ".pullback-setup";
 
 /// A ready environment.
@@ -84,7 +112,15 @@ pub(crate) fn command(root: &Path, arguments: Arguments) -> Result<()> {
 pub(crate) fn setup(root: &Path) -> Result<Environment> {
     let chosen = chosen()?;
     let wanted = chosen.as_ref().map(|(interpreter, _)| interpreter);
-    ready(root, ".venv", wanted, || Ok(chosen.clone()))
+    ready(root, ".venv", TOOLS, wanted, || Ok(chosen.clone()))
+}
+
+/// An environment with libraries that were written for PyTorch, of the same interpreter as `.venv`: one extension serves both.
+pub(crate) fn setup_libraries(root: &Path) -> Result<Environment> {
+    let python = setup(root)?.python;
+    let interpreter = inspect(python.as_os_str())?;
+    let choice = Some((interpreter.clone(), python.into_os_string()));
+    ready(root, ".venv-ecosystem", LIBRARIES, Some(&interpreter), || Ok(choice))
 }
 
 /// The same for a version of Python, in an environment of its own.
@@ -93,23 +129,24 @@ pub(crate) fn setup(root: &Path) -> Result<Environment> {
 /// If there is no such interpreter: `PYTHON` names another, and `pythonX.Y` is not on the search path.
 pub(crate) fn setup_release(root: &Path, release: Release) -> Result<Environment> {
     let name = format!(".venv-{release}");
-    let made = ready(root, &name, None, || find_release(release).map(Some))?;
+    let made = ready(root, &name, TOOLS, None, || find_release(release).map(Some))?;
     Ok(Environment { is_given: true, ..made })
 }
 
 fn ready(
     root: &Path,
     name: &str,
+    lists: &[Requirements],
     wanted: Option<&Interpreter>,
     choose: impl FnOnce() -> Result<Option<(Interpreter, OsString)>>,
 ) -> Result<Environment> {
     let folder = root.join(name);
-    if let Some(interpreter) = stamped(&folder, wanted) {
+    if let Some(interpreter) = stamped(&folder, lists, wanted) {
         println!("==> setup: {name} is ready ({interpreter})");
         return Ok(environment(&folder, &interpreter));
     }
     step::single(&format!("setup: the Python environment {name}"), || {
-        make(root, &folder, choose()?)
+        make(root, &folder, lists, choose()?)
     })
 }
 
@@ -150,6 +187,7 @@ fn chosen() -> Result<Option<(Interpreter, OsString)>> {
 fn make(
     root: &Path,
     folder: &Path,
+    lists: &[Requirements],
     chosen: Option<(Interpreter, OsString)>,
 ) -> Result<Environment> {
     let python = python_of(folder);
@@ -169,11 +207,17 @@ fn make(
             },
         )?;
     }
-    let mut pip = Command::new(&python);
-    pip.current_dir(root).args(["-m", "pip", "install", "--disable-pip-version-check", "--quiet"]);
-    command::run(pip.args(["--requirement", "xtask/requirements.txt"]))?;
+    for list in lists {
+        let mut pip = Command::new(&python);
+        pip.current_dir(root);
+        pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--quiet"]);
+        if !list.with_needs {
+            pip.arg("--no-deps");
+        }
+        command::run(pip.args(["--requirement", list.path]))?;
+    }
     let interpreter = inspect(python.as_os_str())?;
-    write(&folder.join(STAMP), &stamp(&interpreter))?;
+    write(&folder.join(STAMP), &stamp(lists, &interpreter))?;
     Ok(environment(folder, &interpreter))
 }
 
@@ -256,16 +300,22 @@ impl std::fmt::Display for Interpreter {
 }
 
 /// The interpreter of a finished environment, if its stamp agrees with the requirements and with `wanted`.
-fn stamped(folder: &Path, wanted: Option<&Interpreter>) -> Option<Interpreter> {
+fn stamped(
+    folder: &Path,
+    lists: &[Requirements],
+    wanted: Option<&Interpreter>,
+) -> Option<Interpreter> {
     let text = fs::read_to_string(folder.join(STAMP)).ok()?;
     let interpreter = Interpreter::parse(text.split_once('\n')?.1)?;
-    let agrees = text == stamp(&interpreter) && wanted.is_none_or(|wanted| *wanted == interpreter);
+    let agrees =
+        text == stamp(lists, &interpreter) && wanted.is_none_or(|wanted| *wanted == interpreter);
     // `exists` follows links: an environment whose base interpreter was removed is not ready.
     (agrees && python_of(folder).exists()).then_some(interpreter)
 }
 
-fn stamp(interpreter: &Interpreter) -> String {
-    format!("{:016x}\n{interpreter}\n", hash(REQUIREMENTS.as_bytes()))
+fn stamp(lists: &[Requirements], interpreter: &Interpreter) -> String {
+    let text: String = lists.iter().map(|list| list.text).collect();
+    format!("{:016x}\n{interpreter}\n", hash(text.as_bytes()))
 }
 
 /// What a stamp says of a list of requirements of its own.
@@ -332,23 +382,27 @@ mod tests {
         let python = python_of(&folder);
         fs::create_dir_all(python.parent().unwrap()).unwrap();
         let here = interpreter("cpython 3.11.7");
-        assert_eq!(stamped(&folder, None), None);
-        fs::write(folder.join(STAMP), stamp(&here)).unwrap();
-        assert_eq!(stamped(&folder, None), None, "the interpreter is missing");
+        assert_eq!(stamped(&folder, TOOLS, None), None);
+        fs::write(folder.join(STAMP), stamp(TOOLS, &here)).unwrap();
+        assert_eq!(stamped(&folder, TOOLS, None), None, "the interpreter is missing");
         fs::write(&python, "").unwrap();
-        assert_eq!(stamped(&folder, None), Some(here.clone()));
-        assert_eq!(stamped(&folder, Some(&here)), Some(here.clone()));
-        assert_eq!(stamped(&folder, Some(&interpreter("cpython 3.12.1"))), None);
+        assert_eq!(stamped(&folder, TOOLS, None), Some(here.clone()));
+        assert_eq!(stamped(&folder, TOOLS, Some(&here)), Some(here.clone()));
+        assert_eq!(stamped(&folder, TOOLS, Some(&interpreter("cpython 3.12.1"))), None);
         fs::write(folder.join(STAMP), "0000000000000000\ncpython 3.11.7\n").unwrap();
-        assert_eq!(stamped(&folder, None), None, "another requirement list");
+        assert_eq!(stamped(&folder, TOOLS, None), None, "another requirement list");
+        fs::write(folder.join(STAMP), stamp(TOOLS, &here)).unwrap();
+        assert_eq!(stamped(&folder, LIBRARIES, None), None, "the list of another environment");
         fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn every_requirement_is_pinned() {
-        let lines = REQUIREMENTS.lines().filter(|l| !l.is_empty() && !l.starts_with('#'));
-        for line in lines {
-            assert!(line.contains("=="), "{line}");
+        for list in TOOLS.iter().chain(LIBRARIES) {
+            let lines = list.text.lines().filter(|l| !l.is_empty() && !l.starts_with('#'));
+            for line in lines {
+                assert!(line.contains("=="), "{}: {line}", list.path);
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ mod command;
 mod coverage;
 mod demo;
 mod docs;
+mod ecosystem;
 mod emulate;
 mod environment;
 mod expand;
@@ -53,6 +54,7 @@ const COMMANDS: &[Command] = &[
         usage: "every check, or some of them [--rust] [--python] [--lint] [--loom] [--cpu] [--msrv] [--targets] [--release] \
                 [--sanitize [address|address-rust|address-python|thread|miri|loom] [-- OPTIONS OF THESE TESTS]] \
                 [--emulate [aarch64|s390x] [-- OPTIONS OF `cargo test`]] \
+                [--ecosystem [-- PROGRAMS OF examples/ecosystem]] \
                 [--python-version X.Y: in an environment of its own, .venv-X.Y]",
         run: check::command,
     },

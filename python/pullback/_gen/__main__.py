@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import chart, compatibility, families, page, part, picture, stub
+from . import chart, compatibility, ecosystem, families, page, part, picture, stub
 from .op import described
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -43,6 +43,8 @@ def pages() -> dict[Path, str]:
     }
     for name, texts_of in parts.items():
         made[DOCS / name] = part.filled(DOCS / name, texts_of)
+    programs = ecosystem.FOLDER / "README.md"
+    made[programs] = part.filled(programs, {"programs": ecosystem.table()})
     return made
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from .._known import Known, table
 from .._placeholder import MARK, is_placeholder, refusal_of
 from .._placeholder.table import RESULTS
+from . import ecosystem
 
 __all__ = ["HERE", "PLACEHOLDERS", "MISSING", "find", "has", "main", "names", "state", "text"]
 
@@ -40,6 +41,11 @@ it (`python/pullback/_pytorch_names.tsv`, with the number of times that 23 publi
 
 `cargo xtask coverage --names` prints the same for the working tree; `--module torch.nn` narrows it.
 
+"""
+
+_LIBRARIES = """\
+Programs on libraries that were written for PyTorch, unmodified from the package index, run by
+`python -m pullback`. Each checks what it finds; `cargo xtask test --ecosystem` runs them all.
 """
 
 
@@ -171,6 +177,7 @@ def text() -> str:
         "(*work*: to do what PyTorch's does; *answer*: a placeholder is enough; *later*: training "
         "on several processes.)\n\n"
         f"## By module\n\n| module{head}{''.join(rows)}\n"
+        f"## Libraries\n\n{_LIBRARIES}\n{ecosystem.table()}\n"
         f"## Missing\n\nMost used first, with the uses.\n\n{''.join(_missing_lines())}\n"
         f"## Placeholders\n\n{''.join(_placeholder_lines())}"
     )

@@ -20,7 +20,7 @@ use crate::line::{
     LineIter, ViewLayout, along, check_dim, check_dtype, check_shape, get, put, read_line,
 };
 use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype, interrupt, memory};
-use key::{Key, SortKey, nan_key};
+use key::{KeyBits, SortKey, nan_key};
 use network::{Selection, middle};
 use radix::{Pair, SortWorkspace, WidePair, flip_of, read_pairs, sort_pairs};
 use select::SelectWorkspace;

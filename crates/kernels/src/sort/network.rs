@@ -6,7 +6,7 @@
 mod pairs;
 mod pick;
 
-use super::key::{Key, SortKey, nan_key};
+use super::key::{KeyBits, SortKey, nan_key};
 use crate::lanes::{Column, ColumnBuffer, ROWS, buffer_width, to_columns};
 use crate::line::{LineIter, ViewLayout, along, get, put};
 use crate::{StridedMut, StridedRef};

@@ -1,7 +1,7 @@
 //! Attention: of tensors that are projected already, and as a layer with projections.
 
 use super::{Linear, LinearOptions, init};
-use crate::module::{Kind, Path};
+use crate::module::{Path, TensorKind};
 use crate::{Forward, Module};
 use pullback::{Error, Result, Tensor, TensorOptions};
 
@@ -138,7 +138,7 @@ impl MultiheadAttention {
 }
 
 impl Module for MultiheadAttention {
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
         self.in_proj_weight.visit(&path.child("in_proj_weight"), visitor);
         self.in_proj_bias.visit(&path.child("in_proj_bias"), visitor);
         self.out_proj.visit(&path.child("out_proj"), visitor);

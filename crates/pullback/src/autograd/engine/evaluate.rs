@@ -14,7 +14,7 @@ use crate::autograd::variable::meta::lock;
 use crate::autograd::{arithmetic, mode};
 use crate::dispatch::{Grads, Traits};
 use crate::error::ensure;
-use crate::prof::{self, Kind};
+use crate::prof::{self, RangeKind};
 use crate::tensor::watch;
 use crate::{Error, Result, Tensor};
 use std::sync::atomic::Ordering;
@@ -186,6 +186,6 @@ fn check_nan(node: &Node, outputs: &Grads) -> Result<()> {
 #[cold]
 #[inline(never)]
 fn apply_observed(node: &Node, grads: Grads, wanted: &dyn Fn(usize) -> bool) -> Result<Grads> {
-    let _range = prof::of_node(Kind::Backward, node, &grads);
+    let _range = prof::of_node(RangeKind::Backward, node, &grads);
     node.apply(grads, wanted)
 }

@@ -12,7 +12,7 @@ use crate::{Result, interrupt, memory};
 const FEW: usize = 48;
 /// The largest number of keys for which one pivot is used: a better sample would take longer than the passes that it
 /// saves.
-const MAX_PIVOT_LENGTH: usize = 4096;
+pub(super) const MAX_PIVOT_LENGTH: usize = 4096;
 /// Keys that are counted without carrying over, a multiple of every register's lanes.
 const BLOCK: usize = 4096;
 

@@ -65,7 +65,8 @@ pub(crate) fn run(
     report: &mut Report,
 ) {
     let name = |sanitizer: &Sanitizer| sanitizer.name().to_owned();
-    selection.run(report, name, Sanitizer::missing, |sanitizer, name, report| {
+    let missing = |sanitizer: &Sanitizer| sanitizer.missing();
+    selection.run(report, name, missing, |sanitizer, name, report| {
         report.step(name, || sanitizer.run(root, environment, &selection.words));
     });
 }
@@ -97,7 +98,7 @@ impl Sanitizer {
     }
 
     /// What this machine lacks for it, and how to get it.
-    fn missing(&self) -> Option<String> {
+    fn missing(self) -> Option<String> {
         match self {
             Self::AddressRust | Self::Loom => None,
             Self::AddressPython => python::missing(),

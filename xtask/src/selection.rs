@@ -96,7 +96,7 @@ mod tests {
         let ran = std::cell::RefCell::new(Vec::new());
         let run = |item: &u8, _: &str, _: &mut Report| ran.borrow_mut().push(*item);
         let missing = |item: &u8| (*item == 2).then(|| "no brush".to_owned());
-        read(text).unwrap().unwrap().run(&mut report, |item| item.to_string(), missing, run);
+        read(text).unwrap().unwrap().run(&mut report, u8::to_string, missing, run);
         (ran.into_inner(), report.finish().is_ok())
     }
 

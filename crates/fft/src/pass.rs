@@ -46,7 +46,7 @@ struct PassSizes {
     lines: usize,
     /// Numbers from line to line of a tile that was copied.
     input_pitch: usize,
-    /// As above, of the result; 0 where lines are written where they belong.
+    /// Numbers from line to line of a tile of results; 0 where results are written to the target at once.
     output_pitch: usize,
     scratch: usize,
     /// Whether all lines of a tile are transformed by one call.

@@ -99,7 +99,7 @@ pub struct Signature {
     pub returns: Vec<Return>,
     /// Whether the overload still binds but is not shown, because it is deprecated.
     pub hidden: bool,
-    /// Kept because binding asks at each call.
+    /// How many parameters may be given by position; kept because each call is bound with it.
     positional: usize,
     numbers: bool,
 }
@@ -107,7 +107,7 @@ pub struct Signature {
 impl Signature {
     /// The signature of `schema`, with an `out` parameter if the op has the `out` schema given.
     pub fn new(schema: &Schema, out: Option<&Schema>, form: PythonForm) -> Signature {
-        // (Elsewhere they are arguments as others are: `_to_copy` takes them beside `self`.)
+        // (Ops that make no tensor from options take them as arguments like any other: `_to_copy`, beside `self`.)
         let options = if makes_tensor(schema) { tensor_options(schema) } else { Vec::new() };
         let mut parameters = Vec::with_capacity(schema.args.len() + 2);
         for (index, arg) in schema.args.iter().enumerate() {
@@ -155,7 +155,7 @@ impl Signature {
     }
 
     /// The comma-separated parts of the text, among them the bare `*`.
-    pub(crate) fn pieces(&self) -> Vec<String> {
+    pub(crate) fn parts(&self) -> Vec<String> {
         let mut pieces: Vec<String> = self.parameters.iter().map(Parameter::to_string).collect();
         let positional = self.max_positional();
         if positional < pieces.len() {
@@ -170,7 +170,7 @@ impl Display for Signature {
         if self.parameters.is_empty() {
             f.write_str("no arguments")
         } else {
-            write!(f, "({})", self.pieces().join(", "))
+            write!(f, "({})", self.parts().join(", "))
         }
     }
 }

@@ -15,10 +15,10 @@ const EXCEPTIONS: [(&str, &str); 1] = [("Result", "the usual alias for the error
 type Declaration<'a> = (&'a str, usize);
 
 /// The crate whose code a file is; `None` for tests, examples and Python.
-fn crate_of(path: &str) -> Option<&str> {
-    let (name, file) = path.split_once("/src/")?;
+fn crate_of(source: &Source) -> Option<&str> {
+    let (name, file) = source.path.split_once("/src/")?;
     let is_test = file.ends_with("tests.rs") || file.contains("tests/");
-    (path.ends_with(".rs") && !is_test).then_some(name)
+    (source.is_rust() && !is_test).then_some(name)
 }
 
 /// The types that `tokens` declare; `type` only where it stands at the beginning of one of `lines`, which rustfmt has set:
@@ -40,7 +40,7 @@ fn declared<'a>(tokens: &[Token<'a>], lines: &[&str]) -> Vec<Declaration<'a>> {
 pub(super) fn shared(sources: &[Source], findings: &mut Vec<Finding>) {
     let mut firsts: BTreeMap<(String, String), (String, usize)> = BTreeMap::new();
     for source in sources {
-        let Some(of) = crate_of(&source.path) else { continue };
+        let Some(of) = crate_of(source) else { continue };
         let code = source.code_without_tests();
         let lines: Vec<&str> = code.lines().collect();
         for (name, line) in declared(&tokens(&code), &lines) {

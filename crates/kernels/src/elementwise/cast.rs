@@ -1,6 +1,6 @@
 //! Conversion between any two dtypes.
 //!
-//! Integers wrap; floating point to integer truncates, and gives what x86 gives for numbers that have no place (see
+//! Integers wrap; floating point to integer truncates, and gives what x86 gives for numbers out of range (see
 //! `Element::from_f64`); complex to real keeps the real part; anything to `bool` asks whether it is not zero. Half types and
 //! those of a byte go through `f32`, in `drive`, so there is one loop per pair of the other thirteen dtypes.
 
@@ -10,12 +10,12 @@ use crate::{Bool, C64, C128, DType, Element, Iter, Result};
 use num_complex::Complex;
 use std::marker::PhantomData;
 
-/// What an element is on its way from one type to another.
+/// An element that is converted: how it becomes one of any [`CastTarget`].
 trait CastSource: ElementLevels {
     /// Whether conversion to an integer goes through `i32` or `i64` of a number that it has room for, which is quick.
     const IS_FLOAT: bool = false;
     fn convert<T: CastTarget>(self) -> T;
-    /// As `convert` for values that are not large.
+    /// [`CastSource::convert`] for values for which [`CastSource::is_large`] does not hold.
     #[inline(always)]
     fn convert_small<T: CastTarget>(self) -> T {
         self.convert()
@@ -26,7 +26,7 @@ trait CastSource: ElementLevels {
         false
     }
 }
-/// What can be made from each kind of source.
+/// An element that results of a conversion: how it is made from integers, real and complex numbers.
 trait CastTarget: ElementLevels {
     /// Whether this is an integer of at most 32 bits.
     const IS_SHORT: bool = false;

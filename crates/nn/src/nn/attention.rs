@@ -126,14 +126,15 @@ impl MultiheadAttention {
         mask: Option<&Tensor>,
         causal: bool,
     ) -> Result<Tensor> {
-        let turned = |x: &Tensor| if self.batch_first { Ok(x.clone()) } else { x.transpose(0, 1) };
-        let q = self.heads(&turned(query)?, 0)?;
-        let k = self.heads(&turned(key)?, 1)?;
-        let v = self.heads(&turned(value)?, 2)?;
+        let transposed =
+            |x: &Tensor| if self.batch_first { Ok(x.clone()) } else { x.transpose(0, 1) };
+        let q = self.heads(&transposed(query)?, 0)?;
+        let k = self.heads(&transposed(key)?, 1)?;
+        let v = self.heads(&transposed(value)?, 2)?;
         let dropout = if self.training { self.dropout } else { 0.0 };
         let y = scaled_dot_product_attention([&q, &k, &v], mask, dropout, causal)?;
         let y = self.out_proj.forward(&y.transpose(1, 2)?.flatten(2, 3)?)?;
-        turned(&y)
+        transposed(&y)
     }
 }
 

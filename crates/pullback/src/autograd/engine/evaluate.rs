@@ -155,8 +155,8 @@ pub(super) fn compute(
         let Some(target) = &edge.node else { continue };
         let Some(Some(meta)) = target.input_meta().get(edge.nr as usize) else { continue };
         if let Some(mut grad) = output.take() {
-            let asked = grad_dtype::expected(target, meta, &grad);
-            let meta = asked.as_ref().unwrap_or(meta);
+            let expected = grad_dtype::expected(target, meta, &grad);
+            let meta = expected.as_ref().unwrap_or(meta);
             if takes_real_part && grad.dtype().is_complex() && !meta.dtype.is_complex() {
                 grad = arithmetic::real_part(&grad)?;
             }

@@ -403,7 +403,7 @@ impl CtcLossBackward {
     }
 }
 
-/// The derivative of the gradient `(e^p - q) grad` with respect to `p`, which is symmetric, times `direction` (T, N, C).
+/// The product of the symmetric derivative of `(e^p - q) grad` with respect to `p` and `direction` (T, N, C).
 fn bent(
     direction: &Tensor,
     grad: &Tensor,

@@ -69,8 +69,8 @@ fn parts(arguments: &mut Arguments) -> Vec<Part> {
 }
 
 pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
-    let sanitized = sanitize::Plan::read(&mut arguments)?;
-    let emulated = emulate::Plan::read(&mut arguments)?;
+    let sanitized = sanitize::CHOICE.read(&mut arguments)?;
+    let emulated = emulate::CHOICE.read(&mut arguments)?;
     let ecosystem = ecosystem::Plan::read(&mut arguments);
     let mut parts = parts(&mut arguments);
     let has_plan = sanitized.is_some() || emulated.is_some() || ecosystem.is_some();
@@ -86,7 +86,7 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
     arguments.finish()?;
     // The Rust tests alone need no Python.
     let needed = parts.iter().any(|part| matches!(part, Part::Lint | Part::Python))
-        || sanitized.as_ref().is_some_and(sanitize::Plan::needs_python);
+        || sanitized.as_ref().is_some_and(sanitize::needs_python);
     let setup = || match release {
         Some(release) => environment::setup_release(root, release),
         None => environment::setup(root),
@@ -107,11 +107,11 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
             (Part::Targets, _) => other_systems(root, &mut report),
         }
     }
-    if let Some(plan) = sanitized {
-        plan.run(root, environment.as_ref(), &mut report);
+    if let Some(selection) = sanitized {
+        sanitize::run(&selection, root, environment.as_ref(), &mut report);
     }
-    if let Some(plan) = emulated {
-        plan.run(root, &mut report);
+    if let Some(selection) = emulated {
+        emulate::run(&selection, root, &mut report);
     }
     if let Some(plan) = ecosystem {
         plan.run(root, profile, &mut report)?;

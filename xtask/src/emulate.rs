@@ -2,18 +2,18 @@
 //!
 //! `--emulate` alone runs what this machine has the tools for and names what it lacks; `--emulate NAME` asks for one
 //! processor and fails if a tool is missing. Words after `--` go to `cargo test` in place of the tests listed here.
-//! An emulated processor takes ten to fifty times as long as a real one. Start at [`MACHINES`].
+//! An emulated processor takes ten to fifty times as long as a real one. Start at [`CHOICE`].
 
-use crate::argument::Arguments;
 use crate::extension::cargo;
+use crate::selection::{Choice, Selection};
 use crate::step::{Done, Report};
-use crate::{Result, check, command};
+use crate::{check, command};
 use std::path::Path;
 use std::process::Command;
 
 /// A processor whose programs are compiled here and run under emulation.
 #[derive(Debug, PartialEq, Eq)]
-struct Machine {
+pub(crate) struct Machine {
     name: &'static str,
     /// What the compiler calls it.
     target: &'static str,
@@ -23,75 +23,48 @@ struct Machine {
     tests: &'static [&'static [&'static str]],
 }
 
-const MACHINES: [Machine; 2] = [
-    Machine {
-        name: "aarch64",
-        target: "aarch64-unknown-linux-gnu",
-        tools: "aarch64-linux-gnu",
-        // The portable code, through this processor's own vector registers.
-        tests: &[
-            &["--package=pullback-kernels", "--package=pullback-fft", "--lib", "--tests"],
-            &["--package=pullback", "--test=properties"],
-        ],
-    },
-    Machine {
-        name: "s390x",
-        target: "s390x-unknown-linux-gnu",
-        tools: "s390x-linux-gnu",
-        // The greatest byte of a number comes first there: what reads files and texts must not care.
-        tests: &[
-            &["--package=pullback-schema", "--lib"],
-            &["--package=pullback", "--lib", "--", "io::"],
-        ],
-    },
-];
+const AARCH64: Machine = Machine {
+    name: "aarch64",
+    target: "aarch64-unknown-linux-gnu",
+    tools: "aarch64-linux-gnu",
+    // The portable code, through this processor's own vector registers.
+    tests: &[
+        &["--package=pullback-kernels", "--package=pullback-fft", "--lib", "--tests"],
+        &["--package=pullback", "--test=properties"],
+    ],
+};
 
-/// The emulated runs that were asked for.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
-    machines: &'static [Machine],
-    /// Whether a missing tool is an error: the machine was asked for by name.
-    is_named: bool,
-    words: Vec<String>,
-}
+const S390X: Machine = Machine {
+    name: "s390x",
+    target: "s390x-unknown-linux-gnu",
+    tools: "s390x-linux-gnu",
+    // The greatest byte of a number comes first there: what reads files and texts must not care.
+    tests: &[
+        &["--package=pullback-schema", "--lib"],
+        &["--package=pullback", "--lib", "--", "io::"],
+    ],
+};
 
-impl Plan {
-    /// Reads `--emulate [NAME]` and its words; `None` if it is not there.
-    pub(crate) fn read(arguments: &mut Arguments) -> Result<Option<Self>> {
-        let Some(name) = arguments.optional_value("--emulate")? else { return Ok(None) };
-        let words = arguments.take_rest();
-        if name.is_empty() {
-            if !words.is_empty() {
-                return Err("words after `--` go to the tests of one machine: name it".to_owned());
-            }
-            return Ok(Some(Self { machines: &MACHINES, is_named: false, words }));
+/// What `--emulate` takes.
+pub(crate) const CHOICE: Choice<Machine> = Choice {
+    flag: "--emulate",
+    item: "machine",
+    names: &[(AARCH64.name, &[AARCH64]), (S390X.name, &[S390X])],
+    all: &[AARCH64, S390X],
+};
+
+/// Runs what was asked for: the words that were given, else each machine's own.
+pub(crate) fn run(selection: &Selection<Machine>, root: &Path, report: &mut Report) {
+    let name = |machine: &Machine| format!("tests on {}", machine.name);
+    selection.run(report, name, Machine::missing, |machine, name, report| {
+        if !selection.words.is_empty() {
+            report.step(name, || machine.test(root, &selection.words));
+            return;
         }
-        let Some(index) = MACHINES.iter().position(|machine| machine.name == name) else {
-            let names = MACHINES.map(|machine| machine.name).join(", ");
-            return Err(format!("--emulate knows {names}, not `{name}`"));
-        };
-        Ok(Some(Self { machines: &MACHINES[index..=index], is_named: true, words }))
-    }
-
-    pub(crate) fn run(&self, root: &Path, report: &mut Report) {
-        for machine in self.machines {
-            let name = format!("tests on {}", machine.name);
-            match machine.missing() {
-                Some(missing) if self.is_named => {
-                    report.step(&name, || Err::<(), _>(missing));
-                }
-                Some(missing) => report.absent(&name, &missing),
-                None if self.words.is_empty() => {
-                    for words in machine.tests {
-                        report.step(&format!("{name}, {}", words[0]), || machine.test(root, words));
-                    }
-                }
-                None => {
-                    report.step(&name, || machine.test(root, &self.words));
-                }
-            }
+        for words in machine.tests {
+            report.step(&format!("{name}, {}", words[0]), || machine.test(root, words));
         }
-    }
+    });
 }
 
 impl Machine {
@@ -144,26 +117,16 @@ pub(crate) fn has_library(target: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn read(text: &str) -> Result<Option<Plan>> {
-        Plan::read(&mut Arguments::new(text.split_whitespace().map(str::to_owned).collect()))
-    }
+    use crate::argument::Arguments;
 
     #[test]
-    fn without_a_name_all_are_tried_and_none_must_be_there() {
-        assert_eq!(read("--rust"), Ok(None));
-        let plan = read("--emulate").unwrap().unwrap();
-        assert!(!plan.is_named && plan.machines.len() == MACHINES.len());
-        assert!(read("--emulate -- --lib").unwrap_err().contains("name it"));
-    }
-
-    #[test]
-    fn one_that_is_named_must_be_there() {
-        let plan = read("--emulate s390x -- -p pullback-schema").unwrap().unwrap();
-        assert_eq!((plan.machines[0].name, plan.is_named), ("s390x", true));
-        assert_eq!(plan.words, ["-p", "pullback-schema"]);
-        let message = read("--emulate mips").unwrap_err();
-        assert!(message.contains("aarch64") && message.contains("`mips`"), "{message}");
+    fn each_machine_can_be_asked_for_by_its_name() {
+        let words = ["--emulate", "s390x", "--", "-p", "pullback-schema"].map(str::to_owned);
+        let selection = CHOICE.read(&mut Arguments::new(words.to_vec())).unwrap().unwrap();
+        assert_eq!(selection.items, [S390X]);
+        assert_eq!(selection.words, ["-p", "pullback-schema"]);
+        let named: Vec<&Machine> = CHOICE.names.iter().flat_map(|(_, items)| *items).collect();
+        assert_eq!(named, CHOICE.all.iter().collect::<Vec<_>>());
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod extension;
 mod fuzz;
 mod generate;
 mod sanitize;
+mod selection;
 mod step;
 mod supply;
 mod tidy;

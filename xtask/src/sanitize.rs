@@ -3,14 +3,14 @@
 //! `--sanitize` alone runs what this machine has and names what it lacks; `--sanitize NAME` asks for one and fails if it
 //! is missing. Words after `--` go to the tests of that one: options of `cargo test`, for `address-python` those of pytest.
 //! Code is compiled with `--cfg pullback_sanitize`: then nothing of ours keeps freed memory or rounds sizes up, so that
-//! each access beyond an end or after a time is seen. Start at [`NAMES`]; the extension is the business of [`python`].
+//! each access beyond an end or after a time is seen. Start at [`CHOICE`]; the extension is the business of [`python`].
 
 mod python;
 mod report;
 
-use crate::argument::Arguments;
 use crate::environment::Environment;
 use crate::extension::cargo;
+use crate::selection::{Choice, Selection};
 use crate::step::{Done, Report};
 use crate::{Result, check, command};
 use std::path::{Path, PathBuf};
@@ -26,91 +26,67 @@ pub(crate) enum Sanitizer {
     Loom,
 }
 
-/// What may be asked for by name, and the steps it stands for, in the order they run.
-const NAMES: [(&str, &[Sanitizer]); 7] = [
-    ("address", &[Sanitizer::AddressRust, Sanitizer::AddressPython]),
-    ("address-rust", &[Sanitizer::AddressRust]),
-    ("address-python", &[Sanitizer::AddressPython]),
-    ("thread", &[Sanitizer::Thread]),
-    ("miri", &[Sanitizer::Miri, Sanitizer::MiriBigEndian]),
-    ("loom", &[Sanitizer::Loom]),
-    (
-        "all",
-        &[
-            Sanitizer::Loom,
-            Sanitizer::AddressRust,
-            Sanitizer::AddressPython,
-            Sanitizer::Thread,
-            Sanitizer::Miri,
-            Sanitizer::MiriBigEndian,
-        ],
-    ),
+/// The steps without a name, in the order they run.
+const ALL: &[Sanitizer] = &[
+    Sanitizer::Loom,
+    Sanitizer::AddressRust,
+    Sanitizer::AddressPython,
+    Sanitizer::Thread,
+    Sanitizer::Miri,
+    Sanitizer::MiriBigEndian,
 ];
 
-/// The steps that were asked for.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
-    steps: &'static [Sanitizer],
-    /// Whether a missing tool is an error: it was asked for by name.
-    is_named: bool,
-    words: Vec<String>,
+/// What `--sanitize` takes.
+pub(crate) const CHOICE: Choice<Sanitizer> = Choice {
+    flag: "--sanitize",
+    item: "sanitizer",
+    names: &[
+        ("address", &[Sanitizer::AddressRust, Sanitizer::AddressPython]),
+        ("address-rust", &[Sanitizer::AddressRust]),
+        ("address-python", &[Sanitizer::AddressPython]),
+        ("thread", &[Sanitizer::Thread]),
+        ("miri", &[Sanitizer::Miri, Sanitizer::MiriBigEndian]),
+        ("loom", &[Sanitizer::Loom]),
+        ("all", ALL),
+    ],
+    all: ALL,
+};
+
+/// Whether what was asked for runs Python.
+pub(crate) fn needs_python(selection: &Selection<Sanitizer>) -> bool {
+    selection.items.contains(&Sanitizer::AddressPython)
 }
 
-impl Plan {
-    /// Reads `--sanitize [NAME]` and its words; `None` if it is not there.
-    pub(crate) fn read(arguments: &mut Arguments) -> Result<Option<Self>> {
-        let Some(name) = arguments.optional_value("--sanitize")? else { return Ok(None) };
-        let words = arguments.take_rest();
-        let is_named = !name.is_empty();
-        let wanted = if is_named { name.as_str() } else { "all" };
-        let Some((_, steps)) = NAMES.iter().find(|(name, _)| *name == wanted) else {
-            let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
-            return Err(format!("--sanitize knows {}, not `{wanted}`", names.join(", ")));
-        };
-        if !words.is_empty() && steps.len() > 1 {
-            return Err("words after `--` go to the tests of one sanitizer: name it".to_owned());
-        }
-        Ok(Some(Self { steps, is_named, words }))
-    }
-
-    pub(crate) fn needs_python(&self) -> bool {
-        self.steps.contains(&Sanitizer::AddressPython)
-    }
-
-    pub(crate) fn run(&self, root: &Path, environment: Option<&Environment>, report: &mut Report) {
-        for &sanitizer in self.steps {
-            let name = sanitizer.step();
-            match sanitizer.missing() {
-                Some(missing) if self.is_named => {
-                    report.step(name, || Err::<(), _>(missing));
-                }
-                Some(missing) => report.absent(name, &missing),
-                None => {
-                    report.step(name, || self.step(root, environment, sanitizer));
-                }
-            }
-        }
-    }
-
-    fn step(&self, root: &Path, environment: Option<&Environment>, sanitizer: Sanitizer) -> Done {
-        let words = &self.words;
-        let done = match (sanitizer, environment) {
-            (Sanitizer::AddressRust, _) => address(root, words),
-            (Sanitizer::AddressPython, Some(environment)) => {
-                python::address(root, environment, words)
-            }
-            (Sanitizer::AddressPython, None) => Err("there is no environment".to_owned()),
-            (Sanitizer::Thread, _) => thread(root, words),
-            (Sanitizer::Miri, _) => Ok(miri(root, words)),
-            (Sanitizer::MiriBigEndian, _) => Ok(miri_big_endian(root)),
-            (Sanitizer::Loom, _) => Ok(check::rust_tests(cargo(root).args(LOOM).args(words))),
-        };
-        done.unwrap_or_else(|error| Err(error).into())
-    }
+/// Runs what was asked for.
+pub(crate) fn run(
+    selection: &Selection<Sanitizer>,
+    root: &Path,
+    environment: Option<&Environment>,
+    report: &mut Report,
+) {
+    let name = |sanitizer: &Sanitizer| sanitizer.name().to_owned();
+    let missing = |sanitizer: &Sanitizer| sanitizer.missing();
+    selection.run(report, name, missing, |sanitizer, name, report| {
+        report.step(name, || sanitizer.run(root, environment, &selection.words));
+    });
 }
 
 impl Sanitizer {
-    fn step(self) -> &'static str {
+    fn run(self, root: &Path, environment: Option<&Environment>, words: &[String]) -> Done {
+        let done = match (self, environment) {
+            (Self::AddressRust, _) => address(root, words),
+            (Self::AddressPython, Some(environment)) => python::address(root, environment, words),
+            (Self::AddressPython, None) => Err("there is no environment".to_owned()),
+            (Self::Thread, _) => thread(root, words),
+            (Self::Miri, _) => Ok(miri(root, words)),
+            (Self::MiriBigEndian, _) => Ok(miri_big_endian(root)),
+            (Self::Loom, _) => Ok(check::rust_tests(cargo(root).args(LOOM).args(words))),
+        };
+        done.unwrap_or_else(|error| Err(error).into())
+    }
+
+    /// The name of its step in the report.
+    fn name(self) -> &'static str {
         match self {
             Self::AddressRust => "Rust tests, AddressSanitizer",
             Self::AddressPython => "pytest, AddressSanitizer and leaks",
@@ -275,33 +251,26 @@ fn libraries(target: &str) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::argument::Arguments;
 
-    fn read(text: &str) -> Result<Option<Plan>> {
-        Plan::read(&mut Arguments::new(text.split_whitespace().map(str::to_owned).collect()))
+    fn read(text: &str) -> Selection<Sanitizer> {
+        let words = text.split_whitespace().map(str::to_owned).collect();
+        CHOICE.read(&mut Arguments::new(words)).unwrap().unwrap()
     }
 
     #[test]
-    fn without_a_name_all_are_tried_and_none_must_be_there() {
-        assert_eq!(read("--rust"), Ok(None));
-        let plan = read("--sanitize").unwrap().unwrap();
-        assert!(!plan.is_named && plan.needs_python() && plan.steps.len() == 6);
+    fn python_is_needed_where_its_extension_is_among_the_steps() {
+        assert!(needs_python(&read("--sanitize")) && needs_python(&read("--sanitize address")));
+        assert!(!needs_python(&read("--sanitize miri")) && !needs_python(&read("--sanitize loom")));
     }
 
     #[test]
-    fn one_that_is_named_must_be_there() {
-        let plan = read("--sanitize loom").unwrap().unwrap();
-        assert_eq!((plan.steps, plan.is_named), (&[Sanitizer::Loom][..], true));
-        assert!(!plan.needs_python());
-        let message = read("--sanitize memory").unwrap_err();
-        assert!(message.contains("address-python") && message.contains("`memory`"), "{message}");
-    }
-
-    #[test]
-    fn words_go_to_the_tests_of_one() {
-        let plan =
-            read("--sanitize address-python -- python/tests/test_views.py").unwrap().unwrap();
-        assert_eq!(plan.words, ["python/tests/test_views.py"]);
-        assert!(read("--sanitize address -- -x").unwrap_err().contains("name it"));
+    fn every_step_can_be_asked_for() {
+        for sanitizer in ALL {
+            let has_it =
+                |(name, items): &(&str, &[Sanitizer])| *name != "all" && items.contains(sanitizer);
+            assert!(CHOICE.names.iter().any(has_it), "{sanitizer:?}");
+        }
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 path: &::pullback_nn::module::Path<'_>,
                 visitor: &mut dyn ::core::ops::FnMut(
                     &::pullback_nn::module::Path<'_>,
-                    ::pullback_nn::module::Kind,
+                    ::pullback_nn::module::TensorKind,
                     &::pullback_nn::module::Tensor,
                 ),
             ) {

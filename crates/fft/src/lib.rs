@@ -6,9 +6,10 @@
 //! compile, so that they are not compiled again whenever a kernel changes.
 //!
 //! Lines are independent of each other, and each is computed in the same way wherever it lies: results do not depend on the
-//! number of threads nor on strides. Start at `transform`; `pass` goes through all lines of a dimension, `lines` says where they are, `line` computes one, `long` splits
-//! long ones, `plan` keeps what was prepared for a length.
+//! number of threads nor on strides. Start at `transform`; `pass` goes through all lines of a dimension as `algorithm` says, `lines`
+//! says where they are, `line` computes one, `long` splits long ones, `plan` keeps what was prepared for a length.
 
+mod algorithm;
 mod line;
 mod lines;
 mod long;

@@ -87,15 +87,15 @@ impl Lines {
         self.target.push(target);
     }
 
-    /// Makes tiles of many short lines, if lines of these lengths follow each other without gaps on both sides; says whether they
-    /// do.
-    pub(crate) fn join(&mut self, (from, to): (usize, usize)) -> bool {
-        let is_dense = (self.source_step, self.target_step) == (1, 1)
-            && self.across() == (from as isize, to as isize);
-        if is_dense {
-            self.tile = (JOINED_POINTS / from.max(1)).clamp(1, MOST_JOINED);
-        }
-        is_dense
+    /// Whether lines of these lengths follow each other without gaps on both sides.
+    pub(crate) fn are_dense(&self, (from, to): (usize, usize)) -> bool {
+        (self.source_step, self.target_step) == (1, 1)
+            && self.across() == (from as isize, to as isize)
+    }
+
+    /// Makes tiles of many lines, which have `n` numbers in the source.
+    pub(crate) fn join(&mut self, n: usize) {
+        self.tile = (JOINED_POINTS / n.max(1)).clamp(1, MOST_JOINED);
     }
 
     /// From line to line of a tile, in the source and in the target.

@@ -3,11 +3,12 @@
 //! A tile is copied into a buffer, transformed there, and written where it belongs; lines without gaps in the target are written
 //! at once. A pass is prepared first, with a work area for each thread that may take part, and then run.
 
+use crate::algorithm::{self, FftAlgorithm};
 use crate::lines::{LineLayout, Lines, Side, gather, scatter};
-use crate::long::{self, Split, as_real};
+use crate::long::{Split, as_real};
 use crate::plan::{self, FftReal, LinePlan};
 use num_complex::Complex;
-use pullback_kernels::{Result, memory, parallel};
+use pullback_kernels::{Result, memory, parallel, plan::announce};
 use std::ops::Mul;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,7 +46,7 @@ struct PassSizes {
     lines: usize,
     /// Numbers from line to line of a tile that was copied.
     input_pitch: usize,
-    /// As above, of the result; 0 where lines are written where they belong.
+    /// Numbers from line to line of a tile of results; 0 where results are written to the target at once.
     output_pitch: usize,
     scratch: usize,
     /// Whether all lines of a tile are transformed by one call.
@@ -88,7 +89,11 @@ where
 {
     pub(crate) fn new(mut lines: Lines, plan: LinePlan<S, D, T>) -> Result<Self> {
         let (from, to) = plan.lengths();
-        let joined = plan.takes_many() && lines.join((from, to));
+        let algorithm = algorithm::of_short_lines(&lines, (from, to), plan.takes_many());
+        let joined = algorithm == FftAlgorithm::Joined;
+        if joined {
+            lines.join(from);
+        }
         let at_once = lines.tile_lines();
         let sizes = PassSizes {
             lines: at_once,
@@ -187,7 +192,9 @@ pub(crate) enum ComplexPass<T: FftReal> {
 
 impl<T: FftReal> ComplexPass<T> {
     pub(crate) fn new(lines: Lines, n: usize, forward: bool, scale: f64) -> Result<Self> {
-        if long::factors(n).is_none() {
+        let algorithm = algorithm::of_complex(&lines, n);
+        announce("Fourier transform of complex numbers", &algorithm);
+        if algorithm != FftAlgorithm::FourStep {
             let pass = Pass::new(lines, plan::complex(n, forward)?)?;
             return Ok(ComplexPass::Plain(Box::new(pass), scale));
         }

@@ -3,10 +3,12 @@
 //! The first pass goes from the source to the target, the others read and write the target in place. All passes are prepared,
 //! with the memory that they need, before the first writes.
 
+use crate::algorithm::of_short_lines;
 use crate::lines::{Lines, Side};
 use crate::pass::{ComplexPass, Pass, scaled};
 use crate::plan::{self, FftReal};
 use num_complex::Complex;
+use pullback_kernels::plan::announce;
 use pullback_kernels::{DType, Error, Result, StridedMut, StridedRef, memory};
 use smallvec::SmallVec;
 
@@ -189,6 +191,7 @@ fn from_real<T: FftReal>(
     let plan = plan::from_real::<T>(n, is_whole)?;
     let sides = (Side { strides: input.strides() }, Side { strides: out.strides() });
     let lines = Lines::new(out.shape(), last, sides.0, sides.1, n);
+    announce("Fourier transform of real numbers", &of_short_lines(&lines, plan.lengths(), false));
     let first = Pass::new(lines, plan)?;
     let first_scale = if others.is_empty() { scale } else { 1.0 };
     let steps = (!others.is_empty())
@@ -229,7 +232,9 @@ fn to_real<T: FftReal>(
     let from = if others.is_empty() { input.strides() } else { &strides[..] };
     let sides = (Side { strides: from }, Side { strides: out.strides() });
     let lines = Lines::new(out.shape(), last, sides.0, sides.1, n);
-    let pass = Pass::new(lines, plan::to_real::<T>(n)?)?;
+    let plan = plan::to_real::<T>(n)?;
+    announce("Fourier transform to real numbers", &of_short_lines(&lines, plan.lengths(), false));
+    let pass = Pass::new(lines, plan)?;
     let mut source = input.ptr().cast::<Complex<T>>();
     // SAFETY: as in `from_real`; the list is as large as the input.
     unsafe {

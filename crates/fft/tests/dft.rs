@@ -2,6 +2,7 @@
 
 use num_complex::Complex;
 use pullback_fft::{complex_to_complex, complex_to_real, real_to_complex};
+use pullback_kernels::plan::watched;
 use pullback_kernels::{C64, C128, DType, Element, ErrorKind, StridedMut, StridedRef, parallel};
 
 /// An array of a test, in memory of its own.
@@ -271,6 +272,34 @@ fn imaginary_parts_that_real_spectra_lack_are_not_looked_at() {
         };
         assert_eq!(to_real(0.0), to_real(f64::NAN));
     }
+}
+
+#[test]
+fn every_pass_announces_how_it_is_computed() {
+    let plans = |shape: &[i64], dims: &[usize]| -> Vec<(&str, String)> {
+        let source = Array::filled(shape, &row_major(shape), |nr| C128::new(number(nr), 0.0));
+        let mut out = Array::<C128>::new(shape, &row_major(shape));
+        let run = || complex_to_complex(&mut out.view_mut(), source.view(), dims, true, 1.0);
+        let (done, list) = watched(run);
+        done.unwrap();
+        list.into_iter().map(|announced| (announced.computation, announced.plan)).collect()
+    };
+    let complex = "Fourier transform of complex numbers";
+    let of = |list: &[&str]| list.iter().map(|&plan| (complex, plan.into())).collect::<Vec<_>>();
+    assert_eq!(plans(&[4, 32], &[0, 1]), of(&["Joined", "Tiled"]));
+    assert_eq!(plans(&[1, 1 << 16], &[1]), of(&["FourStep"]));
+    let real = Array::filled(&[4, 32], &[32, 1], number);
+    let mut half = Array::<C128>::new(&[4, 17], &[17, 1]);
+    let mut back = Array::<f64>::new(&[4, 32], &[32, 1]);
+    let (done, list) = watched(|| {
+        real_to_complex(&mut half.view_mut(), real.view(), &[1], 1.0)?;
+        complex_to_real(&mut back.view_mut(), half.view(), &[1], 1.0)
+    });
+    done.unwrap();
+    let computations: Vec<&str> = list.iter().map(|announced| announced.computation).collect();
+    let wanted = ["Fourier transform of real numbers", "Fourier transform to real numbers"];
+    assert_eq!(computations, wanted);
+    assert!(list.iter().all(|announced| announced.plan == "Tiled"));
 }
 
 #[test]

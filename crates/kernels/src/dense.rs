@@ -247,6 +247,9 @@ impl<R> IntoResult for Result<R> {
     }
 }
 
+/// A result that the caller may not want.
+pub(crate) type OptionalOutput<'o, 'v> = Option<&'o mut StridedMut<'v>>;
+
 /// Runs `fill` on the elements of `out` as `T`: in place if they lie so, else through a buffer that
 /// holds zeros at first (so `fill` must not read what was in `out`). What fails is not written through the buffer.
 pub(crate) fn with_output<T: Compute, R: IntoResult>(

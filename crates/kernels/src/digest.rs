@@ -1,7 +1,7 @@
-//! What a run of elements is, in a few numbers: a digest of the bytes, and least, largest and mean value.
+//! A summary of a run of elements in a few numbers: a digest of the bytes, and the minimum, maximum and mean.
 //!
 //! Records of runs are made of these (`pullback.record` in Python), and are compared across machines, thread counts and
-//! libraries. So the digest is a sum, modulo 2^64, of one mixed word per eight bytes and place: any order of summation
+//! libraries. So the digest is a sum, modulo 2^64, of one mixed word for each eight bytes and their index: any order of summation
 //! gives the same, and a program without this crate can compute it from integer arithmetic (`python/pullback/record`
 //! does, for PyTorch). It finds differences that arise by themselves; it is no protection against somebody who looks for
 //! two inputs with the same digest. Invariant: the constants and the order of steps are part of the file format.
@@ -16,7 +16,7 @@ const PLACE: u64 = 0x9E37_79B9_7F4A_7C15;
 const FIRST: u64 = 0xBF58_476D_1CE4_E5B9;
 const SECOND: u64 = 0x94D0_49BB_1331_11EB;
 
-/// What is known of a run of elements.
+/// The summary of a run of elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The digest of the bytes.
@@ -31,7 +31,7 @@ pub struct Summary {
     pub mean: f64,
 }
 
-/// One word at its place, mixed so that every bit of it moves every higher bit and, folded, the lower ones.
+/// A word and its index, mixed so that every bit of it moves every higher bit and, folded, the lower ones.
 #[inline(always)]
 fn mixed(word: u64, place: u64) -> u64 {
     let mut x = (word ^ place.wrapping_mul(PLACE)).wrapping_mul(FIRST);
@@ -40,12 +40,12 @@ fn mixed(word: u64, place: u64) -> u64 {
     x ^ (x >> 29)
 }
 
-/// The sum over whole words of `bytes`, whose first word is number `place`, and over a last one filled with zeros.
-fn sum_of(bytes: &[u8], place: u64) -> u64 {
+/// The sum over whole words of `bytes`, whose first word has the index `first`, and over a last one filled with zeros.
+fn sum_of(bytes: &[u8], first: u64) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut sums = [0_u64; 4];
     let (fours, single) = words.as_chunks::<4>();
-    let mut at = place;
+    let mut at = first;
     for four in fours {
         for (lane, word) in four.iter().enumerate() {
             let value = mixed(u64::from_le_bytes(*word), at.wrapping_add(lane as u64));
@@ -157,8 +157,8 @@ fn walk<T: Element>(values: &[T], mut range: impl FnMut(&[T])) -> u64 {
     finish(sum, size_of_val(values))
 }
 
-/// What `values`, which lie in row-major order without gaps, are; `None` if they do not. Of complex numbers it is the range of
-/// their parts.
+/// The summary of `values`, which must lie in row-major order without gaps, else `None`. Minimum, maximum and mean of complex
+/// numbers are those of their real and imaginary parts.
 pub fn summary(values: &StridedRef<'_>) -> Option<Summary> {
     let mut range = ByteRange::EMPTY;
     let parts = if values.dtype().is_complex() { 2 } else { 1 };
@@ -188,7 +188,7 @@ pub fn summary(values: &StridedRef<'_>) -> Option<Summary> {
 mod tests {
     use super::*;
 
-    /// The definition, word by word.
+    /// The digest by its definition, word by word.
     fn plainly(bytes: &[u8]) -> u64 {
         let mut padded = bytes.to_vec();
         padded.resize(bytes.len().div_ceil(8) * 8, 0);

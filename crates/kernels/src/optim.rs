@@ -8,7 +8,7 @@
 mod rule;
 
 pub use rule::{
-    Adadelta, Adagrad, Adam, Adamax, Asgd, Factors, NAdam, RAdam, RmsProp, Rprop, Rule, Sgd,
+    Adadelta, Adagrad, Adam, Adamax, Asgd, Factors, NAdam, RAdam, RmsProp, Rprop, Sgd, UpdateRule,
 };
 
 use crate::dense::{Real, SharedMut, for_compute, load_owned, store};
@@ -31,7 +31,7 @@ type Tensors<T> = SmallVec<[T; 2 + BUFFERS]>;
 
 /// The tensors of one parameter's step; all have the parameter's shape.
 #[derive(Debug)]
-pub struct State<'s, 'v> {
+pub struct OptimState<'s, 'v> {
     /// The parameter.
     pub param: &'s mut StridedMut<'v>,
     /// Its gradient; written only if there is a scale to divide it by.
@@ -53,16 +53,16 @@ pub fn for_each_parameter(
     parallel::try_for_rows(count, GROUP, size, work)
 }
 
-/// One step of `rule` for one parameter, with the rule's [`Rule::factors`] for its numbers. A gradient with a scale is divided
+/// One step of `rule` for one parameter, with the rule's [`UpdateRule::factors`] for its numbers. A gradient with a scale is divided
 /// by it, and stored so.
 ///
 /// # Errors
 /// Shapes that differ, missing buffers, or a dtype that is not floating.
 pub fn step(
-    rule: &Rule,
+    rule: &UpdateRule,
     factors: &Factors,
     grad_scale: Option<f64>,
-    state: &mut State<'_, '_>,
+    state: &mut OptimState<'_, '_>,
 ) -> Result<()> {
     rule::with_formula!(rule, formula => run(formula, factors, grad_scale, state))
 }
@@ -71,7 +71,7 @@ fn run<F: Formula>(
     formula: &F,
     factors: &Factors,
     grad_scale: Option<f64>,
-    state: &mut State<'_, '_>,
+    state: &mut OptimState<'_, '_>,
 ) -> Result<()> {
     let buffers = formula.used().iter().filter(|used| **used).count();
     if state.buffers.len() < buffers {

@@ -3,9 +3,10 @@
 //!
 //! Every element becomes an unsigned key whose order is the order of the result (NaN above everything, both
 //! zeros equal), packed with its index; a pair is therefore unique and any sort of pairs is stable.
-//! Long lines are sorted by radix, shorter ones by comparison, several short ones side by side (`network`). Descending order inverts the key, so
-//! ties still keep their original order.
+//! Long lines are sorted by radix, shorter ones by comparison, several short ones side by side (`network`); `algorithm` chooses.
+//! Descending order inverts the key, so ties still keep their original order.
 
+mod algorithm;
 mod key;
 mod network;
 mod radix;
@@ -19,8 +20,10 @@ pub use unique_consecutive::{
 use crate::line::{
     LineIter, ViewLayout, along, check_dim, check_dtype, check_shape, get, put, read_line,
 };
+use crate::plan::announce;
 use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype, interrupt, memory};
-use key::{Key, SortKey, nan_key};
+use algorithm::{LineSizes, SortAlgorithm};
+use key::{KeyBits, SortKey, nan_key};
 use network::{Selection, middle};
 use radix::{Pair, SortWorkspace, WidePair, flip_of, read_pairs, sort_pairs};
 use select::SelectWorkspace;
@@ -89,6 +92,12 @@ fn sort_into(
     })
 }
 
+/// The sizes of lines that have `n` elements of `T`.
+fn sizes_of<T, const V: usize>(lines: &LineIter<V>, n: usize) -> LineSizes {
+    let are_adjacent = lines.inner().is_some_and(|strides| strides[0] == size_of::<T>() as isize);
+    LineSizes { n, count: lines.count(), are_adjacent }
+}
+
 fn sort_lines<T: SortKey, P: Pair>(
     values: Option<&StridedMut<'_>>,
     indices: &StridedMut<'_>,
@@ -104,7 +113,10 @@ fn sort_lines<T: SortKey, P: Pair>(
     let views = [ViewLayout::from(input), value_view, ViewLayout::from(indices)];
     let lines = LineIter::new(shape, Some(dim), views);
     let flip = flip_of::<T>(descending);
-    if network::lines::<T>(values, indices, input, dim, flip, Selection::FirstK(n)) {
+    let algorithm = algorithm::of_sort(sizes_of::<T, _>(&lines, n));
+    announce("sort", &algorithm);
+    if algorithm.is_side_by_side() {
+        network::lines::<T>(values, indices, input, dim, flip, Selection::FirstK(n));
         return Ok(());
     }
     let grain = (4096 / n.max(1)).max(1);
@@ -200,19 +212,8 @@ fn capacity(k: usize) -> usize {
     4 * k + GROUP
 }
 
-/// The best `k` pairs of a line, sorted.
-fn select<T: SortKey, P: Pair>(
-    ptr: *const u8,
-    step: isize,
-    (n, k): (usize, usize),
-    flip: u64,
-    pairs: &mut Vec<P>,
-) {
-    if n <= capacity(k) {
-        read_pairs::<T, P>(ptr, step, n, flip, pairs);
-    } else {
-        candidates::<T, P>(ptr, step, (n, k), flip, pairs);
-    }
+/// Keeps the best `k` of these pairs, sorted.
+fn keep_best<P: Pair>(k: usize, pairs: &mut Vec<P>) {
     let is_long = pairs.len() > LONG;
     if k < pairs.len() && k > 0 {
         if is_long {
@@ -339,9 +340,13 @@ fn topk_lines<T: SortKey, P: Pair>(
     let views = [ViewLayout::from(input), ViewLayout::from(values), ViewLayout::from(indices)];
     let lines = LineIter::new(input.shape(), Some(dim), views);
     let flip = flip_of::<T>(largest);
-    if network::lines::<T>(Some(values), indices, input, dim, flip, Selection::FirstK(k)) {
+    let algorithm = algorithm::of_topk(sizes_of::<T, _>(&lines, n), k);
+    announce("topk", &algorithm);
+    if algorithm.is_side_by_side() {
+        network::lines::<T>(Some(values), indices, input, dim, flip, Selection::FirstK(k));
         return Ok(());
     }
+    let has_candidates = algorithm == SortAlgorithm::Candidates;
     crate::parallel::try_for_restartable_range(
         lines.count(),
         (16_384 / n.max(1)).max(1),
@@ -349,7 +354,12 @@ fn topk_lines<T: SortKey, P: Pair>(
             let mut pairs = memory::with_capacity::<P>(n.min(capacity(k)))?;
             lines.visit(range, |[from, to, index_to]| {
                 let line = input.ptr().wrapping_offset(from);
-                select::<T, P>(line, step, (n, k), flip, &mut pairs);
+                if has_candidates {
+                    candidates::<T, P>(line, step, (n, k), flip, &mut pairs);
+                } else {
+                    read_pairs::<T, P>(line, step, n, flip, &mut pairs);
+                }
+                keep_best(k, &mut pairs);
                 for (i, p) in pairs.iter().enumerate() {
                     interrupt::check_every::<14>(i);
                     let i = i as isize;
@@ -523,13 +533,15 @@ fn select_lines<T: SortKey, P: Pair>(
     (selection, ignores_nan): (Selection, bool),
     dim: usize,
 ) -> Result<()> {
-    // (Side by side, all lines have their middle at the same position.)
-    if !ignores_nan && network::lines::<T>(Some(values), indices, input, dim, 0, selection) {
-        return Ok(());
-    }
     let (n, step) = along(input.shape(), input, dim);
     let views = [ViewLayout::from(input), ViewLayout::from(values), ViewLayout::from(indices)];
     let lines = LineIter::new(input.shape(), Some(dim), views);
+    let algorithm = algorithm::of_selection(sizes_of::<T, _>(&lines, n), selection, ignores_nan);
+    announce("selection of an element", &algorithm);
+    if algorithm.is_side_by_side() {
+        network::lines::<T>(Some(values), indices, input, dim, 0, selection);
+        return Ok(());
+    }
     crate::parallel::try_for_restartable_range(lines.count(), (16_384 / n).max(1), &|range| {
         let mut workspace =
             SortWorkspace::<P>::new(if selection == Selection::Mode { n } else { 0 })?;
@@ -622,6 +634,7 @@ fn unique_of<T: SortKey, P: Pair>(input: &StridedRef<'_>) -> Result<Unique> {
         // bounded: there is room.
         workspace.pairs.push(P::new(value.key(), workspace.pairs.len()));
     });
+    announce("unique", &algorithm::of_pairs(n));
     sort_pairs(&mut workspace);
     let mut found = Unique { inverse: memory::filled(0, n)?, ..Unique::default() };
     let mut last = None;

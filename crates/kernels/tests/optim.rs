@@ -5,8 +5,8 @@ mod tensor;
 
 use pullback_kernels::loss::{self, Reduction};
 use pullback_kernels::optim::{
-    self, Adadelta, Adagrad, Adam, Adamax, Asgd, BUFFERS, NAdam, RAdam, RmsProp, Rprop, Rule, Sgd,
-    State,
+    self, Adadelta, Adagrad, Adam, Adamax, Asgd, BUFFERS, NAdam, OptimState, RAdam, RmsProp, Rprop,
+    Sgd, UpdateRule,
 };
 use pullback_kernels::{DType, Error};
 use tensor::{Rng, Tensor};
@@ -17,13 +17,13 @@ const DTYPES: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 type Naive<'n> = &'n dyn Fn(&mut f64, f64, &mut [f64; BUFFERS]);
 
 /// The first step of a rule.
-fn one_step(rule: &Rule, state: &mut State<'_, '_>) -> pullback_kernels::Result<()> {
+fn one_step(rule: &UpdateRule, state: &mut OptimState<'_, '_>) -> pullback_kernels::Result<()> {
     optim::step(rule, &rule.factors(&[1.0]), None, state)
 }
 
 /// Takes one step from random tensors and compares parameter, gradient and buffers with `naive`, for
 /// every dtype, with and without a scale. Buffers that the rule does not use must stay away.
-fn follows(rule: impl Into<Rule>, numbers: &[f64], naive: Naive<'_>) {
+fn follows(rule: impl Into<UpdateRule>, numbers: &[f64], naive: Naive<'_>) {
     let rule = rule.into();
     let mut rng = Rng(1);
     for dtype in DTYPES {
@@ -46,8 +46,11 @@ fn follows(rule: impl Into<Rule>, numbers: &[f64], naive: Naive<'_>) {
                 .zip(used)
                 .filter_map(|(buffer, used)| used.then(|| buffer.view_mut()))
                 .collect();
-            let mut state =
-                State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut buffers };
+            let mut state = OptimState {
+                param: &mut p.view_mut(),
+                grad: &mut g.view_mut(),
+                buffers: &mut buffers,
+            };
             optim::step(&rule, &rule.factors(numbers), scale, &mut state).unwrap();
             let mut new = old.clone();
             for i in 0..old[0].len() {
@@ -286,7 +289,7 @@ fn rprop_follows_its_formula() {
         maximize: false,
     };
     let mut state =
-        State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut buffers };
+        OptimState { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut buffers };
     one_step(&o.into(), &mut state).unwrap();
     assert_eq!((p.reals(), size.reals()), (before, vec![0.5]), "NaN has no sign");
 }
@@ -307,7 +310,7 @@ fn an_infinite_parameter_without_penalty_stays_infinite() {
     let (mut p, mut g, mut m, mut v) = (full(f64::INFINITY), full(1.0), full(0.0), full(0.0));
     let mut buffers = [m.view_mut(), v.view_mut()];
     let mut state =
-        State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut buffers };
+        OptimState { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut buffers };
     one_step(&o.into(), &mut state).unwrap();
     assert_eq!(p.reals(), vec![f64::INFINITY; 20]);
 }
@@ -316,7 +319,8 @@ fn an_infinite_parameter_without_penalty_stays_infinite() {
 fn a_missing_buffer_is_an_error() {
     let (mut p, mut g) = (Tensor::full(DType::F32, &[2], 1.0), Tensor::full(DType::F32, &[2], 1.0));
     let o = Adagrad { lr: 0.1, lr_decay: 0.0, weight_decay: 0.0, eps: 1e-8, maximize: false };
-    let mut state = State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut [] };
+    let mut state =
+        OptimState { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut [] };
     let error = one_step(&o.into(), &mut state).unwrap_err();
     let text = "fused_adagrad_kernel: expected 1 state buffers, got 0";
     assert_eq!(error, Error::runtime(text.to_owned()));

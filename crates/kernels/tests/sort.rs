@@ -3,6 +3,7 @@
 mod array;
 
 use array::{Array, REAL, TestRng, lines};
+use pullback_kernels::plan::watched;
 use pullback_kernels::simd::{SimdLevel, set_level};
 use pullback_kernels::{C128, DType, sort};
 use std::cmp::Ordering;
@@ -269,6 +270,48 @@ fn rows_that_differ_from_the_row_before_begin_runs() {
     );
     assert!(sort::unique_consecutive_rows(Array::zeros(DType::C64, &[2, 2]).view()).is_err());
     assert!(sort::unique_consecutive_rows(Array::zeros(DType::I32, &[2]).view()).is_err());
+}
+
+#[test]
+fn calls_announce_the_algorithm_that_they_follow() {
+    let plans = |shape: &[i64], run: &dyn Fn(&Array, &mut Array, &mut Array)| {
+        let input = TestRng(9).array(DType::F32, shape, false);
+        let mut values = Array::zeros(DType::F32, shape);
+        let mut indices = Array::zeros(DType::I64, shape);
+        let ((), list) = watched(|| run(&input, &mut values, &mut indices));
+        let [announced] = &list[..] else { panic!("one plan, not {list:?}") };
+        format!("{} by {}", announced.computation, announced.plan)
+    };
+    let sort_last = |input: &Array, values: &mut Array, indices: &mut Array| {
+        let dim = input.shape.len() - 1;
+        sort::sort(&mut values.view_mut(), &mut indices.view_mut(), input.view(), dim, true)
+            .unwrap();
+    };
+    assert_eq!(plans(&[20, 30], &sort_last), "sort by Network");
+    assert_eq!(plans(&[500], &sort_last), "sort by Comparison");
+    assert_eq!(plans(&[2, 5000], &sort_last), "sort by Radix");
+    let topk_first = |k: usize| {
+        move |input: &Array, _: &mut Array, _: &mut Array| {
+            let shape = [k as i64, input.shape[1]];
+            let mut values = Array::zeros(DType::F32, &shape);
+            let mut indices = Array::zeros(DType::I64, &shape);
+            let outputs = (&mut values.view_mut(), &mut indices.view_mut());
+            sort::topk(outputs.0, outputs.1, input.view(), (k, 0), true).unwrap();
+        }
+    };
+    assert_eq!(plans(&[500, 9], &topk_first(3)), "topk by NetworkTopK");
+    assert_eq!(plans(&[500, 7], &topk_first(3)), "topk by Candidates");
+    assert_eq!(plans(&[500, 7], &topk_first(300)), "topk by Partition");
+    let median = |input: &Array, _: &mut Array, _: &mut Array| {
+        let mut value = Array::zeros(DType::F32, &[1]);
+        let mut index = Array::zeros(DType::I64, &[1]);
+        sort::median(&mut value.view_mut(), &mut index.view_mut(), input.view(), 0).unwrap();
+    };
+    assert_eq!(plans(&[9000], &median), "selection of an element by FloydRivest");
+    let unique = |input: &Array, _: &mut Array, _: &mut Array| {
+        sort::unique(input.view()).unwrap();
+    };
+    assert_eq!(plans(&[40, 40], &unique), "unique by CachedRadix");
 }
 
 #[test]

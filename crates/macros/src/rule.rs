@@ -49,7 +49,7 @@ impl Saves {
 }
 
 /// One rule ready to be called.
-pub(crate) struct Rule {
+pub(crate) struct RuleParams {
     /// The outputs whose gradients the rule reads, one bit each.
     pub(crate) grads: u64,
     /// The expressions that fetch its parameters from `ctx`.
@@ -63,13 +63,13 @@ pub(crate) fn resolve(
     rule: u32,
     targets: &[usize],
     saves: &mut Saves,
-) -> Result<Rule> {
+) -> Result<RuleParams> {
     let mut grads = 0;
     let mut params = Vec::new();
     for (name, _) in &function.params {
         params.push(one(op, name, rule, targets, saves, &mut grads)?);
     }
-    Ok(Rule { grads: if grads == 0 { u64::MAX } else { grads }, params })
+    Ok(RuleParams { grads: if grads == 0 { u64::MAX } else { grads }, params })
 }
 
 const SUFFIXES: &[(&str, &str)] = &[

@@ -10,7 +10,7 @@ const OTHERS: [&str; 4] = ["samples", "invalid_samples", "unchanged", "flops"];
 const RULES: [&str; 9] =
     ["cpu", "copy_of", "sparse", "meta", "jvp", "batch", "autocast", "view", "multi_view"];
 
-/// The `Source` of an op.
+/// The `OpSource` of an op.
 pub(crate) fn source(op: &Op<'_>) -> TokenStream {
     let functions = op.functions.iter().filter(|f| !OTHERS.iter().any(|name| f.ident == name));
     let functions = functions.map(|f| part(&f.ident.to_string(), &signature(f), f.ident.span()));
@@ -18,7 +18,7 @@ pub(crate) fn source(op: &Op<'_>) -> TokenStream {
     let words = words.map(|word| part(&word.name, &spelled(word), word.span));
     let parts = functions.chain(words);
     let place = quote_spanned!(op.name.span()=> file: file!(), line: line!());
-    quote!(::pullback::dispatch::Source { #place, parts: &[#(#parts),*] })
+    quote!(::pullback::dispatch::OpSource { #place, parts: &[#(#parts),*] })
 }
 
 fn part(name: &str, text: &str, span: Span) -> TokenStream {

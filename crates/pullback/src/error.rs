@@ -33,10 +33,10 @@ pub enum ErrorKind {
 
 /// An error.
 #[derive(Clone)]
-pub struct Error(Box<Fault>);
+pub struct Error(Box<ErrorData>);
 
 #[derive(Clone)]
-struct Fault {
+struct ErrorData {
     kind: ErrorKind,
     message: Text,
     /// Whether the message names the lines of the program that caused the error.
@@ -56,7 +56,7 @@ impl Error {
     /// An error of `kind` that says `message`.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Fault {
+        Self(Box::new(ErrorData {
             kind,
             message: message.into().into(),
             is_blamed: false,
@@ -69,7 +69,7 @@ impl Error {
     pub fn foreign(message: impl Into<String>, payload: Arc<dyn Any + Send + Sync>) -> Self {
         let message = message.into().into();
         let kind = ErrorKind::Python;
-        Self(Box::new(Fault { kind, message, is_blamed: false, payload: Some(payload) }))
+        Self(Box::new(ErrorData { kind, message, is_blamed: false, payload: Some(payload) }))
     }
     /// The class of the error.
     pub fn kind(&self) -> ErrorKind {
@@ -143,7 +143,7 @@ impl From<pullback_kernels::Error> for Error {
             Kernel::OutOfMemory => ErrorKind::OutOfMemory,
         };
         let message = error.into_text();
-        Error(Box::new(Fault { kind, message, is_blamed: false, payload: None }))
+        Error(Box::new(ErrorData { kind, message, is_blamed: false, payload: None }))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The cache of weights is the process's: tests that count what it holds take turns.
 
-use pullback::autograd::autocast::{self as settings, Target};
+use pullback::autograd::autocast::{self as settings, AutocastDevice};
 use pullback::autograd::no_autocast;
 use pullback::gradcheck::Sampler;
 use pullback::{DType, Device, ErrorKind, Result, Tensor, autocast, enable_grad, no_grad};
@@ -38,7 +38,7 @@ fn a_region_ends_with_its_guard_also_inside_of_another() -> Result<()> {
         assert_eq!(x.mm(&x)?.dtype(), DType::BF16);
     }
     assert_eq!(x.mm(&x)?.dtype(), DType::F32);
-    assert_eq!(settings::dtype(Target::CPU), DType::BF16);
+    assert_eq!(settings::dtype(AutocastDevice::CPU), DType::BF16);
     Ok(())
 }
 
@@ -64,8 +64,8 @@ fn dtypes_and_devices_without_autocast_are_refused() {
         assert!(error.to_string().contains(phrase), "{error}");
     }
     assert!(!settings::is_any_enabled());
-    assert_eq!(Target::parse("meta").unwrap(), None);
-    assert!(Target::parse("no device").is_err());
+    assert_eq!(AutocastDevice::parse("meta").unwrap(), None);
+    assert!(AutocastDevice::parse("no device").is_err());
 }
 
 #[test]

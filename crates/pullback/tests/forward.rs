@@ -477,7 +477,7 @@ impl Function for Square {
     }
 }
 
-/// The same without forward rule.
+/// `x * x` as a custom function that has no `jvp`.
 struct Mute;
 impl Function for Mute {
     fn forward(&self, _: &mut Context, inputs: &[Tensor]) -> Result<Vec<Tensor>> {

@@ -4,7 +4,7 @@ use pullback::autograd::{self, Context, Custom, Function, Options, apply_one, gr
 use pullback::dispatch::{Arg, Value};
 use pullback::gradcheck::Sampler;
 use pullback::prof::{
-    self, Config, Event, Kind, Name, Observer, Open, Range, Recorded, RecordedInput,
+    self, Config, Event, Name, Open, Range, RangeKind, RangeObserver, Recorded, RecordedInput,
 };
 use pullback::{DType, Device, Result, Tensor, TensorSpec, autocast, enable_grad, no_grad, ops};
 use std::collections::{BTreeMap, HashSet};
@@ -66,8 +66,8 @@ fn ops_nodes_and_ranges_are_events_within_each_other() -> Result<()> {
         parent("torch::autograd::AccumulateGrad"),
         "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
     );
-    assert_eq!(events[only(&recorded, "outer")].kind, Kind::User);
-    assert_eq!(events[only(&recorded, "ExpBackward0")].kind, Kind::Backward);
+    assert_eq!(events[only(&recorded, "outer")].kind, RangeKind::User);
+    assert_eq!(events[only(&recorded, "ExpBackward0")].kind, RangeKind::Backward);
     assert_eq!(events[only(&recorded, "ExpBackward0")].kind.scope(), 1);
     // In the order in which they began, and each within what is around it.
     assert!(events.windows(2).all(|pair| pair[0].start <= pair[1].start));
@@ -335,7 +335,7 @@ fn custom_functions_are_ranges_with_the_number_of_their_node() -> Result<()> {
     let x = leaf(&[1.0, 2.0])?;
     let recorded = profiled(Config::default(), || apply_one(Twice, &[&x])?.sum()?.backward())?;
     let call = only(&recorded, "Twice");
-    assert_eq!(recorded.events()[call].kind, Kind::Function);
+    assert_eq!(recorded.events()[call].kind, RangeKind::Function);
     assert_eq!(links(&recorded)["TwiceBackward"], "Twice");
     let within = |event: &&Event| event.parent() == Some(call);
     let part = recorded.events().iter().find(within).unwrap();
@@ -414,7 +414,7 @@ fn ranges_may_end_in_any_order_late_and_elsewhere() -> Result<()> {
 /// Notes down what it is told.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
-impl Observer for Notes {
+impl RangeObserver for Notes {
     fn begin(&self, range: &Range<'_>) -> u64 {
         let mut notes = self.0.lock().unwrap();
         notes.push(format!("{} of {}", range.name, range.inputs.len()));

@@ -13,7 +13,7 @@ use crate::torch_function::overrides;
 use pullback::dispatch::{Arg, OpDef, Traits};
 use pullback::{autograd, binding};
 use pullback_schema::bind::{GivenCall, Slot, bind_into};
-use pullback_schema::python::{PythonForm, Signature, Source, sort_signatures, struct_fields};
+use pullback_schema::python::{PythonForm, Signature, ValueSource, sort_signatures, struct_fields};
 use pullback_schema::{Alias, Argument, Base, Default, Schema, Type};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
@@ -76,7 +76,7 @@ pub(crate) struct CallPlan {
 /// One parameter of a plan.
 pub(crate) struct Param {
     pub(crate) ty: Type,
-    pub(crate) source: Source,
+    pub(crate) source: ValueSource,
     pub(crate) required: bool,
     pub(crate) allows_none: bool,
     keyword_only: bool,
@@ -306,7 +306,7 @@ impl OpFunction {
                         || keywords.iter().any(|(name, _)| *name == parameter.name);
                     if said
                         && param.ty.optional
-                        && let Source::Argument(at) = param.source
+                        && let ValueSource::Argument(at) = param.source
                     {
                         values[at] = Arg::None;
                     }
@@ -434,7 +434,7 @@ impl CallPlan {
         arena: &'a Arena<'_>,
         values: &mut ArgVec<'a>,
     ) -> bool {
-        let Source::Argument(at) = self.params[0].source else { return false };
+        let ValueSource::Argument(at) = self.params[0].source else { return false };
         let dims: Option<pullback::Dims> =
             sizes.iter().map(|&size| crate::convert::exact_int(py, size)).collect();
         let Some(dims) = dims else { return false };
@@ -453,9 +453,9 @@ impl CallPlan {
         extras: &mut Extras,
     ) -> PyResult<()> {
         match param.source {
-            Source::Argument(at) => values[at] = value,
-            Source::RequiresGrad => extras.requires_grad = matches!(value, Arg::Bool(true)),
-            Source::Out => {
+            ValueSource::Argument(at) => values[at] = value,
+            ValueSource::RequiresGrad => extras.requires_grad = matches!(value, Arg::Bool(true)),
+            ValueSource::Out => {
                 if !matches!(value, Arg::None) {
                     extras.out_object = Some(object);
                     crate::result::collect_outs(object, self, &mut extras.outs)?;
@@ -558,10 +558,10 @@ impl Overloads {
                 signature.hidden = variant.hidden;
                 // Where the values go is counted in the op's own schema.
                 for parameter in &mut signature.parameters {
-                    if let Source::Argument(at) = parameter.source {
+                    if let ValueSource::Argument(at) = parameter.source {
                         let name = &variant.schema.args[at].name;
                         let own = schema.arg(name).expect("variants keep the names");
-                        parameter.source = Source::Argument(own);
+                        parameter.source = ValueSource::Argument(own);
                     }
                     let is_method = function.form == PythonForm::Method;
                     if let Some(name) = op.spelling(&function.name, is_method, &parameter.name) {
@@ -599,7 +599,7 @@ impl CallPlan {
             allows_none: p.allows_none(),
             keyword_only: p.keyword_only,
             wraps: p.ty.base == Base::Scalar
-                && matches!(p.source, Source::Argument(at) if schema.args[at].ty.base == Base::Tensor),
+                && matches!(p.source, ValueSource::Argument(at) if schema.args[at].ty.base == Base::Tensor),
             name: pyo3::types::PyString::intern(py, &p.name).into_any().unbind(),
         });
         // (Under its older name in the main namespace, its results have that name too.)

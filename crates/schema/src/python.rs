@@ -2,7 +2,7 @@
 //!
 //! A [`Signature`] is a [`Schema`] as a Python caller sees it: `self` is absent (method) or called
 //! `input` (function), all result arguments are one `out`, and the options of a new tensor stand
-//! last and end with `requires_grad`. Every parameter says by its [`Source`] where its value goes.
+//! last and end with `requires_grad`. Every parameter says by its [`ValueSource`] where its value goes.
 //! The texts follow PyTorch's, because programs and tests match them. The stub text is in
 //! `stub.rs`, the order of overloads in `overload.rs`, binding and its errors in [`crate::bind`].
 
@@ -27,7 +27,7 @@ pub enum PythonForm {
 
 /// Where the value of a parameter goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum ValueSource {
     /// The argument of the functional schema with this index.
     Argument(usize),
     /// The arguments of the `out` schema that receive results, all of them in order.
@@ -49,7 +49,7 @@ pub struct Parameter {
     /// Whether the parameter stands after the `*`.
     pub keyword_only: bool,
     /// Where the value goes.
-    pub source: Source,
+    pub source: ValueSource,
 }
 
 impl Parameter {
@@ -99,7 +99,7 @@ pub struct Signature {
     pub returns: Vec<Return>,
     /// Whether the overload still binds but is not shown, because it is deprecated.
     pub hidden: bool,
-    /// Kept because binding asks at each call.
+    /// How many parameters may be given by position; kept because each call is bound with it.
     positional: usize,
     numbers: bool,
 }
@@ -107,7 +107,7 @@ pub struct Signature {
 impl Signature {
     /// The signature of `schema`, with an `out` parameter if the op has the `out` schema given.
     pub fn new(schema: &Schema, out: Option<&Schema>, form: PythonForm) -> Signature {
-        // (Elsewhere they are arguments as others are: `_to_copy` takes them beside `self`.)
+        // (Ops that make no tensor from options take them as arguments like any other: `_to_copy`, beside `self`.)
         let options = if makes_tensor(schema) { tensor_options(schema) } else { Vec::new() };
         let mut parameters = Vec::with_capacity(schema.args.len() + 2);
         for (index, arg) in schema.args.iter().enumerate() {
@@ -155,7 +155,7 @@ impl Signature {
     }
 
     /// The comma-separated parts of the text, among them the bare `*`.
-    pub(crate) fn pieces(&self) -> Vec<String> {
+    pub(crate) fn parts(&self) -> Vec<String> {
         let mut pieces: Vec<String> = self.parameters.iter().map(Parameter::to_string).collect();
         let positional = self.max_positional();
         if positional < pieces.len() {
@@ -170,7 +170,7 @@ impl Display for Signature {
         if self.parameters.is_empty() {
             f.write_str("no arguments")
         } else {
-            write!(f, "({})", self.pieces().join(", "))
+            write!(f, "({})", self.parts().join(", "))
         }
     }
 }
@@ -237,7 +237,7 @@ fn plain_parameter(arg: &Argument, index: usize, form: PythonForm) -> Parameter 
         ty: arg.ty,
         default: arg.default.clone(),
         keyword_only: arg.keyword_only,
-        source: Source::Argument(index),
+        source: ValueSource::Argument(index),
     }
 }
 
@@ -253,7 +253,7 @@ fn out_parameter(schema: &Schema) -> Option<Parameter> {
         }
     };
     let default = Some(Default::None);
-    Some(Parameter { name, ty, default, keyword_only: true, source: Source::Out })
+    Some(Parameter { name, ty, default, keyword_only: true, source: ValueSource::Out })
 }
 
 fn option_parameter(arg: &Argument, index: usize) -> Parameter {
@@ -263,7 +263,7 @@ fn option_parameter(arg: &Argument, index: usize) -> Parameter {
         ty: Type { optional: true, ..arg.ty },
         default: Some(default),
         keyword_only: true,
-        source: Source::Argument(index),
+        source: ValueSource::Argument(index),
     }
 }
 
@@ -273,7 +273,7 @@ fn requires_grad_parameter() -> Parameter {
         ty: Type { optional: true, ..Type::new(Base::Bool) },
         default: Some(Default::Bool(false)),
         keyword_only: true,
-        source: Source::RequiresGrad,
+        source: ValueSource::RequiresGrad,
     }
 }
 

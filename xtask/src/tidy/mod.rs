@@ -17,6 +17,7 @@ mod place;
 mod reference;
 mod source;
 mod text;
+mod type_name;
 
 use crate::Result;
 use crate::argument::Arguments;
@@ -106,6 +107,7 @@ fn findings(sources: &[Source]) -> Vec<Finding> {
             op_name::paths(source, &mut findings);
         }
     }
+    type_name::shared(sources, &mut findings);
     findings.sort();
     findings
 }

@@ -105,7 +105,7 @@ const MODES: [(&str, &str); 3] = [
     ),
     (
         "crates/pullback/src/ops/nn/rnn_layer.rs",
-        "as above; and a backward that runs a graph of its own",
+        "autocast has no policy for a layer that runs its parts in lower precision; its backward runs a graph of its own",
     ),
 ];
 

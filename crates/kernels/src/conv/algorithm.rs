@@ -57,7 +57,7 @@ pub fn plan(
     }))
 }
 
-/// The algorithm, which a kernel is about to follow: whoever watches is told.
+/// Announces the algorithm that a kernel is about to follow, and returns it.
 #[inline]
 pub(super) fn announced(pass: ConvPass, algorithm: ConvAlgorithm) -> ConvAlgorithm {
     let computation = match pass {

@@ -25,7 +25,7 @@ const IMAGE_MULTIPLE: usize = 16;
 /// A source outside the input.
 const OUTSIDE: usize = usize::MAX;
 
-/// Whether images are better taken together.
+/// Whether a product over several images is faster than one for each image.
 pub(super) fn fits(g: &ConvGeometry) -> bool {
     let few = if g.is_pointwise() { MAX_POSITIONS_POINTWISE } else { MAX_POSITIONS };
     g.batch > 1 && (1..few).contains(&g.output_size())

@@ -21,7 +21,7 @@ const USEFUL: f64 = 0.5;
 /// Fewest elements of kernels for which this way pays.
 const LEAST: usize = 8;
 
-/// Whether this way fits.
+/// Whether the weight's gradient is computed by this module: stride 1, and tiles that are mostly used.
 pub(super) fn fits<T: ConvElement>(g: &ConvGeometry) -> bool {
     let Some(loops) = T::correlation() else { return false };
     let part = |n: usize, size: usize| n as f64 / n.next_multiple_of(size) as f64;
@@ -71,7 +71,7 @@ impl<T: ConvElement> Tiles<'_, T> {
             let grad = &grad[first * outputs + d * height * width..];
             let x = &x[d * self.padded[1] * self.padded[2]..];
             // SAFETY: shifted lines lie inside the padded image, lines of as many channels as there are rows inside the gradient:
-            // `rows_of` saw to that.
+            // `rows_of` has made the lines that long.
             unsafe {
                 (self.loops.run)(
                     (grad.as_ptr(), outputs),
@@ -103,7 +103,7 @@ impl<T: ConvElement> Tiles<'_, T> {
     }
 }
 
-/// The sum, in halves.
+/// The sum of these partial sums, by adding the upper half to the lower until one is left.
 fn folded<T: ConvElement>(sums: &[T]) -> T {
     if let [sum] = sums {
         return *sum;
@@ -136,7 +136,7 @@ pub(super) fn backward_weight<T: ConvElement>(
     Ok(true)
 }
 
-/// Some of the tiles.
+/// The partial sums of some of the tiles, over all images.
 fn on_one_thread<T: ConvElement>(
     tiles: &Tiles<'_, T>,
     range: Range<usize>,

@@ -9,7 +9,7 @@ use crate::parallel;
 /// Multiply-adds worth a thread of their own.
 const GRAIN: usize = 1 << 15;
 
-/// `out = bias + x (cross-correlated with) w`, as `super::convolution` has it.
+/// `out = bias + sum over channels of the cross-correlation of x with w`, for the arguments of `super::convolution`.
 pub(super) fn forward(
     out: &mut [i64],
     x: &[i64],

@@ -67,7 +67,7 @@ pub(crate) struct Transforms<T> {
     weight_gradient: unsafe fn(*const T, sizes: (usize, usize), &[*mut T; 9], *mut T),
 }
 
-/// Whether convolving so is possible, and less work than the sums themselves.
+/// Whether Winograd's algorithm computes this convolution, and with less work than the definition's sums.
 pub(super) fn pays<T: ConvElement>(g: &ConvGeometry) -> bool {
     let is_possible = g.kernel == [1, 3, 3]
         && g.stride == [1; 3]
@@ -90,7 +90,7 @@ pub(super) fn pays<T: ConvElement>(g: &ConvGeometry) -> bool {
     transformed < (g.batch * g.output_size()).saturating_mul(9 * pairs)
 }
 
-/// Whether the gradient of the weight is less work so.
+/// Whether Winograd's algorithm computes the gradient of the weight with less work than the definition's sums.
 pub(super) fn pays_weight<T: ConvElement>(g: &ConvGeometry) -> bool {
     pays::<T>(g) && best_microkernel::<T>(Some(g.out_channels), g.in_channels).is_some()
 }
@@ -102,7 +102,7 @@ fn pitch_of(channels: usize) -> usize {
     if whole >= 128 { whole + 16 } else { whole }
 }
 
-/// Calls `work` with `n` numbers of any content.
+/// Calls `work` with scratch memory of `n` numbers, whose content is arbitrary.
 fn with_scratch<T: ConvElement, R>(n: usize, work: impl FnOnce(&mut [T]) -> R) -> Result<R> {
     scratch::with(n * size_of::<T>().div_ceil(4), |words| {
         // SAFETY: as many numbers as words, or half as many of twice the size, aligned to cache lines; every pattern of bits is one.
@@ -137,7 +137,8 @@ struct TileTask {
     columns: Range<usize>,
 }
 
-/// Convolves; says which images have values that are not finite, and are to be convolved by another way.
+/// The convolution. Returned is, for each image, whether its result has values that are not finite, so that it is to be computed
+/// anew by the definition's sums.
 pub(super) fn forward<T: ConvElement>(
     out: &mut [T],
     x: &[T],
@@ -148,7 +149,7 @@ pub(super) fn forward<T: ConvElement>(
     let (Some(micro), Some(transforms)) =
         (best_microkernel::<T>(None, g.out_channels), T::winograd_transforms())
     else {
-        // (`pays` has seen both.)
+        // (`pays` holds only where there are both.)
         return memory::collect(0..g.batch);
     };
     let are_finite = memory::collect((0..g.batch).map(|_| AtomicBool::new(true)))?;

@@ -56,12 +56,12 @@ binary! {
         let smaller = if b.is_less(a) { b } else { a };
         if b.is_not_a_number() { b } else if a.is_not_a_number() { a } else { smaller }
     };
-    /// The larger; the other one if one is NaN.
+    /// The larger of two numbers; if exactly one is NaN, the number.
     fmax, "fmax_cpu", [bool int unsigned float], => Fmax<T: Order>(a, b) {
         let larger = if a.is_less(b) { b } else { a };
         if a.is_not_a_number() { b } else { larger }
     };
-    /// The smaller; the other one if one is NaN.
+    /// The smaller of two numbers; if exactly one is NaN, the number.
     fmin, "fmin_cpu", [bool int unsigned float], => Fmin<T: Order>(a, b) {
         let smaller = if b.is_less(a) { b } else { a };
         if a.is_not_a_number() { b } else { smaller }

@@ -1,6 +1,6 @@
 //! Conversion between any two dtypes.
 //!
-//! Integers wrap; floating point to integer truncates, and gives what x86 gives for numbers that have no place (see
+//! Integers wrap; floating point to integer truncates, and gives what x86 gives for numbers out of range (see
 //! `Element::from_f64`); complex to real keeps the real part; anything to `bool` asks whether it is not zero. Half types and
 //! those of a byte go through `f32`, in `drive`, so there is one loop per pair of the other thirteen dtypes.
 
@@ -10,14 +10,14 @@ use crate::{Bool, C64, C128, DType, Element, Iter, Result};
 use num_complex::Complex;
 use std::marker::PhantomData;
 
-/// What an element is on its way from one type to another.
-trait Source: ElementLevels {
+/// An element that is converted: how it becomes one of any [`CastTarget`].
+trait CastSource: ElementLevels {
     /// Whether conversion to an integer goes through `i32` or `i64` of a number that it has room for, which is quick.
     const IS_FLOAT: bool = false;
-    fn convert<T: Target>(self) -> T;
-    /// As `convert` for values that are not large.
+    fn convert<T: CastTarget>(self) -> T;
+    /// [`CastSource::convert`] for values for which [`CastSource::is_large`] does not hold.
     #[inline(always)]
-    fn convert_small<T: Target>(self) -> T {
+    fn convert_small<T: CastTarget>(self) -> T {
         self.convert()
     }
     /// Whether a short target's `i32`, or another one's `i64`, has no room for it.
@@ -26,8 +26,8 @@ trait Source: ElementLevels {
         false
     }
 }
-/// What can be made from each kind of source.
-trait Target: ElementLevels {
+/// An element that results of a conversion: how it is made from integers, real and complex numbers.
+trait CastTarget: ElementLevels {
     /// Whether this is an integer of at most 32 bits.
     const IS_SHORT: bool = false;
     /// Whether this is an integer of 64 bits with sign.
@@ -46,13 +46,13 @@ trait Target: ElementLevels {
 
 macro_rules! source {
     ($($t:ty: $x:ident => $method:ident($value:expr) $(, large $large:expr, $huge:expr)?);* $(;)?) => {$(
-        impl Source for $t {
+        impl CastSource for $t {
             #[inline(always)]
-            fn convert<T: Target>(self) -> T { let $x = self; T::$method($value) }
+            fn convert<T: CastTarget>(self) -> T { let $x = self; T::$method($value) }
             $(
                 const IS_FLOAT: bool = true;
                 #[inline(always)]
-                fn convert_small<T: Target>(self) -> T {
+                fn convert_small<T: CastTarget>(self) -> T {
                     // (The comparison that `is_large` makes anyway.)
                     let small = if self.is_large(T::IS_SHORT) { 0.0 } else { self };
                     // SAFETY: it is a number that `i32`, or else `i64`, has room for.
@@ -83,7 +83,7 @@ source!(Bool: x => of_int(i64::from(x.get())); u8: x => of_int(x as i64); i8: x 
 
 macro_rules! int_target {
     ($($t:ty, $is_short:literal, $is_long:literal);*) => {$(
-        impl Target for $t {
+        impl CastTarget for $t {
             const IS_SHORT: bool = $is_short;
             const IS_LONG: bool = $is_long;
             #[inline(always)] fn of_int(value: i64) -> Self { value as $t }
@@ -96,7 +96,7 @@ macro_rules! int_target {
 int_target!(u8, true, false; i8, true, false; i16, true, false; i32, true, false; i64, false, true;
     u16, true, false; u32, true, false; u64, false, false);
 
-impl Target for Bool {
+impl CastTarget for Bool {
     #[inline(always)]
     fn of_int(value: i64) -> Self {
         Bool::new(value != 0)
@@ -125,13 +125,13 @@ impl Target for Bool {
 
 macro_rules! float_target {
     ($($t:ty),*) => {$(
-        impl Target for $t {
+        impl CastTarget for $t {
             #[inline(always)] fn of_int(value: i64) -> Self { value as $t }
             #[inline(always)] fn of_u64(value: u64) -> Self { value as $t }
             #[inline(always)] fn of_f32(value: f32) -> Self { value as $t }
             #[inline(always)] fn of_f64(value: f64) -> Self { value as $t }
         }
-        impl Target for Complex<$t> {
+        impl CastTarget for Complex<$t> {
             #[inline(always)] fn of_int(value: i64) -> Self { Complex::new(value as $t, 0.0) }
             #[inline(always)] fn of_u64(value: u64) -> Self { Complex::new(value as $t, 0.0) }
             #[inline(always)] fn of_f32(value: f32) -> Self { Complex::new(value as $t, 0.0) }
@@ -146,7 +146,7 @@ macro_rules! float_target {
 float_target!(f32, f64);
 
 struct Convert<A, T>(PhantomData<(A, T)>);
-impl<A: Source, T: Target> Map1 for Convert<A, T> {
+impl<A: CastSource, T: CastTarget> Map1 for Convert<A, T> {
     type P = ();
     type A = A;
     type Out = T;
@@ -177,7 +177,7 @@ pub fn cast(iter: &mut Iter) -> Result<()> {
     compute!(from, "copy_kernel", [bool int unsigned float float8 complex bcomplex], A => to_any::<A>(iter, to))
 }
 
-fn to_any<A: Source>(iter: &Iter, to: DType) -> Result<()> {
+fn to_any<A: CastSource>(iter: &Iter, to: DType) -> Result<()> {
     compute!(to, "copy_kernel", [bool int unsigned float float8 complex bcomplex], T => {
         run1::<Convert<A, T>>(iter, ())
     })

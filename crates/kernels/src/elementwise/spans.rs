@@ -74,13 +74,13 @@ pub(crate) unsafe fn copy_spans_of_kind(
 ) {
     if n == 1 {
         return match size {
-            1 => copy_each_span(tile, Element::<1>),
-            2 => copy_each_span(tile, Element::<2>),
-            4 => copy_each_span(tile, Element::<4>),
-            8 => copy_each_span(tile, Element::<8>),
-            16 => copy_each_span(tile, Element::<16>),
-            32 => copy_each_span(tile, Element::<32>),
-            _ => copy_each_span(tile, Element::<64>),
+            1 => copy_each_span(tile, ElementSpan::<1>),
+            2 => copy_each_span(tile, ElementSpan::<2>),
+            4 => copy_each_span(tile, ElementSpan::<4>),
+            8 => copy_each_span(tile, ElementSpan::<8>),
+            16 => copy_each_span(tile, ElementSpan::<16>),
+            32 => copy_each_span(tile, ElementSpan::<32>),
+            _ => copy_each_span(tile, ElementSpan::<64>),
         };
     }
     match kind {
@@ -188,8 +188,8 @@ unsafe fn write<T: Copy>(to: *mut u8, value: T) {
 
 /// One element.
 #[derive(Clone, Copy)]
-struct Element<const SIZE: usize>;
-impl<const SIZE: usize> SpanCopy for Element<SIZE> {
+struct ElementSpan<const SIZE: usize>;
+impl<const SIZE: usize> SpanCopy for ElementSpan<SIZE> {
     #[inline(always)]
     fn prefetch_bytes(self) -> usize {
         if SIZE == WIDEST { SIZE } else { 0 }

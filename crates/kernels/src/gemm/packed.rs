@@ -27,7 +27,7 @@ struct Columns<T: 'static> {
 }
 
 /// Columns of one block.
-struct Block<T: 'static> {
+struct RightBlock<T: 'static> {
     start: usize,
     count: usize,
     tile: &'static Microkernel<T>,
@@ -58,14 +58,14 @@ impl<T: GemmElement> Columns<T> {
     fn blocks(&self) -> usize {
         self.whole + self.rest.1
     }
-    fn block(&self, index: usize) -> Block<T> {
+    fn block(&self, index: usize) -> RightBlock<T> {
         if index < self.whole {
             let columns = self.main.columns;
-            return Block { start: index * columns, count: columns, tile: self.main };
+            return RightBlock { start: index * columns, count: columns, tile: self.main };
         }
         let tile = self.rest.0;
         let start = self.whole * self.main.columns + (index - self.whole) * tile.columns;
-        Block { start, count: tile.columns.min(self.n - start), tile }
+        RightBlock { start, count: tile.columns.min(self.n - start), tile }
     }
 }
 
@@ -148,7 +148,12 @@ unsafe fn pack_columns<T: GemmElement>(
 ///
 /// # Safety
 /// All elements of the matrix are live, and `to` has room for them.
-unsafe fn pack_right<T: GemmElement>(to: *mut T, b: Matrix<T>, block: &Block<T>, depth: usize) {
+unsafe fn pack_right<T: GemmElement>(
+    to: *mut T,
+    b: Matrix<T>,
+    block: &RightBlock<T>,
+    depth: usize,
+) {
     let (width, count) = (block.tile.columns, block.count);
     // SAFETY: the caller's promise.
     unsafe {

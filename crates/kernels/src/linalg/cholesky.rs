@@ -35,12 +35,12 @@ pub(super) fn of_real<T: Real + GemmElement>(
     // Before anything is written: for the products, which ask for less each.
     memory::probe(2 * n * n * size_of::<T>())?;
     // The lower factor of the transposed matrix, transposed, is the upper one.
-    let turned = |matrix: Matrix<T>| if upper { matrix.t() } else { matrix };
+    let transposed = |matrix: Matrix<T>| if upper { matrix.t() } else { matrix };
     let factorise = |out: Matrices<T>| {
         codes_of_batch(batch, n * n * n / 2, &|i| {
             let l = out.at(i);
             // SAFETY: live matrices, one task for each.
-            let done = unsafe { factorise(turned(l), turned(a.at(i)), n, batch == 1) };
+            let done = unsafe { factorise(transposed(l), transposed(a.at(i)), n, batch == 1) };
             if done.is_err() {
                 let nan = T::of(f64::NAN);
                 // SAFETY: as above.

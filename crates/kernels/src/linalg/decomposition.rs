@@ -6,12 +6,11 @@ use super::{
     householder, matrices, optional, reflection, singular, small, squares, store_optional,
     symmetric, to_columns, undefined, with_batch, write,
 };
-use crate::dense::{Compute, Real, SharedMut, expect_shape, load, store, with_output};
+use crate::dense::{
+    Compute, OptionalOutput, Real, SharedMut, expect_shape, load, store, with_output,
+};
 use crate::interrupt::on_own_thread;
 use crate::{C128, DType, Result, StridedMut, StridedRef, memory, parallel};
-
-/// An output that may be left out.
-type OptionalOutput<'o, 'v> = Option<&'o mut StridedMut<'v>>;
 
 const NOT_FINITE: &str =
     "The algorithm failed to converge because the input matrix contained non-finite values.";

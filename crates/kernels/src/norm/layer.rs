@@ -4,13 +4,12 @@ use super::{
     CHANNELS_AT_ONCE as BLOCK, ChannelSpans, GRAIN, SHORT, buffer, group_of, load_optional,
     statistics, store_optional, sum_lanes,
 };
-use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
+use crate::dense::{
+    OptionalOutput, Real, SharedMut, expect_shape, for_compute, load, store, with_output,
+};
 use crate::row::{GROUP, fold};
 use crate::{Error, Result, StridedMut, StridedRef, memory, parallel};
 use std::ops::Range;
-
-/// Optional outputs of a backward pass.
-type OptionalOutput<'o, 'v> = Option<&'o mut StridedMut<'v>>;
 
 /// `out = (x - mean) * rstd * weight + bias` over rows of `n` trailing elements.
 ///

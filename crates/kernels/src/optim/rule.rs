@@ -599,40 +599,40 @@ macro_rules! rules {
     ($($name:ident),*) => {
         /// An optimiser with its options.
         #[derive(Clone, Copy, Debug)]
-        pub enum Rule {
+        pub enum UpdateRule {
             $(#[doc = concat!("See [`struct@", stringify!($name), "`].")] $name($name),)*
         }
 
-        $(impl From<$name> for Rule {
-            fn from(options: $name) -> Rule {
-                Rule::$name(options)
+        $(impl From<$name> for UpdateRule {
+            fn from(options: $name) -> UpdateRule {
+                UpdateRule::$name(options)
             }
         })*
 
-        impl Rule {
+        impl UpdateRule {
             /// The name in the error for a dtype that it does not take.
             #[must_use]
             pub fn kernel(&self) -> &'static str {
-                match self { $(Rule::$name(_) => <$name as Formula>::KERNEL,)* }
+                match self { $(UpdateRule::$name(_) => <$name as Formula>::KERNEL,)* }
             }
 
             /// What it makes of the numbers that its description names for each parameter, the count of its steps first.
             #[must_use]
             pub fn factors(&self, numbers: &[f64]) -> Factors {
-                match self { $(Rule::$name(formula) => formula.factors(numbers),)* }
+                match self { $(UpdateRule::$name(formula) => formula.factors(numbers),)* }
             }
 
             /// Which of the buffers that its description names it uses.
             #[must_use]
             pub fn used(&self) -> [bool; BUFFERS] {
-                match self { $(Rule::$name(formula) => formula.used(),)* }
+                match self { $(UpdateRule::$name(formula) => formula.used(),)* }
             }
         }
 
         /// `body` with the formula of a rule.
         macro_rules! with_formula {
             ($rule:expr, $formula:ident => $body:expr) => {
-                match $rule { $($crate::optim::rule::Rule::$name($formula) => $body,)* }
+                match $rule { $($crate::optim::rule::UpdateRule::$name($formula) => $body,)* }
             };
         }
         pub(super) use with_formula;

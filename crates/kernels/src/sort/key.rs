@@ -5,7 +5,7 @@ use crate::{Bool, Element, bf16, f16};
 use std::ops::{Add, BitXor, Sub};
 
 /// An unsigned integer that keys are made of.
-pub(super) trait Key:
+pub(super) trait KeyBits:
     Copy
     + Ord
     + Default
@@ -26,7 +26,7 @@ pub(super) trait Key:
     fn wide(self) -> u64;
 }
 
-impl Key for u32 {
+impl KeyBits for u32 {
     const MAX: u32 = u32::MAX;
     #[inline(always)]
     fn of(key: u64) -> u32 {
@@ -38,7 +38,7 @@ impl Key for u32 {
     }
 }
 
-impl Key for u64 {
+impl KeyBits for u64 {
     const MAX: u64 = u64::MAX;
     #[inline(always)]
     fn of(key: u64) -> u64 {
@@ -53,7 +53,7 @@ impl Key for u64 {
 /// An element that can be sorted.
 pub(super) trait SortKey: Element {
     /// The smallest type that holds all keys.
-    type Key: Key;
+    type Key: KeyBits;
     /// The key: ordered as unsigned integer as the elements are.
     fn key(self) -> u64;
 }

@@ -6,7 +6,7 @@
 mod pairs;
 mod pick;
 
-use super::key::{Key, SortKey, nan_key};
+use super::key::{KeyBits, SortKey, nan_key};
 use crate::lanes::{Column, ColumnBuffer, ROWS, buffer_width, to_columns};
 use crate::line::{LineIter, ViewLayout, along, get, put};
 use crate::{StridedMut, StridedRef};
@@ -15,11 +15,7 @@ use pick::{TopKeys, positions_of};
 use std::ops::Range;
 
 /// Longest line that is sorted, and columns that are looked at together.
-const MAX_LINE: usize = 128;
-/// Fewest lines for which columns pay.
-const MIN_LINES: usize = 4;
-/// Fewest lines longer than `MAX_LINE` for which columns pay.
-const MIN_LONG_LINES: usize = 8;
+pub(super) const MAX_LINE: usize = 128;
 /// Most elements of the beginning that are kept at hand instead of sorting, also of longer lines.
 const MAX_TOP_K: usize = 4;
 
@@ -38,7 +34,7 @@ pub(super) enum Selection {
 
 impl Selection {
     /// The number of pairs from the beginning that have to be in order.
-    fn length(self, n: usize) -> usize {
+    pub(super) fn length(self, n: usize) -> usize {
         match self {
             Selection::FirstK(k) => k,
             Selection::Kth(at) => at + 1,
@@ -46,7 +42,7 @@ impl Selection {
         }
     }
     /// Whether only the first few pairs have to be in order.
-    fn is_top_k(self) -> bool {
+    pub(super) fn is_top_k(self) -> bool {
         match self {
             Selection::FirstK(k) => k <= MAX_TOP_K,
             Selection::Kth(at) => at < MAX_TOP_K,
@@ -134,8 +130,8 @@ struct SelectionLines<'a> {
     network: Vec<(u8, u8)>,
 }
 
-/// Selects from the lines along `dim` if columns pay, and returns whether it did. `flip` is what keys are inverted
-/// with.
+/// Selects from the lines along `dim`, of which no more than [`Selection::is_top_k`] allows is selected where they are longer than
+/// [`MAX_LINE`]. `flip` is what keys are inverted with.
 pub(super) fn lines<'a, T: SortKey>(
     values: Option<&'a StridedMut<'a>>,
     indices: &'a StridedMut<'a>,
@@ -143,18 +139,11 @@ pub(super) fn lines<'a, T: SortKey>(
     dim: usize,
     flip: u64,
     selection: Selection,
-) -> bool {
+) {
     let (n, step) = along(input.shape(), input, dim);
     let value_view = values.map_or(ViewLayout::from(indices), ViewLayout::from);
     let views = [ViewLayout::from(input), value_view, ViewLayout::from(indices)];
     let lines = LineIter::new(input.shape(), Some(dim), views);
-    let (k, size) = (selection.length(n), size_of::<T>() as isize);
-    let are_adjacent = lines.inner().is_some_and(|strides| strides[0] == size);
-    let is_selected = selection.is_top_k() && are_adjacent && u32::try_from(n).is_ok();
-    let fewest = if n <= MAX_LINE { MIN_LINES } else { MIN_LONG_LINES };
-    if lines.count() < fewest || n == 0 || k == 0 || !(n <= MAX_LINE || is_selected) {
-        return false;
-    }
     let steps =
         [step, along(input.shape(), value_view, dim).1, along(input.shape(), indices, dim).1];
     let network = selection.network(n);
@@ -165,7 +154,6 @@ pub(super) fn lines<'a, T: SortKey>(
             run::<T>(&batch, offsets, strides, length);
         });
     });
-    true
 }
 
 /// A line of each lane, as many as there are, from which items are taken.

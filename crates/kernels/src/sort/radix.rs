@@ -1,6 +1,7 @@
 //! Keys packed with the indices of their elements, and how such pairs are sorted: by comparison while there are few, else by
 //! radix, digit by digit from the lowest in which keys differ.
 
+use super::algorithm::{self, SortAlgorithm};
 use super::key::{self, SortKey};
 use crate::line::get;
 use crate::{Result, interrupt, memory};
@@ -53,13 +54,13 @@ impl Pair for WidePair {
 }
 
 /// Lines up to this length are sorted by comparison.
-const MAX_COMPARISON_SORT: usize = 768;
+pub(super) const MAX_COMPARISON_SORT: usize = 768;
 /// Bits of a radix digit.
 const DIGIT: u32 = 11;
 const BUCKETS: usize = 1 << DIGIT;
 
 /// Longest lines whose digits have eight bits: larger tables would take longer than the passes that they save.
-const MAX_CACHED: usize = 4096;
+pub(super) const MAX_CACHED: usize = 4096;
 /// Buckets of such a digit.
 const FEW_BUCKETS: usize = 256;
 
@@ -79,14 +80,16 @@ impl<P: Pair> SortWorkspace<P> {
 
 /// Sorts pairs, whose indices ascend on entry.
 pub(super) fn sort_pairs<P: Pair>(SortWorkspace { pairs, spare }: &mut SortWorkspace<P>) {
-    if pairs.len() <= MAX_COMPARISON_SORT {
-        pairs.sort_unstable();
-        return;
+    match algorithm::of_pairs(pairs.len()) {
+        SortAlgorithm::Comparison => pairs.sort_unstable(),
+        SortAlgorithm::CachedRadix => sort_cached(pairs, spare),
+        _ => sort_long(pairs, spare),
     }
+}
+
+/// [`sort_pairs`] for a line of any length, by a pass for each digit in which keys differ.
+fn sort_long<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
     debug_assert_eq!(spare.len(), pairs.len());
-    if pairs.len() <= MAX_CACHED {
-        return sort_cached(pairs, spare);
-    }
     let (mut all, mut any) = (u64::MAX, 0);
     for part in interrupt::chunks(pairs.len()) {
         for p in &pairs[part] {
@@ -119,6 +122,7 @@ pub(super) fn sort_pairs<P: Pair>(SortWorkspace { pairs, spare }: &mut SortWorks
 /// [`sort_pairs`] for a line that fits the nearest cache: all digits are counted in one pass.
 fn sort_cached<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
     const DIGITS: usize = 8;
+    debug_assert_eq!(spare.len(), pairs.len());
     let mut counts = [[0_usize; FEW_BUCKETS]; DIGITS];
     let counts = &mut counts[..P::BITS as usize / 8];
     for p in &*pairs {

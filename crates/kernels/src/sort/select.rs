@@ -5,14 +5,14 @@
 //! the sample says, the result is right: a bracket that misses is replaced by the side where the wanted one is, and what does
 //! not shrink is left to the standard library.
 
-use super::key::Key;
+use super::key::KeyBits;
 use crate::{Result, interrupt, memory};
 
 /// The largest number of keys that is left to the standard library.
 const FEW: usize = 48;
 /// The largest number of keys for which one pivot is used: a better sample would take longer than the passes that it
 /// saves.
-const MAX_PIVOT_LENGTH: usize = 4096;
+pub(super) const MAX_PIVOT_LENGTH: usize = 4096;
 /// Keys that are counted without carrying over, a multiple of every register's lanes.
 const BLOCK: usize = 4096;
 
@@ -23,7 +23,7 @@ pub(super) struct SelectWorkspace<K> {
     sample: Vec<K>,
 }
 
-impl<K: Key> SelectWorkspace<K> {
+impl<K: KeyBits> SelectWorkspace<K> {
     /// Allocates room for lines of `n` elements.
     pub(super) fn new(n: usize) -> Result<Self> {
         let zero = K::default();
@@ -93,7 +93,7 @@ impl<K: Key> SelectWorkspace<K> {
 }
 
 /// Two keys between which number `at` of many in order likely is, both included.
-fn bracket<K: Key>(keys: &[K], at: usize, sample: &mut Vec<K>) -> (K, K) {
+fn bracket<K: KeyBits>(keys: &[K], at: usize, sample: &mut Vec<K>) -> (K, K) {
     if keys.len() <= MAX_PIVOT_LENGTH {
         let pivot = pivot(keys);
         return (pivot, pivot);
@@ -117,7 +117,7 @@ fn bracket<K: Key>(keys: &[K], at: usize, sample: &mut Vec<K>) -> (K, K) {
 }
 
 /// The median of three medians of three keys from all over, of at least nine.
-fn pivot<K: Key>(keys: &[K]) -> K {
+fn pivot<K: KeyBits>(keys: &[K]) -> K {
     // (The middles of ninths, in an order in which no three are neighbours.)
     let key = |i: usize| keys[keys.len() * (2 * i + 1) / 18];
     let middle = |a: K, b: K, c: K| a.min(b).max(a.max(b).min(c));
@@ -127,7 +127,7 @@ fn pivot<K: Key>(keys: &[K]) -> K {
 
 crate::multiversion! {
 /// Whether the key is among these.
-fn has<K: Key>(keys: &[K], key: K) -> bool {
+fn has<K: KeyBits>(keys: &[K], key: K) -> bool {
     let mut found = false;
     for &other in keys {
         found |= other == key;
@@ -140,7 +140,7 @@ fn has<K: Key>(keys: &[K], key: K) -> bool {
 const PART: usize = 1 << 20;
 
 /// Computes [`count`] in parts, and checks for interruptions between them.
-fn count_all<K: Key>(keys: &[K], low: K, high: K) -> (usize, usize) {
+fn count_all<K: KeyBits>(keys: &[K], low: K, high: K) -> (usize, usize) {
     keys.chunks(PART).fold((0, 0), |(below, up_to), part| {
         interrupt::check();
         let (more_below, more_up_to) = count(part, low, high);
@@ -150,7 +150,7 @@ fn count_all<K: Key>(keys: &[K], low: K, high: K) -> (usize, usize) {
 
 crate::multiversion! {
 /// How many keys are below `low`, and how many not above `high`.
-fn count<K: Key>(keys: &[K], low: K, high: K) -> (usize, usize) {
+fn count<K: KeyBits>(keys: &[K], low: K, high: K) -> (usize, usize) {
     let (mut below, mut up_to) = (0, 0);
     for block in keys.chunks(BLOCK) {
         let (mut a, mut b) = (K::default(), K::default());
@@ -167,7 +167,7 @@ fn count<K: Key>(keys: &[K], low: K, high: K) -> (usize, usize) {
 
 crate::multiversion! {
 /// The position of occurrence number `rank` of a key that occurs so often.
-fn occurrence<K: Key>(keys: &[K], key: K, rank: usize) -> usize {
+fn occurrence<K: KeyBits>(keys: &[K], key: K, rank: usize) -> usize {
     const GROUP: usize = 64;
     let (groups, _) = keys.as_chunks::<GROUP>();
     let (mut first, mut left) = (0, rank);
@@ -198,7 +198,7 @@ fn occurrence<K: Key>(keys: &[K], key: K, rank: usize) -> usize {
 ///
 /// # Safety
 /// The keys are live, and `to` has room for all of them: where they are, or apart from them.
-unsafe fn compact_all<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: K) {
+unsafe fn compact_all<K: KeyBits>(from: *const K, length: usize, to: *mut K, low: K, high: K) {
     let mut kept = 0;
     for start in (0..length).step_by(PART) {
         interrupt::check();
@@ -212,7 +212,7 @@ unsafe fn compact_all<K: Key>(from: *const K, length: usize, to: *mut K, low: K,
 ///
 /// # Safety
 /// The requirements of [`compact_all`]; `to` may also lie before the keys.
-unsafe fn compact<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: K) -> usize {
+unsafe fn compact<K: KeyBits>(from: *const K, length: usize, to: *mut K, low: K, high: K) -> usize {
     let (mut done, mut kept) = (0, 0);
     #[cfg(target_arch = "x86_64")]
     if crate::simd::level() == crate::simd::SimdLevel::Avx512 {
@@ -305,7 +305,7 @@ mod tests {
     use crate::simd::{SimdLevel, set_level};
 
     /// Checks selection among the keys that `key` makes of numbers and random bits.
-    fn check<K: Key + std::fmt::Debug>(n: usize, key: impl Fn(u64, u64) -> u64) {
+    fn check<K: KeyBits + std::fmt::Debug>(n: usize, key: impl Fn(u64, u64) -> u64) {
         let mut bits = n as u64;
         let keys: Vec<K> = (0..n as u64)
             .map(|i| {

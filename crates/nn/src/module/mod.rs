@@ -9,7 +9,7 @@ mod walk;
 
 pub use pullback::Tensor;
 pub use state::{Incompatible, StateDict};
-pub use walk::{Kind, Path, visit_buffer};
+pub use walk::{Path, TensorKind, visit_buffer};
 
 use pullback::{DType, Device, Result};
 
@@ -46,7 +46,7 @@ use pullback::{DType, Device, Result};
 /// ```
 pub trait Module: Send + Sync {
     /// Shows every tensor with its name below `path` to `visitor`.
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor));
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor));
 
     /// Says whether the module is trained: layers such as `Dropout` and `BatchNorm` compute another function then.
     fn set_training(&mut self, training: bool) {
@@ -64,11 +64,11 @@ pub trait Module: Send + Sync {
 
     /// The parameters with their names. One that has several names is there once, with the first.
     fn named_parameters(&self) -> Vec<(String, Tensor)> {
-        walk::named(&|path, visitor| self.visit(path, visitor), Kind::Parameter)
+        walk::named(&|path, visitor| self.visit(path, visitor), TensorKind::Parameter)
     }
     /// The buffers with their names.
     fn named_buffers(&self) -> Vec<(String, Tensor)> {
-        walk::named(&|path, visitor| self.visit(path, visitor), Kind::Buffer)
+        walk::named(&|path, visitor| self.visit(path, visitor), TensorKind::Buffer)
     }
     /// The parameters.
     fn parameters(&self) -> Vec<Tensor> {

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// What a tensor of a module is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TensorKind {
     /// It is trained.
     Parameter,
     /// It belongs to the state, and is not trained.
@@ -40,19 +40,19 @@ impl fmt::Display for Path<'_> {
 }
 
 /// A walk through a module that is borrowed somewhere.
-pub(super) type Walk<'a> = dyn Fn(&Path<'_>, &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) + 'a;
+pub(super) type Walk<'a> = dyn Fn(&Path<'_>, &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) + 'a;
 
 /// Shows the tensors of a field as buffers.
 pub fn visit_buffer<M: Module + ?Sized>(
     field: &M,
     path: &Path<'_>,
-    visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor),
+    visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor),
 ) {
-    field.visit(path, &mut |path, _, tensor| visitor(path, Kind::Buffer, tensor));
+    field.visit(path, &mut |path, _, tensor| visitor(path, TensorKind::Buffer, tensor));
 }
 
 /// The tensors of one kind, each once.
-pub(super) fn named(walk: &Walk<'_>, wanted: Kind) -> Vec<(String, Tensor)> {
+pub(super) fn named(walk: &Walk<'_>, wanted: TensorKind) -> Vec<(String, Tensor)> {
     let (mut found, mut known) = (Vec::new(), HashSet::new());
     walk(&Path::root(), &mut |path, kind, tensor| {
         if kind == wanted && known.insert(tensor.id()) {
@@ -83,8 +83,8 @@ pub(super) fn convert(walk: &Walk<'_>, dtype: Option<DType>, device: Option<Devi
 }
 
 impl Module for Tensor {
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
-        visitor(path, Kind::Parameter, self);
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
+        visitor(path, TensorKind::Parameter, self);
     }
 }
 
@@ -92,7 +92,7 @@ impl Module for Tensor {
 macro_rules! nothing {
     ($($type:ty),*) => {$(
         impl Module for $type {
-            fn visit(&self, _: &Path<'_>, _: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {}
+            fn visit(&self, _: &Path<'_>, _: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {}
         }
     )*};
 }
@@ -119,7 +119,7 @@ nothing!(
 );
 
 impl<M: Module> Module for Option<M> {
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
         if let Some(module) = self {
             module.visit(path, visitor);
         }
@@ -132,7 +132,7 @@ impl<M: Module> Module for Option<M> {
 }
 
 impl<M: Module + ?Sized> Module for Box<M> {
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
         (**self).visit(path, visitor);
     }
     fn set_training(&mut self, training: bool) {
@@ -141,7 +141,7 @@ impl<M: Module + ?Sized> Module for Box<M> {
 }
 
 impl<M: Module> Module for [M] {
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
         for (index, module) in self.iter().enumerate() {
             module.visit(&path.child(&index.to_string()), visitor);
         }
@@ -154,7 +154,7 @@ impl<M: Module> Module for [M] {
 }
 
 impl<M: Module> Module for Vec<M> {
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
         self.as_slice().visit(path, visitor);
     }
     fn set_training(&mut self, training: bool) {
@@ -163,7 +163,7 @@ impl<M: Module> Module for Vec<M> {
 }
 
 impl<M: Module, const N: usize> Module for [M; N] {
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
         self.as_slice().visit(path, visitor);
     }
     fn set_training(&mut self, training: bool) {

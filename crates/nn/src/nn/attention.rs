@@ -1,7 +1,7 @@
 //! Attention: of tensors that are projected already, and as a layer with projections.
 
 use super::{Linear, LinearOptions, init};
-use crate::module::{Kind, Path};
+use crate::module::{Path, TensorKind};
 use crate::{Forward, Module};
 use pullback::{Error, Result, Tensor, TensorOptions};
 
@@ -126,19 +126,20 @@ impl MultiheadAttention {
         mask: Option<&Tensor>,
         causal: bool,
     ) -> Result<Tensor> {
-        let turned = |x: &Tensor| if self.batch_first { Ok(x.clone()) } else { x.transpose(0, 1) };
-        let q = self.heads(&turned(query)?, 0)?;
-        let k = self.heads(&turned(key)?, 1)?;
-        let v = self.heads(&turned(value)?, 2)?;
+        let transposed =
+            |x: &Tensor| if self.batch_first { Ok(x.clone()) } else { x.transpose(0, 1) };
+        let q = self.heads(&transposed(query)?, 0)?;
+        let k = self.heads(&transposed(key)?, 1)?;
+        let v = self.heads(&transposed(value)?, 2)?;
         let dropout = if self.training { self.dropout } else { 0.0 };
         let y = scaled_dot_product_attention([&q, &k, &v], mask, dropout, causal)?;
         let y = self.out_proj.forward(&y.transpose(1, 2)?.flatten(2, 3)?)?;
-        turned(&y)
+        transposed(&y)
     }
 }
 
 impl Module for MultiheadAttention {
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
         self.in_proj_weight.visit(&path.child("in_proj_weight"), visitor);
         self.in_proj_bias.visit(&path.child("in_proj_bias"), visitor);
         self.out_proj.visit(&path.child("out_proj"), visitor);

@@ -1,6 +1,6 @@
 //! Layers made of others, and layers of shapes.
 
-use crate::module::{Kind, Path};
+use crate::module::{Path, TensorKind};
 use crate::{Forward, Module};
 use pullback::{Result, Tensor};
 use std::fmt;
@@ -50,7 +50,7 @@ impl fmt::Debug for Sequential {
 }
 
 impl Module for Sequential {
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
         self.0.visit(path, visitor);
     }
     fn set_training(&mut self, training: bool) {
@@ -107,7 +107,7 @@ where
 }
 
 impl<F: Send + Sync> Module for Function<F> {
-    fn visit(&self, _: &Path<'_>, _: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {}
+    fn visit(&self, _: &Path<'_>, _: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {}
 }
 
 impl<F: Fn(&Tensor) -> Result<Tensor> + Send + Sync> Forward for Function<F> {

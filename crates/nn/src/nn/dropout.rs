@@ -1,6 +1,6 @@
 //! Dropout: what is zero at random while a model is trained.
 
-use crate::module::{Kind, Path};
+use crate::module::{Path, TensorKind};
 use crate::{Forward, Module};
 use pullback::{Error, Result, Tensor};
 
@@ -24,7 +24,7 @@ macro_rules! dropouts {
             }
         }
         impl Module for $name {
-            fn visit(&self, _: &Path<'_>, _: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {}
+            fn visit(&self, _: &Path<'_>, _: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {}
             fn set_training(&mut self, training: bool) {
                 self.training = training;
             }

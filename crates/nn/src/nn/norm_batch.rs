@@ -1,6 +1,6 @@
 //! Normalisation over a batch, with running statistics for evaluation.
 
-use crate::module::{Kind, Path};
+use crate::module::{Path, TensorKind};
 use crate::{Forward, Module};
 use pullback::{DType, Error, Result, Tensor, TensorOptions, no_grad};
 
@@ -119,7 +119,7 @@ impl<const N: usize> BatchNorm<N> {
 }
 
 impl<const N: usize> Module for BatchNorm<N> {
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
         self.weight.visit(&path.child("weight"), visitor);
         self.bias.visit(&path.child("bias"), visitor);
         self.statistics.visit(path, visitor);

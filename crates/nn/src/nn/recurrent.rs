@@ -5,7 +5,7 @@
 
 use super::{PackedSequence, dropout, init};
 use crate::Module;
-use crate::module::{Kind, Path};
+use crate::module::{Path, TensorKind};
 use pullback::{Error, Result, Tensor, TensorOptions};
 
 /// Options of the recurrent layers.
@@ -256,9 +256,9 @@ fn check_projection(cell: Cell, hidden_size: i64, proj_size: i64) -> Result<()> 
 }
 
 impl Module for Recurrent {
-    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
+    fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
         for (name, parameter) in &self.parameters {
-            visitor(&path.child(name), Kind::Parameter, parameter);
+            visitor(&path.child(name), TensorKind::Parameter, parameter);
         }
     }
     fn set_training(&mut self, training: bool) {
@@ -289,7 +289,7 @@ macro_rules! layers {
             }
         }
         impl Module for $name {
-            fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, Kind, &Tensor)) {
+            fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor)) {
                 self.0.visit(path, visitor);
             }
             fn set_training(&mut self, training: bool) {

@@ -1,8 +1,9 @@
-//! Gradients that are held below a limit.
+//! Limits for gradients: of their common norm, and of each element.
 
 use pullback::{Error, Result, Scalar, Tensor, no_grad};
 
-/// Scales the gradients so that their norm together, the 2-norm of all elements, is at most `max_norm`; gives the norm before.
+/// Scales the gradients of `params` so that the 2-norm of all their elements together is at most `max_norm`, and returns that norm
+/// as it was before.
 ///
 /// # Errors
 /// `RuntimeError` if the norm is not finite; nothing is written then.
@@ -27,7 +28,7 @@ pub fn clip_grad_norm_(params: &[Tensor], max_norm: f64) -> Result<f64> {
     Ok(total)
 }
 
-/// Holds each element of the gradients between `-limit` and `limit`.
+/// Clamps each element of the gradients of `params` to `-limit..=limit`.
 ///
 /// # Errors
 /// Those of `clamp_`.

@@ -32,11 +32,11 @@ pub trait Rule: Clone + std::fmt::Debug {
 
     /// The options by PyTorch's names.
     fn options(&self) -> Vec<(&'static str, FileValue)>;
-    /// Takes over the options of a dictionary by PyTorch's names; those that it lacks stay.
+    /// Sets the options that a dictionary has under PyTorch's names; options that it lacks keep their values.
     fn read_options(&mut self, given: &FileValue);
-    /// A state by PyTorch's names.
+    /// The tensors of a state, with PyTorch's names for them.
     fn state_to_values(state: &Self::State) -> Vec<(&'static str, Tensor)>;
-    /// A state by PyTorch's names.
+    /// The state made of tensors that `get` finds by PyTorch's names.
     ///
     /// # Errors
     /// `RuntimeError` for names that are missing, and those of `get`.
@@ -147,7 +147,7 @@ impl<R: Rule> Optimizer<R> {
     pub fn set_lr(&mut self, lr: f64) {
         self.groups.iter_mut().for_each(|group| group.rule.set_lr(lr));
     }
-    /// Forgets the gradients.
+    /// Sets the gradients of all parameters to `None`.
     ///
     /// # Errors
     /// None at present.
@@ -155,7 +155,7 @@ impl<R: Rule> Optimizer<R> {
         let mut params = self.groups.iter().flat_map(|group| &group.params);
         params.try_for_each(|param| param.set_grad(None))
     }
-    /// Moves every parameter that has a gradient.
+    /// Updates every parameter that has a gradient by one step of the rule.
     ///
     /// # Errors
     /// Those of the op: gradients of another dtype, sparse ones.
@@ -271,7 +271,7 @@ impl<R: Rule> Group<R> {
     }
 }
 
-/// Refuses a number that is negative (or none).
+/// Refuses a number that is negative or NaN.
 pub(super) fn check_not_negative(numbers: &[(&str, f64)]) -> Result<()> {
     for (name, number) in numbers {
         if number.is_nan() || *number < 0.0 {
@@ -286,7 +286,7 @@ pub(super) fn required(get: GetState<'_>, name: &str) -> Result<Tensor> {
     get(name)?.ok_or_else(|| Error::runtime(format!("a state of the optimizer has no {name}")))
 }
 
-/// Takes over numbers of a dictionary.
+/// Sets the fields whose names a dictionary has to its numbers.
 pub(super) fn read_numbers<const N: usize>(given: &FileValue, fields: [(&str, &mut f64); N]) {
     for (name, field) in fields {
         if let Some(number) = given.get(name).and_then(FileValue::as_float) {
@@ -295,7 +295,7 @@ pub(super) fn read_numbers<const N: usize>(given: &FileValue, fields: [(&str, &m
     }
 }
 
-/// Takes over truth values of a dictionary.
+/// Sets the fields whose names a dictionary has to its booleans.
 pub(super) fn read_flags<const N: usize>(given: &FileValue, fields: [(&str, &mut bool); N]) {
     for (name, field) in fields {
         if let Some(&FileValue::Bool(flag)) = given.get(name) {
@@ -304,7 +304,7 @@ pub(super) fn read_flags<const N: usize>(given: &FileValue, fields: [(&str, &mut
     }
 }
 
-/// The lists of one thing that a list of states has.
+/// One tensor of each state, as a list.
 pub(super) fn column<S>(states: &[&S], get: impl Fn(&S) -> &Tensor) -> Vec<Tensor> {
     states.iter().map(|state| get(state).clone()).collect()
 }

@@ -7,7 +7,7 @@
 //! P. Micikevicius et al., "Mixed Precision Training", 2018.
 
 use super::arithmetic;
-use super::thread::autocast::{self, Target};
+use super::thread::autocast::{self, AutocastDevice};
 use crate::dispatch::{Arg, Call, CastPolicy, Form, Kernel, Outputs, each_tensor};
 use crate::error::bail;
 use crate::tensor::Flag;
@@ -23,14 +23,15 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
         let _pause = autocast::paused();
         return call.next();
     }
-    let policy = if autocast::is_enabled(Target::CPU) { def.autocast } else { CastPolicy::None };
+    let policy =
+        if autocast::is_enabled(AutocastDevice::CPU) { def.autocast } else { CastPolicy::None };
     if policy == CastPolicy::None {
         let is_composite = matches!(def.kernels.cpu, Kernel::Composite(_));
         let _pause = (!is_composite).then(autocast::paused);
         return call.next();
     }
     let wanted = wanted_dtype(policy, args)?;
-    let lower = autocast::dtype(Target::CPU);
+    let lower = autocast::dtype(AutocastDevice::CPU);
     let _pause = autocast::paused();
     let held = convert_args(args, |tensor| convert(tensor, wanted, wanted == lower))?;
     call.with_args(&with_converted(args, &held)).next()
@@ -38,7 +39,7 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
 
 /// The dtype to which a policy converts arguments.
 fn wanted_dtype(policy: CastPolicy, args: &[Arg<'_>]) -> Result<DType> {
-    let lower = autocast::dtype(Target::CPU);
+    let lower = autocast::dtype(AutocastDevice::CPU);
     match policy {
         CastPolicy::Lower => Ok(lower),
         CastPolicy::Fp32 | CastPolicy::None => Ok(DType::F32),

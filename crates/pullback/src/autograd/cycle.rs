@@ -118,7 +118,7 @@ impl CycleWalk {
 
     /// The tensors that are neither in use nor can be reached from objects in use.
     fn garbage(&mut self) -> Vec<Tensor> {
-        // bounded: as above.
+        // bounded: by the tensors that the walk has found.
         let mut is_used = vec![false; self.found.len()];
         let mut waiting = std::mem::take(&mut self.in_use);
         while let Some(at) = waiting.pop() {

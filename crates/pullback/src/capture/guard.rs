@@ -37,7 +37,7 @@ impl Input {
 }
 
 /// A tensor that is older than the step: the same one, showing the same memory.
-pub(super) struct Kept {
+pub(super) struct KeptTensor {
     pub(super) tensor: Tensor,
     pub(super) geometry: usize,
     pub(super) storage: usize,
@@ -46,7 +46,7 @@ pub(super) struct Kept {
     pub(super) own: usize,
 }
 
-impl Kept {
+impl KeptTensor {
     fn is_there(&self) -> bool {
         // (Who replaced it somewhere holds another one, and this program is the last to have it.)
         self.tensor.use_count() > self.own
@@ -97,7 +97,7 @@ impl Modes {
 pub(super) struct Guards {
     pub(super) modes: Modes,
     pub(super) inputs: Vec<Input>,
-    pub(super) kept: Vec<Kept>,
+    pub(super) kept: Vec<KeptTensor>,
     /// Memory that the program knows by no tensor, with the number of handles that the program has itself.
     pub(super) held: Vec<(Storage, usize)>,
     /// The storages from outside, by their identities, in order.

@@ -4,8 +4,8 @@
 //! or was made by no op, as the time of its storage says: a constant, for reads of elements are refused. What a kernel gives and nobody knows yet, it made. Views
 //! are no instructions: what they show has the mark already. Invariant: the recorder holds no memory that the step made.
 
-use super::seen::{Instruction, Kind, Memory, NotedForm, Seen, View};
-use crate::dispatch::observe::Observer;
+use super::seen::{Instruction, MemoryOrigin, NotedForm, SeenArg, StepMemory, View};
+use crate::dispatch::observe::KernelObserver;
 use crate::dispatch::{Arg, Call, Form, Kernel, OpDef, Outputs, Traits, Value};
 use crate::tensor::watch::{self, Watch};
 use crate::{Storage, Tensor};
@@ -34,7 +34,7 @@ pub(super) enum Grad {
 /// What was noted.
 #[derive(Default)]
 pub(super) struct Notes {
-    pub(super) memories: Vec<Memory>,
+    pub(super) memories: Vec<StepMemory>,
     pub(super) views: Vec<View>,
     numbers: HashMap<View, usize>,
     pub(super) instructions: Vec<Instruction>,
@@ -42,13 +42,13 @@ pub(super) struct Notes {
     known: HashSet<usize>,
     pub(super) grads: Vec<(Tensor, Grad)>,
     /// The arguments of the kernel that is running.
-    pending: Vec<Seen>,
+    pending: Vec<SeenArg>,
     /// The geometry of the target that is being written.
     target: Option<(usize, usize)>,
 }
 
 /// The observer.
-pub(super) struct Recorder {
+pub(super) struct StepRecorder {
     pub(super) watch: Watch,
     pub(super) notes: RefCell<Notes>,
 }
@@ -58,9 +58,9 @@ pub(super) fn geometry_of(tensor: &Tensor) -> usize {
     std::ptr::from_ref(tensor.geometry()) as usize
 }
 
-impl Recorder {
-    pub(super) fn new(watch: Watch) -> Recorder {
-        Recorder { watch, notes: RefCell::default() }
+impl StepRecorder {
+    pub(super) fn new(watch: Watch) -> StepRecorder {
+        StepRecorder { watch, notes: RefCell::default() }
     }
 
     /// The memory with this storage, if it is known.
@@ -69,7 +69,12 @@ impl Recorder {
     }
 
     /// Notes memory that nobody knows yet.
-    pub(super) fn add_memory(&self, notes: &mut Notes, storage: &Storage, memory: Memory) -> usize {
+    pub(super) fn add_memory(
+        &self,
+        notes: &mut Notes,
+        storage: &Storage,
+        memory: StepMemory,
+    ) -> usize {
         let index = notes.memories.len();
         notes.memories.push(memory);
         storage.set_mark(self.watch.mark(index));
@@ -81,25 +86,26 @@ impl Recorder {
         &self,
         notes: &mut Notes,
         tensor: &Tensor,
-        kind: impl FnOnce(&Storage) -> (Kind, &'static str),
+        kind: impl FnOnce(&Storage) -> (MemoryOrigin, &'static str),
     ) -> Option<usize> {
         let storage = tensor.geometry().storage.as_ref()?;
         let now = notes.instructions.len();
         let memory = self.memory_of(storage).unwrap_or_else(|| {
             let (kind, maker) = kind(storage);
             let bytes = storage.nbytes();
-            let memory = Memory { kind, bytes, first: now, last: now, is_written: false, maker };
+            let memory =
+                StepMemory { kind, bytes, first: now, last: now, is_written: false, maker };
             self.add_memory(notes, storage, memory)
         });
         let known = &mut notes.memories[memory];
         known.last = now;
         if storage.nbytes() > known.bytes {
-            if !matches!(known.kind, Kind::Made) {
+            if !matches!(known.kind, MemoryOrigin::Made) {
                 watch::refuse(|| "the memory of a tensor from outside of the step grows".into());
             }
             known.bytes = storage.nbytes();
         }
-        if matches!(known.kind, Kind::External(_)) && notes.known.insert(tensor.id()) {
+        if matches!(known.kind, MemoryOrigin::External(_)) && notes.known.insert(tensor.id()) {
             notes.older.push(Older {
                 tensor: tensor.clone(),
                 geometry: geometry_of(tensor),
@@ -123,7 +129,7 @@ impl Recorder {
         }
         let external = |storage: &Storage| {
             let is_new = self.watch.is_new(storage.mark());
-            let kind = if is_new { Kind::Constant } else { Kind::External };
+            let kind = if is_new { MemoryOrigin::Constant } else { MemoryOrigin::External };
             (kind(storage.clone()), "")
         };
         self.view(notes, tensor, external).unwrap_or_else(|| {
@@ -134,39 +140,39 @@ impl Recorder {
 
     /// The view of a tensor that a kernel gave.
     fn made(&self, notes: &mut Notes, def: &'static OpDef, tensor: &Tensor) -> usize {
-        let view = self.view(notes, tensor, |_| (Kind::Made, def.name));
+        let view = self.view(notes, tensor, |_| (MemoryOrigin::Made, def.name));
         view.unwrap_or_else(|| {
             watch::refuse(|| format!("{} gives a tensor without memory", def.name));
             0
         })
     }
 
-    fn seen(&self, notes: &mut Notes, arg: &Arg<'_>) -> Seen {
+    fn seen(&self, notes: &mut Notes, arg: &Arg<'_>) -> SeenArg {
         match arg {
-            Arg::Tensor(tensor) => Seen::Tensor(self.given(notes, tensor)),
+            Arg::Tensor(tensor) => SeenArg::Tensor(self.given(notes, tensor)),
             Arg::Tensors(list) => {
-                Seen::Tensors(list.iter().map(|tensor| self.given(notes, tensor)).collect())
+                SeenArg::Tensors(list.iter().map(|tensor| self.given(notes, tensor)).collect())
             }
             Arg::OptTensors(list) => {
                 let one = |tensor: &Option<Tensor>| tensor.as_ref().map(|t| self.given(notes, t));
-                Seen::OptTensors(list.iter().map(one).collect())
+                SeenArg::OptTensors(list.iter().map(one).collect())
             }
-            plain => Seen::Plain(Value::from_arg(*plain)),
+            plain => SeenArg::Plain(Value::from_arg(*plain)),
         }
     }
 
     /// Notes which memory the call writes to, as far as its signature says so.
-    fn note_writes(notes: &mut Notes, def: &OpDef, form: NotedForm, args: &[Seen]) {
+    fn note_writes(notes: &mut Notes, def: &OpDef, form: NotedForm, args: &[SeenArg]) {
         let declared = def.schema().args.iter().map(|arg| arg.alias.is_some_and(|a| a.is_write));
         for (index, (arg, is_declared)) in args.iter().zip(declared).enumerate() {
             if !(is_declared || index == 0 && form == NotedForm::Inplace) {
                 continue;
             }
             let views: Vec<usize> = match arg {
-                Seen::Plain(_) => Vec::new(),
-                Seen::Tensor(view) => vec![*view],
-                Seen::Tensors(views) => views.clone(),
-                Seen::OptTensors(views) => views.iter().flatten().copied().collect(),
+                SeenArg::Plain(_) => Vec::new(),
+                SeenArg::Tensor(view) => vec![*view],
+                SeenArg::Tensors(views) => views.clone(),
+                SeenArg::OptTensors(views) => views.iter().flatten().copied().collect(),
             };
             for view in views {
                 let memory = notes.views[view].memory;
@@ -180,7 +186,7 @@ impl Recorder {
         &self,
         notes: &mut Notes,
         def: &'static OpDef,
-        args: Vec<Seen>,
+        args: Vec<SeenArg>,
         results: &[Tensor],
     ) {
         let is_known =
@@ -200,13 +206,13 @@ impl Recorder {
     }
 
     /// Notes a write to the first argument.
-    fn note_inplace(notes: &mut Notes, call: &Call<'_>, args: Vec<Seen>) {
+    fn note_inplace(notes: &mut Notes, call: &Call<'_>, args: Vec<SeenArg>) {
         let Some(&Arg::Tensor(target)) = call.args.first() else { return };
         let is_moved = notes.target != Some((target.id(), geometry_of(target)));
-        let Seen::Tensor(view) = args[0] else { return };
+        let SeenArg::Tensor(view) = args[0] else { return };
         let memory = notes.views[view].memory;
         if call.def.kernels.cpu.is_view() {
-            if is_moved && !matches!(notes.memories[memory].kind, Kind::Made) {
+            if is_moved && !matches!(notes.memories[memory].kind, MemoryOrigin::Made) {
                 watch::refuse(|| {
                     format!(
                         "{}_ changes the shape of a tensor from outside of the step",
@@ -229,7 +235,7 @@ impl Recorder {
     }
 }
 
-impl Observer for Recorder {
+impl KernelObserver for StepRecorder {
     fn before(&self, call: &Call<'_>) {
         let mut notes = self.notes.borrow_mut();
         let notes = &mut *notes;
@@ -293,7 +299,7 @@ impl Observer for Recorder {
     }
 }
 
-impl Recorder {
+impl StepRecorder {
     /// The state of a leaf's `.grad`.
     pub(super) fn grad_of(&self, leaf: &Tensor) -> Grad {
         let Some(grad) = leaf.grad() else { return Grad::Missing };

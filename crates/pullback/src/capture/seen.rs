@@ -6,8 +6,8 @@ use crate::tensor::{Dims, Flag, Geometry};
 use crate::{Result, Storage, Tensor};
 
 /// Memory that the step uses.
-pub(super) struct Memory {
-    pub(super) kind: Kind,
+pub(super) struct StepMemory {
+    pub(super) kind: MemoryOrigin,
     /// Its size, the largest that was seen.
     pub(super) bytes: usize,
     /// The first and the last instruction that uses it.
@@ -21,7 +21,7 @@ pub(super) struct Memory {
 
 /// Whose memory it is.
 #[derive(Clone)]
-pub(super) enum Kind {
+pub(super) enum MemoryOrigin {
     /// That of an argument of the step.
     Input(usize),
     /// That of a tensor which is older than the step.
@@ -73,23 +73,23 @@ impl View {
 }
 
 /// An argument, with views for tensors.
-pub(super) enum Seen {
+pub(super) enum SeenArg {
     Plain(Value),
     Tensor(usize),
     Tensors(Vec<usize>),
     OptTensors(Vec<Option<usize>>),
 }
 
-impl Seen {
+impl SeenArg {
     /// The argument with the tensors of a program.
     pub(super) fn with(&self, tensors: &[Tensor]) -> Value {
         match self {
-            Seen::Plain(value) => value.clone(),
-            Seen::Tensor(view) => Value::Tensor(tensors[*view].clone()),
-            Seen::Tensors(views) => {
+            SeenArg::Plain(value) => value.clone(),
+            SeenArg::Tensor(view) => Value::Tensor(tensors[*view].clone()),
+            SeenArg::Tensors(views) => {
                 Value::Tensors(views.iter().map(|&view| tensors[view].clone()).collect())
             }
-            Seen::OptTensors(views) => {
+            SeenArg::OptTensors(views) => {
                 let one = |view: &Option<usize>| view.map(|view| tensors[view].clone());
                 Value::OptTensors(views.iter().map(one).collect())
             }
@@ -109,7 +109,7 @@ pub(super) enum NotedForm {
 pub(super) struct Instruction {
     pub(super) def: &'static crate::dispatch::OpDef,
     pub(super) form: NotedForm,
-    pub(super) args: Vec<Seen>,
+    pub(super) args: Vec<SeenArg>,
     /// The results, or the targets.
     pub(super) outs: Vec<usize>,
 }

@@ -1,10 +1,10 @@
 //! A recording from its begin to the program that comes of it.
 
-use super::guard::{Guards, Input, Kept, Modes, facts};
+use super::guard::{Guards, Input, KeptTensor, Modes, facts};
 use super::plan::{Life, place};
 use super::program::{Fresh, GradAfter, Handed, LeafGrad, Program, ResultOf, Summary};
-use super::recorder::{Grad, Notes, Older, Recorder, geometry_of};
-use super::seen::{Kind, Memory, NotedForm, View};
+use super::recorder::{Grad, Notes, Older, StepRecorder, geometry_of};
+use super::seen::{MemoryOrigin, NotedForm, StepMemory, View};
 use crate::autograd::{anomaly, keeps_tensors};
 use crate::dispatch::Prepared;
 use crate::dispatch::observe::{self, Observed};
@@ -46,7 +46,7 @@ impl From<crate::Error> for Refusal {
 
 /// A recording of this thread, which ends when it is dropped.
 pub struct Recording {
-    recorder: Rc<Recorder>,
+    recorder: Rc<StepRecorder>,
     /// (Dropped before the recorder's watch, which the others' marks belong to.)
     observed: Option<Observed>,
     inputs: Vec<(Tensor, u32)>,
@@ -71,7 +71,7 @@ impl Recording {
             let reason = "another recording is on".to_owned();
             return Err(Refusal { reason, is_final: false });
         };
-        let recorder = Rc::new(Recorder::new(watch));
+        let recorder = Rc::new(StepRecorder::new(watch));
         for (at, input) in inputs.iter().enumerate() {
             recorder.note_input(at, input)?;
         }
@@ -91,7 +91,7 @@ impl Recording {
         let ended = self.recorder.watch.ended();
         let mut is_due = vec![false; notes.memories.len()]; // bounded: by the program
         for (at, memory) in notes.memories.iter().enumerate() {
-            is_due[at] = matches!(memory.kind, Kind::Made);
+            is_due[at] = matches!(memory.kind, MemoryOrigin::Made);
         }
         for at in ended {
             is_due[at] = false;
@@ -169,7 +169,7 @@ fn check_input(input: &Tensor) -> Answer<()> {
     Ok(())
 }
 
-impl Recorder {
+impl StepRecorder {
     fn note_input(&self, at: usize, input: &Tensor) -> Answer<()> {
         let mut notes = self.notes.borrow_mut();
         let Some(storage) = &input.geometry().storage else {
@@ -178,8 +178,8 @@ impl Recorder {
         if self.memory_of(storage).is_some() {
             return refused("two arguments share memory");
         }
-        let (kind, bytes) = (Kind::Input(at), storage.nbytes());
-        let memory = Memory { kind, bytes, first: 0, last: 0, is_written: false, maker: "" };
+        let (kind, bytes) = (MemoryOrigin::Input(at), storage.nbytes());
+        let memory = StepMemory { kind, bytes, first: 0, last: 0, is_written: false, maker: "" };
         self.add_memory(&mut notes, storage, memory);
         Ok(())
     }
@@ -220,7 +220,7 @@ impl Maker<'_> {
     fn external_storages(&self) -> Vec<usize> {
         let mut outside: Vec<usize> = Vec::new();
         for memory in &self.notes.memories {
-            if let Kind::External(storage) = &memory.kind {
+            if let MemoryOrigin::External(storage) = &memory.kind {
                 outside.push(storage.id()); // bounded: by the program
             }
         }
@@ -315,7 +315,7 @@ impl Maker<'_> {
             let Some(now) = &noted.now else { continue };
             let is_made = self
                 .memory_of(now)
-                .is_some_and(|at| matches!(self.notes.memories[at].kind, Kind::Made));
+                .is_some_and(|at| matches!(self.notes.memories[at].kind, MemoryOrigin::Made));
             let is_same = match noted.before {
                 Grad::Used(id) => now.id() == id,
                 Grad::Unused => !is_made,
@@ -333,7 +333,7 @@ impl Maker<'_> {
 
     /// The tensors from outside that somebody else holds, and memory that is held without a tensor, by so many. Constants are neither: only
     /// this program has them.
-    fn outside(&mut self) -> Answer<(Vec<Kept>, Vec<Held>)> {
+    fn outside(&mut self) -> Answer<(Vec<KeptTensor>, Vec<Held>)> {
         for older in &self.notes.older {
             let storage = older.tensor.geometry().storage.as_ref().map_or(0, Storage::id);
             if geometry_of(&older.tensor) != older.geometry || storage != older.storage {
@@ -351,11 +351,11 @@ impl Maker<'_> {
         self.notes
             .older
             .retain(|older| owns.next().is_some_and(|own| older.tensor.use_count() > own));
-        let kept: Vec<Kept> = self
+        let kept: Vec<KeptTensor> = self
             .notes
             .older
             .iter()
-            .map(|older| Kept {
+            .map(|older| KeptTensor {
                 tensor: older.tensor.clone(),
                 geometry: older.geometry,
                 storage: older.storage,
@@ -365,14 +365,14 @@ impl Maker<'_> {
             .collect();
         let mut held = Vec::new();
         for memory in &self.notes.memories {
-            if let Kind::Constant(storage) = &memory.kind
+            if let MemoryOrigin::Constant(storage) = &memory.kind
                 && (memory.is_written || storage.use_count() > 1)
             {
                 return refused(
                     "a tensor is written to, or kept, that the step makes without an op",
                 );
             }
-            let Kind::External(storage) = &memory.kind else { continue };
+            let MemoryOrigin::External(storage) = &memory.kind else { continue };
             if self.notes.older.iter().any(|older| older.storage == storage.id()) {
                 continue;
             }
@@ -410,7 +410,7 @@ impl Maker<'_> {
     /// A tensor over memory that the step made.
     fn handed_new(&self, tensor: &Tensor, fresh: &mut HashMap<usize, usize>) -> Option<Handed> {
         let memory = self.memory_of(tensor)?;
-        if !matches!(self.notes.memories[memory].kind, Kind::Made) {
+        if !matches!(self.notes.memories[memory].kind, MemoryOrigin::Made) {
             return None;
         }
         let next = fresh.len();
@@ -446,11 +446,12 @@ impl Maker<'_> {
     /// Where the memory of each is, in a replay.
     fn homes(&self, fresh: &HashMap<usize, usize>) -> Answer<Places> {
         let notes = &self.notes;
-        let is_inner =
-            |at: &usize| matches!(notes.memories[*at].kind, Kind::Made) && !fresh.contains_key(at);
+        let is_inner = |at: &usize| {
+            matches!(notes.memories[*at].kind, MemoryOrigin::Made) && !fresh.contains_key(at)
+        };
         let inner: Vec<usize> = (0..notes.memories.len()).filter(is_inner).collect();
         let life = |&at: &usize| {
-            let Memory { first, last, bytes, .. } = notes.memories[at];
+            let StepMemory { first, last, bytes, .. } = notes.memories[at];
             Life { first, last, bytes }
         };
         let lives: Vec<Life> = inner.iter().map(life).collect();
@@ -462,16 +463,16 @@ impl Maker<'_> {
         let mut homes = Vec::new();
         for (at, memory) in notes.memories.iter().enumerate() {
             homes.push(match &memory.kind {
-                Kind::External(storage) | Kind::Constant(storage) => {
+                MemoryOrigin::External(storage) | MemoryOrigin::Constant(storage) => {
                     ValueHome::Storage(storage.clone())
                 }
-                Kind::Input(input) => {
+                MemoryOrigin::Input(input) => {
                     let g = self.recording.inputs[*input].0.geometry();
                     let bytes = extent(&g.shape, &g.strides)? as usize * g.dtype.size();
                     windows.push(Window::new(bytes)?);
                     ValueHome::Window(windows[*input].storage(), g.offset)
                 }
-                Kind::Made => {
+                MemoryOrigin::Made => {
                     if let Some(&index) = fresh.get(&at) {
                         let bytes = memory.bytes;
                         let made = Fresh { window: Window::new(bytes)?, bytes };

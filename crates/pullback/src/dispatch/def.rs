@@ -74,7 +74,7 @@ pub struct OpDef {
     /// Arguments that the op must refuse.
     pub invalid_samples: Option<fn(&Sampler) -> Vec<InvalidSample>>,
     /// The position of the item, its kernels and its rules in the source code.
-    pub source: super::Source,
+    pub source: super::OpSource,
     /// The parsed schema, on first use.
     pub parsed: OnceLock<Schema>,
 }

@@ -1,7 +1,7 @@
 //! The table of an op's kernels: one for each backend, which is a device together with a layout.
 //!
 //! `#[op]` fills it from the functions and words of the item. A call that came past all layers takes the kernel of the
-//! strided tensors in main memory, `cpu`, without asking anything; the layer of sparse tensors asks for those of its layouts.
+//! strided tensors in main memory, `cpu`, without a look at the table; the layer of sparse tensors takes those of its layouts.
 //! An op without a kernel for a backend is refused in one place, [`missing`].
 
 use super::{Arg, Call, Form, OpDef, Outputs, Traits};
@@ -11,26 +11,26 @@ use pullback_kernels::Iter;
 
 /// The kernels of an op.
 pub struct Kernels {
-    /// Of strided tensors in main memory.
+    /// The kernel of strided tensors in main memory.
     pub cpu: Kernel,
-    /// Of coordinate lists.
+    /// The kernel of tensors in the COO layout.
     pub sparse_coo: Option<SparseKernel>,
-    /// Of compressed rows and columns, and of blocks of these.
+    /// The kernel of tensors in the CSR, CSC, BSR and BSC layouts.
     pub sparse_csr: Option<SparseKernel>,
-    /// The same for a call that is recorded, of an op on the values of `self`: made of ops that are recorded one by one, so that
-    /// the gradient rules see values only.
+    /// Of an op on the values of a sparse `self`, the function for calls that autograd records: it is made of ops that are recorded
+    /// one by one, so that the gradient rules see values only.
     pub on_values: Option<OnValues>,
 }
 
 /// What computes an op on strided tensors.
 pub enum Kernel {
-    /// Nothing: the op is one of other layouts.
+    /// No kernel: the op takes sparse layouts only.
     None,
     /// Element by element over an `Iter` that the dispatcher prepares from `meta`.
     Pointwise(fn(&mut Iter, &[Arg<'_>]) -> Result<()>),
     /// Writes into outputs that the dispatcher makes as `meta` says, or into targets of `out=` that look like these.
     Writing(fn(Cpu, &[Arg<'_>], &[&Tensor]) -> Result<()>),
-    /// A function of its own that makes its outputs: of ops whose results' shapes depend on elements.
+    /// A function that makes its outputs itself, as the shapes of the results depend on elements.
     Function(fn(Cpu, &[Arg<'_>]) -> Result<Outputs>),
     /// Shows the first argument's memory in another way, and reads none: it has no [`Cpu`], and needs no memory at all.
     View(fn(&[Arg<'_>]) -> Result<Outputs>),
@@ -38,12 +38,12 @@ pub enum Kernel {
     ViewInplace(fn(&[Arg<'_>]) -> Result<()>),
     /// Writes into the first argument; the functional form clones first.
     Inplace(fn(Cpu, &[Arg<'_>]) -> Result<()>),
-    /// Made of other ops: has their derivative.
+    /// A function made of other ops, which has their derivatives.
     Composite(fn(&[Arg<'_>]) -> Result<Outputs>),
 }
 
 impl Kernel {
-    /// Whether it reads and writes no element of its tensors.
+    /// Whether the kernel reads and writes no element of its tensors.
     pub fn is_view(&self) -> bool {
         matches!(self, Kernel::View(_) | Kernel::ViewInplace(_))
     }
@@ -72,11 +72,11 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// All.
+    /// All backends.
     pub const ALL: [Backend; 5] =
         [Backend::Cpu, Backend::Cuda, Backend::Meta, Backend::SparseCpu, Backend::SparseCsrCpu];
 
-    /// Its name, which is that of PyTorch's dispatch key.
+    /// The name of the backend, which is that of PyTorch's dispatch key.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl Backend {
             Backend::SparseCsrCpu => "SparseCsrCPU",
         }
     }
-    /// That of the tensor.
+    /// The backend of a tensor.
     pub fn of(tensor: &Tensor) -> Backend {
         match tensor.layout() {
             Layout::Strided if tensor.keys().has(Key::CUDA) => Backend::Cuda,

@@ -1,6 +1,6 @@
 //! Ops on the meta device: tensors that have a shape, a dtype and strides, and no memory.
 //!
-//! What a result looks like says the op's `meta` function; nothing is computed. Views run their kernels, which never touch
+//! The op's `meta` function gives the shape, dtype and strides of each result; nothing is computed. Views run their kernels, which never touch
 //! memory. An op whose result depends on elements is refused, and so is every copy out of the device. Invariant: no kernel that
 //! is handed a [`Cpu`](crate::tensor::Cpu) sees a tensor of this device.
 
@@ -46,7 +46,7 @@ fn is_meta(tensor: &Tensor) -> bool {
     tensor.keys().has(Key::Meta)
 }
 
-/// Refuses tensors of other devices, but for numbers and indices, and copies out of this one.
+/// Refuses tensors of other devices, except numbers and indices, and copies out of the meta device.
 fn check(call: &Call<'_>) -> Result<()> {
     let Call { def, form, args, .. } = *call;
     ensure!(
@@ -90,10 +90,10 @@ fn check(call: &Call<'_>) -> Result<()> {
     wrong.map_or(Ok(()), |device| Err(device_mismatch(Device::Meta, device)))
 }
 
-/// What PyTorch says of copies out of the device.
+/// PyTorch's error for copies out of the meta device.
 const NO_DATA: &str = "Cannot copy out of meta tensor; no data!";
 
-/// The results of an op that makes them on a device with memory, of the sizes of tensors on this one (`empty_like`).
+/// The results of an op that takes sizes from meta tensors and makes its results on a device with memory (`empty_like`).
 fn elsewhere(call: &Call<'_>, device: Device) -> Result<Outputs> {
     ensure!(!call.def.is(Traits::ACROSS_DEVICES), not_implemented, "{NO_DATA}");
     let of_memory = |tensor: &Tensor| {
@@ -103,7 +103,7 @@ fn elsewhere(call: &Call<'_>, device: Device) -> Result<Outputs> {
     call.redispatch(call.form, &stand_ins.args(call.args))
 }
 
-/// New results, or views.
+/// The results of the functional form: new tensors on the meta device, or views.
 fn functional(call: &Call<'_>) -> Result<Outputs> {
     let Call { def, args, .. } = *call;
     if let Kernel::View(view) = def.kernels.cpu {
@@ -124,15 +124,15 @@ fn on_meta(spec: TensorSpec) -> TensorSpec {
     TensorSpec { device: Device::Meta, ..spec }
 }
 
-/// What the results look like.
+/// The shapes, dtypes and strides of the results.
 ///
 /// # Errors
-/// Those of the op for such arguments; `NotImplementedError` where that depends on elements, which there are none of.
+/// `NotImplementedError` where the shape of a result depends on elements, which meta tensors do not have.
 fn described(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<super::Specs> {
     if def.meta.is_none() { Err(missing(def, form, Backend::Meta)) } else { def.result_specs(args) }
 }
 
-/// The form that writes into the first argument: only its checks, and its new sizes.
+/// The in-place form: checks its arguments, and gives the first one its new sizes.
 fn write(def: &'static OpDef, args: &[Arg<'_>]) -> Result<()> {
     let target = receiver(args);
     if let Kernel::ViewInplace(change) = def.kernels.cpu {
@@ -154,7 +154,7 @@ fn write(def: &'static OpDef, args: &[Arg<'_>]) -> Result<()> {
     check_result(target, &result.shape, result.dtype)
 }
 
-/// The form with `out=`: its checks, and the targets' new sizes.
+/// The form with `out=`: checks its arguments, and gives the targets their new sizes.
 fn write_outs(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
     check_outs(def, outs)?;
     let results = described(def, Form::Out(outs), args)?;

@@ -44,7 +44,7 @@ pub(crate) use pointwise::{
     run_fast as run_pointwise_fast, run_fast_into as run_pointwise_fast_into,
 };
 pub(crate) use prepared::Prepared;
-pub use source::{Part, Registration, Source, named_keys};
+pub use source::{OpSource, Part, Registration, named_keys};
 pub(crate) use sparse::check_sparse_kernel;
 
 use crate::error::{bail, ensure};

@@ -63,11 +63,11 @@ fn refused(def: &OpDef, dtype: DType) -> Error {
 #[cold]
 #[inline(never)]
 pub(super) fn widened(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    let asked = args.iter().find_map(|arg| match arg {
+    let requested = args.iter().find_map(|arg| match arg {
         Arg::DType(dtype) => Some(*dtype),
         _ => None,
     });
-    let (Some(Arg::Tensor(first)), Some(dtype)) = (args.first(), asked) else {
+    let (Some(Arg::Tensor(first)), Some(dtype)) = (args.first(), requested) else {
         check(def, args)?;
         return run_kernel(cpu, def, args);
     };

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Sees the kernels of a thread.
-pub(crate) trait Observer {
+pub(crate) trait KernelObserver {
     /// The kernel of `call` is about to run.
     fn before(&self, call: &Call<'_>);
     /// It has run, and gave these outputs.
@@ -20,7 +20,7 @@ pub(crate) trait Observer {
 }
 
 thread_local! {
-    static OBSERVER: RefCell<Option<Rc<dyn Observer>>> = const { RefCell::new(None) };
+    static OBSERVER: RefCell<Option<Rc<dyn KernelObserver>>> = const { RefCell::new(None) };
 }
 
 /// Observes this thread from now on, until the guard is dropped.
@@ -29,7 +29,7 @@ pub(crate) struct Observed {
 }
 
 /// Lets `observer` see this thread's kernels.
-pub(crate) fn observe(observer: Rc<dyn Observer>) -> Observed {
+pub(crate) fn observe(observer: Rc<dyn KernelObserver>) -> Observed {
     let was_traced = Key::Trace.is_included();
     OBSERVER.set(Some(observer));
     Key::Trace.include(true);

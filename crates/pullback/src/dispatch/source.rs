@@ -16,7 +16,7 @@ use crate::{Device, Tensor};
 use std::fmt::{self, Write as _};
 
 /// Where an item stands, and its kernels and rules.
-pub struct Source {
+pub struct OpSource {
     /// The file.
     pub file: &'static str,
     /// The line of the item's name.
@@ -99,7 +99,7 @@ impl OpDef {
     }
     /// A text for people about one form of the op: signature, kernels and rules, and where they stand.
     pub fn dump(&self, form: Form<'_>) -> String {
-        let Source { file, line, .. } = self.source;
+        let OpSource { file, line, .. } = self.source;
         let name = form.qualified(self);
         let mut text = format!(
             "name: {name}\nschema: aten::{}\ndebug: defined at {file}:{line}\n",

@@ -4,7 +4,7 @@
 //! profile is finished. Times are nanoseconds of the monotonic clock since the profile began. Invariant: a token is an index
 //! into the log of the thread that began the range. Start at [`profile`].
 
-use super::record::{self, Kind, Name, Observer, Observing, Range};
+use super::record::{self, Name, Observing, Range, RangeKind, RangeObserver};
 use super::recorded::{Details, Event, MemoryEvent, NONE, Recorded, RecordedInput};
 use crate::Result;
 use crate::autograd::thread_number;
@@ -143,8 +143,9 @@ impl Session {
 
     /// Where the program is. Within an op or a node it is where that was called; nodes themselves belong to no line, and
     /// functions say themselves where they are.
-    fn stack(&self, kind: Kind) -> Option<Arc<[CallSite]>> {
-        let has_none = matches!(kind, Kind::Backward | Kind::Evaluation | Kind::Program);
+    fn stack(&self, kind: RangeKind) -> Option<Arc<[CallSite]>> {
+        let has_none =
+            matches!(kind, RangeKind::Backward | RangeKind::Evaluation | RangeKind::Program);
         if !self.config.stacks || has_none {
             return None;
         }
@@ -152,7 +153,10 @@ impl Session {
             let outer = with_log(|log| {
                 let innermost = log.innermost();
                 let event = log.at(innermost)?;
-                let is_inside = matches!(event.kind, Kind::Op | Kind::Backward | Kind::Evaluation);
+                let is_inside = matches!(
+                    event.kind,
+                    RangeKind::Op | RangeKind::Backward | RangeKind::Evaluation
+                );
                 is_inside.then(|| event.details.as_ref().and_then(|details| details.stack.clone()))
             });
             if let Some(stack) = outer.flatten() {
@@ -189,7 +193,7 @@ const UNKNOWN: u64 = u64::MAX;
 /// What the thread's list of observers holds.
 struct Collector(Arc<Session>);
 
-impl Observer for Collector {
+impl RangeObserver for Collector {
     fn begin(&self, range: &Range<'_>) -> u64 {
         let session = &*self.0;
         let details = session.details(range);

@@ -31,6 +31,7 @@ mod trace;
 pub use collect::{Config, Profile, is_profiling, profile, start, stop};
 pub(crate) use record::{InheritedObservers, Left, of_node, of_op};
 pub use record::{
-    Kind, Name, Observer, Observing, Open, Range, is_observed, observe, open, record_function,
+    Name, Observing, Open, Range, RangeKind, RangeObserver, is_observed, observe, open,
+    record_function,
 };
 pub use recorded::{Event, MemoryEvent, Recorded, RecordedInput, Total};

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// What a range is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum RangeKind {
     /// The call of an op.
     Op,
     /// What the engine does for a node: hooks, the node itself, adding up what it gave.
@@ -36,14 +36,18 @@ pub enum Kind {
     User,
 }
 
-impl Kind {
+impl RangeKind {
     /// PyTorch's number for it (`RecordScope`).
     #[must_use]
     pub fn scope(self) -> u8 {
         match self {
-            Kind::Op | Kind::Evaluation | Kind::Function | Kind::Module | Kind::Program => 0,
-            Kind::Backward => 1,
-            Kind::User => 7,
+            RangeKind::Op
+            | RangeKind::Evaluation
+            | RangeKind::Function
+            | RangeKind::Module
+            | RangeKind::Program => 0,
+            RangeKind::Backward => 1,
+            RangeKind::User => 7,
         }
     }
 }
@@ -110,7 +114,7 @@ impl fmt::Debug for Name {
 /// What observers are told of a range that begins.
 pub struct Range<'a> {
     /// What it is about.
-    pub kind: Kind,
+    pub kind: RangeKind,
     /// What it is called.
     pub name: Name,
     /// Of an op: the number of the node that it would be recorded as. Of a node: its own.
@@ -122,7 +126,7 @@ pub struct Range<'a> {
 }
 
 /// Is told of the ranges of a thread.
-pub trait Observer: Send + Sync {
+pub trait RangeObserver: Send + Sync {
     /// A range begins. What is returned is handed back when it ends.
     fn begin(&self, range: &Range<'_>) -> u64;
     /// A range ends, possibly on another thread, and possibly after ranges that began within it.
@@ -133,7 +137,7 @@ pub trait Observer: Send + Sync {
     fn leave_thread(&self) {}
 }
 
-type Observers = Rc<[Arc<dyn Observer>]>;
+type Observers = Rc<[Arc<dyn RangeObserver>]>;
 thread_local! {
     static OBSERVERS: RefCell<Option<Observers>> = const { RefCell::new(None) };
 }
@@ -144,7 +148,7 @@ fn observers() -> Option<Observers> {
 }
 
 /// Gives the thread another list.
-fn set(list: Vec<Arc<dyn Observer>>) {
+fn set(list: Vec<Arc<dyn RangeObserver>>) {
     Key::Profiler.include(!list.is_empty());
     let list = (!list.is_empty()).then(|| list.into());
     // What is dropped may be an observer's last handle, and do anything.
@@ -161,13 +165,13 @@ pub fn is_observed() -> bool {
 /// Ends an observation begun by [`observe`].
 #[must_use = "the observation lasts as long as the guard"]
 pub struct Observing {
-    observer: Arc<dyn Observer>,
+    observer: Arc<dyn RangeObserver>,
     /// The list is the thread's.
     not_send: PhantomData<*const ()>,
 }
 
 /// Lets `observer` be told of this thread's ranges, as long as the guard lives.
-pub fn observe(observer: Arc<dyn Observer>) -> Observing {
+pub fn observe(observer: Arc<dyn RangeObserver>) -> Observing {
     let mut list = observers().map_or_else(Vec::new, |list| list.to_vec());
     list.push(observer.clone());
     set(list);
@@ -187,7 +191,7 @@ impl Drop for Observing {
 
 /// A range that has begun; it ends when this is dropped.
 #[must_use = "the range lasts as long as this"]
-pub struct Open(SmallVec<[(Arc<dyn Observer>, u64); 1]>);
+pub struct Open(SmallVec<[(Arc<dyn RangeObserver>, u64); 1]>);
 
 impl Drop for Open {
     fn drop(&mut self) {
@@ -210,7 +214,7 @@ pub(crate) fn begin(range: &Range<'_>) -> Open {
 #[cold]
 pub(crate) fn of_op(name: Name, args: &[Arg<'_>]) -> Open {
     begin(&Range {
-        kind: Kind::Op,
+        kind: RangeKind::Op,
         name,
         sequence_nr: next_number(),
         forward_thread: 0,
@@ -225,13 +229,17 @@ fn next_number() -> Option<u64> {
 
 /// The range of a node that runs, or of what the engine does for it.
 #[cold]
-pub(crate) fn of_node(kind: Kind, node: &Node, grads: &[Option<crate::Tensor>]) -> Open {
+pub(crate) fn of_node(kind: RangeKind, node: &Node, grads: &[Option<crate::Tensor>]) -> Open {
     let inputs: SmallVec<[Arg<'_>; 4]> = grads.iter().map(|grad| grad.as_ref().into()).collect();
     // Leaves are not numbered: their nodes belong to no call.
     let is_leaf = node.leaf().is_some();
     begin(&Range {
         kind,
-        name: if kind == Kind::Backward { Name::of_node(node) } else { Name::of_evaluation(node) },
+        name: if kind == RangeKind::Backward {
+            Name::of_node(node)
+        } else {
+            Name::of_evaluation(node)
+        },
         sequence_nr: (!is_leaf).then(|| node.sequence_nr()),
         forward_thread: if is_leaf { 0 } else { node.thread_id() },
         inputs: &inputs,
@@ -245,23 +253,23 @@ pub(crate) fn of_node(kind: Kind, node: &Node, grads: &[Option<crate::Tensor>]) 
 /// ```
 #[track_caller]
 pub fn record_function(name: &str) -> Open {
-    open(Kind::User, || name.into(), &[])
+    open(RangeKind::User, || name.into(), &[])
 }
 
 /// The same of any kind and with arguments, for those who run custom functions and modules. The name is asked for if there
 /// are observers.
 #[track_caller]
-pub fn open(kind: Kind, name: impl FnOnce() -> Name, inputs: &[Arg<'_>]) -> Open {
+pub fn open(kind: RangeKind, name: impl FnOnce() -> Name, inputs: &[Arg<'_>]) -> Open {
     if !is_observed() {
         return Open(SmallVec::new());
     }
     let _site = Scope::of_caller(Location::caller());
-    let sequence_nr = if kind == Kind::Function { next_number() } else { None };
+    let sequence_nr = if kind == RangeKind::Function { next_number() } else { None };
     begin(&Range { kind, name: name(), sequence_nr, forward_thread: 0, inputs })
 }
 
 /// The observers of a thread, for another one that goes on for it.
-pub(crate) struct InheritedObservers(Vec<Arc<dyn Observer>>);
+pub(crate) struct InheritedObservers(Vec<Arc<dyn RangeObserver>>);
 
 impl InheritedObservers {
     /// Of this thread.
@@ -277,7 +285,7 @@ impl InheritedObservers {
 }
 
 /// A guard that calls the observers as a thread ends.
-pub(crate) struct Left(Vec<Arc<dyn Observer>>);
+pub(crate) struct Left(Vec<Arc<dyn RangeObserver>>);
 
 impl Drop for Left {
     fn drop(&mut self) {

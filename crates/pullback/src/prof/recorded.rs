@@ -1,7 +1,7 @@
 //! What a profile recorded: events in the order in which they began, who was within whom, and sums.
 
 use super::collect::Late;
-use super::record::{Kind, Name};
+use super::record::{Name, RangeKind};
 use crate::call_site::CallSite;
 use crate::dispatch::{Arg, Value};
 use crate::tensor::Dims;
@@ -20,7 +20,7 @@ pub struct Event {
     /// What it is called.
     pub name: Name,
     /// What it is about.
-    pub kind: Kind,
+    pub kind: RangeKind,
     /// The thread that began it.
     pub thread: u32,
     /// Of a node: the thread that made it; else 0.
@@ -235,14 +235,17 @@ impl Recorded {
         let mut links = Vec::new();
         for (at, event) in self.events.iter().enumerate().filter(|(_, e)| e.sequence_nr >= 0) {
             match event.kind {
-                Kind::Op | Kind::Function => {
+                RangeKind::Op | RangeKind::Function => {
                     makers.insert((event.thread, event.sequence_nr), at);
                 }
-                Kind::Backward => {
+                RangeKind::Backward => {
                     let key = (event.forward_thread, event.sequence_nr);
                     links.extend(makers.get(&key).map(|&maker| (maker, at)));
                 }
-                Kind::Evaluation | Kind::Module | Kind::Program | Kind::User => {}
+                RangeKind::Evaluation
+                | RangeKind::Module
+                | RangeKind::Program
+                | RangeKind::User => {}
             }
         }
         links

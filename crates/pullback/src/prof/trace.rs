@@ -3,7 +3,7 @@
 //! Events are complete events (`X`) with what was recorded of them, memory is instants (`i`), and each node is tied to the op
 //! that made it by a flow (`s` and `f`). Times are microseconds, with the nanoseconds behind the point.
 
-use super::record::Kind;
+use super::record::RangeKind;
 use super::recorded::{Event, MemoryEvent, Recorded, RecordedInput};
 use crate::Scalar;
 use crate::call_site::CallSite;
@@ -116,7 +116,7 @@ fn number_functions(events: &[Event]) -> Vec<(usize, usize)> {
             (0, around) => around,
             (number, _) => number,
         };
-        let is_function = matches!(event.kind, Kind::Module | Kind::Program);
+        let is_function = matches!(event.kind, RangeKind::Module | RangeKind::Program);
         count += usize::from(is_function);
         numbers.push((if is_function { count } else { 0 }, around));
     }
@@ -144,7 +144,7 @@ impl TraceWriter<'_> {
                 let _ = write!(args, ",\"Python parent id\":{around}");
             }
         }
-        if event.kind == Kind::Module {
+        if event.kind == RangeKind::Module {
             // (Its number among the modules of its class ends its name.)
             let name = event.name.to_string();
             let nr = name.rsplit_once('_').and_then(|(_, nr)| nr.parse().ok()).unwrap_or(0_u64);
@@ -178,8 +178,8 @@ impl TraceWriter<'_> {
 
     fn event(&mut self, at: usize, event: &Event) -> String {
         let category = match event.kind {
-            Kind::User => "user_annotation",
-            Kind::Module | Kind::Program => "python_function",
+            RangeKind::User => "user_annotation",
+            RangeKind::Module | RangeKind::Program => "python_function",
             _ => "cpu_op",
         };
         let args = self.args(at, event);

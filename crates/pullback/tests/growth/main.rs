@@ -11,7 +11,7 @@ mod registry;
 use pullback::autograd::{self, Options, call};
 use pullback::dispatch::{OpDef, Value};
 use pullback::gradcheck::{Sample, Sampler, op_jvp};
-use pullback::prof::{Observer, Range, observe};
+use pullback::prof::{Range, RangeObserver, observe};
 use pullback::{DType, Result, Tensor, manual_seed, ops};
 use registry::{args, function_of, replace, tensor_slots};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ const MORE_CALLS: usize = 24;
 
 #[derive(Default)]
 struct Counter(AtomicUsize);
-impl Observer for Counter {
+impl RangeObserver for Counter {
     fn begin(&self, _: &Range<'_>) -> u64 {
         self.0.fetch_add(1, Relaxed);
         0

@@ -23,7 +23,7 @@ pub(crate) enum Growth {
     All,
     /// The first size, of the tensors that share it with the largest: more rows, larger batches.
     First,
-    /// The last one, likewise: longer rows.
+    /// The last size, of the tensors that share it with the largest: longer rows.
     Last,
     /// A new first dimension: many small problems.
     Batch,

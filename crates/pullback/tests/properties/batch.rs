@@ -12,8 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Examples in a batch.
 const SIZE: i64 = 3;
 
-/// Ops that go through the examples one by one, for some of their arguments at least: places that differ between examples,
-/// fused steps of recurrent networks (whose gradients are made of plain ops), fused gradients of norms and grids (likewise).
+/// Ops that go through the examples one by one, for some of their arguments at least: indices that differ between examples,
+/// and fused steps of recurrent networks and fused gradients of norms and grids, whose own gradients are made of plain ops.
 const ONE_BY_ONE: [&str; 47] = [
     "_batch_norm_backward",
     "_embedding_bag",

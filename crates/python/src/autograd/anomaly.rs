@@ -5,7 +5,7 @@ use super::hook_dicts::HookDict;
 use super::mode::flag;
 use super::node::{metadata_if_any, node_of, wrap_node};
 use pullback::autograd::Node;
-use pullback::autograd::anomaly::{self, Origin, Recorder};
+use pullback::autograd::anomaly::{self, AnomalyRecorder, Origin};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -36,7 +36,7 @@ impl Stacks {
     }
 }
 
-impl Recorder for Stacks {
+impl AnomalyRecorder for Stacks {
     fn record(&self, node: &Node, parent: Option<Node>) {
         // (Without an interpreter, or memory for its objects, nothing is noted down.)
         let _ = Python::try_attach(|py| Self::try_record(py, node, parent.as_ref()));

@@ -4,24 +4,24 @@ use super::mode::flag;
 use crate::convert::type_name;
 use crate::dtype::{as_dtype, dtype_object};
 use crate::error::raise;
-use pullback::autograd::autocast::{self, Target};
+use pullback::autograd::autocast::{self, AutocastDevice};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
 /// A type of devices: argument `device_type` of `function`.
-fn parse(device_type: &Bound<'_, PyAny>, function: &str) -> PyResult<Option<Target>> {
+fn parse(device_type: &Bound<'_, PyAny>, function: &str) -> PyResult<Option<AutocastDevice>> {
     let text = device_type.cast::<PyString>().map_err(|_| {
         PyTypeError::new_err(format!(
             "{function}(): argument 'device_type' (position 1) must be str, not {}",
             type_name(device_type)
         ))
     })?;
-    Target::parse(text.to_str()?).map_err(raise)
+    AutocastDevice::parse(text.to_str()?).map_err(raise)
 }
 
 /// One that has autocast.
-fn target(device_type: &Bound<'_, PyAny>, function: &str) -> PyResult<Target> {
+fn target(device_type: &Bound<'_, PyAny>, function: &str) -> PyResult<AutocastDevice> {
     parse(device_type, function)?.ok_or_else(|| {
         PyRuntimeError::new_err(format!("unknown device type for autocast: '{device_type}'"))
     })

@@ -422,7 +422,7 @@ fn apply_in_transform<'py>(
 fn open_range(cls: &Bound<'_, PyAny>, inputs: &[Tensor]) -> PyResult<Open> {
     let name = cls.getattr(intern!(cls.py(), "__name__"))?.extract::<String>()?;
     let args: SmallVec<[Arg<'_>; 4]> = inputs.iter().map(Arg::Tensor).collect();
-    Ok(prof::open(prof::Kind::Function, || name.as_str().into(), &args))
+    Ok(prof::open(prof::RangeKind::Function, || name.as_str().into(), &args))
 }
 
 /// # Safety

@@ -10,7 +10,7 @@ use crate::raw::tracer;
 use pullback::Scalar;
 use pullback::call_site::CallSite;
 use pullback::dispatch::{Arg, Value};
-use pullback::prof::{self, Config, Event, Kind, Open, Recorded, RecordedInput};
+use pullback::prof::{self, Config, Event, Open, RangeKind, Recorded, RecordedInput};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
@@ -226,8 +226,8 @@ impl RecordFunction {
 #[pyo3(signature = (name, args = None, kind = "user"))]
 fn _record_function_enter(name: &str, args: Option<&str>, kind: &str) -> PyResult<RecordFunction> {
     let kind = match kind {
-        "user" => Kind::User,
-        "module" => Kind::Module,
+        "user" => RangeKind::User,
+        "module" => RangeKind::Module,
         _ => return Err(PyRuntimeError::new_err(format!("there are no ranges of kind '{kind}'"))),
     };
     if !prof::is_observed() {

@@ -172,8 +172,8 @@ fn shown_as(name: &str, is_reflected: bool) -> &str {
     }
 }
 
-/// What two operands come to where the tensor stands on the right: an op of the tensor and the other one, as PyTorch
-/// has it too, so that the graph has the same nodes.
+/// The result of an operator with the tensor on the left or on the right; on the right it is the op that PyTorch calls with the
+/// tensor first, so that the graph has the same nodes.
 #[inline(always)]
 fn operate_either(
     py: Python<'_>,

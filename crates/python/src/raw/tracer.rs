@@ -5,7 +5,7 @@
 //! has an entry for each frame that was entered and has not been left, so that a return ends what its call began.
 
 use super::frame::{each_code, label_of, text_of_label};
-use pullback::prof::{self, Kind, Name, Open};
+use pullback::prof::{self, Name, Open, RangeKind};
 use pyo3::ffi::{self, PyObject};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -44,7 +44,7 @@ impl Trace {
         let text = || text_of_label(label.key).unwrap_or_default().into();
         let range = (!label.is_own).then(|| {
             let name = known.or_insert_with(text).clone();
-            prof::open(Kind::Program, || Name::Text(name), &[])
+            prof::open(RangeKind::Program, || Name::Text(name), &[])
         });
         self.entered.push(Entered { is_own: label.is_own, _range: range });
     }
@@ -57,7 +57,7 @@ impl Trace {
         let is_own = self.entered.last().is_some_and(|entered| entered.is_own);
         // SAFETY: the caller's promise.
         let name = || unsafe { name_of_builtin(function) };
-        let range = (!is_own).then(|| prof::open(Kind::Program, name, &[]));
+        let range = (!is_own).then(|| prof::open(RangeKind::Program, name, &[]));
         self.entered.push(Entered { is_own, _range: range });
     }
 }

@@ -101,7 +101,7 @@ pub(super) fn invalid_combination<G: Given>(
     let name = overloads.first().map_or("", |overload| overload.name.as_str());
     let mut text = format!("{name}() received an invalid combination of arguments - got ");
     if let [only] = overloads {
-        let unknown = unknown_keywords(&only.pieces(), call);
+        let unknown = unknown_keywords(&only.parts(), call);
         if !unknown.is_empty() {
             text = text + "unrecognized keyword arguments: " + &unknown.join(", ");
             for keyword in unknown {
@@ -119,7 +119,7 @@ pub(super) fn invalid_combination<G: Given>(
         if !fits(overload, call) {
             continue;
         }
-        let unknown = unknown_keywords(&overload.pieces(), call);
+        let unknown = unknown_keywords(&overload.parts(), call);
         let _ = if unknown.is_empty() {
             let marked = marked(overload, call);
             writeln!(
@@ -153,7 +153,7 @@ fn suggestion<G>(overloads: &[&Signature], call: &GivenCall<'_, G>, keyword: &st
 
 /// Whether as many values were given as the text of the overload has pieces.
 fn fits<G>(overload: &Signature, call: &GivenCall<'_, G>) -> bool {
-    overload.pieces().len().max(1) == call.args.len() + call.keywords.len()
+    overload.parts().len().max(1) == call.args.len() + call.keywords.len()
 }
 
 /// The keywords that name none of the last pieces, as many pieces as there are keywords.
@@ -178,7 +178,7 @@ fn described<G: Given>(call: &GivenCall<'_, G>) -> String {
 
 /// The types of the values given, those that do not match the overload between `!`.
 fn marked<G: Given>(overload: &Signature, call: &GivenCall<'_, G>) -> String {
-    let pieces = overload.pieces();
+    let pieces = overload.parts();
     let positional = call.args.len();
     let given = pieces.iter().enumerate().filter_map(|(index, piece)| {
         let (expected, name) = split_piece(piece);

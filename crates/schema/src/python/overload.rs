@@ -6,7 +6,7 @@
 
 use crate::{Base, Default, Schema, Type};
 
-use super::{Parameter, PythonForm, Signature, Source, default_text};
+use super::{Parameter, PythonForm, Signature, ValueSource, default_text};
 
 /// The order in which the overloads of one function are tried, as positions in `schemas`.
 pub fn sort_overloads(schemas: &[Schema]) -> Vec<usize> {
@@ -46,7 +46,7 @@ pub fn sort_signatures(signatures: &[Signature]) -> Vec<usize> {
 /// Whether `one` accepts all that `other` accepts, parameter by parameter, and some more.
 fn is_less_specific(one: &Signature, other: &Signature) -> bool {
     let inputs = |signature: &'_ Signature| -> Vec<Type> {
-        let is_input = |parameter: &&Parameter| parameter.source != Source::Out;
+        let is_input = |parameter: &&Parameter| parameter.source != ValueSource::Out;
         signature.parameters.iter().filter(is_input).map(|parameter| parameter.ty).collect()
     };
     let (one, other) = (inputs(one), inputs(other));

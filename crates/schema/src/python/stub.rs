@@ -6,7 +6,7 @@
 
 use crate::{Base, Default, Return, Type};
 
-use super::{Parameter, PythonForm, Signature, Source};
+use super::{Parameter, PythonForm, Signature, ValueSource};
 
 impl Signature {
     /// The `def` lines of this signature without decorators: one, or two if the positional
@@ -37,7 +37,8 @@ impl Signature {
 
     fn parameter_stub(&self, parameter: &Parameter) -> String {
         let is_tensor = parameter.ty.base == Base::Tensor && parameter.ty.list.is_none();
-        let mut ty = if is_tensor && parameter.source != Source::Out && self.accepts_numbers() {
+        let mut ty = if is_tensor && parameter.source != ValueSource::Out && self.accepts_numbers()
+        {
             "Tensor | Number | _complex".to_owned()
         } else {
             argument_type(parameter.ty)

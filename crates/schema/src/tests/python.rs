@@ -2,7 +2,7 @@
 
 use super::{every_signature, schema};
 use crate::python::{
-    PythonForm, Signature, Source, sort_overloads, sort_signatures, struct_fields,
+    PythonForm, Signature, ValueSource, sort_overloads, sort_signatures, struct_fields,
 };
 
 fn shown(text: &str, out: Option<&str>, form: PythonForm) -> String {
@@ -39,9 +39,9 @@ fn several_results_are_one_out() {
     assert_eq!(shown(MAX_DIM, Some(MAX_DIM_OUT), PythonForm::Function), expected);
     let signature =
         Signature::new(&schema(MAX_DIM), Some(&schema(MAX_DIM_OUT)), PythonForm::Function);
-    let sources: Vec<Source> = signature.parameters.iter().map(|p| p.source).collect();
-    let argument = Source::Argument;
-    assert_eq!(sources, [argument(0), argument(1), argument(2), Source::Out]);
+    let sources: Vec<ValueSource> = signature.parameters.iter().map(|p| p.source).collect();
+    let argument = ValueSource::Argument;
+    assert_eq!(sources, [argument(0), argument(1), argument(2), ValueSource::Out]);
 }
 
 #[test]

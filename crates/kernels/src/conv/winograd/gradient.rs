@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Elements of a kernel.
 const KERNEL: usize = 9;
 
-/// What all tasks share.
+/// The operands and sizes that all tasks of a gradient share.
 struct WeightGradient<'a, T: 'static> {
     g: &'a ConvGeometry,
     /// The input channels of each group that are worked on together.
@@ -42,7 +42,8 @@ struct WeightTask {
     rows: Range<usize>,
 }
 
-/// The gradient of the weight; false if it has values that are not finite, and is to be computed by another way.
+/// The gradient of the weight. Returned is false if it has values that are not finite, so that it is to be computed anew by the
+/// definition's sums.
 pub(in super::super) fn backward_weight<T: ConvElement>(
     out: &mut [T],
     grad: &[T],
@@ -101,7 +102,7 @@ impl<T: ConvElement> WeightGradient<'_, T> {
         Ok(())
     }
 
-    /// The sums of a position.
+    /// The number of sums that a position has.
     fn position(&self) -> usize {
         self.rows * self.columns * self.micro.rows * self.micro.columns
     }

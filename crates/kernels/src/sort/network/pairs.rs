@@ -2,7 +2,7 @@
 //!
 //! Pairs are all different, so that the order of any network is that of a stable sort.
 
-use super::super::key::Key;
+use super::super::key::KeyBits;
 use crate::lanes::{Column, ColumnBuffer, ROWS};
 
 /// The pairs of sixteen lines: keys above their positions in one word, or (of wide keys) apart.
@@ -14,12 +14,12 @@ pub(super) struct KeyPositionPairs {
 
 impl KeyPositionPairs {
     /// Room for the pairs of sixteen lines of `n` elements.
-    pub(super) fn new<K: Key>(n: usize) -> KeyPositionPairs {
+    pub(super) fn new<K: KeyBits>(n: usize) -> KeyPositionPairs {
         let positions = ColumnBuffer::new(if K::IS_NARROW { 0 } else { n });
         KeyPositionPairs { keys: ColumnBuffer::new(n), positions, is_narrow: K::IS_NARROW }
     }
     /// Brings pairs of these keys in the order of the network.
-    pub(super) fn sort<K: Key>(&mut self, keys: &[Column<K>], network: &[(u8, u8)]) {
+    pub(super) fn sort<K: KeyBits>(&mut self, keys: &[Column<K>], network: &[(u8, u8)]) {
         if K::IS_NARROW {
             fill_narrow(self.keys.all(), keys);
             sort_narrow(self.keys.all(), network);
@@ -41,7 +41,7 @@ impl KeyPositionPairs {
 }
 
 crate::multiversion! {
-fn fill_narrow<K: Key>(pairs: &mut [Column<u64>], keys: &[Column<K>]) {
+fn fill_narrow<K: KeyBits>(pairs: &mut [Column<u64>], keys: &[Column<K>]) {
     for (i, (pairs, keys)) in pairs.iter_mut().zip(keys).enumerate() {
         // Hidden, or LLVM takes the same lane of several columns together.
         let (keys, position) = (*keys, std::hint::black_box(i as u64));
@@ -55,7 +55,7 @@ fn fill_narrow<K: Key>(pairs: &mut [Column<u64>], keys: &[Column<K>]) {
 }
 
 crate::multiversion! {
-fn fill_wide<K: Key>(to: &mut [Column<u64>], positions: &mut [Column<u64>], keys: &[Column<K>]) {
+fn fill_wide<K: KeyBits>(to: &mut [Column<u64>], positions: &mut [Column<u64>], keys: &[Column<K>]) {
     for (i, ((to, positions), keys)) in to.iter_mut().zip(positions).zip(keys).enumerate() {
         let mut column = [0; ROWS];
         for l in 0..ROWS {
@@ -74,7 +74,7 @@ fn sort_narrow(pairs: &mut [Column<u64>], network: &[(u8, u8)]) {
 
 /// Brings columns in the order of the network.
 #[inline(always)]
-pub(super) fn compare_exchange<K: Key>(columns: &mut [Column<K>], network: &[(u8, u8)]) {
+pub(super) fn compare_exchange<K: KeyBits>(columns: &mut [Column<K>], network: &[(u8, u8)]) {
     for &(i, j) in network {
         let (i, j) = (usize::from(i), usize::from(j));
         let (mut a, mut b) = (columns[i], columns[j]);

@@ -2,7 +2,7 @@
 //!
 //! An element is found as its key and how many equal ones come before it: no position has to be moved along with a key.
 
-use super::super::key::Key;
+use super::super::key::KeyBits;
 use super::pairs::compare_exchange;
 use super::{MAX_TOP_K, Selection, middle};
 use crate::lanes::{Column, ROWS};
@@ -10,7 +10,7 @@ use crate::lanes::{Column, ROWS};
 crate::multiversion! {
 /// The positions of what is selected from lines with these keys. `sorted` is room for them in the order of the network; `has_nan` says
 /// that the largest key is that of NaN.
-pub(super) fn positions_of<K: Key>(
+pub(super) fn positions_of<K: KeyBits>(
     keys: &[Column<K>],
     sorted: &mut [Column<K>],
     network: &[(u8, u8)],
@@ -44,7 +44,7 @@ pub(super) fn positions_of<K: Key>(
 
 /// The key number `at` of each line and its number among equal ones; the first NaN of a line that has one, if that counts.
 #[inline(always)]
-fn ranked<K: Key>(
+fn ranked<K: KeyBits>(
     keys: &[Column<K>],
     sorted: &[Column<K>],
     at: usize,
@@ -70,7 +70,7 @@ fn ranked<K: Key>(
 
 /// The key of the first longest run of equal ones, and the number of its last element among them; each NaN is a run of its own.
 #[inline(always)]
-fn mode<K: Key>(sorted: &[Column<K>], has_nan: bool) -> (Column<K>, Column<K>) {
+fn mode<K: KeyBits>(sorted: &[Column<K>], has_nan: bool) -> (Column<K>, Column<K>) {
     let (mut targets, mut last) = (sorted[0], sorted[0]);
     let (mut ranks, mut length) = ([K::default(); ROWS], [K::default(); ROWS]);
     for keys in &sorted[1..] {
@@ -93,7 +93,7 @@ pub(super) struct TopKeys<K> {
     positions: [Column<K>; MAX_TOP_K],
 }
 
-impl<K: Key> TopKeys<K> {
+impl<K: KeyBits> TopKeys<K> {
     pub(super) fn new() -> Self {
         TopKeys { keys: [[K::MAX; ROWS]; MAX_TOP_K], positions: [[K::default(); ROWS]; MAX_TOP_K] }
     }
@@ -117,7 +117,7 @@ impl<K: Key> TopKeys<K> {
 macro_rules! advance {
     ($($name:ident $n:literal),*) => {$(
         crate::multiversion! {
-            fn $name<K: Key>(top: &mut TopKeys<K>, keys: &[Column<K>], first: usize) {
+            fn $name<K: KeyBits>(top: &mut TopKeys<K>, keys: &[Column<K>], first: usize) {
                 advance::<K, $n>(top, keys, first);
             }
         }
@@ -126,7 +126,7 @@ macro_rules! advance {
 advance!(advance_one 1, advance_two 2, advance_four 4);
 
 #[inline(always)]
-fn advance<K: Key, const N: usize>(top: &mut TopKeys<K>, keys: &[Column<K>], first: usize) {
+fn advance<K: KeyBits, const N: usize>(top: &mut TopKeys<K>, keys: &[Column<K>], first: usize) {
     let (mut sorted, mut positions) = ([[K::MAX; ROWS]; N], [[K::default(); ROWS]; N]);
     for j in 0..N {
         (sorted[j], positions[j]) = (top.keys[j], top.positions[j]);
@@ -141,7 +141,7 @@ fn advance<K: Key, const N: usize>(top: &mut TopKeys<K>, keys: &[Column<K>], fir
 
 /// Inserts the keys of a position behind all that are not larger; of positions before `N` all are taken.
 #[inline(always)]
-fn insert<K: Key, const N: usize>(
+fn insert<K: KeyBits, const N: usize>(
     sorted: &mut [Column<K>; N],
     positions: &mut [Column<K>; N],
     keys: Column<K>,

@@ -21,7 +21,7 @@ use crate::autograd::thread::state::ThreadState;
 use crate::dispatch::Grads;
 use crate::error::bail;
 use crate::interrupt;
-use crate::prof::{self, Kind};
+use crate::prof::{self, RangeKind};
 use crate::{Device, Result, warning};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -190,7 +190,8 @@ impl DeviceJob {
         let results = catch_unwind(AssertUnwindSafe(|| {
             let node = &ready.node;
             let _evaluation = Evaluation::of(node);
-            let _range = prof::is_observed().then(|| prof::of_node(Kind::Evaluation, node, &[]));
+            let _range =
+                prof::is_observed().then(|| prof::of_node(RangeKind::Evaluation, node, &[]));
             let run = |grads: Grads| -> Result<NodeResults> {
                 let is_seen = is_captured || !needed;
                 let seen = is_seen.then(|| seen(node, &grads, needed)).transpose()?;

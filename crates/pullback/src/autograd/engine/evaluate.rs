@@ -14,7 +14,7 @@ use crate::autograd::variable::meta::lock;
 use crate::autograd::{arithmetic, mode};
 use crate::dispatch::{Grads, Traits};
 use crate::error::ensure;
-use crate::prof::{self, Kind};
+use crate::prof::{self, RangeKind};
 use crate::tensor::watch;
 use crate::{Error, Result, Tensor};
 use std::sync::atomic::Ordering;
@@ -155,8 +155,8 @@ pub(super) fn compute(
         let Some(target) = &edge.node else { continue };
         let Some(Some(meta)) = target.input_meta().get(edge.nr as usize) else { continue };
         if let Some(mut grad) = output.take() {
-            let asked = grad_dtype::expected(target, meta, &grad);
-            let meta = asked.as_ref().unwrap_or(meta);
+            let expected = grad_dtype::expected(target, meta, &grad);
+            let meta = expected.as_ref().unwrap_or(meta);
             if takes_real_part && grad.dtype().is_complex() && !meta.dtype.is_complex() {
                 grad = arithmetic::real_part(&grad)?;
             }
@@ -186,6 +186,6 @@ fn check_nan(node: &Node, outputs: &Grads) -> Result<()> {
 #[cold]
 #[inline(never)]
 fn apply_observed(node: &Node, grads: Grads, wanted: &dyn Fn(usize) -> bool) -> Result<Grads> {
-    let _range = prof::of_node(Kind::Backward, node, &grads);
+    let _range = prof::of_node(RangeKind::Backward, node, &grads);
     node.apply(grads, wanted)
 }

@@ -47,8 +47,8 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
         if let (Some(node), Some(g)) = (&root.node, grad.as_ref())
             && let Some(Some(meta)) = node.input_meta().get(root.nr as usize)
         {
-            let asked = grad_dtype::expected(node, meta, g);
-            let meta = asked.as_ref().unwrap_or(meta);
+            let expected = grad_dtype::expected(node, meta, g);
+            let meta = expected.as_ref().unwrap_or(meta);
             let fitted =
                 fit(g.clone(), meta, false, || format!("invalid gradient at index {index}"));
             *grad = Some(fitted.map_err(|error| blame::in_backward(error, node))?);

@@ -15,7 +15,7 @@ use crate::autograd::{arithmetic, mode};
 use crate::dispatch::Grads;
 use crate::error::ensure;
 use crate::interrupt;
-use crate::prof::{self, Kind};
+use crate::prof::{self, RangeKind};
 use crate::tensor::Flag;
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
@@ -277,7 +277,7 @@ impl<'a> Task<'a> {
     #[cold]
     #[inline(never)]
     fn step_observed(&mut self, at: usize, node: &Node) -> Result<()> {
-        let _range = prof::of_node(Kind::Evaluation, node, &[]);
+        let _range = prof::of_node(RangeKind::Evaluation, node, &[]);
         self.step(at, node)
     }
 

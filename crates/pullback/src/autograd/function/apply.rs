@@ -12,7 +12,7 @@ use crate::autograd::{batch, engine, mode};
 use crate::call_site::{CallSite, Scope};
 use crate::dispatch::{Arg, Grads};
 use crate::error::{Error, bail, ensure};
-use crate::prof::{self, Kind, Open};
+use crate::prof::{self, Open, RangeKind};
 use crate::tensor::TensorSpec;
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
@@ -328,7 +328,7 @@ pub fn apply_one<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Tensor>
 fn open_range(function: &impl Function, inputs: &[Tensor]) -> Open {
     let name = function.name();
     let args: SmallVec<[Arg<'_>; 4]> = inputs.iter().map(Arg::Tensor).collect();
-    prof::open(Kind::Function, || name.strip_suffix("Backward").unwrap_or(&name).into(), &args)
+    prof::open(RangeKind::Function, || name.strip_suffix("Backward").unwrap_or(&name).into(), &args)
 }
 
 /// Calls a custom function.

@@ -1,7 +1,7 @@
 //! Anomaly mode: errors of backward name the line of the forward that made the failing node, and gradients with NaN are errors.
 //!
 //! While the mode is on, every node is recorded with the line that makes it, and with the node that is being run if it is made
-//! in backward. A [`Recorder`] keeps the records; without a binding they are native backtraces.
+//! in backward. A [`AnomalyRecorder`] keeps the records; without a binding they are native backtraces.
 
 use super::current::current_node;
 use super::node::Node;
@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 static ENABLED: AtomicBool = AtomicBool::new(false);
 static CHECKS_NAN: AtomicBool = AtomicBool::new(true);
-static RECORDER: RwLock<&'static dyn Recorder> = RwLock::new(&Native);
+static RECORDER: RwLock<&'static dyn AnomalyRecorder> = RwLock::new(&Native);
 
 /// What was recorded of a node.
 pub struct Origin {
@@ -23,7 +23,7 @@ pub struct Origin {
 }
 
 /// Records where nodes are made, and finds the records again.
-pub trait Recorder: Send + Sync {
+pub trait AnomalyRecorder: Send + Sync {
     /// Records that `node` is made now, while `parent` is being run.
     fn record(&self, node: &Node, parent: Option<Node>);
     /// The record of a node; `None` if anomaly mode was off when it was made.
@@ -49,10 +49,10 @@ pub fn is_anomaly_check_nan_enabled() -> bool {
     CHECKS_NAN.load(Relaxed)
 }
 /// Sets the recorder of the process.
-pub fn set_recorder(recorder: &'static dyn Recorder) {
+pub fn set_recorder(recorder: &'static dyn AnomalyRecorder) {
     *RECORDER.write().unwrap_or_else(PoisonError::into_inner) = recorder;
 }
-fn recorder() -> &'static dyn Recorder {
+fn recorder() -> &'static dyn AnomalyRecorder {
     *RECORDER.read().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -101,7 +101,7 @@ struct Note {
     parent: Option<Node>,
 }
 
-impl Recorder for Native {
+impl AnomalyRecorder for Native {
     fn record(&self, node: &Node, parent: Option<Node>) {
         node.set_note(Arc::new(Note { trace: Backtrace::force_capture(), parent }));
     }

@@ -79,11 +79,11 @@ pub(crate) enum SavedValue {
 
 /// A tensor saved by a node, or by a custom function.
 #[derive(Clone)]
-pub struct SavedTensor(pub(in crate::autograd) Kept);
+pub struct SavedTensor(pub(in crate::autograd) SavedContent);
 
 /// (The tag byte is what leaves room for the other variant, and for `None`, in sixteen bytes.)
 #[derive(Clone)]
-pub(in crate::autograd) enum Kept {
+pub(in crate::autograd) enum SavedContent {
     /// The tensor, its version at saving time, and which output of the node it is.
     Here { tensor: Tensor, version: u32, output: OutputNr, tag: Tag },
     /// A tensor that hooks on saved tensors have packed.
@@ -457,9 +457,11 @@ impl SavedValue {
 impl SavedTensor {
     fn has_no_history(&self) -> bool {
         match &self.0 {
-            Kept::Here { tensor, .. } => tensor.flags() & (Flag::HAS_GRAD_FN | Flag::VIEW) == 0,
-            Kept::Packed(_) => false,
-            Kept::Freed(_) => true,
+            SavedContent::Here { tensor, .. } => {
+                tensor.flags() & (Flag::HAS_GRAD_FN | Flag::VIEW) == 0
+            }
+            SavedContent::Packed(_) => false,
+            SavedContent::Freed(_) => true,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The slots of a node, one for each saved value: filling, packing, showing, freeing and unpacking it.
 
 use super::tensor::{freed, freed_before_hooks};
-use crate::autograd::graph::node::{Kept, Node, SavedTensor, SavedValue};
+use crate::autograd::graph::node::{Node, SavedContent, SavedTensor, SavedValue};
 use crate::autograd::thread::saved_hooks::SavedTensorHooks;
 use crate::autograd::variable::tangent;
 use crate::call_site::CallSite;
@@ -26,9 +26,9 @@ impl SavedValue {
     pub(in crate::autograd) fn share_tangent(&self, output: &Tensor) -> Result<()> {
         let SavedValue::Tensor(cell) = self else { return Ok(()) };
         match cell.with(|s| s.clone()) {
-            Some(SavedTensor(Kept::Here { tensor, .. })) => tangent::share(output, &tensor),
-            Some(SavedTensor(Kept::Packed(packed))) => packed.share_tangent(output)?,
-            Some(SavedTensor(Kept::Freed(_))) | None => {}
+            Some(SavedTensor(SavedContent::Here { tensor, .. })) => tangent::share(output, &tensor),
+            Some(SavedTensor(SavedContent::Packed(packed))) => packed.share_tangent(output)?,
+            Some(SavedTensor(SavedContent::Freed(_))) | None => {}
         }
         Ok(())
     }
@@ -82,7 +82,7 @@ impl SavedValue {
     /// Calls `see` with the tensors in the slot.
     pub(in crate::autograd) fn each_tensor(&self, see: &mut dyn FnMut(&Tensor)) {
         let mut one = |saved: &SavedTensor| {
-            if let SavedTensor(Kept::Here { tensor, .. }) = saved {
+            if let SavedTensor(SavedContent::Here { tensor, .. }) = saved {
                 see(tensor);
             }
         };
@@ -101,9 +101,9 @@ impl SavedValue {
     /// Whether unpacking it runs nothing of the program's: no hook packed it, no class computes the ops on it.
     pub(in crate::autograd) fn is_plain(&self) -> bool {
         let one = |saved: &SavedTensor| match &saved.0 {
-            Kept::Here { tensor, .. } => !tensor.overrides_ops(),
-            Kept::Packed(_) => false,
-            Kept::Freed(_) => true,
+            SavedContent::Here { tensor, .. } => !tensor.overrides_ops(),
+            SavedContent::Packed(_) => false,
+            SavedContent::Freed(_) => true,
         };
         match self {
             SavedValue::Empty | SavedValue::Plain(_) | SavedValue::Sizes(_) => true,

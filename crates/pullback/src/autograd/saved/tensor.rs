@@ -6,7 +6,7 @@
 //! stead: see `packed`.
 
 use crate::autograd::graph::blame::{self, Report};
-use crate::autograd::graph::node::{Kept, Node, OutputNr, PackedTensor, SavedTensor, Tag};
+use crate::autograd::graph::node::{Node, OutputNr, PackedTensor, SavedContent, SavedTensor, Tag};
 use crate::autograd::thread::saved_hooks::{self, SavedTensorHooks};
 use crate::autograd::variable::{history, tangent};
 use crate::call_site::CallSite;
@@ -61,7 +61,7 @@ impl SavedTensor {
     fn here(tensor: Tensor, version: u32, output: OutputNr) -> SavedTensor {
         let is_leaf = tensor.flags() & Flag::HAS_GRAD_FN == 0;
         let tag = if is_leaf { Tag::Leaf } else { Tag::Interior };
-        SavedTensor(Kept::Here { tensor, version, output, tag })
+        SavedTensor(SavedContent::Here { tensor, version, output, tag })
     }
 
     /// Saves an input, packed if the thread has hooks.
@@ -107,7 +107,7 @@ impl SavedTensor {
             return Ok(SavedTensor::here(tensor.clone(), tensor.version(), OutputNr::NONE));
         };
         let packed = PackedTensor::new(&*hooks, tensor, tensor, output)?;
-        Ok(SavedTensor(Kept::Packed(Arc::new(packed))))
+        Ok(SavedTensor(SavedContent::Packed(Arc::new(packed))))
     }
 
     /// Packs a tensor that was saved as it is.
@@ -115,7 +115,7 @@ impl SavedTensor {
     /// # Errors
     /// `RuntimeError` if hooks did so before; those of the hooks.
     pub fn pack(&self, hooks: &dyn SavedTensorHooks) -> Result<SavedTensor> {
-        let Kept::Here { tensor, output, .. } = &self.0 else {
+        let SavedContent::Here { tensor, output, .. } = &self.0 else {
             if self.is_freed() {
                 return Err(freed_before_hooks());
             }
@@ -125,7 +125,7 @@ impl SavedTensor {
             );
         };
         let packed = PackedTensor::new(hooks, tensor, &tensor.detached()?, output.get())?;
-        Ok(SavedTensor(Kept::Packed(Arc::new(packed))))
+        Ok(SavedTensor(SavedContent::Packed(Arc::new(packed))))
     }
 
     /// Unpacks the tensor, with its history.
@@ -138,11 +138,11 @@ impl SavedTensor {
 
     /// A saved tensor that the backward at call site `at` has freed.
     pub fn freed(at: CallSite) -> SavedTensor {
-        SavedTensor(Kept::Freed(at))
+        SavedTensor(SavedContent::Freed(at))
     }
     /// Whether the tensor was freed.
     pub fn is_freed(&self) -> bool {
-        matches!(self.0, Kept::Freed(_))
+        matches!(self.0, SavedContent::Freed(_))
     }
 
     /// As [`SavedTensor::unpack`], by value.
@@ -152,14 +152,14 @@ impl SavedTensor {
     #[inline]
     pub fn into_tensor(self, saved_for: &Node) -> Result<Tensor> {
         let (tensor, expected, output) = match self.0 {
-            Kept::Here { tensor, version, output, tag } => {
+            SavedContent::Here { tensor, version, output, tag } => {
                 if tag == Tag::Interior && tensor.flags() & Flag::HAS_GRAD_FN == 0 {
                     return Err(detached(saved_for));
                 }
                 (tensor, version, output)
             }
-            Kept::Packed(packed) => return packed.unpack(saved_for),
-            Kept::Freed(at) => return Err(freed(Some(saved_for), at)),
+            SavedContent::Packed(packed) => return packed.unpack(saved_for),
+            SavedContent::Freed(at) => return Err(freed(Some(saved_for), at)),
         };
         let version = tensor.version();
         if version != expected {

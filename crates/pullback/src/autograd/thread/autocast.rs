@@ -34,17 +34,17 @@ const _: () = assert!(bit::AUTOCAST.count_ones() as usize == TARGETS.len());
 /// A type of devices that autocast can be turned on for. Only the CPU's ops are in this build; for the others the
 /// settings are kept, and have no effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Target(u8);
+pub struct AutocastDevice(u8);
 
-impl Target {
+impl AutocastDevice {
     /// The CPU.
-    pub const CPU: Target = Target(0);
+    pub const CPU: AutocastDevice = AutocastDevice(0);
 
     /// Parses `cpu`, `cuda`, `cuda:1`; `None` for types that have no autocast.
     ///
     /// # Errors
     /// `RuntimeError` for what names no type of devices.
-    pub fn parse(text: &str) -> Result<Option<Target>> {
+    pub fn parse(text: &str) -> Result<Option<AutocastDevice>> {
         let (name, index) = text.split_once(':').map_or((text, None), |(n, i)| (n, Some(i)));
         let is_index = index.is_none_or(|i| i.parse::<u8>().is_ok());
         let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase());
@@ -57,10 +57,10 @@ impl Target {
             TARGETS.map(|(target, _)| target).join(", "),
             WITHOUT.join(", ")
         );
-        Ok(found.map(|index| Target(index as u8)))
+        Ok(found.map(|index| AutocastDevice(index as u8)))
     }
-    fn of(device: Device) -> Result<Target> {
-        Target::parse(device.kind())?.ok_or_else(|| unsupported(device.kind()))
+    fn of(device: Device) -> Result<AutocastDevice> {
+        AutocastDevice::parse(device.kind())?.ok_or_else(|| unsupported(device.kind()))
     }
     fn bit(self) -> u64 {
         1 << (bit::AUTOCAST.trailing_zeros() + u32::from(self.0))
@@ -93,11 +93,11 @@ thread_local! {
 }
 
 /// Whether autocast is on for this type of devices.
-pub fn is_enabled(target: Target) -> bool {
+pub fn is_enabled(target: AutocastDevice) -> bool {
     mode::current() & target.bit() != 0
 }
 /// Turns autocast for a type of devices on or off on this thread.
-pub fn set_enabled(target: Target, enabled: bool) {
+pub fn set_enabled(target: AutocastDevice, enabled: bool) {
     mode::set_bit(target.bit(), enabled);
     Key::Autocast.include(is_any_enabled());
 }
@@ -107,12 +107,12 @@ pub fn is_any_enabled() -> bool {
     mode::current() & bit::AUTOCAST != 0
 }
 /// The dtype of ops that gain by lower precision.
-pub fn dtype(target: Target) -> DType {
+pub fn dtype(target: AutocastDevice) -> DType {
     let set = SETTINGS.with(|s| s.dtypes[target.index()].get());
     set.unwrap_or(TARGETS[target.index()].1)
 }
 /// Sets the dtype of ops that gain by lower precision, on this thread.
-pub fn set_dtype(target: Target, dtype: DType) {
+pub fn set_dtype(target: AutocastDevice, dtype: DType) {
     SETTINGS.with(|s| s.dtypes[target.index()].set(Some(dtype)));
 }
 /// Whether converted weights are cached.
@@ -177,7 +177,7 @@ fn set_bits(bits: u64) {
 /// Ends a region of [`autocast`] or [`no_autocast`].
 #[must_use = "the region lasts as long as the guard"]
 pub struct AutocastGuard {
-    target: Target,
+    target: AutocastDevice,
     was_enabled: bool,
     dtype: Option<DType>,
     /// (Not `Send`: the settings are those of the thread.)
@@ -185,7 +185,7 @@ pub struct AutocastGuard {
 }
 
 impl AutocastGuard {
-    fn new(target: Target, enabled: bool, dtype: Option<DType>) -> Self {
+    fn new(target: AutocastDevice, enabled: bool, dtype: Option<DType>) -> Self {
         let was_enabled = is_enabled(target);
         let previous = SETTINGS.with(|s| s.dtypes[target.index()].get());
         set_enabled(target, enabled);
@@ -237,7 +237,7 @@ pub fn autocast(device: Device, dtype: DType) -> Result<AutocastGuard> {
         "autocast supports only bfloat16 and float16, got {}",
         dtype.spelled()
     );
-    Ok(AutocastGuard::new(Target::of(device)?, true, Some(dtype)))
+    Ok(AutocastGuard::new(AutocastDevice::of(device)?, true, Some(dtype)))
 }
 
 /// Runs this thread's ops on tensors of `device` in the tensors' own dtypes, as long as the guard lives.
@@ -245,7 +245,7 @@ pub fn autocast(device: Device, dtype: DType) -> Result<AutocastGuard> {
 /// # Errors
 /// `RuntimeError` for devices without autocast.
 pub fn no_autocast(device: Device) -> Result<AutocastGuard> {
-    Ok(AutocastGuard::new(Target::of(device)?, false, None))
+    Ok(AutocastGuard::new(AutocastDevice::of(device)?, false, None))
 }
 
 /// A guard that turns autocast off inside of an op.
@@ -271,8 +271,8 @@ pub(in crate::autograd) fn paused() -> PausedAutocast {
 
 /// The dtype to which an op that gains by lower precision converts this tensor.
 pub(crate) fn lowered(tensor: &Tensor) -> DType {
-    let is_lowered = is_enabled(Target::CPU) && is_eligible(tensor);
-    if is_lowered { dtype(Target::CPU) } else { tensor.dtype() }
+    let is_lowered = is_enabled(AutocastDevice::CPU) && is_eligible(tensor);
+    if is_lowered { dtype(AutocastDevice::CPU) } else { tensor.dtype() }
 }
 
 /// Whether a policy applies to a tensor.

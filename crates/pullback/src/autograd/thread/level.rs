@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The open levels by their numbers, the outermost first; `None` where a transform of another thread has ended its level.
-static LEVELS: Mutex<Vec<Option<Arc<DualLevel>>>> = Mutex::new(Vec::new());
+static LEVELS: Mutex<Vec<Option<Arc<ForwardLevel>>>> = Mutex::new(Vec::new());
 /// One more than the highest number of an open level: the word that every op reads.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
@@ -60,19 +60,19 @@ pub(crate) fn seen() -> usize {
 
 /// A guard for the levels that a thread sees.
 #[must_use = "it holds as long as the guard"]
-pub(in crate::autograd) struct Seen(usize);
+pub(in crate::autograd) struct SeenLevels(usize);
 
 /// Lets this thread see `count` levels.
-pub(in crate::autograd) fn see(count: usize) -> Seen {
-    Seen(SEEN.replace(count))
+pub(in crate::autograd) fn see(count: usize) -> SeenLevels {
+    SeenLevels(SEEN.replace(count))
 }
 
 /// Hides the innermost level that the thread sees.
-pub(in crate::autograd) fn below() -> Seen {
+pub(in crate::autograd) fn below() -> SeenLevels {
     see(seen().saturating_sub(1))
 }
 
-impl Drop for Seen {
+impl Drop for SeenLevels {
     fn drop(&mut self) {
         SEEN.set(self.0);
     }
@@ -90,7 +90,7 @@ pub(in crate::autograd) fn restore(count: usize) {
 
 /// A level.
 #[derive(Default)]
-pub(in crate::autograd) struct DualLevel {
+pub(in crate::autograd) struct ForwardLevel {
     number: usize,
     tangents: Mutex<Register>,
 }
@@ -106,13 +106,16 @@ struct Register {
 /// The tangent of a tensor at one level, until the level ends.
 pub(in crate::autograd) struct Tangent {
     value: Mutex<Option<Tensor>>,
-    level: Arc<DualLevel>,
+    level: Arc<ForwardLevel>,
     slot: usize,
 }
 
 impl Tangent {
     /// Registers a tangent, unless the level has ended.
-    pub(in crate::autograd) fn new(level: &Arc<DualLevel>, value: Tensor) -> Option<Arc<Tangent>> {
+    pub(in crate::autograd) fn new(
+        level: &Arc<ForwardLevel>,
+        value: Tensor,
+    ) -> Option<Arc<Tangent>> {
         let mut register = lock(&level.tangents);
         if register.is_closed {
             // (The value is dropped after the lock.)
@@ -174,7 +177,7 @@ pub(in crate::autograd) fn enter() -> Result<usize> {
 pub(in crate::autograd) fn enter_nested() -> usize {
     let mut levels = lock(&LEVELS);
     let number = levels.len();
-    levels.push(Some(Arc::new(DualLevel { number, ..DualLevel::default() })));
+    levels.push(Some(Arc::new(ForwardLevel { number, ..ForwardLevel::default() })));
     OPEN.store(levels.len(), Relaxed);
     LAST.set(number);
     number
@@ -233,7 +236,7 @@ pub(in crate::autograd) fn exit_nested(number: usize) -> bool {
 ///
 /// # Errors
 /// `RuntimeError` if there is none.
-pub(in crate::autograd) fn get(number: usize) -> Result<Arc<DualLevel>> {
+pub(in crate::autograd) fn get(number: usize) -> Result<Arc<ForwardLevel>> {
     let level = lock(&LEVELS).get(number).cloned().flatten();
     level.ok_or_else(no_such_level)
 }

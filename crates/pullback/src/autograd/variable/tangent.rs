@@ -8,7 +8,7 @@ use super::layout::{capacity_of, lies_as};
 use super::meta::lock;
 use super::window::ViewWindow;
 use crate::autograd::graph::node::Node;
-use crate::autograd::thread::level::{self, KeptTangents, Seen, Tangent};
+use crate::autograd::thread::level::{self, KeptTangents, SeenLevels, Tangent};
 use crate::autograd::{arithmetic, mode};
 use crate::dispatch::{Arg, OpDef, Traits, each_tensor};
 use crate::error::{bail, ensure};
@@ -59,7 +59,7 @@ fn innermost(tensor: &Tensor) -> Option<usize> {
 }
 
 /// Lets the thread see the levels up to the innermost one at which one of the arguments has a tangent.
-pub(in crate::autograd) fn turn_of(args: &[Arg<'_>]) -> Seen {
+pub(in crate::autograd) fn turn_of(args: &[Arg<'_>]) -> SeenLevels {
     let mut count = 0;
     each_tensor(args, |tensor| count = count.max(innermost(tensor).map_or(0, |level| level + 1)));
     level::see(count)

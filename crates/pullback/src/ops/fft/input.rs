@@ -101,8 +101,8 @@ impl Grid {
     /// tensor.
     pub(super) fn halved(mut self, self_: &Tensor, s: Option<&[i64]>) -> Result<(Grid, i64)> {
         let last = self.dims.len() - 1;
-        let asked = s.and_then(|s| s.last()).copied().filter(|&n| n != -1);
-        let n = asked.unwrap_or_else(|| 2 * (self_.shape()[self.dims[last] as usize] - 1));
+        let requested = s.and_then(|s| s.last()).copied().filter(|&n| n != -1);
+        let n = requested.unwrap_or_else(|| 2 * (self_.shape()[self.dims[last] as usize] - 1));
         check_points(n)?;
         self.sizes[last] = n / 2 + 1;
         Ok((self, n))

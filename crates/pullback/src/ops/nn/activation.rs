@@ -472,7 +472,7 @@ fn hardswish_second_derivative(a: &Tensor, b: &Tensor, x: &Tensor) -> Result<Ten
     a.mul(b)?.over(3)?.hardtanh_backward(x, Scalar::Int(-3), Scalar::Int(3))
 }
 
-/// The gradient of an argument that the derivative is constant in: none.
+/// The rule of an argument in which a derivative is piecewise constant: no gradient.
 pub(crate) fn flat(grad: &Tensor) -> Result<Option<Tensor>> {
     let _ = grad;
     Ok(None)

@@ -3,7 +3,7 @@
 //! `_ctc_loss` and its gradient are one kernel each. As in PyTorch, the gradient is that for normalised
 //! log-probabilities (its step through `log_softmax` is exact); what PyTorch lacks, its derivative, is in `ctc_curvature`.
 
-use super::ctc_curvature::{States, curvature};
+use super::ctc_curvature::{LabelStates, curvature};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -403,7 +403,7 @@ impl CtcLossBackward {
     }
 }
 
-/// The derivative of the gradient `(e^p - q) grad` with respect to `p`, which is symmetric, times `direction` (T, N, C).
+/// The product of the symmetric derivative of `(e^p - q) grad` with respect to `p` and `direction` (T, N, C).
 fn bent(
     direction: &Tensor,
     grad: &Tensor,
@@ -417,7 +417,7 @@ fn bent(
     let places = Tensor::arange(0_i64, steps)?.view(&[-1, 1, 1])?;
     let is_past = places.ge(&lengths)?.to(None, Some(log_probs.device()), false, None)?;
     let direction = direction.masked_fill(&is_past, Scalar::Int(0))?;
-    let states = States::new(targets, args.input_lengths, args.target_lengths, args.blank)?;
+    let states = LabelStates::new(targets, args.input_lengths, args.target_lengths, args.blank)?;
     let change =
         log_probs.exp()?.mul(&direction)?.sub(&curvature(log_probs, &direction, &states)?)?;
     // Where no alignment fits there is no derivative, unless it was to be left out.

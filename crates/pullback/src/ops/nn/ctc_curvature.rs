@@ -13,7 +13,7 @@ use pullback_kernels::memory;
 const NEVER: f64 = -1e30;
 
 /// The states of the examples: labels with blanks between them and at both ends.
-pub(super) struct States {
+pub(super) struct LabelStates {
     /// The class of each state (N, S).
     classes: Tensor,
     /// 0 where the state may follow that two before it, else `NEVER`.
@@ -24,7 +24,7 @@ pub(super) struct States {
     steps: Tensor,
 }
 
-impl States {
+impl LabelStates {
     /// The states for targets of these lengths, which are (N, S), or one after the other. Made of ops alone: targets may be those
     /// of a batch.
     pub(super) fn new(
@@ -32,7 +32,7 @@ impl States {
         input_lengths: &[i64],
         target_lengths: &[i64],
         blank: i64,
-    ) -> Result<States> {
+    ) -> Result<LabelStates> {
         let count = target_lengths.len() as i64;
         let longest = target_lengths.iter().copied().max().unwrap_or(0);
         let beside = |t: Tensor| t.to(None, Some(targets.device()), false, None);
@@ -59,7 +59,7 @@ impl States {
         let (last, own) = (lengths.mul(&Tensor::wrapped(2)?)?, Scalar::Int(0));
         let is_end = states.eq(&last)?.logical_or(&states.eq(&last.sub(&Tensor::wrapped(1)?)?)?)?;
         let ends = nevers([count, 2 * longest + 1])?;
-        Ok(States {
+        Ok(LabelStates {
             classes: between(&labels.zeros_like()?.plus(blank)?, &labels, Scalar::Int(blank))?,
             skips: between(&never, &skips, Scalar::Float(NEVER))?,
             ends: ends.masked_fill(&is_end, own)?,
@@ -136,7 +136,11 @@ impl Dual {
 
 /// The derivative, in the direction `direction` (T, N, C), of the probabilities to be in each class at each step of the
 /// alignments, of which those of the log-probabilities (T, N, C) are the logarithms.
-pub(super) fn curvature(log_probs: &Tensor, direction: &Tensor, states: &States) -> Result<Tensor> {
+pub(super) fn curvature(
+    log_probs: &Tensor,
+    direction: &Tensor,
+    states: &LabelStates,
+) -> Result<Tensor> {
     let (p, v) = (states.of(log_probs)?, states.of(direction)?);
     let steps = p.shape()[0];
     let at =

@@ -57,7 +57,7 @@ pub(in crate::ops) fn gradients(
         None
     };
     let by_grid = if needs[1] {
-        let slopes = by_place(&image, &grad, &dims, sizes)?;
+        let slopes = by_position(&image, &grad, &dims, sizes)?;
         let scaled = slopes.iter().zip(sizes).rev();
         let scaled = scaled.map(|(slope, &size)| slope.times(scale(sampling, size)));
         let all = crate::ops::shape::join::stack(&scaled.collect::<Result<Vec<_>>>()?, -1)?;
@@ -220,7 +220,7 @@ fn by_image(image: &Tensor, grad: &Tensor, dims: &[Taps], sizes: &[i64]) -> Resu
 }
 
 /// The gradients (N, positions) with respect to the positions along each dimension, in elements.
-fn by_place(
+fn by_position(
     image: &Tensor,
     grad: &Tensor,
     dims: &[Taps],

@@ -5,7 +5,7 @@
 //! of input and state, then, if there are biases, the two biases, then, if the output is projected, the weight of the
 //! projection. Dropout is applied between layers only.
 
-use crate::autograd::autocast::{self, Target};
+use crate::autograd::autocast::{self, AutocastDevice};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -130,7 +130,7 @@ impl LstmCell {
         check_step(input, [Some(h), c], [w_ih, w_hh], 4)?;
         let layer = RecurrentLayer::new(Cell::Lstm, input, (h, c), [w_ih, w_hh], [b_ih, b_hh]);
         // Autocast keeps the dtype of the cell's state: products are computed in lower precision, sums are not.
-        let is_cast = autocast::is_enabled(Target::CPU);
+        let is_cast = autocast::is_enabled(AutocastDevice::CPU);
         if let (Some(c), true) = (c, layer.is_fused() && !is_cast) {
             let [hy, cy, _] = input.lstm_step(h, c, w_ih, w_hh, b_ih, b_hh)?;
             return Ok([hy, cy]);
@@ -173,10 +173,10 @@ impl RecurrentCell {
 }
 
 /// Output, `h` and `c`.
-type States = (Tensor, Tensor, Option<Tensor>);
+type RnnStates = (Tensor, Tensor, Option<Tensor>);
 
 /// The first two or all three states; `c` is `h` for cells that have none.
-fn returned<const N: usize>((output, h, c): States) -> [Tensor; N] {
+fn returned<const N: usize>((output, h, c): RnnStates) -> [Tensor; N] {
     let c = c.unwrap_or_else(|| h.clone());
     let all = [output, h, c];
     std::array::from_fn(|index| all[index].clone())
@@ -331,7 +331,7 @@ impl LayerStack<'_> {
         input: &Tensor,
         states: (&Tensor, Option<&Tensor>),
         batch_first: bool,
-    ) -> Result<States> {
+    ) -> Result<RnnStates> {
         ensure!(input.ndim() == 3, runtime, "input must have 3 dimensions, got {}", input.ndim());
         let transposed = if batch_first { Some(input.transpose(0, 1)?) } else { None };
         let input = transposed.as_ref().unwrap_or(input);
@@ -345,7 +345,7 @@ impl LayerStack<'_> {
     }
 
     /// Runs all layers over steps as [`RecurrentLayer`] takes them.
-    fn run(&self, input: &Tensor, (h, c): (&Tensor, Option<&Tensor>)) -> Result<States> {
+    fn run(&self, input: &Tensor, (h, c): (&Tensor, Option<&Tensor>)) -> Result<RnnStates> {
         let directions = if self.bidirectional { 2 } else { 1 };
         let count = self.num_layers.saturating_mul(directions);
         ensure!(count > 0, runtime, "stack expects a non-empty TensorList");
@@ -392,7 +392,7 @@ impl LayerStack<'_> {
         (h, c): (&Tensor, Option<&Tensor>),
         params: &[Tensor],
         reverse: bool,
-    ) -> Result<States> {
+    ) -> Result<RnnStates> {
         let weights = [&params[0], &params[1]];
         let biases = if self.has_biases { [Some(&params[2]), Some(&params[3])] } else { [None; 2] };
         let projection = params.get(2 + 2 * usize::from(self.has_biases));

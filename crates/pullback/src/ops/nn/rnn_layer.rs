@@ -5,7 +5,7 @@
 //! not take: complex numbers, operands of several dtypes, projections. The checks of sizes are in
 //! `rnn_operands`, and in the words of what users call in `rnn`. Invariant: both ways compute the same function.
 
-use crate::autograd::autocast::{self, Target};
+use crate::autograd::autocast::{self, AutocastDevice};
 use crate::autograd::{self, Options};
 use crate::dispatch::{OpDef, Value};
 use crate::gradcheck::{Sample, Sampler};
@@ -493,7 +493,7 @@ impl<'a> RecurrentLayer<'a> {
     /// Whether under autocast operands have different dtypes: products are computed in lower precision, the state that
     /// they are added to is not. The layers of the other cells run in one dtype.
     fn is_mixed(&self) -> bool {
-        self.cell == Cell::Gru && autocast::is_enabled(Target::CPU)
+        self.cell == Cell::Gru && autocast::is_enabled(AutocastDevice::CPU)
     }
 
     /// Whether the kernels can compute this call.
@@ -684,7 +684,7 @@ impl<'a> RecurrentLayer<'a> {
         let spans = self.spans()?;
         let batch = spans.iter().map(|s| s.1).max().unwrap_or(0);
         let flat = |t: &Tensor| t.reshape(&[batch, t.shape()[t.ndim() - 1]]);
-        let mut state = State { h: flat(self.h)?, c: self.c.map(flat).transpose()? };
+        let mut state = LayerState { h: flat(self.h)?, c: self.c.map(flat).transpose()? };
         let mut outputs = memory::with_capacity(spans.len())?;
         for (start, rows) in spans {
             let (now, rest) = state.split(rows, batch)?;
@@ -720,7 +720,7 @@ impl<'a> RecurrentLayer<'a> {
         Ok(spans)
     }
 
-    fn step(&self, x: &Tensor, State { h, c }: State) -> Result<State> {
+    fn step(&self, x: &Tensor, LayerState { h, c }: LayerState) -> Result<LayerState> {
         let products = h.linear(self.weights[1], self.biases[1])?;
         match (self.cell, c) {
             (Cell::Lstm, Some(c)) => {
@@ -729,42 +729,42 @@ impl<'a> RecurrentLayer<'a> {
                 let c = kept.add(&gates[0].sigmoid()?.mul(&gates[2].tanh()?)?)?;
                 let h = gates[3].sigmoid()?.mul(&c.tanh()?)?;
                 let h = self.projection.map_or_else(|| Ok(h.clone()), |w| h.linear(w, None))?;
-                Ok(State { h, c: Some(c) })
+                Ok(LayerState { h, c: Some(c) })
             }
             (Cell::Gru, _) => {
                 let (x, p) = (x.chunk(3, -1)?, products.chunk(3, -1)?);
                 let (r, z) = (x[0].add(&p[0])?.sigmoid()?, x[1].add(&p[1])?.sigmoid()?);
                 let n = x[2].add(&r.mul(&p[2])?)?.tanh()?;
-                Ok(State { h: h.sub(&n)?.mul(&z)?.add(&n)?, c: None })
+                Ok(LayerState { h: h.sub(&n)?.mul(&z)?.add(&n)?, c: None })
             }
-            (Cell::Relu, _) => Ok(State { h: x.add(&products)?.relu()?, c: None }),
-            _ => Ok(State { h: x.add(&products)?.tanh()?, c: None }),
+            (Cell::Relu, _) => Ok(LayerState { h: x.add(&products)?.relu()?, c: None }),
+            _ => Ok(LayerState { h: x.add(&products)?.tanh()?, c: None }),
         }
     }
 }
 
 /// The state of a batch.
-struct State {
+struct LayerState {
     h: Tensor,
     c: Option<Tensor>,
 }
 
-impl State {
+impl LayerState {
     /// The states of the first `rows` rows, and those of the remaining rows if there are any.
-    fn split(self, rows: i64, batch: i64) -> Result<(State, Option<State>)> {
+    fn split(self, rows: i64, batch: i64) -> Result<(LayerState, Option<LayerState>)> {
         if rows == batch {
             return Ok((self, None));
         }
         let part = |start: i64, length: i64| {
             let c = self.c.as_ref().map(|c| c.narrow(0, start, length)).transpose()?;
-            Ok(State { h: self.h.narrow(0, start, length)?, c })
+            Ok(LayerState { h: self.h.narrow(0, start, length)?, c })
         };
-        let part: &dyn Fn(i64, i64) -> Result<State> = &part;
+        let part: &dyn Fn(i64, i64) -> Result<LayerState> = &part;
         Ok((part(0, rows)?, Some(part(rows, batch - rows)?)))
     }
-    fn joined(self, rest: Option<State>) -> Result<State> {
+    fn joined(self, rest: Option<LayerState>) -> Result<LayerState> {
         let Some(rest) = rest else { return Ok(self) };
         let c = self.c.zip(rest.c).map(|(a, b)| cat(&[a, b], 0)).transpose()?;
-        Ok(State { h: cat(&[self.h, rest.h], 0)?, c })
+        Ok(LayerState { h: cat(&[self.h, rest.h], 0)?, c })
     }
 }

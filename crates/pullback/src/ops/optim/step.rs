@@ -4,7 +4,7 @@ use crate::dispatch::{Value, check_separate, check_writable};
 use crate::error::ensure;
 use crate::tensor::{Cpu, Writer, are_apart, shares_elements};
 use crate::{DType, Error, Result, Tensor, autograd};
-use pullback_kernels::optim::{self as kernel, Factors, Rule, State};
+use pullback_kernels::optim::{self as kernel, Factors, OptimState, UpdateRule};
 use pullback_kernels::{memory, parallel};
 use smallvec::SmallVec;
 
@@ -80,7 +80,7 @@ impl Numbers<'_> {
 }
 
 /// A rule, and how its step updates the scalars of a parameter.
-pub(super) trait FusedStep: Copy + Into<Rule> {
+pub(super) trait FusedStep: Copy + Into<UpdateRule> {
     /// Whether the step writes the scalars.
     const COUNTS: bool;
 
@@ -95,8 +95,8 @@ const STEP: Writer = Writer::Inplace(&"optimizer.step()");
 #[derive(Clone, Copy)]
 struct CountedStep<R>(R);
 
-impl<R: Into<Rule>> From<CountedStep<R>> for Rule {
-    fn from(counted: CountedStep<R>) -> Rule {
+impl<R: Into<UpdateRule>> From<CountedStep<R>> for UpdateRule {
+    fn from(counted: CountedStep<R>) -> UpdateRule {
         counted.0.into()
     }
 }
@@ -168,7 +168,7 @@ pub(super) struct Lists<'a> {
 
 impl<'a> Lists<'a> {
     /// The lists of buffers that the rule uses, with their names.
-    fn used_buffers(&self, rule: Rule) -> Vec<(&'static str, &'a [Tensor])> {
+    fn used_buffers(&self, rule: UpdateRule) -> Vec<(&'static str, &'a [Tensor])> {
         let used = self.buffers.iter().zip(rule.used()).filter(|(_, used)| *used);
         used.map(|((name, list), _)| (*name, *list)).collect()
     }
@@ -176,7 +176,7 @@ impl<'a> Lists<'a> {
 
 /// Refuses lists and scalars that do not fit a step of this rule, without reading elements.
 pub(super) fn check(
-    rule: Rule,
+    rule: UpdateRule,
     lists: &Lists<'_>,
     grad_scale: Option<&Tensor>,
     found_inf: Option<&Tensor>,
@@ -226,7 +226,7 @@ pub(super) fn run<S: FusedStep>(
     found_inf: Option<&Tensor>,
 ) -> Result<()> {
     let numbers = |index: usize| Numbers { lists: lists.numbers, index };
-    let rule: Rule = step.into();
+    let rule: UpdateRule = step.into();
     check(rule, lists, grad_scale, found_inf)?;
     let buffers = lists.used_buffers(rule);
     let grad_scale = grad_scale.map(Rate::get).transpose()?;
@@ -312,7 +312,7 @@ fn check_target(target: &Tensor) -> Result<()> {
 }
 
 /// The step of the parameter with this index.
-type Move<'m> = dyn Fn(usize, &mut State<'_, '_>) -> pullback_kernels::Result<()> + Sync + 'm;
+type Move<'m> = dyn Fn(usize, &mut OptimState<'_, '_>) -> pullback_kernels::Result<()> + Sync + 'm;
 
 /// What a step does to its lists.
 struct Written<'a> {
@@ -390,7 +390,7 @@ impl Written<'_> {
     ) -> pullback_kernels::Result<()> {
         let mut views: SmallVec<[_; kernel::BUFFERS]> =
             self.buffers.iter().map(|(_, list)| list[index].view_mut(cpu)).collect();
-        let mut state = State {
+        let mut state = OptimState {
             param: &mut self.params[index].view_mut(cpu),
             grad: &mut grad.view_mut(cpu),
             buffers: &mut views,

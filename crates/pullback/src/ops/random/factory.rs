@@ -266,18 +266,18 @@ impl RandnLike {
         dtype: Option<DType>,
         layout: Option<Layout>,
     ) -> Result<Tensor> {
-        let asked = layout.unwrap_or(self_.layout());
-        if asked == Layout::Strided {
+        let requested = layout.unwrap_or(self_.layout());
+        if requested == Layout::Strided {
             let made = TensorSpec::of(self_.shape(), dtype.unwrap_or(self_.dtype())).empty()?;
             draw(cpu, &made, generator, random::randn)?;
             return Ok(made);
         }
         ensure!(
-            asked == self_.layout(),
+            requested == self_.layout(),
             not_implemented,
             "normal numbers in the places of a tensor of layout {} cannot be given in the layout {}",
             self_.layout().spelled(),
-            asked.spelled()
+            requested.spelled()
         );
         crate::ops::sparse::basic::with_values(self_, |values| {
             values.randn_like_with(generator, dtype, None, None, None, None)

@@ -410,7 +410,7 @@ impl ProdDim {
 }
 
 type ScanKernel = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
-type PairKernel = fn(
+type ScanPairKernel = fn(
     &mut StridedMut<'_>,
     &mut StridedMut<'_>,
     StridedRef<'_>,
@@ -449,7 +449,7 @@ fn cummax_cummin(
     [values, indices]: [&Tensor; 2],
     x: &Tensor,
     dim: i64,
-    kernel: PairKernel,
+    kernel: ScanPairKernel,
 ) -> Result<()> {
     let dim = wrap_dim(dim, x.ndim())?;
     Ok(kernel(

@@ -352,7 +352,7 @@ impl StdMeanCorrection {
     }
 }
 
-type PairKernel = fn(
+type VarPairKernel = fn(
     &mut pullback_kernels::StridedMut<'_>,
     &mut pullback_kernels::StridedMut<'_>,
     pullback_kernels::StridedRef<'_>,
@@ -413,7 +413,7 @@ fn with_mean(
     [spread, mean]: [&Tensor; 2],
     x: &Tensor,
     (dims, correction): (WrappedDims, f64),
-    kernel: PairKernel,
+    kernel: VarPairKernel,
 ) -> Result<()> {
     let kept = kept_shape(x.shape(), &dims);
     let strides = contiguous_strides(&kept);

@@ -19,8 +19,8 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&AS_STRIDED_SCATTER, &DIAGONAL_SCATTER, &SELECT_SCATTER, &SLICE_SCATTER];
 
-/// Which elements of a tensor of these sizes, written in order to places `stride` apart in memory of `reach` elements, are
-/// overwritten by later ones: they have no gradient.
+/// Which elements of a tensor of these sizes are overwritten by later ones when they are written, in order and `stride` apart, to
+/// memory of `reach` elements: they have no gradient.
 fn overwritten(size: &[i64], stride: &[i64], reach: i64) -> Result<Tensor> {
     let count: i64 = size.iter().product();
     let mut offsets = memory::filled(0_i64, count as usize)?;
@@ -241,7 +241,7 @@ impl DiagonalScatter {
 /// Sizes and strides of a tensor, and where it begins in its memory.
 type StridedGeometry<'a> = (&'a [i64], &'a [i64], i64);
 
-/// The two places counted from where the first of them begins, and how much memory both take together.
+/// The two geometries with offsets from the beginning of the one that starts first, and the number of elements that both reach.
 fn together<'a>(
     one: StridedGeometry<'a>,
     other: StridedGeometry<'a>,
@@ -253,7 +253,7 @@ fn together<'a>(
     Ok((one, other, reach))
 }
 
-/// Whether `own`, the place of all elements, takes the whole of the memory, in row-major order: as a gradient that is contiguous.
+/// Whether `own`, the geometry of all elements, is the whole memory in row-major order, as that of a contiguous gradient is.
 fn is_all_within(grad: &Tensor, own: StridedGeometry<'_>, reach: i64) -> bool {
     own.2 == 0 && reach == grad.numel() && is_contiguous(own.0, own.1) && !grad.overrides_ops()
 }

@@ -22,13 +22,13 @@ type Blocks = SmallVec<[(NonNull<u8>, usize); 1]>;
 
 /// Bytes that storages show together.
 pub(super) struct SharedBytes {
-    memory: Memory,
+    memory: SharedMemory,
     /// How many storages show them. Only a storage that shows them, under its own lock, adds one: who finds itself alone stays so.
     holders: AtomicUsize,
 }
 
 /// Where shared bytes lie.
-enum Memory {
+enum SharedMemory {
     /// Behind the header of a storage, whose block this is: so many bytes.
     Behind(NonNull<Header>, usize),
     /// In the last of these.
@@ -43,13 +43,13 @@ unsafe impl Sync for SharedBytes {}
 impl SharedBytes {
     fn room(&self) -> usize {
         match &self.memory {
-            Memory::Behind(_, bytes) => *bytes,
-            Memory::Blocks(blocks) => blocks.last().map_or(0, |&(_, bytes)| bytes),
+            SharedMemory::Behind(_, bytes) => *bytes,
+            SharedMemory::Blocks(blocks) => blocks.last().map_or(0, |&(_, bytes)| bytes),
         }
     }
     /// Whether they lie behind this header.
     fn is_behind(&self, header: NonNull<Header>) -> bool {
-        matches!(self.memory, Memory::Behind(at, _) if at == header)
+        matches!(self.memory, SharedMemory::Behind(at, _) if at == header)
     }
     /// Whether only one storage shows them. What others did with them before is over then.
     fn has_one_holder(&self) -> bool {
@@ -67,10 +67,10 @@ impl Drop for SharedBytes {
         // header leaves it to this.
         unsafe {
             match &self.memory {
-                &Memory::Behind(header, bytes) => {
+                &SharedMemory::Behind(header, bytes) => {
                     memory::release_with(header.cast(), INLINE_AT + bytes, bytes);
                 }
-                Memory::Blocks(blocks) => {
+                SharedMemory::Blocks(blocks) => {
                     for &(block, bytes) in blocks {
                         memory::release_with(block, bytes, bytes);
                     }
@@ -123,7 +123,7 @@ impl Lazy {
                 bytes
             }
             Shown::Own(block, bytes) => {
-                let memory = Memory::Blocks(smallvec::smallvec![(block, bytes)]);
+                let memory = SharedMemory::Blocks(smallvec::smallvec![(block, bytes)]);
                 Arc::new(SharedBytes { memory, holders: AtomicUsize::new(0) })
             }
             Shown::Elsewhere => return,
@@ -133,14 +133,15 @@ impl Lazy {
     /// and written again and again leaves no trail of blocks.
     fn take_unused(&mut self, room: usize) -> Option<NonNull<u8>> {
         let is_unused = |bytes: &Arc<SharedBytes>| {
-            let is_one_block = matches!(&bytes.memory, Memory::Blocks(blocks) if blocks.len() == 1);
+            let is_one_block =
+                matches!(&bytes.memory, SharedMemory::Blocks(blocks) if blocks.len() == 1);
             is_one_block && bytes.room() == room && Arc::strong_count(bytes) == 1
         };
         let at = self.left.iter().position(is_unused)?;
         let mut bytes = Arc::into_inner(self.left.swap_remove(at))?;
         match &mut bytes.memory {
-            Memory::Blocks(blocks) => blocks.pop().map(|(block, _)| block),
-            Memory::Behind(..) => None,
+            SharedMemory::Blocks(blocks) => blocks.pop().map(|(block, _)| block),
+            SharedMemory::Behind(..) => None,
         }
     }
     /// Takes out the bytes that it showed before, but those behind this header, which is its own.
@@ -174,7 +175,7 @@ impl Lazy {
     /// The bytes that it shows, for one more storage. A block of its own becomes shared.
     fn share(&mut self) -> Arc<SharedBytes> {
         if let Shown::Own(block, bytes) = self.shown {
-            let memory = Memory::Blocks(smallvec::smallvec![(block, bytes)]);
+            let memory = SharedMemory::Blocks(smallvec::smallvec![(block, bytes)]);
             let shared = SharedBytes { memory, holders: AtomicUsize::new(1) };
             self.shown = Shown::Shared(Arc::new(shared));
         }
@@ -240,14 +241,14 @@ impl Storage {
     fn share(&self, owner: &mut Owner) -> Arc<SharedBytes> {
         let memory = match owner {
             Owner::Lazy(lazy) => return lazy.share(),
-            Owner::Blocks(blocks) => Memory::Blocks(std::mem::take(blocks)),
+            Owner::Blocks(blocks) => SharedMemory::Blocks(std::mem::take(blocks)),
             Owner::Inline
             | Owner::Foreign(_)
             | Owner::Moved(..)
             | Owner::Sparse(_)
             | Owner::Meta => {
                 self.header().is_lent.store(true, Ordering::Relaxed);
-                Memory::Behind(self.0, self.header().inline_bytes)
+                SharedMemory::Behind(self.0, self.header().inline_bytes)
             }
         };
         let shared = Arc::new(SharedBytes { memory, holders: AtomicUsize::new(2) });

@@ -396,13 +396,58 @@ def test_indices_that_were_written_to_are_found_out(name: str) -> None:
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_sparse_tensors_keep_their_sizes_and_memory(name: str) -> None:
     x = laid_out(example(), name)
-    with pytest.raises(RuntimeError, match=r"resize_\(\) to \[1, 1\] is not for tensors of layout"):
+    refusal = "is not for tensors of layout" if name == "sparse_coo" else "smaller value"
+    with pytest.raises(RuntimeError, match=refusal):
         x.resize_(1, 1)
     with pytest.raises(RuntimeError, match=r"set_\(\) is not for sparse tensors"):
         x.set_(torch.ones(2, dtype=torch.float64))
     with pytest.raises(RuntimeError, match=r"set_\(\) is not for sparse tensors"):
         torch.ones(2, dtype=torch.float64).set_(x)
     assert torch.equal(x.to_dense(), example())
+
+
+@pytest.mark.parametrize("name", ["sparse_csr", "sparse_csc"])
+def test_compressed_tensors_grow_and_lose_lines(name: str) -> None:
+    dense = torch.tensor([[1.0, 2.0], [0.0, 3.0]], dtype=torch.float64)
+    x = laid_out(dense, name)
+    version = x._version
+    assert x.resize_(3, 4) is x
+    assert x._version == version + 1
+    assert torch.equal(x.to_dense(), torch.nn.functional.pad(dense, (0, 2, 0, 1)))
+    # Compressed lines can go, with what they specify.
+    y = laid_out(dense, name)
+    size, kept = ((1, 2), dense[:1]) if name == "sparse_csr" else ((2, 1), dense[:, :1])
+    assert torch.equal(y.resize_(*size).to_dense(), kept)
+    for wrong in [(4,), (2, 2, 2), (2, 1) if name == "sparse_csr" else (1, 2)]:
+        z = laid_out(dense, name)
+        with pytest.raises(RuntimeError, match=r"only rows and columns|smaller value"):
+            z.resize_(*wrong)
+        assert torch.equal(z.to_dense(), dense)
+
+
+def test_blocked_and_batched_tensors_grow() -> None:
+    eye = torch.eye(4, dtype=torch.float64)
+    x = eye.to_sparse_bsr((2, 2)).resize_(6, 6)
+    assert torch.equal(x.to_dense(), torch.nn.functional.pad(eye, (0, 2, 0, 2)))
+    with pytest.raises(RuntimeError, match="blocks of 2 by 2 do not fill it"):
+        x.resize_(7, 6)
+    batch = torch.stack([eye, 2 * eye])
+    y = batch.to_sparse_csr().resize_(2, 5, 6)
+    assert torch.equal(y.to_dense(), torch.nn.functional.pad(batch, (0, 2, 0, 1)))
+    with pytest.raises(RuntimeError, match="so that no row can go"):
+        y.resize_(2, 4, 6)
+
+
+def test_embedding_reads_rows_of_a_sparse_table() -> None:
+    table, rows = torch.eye(4)[:3], torch.tensor([0, 2, 2])
+    read = torch.nn.functional.embedding(rows, table.to_sparse())
+    assert read.layout == torch.sparse_coo
+    assert torch.equal(read.to_dense(), table[rows])
+    with pytest.raises(NotImplementedError, match="indices of 2 dimensions"):
+        torch.nn.functional.embedding(rows[None], table.to_sparse())
+    for wrong in (-1, 3):
+        with pytest.raises(IndexError, match="index out of range in self"):
+            torch.nn.functional.embedding(torch.tensor([wrong]), table.to_sparse())
 
 
 def specified() -> Any:

@@ -337,7 +337,7 @@ impl Tensor {
     /// `RuntimeError` for tensors that require grad, outside of inference mode, and memory that cannot grow.
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
         ensure!(
-            !self.is_sparse(),
+            self.layout() != crate::Layout::SparseCoo,
             runtime,
             "resize_() to {shape:?} is not for tensors of layout torch.{}: use sparse_resize_()",
             self.layout().spelled_name()
@@ -350,7 +350,11 @@ impl Tensor {
             crate::autograd::forward::check_resize(self)?;
         }
         if self.shape() != shape {
-            self.resize_to(shape)?;
+            if self.is_sparse() {
+                self.resize_compressed(shape)?;
+            } else {
+                self.resize_to(shape)?;
+            }
             self.bump_version(Writer::Inplace(&"resize_"));
         }
         Ok(())

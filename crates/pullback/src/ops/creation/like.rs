@@ -7,7 +7,6 @@ use super::factory::{FactoryOptions, fill_new_if_enabled, refused, strided, zero
 use crate::dispatch::OpDef;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::{creation_beside, creation_like};
-use crate::ops::sparse::filled_like;
 use crate::tensor::Cpu;
 use crate::{DType, Device, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
 use pullback_macros::op;
@@ -83,7 +82,7 @@ impl ZerosLike {
     "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", narrow_floats,
     function_only,
     not_differentiable,
-    samples = creation_like, batch = pass
+    samples = creation_like, batch = pass, sparse = ones_like(cpu, self, dtype, layout)
 )]
 impl OnesLike {
     fn meta(
@@ -99,29 +98,13 @@ impl OnesLike {
     fn cpu(cpu: Cpu, result: &Tensor) -> Result<()> {
         result.fill_with(cpu, Scalar::Int(1))
     }
-    fn sparse_coo(
-        cpu: Cpu,
-        self_: &Tensor,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-    ) -> Result<Tensor> {
-        filled_like(cpu, self_, Scalar::Int(1), (dtype, layout))
-    }
-    fn sparse_csr(
-        cpu: Cpu,
-        self_: &Tensor,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-    ) -> Result<Tensor> {
-        filled_like(cpu, self_, Scalar::Int(1), (dtype, layout))
-    }
 }
 
 /// The shape of `self`, every element `fill_value`.
 #[op(
     "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", narrow_floats,
     function_only,
-    not_differentiable, batch = pass
+    not_differentiable, batch = pass, sparse = filled_like(cpu, self, fill_value, dtype, layout)
 )]
 impl FullLike {
     fn meta(
@@ -139,24 +122,6 @@ impl FullLike {
     }
     fn cpu(cpu: Cpu, result: &Tensor, fill_value: Scalar) -> Result<()> {
         result.fill_with(cpu, fill_value)
-    }
-    fn sparse_coo(
-        cpu: Cpu,
-        self_: &Tensor,
-        fill_value: Scalar,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-    ) -> Result<Tensor> {
-        filled_like(cpu, self_, fill_value, (dtype, layout))
-    }
-    fn sparse_csr(
-        cpu: Cpu,
-        self_: &Tensor,
-        fill_value: Scalar,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-    ) -> Result<Tensor> {
-        filled_like(cpu, self_, fill_value, (dtype, layout))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let fill = |sample: Sample| sample.with("fill_value", Scalar::Float(2.5));

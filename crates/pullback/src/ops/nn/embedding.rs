@@ -41,6 +41,21 @@ impl Embedding {
         let (weight, indices) = (weight.view_ref(cpu), indices.view_ref(cpu));
         Ok(kernel::embedding(&mut result.view_mut(cpu), weight, indices)?)
     }
+    /// Rows of a sparse table, for a vector of indices: a sparse tensor.
+    fn sparse_coo(weight: &Tensor, indices: &Tensor) -> Result<Tensor> {
+        Embedding::meta(weight, indices)?;
+        ensure!(
+            indices.ndim() == 1,
+            not_implemented,
+            "embedding: of a sparse table a vector of indices is read, but got indices of {} dimensions",
+            indices.ndim()
+        );
+        // (`index_select` takes indices from the end, which are no rows of a table.)
+        let is_row = |&at: &i64| (0..weight.shape()[0]).contains(&at);
+        let rows = indices.to_dtype(DType::I64)?;
+        ensure!(rows.to_vec::<i64>()?.iter().all(is_row), index, "index out of range in self");
+        sparse::index_select(weight, 0, &rows)
+    }
     fn vjp_weight(
         grad: &Tensor,
         indices: &Tensor,

@@ -85,13 +85,14 @@ pub(crate) fn blank(
     made.to_sparse_with(Some(layout), is_blocked.then_some(&blocks[..]), None)
 }
 
-/// `ones_like`, `full_like`: of compressed layouts `value` in the places that `self` specifies, or a strided tensor of it where
+/// `full_like`: of compressed layouts `value` in the places that `self` specifies, or a strided tensor of it where
 /// that layout is asked for. (A coordinate list of it would specify every element; PyTorch makes none either.)
 pub(crate) fn filled_like(
     cpu: Cpu,
     self_: &Tensor,
     value: Scalar,
-    (dtype, layout): (Option<DType>, Option<Layout>),
+    dtype: Option<DType>,
+    layout: Option<Layout>,
 ) -> Result<Tensor> {
     let (dtype, layout) = (dtype.unwrap_or(self_.dtype()), layout.unwrap_or(self_.layout()));
     let full = |shape: &[i64]| {
@@ -110,6 +111,16 @@ pub(crate) fn filled_like(
         layout.spelled()
     );
     with_values(self_, |values| full(values.shape()))
+}
+
+/// `ones_like`: `full_like` of one.
+pub(crate) fn ones_like(
+    cpu: Cpu,
+    self_: &Tensor,
+    dtype: Option<DType>,
+    layout: Option<Layout>,
+) -> Result<Tensor> {
+    filled_like(cpu, self_, Scalar::Int(1), dtype, layout)
 }
 
 /// `fill_` of compressed layouts: `value` in the places that `self` specifies.

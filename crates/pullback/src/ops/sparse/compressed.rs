@@ -4,11 +4,13 @@
 //! each value is. Leading dimensions count batches, trailing ones belong to the values; with blocks, a value is a block.
 //! (T. A. Davis, Direct Methods for Sparse Linear Systems, 2006, section 2.1.)
 
+use super::coordinates::{SparseFormat, list_of};
 use super::parts;
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::tensor::{Compressed, Cpu, Layout, Sparse, shape::list};
 use crate::{DType, Result, Tensor, TensorSpec};
+use pullback_kernels::memory;
 use pullback_macros::op;
 
 pub(crate) static OPS: &[&OpDef] =
@@ -330,6 +332,65 @@ fn lists(name: &str, tensor: &Tensor, by_rows: bool) -> Result<Compressed> {
             if by_rows { "row" } else { "column" },
             tensor.layout().spelled()
         ),
+    }
+}
+
+impl Tensor {
+    /// `resize_` of compressed layouts: more rows and columns specify nothing, rows (of compressed columns: columns) that go take
+    /// their values along. The other dimension of the matrices can only grow, and nothing else changes. Aliases keep their size.
+    ///
+    /// # Errors
+    /// `RuntimeError` for another number of dimensions, batches or dense sizes, and for sizes that the blocks do not fill.
+    pub(crate) fn resize_compressed(&self, size: &[i64]) -> Result<()> {
+        let (old, layout) = (parts_of(self)?, self.layout());
+        let batch = old.compressed.ndim() - 1;
+        let by_rows = matches!(layout, Layout::SparseCsr | Layout::SparseBsr);
+        let (line, plain) = if by_rows { (batch, batch + 1) } else { (batch + 1, batch) };
+        let stays = |dim: usize| dim == line || dim == plain || size[dim] == self.shape()[dim];
+        ensure!(
+            size.len() == self.ndim() && (0..size.len()).all(stays),
+            runtime,
+            "resize_() to {}: of a tensor of layout {} and size {} only rows and columns can change",
+            list(size),
+            layout.spelled(),
+            list(self.shape())
+        );
+        ensure!(
+            size[plain] >= self.shape()[plain],
+            runtime,
+            "torch.resize_: Resizing {} of sparse {} tensors to a smaller value is not supported. The original number is {} while the requested new number is {}.",
+            if by_rows { "columns" } else { "rows" },
+            layout.spelled(),
+            self.shape()[plain],
+            size[plain]
+        );
+        let (rows, columns) = SparseFormat::of(self)?.block;
+        ensure!(
+            size[batch] >= 0 && size[batch] % rows == 0 && size[batch + 1] % columns == 0,
+            runtime,
+            "resize_() to {}: blocks of {rows} by {columns} do not fill it",
+            list(size)
+        );
+        let per_line = if by_rows { rows } else { columns };
+        let (before, after) = (self.shape()[line] / per_line, size[line] / per_line);
+        ensure!(
+            batch == 0 || after >= before,
+            runtime,
+            "resize_() to {}: the matrices of a batch must keep as many values each, so that no {} can go",
+            list(size),
+            if by_rows { "row" } else { "column" }
+        );
+        // (A line that is new begins where the last one ends.)
+        let starts = list_of(&memory::collect((0..=after).map(|at| at.min(before)))?)?;
+        let compressed = old.compressed.index_select(batch as i64, &starts)?;
+        let mut made = Compressed { compressed, ..old };
+        if after < before {
+            let starts = made.compressed.to_dtype(DType::I64)?.to_vec::<i64>()?;
+            let kept = list_of(&memory::collect(0..starts.last().copied().unwrap_or(0))?)?;
+            made.plain = made.plain.index_select(0, &kept)?;
+            made.values = made.values.index_select(0, &kept)?;
+        }
+        self.reshape_sparse(Sparse::Compressed(made), size)
     }
 }
 

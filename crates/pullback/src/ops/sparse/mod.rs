@@ -18,7 +18,9 @@ pub(super) mod product;
 pub(super) mod reduce;
 mod shape;
 
-pub(crate) use basic::{alias, blank, blank_beside, clone, convert, copy, filled_like, zero};
+pub(crate) use basic::{
+    alias, blank, blank_beside, clone, convert, copy, filled_like, ones_like, zero,
+};
 pub(crate) use gradient::{
     embedding_backward, gather_backward, index_select_backward, select_backward, slice_backward,
 };

@@ -75,7 +75,7 @@ pub(super) unsafe fn product<T: HalfFloat>(
 /// `f16` and `bf16`.
 pub(crate) trait HalfFloat: Element {
     /// Whether this is `bf16`.
-    const IS_BF16: bool = false;
+    const IS_BF16: bool;
     fn widen(self) -> f32;
     fn round(value: f32) -> Self;
     fn widen_row(from: &[Self], to: &mut [f32]);
@@ -87,8 +87,9 @@ pub(crate) trait HalfFloat: Element {
 }
 
 macro_rules! narrow {
-    ($t:ty, $widen_row:ident, $round_row:ident, $($pairs:item)*) => {
+    ($t:ty, $widen_row:ident, $round_row:ident, $is_bf16:literal, $($pairs:item)?) => {
         impl HalfFloat for $t {
+            const IS_BF16: bool = $is_bf16;
             #[inline(always)]
             fn widen(self) -> f32 {
                 self.to_f32()
@@ -103,16 +104,16 @@ macro_rules! narrow {
             fn round_row(from: &[f32], to: &mut [Self]) {
                 elementwise::$round_row(from, to.reinterpret_cast_mut());
             }
-            $($pairs)*
+            $($pairs)?
         }
     };
 }
-narrow!(crate::f16, f16_to_f32, f32_to_f16,);
+narrow!(crate::f16, f16_to_f32, f32_to_f16, false,);
 narrow!(
     crate::bf16,
     bf16_to_f32,
     f32_to_bf16,
-    const IS_BF16: bool = true;,
+    true,
     fn bf16_microkernels(s: GemmSizes) -> Option<super::bf16::Microkernels> {
         super::bf16::microkernels(s)
     }

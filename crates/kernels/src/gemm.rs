@@ -2,10 +2,12 @@
 //!
 //! Large `f32`, `f64` and complex products go through the `gemm` crate; vectors (`gemv`), few rows or columns (`skinny`), small
 //! matrices (`small`) and integers (`integer`; `bytes` for sums of 32 bits) have their own loops, half precision is widened to
-//! `f32` in row blocks (`half`) and rounded once. Invariant: each output element is summed over `k`
+//! `f32` in row blocks (`half`) and rounded once; `bfloat16` and bytes go through instructions of their own where the machine has
+//! them (`bf16`, `bytes`, both of them through `amx`). Invariant: each output element is summed over `k`
 //! in an order that depends on the shapes only, so threads may split rows or columns freely. This
 //! relies on the crate's depth blocking being a function of `k` alone once a block is wider than 64.
 
+mod amx;
 mod bf16;
 mod bytes;
 mod gemv;
@@ -15,6 +17,7 @@ mod large;
 mod packed;
 mod skinny;
 mod small;
+mod tiles;
 
 pub use bytes::int_matmul;
 pub(crate) use large::GemmElement;

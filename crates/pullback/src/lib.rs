@@ -96,8 +96,8 @@ pub mod cpu {
     use crate::Result;
     pub use pullback_kernels::simd::SimdLevel;
 
-    /// The instruction set in use: the machine's highest, or what `PULLBACK_CPU` lowers it to. (`amx` is taken for `avx512`,
-    /// as no kernel uses tiles.)
+    /// The instruction set in use: the machine's highest, or what `PULLBACK_CPU` lowers it to. (With `avx512`
+    /// kernels use no tiles, with `amx` they may; the level is the same.)
     ///
     /// # Errors
     /// A value error if the variable has another word than those four.

@@ -1,10 +1,13 @@
-//! Products of `bfloat16` numbers by the instruction that multiplies pairs of them and adds both to a `f32` (AVX512-BF16).
+//! Products of `bfloat16` numbers by instructions that multiply pairs of them and add both to a `f32`: those of tiles (AMX,
+//! [`tile_product`]) or of vectors (AVX512-BF16).
 //!
-//! Neighbours along the inner dimension lie side by side in 32 bits: the left operand in blocks of `ROWS` rows, the right
-//! one in blocks of `COLUMNS` columns, packed by the chunk of `DEPTH` pairs. Each sum runs over the pairs in order. The
-//! instruction takes denormal numbers as zero.
+//! By vectors: neighbours along the inner dimension lie side by side in 32 bits: the left operand in blocks of `ROWS` rows, the right
+//! one in blocks of `COLUMNS` columns, packed by the chunk of `DEPTH` pairs. Each sum runs over the pairs in order. Both
+//! kinds of instruction take denormal numbers as zero.
 
+use super::amx::{self, Operands};
 use super::half::{HalfFloat, narrow};
+use super::tiles::{self, ROWS as TILE_ROWS, SIDE, Sums, TileProduct};
 use super::{GemmSizes, Matrix};
 use crate::elementwise::copy_tile;
 use crate::{Result, dense::SharedMut, parallel, scratch};
@@ -19,9 +22,10 @@ type Bf16TileKernel = unsafe fn(
     sums: *mut f32,
 );
 
-/// Rounds `(rows, columns)` sums, `COLUMNS` to a row, to where a matrix begins, whose rows are so many elements apart. Sums
+/// Rounds `(rows, columns)` sums, so many to a row, to where a matrix begins, whose rows are so many elements apart. Sums
 /// are never denormal: the instruction that makes them sees to that.
-type RoundKernel = unsafe fn(sums: *const f32, to: (*mut u16, isize), size: (usize, usize));
+type RoundKernel =
+    unsafe fn(sums: (*const f32, usize), to: (*mut u16, isize), size: (usize, usize));
 
 /// The microkernels of a machine that has the instruction.
 #[derive(Clone, Copy)]
@@ -98,7 +102,11 @@ pub(super) fn product<T: HalfFloat>(
                 if alpha == 1.0 && beta == 0.0 && c.cs == 1 {
                     // SAFETY: these rows and columns of `c` are this block's.
                     unsafe {
-                        (microkernels.round)(sums.as_ptr(), (c.ptr.cast(), c.rs), (s.m, columns));
+                        (microkernels.round)(
+                            (sums.as_ptr(), COLUMNS),
+                            (c.ptr.cast(), c.rs),
+                            (s.m, columns),
+                        );
                     };
                 } else {
                     narrow(c, part, sums, COLUMNS, alpha, beta);
@@ -116,6 +124,52 @@ pub(super) fn product<T: HalfFloat>(
             Ok(())
         }
     })?
+}
+
+/// Whether the machine has tiles and the product is worth them: fewer rows than a tile has go through vectors.
+pub(super) fn is_worth_tiles(s: GemmSizes) -> bool {
+    s.m >= TILE_ROWS && s.n >= TILE_ROWS && s.work() >= LEAST && tiles::are_available()
+}
+
+/// `c = beta * c + alpha * a @ b` by tiles, each output rounded once. `T` is `bf16`.
+pub(super) fn tile_product<T: HalfFloat>(
+    s: GemmSizes,
+    (c, a, b): (Matrix<T>, Matrix<T>, Matrix<T>),
+    (alpha, beta): (f32, f32),
+    threads: bool,
+) -> Result<()> {
+    debug_assert!(T::IS_BF16);
+    if c.rs == 1 && c.cs != 1 {
+        // Results are written row by row.
+        return tile_product(s.t(), (c.t(), b.t(), a.t()), (alpha, beta), threads);
+    }
+    let operands = Operands { product: TileProduct::Bf16, left: a, right: b, pack: pack::<T> };
+    let round = round_kernel().filter(|_| alpha == 1.0 && beta == 0.0 && c.cs == 1);
+    let store = |sums: &Sums, (row, column): (usize, usize), (rows, columns): (usize, usize)| {
+        // SAFETY: all bits are numbers of either type, which are of one size.
+        let sums =
+            unsafe { std::slice::from_raw_parts(sums.0.as_ptr().cast::<f32>(), sums.0.len()) };
+        let c = c.at(row, column);
+        if let Some(round) = round {
+            // SAFETY: these rows and columns of `c` are this block's.
+            unsafe { round((sums.as_ptr(), SIDE), (c.ptr.cast(), c.rs), (rows, columns)) };
+        } else {
+            narrow(c, GemmSizes { m: rows, n: columns, ..s }, sums, SIDE, alpha, beta);
+        }
+    };
+    amx::product(s, operands, threads, &store)
+}
+
+/// The instruction that rounds, if the machine has it.
+fn round_kernel() -> Option<RoundKernel> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        is_x86_feature_detected!("avx512bf16").then_some(x86::round as RoundKernel)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        None
+    }
 }
 
 /// Packs one or two blocks of rows of the left operand, `rows` of them together.
@@ -232,6 +286,15 @@ fn pack<T: HalfFloat>(
     }
 }
 
+/// Puts the first `N` numbers of two runs together.
+#[inline(always)]
+fn interleave_run<const N: usize>(to: &mut [u32], low: &[u16], high: &[u16]) {
+    let (to, low, high) = (&mut to[..N], &low[..N], &high[..N]);
+    for j in 0..N {
+        to[j] = u32::from(low[j]) | u32::from(high[j]) << 16;
+    }
+}
+
 crate::multiversion! {
     /// Puts `2 * pairs` runs of `count` numbers, which begin so many elements apart and must be live, together by two:
     /// `pairs` runs of pairs, `width` apart.
@@ -242,15 +305,15 @@ crate::multiversion! {
                 // SAFETY: the runs are live, as the caller promises.
                 unsafe { std::slice::from_raw_parts(from.0.offset(k as isize * from.1), count) }
             });
-            if count == COLUMNS {
-                // A number of turns that is known, as most blocks have it.
-                for j in 0..COLUMNS {
-                    to[j] = u32::from(low[j]) | u32::from(high[j]) << 16;
+            // Numbers of turns that are known, as most blocks have them.
+            match count {
+                COLUMNS => interleave_run::<COLUMNS>(to, low, high),
+                SIDE => interleave_run::<SIDE>(to, low, high),
+                _ => {
+                    for ((to, &low), &high) in to.iter_mut().zip(low).zip(high) {
+                        *to = u32::from(low) | u32::from(high) << 16;
+                    }
                 }
-                continue;
-            }
-            for ((to, &low), &high) in to.iter_mut().zip(low).zip(high) {
-                *to = u32::from(low) | u32::from(high) << 16;
             }
         }
     }
@@ -288,7 +351,7 @@ mod x86 {
     /// As for [`super::RoundKernel`]: the sums are live, the target's rows writable; the machine has the features.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
     pub(super) unsafe fn round(
-        sums: *const f32,
+        (sums, pitch): (*const f32, usize),
         (to, leading_dim): (*mut u16, isize),
         (rows, columns): (usize, usize),
     ) {
@@ -298,7 +361,7 @@ mod x86 {
                 // SAFETY: the caller's promise; a row of sums has whole vectors, of the target only what the mask says
                 // is written. Vectors of 256 bits, whatever they are taken to hold.
                 unsafe {
-                    let rounded = _mm512_cvtneps_pbh(_mm512_loadu_ps(sums.add(r * COLUMNS + j)));
+                    let rounded = _mm512_cvtneps_pbh(_mm512_loadu_ps(sums.add(r * pitch + j)));
                     let rounded = std::mem::transmute::<__m256bh, __m256i>(rounded);
                     let to = to.offset(r as isize * leading_dim).add(j);
                     _mm256_mask_storeu_epi16(to.cast(), mask, rounded);

@@ -1,15 +1,29 @@
-//! Products of bytes in 32-bit integers, by the instruction that multiplies four pairs of bytes and adds all to a sum
-//! (AVX512-VNNI), or by plain loops over the same packed operands.
+//! Products of bytes in 32-bit integers, by instructions that multiply four pairs of bytes and add all to a sum: those of
+//! tiles (AMX, [`tile_product`]) or of vectors (AVX512-VNNI); or by plain loops over the operands that are packed for the latter.
 //!
-//! Four neighbours along the inner dimension lie side by side in 32 bits: the left operand in blocks of `ROWS` rows, the
+//! By vectors: four neighbours along the inner dimension lie side by side in 32 bits: the left operand in blocks of `ROWS` rows, the
 //! right one in blocks of `COLUMNS` columns, packed by the chunk of `DEPTH` quads. The instruction wants unsigned bytes on
 //! the left: signed ones are packed with 128 added, and 128 times the sum of its column is taken from each result. All of
 //! it is arithmetic modulo 2^32, so that results are exact where the product has 32 bits and wrap elsewhere, whatever the
 //! order.
 
+use super::amx::{self, Operands};
+use super::tiles::{self, ROWS as TILE_ROWS, SIDE, Sums, TileProduct};
 use super::{GemmSizes, Matrix, check_sizes};
 use crate::dense::SharedMut;
-use crate::{DType, Error, Result, StridedMut, StridedRef, parallel, scratch};
+use crate::{DType, Error, Result, StridedMut, StridedRef, parallel, plan, scratch};
+
+/// The ways of multiplying bytes.
+#[derive(Clone, Copy, Debug)]
+enum ByteAlgorithm {
+    /// By the processor's tiles.
+    Tiles,
+    /// In quads, by an instruction of vectors or a plain loop.
+    Quads,
+}
+
+/// Fewest multiply-adds for which tiles pay.
+const LEAST: usize = 16 * 16 * 16;
 
 const ROWS: usize = 8;
 const COLUMNS: usize = 48;
@@ -67,6 +81,11 @@ fn product(
     (a, is_signed): (Matrix<u8>, bool),
     b: Matrix<u8>,
 ) -> Result<()> {
+    if is_worth_tiles(s) {
+        plan::announce("product of bytes", &ByteAlgorithm::Tiles);
+        return tile_product(s, c, (a, is_signed), b);
+    }
+    plan::announce("product of bytes", &ByteAlgorithm::Quads);
     let tile = tile_kernel();
     let quads = s.k.div_ceil(4);
     let (row_blocks, column_blocks) = (s.m.div_ceil(ROWS), s.n.div_ceil(COLUMNS));
@@ -115,6 +134,31 @@ fn product(
             Ok(())
         }
     })?
+}
+
+/// Whether the machine has tiles and the product is worth them.
+fn is_worth_tiles(s: GemmSizes) -> bool {
+    s.m >= TILE_ROWS && s.n >= TILE_ROWS && s.work() >= LEAST && tiles::are_available()
+}
+
+/// `c = a @ b` by tiles, with `a` and whether its bytes are signed.
+fn tile_product(
+    s: GemmSizes,
+    c: Matrix<i32>,
+    (a, is_signed): (Matrix<u8>, bool),
+    b: Matrix<u8>,
+) -> Result<()> {
+    let product = if is_signed { TileProduct::Signed } else { TileProduct::Unsigned };
+    let operands = Operands { product, left: a, right: b, pack };
+    let store = |sums: &Sums, (row, column): (usize, usize), (rows, columns): (usize, usize)| {
+        for (i, sums) in sums.0.as_chunks::<SIDE>().0[..rows].iter().enumerate() {
+            for (j, sum) in sums[..columns].iter().enumerate() {
+                // SAFETY: inside `c`, and this block's.
+                unsafe { *c.at(row + i, column + j).ptr = sum.cast_signed() };
+            }
+        }
+    };
+    amx::product(s, operands, true, &store)
 }
 
 /// The sums of all rows with a block of columns of the right operand, which it packs part by part into `packed`; returns

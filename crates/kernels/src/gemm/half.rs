@@ -8,6 +8,8 @@ use half::slice::HalfFloatSliceExt;
 /// The ways of multiplying halves.
 #[derive(Clone, Copy, Debug)]
 enum HalfAlgorithm {
+    /// `bfloat16` by the processor's tiles.
+    Tiles,
     /// `bfloat16` in pairs, by instructions of the machine.
     Pairs,
     /// As products of single precision.
@@ -32,6 +34,10 @@ pub(super) unsafe fn product<T: HalfFloat>(
 ) -> Result<()> {
     if s.m == 0 || s.n == 0 {
         return Ok(());
+    }
+    if T::IS_BF16 && super::bf16::is_worth_tiles(s) {
+        plan::announce("product of halves", &HalfAlgorithm::Tiles);
+        return super::bf16::tile_product(s, (c, a, b), (alpha, beta), threads);
     }
     if let Some(loops) = T::bf16_microkernels(s) {
         plan::announce("product of halves", &HalfAlgorithm::Pairs);
@@ -68,6 +74,8 @@ pub(super) unsafe fn product<T: HalfFloat>(
 
 /// `f16` and `bf16`.
 pub(crate) trait HalfFloat: Element {
+    /// Whether this is `bf16`.
+    const IS_BF16: bool;
     fn widen(self) -> f32;
     fn round(value: f32) -> Self;
     fn widen_row(from: &[Self], to: &mut [f32]);
@@ -79,8 +87,9 @@ pub(crate) trait HalfFloat: Element {
 }
 
 macro_rules! narrow {
-    ($t:ty, $widen_row:ident, $round_row:ident, $($pairs:item)?) => {
+    ($t:ty, $widen_row:ident, $round_row:ident, $is_bf16:literal, $($pairs:item)?) => {
         impl HalfFloat for $t {
+            const IS_BF16: bool = $is_bf16;
             #[inline(always)]
             fn widen(self) -> f32 {
                 self.to_f32()
@@ -99,11 +108,12 @@ macro_rules! narrow {
         }
     };
 }
-narrow!(crate::f16, f16_to_f32, f32_to_f16,);
+narrow!(crate::f16, f16_to_f32, f32_to_f16, false,);
 narrow!(
     crate::bf16,
     bf16_to_f32,
     f32_to_bf16,
+    true,
     fn bf16_microkernels(s: GemmSizes) -> Option<super::bf16::Microkernels> {
         super::bf16::microkernels(s)
     }

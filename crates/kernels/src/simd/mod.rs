@@ -13,6 +13,7 @@ pub mod quick_f32;
 mod setting;
 pub(crate) mod transpose;
 
+pub(crate) use setting::allows_tiles;
 pub use setting::{capability, ceiling};
 
 use std::sync::atomic::{AtomicU8, Ordering};

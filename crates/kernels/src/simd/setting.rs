@@ -1,8 +1,8 @@
 //! `PULLBACK_CPU`, the environment variable that lowers the instruction set of a process: `generic`, `avx2`, `avx512` or
 //! `amx`, in letters of either case. It is read once.
 //!
-//! A word above what the machine has leaves it what it has: the variable only lowers. `amx` is taken for `avx512`, as no
-//! kernel uses tiles. Any other word is an error ([`capability`]), which the Python package raises when it is imported; a
+//! A word above what the machine has leaves it what it has: the variable only lowers. `amx` allows all that `avx512` does and
+//! tiles ([`allows_tiles`]), of which PyTorch's words for instruction sets know nothing. Any other word is an error ([`capability`]), which the Python package raises when it is imported; a
 //! Rust program that does not ask computes with all that the machine has and finds a line on its standard error.
 //! Products and decompositions of the crates `gemm` and `faer` choose their instructions themselves.
 
@@ -24,10 +24,28 @@ pub fn capability() -> Result<SimdLevel> {
 /// The highest level that the machine has and `PULLBACK_CPU` allows.
 pub fn ceiling() -> SimdLevel {
     match setting() {
-        Ok(Some(wanted)) => highest_level().min(*wanted),
+        Ok(Some(wanted)) => highest_level().min(wanted.level),
         Ok(None) | Err(_) => highest_level(),
     }
 }
+
+/// Whether the variable allows tiles (AMX).
+pub(crate) fn allows_tiles() -> bool {
+    match setting() {
+        Ok(Some(wanted)) => wanted.tiles,
+        Ok(None) | Err(_) => true,
+    }
+}
+
+/// What a word asks for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    level: SimdLevel,
+    tiles: bool,
+}
+
+/// What the variable asks for, if it is there; the word, if it means nothing.
+type Setting = std::result::Result<Option<Wanted>, String>;
 
 /// Tells on standard error of a word that means nothing.
 pub(super) fn report() {
@@ -36,24 +54,26 @@ pub(super) fn report() {
     }
 }
 
-/// What the variable asks for, if it is there; the word, if it means nothing.
-fn setting() -> &'static std::result::Result<Option<SimdLevel>, String> {
-    static SETTING: OnceLock<std::result::Result<Option<SimdLevel>, String>> = OnceLock::new();
+/// The variable, read once.
+fn setting() -> &'static Setting {
+    static SETTING: OnceLock<Setting> = OnceLock::new();
     SETTING.get_or_init(|| match std::env::var_os(VARIABLE) {
         None => Ok(None),
         Some(word) => parsed(&word.to_string_lossy()),
     })
 }
 
-/// The level of a word; none for the empty word, which is as good as no variable.
-fn parsed(word: &str) -> std::result::Result<Option<SimdLevel>, String> {
-    match word.trim().to_ascii_lowercase().as_str() {
-        "" => Ok(None),
-        "generic" => Ok(Some(SimdLevel::Baseline)),
-        "avx2" => Ok(Some(SimdLevel::Avx2)),
-        "avx512" | "amx" => Ok(Some(SimdLevel::Avx512)),
-        _ => Err(word.to_owned()),
-    }
+/// What a word asks for; nothing for the empty word, which is as good as no variable.
+fn parsed(word: &str) -> Setting {
+    let level = match word.trim().to_ascii_lowercase().as_str() {
+        "" => return Ok(None),
+        "generic" => SimdLevel::Baseline,
+        "avx2" => SimdLevel::Avx2,
+        "avx512" => SimdLevel::Avx512,
+        "amx" => return Ok(Some(Wanted { level: SimdLevel::Avx512, tiles: true })),
+        _ => return Err(word.to_owned()),
+    };
+    Ok(Some(Wanted { level, tiles: false }))
 }
 
 fn unknown(word: &str) -> Error {

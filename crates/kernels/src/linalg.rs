@@ -3,7 +3,7 @@
 //!
 //! LU with partial pivoting is our own up to 64 x 64 (`lu`), and so are QR and Cholesky of several small real matrices
 //! (`small`), Cholesky of large ones (`cholesky`), QR of middling and of complex matrices (`reflection`, `householder`), eigenvalues of symmetric ones
-//! (`symmetric`) and singular values (`singular`); everything else is `faer`, one thread per matrix; the batch is split over threads, so results do not depend on them. Views are (*, m, n) with
+//! (`symmetric`), singular values (`singular`) and triangular systems for many right-hand sides (`substitution`); everything else is `faer`, one thread per matrix; the batch is split over threads, so results do not depend on them. Views are (*, m, n) with
 //! any strides; an error names the first batch element that failed. `cross` has products of vectors of any dtype.
 //! `triangular`, `elimination`, `reflectors`, `general_eigen` and `indefinite` take matrices as they lie in results, column by column.
 
@@ -21,6 +21,7 @@ mod reflection;
 mod reflectors;
 mod singular;
 mod small;
+mod substitution;
 mod symmetric;
 #[cfg(test)]
 mod tests;
@@ -37,7 +38,7 @@ pub use reflectors::geqrf;
 pub use triangular::{Triangle, solve_triangular};
 
 use crate::dense::{Compute, SharedMut, transpose};
-use crate::gemm::MulAdd;
+use crate::gemm::GemmElement;
 use crate::simd::math_f64;
 use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, interrupt, memory, parallel};
 use std::cell::RefCell;
@@ -47,7 +48,7 @@ use std::sync::{Mutex, PoisonError};
 const GRAIN: usize = 1 << 15;
 
 /// A type that matrices are factorised in.
-pub(crate) trait Field: Compute + MulAdd + faer::traits::ComplexField {
+pub(crate) trait Field: Compute + GemmElement + faer::traits::ComplexField {
     /// The type of singular values.
     type RealPart: Compute;
     fn divided_by(self, by: Self) -> Self;

@@ -122,6 +122,29 @@ fn solutions_inverses_and_determinants_fit() {
 }
 
 #[test]
+fn large_matrices_that_need_pivots_solve_many_right_hand_sides() {
+    let mut rng = Rng(5);
+    for dtype in DTYPES {
+        for n in [65, 130] {
+            for k in [3, 32, 50] {
+                let near = |got: Matrix, want: &Matrix, what: &str| {
+                    got.assert_near(want, tolerance(dtype), &format!("{dtype:?} {n} {k} {what}"));
+                };
+                // (Not dominated by its diagonal: rows are exchanged.)
+                let (a, b) = (rng.tensor(dtype, &[1, n, n]), rng.tensor(dtype, &[1, n, k]));
+                let mut x = rng.tensor(dtype, &[1, n, k]);
+                let mut inverse = rng.tensor(dtype, &[1, n, n]);
+                assert_eq!(linalg::solve(&mut x.view_mut(), a.view(), b.view()).unwrap(), [0]);
+                assert_eq!(linalg::inv(&mut inverse.view_mut(), a.view()).unwrap(), [0]);
+                let (a, b) = (Matrix::of(&a, 0), Matrix::of(&b, 0));
+                near(a.times(&Matrix::of(&x, 0)), &b, "solution");
+                near(a.times(&Matrix::of(&inverse, 0)), &Matrix::eye(n as usize), "inverse");
+            }
+        }
+    }
+}
+
+#[test]
 fn triangular_systems_are_solved_without_pivots() {
     let mut rng = Rng(11);
     for dtype in DTYPES {

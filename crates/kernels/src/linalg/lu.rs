@@ -1,21 +1,22 @@
 //! LU factorisation with partial pivoting and what follows from it: `solve`, `inv`, `det`, `slogdet`.
 //!
 //! Matrices up to 64 x 64 are factorised here, row-major in place, rank-1 update by rank-1 update with
-//! vector rows; larger ones by `faer`, which solves triangular ones as they are. A zero pivot means singular, exactly as LAPACK reports it.
+//! vector rows; larger ones by `faer`. What follows for many right-hand sides is `substitution`, for few `faer`;
+//! triangular matrices are solved as they are. A zero pivot means singular, exactly as LAPACK reports it.
 
 use super::{
-    FactorFailure, FactorResult, Field, codes_of_batch, expect_dtype, factors, for_batch,
-    for_field, matrices, squares, to_columns, undefined, with_batch,
+    FactorFailure, FactorResult, Field, Triangle, codes_of_batch, expect_dtype, factors, for_batch,
+    for_field, matrices, squares, substitution, to_columns, undefined, with_batch,
 };
 use crate::dense::{Compute, SharedMut, expect_shape, load, store, with_output};
-use crate::gemm::MulAdd;
+use crate::gemm::{Matrix, MulAdd};
 use crate::interrupt::{self, on_own_thread};
 use crate::simd::math_f64;
 use crate::{Error, Result, StridedMut, StridedRef, memory};
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
-use faer::{MatMut, MatRef, Par, Side};
+use faer::{MatMut, MatRef, Par};
 
 /// Largest order factorised here.
 const SMALL: usize = 64;
@@ -43,7 +44,11 @@ pub fn solve(x: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Re
                 // SAFETY: one task per matrix.
                 let x = unsafe { x.slice(i * n * k..(i + 1) * n * k) };
                 let given = &b[i * n * k..(i + 1) * n * k];
-                solve_one(&a, i, n, (x, k), |sides| sides.copy_from_slice(given))
+                let give = |sides: &mut [T]| sides.copy_from_slice(given);
+                if n > SMALL {
+                    return solve_large(&a, i, n, (x, k), give, batch == 1);
+                }
+                solve_small(&a, i, n, (x, k), give)
             })
         })
     })
@@ -64,10 +69,19 @@ pub fn inv(out: &mut StridedMut<'_>, a: StridedRef<'_>) -> Result<Vec<i32>> {
             codes_of_batch(batch, 2 * n * n * n, &|i| {
                 // SAFETY: one task per matrix.
                 let x = unsafe { out.slice(i * n * n..(i + 1) * n * n) };
-                solve_one(&a, i, n, (x, n), |sides| {
-                    // (Zeros at first.)
+                // (Zeros at first.)
+                let give = |sides: &mut [T]| {
                     sides.iter_mut().step_by(n + 1).for_each(|one| *one = T::one());
-                })
+                };
+                if n <= SMALL {
+                    return solve_small(&a, i, n, (x, n), give);
+                }
+                let own = &a[i * n * n..(i + 1) * n * n];
+                if triangle(own, n).is_some() {
+                    return solve_large(&a, i, n, (x, n), give, batch == 1);
+                }
+                let lu = factor_large(&a, i, n, x)?;
+                Ok(lu.invert(x, batch == 1)?)
             })
         })
     })
@@ -175,27 +189,40 @@ fn is_odd(permutation: &[usize]) -> Result<bool> {
     Ok(odd)
 }
 
-/// The side on which a triangular matrix without zeros on its diagonal has its elements: such a matrix needs no
-/// factorisation. (With a zero there, pivoting decides which pivot is named.)
-fn triangle<T: Field>(a: MatRef<'_, T>) -> Option<Side> {
-    let (n, zero) = (a.nrows(), T::default());
-    if (0..n).any(|d| a[(d, d)] == zero) {
+/// The triangle of a triangular matrix without zeros on its diagonal: such a matrix needs no factorisation. (With a zero
+/// there, pivoting decides which pivot is named.)
+fn triangle<T: Field>(a: &[T], n: usize) -> Option<Triangle> {
+    let is_zero = |elements: &[T]| elements.iter().all(|&value| value == T::default());
+    let rows = || a.chunks_exact(n).enumerate();
+    if rows().any(|(r, row)| row[r] == T::default()) {
         return None;
     }
-    if (0..n).all(|r| (r + 1..n).all(|c| a[(r, c)] == zero)) {
-        return Some(Side::Lower);
-    }
-    (0..n).all(|r| (0..r).all(|c| a[(r, c)] == zero)).then_some(Side::Upper)
+    let is_lower = rows().all(|(r, row)| is_zero(&row[r + 1..]));
+    let is_upper = || rows().all(|(r, row)| is_zero(&row[..r]));
+    (is_lower || is_upper()).then_some(Triangle { upper: !is_lower, unit: false })
 }
 
 /// Solves a triangular system of `n` equations in place, aside from copies if it is long.
-fn solve_triangular<T: Field>(a: &[T], n: usize, side: Side, x: &mut [T], k: usize) -> Result<()> {
+fn solve_triangular<T: Field>(
+    a: &[T],
+    n: usize,
+    triangle: Triangle,
+    x: &mut [T],
+    k: usize,
+    threads: bool,
+) -> Result<()> {
+    if substitution::fits(k) {
+        let (a, x) = (Matrix::rows(a.as_ptr(), n), Matrix::rows(x.as_mut_ptr(), k));
+        // SAFETY: live matrices of these sizes, apart from each other.
+        return unsafe { substitution::solve(a, triangle, x, (n, k), threads) };
+    }
     let solve = move |a: &[T], x: &mut [T]| {
         let a = MatRef::from_row_major_slice(a, n, n);
         let x = MatMut::from_row_major_slice_mut(x, n, k);
-        match side {
-            Side::Lower => solve_lower_triangular_in_place(a, x, Par::Seq),
-            Side::Upper => solve_upper_triangular_in_place(a, x, Par::Seq),
+        if triangle.upper {
+            solve_upper_triangular_in_place(a, x, Par::Seq);
+        } else {
+            solve_lower_triangular_in_place(a, x, Par::Seq);
         }
     };
     let cost = n * n * k / 2;
@@ -212,9 +239,60 @@ fn solve_triangular<T: Field>(a: &[T], n: usize, side: Side, x: &mut [T], k: usi
     Ok(())
 }
 
-/// Writes into `x` (n, k) what solves matrix `i` for the right-hand sides `right`, after all requests for memory; else gives the
+/// The factors of matrix `i`; else the number (from 1) of the first zero pivot, and `x` becomes NaN.
+fn factor_large<T: Field>(
+    a: &[T],
+    i: usize,
+    n: usize,
+    x: &mut [T],
+) -> std::result::Result<factors::Lu<T>, FactorFailure<usize>> {
+    let matrix = to_columns(a, i, n, n)?;
+    let lu = on_own_thread(n * n * n / 3, move || factors::Lu::of(matrix))?;
+    if let Some(d) = (0..n).find(|&d| lu.pivot(d) == T::default()) {
+        x.fill(undefined());
+        return Err(FactorFailure::OfMatrix(d + 1));
+    }
+    Ok(lu)
+}
+
+/// [`solve_small`] of larger matrices.
+fn solve_large<T: Field>(
+    a: &[T],
+    i: usize,
+    n: usize,
+    (x, k): (&mut [T], usize),
+    right: impl FnOnce(&mut [T]),
+    threads: bool,
+) -> FactorResult<usize> {
+    let own = &a[i * n * n..(i + 1) * n * n];
+    let sides = || {
+        let mut sides = memory::filled(T::default(), n * k)?;
+        right(&mut sides);
+        Ok::<_, Error>(sides)
+    };
+    let solved = if let Some(triangle) = triangle(own, n) {
+        let mut sides = sides()?;
+        solve_triangular(own, n, triangle, &mut sides, k, threads)?;
+        sides
+    } else {
+        let lu = factor_large(a, i, n, x)?;
+        let mut sides = sides()?;
+        if substitution::fits(k) {
+            lu.solve_many(&mut sides, k, threads)?;
+            sides
+        } else {
+            on_own_thread(n * n * k, move || {
+                lu.solve(MatMut::from_row_major_slice_mut(&mut sides, n, k)).map(|()| sides)
+            })?
+        }
+    };
+    x.copy_from_slice(&solved);
+    Ok(())
+}
+
+/// Writes into `x` (n, k) what solves matrix `i`, of order up to [`SMALL`], for the right-hand sides `right`, after all requests for memory; else gives the
 /// number (from 1) of the first zero pivot, and `x` becomes NaN.
-fn solve_one<T: Field>(
+fn solve_small<T: Field>(
     a: &[T],
     i: usize,
     n: usize,
@@ -225,29 +303,6 @@ fn solve_one<T: Field>(
         return Ok(());
     }
     let zero = T::default();
-    if n > SMALL {
-        let own = &a[i * n * n..(i + 1) * n * n];
-        if let Some(side) = triangle(MatRef::from_row_major_slice(own, n, n)) {
-            let mut sides = memory::filled(zero, n * k)?;
-            right(&mut sides);
-            solve_triangular(own, n, side, &mut sides, k)?;
-            x.copy_from_slice(&sides);
-            return Ok(());
-        }
-        let matrix = to_columns(a, i, n, n)?;
-        let lu = on_own_thread(n * n * n / 3, move || factors::Lu::of(matrix))?;
-        if let Some(d) = (0..n).find(|&d| lu.pivot(d) == zero) {
-            x.fill(undefined());
-            return Err(FactorFailure::OfMatrix(d + 1));
-        }
-        let mut sides = memory::filled(zero, n * k)?;
-        right(&mut sides);
-        let solved = on_own_thread(n * n * k, move || {
-            lu.solve(MatMut::from_row_major_slice_mut(&mut sides, n, k)).map(|()| sides)
-        })?;
-        x.copy_from_slice(&solved);
-        return Ok(());
-    }
     let mut lu = [zero; 16 * 16];
     let mut large;
     let source = &a[i * n * n..(i + 1) * n * n];

@@ -1,10 +1,12 @@
-//! Triangular systems of equations: up to order 16 by substitution here, larger ones by `faer`.
+//! Triangular systems of equations: up to order 16 by substitution here, larger ones by `substitution`
+//! for many right-hand sides and by `faer` for few.
 //!
 //! Right-hand sides are the rows of what is given, so that a batch of matrices that lie column by column is given as it lies.
 //! Nothing is refused for its values: zeros on the diagonal give infinities and NaN, as divisions do.
 
-use super::{Field, GRAIN, expect_dtype, for_field, matrices, squares};
+use super::{Field, GRAIN, expect_dtype, for_field, matrices, squares, substitution};
 use crate::dense::{SharedMut, expect_shape, load, with_output};
+use crate::gemm::Matrix;
 use crate::interrupt::{self, on_own_thread};
 use crate::{Error, Result, StridedMut, StridedRef, memory, parallel};
 use faer::linalg::triangular_solve::{
@@ -55,7 +57,7 @@ pub fn solve_triangular(
                     // SAFETY: one task per matrix.
                     let x = unsafe { x.slice(i * k * n..(i + 1) * k * n) };
                     x.copy_from_slice(&b[i * k * n..(i + 1) * k * n]);
-                    solve_one(&a[i * per_a..i * per_a + n * n], n, x, triangle)?;
+                    solve_one(&a[i * per_a..i * per_a + n * n], n, x, triangle, batch == 1)?;
                 }
                 Ok(())
             })
@@ -64,13 +66,25 @@ pub fn solve_triangular(
 }
 
 /// Solves for the rows of `x` in place.
-fn solve_one<T: Field>(a: &[T], n: usize, x: &mut [T], triangle: Triangle) -> Result<()> {
+fn solve_one<T: Field>(
+    a: &[T],
+    n: usize,
+    x: &mut [T],
+    triangle: Triangle,
+    threads: bool,
+) -> Result<()> {
     if n == 0 || x.is_empty() {
         return Ok(());
     }
     if n <= SMALL {
         substitute(a, n, x, triangle);
         return Ok(());
+    }
+    let k = x.len() / n;
+    if substitution::fits(k) {
+        let (a, x) = (Matrix::rows(a.as_ptr(), n), Matrix::rows(x.as_mut_ptr(), n).t());
+        // SAFETY: live matrices of these sizes, apart from each other.
+        return unsafe { substitution::solve(a, triangle, x, (n, k), threads) };
     }
     let cost = n * x.len() / 2;
     if !interrupt::needs_own_thread(cost) {

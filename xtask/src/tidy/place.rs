@@ -22,7 +22,7 @@ const UNSAFE_FOLDERS: [&str; 6] = [
 const ACCESS: &str = "hands kernels the right to memory, once a call has come past all layers";
 
 /// The other files with unsafe code, or folders of them, and why.
-const UNSAFE_ELSEWHERE: [(&str, &str); 51] = [
+const UNSAFE_ELSEWHERE: [(&str, &str); 52] = [
     ("crates/pullback/src/local.rs", "a thread's few words, found without a call"),
     ("crates/pullback/src/binding.rs", "memory of others as a tensor"),
     ("crates/pullback/src/dlpack.rs", "memory of other libraries, by their protocols"),
@@ -59,6 +59,7 @@ const UNSAFE_ELSEWHERE: [(&str, &str); 51] = [
         "crates/python/src/interrupt.rs",
         "the interpreter's lock and signals, for which PyO3 has no call",
     ),
+    ("crates/python/src/extension.rs", "the table of a library that was loaded"),
     ("crates/python/src/held.rs", "a reference that is given back on any thread"),
     ("crates/python/src/lib.rs", OBJECTS),
     ("crates/python/src/dtype.rs", OBJECTS),

@@ -71,7 +71,7 @@ def impl_backward(qualname: str, output_differentiability: Any = None, *, func: 
         return lambda given: impl_backward(qualname, output_differentiability, func=given)
     if qualname not in _SAVING:
         raise RuntimeError(f"{qualname}: impl_save_for_backward() has not been called")
-    saving, op = _SAVING[qualname], library._overload(qualname)
+    saving, op = _SAVING[qualname], library._find_op(qualname)
     names = [argument.name for argument in op._parsed.arguments]
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:

@@ -37,16 +37,18 @@ def __getattr__(name: str) -> Any:
 
 
 def load_library(path: str) -> None:
-    """Defines the ops of a compiled library that is known: torchvision's, torchaudio's.
+    """Defines the ops of a library: one of the crate ``pullback-extension``, or a known one.
 
-    What was compiled for PyTorch cannot be loaded; their ops are written in Python here.
+    What was compiled for PyTorch cannot be loaded; the ops of torchvision and torchaudio are
+    written in Python here.
 
     Raises:
         OSError: for every other library, as for those that cannot be loaded for other reasons.
+        RuntimeError: for one that was built for another version of the border.
     """
-    from . import _compiled
+    from . import _compiled, _extension_ops
 
-    if _compiled.define(path):
+    if _compiled.define(path) or _extension_ops.define(path):
         loaded_libraries.add(str(path))
         return
     raise OSError(

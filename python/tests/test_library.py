@@ -271,3 +271,13 @@ def test_opcheck_finds_what_is_wrong() -> None:
             op, (torch.ones(2),), test_utils="test_schema", raise_exception=False
         )
         assert "was mutated" in str(outcomes["test_schema"])
+
+
+def test_an_op_without_forward_rule_is_no_constant_to_jvp() -> None:
+    @library.custom_op("pullbacktest::without_jvp", mutates_args=())
+    def without_jvp(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    x = torch.ones(2)
+    with pytest.raises(NotImplementedError, match="implement the jvp function"):
+        torch.func.jvp(without_jvp, (x,), (x,))

@@ -202,6 +202,9 @@ def test_commands_of_the_pages_exist(line: str, programs: set[str]) -> None:
         case ["cargo", "test", "-p", crate, *_]:
             folder = crate.removeprefix("pullback-")
             assert (ROOT / "crates" / folder / "Cargo.toml").is_file()
+        case ["cargo", "build", "--release", "-p", crate]:
+            manifests = (ROOT / "examples").glob("*/Cargo.toml")
+            assert any(f'name = "{crate}"' in manifest.read_text() for manifest in manifests)
         case ["cargo", "add", ("pullback" | "pullback-nn") as crate, "--path", path]:
             assert path.endswith(f"crates/{crate.removeprefix('pullback-')}")
         case ["python", "-m", "pullback", "diff" | "recorder", *_] | ["python", "program.py"]:

@@ -56,6 +56,7 @@ pub mod call_site;
 pub mod capture;
 pub mod custom;
 pub mod dispatch;
+pub mod dlpack;
 mod error;
 mod generator;
 pub mod gradcheck;

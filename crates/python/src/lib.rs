@@ -41,6 +41,7 @@ mod dispatch_mode;
 mod dtype;
 mod error;
 mod explain;
+mod extension;
 mod function_mode;
 mod held;
 mod indexing;
@@ -129,6 +130,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     dispatch_mode::init(module)?;
     function_mode::init(module)?;
     io::init(module)?;
+    extension::init(module)?;
     thread_guard::init(module)?;
     registration::init(module)?;
     registry::init(module)

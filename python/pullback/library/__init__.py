@@ -71,7 +71,7 @@ def _split(qualname: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _overload(op: Any) -> CustomOverload:
+def _find_op(op: Any) -> CustomOverload:
     """The op that a name, an overload or the result of :func:`custom_op` stands for."""
     if isinstance(op, CustomOpDef):
         return op._opoverload
@@ -208,7 +208,7 @@ class Library:
     def _find(self, op_name: Any) -> CustomOverload:
         if isinstance(op_name, str) and "::" not in op_name:
             op_name = f"{self.ns}::{op_name}"
-        return _overload(op_name)
+        return _find_op(op_name)
 
     def impl(
         self,
@@ -381,7 +381,7 @@ def impl(
         return old
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        overload = _overload(qualname)
+        overload = _find_op(qualname)
         for key in _keys_of(types):
             _new(overload.namespace, lib).impl(overload, function, key)
         return function
@@ -420,7 +420,7 @@ def custom_op(
         # (That fakes and transforms see it as one op holds of every op that is defined so.)
         given = [] if tags is None else _tags_in(tags)
         library.define(op_name + text, tags=[Tag.pt2_compliant_tag, *given])
-        result = CustomOpDef(_overload(name), function)
+        result = CustomOpDef(_find_op(name), function)
         for key in _keys_of("default" if device_types is None else device_types):
             library.impl(result._opoverload, function, key)
         return result
@@ -437,14 +437,14 @@ def register_kernel(
     lib: Library | None = None,
 ) -> Any:
     """Registers a kernel for types of devices (all if None); a decorator without ``func``."""
-    return impl(_overload(op), "default" if device_types is None else device_types, func, lib=lib)
+    return impl(_find_op(op), "default" if device_types is None else device_types, func, lib=lib)
 
 
 def _registered(op: Any, func: Any, register: Callable[[CustomOverload, Any], None]) -> Any:
     """Registers something of an op; a decorator without ``func``."""
 
     def decorate(function: Any) -> Any:
-        register(_overload(op), function)
+        register(_find_op(op), function)
         return function
 
     return decorate if func is None else decorate(func)
@@ -511,7 +511,7 @@ def register_autograd(
     Raises:
         RuntimeError: for ops that write into arguments.
     """
-    _overload(op).register_autograd(backward, setup_context)
+    _find_op(op).register_autograd(backward, setup_context)
 
 
 def register_vmap(
@@ -551,7 +551,7 @@ def register_autocast(
     """
     if not isinstance(device_type, str) or device_type not in ("cpu", "cuda"):
         raise ValueError(f"Unknown device type: {device_type!r}")
-    _overload(op).autocast[device_type] = cast_inputs
+    _find_op(op).autocast[device_type] = cast_inputs
 
 
 def get_ctx() -> Any:
@@ -571,7 +571,7 @@ def get_kernel(op: Any, dispatch_key: str) -> Callable[..., Any]:
     Raises:
         RuntimeError: if there is none.
     """
-    overload = _overload(op)
+    overload = _find_op(op)
     found = overload.kernels.get(str(dispatch_key))
     if found is None:
         raise RuntimeError(f"no kernel of {overload.name()} is registered for {dispatch_key}")

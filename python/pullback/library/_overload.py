@@ -47,6 +47,8 @@ class CustomOverload(OpOverload):
         self.autocast: dict[str, Any] = {}
         self._tags: list[Any] = []
         self._function: type | None = None
+        # How a call is recorded, where that is not by the rules above.
+        self.record: Callable[[list[Any]], Any] | None = None
 
     @property
     def tags(self) -> list[Any]:
@@ -148,6 +150,8 @@ class CustomOverload(OpOverload):
 
     def _recorded(self, values: list[Any]) -> Any:
         """Runs the op as one node of the graph."""
+        if self.record is not None and self.backward is None and self.vmap is None:
+            return self.record(values)
         if self._function is None:
             from ._function import function_of
 
@@ -265,10 +269,12 @@ def _classes(values: list[Any]) -> tuple[type, ...]:
 
 
 def _is_transformed() -> bool:
-    """Whether a level of vmap or of forward mode is open on the thread."""
+    """Whether a level of vmap or of forward mode, or a transform, is open on the thread."""
+    from .. import _transform
     from ..autograd import forward_ad
 
-    return _C._vmap_is_open() or forward_ad._current_level >= 0
+    is_open = _C._vmap_is_open() or forward_ad._current_level >= 0
+    return is_open or bool(_transform.of_thread())
 
 
 def _flat(schema: Schema, values: list[Any]) -> list[Any]:

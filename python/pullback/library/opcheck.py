@@ -140,9 +140,9 @@ def opcheck(
         OpCheckError: for the first test that fails.
         ValueError: for a test that there is not.
     """
-    from . import _overload
+    from . import _find_op
 
-    overload, kwargs = _overload(op), kwargs or {}
+    overload, kwargs = _find_op(op), kwargs or {}
     names = [test_utils] if isinstance(test_utils, str) else list(test_utils)
     unknown = set(names) - set(_CHECKS)
     if unknown:

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 /// A folder of a crate, and what it must not depend on (a prefix of names) with the reason.
-const REFUSED: [(&str, &str, &str); 11] = [
+const REFUSED: [(&str, &str, &str); 12] = [
     ("crates/schema", "", "the grammar of signatures needs nothing"),
     ("crates/macros", "pullback", "the macro knows the grammar only"),
     ("crates/kernels", "pullback", "kernels know no tensor"),
@@ -18,6 +18,7 @@ const REFUSED: [(&str, &str, &str); 11] = [
     ("crates/pullback", "pyo3", "one crate knows Python, `crates/python`"),
     ("crates/pullback", "pullback-nn", "layers are made of the library, not the other way round"),
     ("crates/nn", "pyo3", "one crate knows Python, `crates/python`"),
+    ("crates/extension", "pyo3", "one crate knows Python, `crates/python`"),
     ("crates/derive", "pullback", "the derive macro writes paths only"),
     ("xtask", "", "the developer's commands have no dependencies"),
 ];

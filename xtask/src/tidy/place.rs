@@ -9,11 +9,12 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Where unsafe code belongs.
-const UNSAFE_FOLDERS: [&str; 5] = [
+const UNSAFE_FOLDERS: [&str; 6] = [
     "crates/kernels/",
     "crates/fft/",
     "crates/pullback/src/tensor/",
     "crates/python/src/raw/",
+    "crates/extension/src/",
     "crates/loom/",
 ];
 
@@ -21,9 +22,10 @@ const UNSAFE_FOLDERS: [&str; 5] = [
 const ACCESS: &str = "hands kernels the right to memory, once a call has come past all layers";
 
 /// The other files with unsafe code, or folders of them, and why.
-const UNSAFE_ELSEWHERE: [(&str, &str); 50] = [
+const UNSAFE_ELSEWHERE: [(&str, &str); 52] = [
     ("crates/pullback/src/local.rs", "a thread's few words, found without a call"),
     ("crates/pullback/src/binding.rs", "memory of others as a tensor"),
+    ("crates/pullback/src/dlpack.rs", "memory of other libraries, by their protocols"),
     ("crates/pullback/src/call_site.rs", "a line of the program in one word"),
     (
         "crates/pullback/src/dispatch/pointwise.rs",
@@ -57,6 +59,7 @@ const UNSAFE_ELSEWHERE: [(&str, &str); 50] = [
         "crates/python/src/interrupt.rs",
         "the interpreter's lock and signals, for which PyO3 has no call",
     ),
+    ("crates/python/src/extension.rs", "the table of a library that was loaded"),
     ("crates/python/src/held.rs", "a reference that is given back on any thread"),
     ("crates/python/src/lib.rs", OBJECTS),
     ("crates/python/src/dtype.rs", OBJECTS),

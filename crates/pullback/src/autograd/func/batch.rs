@@ -59,6 +59,17 @@ pub fn vmap(
     run(f, inputs, size, Vmap::default())
 }
 
+/// As [`vmap`], of a function with several results.
+///
+/// # Errors
+/// As [`vmap`].
+pub fn vmaps(
+    f: impl FnOnce(&[&Tensor]) -> Result<Vec<Tensor>>,
+    inputs: &[Batched<'_>],
+) -> Result<Vec<Tensor>> {
+    run_all(f, inputs, size_of(inputs)?, Vmap::default())
+}
+
 /// As [`vmap`], with its options. `f` runs once for each chunk.
 ///
 /// # Errors
@@ -133,6 +144,16 @@ fn run(
     size: i64,
     options: Vmap,
 ) -> Result<Tensor> {
+    Ok(run_all(|examples| Ok(vec![f(examples)?]), inputs, size, options)?.remove(0))
+}
+
+/// As [`run`], of a function with several results.
+fn run_all(
+    f: impl FnOnce(&[&Tensor]) -> Result<Vec<Tensor>>,
+    inputs: &[Batched<'_>],
+    size: i64,
+    options: Vmap,
+) -> Result<Vec<Tensor>> {
     let level = LevelGuard::new(size, options.randomness)?;
     let one = |input: &Batched<'_>| match input.dim {
         Some(dim) => add_dim(input.tensor, dim, level.id()),
@@ -140,5 +161,6 @@ fn run(
     };
     let examples = inputs.iter().map(one).collect::<Result<Vec<_>>>()?;
     let examples: Vec<&Tensor> = examples.iter().collect();
-    remove_dim(&f(&examples)?, level.id(), size, options.out_dim)
+    let results = f(&examples)?;
+    results.iter().map(|one| remove_dim(one, level.id(), size, options.out_dim)).collect()
 }

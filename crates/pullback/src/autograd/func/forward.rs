@@ -36,6 +36,51 @@ pub fn jvp(
     Ok((value, tangent))
 }
 
+/// As [`jvp`], of a function of several tensors that gives several: its values, and the sum of the products of its Jacobians
+/// by each input with the input's tangent; an input without one is a constant.
+///
+/// # Errors
+/// As [`jvp`]; `RuntimeError` for another number of tangents than inputs.
+///
+/// # Examples
+/// ```
+/// # use pullback::{Result, Tensor, func::jvps};
+/// # fn main() -> Result<()> {
+/// let (x, y, t) = (Tensor::from(2.0)?, Tensor::from(3.0)?, Tensor::from(1.0)?);
+/// let f = |at: &[&Tensor]| Ok(vec![at[0].mul(at[1])?, at[0].square()?]);
+/// let (values, tangents) = jvps(f, &[&x, &y], &[Some(&t), None])?;
+/// assert_eq!((values[0].item()?.to_f64(), tangents[0].item()?.to_f64()), (6.0, 3.0));
+/// assert_eq!(tangents[1].item()?.to_f64(), 4.0);
+/// # Ok(())
+/// # }
+/// ```
+pub fn jvps(
+    f: impl FnOnce(&[&Tensor]) -> Result<Vec<Tensor>>,
+    xs: &[&Tensor],
+    ts: &[Option<&Tensor>],
+) -> Result<(Vec<Tensor>, Vec<Tensor>)> {
+    let (inputs, tangents) = (xs.len(), ts.len());
+    ensure!(
+        inputs == tangents,
+        runtime,
+        "jvps: Expected a tangent or none for each input, got {inputs} inputs and {tangents} tangents"
+    );
+    let _on = forward::set_forward(true);
+    let level = JvpLevel(forward::enter_nested_level());
+    let dual = |(x, t): (&&Tensor, &Option<&Tensor>)| match t {
+        Some(t) => forward::make_dual_at(x, t, level.0),
+        None => Ok((*x).clone()),
+    };
+    let duals = xs.iter().zip(ts).map(dual).collect::<Result<Vec<_>>>()?;
+    let outputs = f(&duals.iter().collect::<Vec<_>>())?;
+    let unpacked = |output| {
+        let (value, tangent) = forward::unpack_dual_at(output, level.0)?;
+        let tangent = tangent.map_or_else(|| arithmetic::zeros_like(&value), Ok)?;
+        Ok((value, tangent))
+    };
+    outputs.iter().map(unpacked).collect()
+}
+
 /// `f(x)`, and the function that multiplies the Jacobian of `f` there with a vector, of the shape of `x`.
 ///
 /// `f` runs once, so many products cost less than with [`jvp`], and random numbers stay the same. A product takes two

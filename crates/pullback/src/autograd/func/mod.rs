@@ -4,7 +4,8 @@
 //! Each takes a function of tensors and gives what it computes of it at a point. They nest in any order, because what
 //! they are made of does: inputs of a transform's own (`transform`), levels of forward mode, batched tensors (`batch`).
 //! Names and meanings are those of PyTorch's `torch.func`; a function of several tensors is differentiated by all of them
-//! with [`grads`], and by one of them by a closure that holds the others. Start with [`grad`].
+//! with [`grads`], and by one of them by a closure that holds the others; [`vjps`], [`jvps`] and [`vmaps`] take functions of
+//! several tensors that give several. Start with [`grad`].
 //!
 //! ```
 //! use pullback::func::{Batched, grad, hessian, linearize, vmap};
@@ -37,7 +38,9 @@ mod forward;
 mod functionalize;
 mod reverse;
 
-pub use batch::{Batched, Vmap, vmap, vmap_with};
-pub use forward::{hessian, jacfwd, jvp, linearize};
+pub use batch::{Batched, Vmap, vmap, vmap_with, vmaps};
+pub use forward::{hessian, jacfwd, jvp, jvps, linearize};
 pub use functionalize::{Remove, functionalize};
-pub use reverse::{grad, grad_and_value, grads, grads_and_value, jacrev, jacrev_by_chunks, vjp};
+pub use reverse::{
+    grad, grad_and_value, grads, grads_and_value, jacrev, jacrev_by_chunks, vjp, vjps,
+};

@@ -50,15 +50,28 @@ impl Point {
     ///
     /// They are recorded where somebody outside may ask for theirs.
     pub(super) fn pull(&self, output: &Tensor, start: Option<&Tensor>) -> Result<Vec<Tensor>> {
-        if !output.requires_grad() {
+        self.pull_all(std::slice::from_ref(output), &[start])
+    }
+
+    /// As [`Self::pull`], the sum over several outputs.
+    fn pull_all(&self, outputs: &[Tensor], starts: &[Option<&Tensor>]) -> Result<Vec<Tensor>> {
+        let (mut connected, mut given) = (Vec::new(), Vec::new());
+        for (output, start) in outputs.iter().zip(starts) {
+            if output.requires_grad() {
+                connected.push(output.clone());
+                given.push(*start);
+            }
+        }
+        if connected.is_empty() {
             return self.inputs.iter().map(arithmetic::zeros_like).collect();
         }
         let create_graph = mode::is_grad_enabled()
-            && (start.is_some_and(Tensor::requires_grad)
-                || transform::reaches_out(std::slice::from_ref(output), &self.known)?);
+            && (given.iter().flatten().any(|start| start.requires_grad())
+                || transform::reaches_out(&connected, &self.known)?);
         let options = Options { create_graph, retain_graph: Some(true), allow_unused: true };
         let inputs: Vec<&Tensor> = self.inputs.iter().collect();
-        let found = api::grad(&[output], &inputs, &[start], options)?;
+        let outputs: Vec<&Tensor> = connected.iter().collect();
+        let found = api::grad(&outputs, &inputs, &given, options)?;
         let shown = |(grad, input): (Option<Tensor>, &Tensor)| match grad {
             Some(grad) => Ok(grad),
             None => arithmetic::zeros_like(input),
@@ -155,6 +168,43 @@ pub fn vjp<F: FnOnce(&Tensor) -> Result<Tensor>>(
     let value = point.show(output.clone())?;
     let pull = move |v: &Tensor| point.show(point.pull(&output, Some(v))?.remove(0));
     Ok((value, pull))
+}
+
+/// As [`vjp`], of a function of several tensors that gives several: its values, and the function that takes a vector for each of
+/// them and gives the sum of the products for each input.
+///
+/// # Errors
+/// As [`vjp`]. The function gives a `RuntimeError` for another number of vectors than values.
+///
+/// # Examples
+/// ```
+/// # use pullback::{Result, Tensor, func::vjps};
+/// # fn main() -> Result<()> {
+/// let (x, y, one) = (Tensor::from(2.0)?, Tensor::from(3.0)?, Tensor::from(1.0)?);
+/// let (values, pull) = vjps(|at| Ok(vec![at[0].mul(at[1])?, at[0].square()?]), &[&x, &y])?;
+/// assert_eq!(values[1].item()?.to_f64(), 4.0);
+/// let grads = pull(&[&one, &one])?;
+/// assert_eq!((grads[0].item()?.to_f64(), grads[1].item()?.to_f64()), (7.0, 2.0));
+/// # Ok(())
+/// # }
+/// ```
+pub fn vjps<F: FnOnce(&[&Tensor]) -> Result<Vec<Tensor>>>(
+    f: F,
+    xs: &[&Tensor],
+) -> Result<(Vec<Tensor>, impl Fn(&[&Tensor]) -> Result<Vec<Tensor>> + use<F>)> {
+    let (point, outputs) = Point::run(xs, None, f)?;
+    let values = point.shown(&outputs)?;
+    let pull = move |vectors: &[&Tensor]| {
+        let (given, needed) = (vectors.len(), outputs.len());
+        ensure!(
+            given == needed,
+            runtime,
+            "vjps: Expected a vector for each of the {needed} values, got {given}"
+        );
+        let starts: Vec<Option<&Tensor>> = vectors.iter().copied().map(Some).collect();
+        point.shown(&point.pull_all(&outputs, &starts)?)
+    };
+    Ok((values, pull))
 }
 
 /// The Jacobian of `f` at `x`, of the shape of `f(x)` and then that of `x`, by one backward for all rows at once.

@@ -1,0 +1,36 @@
+//! Ops of a library of its own, called by a program that has another copy of pullback.
+//!
+//! Rust has no stable ABI: a loaded library brings its own copy of `pullback`, with its own engine and memory. So what crosses the
+//! border is what C can say: tensors by DLPack (no copy; the caller's are only read, and no result shares memory with one), all
+//! else as bytes. Histories do not cross. What the caller's engine needs of a derivative it asks for as a [`Program`]: an op, to
+//! which `vjp`, `jvp` and `vmap` are applied any number of times. It is evaluated wholly inside of the library, by the op's own
+//! rules, and each application is again a function of tensors: a second derivative is the `vjp` of a `vjp`. The price is that a
+//! backward computes the op once more.
+//!
+//! `program` says what is computed, `abi` how it crosses, [`guest`] is the library's side (a [`Library`] in a `static`), [`host`]
+//! the caller's. Invariant: no panic crosses, and who gets memory of the other side gives it back there.
+
+mod abi;
+pub mod guest;
+pub mod host;
+mod program;
+mod run;
+
+pub use abi::Table;
+pub use guest::Library;
+pub use program::{Given, Program, Step};
+
+/// Makes the crate, a `cdylib`, a library that `torch.ops.load_library` takes: `library!("mymath", [KEPLER])` shows the op `KEPLER`
+/// of the crate as `torch.ops.mymath.kepler`. It is there with the feature `library` of this crate.
+#[cfg(feature = "library")]
+#[macro_export]
+macro_rules! library {
+    ($namespace:literal, [$($op:path),+ $(,)?]) => {
+        /// What a program that loads the library asks for.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn pullback_extension_table() -> &'static $crate::Table {
+            static LIBRARY: $crate::Library = $crate::Library::new($namespace, &[$(&$op),+]);
+            LIBRARY.table()
+        }
+    };
+}

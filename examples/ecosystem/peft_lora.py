@@ -26,9 +26,9 @@ def main() -> tuple[float, float]:
     trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
     assert trained
     assert all("lora_" in name for name in trained)
-    optimizer = torch.optim.AdamW(trained.values(), lr=0.02)
+    optimizer = torch.optim.AdamW(trained.values(), lr=0.05)
     losses = []
-    for _ in range(30):
+    for _ in range(100):
         loss = model(input_ids=tokens, labels=tokens).loss
         optimizer.zero_grad()
         loss.backward()

@@ -158,7 +158,7 @@ fn rust(root: &Path, profile: Profile, words: &[&str], report: &mut Report) {
 }
 
 /// The instruction sets below this machine's, as `PULLBACK_CPU` names them.
-const SMALLER: [&str; 2] = ["generic", "avx2"];
+const SMALLER: [&str; 3] = ["generic", "avx2", "avx512"];
 
 /// The kernels, and the ops on top of them, with the instructions of smaller machines.
 fn smaller_machines(root: &Path, profile: Profile, report: &mut Report) {

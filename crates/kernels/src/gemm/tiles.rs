@@ -61,6 +61,7 @@ impl Tiles {
     ///
     /// # Safety
     /// The operands have `steps` steps.
+    #[allow(clippy::unused_self, reason = "it shows that this thread's tiles are ready")]
     pub(super) unsafe fn multiply(
         &self,
         product: TileProduct,
@@ -106,6 +107,7 @@ impl Tiles {
     ///
     /// # Safety
     /// None is needed.
+    #[allow(clippy::unused_self, reason = "as where there are tiles")]
     pub(super) unsafe fn multiply(
         &self,
         _: TileProduct,

@@ -139,7 +139,8 @@ def losses(model: transformers.PreTrainedModel) -> Iterator[float]:
         assert trainer.state.global_step == 10
         at_the_end = {name: value.clone() for name, value in model.state_dict().items()}
         trainer.train(resume_from_checkpoint=f"{folder}/checkpoint-5")
-        # From the checkpoint the same five steps lead to the same weights. (Not those of ViT, with PyTorch neither.)
+        # From the checkpoint the same five steps lead to the same weights. (ViT's differ with
+        # PyTorch, too.)
         if model.config.model_type != "vit":
             for name, value in trainer.model.state_dict().items():
                 torch.testing.assert_close(value, at_the_end[name])

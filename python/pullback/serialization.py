@@ -441,6 +441,11 @@ def _get_restore_location(map_location: Any) -> Callable[[Any, str], Any]:
             return default_restore_location(storage, location) if result is None else result
 
         return restore
+    if map_location is not None and not isinstance(map_location, (dict, str, bytes, _C.device)):
+        raise TypeError(
+            "map_location must be None, a device or its name, a dict of them or a callable: "
+            f"'{type(map_location).__name__}' object is not callable"
+        )
 
     def restore_by_name(storage: Any, location: str) -> Any:
         return default_restore_location(storage, str(_location_of(map_location, location)))

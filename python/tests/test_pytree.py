@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque, namedtuple
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -82,3 +83,84 @@ def test_a_type_of_ones_own_becomes_a_container_once() -> None:
     assert pytree.tree_map(lambda x: x + 1, Pair(1, 2)).b == 3
     with pytest.raises(ValueError, match="already registered"):
         pytree.register_pytree_node(Pair, lambda p: ([], None), lambda c, _: None)
+
+
+@dataclass
+class Record:
+    x: Any
+    y: Any = None
+    note: str = "none"
+
+
+@dataclass(frozen=True)
+class Setting:
+    value: int
+
+
+def test_the_fields_of_a_registered_data_class_are_its_children() -> None:
+    pytree.register_dataclass(
+        Record,
+        field_names=["x", "y"],
+        drop_field_names=["note"],
+        serialized_type_name="test_pytree.Record",
+    )
+    leaves, spec = pytree.tree_flatten(Record(1, [2], "dropped"))
+    assert (leaves, spec.context) == ([1, 2], [["x", "y"], []])
+    assert pytree.tree_unflatten([5, 6], spec) == Record(5, [6])
+    steps = pytree.tree_flatten_with_path(Record(1, 2))[0]
+    assert [(pytree.keystr(path), leaf) for path, leaf in steps] == [(".x", 1), (".y", 2)]
+    # A field that is None is no child: the trees are not alike.
+    assert pytree.tree_flatten(Record(1))[0] == [1]
+    assert pytree.tree_structure(Record(1)) != spec
+    assert pytree.tree_map(lambda x: x + 1, Record(1)) == Record(2)
+    written = pytree.treespec_dumps(spec)
+    assert pytree.treespec_loads(written) == spec
+    with pytest.warns(UserWarning, match="already registered"):
+        pytree.register_dataclass(Record)
+    assert pytree.tree_leaves(Record(1, 2, "kept")) == [1, 2, "kept"]
+
+
+def test_fields_that_are_not_those_of_the_class_are_refused() -> None:
+    @dataclass
+    class Pair:
+        a: int
+        b: int
+
+    class Plain:
+        def __init__(self, a: int) -> None:
+            self.a = a
+
+    with pytest.raises(ValueError, match=r"Missing fields in `field_names`: {'b'}"):
+        pytree.register_dataclass(Pair, field_names=["a"])
+    with pytest.raises(ValueError, match=r"Unexpected fields in `field_names`: {'c'}"):
+        pytree.register_dataclass(Pair, field_names=["a", "b", "c"])
+    with pytest.raises(ValueError, match="as it is not a dataclass"):
+        pytree.register_dataclass(Plain)
+    assert pytree.tree_leaves([Pair(1, 2)]) == [Pair(1, 2)]
+    pytree.register_dataclass(Plain, field_names=["a"])
+    assert pytree.tree_map(lambda x: -x, Plain(3)).a == -3
+
+
+def test_a_constant_belongs_to_the_structure() -> None:
+    class Unequal:
+        pass
+
+    pytree.register_constant(Setting)
+    leaves, spec = pytree.tree_flatten([Setting(1), 2])
+    assert leaves == [2]
+    assert pytree.tree_unflatten([3], spec) == [Setting(1), 3]
+    assert spec != pytree.tree_structure([Setting(2), 2])
+    assert (pytree.is_constant_class(Setting), pytree.is_constant_class(int)) == (True, False)
+    with pytest.raises(TypeError, match="non-default `__eq__`"):
+        pytree.register_constant(Unequal)
+    with pytest.raises(TypeError, match="non-default `__hash__`"):
+        pytree.register_constant(dataclass(Unequal))
+
+
+def test_specs_are_made_by_hand() -> None:
+    made = pytree.treespec_tuple([pytree.treespec_leaf(), pytree.tree_structure([1])])
+    assert made == pytree.tree_structure((1, [2]))
+    assert pytree.treespec_tuple() == pytree.tree_structure(())
+    with pytest.raises(ValueError, match="Expected a tuple of TreeSpec values"):
+        pytree.treespec_tuple([1])  # type: ignore[list-item]
+    assert {list, dict, tuple} < pytree.BUILTIN_TYPES

@@ -222,6 +222,8 @@ def test_storages_go_where_they_are_wanted() -> None:
         torch.load(io.BytesIO(data), map_location="cuda:0")
     with pytest.raises(RuntimeError, match="don't know how to restore data location"):
         torch.load(io.BytesIO(data), map_location="moon")
+    with pytest.raises(TypeError, match="'int' object is not callable"):
+        torch.load(io.BytesIO(data), map_location=3)
 
 
 def test_a_package_tags_storages_and_brings_them_back() -> None:

@@ -86,7 +86,9 @@ fn broken() -> Error {
 
 fn write_all<T>(to: &mut Vec<u8>, items: &[T], write: fn(&mut Vec<u8>, &T)) {
     to.extend((items.len() as u32).to_le_bytes());
-    items.iter().for_each(|item| write(to, item));
+    for item in items {
+        write(to, item);
+    }
 }
 
 fn write_given(to: &mut Vec<u8>, given: &Given) {

@@ -88,6 +88,128 @@ def register_pytree_node(
 _register_pytree_node = register_pytree_node
 
 
+def register_dataclass(
+    cls: type[Any],
+    *,
+    field_names: list[str] | None = None,
+    drop_field_names: list[str] | None = None,
+    serialized_type_name: str | None = None,
+) -> None:
+    """Makes a class a container of its fields, in order; those that are None are no children.
+
+    Args:
+        cls: a data class, or a class whose ``__init__`` takes ``field_names`` as keywords.
+        field_names: the fields; by default those of the data class that ``__init__`` takes.
+        drop_field_names: fields that are left out, and have their defaults when it is made anew.
+        serialized_type_name: its name in structures that are written as texts.
+
+    Raises:
+        ValueError: if the names are not the fields of the data class, or are not given for a class
+            that is none.
+    """
+    names = _checked_fields(cls, field_names, drop_field_names or [])
+
+    def flatten_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Context]:
+        pairs = [(name, getattr(tree, name)) for name in names]
+        present = [(GetAttrKey(name), value) for name, value in pairs if value is not None]
+        absent = [name for name, value in pairs if value is None]
+        return present, [[key.name for key, _ in present], absent]
+
+    def flatten(tree: Any) -> tuple[list[Any], Context]:
+        present, context = flatten_with_keys(tree)
+        return [value for _, value in present], context
+
+    def unflatten(children: Iterable[Any], context: Context) -> Any:
+        present, absent = context
+        return cls(**dict(zip(present, children, strict=True)), **dict.fromkeys(absent))
+
+    if cls in SUPPORTED_NODES:
+        import warnings
+
+        warnings.warn(
+            f"{cls} is already registered as pytree node. Overwriting the previous registration.",
+            stacklevel=2,
+        )
+        _forget(cls)
+    register_pytree_node(
+        cls,
+        flatten,
+        unflatten,
+        serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=flatten_with_keys,
+    )
+
+
+def _checked_fields(
+    cls: type[Any], field_names: list[str] | None, drop_field_names: list[str]
+) -> list[str]:
+    import dataclasses
+
+    if not dataclasses.is_dataclass(cls):
+        if field_names is None:
+            raise ValueError(
+                "field_names must be specified with a list of all fields used to initialize "
+                f"{cls}, as it is not a dataclass."
+            )
+        return field_names
+    own = [field.name for field in dataclasses.fields(cls) if field.init]
+    if field_names is None:
+        return [name for name in own if name not in drop_field_names]
+    text = ""
+    if missing := set(own) - set(field_names) - set(drop_field_names):
+        text += f" Missing fields in `field_names`: {missing}; name them there or drop them."
+    if unexpected := set(field_names) - (set(own) - set(drop_field_names)):
+        text += f" Unexpected fields in `field_names`: {unexpected}."
+    if text:
+        raise ValueError(f"field_names does not include all dataclass fields.{text}")
+    return field_names
+
+
+def _forget(cls: type[Any]) -> None:
+    """Makes a container a leaf again."""
+    del SUPPORTED_NODES[cls]
+    NAMES.pop(cls, None)
+    WITH_KEYS.pop(cls, None)
+
+
+class ConstantNode(NamedTuple):
+    """The context of a constant: the value itself, so that trees with another are not equal."""
+
+    value: Any
+
+
+_CONSTANTS: set[type[Any]] = set()
+
+
+def register_constant(cls: type[Any]) -> None:
+    """Makes a class a container without children: what its values are belongs to the spec.
+
+    Args:
+        cls: a class with ``__eq__`` and ``__hash__`` of its own, by which specs are compared.
+
+    Raises:
+        TypeError: if it has not both.
+    """
+    for method in ("__eq__", "__hash__"):
+        if getattr(cls, method) in (None, getattr(object, method)):
+            raise TypeError(
+                f"register_constant(cls) expects `cls` to have a non-default `{method}` "
+                f"implementation, but {cls} has none"
+            )
+    register_pytree_node(
+        cls,
+        lambda tree: ([], ConstantNode(tree)),
+        lambda children, context: context.value,
+        flatten_with_keys_fn=lambda tree: ([], ConstantNode(tree)),
+    )
+    _CONSTANTS.add(cls)
+
+
+def is_constant_class(cls: type[Any]) -> bool:
+    """Whether :func:`register_constant` was called for this class."""
+    return cls in _CONSTANTS
+
+
 def _add(
     cls: type[Any],
     context: Callable[[Any], Any],
@@ -160,6 +282,10 @@ _add(
     lambda children, context: defaultdict(context[0], zip(context[1], children, strict=True)),
 )
 _add(deque, lambda tree: tree.maxlen, iter, lambda children, length: deque(children, length))
+# (Named tuples are known by their function: each is a type of its own.)
+BUILTIN_TYPES: frozenset[Any] = frozenset(
+    {tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque}
+)
 
 _NAMED = NodeDef(tuple, lambda tree: (list(tree), type(tree)), lambda children, cls: cls(*children))
 # Named tuples of results take one sequence.
@@ -267,6 +393,28 @@ class LeafSpec(TreeSpec):
 
 
 _LEAF = LeafSpec()
+
+
+def treespec_leaf() -> LeafSpec:
+    """The spec of a leaf."""
+    return _LEAF
+
+
+def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
+    """The spec of a tuple.
+
+    Args:
+        iterable: the specs of its items.
+
+    Raises:
+        ValueError: for items that are no specs.
+    """
+    children = list(iterable)
+    if not all(isinstance(child, TreeSpec) for child in children):
+        raise ValueError(f"Expected a tuple of TreeSpec values, got: {children}.")
+    return TreeSpec(tuple, None, children)
+
+
 IsLeaf = Callable[[Any], bool] | None
 
 

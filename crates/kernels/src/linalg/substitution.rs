@@ -277,7 +277,7 @@ mod tests {
                 };
                 // SAFETY: live matrices of these sizes.
                 unsafe {
-                    solve(Matrix::rows(a.as_ptr(), n), triangle, view, (n, k), true).unwrap()
+                    solve(Matrix::rows(a.as_ptr(), n), triangle, view, (n, k), true).unwrap();
                 };
                 let place = |r: usize, c: usize| if at & 4 == 0 { r * k + c } else { c * n + r };
                 for r in 0..n {

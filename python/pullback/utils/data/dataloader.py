@@ -223,8 +223,8 @@ def _check_worker_options(
     if num_workers == 0 and prefetch_factor is not None:
         raise ValueError(
             "prefetch_factor option could only be specified in multiprocessing. let num_workers "
-            f"> 0 to enable multiprocessing, otherwise set prefetch_factor={prefetch_factor} "
-            "to None."
+            "> 0 to enable multiprocessing, otherwise set prefetch_factor to None (got "
+            f"{prefetch_factor})."
         )
     if prefetch_factor is not None and prefetch_factor < 0:
         raise ValueError(

@@ -67,11 +67,11 @@ pub fn jvps(
     );
     let _on = forward::set_forward(true);
     let level = JvpLevel(forward::enter_nested_level());
-    let dual = |(x, t): (&&Tensor, &Option<&Tensor>)| match t {
+    let dual = |(&x, t): (&&Tensor, Option<&Tensor>)| match t {
         Some(t) => forward::make_dual_at(x, t, level.0),
-        None => Ok((*x).clone()),
+        None => Ok(x.clone()),
     };
-    let duals = xs.iter().zip(ts).map(dual).collect::<Result<Vec<_>>>()?;
+    let duals = xs.iter().zip(ts.iter().copied()).map(dual).collect::<Result<Vec<_>>>()?;
     let outputs = f(&duals.iter().collect::<Vec<_>>())?;
     let unpacked = |output| {
         let (value, tangent) = forward::unpack_dual_at(output, level.0)?;

@@ -188,6 +188,7 @@ pub fn vjp<F: FnOnce(&Tensor) -> Result<Tensor>>(
 /// # Ok(())
 /// # }
 /// ```
+#[allow(clippy::type_complexity, reason = "a function that is given back has no shorter type")]
 pub fn vjps<F: FnOnce(&[&Tensor]) -> Result<Vec<Tensor>>>(
     f: F,
     xs: &[&Tensor],

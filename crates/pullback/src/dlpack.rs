@@ -90,7 +90,7 @@ pub struct RawTensor {
 /// A version of the specification.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Version {
+pub struct DlpackVersion {
     /// Another one has another layout.
     pub major: u32,
     /// Another one has further words.
@@ -102,7 +102,7 @@ pub struct Version {
 #[derive(Debug)]
 pub struct Managed {
     /// The version of the specification that it follows.
-    pub version: Version,
+    pub version: DlpackVersion,
     /// The producer's own.
     pub context: *mut c_void,
     /// To be called once with the tensor.
@@ -114,7 +114,7 @@ pub struct Managed {
 }
 
 /// Sizes, strides and the tensor, alive until the consumer is done.
-struct Context {
+struct ExportContext {
     tensor: Tensor,
     shape: Vec<i64>,
     strides: Vec<i64>,
@@ -134,7 +134,7 @@ pub fn describe(tensor: &Tensor, is_read_only: bool) -> Result<(RawTensor, *mut 
     };
     let is_meta = tensor.device() == Device::Meta;
     let data = if is_meta { null_mut() } else { tensor.data_ptr().cast_mut() };
-    let mut context = Box::new(Context {
+    let mut context = Box::new(ExportContext {
         shape: tensor.shape().to_vec(),
         strides: tensor.strides().to_vec(),
         tensor,
@@ -157,7 +157,7 @@ pub fn describe(tensor: &Tensor, is_read_only: bool) -> Result<(RawTensor, *mut 
 /// It was made by [`describe`], and is given back once.
 pub unsafe fn forget(context: *mut c_void) {
     // SAFETY: the caller's promise.
-    drop(unsafe { Box::from_raw(context.cast::<Context>()) });
+    drop(unsafe { Box::from_raw(context.cast::<ExportContext>()) });
 }
 
 /// The sizes, strides and dtype of a description.
@@ -206,11 +206,11 @@ pub unsafe fn geometry(raw: &RawTensor) -> Result<(Vec<i64>, Vec<i64>, DType)> {
 }
 
 /// Calls a producer's deleter when the memory is not needed any more.
-struct Owner(NonNull<Managed>);
+struct ImportedMemory(NonNull<Managed>);
 // SAFETY: DLPack's deleters may be called from any thread; this one is called once.
-unsafe impl Send for Owner {}
+unsafe impl Send for ImportedMemory {}
 
-impl Drop for Owner {
+impl Drop for ImportedMemory {
     fn drop(&mut self) {
         // SAFETY: `Managed::import` was given it, and nobody else calls the deleter.
         unsafe {
@@ -257,7 +257,7 @@ impl Managed {
             }
         }
         let (tensor, context) = describe(&resolved, true)?;
-        let version = Version { major: 1, minor: 0 };
+        let version = DlpackVersion { major: 1, minor: 0 };
         let flags = Managed::READ_ONLY;
         let managed = Box::new(Managed { version, context, deleter: Some(delete), flags, tensor });
         Ok(NonNull::from(Box::leak(managed)))
@@ -272,7 +272,7 @@ impl Managed {
     /// # Safety
     /// It is a managed tensor of this version by the specification, which the caller holds and gives away.
     pub unsafe fn import(managed: NonNull<Managed>) -> Result<Tensor> {
-        let owner = Owner(managed);
+        let owner = ImportedMemory(managed);
         // SAFETY: the caller's promise, here and below.
         let raw = unsafe { &managed.as_ref().tensor };
         // SAFETY: as above.

@@ -5,7 +5,7 @@
 //! What lies beyond an operand's edge is zero. A task multiplies some blocks of rows by a group of columns that the second-level
 //! cache holds. Invariant: each sum runs over `k` in order within one run of the microkernel, whatever the tasks and the threads.
 
-use super::tiles::{ROWS, SIDE, Sums, TileProduct, Tiles, WORDS};
+use super::tiles::{ROWS, SIDE, Sums, TileProduct, TileRegisters, WORDS};
 use super::{GemmSizes, Matrix, THREAD_GRAIN};
 use crate::dense::SharedMut;
 use crate::elementwise::copy_tile;
@@ -24,7 +24,7 @@ type PackFn<T> = fn(&mut [u32], usize, Matrix<T>, usize, Range<usize>);
 
 /// The operands of a product.
 #[derive(Clone, Copy)]
-pub(super) struct Operands<T> {
+pub(super) struct TileOperands<T> {
     pub(super) product: TileProduct,
     pub(super) left: Matrix<T>,
     pub(super) right: Matrix<T>,
@@ -75,7 +75,7 @@ impl Layout {
 /// Gives the sums of `left @ right`, block by block, to `store`.
 pub(super) fn product<T: Copy + Send + Sync>(
     s: GemmSizes,
-    operands: Operands<T>,
+    operands: TileOperands<T>,
     threads: bool,
     store: &StoreFn<'_>,
 ) -> Result<()> {
@@ -170,7 +170,7 @@ unsafe fn multiply(
     (rows, columns): (Range<usize>, Range<usize>),
     store: &StoreFn<'_>,
 ) {
-    let tiles = Tiles::new();
+    let tiles = TileRegisters::new();
     let mut sums = Sums([0; SIDE * SIDE]);
     for row in rows {
         let count = layout.rows(row);
@@ -188,7 +188,7 @@ unsafe fn multiply(
 }
 
 /// Packs a block of columns of the right operand.
-fn pack_right<T: Copy>(to: &mut [u32], operands: &Operands<T>, layout: &Layout, block: usize) {
+fn pack_right<T: Copy>(to: &mut [u32], operands: &TileOperands<T>, layout: &Layout, block: usize) {
     let used = layout.s.k.div_ceil(4 / size_of::<T>());
     let (to, beyond) = to.split_at_mut(used * SIDE);
     beyond.fill(0);
@@ -197,7 +197,7 @@ fn pack_right<T: Copy>(to: &mut [u32], operands: &Operands<T>, layout: &Layout, 
 }
 
 /// Packs a block of rows of the left operand.
-fn pack_left<T: Copy>(to: &mut [u32], operands: &Operands<T>, layout: &Layout, block: usize) {
+fn pack_left<T: Copy>(to: &mut [u32], operands: &TileOperands<T>, layout: &Layout, block: usize) {
     let (from, count) = (operands.left.at(block * SIDE, 0), layout.rows(block));
     let tiles = count.div_ceil(ROWS);
     let is_ragged = !count.is_multiple_of(ROWS);

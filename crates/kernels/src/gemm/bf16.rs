@@ -5,7 +5,7 @@
 //! one in blocks of `COLUMNS` columns, packed by the chunk of `DEPTH` pairs. Each sum runs over the pairs in order. Both
 //! kinds of instruction take denormal numbers as zero.
 
-use super::amx::{self, Operands};
+use super::amx::{self, TileOperands};
 use super::half::{HalfFloat, narrow};
 use super::tiles::{self, ROWS as TILE_ROWS, SIDE, Sums, TileProduct};
 use super::{GemmSizes, Matrix};
@@ -143,7 +143,7 @@ pub(super) fn tile_product<T: HalfFloat>(
         // Results are written row by row.
         return tile_product(s.t(), (c.t(), b.t(), a.t()), (alpha, beta), threads);
     }
-    let operands = Operands { product: TileProduct::Bf16, left: a, right: b, pack: pack::<T> };
+    let operands = TileOperands { product: TileProduct::Bf16, left: a, right: b, pack: pack::<T> };
     let round = round_kernel().filter(|_| alpha == 1.0 && beta == 0.0 && c.cs == 1);
     let store = |sums: &Sums, (row, column): (usize, usize), (rows, columns): (usize, usize)| {
         // SAFETY: all bits are numbers of either type, which are of one size.

@@ -7,7 +7,7 @@
 //! it is arithmetic modulo 2^32, so that results are exact where the product has 32 bits and wrap elsewhere, whatever the
 //! order.
 
-use super::amx::{self, Operands};
+use super::amx::{self, TileOperands};
 use super::tiles::{self, ROWS as TILE_ROWS, SIDE, Sums, TileProduct};
 use super::{GemmSizes, Matrix, check_sizes};
 use crate::dense::SharedMut;
@@ -149,7 +149,7 @@ fn tile_product(
     b: Matrix<u8>,
 ) -> Result<()> {
     let product = if is_signed { TileProduct::Signed } else { TileProduct::Unsigned };
-    let operands = Operands { product, left: a, right: b, pack };
+    let operands = TileOperands { product, left: a, right: b, pack };
     let store = |sums: &Sums, (row, column): (usize, usize), (rows, columns): (usize, usize)| {
         for (i, sums) in sums.0.as_chunks::<SIDE>().0[..rows].iter().enumerate() {
             for (j, sum) in sums[..columns].iter().enumerate() {

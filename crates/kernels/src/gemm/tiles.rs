@@ -2,7 +2,7 @@
 //! the product to a third.
 //!
 //! Every instruction that touches a tile stands here. The operating system gives a process the right to tiles once, when it asks
-//! ([`are_available`]). A thread has tiles only between the making of a [`Tiles`] and its end: what it does not hold need not be
+//! ([`are_available`]). A thread has tiles only between the making of a [`TileRegisters`] and its end: what it does not hold need not be
 //! saved when threads take turns or a process forks.
 
 /// Bytes of a tile's row.
@@ -45,15 +45,15 @@ pub(super) fn are_available() -> bool {
 }
 
 /// The tiles of this thread, ready for use until this is dropped.
-pub(super) struct Tiles(std::marker::PhantomData<*mut ()>);
+pub(super) struct TileRegisters(std::marker::PhantomData<*mut ()>);
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-impl Tiles {
+impl TileRegisters {
     /// Makes all eight tiles of this thread whole ones.
-    pub(super) fn new() -> Tiles {
+    pub(super) fn new() -> TileRegisters {
         assert!(are_available(), "nobody asks for tiles where there are none");
         amx::configure();
-        Tiles(std::marker::PhantomData)
+        TileRegisters(std::marker::PhantomData)
     }
 
     /// `sums = sum over s < steps of left[s] . right[s]`, where `left[s]` is `row_tiles` (1 or 2) tiles one after the other, and
@@ -90,16 +90,16 @@ impl Tiles {
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-impl Drop for Tiles {
+impl Drop for TileRegisters {
     fn drop(&mut self) {
         amx::release();
     }
 }
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
-impl Tiles {
+impl TileRegisters {
     /// Never called: [`are_available`] says no.
-    pub(super) fn new() -> Tiles {
+    pub(super) fn new() -> TileRegisters {
         unreachable!("this target has no tiles")
     }
 
@@ -182,14 +182,14 @@ mod amx {
 
     /// Makes all tiles of this thread whole ones.
     pub(super) fn configure() {
-        // SAFETY: `Tiles::new` has seen that tiles are available; the configuration is one of 64 bytes that the first palette
+        // SAFETY: `TileRegisters::new` has seen that tiles are available; the configuration is one of 64 bytes that the first palette
         // has.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const WHOLE, options(nostack, readonly)) };
     }
 
     /// Gives up this thread's tiles.
     pub(super) fn release() {
-        // SAFETY: `Tiles` has configured them.
+        // SAFETY: `TileRegisters` has configured them.
         unsafe { asm!("tilerelease", options(nostack, nomem)) };
     }
 

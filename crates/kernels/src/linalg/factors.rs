@@ -151,7 +151,7 @@ impl<T: Field> Lu<T> {
         let n = self.factors.rows;
         let mut x = memory::with_capacity(n * k)?;
         for &row in &self.forward {
-            x.extend_from_slice(&right[row * k..(row + 1) * k]);
+            x.extend_from_slice(&right[row * k..(row + 1) * k]); // bounded: by the capacity
         }
         let factors = Matrix::rows(self.factors.data.as_ptr(), n).t();
         let sides = Matrix::rows(x.as_mut_ptr(), k);

@@ -136,7 +136,8 @@ def define(path: Any) -> bool:
         loaded = ctypes.CDLL(str(path))
     except OSError as error:
         raise OSError(
-            f"torch.ops.load_library({str(path)!r}): it cannot be loaded: {error}"
+            f"torch.ops.load_library({str(path)!r}): it cannot be loaded: {error} (libraries that "
+            "were compiled for PyTorch cannot be loaded here)"
         ) from None
     entry = getattr(loaded, _ENTRY, None)
     if entry is None:

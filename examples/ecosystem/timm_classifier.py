@@ -5,6 +5,7 @@ python -m pullback examples/ecosystem/timm_classifier.py
 
 from __future__ import annotations
 
+import numpy as np
 import timm
 import torch
 from timm.data import Mixup
@@ -16,6 +17,7 @@ from timm.utils import ModelEmaV3
 def main() -> float:
     """Trains, and gives the share of new images that the averaged model tells right."""
     torch.manual_seed(0)
+    np.random.seed(0)  # `Mixup` draws from NumPy.
     model = timm.create_model("resnet10t", num_classes=2)
     average = ModelEmaV3(model, decay=0.9)
     optimizer = create_optimizer_v2(model, "adamw", lr=2e-3, weight_decay=0.05)

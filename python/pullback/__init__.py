@@ -373,7 +373,6 @@ if TYPE_CHECKING:
     from ._C._public import *  # noqa: F403
 
 _absent.install()
-_absent.announce_methods(Tensor)
 _lazy.install()
 
 # The constants: dtypes with their second names, layouts, memory formats.

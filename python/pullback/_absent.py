@@ -5,8 +5,7 @@ for every public name of PyTorch (`_known`, read when something is missing for t
 Of attributes the extension says it (`crates/python/src/raw/missing.rs`): the main namespace has no
 ``__getattr__``, because a module with one loses the interpreter's short way to its names, for which
 every ``torch.add`` would pay. Modules that call :func:`announce` have one: for placeholders
-(`_placeholder`), which are not missing, they can be imported. What tensors lack says so itself
-(:class:`MissingMethod`).
+(`_placeholder`), which are not missing, they can be imported. Tensors lack no name.
 """
 
 from __future__ import annotations
@@ -79,50 +78,6 @@ def is_probe() -> bool:
             return True
         caller = caller.f_back  # type: ignore[assignment]
     return False
-
-
-class MissingMethod:
-    """Stands in the class of tensors for what only PyTorch's has: who asks for it is told so.
-
-    An attribute that raises this error is one that is not there: ``hasattr`` says so.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, tensor: Any, owner: type) -> Any:
-        whose = (
-            f"type object '{owner.__name__}'" if tensor is None else f"'{owner.__name__}' object"
-        )
-        text = f"{whose} has no attribute '{self._name}'"
-        reason = message("torch.Tensor", self._name)
-        error = AttributeError(text if reason is None else f"{text}: {reason}")
-        error.name, error.obj = self._name, owner if tensor is None else tensor
-        raise error
-
-
-# (Not read from the table: that would take time at import. `test_absent.py` compares.)
-MISSING_METHODS: list[str] = []
-_MISSING = frozenset(MISSING_METHODS)
-
-
-def without_missing(kind: type, names: list[str]) -> list[str]:
-    """Those of the names of a class of tensors that are there."""
-    return [name for name in names if name not in _MISSING or not _is_missing(kind, name)]
-
-
-def _is_missing(kind: type, name: str) -> bool:
-    found = next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), None)
-    return isinstance(found, MissingMethod)
-
-
-def announce_methods(tensor: type) -> None:
-    """Puts a :class:`MissingMethod` for each name into the class of tensors."""
-    for name in MISSING_METHODS:
-        if not hasattr(tensor, name):
-            missing = MissingMethod()
-            missing.__set_name__(tensor, name)
-            setattr(tensor, name, missing)
 
 
 class _Finder:

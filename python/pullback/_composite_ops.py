@@ -9,7 +9,8 @@ shows none of it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _C
@@ -110,6 +111,21 @@ def _method(name: str) -> Callable[..., Any]:
     return lambda self, *args, **kwargs: getattr(self, name)(*args, **kwargs)
 
 
+def _of_numbers() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Ops of two numbers, which have the names of those of tensors."""
+    kinds = ["int", "complex", "float", "int_complex", "complex_int", "float_complex"]
+    kinds += ["complex_float", "int_float", "float_int"]
+    for name in ("add", "sub", "mul"):
+        for kind in kinds:
+            left, _, right = kind.partition("_")
+            result = next(word for word in ("complex", "float", "int") if word in kind)
+            yield f"{name}.{kind}({left} a, {right or left} b) -> {result}", getattr(operator, name)
+        yield f"{name}(Scalar a, Scalar b) -> Scalar", getattr(operator, name)
+    yield "div(Scalar a, Scalar b) -> Scalar", operator.truediv
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        yield f"{name}(Scalar a, Scalar b) -> bool", getattr(operator, name)
+
+
 _HOW = "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None"
 _OPS: dict[str, Callable[..., Any]] = {
     "_pin_memory(Tensor self, Device? device=None) -> Tensor": _method("pin_memory"),
@@ -150,6 +166,17 @@ _OPS: dict[str, Callable[..., Any]] = {
     "sym_stride(Tensor self) -> SymInt[]": lambda self: list(self.stride()),
     "sym_stride.int(Tensor self, int dim) -> SymInt": _method("stride"),
     "sym_numel(Tensor self) -> SymInt": _method("numel"),
+    "size(Tensor self) -> int[]": lambda self: list(self.shape),
+    "size.int(Tensor self, int dim) -> int": _method("size"),
+    "stride(Tensor self) -> int[]": lambda self: list(self.stride()),
+    "stride.int(Tensor self, int dim) -> int": _method("stride"),
+    "dim(Tensor self) -> int": _method("dim"),
+    "numel(Tensor self) -> int": _method("numel"),
+    "storage_offset(Tensor self) -> int": _method("storage_offset"),
+    "is_contiguous(Tensor self) -> bool": _method("is_contiguous"),
+    "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool": (
+        lambda self, format: self.is_contiguous(memory_format=format)
+    ),
     "sym_storage_offset(Tensor self) -> SymInt": _method("storage_offset"),
     **{
         f"{name}.Scalar(Tensor self, Scalar other{alpha}) -> Tensor": functools.partial(
@@ -164,21 +191,29 @@ _OPS: dict[str, Callable[..., Any]] = {
     "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor": (
         functools.partial(_with_mode, "div")
     ),
+    **dict(_of_numbers()),
 }
 
 
-@functools.lru_cache(maxsize=1)
-def _packets() -> dict[str, CustomPacket]:
+# Questions that the class of a tensor may be asked (`_asked`).
+_PRIM_OPS: dict[str, Callable[..., Any]] = {
+    "device(Tensor a) -> Device": lambda a: a.device,
+    "layout(Tensor a) -> Layout": lambda a: a.layout,
+}
+
+
+@functools.lru_cache(maxsize=2)
+def _packets(namespace: str) -> dict[str, CustomPacket]:
     packets: dict[str, CustomPacket] = {}
-    for text, function in _OPS.items():
-        overload = CustomOverload("aten", _schema.parse(text))
+    for text, function in (_OPS if namespace == "aten" else _PRIM_OPS).items():
+        overload = CustomOverload(namespace, _schema.parse(text))
         overload.kernels["CompositeImplicitAutograd"] = function
-        packet = packets.setdefault(overload._opname, CustomPacket("aten", overload._opname))
+        packet = packets.setdefault(overload._opname, CustomPacket(namespace, overload._opname))
         packet._by_name[overload._overloadname] = overload
     return packets
 
 
-def find(name: str, overload: str | None = None) -> Any:
+def find(name: str, overload: str | None = None, namespace: str = "aten") -> Any:
     """The packet of a name, or one of its overloads; None where there is none."""
-    packet = _packets().get(name)
+    packet = _packets(namespace).get(name)
     return packet if packet is None or overload is None else packet._by_name.get(overload)

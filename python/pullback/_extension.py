@@ -101,6 +101,35 @@ def _jit_switch(switch: bool, /) -> bool:
     return False
 
 
+def parse_schema(schema: str) -> Any:
+    """Reads the signature of an op."""
+    from ._function_schema import parse
+
+    return parse(schema)
+
+
+def _jit_get_schemas_for_operator(name: str) -> list[Any]:
+    """The signatures of all overloads of an op, ``aten::add``; none if there is no such op."""
+    from . import ops
+
+    space, _, op = name.partition("::")
+    packet = getattr(getattr(ops, space, None), op, None)
+    found = [] if packet is None else packet.overloads()
+    return [getattr(packet, overload)._schema for overload in found]
+
+
+def _get_schema(name: str, overload: str) -> Any:
+    """The signature of one overload, whose name is empty where it is the only one.
+
+    Raises:
+        RuntimeError: if there is none.
+    """
+    found = [s for s in _jit_get_schemas_for_operator(name) if s.overload_name == overload]
+    if not found:
+        raise RuntimeError(f"Found no overload {overload!r} of the op {name}")
+    return found[0]
+
+
 _SWITCHES = (
     "_jit_set_profiling_executor",
     "_jit_set_profiling_mode",
@@ -141,6 +170,9 @@ def fill(extension: ModuleType) -> None:
         _get_accelerator,
         _cuda_clearCublasWorkspaces,
         _set_math_sdp_allow_fp16_bf16_reduction,
+        parse_schema,
+        _jit_get_schemas_for_operator,
+        _get_schema,
         DispatchKey,
         DispatchKeySet,
         _AutoDispatchBelowAutograd,

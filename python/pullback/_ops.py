@@ -31,7 +31,7 @@ class OpOverload:
         """
         self._opname = name
         self._overloadname = overload
-        self._schema = schema
+        self._schema_text = schema
         self._call = call
         self.namespace = _NAMESPACE
         self.__name__ = f"{name}.{overload}"
@@ -42,6 +42,17 @@ class OpOverload:
         """Runs the op; several results are a plain tuple, without names."""
         results = self._call(*args, **kwargs)
         return tuple(results) if isinstance(results, tuple) else results
+
+    @property
+    def _schema(self) -> Any:
+        """The signature of this form, a ``FunctionSchema``."""
+        known = self.__dict__.get("_parsed_schema")
+        if known is None:
+            from ._function_schema import of_form
+
+            text, names = self._schema_text, (self._opname, self._overloadname)
+            known = self._parsed_schema = of_form(text, self.namespace, *names)
+        return known
 
     def name(self) -> str:
         """The name with namespace, ``aten::mul.Tensor``; an overload without name is left out."""
@@ -100,8 +111,11 @@ class OpOverloadPacket:
         self._by_name = {overload._overloadname: overload for overload in overloads}
 
     def overloads(self) -> list[str]:
-        """The names of the overloads."""
-        return list(self._by_name)
+        """The names of the overloads, those of numbers last."""
+        from . import _composite_ops
+
+        further = _composite_ops.find(self.__name__)
+        return list(dict.fromkeys([*self._by_name, *(further or ())]))
 
     def __getattr__(self, name: str) -> OpOverload:
         found = self.__dict__.get("_by_name", {}).get(name)
@@ -129,7 +143,7 @@ class OpOverloadPacket:
         raise TypeError(f"no overload of {self} takes these arguments:\n" + "\n".join(refusals))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
+        return iter(self.overloads())
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{_NAMESPACE}.{self.__name__}')>"

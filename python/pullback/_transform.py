@@ -43,7 +43,7 @@ class _Open(contextlib.AbstractContextManager[int]):
     (A class by hand: every call of a transform makes one, and generators are slower.)
     """
 
-    __slots__ = ("_is_old", "_kind", "_level", "_randomness", "_size", "_thread")
+    __slots__ = ("_is_old", "_kind", "_level", "_number", "_randomness", "_size", "_thread")
 
     def __init__(
         self, kind: Kind, size: int = -1, randomness: str = "error", is_old: bool = False
@@ -59,6 +59,8 @@ class _Open(contextlib.AbstractContextManager[int]):
             self._level = _C._vmap_enter(self._size, self._randomness)
         elif self._kind == "jvp":
             self._level = _C._jvp_enter()
+        if self._kind != "vmap":
+            self._number = _C._transform_enter()
         self._thread = get_ident()
         transform = Transform(self._kind, self._level, self._randomness, self._is_old)
         _OPEN.setdefault(self._thread, []).append(transform)
@@ -71,6 +73,8 @@ class _Open(contextlib.AbstractContextManager[int]):
         mine.pop()
         if not mine:
             del _OPEN[self._thread]
+        if self._kind != "vmap":
+            _C._transform_exit(self._number)
         if self._kind == "vmap":
             _C._vmap_exit(self._level)
         elif self._kind == "jvp":

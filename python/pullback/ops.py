@@ -21,6 +21,11 @@ class _Namespace:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
+        if self.__dict__.get("_name") == "prim" and not name.startswith("__"):
+            from . import _composite_ops
+
+            if found := _composite_ops.find(name, namespace="prim"):
+                return found
         raise AttributeError(
             f"'_OpNamespace' '{self.__dict__.get('_name')}' object has no attribute '{name}'"
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import pullback
-from pullback import _absent, _known
+from pullback import _known
 from pullback._gen import compatibility as page
 
 PAGE = "docs/compatibility.md"
@@ -180,23 +180,16 @@ def test_what_other_modules_lack_is_told_as_ever() -> None:
         made.nested  # noqa: B018
 
 
-def test_what_tensors_lack_is_told() -> None:
-    missing = {n for n in _known.table()["torch.Tensor"] if not page.has("torch.Tensor", n)}
-    assert set(_absent.MISSING_METHODS) == missing
+def test_tensors_lack_no_name_of_pytorchs() -> None:
+    names = _known.table()["torch.Tensor"]
+    assert len(names) > 500
+    assert {name for name in names if not page.has("torch.Tensor", name)} == set()
     x = pullback.zeros(2)
-    for name in missing:
-        for holder in (x, pullback.Tensor, pullback.nn.Parameter(x)):
-            assert not hasattr(holder, name)
-            assert name not in dir(holder)
-            with pytest.raises(AttributeError) as caught:
-                getattr(holder, name)
-            assert type(caught.value) is AttributeError
-            assert is_told(str(caught.value), f"torch.Tensor.{name}")
     with pytest.raises(AttributeError, match=r"^'Tensor' object has no attribute 'no_such_name'$"):
         x.no_such_name  # noqa: B018
 
 
-def test_subclasses_and_tensors_may_have_what_tensors_lack() -> None:
+def test_subclasses_and_tensors_may_have_further_attributes() -> None:
     class Own(pullback.Tensor):
         def index(self) -> int:
             return 7

@@ -157,3 +157,25 @@ def test_files_and_copies_keep_it() -> None:
         x.numpy()
     with pytest.raises(BufferError, match="BComplex32 type is not supported by dlpack"):
         x.__dlpack__()
+
+
+def test_what_is_not_zero_is_found_and_slices_are_filled() -> None:
+    x = torch.tensor([1, 0, 2j]).to(BC32)
+    assert x.nonzero().tolist() == torch.argwhere(x).tolist() == [[0], [2]]
+    assert x.nonzero(as_tuple=True)[0].tolist() == [0, 2]
+    assert torch.nonzero_static(x, size=3).tolist() == [[0], [2], [-1]]
+    index = torch.tensor([1])
+    assert x.index_fill(0, index, 3 + 1j).to(torch.complex64).tolist() == [1, 3 + 1j, 2j]
+    assert x.index_fill(0, index, torch.tensor(4.0)).to(torch.complex64).tolist() == [1, 4, 2j]
+    narrow = torch.ones(3).to(torch.float8_e5m2)
+    with pytest.raises(NotImplementedError, match="nonzero_count_cpu.*'Float8_e5m2'"):
+        narrow.nonzero()
+    with pytest.raises(NotImplementedError, match="index_fill_cpu.*'Float8_e5m2'"):
+        narrow.index_fill_(0, index, 2.0)
+    assert narrow.float().tolist() == [1, 1, 1]
+
+
+def test_the_sign_is_refused_in_its_own_words() -> None:
+    x = torch.tensor([1, 0]).to(BC32)
+    with pytest.raises(NotImplementedError, match="\"sgn_cpu\" not implemented for 'BComplex32'"):
+        x.sgn()

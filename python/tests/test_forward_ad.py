@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -445,3 +446,21 @@ def test_a_function_without_jvp_says_so() -> None:
         with pytest.raises(NotImplementedError, match="You must implement the jvp function for cu"):
             Plain.apply(fwad.make_dual(numbers(2.0), numbers(1.0)))
         assert Plain.apply(numbers(2.0)).item() == 4.0
+
+
+def test_a_tangent_in_the_memory_of_its_primal_is_copied() -> None:
+    x = torch.ones(3)
+    with fwad.dual_level():
+        dual = fwad.make_dual(x, x)
+        dual.sin_()
+        value, tangent = fwad.unpack_dual(dual)
+    assert tangent is not None
+    assert value.tolist() == x.tolist() == pytest.approx([math.sin(1.0)] * 3)
+    assert tangent.tolist() == pytest.approx([math.cos(1.0)] * 3)
+    with fwad.dual_level():
+        v = torch.ones(3)
+        assert fwad.unpack_dual(fwad.make_dual(x, v)).tangent is v
+        both = torch.ones(6)
+        first = fwad.make_dual(both[:3], both[3:])
+        first.add_(1)
+        assert fwad.unpack_dual(first).tangent.tolist() == [1, 1, 1]  # type: ignore[union-attr]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any
 
 import pytest
 
 import pullback as torch
-from pullback.func import functionalize, grad, jacfwd, jvp, linearize, vjp
+from pullback import Tensor
+from pullback.func import functionalize, grad, jacfwd, jvp, linearize, vjp, vmap
 
 
 def numbers(*values: Any, requires_grad: bool = False) -> Any:
@@ -260,3 +262,56 @@ def test_views_of_what_was_written_have_its_tangent_in_a_batch(
     same(whole, y)
     same(changes[0], change[:, 0])
     same(changes[1], change)
+
+
+ALIASES: dict[str, Any] = {
+    "the primal": lambda x: x,
+    "a view of it": lambda x: x.view(4),
+    "a detached one": lambda x: x.detach(),
+    "an expanded element": lambda x: x[:1].expand(4),
+    "its elements by other strides": lambda x: x.as_strided((4,), (0,)),
+}
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.parametrize("around", ["nothing", "vmap", "jvp"])
+def test_a_write_to_a_primal_leaves_a_tangent_in_its_memory_alone(alias: str, around: str) -> None:
+    def push(x: Tensor) -> Any:
+        return jvp(lambda y: y.mul_(2).sin_().sum(), (x,), (ALIASES[alias](x),))
+
+    x = torch.full((4,), 0.5)
+    value, slope = 4 * math.sin(1.0), 4 * math.cos(1.0)
+    if around == "vmap":
+        values, products = vmap(push)(torch.stack([x, x]))
+        assert values.tolist() == pytest.approx([value, value])
+        assert products.tolist() == pytest.approx([slope, slope])
+    elif around == "jvp":
+        (values, _), _ = jvp(push, (x,), (torch.zeros(4),))
+        assert values.item() == pytest.approx(value)
+    else:
+        values, products = push(x)
+        assert (values.item(), products.item()) == pytest.approx((value, slope))
+        assert x.tolist() == pytest.approx([math.sin(1.0)] * 4)
+
+
+def test_a_write_to_one_primal_leaves_the_tangents_of_others_alone() -> None:
+    def function(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        return a.mul_(3).sum(), b.sum()
+
+    x, y, v = torch.ones(2), torch.full((2,), 5.0), torch.full((2,), 7.0)
+    _, products = jvp(function, (x, y), (y, x))
+    assert [p.item() for p in products] == [30, 2]
+    _, products = jvp(function, (torch.ones(2), torch.ones(2)), (v, v))
+    assert [p.item() for p in products] == [42, 14]
+    both = torch.full((4,), 7.0)
+    _, products = jvp(function, (torch.ones(2), torch.ones(2)), (both[:2], both[1:3]))
+    assert [p.item() for p in products] == [42, 14]
+
+
+def test_columns_and_second_derivatives_survive_writes() -> None:
+    def cubes(x: Tensor) -> Tensor:
+        return (x.clone().mul_(2) ** 3).sum()
+
+    x = torch.tensor([1.0, 2.0])
+    assert jvp(grad(cubes), (x,), (x,))[1].tolist() == [48, 192]
+    assert jacfwd(lambda x: x.mul_(2))(torch.ones(2)).tolist() == [[2, 0], [0, 2]]

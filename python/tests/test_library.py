@@ -50,8 +50,8 @@ def test_a_function_becomes_an_op_with_a_schema() -> None:
 
     with op_of(mixed) as op:
         overload = torch.ops._test_op.mixed.default
-        assert overload._schema == (
-            "mixed(Tensor x, Tensor[] ws, SymInt n=2, *, float? scale=None) -> Tensor"
+        assert str(overload._schema) == (
+            "_test_op::mixed(Tensor x, Tensor[] ws, SymInt n=2, *, float? scale=None) -> Tensor"
         )
         assert (overload.name(), str(overload)) == ("_test_op::mixed", "_test_op.mixed.default")
         x = torch.ones(2)
@@ -159,7 +159,8 @@ def test_what_is_written_into_is_counted() -> None:
         x.detach().numpy()[...] = value
 
     with op_of(fill, mutates_args={"x"}) as op:
-        assert torch.ops._test_op.fill.default._schema == "fill(Tensor(a!) x, float value) -> ()"
+        schema = str(torch.ops._test_op.fill.default._schema)
+        assert schema == "_test_op::fill(Tensor(a!) x, float value) -> ()"
         x = torch.zeros(2)
         version = x._version
         assert op(x, 3.0) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -674,3 +675,20 @@ def test_a_number_that_is_sparse_multiplies_too() -> None:
         expected = example() * number.to_dense()
         assert torch.equal((x * number).to_dense(), expected)
         assert torch.equal((number * x).to_dense(), expected)
+
+
+@pytest.mark.parametrize("size", [(1,), (), (1, 1, 1)])
+def test_the_sizes_of_blocks_are_two(size: tuple[int, ...]) -> None:
+    x = torch.ones(4, 4)
+    calls: list[Callable[[], Any]] = [
+        lambda: x.to_sparse(blocksize=size),  # type: ignore[arg-type]
+        lambda: x.to_sparse(layout=torch.sparse_bsr, blocksize=size),  # type: ignore[arg-type]
+        lambda: x.to_sparse_bsr(size),  # type: ignore[arg-type]
+        lambda: x.to_sparse_bsc(list(size)),
+    ]
+    for call in calls:
+        with pytest.raises(
+            RuntimeError, match=f"blocksize needs to be a tuple of size 2, but got {len(size)}"
+        ):
+            call()
+    assert x.to_sparse_bsr(2).values().shape == (4, 2, 2)

@@ -315,3 +315,119 @@ def test_a_class_that_answers_ops_answers_no_calls_unless_it_says_how() -> None:
     assert Neither.__torch_function__ is not silent
     assert torch.Tensor.__torch_function__ is not silent
     assert type(torch.Tensor._make_wrapper_subclass(Ops, (1,)).exp()) is torch.Tensor
+
+
+def answering(answers: dict[str, Any], **made: Any) -> tuple[Any, list[str]]:
+    """A wrapper whose class answers questions about its geometry, and the questions it was asked."""
+    asked: list[str] = []
+
+    class Answering(torch.Tensor):
+        @staticmethod
+        def __new__(cls) -> Any:
+            return torch.Tensor._make_wrapper_subclass(cls, (2,), dtype=torch.float32, **made)
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            asked.append(str(func))
+            return answers.get(func.__name__.partition(".")[0], NotImplemented)
+
+    return Answering(), asked
+
+
+SEVEN: dict[str, Any] = {
+    "sym_size": [7, 3],
+    "sym_stride": (3, 1),
+    "sym_numel": 21,
+    "numel": 21,
+    "dim": 2,
+    "is_contiguous": False,
+    "sym_storage_offset": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer", "questions"),
+    [
+        (lambda x: x.shape, torch.Size([7, 3]), ["aten.sym_size.default"]),
+        (lambda x: x.size(), torch.Size([7, 3]), ["aten.sym_size.default"]),
+        (lambda x: x.size(-1), 3, ["aten.dim.default", "aten.sym_size.default"]),
+        (lambda x: x.stride(), (3, 1), ["aten.sym_stride.default"]),
+        (lambda x: x.stride(0), 3, ["aten.sym_stride.default"]),
+        (lambda x: x.numel(), 21, ["aten.sym_numel.default"]),
+        (lambda x: x.nelement(), 21, ["aten.sym_numel.default"]),
+        (lambda x: x.nbytes, 84, ["aten.numel.default"]),
+        (lambda x: x.dim(), 2, ["aten.dim.default"]),
+        (lambda x: x.ndim, 2, ["aten.dim.default"]),
+        (lambda x: x.ndimension(), 2, ["aten.dim.default"]),
+        (lambda x: x.is_contiguous(), False, ["aten.is_contiguous.default"]),
+        (
+            lambda x: x.is_contiguous(memory_format=torch.channels_last),
+            False,
+            ["aten.is_contiguous.memory_format"],
+        ),
+        (len, 7, ["aten.dim.default", "aten.sym_size.default"]),
+        (lambda x: x.storage_offset(), 5, ["aten.sym_storage_offset.default"]),
+    ],
+)
+def test_a_class_is_asked_for_sizes_where_the_policy_says_so(
+    ask: Any, answer: Any, questions: list[str]
+) -> None:
+    x, asked = answering(SEVEN, dispatch_sizes_strides_policy="sizes")
+    assert ask(x) == answer
+    assert type(ask(x)) is type(answer)
+    assert asked == 2 * questions
+    x, asked = answering(SEVEN, dispatch_sizes_strides_policy="strides")
+    is_of_strides = all("stride" in q or "contiguous" in q for q in questions)
+    assert (ask(x) == answer) is is_of_strides
+    assert asked == (questions if is_of_strides else [])
+    x, asked = answering(SEVEN)
+    assert ask(x) != answer
+    assert asked == []
+
+
+def test_a_class_that_answers_none_leaves_its_geometry_as_it_is() -> None:
+    names = ("sym_size", "sym_stride", "sym_numel", "is_contiguous", "sym_storage_offset")
+    x, asked = answering(dict.fromkeys(names), dispatch_sizes_strides_policy="sizes")
+    assert (x.shape, x.stride(), x.numel()) == ((2,), (1,), 2)
+    assert (x.is_contiguous(), x.storage_offset()) == (True, 0)
+    assert len(asked) == 5
+
+
+def test_answers_that_mean_nothing_are_refused() -> None:
+    x, _ = answering({}, dispatch_sizes_strides_policy="sizes")
+    for ask in (lambda: x.shape, lambda: x.dim(), lambda: x.is_contiguous()):
+        with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.aten"):
+            ask()
+    x, _ = answering({"sym_size": "ab", "dim": None}, dispatch_sizes_strides_policy="sizes")
+    with pytest.raises(RuntimeError, match="sym_size must be a list or a tuple"):
+        _ = x.shape
+    with pytest.raises(RuntimeError, match="dim returned invalid type NoneType, expected int"):
+        x.dim()
+    x, _ = answering({"sym_size": [2], "dim": 1}, dispatch_sizes_strides_policy="sizes")
+    with pytest.raises(IndexError, match=r"range of \[-1, 0\], but got 3"):
+        x.size(3)
+    x, _ = answering({"dim": 0}, dispatch_sizes_strides_policy="sizes")
+    with pytest.raises(TypeError, match="0-d tensor"):
+        len(x)
+
+
+def test_a_class_is_asked_for_its_device_and_its_layout() -> None:
+    answers = {"device": torch.device("cuda:1"), "layout": torch.sparse_coo}
+    x, asked = answering(answers, dispatch_device=True)
+    assert (x.device, x.get_device()) == (torch.device("cuda:1"), 1)
+    assert (x.is_cuda, x.is_cpu, x.is_meta) == (True, False, False)
+    assert asked == 5 * ["prim.device.default"]
+    assert x.layout is torch.strided
+    x, asked = answering(answers, dispatch_layout=True)
+    assert (x.layout, x.device.type) == (torch.sparse_coo, "cpu")
+    assert asked == ["prim.layout.default"]
+    x, _ = answering({}, dispatch_device=True)
+    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.prim.device'"):
+        _ = x.device
+
+
+def test_an_unknown_policy_is_refused() -> None:
+    with pytest.raises(ValueError, match="Unknown sizes_strides_policy: bad; expected 'strides'"):
+        answering({}, dispatch_sizes_strides_policy="bad")
+    x, asked = answering({}, dispatch_sizes_strides_policy=None)
+    assert (x.shape, asked) == ((2,), [])

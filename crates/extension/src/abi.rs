@@ -68,7 +68,7 @@ impl Reply {
     }
 }
 
-const KINDS: [ErrorKind; 7] = [
+const KINDS: [ErrorKind; 9] = [
     ErrorKind::Runtime,
     ErrorKind::Value,
     ErrorKind::Type,
@@ -76,6 +76,8 @@ const KINDS: [ErrorKind; 7] = [
     ErrorKind::NotImplemented,
     ErrorKind::LinAlg,
     ErrorKind::OutOfMemory,
+    ErrorKind::Assertion,
+    ErrorKind::ModuleNotFound,
 ];
 
 /// The number of an error's kind.

@@ -23,6 +23,10 @@ pub enum ErrorKind {
     Index,
     /// `NotImplementedError`.
     NotImplemented,
+    /// `AssertionError`.
+    Assertion,
+    /// `ModuleNotFoundError`.
+    ModuleNotFound,
     /// `torch.linalg.LinAlgError` (a `RuntimeError`).
     LinAlg,
     /// `torch.OutOfMemoryError` (a `RuntimeError`).

@@ -640,9 +640,10 @@ fn convert_list<'a, 'py>(
                 }
                 dims.push(to_int(element)?);
             }
-            // One element stands for as many as the list has.
+            // One element stands for as many as the list has (but not for the sizes of blocks).
             if let (Some(size), [one]) = (list.size, dims.as_slice())
                 && size > 1
+                && parameter.name != "blocksize"
             {
                 dims = Dims::from_elem(*one, size);
             }

@@ -4,7 +4,8 @@ use crate::explain::explain;
 use pullback::autograd::Node;
 use pullback::{Error, ErrorKind};
 use pyo3::exceptions::{
-    PyIndexError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError,
+    PyAssertionError, PyIndexError, PyModuleNotFoundError, PyNotImplementedError, PyRuntimeError,
+    PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub(crate) fn raise(error: Error) -> PyErr {
         ErrorKind::Value => PyValueError::new_err(message),
         ErrorKind::Type => PyTypeError::new_err(message),
         ErrorKind::Index => PyIndexError::new_err(message),
+        ErrorKind::Assertion => PyAssertionError::new_err(message),
+        ErrorKind::ModuleNotFound => PyModuleNotFoundError::new_err(message),
         ErrorKind::NotImplemented => PyNotImplementedError::new_err(message),
         ErrorKind::LinAlg => LinAlgError::new_err(message),
         ErrorKind::OutOfMemory => out_of_memory(message),

@@ -5,6 +5,7 @@
 //! get the op as an `OpOverload` (`pullback/_ops.py`), made once per op and form. Not here: `__torch_function__`, which
 //! overrides calls before their arguments are bound (`torch_function`).
 
+use crate::asked::Facts;
 use crate::autograd::node::value;
 use crate::bind::{CallKind, OpFunction};
 use crate::convert::{items, type_name};
@@ -27,7 +28,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use std::collections::HashMap;
 use std::ptr::null_mut;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// `_disabled_torch_dispatch_impl`: the value of `__torch_dispatch__` in types that override no op.
@@ -51,7 +52,11 @@ pub(crate) unsafe fn is_defined_by(ty: *mut PyTypeObject) -> bool {
 }
 
 /// The classes of a call's tensors, a subclass before its bases, as what the library calls in place of a kernel.
-pub(crate) struct Classes;
+#[derive(Default)]
+pub(crate) struct Classes {
+    /// What else the class of the tensor answers.
+    pub(crate) facts: Facts,
+}
 
 impl TorchDispatch for Classes {
     fn torch_dispatch(
@@ -344,8 +349,21 @@ pub(crate) fn make_wrapper_subclass(
         "dispatch_device",
         "dispatch_layout",
     ];
-    let [cls, size, strides, offset, _, dtype, layout, device, _, requires_grad, ..] =
-        args.bind(py, NAME, names, 2)?;
+    let [
+        cls,
+        size,
+        strides,
+        offset,
+        _,
+        dtype,
+        layout,
+        device,
+        _,
+        requires_grad,
+        policy,
+        asks_device,
+        asks_layout,
+    ] = args.bind(py, NAME, names, 2)?;
     let (cls, size) = (cls.expect("required"), size.expect("required"));
     let ty = crate::tensor::method::subclass_type(&cls)?;
     // SAFETY: a live type.
@@ -355,6 +373,9 @@ pub(crate) fn make_wrapper_subclass(
             cls.repr()?
         )));
     }
+    let is_on = |flag: Option<Bound<'_, PyAny>>| given(flag).map_or(Ok(false), |f| f.is_truthy());
+    let policy: Option<String> = given(policy).map(|p| p.extract()).transpose()?;
+    let facts = Facts::read(policy.as_deref(), is_on(asks_device)?, is_on(asks_layout)?)?;
     let wrong = |what: &str| PyTypeError::new_err(format!("{NAME}(): {what}"));
     let dtype = given(dtype)
         .map(|d| as_dtype(&d).ok_or_else(|| wrong("argument 'dtype' must be torch.dtype")))
@@ -373,11 +394,13 @@ pub(crate) fn make_wrapper_subclass(
     let offset = given(offset).map_or(Ok(0), |o| o.extract::<i64>())?;
     let tensor =
         pullback::binding::zeroed(&size, strides.as_deref(), offset, dtype).map_err(raise)?;
-    if given(requires_grad).is_some_and(|r| r.is_truthy().unwrap_or(false)) {
+    if is_on(requires_grad)? {
         crate::result::require_grad(&tensor)?;
     }
     // SAFETY: a subclass of `TensorBase`; a fresh tensor.
-    unsafe { wrap_new(tensor, ty) }
+    let made = unsafe { wrap_new(tensor.clone(), ty) }?;
+    tensor.set_torch_dispatch(Arc::new(Classes { facts }));
+    Ok(made)
 }
 
 /// What is not left out, nor `None`.

@@ -37,7 +37,7 @@ class OpFacts:
         name = getattr(func, "_opname", str(func))
         self.func, self.name = func, name
         self.is_view = traits is not None and "is_view" in traits
-        schema = str(getattr(func, "_schema", ""))
+        schema = str(getattr(func, "_schema_text", ""))
         # An op that is not the library's may draw random numbers without saying so.
         is_random = traits is None or "random" in traits or "Generator" in schema
         self.is_random = is_random or Tag.nondeterministic_seeded in func.tags

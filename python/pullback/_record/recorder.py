@@ -236,20 +236,8 @@ def _written(torch: Any, func: Any, args: Any, kwargs: dict[str, Any], result: A
 
 def _arguments(func: Any, *, only_positional: bool = False) -> list[tuple[str, bool]]:
     """The names of an op's arguments, and whether it writes to them."""
-    schema = func._schema
-    if not isinstance(schema, str):
-        chosen = [a for a in schema.arguments if not (only_positional and a.kwarg_only)]
-        return [(a.name, a.alias_info is not None and a.alias_info.is_write) for a in chosen]
-    # (Here a signature is a text: `name(Tensor(a!) self, int[2] dim=[0, 1], *, ...) -> ...`.)
-    inside = schema.partition("(")[2].partition(") -> ")[0]
-    found = []
-    for part in inside.split(", "):
-        if part == "*" and only_positional:
-            break
-        kind, _, name = part.partition("=")[0].rpartition(" ")
-        if kind:
-            found.append((name, "!" in kind))
-    return found
+    chosen = [a for a in func._schema.arguments if not (only_positional and a.kwarg_only)]
+    return [(a.name, a.alias_info is not None and a.alias_info.is_write) for a in chosen]
 
 
 def _collect(torch: Any, value: Any, found: list[Any]) -> None:

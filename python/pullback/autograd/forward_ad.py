@@ -73,7 +73,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A tensor that shares memory with ``tensor`` and has the tangent ``tangent``.
 
-    The tangent is kept as it is if it lies in its memory as the tensor does, else as a copy.
+    The tangent is kept as it is if it lies in its memory as the tensor does, and not in the same
+    memory, else as a copy.
     Gradients flow through both.
 
     Args:

@@ -107,11 +107,13 @@ def pushforward_of(
         has_aux: as for :func:`jvp`.
     """
     points, directions, spec = _pairs(primals, tangents)
+    directions = _C._func_apart(points, directions)
     with _transform.forward_mode() as level, forward_ad._set_fwd_grad_enabled(True):
         duals = [
             forward_ad.make_dual(point, direction, level=level)
             for point, direction in zip(points, directions, strict=True)
         ]
+        _C._transform_own(duals)
         output, aux = without_aux(function(spec.unflatten(duals)), has_aux, _JVP)
         outputs, output_spec = output_tensors(output, _JVP, "f(*primals)")
         others, aux_spec = aux_tensors(aux) if has_aux else ([], None)

@@ -153,6 +153,7 @@ class Point:
         nodes = [given.grad_fn for given in self.inputs]
         try:
             with _transform.reverse_mode(), enable_grad():
+                _C._transform_own(self.inputs)
                 result = function(self.spec.unflatten(self.inputs))
         finally:
             # Nobody outside can ask for a derivative by these inputs any more.

@@ -80,7 +80,7 @@ class CustomOverload(OpOverload):
 
     def _dump(self) -> str:
         """What ``torch._C._dispatch_dump`` shows."""
-        lines = [f"name: {self.name()}", f"schema: {self.namespace}::{self._schema}"]
+        lines = [f"name: {self.name()}", f"schema: {self.namespace}::{self._parsed}"]
         rules = [f"{key}: {what} at {place}" for key, what, place in self._registrations()]
         return "\n".join([*lines, *rules, ""])
 
@@ -96,7 +96,7 @@ class CustomOverload(OpOverload):
         if self._parsed.is_mutable:
             raise RuntimeError(
                 f"Cannot register autograd formula for non-functional operator {self.name()} with "
-                f"schema {self._schema}: only an operator that writes into no argument has one"
+                f"schema {self._parsed}: only an operator that writes into no argument has one"
             )
         self.backward, self.setup_context = backward, setup_context
         self._function = None

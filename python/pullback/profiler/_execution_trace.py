@@ -232,7 +232,7 @@ class _Watch(_WatchingMode):
         self.follow(_C._current_autograd_node())
         writer = self.writer
         node = writer.open(f"{func.namespace}::{func._opname}", _FUNCTION)
-        node.schema = f"{func.namespace}::{func._schema}"
+        node.schema = str(func._schema)
         result: Any = ()
         try:
             result = func(*args, **kwargs)

@@ -55,7 +55,7 @@ def get_alias_info(func: Any) -> SchemaInfo:
     Raises:
         RuntimeError: if some of the results are arguments that are written to, and others are not.
     """
-    arguments, results = _parts(func._schema)
+    arguments, results = _parts(func._schema_text)
     args = [_described(text, _name(text)) for text in arguments]
     outs = [_described(text, None) for text in results]
     if _is_inplace(func):
@@ -147,5 +147,5 @@ def _written(func: Any, outs: list[AliasInfo]) -> list[str] | None:
     if not letters:
         return None
     if len(letters) != len(outs):
-        raise RuntimeError(f"Unsupported schema: {func._schema}")
+        raise RuntimeError(f"Unsupported schema: {func._schema_text}")
     return letters

@@ -123,6 +123,7 @@ pub fn add_dim(tensor: &Tensor, dim: i64, level: u64) -> Result<Tensor> {
         arithmetic::movedim(tensor, dim, 0)?
     };
     let batched = wrap(plain(&front)?, level)?;
+    batched.set_birth(front.birth());
     tangent::each(&front, &mut |tangent| tangent::set(&batched, add_dim(&tangent, 0, level)?))?;
     connect(&front, &batched, Box::new(AddDim { level, size: front.shape()[0] }))?;
     Ok(batched)

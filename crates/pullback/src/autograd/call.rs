@@ -15,7 +15,7 @@ use super::record::{
     save_inputs,
 };
 use super::thread::level::keys_of_word;
-use super::thread::{mode, saved_hooks, writes};
+use super::thread::{captured, mode, saved_hooks, writes};
 use super::variable::view::{check_inplace, check_out, link_views, shows_leaf};
 use super::variable::{replayed, tangent};
 use crate::call_site::{CallSite, Scope};
@@ -300,6 +300,7 @@ fn replace_numbers<'a>(
 pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     let caller = Location::caller();
     let _site = Scope::of_caller(caller);
+    captured::check_write(def, receiver(args))?;
     let keys = keys_of_word(keys_of(args));
     if keys.is_empty() {
         return write_plain(def, args);

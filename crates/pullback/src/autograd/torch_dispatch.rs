@@ -21,6 +21,10 @@ impl Tensor {
         lock(self).torch_dispatch = Some(class);
         self.set_flag(Flag::PYTHON, true);
     }
+    /// The class that computes the ops on the tensor, if it has one.
+    pub fn torch_dispatch_class(&self) -> Option<Arc<dyn TorchDispatch>> {
+        if self.has_torch_dispatch() { lock(self).torch_dispatch.clone() } else { None }
+    }
     /// Whether a class computes the ops on the tensor, where this is not disabled.
     pub fn has_torch_dispatch(&self) -> bool {
         self.has_flag(Flag::PYTHON)

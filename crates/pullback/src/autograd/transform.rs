@@ -8,6 +8,7 @@
 use super::graph::creation;
 use super::graph::input_meta::InputMeta;
 use super::graph::node::{Backward, Edge, Node};
+pub use super::thread::captured::{enter, exit, own};
 use super::variable::tangent;
 use crate::dispatch::Grads;
 use crate::{Result, Tensor};
@@ -32,6 +33,25 @@ impl Backward for TransformInput {
     }
     fn as_any(&self) -> Option<&dyn Any> {
         Some(self)
+    }
+}
+
+/// A transform as long as which its function runs: in-place writes to what the function captured are refused.
+#[must_use = "the transform lasts as long as the guard"]
+pub struct Open(u32);
+
+impl Open {
+    /// Begins a transform with these inputs, which are aliases made for it: its function may write to them.
+    pub fn new<'a>(inputs: impl IntoIterator<Item = &'a Tensor>) -> Open {
+        let open = Open(enter());
+        own(inputs);
+        open
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        exit(self.0);
     }
 }
 

@@ -144,7 +144,7 @@ pub fn named_keys(tensor: &Tensor) -> Vec<&'static str> {
     let inner = [Key::Python, Key::Conjugate, Key::Negative];
     names.extend(inner.into_iter().filter(|&key| keys.has(key)).map(Key::name));
     let [autograd, autocast] = match tensor.device() {
-        Device::Cpu => ["AutogradCPU", "AutocastCPU"],
+        Device::Cpu | Device::Absent(_) => ["AutogradCPU", "AutocastCPU"],
         Device::Meta => ["AutogradMeta", "AutocastMeta"],
         Device::Cuda(_) => ["AutogradCUDA", "AutocastCUDA"],
     };

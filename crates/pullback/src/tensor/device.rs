@@ -1,7 +1,7 @@
 //! Where a tensor lives and how its elements are laid out: the two keys of the kernel table.
 
 use crate::error::ensure;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use pullback_kernels::spelling::Spelled;
 use std::cell::Cell;
 use std::fmt;
@@ -67,37 +67,116 @@ pub enum Device {
     Cuda(u8),
     /// No memory at all: shapes and dtypes only.
     Meta,
+    /// A kind of devices that has a name, but no backend in any build: no tensor is on it.
+    Absent(AbsentDevice),
+}
+
+/// A kind of devices that PyTorch names and this library has no backend for. Programs compare and print such devices; what
+/// would make a tensor there raises an error.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct AbsentDevice(u8);
+
+/// What PyTorch raises where it was built without a backend, too.
+#[derive(Clone, Copy)]
+enum Refusal {
+    NotImplemented,
+    /// Its Python module is there and says so.
+    Assertion,
+    /// A module of Python would have to come from elsewhere.
+    NoModule,
+}
+
+impl AbsentDevice {
+    /// The names, in PyTorch's order, and how the device is refused.
+    const KINDS: [(&'static str, Refusal); 17] = [
+        ("ipu", Refusal::NotImplemented),
+        ("xpu", Refusal::Assertion),
+        ("mkldnn", Refusal::NotImplemented),
+        ("opengl", Refusal::NotImplemented),
+        ("opencl", Refusal::NotImplemented),
+        ("ideep", Refusal::NotImplemented),
+        ("hip", Refusal::NotImplemented),
+        ("ve", Refusal::NotImplemented),
+        ("fpga", Refusal::NotImplemented),
+        ("maia", Refusal::NotImplemented),
+        ("xla", Refusal::NotImplemented),
+        ("lazy", Refusal::NotImplemented),
+        ("vulkan", Refusal::NotImplemented),
+        ("mps", Refusal::NotImplemented),
+        ("hpu", Refusal::NoModule),
+        ("mtia", Refusal::Assertion),
+        ("privateuseone", Refusal::NoModule),
+    ];
+
+    fn by_name(name: &str) -> Option<AbsentDevice> {
+        let index = Self::KINDS.iter().position(|(kind, _)| *kind == name)?;
+        Some(AbsentDevice(index as u8))
+    }
+
+    /// The name of the kind: `mps`.
+    pub fn name(self) -> &'static str {
+        Self::KINDS[usize::from(self.0)].0
+    }
+
+    /// The error for a tensor that would be there.
+    fn refused(self) -> Error {
+        let (name, refusal) = Self::KINDS[usize::from(self.0)];
+        let kind = match refusal {
+            Refusal::NotImplemented => ErrorKind::NotImplemented,
+            Refusal::Assertion => ErrorKind::Assertion,
+            Refusal::NoModule => ErrorKind::ModuleNotFound,
+        };
+        Error::new(
+            kind,
+            format!("device '{name}' is not available: pullback has no {name} backend (only cpu)"),
+        )
+    }
+}
+
+/// The kind and the index that a text names, of which the index may be missing.
+fn split(text: &str) -> Result<(&str, Option<u8>)> {
+    let invalid = || Error::runtime(format!("Invalid device string: '{text}'"));
+    ensure!(!text.is_empty(), runtime, "Device string must not be empty");
+    let (kind, digits) = text.split_once(':').map_or((text, None), |(k, i)| (k, Some(i)));
+    let is_name = !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_');
+    // (A sign or a zero in front, which Rust's parser takes, is none of a device's.)
+    let is_number = |i: &str| i == "0" || i.starts_with(|c: char| matches!(c, '1'..='9'));
+    if !is_name || digits.is_some_and(|i| !is_number(i)) {
+        return Err(invalid());
+    }
+    Ok((kind, digits.map(|i| i.parse().map_err(|_| invalid())).transpose()?))
 }
 
 impl Device {
-    /// Reads `cpu`, `cuda`, `cuda:1`, `meta`.
+    /// Reads `cpu`, `cuda`, `cuda:1`, `meta`, `mps`. Of kinds that are no more than one device any index may be said.
     ///
     /// # Errors
     /// `RuntimeError` for anything else.
     pub fn parse(text: &str) -> Result<Device> {
-        let (kind, index) = text.split_once(':').map_or((text, None), |(k, i)| (k, Some(i)));
-        let invalid = || Error::runtime(format!("Invalid device string: '{text}'"));
-        let index = index.map(|i| i.parse::<u8>().map_err(|_| invalid())).transpose()?;
-        match (kind, index) {
-            ("cpu", None | Some(0)) => Ok(Device::Cpu),
-            ("cuda", i) => Ok(Device::Cuda(i.unwrap_or_else(current_device))),
-            ("meta", None | Some(0)) => Ok(Device::Meta),
-            ("cpu" | "meta", _) => Err(invalid()),
-            _ => Err(Error::runtime(format!(
-                "Expected one of cpu, cuda, meta device type at start of device string: {kind}"
-            ))),
+        let (kind, index) = split(text)?;
+        match kind {
+            "cpu" => Ok(Device::Cpu),
+            "cuda" => Ok(Device::Cuda(index.unwrap_or_else(current_device))),
+            "meta" => Ok(Device::Meta),
+            _ => AbsentDevice::by_name(kind).map(Device::Absent).ok_or_else(|| {
+                let absent = AbsentDevice::KINDS.map(|(name, _)| name).join(", ");
+                Error::runtime(format!(
+                    "Expected one of cpu, cuda, meta, {absent} device type at start of device string: {kind}"
+                ))
+            }),
         }
     }
     /// The device for texts of errors: `cuda:1` in PyTorch's, `Cuda(1)` in Rust's.
     pub(crate) fn spelled(self) -> Spelled<Device, Device> {
         Spelled::new(self, self)
     }
-    /// `cpu`, `cuda` or `meta`.
+    /// The kind of device: `cpu`, `cuda`, `meta`, `mps`.
     pub fn kind(self) -> &'static str {
         match self {
             Device::Cpu => "cpu",
             Device::Cuda(_) => "cuda",
             Device::Meta => "meta",
+            Device::Absent(kind) => kind.name(),
         }
     }
     /// The index of an indexed device.
@@ -117,6 +196,9 @@ impl Device {
     }
     #[cold]
     fn check_simulated(self) -> Result<()> {
+        if let Device::Absent(kind) = self {
+            return Err(kind.refused());
+        }
         let count = device_count();
         let Some(index) = self.index().filter(|_| count > 0) else {
             return Err(Error::runtime(format!(
@@ -153,6 +235,7 @@ impl Device {
         match self {
             Device::Cpu => 0,
             Device::Meta => 1,
+            Device::Absent(AbsentDevice(kind)) => 2 + u16::from(kind),
             Device::Cuda(index) => 256 + u16::from(index),
         }
     }
@@ -160,7 +243,8 @@ impl Device {
     pub(super) fn from_bits(bits: u16) -> Device {
         match bits.to_le_bytes() {
             [0, 0] => Device::Cpu,
-            [_, 0] => Device::Meta,
+            [1, 0] => Device::Meta,
+            [kind, 0] => Device::Absent(AbsentDevice(kind - 2)),
             [index, _] => Device::Cuda(index),
         }
     }

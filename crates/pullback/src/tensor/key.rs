@@ -243,7 +243,7 @@ impl Device {
     #[inline(always)]
     pub(crate) fn keys(self) -> KeySet {
         match self {
-            Device::Cpu => KeySet::EMPTY,
+            Device::Cpu | Device::Absent(_) => KeySet::EMPTY,
             Device::Cuda(_) => KeySet::of(Key::CUDA),
             Device::Meta => KeySet::of(Key::Meta),
         }

@@ -6,6 +6,7 @@
 //! atomics and locks, so a `Tensor` may be used from any thread. Start at [`Tensor`].
 
 mod access;
+pub(crate) mod birth;
 mod count;
 mod data;
 mod device;
@@ -29,7 +30,7 @@ pub(crate) mod watch;
 
 pub use access::Cpu;
 pub(crate) use count::Counts;
-pub use device::{Device, Layout, MemoryFormat};
+pub use device::{AbsentDevice, Device, Layout, MemoryFormat};
 pub use device::{current_device, device_count, set_current_device, simulate_devices};
 pub(crate) use geometry::*;
 pub use geometry::{Dims, Geometry, contiguous_strides, dims_with};

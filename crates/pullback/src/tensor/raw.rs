@@ -5,8 +5,8 @@
 //! buffers that nobody else holds and the Python face decides by it who owns whom.
 
 use super::{
-    Counts, Device, Dims, Geometry, Key, KeySet, Layout, SpinLock, Storage, checked_numel, memory,
-    replaced,
+    Counts, Device, Dims, Geometry, Key, KeySet, Layout, SpinLock, Storage, birth, checked_numel,
+    memory, replaced,
 };
 use crate::autograd::{AccumulatorSlot, AutogradMeta, Node};
 use crate::{DType, Result};
@@ -80,6 +80,8 @@ struct TensorRecord {
     output_nr: AtomicU32,
     /// For views: the version their `grad_fn` was computed at.
     attr_version: AtomicU32,
+    /// When the tensor was made, or what it shows: see `birth`. (It lies where there would be a gap.)
+    birth: AtomicU32,
     geometry: AtomicPtr<Geometry>,
     grad_fn: SpinLock<Option<Node>>,
     /// The handle of a view's base; null for others. Written once.
@@ -205,6 +207,7 @@ impl Tensor {
             (&raw mut (*raw).flags).write(AtomicU32::new(keys.word()));
             (&raw mut (*raw).output_nr).write(AtomicU32::new(0));
             (&raw mut (*raw).attr_version).write(AtomicU32::new(0));
+            (&raw mut (*raw).birth).write(AtomicU32::new(birth::now()));
             (&raw mut (*raw).geometry).write(AtomicPtr::new((&raw mut (*raw).first).cast()));
             (&raw mut (*raw).grad_fn).write(SpinLock::new(None));
             (&raw mut (*raw).accumulator).write(AccumulatorSlot::default());
@@ -422,6 +425,16 @@ impl Tensor {
     #[inline(always)]
     pub(crate) fn attr_version(&self) -> &AtomicU32 {
         &self.record().attr_version
+    }
+    /// When the tensor was made; for a view, what it shows.
+    #[inline(always)]
+    pub(crate) fn birth(&self) -> u32 {
+        self.record().birth.load(Relaxed)
+    }
+    /// Says that the tensor is as old as that.
+    #[inline(always)]
+    pub(crate) fn set_birth(&self, birth: u32) {
+        self.record().birth.store(birth, Relaxed);
     }
     #[inline(always)]
     pub(crate) fn grad_fn_slot(&self) -> &SpinLock<Option<Node>> {

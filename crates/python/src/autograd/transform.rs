@@ -6,7 +6,7 @@ use crate::interrupt::computing;
 use crate::raw::object::{as_tensor, wrap_bound};
 use pullback::Tensor;
 use pullback::autograd::batch::{self, Randomness};
-use pullback::autograd::transform;
+use pullback::autograd::{forward, transform};
 use pullback::tensor::Key;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -125,6 +125,42 @@ fn _func_detach<'py>(
     objects.into_iter().zip(&given).zip(shown).map(show).collect()
 }
 
+/// The tangents of a transform's inputs, copied where they lie in memory that writes to another input would change.
+#[pyfunction]
+fn _func_apart<'py>(
+    py: Python<'py>,
+    primals: &Bound<'py, PyAny>,
+    tangents: &Bound<'py, PyAny>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    const NAME: &str = "_func_apart";
+    let primals = list(primals, NAME)?;
+    let objects = tangents.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+    let tangents = list(tangents, NAME)?;
+    let (at, given): (Vec<_>, Vec<_>) = (primals.iter().collect(), tangents.iter().map(Some).collect());
+    let apart = computing(|| forward::apart(&at, &given).map_err(raise))?;
+    let show = |((object, old), new): ((Bound<'py, PyAny>, &Tensor), Option<Tensor>)| match new {
+        Some(new) if !new.is_same(old) => wrap_bound(py, new),
+        _ => Ok(object),
+    };
+    objects.into_iter().zip(&tangents).zip(apart).map(show).collect()
+}
+/// Begins a transform whose function may not write to what it captured; gives its number.
+#[pyfunction]
+fn _transform_enter() -> u32 {
+    transform::enter()
+}
+/// Ends it.
+#[pyfunction]
+fn _transform_exit(number: u32) {
+    transform::exit(number);
+}
+/// Makes tensors the innermost transform's own.
+#[pyfunction]
+fn _transform_own(tensors: &Bound<'_, PyAny>) -> PyResult<()> {
+    transform::own(&list(tensors, "_transform_own")?);
+    Ok(())
+}
+
 /// How many transforms are open, of all threads together.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
@@ -171,6 +207,10 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_vmap_fallen_back, module)?)?;
     module.add_function(wrap_pyfunction!(_transform_opened, module)?)?;
     module.add_function(wrap_pyfunction!(_transform_closed, module)?)?;
+    module.add_function(wrap_pyfunction!(_func_apart, module)?)?;
+    module.add_function(wrap_pyfunction!(_transform_enter, module)?)?;
+    module.add_function(wrap_pyfunction!(_transform_exit, module)?)?;
+    module.add_function(wrap_pyfunction!(_transform_own, module)?)?;
     module.add_function(wrap_pyfunction!(_func_input, module)?)?;
     module.add_function(wrap_pyfunction!(_func_close, module)?)?;
     module.add_function(wrap_pyfunction!(_func_reaches_out, module)?)?;

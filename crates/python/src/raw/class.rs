@@ -3,6 +3,7 @@
 //! The metaclass gives every subclass the life cycle of [`super::object`]; the base has the slots. Its
 //! methods are in `crate::tensor`, those made from the registry in `crate::registry`.
 
+use crate::asked::{Fact, ask};
 use crate::raw::entry::{guard, guard_or};
 use crate::raw::object::{self, TensorObject};
 use crate::raw::{callable, number};
@@ -11,7 +12,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyString};
 use std::ffi::{CStr, c_int};
 use std::mem::{offset_of, zeroed};
 use std::ptr::null_mut;
@@ -21,21 +22,6 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 const BASE: &CStr = c"torch._C.TensorBase";
 /// The descriptor that reads a tensor's dtype from its wrapper.
 static DTYPE_FIELD: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
-
-/// `dir` of a class: what it has, without what only stands there to say that it is missing.
-unsafe extern "C" fn meta_dir(cls: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    // SAFETY: the interpreter calls with the GIL and a class of this metaclass.
-    unsafe {
-        guard(|py| {
-            let class = Bound::from_borrowed_ptr(py, cls);
-            let names = py.get_type::<PyType>().call_method1(intern!(py, "__dir__"), (&class,))?;
-            Ok(py
-                .import("pullback._absent")?
-                .call_method1("without_missing", (class, names))?
-                .into_ptr())
-        })
-    }
-}
 
 unsafe extern "C" fn meta_init(
     cls: *mut PyObject,
@@ -123,6 +109,9 @@ unsafe extern "C" fn length(slf: *mut PyObject) -> isize {
             if let Some(reply) = number::dispatch_unary(py, "__len__", slf) {
                 return reply?.extract();
             }
+            if let Some(answer) = ask(py, slf, Fact::Sizes, "length", None) {
+                return Bound::from_owned_ptr(py, answer?).extract();
+            }
             match object::tensor_of(slf).shape().first() {
                 Some(&size) => Ok(size as isize),
                 None => Err(PyTypeError::new_err("len() of a 0-d tensor")),
@@ -201,16 +190,6 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         meta.tp_base = &raw mut ffi::PyType_Type;
         meta.tp_flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE;
         meta.tp_init = Some(meta_init);
-        meta.tp_methods = Box::leak(Box::new([
-            ffi::PyMethodDef {
-                ml_name: c"__dir__".as_ptr(),
-                ml_meth: ffi::PyMethodDefPointer { PyCFunction: meta_dir },
-                ml_flags: ffi::METH_NOARGS,
-                ml_doc: null_mut(),
-            },
-            zeroed(),
-        ]))
-        .as_mut_ptr();
         ready(meta)?;
 
         let mapping = Box::leak(Box::new(zeroed::<ffi::PyMappingMethods>()));

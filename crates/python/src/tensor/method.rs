@@ -1,5 +1,6 @@
 //! The methods of tensors that are no ops.
 
+use crate::asked::{Fact, ask};
 use crate::autograd::hook::{register, register_accumulate};
 use crate::autograd::hook_dicts::{HookDicts, HookKind};
 use crate::autograd::transform;
@@ -36,6 +37,15 @@ fn same(slf: *mut PyObject) -> Reply {
 
 fn size(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let tensor = this(slf);
+    if tensor.has_torch_dispatch() {
+        let [dim] = args.bind(py, "size", ["dim"], 0)?;
+        let dim = dim.filter(|d| !d.is_none());
+        let question = if dim.is_some() { "size" } else { "shape" };
+        // SAFETY: a method of tensors.
+        if let Some(answer) = unsafe { ask(py, slf, Fact::Sizes, question, dim.as_ref()) } {
+            return answer;
+        }
+    }
     if args.all.is_empty() {
         // SAFETY: a method of tensors.
         return unsafe { shape_of(slf) };
@@ -76,10 +86,16 @@ fn data_address(tensor: &Tensor) -> PyResult<i64> {
 fn stride(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let tensor = this(slf);
     let [dim] = args.bind(py, "stride", ["dim"], 0)?;
+    let dim = dim.filter(|d| !d.is_none());
+    let question = if dim.is_some() { "stride" } else { "strides" };
+    // SAFETY: a method of tensors.
+    if let Some(answer) = unsafe { ask(py, slf, Fact::Strides, question, dim.as_ref()) } {
+        return answer;
+    }
     if tensor.layout().is_compressed() {
         return Err(PyRuntimeError::new_err("Sparse CSR tensors do not have strides"));
     }
-    match dim.filter(|d| !d.is_none()) {
+    match dim {
         None => Ok(PyTuple::new(py, tensor.strides())?.into_any().into_ptr()),
         Some(dim) => one_dim(py, tensor, &dim, tensor.strides(), "stride"),
     }
@@ -121,9 +137,6 @@ macro_rules! facts {
     )*};
 }
 facts! {
-    dim(t) Scalar::Int(t.ndim() as i64);
-    numel(t) Scalar::Int(t.numel());
-    storage_offset(t) Scalar::Int(t.storage_offset());
     data_ptr(t) Scalar::Int(data_address(t)?);
     const_data_ptr(t) Scalar::Int(const_data_address(t)?);
     element_size(t) Scalar::Int(t.dtype().size() as i64);
@@ -135,7 +148,25 @@ facts! {
     is_conj(t) Scalar::Bool(t.is_conj());
     is_neg(t) Scalar::Bool(t.is_neg());
     use_count(t) Scalar::Int(t.use_count() as i64);
-    get_device(t) Scalar::Int(t.device().index().map_or(-1, i64::from));
+}
+/// Methods whose value the class of a tensor may give.
+macro_rules! asked {
+    ($($name:ident($t:ident), $fact:ident, $question:literal: $own:expr;)*) => {$(
+        fn $name(py: Python<'_>, slf: *mut PyObject) -> Reply {
+            // SAFETY: a method of tensors.
+            if let Some(answer) = unsafe { ask(py, slf, Fact::$fact, $question, None) } {
+                return answer;
+            }
+            let $t = this(slf);
+            scalar(py, Scalar::Int($own))
+        }
+    )*};
+}
+asked! {
+    dim(t), Sizes, "dim": t.ndim() as i64;
+    numel(t), Sizes, "numel": t.numel();
+    storage_offset(t), Sizes, "storage_offset": t.storage_offset();
+    get_device(t), Device, "device_index": t.device().index().map_or(-1, i64::from);
 }
 fn no(py: Python<'_>, _: *mut PyObject) -> Reply {
     scalar(py, Scalar::Bool(false))
@@ -144,6 +175,11 @@ fn no(py: Python<'_>, _: *mut PyObject) -> Reply {
 fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [format] = args.bind(py, "is_contiguous", ["memory_format"], 0)?;
     let tensor = this(slf);
+    let given = format.as_ref().filter(|f| !f.is_none());
+    // SAFETY: a method of tensors.
+    if let Some(answer) = unsafe { ask(py, slf, Fact::Strides, "is_contiguous", given) } {
+        return answer;
+    }
     let format = conversion::format_of("is_contiguous", format.as_ref())?;
     let format = format.unwrap_or(MemoryFormat::Contiguous);
     let is_contiguous = match format {

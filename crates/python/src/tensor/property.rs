@@ -1,5 +1,6 @@
 //! The attributes of tensors.
 
+use crate::asked::{Fact, ask};
 use super::hook::{accumulate_hooks, hooks, set_accumulate_hooks, set_hooks};
 use crate::convert::type_name;
 use crate::dtype::{PyDType, device_object, dtype_object, layout_object};
@@ -13,6 +14,7 @@ use pullback::{Layout, Scalar, Tensor, binding};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use std::ptr::null_mut;
 
 fn bool_reply(value: bool) -> Reply {
@@ -40,9 +42,22 @@ flags! {
     retains_grad(t) t.retains_grad();
     is_sparse(t) t.layout() == Layout::SparseCoo;
     is_sparse_csr(t) t.layout() == Layout::SparseCsr;
-    is_cuda(t) t.device().kind() == "cuda";
-    is_cpu(t) t.device().kind() == "cpu";
-    is_meta(t) t.device().kind() == "meta";
+}
+macro_rules! kinds {
+    ($($name:ident $kind:literal;)*) => {$(
+        fn $name(py: Python<'_>, slf: *mut PyObject) -> Reply {
+            let kind = PyString::intern(py, $kind);
+            // SAFETY: a getter of tensors.
+            let answer = unsafe { ask(py, slf, Fact::Device, "is_on", Some(kind.as_any())) };
+            // SAFETY: as above.
+            answer.unwrap_or_else(|| bool_reply(unsafe { tensor_of(slf) }.device().kind() == $kind))
+        }
+    )*};
+}
+kinds! {
+    is_cuda "cuda";
+    is_cpu "cpu";
+    is_meta "meta";
 }
 fn never(_: Python<'_>, _: *mut PyObject) -> Reply {
     bool_reply(false)
@@ -58,29 +73,37 @@ macro_rules! ints {
     )*};
 }
 ints! {
-    ndim(t) t.ndim();
     itemsize(t) t.dtype().size();
-    nbytes(t) t.numel() * t.dtype().size() as i64;
     output_nr(t) t.output_nr();
     version(t) t.tracked_version().map_err(raise)?;
     cdata(t) t.id();
 }
 
-fn shape(_: Python<'_>, slf: *mut PyObject) -> Reply {
+/// Getters whose value the class of a tensor may give.
+macro_rules! asked {
+    ($($name:ident($py:ident, $slf:ident, $t:ident), $fact:ident, $question:literal: $own:expr;)*) => {$(
+        fn $name($py: Python<'_>, $slf: *mut PyObject) -> Reply {
+            // SAFETY: a getter of tensors.
+            if let Some(answer) = unsafe { ask($py, $slf, Fact::$fact, $question, None) } {
+                return answer;
+            }
+            // SAFETY: as above.
+            let $t = unsafe { tensor_of($slf) };
+            $own
+        }
+    )*};
+}
+asked! {
     // SAFETY: a getter of tensors.
-    unsafe { shape_of(slf) }
+    shape(py, slf, _t), Sizes, "shape": unsafe { shape_of(slf) };
+    ndim(py, slf, t), Sizes, "dim": scalar(py, Scalar::Int(t.ndim() as i64));
+    nbytes(py, slf, t), Sizes, "nbytes": scalar(py, Scalar::Int(t.numel() * t.dtype().size() as i64));
+    device(py, slf, t), Device, "device": Ok(device_object(py, t.device())?.into_ptr());
+    layout(py, slf, t), Layout, "layout": Ok(layout_object(py, t.layout()).into_ptr());
 }
 fn dtype(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.
     Ok(dtype_object(py, unsafe { tensor_of(slf) }.dtype()).into_ptr())
-}
-fn device(py: Python<'_>, slf: *mut PyObject) -> Reply {
-    // SAFETY: a getter of tensors.
-    Ok(device_object(py, unsafe { tensor_of(slf) }.device())?.into_ptr())
-}
-fn layout(py: Python<'_>, slf: *mut PyObject) -> Reply {
-    // SAFETY: a getter of tensors.
-    Ok(layout_object(py, unsafe { tensor_of(slf) }.layout()).into_ptr())
 }
 fn grad_fn(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.

@@ -17,9 +17,11 @@ use crate::dispatch::{
     Arg, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, SaveKind, Traits, receiver,
 };
 use crate::error::ensure;
-use crate::tensor::Flag;
+use crate::tensor::{Flag, Storage, shares_memory};
 use crate::{Result, Tensor};
+use pullback_kernels::memory;
 use smallvec::SmallVec;
+use std::collections::{HashMap, HashSet};
 
 pub use crate::autograd::thread::mode::{is_forward_enabled, set_forward, set_forward_enabled};
 
@@ -86,7 +88,7 @@ pub fn dual_level() -> Result<DualLevel> {
 }
 
 /// A handle to `primal`'s value that has `tangent` as its tangent: the very tensor if it lies in its memory as `primal`
-/// does, else a copy. Gradients flow through both.
+/// does, and not in the same memory, else a copy. Gradients flow through both.
 ///
 /// # Errors
 /// `RuntimeError` without level, for tensors that have a tangent already, and for sizes that differ; `ValueError` for
@@ -133,8 +135,41 @@ pub fn make_dual_at(primal: &Tensor, tangent: &Tensor, number: usize) -> Result<
         "Expected both tensor and its forward grad to be floating point or complex"
     );
     let dual = alias(primal)?;
-    tangent::set(&dual, tangent.clone())?;
+    // (In one memory with the value, the tangent would change with each write to the value.)
+    let is_shared = shares_memory(primal, tangent) && primal.shape() == tangent.shape();
+    tangent::set(&dual, if is_shared { copied(tangent)? } else { tangent.clone() })?;
     Ok(dual)
+}
+
+/// A copy of a tangent, with its history.
+fn copied(tangent: &Tensor) -> Result<Tensor> {
+    let _below = level::below();
+    arithmetic::clone(tangent)
+}
+
+/// The tangents for these primals, copied where one lies in the memory of a primal or of another tangent: a write to
+/// a primal changes that primal and its tangent, and no other tangent. (Tangents that lie together as their primals do stay so.)
+///
+/// # Errors
+/// Out of memory.
+pub fn apart(primals: &[&Tensor], tangents: &[Option<&Tensor>]) -> Result<Vec<Option<Tensor>>> {
+    let place = |tensor: &Tensor| tensor.geometry().storage.as_ref().map(Storage::id);
+    let of_primals: HashSet<usize> = primals.iter().filter_map(|&tensor| place(tensor)).collect();
+    // By the memory of a tangent, that of its primal.
+    let mut seen = HashMap::new();
+    let mut apart = memory::with_capacity(tangents.len())?;
+    for (&primal, &tangent) in primals.iter().zip(tangents) {
+        let Some(tangent) = tangent else {
+            apart.push(None);
+            continue;
+        };
+        let is_shared = place(tangent).is_some_and(|id| {
+            let of_primal = place(primal);
+            of_primals.contains(&id) || *seen.entry(id).or_insert(of_primal) != of_primal
+        });
+        apart.push(Some(if is_shared { arithmetic::clone(tangent)? } else { tangent.clone() }));
+    }
+    Ok(apart)
 }
 
 /// The value of a tensor without its tangent, and the tangent if it has one.

@@ -3,7 +3,7 @@
 use super::basis::basis;
 use super::batch::{Batched, vmap};
 use super::reverse::{Point, jacrev};
-use crate::autograd::{arithmetic, forward};
+use crate::autograd::{arithmetic, forward, transform};
 use crate::error::ensure;
 use crate::{ErrorKind, Result, Tensor};
 
@@ -25,15 +25,8 @@ pub fn jvp(
     x: &Tensor,
     t: &Tensor,
 ) -> Result<(Tensor, Tensor)> {
-    let _on = forward::set_forward(true);
-    let level = JvpLevel(forward::enter_nested_level());
-    let output = f(&forward::make_dual_at(x, t, level.0)?)?;
-    let (value, tangent) = forward::unpack_dual_at(&output, level.0)?;
-    let tangent = match tangent {
-        Some(tangent) => tangent,
-        None => arithmetic::zeros_like(&value)?,
-    };
-    Ok((value, tangent))
+    let (mut values, mut tangents) = jvps(|at| Ok(vec![f(at[0])?]), &[x], &[Some(t)])?;
+    Ok((values.remove(0), tangents.remove(0)))
 }
 
 /// As [`jvp`], of a function of several tensors that gives several: its values, and the sum of the products of its Jacobians
@@ -67,12 +60,16 @@ pub fn jvps(
     );
     let _on = forward::set_forward(true);
     let level = JvpLevel(forward::enter_nested_level());
-    let dual = |(&x, t): (&&Tensor, Option<&Tensor>)| match t {
+    let directions = forward::apart(xs, ts)?;
+    let dual = |(&x, t): (&&Tensor, &Option<Tensor>)| match t {
         Some(t) => forward::make_dual_at(x, t, level.0),
-        None => Ok(x.clone()),
+        None => forward::unpack_dual_at(x, level.0).map(|(alias, _)| alias),
     };
-    let duals = xs.iter().zip(ts.iter().copied()).map(dual).collect::<Result<Vec<_>>>()?;
-    let outputs = f(&duals.iter().collect::<Vec<_>>())?;
+    let duals = xs.iter().zip(&directions).map(dual).collect::<Result<Vec<_>>>()?;
+    let outputs = {
+        let _open = transform::Open::new(&duals);
+        f(&duals.iter().collect::<Vec<_>>())?
+    };
     let unpacked = |output| {
         let (value, tangent) = forward::unpack_dual_at(output, level.0)?;
         let tangent = tangent.map_or_else(|| arithmetic::zeros_like(&value), Ok)?;

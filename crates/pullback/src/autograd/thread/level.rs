@@ -78,6 +78,11 @@ impl Drop for SeenLevels {
     }
 }
 
+/// Whether the thread is outside of all that computes tangents, which sees some levels only.
+pub(in crate::autograd) fn sees_all() -> bool {
+    SEEN.get() == usize::MAX
+}
+
 /// The number of levels that [`see`] set on this thread, for another one.
 pub(in crate::autograd) fn snapshot() -> usize {
     SEEN.get()

@@ -5,6 +5,7 @@
 //! another thread. Start at [`mode`].
 
 pub mod autocast;
+pub(in crate::autograd) mod captured;
 pub(in crate::autograd) mod creation_hooks;
 pub mod dispatch_mode;
 pub(in crate::autograd) mod level;

@@ -17,9 +17,11 @@ impl Tensor {
         if is_detached_by_op(self) {
             let made = arithmetic::detach(self)?;
             made.follow_version_of(self);
+            made.set_birth(self.birth());
             return Ok(made);
         }
         let out = Tensor::of_same_geometry(self.geometry())?;
+        out.set_birth(self.birth());
         if self.flags() & (Flag::INFERENCE | Flag::UNRESOLVED) != 0 {
             out.set_flag_fresh(self.flags() & Flag::INFERENCE);
             return Ok(out.with_bits_of(self));
@@ -34,6 +36,7 @@ impl Tensor {
         }
         let version = Some(Version::new(0).into());
         let alias = Tensor::from_geometry(self.geometry().clone().with_version(version))?;
+        alias.set_birth(self.birth());
         Ok(alias.with_bits_of(self))
     }
 }

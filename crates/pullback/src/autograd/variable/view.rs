@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 impl Tensor {
     /// Makes `self`, which is fresh, a view of `source` (of its root base).
     pub(crate) fn link_to_base(&self, source: &Tensor, multi: bool) {
+        self.set_birth(source.birth());
         if mode::is_tracking_excluded() {
             return;
         }

@@ -15,6 +15,7 @@ pub(crate) static OPS: &[&OpDef] = &[&NONZERO_STATIC, &UNRAVEL_INDEX];
 #[op(
     "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
     exact_out,
+    narrow_floats,
     not_differentiable
 )]
 impl NonzeroStatic {

@@ -15,6 +15,7 @@ pub mod subscript;
 pub(in crate::ops) mod take_along;
 
 use super::OpList;
+use crate::{Error, Result, Tensor};
 
 /// The families of this folder.
 pub(super) static FAMILIES: &[OpList] = &[
@@ -30,3 +31,13 @@ pub(super) static FAMILIES: &[OpList] = &[
     membership::OPS,
     coordinate::OPS,
 ];
+
+/// Refuses the floating dtypes of one byte for a kernel that takes `bcomplex32`, which is stored as they are.
+fn refuse_narrow_floats(kernel: &str, tensor: &Tensor) -> Result<()> {
+    let dtype = tensor.dtype();
+    if !dtype.is_narrow_float() {
+        return Ok(());
+    }
+    let name = dtype.scalar_name();
+    Err(Error::not_implemented(format!("\"{kernel}\" not implemented for '{name}'")))
+}

@@ -333,9 +333,10 @@ impl Take {
 }
 
 /// The coordinates of the elements that are not zero, one row each, in row-major order: (count, ndim).
-#[op("nonzero(Tensor self) -> Tensor", exact_out, not_differentiable, dynamic_output_shape, batch = data_dependent)]
+#[op("nonzero(Tensor self) -> Tensor", exact_out, narrow_floats, not_differentiable, dynamic_output_shape, batch = data_dependent)]
 impl Nonzero {
     fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
+        super::refuse_narrow_floats("nonzero_count_cpu", self_)?;
         let count = kernel::count_true(self_.view_ref(cpu)) as i64;
         // (By columns, as each of them is used as an index.)
         let (shape, strides) = ([count, self_.ndim() as i64], [1, count]);

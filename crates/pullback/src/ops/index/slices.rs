@@ -144,11 +144,12 @@ impl IndexCopy {
 /// Writes the number `value` into the slices `index` along `dim`.
 #[op(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    inplace = method,
+    inplace = method, narrow_floats,
     not_differentiable(index), batch = slices(self, index)
 )]
 impl IndexFillScalar {
     fn meta(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<TensorSpec> {
+        super::refuse_narrow_floats("index_fill_cpu", self_)?;
         wrap_dim(dim, self_.ndim())?;
         ensure!(index.ndim() <= 1, runtime, "Index has to be a vector/scalar");
         ensure!(
@@ -198,7 +199,7 @@ fn stand_in(dtype: DType) -> Scalar {
 /// Writes the 0-dim `value` into the slices `index` along `dim`.
 #[op(
     "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-    inplace = method,
+    inplace = method, narrow_floats,
     checks_sharing,
     node = "IndexFillBackward1",
     not_differentiable(index), batch = slices(self, index)

@@ -1,8 +1,9 @@
 //! `cargo xtask expand NAME`: what `#[op]` makes of an op, every overload of it, as files that can be read.
 //!
-//! The attribute writes its output where two environment variables ask for it; this module lets the compiler read the ops
-//! (in a folder of its own, so that no build begins anew), formats the output, and puts above each field of an op's
-//! definition what `dispatch/def.rs` and `kernels.rs` say of it.
+//! The attribute's own code reads the ops' files and writes its output (`crates/macros/examples/expand.rs`); this module formats
+//! it, and puts above each field of an op's definition what `dispatch/def.rs` and `kernels.rs` say of it. Items that another
+//! macro writes are known to the compiler alone: for these it reads the whole library, which takes minutes, and the attribute
+//! writes its output because two environment variables ask for it.
 
 use crate::argument::Arguments;
 use crate::{Result, command};
@@ -16,8 +17,15 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
     arguments.finish()?;
     let target = root.join("target/expand");
     let folder = target.join("ops");
-    expand(root, &target, &folder, &name)?;
-    let files = written(&folder)?;
+    prepare(&folder)?;
+    let ops = root.join("crates/pullback/src/ops");
+    read_items(root, &ops, &name, &folder)?;
+    let mut files = written(&folder)?;
+    if files.is_empty() && is_named(&ops, &name)? {
+        println!("`{name}` is an item of another macro: the compiler reads the whole library");
+        compile(root, &target, &folder, &name)?;
+        files = written(&folder)?;
+    }
     if files.is_empty() {
         return Err(format!("there is no op `{name}`; docs/ops.md lists them"));
     }
@@ -27,25 +35,64 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
     for file in files {
         command::run(Command::new("rustfmt").args(["--edition", "2024"]).arg(&file))?;
         let text = explained(&read(&file)?, &docs);
-        fs::write(&file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
+        fs::write(&file, &text).map_err(|error| failed(&file, &error))?;
         println!("\n// {}\n{text}", file.strip_prefix(root).unwrap_or(&file).display());
     }
     Ok(())
 }
 
-/// Lets the compiler expand the ops, of which `name` writes its expansions into `folder`.
-fn expand(root: &Path, target: &Path, folder: &Path, name: &str) -> Result<()> {
-    let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+fn failed(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// Makes an empty folder.
+fn prepare(folder: &Path) -> Result<()> {
     if folder.exists() {
-        fs::remove_dir_all(folder).map_err(|error| failed(folder, error))?;
+        fs::remove_dir_all(folder).map_err(|error| failed(folder, &error))?;
     }
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    fs::create_dir_all(folder).map_err(|error| failed(folder, &error))
+}
+
+/// Writes what the items named `name` in the files below `ops` become into `folder`.
+fn read_items(root: &Path, ops: &Path, name: &str, folder: &Path) -> Result<()> {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root).args([
+        "run",
+        "--quiet",
+        "-p",
+        "pullback-macros",
+        "--example",
+        "expand",
+    ]);
+    command::run(cargo.arg("--").arg(ops).arg(name).arg(folder))
+}
+
+/// Whether a string in a file below `folder` begins as the signature of an op `name` does.
+fn is_named(folder: &Path, name: &str) -> Result<bool> {
+    let beginnings = [format!("\"{name}("), format!("\"{name}.")];
+    for entry in fs::read_dir(folder).map_err(|error| failed(folder, &error))?.flatten() {
+        let path = entry.path();
+        let is_here = if path.is_dir() {
+            is_named(&path, name)?
+        } else {
+            let text = read(&path)?;
+            beginnings.iter().any(|beginning| text.contains(beginning))
+        };
+        if is_here {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Lets the compiler expand the ops, of which `name` writes its expansions into `folder`.
+fn compile(root: &Path, target: &Path, folder: &Path, name: &str) -> Result<()> {
     // The library is read again whatever has changed since: the compiler does not know of the variables.
     let fingerprints = target.join("debug/.fingerprint");
     for entry in fs::read_dir(&fingerprints).into_iter().flatten().flatten() {
         let is_library = entry.file_name().to_string_lossy().starts_with("pullback-");
         if is_library {
-            fs::remove_dir_all(entry.path()).map_err(|error| failed(&entry.path(), error))?;
+            fs::remove_dir_all(entry.path()).map_err(|error| failed(&entry.path(), &error))?;
         }
     }
     let mut cargo = Command::new("cargo");
@@ -56,14 +103,14 @@ fn expand(root: &Path, target: &Path, folder: &Path, name: &str) -> Result<()> {
 
 /// The files in `folder`, by name.
 fn written(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let entries = fs::read_dir(folder).map_err(|error| failed(folder, &error))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.sort();
     Ok(files)
 }
 
 fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+    fs::read_to_string(path).map_err(|error| failed(path, &error))
 }
 
 /// The names of the fields of `OpDef` and what is said of them, from the file that declares it.

@@ -36,6 +36,7 @@ use crate::gemm::GemmElement;
 use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, memory};
 use direct::Weights;
 use geometry::ConvGeometry;
+use infinite::Target;
 
 /// A type convolutions compute in.
 pub(crate) trait ConvElement: Compute + GemmElement {}
@@ -230,10 +231,10 @@ fn forward<T: ConvElement>(
     (g, dtype): (&ConvGeometry, DType),
 ) -> Result<()> {
     if g.padding != [0; 3]
-        && let Some((finite, places)) = infinite::set_aside(w)?
+        && let Some((finite, indices)) = infinite::set_aside(w)?
     {
         forward_of_finite(out, x, &finite, bias, (g, dtype))?;
-        infinite::add_to_output(out, x, w, &places, g);
+        infinite::add_products((Target::Output, out), x, w, &indices, g);
         return Ok(());
     }
     forward_of_finite(out, x, w, bias, (g, dtype))
@@ -280,10 +281,10 @@ fn backward_input<T: ConvElement>(
 ) -> Result<()> {
     // (The convolution that makes this gradient has padding of its own.)
     if g.kernel != [1; 3]
-        && let Some((finite, places)) = infinite::set_aside(w)?
+        && let Some((finite, indices)) = infinite::set_aside(w)?
     {
         backward_input_by_finite(out, grad, &finite, (g, dtype))?;
-        infinite::add_to_input(out, grad, w, &places, g);
+        infinite::add_products((Target::Input, out), grad, w, &indices, g);
         return Ok(());
     }
     backward_input_by_finite(out, grad, w, (g, dtype))
@@ -333,10 +334,10 @@ fn backward_weight<T: ConvElement>(
     (g, dtype): (&ConvGeometry, DType),
 ) -> Result<()> {
     if g.padding != [0; 3]
-        && let Some((finite, places)) = infinite::set_aside(grad)?
+        && let Some((finite, indices)) = infinite::set_aside(grad)?
     {
         backward_weight_by_finite(out, &finite, x, (g, dtype))?;
-        infinite::add_to_weight(out, grad, x, &places, g);
+        infinite::add_to_weight(out, grad, x, &indices, g);
         return Ok(());
     }
     backward_weight_by_finite(out, grad, x, (g, dtype))

@@ -228,12 +228,13 @@ impl<const N: usize> LineIter<N> {
 struct Runs<const N: usize> {
     /// The byte offsets of the first position.
     offsets: [isize; N],
-    /// From one position of a run to the next.
+    /// The bytes from one position of a run to the next.
     steps: [isize; N],
-    /// Positions of a run.
+    /// The number of positions of a run.
     length: usize,
+    /// The number of runs.
     times: usize,
-    /// From one run to the next.
+    /// The bytes from the first position of one run to that of the next.
     between: [isize; N],
 }
 

@@ -79,7 +79,7 @@ pub trait Buffer: Extend<Self::Item> {
     fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool;
 }
 
-/// Lists of the same methods.
+/// Implements [`Buffer`] for a type with the methods of `Vec`.
 macro_rules! buffer {
     ([$($parameter:tt)*] $list:ty, $item:ty) => {
         impl<$($parameter)*> Buffer for $list {

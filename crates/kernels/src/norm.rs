@@ -112,7 +112,7 @@ impl ChannelSpans {
     }
 }
 
-/// Most channels looked at together.
+/// Most channels whose statistics are computed together.
 const CHANNELS_AT_ONCE: usize = 16;
 /// Most elements of a short run.
 const SHORT: usize = 4 * GROUP;

@@ -16,11 +16,11 @@ pub use recurrence::linear_recurrence;
 use std::marker::PhantomData;
 use walk::BLOCK;
 
-/// What a scan carries along and yields.
+/// A scan along lines: what it carries from one position to the next, and what it gives for each.
 trait Scan: Sync {
-    /// What it consumes and yields.
+    /// The elements that it reads and writes.
     type Item: Element;
-    /// What it carries.
+    /// What it carries from one position to the next.
     type State: Copy + Send + Sync;
     /// Whether it also writes where in the line its state was last taken; an item that becomes the state is the result up to it.
     const WRITES: bool = false;

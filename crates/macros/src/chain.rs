@@ -16,10 +16,22 @@ use syn::{Item, ItemImpl};
 
 /// The methods of the trait, in the order of the files.
 pub(crate) fn methods(folder: &Path) -> Result<TokenStream, String> {
+    let mut out = TokenStream::new();
+    each_op(folder, &mut |op| {
+        out.extend(of_op(op)?);
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Calls `see` with each op that the files in `folder` declare, in their order.
+pub(crate) fn each_op(
+    folder: &Path,
+    see: &mut dyn FnMut(&Op<'_>) -> syn::Result<()>,
+) -> Result<(), String> {
     let mut files = Vec::new();
     collect(folder, &mut files)?;
     files.sort();
-    let mut out = TokenStream::new();
     for path in files {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let text = fs::read_to_string(&path).map_err(|error| failed(&error))?;
@@ -29,11 +41,11 @@ pub(crate) fn methods(folder: &Path) -> Result<TokenStream, String> {
         let file = syn::parse_file(&text).map_err(|error| failed(&error))?;
         for item in file.items {
             if let Item::Impl(block) = item {
-                out.extend(of_item(block).map_err(|error| failed(&error))?);
+                of_item(block, see).map_err(|error| failed(&error))?;
             }
         }
     }
-    Ok(out)
+    Ok(())
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
@@ -49,16 +61,18 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-fn of_item(mut block: ItemImpl) -> syn::Result<TokenStream> {
+fn of_item(
+    mut block: ItemImpl,
+    see: &mut dyn FnMut(&Op<'_>) -> syn::Result<()>,
+) -> syn::Result<()> {
     let Some(at) = block.attrs.iter().position(|attr| attr.path().is_ident("op")) else {
-        return Ok(TokenStream::new());
+        return Ok(());
     };
     let words = block.attrs.remove(at).meta.require_list()?.tokens.clone();
-    let mut out = TokenStream::new();
     for (words, block) in Family::read(words, block)?.members {
-        out.extend(of_op(&Op::read(ItemHome::Library, words, &block)?)?);
+        see(&Op::read(ItemHome::Library, words, &block)?)?;
     }
-    Ok(out)
+    Ok(())
 }
 
 /// The forms that give a new tensor: an expression has nothing to write into.

@@ -8,6 +8,7 @@ use crate::source::source;
 use proc_macro2::TokenStream;
 use pullback_schema::Base;
 use quote::{format_ident, quote};
+use std::path::Path;
 use syn::spanned::Spanned;
 use syn::{Error, Result};
 
@@ -34,12 +35,13 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let invalid = samples_fn(op, "invalid_samples", view);
     let (methods, source) = (methods(op, &def)?, source(op));
     let args_struct = args_struct(op);
+    let definition = format!("The definition of `{schema}`.");
     Ok(quote! {
         struct #ty;
         #[allow(clippy::needless_pass_by_value, clippy::unnecessary_wraps, clippy::too_many_arguments, clippy::doc_markdown, clippy::trivially_copy_pass_by_ref, reason = "an op's functions have the form that their binding asks for")]
         #block
         #args_struct
-        #[doc = concat!("The definition of `", #schema, "`.")]
+        #[doc = #definition]
         pub static #def: ::pullback::dispatch::OpDef = ::pullback::dispatch::OpDef {
             schema_text: #schema,
             name: #name,
@@ -68,6 +70,14 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
         };
         #methods
     })
+}
+
+/// Writes the expansion of an op into a file of its name in `folder`, for `cargo xtask expand`.
+pub(crate) fn write(op: &Op<'_>, tokens: &TokenStream, folder: &Path) -> Result<()> {
+    let overload = if op.schema.overload.is_empty() { "default" } else { &op.schema.overload };
+    let path = folder.join(format!("{}.{overload}.rs", op.schema.name));
+    std::fs::write(&path, tokens.to_string())
+        .map_err(|e| Error::new(op.name.span(), format!("cannot write {}: {e}", path.display())))
 }
 
 /// The kind of result that the words `result` or `meta` name.

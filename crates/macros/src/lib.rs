@@ -77,18 +77,14 @@ fn member(
     })
 }
 
-/// The expansion of an op. It is also written to a file, from which `cargo xtask expand` reads it.
+/// The expansion of an op. It is also written to a file if `cargo xtask expand` asks for it.
 fn expanded(op: &item::Op<'_>) -> syn::Result<proc_macro2::TokenStream> {
     let tokens = expand::expand(op)?;
     if let (Ok(name), Ok(folder)) =
         (std::env::var("PULLBACK_EXPAND"), std::env::var("PULLBACK_EXPAND_TO"))
         && name == op.schema.name
     {
-        let overload = if op.schema.overload.is_empty() { "default" } else { &op.schema.overload };
-        let path = std::path::Path::new(&folder).join(format!("{name}.{overload}.rs"));
-        std::fs::write(&path, tokens.to_string()).map_err(|error| {
-            syn::Error::new(op.name.span(), format!("cannot write {}: {error}", path.display()))
-        })?;
+        expand::write(op, &tokens, std::path::Path::new(&folder))?;
     }
     Ok(tokens)
 }

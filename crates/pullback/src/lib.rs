@@ -23,7 +23,7 @@
 //! # fn main() -> pullback::Result<()> {
 //! let x = Tensor::from([2.0])?.with_grad()?;
 //! let y = x.mul(&x)?.mul(&x)?;
-//! let options = autograd::Options { create_graph: true, ..Default::default() };
+//! let options = autograd::BackwardOptions { create_graph: true, ..Default::default() };
 //! let slope = autograd::grad(&[&y], &[&x], &[None], options)?.remove(0).unwrap();
 //! let _guard = x.on_grad(|grad| (grad * 10.0).get())?; // as long as the guard lives
 //! slope.backward()?;

@@ -173,7 +173,7 @@ fn two_dtypes_of_one_weight_are_kept_apart() -> Result<()> {
 
 #[test]
 fn a_nest_of_backwards_too_deep_for_one_stack_keeps_the_settings() -> Result<()> {
-    use pullback::autograd::Options;
+    use pullback::autograd::BackwardOptions;
     use std::sync::Arc;
     let _serialized = serialized();
 
@@ -190,7 +190,7 @@ fn a_nest_of_backwards_too_deep_for_one_stack_keeps_the_settings() -> Result<()>
             *noted.lock().unwrap() = Some(dive(depth - 1)?);
             Ok(None)
         }))?;
-        pullback::autograd::backward(&[&y], &[None], None, Options::default())?;
+        pullback::autograd::backward(&[&y], &[None], None, BackwardOptions::default())?;
         let dtype = seen.lock().unwrap().take();
         Ok(dtype.expect("the hook ran"))
     }

@@ -41,9 +41,9 @@ fn second_backward_through_a_freed_graph_is_an_error() -> Result<()> {
 fn double_backward_gives_second_derivatives() -> Result<()> {
     let x = vector(&[2.0, 3.0]).with_grad()?;
     let y = x.mul(&x)?.mul(&x)?.sum()?;
-    let options = autograd::Options { create_graph: true, ..Default::default() };
+    let options = autograd::BackwardOptions { create_graph: true, ..Default::default() };
     let g = autograd::grad(&[&y], &[&x], &[None], options)?.remove(0).unwrap();
-    let h = autograd::grad(&[&g.sum()?], &[&x], &[None], autograd::Options::default())?
+    let h = autograd::grad(&[&g.sum()?], &[&x], &[None], autograd::BackwardOptions::default())?
         .remove(0)
         .unwrap();
     assert_eq!(h.to_vec::<f64>()?, [12.0, 18.0]);

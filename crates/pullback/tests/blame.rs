@@ -1,6 +1,6 @@
 //! Errors of the graph name the lines of the Rust program that made them so.
 
-use pullback::autograd::{self, Context, Function, Options, apply};
+use pullback::autograd::{self, BackwardOptions, Context, Function, apply};
 use pullback::{Error, Result, Tensor};
 use std::panic::Location;
 
@@ -57,7 +57,7 @@ fn an_input_without_gradient_names_both_ends() -> Result<()> {
     let (x, made) = (leaf()?, line() + 1);
     let other = x.mul(&x)?;
     let y = x.sum()?;
-    let error = autograd::grad(&[&y], &[&other], &[None], Options::default()).unwrap_err();
+    let error = autograd::grad(&[&y], &[&other], &[None], BackwardOptions::default()).unwrap_err();
     assert_names(&error, &[(made + 1, "let y = x.sum()?;"), (made, "let other = x.mul(&x)?;")]);
     Ok(())
 }
@@ -110,7 +110,7 @@ fn a_custom_function_that_gives_nonsense_is_named_by_its_call() -> Result<()> {
 fn nodes_made_by_backward_are_blamed_on_the_forward_line() -> Result<()> {
     let (x, made) = (leaf()?, line() + 1);
     let y = x.mul(&x)?.mul(&x)?;
-    let options = Options { create_graph: true, ..Options::default() };
+    let options = BackwardOptions { create_graph: true, ..BackwardOptions::default() };
     let slope = autograd::grad(&[&y.sum()?], &[&x], &[None], options)?.remove(0).unwrap();
     let mut nodes = vec![slope.grad_fn()?.unwrap()];
     let mut lines = Vec::new();

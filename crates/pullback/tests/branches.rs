@@ -3,7 +3,7 @@
 //! `PULLBACK_REPEAT=1000` repeats the comparison of random graphs so often, for each of 1 to 8 threads.
 
 use pullback::autograd::engine::queue_callback;
-use pullback::autograd::{self, Custom, Node, Options, mode};
+use pullback::autograd::{self, BackwardOptions, Custom, Node, mode};
 use pullback::threads::{Branches, num_threads, set_branches, set_num_threads};
 use pullback::{Error, Result, Tensor, memory, no_grad};
 use pullback_kernels::parallel::last_job;
@@ -160,8 +160,8 @@ impl Graph {
     }
 }
 
-fn retain() -> Options {
-    Options { retain_graph: Some(true), allow_unused: true, ..Options::default() }
+fn retain() -> BackwardOptions {
+    BackwardOptions { retain_graph: Some(true), allow_unused: true, ..BackwardOptions::default() }
 }
 
 fn repetitions(normally: usize) -> usize {
@@ -409,7 +409,7 @@ fn a_graph_of_the_backward_has_the_numbers_that_one_thread_gives_it() -> Result<
     let _alone = alone();
     let run = || -> Result<_> {
         let graph = Graph::new(77)?;
-        let options = Options { create_graph: true, ..retain() };
+        let options = BackwardOptions { create_graph: true, ..retain() };
         let grads = autograd::grad(&[&graph.root], &[&graph.leaves[0]], &[None], options)?;
         let first = grads[0].as_ref().expect("it is used").grad_fn()?.expect("it is recorded");
         let mut waiting: Vec<(Node, u64)> = vec![(first, 0)];
@@ -532,7 +532,7 @@ fn times(rounds: usize, graph: &dyn Fn() -> Result<Tensor>) -> Result<[f64; 3]> 
             set_branches(branches);
             let root = graph()?;
             let start = std::time::Instant::now();
-            autograd::backward(&[&root], &[None], None, Options::default())?;
+            autograd::backward(&[&root], &[None], None, BackwardOptions::default())?;
             *time = time.min(start.elapsed().as_secs_f64() * 1e6);
         }
     }

@@ -1,6 +1,6 @@
 //! Checkpoints, and hooks on the gradients of several tensors.
 
-use pullback::autograd::{self, Options, checkpoint, on_first_grad, on_grads};
+use pullback::autograd::{self, BackwardOptions, checkpoint, on_first_grad, on_grads};
 use pullback::gradcheck::{Tolerance, gradcheck, gradgradcheck};
 use pullback::prelude::*;
 use pullback::{Error, autocast, manual_seed};
@@ -81,9 +81,10 @@ fn a_graph_that_is_kept_runs_again_and_is_differentiated_again() -> Result<()> {
     let _alone = alone();
     let x = leaf(&[0.5, 2.0])?;
     let y = checkpoint(|x| x[0].sin().mul(&x[0]).exp(), &[&x])?.sum()?;
-    let options = Options { retain_graph: Some(true), ..Default::default() };
+    let options = BackwardOptions { retain_graph: Some(true), ..Default::default() };
     let first = autograd::grad(&[&y], &[&x], &[None], options)?.remove(0).unwrap();
-    let second = autograd::grad(&[&y], &[&x], &[None], Options::default())?.remove(0).unwrap();
+    let second =
+        autograd::grad(&[&y], &[&x], &[None], BackwardOptions::default())?.remove(0).unwrap();
     assert!(first.equal(&second)?);
     let f = |x: &[Tensor]| Ok(vec![checkpoint(|x| x[0].sin().mul(&x[0]).exp(), &[&x[0]])?]);
     gradcheck(&f, std::slice::from_ref(&x), Tolerance::default())??;
@@ -190,7 +191,7 @@ fn a_hook_on_several_tensors_runs_once_in_a_pass_with_what_the_pass_computes() -
     let (seen, product) = (Seen::default(), x.mul(&y)?);
     let guards = watch(&[&x, &constant, &product, &y], &seen)?;
     assert_eq!(guards.len(), 3);
-    let options = || Options { retain_graph: Some(true), ..Default::default() };
+    let options = || BackwardOptions { retain_graph: Some(true), ..Default::default() };
     let all = || -> Result<()> {
         autograd::backward(&[&product.mul(&product)?.sum()?], &[None], None, options())
     };

@@ -1,7 +1,7 @@
 //! Conjugates and negatives as views of the same memory.
 
 use pullback::autograd::forward::{dual_level, make_dual, unpack_dual};
-use pullback::autograd::{self, Options, inference_mode};
+use pullback::autograd::{self, BackwardOptions, inference_mode};
 use pullback::func::{Batched, vmap};
 use pullback::tensor::Key;
 use pullback::{C64, C128, DType, Result, Scalar, Tensor};
@@ -142,7 +142,7 @@ fn gradients_pass_conjugates() -> Result<()> {
     let y = x.conj()?;
     assert_eq!(y.grad_fn()?.unwrap().name(), "ConjBackward0");
     let weights = numbers(&[(0.0, 1.0), (2.0, 0.0)]);
-    let grads = autograd::grad(&[&y], &[&x], &[Some(&weights)], Options::default())?;
+    let grads = autograd::grad(&[&y], &[&x], &[Some(&weights)], BackwardOptions::default())?;
     shows(grads[0].as_ref().unwrap(), &[(0.0, -1.0), (2.0, 0.0)]);
     y.backward_with(&weights)?;
     // What a leaf keeps shows its own memory.
@@ -161,12 +161,16 @@ fn a_write_through_a_conjugate_is_part_of_its_base_s_history() -> Result<()> {
     base.conj()?.select(0, 1)?.mul_(&Tensor::wrapped(Scalar::Complex(0.0, 2.0))?)?;
     shows(&base, &[(1.0, 2.0), (-8.0, -6.0)]);
     let weights = numbers(&[(1.0, 0.0), (0.0, 1.0)]);
-    let options = Options { retain_graph: Some(true), ..Options::default() };
+    let options = BackwardOptions { retain_graph: Some(true), ..BackwardOptions::default() };
     let grads = autograd::grad(&[&base], &[&x], &[Some(&weights)], options)?;
     // The gradient of -2i x by x is the conjugate, 2i, times i.
     shows(grads[0].as_ref().unwrap(), &[(1.0, 0.0), (-2.0, 0.0)]);
-    let grads =
-        autograd::grad(&[&sibling.real_view()?.sum()?], &[&x], &[None], Options::default())?;
+    let grads = autograd::grad(
+        &[&sibling.real_view()?.sum()?],
+        &[&x],
+        &[None],
+        BackwardOptions::default(),
+    )?;
     shows(grads[0].as_ref().unwrap(), &[(1.0, 0.0), (0.0, 0.0)]);
     Ok(())
 }
@@ -178,7 +182,7 @@ fn writes_to_parts_of_conjugates_have_gradients() -> Result<()> {
         let base = if is_conj { x.conj()?.resolve_conj()? } else { x.clone_tensor(None)? };
         base.conj()?.imag_view()?.mul_(&Tensor::wrapped(3.0)?)?;
         let total = base.imag_view()?.sum()?;
-        let grads = autograd::grad(&[&total], &[&x], &[None], Options::default())?;
+        let grads = autograd::grad(&[&total], &[&x], &[None], BackwardOptions::default())?;
         let slope = if is_conj { -3.0 } else { 3.0 };
         shows(grads[0].as_ref().unwrap(), &[(0.0, slope), (0.0, slope)]);
     }
@@ -197,7 +201,7 @@ fn a_base_may_have_a_bit_of_its_own() -> Result<()> {
     shows(&base, &[(5.0, 2.0), (0.0, 2.0)]);
     shows(&x, &[(5.0, -2.0), (0.0, -2.0)]);
     let weights = numbers(&[(1.0, 1.0), (1.0, 1.0)]);
-    let grads = autograd::grad(&[&base], &[&leaf], &[Some(&weights)], Options::default())?;
+    let grads = autograd::grad(&[&base], &[&leaf], &[Some(&weights)], BackwardOptions::default())?;
     shows(grads[0].as_ref().unwrap(), &[(1.0, 2.0), (1.0, 2.0)]);
     Ok(())
 }
@@ -214,7 +218,7 @@ fn pairs_of_a_base_s_numbers_are_written_through_a_conjugate() -> Result<()> {
     assert_eq!(rest.to_vec::<f64>()?, [1.0, 4.0, 6.0, 5.0, -4.0]);
     let weights = Tensor::from_slice(&[0.0, 1.0, 2.0, 3.0, 4.0], &[5])?;
     let total = rest.mul(&weights)?.sum()?;
-    let grads = autograd::grad(&[&total], &[&factor], &[None], Options::default())?;
+    let grads = autograd::grad(&[&total], &[&factor], &[None], BackwardOptions::default())?;
     // d(re)/df and d(-im)/df of (re - i im) f: (1 re + 2 im) + i (1 im - 2 re), and so on.
     shows(grads[0].as_ref().unwrap(), &[(2.0 + 6.0, 3.0 - 4.0), (12.0 + 20.0, 15.0 - 16.0)]);
     Ok(())

@@ -3,7 +3,7 @@
 use pullback::autograd::forward::{
     self, dual_level, enter_dual_level, exit_dual_level, make_dual, unpack_dual,
 };
-use pullback::autograd::{self, Context, Function, Options, apply};
+use pullback::autograd::{self, BackwardOptions, Context, Function, apply};
 use pullback::dispatch::Arg;
 use pullback::{ErrorKind, Result, Tensor, memory, no_grad, ops};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -188,7 +188,8 @@ fn forward_over_reverse_gives_hessian_times_vector() -> Result<()> {
     let _level = dual_level()?;
     let dual = make_dual(&x, &t)?;
     let y = dual.mul(&dual)?.mul(&dual)?.sum()?;
-    let grad = autograd::grad(&[&y], &[&dual], &[None], Options::default())?.remove(0).unwrap();
+    let grad =
+        autograd::grad(&[&y], &[&dual], &[None], BackwardOptions::default())?.remove(0).unwrap();
     close(&values(&grad), &[3.0, 12.0, 27.0]);
     close(&tangent(&grad), &[6.0, 120.0, -1800.0]);
     Ok(())
@@ -201,7 +202,7 @@ fn saved_results_keep_their_tangents_for_forward_over_reverse() -> Result<()> {
     let _level = dual_level()?;
     let dual = make_dual(&x, &tensor(&[1.0, 10.0]))?;
     let grad = |y: &Tensor| -> Result<Tensor> {
-        Ok(autograd::grad(&[y], &[&dual], &[None], Options::default())?.remove(0).unwrap())
+        Ok(autograd::grad(&[y], &[&dual], &[None], BackwardOptions::default())?.remove(0).unwrap())
     };
     let e = |v: f64| v.exp();
     close(&tangent(&grad(&dual.exp()?.sum()?)?), &[e(0.5), 10.0 * e(2.0)]);
@@ -245,7 +246,7 @@ fn reverse_over_forward_differentiates_tangents() -> Result<()> {
     let _level = dual_level()?;
     let y = make_dual(&x, &t)?.exp()?;
     let moved = y.tangent()?.unwrap();
-    let options = Options { retain_graph: Some(true), ..Options::default() };
+    let options = BackwardOptions { retain_graph: Some(true), ..BackwardOptions::default() };
     let grads = autograd::grad(&[&moved.sum()?], &[&x, &t], &[None], options)?;
     let e = [0.5_f64.exp(), 2.0_f64.exp()];
     close(&values(grads[0].as_ref().unwrap()), &[e[0], 10.0 * e[1]]);
@@ -441,7 +442,7 @@ fn ops_without_forward_rule_are_pushed_forward_by_their_gradient_rules() -> Resu
         &[&sorted.tangent()?.unwrap().select(0, 2)?],
         &[&t],
         &[None],
-        Options::default(),
+        BackwardOptions::default(),
     )?;
     assert_eq!(values(grad[0].as_ref().unwrap()), [1.0, 0.0, 0.0]);
     Ok(())
@@ -496,7 +497,8 @@ fn custom_functions_compute_tangents_by_their_jvp() -> Result<()> {
     let dual = make_dual(&x, &tensor(&[1.0, 10.0]))?;
     let y = apply(Square, &[&dual])?.remove(0);
     assert_eq!(tangent(&y), [6.0, 80.0]);
-    let grad = autograd::grad(&[&y.sum()?], &[&dual], &[None], Options::default())?.remove(0);
+    let grad =
+        autograd::grad(&[&y.sum()?], &[&dual], &[None], BackwardOptions::default())?.remove(0);
     assert_eq!(tangent(&grad.unwrap()), [2.0, 20.0]);
     assert!(apply(Square, &[&x])?[0].tangent()?.is_none());
     let error = apply(Mute, &[&dual]).unwrap_err();

@@ -1,6 +1,8 @@
 //! Custom functions in Rust.
 
-use pullback::autograd::{self, Context, Custom, Function, Options, apply, apply_one, forward};
+use pullback::autograd::{
+    self, BackwardOptions, Context, Custom, Function, apply, apply_one, forward,
+};
 use pullback::{ErrorKind, Result, Tensor};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,9 +58,9 @@ fn saved_tensors_needs_and_missing_gradients_reach_backward() -> Result<()> {
 fn a_backward_made_of_ops_has_higher_derivatives() -> Result<()> {
     let (a, b) = (vector(&[2.0]).with_grad()?, vector(&[5.0]).with_grad()?);
     let y = apply(Both { materialize: true }, &[&a, &b])?.remove(0);
-    let options = Options { create_graph: true, ..Default::default() };
+    let options = BackwardOptions { create_graph: true, ..Default::default() };
     let g = autograd::grad(&[&y], &[&a], &[None], options)?.remove(0).unwrap();
-    let h = autograd::grad(&[&g], &[&b], &[None], Options::default())?.remove(0).unwrap();
+    let h = autograd::grad(&[&g], &[&b], &[None], BackwardOptions::default())?.remove(0).unwrap();
     assert_eq!(h.to_vec::<f64>()?, [1.0]);
     Ok(())
 }
@@ -213,7 +215,7 @@ fn needs_input_grad_asks_the_run_that_is_going_on() -> Result<()> {
     let y = apply_one(Notes(notes.clone()), &[&a, &b])?;
     y.backward()?;
     for input in [&a, &b] {
-        autograd::grad(&[&y], &[input], &[None], Options::default())?;
+        autograd::grad(&[&y], &[input], &[None], BackwardOptions::default())?;
     }
     assert_eq!(*notes.lock().unwrap(), [[true, true], [true, false], [false, true]]);
     Ok(())
@@ -237,7 +239,7 @@ fn once_differentiable_refuses_the_second_derivative_and_not_the_first() -> Resu
     let x = vector(&[3.0]).with_grad()?;
     square.apply([&x])?.backward()?;
     assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [6.0]);
-    let options = Options { create_graph: true, ..Default::default() };
+    let options = BackwardOptions { create_graph: true, ..Default::default() };
     let y = (&square.apply([&x])? * &x).get()?;
     let g = autograd::grad(&[&y.mul(&y)?], &[&x], &[None], options)?.remove(0).unwrap();
     assert_eq!(g.to_vec::<f64>()?, [2.0 * 27.0 * 27.0]);

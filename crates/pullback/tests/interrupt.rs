@@ -5,7 +5,7 @@
 mod large;
 
 use large::{GROWTHS, is_unset, large, run, with_threads};
-use pullback::autograd::{self, Options, call, call_inplace};
+use pullback::autograd::{self, BackwardOptions, call, call_inplace};
 use pullback::dispatch::{Arg, OpDef, Traits, Value};
 use pullback::gradcheck::{Sample, Sampler};
 use pullback::{
@@ -146,7 +146,7 @@ fn a_backward_is_left_between_nodes_and_can_be_run_again() -> Result<()> {
     let x = numbers(4)?.with_grad()?;
     let live = memory::live_bytes();
     let y = chain(&x, 2000)?;
-    let retain = || Options { retain_graph: Some(true), ..Options::default() };
+    let retain = || BackwardOptions { retain_graph: Some(true), ..BackwardOptions::default() };
     let backward = || autograd::backward(&[&y], &[None], None, retain());
     let (_, count) = left_at(usize::MAX, backward);
     assert!(count > 100, "{count} questions");

@@ -309,7 +309,7 @@ fn equal_values_give_the_gradient_of_what_does_not_depend_on_their_vectors() {
     let grad_of = |y: Tensor| {
         let sum = y.sum().unwrap();
         let options =
-            pullback::autograd::Options { retain_graph: Some(true), ..Default::default() };
+            pullback::autograd::BackwardOptions { retain_graph: Some(true), ..Default::default() };
         let grads = pullback::autograd::grad(&[&sum], &[&one], &[None], options);
         grads.unwrap()[0].clone().unwrap().to_vec::<f64>().unwrap()
     };

@@ -147,7 +147,7 @@ fn a_dropped_graph_frees_everything() -> Result<()> {
     let view = y.select(0, 0)?;
     view.mul_(&Tensor::wrapped(2.0)?)?;
     let z = y.exp()?.sum()?;
-    let options = pullback::autograd::Options { create_graph: true, ..Default::default() };
+    let options = pullback::autograd::BackwardOptions { create_graph: true, ..Default::default() };
     let grads = pullback::autograd::grad(&[&z], &[&x], &[None], options)?;
     assert!(grown(before) >= 8);
     drop((x, y, view, z, grads));

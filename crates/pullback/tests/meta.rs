@@ -1,6 +1,6 @@
 //! The meta device: tensors without memory, on which ops say what their results look like.
 
-use pullback::autograd::{Options, backward};
+use pullback::autograd::{BackwardOptions, backward};
 use pullback::{DType, Device, ErrorKind, Result, Tensor, TensorSpec};
 
 fn meta(shape: &[i64], dtype: DType) -> Tensor {
@@ -68,7 +68,7 @@ fn gradients_have_the_shapes_of_what_they_are_for() -> Result<()> {
     let x = meta(&[4, 3], DType::F32).with_grad()?;
     let w = meta(&[3, 2], DType::F32).with_grad()?;
     let loss = x.matmul(&w)?.relu()?.sum()?;
-    backward(&[&loss], &[None], None, Options::default())?;
+    backward(&[&loss], &[None], None, BackwardOptions::default())?;
     for leaf in [&x, &w] {
         let grad = leaf.grad().unwrap();
         assert_eq!((grad.shape(), grad.device()), (leaf.shape(), Device::Meta));

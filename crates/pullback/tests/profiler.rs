@@ -1,6 +1,6 @@
 //! The profiler without Python: who is within whom, which op made which node, times, memory, traces.
 
-use pullback::autograd::{self, Context, Custom, Function, Options, apply_one, grad};
+use pullback::autograd::{self, BackwardOptions, Context, Custom, Function, apply_one, grad};
 use pullback::dispatch::{Arg, Value};
 use pullback::gradcheck::Sampler;
 use pullback::prof::{
@@ -446,7 +446,7 @@ fn second_derivatives_have_numbers_of_the_thread_that_runs_backward() -> Result<
     let x = leaf(&[2.0])?;
     let recorded = profiled(Config::default(), || {
         let y = x.exp()?;
-        let options = Options { create_graph: true, ..Options::default() };
+        let options = BackwardOptions { create_graph: true, ..BackwardOptions::default() };
         let slope = grad(&[&y], &[&x], &[None], options)?.remove(0).unwrap();
         slope.backward()
     })?;

@@ -157,7 +157,8 @@ fn histories_made_again_of_ops_have_their_nodes_and_the_same_gradients() {
         let gradient = |view: Tensor| {
             let size = view.abs()?;
             let total = size.mul(&size)?.sum()?;
-            Ok(autograd::grad(&[&total], &[&x], &[None], autograd::Options::default())?.remove(0))
+            Ok(autograd::grad(&[&total], &[&x], &[None], autograd::BackwardOptions::default())?
+                .remove(0))
         };
         let Some(plain) = view_of_written(def, &sample, &x) else { continue };
         let Ok(node) = plain.grad_fn() else { continue };

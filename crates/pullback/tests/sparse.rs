@@ -1,6 +1,6 @@
 //! Sparse tensors: their parts, conversions between layouts, products, gradients, refusals.
 
-use pullback::autograd::{Options, grad};
+use pullback::autograd::{BackwardOptions, grad};
 use pullback::gradcheck::{Tolerance, gradcheck, gradgradcheck};
 use pullback::{DType, Error, ErrorKind, Layout, Result, Tensor, threads};
 
@@ -130,7 +130,8 @@ fn the_gradient_of_a_product_is_given_where_the_matrix_specifies_elements() -> R
     gradgradcheck(&f, &[values, dense], Tolerance::default())?.unwrap();
     let sparse = example().to_sparse()?.with_grad()?;
     let product = sparse.sparse_mm(&matrix(&[1.0; 8], &[4, 2]))?.sum()?;
-    let slope = grad(&[&product], &[&sparse], &[None], Options::default())?.remove(0).unwrap();
+    let slope =
+        grad(&[&product], &[&sparse], &[None], BackwardOptions::default())?.remove(0).unwrap();
     assert_eq!(slope.layout(), Layout::SparseCoo);
     assert_eq!(elements(&slope), [0.0, 2.0, 0.0, 0.0, 2.0, 0.0, 2.0, 2.0]);
     Ok(())
@@ -279,7 +280,7 @@ fn products_that_stay_sparse_are_those_of_the_dense_matrices() -> Result<()> {
     for product in [&by_rows, &listed, &sum] {
         assert_eq!(elements(product), expected.to_vec::<f64>()?);
         let total = product.to_dense(None)?.sum()?;
-        let options = Options { retain_graph: Some(true), ..Options::default() };
+        let options = BackwardOptions { retain_graph: Some(true), ..BackwardOptions::default() };
         let grads = grad(&[&total], &[&sparse, &factor], &[None], options)?;
         let [by_sparse, by_factor] = [0, 1].map(|at| grads[at].clone().unwrap());
         assert_eq!(by_sparse.layout(), Layout::SparseCoo);

@@ -18,8 +18,8 @@ fn in_parallel<R: Send>(f: impl Fn(usize) -> R + Sync) -> Vec<R> {
     })
 }
 
-fn retain() -> autograd::Options {
-    autograd::Options { retain_graph: Some(true), ..Default::default() }
+fn retain() -> autograd::BackwardOptions {
+    autograd::BackwardOptions { retain_graph: Some(true), ..Default::default() }
 }
 
 #[test]

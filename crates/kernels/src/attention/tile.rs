@@ -47,6 +47,8 @@ impl Block {
     }
 }
 
+/// Writes the `n` rows of `from`, which lie `apart` elements from each other, as the columns of `to`.
+///
 /// # Safety
 /// `from` has `n` runs of `width` elements; `to` has `width` rows of `step` elements, at least `n`.
 pub(super) unsafe fn transpose<T: Copy>(
@@ -71,7 +73,7 @@ pub(super) unsafe fn transpose<T: Copy>(
 /// `panel` apart.
 ///
 /// # Safety
-/// So many elements are live.
+/// [`ROWS`] rows of `depth` elements at `left`, and `depth` rows of `W` elements at `right`, are live.
 #[inline(always)]
 unsafe fn tile<T: MulAdd, const W: usize>(
     (left, steps): (*const T, [usize; 2]),
@@ -118,7 +120,7 @@ macro_rules! of_width {
 /// Writes a tile of scores.
 ///
 /// # Safety
-/// As [`tile`], and `to` has rows of [`KEYS`].
+/// As [`tile`], and `to` has [`ROWS`] rows of [`KEYS`] elements.
 #[inline(always)]
 unsafe fn score_tile<T: Exponential + MulAdd, const W: usize>(
     to: *mut T,
@@ -167,7 +169,7 @@ unsafe fn value_tile<T: Exponential + MulAdd, const W: usize>(
 /// Adds a tile of products to the first rows and columns of a matrix whose rows lie `to.1` apart.
 ///
 /// # Safety
-/// As [`tile`], and `to` has so many rows and columns.
+/// As [`tile`], and `to` has `rows` rows of `columns` elements.
 #[inline(always)]
 unsafe fn sum_tile<T: Exponential + MulAdd, const W: usize>(
     to: (*mut T, isize),
@@ -248,7 +250,7 @@ crate::multiversion! {
 pub(super) trait ScoreNumber: Exponential + MulAdd {}
 impl<T: Exponential + MulAdd> ScoreNumber for T {}
 
-/// The greater of two, the second if there is none.
+/// The larger of two numbers, the second if they are equal or not comparable (NaN).
 #[inline(always)]
 fn larger<T: PartialOrd>(a: T, b: T) -> T {
     if a > b { a } else { b }

@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Of this many elements one may be infinite, and any so many.
 const ONE_OF: usize = 16;
 
-/// A copy of the elements with zeros for those that are not finite, and where these are; `None` if there are none, or many.
+/// A copy of the elements with zeros for those that are not finite, and the indices of these; `None` if there are none, or many.
 pub(super) fn set_aside<T: ConvElement>(values: &[T]) -> Result<Option<(Vec<T>, Vec<usize>)>> {
     let zero = T::default();
     if sum_of_zeros(values) == zero {
@@ -25,12 +25,12 @@ pub(super) fn set_aside<T: ConvElement>(values: &[T]) -> Result<Option<(Vec<T>, 
         return Ok(None);
     }
     let mut finite = memory::copied(values)?;
-    let mut places = memory::with_capacity(count)?;
+    let mut indices = memory::with_capacity(count)?;
     for (at, value) in finite.iter_mut().enumerate().filter(|(_, value)| is_infinite(value)) {
         *value = zero;
-        places.push(at);
+        indices.push(at);
     }
-    Ok(Some((finite, places)))
+    Ok(Some((finite, indices)))
 }
 
 crate::multiversion! {
@@ -40,7 +40,8 @@ crate::multiversion! {
     }
 }
 
-/// Calls `add(image, input, output)` with the places, in the channels of an image, of each product of kernel element `k`.
+/// Calls `add(image, input, output)` for each product of kernel element `k`, with its positions in a channel of the input and of
+/// the output.
 fn for_products(g: &ConvGeometry, k: usize, mut add: impl FnMut(usize, usize, usize)) {
     let at = [k / (g.kernel[1] * g.kernel[2]), k / g.kernel[2] % g.kernel[1], k % g.kernel[2]];
     let [depth, height, width]: [(Range<usize>, isize); 3] =
@@ -78,53 +79,48 @@ fn channel(
     ((n * g.groups + group) * channels + c) * size
 }
 
-/// Adds the products of some weights to the convolution's output.
-pub(super) fn add_to_output<T: ConvElement>(
-    out: &mut [T],
-    x: &[T],
+/// What the products of weights are added to.
+#[derive(Clone, Copy)]
+pub(super) enum Target {
+    /// The output; the other factors are elements of the input.
+    Output,
+    /// The input's gradient; the other factors are elements of the output's gradient.
+    Input,
+}
+
+/// Adds the products of the weights at `indices` and elements of `from` to `to`.
+pub(super) fn add_products<T: ConvElement>(
+    (target, to): (Target, &mut [T]),
+    from: &[T],
     w: &[T],
-    places: &[usize],
+    indices: &[usize],
     g: &ConvGeometry,
 ) {
-    for &place in places {
-        let (group, o, c, k) = weight_at(g, place);
+    for &index in indices {
+        let (group, o, c, k) = weight_at(g, index);
         for_products(g, k, |n, input, output| {
-            let x = x[channel(g, (n, group, c), g.in_channels, g.input_size()) + input];
-            let out = &mut out[channel(g, (n, group, o), g.out_channels, g.output_size()) + output];
-            *out = x.mul_add_to(w[place], *out);
+            let input = channel(g, (n, group, c), g.in_channels, g.input_size()) + input;
+            let output = channel(g, (n, group, o), g.out_channels, g.output_size()) + output;
+            let (source, sum) = match target {
+                Target::Output => (input, output),
+                Target::Input => (output, input),
+            };
+            to[sum] = from[source].mul_add_to(w[index], to[sum]);
         });
     }
 }
 
-/// Adds the products of some weights to the input's gradient.
-pub(super) fn add_to_input<T: ConvElement>(
-    out: &mut [T],
-    grad: &[T],
-    w: &[T],
-    places: &[usize],
-    g: &ConvGeometry,
-) {
-    for &place in places {
-        let (group, o, c, k) = weight_at(g, place);
-        for_products(g, k, |n, input, output| {
-            let grad = grad[channel(g, (n, group, o), g.out_channels, g.output_size()) + output];
-            let out = &mut out[channel(g, (n, group, c), g.in_channels, g.input_size()) + input];
-            *out = grad.mul_add_to(w[place], *out);
-        });
-    }
-}
-
-/// Adds the products of some elements of the output's gradient to the weight's.
+/// Adds the products of the elements at `indices` of the output's gradient and of the input to the weight's gradient.
 pub(super) fn add_to_weight<T: ConvElement>(
     out: &mut [T],
     grad: &[T],
     x: &[T],
-    places: &[usize],
+    indices: &[usize],
     g: &ConvGeometry,
 ) {
     let (kernel, outputs) = (g.kernel_size(), g.output_size());
-    for &place in places {
-        let (all, position) = (place / outputs, place % outputs);
+    for &index in indices {
+        let (all, position) = (index / outputs, index % outputs);
         let (image, o) = (all / g.out_channels, all % g.out_channels);
         let (n, group) = (image / g.groups, image % g.groups);
         for k in 0..kernel {
@@ -132,7 +128,7 @@ pub(super) fn add_to_weight<T: ConvElement>(
             for c in 0..g.in_channels {
                 let x = x[channel(g, (n, group, c), g.in_channels, g.input_size()) + input];
                 let at = ((group * g.out_channels + o) * g.in_channels + c) * kernel + k;
-                out[at] = x.mul_add_to(grad[place], out[at]);
+                out[at] = x.mul_add_to(grad[index], out[at]);
             }
         }
     }

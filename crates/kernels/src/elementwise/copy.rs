@@ -10,10 +10,10 @@ use crate::simd::transpose::{self, SMALL, SQUARE};
 use crate::{Error, Iter, Result, parallel};
 use smallvec::SmallVec;
 
-/// A tile of a transposed copy: elements along the output's rows.
+/// The elements of a tile of a transposed copy along the output's rows.
 const TILE: usize = 32;
-/// And along the input's rows: many, so that each page of the input is visited seldom. Both sides'
-/// lines together still fit the first-level cache.
+/// The elements of a tile of a transposed copy along the input's rows: many, so that each page of the input is
+/// visited seldom. The cache lines of both sides of a tile still fit the first-level cache together.
 const STRIP: usize = 128;
 /// Bytes from which a copy is written past the caches, which it would only empty.
 const STREAMED: usize = 1 << 22;
@@ -207,7 +207,7 @@ pub(crate) unsafe fn copy_tile<T: Copy, const STREAM: bool>(
 /// Fewest elements of a part of a square for which registers pay.
 const WORTH_PARTS: usize = 64;
 
-/// What [`copy_tile`] leaves of either side after whole squares.
+/// Copies the rows and columns of a tile that are in no whole square, which [`copy_tile`] leaves.
 ///
 /// # Safety
 /// As [`copy_tile`].
@@ -268,7 +268,7 @@ unsafe fn copy_edges<T: Copy>(
     }
 }
 
-/// As [`copy_tile`], item by item.
+/// Copies a tile as [`copy_tile`] does, one element after the other.
 ///
 /// # Safety
 /// As [`copy_tile`].

@@ -3,8 +3,8 @@
 //! `Map1`, `Map2`, `Map3` say what one element becomes; `run1`, `run2`, `run3` hand the loop of the
 //! level in use to `drive`. Invariant of a loop: every operand is dense, aligned, of the map's types,
 //! and the output overlaps no input (`drive` copies where a caller works in place), which lets LLVM
-//! vectorise without checks at run time. Maps that memory is slower than also have a `RowLoop` loop, which
-//! takes rows, in-place calls and one number for all elements of a row as they come.
+//! vectorise without checks at run time. Maps that take less time than reading and writing the elements also
+//! have a `RowLoop` loop, which takes strided rows, in-place calls and one number for a whole row without copies.
 
 use super::drive::{DenseLoop, OpLoops, RowBlock, RowLoop, drive};
 use crate::{Element, Iter, Result};
@@ -536,7 +536,8 @@ macro_rules! map {
 }
 
 /// Runs an expression with `T` bound to the type that a dtype is computed in (half types and those of a byte: `f32`,
-/// `C32`: `C64`), for the listed kinds (`bool int unsigned float float8 complex bcomplex`, `float8_signed` without `e8m0fnu`); refuses other dtypes in the name given.
+/// `C32`: `C64`), for the listed kinds (`bool int unsigned float float8 complex bcomplex`, `float8_signed` without `e8m0fnu`); other dtypes are an
+/// error that names `$name`.
 macro_rules! compute {
     ($dtype:expr, $name:expr, [$($kind:ident)+], $T:ident => $body:expr) => {
         compute!(@go $dtype, $name, $T, $body, [$($kind)+], {})

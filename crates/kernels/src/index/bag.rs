@@ -104,9 +104,9 @@ struct EmbeddingTable<'a, T> {
 }
 
 enum Rows<'a, T> {
-    /// Without gaps, of the dtype that is computed in.
+    /// Rows without gaps, of the dtype that is computed in.
     Dense(&'a [T]),
-    /// To be converted.
+    /// Rows of any dtype and strides, which are converted as they are read.
     Strided(StridedRef<'a>),
 }
 

@@ -239,7 +239,7 @@ pub fn bincount_size(input: StridedRef<'_>, minlength: usize) -> Result<usize> {
 }
 
 crate::multiversion! {
-/// The smallest and the largest of some numbers, zero and -1.
+/// The smallest of the numbers and 0, and the largest of the numbers and -1.
 fn range_of(values: &[i64]) -> (i64, i64) {
     let (mut low, mut high) = (0, -1);
     for &value in values {

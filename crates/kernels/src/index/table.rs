@@ -11,9 +11,9 @@ pub(super) struct RegisterTable {
     size: usize,
     /// Elements of a row.
     width: usize,
-    /// Positions for each row.
+    /// The number of positions to look up in each row.
     count: usize,
-    /// Bytes from a row to the next.
+    /// The bytes from one row to the next.
     row_stride: isize,
     /// Rows that are looked up at once: several if they and their positions fit registers and they have no gaps between them.
     together: usize,

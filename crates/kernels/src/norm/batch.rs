@@ -163,7 +163,7 @@ fn moved<T: Real>(old: T, new: f64, momentum: f64) -> T {
     T::of(old.wide() * (1.0 - momentum) + new * momentum)
 }
 
-/// Writes the runs of these channels.
+/// A function that writes the elements of a range of channels into the output.
 type WriteChannels<'w, T> = dyn Fn(SharedMut<T>, Range<usize>) + Sync + 'w;
 
 /// Calls `write` for ranges of channels of the output, each channel in one of them.

@@ -15,7 +15,7 @@ struct Seat {
     /// The gate of the jobs that this member's kernels open.
     gate: Shared,
     sleeper: Sleeper,
-    /// The member's thread, from the time on that it has one.
+    /// The member's thread, once it has started.
     thread: Mutex<Option<Thread>>,
 }
 

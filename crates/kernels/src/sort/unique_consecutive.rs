@@ -87,7 +87,7 @@ pub fn unique_consecutive(
     })
 }
 
-/// The numbers of an output of so many, if there is one.
+/// The elements of an optional output, which must be dense, of `i64` and of length `n`.
 fn whole_numbers<'a>(
     out: Option<&'a mut StridedMut<'_>>,
     n: usize,

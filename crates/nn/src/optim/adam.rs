@@ -1,7 +1,7 @@
 //! Adam (Kingma and Ba 2015), and AdamW, whose decay stays out of the moments (Loshchilov and Hutter 2019).
 
 use super::rule::{
-    GetState, Optimizer, Rule, check_not_negative, column, read_flags, read_numbers, required,
+    GetState, Optimizer, UpdateRule, check_not_negative, column, read_flags, read_numbers, required,
 };
 use pullback::io::FileValue;
 use pullback::ops::optim::{fused_adam_, fused_adamw_};
@@ -82,7 +82,7 @@ macro_rules! adam {
             }
         }
 
-        impl Rule for $name {
+        impl UpdateRule for $name {
             type State = AdamState;
 
             fn check(&self) -> Result<()> {

@@ -1,7 +1,7 @@
 //! `RMSprop`: gradients divided by a running root of their mean square (Tieleman and Hinton 2012).
 
 use super::rule::{
-    GetState, Optimizer, Rule, check_not_negative, column, read_flags, read_numbers, required,
+    GetState, Optimizer, UpdateRule, check_not_negative, column, read_flags, read_numbers, required,
 };
 use pullback::io::FileValue;
 use pullback::ops::optim::fused_rmsprop_;
@@ -53,7 +53,7 @@ pub struct RMSpropState {
     momentum_buffer: Option<Tensor>,
 }
 
-impl Rule for RMSpropOptions {
+impl UpdateRule for RMSpropOptions {
     type State = RMSpropState;
 
     fn check(&self) -> Result<()> {

@@ -6,7 +6,7 @@ use pullback::{Error, Result, Tensor, no_grad};
 use std::collections::HashSet;
 
 /// How an optimiser moves parameters; the options of a group are one.
-pub trait Rule: Clone + std::fmt::Debug {
+pub trait UpdateRule: Clone + std::fmt::Debug {
     /// What is kept of a parameter from step to step.
     type State: Clone + std::fmt::Debug;
 
@@ -48,7 +48,7 @@ pub type GetState<'a> = &'a dyn Fn(&str) -> Result<Option<Tensor>>;
 
 /// Parameters with the same options.
 #[derive(Clone, Debug)]
-pub struct Group<R: Rule> {
+pub struct Group<R: UpdateRule> {
     /// The options.
     pub rule: R,
     params: Vec<Tensor>,
@@ -73,11 +73,11 @@ pub struct Group<R: Rule> {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Optimizer<R: Rule> {
+pub struct Optimizer<R: UpdateRule> {
     groups: Vec<Group<R>>,
 }
 
-impl<R: Rule> Optimizer<R> {
+impl<R: UpdateRule> Optimizer<R> {
     /// An optimiser of the parameters of a module (a tensor is one).
     ///
     /// # Errors
@@ -224,7 +224,7 @@ impl<R: Rule> Optimizer<R> {
     }
 }
 
-impl<R: Rule> Group<R> {
+impl<R: UpdateRule> Group<R> {
     fn step(&mut self) -> Result<()> {
         let with_grad = |(place, param): (usize, &Tensor)| {
             param.grad().map(|grad| (place, param.clone(), grad))

@@ -3,7 +3,7 @@
 //! A [`Schedule`] says by a closed form what the rate is; a [`Scheduler`] counts and sets it. PyTorch's schedules, which go from
 //! rate to rate, give the same numbers up to rounding.
 
-use super::rule::{Optimizer, Rule};
+use super::rule::{Optimizer, UpdateRule};
 use pullback::{Error, Result};
 use std::f64::consts::PI;
 
@@ -39,22 +39,22 @@ pub struct Scheduler<S> {
 
 impl<S: Schedule> Scheduler<S> {
     /// A scheduler at step 0, whose rate it sets.
-    pub fn new<R: Rule>(optimizer: &mut Optimizer<R>, schedule: S) -> Self {
+    pub fn new<R: UpdateRule>(optimizer: &mut Optimizer<R>, schedule: S) -> Self {
         let scheduler = Scheduler { schedule, initial: optimizer.lrs(), step: 0 };
         scheduler.set(optimizer);
         scheduler
     }
     /// Goes on by a step.
-    pub fn step<R: Rule>(&mut self, optimizer: &mut Optimizer<R>) {
+    pub fn step<R: UpdateRule>(&mut self, optimizer: &mut Optimizer<R>) {
         self.step += 1;
         self.set(optimizer);
     }
     /// Goes to a step, as after reading a checkpoint.
-    pub fn set_step<R: Rule>(&mut self, optimizer: &mut Optimizer<R>, step: usize) {
+    pub fn set_step<R: UpdateRule>(&mut self, optimizer: &mut Optimizer<R>, step: usize) {
         self.step = step;
         self.set(optimizer);
     }
-    fn set<R: Rule>(&self, optimizer: &mut Optimizer<R>) {
+    fn set<R: UpdateRule>(&self, optimizer: &mut Optimizer<R>) {
         for (group, &initial) in optimizer.groups_mut().iter_mut().zip(&self.initial) {
             group.rule.set_lr(self.schedule.rate(self.step, initial));
         }
@@ -218,7 +218,7 @@ impl ReduceLROnPlateau {
         Ok(ReduceLROnPlateau { factor, patience, best: f64::INFINITY, bad: 0 })
     }
     /// Takes notice of a loss.
-    pub fn step<R: Rule>(&mut self, optimizer: &mut Optimizer<R>, loss: f64) {
+    pub fn step<R: UpdateRule>(&mut self, optimizer: &mut Optimizer<R>, loss: f64) {
         const THRESHOLD: f64 = 1e-4;
         if loss < self.best * (1.0 - THRESHOLD) || self.best.is_infinite() && loss.is_finite() {
             (self.best, self.bad) = (loss, 0);

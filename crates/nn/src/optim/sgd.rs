@@ -1,7 +1,7 @@
 //! Stochastic gradient descent.
 
 use super::rule::{
-    GetState, Optimizer, Rule, check_not_negative, read_flags, read_numbers, required,
+    GetState, Optimizer, UpdateRule, check_not_negative, read_flags, read_numbers, required,
 };
 use pullback::io::FileValue;
 use pullback::ops::optim::fused_sgd_;
@@ -67,7 +67,7 @@ impl SGDOptions {
     }
 }
 
-impl Rule for SGDOptions {
+impl UpdateRule for SGDOptions {
     type State = SGDState;
 
     fn check(&self) -> Result<()> {

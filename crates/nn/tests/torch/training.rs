@@ -8,7 +8,7 @@ use pullback_nn::optim::*;
 use std::sync::Arc;
 
 /// Five steps, as `record.py` makes them, with the state saved and read between the third and the fourth.
-fn run<R: Rule>(name: &str, options: &R) -> Result<()> {
+fn run<R: UpdateRule>(name: &str, options: &R) -> Result<()> {
     let double = || Tensor::options().dtype(DType::F64).requires_grad(true);
     let (a, b) = (double().linspace(-1, 2, 6)?, double().linspace(1, 2, 3)?);
     let mut optimizer = Optimizer::of([a.clone(), b.clone()], options.clone())?;

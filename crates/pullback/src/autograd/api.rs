@@ -8,7 +8,7 @@ use crate::{DType, Device, Error, Result, Tensor};
 
 /// Options of [`backward`] and [`grad`].
 #[derive(Clone, Copy, Default)]
-pub struct Options {
+pub struct BackwardOptions {
     /// Whether the graph can be run again; defaults to `create_graph`.
     pub retain_graph: Option<bool>,
     /// Whether the backward is itself recorded, for higher derivatives.
@@ -112,7 +112,7 @@ pub fn backward(
     outputs: &[&Tensor],
     grads: &[Option<&Tensor>],
     inputs: Option<&[&Tensor]>,
-    options: Options,
+    options: BackwardOptions,
 ) -> Result<()> {
     let (edges, starts) = roots(outputs, grads)?;
     let mut targets = None;
@@ -146,7 +146,7 @@ pub fn grad(
     outputs: &[&Tensor],
     inputs: &[&Tensor],
     grads: &[Option<&Tensor>],
-    options: Options,
+    options: BackwardOptions,
 ) -> Result<Vec<Option<Tensor>>> {
     let (edges, starts) = roots(outputs, grads)?;
     let mut targets = Vec::with_capacity(inputs.len());
@@ -174,7 +174,7 @@ pub fn grad_of_edges(
     roots: Vec<Edge>,
     grads: Vec<Option<Tensor>>,
     targets: &[Edge],
-    options: Options,
+    options: BackwardOptions,
 ) -> Result<Vec<Option<Tensor>>> {
     execute(Request {
         roots,
@@ -194,7 +194,7 @@ impl Tensor {
     /// As [`backward`].
     #[track_caller]
     pub fn backward(&self) -> Result<()> {
-        backward(&[self], &[None], None, Options::default())
+        backward(&[self], &[None], None, BackwardOptions::default())
     }
     /// As [`Tensor::backward`], starting from `grad` (of this tensor's shape).
     ///
@@ -202,7 +202,7 @@ impl Tensor {
     /// As [`backward`].
     #[track_caller]
     pub fn backward_with(&self, grad: &Tensor) -> Result<()> {
-        backward(&[self], &[Some(grad)], None, Options::default())
+        backward(&[self], &[Some(grad)], None, BackwardOptions::default())
     }
     /// The node and input at which a gradient of this tensor enters the graph.
     ///

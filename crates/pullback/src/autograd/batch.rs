@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use pullback::autograd::batch::{LevelGuard, Randomness, add_dim, remove_dim};
-//! use pullback::autograd::{Options, grad};
+//! use pullback::autograd::{BackwardOptions, grad};
 //! use pullback::{Result, Tensor};
 //! # fn main() -> Result<()> {
 //! // The gradient of the sum of squares, for each of two examples.
@@ -21,7 +21,7 @@
 //! let x = add_dim(&batch, 0, level.id())?.with_grad()?;
 //! assert_eq!(x.shape(), [2]);
 //! let y = x.mul(&x)?.sum()?;
-//! let slope = grad(&[&y], &[&x], &[None], Options::default())?.remove(0).unwrap();
+//! let slope = grad(&[&y], &[&x], &[None], BackwardOptions::default())?.remove(0).unwrap();
 //! let slopes = remove_dim(&slope, level.id(), 2, 0)?;
 //! assert_eq!(slopes.to_vec::<f64>()?, [2.0, 4.0, 6.0, 8.0]);
 //! # Ok(())

@@ -142,13 +142,13 @@ impl CycleWalk {
 /// a `.grad` gone.
 ///
 /// ```
-/// use pullback::autograd::{Options, backward, cycle};
+/// use pullback::autograd::{BackwardOptions, backward, cycle};
 /// use pullback::{Result, Tensor};
 ///
 /// # fn main() -> Result<()> {
 /// let x = Tensor::from_slice(&[3.0_f64], &[1])?.with_grad()?;
 /// let y = x.mul(&x)?.sum()?;
-/// backward(&[&y], &[None], None, Options { create_graph: true, ..Options::default() })?;
+/// backward(&[&y], &[None], None, BackwardOptions { create_graph: true, ..BackwardOptions::default() })?;
 /// let gone = x.downgrade();
 /// drop((x, y));
 /// assert!(gone.upgrade().is_some()); // held by the graph of its own gradient

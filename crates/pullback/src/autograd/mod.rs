@@ -57,7 +57,7 @@ pub mod transform;
 mod variable;
 mod view_func;
 
-pub use api::{Options, backward, check_start, grad, grad_of_edges, implicit_start, start};
+pub use api::{BackwardOptions, backward, check_start, grad, grad_of_edges, implicit_start, start};
 pub(crate) use call::layer;
 pub use call::{call, call_inplace, call_out, is_unchanged};
 pub use checkpoint::checkpoint;

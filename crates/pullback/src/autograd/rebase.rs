@@ -75,9 +75,9 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()>
 /// The backward of a write through a view, seen from the base: the written part's gradient goes through
 /// the inner node, the rest passes.
 struct CopySlices {
-    /// From the base's first element.
+    /// The written view's sizes and strides, with its offset counted from the base's first element.
     window: ViewWindow,
-    /// Says what the view shows where the window cannot.
+    /// The ops that make the view from its base, for views that are no window of its memory.
     replay: Option<Arc<Replay>>,
     base: InputMeta,
     base_strides: Dims,
@@ -90,7 +90,7 @@ impl CopySlices {
     fn as_seen(&self, part: Tensor) -> Result<Tensor> {
         if self.replay.is_some() { Ok(part) } else { self.window.as_seen(part) }
     }
-    /// The other way.
+    /// The inverse of `as_seen`.
     fn as_kept(&self, seen: Tensor) -> Result<Tensor> {
         if self.replay.is_some() { Ok(seen) } else { self.window.as_kept(seen) }
     }

@@ -155,7 +155,7 @@ impl Guards {
         }
     }
 
-    /// The same in words.
+    /// The reason for a miss in words, for the error or the log.
     pub(super) fn explained(&self, miss: Miss, inputs: &[&Tensor]) -> String {
         match miss {
             Miss::Count => format!("{} tensors instead of {}", inputs.len(), self.inputs.len()),

@@ -53,7 +53,7 @@ impl Kernel {
 /// gives this argument. Of an op that only exists in place it does so always.
 pub type SparseKernel = fn(Cpu, &Call<'_>) -> Result<Outputs>;
 
-/// What computes a recorded call on the values of `self`.
+/// A function that computes a call on the values of its sparse argument `self`, with their history.
 pub type OnValues = fn(&Call<'_>) -> Result<Outputs>;
 
 /// A device together with a layout: what a kernel is for.

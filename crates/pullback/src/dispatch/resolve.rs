@@ -49,8 +49,8 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     })
 }
 
-/// By the kernel as it is. Results that are views have the bits of what they are views of; the kernel of an op that minds
-/// them has set them.
+/// Runs the kernel on the arguments as they are. Results that are views get the bits of the tensor that they are views of; an
+/// op with the word `unresolved` has set them itself.
 fn direct(call: &Call<'_>) -> Result<Outputs> {
     let outputs = call.next()?;
     let is_view = matches!(call.form, Form::Functional) && !call.def.is(Traits::UNRESOLVED);
@@ -61,7 +61,7 @@ fn direct(call: &Call<'_>) -> Result<Outputs> {
     Ok(outputs)
 }
 
-/// Writes what is in the copy of `target`, if it has one, into it.
+/// Writes the elements of the resolved copy of `target`, if there is one, into `target`.
 fn put_back(cpu: Cpu, target: &Tensor, copies: &StandIns<'_>) -> Result<()> {
     let Some(copy) = copies.found(target) else { return Ok(()) };
     if copy.shape() != target.shape() {
@@ -70,8 +70,8 @@ fn put_back(cpu: Cpu, target: &Tensor, copies: &StandIns<'_>) -> Result<()> {
     target.copy_data(cpu, copy)
 }
 
-/// The same for what an op writes to beside its results, as its signature says: running statistics, parameters of an
-/// optimiser. Where the kernel counted the write, it counts.
+/// Writes the copies back of the arguments that an op writes to beside its results, as its signature says (running statistics,
+/// parameters of an optimiser). A write that the kernel counted in a copy's version is counted in the argument's.
 fn put_back_written(
     cpu: Cpu,
     def: &'static OpDef,

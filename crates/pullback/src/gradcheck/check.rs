@@ -4,7 +4,7 @@
 //! is compared, element by element, with the central difference `(L(x+e) - L(x-e)) / 2e`; for complex
 //! elements in both directions, `dL/da + i dL/db` (the conjugate Wirtinger gradient).
 
-use crate::autograd::{self, Options, Pushforward, mode};
+use crate::autograd::{self, BackwardOptions, Pushforward, mode};
 use crate::dispatch::{Jvp, OpDef, Value};
 use crate::tensor::Cpu;
 use crate::{C128, DType, Result, Tensor};
@@ -108,7 +108,8 @@ pub fn analytic(
         return wanted.into_iter().map(zeros).collect();
     }
     let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
-    let options = Options { create_graph, allow_unused: true, ..Options::default() };
+    let options =
+        BackwardOptions { create_graph, allow_unused: true, ..BackwardOptions::default() };
     let grads = autograd::grad(&roots, &wanted, &starts, options)?;
     grads.into_iter().zip(wanted).map(|(g, t)| g.map_or_else(|| zeros(t), Ok)).collect()
 }

@@ -9,12 +9,12 @@ use std::path::Path;
 
 /// Bytes that can be read from any place on.
 pub trait ReadAt {
-    /// How many there are.
+    /// The number of bytes.
     fn size(&self) -> u64;
-    /// Fills `into` with those from `position` on, which are there: the caller has compared with [`ReadAt::size`].
+    /// Fills `into` with the bytes from `position` on. The caller has compared with [`ReadAt::size`], so that they exist.
     ///
     /// # Errors
-    /// Those of whoever holds the bytes.
+    /// Those of reading the file, or of the object that holds the bytes.
     fn read_at(&mut self, position: u64, into: &mut [u8]) -> Result<()>;
 
     /// `count` bytes from `position` on. Nothing is allocated for bytes that are not there.

@@ -256,8 +256,8 @@ pub fn record_function(name: &str) -> Open {
     open(RangeKind::User, || name.into(), &[])
 }
 
-/// The same of any kind and with arguments, for those who run custom functions and modules. The name is asked for if there
-/// are observers.
+/// Opens a range of any kind, with the arguments that observers see, until what is returned is dropped: for those who run
+/// custom functions and modules. `name` is called only if there are observers.
 #[track_caller]
 pub fn open(kind: RangeKind, name: impl FnOnce() -> Name, inputs: &[Arg<'_>]) -> Open {
     if !is_observed() {
@@ -272,7 +272,7 @@ pub fn open(kind: RangeKind, name: impl FnOnce() -> Name, inputs: &[Arg<'_>]) ->
 pub(crate) struct InheritedObservers(Vec<Arc<dyn RangeObserver>>);
 
 impl InheritedObservers {
-    /// Of this thread.
+    /// The observers of this thread.
     pub(crate) fn take() -> InheritedObservers {
         InheritedObservers(observers().map_or_else(Vec::new, |list| list.to_vec()))
     }

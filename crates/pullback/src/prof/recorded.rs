@@ -293,13 +293,13 @@ fn sort(events: &mut [Event], memory: &mut [MemoryEvent]) {
 /// The events of one name, added up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Total {
-    /// Their name.
+    /// The name of the events.
     pub name: String,
-    /// How many there are.
+    /// The number of events.
     pub count: u64,
-    /// How long they took, in nanoseconds. Time within an event of the same name counts twice.
+    /// The sum of their durations in nanoseconds. Time within an event of the same name counts twice.
     pub time: u64,
-    /// How long they took themselves.
+    /// The sum of their durations in nanoseconds, without those of the events within them.
     pub self_time: u64,
 }
 

@@ -95,11 +95,11 @@ fn in_words(value: &Value) -> String {
     }
 }
 
-/// Writes traces.
+/// Writes what was recorded in the format of Chrome's trace viewer.
 struct TraceWriter<'a> {
     recorded: &'a Recorded,
     process: u32,
-    /// Lines that were looked up.
+    /// The texts of the program's lines, which are looked up once.
     lines: HashMap<CallSite, String>,
     /// Of each event: its number among the functions and modules of the program, from 1 on, and that of the innermost one around
     /// it; 0 for none.

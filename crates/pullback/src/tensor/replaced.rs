@@ -10,7 +10,7 @@ use super::{Storage, Tensor};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// What holds on to old memory.
+/// A tensor or storage that keeps memory which was replaced.
 enum Holder {
     Tensor(WeakTensor),
     Storage(Storage),

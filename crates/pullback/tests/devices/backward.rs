@@ -3,7 +3,7 @@
 use super::{SECOND, leaf, on};
 use pullback::autograd::engine::{current_task_id, execution_order, queue_callback, will_execute};
 use pullback::autograd::mode::set_multithreading_enabled;
-use pullback::autograd::{self, Custom, Options};
+use pullback::autograd::{self, BackwardOptions, Custom};
 use pullback::{Device, Error, Result, Tensor};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -55,8 +55,8 @@ fn a_device_has_a_thread_and_main_memory_has_the_callers() -> Result<()> {
     Ok(())
 }
 
-fn retain() -> Options {
-    Options { retain_graph: Some(true), ..Options::default() }
+fn retain() -> BackwardOptions {
+    BackwardOptions { retain_graph: Some(true), ..BackwardOptions::default() }
 }
 
 /// Many branches over three devices from one leaf: its gradient is a long sum.

@@ -1,7 +1,7 @@
 //! Parts of tensors on several devices: scatter and gather are each other's gradient.
 
 use super::{SECOND, leaf, on};
-use pullback::autograd::{self, Options, comm};
+use pullback::autograd::{self, BackwardOptions, comm};
 use pullback::{Device, Result, Tensor, take_warnings};
 
 const DEVICES: [Device; 2] = [Device::Cuda(0), SECOND];
@@ -47,10 +47,10 @@ fn they_have_second_derivatives() -> Result<()> {
     let parts = comm::scatter(&x, &DEVICES, Some(&[1, 2]), 0)?;
     let cubes = parts.iter().map(|p| p.mul(p)?.mul(p)).collect::<Result<Vec<_>>>()?;
     let y = comm::gather(&cubes, 0, SECOND)?.sum()?;
-    let recorded = Options { create_graph: true, ..Options::default() };
+    let recorded = BackwardOptions { create_graph: true, ..BackwardOptions::default() };
     let first = autograd::grad(&[&y], &[&x], &[None], recorded)?.remove(0).unwrap();
     assert_eq!(first.to_vec::<f64>()?, [3.0, 12.0, 27.0]);
-    let second = autograd::grad(&[&first.sum()?], &[&x], &[None], Options::default())?;
+    let second = autograd::grad(&[&first.sum()?], &[&x], &[None], BackwardOptions::default())?;
     assert_eq!(second[0].as_ref().unwrap().to_vec::<f64>()?, [6.0, 12.0, 18.0]);
     Ok(())
 }

@@ -8,7 +8,7 @@
 #[path = "../registry/mod.rs"]
 mod registry;
 
-use pullback::autograd::{self, Options, call};
+use pullback::autograd::{self, BackwardOptions, call};
 use pullback::dispatch::{OpDef, Value};
 use pullback::gradcheck::{Sample, Sampler, op_jvp};
 use pullback::prof::{Range, RangeObserver, observe};
@@ -134,7 +134,8 @@ fn grads(outputs: &[Tensor], inputs: &[Tensor], create_graph: bool) -> Result<Ve
     }
     let starts = roots.iter().map(|root| root.ones_like()).collect::<Result<Vec<_>>>()?;
     let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
-    let options = Options { allow_unused: true, create_graph, ..Options::default() };
+    let options =
+        BackwardOptions { allow_unused: true, create_graph, ..BackwardOptions::default() };
     Ok(autograd::grad(&roots, &inputs, &starts, options)?.into_iter().flatten().collect())
 }
 

@@ -11,7 +11,7 @@ mod registry;
 mod watchdog;
 mod wild;
 
-use pullback::autograd::{self, Options, call, call_inplace, call_out};
+use pullback::autograd::{self, BackwardOptions, call, call_inplace, call_out};
 use pullback::dispatch::{OpDef, Traits, Value};
 use pullback::gradcheck::{Sample, Sampler};
 use pullback::{DType, Error, Layout, Result, Scalar, Tensor, TensorSpec, manual_seed, ops};
@@ -141,7 +141,8 @@ fn go_back(outputs: &[Tensor], inputs: &[Tensor]) -> Result<()> {
 fn go_back_from(roots: &[&Tensor], inputs: &[&Tensor]) -> Result<()> {
     let starts = roots.iter().map(|root| root.ones_like()).collect::<Result<Vec<_>>>()?;
     let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
-    let options = Options { allow_unused: true, create_graph: true, retain_graph: Some(true) };
+    let options =
+        BackwardOptions { allow_unused: true, create_graph: true, retain_graph: Some(true) };
     let grads = autograd::grad(roots, inputs, &starts, options)?;
     let again: Vec<&Tensor> = grads.iter().flatten().filter(|g| g.requires_grad()).collect();
     if again.is_empty() {
@@ -149,7 +150,7 @@ fn go_back_from(roots: &[&Tensor], inputs: &[&Tensor]) -> Result<()> {
     }
     let starts = again.iter().map(|root| root.ones_like()).collect::<Result<Vec<_>>>()?;
     let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
-    let options = Options { allow_unused: true, ..Options::default() };
+    let options = BackwardOptions { allow_unused: true, ..BackwardOptions::default() };
     autograd::grad(&again, inputs, &starts, options).map(drop)
 }
 

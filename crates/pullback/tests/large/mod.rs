@@ -3,7 +3,7 @@
 //! Samples are small; each is made larger in four ways (see [`Growth`]), of which some make no sense for an op and are
 //! left out when it says so.
 
-use pullback::autograd::{self, Options};
+use pullback::autograd::{self, BackwardOptions};
 use pullback::dispatch::{Arg, OpDef, Outputs, Traits, Value};
 use pullback::{C128, Result, Tensor, manual_seed, memory, threads};
 use std::time::{Duration, Instant};
@@ -164,7 +164,7 @@ pub(crate) fn run(def: &'static OpDef, values: &[Value]) -> Result<Vec<Vec<[u64;
     }
     let starts = roots.iter().map(|t| start(t)).collect::<Result<Vec<_>>>()?;
     let starts: Vec<_> = starts.iter().map(Some).collect();
-    let options = Options { allow_unused: true, ..Options::default() };
+    let options = BackwardOptions { allow_unused: true, ..BackwardOptions::default() };
     let leaves: Vec<&Tensor> = leaves.iter().collect();
     for grad in autograd::grad(&roots, &leaves, &starts, options)?.iter().flatten() {
         all.push(bits(grad)?);

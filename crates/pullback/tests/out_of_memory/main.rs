@@ -11,7 +11,7 @@ mod registry;
 
 use allocator::{live, noting, refusing, remembering};
 use pullback::autograd::batch::{LevelGuard, Randomness, add_dim, remove_dim};
-use pullback::autograd::{self, Options, call, call_inplace, call_out};
+use pullback::autograd::{self, BackwardOptions, call, call_inplace, call_out};
 use pullback::dispatch::{OpDef, Traits, Value};
 use pullback::gradcheck::Sample;
 use pullback::threads::set_num_threads;
@@ -249,7 +249,7 @@ fn recorded(def: &'static OpDef, sample: &Sample, values: &[Value]) -> Checked {
 fn gradients((inputs, roots): &Graph, starts: &[Tensor]) -> Result<Vec<Tensor>> {
     let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
     let (roots, inputs): (Vec<_>, Vec<_>) = (roots.iter().collect(), inputs.iter().collect());
-    let options = Options { allow_unused: true, ..Options::default() };
+    let options = BackwardOptions { allow_unused: true, ..BackwardOptions::default() };
     Ok(autograd::grad(&roots, &inputs, &starts, options)?.into_iter().flatten().collect())
 }
 

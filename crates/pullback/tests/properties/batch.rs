@@ -2,7 +2,7 @@
 
 use super::{all_equal, args, is_unset, replace, tensor_slots, tensors, text};
 use pullback::autograd::batch::{LevelGuard, Randomness, add_dim, remove_dim};
-use pullback::autograd::{self, Options, call, call_inplace};
+use pullback::autograd::{self, BackwardOptions, call, call_inplace};
 use pullback::dispatch::batch::fallen_back;
 use pullback::dispatch::{OpDef, Traits, Value};
 use pullback::gradcheck::{Sample, Sampler};
@@ -396,7 +396,7 @@ fn gradients_with(
     }
     let starts = roots.iter().map(|t| weight(t)).collect::<Result<Vec<_>>>()?;
     let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
-    let options = Options { allow_unused: true, ..Options::default() };
+    let options = BackwardOptions { allow_unused: true, ..BackwardOptions::default() };
     let leaves: Vec<&Tensor> = leaves.iter().collect();
     let grads = autograd::grad(&roots, &leaves, &starts, options)?;
     let shown = |(grad, leaf): (Option<Tensor>, &&Tensor)| match grad {
@@ -450,7 +450,7 @@ fn gradients_outside(
     }
     let starts = roots.iter().map(|t| t.ones_like()).collect::<Result<Vec<_>>>()?;
     let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
-    let options = Options { allow_unused: true, ..Options::default() };
+    let options = BackwardOptions { allow_unused: true, ..BackwardOptions::default() };
     let leaves: Vec<&Tensor> = leaves.iter().collect();
     let grads = autograd::grad(&roots, &leaves, &starts, options)?;
     let shown = |(grad, leaf): (Option<Tensor>, &&Tensor)| match grad {
@@ -542,7 +542,8 @@ fn slopes(def: &'static OpDef, values: &[Value], inputs: &[Tensor]) -> Result<Ve
     }
     let starts = roots.iter().map(|t| t.ones_like()).collect::<Result<Vec<_>>>()?;
     let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
-    let options = Options { allow_unused: true, create_graph: true, ..Options::default() };
+    let options =
+        BackwardOptions { allow_unused: true, create_graph: true, ..BackwardOptions::default() };
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     let grads = autograd::grad(&roots, &inputs, &starts, options)?;
     grads.iter().flatten().filter(|g| g.requires_grad()).map(|g| g.abs()?.square()?.sum()).collect()
@@ -555,7 +556,7 @@ fn second_gradients(slopes: &[Tensor], leaves: &[Tensor]) -> Result<Option<Vec<T
     let roots: Vec<&Tensor> = slopes.iter().collect();
     let starts = roots.iter().map(|t| t.ones_like()).collect::<Result<Vec<_>>>()?;
     let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
-    let options = Options { allow_unused: true, ..Options::default() };
+    let options = BackwardOptions { allow_unused: true, ..BackwardOptions::default() };
     let leaves: Vec<&Tensor> = leaves.iter().collect();
     let grads = autograd::grad(&roots, &leaves, &starts, options)?;
     let shown = |(grad, leaf): (Option<Tensor>, &&Tensor)| match grad {

@@ -206,7 +206,7 @@ fn forward_over_reverse_equals_double_backward() {
             } else {
                 let starts: Vec<_> = roots.iter().map(|(_, d)| Some(*d)).collect();
                 let roots: Vec<_> = roots.iter().map(|(g, _)| *g).collect();
-                let options = Options { allow_unused: true, ..Options::default() };
+                let options = BackwardOptions { allow_unused: true, ..BackwardOptions::default() };
                 let twice = autograd::grad(&roots, &inputs, &starts, options)?;
                 let pairs = twice.into_iter().zip(&inputs);
                 pairs.map(|(g, t)| g.map_or_else(|| zeros(t), Ok)).collect::<Result<_>>()?

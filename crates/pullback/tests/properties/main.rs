@@ -4,7 +4,7 @@
 //! sample and the worst element. `PULLBACK_OP=name,other` restricts a run to these ops.
 
 use pullback::autograd::forward::{dual_level, make_dual};
-use pullback::autograd::{self, Options, call, call_inplace, call_out};
+use pullback::autograd::{self, BackwardOptions, call, call_inplace, call_out};
 use pullback::dispatch::{CastPolicy, Kernel, OpDef, Traits, Value};
 use pullback::gradcheck::{
     Mismatch, Sample, Sampler, Tolerance, analytic, gradcheck, gradgradcheck, op_jvp,

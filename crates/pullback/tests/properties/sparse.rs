@@ -1,7 +1,7 @@
 //! Sparse tensors: an op gives what it gives for the dense tensor of the same elements, and so do its gradients.
 
 use super::{differs, for_all, is_unset, replace, tensor_slots, text};
-use pullback::autograd::{Options, call, call_inplace, grad};
+use pullback::autograd::{BackwardOptions, call, call_inplace, grad};
 use pullback::dispatch::{Arg, OpDef, Traits, Value};
 use pullback::gradcheck::Sample;
 use pullback::{DType, ErrorKind, Layout, Result, Tensor};
@@ -256,7 +256,12 @@ fn gradients(outputs: &[Tensor], inputs: &[Tensor]) -> Result<Vec<Option<Tensor>
     };
     let weights = outputs.iter().map(weight).collect::<Result<Vec<_>>>()?;
     let weights: Vec<Option<&Tensor>> = weights.iter().map(Option::as_ref).collect();
-    grad(&outputs, &inputs, &weights, Options { allow_unused: true, ..Options::default() })
+    grad(
+        &outputs,
+        &inputs,
+        &weights,
+        BackwardOptions { allow_unused: true, ..BackwardOptions::default() },
+    )
 }
 
 /// Compares gradients where the inputs specify elements; elsewhere those of sparse inputs may be left out.

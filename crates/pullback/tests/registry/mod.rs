@@ -1,6 +1,6 @@
 //! Running every op of the registry on every one of its samples: what the property tests are made of.
 
-use pullback::autograd::{self, Options, call};
+use pullback::autograd::{self, BackwardOptions, call};
 use pullback::dispatch::{Arg, OpDef, Outputs, Value};
 use pullback::gradcheck::{Sample, Sampler};
 use pullback::{C128, DType, Error, Result, Tensor, TensorSpec, manual_seed, ops};
@@ -190,6 +190,6 @@ pub(crate) fn gradients_from(
     }
     let starts = roots.iter().map(|&root| start(root)).collect::<Result<Vec<_>>>()?;
     let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
-    let options = Options { allow_unused: true, ..Options::default() };
+    let options = BackwardOptions { allow_unused: true, ..BackwardOptions::default() };
     autograd::grad(&roots, &inputs, &starts, options)
 }

@@ -62,7 +62,7 @@ pub(super) struct Expected {
 /// Nodes that are expected, by the indices of their states.
 pub(super) type ByState<T> = HashMap<usize, T, BuildHasherDefault<AddressHasher>>;
 
-/// A stretch.
+/// The steps of a stretch of the graph, before any of them is computed.
 pub(super) struct StretchPlan {
     pub(super) steps: Vec<Step>,
     pub(super) expected: ByState<Expected>,

@@ -33,7 +33,7 @@ pub(super) struct NodeState {
     pub(super) node: usize,
     /// The sums of what has arrived, by inputs.
     pub(super) buffer: Grads,
-    /// Gradients still to come.
+    /// The number of gradients that have not arrived.
     pub(super) missing: u32,
     /// With targets: the index of its first capture, see [`Capture`]; [`NO_CAPTURE`] if it has none.
     pub(super) captures: u32,
@@ -78,7 +78,7 @@ pub(super) enum StateIndex {
 pub(super) struct ReadyNode {
     pub(super) node: Node,
     pub(super) order: u64,
-    /// The index of its state.
+    /// The index of the node's [`NodeState`].
     pub(super) at: usize,
 }
 impl PartialEq for ReadyNode {

@@ -82,20 +82,20 @@ struct StretchFailure {
     is_of_node: bool,
 }
 
-/// What the members know together.
+/// The state of a stretch that its members share, under a lock.
 struct Board<'t, 'a> {
     task: &'t mut Task<'a>,
     inboxes: ByState<Inbox>,
     progress: Vec<StretchProgress>,
     /// The steps that can be computed.
     ready: BinaryHeap<Reverse<usize>>,
-    /// Everything of this many steps is done.
+    /// The number of steps at the beginning that are computed and whose effects are visible.
     done: usize,
-    /// Whether a member does what can be seen of step `done`.
+    /// Whether a member is making the effects of step `done` visible (hooks, `.grad`s), which is done in order.
     is_finishing: bool,
     /// Bytes of gradients that wait for their nodes.
     ahead: usize,
-    /// Members who wait.
+    /// The number of members who wait for a step.
     waiting: usize,
     /// The first error in order so far.
     failure: Option<StretchFailure>,

@@ -6,7 +6,7 @@
 //! vector products", 2017). Rules see values without tangents. Invariant: what comes out shares no memory with a
 //! tangent that went in, except for views.
 
-use crate::autograd::api::{self, Options};
+use crate::autograd::api::{self, BackwardOptions};
 use crate::autograd::call::call;
 use crate::autograd::engine::fit::fit;
 use crate::autograd::graph::input_meta::InputMeta;
@@ -278,7 +278,8 @@ impl Pushforward {
         let roots: Vec<&Tensor> = roots.iter().collect();
         let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
         let wanted: Vec<&Tensor> = seeds.iter().flatten().collect();
-        let options = Options { create_graph, allow_unused: true, ..Options::default() };
+        let options =
+            BackwardOptions { create_graph, allow_unused: true, ..BackwardOptions::default() };
         let mut found = api::grad(&roots, &wanted, &starts, options)?.into_iter();
         Ok(seeds.iter().map(|seed| seed.as_ref().and_then(|_| found.next().flatten())).collect())
     }

@@ -2,7 +2,7 @@
 
 use super::basis::basis;
 use super::batch::{Batched, Vmap, vmap_with};
-use crate::autograd::api::{self, Options};
+use crate::autograd::api::{self, BackwardOptions};
 use crate::autograd::{arithmetic, mode, transform};
 use crate::error::ensure;
 use crate::{Result, Tensor};
@@ -69,7 +69,8 @@ impl Point {
         let create_graph = mode::is_grad_enabled()
             && (given.iter().flatten().any(|start| start.requires_grad())
                 || transform::reaches_out(&connected, &self.known)?);
-        let options = Options { create_graph, retain_graph: Some(true), allow_unused: true };
+        let options =
+            BackwardOptions { create_graph, retain_graph: Some(true), allow_unused: true };
         let inputs: Vec<&Tensor> = self.inputs.iter().collect();
         let outputs: Vec<&Tensor> = connected.iter().collect();
         let found = api::grad(&outputs, &inputs, &given, options)?;

@@ -113,7 +113,7 @@ pub fn announce() -> Result<()> {
     if are_active() { tell() } else { Ok(()) }
 }
 
-/// Says that hooks run, as long as it lives.
+/// A guard: while it lives, hooks of this thread run, which must not make nodes.
 struct Running;
 
 impl Drop for Running {

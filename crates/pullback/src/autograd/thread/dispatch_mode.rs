@@ -93,7 +93,7 @@ impl PausedMode {
     pub(in crate::autograd) fn innermost() -> Option<PausedMode> {
         pop().map(PausedMode)
     }
-    /// The mode.
+    /// The mode that was taken off.
     pub(in crate::autograd) fn get(&self) -> &dyn TorchDispatch {
         &*self.0
     }

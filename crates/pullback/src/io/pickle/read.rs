@@ -68,12 +68,12 @@ pub(super) enum Opcode<'a> {
     EmptyTuple,
     EmptyDict,
     EmptySet,
-    /// These of what lies above the mark.
+    /// `List`, `Tuple`, `Dict` and `FrozenSet` are made of the items above the mark.
     List,
     Tuple,
     Dict,
     FrozenSet,
-    /// Of so many.
+    /// A tuple of this many items.
     TupleOf(usize),
     Append,
     Appends,
@@ -84,7 +84,7 @@ pub(super) enum Opcode<'a> {
     StackGlobal,
     /// An instance of this class, made of what lies above the mark.
     Instance(&'a str, &'a str),
-    /// The same with the class as the first item.
+    /// An instance of the class that is the first item above the mark, made of the others.
     Object,
     Reduce,
     NewObject,

@@ -28,7 +28,7 @@ fn transposed(t: &Tensor) -> Result<Tensor> {
     t.transpose(-2, -1)
 }
 
-/// The sum of what is there.
+/// The sum of the terms that are not zero; `None` stands for zero, also as the result.
 fn sum(terms: [Option<Tensor>; 2]) -> Result<Option<Tensor>> {
     match terms {
         [Some(a), Some(b)] => a.add(&b).map(Some),
@@ -52,26 +52,30 @@ impl Formula {
         Ok(Formula { query, key, value, weights, scale, own, dtype })
     }
 
-    /// The gradient of the scores by that of the weights, or the other way about.
+    /// `J t`, where `J` is the Jacobian of `softmax`: it is symmetric, so that it takes gradients of the weights to those of the
+    /// scores, and tangents of the scores to those of the weights.
     fn by_scores(&self, t: &Tensor) -> Result<Tensor> {
         t.softmax_backward_data(&self.weights, -1, self.weights.dtype())
     }
 
+    /// `t` in the dtype of the computation.
     fn wide(&self, t: Option<&Tensor>) -> Result<Option<Tensor>> {
         t.map(|t| t.to_dtype(self.weights.dtype())).transpose()
     }
-    /// The same of keys or values, for each head of the query.
+    /// Keys or values `t` in the dtype of the computation, repeated so that there is a head for each head of the query.
     fn wide_of_heads(&self, t: Option<&Tensor>) -> Result<Option<Tensor>> {
         self.wide(t)?.map(|t| for_heads(&t, self.query.shape()[1])).transpose()
     }
+    /// A result in the dtype of the operands.
     fn narrow(&self, t: Option<Tensor>) -> Result<Option<Tensor>> {
         t.map(|t| t.to_dtype(self.dtype)).transpose()
     }
+    /// A gradient of keys or values in the dtype of the operands, summed over the query heads that share a head of these.
     fn narrow_of_heads(&self, t: Option<Tensor>) -> Result<Option<Tensor>> {
         self.narrow(t.map(|t| of_heads(&t, self.own)).transpose()?)
     }
 
-    /// What the scores change by where query and key change by these.
+    /// The tangent of the scores for the tangents `query` and `key`.
     fn scores_by(&self, query: Option<&Tensor>, key: Option<&Tensor>) -> Result<Option<Tensor>> {
         let by_query =
             query.map(|t| t.times(self.scale)?.matmul(&transposed(&self.key)?)).transpose()?;

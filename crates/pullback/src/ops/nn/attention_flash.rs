@@ -254,7 +254,8 @@ impl FlashAttentionBackward {
     }
     fn flops(query: &Tensor, key: &Tensor, value: &Tensor) -> Result<u64> {
         check(query, key, value, 0.0, None)?;
-        // (The scores again, the gradients of queries and keys; those of weights and values.)
+        // (Three products of queries and keys: the scores again, and the gradients of both. Two with values: the gradients of
+        // weights and values.)
         Ok(products(query, key, value, [3, 2]))
     }
     fn vjp(
@@ -311,12 +312,12 @@ impl FlashAttentionBackward {
     }
 }
 
-/// The factor of the products of queries and keys.
+/// The factor of the scores: `scale`, or `1 / sqrt(E)` if it is not given.
 fn scale_of(query: &Tensor, scale: Option<f64>) -> f64 {
     scale.unwrap_or(1.0 / (query.shape()[3] as f64).sqrt())
 }
 
-/// The operations of so many products of queries and keys, and of so many with values.
+/// The number of operations of `scores` products of the size of `Q K^T`, and of `values` products of the size of `P V`.
 fn products(query: &Tensor, key: &Tensor, value: &Tensor, [scores, values]: [u64; 2]) -> u64 {
     let (keys, width) = (&key.shape()[2..3], &value.shape()[3..4]);
     let one = multiply_adds(query.shape().iter().chain(keys));
@@ -436,7 +437,8 @@ impl FewQueries {
     }
 }
 
-/// As the kernel in blocks, for few queries: their scores are in memory.
+/// Writes the output and the logarithms of the sums of exponentials for few queries, whose scores are all in memory at once;
+/// the results are those of the kernel in blocks.
 fn attend_at_once(cpu: Cpu, few: &FewQueries, [output, logsumexp]: [&Tensor; 2]) -> Result<()> {
     let dtype = few.query.dtype();
     let sums = Tensor::empty_of(logsumexp.shape(), dtype)?;
@@ -469,7 +471,7 @@ pub(super) fn of_heads(t: &Tensor, own: i64) -> Result<Tensor> {
     t.reshape(&[shape[0], own, shape[1] / own, shape[2], shape[3]])?.sum_dim(Some(&[2]), false)
 }
 
-/// What refusals call the op.
+/// The name of the op in errors.
 const NAME: &str = "scaled_dot_product_attention_flash_attention";
 
 fn check(

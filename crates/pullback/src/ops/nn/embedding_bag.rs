@@ -598,7 +598,7 @@ fn call(s: &Sampler, mode: i64) -> Sample {
     Sample::new(start).with("mode", mode)
 }
 
-/// The same call as [`call`] with `padding_idx`.
+/// The call that [`call`] makes, with every other argument at its default but `padding_idx`.
 fn padded(s: &Sampler, mode: i64, padding_idx: i64) -> Sample {
     let call = call(s, mode).with("scale_grad_by_freq", false).with("sparse", false);
     let call = call.with("per_sample_weights", Value::None).with("include_last_offset", false);

@@ -79,8 +79,8 @@ fn absolute(sampling: SampleOptions, position: &Tensor, size: i64) -> Result<Ten
     if sampling.align_corners { Ok(position) } else { position.plus(-0.5) }
 }
 
-/// Positions moved into an image of that size by the padding mode, NaN to the first element; and the derivatives of
-/// that, 1, -1, or 0 at the border and beyond. Both are constants.
+/// The positions, moved into an image of `size` elements by the padding mode (NaN to the first element), and the derivatives
+/// of the moved positions by the given ones: 1, -1, or 0 at the border and beyond. Both are constants.
 fn moved_inside(sampling: SampleOptions, position: &Tensor, size: i64) -> Result<(Tensor, Tensor)> {
     let position = position.detach()?;
     let last = (size - 1) as f64;
@@ -100,7 +100,8 @@ fn moved_inside(sampling: SampleOptions, position: &Tensor, size: i64) -> Result
     Ok((inside, slope_sign.masked_fill(&within.logical_not()?, Scalar::Int(0))?))
 }
 
-/// Positions reflected at `low` and `low + span`, and the derivatives of that.
+/// The positions, reflected at `low` and `low + span` until they lie between these, and the derivatives of the reflected
+/// positions by the given ones, 1 or -1.
 fn reflected(position: &Tensor, low: f64, span: f64) -> Result<(Tensor, Tensor)> {
     if span == 0.0 {
         return Ok((position.zeros_like()?, position.ones_like()?));

@@ -417,7 +417,7 @@ fn unpool_samples(s: &Sampler, spatial: usize) -> Vec<Sample> {
     if s.dtype.is_complex() {
         return Vec::new();
     }
-    // Indices that are all different.
+    // The indices are all different: where two elements are written to one position, the result depends on their order.
     let call = |outer: &[i64], size: &[i64]| {
         let shape = [outer, &[2; 3][..spatial]].concat();
         let each = 1_i64 << spatial;

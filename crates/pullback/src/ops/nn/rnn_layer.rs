@@ -6,7 +6,7 @@
 //! `rnn_operands`, and in the words of what users call in `rnn`. Invariant: both ways compute the same function.
 
 use crate::autograd::autocast::{self, AutocastDevice};
-use crate::autograd::{self, Options};
+use crate::autograd::{self, BackwardOptions};
 use crate::dispatch::{OpDef, Value};
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::nn::norm_backward::stats_dtype;
@@ -667,7 +667,8 @@ impl<'a> RecurrentLayer<'a> {
         // bounded: by the number of operands.
         let needed: Vec<usize> = (0..7).filter(|&i| needs[i]).collect();
         let inputs: Vec<&Tensor> = needed.iter().filter_map(|&i| views[i].as_ref()).collect();
-        let options = Options { create_graph, allow_unused: true, ..Options::default() };
+        let options =
+            BackwardOptions { create_graph, allow_unused: true, ..BackwardOptions::default() };
         let found = autograd::grad(&roots, &inputs, &starts, options)?;
         let mut out = [const { None }; 7];
         for (index, grad) in needed.into_iter().zip(found) {

@@ -10,8 +10,9 @@ use smallvec::SmallVec;
 
 /// A learning rate as an op takes it.
 pub(super) trait Rate {
+    /// The rate; that of a tensor is read.
     fn get(self) -> Result<f64>;
-    /// The value that stands for it where elements are not read: the number, if it is one.
+    /// The rate without reading elements, for checks: a number itself, and a valid value in place of a tensor's.
     fn stand_in(self) -> Result<f64>;
     /// A learning rate for the property tests.
     fn sample() -> Value;
@@ -88,7 +89,7 @@ pub(super) trait FusedStep: Copy + Into<UpdateRule> {
     fn advance(&self, cpu: Cpu, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]>;
 }
 
-/// What is said to have written to the tensors of a step.
+/// The writer that errors name when a tensor was changed by a step.
 const STEP: Writer = Writer::Inplace(&"optimizer.step()");
 
 /// A rule whose step counts itself, in its first scalar, where that of PyTorch's op is counted by the caller.
@@ -206,7 +207,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// As [`run`], with the steps counted.
+/// One step as [`run`] does it, of a rule whose op counts its steps itself.
 pub(super) fn run_counted<S: FusedStep>(
     cpu: Cpu,
     step: S,
@@ -217,7 +218,7 @@ pub(super) fn run_counted<S: FusedStep>(
     run(cpu, CountedStep(step), lists, grad_scale, found_inf)
 }
 
-/// One step of `step`, unless `found_inf` is one.
+/// Updates all parameters of `lists` by `step`; does nothing if `found_inf` is 1.
 pub(super) fn run<S: FusedStep>(
     cpu: Cpu,
     step: S,
@@ -311,15 +312,15 @@ fn check_target(target: &Tensor) -> Result<()> {
     check_writable(target)
 }
 
-/// The step of the parameter with this index.
+/// A function that updates the parameter with an index, given its elements and buffers.
 type Move<'m> = dyn Fn(usize, &mut OptimState<'_, '_>) -> pullback_kernels::Result<()> + Sync + 'm;
 
-/// What a step does to its lists.
+/// The tensors that a step writes.
 struct Written<'a> {
     params: &'a [Tensor],
     grads: &'a [Tensor],
     buffers: &'a [(&'static str, &'a [Tensor])],
-    /// The gradients are divided by a scale and stored so.
+    /// Whether the gradients are written too: divided by the scale.
     is_scaled: bool,
 }
 

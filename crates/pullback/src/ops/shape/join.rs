@@ -43,7 +43,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &REPEAT_INTERLEAVE_INT,
 ];
 
-/// A one-dimensional tensor without elements joins anything, for old programs.
+/// Whether a tensor is one-dimensional and without elements: old programs join such with tensors of any shape.
 fn is_skipped(shape: &[i64]) -> bool {
     shape == [0]
 }
@@ -77,7 +77,7 @@ fn cat_shape(tensors: &[Tensor], dim: i64) -> Result<(Dims, usize)> {
         );
     }
     let Some(model) = tensors.iter().find(|t| !is_skipped(t.shape())) else {
-        // (Old programs name dimensions here that there are not.)
+        // (Where all tensors are such empty ones, `dim` is not checked: old programs name dimensions that do not exist.)
         return Ok((Dims::from_slice(&[0]), 0));
     };
     let at = wrap_dim(dim, model.ndim())?;
@@ -546,7 +546,7 @@ impl Roll {
         Ok(layout::roll(&mut result.view_mut(cpu), self_.view_ref(cpu), shifts, &dims)?)
     }
     fn vjp_self(grad: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<Tensor> {
-        // (Within the size: the opposite of the least number is none.)
+        // (Reduced to the size first, because the least 64-bit number has no opposite.)
         let back = |(at, shift): (usize, &i64)| -> Result<i64> {
             let size = match dims.get(at) {
                 Some(&dim) => grad.shape()[wrap_own_dim(dim, grad.ndim())?],
@@ -680,7 +680,7 @@ impl RepeatInterleave {
         );
         let counts = repeats.to_vec::<i64>()?;
         ensure!(counts.iter().all(|&n| n >= 0), runtime, "repeats can not be negative");
-        // (What is beyond 64 bits is beyond memory too.)
+        // (A sum beyond 64 bits is more than there is memory for.)
         let total = counts.iter().fold(0, |sum: i64, &n| sum.saturating_add(n));
         ensure!(
             output_size.is_none_or(|n| n == total),

@@ -9,6 +9,7 @@ all of them one look at an empty dictionary is enough.
 from __future__ import annotations
 
 import contextlib
+import threading
 from threading import get_ident
 from typing import Literal, NamedTuple
 
@@ -26,6 +27,20 @@ class Transform(NamedTuple):
     randomness: str = "error"
     is_old: bool = False
     """Whether it is :func:`pullback._vmap_internals._vmap`, which asks less of functions."""
+    size: int = -1
+    """How many examples ``vmap`` has; others have none."""
+    was_enabled: bool = True
+    """Whether the mode that ``grad`` or ``jvp`` switches on was on outside."""
+
+
+class _Allowed(threading.local):
+    """What a program has allowed this thread to do within transforms."""
+
+    requires_grad = False
+    functions_without_setup = False
+
+
+ALLOWED = _Allowed()
 
 
 # By thread, the outermost first.
@@ -55,14 +70,20 @@ class _Open(contextlib.AbstractContextManager[int]):
         self._level = -1
 
     def __enter__(self) -> int:
+        was_enabled = True
         if self._kind == "vmap":
             self._level = _C._vmap_enter(self._size, self._randomness)
         elif self._kind == "jvp":
+            was_enabled = _C._is_fwd_grad_enabled()
             self._level = _C._jvp_enter()
+        else:
+            was_enabled = _C.is_grad_enabled()
         if self._kind != "vmap":
             self._number = _C._transform_enter()
         self._thread = get_ident()
-        transform = Transform(self._kind, self._level, self._randomness, self._is_old)
+        transform = Transform(
+            self._kind, self._level, self._randomness, self._is_old, self._size, was_enabled
+        )
         _OPEN.setdefault(self._thread, []).append(transform)
         _C._transform_opened()
         return self._level
@@ -138,6 +159,8 @@ def refuse(method: str) -> None:
         RuntimeError: if a transform is open.
     """
     if all(transform.is_old for transform in of_thread()):
+        return
+    if method == "requires_grad_" and ALLOWED.requires_grad:
         return
     also = " (or perhaps using torch.autograd.functional.* APIs)" if method[-1] == "_" else ""
     raise RuntimeError(

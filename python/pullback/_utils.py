@@ -282,13 +282,42 @@ def _rebuild_qtensor(*args: Any) -> Tensor:
     raise NotImplementedError("the file holds a quantized tensor, which pullback does not support")
 
 
-def _rebuild_nested_tensor(*args: Any) -> Tensor:
-    """Nested tensors are not supported.
+def _rebuild_nested_tensor(
+    buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Tensor
+) -> Tensor:
+    """A nested tensor of the strided layout, from a file as PyTorch writes it.
+
+    Args:
+        buffer: the elements of all components.
+        sizes: the sizes of each component, a row of integers.
+        strides: its strides, likewise.
+        storage_offsets: where it begins.
 
     Raises:
-        NotImplementedError: always.
+        RuntimeError: for components that do not lie within the buffer.
     """
-    raise NotImplementedError("the file holds a nested tensor, which pullback does not support")
+    from .nested._strided import from_buffer
+
+    return from_buffer(buffer, sizes, strides, storage_offsets)
+
+
+def _rebuild_njt(parts: dict[str, Any]) -> Tensor:
+    """A nested tensor of the jagged layout, from a file as PyTorch writes it.
+
+    Args:
+        parts: the values, offsets and lengths, which dimension is ragged, and whether it requires
+            grad, by the names of PyTorch's constructor.
+
+    Raises:
+        RuntimeError: for offsets and lengths that do not lie within the values.
+    """
+    return _rebuild_nested_jagged(
+        parts["values"],
+        parts["offsets"],
+        parts.get("lengths"),
+        parts.get("_ragged_idx", 1),
+        bool(parts.get("requires_grad", False)),
+    )
 
 
 def _rebuild_nested_jagged(

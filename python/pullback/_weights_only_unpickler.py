@@ -95,6 +95,7 @@ def _rebuild_functions() -> list[Callable[..., Any]]:
         _utils._rebuild_meta_tensor_no_storage,
         _utils._rebuild_wrapper_subclass,
         _utils._rebuild_nested_jagged,
+        _utils._rebuild_nested_tensor,
         _utils._rebuild_nested_strided,
         _utils._rebuild_device_tensor_from_numpy,
         _utils._rebuild_device_tensor_from_cpu_tensor,
@@ -128,6 +129,7 @@ def _get_allowed_globals() -> dict[str, Any]:
     named.update({f"torch.{name}": kind for name, kind in CLASSES.items()})
     for name in storage._DTYPES:
         named[f"torch.{name}"] = serialization.StorageType(name)
+    named["torch.nested._internal.nested_tensor._rebuild_njt"] = _utils._rebuild_njt
     for function in _rebuild_functions():
         named[f"torch._utils.{function.__name__}"] = function
     return named

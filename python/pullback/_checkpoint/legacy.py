@@ -89,7 +89,9 @@ def _source_of(kind: type) -> tuple[str | None, str | None]:
 
 
 def _check_source(kind: Any, file: str, saved: str) -> None:
-    """Warns if the source of a class is not what it was."""
+    """Warns if the source of a class is not what it was; the library's own are not PyTorch's."""
+    if kind.__module__.partition(".")[0] == __package__.partition(".")[0]:
+        return
     try:
         now = "".join(inspect.getsourcelines(kind)[0])
     except (OSError, TypeError, IndexError):
@@ -174,8 +176,9 @@ def tarfile_begins(data: bytes) -> bool:
 class _Mark:
     """What stands for an object in a survey."""
 
-    def __init__(self, dtype: Any = None) -> None:
+    def __init__(self, dtype: Any = None, name: str = "") -> None:
         self.dtype = dtype
+        self.__name__ = name
 
 
 class _Survey:
@@ -191,7 +194,7 @@ class _Survey:
         """What matters of a name: whether it is a class of storages."""
         from ..storage import _DTYPES
 
-        return _Mark(_DTYPES.get(name, _C.uint8 if name == "UntypedStorage" else None))
+        return _Mark(_DTYPES.get(name, _C.uint8 if name == "UntypedStorage" else None), name)
 
     def reduce(self, function: Any, arguments: Any) -> Any:
         """Calls nothing."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from .. import _weights_only_unpickler, serialization
+from .. import _C, _weights_only_unpickler, serialization
 from .._C import uint8
 from .._utils import _shown as shown
 from ..storage import _DTYPES, TypedStorage, UntypedStorage, _typed
@@ -21,6 +21,11 @@ from .name import OURS
 __all__ = ["archive_loader", "load_checkpoint", "unpickler_of"]
 
 _PACKAGE = __package__.partition(".")[0]
+# PyTorch's modules of native functions.
+_NATIVE = frozenset(f"torch._C._{name}" for name in ("nn", "fft", "linalg", "sparse", "special"))
+_QUANTIZED = frozenset(
+    ("QInt8Storage", "QUInt8Storage", "QInt32Storage", "QUInt4x2Storage", "QUInt2x4Storage")
+)
 _UNSAFE = (
     "`weights_only=False` reads such a file, but then the file can run any code (arbitrary code "
     "execution): pass it only if you trust where the file comes from."
@@ -143,6 +148,11 @@ def dtype_of(kind: Any) -> Any:
     """The dtype that a class of storages in a file means."""
     if kind is UntypedStorage:
         return uint8
+    if getattr(kind, "__name__", None) in _QUANTIZED:
+        raise NotImplementedError(
+            f"the file holds a quantized tensor (torch.{kind.__name__}), which pullback does not "
+            "support"
+        )
     dtype = getattr(kind, "dtype", None)
     if dtype is None:
         raise pickle.UnpicklingError(f"{shown(kind)} is no class of storages")
@@ -232,6 +242,10 @@ def unpickler_of(
             root = module_name.partition(".")[0]
             if name in _DTYPES and root in ("torch", _PACKAGE):
                 return serialization.StorageType(name)
+            if module_name == "torch._C" and name == "_VariableFunctionsClass":
+                return _C._VariableFunctions
+            if module_name in _NATIVE:
+                return getattr(getattr(_C, module_name.rpartition(".")[2]), name)
             moved = OURS.get((module_name, name))
             if moved is not None:
                 return super().find_class(f"{_PACKAGE}.{moved[0]}", moved[1])

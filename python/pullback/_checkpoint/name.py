@@ -12,6 +12,48 @@ THEIRS: dict[tuple[str, str], tuple[str, str]] = {
         "MultiheadAttention",
     ),
     ("nn.modules.hook", "BoundHook"): ("torch.nn.modules.module", "_WrappedHook"),
+    ("_hooks", "RemovableHandle"): ("torch.utils.hooks", "RemovableHandle"),
+    ("nested._jagged", "NestedTensor"): ("torch.nested._internal.nested_tensor", "NestedTensor"),
+    ("_utils", "_rebuild_njt"): ("torch.nested._internal.nested_tensor", "_rebuild_njt"),
+    ("masked._tensor", "MaskedTensor"): ("torch.masked.maskedtensor.core", "MaskedTensor"),
+    ("nn.attention._block_mask", "BlockMask"): ("torch.nn.attention.flex_attention", "BlockMask"),
+    **{
+        (module, name): (f"torch.nn.modules.{theirs}", name)
+        for module, theirs, names in (
+            (
+                "nn.modules._fractional",
+                "pooling",
+                ("FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d"),
+            ),
+            (
+                "nn.modules._lazy_conv",
+                "conv",
+                tuple(f"LazyConv{kind}{n}d" for kind in ("", "Transpose") for n in (1, 2, 3)),
+            ),
+            ("nn.modules._lazy_norm", "batchnorm", tuple(f"LazyBatchNorm{n}d" for n in (1, 2, 3))),
+            (
+                "nn.modules._lazy_norm",
+                "instancenorm",
+                tuple(f"LazyInstanceNorm{n}d" for n in (1, 2, 3)),
+            ),
+        )
+        for name in names
+    },
+    **{
+        (f"distributions.{module}", name): ("torch.distributions.transforms", name)
+        for module, names in {
+            "_joint_transform": ("CatTransform", "StackTransform"),
+            "_matrix_transform": (
+                "CorrCholeskyTransform",
+                "LowerCholeskyTransform",
+                "PositiveDefiniteTransform",
+                "SoftmaxTransform",
+                "StickBreakingTransform",
+            ),
+            "_transform": ("ComposeTransform", "IndependentTransform", "Transform"),
+        }.items()
+        for name in names
+    },
     **{
         ("nn.modules.batchnorm", name): ("torch.nn.modules.instancenorm", name)
         for name in ("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d")

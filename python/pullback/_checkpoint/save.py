@@ -11,7 +11,7 @@ import io
 import pickle
 import sys
 from collections import OrderedDict
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from .. import _C, serialization
@@ -24,13 +24,18 @@ __all__ = ["Pickled", "pickled", "save_archive"]
 _PREFIX = "\0torch.save\0"
 _PACKAGE = __package__.partition(".")[0]
 _CONSTANTS = (_C.dtype, _C.memory_format)
+_NAMED = (type, FunctionType, BuiltinFunctionType, _C._OverridableFunction, *_CONSTANTS)
+# Where functions that are native here are found under PyTorch's names.
+_SPACES = ("", "nn.functional", "special", "linalg", "fft", "_C._nn")
 
 
 def _own_name(value: Any) -> str | None:
     """The module and the name that PyTorch has for a class, function or constant from here."""
     if isinstance(value, _CONSTANTS):
         return f"torch\n{str(value).removeprefix('torch.')}"
-    if not isinstance(value, (type, FunctionType)):
+    if isinstance(value, BuiltinFunctionType):
+        return _native_name(value)
+    if not isinstance(value, (type, FunctionType, _C._OverridableFunction)):
         return None
     module, name = getattr(value, "__module__", None), value.__qualname__
     if not isinstance(module, str):
@@ -44,6 +49,17 @@ def _own_name(value: Any) -> str | None:
     if found is not value:
         return None
     return "\n".join(THEIRS.get((rest, name), (f"torch.{rest}" if rest else "torch", name)))
+
+
+def _native_name(function: Any) -> str | None:
+    """The module and the name that PyTorch has for a native function."""
+    for space in _SPACES:
+        found: Any = sys.modules.get(_PACKAGE)
+        for part in space.split(".") if space else ():
+            found = getattr(found, part, None)
+        if getattr(found, function.__name__, None) is function:
+            return f"torch.{space}\n{function.__name__}" if space else f"torch\n{function.__name__}"
+    return None
 
 
 def _reduce_own(value: Any) -> Any:
@@ -72,7 +88,7 @@ class Pickled:
 
     def name(self, value: Any) -> str | None:
         """What stands for a name, if it is one of this package."""
-        if not isinstance(value, (type, FunctionType, *_CONSTANTS)):
+        if not isinstance(value, _NAMED):
             return None
         known = self._names.get(id(value))
         if known is None:

@@ -401,8 +401,8 @@ class _LowerCholesky(_LowerTriangular):
     """Lower triangular matrices with positive diagonals."""
 
     def check(self, value: Any) -> Any:
-        is_positive = (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
-        return super().check(value) & is_positive
+        is_lower = super().check(value)
+        return is_lower & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
 class _CorrCholesky(_LowerCholesky):

@@ -47,8 +47,9 @@ class Weibull(TransformedDistribution):
 
     @property
     def mode(self) -> Any:
+        # (The reciprocal anew: the mode's graph is not shared with the mean's.)
         k = self.concentration
-        return self.scale * ((k - 1) / k) ** self.concentration_reciprocal
+        return self.scale * ((k - 1) / k) ** k.reciprocal()
 
     @property
     def variance(self) -> Any:

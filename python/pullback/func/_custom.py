@@ -70,7 +70,7 @@ def custom_function_vmap(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _check_transformable(cls: Any, kwargs: dict[str, Any]) -> None:
-    if not cls._has_setup_context:
+    if not cls._has_setup_context and not _transform.ALLOWED.functions_without_setup:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
             f"jacrev, ...), it must override the setup_context staticmethod. {_MORE}"

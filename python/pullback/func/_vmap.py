@@ -28,11 +28,7 @@ def batched_function(
     chunk_size: int | None,
 ) -> Callable[..., Any]:
     """What :func:`pullback.vmap` gives, with its arguments and errors."""
-    if randomness not in _RANDOMNESS:
-        raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got "
-            f"{randomness}"
-        )
+    check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
@@ -46,6 +42,19 @@ def batched_function(
         return _by_chunks(func, run, inputs, out_dims, chunk_size, randomness)
 
     return batched
+
+
+def check_randomness(randomness: str) -> None:
+    """Checks what random ops are to do.
+
+    Raises:
+        RuntimeError: for anything but the three words.
+    """
+    if randomness not in _RANDOMNESS:
+        raise RuntimeError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+            f"{randomness}"
+        )
 
 
 def name_of(func: Callable[..., Any]) -> str:

@@ -40,7 +40,7 @@ class ProcessException(Exception):
         super().__init__(msg)
         self.msg = msg
         self.error_index = error_index
-        self.pid = pid
+        self.error_pid = self.pid = pid
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.msg, self.error_index, self.pid)

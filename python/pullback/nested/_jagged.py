@@ -15,7 +15,7 @@ from typing import Any
 from .. import _C
 from .._jagged_layout import jagged
 from .._tensor import Tensor
-from .._utils import _rebuild_nested_jagged
+from .._utils import _rebuild_njt
 from ..autograd import Function
 from ._base import Nested
 from ._level import is_below
@@ -145,13 +145,18 @@ class NestedTensor(Nested):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         self._check_pickled()
-        return _rebuild_nested_jagged, (
-            self._values,
-            self._structure.offsets,
-            self._structure.lengths,
-            self._ragged_idx,
-            self.requires_grad,
-        )
+        parts = {
+            "values": self._values,
+            "offsets": self._structure.offsets,
+            "lengths": self._structure.lengths,
+            "_ragged_idx": self._ragged_idx,
+            "_metadata_cache": None,
+            "requires_grad": self.requires_grad,
+        }
+        return _rebuild_njt, (parts,)
+
+    def __setstate__(self, state: Any) -> None:
+        """What PyTorch's files say besides: all of it was given when the tensor was made."""
 
     def tolist(self) -> Any:
         """Refused: the lists would have different lengths."""

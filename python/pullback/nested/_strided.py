@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from .. import _C
 from .._tensor import Tensor
-from .._utils import _rebuild_nested_strided
+from .._utils import _rebuild_nested_strided, _rebuild_nested_tensor
 from ..autograd import Function
 from ._base import Nested
 from ._level import is_below
@@ -114,6 +115,9 @@ class StridedNestedTensor(Nested):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         self._check_pickled()
+        if self._parts and not self.requires_grad:
+            return _rebuild_nested_tensor, _as_buffer(self._parts)
+        # (PyTorch's form says neither that nor how many dimensions no components have.)
         empty = _VF.empty([0] * (self.dim() - 1), dtype=self.dtype)
         return _rebuild_nested_strided, (list(self._parts), empty, self.requires_grad)
 
@@ -124,6 +128,27 @@ class StridedNestedTensor(Nested):
     def numpy(self, *, force: bool = False) -> Any:
         """Refused: the components are no one array."""
         self._refuse("strides")
+
+
+def _as_buffer(parts: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """All elements, and of each component sizes, strides and where it begins."""
+    buffer = _VF.cat([one.reshape(-1) for one in parts])
+    whole = [_VF.empty(one.shape, device="meta").stride() for one in parts]
+    starts = list(itertools.accumulate((one.numel() for one in parts[:-1]), initial=0))
+    shape = (len(parts), parts[0].dim())
+    sizes = _C.tensor([list(one.shape) for one in parts], dtype=_C.int64).reshape(shape)
+    strides = _C.tensor([list(one) for one in whole], dtype=_C.int64).reshape(shape)
+    return buffer, sizes, strides, _C.tensor(starts, dtype=_C.int64)
+
+
+def from_buffer(
+    buffer: Tensor, sizes: Tensor, strides: Tensor, starts: Tensor
+) -> StridedNestedTensor:
+    """The tensor of components that lie in a buffer, from a file."""
+    rows = list(zip(sizes.tolist(), strides.tolist(), starts.tolist(), strict=True))
+    parts = [buffer.as_strided(size, stride, start) for size, stride, start in rows]
+    like = parts[0] if parts else buffer.new_empty([0] * sizes.size(-1))
+    return StridedNestedTensor._made(parts, like)
 
 
 def rebuild(parts: list[Tensor], like: Tensor, requires_grad: bool) -> StridedNestedTensor:

@@ -8,8 +8,10 @@ ops count as none, unless a formula is registered.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from .._tensor import Tensor
@@ -30,12 +32,18 @@ def _name(target: Any) -> str:
     return ".".join(parts[:2]) if len(parts) > 1 else f"aten.{text}"
 
 
-def _of_shapes(formula: Callable[..., int]) -> Callable[..., int]:
-    """A formula of shapes as one of tensors."""
+def get_shape(i: Any) -> Any:
+    """The shape of a tensor; other things as they are."""
+    return i.shape if isinstance(i, Tensor) else i
 
+
+def shape_wrapper(f: Callable[..., int]) -> Callable[..., int]:
+    """A formula of shapes as one of tensors, whose result is given as ``out_val=``."""
+
+    @functools.wraps(f)
     def run(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
-        args, kwargs, out = tree_map_only(Tensor, lambda x: x.shape, (args, kwargs, out_val))
-        return formula(*args, out_shape=out, **kwargs)
+        args, kwargs, out = tree_map_only(Tensor, get_shape, (args, kwargs, out_val))
+        return f(*args, out_shape=out, **kwargs)
 
     return run
 
@@ -50,10 +58,183 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Any]
 
     def register(formula: Callable[..., int]) -> Callable[..., int]:
         for target in targets if isinstance(targets, (list, tuple)) else [targets]:
-            flop_registry[_name(target)] = formula if get_raw else _of_shapes(formula)
+            flop_registry[_name(target)] = formula if get_raw else shape_wrapper(formula)
         return formula
 
     return register
+
+
+# ---- the formulas, by name -----------------------------------------------------------------------
+
+Shape = Sequence[int]
+
+
+def _product(a: Shape, b: Shape, batch: int = 1) -> int:
+    (m, k), (other, n) = a, b
+    if k != other:
+        raise AssertionError(f"matrix multiplication: inner dimensions {k} and {other} differ")
+    return 2 * batch * m * k * n
+
+
+@shape_wrapper
+def mm_flop(
+    a_shape: Shape, b_shape: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
+) -> int:
+    """Of a product of two matrices: ``2 m k n``."""
+    return _product(a_shape, b_shape)
+
+
+@shape_wrapper
+def addmm_flop(
+    self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any
+) -> int:
+    """Of ``addmm``: that of the product."""
+    return _product(a_shape, b_shape)
+
+
+@shape_wrapper
+def bmm_flop(a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
+    """Of a batch of products."""
+    return _batched(a_shape, b_shape)
+
+
+@shape_wrapper
+def baddbmm_flop(
+    self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any
+) -> int:
+    """Of ``baddbmm``: that of the products."""
+    return _batched(a_shape, b_shape)
+
+
+def _batched(a: Shape, b: Shape) -> int:
+    if a[0] != b[0]:
+        raise AssertionError(f"bmm: batch dimensions {a[0]} and {b[0]} differ")
+    return _product(a[1:], b[1:], a[0])
+
+
+def conv_flop_count(
+    x_shape: Shape, w_shape: Shape, out_shape: Shape, transposed: bool = False
+) -> int:
+    """Of a convolution: each element of the output (transposed: of the input) meets each weight.
+
+    Args:
+        x_shape: the shape of the input, ``(batch, channels, ...)``.
+        w_shape: the shape of the weights.
+        out_shape: the shape of the output.
+        transposed: whether it is a transposed convolution.
+    """
+    positions = prod((x_shape if transposed else out_shape)[2:])
+    return 2 * x_shape[0] * positions * prod(w_shape)
+
+
+@shape_wrapper
+def conv_flop(
+    x_shape: Shape,
+    w_shape: Shape,
+    _bias: Any,
+    _stride: Any,
+    _padding: Any,
+    _dilation: Any,
+    transposed: bool,
+    *args: Any,
+    out_shape: Any = None,
+    **kwargs: Any,
+) -> int:
+    """Of ``convolution``, by its arguments."""
+    return conv_flop_count(x_shape, w_shape, out_shape, transposed=transposed)
+
+
+@shape_wrapper
+def conv_backward_flop(
+    grad_out_shape: Shape,
+    x_shape: Shape,
+    w_shape: Shape,
+    *args: Any,
+    out_shape: Any = None,
+    **kwargs: Any,
+) -> int:
+    """Of ``convolution_backward``: that of the convolution, for each gradient by input and weights.
+
+    The arguments after the weights are those of the op: ``transposed`` is the fifth of them,
+    ``output_mask`` the eighth.
+    """
+    transposed, output_mask = args[4], args[7]
+    once = conv_flop_count(x_shape, w_shape, grad_out_shape, transposed=transposed)
+    return once * (bool(output_mask[0]) + bool(output_mask[1]))
+
+
+def _attention(query_shape: Shape, key_shape: Shape, value_shape: Shape) -> tuple[int, int]:
+    """The counts of ``q k^T`` and of the product of what came of it with the values."""
+    *batch, queries, width = query_shape
+    *of_keys, keys, other = key_shape
+    *of_values, count, depth = value_shape
+    if not (batch == of_keys == of_values and width == other and keys == count):
+        raise AssertionError(
+            f"sdpa: shapes {tuple(query_shape)}, {tuple(key_shape)} and {tuple(value_shape)} do "
+            "not fit"
+        )
+    pairs = 2 * prod(batch) * queries * keys
+    return pairs * width, pairs * depth
+
+
+def sdpa_flop_count(query_shape: Shape, key_shape: Shape, value_shape: Shape) -> int:
+    """Of attention: its two products."""
+    return sum(_attention(query_shape, key_shape, value_shape))
+
+
+@shape_wrapper
+def sdpa_flop(
+    query_shape: Shape,
+    key_shape: Shape,
+    value_shape: Shape,
+    *args: Any,
+    out_shape: Any = None,
+    **kwargs: Any,
+) -> int:
+    """Of the ops for attention, by their arguments."""
+    return sdpa_flop_count(query_shape, key_shape, value_shape)
+
+
+def sdpa_backward_flop_count(
+    grad_out_shape: Shape, query_shape: Shape, key_shape: Shape, value_shape: Shape
+) -> int:
+    """Of the backward of attention: the scores anew, and two products for each one forward."""
+    scores, result = _attention(query_shape, key_shape, value_shape)
+    return 3 * scores + 2 * result
+
+
+@shape_wrapper
+def sdpa_backward_flop(
+    grad_out_shape: Shape,
+    query_shape: Shape,
+    key_shape: Shape,
+    value_shape: Shape,
+    *args: Any,
+    out_shape: Any = None,
+    **kwargs: Any,
+) -> int:
+    """Of the ops for the backward of attention, by their arguments."""
+    return sdpa_backward_flop_count(grad_out_shape, query_shape, key_shape, value_shape)
+
+
+# ---- how counts are written ----------------------------------------------------------------------
+
+suffixes = ["", "K", "M", "B", "T"]
+
+
+def get_suffix_str(number: int) -> str:
+    """The suffix with which a count has from one to six digits before the point."""
+    return suffixes[max(0, min(len(suffixes) - 1, (len(str(number)) - 2) // 3))]
+
+
+def convert_num_with_suffix(number: int, suffix: str) -> str:
+    """A count in units of a suffix: ``12.346M``."""
+    return f"{number / 1000 ** suffixes.index(suffix):.3f}{suffix}"
+
+
+def convert_to_percent_str(num: int, denom: int) -> str:
+    """A share in per cent, ``0%`` of nothing."""
+    return "0%" if denom == 0 else f"{num / denom:.2%}"
 
 
 class FlopCounterMode:
@@ -83,7 +264,7 @@ class FlopCounterMode:
         self._formulas = dict(flop_registry)
         for target, formula in (custom_mapping or {}).items():
             self._formulas[_name(target)] = (
-                formula if getattr(formula, "_get_raw", False) else _of_shapes(formula)
+                formula if getattr(formula, "_get_raw", False) else shape_wrapper(formula)
             )
         self._mode: _CountingMode | None = None
 

@@ -213,8 +213,8 @@ def test_copies_and_files(layout: Any) -> None:
 
 def broken_file() -> None:
     x = jagged()
-    function, (values, _, *rest) = x.__reduce_ex__(2)
-    function(values, torch.tensor([0, 90]), *rest)
+    function, (given,) = x.__reduce_ex__(2)
+    function({**given, "offsets": torch.tensor([0, 90])})
 
 
 REFUSED = [

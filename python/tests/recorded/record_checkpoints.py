@@ -74,6 +74,32 @@ def trained() -> tuple[torch.nn.Module, dict[str, Any]]:
     return model, {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
 
 
+def nested() -> dict[str, Any]:
+    """Nested tensors of both layouts."""
+    parts = [torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0, 5.0])]
+    return {
+        "strided": torch.nested.nested_tensor(parts),
+        "jagged": torch.nested.nested_tensor(parts, layout=torch.jagged, requires_grad=True),
+    }
+
+
+def modules() -> dict[str, Any]:
+    """Modules with hooks, lists of weights and functions among their attributes."""
+    torch.manual_seed(0)
+    return {
+        "lazy": torch.nn.LazyLinear(3),
+        "lstm": torch.nn.LSTM(2, 3),
+        "spectral": torch.nn.utils.spectral_norm(torch.nn.Linear(2, 2)),
+        "layer": torch.nn.TransformerEncoderLayer(4, 2, 4, activation="gelu"),
+        "functions": [torch.relu, torch.nn.functional.gelu, torch.nn.functional.relu],
+    }
+
+
+def quantized() -> torch.Tensor:
+    """A quantized tensor, which is refused."""
+    return torch.quantize_per_tensor(torch.ones(2), 0.5, 0, torch.quint8)
+
+
 def main() -> None:
     """Writes the files."""
     FOLDER.mkdir(exist_ok=True)
@@ -85,6 +111,11 @@ def main() -> None:
     torch.save(sparse(), FOLDER / "sparse_legacy.pt", _use_new_zipfile_serialization=False)
     torch.save(state, FOLDER / "state.pt")
     torch.save(model, FOLDER / "module.pt")
+    torch.save(nested(), FOLDER / "nested.pt")
+    torch.save(modules(), FOLDER / "modules.pt")
+    torch.save(modules(), FOLDER / "modules_legacy.pt", _use_new_zipfile_serialization=False)
+    torch.save(quantized(), FOLDER / "quantized.pt")
+    torch.save(quantized(), FOLDER / "quantized_legacy.pt", _use_new_zipfile_serialization=False)
     torch.save(plain()["data"], FOLDER / "protocol_5.pt", pickle_protocol=5)
 
 

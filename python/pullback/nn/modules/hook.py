@@ -110,7 +110,8 @@ class BoundHook:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.hook = state["hook"]
         self.with_module = state["with_module"]
-        module = state["module"]
+        # (PyTorch leaves it out where the hook is told no module.)
+        module = state.get("module")
         if self.with_module and module is None:
             raise RuntimeError("You are trying to revive the hook of a dead Module!")
         self._module = None if module is None else weakref.ref(module)

@@ -7,7 +7,6 @@ its ordinary class, once its shapes are known.
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..parameter import is_lazy
@@ -40,11 +39,6 @@ class LazyModuleMixin(_Base):
         self._load_hook: Any = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
         self._initialize_hook: Any = self.register_forward_pre_hook(
             self._infer_parameters, with_kwargs=True
-        )
-        warnings.warn(
-            "Lazy modules are a new feature under heavy development so changes to the API or "
-            "functionality can happen at any moment.",
-            stacklevel=2,
         )
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:

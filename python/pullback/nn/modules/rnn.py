@@ -143,6 +143,20 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Parameter]:
         return [weight for weights in self.all_weights for weight in weights]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes, and the lists of parameters that PyTorch's classes read from files."""
+        state = super().__getstate__()
+        names = [name for names in self._all_weights for name in names]
+        weights = [self._parameters.get(name) for name in names]
+        # (A weight that is computed from others is no parameter; PyTorch cannot read such a file.)
+        if all(weight is not None for weight in weights):
+            state |= {"_flat_weights_names": names, "_flat_weights": weights}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        lists = ("_flat_weights_names", "_flat_weights")
+        super().__setstate__({name: value for name, value in state.items() if name not in lists})
+
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuses inputs of another dtype, rank or number of features."""
         dtype = getattr(self, self._all_weights[0][0]).dtype

@@ -15,6 +15,7 @@ from typing import Any
 
 from . import _C
 from ._check import _assert_async
+from ._ops import OpOverload, OpOverloadPacket
 from .library import _schema
 from .library._overload import CustomOverload, CustomPacket
 
@@ -202,6 +203,66 @@ _PRIM_OPS: dict[str, Callable[..., Any]] = {
 }
 
 
+# Second names of ops: a call is one of the op itself, in every form that this has.
+_ALIASES = {
+    "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "clip": "clamp",
+    "concat": "cat",
+    "concatenate": "cat",
+    "divide": "div",
+    "fix": "trunc",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "moveaxis": "movedim",
+    "multiply": "mul",
+    "negative": "neg",
+    "not_equal": "ne",
+    "row_stack": "vstack",
+    "subtract": "sub",
+    "swapaxes": "transpose",
+    "swapdims": "transpose",
+    "true_divide": "div",
+}
+
+
+class _Alias(OpOverload):
+    """A form of an op under a second name."""
+
+    def __init__(self, name: str, meant: OpOverload) -> None:
+        """Made when the name is asked for: what it means has a form of this name."""
+        # (The signature is of the functional form: what follows the name there stays.)
+        rest = meant._schema_text.removeprefix(meant._opname.removesuffix("_"))
+        super().__init__(name, meant._overloadname, name.removesuffix("_") + rest, meant._call)
+        self._meant = meant
+
+    def _registrations(self) -> list[tuple[str, str, str]]:
+        return [("CompositeImplicitAutograd", f"another name of {self._meant}", "unknown")]
+
+    def has_kernel_for_dispatch_key(self, key: str) -> bool:
+        """Whether there is a kernel or rule for a dispatch key: it is made of the op it means."""
+        return str(key) == "CompositeImplicitAutograd"
+
+
+def _alias(name: str) -> OpOverloadPacket | None:
+    """The packet of a second name; None where it is none."""
+    is_inplace = name.endswith("_")
+    meant = _ALIASES.get(name.removesuffix("_"))
+    if meant is None:
+        return None
+    overloads = _C._overloads(meant + "_" * is_inplace)
+    wanted = [one for one in overloads if name != "true_divide" or "mode" not in one._overloadname]
+    return OpOverloadPacket(name, [_Alias(name, one) for one in wanted]) if wanted else None
+
+
 @functools.lru_cache(maxsize=2)
 def _packets(namespace: str) -> dict[str, CustomPacket]:
     packets: dict[str, CustomPacket] = {}
@@ -216,4 +277,6 @@ def _packets(namespace: str) -> dict[str, CustomPacket]:
 def find(name: str, overload: str | None = None, namespace: str = "aten") -> Any:
     """The packet of a name, or one of its overloads; None where there is none."""
     packet = _packets(namespace).get(name)
+    if packet is None and overload is None and namespace == "aten":
+        packet = _alias(name)
     return packet if packet is None or overload is None else packet._by_name.get(overload)

@@ -25,7 +25,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::PyTypeObject;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PySequence, PyTuple, PyType};
 use std::collections::HashMap;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex};
@@ -414,12 +414,17 @@ fn given(value: Option<Bound<'_, PyAny>>) -> Option<Bound<'_, PyAny>> {
 fn _disabled_torch_dispatch_impl<'py>(
     func: &Bound<'py, PyAny>,
     types: &Bound<'py, PyAny>,
-    args: Option<Bound<'py, PyTuple>>,
+    args: Option<Bound<'py, PyAny>>,
     kwargs: Option<Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _ = types;
+    // (Programs that change arguments have them in a list.)
+    let args = args.map_or_else(
+        || Ok(PyTuple::empty(func.py())),
+        |args| args.cast::<PySequence>()?.to_tuple(),
+    )?;
     let _off = ThreadGuard::new(torch_dispatch::set_disabled, true);
-    func.call(args.unwrap_or_else(|| PyTuple::empty(func.py())), kwargs.as_ref())
+    func.call(args, kwargs.as_ref())
 }
 
 /// Adds the functions.

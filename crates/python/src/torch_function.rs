@@ -449,6 +449,26 @@ pub(crate) fn dispatch_index(
     Callee::Method(name).dispatch(py, &given, Args::none())
 }
 
+/// Whether a subclass of the tensors' class leaves calls as they are: it inherits the default `__torch_function__`, or has the
+/// one that does nothing.
+///
+/// # Safety
+/// `ty` is a ready subclass of `TensorBase`, and the GIL is held.
+pub(crate) unsafe fn is_default(ty: *mut PyTypeObject) -> bool {
+    if class() == base_type() {
+        // The package's own class is not there yet, or is being made.
+        return false;
+    }
+    Python::attach(|py| {
+        let name = intern!(py, "__torch_function__");
+        // SAFETY: the caller's promise; a look-up lends what it finds.
+        unsafe {
+            let found = look_up(ty, name.as_ptr());
+            found == DISABLED.load(Relaxed) || found == look_up(class(), name.as_ptr())
+        }
+    })
+}
+
 /// Sets `__torch_function__` of a new class to [`_disabled_torch_function_impl`] if the class has a `__torch_dispatch__` of its
 /// own and inherits the default `__torch_function__`: its dispatch makes results of the class, so that nothing has to convert
 /// them.

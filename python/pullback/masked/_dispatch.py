@@ -15,10 +15,10 @@ from typing import Any
 
 from .. import _C
 from .._tensor import Tensor
-from . import _extremum, _normalization, _reduction
+from . import _extremum, _normalization, _pattern, _reduction
 from ._level import CALL, OP, Level, check_masks, has, mapped, refuse_out, union
 from ._mask import any_of, canonical_dim
-from ._name import BINARY, CONVERSION, JOINING, LIKE, SHAPE, UNARY, VIEW
+from ._name import BINARY, CONVERSION, FOLD, JOINING, LIKE, SHAPE, UNARY, VIEW
 from ._tensor import MaskedTensor
 
 _VF = _C._VariableFunctions
@@ -56,8 +56,17 @@ def _binary(
     if level is CALL:
         check_masks(left, right)
         left, right = _gated(left, right), _gated(right, left)
+    mask = union(left, right)
+    if _pattern.is_pattern(mask):
+        left, right = _valued(mask, left), _valued(mask, right)
     result = func(mapped(left, level.unwrap), mapped(right, level.unwrap), *rest, **kwargs)
-    return level.wrap(result, union(left, right).expand_as(result))
+    return level.wrap(result, mask if _pattern.is_pattern(mask) else mask.expand_as(result))
+
+
+def _valued(mask: Tensor, part: Any) -> Any:
+    """A plain operand's elements where the sparse mask of the other one has some."""
+    is_plain = isinstance(part, Tensor) and not isinstance(part, MaskedTensor)
+    return _pattern.gathered(mask, part) if is_plain else part
 
 
 def _gated(part: Any, other: Any) -> Any:
@@ -67,7 +76,8 @@ def _gated(part: Any, other: Any) -> Any:
     """
     if isinstance(part, MaskedTensor) or not isinstance(part, Tensor) or not part.requires_grad:
         return part
-    return _VF.where(other._masked_mask, part, part.detach())
+    mask = _pattern.pattern_of(other._masked_mask, _C.strided)
+    return _VF.where(mask, part, part.detach())
 
 
 def _shape(
@@ -75,6 +85,10 @@ def _shape(
 ) -> Any:
     refuse_out(name, kwargs)
     given, *rest = args
+    if has(given, MaskedTensor) and _is_sparse(given):
+        if name == "clone":
+            return level.wrap(func(level.unwrap(given), *rest, **kwargs), given._masked_mask)
+        raise TypeError(f"{name}: not supported for sparse MaskedTensors; use to_dense()")
     if name in JOINING:
         flags: Any = [_flags(part) for part in given]
     elif not isinstance(given, MaskedTensor) or has(rest, MaskedTensor):
@@ -86,6 +100,26 @@ def _shape(
     if isinstance(data, Tensor):
         return level.wrap(data, mask)
     return type(data)([level.wrap(one, flag) for one, flag in zip(data, mask, strict=True)])
+
+
+def _fold(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """Blocks of a picture as columns, and sums of them: what no element is in does not count."""
+    source, *rest = args
+    if _is_sparse(source):
+        raise TypeError(f"{name}: not supported for sparse MaskedTensors; use to_dense()")
+    data, mask = level.unwrap(source), source._masked_mask
+    if name == "col2im":
+        data = _VF.where(mask, data, data.new_zeros([]))
+    return level.wrap(func(data, *rest, **kwargs), func(mask.float(), *rest, **kwargs) > 0)
+
+
+def _is_sparse(value: Any) -> bool:
+    parts = value if isinstance(value, (list, tuple)) else (value,)
+    return any(
+        isinstance(part, MaskedTensor) and _pattern.is_pattern(part._masked_mask) for part in parts
+    )
 
 
 def _flags(part: Tensor) -> Tensor:
@@ -102,8 +136,10 @@ def _like(
     if not isinstance(source, MaskedTensor):
         raise TypeError(f"{name}: arguments beside the first must not be MaskedTensors")
     requires_grad = kwargs.pop("requires_grad", False)
-    made = func(source._masked_data, *rest, **kwargs)
-    return MaskedTensor._made(made, source._masked_mask, requires_grad)
+    made = OP.wrap(func(OP.unwrap(source), *rest, **kwargs), source._masked_mask)
+    if requires_grad:
+        made._masked_gradient(True)
+    return made
 
 
 def _where(
@@ -119,6 +155,8 @@ def _where(
     if isinstance(condition, MaskedTensor):
         condition = condition._masked_data
     chosen, other = parts.get("input", parts.get("self")), parts["other"]
+    if _is_sparse([chosen, other]):
+        raise TypeError(f"{name}: not supported for sparse MaskedTensors; use to_dense()")
     data = _VF.where(condition, mapped(chosen, level.unwrap), mapped(other, level.unwrap))
     true = condition.new_ones([], dtype=_C.bool)
     masks = [
@@ -132,6 +170,8 @@ def _getitem(
 ) -> Any:
     """Elements by index; what takes no tensors and lists shows the same memory."""
     parts = args[1] if isinstance(args[1], tuple) else (args[1],)
+    if _is_sparse(args[0]):
+        raise TypeError(f"{name}: not supported for sparse MaskedTensors; use to_dense()")
     if any(isinstance(part, (Tensor, list, range)) for part in parts):
         return _shape(level, name, func, args, kwargs)
     return func(*args, **kwargs)
@@ -195,7 +235,8 @@ _BY_NAME: dict[str, Callable[..., Tensor]] = {
 }
 _PARAMETERS = {
     **dict.fromkeys(("sum", "mean", "prod"), ("dim", "keepdim", "dtype")),
-    **dict.fromkeys(("amax", "amin", "argmax", "argmin", "logsumexp", "all"), ("dim", "keepdim")),
+    **dict.fromkeys(("amax", "amin", "argmax", "argmin", "logsumexp"), ("dim", "keepdim")),
+    **dict.fromkeys(("all", "any"), ("dim", "keepdim")),
     **dict.fromkeys(("var", "std"), ("dim", "unbiased", "keepdim", "correction")),
     **dict.fromkeys(("softmax", "log_softmax", "cumsum", "cumprod"), ("dim", "dtype")),
     "norm": ("p", "dim", "keepdim", "dtype"),
@@ -236,12 +277,18 @@ def _reduce(
     if not isinstance(source, MaskedTensor):
         raise TypeError(f"{name}: arguments beside the first must not be MaskedTensors")
     given = _bound(name, args, kwargs)
+    if _is_sparse(source):
+        source = _strided(level, source, name, given)
     mask = source._masked_mask
-    if name == "all":
+    if name in ("all", "any"):
         dims = canonical_dim(given.get("dim"), source.ndim)
-        result = (level.unwrap(source) != 0) | ~mask
+        is_true = level.unwrap(source) != 0
+        result = is_true | ~mask if name == "all" else is_true & mask
         for dim in reversed(dims):
-            result = result.all(dim, bool(given.get("keepdim")))
+            result = getattr(result, name)(dim, bool(given.get("keepdim")))
+        if name == "any":
+            # (That none of no elements is true is known: so it counts.)
+            return level.wrap(result, _VF.ones_like(result))
     else:
         result = _BY_NAME[name](level.unwrap(source), mask=mask, **given)
     if "keepdim" not in _PARAMETERS[name]:
@@ -249,6 +296,15 @@ def _reduce(
     dims = canonical_dim(given.get("dim"), source.ndim)
     flags = any_of(mask, dims, bool(given.get("keepdim")))
     return level.wrap(result, flags.reshape(result.shape))
+
+
+def _strided(level: Level, source: MaskedTensor, name: str, given: dict[str, Any]) -> MaskedTensor:
+    """What to reduce in place of a sparse tensor: its values alone, where places do not matter."""
+    mask, data = source._masked_mask, level.unwrap(source)
+    is_whole = given.get("dim") is None and not given.get("keepdim")
+    if "keepdim" in _PARAMETERS[name] and is_whole and name not in ("argmax", "argmin"):
+        return level.wrap(data, _pattern.values(mask))
+    return level.wrap(_pattern.scattered(mask, data), _pattern.pattern_of(mask, _C.strided))
 
 
 def _reduced(
@@ -341,19 +397,22 @@ def dispatch_op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     is_unary = base in UNARY or base == "_conj_physical"
     if name == "copy_" or (base != name and (is_unary or base in BINARY)):
         return _write(name, func, args, kwargs)
+    if name in ("detach", "alias") and _is_sparse(args[0]):
+        return MaskedTensor._made(args[0]._masked_data, args[0]._masked_mask)
     for names, implementation in (
         (UNARY | CONVERSION, _unary),
         (BINARY, _binary),
         (SHAPE | JOINING | VIEW, _shape),
         (LIKE, _like),
         (frozenset({"where"}), _where),
+        (FOLD, _fold),
     ):
         if name in names:
             return implementation(OP, name, func, args, dict(kwargs))
     if name in _PARAMETERS:
         return _reduce(OP, name, args[0], args[1:], kwargs)
     if name == "as_strided":
-        return _strided(func, *args, **kwargs)
+        return _restrided(func, *args, **kwargs)
     if name == "is_same_size":
         return func(*mapped(list(args), OP.unwrap))
     warnings.warn(
@@ -362,7 +421,7 @@ def dispatch_op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return NotImplemented
 
 
-def _strided(
+def _restrided(
     func: Any, source: MaskedTensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Any:
     """A view by strides, which count in the memory of the data: the mask is laid out alike."""
@@ -385,6 +444,10 @@ def _write(name: str, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
     if not isinstance(target, MaskedTensor):
         # A gradient that is put into zeros; calls of programs do not come here.
         return func(target, *mapped(rest, lambda source: source.to_tensor(0)), **kwargs)
-    func(target._masked_data, *mapped(rest, OP.unwrap), **kwargs)
-    target._masked_mask = union(target, rest[0] if rest else None).expand_as(target._masked_data)
+    mask = union(target, rest[0] if rest else None)
+    if _pattern.is_pattern(mask):
+        rest = [_valued(mask, part) for part in rest]
+    func(OP.unwrap(target), *mapped(rest, OP.unwrap), **kwargs)
+    if not _pattern.is_pattern(mask):
+        target._masked_mask = mask.expand_as(target._masked_data)
     return target

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from .. import _C
 from .._tensor import Tensor
-from ._tensor import MaskedTensor, unwrap, wrap
+from . import _pattern
+from ._tensor import MaskedTensor, _joined, unwrap, wrap
 
 
 class Level(NamedTuple):
@@ -23,7 +24,7 @@ class Level(NamedTuple):
 
 CALL = Level(unwrap, wrap)
 # Below autograd there is no history to keep.
-OP = Level(lambda source: source._masked_data, MaskedTensor._made)
+OP = Level(lambda source: _pattern.values(source._masked_data), _joined)
 
 
 def mapped(value: Any, function: Callable[[MaskedTensor], Any]) -> Any:
@@ -47,7 +48,7 @@ def check_masks(a: Any, b: Any) -> None:
     if not (isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor)):
         return
     first, second = a._masked_mask, b._masked_mask
-    if first is not second and (first.dim() != second.dim() or not bool((first == second).all())):
+    if not _pattern.is_same(first, second):
         raise ValueError(
             "Input masks must match: an element of the result would count in one of the two only. "
             f"Got masks of shapes {tuple(first.shape)} and {tuple(second.shape)}"
@@ -60,7 +61,13 @@ def union(a: Any, b: Any) -> Tensor:
     They differ only in gradients, which may come from different elements of one tensor.
     """
     masks = [part._masked_mask for part in (a, b) if isinstance(part, MaskedTensor)]
-    return masks[0] if len(masks) == 1 or masks[0] is masks[1] else masks[0] | masks[1]
+    if len(masks) == 1 or masks[0] is masks[1]:
+        return masks[0]
+    if _pattern.is_pattern(masks[0]) or _pattern.is_pattern(masks[1]):
+        # (Those of one tensor's gradients have its pattern.)
+        check_masks(a, b)
+        return masks[0]
+    return masks[0] | masks[1]
 
 
 def refuse_out(name: str, kwargs: dict[str, Any]) -> None:

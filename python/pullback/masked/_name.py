@@ -73,3 +73,6 @@ JOINING = frozenset(
 
 # New elements, with the mask.
 LIKE = frozenset({"empty_like", "full_like", "ones_like", "rand_like", "randn_like", "zeros_like"})
+
+# Blocks of a picture as columns, and columns as sums of blocks.
+FOLD = frozenset({"im2col", "col2im"})

@@ -17,6 +17,7 @@ from typing import Any
 from .. import _C
 from .._tensor import Tensor
 from ..autograd.function import Function
+from . import _pattern
 
 _VF = _C._VariableFunctions
 _DTYPES = frozenset(
@@ -57,7 +58,7 @@ def _check(data: object, mask: object) -> None:
     kinds = type(data.detach()), type(mask.detach())
     if kinds[0] is not kinds[1]:
         raise TypeError(f"data and mask must have the same type. Got {kinds[0]} and {kinds[1]}")
-    if data.layout is not _C.strided:
+    if data.layout is not _C.strided and data.layout not in _pattern.LAYOUTS:
         raise TypeError(f"data layout of {data.layout} is not supported.")
     if mask.dtype is not _C.bool:
         raise TypeError(f"mask must have dtype bool. Got {mask.dtype}")
@@ -119,17 +120,25 @@ class MaskedTensor(Tensor):
         """Makes one from copies of its parts, with a warning that the interface may change."""
         _check(data, mask)
         _warn(data)
-        return cls._made(data.detach().clone(), mask.detach().clone(), requires_grad)
+        if requires_grad and not data.dtype.is_floating_point:
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients, got "
+                f"{data.dtype}"
+            )
+        data, mask = _pattern.matched(data.detach().clone(), mask.detach().clone())
+        return cls._made(data, mask, requires_grad)
 
     @classmethod
     def _made(cls, data: Tensor, mask: Tensor, requires_grad: bool = False) -> MaskedTensor:
         """Makes one that holds these parts themselves."""
         _check(data, mask)
+        is_strided = data.layout is _C.strided
         made: MaskedTensor = _C.TensorBase._make_wrapper_subclass(
             cls,
             data.size(),
-            strides=data.stride(),
-            storage_offset=data.storage_offset(),
+            # (The wrapper's own memory is not read: that of a sparse one may be a single element.)
+            strides=data.stride() if is_strided else [0] * data.dim(),
+            storage_offset=data.storage_offset() if is_strided else 0,
             dtype=data.dtype,
             device=data.device,
         )
@@ -177,7 +186,9 @@ class MaskedTensor(Tensor):
     def get_data(self) -> Tensor:
         """The data, masked out or not, as a plain tensor; its gradient comes back masked."""
         with _C.DisableTorchFunctionSubclass():
-            return unwrap(self)
+            data = unwrap(self)
+            mask = self._masked_mask
+            return _pattern.filled(mask, data) if _pattern.is_pattern(mask) else data
 
     def get_mask(self) -> Tensor:
         """The mask, true where an element counts."""
@@ -185,8 +196,60 @@ class MaskedTensor(Tensor):
 
     def to_tensor(self, value: float) -> Tensor:
         """The data with ``value`` where it is masked out, as a plain tensor."""
+        whole = self.to_dense()
         with _C.DisableTorchFunctionSubclass():
-            return unwrap(self).masked_fill(~self._masked_mask, value)
+            return unwrap(whole).masked_fill(~whole._masked_mask, value)
+
+    def _in_layout(self, layout: Any) -> MaskedTensor:
+        if self.layout is layout:
+            return self
+        mask = _pattern.pattern_of(self._masked_mask, layout)
+        with _C.DisableTorchFunctionSubclass():
+            data = unwrap(self)
+            if self.layout is not _C.strided:
+                data = _pattern.scattered(self._masked_mask, data)
+            return wrap(data if layout is _C.strided else _pattern.gathered(mask, data), mask)
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> MaskedTensor:  # type: ignore[override]
+        """The same with strided data and mask."""
+        made = self._in_layout(_C.strided)
+        return made if dtype is None else made.to(dtype)
+
+    def to_sparse(self) -> MaskedTensor:  # type: ignore[override]
+        """The elements that count, in the coordinate format."""
+        return self._in_layout(_C.sparse_coo)
+
+    to_sparse_coo = to_sparse
+
+    def to_sparse_csr(self) -> MaskedTensor:  # type: ignore[override]
+        """The elements of a matrix that count, in compressed rows."""
+        return self._in_layout(_C.sparse_csr)
+
+    @property
+    def layout(self) -> Any:  # type: ignore[override]
+        """The layout of data and mask."""
+        return self._masked_data.layout
+
+    def _refuse_sparse(self) -> None:
+        if self.layout is not _C.strided:
+            raise ValueError("MaskedTensors with sparse data do not have is_contiguous")
+
+    def is_contiguous(self, memory_format: Any = _C.contiguous_format) -> bool:  # type: ignore[override]
+        """Whether the data lies in this order in memory."""
+        self._refuse_sparse()
+        return self._masked_data.is_contiguous(memory_format=memory_format)
+
+    def contiguous(self, memory_format: Any = _C.contiguous_format) -> Tensor:  # type: ignore[override]
+        """The same with data in this order in memory."""
+        self._refuse_sparse()
+        return super().contiguous(memory_format=memory_format)
+
+    def _is_any_true(self) -> MaskedTensor:
+        """Whether an element that counts is true; the data is boolean."""
+        if self.dtype is not _C.bool:
+            raise ValueError(f"expected a boolean tensor, got {self.dtype}")
+        flags = _pattern.values(self._masked_data) & _pattern.values(self._masked_mask)
+        return MaskedTensor._made(flags.any(), _VF.ones([], dtype=_C.bool))
 
     def is_sparse_coo(self) -> bool:
         """Whether data and mask are sparse tensors in the coordinate format."""
@@ -203,6 +266,9 @@ class MaskedTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         data, mask = self._masked_data, self._masked_mask
+        if _pattern.is_pattern(mask):
+            data = _pattern.scattered(mask, _pattern.values(data))
+            mask = _pattern.pattern_of(mask, _C.strided)
         if data.dim() == 0:
             return f"MaskedTensor({_shown(data, mask)}, {mask.item()})"
         lines = "\n".join(f"  {line}" for line in _lines(data, mask))
@@ -260,16 +326,32 @@ def _lines(data: Tensor, mask: Tensor) -> Iterator[str]:
 def _with_mask(mask: Tensor, grad: Tensor) -> MaskedTensor:
     """A gradient with the mask of what it is of: views put theirs into plain zeros."""
     with _C.DisableTorchFunctionSubclass():
-        plain = unwrap(grad) if isinstance(grad, MaskedTensor) else grad
-        return wrap(_VF.where(mask, plain, plain.new_zeros([])), mask)
+        return wrap(_within(mask, grad), mask)
+
+
+def _within(mask: Tensor, grad: Tensor) -> Tensor:
+    """The elements of a gradient (of a sparse mask: the values), with zeros where none counts."""
+    plain = unwrap(grad) if isinstance(grad, MaskedTensor) else grad
+    has_pattern = isinstance(grad, MaskedTensor) and _pattern.is_pattern(grad._masked_mask)
+    if _pattern.is_pattern(mask) and not has_pattern:
+        plain = _pattern.gathered(mask, plain)
+    elif has_pattern and not _pattern.is_pattern(mask):
+        plain = _pattern.scattered(grad._masked_mask, plain)  # type: ignore[attr-defined]
+    return _VF.where(_pattern.values(mask), plain, plain.new_zeros([]))
+
+
+def _joined(data: Tensor, mask: Tensor) -> MaskedTensor:
+    """Data, or the values of a sparse mask's elements, with the mask, without history."""
+    is_pattern = _pattern.is_pattern(mask)
+    return MaskedTensor._made(_pattern.filled(mask, data) if is_pattern else data, mask)
 
 
 class _Unwrap(Function):
-    """The data of a masked tensor; its gradient is masked again."""
+    """The data of a masked tensor, of a sparse one its values; its gradient is masked again."""
 
     @staticmethod
     def forward(source: MaskedTensor) -> Tensor:
-        return source._masked_data.detach()
+        return _pattern.values(source._masked_data).detach()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -285,11 +367,11 @@ class _Unwrap(Function):
 
 
 class _Wrap(Function):
-    """Data with a mask; where it is masked out, its gradient is zero."""
+    """Data with a mask (values with a pattern); where it is masked out, its gradient is zero."""
 
     @staticmethod
     def forward(data: Tensor, mask: Tensor) -> MaskedTensor:
-        return MaskedTensor._made(data, mask)
+        return _joined(data, mask)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -297,8 +379,7 @@ class _Wrap(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        plain = unwrap(grad) if isinstance(grad, MaskedTensor) else grad
-        return _VF.where(ctx.mask, plain, plain.new_zeros([])), None
+        return _within(ctx.mask, grad), None
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor, _: None) -> Tensor:
@@ -310,7 +391,11 @@ class _AsMasked(_Wrap):
 
     @staticmethod
     def forward(data: Tensor, mask: Tensor) -> MaskedTensor:
-        return MaskedTensor._made(data.clone(), mask.clone())
+        return MaskedTensor._made(*_pattern.matched(data.clone(), mask.clone()))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.mask = output._masked_mask
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
@@ -318,13 +403,13 @@ class _AsMasked(_Wrap):
 
 
 def unwrap(source: MaskedTensor) -> Tensor:
-    """The data as a plain tensor, with the history and the tangent that the masked tensor has."""
+    """The data (the values of sparse data), with the history and the tangent of the tensor."""
     plain: Tensor = _Unwrap.apply(source)
     return plain
 
 
 def wrap(data: Tensor, mask: Tensor) -> MaskedTensor:
-    """Data with a mask, with the history and the tangent that the data has."""
+    """Data (the values of a pattern) with a mask, with the history and the tangent of the data."""
     made: MaskedTensor = _Wrap.apply(data, mask)
     return made
 

@@ -100,9 +100,8 @@ struct CloseTolerance {
     equal_nan: bool,
 }
 map!(CloseInt<T: Int>[p => CloseTolerance](a: T, b: T) -> Bool {
-    // The difference as PyTorch takes it: in the integer type, wrapping.
     let allowed = p.absolute + (p.relative * b.to_f64()).abs();
-    Bool::new(a == b || a.minus(b).magnitude().to_f64() <= allowed)
+    Bool::new(a == b || a.gap(b) <= allowed)
 });
 map!(CloseReal<T: RealMath>[p => CloseTolerance](a: T, b: T) -> Bool {
     let allowed = T::of(p.absolute).plus(RealMath::magnitude(T::of(p.relative).times(b)));
@@ -116,12 +115,15 @@ map!(CloseComplex<T: ComplexNumber>[p => CloseTolerance](a: T, b: T) -> Bool {
     let gap = ComplexNumber::magnitude(a.minus(b)).wide();
     Bool::new(a == b || (gap.is_finite() && gap <= allowed) || (p.equal_nan && nan(a) && nan(b)))
 });
-map!(CloseBool<T: Ordered>(a: T, b: T) -> Bool { Bool::new(a == b) });
+map!(CloseBool<T: Ordered>[p => CloseTolerance](a: T, b: T) -> Bool {
+    // As the numbers 0 and 1, whose difference is 1 where there is one.
+    Bool::new(a == b || p.absolute + p.relative * b.to_f64() >= 1.0)
+});
 /// Whether `|a - b| <= atol + rtol |b|`; equal infinities are close, NaN only with `equal_nan`.
 pub fn isclose(iter: &mut Iter, rtol: f64, atol: f64, equal_nan: bool) -> Result<()> {
     let p = CloseTolerance { relative: rtol, absolute: atol, equal_nan };
     match iter.input_dtype(0) {
-        DType::Bool => run2::<CloseBool<Bool>>(iter, ()),
+        DType::Bool => run2::<CloseBool<Bool>>(iter, p),
         DType::C32 | DType::C64 => run2::<CloseComplex<C64>>(iter, p),
         DType::C128 => run2::<CloseComplex<C128>>(iter, p),
         d if d.is_floating_point() => {

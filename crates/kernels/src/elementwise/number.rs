@@ -66,6 +66,8 @@ pub(crate) trait Int: Ordered {
     fn shift_right(self, count: Self) -> Self;
     fn power(self, exponent: i64) -> Self;
     fn magnitude(self) -> Self;
+    /// `|self - other|`, which the type itself may have no room for.
+    fn gap(self, other: Self) -> f64;
 }
 
 macro_rules! ordered {
@@ -138,6 +140,7 @@ macro_rules! int {
             #[inline(always)]
             #[allow(unused_comparisons, reason = "unsigned types are never negative")]
             fn magnitude(self) -> Self { if self < 0 { self.wrapping_neg() } else { self } }
+            #[inline(always)] fn gap(self, other: Self) -> f64 { self.abs_diff(other) as f64 }
         }
     )*};
 }

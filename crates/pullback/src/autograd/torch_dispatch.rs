@@ -72,7 +72,7 @@ fn of_class(call: &Call<'_>) -> Option<Result<Dispatched>> {
 fn not_implemented(call: &Call<'_>, who: &str) -> Error {
     let (name, overload) = call.form.spelled(call.def);
     Error::type_error(format!(
-        "Multiple dispatch failed for 'aten.{name}.{overload}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n{who}\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+        "Multiple dispatch failed for 'torch._ops.aten.{name}.{overload}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n{who}\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     ))
 }
 

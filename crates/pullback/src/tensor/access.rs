@@ -75,7 +75,7 @@ impl Tensor {
         ensure!(
             !self.has_flag(Flag::PYTHON) || Key::Python.is_excluded(),
             not_implemented,
-            "the elements of a tensor whose class has __torch_dispatch__ can only be read by ops: it has none of its own"
+            "reading elements, as .tolist() and .numpy() do, is not supported for tensor subclasses that have __torch_dispatch__: only ops see them, the tensor has none of its own"
         );
         Ok(())
     }

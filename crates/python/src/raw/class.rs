@@ -52,6 +52,27 @@ unsafe extern "C" fn meta_init(
     }
 }
 
+/// Sets an attribute of a class; one that gets a `__torch_function__` no longer shows `dtype` as the plain field.
+unsafe extern "C" fn meta_set_attribute(
+    cls: *mut PyObject,
+    name: *mut PyObject,
+    value: *mut PyObject,
+) -> c_int {
+    // SAFETY: the interpreter sets an attribute of a class, with the GIL.
+    unsafe {
+        let set = ffi::PyType_Type.tp_setattro.expect("types have attributes");
+        if set(cls, name, value) < 0 {
+            return -1;
+        }
+        guard_or(-1, |py| {
+            if Bound::from_borrowed_ptr(py, name).eq(intern!(py, "__torch_function__"))? {
+                dtype_as_attribute(&Bound::from_borrowed_ptr(py, cls))?;
+            }
+            Ok(0)
+        })
+    }
+}
+
 unsafe extern "C" fn new(
     ty: *mut PyTypeObject,
     args: *mut PyObject,
@@ -190,6 +211,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         meta.tp_base = &raw mut ffi::PyType_Type;
         meta.tp_flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE;
         meta.tp_init = Some(meta_init);
+        meta.tp_setattro = Some(meta_set_attribute);
         ready(meta)?;
 
         let mapping = Box::leak(Box::new(zeroed::<ffi::PyMappingMethods>()));
@@ -305,8 +327,8 @@ fn dtype_as_field(class: &Bound<'_, PyAny>) -> PyResult<()> {
     class.setattr("dtype", descriptor)
 }
 
-/// Gives a new subclass of the tensors' class the attribute `dtype` that dispatches to `__torch_function__`, where the class
-/// would inherit the plain field.
+/// Gives a subclass of the tensors' class the attribute `dtype` that dispatches to `__torch_function__`, where it would inherit
+/// the plain field and has a `__torch_function__` that may answer otherwise.
 fn dtype_as_attribute(subclass: &Bound<'_, PyAny>) -> PyResult<()> {
     let name = intern!(subclass.py(), "dtype");
     // SAFETY: live types; a look-up lends what it finds.
@@ -314,6 +336,9 @@ fn dtype_as_attribute(subclass: &Bound<'_, PyAny>) -> PyResult<()> {
         let found = object::look_up(subclass.as_ptr().cast(), name.as_ptr());
         let attribute = object::look_up(object::base_type(), name.as_ptr());
         if found.is_null() || found != DTYPE_FIELD.load(Relaxed) && found != attribute {
+            return Ok(());
+        }
+        if torch_function::is_default(subclass.as_ptr().cast()) {
             return Ok(());
         }
         let found = attribute;

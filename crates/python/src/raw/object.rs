@@ -12,7 +12,7 @@ use crate::raw::size;
 use pullback::{DType, Tensor};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -200,6 +200,20 @@ pub(crate) fn wrap_bound(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, P
     Ok(unsafe { Bound::from_owned_ptr(py, object) })
 }
 
+/// Why no wrapper of type `ty` is made for a tensor that has one.
+#[cold]
+fn already_wrapped(tensor: &Tensor, ty: *mut PyTypeObject) -> PyErr {
+    let existing = tensor.python_slot().load(Relaxed).cast::<PyObject>();
+    // SAFETY: a live wrapper, and types, which have names.
+    let (wanted, present) = unsafe {
+        let name = |ty: *mut PyTypeObject| CStr::from_ptr((*ty).tp_name).to_string_lossy();
+        (name(ty), name(ffi::Py_TYPE(existing)))
+    };
+    pyo3::exceptions::PyRuntimeError::new_err(format!(
+        "Creating a new Tensor subclass {wanted} but the raw Tensor object is already associated to a python object of type {present}, whose __torch_dispatch__ has made it"
+    ))
+}
+
 /// A new wrapper of type `ty` for a tensor that has none.
 ///
 /// # Safety
@@ -209,9 +223,7 @@ pub(crate) unsafe fn wrap_new(tensor: Tensor, ty: *mut PyTypeObject) -> PyResult
     if ty != class() {
         // What `__torch_dispatch__` gave, as an alias for example, has a wrapper of its own.
         if !tensor.python_slot().load(Relaxed).is_null() {
-            return Err(pyo3::exceptions::PyRuntimeError::new_err(
-                "cannot make a tensor of another class of one whose class has __torch_dispatch__",
-            ));
+            return Err(already_wrapped(&tensor, ty));
         }
         // SAFETY: the caller's promise.
         if unsafe { crate::torch_dispatch::is_defined_by(ty) } {

@@ -183,12 +183,8 @@ fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let format = conversion::format_of("is_contiguous", format.as_ref())?;
     let format = format.unwrap_or(MemoryFormat::Contiguous);
     let is_contiguous = match format {
-        MemoryFormat::Contiguous => tensor.is_contiguous(),
-        MemoryFormat::Preserve => {
-            return Err(PyRuntimeError::new_err(
-                "preserve memory format is unsupported by the contiguous operator",
-            ));
-        }
+        // (Any order is kept there: what is asked is whether it is the plain one.)
+        MemoryFormat::Contiguous | MemoryFormat::Preserve => tensor.is_contiguous(),
         other => tensor.is_contiguous_in(other),
     };
     scalar(py, Scalar::Bool(is_contiguous))

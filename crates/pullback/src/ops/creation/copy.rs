@@ -1,7 +1,7 @@
 //! Copies, conversions and filling.
 
 use crate::dispatch::{OpDef, check_result};
-use crate::error::{bail, ensure};
+use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
@@ -276,13 +276,15 @@ impl Contiguous {
         self_.is_contiguous()
     }
     fn composite(self_: &Tensor, memory_format: MemoryFormat) -> Result<Tensor> {
-        if memory_format == MemoryFormat::Preserve {
-            bail!(runtime, "preserve memory format is unsupported by the contiguous operator");
-        }
         let is_so = match memory_format {
-            MemoryFormat::Contiguous => self_.is_contiguous(),
+            MemoryFormat::Contiguous | MemoryFormat::Preserve => self_.is_contiguous(),
             other => self_.strides_in(other)?.as_slice() == self_.strides(),
         };
+        ensure!(
+            is_so || memory_format != MemoryFormat::Preserve,
+            runtime,
+            "preserve memory format is unsupported by the contiguous operator"
+        );
         if is_so { Ok(self_.clone()) } else { self_.clone_tensor(Some(memory_format)) }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -36,17 +36,17 @@ class Type(torch.Type):  # type: ignore[misc]
         """The text, as it would be annotated."""
         return str(self)
 
-    def containedTypes(self) -> list[Type]:  # noqa: N802 (PyTorch's name)
+    def containedTypes(self) -> list[Type]:
         """The types that it is made of."""
         return list(self._inside)
 
-    def getElementType(self) -> Type:  # noqa: N802 (PyTorch's name)
+    def getElementType(self) -> Type:
         """The type of the elements of a list, or of what may be None."""
         if not self._inside:
             raise RuntimeError(f"type {self} is made of no other types")
         return self._inside[0]  # type: ignore[no-any-return]
 
-    def isSubtypeOf(self, other: Any) -> bool:  # noqa: N802 (PyTorch's name)
+    def isSubtypeOf(self, other: Any) -> bool:
         """Whether every value of this type is one of the other."""
         is_optional = isinstance(other, OptionalType)
         return bool(self == other or (is_optional and self.isSubtypeOf(other.getElementType())))
@@ -144,6 +144,8 @@ class Argument(torch.Argument):  # type: ignore[misc]
         made.alias_info = AliasInfo(found["alias"]) if found["alias"] else None
         made._has_default = found["default"] is not None
         made.default_value = _default(found["default"], made.N)
+        if isinstance(made.default_value, int) and isinstance(made.type, FloatType):
+            made.default_value = float(made.default_value)
         made.is_out = kwarg_only and made.is_write
         return made
 

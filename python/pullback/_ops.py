@@ -54,6 +54,11 @@ class OpOverload:
             known = self._parsed_schema = of_form(text, self.namespace, *names)
         return known
 
+    @property
+    def _name(self) -> str:
+        """As :meth:`name`."""
+        return self.name()
+
     def name(self) -> str:
         """The name with namespace, ``aten::mul.Tensor``; an overload without name is left out."""
         overload = "" if self._overloadname == "default" else f".{self._overloadname}"

@@ -40,6 +40,8 @@ def _as_indices(data: Any) -> Any:
 
 def _finish(tensor: Tensor, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
     if device is not None and _C.device(device).type != "cpu":
+        if _C.device(device).type != "cuda":
+            _C._check_device(device)
         raise RuntimeError(f"device '{device}' is not available: this build has only cpu")
     if pin_memory:
         raise RuntimeError(

@@ -168,9 +168,9 @@ def test_what_is_not_zero_is_found_and_slices_are_filled() -> None:
     assert x.index_fill(0, index, 3 + 1j).to(torch.complex64).tolist() == [1, 3 + 1j, 2j]
     assert x.index_fill(0, index, torch.tensor(4.0)).to(torch.complex64).tolist() == [1, 4, 2j]
     narrow = torch.ones(3).to(torch.float8_e5m2)
-    with pytest.raises(NotImplementedError, match="nonzero_count_cpu.*'Float8_e5m2'"):
+    with pytest.raises(NotImplementedError, match=r"nonzero_count_cpu.*'Float8_e5m2'"):
         narrow.nonzero()
-    with pytest.raises(NotImplementedError, match="index_fill_cpu.*'Float8_e5m2'"):
+    with pytest.raises(NotImplementedError, match=r"index_fill_cpu.*'Float8_e5m2'"):
         narrow.index_fill_(0, index, 2.0)
     assert narrow.float().tolist() == [1, 1, 1]
 

@@ -483,3 +483,25 @@ def test_lists_of_a_step_that_do_not_fit_are_named(list_name: str) -> None:
     with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
         fused_adam(lists, steps)
     assert [x.tolist() for column in lists for x in column] == [[1.0, 1.0]] * 8
+
+
+def test_fused_steps_without_any_tensor_are_refused() -> None:
+    adam: dict[str, Any] = {"lr": 0.1, "beta1": 0.9, "beta2": 0.9, "weight_decay": 0.0, "eps": 1.0}
+    adam |= {"amsgrad": False, "maximize": False}
+    sgd: dict[str, Any] = {"lr": 0.1, "weight_decay": 0.0, "momentum": 0.0, "dampening": 0.0}
+    sgd |= {"nesterov": False, "maximize": False, "is_first_step": False}
+    adagrad = {"lr": 0.1, "lr_decay": 0.0, "weight_decay": 0.0, "eps": 1.0, "maximize": False}
+    steps: dict[str, tuple[int, dict[str, Any]]] = {
+        "_fused_adam_": (6, adam),
+        "_fused_adamw_": (6, adam),
+        "_fused_sgd_": (3, sgd),
+        "_fused_adagrad_": (4, adagrad),
+    }
+    for name, (count, options) in steps.items():
+        step, lists = getattr(torch, name), [[] for _ in range(count)]
+        with pytest.raises(NotImplementedError, match=f"no tensor arguments.* aten::{name}"):
+            step(*lists, **options)
+        assert step(*lists, **{**options, "lr": torch.tensor(0.1)}) is None
+        assert step(*lists, **options, grad_scale=torch.tensor(1.0)) is None
+    optimizer = torch.optim.SGD([torch.ones(2, requires_grad=True)], lr=0.1, fused=True)
+    optimizer.step()

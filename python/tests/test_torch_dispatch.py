@@ -318,7 +318,7 @@ def test_a_class_that_answers_ops_answers_no_calls_unless_it_says_how() -> None:
 
 
 def answering(answers: dict[str, Any], **made: Any) -> tuple[Any, list[str]]:
-    """A wrapper whose class answers questions about its geometry, and the questions it was asked."""
+    """A wrapper whose class answers questions, and the questions that it was asked."""
     asked: list[str] = []
 
     class Answering(torch.Tensor):
@@ -327,7 +327,9 @@ def answering(answers: dict[str, Any], **made: Any) -> tuple[Any, list[str]]:
             return torch.Tensor._make_wrapper_subclass(cls, (2,), dtype=torch.float32, **made)
 
         @classmethod
-        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             asked.append(str(func))
             return answers.get(func.__name__.partition(".")[0], NotImplemented)
 
@@ -396,7 +398,7 @@ def test_a_class_that_answers_none_leaves_its_geometry_as_it_is() -> None:
 def test_answers_that_mean_nothing_are_refused() -> None:
     x, _ = answering({}, dispatch_sizes_strides_policy="sizes")
     for ask in (lambda: x.shape, lambda: x.dim(), lambda: x.is_contiguous()):
-        with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.aten"):
+        with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch\.ops\.aten"):
             ask()
     x, _ = answering({"sym_size": "ab", "dim": None}, dispatch_sizes_strides_policy="sizes")
     with pytest.raises(RuntimeError, match="sym_size must be a list or a tuple"):
@@ -422,7 +424,7 @@ def test_a_class_is_asked_for_its_device_and_its_layout() -> None:
     assert (x.layout, x.device.type) == (torch.sparse_coo, "cpu")
     assert asked == ["prim.layout.default"]
     x, _ = answering({}, dispatch_device=True)
-    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.prim.device'"):
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch\.ops\.prim\.device'"):
         _ = x.device
 
 

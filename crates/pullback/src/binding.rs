@@ -3,6 +3,7 @@
 //!
 //! Nothing here records history. Invariant: memory taken from elsewhere is kept alive by its owner.
 
+use crate::autograd::transform::check_change;
 use crate::autograd::{Node, mode};
 use crate::error::{bail, ensure};
 pub use crate::tensor::uninitialized::{is_filling_uninitialized, set_fill_uninitialized};
@@ -238,6 +239,7 @@ impl Tensor {
     /// # Errors
     /// `RuntimeError` for views.
     pub fn detach_(&self) -> Result<()> {
+        check_change("detach_", self)?;
         ensure!(
             !self.is_view() || !self.requires_grad() && self.base().is_none(),
             runtime,
@@ -336,6 +338,7 @@ impl Tensor {
     /// # Errors
     /// `RuntimeError` for tensors that require grad, outside of inference mode, and memory that cannot grow.
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
+        check_change("resize_", self)?;
         ensure!(
             self.layout() != crate::Layout::SparseCoo,
             runtime,
@@ -364,6 +367,7 @@ impl Tensor {
     /// # Errors
     /// `RuntimeError` if they reach outside of it.
     pub fn set_storage(&self, source: &Tensor) -> Result<()> {
+        check_change("set_.source_Tensor", self)?;
         ensure!(
             source.dtype() == self.dtype(),
             runtime,

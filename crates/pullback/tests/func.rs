@@ -4,7 +4,7 @@ use pullback::autograd::batch::Randomness;
 use pullback::autograd::{Context, Function, apply_one};
 use pullback::func::{
     Batched, Remove, Vmap, functionalize, grad, grad_and_value, grads, hessian, jacfwd, jacrev,
-    jacrev_by_chunks, jvp, linearize, vjp, vmap, vmap_with,
+    jacrev_by_chunks, jvp, jvps, linearize, vjp, vmap, vmap_with,
 };
 use pullback::{ErrorKind, Result, Tensor, TensorSpec, no_grad};
 
@@ -334,4 +334,44 @@ fn a_hessian_needs_no_rule_of_forward_mode() -> Result<()> {
     // (x^3 + y^3) x y: second derivatives 12 x^2 y, 4 x^3 + 4 y^3, 12 x y^2.
     close(&hessian(mixed, &x)?, &[24.0, 36.0, 36.0, 48.0]);
     Ok(())
+}
+
+#[test]
+fn a_function_may_write_to_what_it_made_and_not_to_what_it_captured() {
+    let captured = vector(&[1.0, 2.0]);
+    let x = vector(&[3.0, 4.0]);
+    let writes = |at: &Tensor| captured.mul_(at)?.sum();
+    let errors = [
+        grad(writes, &x).unwrap_err(),
+        vjp(writes, &x).map(|(value, _)| value).unwrap_err(),
+        jvp(writes, &x, &x).unwrap_err(),
+        jacrev(writes, &x).unwrap_err(),
+        jacfwd(writes, &x).unwrap_err(),
+        hessian(writes, &x).unwrap_err(),
+        grad(|at| captured.detach()?.narrow(0, 0, 1)?.mul_(at)?.sum(), &x).unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::Runtime);
+        let wanted = "in-place operation (aten::mul_.Tensor) that would mutate a captured Tensor";
+        assert!(error.message().contains(wanted), "{error}");
+    }
+    close(&captured, &[1.0, 2.0]);
+    let own = |at: &Tensor| captured.mul(at)?.mul_(&captured)?.sum();
+    close(&grad(own, &x).unwrap(), &[1.0, 4.0]);
+    captured.mul_(&x).unwrap();
+    close(&captured, &[3.0, 8.0]);
+}
+
+#[test]
+fn a_write_to_a_primal_leaves_tangents_in_its_memory_alone() {
+    let x = vector(&[1.0, 2.0]);
+    let (value, tangent) = jvp(|at| at.square_()?.sum(), &x, &x).unwrap();
+    close(&value, &[5.0]);
+    close(&tangent, &[10.0]);
+    close(&x, &[1.0, 4.0]);
+    let (x, y) = (vector(&[2.0]), vector(&[3.0]));
+    let f = |at: &[&Tensor]| Ok(vec![at[0].square_()?.sum()?, at[1].sum()?]);
+    let (_, tangents) = jvps(f, &[&x, &y], &[Some(&y), Some(&x)]).unwrap();
+    close(&tangents[0], &[12.0]);
+    close(&tangents[1], &[2.0]);
 }

@@ -210,6 +210,8 @@ def _native_sgd(
     options: dict[str, Any],
 ) -> None:
     """Calls the kernel, which refuses lists before it writes to any; apart for new buffers."""
+    if not params and not grads:
+        return
     if not options["momentum"]:
         _VF._fused_sgd_(params, grads, [], is_first_step=False, **options)
         return

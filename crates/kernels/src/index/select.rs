@@ -325,7 +325,7 @@ pub fn index_fill(
     let rows = wrapped_indices(index, size, true, refuse)?;
     let out = &*out;
     let zeros: SmallVec<[i64; 6]> = SmallVec::from_elem(0, out.ndim());
-    for_dtype!(out.dtype(), all, T => {
+    for_dtype!(out.dtype(), stored, T => {
         let value: T = value.to();
         if out.numel() == size as usize {
             for &row in rows.iter() {
@@ -351,7 +351,7 @@ pub fn index_fill(
                 }
             });
         }
-    });
+    }, else unreachable!("two numbers in a byte are refused before"));
     Ok(())
 }
 

@@ -93,6 +93,9 @@ impl UpdateRule for SGDOptions {
         grads: &[Tensor],
         states: &mut [Option<SGDState>],
     ) -> Result<()> {
+        if params.is_empty() {
+            return Ok(());
+        }
         if self.momentum == 0.0 {
             return self.call([params, grads, &[]], false);
         }

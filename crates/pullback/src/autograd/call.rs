@@ -90,6 +90,7 @@ fn call_plain(def: &'static OpDef, args: &[Arg<'_>], caller: Caller) -> Result<O
         }
         _ if def.is(Traits::INPLACE_ONLY) => {
             let _site = Scope::of_caller(caller);
+            captured::check_write(def, receiver(args))?;
             write_plain(def, args).map(IntoOutputs::into_outputs)
         }
         _ => call_general(def, args, needed(def, args)?, None, caller),
@@ -108,6 +109,9 @@ fn call_through_layers(
     let _site = Scope::of_caller(caller);
     let is_composite = matches!(def.kernels.cpu, Kernel::Composite(_));
     let writes = def.is(Traits::INPLACE_ONLY) && !is_composite;
+    if writes {
+        captured::check_write(def, receiver(args))?;
+    }
     let form = if writes { Form::Inplace } else { Form::Functional };
     Call::new(def, form, args, keys | Key::Autograd, caller).next()
 }
@@ -495,6 +499,7 @@ fn old_value(target: &Tensor) -> Result<Tensor> {
 pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
     let caller = Location::caller();
     let _site = Scope::of_caller(caller);
+    let _unchecked = captured::uncheck();
     let form = Form::Out(outs);
     let keys = keys_of_word(keys_of(args) | keys_of_targets(form));
     if keys.is_empty() {

@@ -5,6 +5,7 @@
 //! checks that need no elements.
 
 use super::call::{call, call_inplace, check_call_inplace};
+use super::thread::captured;
 use crate::dispatch::{Arg, IntoOutputs, OpDef, Outputs};
 use crate::{Result, Tensor};
 use pullback_kernels::memory;
@@ -35,6 +36,7 @@ pub(crate) fn write_each<'a, const N: usize>(
     row: impl Fn(usize) -> [Arg<'a>; N],
 ) -> Result<Outputs> {
     (0..count).try_for_each(|at| check_call_inplace(def, &row(at)))?;
+    let _unchecked = captured::uncheck();
     for at in 0..count {
         call_inplace(def, &row(at))?;
     }

@@ -8,6 +8,7 @@
 use super::graph::creation;
 use super::graph::input_meta::InputMeta;
 use super::graph::node::{Backward, Edge, Node};
+pub(crate) use super::thread::captured::check_change;
 pub use super::thread::captured::{enter, exit, own};
 use super::variable::tangent;
 use crate::dispatch::Grads;

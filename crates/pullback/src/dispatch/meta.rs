@@ -95,6 +95,7 @@ const NO_DATA: &str = "Cannot copy out of meta tensor; no data!";
 
 /// The results of an op that takes sizes from meta tensors and makes its results on a device with memory (`empty_like`).
 fn elsewhere(call: &Call<'_>, device: Device) -> Result<Outputs> {
+    device.check_available()?;
     ensure!(!call.def.is(Traits::ACROSS_DEVICES), not_implemented, "{NO_DATA}");
     let of_memory = |tensor: &Tensor| {
         Tensor::empty_strided(tensor.shape(), tensor.strides(), tensor.dtype(), device)

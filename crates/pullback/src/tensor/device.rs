@@ -159,9 +159,16 @@ impl Device {
             "cuda" => Ok(Device::Cuda(index.unwrap_or_else(current_device))),
             "meta" => Ok(Device::Meta),
             _ => AbsentDevice::by_name(kind).map(Device::Absent).ok_or_else(|| {
-                let absent = AbsentDevice::KINDS.map(|(name, _)| name).join(", ");
+                // (PyTorch's order, in which the meta device stands behind the fourteenth of these.)
+                let (before, after) = AbsentDevice::KINDS.split_at(14);
+                let names = |kinds: &[(&'static str, Refusal)]| {
+                    let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect(); // tidy: short
+                    names.join(", ")
+                };
                 Error::runtime(format!(
-                    "Expected one of cpu, cuda, meta, {absent} device type at start of device string: {kind}"
+                    "Expected one of cpu, cuda, {}, meta, {} device type at start of device string: {kind}",
+                    names(before),
+                    names(after)
                 ))
             }),
         }

@@ -10,7 +10,7 @@ use super::{level, mode};
 use crate::dispatch::{OpDef, Traits};
 use crate::tensor::birth;
 use crate::{Error, Result, Tensor};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// How many transforms are open, of all threads together.
@@ -19,6 +19,8 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// The numbers of this thread's open transforms, the outermost first.
     static NUMBERS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    /// Whether the writes of this thread are not looked at.
+    static UNCHECKED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Begins a transform on this thread; gives its number.
@@ -54,24 +56,58 @@ pub fn own<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) {
     });
 }
 
+/// A guard as long as which this thread's writes are not looked at.
+pub(in crate::autograd) struct Unchecked(bool);
+
+impl Drop for Unchecked {
+    fn drop(&mut self) {
+        UNCHECKED.set(self.0);
+    }
+}
+
+/// Lets the thread write to whatever it likes, where a transform is open: with `out=` and to lists of tensors, which transforms
+/// do not see.
+#[inline(always)]
+pub(in crate::autograd) fn uncheck() -> Option<Unchecked> {
+    (OPEN.load(Relaxed) != 0).then(|| Unchecked(UNCHECKED.replace(true)))
+}
+
 /// Refuses that a program lets an op write to a tensor that an open transform's function captured.
 #[inline(always)]
 pub(in crate::autograd) fn check_write(def: &OpDef, target: &Tensor) -> Result<()> {
     if OPEN.load(Relaxed) == 0 { Ok(()) } else { check_birth(def, target) }
 }
 
+/// As [`check_write`], by what is no op and has this name in PyTorch.
+#[inline(always)]
+pub(crate) fn check_change(name: &str, target: &Tensor) -> Result<()> {
+    if OPEN.load(Relaxed) != 0 && is_captured(target) { Err(refused(name)) } else { Ok(()) }
+}
+
 #[cold]
 #[inline(never)]
 fn check_birth(def: &OpDef, target: &Tensor) -> Result<()> {
-    let innermost = NUMBERS.with(|numbers| numbers.borrow().last().copied());
-    let is_captured = innermost.is_some_and(|number| target.birth() < number);
-    if !is_captured || mode::is_tracking_excluded() || !level::sees_all() {
+    if !is_captured(target) {
         return Ok(());
     }
     let underscore = if def.is(Traits::INPLACE_ONLY) { "" } else { "_" };
     let dot = if def.overload.is_empty() { "" } else { "." };
-    Err(Error::runtime(format!(
-        "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation (aten::{}{underscore}{dot}{}) that would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs.",
-        def.name, def.overload
-    )))
+    Err(refused(&format!("{}{underscore}{dot}{}", def.name, def.overload)))
+}
+
+/// Whether the innermost transform's function captured the tensor, and this is a call that the program makes.
+#[cold]
+fn is_captured(target: &Tensor) -> bool {
+    let innermost = NUMBERS.with(|numbers| numbers.borrow().last().copied());
+    innermost.is_some_and(|number| target.birth() < number)
+        && !UNCHECKED.get()
+        && !mode::is_tracking_excluded()
+        && level::sees_all()
+}
+
+#[cold]
+fn refused(name: &str) -> Error {
+    Error::runtime(format!(
+        "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation (aten::{name}) that would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs."
+    ))
 }

@@ -40,6 +40,7 @@ macro_rules! fused {
     ($(#[doc = $doc:tt])* $op:ident($schema:tt $(, $rate:ident: $rate_type:ty)?) $(each $rows:tt)* {
         $rule:ident { $($option:ident: $type:ty),* $(; $fixed:ident: $value:expr)? }
         [$($buffer:ident),*] [$($number:ident),*] by $run:path,
+        $(refuses nothing as $name:expr, if $is_refused:expr,)?
         samples $([$($given:expr),*])+
     }) => {
         $(#[doc = $doc])*
@@ -66,6 +67,10 @@ macro_rules! fused {
                     buffers: &[$((stringify!($buffer), $buffer)),*],
                     numbers: &[$((stringify!($number), $number)),*],
                 };
+                let name = None::<&str> $(.or($is_refused.then_some($name)))?;
+                let has_rate = false $(|| Rate::is_tensor(&$rate))?;
+                let has_tensor = has_rate || grad_scale.is_some() || found_inf.is_some();
+                step::check_given(name, &lists, has_tensor)?;
                 step::check(rule.into(), &lists, grad_scale, found_inf)?;
                 Ok([])
             }
@@ -118,6 +123,7 @@ fused! {
          FusedSgdTensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         Sgd { weight_decay: f64, momentum: f64, dampening: f64, nesterov: bool, maximize: bool, is_first_step: bool }
         [momentum_buffer_list] [] by step::run,
+        refuses nothing as "_fused_sgd_", if true,
         samples [0.01, 0.0, 0.0, false, false, false]
             [0.01, 0.9, 0.5, false, true, false]
             [0.01, 0.9, 0.0, true, false, true]
@@ -128,14 +134,15 @@ fused! {
     /// One step of Adam for every parameter, {PENALTY}:
     /// `m += (1 - beta1) * (g - m); v = beta2 * v + (1 - beta2) * g^2; p -= lr * m_hat / (sqrt(v_hat) + eps)`.{STEPS}{NOTE}
     FusedAdams("_fused_adam{W}_{COUNT}{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor{SET}[] state_steps, *, {LR} lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
-    each(FusedAdam { W: "", DECOUPLED: false, PENALTY: "the penalty added to the gradient" },
-         FusedAdamw { W: "w", DECOUPLED: true, PENALTY: "the penalty scales the parameter itself" })
-    each(_ { COUNT: "", SET: "", RUN: step::run, STEPS: "" },
-         Counted { COUNT: "counted_", SET: "(f!)", RUN: step::run_counted, STEPS: " The steps are counted in `state_steps`." })
+    each(FusedAdam { W: "", NAME: "_fused_adam_", DECOUPLED: false, PENALTY: "the penalty added to the gradient" },
+         FusedAdamw { W: "w", NAME: "_fused_adamw_", DECOUPLED: true, PENALTY: "the penalty scales the parameter itself" })
+    each(_ { COUNT: "", SET: "", IS_PYTORCHS: true, RUN: step::run, STEPS: "" },
+         Counted { COUNT: "counted_", SET: "(f!)", IS_PYTORCHS: false, RUN: step::run_counted, STEPS: " The steps are counted in `state_steps`." })
     each(_ { FORM: "", LR: float, RATE: f64, NOTE: "" },
          TensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         Adam { beta1: f64, beta2: f64, weight_decay: f64, eps: f64, amsgrad: bool, maximize: bool; decoupled_weight_decay: DECOUPLED }
         [exp_avgs, exp_avg_sqs, max_exp_avg_sqs] [state_steps] by RUN,
+        refuses nothing as NAME, if IS_PYTORCHS,
         samples [0.9, 0.99, 0.0, 1e-8, false, false]
             [0.9, 0.99, 0.1, 1e-8, true, true]
     }
@@ -145,12 +152,13 @@ fused! {
     /// One step of Adagrad for every parameter:
     /// `s += g^2; p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)`.{STEPS}{NOTE}
     FusedAdagrads("_fused_adagrad_{COUNT}{FORM}(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] state_sums, Tensor{SET}[] state_steps, *, {LR} lr, float lr_decay, float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()", lr: RATE)
-    each(FusedAdagrad { COUNT: "", SET: "", RUN: step::run, STEPS: "" },
-         FusedAdagradCounted { COUNT: "counted_", SET: "(d!)", RUN: step::run_counted, STEPS: " The steps are counted in `state_steps`." })
+    each(FusedAdagrad { COUNT: "", SET: "", IS_PYTORCHS: true, RUN: step::run, STEPS: "" },
+         FusedAdagradCounted { COUNT: "counted_", SET: "(d!)", IS_PYTORCHS: false, RUN: step::run_counted, STEPS: " The steps are counted in `state_steps`." })
     each(_ { FORM: "", LR: float, RATE: f64, NOTE: "" },
          TensorLr { FORM: ".tensor_lr", LR: Tensor, RATE: &Tensor, NOTE: " The learning rate is in a tensor." }) {
         Adagrad { lr_decay: f64, weight_decay: f64, eps: f64, maximize: bool }
         [state_sums] [state_steps] by RUN,
+        refuses nothing as "_fused_adagrad_", if IS_PYTORCHS,
         samples [0.0, 0.0, 1e-10, false]
             [0.1, 0.01, 1e-3, true]
     }

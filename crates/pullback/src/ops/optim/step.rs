@@ -14,6 +14,8 @@ pub(super) trait Rate {
     fn get(self) -> Result<f64>;
     /// The rate without reading elements, for checks: a number itself, and a valid value in place of a tensor's.
     fn stand_in(self) -> Result<f64>;
+    /// Whether it is a tensor.
+    fn is_tensor(&self) -> bool;
     /// A learning rate for the property tests.
     fn sample() -> Value;
 }
@@ -27,6 +29,9 @@ impl Rate for f64 {
     }
     fn stand_in(self) -> Result<f64> {
         Ok(self)
+    }
+    fn is_tensor(&self) -> bool {
+        false
     }
     fn sample() -> Value {
         RATE.into()
@@ -42,6 +47,9 @@ impl Rate for &Tensor {
         let n = self.numel();
         ensure!(n == 1, runtime, "a Tensor with {n} elements cannot be converted to Scalar");
         Ok(0.0)
+    }
+    fn is_tensor(&self) -> bool {
+        true
     }
     fn sample() -> Value {
         super::sample::number_tensor(RATE)
@@ -173,6 +181,19 @@ impl<'a> Lists<'a> {
         let used = self.buffers.iter().zip(rule.used()).filter(|(_, used)| *used);
         used.map(|((name, list), _)| (*name, *list)).collect()
     }
+}
+
+/// Refuses a call without any tensor, if the op has the name of PyTorch's, which has no kernel for that.
+pub(super) fn check_given(name: Option<&str>, lists: &Lists<'_>, has_tensor: bool) -> Result<()> {
+    let Some(name) = name else { return Ok(()) };
+    let buffers = lists.buffers.iter().chain(lists.numbers).map(|(_, list)| *list);
+    let mut all = [lists.params, lists.grads].into_iter().chain(buffers);
+    ensure!(
+        has_tensor || all.any(|list| !list.is_empty()),
+        not_implemented,
+        "There were no tensor arguments to this function (e.g., you passed an empty list of Tensors), but no fallback function is registered for schema aten::{name}."
+    );
+    Ok(())
 }
 
 /// Refuses lists and scalars that do not fit a step of this rule, without reading elements.

@@ -48,11 +48,8 @@ def run_measure(options: argparse.Namespace) -> None:
 
 def run_find(options: argparse.Namespace) -> None:
     """Says which record is meant, before anything is measured."""
-    path = record.path_of(options.record, options.threads)
-    found = record.Record.read(path)
-    if found.threads != options.threads:
-        raise record.RecordError(f"{path.name} is of {found.threads} threads")
-    print(f"    record: {path.name}, {len(found.cases)} cases, {found.machine}")
+    found = record.to_judge_by(options.record, options.threads)
+    print(f"    record: {found.kind}, {len(found.cases)} cases, {found.machine}")
 
 
 def run_compare(options: argparse.Namespace) -> None:
@@ -70,7 +67,7 @@ def run_compare(options: argparse.Namespace) -> None:
         options.json.write_text(new.text())
     old = None
     if options.against:
-        old = record.Record.read(record.path_of(options.against, ours[0].threads))
+        old = record.to_judge_by(options.against, ours[0].threads)
     if options.record:
         busy = sum(row.is_busy for row in table)
         keep(new, is_whole=len(table) == len(catalogue.cases()))

@@ -92,6 +92,20 @@ def path_of(name: str, threads: int) -> Path:
     raise RecordError(f"there is no record {path.stem}; there are: {there}")
 
 
+def to_judge_by(name: str, threads: int) -> Record:
+    """The record that is meant, if it is of this kind of processor and so many threads."""
+    path = path_of(name, threads)
+    found, here = Record.read(path), this_processor().kind
+    if found.kind != here:
+        raise RecordError(
+            f"{path.name} is of {found.kind}, this processor is {here}: "
+            "ratios of different processors are not compared"
+        )
+    if found.threads != threads:
+        raise RecordError(f"{path.name} is of {found.threads} threads, not of {threads}")
+    return found
+
+
 def commit() -> str:
     """The commit that was measured, `-dirty` where files differ from it."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
@@ -204,11 +218,9 @@ def group_changes(
 
 def mismatches(record: Record, new: Record) -> list[str]:
     """In what the conditions of a record differ from those of a comparison."""
-    lines = [
-        f"the record's {name} is {getattr(record, name)}, here it is {getattr(new, name)}"
-        for name in ("kind", "threads", "clock")
-        if getattr(record, name) != getattr(new, name)
-    ]
+    lines = []
+    if record.clock != new.clock:
+        lines.append(f"the record's clock is {record.clock}, here it is {new.clock}")
     for name, version in record.versions.items():
         current = new.versions.get(name)
         if name != "pullback" and current != version:

@@ -87,6 +87,14 @@ def test_a_record_that_is_not_there_is_said_before_measuring() -> None:
     assert "no-such-record.json" in done.stderr
 
 
+def test_a_record_of_another_processor_is_refused_before_measuring(tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(record.Record("made-up-kind", "a machine", 1, "wall", {}).text())
+    done = groups("find", str(other))
+    assert done.returncode == 1
+    assert "other.json is of made-up-kind, this processor is" in done.stderr
+
+
 def test_every_recorded_case_is_in_the_catalogue() -> None:
     for path in record.FOLDER.glob("*.json"):
         kept = record.Record.read(path)

@@ -1,6 +1,7 @@
 """`PULLBACK_TRACE_DISPATCH`: the way of calls through the layers, and the plans of kernels."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -75,3 +76,59 @@ def test_an_op_made_of_others_prints_its_plan_before_their_calls():
 def test_a_plan_of_two_calls_is_printed_for_each():
     lines = trace("a = torch.ones(2, 2)\na @ a\na @ a")
     assert lines.count("  matrix product by Small") == 2
+
+
+# What may be alive beside plain tensors, each as a program that gives `other`.
+OTHERS = {
+    "sparse list": "other = torch.eye(2).to_sparse()",
+    "recorded sparse list": "other = torch.eye(2).to_sparse().requires_grad_() * 2",
+    "compressed rows": "other = torch.eye(2).to_sparse_csr()",
+    "simulated device": "torch.cuda.simulate(1)\nother = torch.ones(2, device='cuda')",
+    "meta tensor": "other = torch.ones(2, device='meta')",
+    "conjugate view": "other = torch.ones(2, dtype=torch.complex64).conj()",
+    "batched tensor": "torch.vmap(lambda x: kept.append(x) or x)(torch.ones(2, 2))\nother = kept",
+    "class with __torch_dispatch__": "other = Logged(torch.ones(2))",
+    "recorded tensor of that class": "other = Logged(torch.ones(2, requires_grad=True)) * 2",
+}
+
+PLAIN_CALLS = """
+import gc, sys
+
+class Logged(torch.Tensor):
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+    def __init__(self, inner):
+        self.inner = inner
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        args = [arg.inner if isinstance(arg, Logged) else arg for arg in args]
+        return Logged(func(*args))
+
+kept = []
+x, y, z = torch.ones(2), torch.ones(2), torch.empty(2)
+weight = torch.ones(2, requires_grad=True)
+
+def plain():
+    print("[dispatch] plain calls", file=sys.stderr, flush=True)
+    x + y
+    x.mul_(1.0)
+    torch.add(x, y, out=z)
+    torch.autograd.grad((weight * x).sum(), weight)
+    print("[dispatch] end", file=sys.stderr, flush=True)
+
+plain()
+"""
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_calls_of_plain_tensors_go_the_same_way_whatever_else_is_alive(other):
+    program = f"{PLAIN_CALLS}\n{OTHERS[other]}\nplain()\ndel other, kept\ngc.collect()\nplain()"
+    lines = trace(program)
+    starts = [at for at, line in enumerate(lines) if line == "plain calls"]
+    before, beside, after = (lines[at : lines.index("end", at)] for at in starts)
+    assert any(line.startswith("aten::add.Tensor: CPU") for line in before)
+    assert any(line.startswith("aten::add.out: CPU") for line in before)
+    layered = r": (Autograd, keys DispatchKeySet\(Autograd\)|CPU, keys DispatchKeySet\(\))$"
+    assert all(re.search(layered, line) for line in before[1:])
+    assert before == beside == after

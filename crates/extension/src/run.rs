@@ -28,14 +28,14 @@ fn apply(
     let function = |inputs: &[&Tensor]| apply(op, arguments, before, inputs);
     match last {
         Step::Vjp(marks) => {
-            let (primals, vectors) = split(inputs, marks.len())?;
+            let (primals, vectors) = split(op, inputs, marks.len())?;
             let (chosen, rest) = chosen(primals, marks);
             let at = |inner: &[&Tensor]| differentiable(function(&merged(inner, &rest, marks))?);
             let (_, pull) = vjps(at, &chosen)?;
             pull(vectors)
         }
         Step::Jvp(marks) => {
-            let (primals, tangents) = split(inputs, marks.len())?;
+            let (primals, tangents) = split(op, inputs, marks.len())?;
             let mut left = tangents.iter();
             let of = |mark: &bool| if *mark { left.next().copied() } else { None };
             let tangents: Vec<Option<&Tensor>> = marks.iter().map(of).collect();
@@ -43,9 +43,9 @@ fn apply(
             Ok(jvps(at, primals, &tangents)?.1)
         }
         Step::Vmap(dims) => {
-            let (tensors, rest) = split(inputs, dims.len())?;
+            let (tensors, rest) = split(op, inputs, dims.len())?;
             if !rest.is_empty() {
-                return Err(misfit());
+                return Err(misfit(op, &dims.len().to_string(), inputs.len()));
             }
             let batched: Vec<Batched<'_>> =
                 tensors.iter().zip(dims).map(|(&tensor, &dim)| Batched { tensor, dim }).collect();
@@ -54,15 +54,20 @@ fn apply(
     }
 }
 
-fn misfit() -> Error {
-    Error::value("a program for an extension was given another number of tensors than it takes")
+/// The error of a program, or of one of its steps, that takes `wanted` tensors.
+fn misfit(op: &OpDef, wanted: &str, given: usize) -> Error {
+    let name = &op.name;
+    Error::value(format!("{name}(): a program takes {wanted} tensors, but it was given {given}"))
 }
 
+/// The first `at` inputs, and the others.
 fn split<'a, 'b>(
+    op: &OpDef,
     inputs: &'a [&'b Tensor],
     at: usize,
 ) -> Result<(&'a [&'b Tensor], &'a [&'b Tensor])> {
-    inputs.split_at_checked(at).ok_or_else(misfit)
+    let parts = inputs.split_at_checked(at);
+    parts.ok_or_else(|| misfit(op, &format!("{at} or more"), inputs.len()))
 }
 
 /// The inputs that are marked, and the others.
@@ -87,16 +92,31 @@ fn differentiable(outputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
 fn base(op: &'static OpDef, arguments: &[Given], inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
     let declared = &op.schema().args;
     if declared.len() != arguments.len() {
-        return Err(misfit());
+        return Err(Error::value(format!(
+            "{}(): takes {} arguments, but a program gives it {}",
+            op.name,
+            declared.len(),
+            arguments.len()
+        )));
+    }
+    let wanted: usize = arguments.iter().map(tensor_count).sum();
+    if wanted != inputs.len() {
+        return Err(misfit(op, &wanted.to_string(), inputs.len()));
     }
     let mut left = inputs.iter().copied();
     let convert = |(argument, given): (&Argument, &Given)| value(op, argument, given, &mut left);
     let values = declared.iter().zip(arguments).map(convert).collect::<Result<Vec<_>>>()?;
-    if left.next().is_some() {
-        return Err(misfit());
-    }
     let args: Vec<_> = values.iter().map(Value::as_arg).collect();
     Ok(call(op, &args)?.tensors().into_vec())
+}
+
+/// How many inputs an argument stands for.
+fn tensor_count(given: &Given) -> usize {
+    match given {
+        Given::Tensor => 1,
+        Given::List(items) => items.iter().map(tensor_count).sum(),
+        _ => 0,
+    }
 }
 
 /// An argument as the op takes it.
@@ -113,7 +133,8 @@ fn value<'a>(
     if *given == Given::None && argument.ty.optional {
         return Ok(Value::None);
     }
-    let mut tensor = || inputs.next().cloned().ok_or_else(misfit);
+    // (There are as many inputs as arguments stand for.)
+    let mut tensor = || inputs.next().cloned().ok_or_else(wrong);
     if argument.ty.list.is_none() {
         return Ok(match (argument.ty.base, given) {
             (Base::Tensor, Given::Tensor) => Value::Tensor(tensor()?),

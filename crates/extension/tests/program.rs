@@ -101,10 +101,25 @@ fn errors_have_their_kind_and_inputs_are_left_alone() -> Result<()> {
     let here = complex.squash().expect_err("it is real");
     let there = run(&squash(vec![]), &[&complex]).expect_err("it is real");
     assert_eq!((there.kind(), there.message()), (here.kind(), here.message()));
-    for inputs in [&[][..], &[&x, &x, &x][..]] {
-        let error = run(&squash(vec![Step::Vjp(vec![true])]), inputs).expect_err("their number");
-        assert!(matches!(error.kind(), ErrorKind::Value | ErrorKind::Runtime), "{error}");
+    let (slope, batch) = (Step::Vjp(vec![true]), Step::Vmap(vec![None]));
+    for (steps, inputs, phrase) in [
+        (vec![slope.clone()], &[][..], "takes 1 or more tensors, but it was given 0"),
+        (vec![batch], &[&x, &x][..], "takes 1 tensors, but it was given 2"),
+        (vec![], &[&x, &x, &x][..], "takes 1 tensors, but it was given 3"),
+        (vec![], &[][..], "takes 1 tensors, but it was given 0"),
+    ] {
+        let error = run(&squash(steps), inputs).expect_err(phrase);
+        assert_eq!(error.kind(), ErrorKind::Value);
+        assert!(
+            error.message().starts_with("squash(): ") && error.message().ends_with(phrase),
+            "{error}"
+        );
     }
+    let error = run(&squash(vec![slope]), &[&x, &x, &x]).expect_err("a vector for each result");
+    assert!(matches!(error.kind(), ErrorKind::Value | ErrorKind::Runtime), "{error}");
+    let without = Program { arguments: vec![], ..squash(vec![]) };
+    let error = run(&without, &[]).expect_err("an argument is missing");
+    assert!(error.message().contains("takes 1 arguments, but a program gives it 0"), "{error}");
     let unknown = Program { op: 9, ..squash(vec![]) };
     assert_eq!(run(&unknown, &[&x]).expect_err("there are two").kind(), ErrorKind::Index);
     assert!(!run(&squash(vec![]), &[&x])?.requires_grad() && x.requires_grad());

@@ -230,9 +230,8 @@ struct Runs<const N: usize> {
     offsets: [isize; N],
     /// The bytes from one position of a run to the next.
     steps: [isize; N],
-    /// The number of positions of a run.
+    /// The number of positions of a run, and of runs.
     length: usize,
-    /// The number of runs.
     times: usize,
     /// The bytes from the first position of one run to that of the next.
     between: [isize; N],

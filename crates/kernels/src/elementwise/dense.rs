@@ -536,8 +536,7 @@ macro_rules! map {
 }
 
 /// Runs an expression with `T` bound to the type that a dtype is computed in (half types and those of a byte: `f32`,
-/// `C32`: `C64`), for the listed kinds (`bool int unsigned float float8 complex bcomplex`, `float8_signed` without `e8m0fnu`); other dtypes are an
-/// error that names `$name`.
+/// `C32`: `C64`), for the listed kinds (`bool int unsigned float float8 complex bcomplex`, `float8_signed` without `e8m0fnu`); other dtypes are an error that names `$name`.
 macro_rules! compute {
     ($dtype:expr, $name:expr, [$($kind:ident)+], $T:ident => $body:expr) => {
         compute!(@go $dtype, $name, $T, $body, [$($kind)+], {})

@@ -86,8 +86,9 @@ def test_modules_of_pytorch_with_hooks_and_functions_are_read(name: str) -> None
     assert output.shape == (4, 1, 3)
     assert [id(one) for one in lstm._flat_weights] == [id(one) for one in lstm.parameters()]
     spectral = found["spectral"]
-    spectral(torch.ones(1, 2))
-    assert torch.linalg.matrix_norm(spectral.weight, 2).item() == pytest.approx(1.0, abs=0.3)
+    for _ in range(100):
+        spectral(torch.ones(1, 2))
+    assert torch.linalg.matrix_norm(spectral.weight, 2).item() == pytest.approx(1.0, abs=1e-3)
     assert found["layer"].activation is F.gelu
     assert found["layer"](torch.ones(2, 1, 4)).shape == (2, 1, 4)
 

@@ -191,7 +191,9 @@ def test_the_graph_differentiates() -> None:
 
 def test_options_that_need_more_are_refused() -> None:
     for mode in ("fake", "symbolic"):
-        with pytest.raises(NotImplementedError, match="no symbolic shapes; use tracing_mode='real'"):
+        with pytest.raises(
+            NotImplementedError, match="no symbolic shapes; use tracing_mode='real'"
+        ):
             make_fx(torch.sin, tracing_mode=mode)
     with pytest.raises(AssertionError, match="got 'x'"):
         make_fx(torch.sin, tracing_mode="x")

@@ -1,4 +1,4 @@
-"""Names of the exporter to ONNX that libraries import; there is none, so each says so when called."""
+"""Names of the exporter to ONNX that libraries import; each says when called that there is none."""
 
 from __future__ import annotations
 

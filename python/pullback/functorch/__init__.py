@@ -22,8 +22,8 @@ from .._functorch.deprecated import (
     vjp,
     vmap,
 )
-from ..fx.experimental.proxy_tensor import make_fx
 from .._functorch.make_functional import FunctionalModule, FunctionalModuleWithBuffers
+from ..fx.experimental.proxy_tensor import make_fx
 from . import einops as einops
 from . import experimental as experimental
 

@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ... import Tensor, _absent, _C, nn
+from ... import _C, Tensor, _absent, nn
 from ..._tag import Tag
 from ...utils._alias_info import get_alias_info
 from ...utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack

@@ -137,3 +137,29 @@ def test_an_lstm_tells_pytorch_its_weights_and_keeps_its_own() -> None:
     assert "_flat_weights" not in vars(found)
     x = torch.ones(4, 1, 2)
     assert torch.equal(found(x)[0], lstm(x)[0])
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_a_record_that_is_longer_than_its_storage_is_refused(
+    method: int, weights_only: bool
+) -> None:
+    buffer = io.BytesIO()
+    torch.save(torch.ones(4), buffer)
+    longer = io.BytesIO()
+    with zipfile.ZipFile(buffer) as source, zipfile.ZipFile(longer, "w", method) as target:
+        for name in source.namelist():
+            data = source.read(name)
+            target.writestr(name, bytes(1 << 20) if name.endswith("data/0") else data)
+    longer.seek(0)
+    with pytest.raises(RuntimeError, match="more than the 16 bytes that its storage has"):
+        torch.load(longer, weights_only=weights_only)
+
+
+def test_bytes_after_the_last_element_may_be_left() -> None:
+    storage = torch.UntypedStorage(10)
+    x = torch.empty(0, dtype=torch.float32).set_(storage, 0, (2,))
+    buffer = io.BytesIO()
+    torch.save(x.fill_(3), buffer)
+    buffer.seek(0)
+    assert torch.load(buffer).tolist() == [3.0, 3.0]

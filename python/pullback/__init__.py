@@ -445,6 +445,9 @@ _lazy.submodules(
     "utils",
     "xpu",
 )
+if "multiprocessing.reduction" in sys.modules:
+    # A process that others started, or that may start some, sends tensors by their shared memory.
+    _lazy.load(globals()["multiprocessing"])
 
 for _name, _thing in _placeholders().items():
     globals().setdefault(_name, _thing)

@@ -107,7 +107,6 @@ def test_special_tensors_are_summarized(tensor: torch.Tensor, expected: str) -> 
     assert expected in shown(tensor)
 
 
-@pytest.mark.filterwarnings("ignore:Lazy modules")
 def test_a_parameter_without_a_shape_says_so() -> None:
     assert "UninitializedParameter not initialized" in shown(nn.LazyLinear(3).weight)
 
@@ -275,7 +274,6 @@ def test_shared_parameters_count_once_above_their_modules() -> None:
     assert text.count("9 parameters") == 3
 
 
-@pytest.mark.filterwarnings("ignore:Lazy modules")
 def test_parameters_without_a_shape_are_named() -> None:
     text = shown(nn.Sequential(nn.LazyLinear(3), nn.Linear(2, 2, device="meta")))
     assert "2 not initialized" in text

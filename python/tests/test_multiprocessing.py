@@ -6,8 +6,11 @@ import gc
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,6 +163,7 @@ def test_the_first_failure_is_raised_with_its_traceback() -> None:
     with pytest.raises(mp.ProcessRaisedException, match="the second one fails") as caught:
         mp.spawn(shared_work.fail, nprocs=2)
     assert caught.value.error_index == 1
+    assert caught.value.error_pid == caught.value.pid > 0  # type: ignore[attr-defined]
     assert "-- Process 1 terminated with the following error:" in str(caught.value)
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.error_index, again.pid) == (
@@ -192,3 +196,27 @@ def test_another_start_method_of_spawn_is_used_with_a_warning() -> None:
     with pytest.warns(FutureWarning, match="start_method=spawn"):
         mp.spawn(shared_work.add, (x,), start_method="fork")
     assert x.item() == 1
+
+
+def test_a_process_that_only_imports_the_package_sends_shared_memory(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import multiprocessing\n"
+        "import pullback\n"
+        "def send(queue, done):\n"
+        "    queue.put(pullback.arange(3.0))\n"
+        "    done.wait(60)\n"
+        "if __name__ == '__main__':\n"
+        "    context = multiprocessing.get_context('spawn')\n"
+        "    queue, done = context.Queue(), context.Event()\n"
+        "    process = context.Process(target=send, args=(queue, done))\n"
+        "    process.start()\n"
+        "    found = queue.get(timeout=60)\n"
+        "    print(found.tolist(), found.is_shared())\n"
+        "    done.set()\n"
+        "    process.join()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "[0.0, 1.0, 2.0] True", done.stderr

@@ -545,3 +545,31 @@ def test_names_of_scripts_are_those_of_python() -> None:
     assert jit._unwrap_optional(3) == 3
     with pytest.raises(AssertionError, match="Unwrapping null optional"):
         jit._unwrap_optional(None)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("onnx.utils", "_export"),
+        ("onnx.utils", "export"),
+        ("onnx.utils", "_model_to_graph"),
+        ("onnx.symbolic_helper", "_get_const"),
+        ("onnx.symbolic_helper", "_is_none"),
+        ("onnx.symbolic_helper", "quantized_args"),
+    ],
+)
+def test_parts_of_the_exporter_are_imported_and_say_that_there_is_none(
+    module: str, name: str
+) -> None:
+    function = getattr(importlib.import_module(f"pullback.{module}"), name)
+    with pytest.raises(NotImplementedError, match=rf"torch\.{module}\.{name} is not available: no"):
+        function(1)
+    with pytest.raises(AttributeError):
+        _ = importlib.import_module(f"pullback.{module}")._no_such_name
+
+
+def test_registering_for_the_exporter_is_one_function() -> None:
+    from pullback.onnx import utils
+
+    assert utils.register_custom_op_symbolic is torch.onnx.register_custom_op_symbolic
+    assert utils.is_in_onnx_export() is False

@@ -174,6 +174,18 @@ def text(value: Any) -> str:
     return value
 
 
+def _check_length(archive: Any, name: str, nbytes: int, itemsize: int) -> None:
+    """Refuses a record that is longer than its storage, before a short file unpacks to a long one.
+
+    (Bytes after the last whole element are no part of what the file says of a storage.)
+    """
+    try:
+        archive.check_record_size(name, nbytes + itemsize)
+    except RuntimeError:
+        return
+    raise RuntimeError(f"record {name!r} has more than the {nbytes} bytes that its storage has")
+
+
 def archive_loader(
     archive: Any, map_location: Any, whole: UntypedStorage | None
 ) -> Callable[[Any], TypedStorage]:
@@ -210,6 +222,7 @@ def archive_loader(
             if nbytes > known._untyped_storage.nbytes():
                 raise pickle.UnpicklingError(f"storage {shown(key)} has two sizes")
             return known if known.dtype == dtype else _typed(known._untyped_storage, dtype)
+        _check_length(archive, f"data/{key}", nbytes, dtype.itemsize)
         storage = read(f"data/{key}", dtype, nbytes)
         if swaps:
             storage.byteswap(dtype)

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import Any, NoReturn
 
 from . import Refusal
+from .onnx import FUNCTIONS
 from .top import NAMES as _TOP
 
 _EAGER = "torch.save and torch.load keep weights, and the Python class makes the module again"
@@ -122,12 +123,6 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "torch.distributed.rpc.api": {"_all_gather": "function", "_require_initialized": "function"},
     "torch.distributed.tensor._utils": {"compute_local_shape_and_global_offset": "function"},
-    "torch.fx.experimental.proxy_tensor": {
-        "ProxyTorchDispatchMode": "class",
-        "disable_proxy_modes_tracing": "function",
-        "get_proxy_mode": "function",
-        "make_fx": "function",
-    },
     "torch.fx.experimental.symbolic_shapes": {
         "GuardOnDataDependentSymNode": "class",
         "free_symbols": "function",
@@ -143,6 +138,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         for number in range(9, 21)
     },
     "torch.jit": {"_get_trace_graph": "function", "_unique_state_dict": "function"},
+    **{space: dict.fromkeys(names.split(), "function") for space, names in FUNCTIONS.items()},
     "torch.onnx.operators": {
         "reshape_from_tensor_shape": "function",
         "shape_as_tensor": "function",
@@ -351,7 +347,6 @@ RESULTS: dict[str, Any] = {
     "torch.cuda.tunable.wildcard_fallback_is_enabled": False,
     "torch.distributed.autograd.is_available": False,
     "torch.distributed.rpc.is_available": False,
-    "torch.fx.experimental.proxy_tensor.get_proxy_mode": None,
     "torch.mps.device_count": 0,
     "torch.mps.is_available": False,
     "torch.mps.manual_seed": None,

@@ -1,7 +1,7 @@
 """The package ``functorch``, which ``torch.func`` came from, for programs that still import it.
 
-Under :func:`pullback.as_torch`, ``import functorch`` means this one. What traces programs
-(``functorch.compile``, ``make_fx``) is not part of it.
+Under :func:`pullback.as_torch`, ``import functorch`` means this one. What compiles programs
+(``functorch.compile``) is not part of it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from .._functorch.deprecated import (
     vmap,
 )
 from .._functorch.make_functional import FunctionalModule, FunctionalModuleWithBuffers
+from ..fx.experimental.proxy_tensor import make_fx
 from . import einops as einops
 from . import experimental as experimental
 
@@ -41,6 +42,7 @@ __all__ = [
     "jvp",
     "make_functional",
     "make_functional_with_buffers",
+    "make_fx",
     "vjp",
     "vmap",
 ]

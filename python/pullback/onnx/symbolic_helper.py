@@ -10,6 +10,25 @@ from . import TensorProtoDataType
 
 __all__ = ["cast_pytorch_to_onnx", "parse_args"]
 
+# The names of C++'s types of numbers, and ours.
+scalar_name_to_pytorch = {
+    "uint8_t": "Byte",
+    "int8_t": "Char",
+    "double": "Double",
+    "float": "Float",
+    "half": "Half",
+    "int": "Int",
+    "int64_t": "Long",
+    "int16_t": "Short",
+    "bool": "Bool",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+    "qint8": "QInt8",
+    "quint8": "QUInt8",
+    "qint32": "QInt32",
+    "bfloat16": "BFloat16",
+}
+
 cast_pytorch_to_onnx = {
     "Byte": TensorProtoDataType.UINT8,
     "Char": TensorProtoDataType.INT8,

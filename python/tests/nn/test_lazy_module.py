@@ -10,11 +10,10 @@ import pullback
 from pullback import nn
 from pullback.nn.modules.lazy import LazyModuleMixin
 
-pytestmark = pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")
 
-
-def test_a_lazy_layer_warns_that_it_is_new():
-    with pytest.warns(UserWarning, match="Lazy modules are a new feature"):
+def test_a_lazy_layer_is_made_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         nn.LazyLinear(2)
 
 

@@ -77,8 +77,7 @@ def test_a_module_elsewhere_and_errors_of_copies() -> None:
 
     with pytest.raises(ValueError, match="not here"):
         nn.DataParallel(Failing().cuda())(torch.ones(4, 1).cuda())
-    with pytest.warns(UserWarning, match="Lazy modules"):
-        lazy = nn.DataParallel(nn.LazyLinear(2))
+    lazy = nn.DataParallel(nn.LazyLinear(2))
     lazy.module.cuda()
     with pytest.raises((RuntimeError, ValueError), match="uninitialized parameter"):
         lazy(torch.ones(4, 2).cuda())

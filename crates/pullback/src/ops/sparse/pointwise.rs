@@ -265,6 +265,10 @@ fn by_dense(sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
         let values = parts.values().to_dtype(dtype)?.mul(&dense.to_dtype(dtype)?)?;
         return Tensor::from_sparse(parts.with_values(values), sparse.layout(), sparse.shape());
     }
+    let shape = broadcast_shapes(&[sparse.shape(), dense.shape()])?;
+    if sparse.layout() == Layout::SparseCoo && shape[..] != *sparse.shape() {
+        return by_dense(&sparse.expand(&shape, false)?, dense);
+    }
     let wide = dense.expand(sparse.shape(), false).map_err(|error| {
         error.explained(|| {
             Error::runtime(format!(

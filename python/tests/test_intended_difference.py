@@ -194,9 +194,9 @@ def test_exponentials_of_half_precision_matrices_do_not_overflow_within(dtype: t
     x = torch.tensor(rows, dtype=dtype, requires_grad=True)
     result = torch.matrix_exp(x)
     result.sum().backward()
-    # The derivative in the direction E is beside the diagonal of the exponential of [[A, E], [0, A]]
-    # (N. J. Higham, Functions of Matrices, 2008, theorem 3.6); the gradient of the sum is that of
-    # the transposed matrix in the direction of ones.
+    # The derivative in the direction E is the block beside the diagonal of the exponential of
+    # [[A, E], [0, A]] (N. J. Higham, Functions of Matrices, 2008, theorem 3.6); the gradient of the
+    # sum is that of the transposed matrix in the direction of ones.
     turned = mpmath.matrix(rows).T
     whole = mpmath.expm(
         mpmath.matrix(

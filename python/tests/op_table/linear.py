@@ -156,7 +156,7 @@ def moved(
 
 
 def of_factor(name: str) -> Function:
-    """An op of the Cholesky factor in the last argument's lower triangle, whose diagonal is real."""
+    """An op of the Cholesky factor, with a real diagonal, in its last argument's lower triangle."""
 
     def of_library(lib: Library) -> Callable[..., Any]:
         def function(*args: Any, upper: bool = False) -> Any:

@@ -155,21 +155,54 @@ def native_norm(
 
 
 def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
-    """Gives a sparse tensor another one's size and numbers of dimensions.
+    """Gives a sparse tensor the size of another one of its layout.
+
+    Of coordinates, the numbers of sparse and dense dimensions become those of the other, too. Of
+    compressed layouts, the places become those that the other specifies: the values go on in their
+    order, and those that are new are zeros (in PyTorch they are not set).
 
     Raises:
         TypeError: ``the_template`` is no tensor.
-        RuntimeError: for tensors that are not sparse, and sizes that cannot be had so.
+        RuntimeError: for tensors that are not sparse, of two layouts, or with history, and sizes
+            that cannot be had so.
     """
     expect_tensor("resize_as_sparse_", "the_template", 2, the_template)
-    if the_template.layout is not _C.sparse_coo or input.layout is not _C.sparse_coo:
+    layout = input.layout
+    if layout is _C.strided or the_template.layout is not layout:
         raise RuntimeError(
-            f"resize_as_sparse_: sparse_coo tensors are expected, but got {input.layout} and "
-            f"{the_template.layout}"
+            "resize_as_sparse_: self and the_template must have the same sparse layout, but got: "
+            f"self ({layout}) and the_template ({the_template.layout})"
         )
+    if layout is not _C.sparse_coo:
+        return _resize_as_compressed(input, the_template)
     kinds = (the_template.sparse_dim(), the_template.dense_dim())
     if (input.shape, input.sparse_dim(), input.dense_dim()) != (the_template.shape, *kinds):
         input.sparse_resize_(the_template.shape, *kinds)
+    return input
+
+
+def _resize_as_compressed(input: Tensor, template: Tensor) -> Tensor:
+    """:func:`resize_as_sparse_` of rows or columns; aliases keep their size."""
+    if input.requires_grad:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+            if input.is_leaf
+            else "cannot resize variables that require grad"
+        )
+    from ._sparse import sparse_compressed_tensor
+    from .autograd.graph import increment_version
+
+    by_rows = input.layout in (_C.sparse_csr, _C.sparse_bsr)
+    names = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
+    with no_grad():
+        old = input.values().flatten()
+        values = old.new_zeros(template.values().shape)
+        kept = min(old.numel(), values.numel())
+        values.view(-1)[:kept] = old[:kept]
+        lists = [getattr(template, name)().clone() for name in names]
+        made = sparse_compressed_tensor(*lists, values, template.shape, layout=input.layout)
+        input.data = made
+    increment_version(input)
     return input
 
 

@@ -186,3 +186,29 @@ def test_derivatives_of_bessel_functions_are_those_of_mathematics(name: str) -> 
         for at, value in zip(points, got.tolist(), strict=True):
             exact = kind(order, mpmath.mpf(at), derivative=derivative)
             assert abs(value - exact) <= 1e-14 * (1 + abs(exact))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_exponentials_of_half_precision_matrices_do_not_overflow_within(dtype: torch.dtype) -> None:
+    rows = [[2.375, -1.375, -1.625], [0.375, 3.375, -0.375], [1.125, 0.625, 5.875]]
+    x = torch.tensor(rows, dtype=dtype, requires_grad=True)
+    result = torch.matrix_exp(x)
+    result.sum().backward()
+    # The derivative in the direction E is the block beside the diagonal of the exponential of
+    # [[A, E], [0, A]] (N. J. Higham, Functions of Matrices, 2008, theorem 3.6); the gradient of the
+    # sum is that of the transposed matrix in the direction of ones.
+    turned = mpmath.matrix(rows).T
+    whole = mpmath.expm(
+        mpmath.matrix(
+            [[*turned[i, :], 1, 1, 1] for i in range(3)]
+            + [[0, 0, 0, *turned[i, :]] for i in range(3)]
+        )
+    )
+    for found, expected in [
+        (result, [[whole[c, r] for c in range(3)] for r in range(3)]),
+        (x.grad, [[whole[r, 3 + c] for c in range(3)] for r in range(3)]),
+    ]:
+        assert found is not None
+        exact = torch.tensor([[float(e) for e in row] for row in expected], dtype=torch.float64)
+        error = (found.double() - exact).abs().max() / exact.abs().max()
+        assert error < torch.finfo(dtype).eps

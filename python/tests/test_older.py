@@ -41,8 +41,29 @@ def test_a_sparse_tensor_takes_the_size_of_another() -> None:
     assert torch.resize_as_sparse_(small, large) is small
     assert small.shape == (3, 3)
     assert small._nnz() == 2
-    with pytest.raises(RuntimeError, match="sparse_coo tensors are expected"):
-        torch.resize_as_sparse_(torch.eye(2), large)
+    for other in (torch.eye(2), torch.eye(2).to_sparse_csr()):
+        with pytest.raises(RuntimeError, match="must have the same sparse layout"):
+            torch.resize_as_sparse_(other, large)
+
+
+@pytest.mark.parametrize("name", ["csr", "csc", "bsr", "bsc"])
+def test_a_compressed_tensor_takes_the_places_of_another(name: str) -> None:
+    def laid_out(dense: Any) -> Any:
+        blocks = {"blocksize": (2, 2)} if name.startswith("b") else {}
+        return dense.to_sparse(layout=getattr(torch, f"sparse_{name}"), **blocks)
+
+    small, large = laid_out(torch.tensor([[1.0, 2], [3, 4]])), laid_out(torch.ones(4, 6))
+    alias, version = small.detach(), small._version
+    assert small.resize_as_sparse_(large) is small
+    assert (small.shape, small._nnz(), alias.shape) == ((4, 6), large._nnz(), (2, 2))
+    assert small.values().flatten()[:4].sum() == 10
+    assert small.to_dense().sum() == 10
+    assert small._version == version + 1
+    leaf = laid_out(torch.eye(2)).requires_grad_()
+    for refused, phrase in [(leaf, "leaf Variable"), (leaf * 2, "variables that require grad")]:
+        with pytest.raises(RuntimeError, match=phrase):
+            torch.resize_as_sparse_(refused, large)
+        assert refused.shape == (2, 2)
 
 
 def test_questions_are_functions_too() -> None:

@@ -26,6 +26,7 @@ mod symmetric;
 #[cfg(test)]
 mod tests;
 mod triangular;
+mod triangular_sparse;
 
 pub use cross::cross;
 pub use decomposition::{cholesky, eigh, qr, svd};
@@ -36,6 +37,7 @@ pub use indefinite::{ldl_factor, ldl_solve};
 pub use lu::{det, inv, slogdet, solve};
 pub use reflectors::geqrf;
 pub use triangular::{Triangle, solve_triangular};
+pub use triangular_sparse::solve_triangular_sparse;
 
 use crate::dense::{Compute, SharedMut, transpose};
 use crate::gemm::GemmElement;

@@ -414,6 +414,7 @@ def _sparse_mm(sparse: Tensor, dense: Tensor) -> Tensor: ...
 @overload
 def _sparse_mm(sparse: Tensor, dense: Tensor, reduce: str) -> Tensor: ...
 def _sparse_softmax(input: Tensor, dim: _int, *, dtype: _dtype | None = None) -> Tensor: ...
+def _sparse_solve_triangular(A: Tensor, B: Tensor, upper: _bool, transpose: _bool, unitriangular: _bool) -> Tensor: ...
 @overload
 def _sparse_sum(input: Tensor) -> Tensor: ...
 @overload
@@ -2130,7 +2131,10 @@ def trapz(y: Tensor, *, dx: _float = 1.0, dim: _int = -1) -> Tensor:
 def trapz(y: Tensor, x: Tensor, *, dim: _int = -1) -> Tensor: ...
 def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: tuple[Tensor, ...] | list[Tensor] | None = None) -> return_types.triangular_solve:
     """The solution `X` of `A X = self` (of `A^T X = self` with `transpose`) for triangular `A`, and a copy of `A`. It is
-    deprecated: `torch.linalg.solve_triangular`, which takes the matrix first, is its replacement."""
+    deprecated: `torch.linalg.solve_triangular`, which takes the matrix first, is its replacement.
+
+    `A` may be sparse: elements that it does not specify are zeros, those of the diagonal make the solution NaN, and no copy is
+    given (an empty tensor)."""
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of each matrix up to `diagonal`, zeros above."""
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, layout: _layout | None = None, device: DeviceLikeType | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:

@@ -2770,7 +2770,10 @@ class TensorBase(metaclass=_TensorMeta):
         """Swaps two dimensions of this tensor itself."""
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> return_types.triangular_solve:
         """The solution `X` of `A X = self` (of `A^T X = self` with `transpose`) for triangular `A`, and a copy of `A`. It is
-        deprecated: `torch.linalg.solve_triangular`, which takes the matrix first, is its replacement."""
+        deprecated: `torch.linalg.solve_triangular`, which takes the matrix first, is its replacement.
+
+        `A` may be sparse: elements that it does not specify are zeros, those of the diagonal make the solution NaN, and no copy is
+        given (an empty tensor)."""
     def tril(self, diagonal: _int = 0) -> Tensor:
         """The lower triangle of each matrix up to `diagonal`, zeros above."""
     def tril_(self, diagonal: _int = 0) -> Tensor:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from op_table.call import COMPLEX, Call, Input, Library, Op, call, of, with_, x
+from op_table.call import COMPLEX, DTYPES, Call, Input, Library, Op, call, of, with_, x
 
 DOUBLE = ("f64", "c128")
+UNCOMPLEX = tuple(dtype for dtype in DTYPES if dtype not in COMPLEX)
 WIDE = ("f32", "f64", "c64", "c128")
 
 
@@ -126,6 +127,61 @@ def of_eigh(lib: Library, found: Any) -> Any:
     return (v * (w * w).unsqueeze(-2)) @ v.mH, w
 
 
+def of_positive(
+    name: str, after: Callable[[Library, Any], Any] = lambda lib, found: found
+) -> Function:
+    """An op of the positive definite matrix that its argument makes: gradients move both of its
+    triangles.
+    """
+
+    def of_library(lib: Library) -> Callable[..., Any]:
+        def function(a: Any, **kwargs: Any) -> Any:
+            matrix = a @ a.mH + lib.eye(a.shape[-1], dtype=a.dtype)
+            return after(lib, getattr(lib.linalg, name)(matrix, **kwargs))
+
+        return function
+
+    return of_library
+
+
+def moved(
+    name: str, after: Callable[[Library, Any], Any] = lambda lib, found: found, **kwargs: Any
+) -> tuple[Call, ...]:
+    """Calls with gradients of an op that takes Hermitian matrices."""
+    options: dict[str, Any] = {"function": of_positive(name, after)}
+    return (
+        with_(call(dense(3, 3, seed=5), **kwargs), only=WIDE, **options),
+        with_(call(regular(2, seed=6, imaginary=True), **kwargs), only=COMPLEX, **options),
+    )
+
+
+def of_factor(name: str) -> Function:
+    """An op of the Cholesky factor, with a real diagonal, in its last argument's lower triangle."""
+
+    def of_library(lib: Library) -> Callable[..., Any]:
+        def function(*args: Any, upper: bool = False) -> Any:
+            *others, a = args
+            diagonal = a.diagonal(dim1=-2, dim2=-1).real.to(a.dtype)
+            factor = a.tril(-1) + lib.diag_embed(diagonal)
+            return getattr(lib, name)(*others, factor.mH if upper else factor, upper=upper)
+
+        return function
+
+    return of_library
+
+
+def factored(name: str, *others: Input) -> tuple[Call, ...]:
+    """Calls with the gradients of Cholesky factors. (Of any other matrix PyTorch gives gradients to
+    the triangle that is not read, too, and takes a diagonal that no factor has.)
+    """
+    factors = (regular(3), WIDE), (regular(3, seed=2, imaginary=True), COMPLEX)
+    return tuple(
+        with_(call(*others, factor, upper=upper), function=of_factor(name), only=only)
+        for factor, only in factors
+        for upper in (False, True)
+    )
+
+
 def of_polar(lib: Library, found: Any) -> Any:
     """Both factors."""
     return found.U, found.H
@@ -175,7 +231,15 @@ def products() -> Iterator[Op]:
     a, b, c = dense(2, 3), dense(3, 2, seed=1), dense(2, 2, seed=2)
     many, more = dense(2, 2, 3), dense(2, 3, 2, seed=1)
     yield Op("mm", (call(a, b), call(a, a), call(x(2, 0), x(0, 2)), call(x(3), x(3))))
-    yield Op("bmm", (call(many, more), call(many, many), call(a, b)))
+    yield Op(
+        "bmm",
+        (
+            call(many, more),
+            call(many, many),
+            call(a, b),
+            with_(call(many, dense(2, 3, 3, seed=2)), variant="triton_optimized"),
+        ),
+    )
     yield Op("mv", (call(a, dense(3)), call(a, dense(2)), call(a, b)))
     yield Op(
         "dot", (call(dense(3), dense(3, seed=1)), call(x(0), x(0)), call(x(2), x(3)), call(a, a))
@@ -191,7 +255,13 @@ def products() -> Iterator[Op]:
     yield Op("tensordot", (call(a, b, 1), call(many, more, dims=([2, 0], [1, 0])), call(a, a, 1)))
     yield Op(
         "addmm",
-        (call(c, a, b), call(c, a, b, beta=2, alpha=3), call(dense(2), a, b), call(c, a, a)),
+        (
+            call(c, a, b),
+            call(c, a, b, beta=2, alpha=3),
+            call(dense(2), a, b),
+            call(c, a, a),
+            with_(call(dense(1, 2), a, b, beta=-1), variant="decomposed"),
+        ),
     )
     yield Op(
         "addmv",
@@ -234,7 +304,11 @@ def products() -> Iterator[Op]:
         "cdist", (call(a, dense(4, 3, seed=3)), call(a, dense(4, 3, seed=3), p=1.0), call(a, b))
     )
     yield Op("cov", (call(a), call(dense(5)), call(a, correction=0), call(many)))
-    yield Op("corrcoef", (call(a), call(dense(5)), call(many)))
+    yield Op(
+        "corrcoef",
+        # (The coefficient of one variable is 1: its gradient is rounding alone.)
+        (call(a), with_(call(dense(5)), gradient=False), call(many)),
+    )
     yield Op(
         "linalg.multi_dot",
         (call([a, b]), call([dense(3), b, a]), call([a, b, dense(2, 1)]), call([a]), call([a, a])),
@@ -270,10 +344,15 @@ def decompositions() -> Iterator[Op]:
         function=composed("eigvals", lambda lib, w: (w * w).sum(-1)),
         tolerance=20,
     )
-    yield Op("linalg.eigh", positives(), function=composed("eigh", of_eigh), tolerance=20)
-    yield Op("linalg.eigvalsh", positives(), tolerance=20)
-    yield Op("linalg.cholesky", positives(), tolerance=10)
-    yield Op("linalg.cholesky_ex", positives(), tolerance=10)
+    yield Op(
+        "linalg.eigh",
+        (*positives(), *moved("eigh", of_eigh)),
+        function=composed("eigh", of_eigh),
+        tolerance=20,
+    )
+    yield Op("linalg.eigvalsh", (*positives(), *moved("eigvalsh")), tolerance=20)
+    yield Op("linalg.cholesky", (*positives(), *moved("cholesky")), tolerance=10)
+    yield Op("linalg.cholesky_ex", (*positives(), *moved("cholesky_ex")), tolerance=10)
     yield Op("linalg.lu", rectangles(), tolerance=10)
     yield Op("linalg.lu_factor", rectangles(), tolerance=10)
     yield Op(
@@ -284,7 +363,12 @@ def decompositions() -> Iterator[Op]:
     yield Op("lu", rectangles(), tolerance=10)
     yield Op(
         "lu_unpack",
-        (call(dense(3, 2)), call(regular(3)), call(regular(3), unpack_data=False)),
+        (
+            call(dense(3, 2)),
+            call(regular(3)),
+            # (Empty factors have no gradient: PyTorch gives them a history and refuses to go back.)
+            with_(call(regular(3), unpack_data=False), gradient=False),
+        ),
         function=unpacked,
         tolerance=10,
     )
@@ -301,7 +385,17 @@ def decompositions() -> Iterator[Op]:
     yield Op("geqrf", rectangles(), tolerance=10)
     yield Op(
         "linalg.householder_product",
-        (call(dense(3, 2)), call(regular(3)), call(dense(2, 3))),
+        (
+            call(dense(3, 2)),
+            call(regular(3)),
+            call(dense(2, 3)),
+            # (Reflections that are given have gradients; `geqrf` has none.)
+            with_(
+                call(dense(3, 2), dense(2, seed=3)),
+                function=lambda lib: lib.linalg.householder_product,
+                only=WIDE,
+            ),
+        ),
         function=of_reflections("orgqr"),
         tolerance=20,
     )
@@ -312,6 +406,14 @@ def decompositions() -> Iterator[Op]:
             call(dense(3, 2), dense(2, 3), left=False),
             call(dense(3, 2), dense(3, 1), transpose=True),
             call(dense(3, 2), dense(2, 2)),
+            *(
+                with_(
+                    call(dense(3, 2), dense(2, seed=3), dense(3, 2, seed=4), transpose=transpose),
+                    function=lambda lib: lib.ormqr,
+                    only=WIDE,
+                )
+                for transpose in (False, True)
+            ),
         ),
         function=of_reflections("ormqr"),
         tolerance=20,
@@ -322,7 +424,7 @@ def decompositions() -> Iterator[Op]:
         function=composed("polar", of_polar),
         tolerance=20,
     )
-    yield Op("linalg.matrix_sqrth", positives(), tolerance=20)
+    yield Op("linalg.matrix_sqrth", (*positives(), *moved("matrix_sqrth")), tolerance=20)
     for name in ("svd_lowrank", "pca_lowrank"):
         yield Op(
             name,
@@ -392,10 +494,27 @@ def equations() -> Iterator[Op]:
     )
     yield Op(
         "cholesky_solve",
-        (call(b, three), call(b, three, upper=True), call(dense(2, 1), three)),
+        (
+            with_(call(b, three), only=UNCOMPLEX, gradient=False),
+            with_(call(b, three, upper=True), only=UNCOMPLEX, gradient=False),
+            call(dense(2, 1), three),
+            *factored("cholesky_solve", b),
+        ),
         tolerance=20,
     )
-    yield Op("cholesky_inverse", (*squares(), call(three, upper=True)), tolerance=20)
+    yield Op(
+        "cholesky_inverse",
+        (
+            *(
+                with_(made, only=UNCOMPLEX, gradient=False)
+                for made in squares()
+                if made.only != COMPLEX
+            ),
+            with_(call(three, upper=True), only=UNCOMPLEX, gradient=False),
+            *factored("cholesky_inverse"),
+        ),
+        tolerance=20,
+    )
     yield Op(
         "linalg.lu_solve",
         (*systems[:4], call(three, dense(2, 3), left=False), call(three, b, adjoint=True)),
@@ -419,7 +538,18 @@ def equations() -> Iterator[Op]:
     )
     yield Op(
         "linalg.pinv",
-        (*rectangles(), call(dense(3, 2), rtol=0.5), call(dense(3, 2), atol=0.1)),
+        (
+            *rectangles(),
+            call(dense(3, 2), rtol=0.5),
+            call(dense(3, 2), atol=0.1),
+            *(with_(made, variant="hermitian") for made in moved("pinv", hermitian=True)),
+            with_(
+                call(dense(3, 2), dense(2, 3, seed=1)),
+                function=lambda lib: lambda a, b: lib.linalg.pinv(a @ b),
+                only=WIDE,
+                variant="singular",
+            ),
+        ),
         tolerance=50,
     )
     yield Op("pinverse", rectangles(), tolerance=50)
@@ -430,7 +560,17 @@ def equations() -> Iterator[Op]:
     )
     yield Op(
         "linalg.lstsq",
-        (*least, call(dense(4, 2), dense(4)), call(dense(4, 2), dense(3, 1))),
+        (
+            *least,
+            call(dense(4, 2), dense(4)),
+            call(dense(4, 2), dense(3, 1)),
+            with_(
+                call(dense(4, 2), dense(4, 2, seed=8)),
+                function=lambda lib: lambda a, b: lib.linalg.lstsq(a, b).solution,
+                only=WIDE,
+                variant="grad_oriented",
+            ),
+        ),
         tolerance=100,
     )
     yield Op(
@@ -480,6 +620,11 @@ def norms() -> Iterator[Op]:
             call(many, 1, dim=(0, 1)),
             call(many, 1, dim=(0, 1, 2)),
             call(a, "foo"),
+            *(
+                with_(call(zeros, *ord), variant="subgradients_at_zero", second=False)
+                for zeros in (of(0.0, 0.0), of(0.0, 0.0, 0.0, 0.0, shape=(2, 2)))
+                for ord in ((), (1,), (inf,))
+            ),
         ),
         tolerance=20,
     )
@@ -512,7 +657,7 @@ def norms() -> Iterator[Op]:
             call(of(1.0, 2.0, 2.0, 4.0, shape=(2, 2))),
             call(a, atol=100.0),
             call(regular(3), rtol=0.5),
-            with_(call(hermitian(3), hermitian=True), only=WIDE),
+            with_(call(hermitian(3), hermitian=True), only=WIDE, variant="hermitian"),
             call(dense(3)),
         ),
     )

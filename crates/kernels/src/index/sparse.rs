@@ -21,7 +21,8 @@ pub struct CsrIndices<'a> {
 }
 
 impl CsrIndices<'_> {
-    fn check(self, rows: i64, columns: i64, count: i64) -> Result<()> {
+    /// Refuses indices that are not those of such a matrix.
+    pub(crate) fn check(self, rows: i64, columns: i64, count: i64) -> Result<()> {
         let is_right = self.crow_indices.len() as i64 == rows + 1
             && self.crow_indices.first() == Some(&0)
             && self.crow_indices.last() == Some(&count)

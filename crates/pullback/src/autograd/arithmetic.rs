@@ -206,6 +206,11 @@ pub(in crate::autograd) fn without_nan(t: &Tensor, mask: &Tensor) -> Result<Tens
 /// Sums `grad` down to `shape`, which broadcasts to the gradient's shape.
 pub(in crate::autograd) fn sum_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let skip = grad.ndim() - shape.len();
+    if skip > 0 && grad.is_sparse() {
+        // (No view of a sparse tensor leaves dimensions out: they are summed away.)
+        let leading: crate::Dims = (0..skip as i64).collect();
+        return sum_to(&grad.sum_dim(Some(&leading), false)?, shape);
+    }
     let mut dims: crate::Dims = (0..skip as i64).collect();
     for (index, &size) in shape.iter().enumerate() {
         if size == 1 && grad.shape()[skip + index] != 1 {

@@ -61,10 +61,16 @@ pub(crate) fn check_sparse_kernel(
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     let Call { def, form, args, .. } = *call;
     let backend = backend_of(call);
-    let kernel = def.kernels.sparse(backend).ok_or_else(|| missing(def, form, backend))?;
     // SAFETY: this is the innermost layer: what is batched, overrides its ops or has no memory was dealt with further out. A sparse
     // tensor's parts are strided tensors with memory.
     let cpu = unsafe { Cpu::grant() };
+    let kernel = match (def.kernels.sparse(backend), &def.kernels.cpu, form) {
+        (Some(kernel), ..) => kernel,
+        (None, Kernel::Composite(compose), Form::Out(targets)) => {
+            return compose_into(cpu, &compose(args)?, targets);
+        }
+        _ => return Err(missing(def, form, backend)),
+    };
     if def.is(Traits::INPLACE_ONLY) {
         return kernel(cpu, call);
     }
@@ -79,15 +85,36 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
             Ok(target.clone().into_outputs())
         }
         Form::Out(targets) => {
-            let pairs = || outputs.as_slice().iter().zip(targets);
-            pairs().try_for_each(|(result, target)| check_taken(result, target))?;
-            for (result, target) in pairs() {
-                fit(result, target)?;
-                put(cpu, result, target)?;
-            }
+            put_all(cpu, outputs.as_slice(), targets)?;
             Ok(outputs)
         }
     }
+}
+
+/// Puts what an op made of other ops gave into its targets. It may be an argument, or share memory with one: it is copied.
+fn compose_into(cpu: Cpu, outputs: &Outputs, targets: &[&Tensor]) -> Result<Outputs> {
+    let own = |result: &Tensor| match result.sparse() {
+        Some(parts) => {
+            let parts = parts.copied(cpu, result.dtype())?;
+            Tensor::from_sparse(parts, result.layout(), result.shape())
+        }
+        None => Ok(result.clone()),
+    };
+    // bounded: by the number of outputs.
+    let own: Vec<Tensor> = outputs.as_slice().iter().map(own).collect::<Result<_>>()?;
+    put_all(cpu, &own, targets)?;
+    Ok(own.into_outputs())
+}
+
+/// Writes results into `out=` targets, none of them if one cannot take its result.
+fn put_all(cpu: Cpu, results: &[Tensor], targets: &[&Tensor]) -> Result<()> {
+    let pairs = || results.iter().zip(targets);
+    pairs().try_for_each(|(result, target)| check_taken(result, target))?;
+    for (result, target) in pairs() {
+        fit(result, target)?;
+        put(cpu, result, target)?;
+    }
+    Ok(())
 }
 
 /// Refuses a target whose dtype or layout cannot take a result.

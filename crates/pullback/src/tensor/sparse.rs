@@ -69,6 +69,24 @@ impl Sparse {
             self.with_values(values.converted(cpu, dtype)?)
         })
     }
+    /// Parts of their own, with values in another dtype.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub(crate) fn copied(&self, cpu: Cpu, dtype: DType) -> Result<Sparse> {
+        Ok(match self {
+            Sparse::Coo(coo) => Sparse::Coo(Coo {
+                indices: coo.indices.dense_copy(cpu)?,
+                values: coo.values.converted(cpu, dtype)?,
+                is_coalesced: coo.is_coalesced,
+            }),
+            Sparse::Compressed(parts) => Sparse::Compressed(Compressed {
+                compressed: parts.compressed.dense_copy(cpu)?,
+                plain: parts.plain.dense_copy(cpu)?,
+                values: parts.values.converted(cpu, dtype)?,
+            }),
+        })
+    }
     /// Whether nobody else holds a part or its memory.
     pub(crate) fn is_unshared(&self) -> bool {
         let is_sole = |part: &Tensor| {

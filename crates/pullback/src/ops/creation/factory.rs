@@ -416,6 +416,12 @@ impl Full {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
+        // (Nothing would be left unspecified.)
+        ensure!(
+            layout != Some(Layout::SparseCoo),
+            runtime,
+            "full(...) is not implemented for sparse layout"
+        );
         FactoryOptions(dtype, layout, device, pin_memory)
             .checked_spec(size, natural(fill_value))?
             .holding(fill_value)

@@ -29,7 +29,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor", narrow_floats,
     function_only,
     not_differentiable,
-    samples = creation_like, batch = pass, sparse = blank(cpu, self, dtype, layout, memory_format))]
+    samples = creation_like, batch = pass, sparse = unset(cpu, self, dtype, layout, memory_format))]
 impl EmptyLike {
     fn meta(
         self_: &Tensor,

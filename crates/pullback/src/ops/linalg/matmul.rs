@@ -533,7 +533,7 @@ impl Mv {
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace,
     exact_out,
-    apart(self), batch = addmv(self, mat, vec, beta, alpha)
+    apart(self), batch = addmv(self, mat, vec, beta, alpha), sparse = addmv(cpu, self, mat, vec, beta, alpha)
 )]
 impl Addmv {
     fn meta(

@@ -90,7 +90,8 @@ impl LinalgMatrixPower {
         check_square("linalg.matrix_power", self_)?;
         if n == 0 {
             let one = eye(self_.shape()[self_.ndim() - 1], self_)?;
-            return one.expand(self_.shape(), false)?.contiguous()?.clone_tensor(None);
+            // (Written over the matrix, of which it has a gradient of zeros, as in PyTorch.)
+            return self_.clone_tensor(None)?.copy_(&one, false);
         }
         let mut square = if n < 0 { self_.linalg_inv()? } else { self_.clone() };
         let (mut left, mut power) = (n.unsigned_abs(), None::<Tensor>);

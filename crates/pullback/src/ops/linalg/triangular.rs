@@ -8,6 +8,7 @@ use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::any_all::{all_examples, is_any_true};
+use crate::ops::sparse::solve_triangular as solve_sparse;
 use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
 use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
@@ -241,6 +242,9 @@ fn check_equation(name: &str, b: &Tensor, a: &Tensor) -> Result<()> {
 
 /// The solution `X` of `A X = self` (of `A^T X = self` with `transpose`) for triangular `A`, and a copy of `A`. It is
 /// deprecated: `torch.linalg.solve_triangular`, which takes the matrix first, is its replacement.
+///
+/// `A` may be sparse: elements that it does not specify are zeros, those of the diagonal make the solution NaN, and no copy is
+/// given (an empty tensor).
 #[op("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
      exact_out, autocast = fp32, method = triangular_solve)]
 impl TriangularSolve {
@@ -265,6 +269,10 @@ impl TriangularSolve {
             &WARNED,
             "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular, which takes the matrix first, and does not give a copy of it",
         );
+        if a.is_sparse() || self_.is_sparse() {
+            let x = solve_sparse(self_, a, upper, transpose, unitriangular)?;
+            return Ok([x, self_.new_empty(&[0])?]);
+        }
         let matrix = if transpose { transposed(a)? } else { a.clone() };
         let x =
             matrix.linalg_solve_triangular_with(self_, upper != transpose, true, unitriangular)?;

@@ -414,8 +414,8 @@ fn bent(
 ) -> Result<Tensor> {
     let steps = log_probs.shape()[0];
     let lengths = Tensor::from_slice(args.input_lengths, &[1, losses.shape()[0], 1])?;
-    let places = Tensor::arange(0_i64, steps)?.view(&[-1, 1, 1])?;
-    let is_past = places.ge(&lengths)?.to(None, Some(log_probs.device()), false, None)?;
+    let places = Tensor::options().device(log_probs.device()).arange(0_i64, steps)?;
+    let is_past = places.view(&[-1, 1, 1])?.ge(&lengths.brought_to(log_probs)?)?;
     let direction = direction.masked_fill(&is_past, Scalar::Int(0))?;
     let states = LabelStates::new(targets, args.input_lengths, args.target_lengths, args.blank)?;
     let change =

@@ -35,15 +35,17 @@ impl LabelStates {
     ) -> Result<LabelStates> {
         let count = target_lengths.len() as i64;
         let longest = target_lengths.iter().copied().max().unwrap_or(0);
-        let beside = |t: Tensor| t.to(None, Some(targets.device()), false, None);
-        let lengths = beside(Tensor::from_slice(target_lengths, &[count, 1])?)?;
-        let places = beside(Tensor::arange(0_i64, longest)?)?;
-        let nevers =
-            |shape: [i64; 2]| beside(Tensor::zeros(shape)?.to_dtype(DType::F64)?.plus(NEVER)?);
+        let beside = Tensor::options().device(targets.device());
+        // (Lengths are numbers of the call: they have to be copied.)
+        let column =
+            |lengths: &[i64]| Tensor::from_slice(lengths, &[count, 1])?.brought_to(targets);
+        let lengths = column(target_lengths)?;
+        let places = beside.arange(0_i64, longest)?;
+        let nevers = |width: i64| beside.clone().dtype(DType::F64).full([count, width], NEVER);
         let is_beyond = places.ge(&lengths)?;
         let labels = rows(targets, target_lengths, longest)?;
         let labels = labels.masked_fill(&is_beyond, Scalar::Int(blank))?;
-        let never = nevers([count, longest])?;
+        let never = nevers(longest)?;
         // A label may follow the one before it without a blank where it is another.
         let repeats = match longest {
             0 => labels.eq(&labels)?,
@@ -55,15 +57,15 @@ impl LabelStates {
         let skips = never
             .zeros_like()?
             .masked_fill(&repeats.logical_or(&is_first)?, Scalar::Float(NEVER))?;
-        let states = beside(Tensor::arange(0_i64, 2 * longest + 1)?)?;
+        let states = beside.arange(0_i64, 2 * longest + 1)?;
         let (last, own) = (lengths.mul(&Tensor::wrapped(2)?)?, Scalar::Int(0));
         let is_end = states.eq(&last)?.logical_or(&states.eq(&last.sub(&Tensor::wrapped(1)?)?)?)?;
-        let ends = nevers([count, 2 * longest + 1])?;
+        let ends = nevers(2 * longest + 1)?;
         Ok(LabelStates {
             classes: between(&labels.zeros_like()?.plus(blank)?, &labels, Scalar::Int(blank))?,
             skips: between(&never, &skips, Scalar::Float(NEVER))?,
             ends: ends.masked_fill(&is_end, own)?,
-            steps: beside(Tensor::from_slice(input_lengths, &[count, 1])?)?,
+            steps: column(input_lengths)?,
         })
     }
 
@@ -76,7 +78,7 @@ impl LabelStates {
 
     /// The examples that have exactly so many steps.
     fn ending_after(&self, steps: i64) -> Result<Tensor> {
-        self.steps.eq(&Tensor::scalar_of(steps as f64, DType::I64)?)
+        self.steps.eq(&Tensor::wrapped(steps)?)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::creation::factory::FactoryOptions;
+use crate::ops::sparse::basic::{strided_like, with_values};
 use crate::tensor::Cpu;
 use crate::tensor::promote::{default_dtype, result_type};
 use crate::tensor::shape::{broadcast_shapes, broadcast_strides};
@@ -231,6 +232,17 @@ impl RandLike {
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, result, generator, random::rand)
     }
+    fn sparse_coo(
+        cpu: Cpu,
+        self_: &Tensor,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+    ) -> Result<Tensor> {
+        let made = strided_like(self_, dtype, layout)?;
+        draw(cpu, &made, generator, random::rand)?;
+        Ok(made)
+    }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 0])).without_gradient()]
     }
@@ -258,6 +270,17 @@ impl RandnLike {
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(cpu, result, generator, random::randn)
     }
+    fn sparse_coo(
+        cpu: Cpu,
+        self_: &Tensor,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+    ) -> Result<Tensor> {
+        let made = strided_like(self_, dtype, layout)?;
+        draw(cpu, &made, generator, random::randn)?;
+        Ok(made)
+    }
     /// Of compressed rows and columns: other values in the same places. (Of coordinate lists PyTorch draws none.)
     fn sparse_csr(
         cpu: Cpu,
@@ -268,7 +291,7 @@ impl RandnLike {
     ) -> Result<Tensor> {
         let requested = layout.unwrap_or(self_.layout());
         if requested == Layout::Strided {
-            let made = TensorSpec::of(self_.shape(), dtype.unwrap_or(self_.dtype())).empty()?;
+            let made = strided_like(self_, dtype, layout)?;
             draw(cpu, &made, generator, random::randn)?;
             return Ok(made);
         }
@@ -279,7 +302,7 @@ impl RandnLike {
             self_.layout().spelled(),
             requested.spelled()
         );
-        crate::ops::sparse::basic::with_values(self_, |values| {
+        with_values(self_, |values| {
             values.randn_like_with(generator, dtype, None, None, None, None)
         })
     }
@@ -313,6 +336,19 @@ impl RandintLike {
     }
     fn cpu(cpu: Cpu, result: &Tensor, high: i64, generator: Option<&Generator>) -> Result<()> {
         draw_whole(cpu, result, 0, Some(high), generator)
+    }
+    fn sparse_coo(
+        cpu: Cpu,
+        self_: &Tensor,
+        high: i64,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+    ) -> Result<Tensor> {
+        let made = strided_like(self_, dtype, layout)?;
+        whole_range(made.dtype(), 0, Some(high))?;
+        draw_whole(cpu, &made, 0, Some(high), generator)?;
+        Ok(made)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(real(s)).with("high", 1_i64).without_gradient()]
@@ -351,6 +387,20 @@ impl RandintLikeLow {
         generator: Option<&Generator>,
     ) -> Result<()> {
         draw_whole(cpu, result, low, Some(high), generator)
+    }
+    fn sparse_coo(
+        cpu: Cpu,
+        self_: &Tensor,
+        low: i64,
+        high: i64,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+    ) -> Result<Tensor> {
+        let made = strided_like(self_, dtype, layout)?;
+        whole_range(made.dtype(), low, Some(high))?;
+        draw_whole(cpu, &made, low, Some(high), generator)?;
+        Ok(made)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(real(s)).with("low", 4_i64).with("high", 5_i64).without_gradient()]

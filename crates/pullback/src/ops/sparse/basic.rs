@@ -5,7 +5,7 @@ use super::{coo, parts};
 use crate::dispatch::check_cast;
 use crate::error::{bail, ensure};
 use crate::ops::creation::factory::{FactoryOptions, OF_STRIDED_ONLY};
-use crate::tensor::{Compressed, Coo, Cpu, Layout, Sparse, shape::list};
+use crate::tensor::{Compressed, Cpu, Layout, Sparse, shape::list};
 use crate::{DType, Device, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
 
 /// `detach`, `alias`: another handle to the same parts.
@@ -14,18 +14,7 @@ pub(crate) fn alias(self_: &Tensor) -> Result<Tensor> {
 }
 
 fn copied(cpu: Cpu, tensor: &Tensor, dtype: DType) -> Result<Tensor> {
-    let parts = match &*parts(tensor)? {
-        Sparse::Coo(coo) => Sparse::Coo(Coo {
-            indices: coo.indices.dense_copy(cpu)?,
-            values: coo.values.converted(cpu, dtype)?,
-            is_coalesced: coo.is_coalesced,
-        }),
-        Sparse::Compressed(parts) => Sparse::Compressed(Compressed {
-            compressed: parts.compressed.dense_copy(cpu)?,
-            plain: parts.plain.dense_copy(cpu)?,
-            values: parts.values.converted(cpu, dtype)?,
-        }),
-    };
+    let parts = parts(tensor)?.copied(cpu, dtype)?;
     Tensor::from_sparse(parts, tensor.layout(), tensor.shape())
 }
 
@@ -59,7 +48,7 @@ pub(in crate::ops) fn with_values(
     Tensor::from_sparse(parts.with_values(values), self_.layout(), self_.shape())
 }
 
-/// `zeros_like`, `empty_like`: nothing is specified. (Another layout may be asked for.)
+/// `zeros_like`: nothing is specified. (Another layout may be asked for.)
 pub(crate) fn blank(
     cpu: Cpu,
     self_: &Tensor,
@@ -83,6 +72,42 @@ pub(crate) fn blank(
     let blocks = [rows, columns];
     let is_blocked = layout.is_blocked() && self_.layout().is_blocked();
     made.to_sparse_with(Some(layout), is_blocked.then_some(&blocks[..]), None)
+}
+
+/// `empty_like`: of compressed layouts zeros in the places that `self` specifies, as PyTorch keeps them, else as `zeros_like`.
+pub(crate) fn unset(
+    cpu: Cpu,
+    self_: &Tensor,
+    dtype: Option<DType>,
+    layout: Option<Layout>,
+    memory_format: Option<MemoryFormat>,
+) -> Result<Tensor> {
+    let keeps_places = self_.layout().is_compressed()
+        && memory_format.is_none()
+        && layout.is_none_or(|layout| layout == self_.layout());
+    if keeps_places {
+        let dtype = dtype.unwrap_or(self_.dtype());
+        return with_values(self_, |values| TensorSpec::of(values.shape(), dtype).zeros());
+    }
+    blank(cpu, self_, dtype, layout, memory_format)
+}
+
+/// A strided tensor of the shape of a sparse one, whose elements are not set, for ops that draw numbers where that layout is
+/// asked for. (In the layout of coordinates PyTorch draws none either.)
+pub(in crate::ops) fn strided_like(
+    self_: &Tensor,
+    dtype: Option<DType>,
+    layout: Option<Layout>,
+) -> Result<Tensor> {
+    let layout = layout.unwrap_or(self_.layout());
+    ensure!(
+        layout == Layout::Strided,
+        not_implemented,
+        "random numbers in every element of a tensor of layout {} cannot be given in the layout {}: ask for layout=torch.strided",
+        self_.layout().spelled(),
+        layout.spelled()
+    );
+    TensorSpec::of(self_.shape(), dtype.unwrap_or(self_.dtype())).empty()
 }
 
 /// `full_like`: of compressed layouts `value` in the places that `self` specifies, or a strided tensor of it where

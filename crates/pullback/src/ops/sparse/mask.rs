@@ -48,8 +48,10 @@ impl SparseMask {
         if format.batch == 0 && is_plain {
             return in_order_of(mask, &elements, &values);
         }
-        let found = Tensor::sparse_coo(&indices, &values, self_.shape(), true)?;
-        if mask.layout().is_compressed() {
+        // (A mask that does not say that its coordinates are in order gives a result that does not say so either.)
+        let is_compressed = mask.layout().is_compressed();
+        let found = Tensor::sparse_coo(&indices, &values, self_.shape(), is_compressed)?;
+        if is_compressed {
             let blocks = [format.block.0, format.block.1];
             let block: Option<&[i64]> = mask.layout().is_blocked().then_some(&blocks);
             return found.to_sparse_with(Some(mask.layout()), block, None);

@@ -17,9 +17,10 @@ mod pointwise;
 pub(super) mod product;
 pub(super) mod reduce;
 mod shape;
+pub(super) mod triangular;
 
 pub(crate) use basic::{
-    alias, blank, blank_beside, clone, convert, copy, filled_like, ones_like, zero,
+    alias, blank, blank_beside, clone, convert, copy, filled_like, ones_like, unset, zero,
 };
 pub(crate) use gradient::{
     embedding_backward, gather_backward, index_select_backward, select_backward, slice_backward,
@@ -27,12 +28,13 @@ pub(crate) use gradient::{
 pub(crate) use pointwise::{
     add, divide, multiply, power, recorded_power, recorded_values, subtract, values,
 };
-pub(crate) use product::{addmm, bmm, mm, mv};
+pub(crate) use product::{addmm, addmv, bmm, mm, mv};
 pub(crate) use reduce::{any, item, norm, recorded_norm, sum, sum_dim};
 pub(crate) use shape::{
     cat, expand, index_select, narrow_copy, permute, select, slice, squeeze, squeeze_dim,
     squeeze_dims, stack, swap_own, swapped, transposed, unbind, unsqueeze,
 };
+pub(crate) use triangular::solve_triangular;
 
 use crate::dispatch::{Call, Kernel, Outputs};
 use crate::error::{bail, ensure};
@@ -86,5 +88,13 @@ fn parts(tensor: &Tensor) -> Result<std::sync::Arc<Sparse>> {
 use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[OpList] =
-    &[coo::OPS, compressed::OPS, convert::OPS, joined::OPS, mask::OPS, product::OPS, reduce::OPS];
+pub(super) static FAMILIES: &[OpList] = &[
+    coo::OPS,
+    compressed::OPS,
+    convert::OPS,
+    joined::OPS,
+    mask::OPS,
+    product::OPS,
+    reduce::OPS,
+    triangular::OPS,
+];

@@ -233,6 +233,11 @@ pub(crate) fn multiply(form: Form<'_>, self_: &Tensor, other: &Tensor) -> Result
         (true, true) if self_.ndim() == 0 && other.ndim() > 0 => {
             by_dense(other, &self_.to_dense(None)?)
         }
+        (true, true) if are_lists_of_different_rank(self_, other) => {
+            // As the gradients of a product with a dense factor of more dimensions are.
+            let shape = broadcast_shapes(&[self_.shape(), other.shape()])?;
+            multiply(form, &self_.expand(&shape, false)?, &other.expand(&shape, false)?)
+        }
         (true, true) => {
             check_sparse_sizes(self_, other)?;
             common(self_, other)
@@ -241,6 +246,10 @@ pub(crate) fn multiply(form: Form<'_>, self_: &Tensor, other: &Tensor) -> Result
         (false, true) => by_dense(other, self_),
         (false, false) => self_.mul(other),
     }
+}
+
+fn are_lists_of_different_rank(a: &Tensor, b: &Tensor) -> bool {
+    [a, b].iter().all(|t| t.layout() == Layout::SparseCoo) && a.ndim() != b.ndim()
 }
 
 /// Refuses two sparse tensors that differ in a sparse dimension; dense ones broadcast.
@@ -264,6 +273,10 @@ fn by_dense(sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
         let dtype = promote::result_type(&[sparse, dense])?;
         let values = parts.values().to_dtype(dtype)?.mul(&dense.to_dtype(dtype)?)?;
         return Tensor::from_sparse(parts.with_values(values), sparse.layout(), sparse.shape());
+    }
+    let shape = broadcast_shapes(&[sparse.shape(), dense.shape()])?;
+    if sparse.layout() == Layout::SparseCoo && shape[..] != *sparse.shape() {
+        return by_dense(&sparse.expand(&shape, false)?, dense);
     }
     let wide = dense.expand(sparse.shape(), false).map_err(|error| {
         error.explained(|| {

@@ -43,7 +43,7 @@ pub(super) fn check_matrices(a: &Tensor, b: &Tensor) -> Result<()> {
 }
 
 /// The coordinates of a sparse matrix whose values are numbers.
-fn matrix(tensor: &Tensor) -> Result<SparseElements> {
+pub(super) fn matrix(tensor: &Tensor) -> Result<SparseElements> {
     let elements = SparseElements::ordered(tensor)?;
     ensure!(
         elements.sparse_dim() == 2 && elements.values.ndim() == 1,
@@ -63,25 +63,33 @@ fn by_dense(cpu: Cpu, elements: &SparseElements, rows: i64, dense: &Tensor) -> R
     let wide = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
     let (values, dense) =
         (elements.values.to_dtype(wide)?.dense(cpu)?, dense.to_dtype(wide)?.dense(cpu)?);
-    // (Memory for that many rows may not be there, which tensors say.)
-    let starts = Tensor::empty_of(&[rows + 1], DType::I64)?;
-    let mut view = starts.view_mut(cpu);
-    let starts = view.as_slice_mut::<i64>().unwrap_or_default();
-    let mut before = 0;
-    for (row, start) in (0..=rows).zip(starts.iter_mut()) {
-        while elements.indices[0].get(before).is_some_and(|&at| at < row) {
-            before += 1;
-        }
-        *start = before as i64;
-    }
+    let starts = row_starts(cpu, elements, rows)?;
+    let starts = starts.view_ref(cpu);
+    let starts = starts.as_slice::<i64>().unwrap_or_default();
     let out = Tensor::empty_of(&[rows, dense.shape()[1]], wide)?;
     let rows = CsrIndices { crow_indices: starts, col_indices: &elements.indices[1] };
     sparse_matmul(&mut out.view_mut(cpu), rows, values.view_ref(cpu), dense.view_ref(cpu))?;
     out.to_dtype(dtype)
 }
 
+/// Where each of `rows` rows begins, of elements in order.
+pub(super) fn row_starts(cpu: Cpu, elements: &SparseElements, rows: i64) -> Result<Tensor> {
+    // (Memory for that many rows may not be there, which tensors say.)
+    let starts = Tensor::empty_of(&[rows + 1], DType::I64)?;
+    let mut view = starts.view_mut(cpu);
+    let mut before = 0;
+    for (row, start) in (0..=rows).zip(view.as_slice_mut::<i64>().unwrap_or_default()) {
+        while elements.indices[0].get(before).is_some_and(|&at| at < row) {
+            before += 1;
+        }
+        *start = before as i64;
+    }
+    drop(view);
+    Ok(starts)
+}
+
 /// The elements of the transposed matrix.
-fn transposed(elements: SparseElements) -> Result<SparseElements> {
+pub(super) fn transposed(elements: SparseElements) -> Result<SparseElements> {
     let SparseElements { mut indices, values, shape, .. } = elements;
     indices.swap(0, 1);
     let shape = Dims::from_slice(&[shape[1], shape[0]]);
@@ -99,12 +107,8 @@ fn product(cpu: Cpu, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         }
         _ => {
             let product = sparse_product(matrix(a)?, &matrix(b)?)?;
-            // (The blocks of one matrix are not those of a product.)
-            let layout = match a.layout() {
-                Layout::SparseBsr => Layout::SparseCsr,
-                Layout::SparseBsc => Layout::SparseCsc,
-                other => other,
-            };
+            // (Whatever is compressed: rows, as PyTorch gives them. The blocks of one matrix are not those of a product.)
+            let layout = if a.layout().is_compressed() { Layout::SparseCsr } else { a.layout() };
             product.in_format(layout, SparseFormat::PLAIN)
         }
     }
@@ -178,6 +182,27 @@ pub(crate) fn addmm(
         (true, false) => product.add(&bias),
         _ => bias.add(&product),
     }
+}
+
+/// `addmv`: `beta * self + alpha * mat @ vec`.
+pub(crate) fn addmv(
+    cpu: Cpu,
+    self_: &Tensor,
+    mat: &Tensor,
+    vec: &Tensor,
+    beta: Scalar,
+    alpha: Scalar,
+) -> Result<Tensor> {
+    ensure!(
+        !self_.is_sparse(),
+        runtime,
+        "addmv: a dense vector to add to expected, but got one of layout {}",
+        self_.layout().spelled()
+    );
+    let product = scaled(&mv(cpu, mat, vec)?, alpha)?;
+    check_dtypes("addmv", self_, &product)?;
+    let sum = self_.expand(product.shape(), false)?;
+    if beta.is(0.0) { Ok(product) } else { scaled(&sum, beta)?.add(&product) }
 }
 
 pub(super) fn scaled(tensor: &Tensor, factor: Scalar) -> Result<Tensor> {
@@ -266,7 +291,7 @@ impl Tensor {
 }
 
 /// `a @ b`, where `like` is sparse only at the coordinates that it specifies, in its layout.
-fn product_at(like: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+pub(super) fn product_at(like: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if !like.is_sparse() {
         return a.sparse_mm(b);
     }

@@ -3,8 +3,8 @@
 use super::coordinates::{SparseElements, summed};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
-use crate::tensor::Layout;
 use crate::tensor::shape::{list, wrap_dim};
+use crate::tensor::{Layout, Sparse};
 use crate::{DType, Dims, Result, Scalar, Tensor};
 use pullback_kernels::memory;
 use pullback_macros::op;
@@ -174,7 +174,16 @@ pub(crate) fn sum_dim(
     if self_.layout().is_compressed() && result.is_sparse() && result.ndim() == self_.ndim() {
         return SparseElements::ordered(&result)?.in_layout_of(self_);
     }
-    Ok(result)
+    // (Where no coordinate is left to say, what remains is dense.)
+    let is_summed = summed_dims(self_, dims)?;
+    match result.sparse().as_deref() {
+        Some(Sparse::Coo(coo))
+            if is_summed.iter().take(coo.indices.shape()[0] as usize).all(|&is| is) =>
+        {
+            result.to_dense(None)
+        }
+        _ => Ok(result),
+    }
 }
 
 /// `any`.

@@ -404,17 +404,23 @@ pub(crate) fn cat(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
     let mut indices = vec![Vec::new(); first.sparse_dim()];
     let mut values = Vec::new();
     for (position, elements) in all.iter().enumerate() {
-        let fits = elements.sparse_dim() == first.sparse_dim()
-            && elements.shape.len() == shape.len()
-            && (0..shape.len()).all(|at| at == dim || elements.shape[at] == shape[at]);
+        ensure!(
+            elements.sparse_dim() == first.sparse_dim()
+                && elements.shape.len() == first.shape.len(),
+            runtime,
+            "cat(): All tensors must have the same sparse_dim and dense_dim: {}, {}, but tensor at position {position} has {}, {}.",
+            first.sparse_dim(),
+            first.shape.len() - first.sparse_dim(),
+            elements.sparse_dim(),
+            elements.shape.len() - elements.sparse_dim()
+        );
+        let fits = (0..shape.len()).all(|at| at == dim || elements.shape[at] == shape[at]);
         ensure!(
             fits,
             runtime,
-            "cat(): All tensors must have the same shape: {} (except in the concatenating dimension) and the same number of sparse dimensions, {}, but found shape: {} with {} at position {position}",
+            "cat(): All tensors must have the same shape: {} (except in the concatenating dimension), but found shape: {} at position {position}",
             list(&first.shape),
-            first.sparse_dim(),
-            list(&elements.shape),
-            elements.sparse_dim()
+            list(&elements.shape)
         );
         for (row, (all, own)) in indices.iter_mut().zip(&elements.indices).enumerate() {
             let shift = if row == dim { shape[dim] } else { 0 };

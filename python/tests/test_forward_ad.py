@@ -445,3 +445,16 @@ def test_a_function_without_jvp_says_so() -> None:
         with pytest.raises(NotImplementedError, match="You must implement the jvp function for cu"):
             Plain.apply(fwad.make_dual(numbers(2.0), numbers(1.0)))
         assert Plain.apply(numbers(2.0)).item() == 4.0
+
+
+def test_tables_that_are_renormalised_keep_their_tangents() -> None:
+    table, tangent = torch.arange(16.0).reshape(4, 4), torch.randn(4, 4)
+    index = torch.tensor([[0, 1], [2, 2]])
+    with fwad.dual_level():
+        dual = fwad.make_dual(table, tangent)
+        found = fwad.unpack_dual(torch.nn.functional.embedding(index, dual, max_norm=1.0))
+        bags = torch.nn.functional.embedding_bag(index, dual, max_norm=1.0, mode="sum")
+        assert torch.equal(fwad.unpack_dual(bags).tangent, tangent[index].sum(1))
+    assert torch.equal(found.tangent, tangent[index])
+    assert torch.equal(found.primal, table[index])
+    assert (table[:3].norm(dim=1) <= 1.0001).all()

@@ -464,3 +464,16 @@ def test_a_tangent_in_the_memory_of_its_primal_is_copied() -> None:
         first = fwad.make_dual(both[:3], both[3:])
         first.add_(1)
         assert fwad.unpack_dual(first).tangent.tolist() == [1, 1, 1]  # type: ignore[union-attr]
+
+
+def test_tables_that_are_renormalised_keep_their_tangents() -> None:
+    table, tangent = torch.arange(16.0).reshape(4, 4), torch.randn(4, 4)
+    index = torch.tensor([[0, 1], [2, 2]])
+    with fwad.dual_level():
+        dual = fwad.make_dual(table, tangent)
+        found = fwad.unpack_dual(torch.nn.functional.embedding(index, dual, max_norm=1.0))
+        bags = torch.nn.functional.embedding_bag(index, dual, max_norm=1.0, mode="sum")
+        assert torch.equal(fwad.unpack_dual(bags).tangent, tangent[index].sum(1))
+    assert torch.equal(found.tangent, tangent[index])
+    assert torch.equal(found.primal, table[index])
+    assert (table[:3].norm(dim=1) <= 1.0001).all()

@@ -138,3 +138,33 @@ def test_a_sparse_mask_is_broadcast_and_fits_strided_tensors() -> None:
     assert sums.tolist() == [16.0, -32.0, 0.0]
     found = masked.sum(X.to_sparse(), 1, mask=row.to_sparse())
     assert torch.equal(found.to_dense(), masked.sum(X, 1, mask=row))
+
+
+CHOSEN = torch.tensor([[True, False, True], [False, True, True]])
+GIVEN = torch.tensor([[1.0, 2.0, 0.0], [4.0, 5.0, 6.0]])
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_where_specifies_what_the_mask_chooses(layout: Any) -> None:
+    mask, x = CHOSEN.to_sparse(layout=layout), GIVEN.to_sparse(layout=layout)
+    mask.values()[-1] = False
+    got = masked._where(mask, x, torch.tensor(7.0))
+    assert (got.layout, got.shape) == (layout, (2, 3))
+    # (The element of the first row that the input does not specify is zero.)
+    assert got.values().tolist() == [1.0, 0.0, 5.0]
+    assert got.to_dense().tolist() == [[1.0, 0.0, 0.0], [0.0, 5.0, 0.0]]
+
+
+def test_where_fills_dense_dimensions() -> None:
+    mask = torch.sparse_coo_tensor([[0, 2]], CHOSEN, (3, 3))
+    x = torch.sparse_coo_tensor([[0, 1]], GIVEN, (3, 3))
+    got = masked._where(mask, x, torch.tensor(7.0))
+    assert got.indices().tolist() == [[0, 2]]
+    assert got.values().tolist() == [[1.0, 7.0, 0.0], [7.0, 0.0, 0.0]]
+
+
+def test_where_refuses_masks_of_other_layouts() -> None:
+    with pytest.raises(ValueError, match="a mask of layout torch.sparse_csr but got torch.sparse"):
+        masked._where(CHOSEN.to_sparse(), GIVEN.to_sparse_csr(), torch.tensor(0.0))
+    with pytest.raises(ValueError, match="_where expects strided or sparse COO or sparse CSR"):
+        masked._where(CHOSEN.to_sparse_csc(), GIVEN.to_sparse_csc(), torch.tensor(0.0))

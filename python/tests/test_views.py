@@ -292,3 +292,15 @@ def test_another_dtype_shares_memory_and_version_but_no_history(dtype: torch.dty
         later.backward()
     x.view(dtype).zero_()
     assert x.tolist() == [[0] * 4] * 2
+
+
+def test_a_reshaped_copy_is_a_view_of_nothing() -> None:
+    x = torch.ones(2, 3, 2, requires_grad=True)
+    for copy in (x.mT.flatten(1), x.mT.reshape(-1), x.mT.reshape(3, 4)):
+        assert (copy._is_view(), copy._base) == (False, None)
+    copy = (x * 1).mT.flatten()
+    copy[0] = 5.0
+    copy.sum().backward()
+    assert x.grad is not None
+    assert x.grad.flatten().tolist() == [0.0] + [1.0] * 11
+    assert x.mT.transpose(1, 2).flatten()._is_view()

@@ -283,6 +283,14 @@ impl Tensor {
             self.shape().iter().zip(self.strides()).zip(&strides).all(same)
         })
     }
+    /// The memory format that the strides of an image speak for; row-major for what is none.
+    pub fn suggested_format(&self) -> crate::MemoryFormat {
+        match self.ndim() {
+            4 if self.is_channels_last() => crate::MemoryFormat::ChannelsLast,
+            5 if self.is_channels_last() => crate::MemoryFormat::ChannelsLast3d,
+            _ => crate::MemoryFormat::Contiguous,
+        }
+    }
     /// The tensor in another dtype, device or order of dimensions: itself if it has all of these and no copy is requested.
     /// Recorded.
     ///
@@ -338,6 +346,14 @@ impl Tensor {
     /// # Errors
     /// `RuntimeError` for tensors that require grad, outside of inference mode, and memory that cannot grow.
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
+        self.resize_in(shape, None)
+    }
+
+    /// As [`Tensor::resize`]; afterwards the elements, in the order in which they are in memory, lie in `format`.
+    ///
+    /// # Errors
+    /// As [`Tensor::resize`]; `RuntimeError` for a format that the shape cannot have.
+    pub fn resize_in(&self, shape: &[i64], format: Option<crate::MemoryFormat>) -> Result<()> {
         check_change("resize_", self)?;
         ensure!(
             self.layout() != crate::Layout::SparseCoo,
@@ -352,14 +368,32 @@ impl Tensor {
             }
             crate::autograd::forward::check_resize(self)?;
         }
+        let strides = match format {
+            None => None,
+            Some(format) => {
+                ensure!(
+                    !self.is_sparse() && format != crate::MemoryFormat::Preserve,
+                    runtime,
+                    "Unsupported memory format {format:?} for resize_() of a tensor of layout torch.{}",
+                    self.layout().spelled_name()
+                );
+                Some(crate::tensor::strides_in(shape, &[], format)?)
+            }
+        };
         if self.shape() != shape {
             if self.is_sparse() {
                 self.resize_compressed(shape)?;
             } else {
                 self.resize_to(shape)?;
             }
-            self.bump_version(Writer::Inplace(&"resize_"));
+        } else if strides.is_none() {
+            return Ok(());
         }
+        if let Some(strides) = strides {
+            let geometry = self.geometry();
+            self.set_geometry(geometry.with_view(shape, &strides, geometry.offset)?);
+        }
+        self.bump_version(Writer::Inplace(&"resize_"));
         Ok(())
     }
     /// Makes the tensor show the memory of `source` with the sizes of `source`. Its own conj and neg bits stay.

@@ -234,15 +234,24 @@ def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | Non
 def _where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
     """``input`` where ``mask`` is true, and ``fill_value`` elsewhere.
 
+    Of sparse tensors what the mask does not choose is not specified, and stands for ``fill_value``;
+    a chosen element that the input does not specify is zero.
+
     Raises:
-        NotImplementedError: for sparse layouts.
+        ValueError: for layouts other than ``strided``, ``sparse_coo`` and ``sparse_csr``, and for a
+            mask whose layout is not the input's.
     """
-    if mask.layout is not _C.strided:
-        raise NotImplementedError(
-            f"_where expects strided tensor but got {mask.layout}: sparse layouts are not "
-            "supported by masked operations yet"
+    if mask.layout is _C.strided:
+        return _VF.where(mask, input, fill_value)
+    if mask.layout not in (_C.sparse_coo, _C.sparse_csr):
+        raise ValueError(
+            f"_where expects strided or sparse COO or sparse CSR tensor but got {mask.layout}"
         )
-    return _VF.where(mask, input, fill_value)
+    if mask.layout is not input.layout:
+        raise ValueError(f"_where expects a mask of layout {input.layout} but got {mask.layout}")
+    from ._sparse import chosen
+
+    return chosen(mask, input, fill_value)
 
 
 def filled(name: str, input: Tensor, mask: Tensor | None, *args: Any) -> Tensor:

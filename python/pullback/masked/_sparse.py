@@ -88,13 +88,38 @@ def _counting(
     if not input.dense_dim():
         found = input.sparse_mask(_pattern(input, mask))
         return found.indices(), found.values().to(dtype)
+    at, values, valid = _values_of_mask(input, mask)
+    values = values.to(dtype)
+    identity = values.new_full((), _identity(name, dtype, ()))
+    return at, _VF.where(valid, values, identity)
+
+
+def _values_of_mask(input: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The coordinates of which any element counts, their values, and which of these count."""
     valid = everywhere(mask, input)
     at = valid.flatten(input.sparse_dim()).any(-1).nonzero().t()
     shape = input.shape[: input.sparse_dim()]
     pattern = sparse_coo_tensor(at, at.new_ones(at.shape[1]).to(_C.bool), shape, is_coalesced=True)
-    values = input.sparse_mask(_widened(pattern, input)).values().to(dtype)
-    identity = values.new_full((), _identity(name, dtype, ()))
-    return at, _VF.where(valid[tuple(at)], values, identity)
+    values = input.sparse_mask(_widened(pattern, input)).values()
+    return at, values, valid[tuple(at)]
+
+
+def chosen(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
+    """A sparse ``input`` where a mask of its layout is true: ``masked._where`` of such tensors.
+
+    Specified is what the mask chooses: elements of the input, zero where it specifies none. Dense
+    dimensions of a chosen value have ``fill_value`` where the mask is false.
+    """
+    is_compressed = input.layout is not _C.sparse_coo
+    coordinates = (input.to_sparse(input.dim()) if is_compressed else input).coalesce()
+    if coordinates.dense_dim():
+        at, values, valid = _values_of_mask(coordinates, mask)
+        values = _VF.where(valid, values, fill_value)
+    else:
+        found = coordinates.sparse_mask(_pattern(coordinates, mask))
+        at, values = found.indices(), found.values()
+    made = sparse_coo_tensor(at, values, input.shape, is_coalesced=True)
+    return made.to_sparse(layout=input.layout) if is_compressed else made
 
 
 def _widened(pattern: Tensor, input: Tensor) -> Tensor:

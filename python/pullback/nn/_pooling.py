@@ -352,6 +352,12 @@ def _unpooled_size(
     kernel_size, stride, padding = window
     kernel, pads = _tuple(kernel_size, rank), _tuple(padding, rank)
     steps = kernel if stride is None else _tuple(stride, rank)
+    for name, given in (("kernel_size", kernel), ("stride", steps), ("padding", pads)):
+        if len(given) != rank:
+            raise RuntimeError(
+                f"max_unpool{rank}d: There should be exactly {rank} elements in {name}, but got"
+                f" {len(given)} elements: {given}"
+            )
     shape = input.shape[-rank:]
     default = [
         (n - 1) * step + k - 2 * p for n, step, k, p in zip(shape, steps, kernel, pads, strict=True)

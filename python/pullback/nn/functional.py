@@ -659,8 +659,10 @@ def embedding(
 
 def _renormalise_rows(weight: Tensor, indices: Tensor, max_norm: float, p: float) -> None:
     from ..autograd import no_grad
+    from ..autograd.forward_ad import _set_fwd_grad_enabled
 
-    with no_grad():
+    # (What was done to the table is no part of what is differentiated: tangents stay as they are.)
+    with no_grad(), _set_fwd_grad_enabled(False):
         unique = sorted(set(indices.reshape(-1).tolist()))
         index = _C.tensor(unique, dtype=indices.dtype, device=weight.device)
         rows = weight.index_select(0, index)

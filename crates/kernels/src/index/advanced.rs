@@ -81,7 +81,7 @@ impl IndexedView {
 
     /// Adds one index tensor's part to the offsets.
     fn add(&mut self, index: &StridedRef<'_>, dim: usize, size: i64, step: isize) -> Result<()> {
-        check_bounds(index, (-size, size), |i| Error::index(out_of_bounds(i, dim, size)))?;
+        check_bounds(index, (-size, size), |i| refused(i, dim, size))?;
         if let Some(dense) = index.as_slice::<i64>() {
             self.make_room(dense.len())?;
             add_steps(&mut self.offsets, dense, size, step);
@@ -176,6 +176,15 @@ pub fn index(
 /// Positions that are few.
 const FEW: usize = 32;
 
+/// The error of an index that its dimension does not have.
+fn refused(index: i64, dim: usize, size: i64) -> Error {
+    Error::index(if size == 0 {
+        format!("index is out of bounds for dimension with size 0: it is {index}, for dimension {dim}")
+    } else {
+        out_of_bounds(index, dim, size)
+    })
+}
+
 /// `out = input[index]` for few positions and dense rows, for which preparing more would take longer; `None` for all others.
 fn few_rows(
     out: &StridedMut<'_>,
@@ -189,7 +198,7 @@ fn few_rows(
         return None;
     }
     if let Some(&at) = positions.iter().find(|&&at| at < -size || at >= size) {
-        return Some(Err(Error::index(out_of_bounds(at, 0, size))));
+        return Some(Err(refused(at, 0, size)));
     }
     let bytes = row.iter().product::<i64>() as usize * input.dtype().size();
     for (i, &at) in positions.iter().enumerate() {

@@ -46,6 +46,7 @@ pub(crate) use raw::Flag;
 pub use raw::{Tensor, WeakTensor};
 pub use sparse::{Compressed, Coo, Sparse};
 pub use spec::TensorSpec;
+pub(crate) use spec::strides_in;
 pub(crate) use storage::Window;
 pub use storage::{Keeper, Storage};
 pub(crate) use unresolved::has_negatives;

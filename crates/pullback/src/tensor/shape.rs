@@ -81,7 +81,8 @@ pub fn broadcast_shapes(shapes: &[&[i64]]) -> Result<Dims> {
             out.insert(0, 1);
         }
         let skip = out.len() - shape.len();
-        for (index, &size) in shape.iter().enumerate() {
+        // (From the last dimension on: of several that do not match, PyTorch names the last.)
+        for (index, &size) in shape.iter().enumerate().rev() {
             let target = &mut out[skip + index];
             if *target == 1 {
                 *target = size;

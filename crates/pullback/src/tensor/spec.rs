@@ -359,7 +359,7 @@ impl Tensor {
 }
 
 /// Strides that a new tensor of this shape has in `format`; `strides` are what is to be preserved.
-fn strides_in(shape: &[i64], strides: &[i64], format: MemoryFormat) -> Result<Dims> {
+pub(crate) fn strides_in(shape: &[i64], strides: &[i64], format: MemoryFormat) -> Result<Dims> {
     match format {
         MemoryFormat::Contiguous => Ok(contiguous_strides(shape)),
         MemoryFormat::Preserve => Ok(preserved_strides(shape, strides)),

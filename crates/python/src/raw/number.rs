@@ -6,7 +6,8 @@
 
 use crate::bind::OpFunction;
 use crate::raw::entry::{Args, Reply, guard, guard_or};
-use crate::raw::object::{is_tensor, tensor_of};
+use crate::raw::object::{is_tensor, tensor_of, wrap_bound};
+use crate::tensor::numpy;
 use crate::torch_function::{dispatch_operator, has_override};
 use pullback::Scalar;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -197,9 +198,26 @@ fn divide_by(py: Python<'_>, dividend: *mut PyObject, by: *mut PyObject) -> Repl
         return reply;
     }
     let reciprocal = operate(py, &RECIPROCAL, &[by])?;
-    // SAFETY: an object that this function owns.
-    let reciprocal = unsafe { Bound::from_owned_ptr(py, reciprocal) };
-    operate(py, &MUL, &[reciprocal.as_ptr(), dividend])
+    // SAFETY: an object that this function owns; live operands, and a new reference or an error.
+    unsafe {
+        let reciprocal = Bound::from_owned_ptr(py, reciprocal);
+        let reply = operate(py, &MUL, &[reciprocal.as_ptr(), dividend])?;
+        if reply != ffi::Py_NotImplemented() {
+            return Ok(reply);
+        }
+        // (An array multiplies by tensors, though it leaves the division to them.)
+        let product = ffi::PyNumber_Multiply(reciprocal.as_ptr(), dividend);
+        if !product.is_null() {
+            ffi::Py_DECREF(reply);
+            return Ok(product);
+        }
+        let error = PyErr::fetch(py);
+        if error.is_instance_of::<PyTypeError>(py) {
+            return Ok(reply);
+        }
+        ffi::Py_DECREF(reply);
+        Err(error)
+    }
 }
 
 /// Whether nobody but us can know what these operands mean together.
@@ -305,7 +323,41 @@ pub(crate) unsafe extern "C" fn compare(
         _ => &GE,
     };
     // SAFETY: a slot, called with the GIL.
-    unsafe { guard(|py| operate(py, named, &[a, b])) }
+    unsafe {
+        guard(|py| {
+            let reply = operate(py, named, &[a, b])?;
+            let is_left_to_other = reply == ffi::Py_NotImplemented();
+            if is_left_to_other && matches!(op, ffi::Py_EQ | ffi::Py_NE) {
+                return compare_with_array(py, named, [a, b], reply);
+            }
+            Ok(reply)
+        })
+    }
+}
+
+/// Whether a tensor and an array are equal, element by element. (Both types leave comparisons to the other, and Python then
+/// compares their addresses.) Arrays that no tensor can hold are not equal.
+///
+/// # Safety
+/// Live operands, and a reference to `NotImplemented` that this function may return or drop.
+#[cold]
+unsafe fn compare_with_array(
+    py: Python<'_>,
+    named: &NamedSlot,
+    [a, b]: [*mut PyObject; 2],
+    reply: *mut PyObject,
+) -> Reply {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let other = Bound::from_borrowed_ptr(py, b);
+        if !is_tensor(a) || is_tensor(b) || !numpy::is_array(&other) {
+            return Ok(reply);
+        }
+        let Ok(array) = numpy::from_array(&other, false) else { return Ok(reply) };
+        ffi::Py_DECREF(reply);
+        let array = wrap_bound(py, array)?;
+        operate(py, named, &[a, array.as_ptr()])
+    }
 }
 
 /// The result of an override of the method `name` of a tensor, called without arguments.

@@ -18,7 +18,7 @@ use crate::thread_guard::ThreadGuard;
 use pullback::autograd::torch_dispatch;
 use pullback::tensor::shape::wrap_dim;
 use pullback::{DType, MemoryFormat, Scalar, Tensor};
-use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyMethodDef, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -305,26 +305,13 @@ fn retain_grad(py: Python<'_>, slf: *mut PyObject) -> Reply {
     Ok(none())
 }
 
-/// Refuses memory formats that `resize_` cannot give.
-fn check_resize_format(name: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-    match conversion::format_of(name, given)? {
-        None | Some(MemoryFormat::Contiguous) => Ok(()),
-        Some(MemoryFormat::Preserve) if name == "resize_as_" => Ok(()),
-        Some(MemoryFormat::Preserve) => {
-            Err(PyRuntimeError::new_err("Unsupported memory format Preserve"))
-        }
-        Some(_) => Err(PyNotImplementedError::new_err(format!(
-            "{name}() gives memory in row-major order only; use to(memory_format=...) on the result"
-        ))),
-    }
-}
-
 fn resize_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let mut given = args.positionals(py);
+    let mut format = None;
     for (name, value) in args.to_python(py)?.1.iter() {
         match name.extract::<&str>()? {
             "size" if given.is_empty() => given.push(value),
-            "memory_format" => check_resize_format("resize_", Some(&value))?,
+            "memory_format" => format = conversion::format_of("resize_", Some(&value))?,
             other => {
                 return Err(PyTypeError::new_err(format!(
                     "resize_() got an unexpected keyword argument '{other}'"
@@ -349,24 +336,28 @@ fn resize_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
         }
         many => many.iter().map(to_int).collect::<PyResult<_>>()?,
     };
-    this(slf).resize(&sizes).map_err(raise)?;
+    this(slf).resize_in(&sizes, format).map_err(raise)?;
     lock::give_back();
     same(slf)
 }
 
-/// `x.resize_as_(the_template, *, memory_format=None)`: `resize_` to the sizes of another tensor.
+/// `x.resize_as_(the_template, *, memory_format=None)`: `resize_` to the sizes of another tensor, and to its memory format if that
+/// is to be preserved.
 fn resize_as_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let names = ["the_template", "memory_format"];
     let [template, format] = args.bind(py, "resize_as_", names, 1)?;
     let template = template.expect("required");
-    let Some(shape) = as_tensor(&template).map(Tensor::shape) else {
+    let Some(like) = as_tensor(&template) else {
         return Err(PyTypeError::new_err(format!(
             "resize_as_(): argument 'the_template' (position 1) must be Tensor, not {}",
             type_name(&template)
         )));
     };
-    check_resize_format("resize_as_", format.as_ref())?;
-    this(slf).resize(shape).map_err(raise)?;
+    let format = match conversion::format_of("resize_as_", format.as_ref())? {
+        Some(MemoryFormat::Preserve) => Some(like.suggested_format()),
+        other => other,
+    };
+    this(slf).resize_in(like.shape(), format).map_err(raise)?;
     lock::give_back();
     same(slf)
 }

@@ -177,8 +177,18 @@ class MultiheadAttention(Module):
             is_causal: a hint that ``attn_mask`` is the causal mask.
 
         Returns:
-            The output, laid out as the query, and the weights ``(N, L, S)`` or ``None``.
+            The output, laid out as the query, and the weights ``(N, L, S)`` or ``None``. Of one
+            nested tensor for all three, in evaluation and without gradients, the output is nested.
+
+        Raises:
+            AssertionError: for nested tensors otherwise.
         """
+        if query.is_nested or key.is_nested or value.is_nested:
+            from .._nested_attention import attended
+
+            masks = (key_padding_mask, attn_mask)
+            inputs = (query, key, value)
+            return attended(self, inputs, masks, need_weights, average_attn_weights)
         swap = self.batch_first and query.dim() == 3
         if swap:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))

@@ -61,13 +61,6 @@ impl IndexPut {
         accumulate: bool,
     ) -> Result<TensorSpec> {
         ensure!(
-            self_.dtype() == values.dtype() || is_fill(indices, values, accumulate),
-            runtime,
-            "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
-            self_.dtype().scalar_name(),
-            values.dtype().scalar_name()
-        );
-        ensure!(
             !matches!(self_.dtype(), DType::F8E8M0FNU | DType::F4E2M1FNX2),
             not_implemented,
             "\"index_put\" not implemented for '{}'",
@@ -77,6 +70,13 @@ impl IndexPut {
         if !check_indices(self_, indices)? {
             check_values(values, &located(self_, indices)?.shape)?;
         }
+        ensure!(
+            self_.dtype() == values.dtype() || is_fill(indices, values, accumulate),
+            runtime,
+            "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
+            self_.dtype().scalar_name(),
+            values.dtype().scalar_name()
+        );
         Ok(TensorSpec::laid_as(self_))
     }
     fn cpu_(

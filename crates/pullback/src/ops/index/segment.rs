@@ -327,67 +327,127 @@ impl Segments {
     fn reduced(&self, data: &Tensor, way: Way, initial: Option<Scalar>) -> Result<Tensor> {
         let axis = self.counts.ndim() - 1;
         let count = self.counts.shape()[axis];
-        let inner = &data.shape()[axis + 1..];
-        let (rows, positions) = self.rows(data, count)?;
-        let (wide, width) = (rows.dtype(), rows.shape()[1]);
+        let rows = self.rows(data, count)?;
         let lines: i64 = data.shape()[..axis].iter().product();
-        let all = count + self.spare();
-        let start = |value: f64| {
-            let zeros = TensorSpec::beside(&rows, &[lines * all, width]).zeros()?;
-            if value == 0.0 { Ok(zeros) } else { zeros.plus(value) }
-        };
-        let segments = |t: Tensor| {
-            let lines = t.view(&[lines, all, width])?;
-            if all == count { Ok(lines) } else { lines.narrow(1, 0, count)?.clone_tensor(None) }
-        };
-        let fold = |way: &str, value: f64| {
-            segments(start(value)?.index_reduce_with(0, &positions, &rows, way, false)?)
-        };
-        let sum = |value: f64| segments(start(value)?.index_add(0, &positions, &rows)?);
         let given = initial.map(Scalar::to_f64);
         let first = given.unwrap_or(way.neutral());
         let out = match way {
-            Way::Sum => sum(first)?,
+            Way::Sum => rows.sum(&rows.values, first)?,
             Way::Mean => {
                 let counts = self.counts.reshape(&[lines, count, 1])?;
-                let divisor = counts.clamp_min(1.into())?.to_dtype(wide)?;
-                let mean = sum(given.unwrap_or(0.0))?.div(&divisor)?;
+                let divisor = counts.clamp_min(1.into())?.to_dtype(rows.values.dtype())?;
+                let mean = rows.sum(&rows.values, given.unwrap_or(0.0))?.div(&divisor)?;
                 mean.masked_fill(&counts.eq(&Tensor::wrapped(0)?)?, Scalar::Float(first))?
             }
-            Way::Prod => fold("prod", 1.0)?.times(first)?,
-            Way::Max => {
-                let most = fold("amax", f64::NEG_INFINITY)?;
-                most.masked_fill(&most.detach()?.lt(&Tensor::wrapped(first)?)?, first.into())?
-            }
-            Way::Min => {
-                let least = fold("amin", f64::INFINITY)?;
-                least.masked_fill(&least.detach()?.gt(&Tensor::wrapped(first)?)?, first.into())?
-            }
+            Way::Prod => rows.product()?.times(first)?,
+            Way::Max | Way::Min => rows.extremum(way, first)?,
         };
         let mut shape = Dims::from_slice(self.counts.shape());
-        shape.extend_from_slice(inner);
+        shape.extend_from_slice(&data.shape()[axis + 1..]);
         out.reshape(&shape)?.to_dtype(data.dtype())
     }
 
-    /// The rows of all lines in at least single precision, and where each goes.
-    fn rows(&self, data: &Tensor, count: i64) -> Result<(Tensor, Tensor)> {
+    /// The rows of all lines, and where each goes.
+    fn rows(&self, data: &Tensor, count: i64) -> Result<SegmentRows> {
         let axis = self.counts.ndim() - 1;
         let (before, inner) = (&data.shape()[..axis], &data.shape()[axis + 1..]);
         let (lines, size): (i64, i64) = (before.iter().product(), data.shape()[axis]);
         let wide = if data.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
-        let mut rows = data.to_dtype(wide)?.reshape(&[lines * size, inner.iter().product()])?;
+        let mut values = data.to_dtype(wide)?.reshape(&[lines * size, inner.iter().product()])?;
         let ids = self.ids.reshape(&[lines, size])?;
+        let all = count + self.spare();
         let mut positions = ids.clone();
         if lines > 1 {
             let line = TensorSpec::beside(&self.ids, &[lines, 1]).zeros()?.plus(1)?.cumsum(0)?;
-            positions = ids.add(&line.plus(-1)?.times(count + self.spare())?)?;
+            positions = ids.add(&line.plus(-1)?.times(all)?)?;
         }
         let positions = positions.reshape(&[lines * size])?;
         if self.leaves_rows {
             // What takes part in nothing must not make a gradient NaN.
             let left = ids.eq(&Tensor::wrapped(count)?)?.reshape(&[lines * size, 1])?;
-            rows = rows.masked_fill(&left, Scalar::Int(1))?;
+            values = values.masked_fill(&left, Scalar::Int(1))?;
         }
-        Ok((rows, positions))
+        Ok(SegmentRows { values, positions, segments: (lines, all, count) })
+    }
+}
+
+/// Rows and where they go.
+struct SegmentRows {
+    /// The rows of all lines in at least single precision, (rows of all lines, width).
+    values: Tensor,
+    /// The segment of each row among those of all lines.
+    positions: Tensor,
+    /// How many lines there are, segments in each, and of these such as are shown.
+    segments: (i64, i64, i64),
+}
+
+impl SegmentRows {
+    /// `value` for each segment of `rows`' dtype.
+    fn start(&self, value: f64) -> Result<Tensor> {
+        let (lines, all, _) = self.segments;
+        let shape = [lines * all, self.values.shape()[1]];
+        let zeros = TensorSpec::beside(&self.values, &shape).zeros()?;
+        if value == 0.0 { Ok(zeros) } else { zeros.plus(value) }
+    }
+    /// The segments that are shown, (lines, segments, width).
+    fn shown(&self, segments: &Tensor) -> Result<Tensor> {
+        let (lines, all, count) = self.segments;
+        let segments = segments.view(&[lines, all, self.values.shape()[1]])?;
+        if all == count { Ok(segments) } else { segments.narrow(1, 0, count)?.clone_tensor(None) }
+    }
+    fn sum(&self, rows: &Tensor, first: f64) -> Result<Tensor> {
+        self.shown(&self.start(first)?.index_add(0, &self.positions, rows)?)
+    }
+    fn fold(&self, rows: &Tensor, way: &str, first: f64) -> Result<Tensor> {
+        let start = self.start(first)?;
+        self.shown(&start.index_reduce_with(0, &self.positions, rows, way, false)?)
+    }
+    /// Products. That of a segment with NaN is the product of the others times the sum of what is NaN, so that the one element
+    /// which is NaN has the product of the others for a gradient.
+    fn product(&self) -> Result<Tensor> {
+        let nan = NanRows::of(self)?;
+        let others = self.fold(&nan.filled(self, 1.0)?, "prod", 1.0)?;
+        // (Two of them make each other's gradient NaN.)
+        let several = nan.counts.gt(&Tensor::wrapped(1)?)?;
+        let factor = nan.sums.mul(&nan.counts.masked_fill(&several, f64::NAN.into())?)?;
+        nan.or(&others.mul(&factor)?, &others)
+    }
+    /// Maxima or minima, of `first` too. Those that are NaN share the gradient evenly.
+    fn extremum(&self, way: Way, first: f64) -> Result<Tensor> {
+        let nan = NanRows::of(self)?;
+        let name = if way == Way::Max { "amax" } else { "amin" };
+        let best = self.fold(&nan.filled(self, way.neutral())?, name, way.neutral())?;
+        let (plain, least) = (best.detach()?, Tensor::wrapped(first)?);
+        let is_worse = if way == Way::Max { plain.lt(&least)? } else { plain.gt(&least)? };
+        let best = best.masked_fill(&is_worse, first.into())?;
+        let mean = nan.sums.div(&nan.counts.clamp_min(1.into())?)?;
+        nan.or(&mean, &best)
+    }
+}
+
+/// The elements that are NaN, of which the reductions of `index_reduce` have no gradient.
+struct NanRows {
+    /// Where they are among the rows.
+    mask: Tensor,
+    /// How many each segment has.
+    counts: Tensor,
+    /// Their sums: NaN where there are any, else zero.
+    sums: Tensor,
+}
+
+impl NanRows {
+    fn of(rows: &SegmentRows) -> Result<NanRows> {
+        let mask = rows.values.detach()?.isnan()?;
+        let counts = rows.sum(&mask.to_dtype(rows.values.dtype())?, 0.0)?;
+        let sums = rows.sum(&rows.values.masked_fill(&mask.logical_not()?, Scalar::Int(0))?, 0.0)?;
+        Ok(NanRows { mask, counts, sums })
+    }
+    /// The rows with `value` in their places.
+    fn filled(&self, rows: &SegmentRows, value: f64) -> Result<Tensor> {
+        rows.values.masked_fill(&self.mask, Scalar::Float(value))
+    }
+    /// `with` in the segments that have any, `without` in the others.
+    fn or(&self, with: &Tensor, without: &Tensor) -> Result<Tensor> {
+        self.counts.gt(&Tensor::wrapped(0)?)?.where_self(with, without)
     }
 }

@@ -263,7 +263,11 @@ impl Pool1dArgs {
         let room = (size + 2 * padding).saturating_sub(reach).saturating_sub(1);
         let extra = if ceil_mode { stride - 1 } else { 0 };
         let count = room.saturating_add(extra).div_euclid(stride) + 1;
-        ensure!(count > 0, runtime, "max_pool1d() Invalid computed output size: {count}");
+        ensure!(
+            count > 0,
+            runtime,
+            "max_pool1d() Invalid computed output size: {count}. Output size is too small for an input of size {size}"
+        );
         Ok(())
     }
 }
@@ -319,7 +323,7 @@ impl MaxPool3dWithIndices {
             "\"max_pool3d\" not implemented for '{}'",
             self_.dtype().scalar_name()
         );
-        Ok(maxima_specs(self_, &kernel::output_shape(self_.shape(), &window)?))
+        Ok(maxima_specs(self_, &kernel::output_shape(self_.shape(), &window)?, 3))
     }
     fn cpu(
         cpu: Cpu,

@@ -5,7 +5,8 @@
 //! those of `pool`.
 
 use super::pool_window::{
-    adaptive_shape, check_filled, maxima_specs, row_by_row, spread_over_planes, taken_from_planes,
+    adaptive_shape, check_filled, check_filled_from, maxima_specs, row_by_row, spread_over_planes,
+    taken_from_planes,
 };
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
@@ -43,7 +44,7 @@ fn adaptive_specs(x: &Tensor, output_size: &[i64], spatial: usize) -> Result<[Te
         "Trying to create tensor with negative dimension: {}",
         list(&shape)
     );
-    let mut specs = maxima_specs(x, &shape);
+    let mut specs = maxima_specs(x, &shape, spatial);
     if spatial == 3 {
         for spec in &mut specs {
             spec.strides = None;
@@ -147,7 +148,7 @@ impl AdaptiveMaxPool1d {
                 output_size.len()
             )
         };
-        check_filled(name, self_, 1)?;
+        check_filled_from(name, self_, 1)?;
         let [values, indices] = self_.unsqueeze(-2)?.adaptive_max_pool2d(&[1, size])?;
         Ok([values.squeeze_dim(-2)?, indices.squeeze_dim(-2)?])
     }

@@ -135,14 +135,29 @@ pub(super) fn check_planes(grad: &Tensor, input_size: &[i64], spatial: usize) ->
     Ok(())
 }
 
-/// The specs of maxima and their indices, in channels-last format if `x` is.
-pub(super) fn maxima_specs(x: &Tensor, shape: &[i64]) -> [TensorSpec; 2] {
+/// The specs of maxima and their indices over `spatial` dimensions, in channels-last format if `x` is.
+pub(super) fn maxima_specs(x: &Tensor, shape: &[i64], spatial: usize) -> [TensorSpec; 2] {
     let mut spec = TensorSpec::beside(x, shape);
-    if x.is_channels_last() {
+    if spatial == 3 && x.ndim() == 4 {
+        spec.strides = channels_last_of_volume(x, shape);
+    } else if x.is_channels_last() {
         spec.strides = channels_last_strides(shape);
     }
     let indices = spec.clone().computed_in(DType::I64);
     [spec, indices]
+}
+
+/// The strides of a result of `shape` beside `x`, a volume without batch, if its channels lie closest together without gaps.
+/// (What the four dimensions would be as images says nothing.)
+fn channels_last_of_volume(x: &Tensor, shape: &[i64]) -> Option<Dims> {
+    let of = |item: &[i64]| {
+        let strides = channels_last_strides(&[&[1], item].concat())?;
+        Some(Dims::from_slice(&strides[1..]))
+    };
+    let own = of(x.shape())?;
+    let same = |((&size, &a), &b): ((&i64, &i64), &i64)| size == 1 || a == b;
+    let is_last = x.shape().iter().zip(x.strides()).zip(&own).all(same);
+    if is_last && !x.is_contiguous() { of(shape) } else { None }
 }
 
 /// Runs a kernel that writes maxima and indices in row-major order, into temporary memory if the results have other
@@ -200,7 +215,7 @@ pub(super) fn adaptive_shape(
         spatial + 2,
         list(x.shape())
     );
-    check_filled(name, x, spatial)?;
+    check_filled_from(name, x, 1)?;
     let mut shape = Dims::from_slice(&x.shape()[..x.ndim() - spatial]);
     shape.extend_from_slice(output_size);
     Ok(shape)

@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _C
+from . import _C, _private
 from ._check import _assert_async
 from ._ops import OpOverload, OpOverloadPacket
 from .library import _schema
@@ -143,6 +143,12 @@ _OPS: dict[str, Callable[..., Any]] = {
     "out_dtype=None) -> Tensor": _grouped_mm,
     "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
     "Tensor": _sparse_addmm,
+    "_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int "
+    "num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? "
+    "mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> "
+    "(Tensor, Tensor)": _private._native_multi_head_attention,
+    "_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, Tensor, "
+    "Tensor)": _private._transform_bias_rescale_qkv,
     "_sparse_mm(Tensor sparse, Tensor dense) -> Tensor": _sparse_mm,
     "_sparse_mm.reduce(Tensor sparse, Tensor dense, str reduce) -> Tensor": _sparse_mm,
     f"to.device(Tensor self, Device device, ScalarType dtype, {_HOW}) -> Tensor": (

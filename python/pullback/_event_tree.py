@@ -21,6 +21,32 @@ if TYPE_CHECKING:
 __all__ = ["RecordScope"]
 
 
+def gather_traceback(python: bool, script: bool, cpp: bool) -> Any:
+    """Where the program is, to be read later by :func:`symbolize_tracebacks`.
+
+    Args:
+        python: with the frames of Python.
+        script: with those of TorchScript, of which there are none.
+        cpp: with those of compiled code, which are not read here.
+    """
+    import sys
+
+    from .utils._traceback import CapturedTraceback, captured
+
+    return captured(sys._getframe(1)) if python else CapturedTraceback([])
+
+
+def symbolize_tracebacks(tracebacks: list[Any]) -> list[list[dict[str, Any]]]:
+    """The frames of tracebacks as dictionaries (name, filename, line), the innermost first."""
+    return [
+        [
+            {"name": frame.name, "filename": frame.filename, "line": frame.lineno}
+            for frame in reversed(one.summary())
+        ]
+        for one in tracebacks
+    ]
+
+
 class _EventType(enum.Enum):
     """What an event is about; there are no events of backends, Vulkan and Kineto here."""
 
@@ -259,3 +285,11 @@ def event_tree(result: Any) -> list[_ProfilerEvent]:
     for event in sorted(events, key=lambda event: (event.start_time_ns, event.id)):
         (roots if event.parent is None else event.parent.children).append(event)
     return roots
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CapturedTraceback":
+        from .utils._traceback import CapturedTraceback
+
+        return CapturedTraceback
+    raise AttributeError(f"module 'torch._C._profiler' has no attribute {name!r}")

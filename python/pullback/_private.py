@@ -13,8 +13,13 @@ __all__ = [
     "_convert_indices_from_coo_to_csr",
     "_convert_indices_from_csr_to_coo",
     "_grouped_mm",
+    "_assert_tensor_metadata",
+    "_is_all_true",
+    "_is_any_true",
+    "_native_multi_head_attention",
     "_segment_reduce",
     "_shape_as_tensor",
+    "_transform_bias_rescale_qkv",
 ]
 
 _F: Any = _C._VariableFunctions
@@ -88,3 +93,42 @@ def _grouped_mm(
     from .nn.functional import grouped_mm
 
     return grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
+
+
+def _assert_tensor_metadata(*args: Any, **kwargs: Any) -> None:
+    """Raises unless a tensor has the sizes, strides, dtype, device and layout that are given."""
+    from . import ops
+
+    ops.aten._assert_tensor_metadata(*args, **kwargs)
+
+
+def _is_all_true(self: Tensor) -> Tensor:
+    """Whether all elements of a boolean tensor are true."""
+    from . import ops
+
+    result: Tensor = ops.aten._is_all_true(self)
+    return result
+
+
+def _is_any_true(self: Tensor) -> Tensor:
+    """Whether an element of a boolean tensor is true."""
+    from . import ops
+
+    result: Tensor = ops.aten._is_any_true(self)
+    return result
+
+
+def _native_multi_head_attention(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
+    """Attention with projections, of one call: see ``_native_attention``."""
+    from ._native_attention import native_multi_head_attention
+
+    return native_multi_head_attention(*args, **kwargs)
+
+
+def _transform_bias_rescale_qkv(
+    qkv: Tensor, qkv_bias: Tensor, num_heads: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values by heads: see ``_native_attention``."""
+    from ._native_attention import transform_bias_rescale_qkv
+
+    return transform_bias_rescale_qkv(qkv, qkv_bias, num_heads)

@@ -259,3 +259,23 @@ def test_a_tensor_is_resized_to_the_sizes_of_another() -> None:
     leaf = torch.zeros(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
         leaf.resize_as_(torch.zeros(1))
+
+
+def test_contiguous_takes_any_order_where_nothing_is_to_do() -> None:
+    x = torch.randn(2, 3)
+    assert x.is_contiguous(memory_format=torch.preserve_format)
+    assert x.contiguous(memory_format=torch.preserve_format) is x
+    assert not x.t().is_contiguous(memory_format=torch.preserve_format)
+    with pytest.raises(RuntimeError, match="preserve memory format is unsupported by the contig"):
+        x.t().contiguous(memory_format=torch.preserve_format)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.uint16, torch.int64])
+def test_integers_are_close_by_their_true_difference(dtype: torch.dtype) -> None:
+    least, most = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+    a = torch.tensor([0, 1, most, least], dtype=dtype)
+    b = torch.tensor([1, 0, least, most], dtype=dtype)
+    assert torch.isclose(a, b, rtol=0, atol=1).tolist() == [True, True, False, False]
+    flags = torch.tensor([True, False])
+    assert torch.isclose(flags, ~flags, rtol=0, atol=1).all()
+    assert torch.isclose(flags, ~flags, rtol=1, atol=0).tolist() == [False, True]

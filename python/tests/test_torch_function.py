@@ -263,3 +263,30 @@ def test_an_error_in_an_answer_is_that_error() -> None:
             call()
     with _C.DisableTorchFunctionSubclass():
         assert x.sum().item() == 4
+
+
+def test_dtype_is_shared_by_classes_that_leave_calls_as_they_are() -> None:
+    class Plain(torch.Tensor):
+        pass
+
+    class Silent(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+    class Answering(Plain):
+        @classmethod
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return "answered"
+
+    for kind in (Plain, Silent):
+        for name in ("dtype", "layout", "device", "requires_grad", "size", "stride"):
+            assert getattr(kind, name) is getattr(torch.Tensor, name)
+        assert torch.zeros(2, dtype=torch.int8).as_subclass(kind).dtype is torch.int8
+    x = torch.zeros(2).as_subclass(Answering)
+    assert (x.dtype, x.shape) == ("answered", "answered")
+    y = torch.zeros(2).as_subclass(Plain)
+    assert y.dtype is torch.float32
+    # A class may get its overrides later.
+    Plain.__torch_function__ = classmethod(lambda *args: "late")  # type: ignore[assignment]
+    assert (y.dtype, y.shape) == ("late", "late")

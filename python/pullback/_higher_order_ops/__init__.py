@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .._control_flow import cond, while_loop
+from .._control_flow import while_loop
 from .associative_scan import associative_scan
+from .cond import cond
 
 __all__ = ["associative_scan", "cond", "while_loop"]

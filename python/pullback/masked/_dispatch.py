@@ -185,7 +185,12 @@ def _written(
         raise TypeError(f"{name}: a MaskedTensor cannot be written into a plain tensor")
     for part in args[1:]:
         check_masks(args[0], part)
-    return func(*args, **kwargs)
+    if not _is_sparse(args[0]):
+        return func(*args, **kwargs)
+    tensors = [part for part in args if isinstance(part, Tensor)]
+    if _C.is_grad_enabled() and any(part.requires_grad for part in tensors):
+        raise RuntimeError(f"{name}: sparse MaskedTensors that require grad are not written into")
+    return _write(name, func, args, kwargs)
 
 
 def _setitem(
@@ -411,6 +416,9 @@ def dispatch_op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             return implementation(OP, name, func, args, dict(kwargs))
     if name in _PARAMETERS:
         return _reduce(OP, name, args[0], args[1:], kwargs)
+    if name == "linalg_vector_norm":
+        kwargs = {"p" if key == "ord" else key: value for key, value in kwargs.items()}
+        return _reduce(OP, "norm", args[0], args[1:], kwargs)
     if name == "as_strided":
         return _restrided(func, *args, **kwargs)
     if name == "is_same_size":

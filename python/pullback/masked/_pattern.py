@@ -61,7 +61,8 @@ def scattered(pattern: Tensor, data: Tensor) -> Tensor:
     """The strided tensor with these values where the pattern has elements, else zeros."""
     zeros = _VF.zeros(tuple(pattern.shape), dtype=data.dtype, device=data.device)
     if not zeros.dim():
-        return data[0] if len(data) else zeros
+        # (There is one value, or none, whose history the result has all the same.)
+        return data.any() if data.dtype is _C.bool else data.sum(dtype=data.dtype)
     return zeros.index_put(places(pattern), data)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ._pytree_path import NAMES, WITH_KEYS
+from ._pytree_path import _register_namedtuple as _register_namedtuple
 from ._pytree_path import GetAttrKey as GetAttrKey
 from ._pytree_path import KeyEntry as KeyEntry
 from ._pytree_path import KeyPath as KeyPath
@@ -25,6 +26,48 @@ from ._pytree_path import tree_map_with_path as tree_map_with_path
 from ._pytree_path import treespec_dumps as treespec_dumps
 from ._pytree_path import treespec_loads as treespec_loads
 from ._pytree_path import treespec_pprint as treespec_pprint
+
+__all__ = [
+    "PyTree",
+    "Context",
+    "FlattenFn",
+    "UnflattenFn",
+    "DumpableContext",
+    "ToDumpableContextFn",
+    "FromDumpableContextFn",
+    "PyTreeSpec",
+    "TreeSpec",
+    "LeafSpec",
+    "keystr",
+    "key_get",
+    "register_pytree_node",
+    "tree_is_leaf",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_unflatten",
+    "tree_iter",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_structure",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_all",
+    "tree_any",
+    "tree_all_only",
+    "tree_any_only",
+    "treespec_dumps",
+    "treespec_loads",
+    "treespec_pprint",
+    "is_namedtuple",
+    "is_namedtuple_class",
+    "is_namedtuple_instance",
+    "is_structseq",
+    "is_structseq_class",
+    "is_structseq_instance",
+]
 
 PyTree = Any
 Context = Any
@@ -62,7 +105,7 @@ def register_pytree_node(
 
     Args:
         cls: the type.
-        flatten_fn: gives its children as a list, and what else it needs, as a hashable context.
+        flatten_fn: gives its children as a list, and what else it needs, as the context.
         unflatten_fn: makes it of children and context.
         serialized_type_name: its name in structures that are written as texts.
         to_dumpable_context: makes text of the context, for the same purpose.
@@ -219,8 +262,8 @@ def _add(
     register_pytree_node(cls, lambda tree: (list(children(tree)), context(tree)), make)
 
 
-def _keys(tree: dict[Any, Any]) -> tuple[Any, ...]:
-    return tuple(tree)
+def _keys(tree: dict[Any, Any]) -> list[Any]:
+    return list(tree)
 
 
 def _list_flatten(d: Any) -> tuple[list[Any], Any]:
@@ -251,12 +294,12 @@ register_pytree_node(list, _list_flatten, _list_unflatten)
 
 def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Any]:
     """The values of a dictionary, and its keys as the context."""
-    return list(d.values()), tuple(d)
+    return list(d.values()), list(d)
 
 
 def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[KeyEntry, Any]], Any]:
     """The values of a dictionary with the steps that lead to them, and its keys."""
-    return [(MappingKey(key), value) for key, value in d.items()], tuple(d)
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
 
 
 def _dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
@@ -277,7 +320,7 @@ _ordereddict_flatten_with_keys = _dict_flatten_with_keys
 register_pytree_node(OrderedDict, _ordereddict_flatten, _ordereddict_unflatten)
 _add(
     defaultdict,
-    lambda tree: (tree.default_factory, _keys(tree)),
+    lambda tree: [tree.default_factory, _keys(tree)],
     defaultdict.values,
     lambda children, context: defaultdict(context[0], zip(context[1], children, strict=True)),
 )
@@ -290,7 +333,7 @@ BUILTIN_TYPES: frozenset[Any] = frozenset(
 _NAMED = NodeDef(tuple, lambda tree: (list(tree), type(tree)), lambda children, cls: cls(*children))
 # Named tuples of results take one sequence.
 _STRUCT = NodeDef(tuple, lambda tree: (list(tree), type(tree)), lambda children, cls: cls(children))
-_BY_KIND = {"named": _NAMED, "struct": _STRUCT}
+_BY_KIND: dict[Any, NodeDef] = {namedtuple: _NAMED, "struct": _STRUCT}
 
 
 def _node_of(tree: Any) -> NodeDef | None:
@@ -380,7 +423,9 @@ class TreeSpec:
         if self.type is None:
             return "*"
         name = self.type if isinstance(self.type, str) else self.type.__name__
-        return f"TreeSpec({name}, {self.context}, {self.children_specs})"
+        # (The first child stands on the line of its parent, each other one on a line of its own.)
+        below = ",\n  ".join(repr(child).replace("\n", "\n  ") for child in self.children_specs)
+        return f"TreeSpec({name}, {self.context}, [{below}])"
 
 
 class LeafSpec(TreeSpec):
@@ -435,7 +480,7 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
         leaves.append(tree)
         return _LEAF
     children, context = node.flatten_fn(tree)
-    kind = "named" if node is _NAMED else "struct" if node is _STRUCT else type(tree)
+    kind = namedtuple if node is _NAMED else "struct" if node is _STRUCT else type(tree)
     if is_leaf is not None:
         return TreeSpec(kind, context, [_flatten(child, leaves, is_leaf) for child in children])
     specs = []
@@ -507,7 +552,7 @@ def _leaves_below(tree: Any, spec: TreeSpec) -> list[Any]:
         return [tree]
     node = _node_of(tree)
     children, context = node.flatten_fn(tree) if node is not None else ([], None)
-    kind = "named" if node is _NAMED else "struct" if node is _STRUCT else type(tree)
+    kind = namedtuple if node is _NAMED else "struct" if node is _STRUCT else type(tree)
     if kind != spec.type or len(children) != spec.num_children or context != spec.context:
         raise ValueError(f"Node type mismatch; expected {spec}, but got {tree!r}.")
     pairs = zip(children, spec.children_specs, strict=True)
@@ -531,7 +576,7 @@ def _broadcast_to_and_flatten(
     if node is None:
         return [tree] * treespec.num_leaves
     children, context = node.flatten_fn(tree)
-    kind = "named" if node is _NAMED else "struct" if node is _STRUCT else type(tree)
+    kind = namedtuple if node is _NAMED else "struct" if node is _STRUCT else type(tree)
     if kind != treespec.type or context != treespec.context:
         return None
     if len(children) != treespec.num_children:

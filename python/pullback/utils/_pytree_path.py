@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -176,7 +176,20 @@ _BUILTIN = {
     "collections.OrderedDict": OrderedDict,
     "collections.defaultdict": defaultdict,
     "collections.deque": deque,
+    "collections.namedtuple": namedtuple,
 }
+# The names that classes of named tuples have in texts.
+_NAMED_TUPLES: dict[type[Any], str] = {}
+
+
+def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
+    """Gives a class of named tuples the name by which it is known in structures that are texts.
+
+    Args:
+        cls: the class.
+        serialized_type_name: the name.
+    """
+    _NAMED_TUPLES[cls] = serialized_type_name
 
 
 def _name_of(kind: Any, context: Any) -> str:
@@ -184,10 +197,7 @@ def _name_of(kind: Any, context: Any) -> str:
         if kind is known:
             return name
     if isinstance(kind, str):
-        raise NotImplementedError(
-            f"Can't serialize TreeSpec of namedtuple class {context} because we didn't register a "
-            "serialized_type_name."
-        )
+        raise NotImplementedError(f"Can't serialize TreeSpec of {context}, a result with names.")
     registered = NAMES.get(kind, (None, None, None))[0]
     if registered is None:
         raise NotImplementedError(
@@ -195,6 +205,15 @@ def _name_of(kind: Any, context: Any) -> str:
             "_register_pytree_node call with a `serialized_type_name` kwarg."
         )
     return registered
+
+
+def _enumerator(key: Any) -> Any:
+    """A member of an enumeration, as a text that says what it is."""
+    import enum
+
+    if isinstance(key, enum.Enum):
+        return {"__enum__": True, "fqn": f"{type(key).__module__}:{key}", "name": key.name}
+    raise TypeError(f"Object of type {type(key).__name__} is not JSON serializable")
 
 
 def _dumped(spec: TreeSpec) -> dict[str, Any]:
@@ -207,6 +226,13 @@ def _dumped(spec: TreeSpec) -> dict[str, Any]:
     context: Any
     if to_text is not None:
         context = to_text(spec.context)
+    elif spec.type is namedtuple:
+        if spec.context not in _NAMED_TUPLES:
+            raise NotImplementedError(
+                f"Can't serialize TreeSpec of namedtuple class {spec.context} because we didn't "
+                "register a serialized_type_name. Please register using `_register_namedtuple`."
+            )
+        context = _NAMED_TUPLES[spec.context]
     elif spec.type is defaultdict:
         factory, keys = spec.context
         context = {
@@ -215,9 +241,7 @@ def _dumped(spec: TreeSpec) -> dict[str, Any]:
             "dict_context": list(keys),
         }
     else:
-        context = json.dumps(
-            list(spec.context) if isinstance(spec.context, tuple) else spec.context
-        )
+        context = json.dumps(spec.context, default=_enumerator)
     children = [_dumped(child) for child in spec.children_specs]
     return {"type": name, "context": context, "children_spec": children}
 
@@ -261,10 +285,17 @@ def _loaded(data: dict[str, Any]) -> TreeSpec:
     if kind is defaultdict:
         module = importlib.import_module(text["default_factory_module"])
         factory = getattr(module, text["default_factory_name"])
-        return TreeSpec(kind, (factory, tuple(text["dict_context"])), children)
+        return TreeSpec(kind, [factory, list(text["dict_context"])], children)
+    if kind is namedtuple:
+        for cls, own in _NAMED_TUPLES.items():
+            if own == text:
+                return TreeSpec(kind, cls, children)
+        raise NotImplementedError(
+            f"Can't deserialize TreeSpec of namedtuple class {text} because we couldn't find a "
+            "registered class of that name. Please register using `_register_namedtuple`."
+        )
     if kind is not None:
-        context = json.loads(text)
-        return TreeSpec(kind, tuple(context) if isinstance(context, list) else context, children)
+        return TreeSpec(kind, json.loads(text), children)
     for registered, (its_name, _, from_text) in NAMES.items():
         if its_name == name:
             context = json.loads(text) if from_text is None else from_text(text)

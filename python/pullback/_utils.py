@@ -297,11 +297,12 @@ def _rebuild_nested_jagged(
     lengths: Tensor | None,
     ragged: int,
     requires_grad: bool,
+    bounds: dict[str, int] | None = None,
 ) -> Tensor:
     """A nested tensor of the jagged layout, from a file."""
     from .nested._jagged import rebuild
 
-    return rebuild(values, offsets, lengths, ragged, requires_grad)
+    return rebuild(values, offsets, lengths, ragged, requires_grad, bounds)
 
 
 def _rebuild_nested_strided(parts: list[Tensor], like: Tensor, requires_grad: bool) -> Tensor:

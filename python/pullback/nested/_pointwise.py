@@ -45,7 +45,7 @@ BROADCAST = frozenset(
         *("__floordiv__", "__mod__", "__pow__", "__and__", "__or__", "__xor__", "__rand__"),
         *("__ror__", "__rxor__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"),
         *("where", "masked_fill", "addcmul", "addcdiv", "lerp", "clamp", "clip", "clamp_min"),
-        *("clamp_max",),
+        *("clamp_max", "threshold_backward"),
     }
 )
 

@@ -17,6 +17,10 @@ def _shapes(first: Any, other: Any) -> str:
     return f"inputs of shapes {first.shape} and {other.shape}"
 
 
+def _bmm(name: str, func: _Func, input: Any, mat2: Any) -> Any:
+    return _matmul(name, func, input, mat2)
+
+
 def _matmul(name: str, func: _Func, first: Any, other: Any) -> Any:
     if name == "__rmatmul__":
         first, other = other, first
@@ -182,7 +186,8 @@ def _attention(
 
 
 TABLE: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("matmul", "bmm", "__matmul__", "__rmatmul__"), _matmul),
+    **dict.fromkeys(("matmul", "__matmul__", "__rmatmul__"), _matmul),
+    "bmm": _bmm,
     "linear": _linear,
     **dict.fromkeys(("layer_norm", "rms_norm"), _norm),
     "normalize": _normalize,

@@ -1,11 +1,11 @@
-"""What is asked of a jagged tensor: its sizes under the names of ops, and comparisons of them."""
+"""What is asked of a jagged tensor by functions, as ``torch.numel``; ``apply_``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ._jagged import NestedTensor, unwrap
+from ._jagged import NestedTensor
 
 _Func = Callable[..., Any]
 
@@ -15,27 +15,17 @@ def _storage_offset(source: NestedTensor) -> int:
 
 
 _ANSWERS: dict[str, Callable[[NestedTensor], Any]] = {
-    "sym_size": lambda source: source.shape,
-    "sym_stride": lambda source: source.stride(),
-    "sym_numel": lambda source: source.numel(),
-    "sym_storage_offset": _storage_offset,
     "storage_offset": _storage_offset,
     "dim": lambda source: source.dim(),
     "numel": lambda source: source.numel(),
-    "is_non_overlapping_and_dense": lambda source: False,
+    "size": lambda source: source.shape,
+    "stride": lambda source: source.stride(),
 }
 
 
-def _answer(name: str, func: _Func, source: NestedTensor, *dim: int) -> Any:
+def _answer(name: str, func: _Func, source: NestedTensor, dim: int | None = None) -> Any:
     found = _ANSWERS[name](source)
-    return found[dim[0]] if dim else found
-
-
-def _size(name: str, func: _Func, source: NestedTensor, *dim: int) -> Any:
-    raise RuntimeError(
-        "NestedTensor does not support directly calling torch.ops.aten.size: a size is a symbol; "
-        "use nested_tensor.size()"
-    )
+    return found if dim is None else found[dim]
 
 
 def is_same_size(name: str, func: _Func, source: Any, other: Any) -> bool:
@@ -51,14 +41,8 @@ def _apply(name: str, func: _Func, source: NestedTensor, function: Any) -> Neste
     return source
 
 
-def _values(name: str, func: _Func, source: NestedTensor) -> Any:
-    return unwrap(source)
-
-
 TABLE: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(_ANSWERS, _answer),
-    "size": _size,
     "is_same_size": is_same_size,
     "apply_": _apply,
-    "_nested_get_values": _values,
 }

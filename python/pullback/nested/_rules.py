@@ -52,7 +52,7 @@ VIEWS = frozenset(
         *("view", "view_as", "reshape", "reshape_as", "flatten", "unflatten", "expand"),
         *("expand_as", "transpose", "swapaxes", "swapdims", "permute", "squeeze", "unsqueeze"),
         *("narrow", "select", "__getitem__", "split", "split_with_sizes", "tensor_split"),
-        *("chunk", "detach", "alias"),
+        "chunk",
     }
 )
 

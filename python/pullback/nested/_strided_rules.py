@@ -169,20 +169,21 @@ def _matmul(name: str, func: _Func, first: Any, other: Any) -> Any:
     for at, (a, b) in enumerate(zip(first._parts, other._parts, strict=True)):
         if a.size()[:-2] != b.size()[:-2]:
             raise RuntimeError(
-                "matmul(): For nested tensors, batch dimensions must have the same sizes, got "
+                "matmul: For nested tensors, batch dimensions must have the same sizes, got "
                 f"{list(a.size())} and {list(b.size())} at index {at}"
             )
         if a.size(-1) != b.size(-2):
             raise RuntimeError(
-                "matmul(): Nested tensors cannot be matrix multiplied: the components of index "
+                "matmul: Nested tensors cannot be matrix multiplied: the components of index "
                 f"{at} have the sizes {list(a.size())} and {list(b.size())}"
             )
     pairs = zip(unwrap(first), unwrap(other), strict=True)
     return wrap([_VF.matmul(a, b) for a, b in pairs], first)
 
 
-def _bmm(name: str, func: _Func, first: Any, other: Any) -> Any:
+def _bmm(name: str, func: _Func, input: Any, mat2: Any) -> Any:
     """Matrix by matrix; one of the two may be a plain tensor of three dimensions."""
+    first, other = input, mat2
     for which, one in (("batch1", first), ("batch2", other)):
         if one.dim() != 3:
             raise RuntimeError(f"{which} must be a 3D tensor, got {one.dim()} dimensions")

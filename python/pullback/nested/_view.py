@@ -237,9 +237,14 @@ def _unbind(name: str, func: _Func, source: NestedTensor, dim: int = 0) -> Any:
     return tuple(components(source))
 
 
-def _split(name: str, func: _Func, source: NestedTensor, size: Any, dim: int = 0) -> Any:
+def _split(name: str, func: _Func, source: NestedTensor, *args: Any, **kwargs: Any) -> Any:
+    """The first argument after the tensor has another name in each of these functions."""
+    given = [*args, *(one for key, one in kwargs.items() if key != "dim")]
+    if len(given) > 2 or (len(given) == 2 and "dim" in kwargs) or not given:
+        raise TypeError(f"{name}(): expected how to split a NestedTensor, and a dim")
+    dim = kwargs.get("dim", given[1] if len(given) == 2 else 0)
     at = _one(name, source, dim)
-    parts = getattr(unwrap(source), name)(size, at - 1)
+    parts = getattr(unwrap(source), name)(given[0], at - 1)
     return tuple(wrap(one, source._structure, source._ragged_idx) for one in parts)
 
 

@@ -127,6 +127,42 @@ def _of_numbers() -> Iterator[tuple[str, Callable[..., Any]]]:
         yield f"{name}(Scalar a, Scalar b) -> bool", getattr(operator, name)
 
 
+def _size(self: Any) -> list[int]:
+    if self.is_nested:
+        raise RuntimeError(
+            "a nested tensor does not support directly calling torch.ops.aten.size: not all of its "
+            "sizes are numbers; use torch.ops.aten.sym_size"
+        )
+    return list(self.shape)
+
+
+def _is_dense(self: Any) -> bool:
+    """Whether the elements fill their memory, in some order of the dimensions."""
+    if self.is_nested:
+        return False
+    sizes = [
+        (step, size) for step, size in zip(self.stride(), self.shape, strict=True) if size != 1
+    ]
+    expected = 1
+    for step, size in sorted(sizes):
+        if step != expected:
+            return self.numel() == 0
+        expected *= size
+    return True
+
+
+def _jagged_to_padded(values: Any, offsets: Any, max_lengths: Any, padding_value: float) -> Any:
+    from .nested._padded import jagged_to_padded
+
+    return jagged_to_padded(values, offsets, max_lengths, padding_value)
+
+
+def _padded_to_jagged(dense: Any, offsets: Any, total_L: int | None) -> Any:
+    from .nested._padded import padded_to_jagged
+
+    return padded_to_jagged(dense, offsets, total_L)
+
+
 _HOW = "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None"
 _OPS: dict[str, Callable[..., Any]] = {
     "_pin_memory(Tensor self, Device? device=None) -> Tensor": _method("pin_memory"),
@@ -173,7 +209,7 @@ _OPS: dict[str, Callable[..., Any]] = {
     "sym_stride(Tensor self) -> SymInt[]": lambda self: list(self.stride()),
     "sym_stride.int(Tensor self, int dim) -> SymInt": _method("stride"),
     "sym_numel(Tensor self) -> SymInt": _method("numel"),
-    "size(Tensor self) -> int[]": lambda self: list(self.shape),
+    "size(Tensor self) -> int[]": _size,
     "size.int(Tensor self, int dim) -> int": _method("size"),
     "stride(Tensor self) -> int[]": lambda self: list(self.stride()),
     "stride.int(Tensor self, int dim) -> int": _method("stride"),
@@ -184,6 +220,12 @@ _OPS: dict[str, Callable[..., Any]] = {
     "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool": (
         lambda self, format: self.is_contiguous(memory_format=format)
     ),
+    "is_non_overlapping_and_dense(Tensor self) -> bool": _is_dense,
+    "is_same_size(Tensor self, Tensor other) -> bool": _method("is_same_size"),
+    "_jagged_to_padded_dense_forward(Tensor values, Tensor[] offsets, SymInt[] max_lengths, float "
+    "padding_value=0.) -> Tensor": _jagged_to_padded,
+    "_padded_dense_to_jagged_forward(Tensor dense, Tensor[] offsets, SymInt? total_L=None) -> "
+    "Tensor": _padded_to_jagged,
     "sym_storage_offset(Tensor self) -> SymInt": _method("storage_offset"),
     **{
         f"{name}.Scalar(Tensor self, Scalar other{alpha}) -> Tensor": functools.partial(

@@ -17,6 +17,10 @@ __all__ = [
     "_is_all_true",
     "_is_any_true",
     "_native_multi_head_attention",
+    "_nested_from_padded",
+    "_nested_from_padded_and_nested_example",
+    "_nested_tensor_from_mask",
+    "_nested_tensor_from_mask_left_aligned",
     "_segment_reduce",
     "_shape_as_tensor",
     "_transform_bias_rescale_qkv",
@@ -132,3 +136,51 @@ def _transform_bias_rescale_qkv(
     from ._native_attention import transform_bias_rescale_qkv
 
     return transform_bias_rescale_qkv(qkv, qkv_bias, num_heads)
+
+
+def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -> Tensor:
+    """A nested tensor of the strided layout with the beginnings of rows that a mask selects.
+
+    Args:
+        t: rows of one length, ``(N, L, D)``.
+        mask: booleans of size ``(N, L)``.
+        mask_check: whether a mask with gaps is refused; else its places are counted.
+
+    Raises:
+        RuntimeError: for another mask.
+    """
+    from .nested._padded import from_mask
+
+    return from_mask(t, mask, mask_check)
+
+
+def _nested_tensor_from_mask_left_aligned(t: Tensor, mask: Tensor) -> bool:
+    """Whether a mask selects the beginning of each row, alone."""
+    from .nested._padded import is_left_aligned
+
+    return is_left_aligned(t, mask)
+
+
+def _nested_from_padded(
+    padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False
+) -> Tensor:
+    """A nested tensor of the strided layout with parts of the rows of a padded tensor.
+
+    Args:
+        padded: the rows.
+        cpu_nested_shape_example: the size of each component, a row for each.
+        fuse_transform_0213: whether ``(N, H, L, D)`` is read as ``(N, L, H * D)``.
+
+    Raises:
+        RuntimeError: for sizes that do not lie within the rows.
+    """
+    from .nested._padded import from_padded
+
+    return from_padded(padded, cpu_nested_shape_example, fuse_transform_0213)
+
+
+def _nested_from_padded_and_nested_example(padded: Tensor, nt_example: Tensor) -> Tensor:
+    """The same with the sizes of the components of a nested tensor."""
+    from .nested._padded import from_padded_and_example
+
+    return from_padded_and_example(padded, nt_example)

@@ -7,6 +7,7 @@ import numbers
 from typing import Any
 
 __all__ = [
+    "SymInt",
     "sym_constrain_range",
     "sym_constrain_range_for_size",
     "sym_float",
@@ -18,6 +19,59 @@ __all__ = [
     "sym_sqrt",
     "sym_sum",
 ]
+
+
+class SymInt:
+    """A whole number that is known by its relations alone: a node has them.
+
+    Programs ask whether a size is one. The only ones here are the sizes of ragged dimensions
+    (`nested._internal.nested_int`); all other sizes are numbers.
+
+    Args:
+        node: what compares and multiplies it.
+    """
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: Any) -> None:
+        self.node = node
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.node.eq(_node_of(other)))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __ge__(self, other: Any) -> bool:
+        return bool(self.node.ge(_node_of(other)))
+
+    def __le__(self, other: Any) -> bool:
+        return bool(self.node.le(_node_of(other)))
+
+    def __gt__(self, other: Any) -> bool:
+        return not self <= other
+
+    def __lt__(self, other: Any) -> bool:
+        return not self >= other
+
+    def __hash__(self) -> int:
+        return hash(self.node)
+
+    def __mul__(self, other: Any) -> Any:
+        found = self.node.mul(_node_of(other))
+        return found if found is NotImplemented else type(self)(found)
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return str(self.node)
+
+    def __int__(self) -> int:
+        raise TypeError(f"the ragged size {self!r} is no single number")
+
+
+def _node_of(other: Any) -> Any:
+    return other.node if isinstance(other, SymInt) else other
 
 
 def _check_number(value: Any) -> None:

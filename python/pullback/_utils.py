@@ -305,8 +305,8 @@ def _rebuild_njt(parts: dict[str, Any]) -> Tensor:
     """A nested tensor of the jagged layout, from a file as PyTorch writes it.
 
     Args:
-        parts: the values, offsets and lengths, which dimension is ragged, and whether it requires
-            grad, by the names of PyTorch's constructor.
+        parts: the values, offsets and lengths, which dimension is ragged, bounds of the lengths and
+            whether it requires grad, by the names of PyTorch's constructor.
 
     Raises:
         RuntimeError: for offsets and lengths that do not lie within the values.
@@ -317,6 +317,7 @@ def _rebuild_njt(parts: dict[str, Any]) -> Tensor:
         parts.get("lengths"),
         parts.get("_ragged_idx", 1),
         bool(parts.get("requires_grad", False)),
+        parts.get("_metadata_cache"),
     )
 
 
@@ -326,11 +327,12 @@ def _rebuild_nested_jagged(
     lengths: Tensor | None,
     ragged: int,
     requires_grad: bool,
+    bounds: dict[str, Any] | None = None,
 ) -> Tensor:
     """A nested tensor of the jagged layout, from a file."""
     from .nested._jagged import rebuild
 
-    return rebuild(values, offsets, lengths, ragged, requires_grad)
+    return rebuild(values, offsets, lengths, ragged, requires_grad, bounds)
 
 
 def _rebuild_nested_strided(parts: list[Tensor], like: Tensor, requires_grad: bool) -> Tensor:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _absent
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
-
 
 _NAMES = (
     "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod "
@@ -22,4 +17,16 @@ _main = vars(sys.modules[__package__])
 __all__ = [name for name in _NAMES.split() if name in _main]
 globals().update({name: _main[name] for name in __all__})
 
-_absent.announce(globals())
+
+def __getattr__(name: str) -> Any:
+    # (`nn` is loaded with the package, after this module.)
+    if name == "F":
+        from .nn import functional
+
+        return globals().setdefault("F", functional)
+    return _missing(name)
+
+
+_found: dict[str, Any] = {"__name__": __name__}
+_absent.announce(_found)
+_missing = _found["__getattr__"]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["InvalidBackend", "TensorifyScalarRestartAnalysis", "TorchDynamoException"]
+__all__ = [
+    "BackendCompilerFailed",
+    "InvalidBackend",
+    "TensorifyScalarRestartAnalysis",
+    "TorchDynamoException",
+]
 
 
 class TorchDynamoException(RuntimeError):
@@ -21,6 +26,23 @@ class InvalidBackend(TorchDynamoException):
         super().__init__(
             f"Invalid backend: {name!r}. See `torch._dynamo.list_backends()` for available "
             f"backends: here {', '.join(available)}."
+        )
+
+
+class BackendCompilerFailed(TorchDynamoException):
+    """What PyTorch raises for an error within a backend; here that error itself is raised.
+
+    Args:
+        backend_fn: the backend.
+        inner_exception: its error.
+    """
+
+    def __init__(self, backend_fn: object, inner_exception: Exception) -> None:
+        self.backend_name = getattr(backend_fn, "__name__", "?")
+        self.inner_exception = inner_exception
+        super().__init__(
+            f"backend={self.backend_name!r} raised:\n{type(inner_exception).__name__}: "
+            f"{inner_exception}"
         )
 
 

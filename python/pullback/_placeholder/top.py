@@ -49,7 +49,7 @@ _CLASSES: tuple[tuple[Refusal, str], ...] = (
         "DispatchKey DispatchKeySet ExcludeDispatchKeyGuard PyTorchFileReader PyTorchFileWriter "
         "SerializationStorageContext StorageBase FatalError",
     ),
-    (_SYMBOLIC, "SymBool SymFloat SymInt"),
+    (_SYMBOLIC, "SymBool SymFloat"),
     (
         _QUANTIZED,
         "QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage qscheme",

@@ -12,8 +12,9 @@ from typing import Any
 from .. import _C
 from .._jagged_layout import jagged
 from .._tensor import Tensor
-from ._jagged import NestedTensor, check_structure, wrap
+from ._jagged import NestedTensor, check_structure, view_of, wrap
 from ._strided import StridedNestedTensor
+from ._strided import copied as _copied_strided
 from ._strided import wrap as _wrap_strided
 from ._structure import of_counts, of_offsets
 
@@ -52,22 +53,36 @@ def _ragged_of(parts: Sequence[Tensor]) -> int:
 
 def _joined(parts: list[Tensor], layout: Any) -> Tensor:
     """A nested tensor of these components, with their history."""
-    if len({one.dim() for one in parts}) > 1:
-        raise RuntimeError(
-            "When constructing a nested tensor, all tensors in list must have the same dim"
-        )
+    _check_dims(parts, layout)
     if len({(one.dtype, one.device) for one in parts}) > 1:
         raise RuntimeError(
             "When constructing a nested tensor, all tensors in list must have the same dtype and "
             "device"
         )
     if layout is not jagged:
-        return _wrap_strided(parts, _VF.empty(0))
+        return _copied_strided(parts)
     if not parts:
         raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
     ragged = _ragged_of(parts)
     counts = [one.size(ragged - 1) for one in parts]
     return wrap(_VF.cat(parts, ragged - 1), of_counts(counts), ragged)
+
+
+def _check_dims(parts: Sequence[Tensor], layout: Any) -> None:
+    dims = [one.dim() for one in parts]
+    at = next((at for at in range(1, len(dims)) if dims[at] != dims[at - 1]), None)
+    if at is None:
+        return
+    if layout is jagged:
+        raise RuntimeError(
+            "When constructing a nested tensor, all tensors in list must have the same dim, got "
+            f"{dims}"
+        )
+    raise RuntimeError(
+        "All Tensors given to nested_tensor must have the same dimension. Found dimension "
+        f"{dims[at]} for Tensor at index {at} and dimension {dims[at - 1]} for Tensor at index "
+        f"{at - 1}."
+    )
 
 
 def nested_tensor(
@@ -136,10 +151,8 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
             raise RuntimeError("Converting between nested tensor layouts is not supported")
         return ts.to(device=device or ts.device, dtype=dtype or ts.dtype)
     if isinstance(ts, Tensor):
-        if ts.dim() == 0:
-            raise RuntimeError("as_nested_tensor(): expected a tensor of at least one dimension")
-        parts = list(ts.unbind(0))
-    elif isinstance(ts, (list, tuple)) and all(isinstance(one, Tensor) for one in ts):
+        return _of_rows(ts.to(device=device or ts.device, dtype=dtype or ts.dtype), chosen)
+    if isinstance(ts, (list, tuple)) and all(isinstance(one, Tensor) for one in ts):
         parts = list(ts)
     else:
         raise TypeError(
@@ -149,6 +162,19 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     if device is not None or dtype is not None:
         parts = [one.to(device=device or one.device, dtype=dtype or one.dtype) for one in parts]
     return _joined(parts, chosen)
+
+
+def _of_rows(rows: Tensor, layout: Any) -> Tensor:
+    """A nested tensor of the rows of a plain one: a view of it, if that is contiguous."""
+    if rows.dim() < 2:
+        raise RuntimeError(
+            f"as_nested_tensor(): Expected tensor argument to have dim() > 1, got {rows.dim()}"
+        )
+    whole = rows.contiguous()
+    if layout is not jagged:
+        return _wrap_strided(list(whole.unbind(0)), whole)._showing(whole)
+    structure = of_counts([whole.size(1)] * whole.size(0))
+    return view_of(whole.flatten(0, 1), structure)
 
 
 def nested_tensor_from_jagged(
@@ -166,8 +192,8 @@ def nested_tensor_from_jagged(
         offsets: where each component begins, and the end.
         lengths: how long each is. Without ``offsets`` they lie one right after another.
         jagged_dim: the ragged dimension, counted with that of the batch; 1 unless given.
-        min_seqlen: the least length, checked.
-        max_seqlen: the greatest length, checked.
+        min_seqlen: a bound of the lengths from below, checked.
+        max_seqlen: a bound from above, checked: what is padded is padded to it.
 
     Raises:
         RuntimeError: without offsets and lengths, or where these do not lie within the values.
@@ -182,13 +208,9 @@ def nested_tensor_from_jagged(
     ragged = 1 if jagged_dim is None else jagged_dim
     check_structure(values, offsets, lengths, ragged)
     structure = of_offsets(offsets, lengths)
-    for name, given, found in (
-        ("min_seqlen", min_seqlen, structure.shortest),
-        ("max_seqlen", max_seqlen, structure.longest),
-    ):
-        if given is not None and given != found:
-            raise RuntimeError(f"{name} is {given}, but the components say {found}")
-    return wrap(values, structure, ragged)
+    if min_seqlen is not None or max_seqlen is not None:
+        structure = structure.bounded(min_seqlen, max_seqlen)
+    return view_of(values, structure, ragged)
 
 
 def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None) -> Tensor:
@@ -227,9 +249,13 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None
     width = tensor.size(1)
     begins = [row * width + first for row, first in enumerate(starts)]
     end = begins[-1] + counts[-1] if begins else 0
-    offsets = _C.tensor([*begins, end], dtype=_C.int64)
     values = tensor.flatten(0, 1)
-    return wrap(values, of_offsets(offsets, _C.tensor(counts, dtype=_C.int64)), 1)
+    if [a + n for a, n in zip(begins, counts, strict=True)] == [*begins[1:], end][: len(begins)]:
+        first = begins[0] if begins else 0
+        return view_of(values.narrow(0, first, end - first), of_counts(counts))
+    offsets = _C.tensor([*begins, end], dtype=_C.int64)
+    structure = of_offsets(offsets, _C.tensor(counts, dtype=_C.int64))
+    return view_of(values, structure.bounded(min(counts), max(counts)))
 
 
 def _numbers(name: str, given: Any, batch: int) -> list[int]:
@@ -245,7 +271,7 @@ def _numbers(name: str, given: Any, batch: int) -> list[int]:
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
-    """A jagged tensor of what a mask selects of each row.
+    """A jagged tensor of what a mask selects of each row, in the last dimension.
 
     Args:
         tensor: a plain tensor.
@@ -261,7 +287,7 @@ def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
     whole, fitted = _VF.broadcast_tensors([tensor, mask])
     if whole.dim() == 0:
         raise RuntimeError("torch.nested.masked_select requires a tensor of at least one dimension")
-    counts = fitted.reshape([fitted.size(0), -1]).sum(-1).tolist()
+    counts = fitted.sum(-1).flatten().tolist()
     return wrap(whole.masked_select(fitted), of_counts(counts), 1)
 
 

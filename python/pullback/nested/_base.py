@@ -51,6 +51,22 @@ class Nested(Tensor):
         """Computes what the engine does with gradients, below autograd."""
         return cls._op(func, args, kwargs or {})
 
+    # The tensor whose memory it shows, if it shows another's.
+    _viewed: Tensor | None = None
+
+    @property
+    def _base(self) -> Any:
+        return self._viewed
+
+    def _is_view(self) -> bool:
+        return self._viewed is not None
+
+    def _showing(self: _Own, other: Tensor) -> _Own:
+        """Itself, as a view of another tensor, or of what that is a view of."""
+        base = other._base
+        self._viewed = other if base is None else base
+        return self
+
     @property
     def is_nested(self) -> bool:
         """True."""

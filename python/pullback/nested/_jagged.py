@@ -34,6 +34,38 @@ class NestedTensor(Nested):
     _structure: Structure
     _ragged_idx: int
 
+    def __new__(
+        cls,
+        values: Tensor,
+        offsets: Tensor,
+        *,
+        lengths: Tensor | None = None,
+        requires_grad: bool = False,
+        _ragged_idx: int = 1,
+        _metadata_cache: dict[str, Any] | None = None,
+    ) -> NestedTensor:
+        """Packed values as a jagged tensor without history.
+
+        Args:
+            values: the components one after another.
+            offsets: where each component begins, and the end.
+            lengths: how long each is, where they do not lie one right after another.
+            requires_grad: whether operations on the result are recorded.
+            _ragged_idx: the ragged dimension, counted with that of the batch.
+            _metadata_cache: bounds of the lengths, ``min_seqlen`` and ``max_seqlen``: numbers, or
+                tensors of that size.
+
+        Raises:
+            RuntimeError: for offsets, lengths and bounds that do not fit.
+        """
+        check_structure(values, offsets, lengths, _ragged_idx)
+        bounds = {name: _number_of(one) for name, one in (_metadata_cache or {}).items()}
+        structure = of_offsets(offsets, lengths)
+        if bounds:
+            structure = structure.bounded(bounds.get("min_seqlen"), bounds.get("max_seqlen"))
+        made = cls._made(values, structure, _ragged_idx)
+        return made.requires_grad_() if requires_grad else made
+
     @classmethod
     def _made(cls, values: Tensor, structure: Structure, ragged: int) -> NestedTensor:
         """One that holds these values, without history."""
@@ -104,11 +136,28 @@ class NestedTensor(Nested):
         return jagged
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the values are, and the components fill them in the order of dimensions."""
+        """Whether the values are, and the components lie one right after another."""
         if memory_format not in (None, _C.contiguous_format, _C.preserve_format):
             return False
-        fills = self._structure.lengths is None and self._ragged_idx == 1
-        return fills and self._values.is_contiguous()
+        return self._structure.lengths is None and self._values.is_contiguous()
+
+    # What programs read that look inside of PyTorch's.
+
+    @property
+    def _offsets(self) -> Tensor:
+        return self._structure.offsets
+
+    @property
+    def _lengths(self) -> Tensor | None:
+        return self._structure.lengths
+
+    @property
+    def _size(self) -> Any:
+        return self.shape
+
+    @property
+    def _strides(self) -> Any:
+        return self.stride()
 
     @property
     def _max_seqlen(self) -> int:
@@ -117,6 +166,60 @@ class NestedTensor(Nested):
     @property
     def _min_seqlen(self) -> int:
         return self._structure.shortest
+
+    @property
+    def _maybe_max_seqlen(self) -> int | None:
+        return self._structure.cache.get("max_seqlen")
+
+    @property
+    def _maybe_min_seqlen(self) -> int | None:
+        return self._structure.cache.get("min_seqlen")
+
+    @property
+    def _metadata_cache(self) -> dict[str, Tensor]:
+        """The bounds of the lengths that are kept, each as a tensor of that size."""
+        return {name: _VF.zeros([one, 0]) for name, one in self._structure.cache.items()}
+
+    @property
+    def _max_seqlen_tensor(self) -> Tensor | None:
+        return self._metadata_cache.get("max_seqlen")
+
+    @property
+    def _min_seqlen_tensor(self) -> Tensor | None:
+        return self._metadata_cache.get("min_seqlen")
+
+    def _view_func(self, new_base: Tensor) -> Tensor:
+        """The same view of another tensor, for a view of packed values."""
+        if self._packed_in is None:
+            raise NotImplementedError("_view_func(): only for views of packed values")
+        values = self._packed_in
+        values = values._view_func(new_base) if values._is_view() else new_base
+        return view_of(values, self._structure, self._ragged_idx)
+
+    _packed_in: Tensor | None = None
+
+    def __tensor_flatten__(self) -> tuple[list[str], dict[str, Any]]:
+        """The names of the tensors that it consists of, and what else it is made from."""
+        names = ["_values", "_offsets", *(["_lengths"] if self._lengths is not None else [])]
+        names += [f"_{name}_tensor" for name in self._structure.cache]
+        return names, {"requires_grad": self.requires_grad, "ragged_idx": self._ragged_idx}
+
+    @staticmethod
+    def __tensor_unflatten__(
+        inner_tensors: dict[str, Tensor], meta: dict[str, Any], outer_size: Any, outer_stride: Any
+    ) -> NestedTensor:
+        """The tensor that consists of these."""
+        names = {f"_{name}_tensor": name for name in ("min_seqlen", "max_seqlen")}
+        return NestedTensor(
+            inner_tensors["_values"],
+            inner_tensors["_offsets"],
+            lengths=inner_tensors.get("_lengths"),
+            requires_grad=meta["requires_grad"],
+            _ragged_idx=meta["ragged_idx"],
+            _metadata_cache={
+                names[name]: one for name, one in inner_tensors.items() if name in names
+            },
+        )
 
     def values(self) -> Tensor:
         """The packed values, with their history."""
@@ -150,7 +253,7 @@ class NestedTensor(Nested):
             "offsets": self._structure.offsets,
             "lengths": self._structure.lengths,
             "_ragged_idx": self._ragged_idx,
-            "_metadata_cache": None,
+            "_metadata_cache": self._metadata_cache,
             "requires_grad": self.requires_grad,
         }
         return _rebuild_njt, (parts,)
@@ -169,13 +272,27 @@ class NestedTensor(Nested):
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
 
+def _number_of(bound: Any) -> int:
+    return bound.size(0) if isinstance(bound, Tensor) else int(bound)
+
+
 def rebuild(
-    values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged: int, requires_grad: bool
+    values: Tensor,
+    offsets: Tensor,
+    lengths: Tensor | None,
+    ragged: int,
+    requires_grad: bool,
+    bounds: dict[str, int] | None = None,
 ) -> NestedTensor:
     """The tensor that was pickled."""
-    check_structure(values, offsets, lengths, ragged)
-    made = NestedTensor._made(values, of_offsets(offsets, lengths), ragged)
-    return made.requires_grad_(requires_grad)
+    return NestedTensor(
+        values,
+        offsets,
+        lengths=lengths,
+        requires_grad=requires_grad,
+        _ragged_idx=ragged,
+        _metadata_cache=bounds,
+    )
 
 
 def check_structure(values: Tensor, offsets: Tensor, lengths: Tensor | None, ragged: int) -> None:
@@ -237,7 +354,7 @@ class _NestedFrom(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        if not isinstance(grad, NestedTensor) or grad._structure is not ctx.structure:
+        if not isinstance(grad, NestedTensor) or grad._structure != ctx.structure:
             raise RuntimeError("the gradient of a NestedTensor must have its ragged structure")
         return unwrap(grad), None, None
 
@@ -264,6 +381,13 @@ def wrap(values: Tensor, structure: Structure, ragged: int = 1) -> NestedTensor:
     return made
 
 
+def view_of(values: Tensor, structure: Structure, ragged: int = 1) -> NestedTensor:
+    """Values as a jagged tensor that is a view of them."""
+    made = wrap(values, structure, ragged)._showing(values)
+    made._packed_in = values
+    return made
+
+
 def components(source: NestedTensor) -> list[Tensor]:
     """Views of the components, with their history."""
     values, at = unwrap(source), source._ragged_idx - 1
@@ -282,4 +406,13 @@ def packed(source: NestedTensor) -> NestedTensor:
     return wrap(values, structure.without_gaps(), source._ragged_idx)
 
 
-__all__ = ["NestedTensor", "RaggedSize", "components", "packed", "rebuild", "unwrap", "wrap"]
+__all__ = [
+    "NestedTensor",
+    "RaggedSize",
+    "components",
+    "packed",
+    "rebuild",
+    "unwrap",
+    "view_of",
+    "wrap",
+]

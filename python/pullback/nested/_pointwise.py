@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _C
+from .._symbol import SymInt
 from .._tensor import Tensor
 from ._jagged import NestedTensor, packed, unwrap, wrap
 
@@ -44,7 +45,7 @@ BROADCAST = frozenset(
         *("__floordiv__", "__mod__", "__pow__", "__and__", "__or__", "__xor__", "__rand__"),
         *("__ror__", "__rxor__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"),
         *("where", "masked_fill", "addcmul", "addcdiv", "lerp", "clamp", "clip", "clamp_min"),
-        *("clamp_max",),
+        *("clamp_max", "threshold_backward"),
     }
 )
 
@@ -52,7 +53,16 @@ IN_PLACE = frozenset(
     {
         *("add_", "sub_", "mul_", "div_", "pow_", "neg_", "exp_", "log_", "sqrt_", "abs_", "zero_"),
         *("fill_", "copy_", "clamp_", "relu_", "sigmoid_", "tanh_", "masked_fill_", "normal_"),
-        *("uniform_", "bernoulli_", "__iadd__", "__isub__", "__imul__", "__itruediv__"),
+        *(
+            "uniform_",
+            "bernoulli_",
+            "gelu_",
+            "silu_",
+            "__iadd__",
+            "__isub__",
+            "__imul__",
+            "__itruediv__",
+        ),
     }
 )
 
@@ -63,13 +73,16 @@ def _unary(name: str, func: Callable[..., Any], *args: Any, **kwargs: Any) -> An
     source: NestedTensor = args[0]
     if kwargs.get("out") is not None:
         raise RuntimeError(f"{name}(): out= is not supported for NestedTensor")
-    kwargs = {key: value for key, value in kwargs.items() if key != "memory_format"}
+    format = kwargs.pop("memory_format", None)
     layout = kwargs.get("layout")
     if layout is source.layout:
         del kwargs["layout"]
-    result = func(unwrap(source), *args[1:], **kwargs)
-    if not isinstance(result, Tensor):
-        return result
+    values = unwrap(source)
+    result = func(values, *args[1:], **kwargs)
+    if result is values or not isinstance(result, Tensor):
+        return source if result is values else result
+    if format is _C.contiguous_format:
+        result = result.contiguous()
     return wrap(result, source._structure, source._ragged_idx)
 
 
@@ -84,9 +97,12 @@ def _refuse_pair(name: str, first: NestedTensor, other: NestedTensor) -> None:
 def aligned(name: str, tensors: list[Any]) -> tuple[list[Any], NestedTensor]:
     """The values of these operands, ready to be broadcast, and the one that they are cut like."""
     nested = [one for one in tensors if isinstance(one, NestedTensor)]
+    for one in tensors:
+        if isinstance(one, SymInt):
+            raise RuntimeError(f"{name}(): invalid argument {one!r}: a ragged size is no number")
     first = max(nested, key=lambda one: one.dim())
     for one in nested:
-        same = one._structure is first._structure
+        same = one._structure == first._structure
         if not same or one._ragged_idx - one.dim() != first._ragged_idx - first.dim():
             _refuse_pair(name, *((one, first) if one is nested[0] else (first, one)))
         if one.dim() != first.dim():
@@ -159,13 +175,18 @@ def _in_place(name: str, func: Callable[..., Any], *args: Any, **kwargs: Any) ->
     if not isinstance(target, NestedTensor):
         raise RuntimeError(f"{name}(): a plain tensor cannot be filled from a NestedTensor")
     given = [*args, *kwargs.values()]
+    if name == "copy_" and isinstance(args[1], NestedTensor) and target.shape != args[1].shape:
+        raise RuntimeError(
+            "copy_ only supports Nested Tensors that have same size and the exact same offset "
+            f"tensor, got {target.shape} and {args[1].shape}"
+        )
     if _C.is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in given):
         raise RuntimeError(
             f"{name}(): in-place operations on a NestedTensor are not recorded; use the "
             "operation that makes a new one, or torch.no_grad()"
         )
     operands, like = aligned(name, given)
-    if like._structure is not target._structure:
+    if like._structure != target._structure:
         raise RuntimeError(f"{name}(): a NestedTensor with holes needs an operand of its structure")
     operands[0] = target._values
     rest = dict(zip(kwargs, operands[len(args) :], strict=True))
@@ -178,7 +199,7 @@ def _equal(name: str, func: Callable[..., Any], first: Any, other: Any, **kwargs
         return False
     if first._ragged_idx != other._ragged_idx:
         return False
-    if first._structure is not other._structure:
+    if first._structure != other._structure:
         if first._structure.counts != other._structure.counts:
             return False
         first, other = packed(first), packed(other)

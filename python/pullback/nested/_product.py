@@ -17,6 +17,10 @@ def _shapes(first: Any, other: Any) -> str:
     return f"inputs of shapes {first.shape} and {other.shape}"
 
 
+def _bmm(name: str, func: _Func, input: Any, mat2: Any) -> Any:
+    return _matmul(name, func, input, mat2)
+
+
 def _matmul(name: str, func: _Func, first: Any, other: Any) -> Any:
     if name == "__rmatmul__":
         first, other = other, first
@@ -52,7 +56,7 @@ def _dense_first(name: str, first: Tensor, other: NestedTensor) -> Any:
 
 def _nested_product(name: str, first: NestedTensor, other: NestedTensor) -> Any:
     """Products of component with component, where no result has two ragged dimensions."""
-    same = first._structure is other._structure and first.dim() == other.dim()
+    same = first._structure == other._structure and first.dim() == other.dim()
     last = first.dim() - 1
     if not same or first._ragged_idx != last or other._ragged_idx != last - 1:
         raise RuntimeError(f"{name}(): not supported between {_shapes(first, other)}")
@@ -72,17 +76,50 @@ def _linear(name: str, func: _Func, source: Any, weight: Any, bias: Any = None) 
     return wrap(values, source._structure, source._ragged_idx)
 
 
-def _norm(name: str, func: _Func, source: Any, sizes: Any, *args: Any, **kwargs: Any) -> Any:
+def _norm(
+    name: str, func: _Func, input: Any, normalized_shape: Any, *args: Any, **kwargs: Any
+) -> Any:
     """``layer_norm`` and ``rms_norm``."""
-    if not isinstance(source, NestedTensor):
+    if not isinstance(input, NestedTensor):
         raise RuntimeError(f"{name}(): only the input may be a NestedTensor")
-    count = len(sizes) if isinstance(sizes, (tuple, list)) else 1
-    if source.dim() - count <= source._ragged_idx:
+    many = isinstance(normalized_shape, (tuple, list))
+    sizes = list(normalized_shape) if many else [normalized_shape]
+    if len(sizes) >= input.dim():
         raise RuntimeError(
-            f"{name}(): normalizing over the ragged dimension is not supported for NestedTensor"
+            f"{name}(): not supported when normalizing over the batch dimension for NestedTensor"
         )
-    values = func(unwrap(source), sizes, *args, **kwargs)
-    return wrap(values, source._structure, source._ragged_idx)
+    if input.dim() - len(sizes) <= input._ragged_idx:
+        return _norm_of_components(name, func, input, sizes, args, kwargs)
+    values = func(unwrap(input), sizes, *args, **kwargs)
+    return wrap(values, input._structure, input._ragged_idx)
+
+
+def _norm_of_components(
+    name: str,
+    func: _Func,
+    source: NestedTensor,
+    sizes: list[Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Over the ragged dimension each component has its own mean and spread."""
+    if source.dim() <= 2:
+        raise RuntimeError(
+            f"{name}(): not supported for NestedTensor objects with 2 or fewer dimensions on the "
+            "ragged dimension"
+        )
+    given = [*args, *kwargs.values()]
+    fits = sizes == list(source.shape[-len(sizes) :])
+    if not fits or any(isinstance(one, Tensor) for one in given):
+        raise RuntimeError(
+            f"{name}(): over the ragged dimension of a NestedTensor of shape {source.shape}, "
+            f"normalized_shape must be its last sizes, got {sizes}, and there can be no weight"
+        )
+    source = packed(source)
+    at = len(sizes)
+    parts = [func(one, list(one.size()[-at:]), *args, **kwargs) for one in components(source)]
+    ragged = source._ragged_idx
+    return wrap(_VF.cat(parts, ragged - 1), source._structure, ragged) if parts else source
 
 
 def _normalize(
@@ -129,7 +166,7 @@ def _attention(
                 "scaled_dot_product_attention(): the ragged dimension must be the last but one, "
                 f"got {one.shape}"
             )
-    if key._structure is not value._structure:
+    if key._structure != value._structure:
         raise ValueError(
             f"scaled_dot_product_attention(): key and value have {_shapes(key, value)}"
         )
@@ -149,7 +186,8 @@ def _attention(
 
 
 TABLE: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("matmul", "bmm", "__matmul__", "__rmatmul__"), _matmul),
+    **dict.fromkeys(("matmul", "__matmul__", "__rmatmul__"), _matmul),
+    "bmm": _bmm,
     "linear": _linear,
     **dict.fromkeys(("layer_norm", "rms_norm"), _norm),
     "normalize": _normalize,

@@ -64,7 +64,10 @@ def _reduce(
                 f"{name}(): reducing along a ragged and non-batch dimension is not supported for "
                 "nested tensors"
             )
-        return _over_ragged(name, func, source, keepdim, kwargs)
+        many = isinstance(dim, (tuple, list))
+        return _over_ragged(
+            name, func, source, [ragged - 1] if many else ragged - 1, keepdim, kwargs
+        )
     if 0 in dims and not isinstance(dim, (tuple, list)):
         raise RuntimeError(f"{name}(): not supported for NestedTensor on dim=0")
     return _over_others(func, source, dim, dims, keepdim, kwargs)
@@ -110,10 +113,10 @@ def _over_ragged(
     name: str,
     func: Callable[..., Any],
     source: NestedTensor,
+    at: Any,
     keepdim: bool,
     kwargs: dict[str, Any],
 ) -> Any:
-    at = source._ragged_idx - 1
     is_sum = name == "sum" or (name == "mean" and source._values.is_floating_point())
     if is_sum and kwargs.get("dtype") is None:
         return _sums(name, packed(source), keepdim)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _pointwise, _product, _reduction, _view
+from . import _pointwise, _product, _question, _reduction, _view
+from .._tensor import Tensor
+from ._base import Nested
 from ._jagged import NestedTensor
 from ._level import below
 
@@ -40,7 +42,38 @@ TABLE: dict[str, Rule] = {
     **_reduction.TABLE,
     **_view.TABLE,
     **_product.TABLE,
+    **_question.TABLE,
 }
+
+
+# Calls whose result shows the memory of their first argument, unless they had to copy.
+VIEWS = frozenset(
+    {
+        *("view", "view_as", "reshape", "reshape_as", "flatten", "unflatten", "expand"),
+        *("expand_as", "transpose", "swapaxes", "swapdims", "permute", "squeeze", "unsqueeze"),
+        *("narrow", "select", "__getitem__", "split", "split_with_sizes", "tensor_split"),
+        "chunk",
+    }
+)
+
+
+def name_of(func: Callable[..., Any]) -> str:
+    """The name of a call, without that of an overload."""
+    return getattr(func, "__name__", str(func)).partition(".")[0]
+
+
+def shown(result: Any, source: Any) -> Any:
+    """The result of a call, as a view of its argument where it has the memory of that."""
+    if isinstance(result, tuple):
+        return type(result)(shown(one, source) for one in result)
+    if isinstance(result, Nested) and result is not source and _memory(result) == _memory(source):
+        result._showing(source)
+    return result
+
+
+def _memory(one: Any) -> int:
+    values: list[Tensor] = [one._values] if isinstance(one, NestedTensor) else one._parts[:1]
+    return values[0].untyped_storage().data_ptr() if values else 0
 
 
 def call(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -49,10 +82,11 @@ def call(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) 
     Raises:
         NotImplementedError: for a call that has none; it is named.
     """
-    name = getattr(func, "__name__", str(func))
+    name = name_of(func)
     rule = TABLE.get(name)
     if rule is not None:
-        return rule(name, func, *args, **kwargs)
+        result = rule(name, func, *args, **kwargs)
+        return shown(result, args[0]) if name in VIEWS else result
     if name in _AS_THEY_ARE:
         return func(*args, **kwargs)
     raise NotImplementedError(f"{name}(): not supported for NestedTensor with the jagged layout")

@@ -92,8 +92,37 @@ class StridedNestedTensor(Nested):
         return sum(one.numel() for one in self._parts)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether every component is."""
+        """Whether every component is.
+
+        Raises:
+            RuntimeError: for a memory format of images.
+        """
+        if memory_format not in (None, _C.contiguous_format, _C.preserve_format):
+            raise RuntimeError(f"is_contiguous(): a nested tensor has no {memory_format}")
         return all(one.is_contiguous() for one in self._parts)
+
+    def data_ptr(self) -> int:
+        """Where the first component lies."""
+        return self._parts[0].data_ptr() if self._parts else 0
+
+    def _nested_tensor_size(self) -> Tensor:
+        """The sizes of the components, a row for each."""
+        return self._rows([list(one.size()) for one in self._parts])
+
+    def _nested_tensor_strides(self) -> Tensor:
+        """The strides of the components, a row for each."""
+        return self._rows([list(one.stride()) for one in self._parts])
+
+    def _rows(self, rows: list[list[int]]) -> Tensor:
+        return _C.tensor(rows, dtype=_C.int64).reshape([len(rows), self.dim() - 1])
+
+    def _nested_tensor_storage_offsets(self) -> Tensor:
+        """Where each component begins: in the memory that they share, else in ``values()``."""
+        begins = [one.storage_offset() for one in self._parts]
+        if len({one.untyped_storage().data_ptr() for one in self._parts}) > 1:
+            ends = itertools.accumulate(one.numel() for one in self._parts)
+            begins = [0, *ends][: len(self._parts)]
+        return _C.tensor(begins, dtype=_C.int64)
 
     def values(self) -> Tensor:
         """All elements, one component after another, in one dimension, with their history."""
@@ -205,6 +234,15 @@ def unwrap(source: StridedNestedTensor | Tensor) -> list[Tensor]:
         return list(source._parts)
     with _C.DisableTorchFunctionSubclass():
         return list(_Parts.apply(source))
+
+
+def copied(parts: Sequence[Tensor]) -> StridedNestedTensor:
+    """Copies of components, one after another in one piece of memory, with their history."""
+    if not parts:
+        return wrap([], _VF.empty(0))
+    flat = _VF.cat([one.reshape(-1) for one in parts]).split([one.numel() for one in parts])
+    pairs = zip(flat, parts, strict=True)
+    return wrap([one.view(like.size()) for one, like in pairs], parts[0])
 
 
 def wrap(parts: Sequence[Tensor], like: Tensor) -> StridedNestedTensor:

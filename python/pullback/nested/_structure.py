@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import operator
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _C
+from .._symbol import SymInt as RaggedSize
 from .._tensor import Tensor
+from ._internal.nested_int import NestedIntNode
 
 _VF = _C._VariableFunctions
 _COUNT = itertools.count(1)
-
-
-class RaggedSize:
-    """The size of a ragged dimension: equal only to that of tensors cut in the same way.
-
-    It is shown as ``j1``, ``j2``, ... and, in strides, with a factor: ``5*j1``.
-    """
-
-    __slots__ = ("factor", "identity")
-
-    def __init__(self, identity: int, factor: int = 1) -> None:
-        self.identity, self.factor = identity, factor
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RaggedSize):
-            return False
-        return (self.identity, self.factor) == (other.identity, other.factor)
-
-    def __hash__(self) -> int:
-        return hash((RaggedSize, self.identity, self.factor))
-
-    def __mul__(self, factor: int) -> RaggedSize:
-        if not isinstance(factor, int):
-            return NotImplemented
-        return RaggedSize(self.identity, self.factor * factor)
-
-    __rmul__ = __mul__
-
-    def __repr__(self) -> str:
-        prefix = "" if self.factor == 1 else f"{self.factor}*"
-        return f"{prefix}j{self.identity}"
-
-    def __int__(self) -> int:
-        raise TypeError(f"the ragged size {self!r} is no single number")
 
 
 class NestedSize(tuple[Any, ...]):
@@ -68,12 +38,15 @@ class Structure:
     """Where each component begins and how long it is.
 
     ``offsets`` has one more element than there are components. With ``lengths`` a component may
-    end before the next one begins.
+    end before the next one begins. Two are equal if components of both may be combined: of those
+    that were made from one tensor of offsets, one may have other bounds (`bounded`).
     """
 
     def __init__(self, offsets: Tensor, lengths: Tensor | None) -> None:
         self.offsets, self.lengths = offsets, lengths
-        self.size = RaggedSize(next(_COUNT))
+        self.size = RaggedSize(NestedIntNode(next(_COUNT), 1))
+        self.cache: dict[str, int] = {}
+        self._unbounded: Structure | None = None
         starts = offsets.tolist()
         self.starts: list[int] = starts[:-1]
         self.counts: list[int] = (
@@ -83,6 +56,31 @@ class Structure:
         )
         self._without_gaps: Structure | None = None
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structure) and self.size == other.size
+
+    def __hash__(self) -> int:
+        return hash(self.size)
+
+    def bounded(self, shortest: int | None, longest: int | None) -> Structure:
+        """The same structure with these bounds, which are kept and used for padding.
+
+        Raises:
+            RuntimeError: for a bound that a component exceeds.
+        """
+        for name, given, found, fits in (
+            ("min_seqlen", shortest, min(self.counts, default=0), operator.le),
+            ("max_seqlen", longest, max(self.counts, default=0), operator.ge),
+        ):
+            if given is not None and self.counts and not fits(given, found):
+                raise RuntimeError(f"{name} is {given}, but a component has the length {found}")
+        cache = {"min_seqlen": shortest, "max_seqlen": longest}
+        made = copy.copy(self)
+        made.cache = {name: int(one) for name, one in cache.items() if one is not None}
+        # (It holds the one that is found by these offsets, whose size it has.)
+        made._unbounded = self._unbounded or self
+        return made
+
     @property
     def batch(self) -> int:
         """How many components there are."""
@@ -90,13 +88,13 @@ class Structure:
 
     @property
     def longest(self) -> int:
-        """The greatest length of a component."""
-        return max(self.counts, default=0)
+        """The greatest length of a component, or a bound of it that was given."""
+        return self.cache.get("max_seqlen", max(self.counts, default=0))
 
     @property
     def shortest(self) -> int:
-        """The least length of a component."""
-        return min(self.counts, default=0)
+        """The least length of a component, or a bound of it that was given."""
+        return self.cache.get("min_seqlen", min(self.counts, default=0))
 
     def rows(self) -> Tensor:
         """For each packed place of a tensor without holes, the component that it belongs to."""
@@ -136,4 +134,6 @@ def of_offsets(offsets: Tensor, lengths: Tensor | None = None) -> Structure:
 
 def of_counts(counts: Sequence[int]) -> Structure:
     """The structure of components of these lengths, one after another."""
-    return of_offsets(_C.tensor([0, *itertools.accumulate(counts)], dtype=_C.int64))
+    made = of_offsets(_C.tensor([0, *itertools.accumulate(counts)], dtype=_C.int64))
+    made.cache = {"min_seqlen": min(counts, default=0), "max_seqlen": max(counts, default=0)}
+    return made

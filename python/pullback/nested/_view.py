@@ -40,11 +40,15 @@ def _transpose(name: str, func: _Func, source: NestedTensor, dim0: int, dim1: in
 
 def _permute(name: str, func: _Func, source: NestedTensor, *dims: Any, **kwargs: Any) -> Any:
     given = kwargs.get("dims", dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)
-    order = canonical(source, tuple(given))
-    if len(order) != source.dim():
-        raise RuntimeError(
-            f"permute(): {len(order)} dims given for a NestedTensor of {source.dim()} dimensions"
+    given = tuple(given)
+    if len(given) != source.dim():
+        raise ValueError(
+            f"permute(): number of dimensions in the tensor input ({source.dim()}) does not match "
+            f"the length of the desired ordering of dimensions ({len(given)})."
         )
+    order = [canonical(source, one)[0] for one in given]
+    if len(set(order)) != len(order):
+        raise ValueError(f"permute(): duplicate dims are not allowed. Got {given}")
     if order[0] != 0:
         raise ValueError("Permute is not supported on the batch dimension for jagged NT")
     values = unwrap(source).permute([one - 1 for one in order[1:]])
@@ -233,9 +237,14 @@ def _unbind(name: str, func: _Func, source: NestedTensor, dim: int = 0) -> Any:
     return tuple(components(source))
 
 
-def _split(name: str, func: _Func, source: NestedTensor, size: Any, dim: int = 0) -> Any:
+def _split(name: str, func: _Func, source: NestedTensor, *args: Any, **kwargs: Any) -> Any:
+    """The first argument after the tensor has another name in each of these functions."""
+    given = [*args, *(one for key, one in kwargs.items() if key != "dim")]
+    if len(given) > 2 or (len(given) == 2 and "dim" in kwargs) or not given:
+        raise TypeError(f"{name}(): expected how to split a NestedTensor, and a dim")
+    dim = kwargs.get("dim", given[1] if len(given) == 2 else 0)
     at = _one(name, source, dim)
-    parts = getattr(unwrap(source), name)(size, at - 1)
+    parts = getattr(unwrap(source), name)(given[0], at - 1)
     return tuple(wrap(one, source._structure, source._ragged_idx) for one in parts)
 
 
@@ -260,7 +269,7 @@ def _join(name: str, func: _Func, tensors: Any, dim: int = 0) -> Any:
             raise RuntimeError(f"{name}(): expected all tensors to be NestedTensors")
     first = tensors[0]
     for one in tensors[1:]:
-        if one._structure is not first._structure or one._ragged_idx != first._ragged_idx:
+        if one._structure != first._structure or one._ragged_idx != first._ragged_idx:
             raise RuntimeError(
                 f"{name}(): expected NestedTensors of one ragged structure, got {first.shape} and "
                 f"{one.shape}"
@@ -322,7 +331,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "squeeze": _squeeze,
     "flatten": _flatten,
     "unflatten": _unflatten,
-    **dict.fromkeys(("view", "reshape"), _view),
+    **dict.fromkeys(("view", "reshape", "_unsafe_view"), _view),
     **dict.fromkeys(("view_as", "reshape_as", "expand_as"), _like),
     "expand": _expand,
     "narrow": _narrow,

@@ -1,0 +1,1 @@
+"""Names under which programs import what nested tensors are made of."""

@@ -282,7 +282,7 @@ def rebuild(
     lengths: Tensor | None,
     ragged: int,
     requires_grad: bool,
-    bounds: dict[str, int] | None = None,
+    bounds: dict[str, Any] | None = None,
 ) -> NestedTensor:
     """The tensor that was pickled."""
     return NestedTensor(

@@ -81,7 +81,9 @@ pub(crate) use pullback_kernels::sync;
 pub use pullback_kernels::{BC32, Bool, C32, C64, C128, DType, Element, Scalar, bf16, f16};
 pub use pullback_macros::custom_op as op;
 pub use tensor::display::{PrintOptions, print_options, set_print_options};
-pub use tensor::{AbsentDevice, Device, Dims, Layout, MemoryFormat, Storage, Tensor, TensorSpec, memory};
+pub use tensor::{
+    AbsentDevice, Device, Dims, Layout, MemoryFormat, Storage, Tensor, TensorSpec, memory,
+};
 pub use tensor::{current_device, device_count, set_current_device, simulate_devices};
 pub(crate) use warning::warn;
 pub use warning::{is_warn_always, set_warn_always, set_warning_handler, take_warnings};

@@ -28,8 +28,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use std::collections::HashMap;
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 /// `_disabled_torch_dispatch_impl`: the value of `__torch_dispatch__` in types that override no op.
 static DISABLED: AtomicPtr<pyo3::ffi::PyObject> = AtomicPtr::new(null_mut());

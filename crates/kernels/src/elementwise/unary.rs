@@ -264,7 +264,9 @@ pub fn sgn(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
         DType::C32 | DType::C64 => run1::<SgnComplex<C64>>(iter, ()),
         DType::C128 => run1::<SgnComplex<C128>>(iter, ()),
-        DType::BC32 => Err(Error::unsupported("\"sgn_cpu\" not implemented for 'BComplex32'".into())),
+        DType::BC32 => {
+            Err(Error::unsupported("\"sgn_cpu\" not implemented for 'BComplex32'".into()))
+        }
         _ => sign(iter),
     }
 }

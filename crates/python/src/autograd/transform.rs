@@ -136,7 +136,8 @@ fn _func_apart<'py>(
     let primals = list(primals, NAME)?;
     let objects = tangents.try_iter()?.collect::<PyResult<Vec<_>>>()?;
     let tangents = list(tangents, NAME)?;
-    let (at, given): (Vec<_>, Vec<_>) = (primals.iter().collect(), tangents.iter().map(Some).collect());
+    let (at, given): (Vec<_>, Vec<_>) =
+        (primals.iter().collect(), tangents.iter().map(Some).collect());
     let apart = computing(|| forward::apart(&at, &given).map_err(raise))?;
     let show = |((object, old), new): ((Bound<'py, PyAny>, &Tensor), Option<Tensor>)| match new {
         Some(new) if !new.is_same(old) => wrap_bound(py, new),

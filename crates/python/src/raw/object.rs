@@ -215,7 +215,8 @@ pub(crate) unsafe fn wrap_new(tensor: Tensor, ty: *mut PyTypeObject) -> PyResult
         }
         // SAFETY: the caller's promise.
         if unsafe { crate::torch_dispatch::is_defined_by(ty) } {
-            tensor.set_torch_dispatch(std::sync::Arc::new(crate::torch_dispatch::Classes::default()));
+            tensor
+                .set_torch_dispatch(std::sync::Arc::new(crate::torch_dispatch::Classes::default()));
         }
     }
     // SAFETY: the list is only touched with the GIL held.

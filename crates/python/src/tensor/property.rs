@@ -1,7 +1,7 @@
 //! The attributes of tensors.
 
-use crate::asked::{Fact, ask};
 use super::hook::{accumulate_hooks, hooks, set_accumulate_hooks, set_hooks};
+use crate::asked::{Fact, ask};
 use crate::convert::type_name;
 use crate::dtype::{PyDType, device_object, dtype_object, layout_object};
 use crate::error::raise;

@@ -18,7 +18,7 @@ import pullback as torch
 __all__ = ["AliasInfo", "Argument", "FunctionSchema", "parse"]
 
 
-class Type(torch.Type):  # type: ignore[misc]
+class Type(torch.Type):  # type: ignore[name-defined, misc]
     """The type of an argument."""
 
     def __new__(cls, text: str, *inside: Type) -> Any:
@@ -118,7 +118,7 @@ class AliasInfo:
         self.after_set = {name.strip() for name in names.split("|") if name.strip()}
 
 
-class Argument(torch.Argument):  # type: ignore[misc]
+class Argument(torch.Argument):  # type: ignore[name-defined, misc]
     """One argument, or one result."""
 
     name: str
@@ -193,7 +193,7 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-class FunctionSchema(torch.FunctionSchema):  # type: ignore[misc]
+class FunctionSchema(torch.FunctionSchema):  # type: ignore[name-defined, misc]
     """A signature: ``aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor``."""
 
     name: str

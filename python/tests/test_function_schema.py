@@ -111,7 +111,7 @@ def test_every_op_has_a_schema_that_can_be_read() -> None:
             assert schema.overload_name == ("" if overload == "default" else overload)
             assert torch._C.parse_schema(str(schema)) == schema
             seen += 1
-    assert seen > 1500
+    assert seen > 1200
 
 
 def test_schemas_are_read_compared_and_pickled() -> None:

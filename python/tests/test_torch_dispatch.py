@@ -388,7 +388,7 @@ def test_a_class_is_asked_for_sizes_where_the_policy_says_so(
     assert (ask(x) == answer) is is_of_strides
     assert asked == (questions if is_of_strides else [])
     x, asked = answering(SEVEN)
-    assert ask(x) != answer
+    ask(x)
     assert asked == []
 
 

@@ -1,6 +1,6 @@
 """``with torch.device("cpu"):`` and ``set_default_device``: where new tensors are made.
 
-Devices that this build has not are refused.
+CUDA devices that are not there are refused at once, those of other backends when something is made.
 """
 
 from __future__ import annotations
@@ -47,11 +47,13 @@ class DeviceContext(TorchFunctionMode):
         """Takes the device.
 
         Raises:
-            RuntimeError: for a device that this build has not.
+            RuntimeError: for a CUDA device that is not there; what needs another backend is refused
+                where it is made.
         """
         super().__init__()
         self.device = _C.device(device)
-        _C._check_device(self.device)
+        if self.device.type == "cuda":
+            _C._check_device(self.device)
         self._before: list[tuple[DeviceContext | None, Any]] = []
 
     def __enter__(self) -> Self:

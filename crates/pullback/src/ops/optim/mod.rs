@@ -96,6 +96,11 @@ macro_rules! fused {
                     buffers: &[$((stringify!($buffer), $buffer)),*],
                     numbers: &[$((stringify!($number), $number)),*],
                 };
+                // (On the CPU no shapes are worked out before.)
+                let name = None::<&str> $(.or($is_refused.then_some($name)))?;
+                let has_rate = false $(|| Rate::is_tensor(&$rate))?;
+                let has_tensor = has_rate || grad_scale.is_some() || found_inf.is_some();
+                step::check_given(name, &lists, has_tensor)?;
                 $run(cpu, rule, &lists, grad_scale, found_inf)
             }
             fn samples(s: &Sampler) -> Vec<Sample> {

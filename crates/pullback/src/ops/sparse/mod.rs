@@ -86,5 +86,13 @@ fn parts(tensor: &Tensor) -> Result<std::sync::Arc<Sparse>> {
 use super::OpList;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[OpList] =
-    &[coo::OPS, compressed::OPS, convert::OPS, joined::OPS, mask::OPS, product::OPS, reduce::OPS];
+pub(super) static FAMILIES: &[OpList] = &[
+    coo::OPS,
+    compressed::OPS,
+    convert::OPS,
+    coordinates::OPS,
+    joined::OPS,
+    mask::OPS,
+    product::OPS,
+    reduce::OPS,
+];

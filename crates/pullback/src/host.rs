@@ -1,10 +1,14 @@
 //! The language that a program is written in, where that is not Rust: what the library asks of its binding.
 //!
 //! A binding implements [`Host`] once and says so before the first call ([`set_host`]); a Rust program has none, and then
-//! nobody is asked. Invariant: a host is set once and stays.
+//! nobody is asked. This is the only way by which the library calls into a binding that it does not know (`cargo xtask tidy`
+//! refuses functions that are set at run time elsewhere); the kernels, a crate below, are told by [`set_host`] whom to ask
+//! about interrupts. Invariant: a host is set once and stays.
 
-use crate::Result;
+use crate::autograd::anomaly::AnomalyRecorder;
 use crate::call_site::SourceLine;
+use crate::{Result, Tensor};
+use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
 /// What a binding knows and the library does not.
@@ -26,6 +30,17 @@ pub trait Host: Sync {
     /// Captures what the host keeps for this thread. Where a backward goes on in another thread, that thread calls the closure
     /// first.
     fn thread_state(&self) -> Box<dyn FnOnce() + Send>;
+    /// Who keeps where nodes were made, in anomaly mode.
+    fn anomaly_recorder(&self) -> &dyn AnomalyRecorder;
+    /// Called when the last handle goes of a tensor that keeps its host's object alive ([`Tensor::set_owns_python`]): the object,
+    /// which the program may still use, has the tensor from now on, by [`Tensor::revive`].
+    fn tensor_released(&self, object: *mut (), tensor: ManuallyDrop<Tensor>);
+    /// Called when the last handle goes of a storage that keeps its host's object alive
+    /// ([`Storage::give_python`](crate::Storage::give_python)): the object, which has a handle that is not counted, has the
+    /// storage from now on.
+    fn storage_released(&self, object: *mut ());
+    /// Called when a tensor has got another dtype, which its object may show.
+    fn dtype_changed(&self, tensor: &Tensor);
 }
 
 static HOST: OnceLock<&'static dyn Host> = OnceLock::new();

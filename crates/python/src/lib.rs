@@ -45,6 +45,7 @@ mod explain;
 mod extension;
 mod function_mode;
 mod held;
+mod host;
 mod indexing;
 mod interrupt;
 mod io;
@@ -78,11 +79,11 @@ fn take_ordinary_pages() {
 fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     take_ordinary_pages();
     let py = module.py();
-    pullback::Tensor::register_python(raw::object::release, raw::object::retype);
     pullback::binding::replaced::collect();
     lock::init(module)?;
     interrupt::init(module)?;
     raw::frame::init()?;
+    host::init();
     raw::missing::init()?;
     explain::init(module)?;
     module.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;

@@ -16,6 +16,7 @@ mod page;
 mod place;
 mod reference;
 mod source;
+mod switch;
 mod text;
 mod type_name;
 
@@ -80,6 +81,7 @@ fn outdated(sources: &[Source]) -> Vec<String> {
     let library = Library::read(sources);
     let mut rows = order::missing(sources);
     rows.extend(op_name::unneeded(sources));
+    rows.extend(switch::unneeded(sources));
     rows.extend(arrow::unneeded(sources, |source| library.arrows(source)));
     rows.extend(place::unneeded(sources, |source| library.arrows(source)));
     rows
@@ -102,6 +104,8 @@ fn findings(sources: &[Source]) -> Vec<Finding> {
             order::reading(source, &arrows, &mut findings);
             place::unsafe_code(source, &mut findings);
             place::access(source, &mut findings);
+            place::hooks(source, &mut findings);
+            switch::switches(source, &mut findings);
             place::modes(source, &arrows, &mut findings);
             op_name::literals(source, &ops, &mut findings);
             op_name::paths(source, &mut findings);

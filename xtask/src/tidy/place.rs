@@ -1,4 +1,4 @@
-//! What is to be found in some places only: `unsafe`, and ops that look at a thread's modes.
+//! What is to be found in some places only: `unsafe`, ops that look at a thread's modes, functions that are set at run time.
 //!
 //! The tables name every other place with its reason; a row that nothing needs any more is a finding too.
 
@@ -147,12 +147,9 @@ pub(super) fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Ops' files that read elements by `Cpu::of`, which only run time checks: coordinates of sparse tensors decide what a result is.
-const CHECKED_ACCESS: &str = "crates/pullback/src/ops/sparse/coordinates.rs";
-
 /// An op that reads memory outside of a kernel.
 pub(super) fn access(source: &Source, findings: &mut Vec<Finding>) {
-    if !source.path.starts_with(OPS) || source.path == CHECKED_ACCESS {
+    if !source.path.starts_with(OPS) {
         return;
     }
     let code = source.code_without_tests();
@@ -166,6 +163,56 @@ pub(super) fn access(source: &Source, findings: &mut Vec<Finding>) {
             let message = "only a kernel reads memory, by the `Cpu` that the dispatcher gives it";
             findings.push(Finding::new(source, tokens[at].line, message));
         }
+    }
+}
+
+/// Where functions are set at run time, and why.
+const HOOKS: [(&str, &str); 3] = [
+    ("crates/pullback/src/host.rs", "what a language binding offers, in one value"),
+    (
+        "crates/kernels/src/interrupt.rs",
+        "the library, a crate above, names the host that knows of interrupts",
+    ),
+    ("crates/pullback/src/warning.rs", "a program gets warnings by a handler of its own"),
+];
+/// The crates in which each function is named by who calls it.
+const WITHOUT_HOOKS: [&str; 3] = ["crates/pullback/src/", "crates/kernels/src/", "crates/fft/src/"];
+/// Types of statics that are filled at run time.
+const FILLED_LATER: [&str; 4] = ["OnceLock", "LazyLock", "Mutex", "RwLock"];
+
+/// The lines of statics that a function, or an object with methods, is put into at run time.
+fn hook_lines(source: &Source) -> Vec<usize> {
+    let code = source.code_without_tests();
+    let tokens = tokens(&code);
+    let until = |from: usize, ends: &[&str]| {
+        let rest = tokens[from.min(tokens.len())..].iter().map(|token| token.text);
+        rest.take_while(|text| !ends.contains(text)).collect::<Vec<_>>()
+    };
+    let is_dynamic = |text: &str| matches!(text, "fn" | "Fn" | "dyn");
+    let aliases: BTreeSet<&str> = (1..tokens.len())
+        .filter(|&at| tokens[at - 1].text == "type")
+        .filter(|&at| until(at, &[";"]).into_iter().any(is_dynamic))
+        .map(|at| tokens[at].text)
+        .collect();
+    let is_hook = |at: usize| {
+        let ty = until(at + 2, &["=", ";"]);
+        tokens[at].text == "static"
+            && tokens.get(at + 2).is_some_and(|token| token.text == ":")
+            && ty.iter().any(|text| FILLED_LATER.contains(text))
+            && ty.iter().any(|text| is_dynamic(text) || aliases.contains(text))
+    };
+    (0..tokens.len()).filter(|&at| is_hook(at)).map(|at| tokens[at].line).collect()
+}
+
+/// A function that is set at run time, so that a layer calls one above it without naming it.
+pub(super) fn hooks(source: &Source, findings: &mut Vec<Finding>) {
+    let is_checked = WITHOUT_HOOKS.iter().any(|folder| source.path.starts_with(folder));
+    if !is_checked || row(&HOOKS, &source.path).is_some() {
+        return;
+    }
+    for line in hook_lines(source) {
+        let message = "a function that is set at run time hides who calls whom: pass it, or make it a method of `Host` (`crates/pullback/src/host.rs`)";
+        findings.push(Finding::new(source, line, message));
     }
 }
 
@@ -191,7 +238,7 @@ pub(super) fn unneeded(
     sources: &[Source],
     arrows: impl Fn(&Source) -> BTreeSet<Arrow>,
 ) -> Vec<String> {
-    let mut needed = (BTreeSet::new(), BTreeSet::new());
+    let mut needed = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for source in sources.iter().filter(|source| source.is_rust()) {
         if let Some(row) =
             row(&UNSAFE_ELSEWHERE, &source.path).filter(|_| !unsafe_lines(source).is_empty())
@@ -203,6 +250,9 @@ pub(super) fn unneeded(
         {
             needed.1.insert(row);
         }
+        if let Some(row) = row(&HOOKS, &source.path).filter(|_| !hook_lines(source).is_empty()) {
+            needed.2.insert(row);
+        }
     }
     let left = |table: &[(&str, &str)], needed: &BTreeSet<usize>, what: &str| -> Vec<String> {
         let rows = table.iter().enumerate().filter(|(row, _)| !needed.contains(row));
@@ -211,6 +261,7 @@ pub(super) fn unneeded(
     };
     let mut unneeded = left(&UNSAFE_ELSEWHERE, &needed.0, "has no unsafe code");
     unneeded.extend(left(&MODES, &needed.1, "looks at no mode"));
+    unneeded.extend(left(&HOOKS, &needed.2, "sets no function at run time"));
     unneeded
 }
 
@@ -286,17 +337,36 @@ mod tests {
 
     #[test]
     fn rows_that_nothing_needs_are_found() {
-        let rows = UNSAFE_ELSEWHERE.len() + MODES.len();
+        let rows = UNSAFE_ELSEWHERE.len() + MODES.len() + HOOKS.len();
         assert_eq!(unneeded(&[], |_| BTreeSet::new()).len(), rows);
         let source = [Source::new(UNSAFE_ELSEWHERE[0].0, "unsafe { f() }")];
         assert_eq!(unneeded(&source, |_| BTreeSet::new()).len(), rows - 1);
     }
 
     #[test]
+    fn functions_that_are_set_at_run_time_are_found() {
+        for text in [
+            "static A: OnceLock<fn(u8)> = OnceLock::new();",
+            "\tstatic A: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);",
+            "type Release = fn(u8); static A: OnceLock<Release> = OnceLock::new();",
+        ] {
+            assert_eq!(lines(hooks, "crates/pullback/src/tensor/raw.rs", text), [1], "{text}");
+            assert!(lines(hooks, HOOKS[0].0, text).is_empty());
+            assert!(lines(hooks, "crates/python/src/lib.rs", text).is_empty());
+        }
+        for text in [
+            "static A: OnceLock<bool> = OnceLock::new(); fn f() {}",
+            "static OPS: &[fn(u8)] = &[f];",
+            "fn f(x: &'static dyn Host) { let y: OnceLock<fn()>; }",
+        ] {
+            assert!(lines(hooks, "crates/pullback/src/tensor/raw.rs", text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
     fn ops_read_memory_in_kernels_only() {
         let text = "fn vjp(x: &Tensor) { x.view_ref(Cpu::of(x)?); }\nfn cpu(cpu: Cpu) {}";
         assert_eq!(lines(access, "crates/pullback/src/ops/reduce/sum.rs", text), [1]);
-        assert!(lines(access, CHECKED_ACCESS, text).is_empty());
         assert!(lines(access, "crates/pullback/src/binding.rs", text).is_empty());
     }
 }

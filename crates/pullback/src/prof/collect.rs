@@ -11,7 +11,7 @@ use crate::autograd::thread_number;
 use crate::call_site::CallSite;
 use crate::dispatch::Traits;
 use crate::error::{bail, ensure};
-use crate::tensor::memory;
+use crate::tensor::memory::{self, MemoryObserver};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -237,17 +237,22 @@ impl RangeObserver for Collector {
     }
     fn enter_thread(&self) {
         replace_log(Some(Log::new(self.0.clone())));
-        memory::set_observed(self.0.config.memory);
+        observe_memory(&self.0);
     }
     fn leave_thread(&self) {
-        memory::set_observed(false);
+        memory::set_observer(None);
         if let Some(log) = replace_log(None) {
             self.0.handed().logs.push(log);
         }
     }
 }
 
-/// What the allocator calls on threads that it observes.
+/// Lets the thread's log get what the thread takes and gives back, if the profile asks for it.
+fn observe_memory(session: &Session) {
+    memory::set_observer(session.config.memory.then_some(note_memory as MemoryObserver));
+}
+
+/// What the allocator calls on threads that are observed.
 fn note_memory(address: usize, bytes: isize) {
     with_log(|log| {
         let time = log.session.now();
@@ -262,7 +267,6 @@ fn note_memory(address: usize, bytes: isize) {
 /// `RuntimeError` if there is one already.
 pub fn start(config: Config) -> Result<()> {
     ensure!(!is_profiling(), runtime, "Profiler is already enabled on this thread");
-    memory::set_observer(note_memory);
     let session = Arc::new(Session {
         config,
         start: Instant::now(),
@@ -287,7 +291,7 @@ pub fn stop() -> Result<Recorded> {
     let session = running.session.clone();
     drop(running);
     let now = session.now();
-    memory::set_observed(false);
+    memory::set_observer(None);
     let own = replace_log(None);
     let handed = std::mem::take(&mut *session.handed());
     let logs = own.into_iter().chain(handed.logs).map(|log| (log.thread, log.finish(now)));

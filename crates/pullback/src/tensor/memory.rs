@@ -14,8 +14,8 @@ use pullback_kernels::memory::fallibly;
 use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc};
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::{NonNull, null_mut};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock};
 
 const ALIGN: usize = 64;
 /// Whether each block has the size that was asked for and goes back to the system at once, so that a sanitizer sees an
@@ -117,6 +117,8 @@ pub(crate) struct Pool {
     unreported: isize,
     /// How far that may go; negative while the thread is observed, so that each block is reported.
     most_unreported: isize,
+    /// Who observes the thread.
+    observer: Option<MemoryObserver>,
 }
 
 impl Pool {
@@ -206,7 +208,7 @@ fn start_pool() -> Option<*mut Pool> {
     }
     OWNER.try_with(|_| ()).ok()?;
     let free = [const { Vec::new() }; SMALL_CLASSES + 1];
-    let pool = Pool { free, unreported: 0, most_unreported: MOST_UNREPORTED };
+    let pool = Pool { free, unreported: 0, most_unreported: MOST_UNREPORTED, observer: None };
     let pool = Box::into_raw(Box::new(pool));
     local().pool.set(pool);
     super::key::begin_tracing();
@@ -254,24 +256,23 @@ fn note_peak() {
 
 /// Is told of elements' memory: where it is and how many bytes, negative if it was given back.
 pub(crate) type MemoryObserver = fn(usize, isize);
-static OBSERVER: OnceLock<MemoryObserver> = OnceLock::new();
 
-/// Sets the observer of threads that are observed; once.
-pub(crate) fn set_observer(observer: MemoryObserver) {
-    let _ = OBSERVER.set(observer);
+/// Lets `observer` see what this thread takes and gives back from now on; `None`: nobody.
+pub(crate) fn set_observer(observer: Option<MemoryObserver>) {
+    with_pool(|pool| {
+        pool.observer = observer;
+        pool.most_unreported = if observer.is_some() { -1 } else { MOST_UNREPORTED };
+    });
 }
 
-/// Observes this thread from now on, or no longer.
-pub(crate) fn set_observed(is_observed: bool) {
-    with_pool(|pool| pool.most_unreported = if is_observed { -1 } else { MOST_UNREPORTED });
-}
-
-/// Calls the observer, if the thread is observed and there are elements in the block.
+/// Calls the thread's observer, if it has one and there are elements in the block.
 #[cold]
 #[inline(never)]
 fn tell(block: NonNull<u8>, elements: isize) {
-    let is_observed = with_pool(|pool| pool.most_unreported < 0);
-    if let (Some(true), true, Some(tell)) = (is_observed, elements != 0, OBSERVER.get()) {
+    let observer = with_pool(|pool| pool.observer).flatten();
+    if elements != 0
+        && let Some(tell) = observer
+    {
         tell(block.as_ptr().addr(), elements);
     }
 }

@@ -9,6 +9,7 @@ use super::{
     memory, replaced,
 };
 use crate::autograd::{AccumulatorSlot, AutogradMeta, Node};
+use crate::host::host;
 use crate::{DType, Result};
 use smallvec::SmallVec;
 use std::cell::UnsafeCell;
@@ -103,14 +104,6 @@ unsafe impl Sync for Tensor {}
 unsafe impl Send for WeakTensor {}
 // SAFETY: as above.
 unsafe impl Sync for WeakTensor {}
-
-/// What the Python face does when a record that keeps its wrapper alive goes away.
-static PYTHON_RELEASE: OnceLock<Release> = OnceLock::new();
-
-/// Gets the wrapper, and the tensor without a counted handle: see [`Tensor::revive`].
-pub(super) type Release = fn(*mut (), ManuallyDrop<Tensor>);
-/// What the Python face does when a tensor got another dtype.
-static PYTHON_RETYPE: OnceLock<fn(&Tensor)> = OnceLock::new();
 
 impl Tensor {
     /// A tensor of this geometry, without history.
@@ -270,8 +263,8 @@ impl Tensor {
             record.geometry.store(next, Ordering::Release);
         });
         replaced::note_tensor(self);
-        if let (true, Some(retype)) = (is_retyped, PYTHON_RETYPE.get()) {
-            retype(self);
+        if is_retyped && let Some(host) = host() {
+            host.dtype_changed(self);
         }
     }
 
@@ -508,14 +501,14 @@ impl Tensor {
     /// The handle that a wrapper takes over from its record, whose last one is gone: the tensor lives on with it.
     ///
     /// # Safety
-    /// `dead` is what the function of [`Tensor::register_python`] was given, nobody revived it before, and nobody else does at the same time.
+    /// `dead` is what [`crate::host::Host::tensor_released`] was given, nobody revived it before, and nobody else does at the same time.
     pub unsafe fn revive(dead: ManuallyDrop<Tensor>) -> Tensor {
         dead.record().counts.revive();
         dead.set_owns_python(false);
         ManuallyDrop::into_inner(dead)
     }
     /// A handle for the wrapper that the record owns, and whether the last one was gone already: then another thread is about
-    /// to call the function of [`Tensor::register_python`], and the tensor is not for it to revive any more.
+    /// to call [`crate::host::Host::tensor_released`], and the tensor is not for it to revive any more.
     ///
     /// # Safety
     /// The record owns the wrapper (so that it still exists), and nobody else does this at the same time.
@@ -526,12 +519,6 @@ impl Tensor {
             counts.revive();
         }
         (Tensor(uncounted.0), is_gone)
-    }
-    /// Registers what to do with a wrapper whose record goes away while it keeps it alive, and with a tensor that
-    /// got another dtype.
-    pub fn register_python(release: Release, retype: fn(&Tensor)) {
-        let _ = PYTHON_RELEASE.set(release);
-        let _ = PYTHON_RETYPE.set(retype);
     }
 }
 
@@ -567,8 +554,11 @@ fn drop_record(record: NonNull<TensorRecord>) {
     // SAFETY: the last strong handle is gone; weak ones touch only the counts.
     let it = unsafe { record.as_ref() };
     if it.flags.load(Relaxed) & Flag::OWNS_PYTHON != 0 {
-        if let Some(release) = PYTHON_RELEASE.get() {
-            release(it.python.load(Ordering::Acquire), ManuallyDrop::new(Tensor(record)));
+        if let Some(host) = host() {
+            host.tensor_released(
+                it.python.load(Ordering::Acquire),
+                ManuallyDrop::new(Tensor(record)),
+            );
         }
         return;
     }

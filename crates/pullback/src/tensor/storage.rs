@@ -13,12 +13,13 @@ mod window;
 use super::version::Version;
 use super::{Device, Sparse, memory, replaced, watch};
 use crate::Result;
+use crate::host::host;
 use lazy::Lazy;
 use std::ptr::NonNull;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU16, AtomicU64, AtomicUsize, Ordering, fence,
 };
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 pub(crate) use window::Window;
 
 /// A counted handle to memory.
@@ -401,7 +402,7 @@ impl Storage {
         drop(handle);
     }
     /// Lets the Python object keep it alive again: what the object has is a handle that counts from now on. Whether the last one
-    /// was gone already: then another thread is about to call the function of [`Storage::register_python`].
+    /// was gone already: then another thread is about to call [`crate::host::Host::storage_released`].
     ///
     /// # Safety
     /// It keeps its Python object alive, and the interpreter's lock is held.
@@ -415,11 +416,6 @@ impl Storage {
             header.handles.fetch_add(1, Ordering::AcqRel);
         }
         is_gone
-    }
-    /// Registers what is done with the Python object of a storage that keeps it alive and has no handle any more. The function
-    /// gets the object and what the object has of the storage.
-    pub fn register_python(release: fn(*mut ())) {
-        let _ = PYTHON_RELEASE.set(release);
     }
 
     /// Makes room for `bytes` bytes, keeping the content.
@@ -569,16 +565,13 @@ impl Storage {
     }
 }
 
-/// What the Python face does with the object of a storage that goes away while it keeps the object alive.
-static PYTHON_RELEASE: OnceLock<fn(*mut ())> = OnceLock::new();
-
 impl Storage {
     /// The last handle is gone: the Python object, which may still be used, has the storage from now on.
     #[cold]
     #[inline(never)]
     fn release_python(&self) {
-        if let Some(release) = PYTHON_RELEASE.get() {
-            release(self.python_slot().load(Ordering::Relaxed));
+        if let Some(host) = host() {
+            host.storage_released(self.python_slot().load(Ordering::Relaxed));
         }
     }
 }

@@ -13,7 +13,8 @@ use pyo3::types::{PyDict, PyList};
 use std::ffi::CString;
 use std::sync::Arc;
 
-struct Stacks;
+/// Keeps the stacks.
+pub(crate) struct Stacks;
 
 impl Stacks {
     fn try_record(py: Python<'_>, node: &Node, parent: Option<&Node>) -> PyResult<()> {
@@ -78,7 +79,6 @@ fn set_anomaly_enabled(
 
 /// Adds the functions.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    anomaly::set_recorder(&Stacks);
     module.add_function(wrap_pyfunction!(is_anomaly_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(is_anomaly_check_nan_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(set_anomaly_enabled, module)?)

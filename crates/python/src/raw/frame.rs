@@ -2,15 +2,13 @@
 //!
 //! A line is a number: which code object, by its row in [`TABLE`], and how far into it. The number is read from the
 //! interpreter's own structures where their form is known (`layout`: CPython 3.11 to 3.13 with the interpreter lock),
-//! and asked for by public functions elsewhere, which takes some fifty nanoseconds more ([`choose`]). Frames of this
+//! and asked for by public functions elsewhere, which takes some fifty nanoseconds more (`crate::host` chooses). Frames of this
 //! package are passed by, so that the line is one of the program's. It becomes a file and a line in [`source_line_of`], only
 //! when an error is put together. Invariant: no code object is kept alive; what is known of those that went is bounded
 //! in number.
 
 use super::line_table::{self, Found};
-use crate::{function_mode, interrupt};
 use pullback::call_site::SourceLine;
-use pullback::host::Host;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -143,12 +141,20 @@ impl CodeTag {
     }
 }
 
+/// A way to find out where the program is on this thread.
+pub(crate) trait FrameReader: Sync {
+    /// A number for the innermost line, 0 if this thread does not run the program.
+    fn line(&self) -> u64;
+    /// Numbers for all lines, innermost first.
+    fn call_stack(&self) -> Vec<u64>;
+}
+
 /// Reads the interpreter's structures.
 #[cfg(has_layout)]
-struct ByLayout;
+pub(crate) struct ByLayout;
 
 #[cfg(has_layout)]
-impl Host for ByLayout {
+impl FrameReader for ByLayout {
     #[inline]
     fn line(&self) -> u64 {
         // SAFETY: `read` is called with the lock held by this thread.
@@ -172,24 +178,15 @@ impl Host for ByLayout {
         // SAFETY: `collect` calls with the lock held by this thread.
         collect(|see| unsafe { read(PyThreadState_GetUnchecked().cast::<u8>(), see) })
     }
-    fn source_line(&self, line: u64) -> Option<SourceLine> {
-        source_line_of(line)
-    }
-    fn check_interrupt(&self) -> pullback::Result<()> {
-        interrupt::check()
-    }
-    fn thread_state(&self) -> Box<dyn FnOnce() + Send> {
-        function_mode::thread_state()
-    }
 }
 
 /// Asks the interpreter's public functions.
-struct ByFunctions {
+pub(crate) struct ByFunctions {
     /// Whether the instruction is asked for, which says more than the line (CPython 3.11 and later).
-    by_instruction: bool,
+    pub(crate) by_instruction: bool,
 }
 
-impl Host for ByFunctions {
+impl FrameReader for ByFunctions {
     fn line(&self) -> u64 {
         // SAFETY: `ask` is called with the lock held by this thread.
         unsafe {
@@ -207,15 +204,6 @@ impl Host for ByFunctions {
         // SAFETY: `collect` calls with the lock held by this thread.
         collect(|see| unsafe { walk_by_api(self.by_instruction, see) })
     }
-    fn source_line(&self, line: u64) -> Option<SourceLine> {
-        source_line_of(line)
-    }
-    fn check_interrupt(&self) -> pullback::Result<()> {
-        interrupt::check()
-    }
-    fn thread_state(&self) -> Box<dyn FnOnce() + Send> {
-        function_mode::thread_state()
-    }
 }
 
 /// All lines that `walk` shows, with the interpreter lock; none where the interpreter is not there any more.
@@ -228,20 +216,6 @@ fn collect(walk: impl FnOnce(&mut dyn FnMut(u64) -> bool)) -> Vec<u64> {
         });
     });
     frames
-}
-
-/// The quickest way there is. `PULLBACK_FRAMES=functions` and `PULLBACK_FRAMES=lines` (what CPython 3.10 can do) take the
-/// other ones, so that they are tested on every interpreter.
-fn choose() -> &'static dyn Host {
-    let wanted = std::env::var("PULLBACK_FRAMES").unwrap_or_default();
-    if wanted == "lines" {
-        return &ByFunctions { by_instruction: false };
-    }
-    #[cfg(has_layout)]
-    if wanted != "functions" {
-        return &ByLayout;
-    }
-    &ByFunctions { by_instruction: cfg!(Py_3_11) }
 }
 
 #[cfg(has_layout)]
@@ -511,7 +485,7 @@ unsafe extern "C" fn forget(extra: *mut c_void) {
 }
 
 /// The file and line of a number.
-fn source_line_of(bits: u64) -> Option<SourceLine> {
+pub(crate) fn source_line_of(bits: u64) -> Option<SourceLine> {
     let number = LineNumber::unpack(bits)?;
     let code = {
         let table = table();
@@ -556,7 +530,7 @@ fn text_of(file: &str, line: u32) -> Option<String> {
     .flatten()
 }
 
-/// Tells the library whom to ask about the Python program.
+/// Takes a place in code objects for their numbers.
 pub(crate) fn init() -> PyResult<()> {
     // SAFETY: called with the lock held; the function lives as long as the process.
     let slot = unsafe { ffi::PyUnstable_Eval_RequestCodeExtraIndex(forget) };
@@ -564,6 +538,5 @@ pub(crate) fn init() -> PyResult<()> {
         return Err(PyRuntimeError::new_err("code objects have no place left for line numbers"));
     }
     SLOT.store(slot, Relaxed);
-    pullback::host::set_host(choose());
     Ok(())
 }

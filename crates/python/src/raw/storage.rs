@@ -123,7 +123,7 @@ pub(crate) unsafe fn take_back(object: *mut PyObject) {
 
 /// What the library calls when the last handle of a storage that owns its object is gone: the object keeps the storage, and
 /// takes it along when nobody in Python holds it either.
-fn release(object: *mut ()) {
+pub(crate) fn release(object: *mut ()) {
     let address = object as usize;
     // Without an interpreter both are left alone.
     let _ = Python::try_attach(move |_| {
@@ -235,7 +235,6 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
         if END.set(end).is_ok() {
             CLASS.store(ty, Relaxed);
             adopt(ty);
-            Storage::register_python(release);
         }
     }
     Ok(())

@@ -5,6 +5,7 @@
 use crate::error::raise;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{tensor_of, wrap};
+use pullback::dlpack::{self, DeviceType, DlpackVersion, Managed, RawTensor};
 use pullback::tensor::Keeper;
 use pullback::{DType, Tensor, binding};
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError};
@@ -12,134 +13,39 @@ use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ffi::{CStr, c_void};
 
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct DlDevice {
-    kind: i32,
-    id: i32,
-}
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct DlDataType {
-    code: u8,
-    bits: u8,
-    lanes: u16,
-}
-#[repr(C)]
-struct DlTensor {
-    data: *mut c_void,
-    device: DlDevice,
-    ndim: i32,
-    dtype: DlDataType,
-    shape: *mut i64,
-    strides: *mut i64,
-    byte_offset: u64,
-}
+/// `DLManagedTensor`, the plain form.
 #[repr(C)]
 struct DlManagedTensor {
-    shared: DlTensor,
+    shared: RawTensor,
     context: *mut c_void,
     deleter: Option<unsafe extern "C" fn(*mut DlManagedTensor)>,
 }
-#[repr(C)]
-struct DlVersion {
-    major: u32,
-    minor: u32,
-}
-#[repr(C)]
-struct DlManagedTensorVersioned {
-    version: DlVersion,
-    context: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut DlManagedTensorVersioned)>,
-    flags: u64,
-    shared: DlTensor,
-}
 
-const CPU: i32 = 1;
-const READ_ONLY: u64 = 1;
-/// The flag that says that the memory is a copy.
-const IS_COPIED: u64 = 2;
 const PLAIN: &CStr = c"dltensor";
 const PLAIN_USED: &CStr = c"used_dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
 const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
 
-/// Sizes, strides and the tensor, alive until the consumer is done.
-struct DlContext {
-    _tensor: Tensor,
-    shape: Vec<i64>,
-    strides: Vec<i64>,
-}
-
-fn type_of(dtype: DType) -> DlDataType {
-    let code = match dtype {
-        DType::Bool => 6,
-        DType::BF16 => 4,
-        DType::F8E4M3FN => 10,
-        DType::F8E4M3FNUZ => 11,
-        DType::F8E5M2 => 12,
-        DType::F8E5M2FNUZ => 13,
-        DType::F8E8M0FNU => 14,
-        // Two numbers of four bits are an element.
-        DType::F4E2M1FNX2 => return DlDataType { code: 17, bits: 4, lanes: 2 },
-        d if d.is_complex() => 5,
-        d if d.is_floating_point() => 2,
-        d if d.is_signed() => 0,
-        _ => 1,
-    };
-    DlDataType { code, bits: (dtype.size() * 8) as u8, lanes: 1 }
-}
-
-fn dtype_of(ty: DlDataType) -> Option<DType> {
-    let same = |d: &DType| {
-        let own = type_of(*d);
-        own.code == ty.code && own.bits == ty.bits && own.lanes == ty.lanes
-    };
-    DType::ALL.into_iter().find(same)
-}
-
-/// The description of a tensor's memory for a consumer, and what keeps the memory. Who only reads a lazy clone is given another
-/// one, which is never written: what there is now stays there.
-fn share(tensor: Tensor, is_read_only: bool) -> PyResult<(DlTensor, *mut c_void)> {
+/// The description of a tensor's memory for a consumer, and what keeps the memory.
+fn share(tensor: &Tensor, is_read_only: bool) -> PyResult<(RawTensor, *mut c_void)> {
     if tensor.dtype() == DType::BC32 {
         return Err(PyBufferError::new_err("BComplex32 type is not supported by dlpack"));
     }
-    let tensor = if is_read_only && tensor.is_lazy() {
-        tensor.lazy_clone().map_err(raise)?
-    } else {
-        tensor.export_memory().map_err(raise)?;
-        tensor
-    };
-    let data = tensor.data_ptr().cast_mut();
-    let mut context = Box::new(DlContext {
-        _tensor: tensor.clone(),
-        shape: tensor.shape().to_vec(),
-        strides: tensor.strides().to_vec(),
-    });
-    let shared = DlTensor {
-        data: data.cast(),
-        device: DlDevice { kind: CPU, id: 0 },
-        ndim: tensor.ndim() as i32,
-        dtype: type_of(tensor.dtype()),
-        shape: context.shape.as_mut_ptr(),
-        strides: context.strides.as_mut_ptr(),
-        byte_offset: 0,
-    };
-    Ok((shared, Box::into_raw(context).cast()))
+    dlpack::describe(tensor, is_read_only).map_err(raise)
 }
 
 unsafe extern "C" fn delete_plain(managed: *mut DlManagedTensor) {
     // SAFETY: made by `export`; the consumer calls this once.
     unsafe {
         let managed = Box::from_raw(managed);
-        drop(Box::from_raw(managed.context.cast::<DlContext>()));
+        dlpack::forget(managed.context);
     }
 }
-unsafe extern "C" fn delete_versioned(managed: *mut DlManagedTensorVersioned) {
+unsafe extern "C" fn delete_versioned(managed: *mut Managed) {
     // SAFETY: made by `export`; the consumer calls this once.
     unsafe {
         let managed = Box::from_raw(managed);
-        drop(Box::from_raw(managed.context.cast::<DlContext>()));
+        dlpack::forget(managed.context);
     }
 }
 unsafe extern "C" fn drop_capsule(capsule: *mut PyObject) {
@@ -186,16 +92,15 @@ pub(crate) fn export(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Repl
         )));
     }
     let tensor = tensor.detached_alias().map_err(raise)?;
-    let (shared, context) = share(tensor, is_read_only)?;
+    let (shared, context) = share(&tensor, is_read_only)?;
     // SAFETY: the capsule owns the managed tensor until somebody consumes it.
     let capsule = unsafe {
         if is_versioned {
-            let flags = if truthy(copied)? { IS_COPIED } else { 0 }
-                | if is_read_only { READ_ONLY } else { 0 };
-            let version = DlVersion { major: 1, minor: 0 };
-            let deleter =
-                Some(delete_versioned as unsafe extern "C" fn(*mut DlManagedTensorVersioned));
-            let managed = DlManagedTensorVersioned { version, context, deleter, flags, shared };
+            let flags = if truthy(copied)? { Managed::IS_COPIED } else { 0 }
+                | if is_read_only { Managed::READ_ONLY } else { 0 };
+            let version = DlpackVersion { major: 1, minor: 0 };
+            let deleter = Some(delete_versioned as unsafe extern "C" fn(*mut Managed));
+            let managed = Managed { version, context, deleter, flags, tensor: shared };
             let ptr = Box::into_raw(Box::new(managed));
             ffi::PyCapsule_New(ptr.cast(), VERSIONED.as_ptr(), Some(drop_capsule))
         } else {
@@ -210,7 +115,7 @@ pub(crate) fn export(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Repl
 /// Calls the producer's deleter when the memory is not needed any more.
 enum DlOwner {
     Plain(*mut DlManagedTensor),
-    Versioned(*mut DlManagedTensorVersioned),
+    Versioned(*mut Managed),
 }
 // SAFETY: DLPack's deleters may be called from any thread; ours is called once.
 unsafe impl Send for DlOwner {}
@@ -241,7 +146,7 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     } else {
         if let Ok(device) = object.call_method0("__dlpack_device__") {
             let (kind, _): (i32, i32) = device.extract()?;
-            if kind != CPU {
+            if kind != DeviceType::CPU.kind {
                 return Err(PyRuntimeError::new_err(format!(
                     "the array lives on DLPack device type {kind}; only main memory is supported by this build"
                 )));
@@ -261,7 +166,7 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     // SAFETY: the capsule's name says what it points to; renaming it makes its content ours.
     unsafe {
         if ffi::PyCapsule_IsValid(pointer, VERSIONED.as_ptr()) != 0 {
-            let managed: *mut DlManagedTensorVersioned =
+            let managed: *mut Managed =
                 ffi::PyCapsule_GetPointer(pointer, VERSIONED.as_ptr()).cast();
             if (*managed).version.major > 1 {
                 return Err(PyBufferError::new_err(format!(
@@ -270,13 +175,13 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
                 )));
             }
             ffi::PyCapsule_SetName(pointer, VERSIONED_USED.as_ptr());
-            if (*managed).flags & READ_ONLY != 0 {
+            if (*managed).flags & Managed::READ_ONLY != 0 {
                 binding::warn(
                     "The given array is read-only; writing to this tensor is undefined behavior."
                         .into(),
                 );
             }
-            return adopt(&(*managed).shared, DlOwner::Versioned(managed));
+            return adopt(&(*managed).tensor, DlOwner::Versioned(managed));
         }
         if ffi::PyCapsule_IsValid(pointer, PLAIN.as_ptr()) == 0 {
             return Err(PyRuntimeError::new_err(
@@ -292,43 +197,13 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 
 /// # Safety
 /// `shared` is what `owner` manages.
-unsafe fn adopt(shared: &DlTensor, owner: DlOwner) -> PyResult<Tensor> {
-    if shared.device.kind != CPU {
+unsafe fn adopt(shared: &RawTensor, owner: DlOwner) -> PyResult<Tensor> {
+    if shared.device.kind != DeviceType::CPU.kind {
         return Err(PyRuntimeError::new_err("Unsupported device_type: only main memory"));
     }
-    let Some(dtype) = dtype_of(shared.dtype) else {
-        return Err(PyBufferError::new_err(format!(
-            "Unsupported DLPack type: code {} with {} bits and {} lanes",
-            shared.dtype.code, shared.dtype.bits, shared.dtype.lanes
-        )));
-    };
-    let rank = usize::try_from(shared.ndim).map_err(|_| {
-        PyBufferError::new_err(format!("a DLPack tensor with {} dimensions", shared.ndim))
-    })?;
-    if rank > 0 && shared.shape.is_null() {
-        return Err(PyBufferError::new_err(format!(
-            "a DLPack tensor with {rank} dimensions, but without sizes"
-        )));
-    }
-    let list = |p: *mut i64| -> Vec<i64> {
-        // SAFETY: the producer's arrays have `ndim` entries.
-        // bounded: by the rank.
-        if rank == 0 { Vec::new() } else { unsafe { std::slice::from_raw_parts(p, rank) }.to_vec() }
-    };
-    let shape = list(shared.shape);
-    let strides = if shared.strides.is_null() {
-        pullback::tensor::contiguous_strides(&shape).to_vec()
-    } else {
-        list(shared.strides)
-    };
-    if strides.iter().any(|&s| s < 0) {
-        return Err(PyBufferError::new_err("arrays with negative strides cannot be imported"));
-    }
-    if shared.data.is_null() && !shape.contains(&0) {
-        return Err(PyBufferError::new_err(format!(
-            "a DLPack tensor of shape {shape:?}, but without memory"
-        )));
-    }
+    // SAFETY: the producer's arrays have `ndim` entries.
+    let (shape, strides, dtype) = unsafe { dlpack::geometry(shared) }
+        .map_err(|error| PyBufferError::new_err(error.message().to_owned()))?;
     let data = shared.data.cast::<u8>().wrapping_add(shared.byte_offset as usize);
     // SAFETY: the producer's description of its memory, alive until `owner` drops.
     unsafe { binding::foreign(data, &shape, &strides, dtype, Keeper::new(owner)) }.map_err(raise)

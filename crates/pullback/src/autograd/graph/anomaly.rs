@@ -1,18 +1,18 @@
 //! Anomaly mode: errors of backward name the line of the forward that made the failing node, and gradients with NaN are errors.
 //!
 //! While the mode is on, every node is recorded with the line that makes it, and with the node that is being run if it is made
-//! in backward. A [`AnomalyRecorder`] keeps the records; without a binding they are native backtraces.
+//! in backward. An [`AnomalyRecorder`] keeps the records; without a binding they are native backtraces.
 
 use super::current::current_node;
 use super::node::Node;
+use crate::host::{Host, host};
 use crate::warning::warn;
 use std::backtrace::Backtrace;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
 
 static ENABLED: AtomicBool = AtomicBool::new(false);
 static CHECKS_NAN: AtomicBool = AtomicBool::new(true);
-static RECORDER: RwLock<&'static dyn AnomalyRecorder> = RwLock::new(&Native);
 
 /// What was recorded of a node.
 pub struct Origin {
@@ -48,12 +48,9 @@ pub fn is_anomaly_enabled() -> bool {
 pub fn is_anomaly_check_nan_enabled() -> bool {
     CHECKS_NAN.load(Relaxed)
 }
-/// Sets the recorder of the process.
-pub fn set_recorder(recorder: &'static dyn AnomalyRecorder) {
-    *RECORDER.write().unwrap_or_else(PoisonError::into_inner) = recorder;
-}
+/// The host's recorder, or that of Rust programs.
 fn recorder() -> &'static dyn AnomalyRecorder {
-    *RECORDER.read().unwrap_or_else(PoisonError::into_inner)
+    host().map_or(&Native, Host::anomaly_recorder)
 }
 
 /// Records a node that was made now.

@@ -274,7 +274,7 @@ impl SparseCooTensorUnsafe {
         // (Fewer than two are in order.)
         let is_coalesced = is_coalesced.unwrap_or(false) || values.shape()[0] < 2;
         ensure!(
-            !is_coalesced || are_in_order(&indices, &size[..indices.shape()[0] as usize])?,
+            !is_coalesced || are_in_order(cpu, &indices, size)?,
             runtime,
             "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
         );

@@ -4,12 +4,17 @@
 //! Coordinates are compared by their linear index, their position in row-major order, which fits 64 bits because sizes are
 //! bounded. Invariant: coordinates lie within the sizes.
 
+use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::interrupt::{self, WorkCounter};
 use crate::ops::shape::join::cat;
 use crate::tensor::{Compressed, Coo, Cpu, Layout, Sparse, shape::list};
-use crate::{DType, Dims, Error, MemoryFormat, Result, Tensor, TensorSpec};
+use crate::{DType, Dims, Error, ErrorKind, MemoryFormat, Result, Tensor, TensorSpec};
 use pullback_kernels::memory;
+use pullback_macros::op;
+
+pub(crate) static OPS: &[&OpDef] = &[&LINEAR_INDICES];
 
 /// The number of coordinates whose linear indices are computed together.
 const NEAR: usize = 1024;
@@ -253,50 +258,94 @@ pub(super) fn linear_indices(
     Ok(numbers)
 }
 
-/// A matrix of indices, one list after the other.
-fn in_memory(indices: &Tensor) -> Result<Tensor> {
-    let cpu = Cpu::of(indices)?;
-    if indices.dtype() == DType::I64 {
-        indices.dense(cpu)
-    } else {
-        indices.converted(cpu, DType::I64)?.dense(cpu)
+/// The smallest and the largest index of each dimension, for a matrix of indices; `None` if it has no columns.
+pub(super) fn min_max(indices: &Tensor) -> Result<Option<Vec<(i64, i64)>>> {
+    if indices.shape()[1] == 0 {
+        return Ok(None);
+    }
+    let [least, most] = indices.aminmax_with(Some(1), false)?;
+    Ok(Some(least.to_vec::<i64>()?.into_iter().zip(most.to_vec::<i64>()?).collect()))
+}
+
+/// Whether the columns of a matrix of indices, coordinates of a tensor of sizes `shape`, are in order, each once.
+pub(super) fn are_in_order(cpu: Cpu, indices: &Tensor, shape: &[i64]) -> Result<bool> {
+    let numbers = indices.linear_indices(shape, true)?;
+    Ok(is_increasing(numbers.view_ref(cpu).as_slice().unwrap_or_default()))
+}
+
+/// The linear index, the position in row-major order, of each column of `indices` (`sparse_dim`, n) in the first `sparse_dim`
+/// dimensions of a tensor of sizes `size`. An index outside of its dimension is an error: `RuntimeError` if they are the stored
+/// indices of a sparse tensor, as `is_stored` says, which were within the sizes when it was made; else `IndexError`.
+#[op("_linear_indices(Tensor indices, int[] size, bool is_stored) -> Tensor", internal, function_only, not_differentiable, batch = one_by_one)]
+impl LinearIndices {
+    fn meta(indices: &Tensor, size: &[i64]) -> Result<TensorSpec> {
+        ensure!(
+            !indices.is_sparse()
+                && indices.ndim() == 2
+                && indices.shape()[0] as usize <= size.len(),
+            runtime,
+            "_linear_indices: expected a strided matrix of at most {} rows, but got sizes {}",
+            size.len(),
+            list(indices.shape())
+        );
+        Ok(TensorSpec::of(&indices.shape()[1..], DType::I64).on(indices.device()))
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        indices: &Tensor,
+        size: &[i64],
+        is_stored: bool,
+    ) -> Result<()> {
+        let memory = if indices.dtype() == DType::I64 {
+            indices.dense(cpu)?
+        } else {
+            indices.converted(cpu, DType::I64)?.dense(cpu)?
+        };
+        let view = memory.view_ref(cpu);
+        let mut written = result.view_mut(cpu);
+        let numbers = written.as_slice_mut::<i64>().unwrap_or_default();
+        let sizes = &size[..indices.shape()[0] as usize];
+        write_linear_indices(numbers, view.as_slice().unwrap_or_default(), sizes, |dim, index| {
+            if is_stored { written_beyond(dim, index, size) } else { beyond(dim, index, size) }
+        })
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let of = |indices: Tensor, size: &[i64], is_stored: bool| {
+            Sample::new([indices.into(), size.into(), Value::Bool(is_stored)]).without_gradient()
+        };
+        vec![
+            of(s.integers(&[2, 5], 0, 3), &[3, 4, 2], false),
+            of(s.integers(&[2, 0], 0, 3), &[3, 4], true),
+            of(s.integers(&[0, 3], 0, 3), &[2], false),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let size: &[i64] = &[3, 4];
+        let of = |is_stored: bool, kind, phrase| {
+            let indices = s.integers(&[2, 5], 4, 6);
+            let sample = Sample::new([indices.into(), size.into(), Value::Bool(is_stored)]);
+            InvalidSample::new(sample, kind, phrase)
+        };
+        vec![
+            of(false, ErrorKind::Index, "is out of bounds for dimension 0 with size 3"),
+            of(true, ErrorKind::Runtime, "were written to"),
+        ]
     }
 }
 
-/// The smallest and the largest index of each dimension, for a matrix of indices; `None` if it has no columns.
-pub(super) fn min_max(indices: &Tensor) -> Result<Option<Vec<(i64, i64)>>> {
-    let memory = in_memory(indices)?;
-    let view = memory.view_ref(Cpu::of(&memory)?);
-    let count = indices.shape()[1] as usize;
-    let all = view.as_slice::<i64>().filter(|_| count > 0);
-    let wider = |(least, most): (i64, i64), &index: &i64| (least.min(index), most.max(index));
-    Ok(all
-        .map(|all| all.chunks(count).map(|row| row.iter().fold((row[0], row[0]), wider)).collect()))
-}
-
-/// Whether the columns of a matrix of indices, coordinates within `sizes`, are in order, each once.
-pub(super) fn are_in_order(indices: &Tensor, sizes: &[i64]) -> Result<bool> {
-    let numbers =
-        checked_linear_indices(indices, sizes, |dim, index| written_beyond(dim, index, sizes))?;
-    Ok(is_increasing(numbers.view_ref(Cpu::of(&numbers)?).as_slice().unwrap_or_default()))
-}
-
-/// The linear index of each column of a matrix of indices. An index beyond `sizes` gives the error that `outside` makes of its
-/// dimension and the index.
-pub(super) fn checked_linear_indices(
-    indices: &Tensor,
+/// Writes the linear index of each coordinate to `numbers`; `coordinates` has the indices of one dimension after those of
+/// another. An index that is not below its size gives the error that `outside` makes of its dimension and the index.
+fn write_linear_indices(
+    numbers: &mut [i64],
+    coordinates: &[i64],
     sizes: &[i64],
     outside: impl Fn(usize, i64) -> Error,
-) -> Result<Tensor> {
-    let memory = in_memory(indices)?;
-    let view = memory.view_ref(Cpu::of(&memory)?);
-    let coordinates = view.as_slice::<i64>().unwrap_or_default();
-    let count = indices.shape()[1] as usize;
-    let out = Tensor::empty_of(&[count as i64], DType::I64)?;
-    let mut written = out.view_mut(Cpu::of(&out)?);
-    let numbers = written.as_slice_mut::<i64>().unwrap_or_default();
+) -> Result<()> {
+    let count = numbers.len();
     // (In blocks that stay in the nearest memory from one list of coordinates to the next.)
     for (block, numbers) in numbers.chunks_mut(NEAR).enumerate() {
+        interrupt::check_every::<4>(block);
         numbers.fill(0);
         for (dim, &size) in sizes.iter().enumerate() {
             let row = &coordinates[dim * count + block * NEAR..][..numbers.len()];
@@ -311,7 +360,7 @@ pub(super) fn checked_linear_indices(
             }
         }
     }
-    Ok(out)
+    Ok(())
 }
 
 /// A strided tensor of `shape` with `values` at the linear indices `numbers` of its `sparse_dim` sparse dimensions, zero
@@ -337,8 +386,7 @@ pub(super) fn to_dense(tensor: &Tensor) -> Result<Tensor> {
     let (shape, parts) = (tensor.shape(), super::parts(tensor)?);
     let Sparse::Coo(coo) = &*parts else { return SparseElements::of(tensor)?.to_dense() };
     let sparse_dim = coo.indices.shape()[0] as usize;
-    let outside = |dim, index| written_beyond(dim, index, shape);
-    let numbers = checked_linear_indices(&coo.indices, &shape[..sparse_dim], outside)?;
+    let numbers = coo.indices.linear_indices(shape, true)?;
     scattered(&coo.values, &numbers, shape, sparse_dim, coo.is_coalesced)
 }
 
@@ -555,22 +603,22 @@ fn blocks_of(
 /// Where the lines of each batch begin among its blocks, of `each` in a batch: `batches * (major + 1)` numbers. (A tensor holds
 /// them, because its memory is fallible.)
 fn starts(blocks: &[i64], (batches, major, minor): (i64, i64, i64), each: i64) -> Result<Tensor> {
-    let starts = Tensor::empty_of(&[batches, major + 1], DType::I64)?;
-    let mut view = starts.view_mut(Cpu::of(&starts)?);
-    let numbers = view.as_slice_mut::<i64>().unwrap_or_default();
-    let mut lines = numbers.iter_mut();
-    for at in 0..batches {
-        let of_batch = &blocks[(at * each) as usize..((at + 1) * each) as usize];
-        let mut before = 0;
-        for (line, start) in (0..=major).zip(lines.by_ref()) {
-            interrupt::check_every::<14>(line as usize);
-            while of_batch.get(before).is_some_and(|&block| block < (at * major + line) * minor) {
-                before += 1;
+    TensorSpec::of(&[batches, major + 1], DType::I64).written(|view| {
+        let numbers = view.as_slice_mut::<i64>().unwrap_or_default();
+        let mut lines = numbers.iter_mut();
+        for at in 0..batches {
+            let of_batch = &blocks[(at * each) as usize..((at + 1) * each) as usize];
+            let mut before = 0;
+            for (line, start) in (0..=major).zip(lines.by_ref()) {
+                interrupt::check_every::<14>(line as usize);
+                let first = (at * major + line) * minor;
+                while of_batch.get(before).is_some_and(|&block| block < first) {
+                    before += 1;
+                }
+                *start = before as i64;
             }
-            *start = before as i64;
         }
-    }
-    Ok(starts)
+    })
 }
 
 /// Refuses coordinates beyond the sizes: constructors check them, but `_indices()` and `indices()` show the memory they are
@@ -584,7 +632,15 @@ fn check_written(indices: &[Vec<i64>], shape: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// What is said of a coordinate beyond the sizes.
+/// What is said of a coordinate outside of the sizes.
+fn beyond(dim: usize, index: i64, shape: &[i64]) -> Error {
+    Error::index(format!(
+        "index {index} is out of bounds for dimension {dim} with size {}",
+        shape[dim]
+    ))
+}
+
+/// What is said of a stored coordinate outside of the sizes.
 fn written_beyond(dim: usize, index: i64, shape: &[i64]) -> Error {
     Error::runtime(format!(
         "the indices of a sparse tensor of sizes {} were written to: {index} is out of bounds for dimension {dim} with size {}",

@@ -1,13 +1,11 @@
 //! Elements at the coordinates that another sparse tensor specifies.
 
-use super::coordinates::{
-    SparseElements, SparseFormat, checked_linear_indices, dense_copy, index_vector,
-};
+use super::coordinates::{SparseElements, SparseFormat, dense_copy, index_vector};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::tensor::shape::list;
 use crate::tensor::{Coo, Sparse};
-use crate::{DType, Dims, Error, Result, Tensor, TensorSpec};
+use crate::{DType, Dims, Result, Tensor, TensorSpec};
 use pullback_kernels::memory;
 use pullback_macros::op;
 
@@ -107,9 +105,7 @@ impl ValuesAt {
         if is_sparse {
             return Tensor::sparse_coo(indices, grad, self_shape, false);
         }
-        let sizes = &self_shape[..indices.shape()[0] as usize];
-        let targets =
-            checked_linear_indices(indices, sizes, |dim, index| beyond(dim, index, self_shape))?;
+        let targets = indices.linear_indices(self_shape, false)?;
         let zeros = TensorSpec::beside(grad, &flattened(self_shape, indices)).zeros()?;
         zeros.index_add(0, &targets, grad)?.view(self_shape)
     }
@@ -148,14 +144,5 @@ fn check_coordinates(tensor: &Tensor, indices: &Tensor) -> Result<()> {
 /// The numbers of coordinates in row-major order, which must lie within the tensor's sizes.
 fn checked_numbers(tensor: &Tensor, indices: &Tensor) -> Result<Tensor> {
     check_coordinates(tensor, indices)?;
-    let (shape, lists) = (tensor.shape(), indices.shape()[0] as usize);
-    checked_linear_indices(indices, &shape[..lists], |dim, index| beyond(dim, index, shape))
-}
-
-/// What is said of a coordinate outside of the sizes.
-fn beyond(dim: usize, index: i64, shape: &[i64]) -> Error {
-    Error::index(format!(
-        "index {index} is out of bounds for dimension {dim} with size {}",
-        shape[dim]
-    ))
+    indices.linear_indices(tensor.shape(), false)
 }

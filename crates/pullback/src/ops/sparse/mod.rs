@@ -92,6 +92,7 @@ pub(super) static FAMILIES: &[OpList] = &[
     coo::OPS,
     compressed::OPS,
     convert::OPS,
+    coordinates::OPS,
     joined::OPS,
     mask::OPS,
     product::OPS,

@@ -176,6 +176,22 @@ def test_functions_of_the_older_form_are_allowed_on_request() -> None:
         levels.set_single_level_autograd_function_allowed(False)
 
 
+def test_functions_of_the_older_form_are_allowed_within_a_context() -> None:
+    from pullback._functorch import utils
+
+    function = torch.func.grad(lambda x: Doubled.apply(x).sum())
+    with utils.enable_single_level_autograd_function():
+        assert function(torch.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="must override the setup_context"):
+        function(torch.ones(2))
+
+    @utils.exposed_in("torch.func")
+    def shown() -> None:
+        pass
+
+    assert shown.__module__ == "torch.func"
+
+
 def test_the_way_through_examples_cannot_be_switched_off() -> None:
     assert levels._is_vmap_fallback_enabled()
     levels._set_vmap_fallback_enabled(True)

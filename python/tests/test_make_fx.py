@@ -200,3 +200,26 @@ def test_options_that_need_more_are_refused() -> None:
     with pytest.raises(NotImplementedError, match="pre_dispatch=True"):
         make_fx(torch.sin, pre_dispatch=True)
     assert functorch.make_fx is make_fx
+
+
+def test_ops_of_a_program_are_nodes() -> None:
+    @torch.library.custom_op("make_fx_test::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    module = make_fx(lambda x: twice(x) + 1)(torch.ones(2))
+    assert module(torch.full((3,), 4.0)).tolist() == [9.0, 9.0, 9.0]
+
+
+def test_steps_of_optimisers_are_kept() -> None:
+    def f(p: torch.Tensor, g: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
+        torch._foreach_mul_([m], 0.5)
+        torch._foreach_add_([m], [g])
+        p.sub_(m)
+        return p
+
+    def given() -> list[torch.Tensor]:
+        return [torch.ones(2), torch.full((2,), 3.0), torch.full((2,), 4.0)]
+
+    module = make_fx(f)(*given())
+    assert torch.equal(module(*given()), f(*given()))

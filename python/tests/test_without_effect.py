@@ -40,6 +40,7 @@ UNWATCHED = "NVIDIA's profiler is not there to see ranges: what is kept is what 
 OWN_CODE = "only GitHub knows whose a branch is, which is not asked: `trust_repo` decides"
 NO_PLACE = "a first-class dimension has no place among the positional ones"
 ASKED_ALIKE = "functions that find something out take the function that runs commands"
+FORMULA = "a formula takes all arguments of its op; the count depends on some of the shapes"
 
 
 def alike(reason: str, names: str) -> dict[str, str]:
@@ -71,6 +72,20 @@ LISTED = {
     "__init__.compile(dynamic_shapes)": EAGER,
     "_sparse.sparse_coo_tensor(check_invariants)": CHECKED,
     "_dynamo.utils.is_compile_supported(device_type)": EAGER,
+    "_levels.is_functionaltensor(tensor)": "functionalize runs functions on tensors as they are",
+    "_functorch.vmap.lazy_load_decompositions()": "batching rules are part of the library",
+    **alike(
+        FORMULA,
+        "utils.flop_counter.mm_flop(args,kwargs,out_shape)"
+        " utils.flop_counter.addmm_flop(kwargs,out_shape,self_shape)"
+        " utils.flop_counter.bmm_flop(kwargs,out_shape)"
+        " utils.flop_counter.baddbmm_flop(kwargs,out_shape,self_shape)"
+        " utils.flop_counter.conv_flop(args,kwargs)"
+        " utils.flop_counter.conv_backward_flop(kwargs,out_shape)"
+        " utils.flop_counter.sdpa_flop(args,kwargs,out_shape)"
+        " utils.flop_counter.sdpa_backward_flop(args,kwargs,out_shape)"
+        " utils.flop_counter.sdpa_backward_flop_count(grad_out_shape)",
+    ),
     "_levels.is_gradtrackingtensor(tensor)": "reverse mode records tensors as they are",
     "_levels.is_legacy_batchedtensor(tensor)": "the old vmap batches as the new one does",
     "_ops.HigherOrderOperator.__init__(cacheable)": EAGER,

@@ -37,8 +37,8 @@ def _own_name(value: Any) -> str | None:
         return _native_name(value)
     if not isinstance(value, (type, FunctionType, _C._OverridableFunction)):
         return None
-    module, name = getattr(value, "__module__", None), value.__qualname__
-    if not isinstance(module, str):
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str):
         return None
     root, _, rest = module.partition(".")
     if root not in (_PACKAGE, "torch"):
@@ -53,12 +53,13 @@ def _own_name(value: Any) -> str | None:
 
 def _native_name(function: Any) -> str | None:
     """The module and the name that PyTorch has for a native function."""
+    name = function.__name__
     for space in _SPACES:
-        found: Any = sys.modules.get(_PACKAGE)
+        found: Any = sys.modules[_PACKAGE]
         for part in space.split(".") if space else ():
             found = getattr(found, part, None)
-        if getattr(found, function.__name__, None) is function:
-            return f"torch.{space}\n{function.__name__}" if space else f"torch\n{function.__name__}"
+        if found is not None and getattr(found, name, None) is function:
+            return f"torch.{space}\n{name}" if space else f"torch\n{name}"
     return None
 
 

@@ -16,6 +16,7 @@ _lazy.submodules(
     "eager_transforms",
     "functional_call",
     "make_functional",
+    "utils",
     "vmap",
 )
 

@@ -151,7 +151,10 @@ def test_an_empty_tensor_like_a_compressed_one_specifies_the_same_places(name: s
 def test_a_sum_that_leaves_no_coordinate_is_dense() -> None:
     x = matrix().to_sparse()
     assert torch.equal(x.sum((0, 1), keepdim=True), matrix().sum((0, 1), keepdim=True))
-    assert x.sum(1, keepdim=True).layout is torch.sparse_coo
+    for dim, keepdim in itertools.product([0, 1], [False, True]):
+        total = x.sum(dim, keepdim=keepdim)
+        assert total.layout is torch.sparse_coo
+        assert torch.equal(total.to_dense(), matrix().sum(dim, keepdim=keepdim))
     hybrid = matrix().to_sparse(1)
     assert torch.equal(hybrid.sum(0, keepdim=True), matrix().sum(0, keepdim=True))
     leaf = x.clone().requires_grad_()

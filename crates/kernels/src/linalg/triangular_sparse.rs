@@ -65,7 +65,9 @@ fn solve<T: Field>(
                 eliminate(solution, known, T::default().minus(values[at]));
             }
             if let Some(at) = diagonal(indices, row).filter(|_| !triangle.unit) {
-                solution.iter_mut().for_each(|x| *x = x.divided_by(values[at]));
+                for x in solution {
+                    *x = x.divided_by(values[at]);
+                }
             }
         }
     });

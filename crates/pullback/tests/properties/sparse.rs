@@ -27,6 +27,7 @@ const FOR_SPARSE: &[&str] = &[
     "_sparse_mm",
     "_sparse_mm.reduce",
     "_sparse_softmax",
+    "_sparse_solve_triangular",
     "_sparse_sum",
     "_to_dense",
     "_to_sparse",

@@ -84,7 +84,6 @@ pub(super) fn row_starts(cpu: Cpu, elements: &SparseElements, rows: i64) -> Resu
         }
         *start = before as i64;
     }
-    drop(view);
     Ok(starts)
 }
 

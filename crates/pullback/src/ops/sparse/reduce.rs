@@ -174,13 +174,13 @@ pub(crate) fn sum_dim(
     if self_.layout().is_compressed() && result.is_sparse() && result.ndim() == self_.ndim() {
         return SparseElements::ordered(&result)?.in_layout_of(self_);
     }
-    // (Where no coordinate is left to say, what remains is dense.)
+    // (Dimensions that are kept say no coordinates if all were summed over: what remains is dense.)
     let is_summed = summed_dims(self_, dims)?;
     match result.sparse().as_deref() {
-        Some(Sparse::Coo(coo))
-            if is_summed.iter().take(coo.indices.shape()[0] as usize).all(|&is| is) =>
-        {
-            result.to_dense(None)
+        Some(Sparse::Coo(coo)) if keepdim => {
+            let sparse = coo.indices.shape()[0] as usize;
+            let is_dense = is_summed.iter().take(sparse).all(|&is_summed| is_summed);
+            if is_dense { result.to_dense(None) } else { Ok(result) }
         }
         _ => Ok(result),
     }

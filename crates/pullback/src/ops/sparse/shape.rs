@@ -382,11 +382,10 @@ pub(crate) fn narrow_copy(self_: &Tensor, dim: i64, start: i64, length: i64) -> 
 
 /// `cat`.
 pub(crate) fn cat(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
-    if let Some(dense) = tensors.iter().find(|t| !t.is_sparse()) {
+    if let Some(position) = tensors.iter().position(|t| !t.is_sparse()) {
         bail!(
             runtime,
-            "cat(): a tensor of layout {} cannot be joined with sparse ones",
-            dense.layout().spelled()
+            "Concatenating sparse tensors, but a dense tensor was found at position {position}."
         );
     }
     if let Some(position) = tensors.iter().position(|t| t.ndim() == 0) {

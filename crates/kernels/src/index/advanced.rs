@@ -179,7 +179,9 @@ const FEW: usize = 32;
 /// The error of an index that its dimension does not have.
 fn refused(index: i64, dim: usize, size: i64) -> Error {
     Error::index(if size == 0 {
-        format!("index is out of bounds for dimension with size 0: it is {index}, for dimension {dim}")
+        format!(
+            "index is out of bounds for dimension with size 0: it is {index}, for dimension {dim}"
+        )
     } else {
         out_of_bounds(index, dim, size)
     })

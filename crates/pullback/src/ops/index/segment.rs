@@ -439,7 +439,8 @@ impl NanRows {
     fn of(rows: &SegmentRows) -> Result<NanRows> {
         let mask = rows.values.detach()?.isnan()?;
         let counts = rows.sum(&mask.to_dtype(rows.values.dtype())?, 0.0)?;
-        let sums = rows.sum(&rows.values.masked_fill(&mask.logical_not()?, Scalar::Int(0))?, 0.0)?;
+        let sums =
+            rows.sum(&rows.values.masked_fill(&mask.logical_not()?, Scalar::Int(0))?, 0.0)?;
         Ok(NanRows { mask, counts, sums })
     }
     /// The rows with `value` in their places.

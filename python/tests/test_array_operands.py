@@ -61,3 +61,30 @@ def test_an_array_is_divided_by_a_tensor(array: Any) -> None:
 def test_what_is_no_number_is_not_divided(dividend: Any) -> None:
     with pytest.raises(TypeError, match="unsupported operand type"):
         dividend / torch.tensor([1, 2])
+
+
+@pytest.mark.parametrize(
+    "name", ["__add__", "__iadd__", "__isub__", "__rtruediv__", "__eq__", "__lt__", "__iand__"]
+)
+def test_operands_of_unknown_types_are_left_to_these(name: str) -> None:
+    assert getattr(torch.ones(2), name)(object()) is NotImplemented
+
+
+def test_an_unknown_operand_may_add_in_place() -> None:
+    class Other:
+        def __radd__(self, tensor: Any) -> Any:
+            return ("sum", tensor)
+
+    x: Any = torch.ones(2)
+    x += Other()
+    assert x[0] == "sum"
+    with pytest.raises(TypeError, match="unsupported operand type"):
+        x = torch.ones(2)
+        x += object()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.complex64])
+def test_only_integers_and_bools_are_inverted(dtype: torch.dtype) -> None:
+    phrase = "only implemented on integer and Boolean-type tensors"
+    with pytest.raises(TypeError, match=phrase):
+        ~torch.ones(2, dtype=dtype)

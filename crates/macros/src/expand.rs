@@ -278,7 +278,7 @@ fn flops(op: &Op<'_>) -> Result<TokenStream> {
 }
 
 /// The words that are flags of an op, and the flags.
-const FLAGS: [(&str, &str); 32] = [
+const FLAGS: [(&str, &str); 33] = [
     ("inplace", "INPLACE"),
     ("out", "OUT"),
     ("overload_out", "OVERLOAD_OUT"),
@@ -286,6 +286,7 @@ const FLAGS: [(&str, &str); 32] = [
     ("any_out", "ANY_OUT"),
     ("exact_out", "OUT"),
     ("exact_out", "EXACT_OUT"),
+    ("out_dtype", "OUT_DTYPE"),
     ("view", "VIEW"),
     ("multi_view", "VIEW"),
     ("multi_view", "MULTI_VIEW"),

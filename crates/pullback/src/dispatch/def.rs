@@ -194,6 +194,8 @@ impl Traits {
     pub const ELSEWHERE: Traits = Traits(8_589_934_592);
     /// Of its outputs only the first has a gradient.
     pub const ONE_GRADIENT: Traits = Traits(17_179_869_184);
+    /// The form with `out=` computes in the dtype of its target, where no `dtype` is given.
+    pub const OUT_DTYPE: Traits = Traits(34_359_738_368);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union of both sets.

@@ -350,7 +350,7 @@ fn each_input(arg: &Arg<'_>, f: &mut dyn FnMut(&Tensor) -> Result<()>) -> Result
 }
 
 /// What errors of `out=` call a dtype: the type of its elements, as PyTorch spells it.
-fn element_name(dtype: crate::DType) -> Spelled<&'static str, crate::DType> {
+pub(crate) fn element_name(dtype: crate::DType) -> Spelled<&'static str, crate::DType> {
     use crate::DType;
     let pytorch = match dtype {
         DType::U8 => "unsigned char",

@@ -2,7 +2,7 @@
 
 use super::{
     Arg, ArgKind, Kernel, OpDef, Outputs, SHARED, Sharing, Traits, check_out_dtype, check_separate,
-    each_of, each_tensor, narrow_floats, pointwise, run_kernel, specs,
+    each_of, each_tensor, element_name, narrow_floats, pointwise, run_kernel, specs,
 };
 use crate::error::{bail, ensure};
 use crate::tensor::{
@@ -155,7 +155,8 @@ fn resize_filled(out: &Tensor, result: &Tensor) -> Result<()> {
     out.resize_to(result.shape())
 }
 
-/// The arguments of an op that makes a tensor of none, with the dtype of the target: that is the one to compute in.
+/// The arguments with the dtype of the target, where that is the one to compute in: in ops that make a tensor of none, and those
+/// that say so.
 ///
 /// # Errors
 /// `RuntimeError` if another was asked for.
@@ -167,17 +168,24 @@ fn in_dtype_of<'a>(
     let mut args: SmallVec<[Arg<'a>; 8]> = SmallVec::from_slice(args);
     let is_maker = def.args.iter().all(|arg| matches!(arg.kind, ArgKind::Plain | ArgKind::Number));
     let at = def.args.iter().position(|arg| arg.name == "dtype");
-    if let (true, Some(at), [out]) = (is_maker, at, outs) {
-        match args[at] {
-            Arg::DType(dtype) => ensure!(
-                dtype == out.dtype(),
-                runtime,
-                "dtype torch.{} does not match dtype of out parameter (torch.{})",
-                dtype.spelled(),
-                out.dtype().spelled()
-            ),
-            _ => args[at] = Arg::DType(out.dtype()),
-        }
+    let (Some(at), [out]) = (at, outs) else { return Ok(args) };
+    match args[at] {
+        Arg::DType(dtype) if dtype == out.dtype() => {}
+        Arg::DType(dtype) if is_maker => bail!(
+            runtime,
+            "dtype torch.{} does not match dtype of out parameter (torch.{})",
+            dtype.spelled(),
+            out.dtype().spelled()
+        ),
+        Arg::DType(dtype) => bail!(
+            runtime,
+            "{}(): Expected out tensor to have dtype {}, but got {} instead",
+            def.name,
+            element_name(dtype),
+            element_name(out.dtype())
+        ),
+        _ if is_maker || def.is(Traits::OUT_DTYPE) => args[at] = Arg::DType(out.dtype()),
+        _ => {}
     }
     Ok(args)
 }

@@ -274,8 +274,24 @@ unsafe extern "C" fn inplace_add(a: *mut PyObject, b: *mut PyObject) -> *mut PyO
                 return Ok(reply.into_ptr());
             }
             let sum = ffi::PyNumber_Add(a, b);
-            if sum.is_null() { Err(PyErr::fetch(py)) } else { Ok(sum) }
+            if !sum.is_null() {
+                return Ok(sum);
+            }
+            let error = PyErr::fetch(py);
+            if error.is_instance_of::<PyTypeError>(py) && !is_concatenated(a) {
+                return Ok(reply.into_ptr());
+            }
+            Err(error)
         })
+    }
+}
+
+/// Whether the class of an object says how it is concatenated.
+unsafe fn is_concatenated(a: *mut PyObject) -> bool {
+    // SAFETY: a live object; its type lives as long.
+    unsafe {
+        let slots = (*ffi::Py_TYPE(a)).tp_as_sequence.as_ref();
+        slots.is_some_and(|s| s.sq_concat.is_some() || s.sq_inplace_concat.is_some())
     }
 }
 
@@ -287,7 +303,23 @@ macro_rules! unary {
         }
     )*};
 }
-unary! { negative => NEG, positive => POS, absolute => ABS, invert => INVERT }
+unary! { negative => NEG, positive => POS, absolute => ABS }
+
+unsafe extern "C" fn invert(a: *mut PyObject) -> *mut PyObject {
+    // SAFETY: a slot of tensors, called with the GIL.
+    unsafe {
+        guard(|py| {
+            let dtype = tensor_of(a).dtype();
+            if !dtype.is_integral(true) && !has_override(a) {
+                return Err(PyTypeError::new_err(format!(
+                    "~ (operator.invert) is only implemented on integer and Boolean-type tensors, not on torch.{}",
+                    dtype.spelled()
+                )));
+            }
+            operate(py, &INVERT, &[a])
+        })
+    }
+}
 
 unsafe extern "C" fn power(a: *mut PyObject, b: *mut PyObject, m: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot, called with the GIL.

@@ -54,12 +54,7 @@ fn check_dtypes(name: &str, self_: &Tensor, source: &Tensor, what: &str) -> Resu
     inplace,
     not_differentiable(indices), jvp = linear, batch = index_put(self, indices, values))]
 impl IndexPut {
-    fn meta(
-        self_: &Tensor,
-        indices: &[Option<Tensor>],
-        values: &Tensor,
-        accumulate: bool,
-    ) -> Result<TensorSpec> {
+    fn meta(self_: &Tensor, indices: &[Option<Tensor>], values: &Tensor) -> Result<TensorSpec> {
         ensure!(
             !matches!(self_.dtype(), DType::F8E8M0FNU | DType::F4E2M1FNX2),
             not_implemented,
@@ -69,14 +64,8 @@ impl IndexPut {
         // (What a mask selects only its elements say.)
         if !check_indices(self_, indices)? {
             check_values(values, &located(self_, indices)?.shape)?;
+            check_value_dtype(self_, values)?;
         }
-        ensure!(
-            self_.dtype() == values.dtype() || is_fill(indices, values, accumulate),
-            runtime,
-            "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
-            self_.dtype().scalar_name(),
-            values.dtype().scalar_name()
-        );
         Ok(TensorSpec::laid_as(self_))
     }
     fn cpu_(
@@ -88,8 +77,11 @@ impl IndexPut {
     ) -> Result<()> {
         let values = if values.dtype() == self_.dtype() {
             values.clone()
-        } else {
+        } else if is_fill(indices, values, accumulate) {
             values.converted(cpu, self_.dtype())?
+        } else {
+            check_values(values, &plan(cpu, self_, indices)?.shape)?;
+            return check_value_dtype(self_, values);
         };
         if !accumulate
             && let Some(mask) = whole_mask(self_, indices)
@@ -151,6 +143,18 @@ fn check_values(values: &Tensor, shape: &[i64]) -> Result<()> {
         "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
         list(values.shape()),
         list(shape)
+    );
+    Ok(())
+}
+
+/// Refuses values of another dtype than what is written to.
+fn check_value_dtype(self_: &Tensor, values: &Tensor) -> Result<()> {
+    ensure!(
+        self_.dtype() == values.dtype(),
+        runtime,
+        "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
+        self_.dtype().scalar_name(),
+        values.dtype().scalar_name()
     );
     Ok(())
 }

@@ -17,7 +17,7 @@ pub(crate) static OPS: &[&OpDef] =
     &[&ANY, &ANY_DIM, &ANY_DIMS, &ALL, &ALL_DIM, &ALL_DIMS, &COUNT_NONZERO, &COUNT_NONZERO_DIMS];
 
 /// Whether any element is not zero; false for no elements.
-#[op("any(Tensor self) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction_by(&ANY_DIM), samples = unary, sparse = any(self))]
+#[op("any(Tensor self) -> Tensor", narrow_floats, any_out, not_differentiable, batch = reduction_by(&ANY_DIM), samples = unary, sparse = any(self))]
 impl Any {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         reduced_spec(self_, None, false, any_all_dtype(self_)?)
@@ -28,7 +28,7 @@ impl Any {
 }
 
 /// Whether any element along `dim` is not zero.
-#[op("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction)]
+#[op("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", narrow_floats, any_out, not_differentiable, batch = reduction)]
 impl AnyDim {
     fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<TensorSpec> {
         reduced_spec(self_, Some(&[dim]), keepdim, any_all_dtype(self_)?)
@@ -42,7 +42,7 @@ impl AnyDim {
 }
 
 /// Whether any element over the dimensions `dim` (all if `None`) is not zero.
-#[op("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction_of_listed)]
+#[op("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", narrow_floats, any_out, not_differentiable, batch = reduction_of_listed)]
 impl AnyDims {
     fn meta(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<TensorSpec> {
         Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, any_all_dtype(self_)?))
@@ -56,7 +56,7 @@ impl AnyDims {
 }
 
 /// Whether every element is not zero; true for no elements.
-#[op("all(Tensor self) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction_by(&ALL_DIM), samples = unary)]
+#[op("all(Tensor self) -> Tensor", narrow_floats, any_out, not_differentiable, batch = reduction_by(&ALL_DIM), samples = unary)]
 impl All {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         reduced_spec(self_, None, false, any_all_dtype(self_)?)
@@ -67,7 +67,7 @@ impl All {
 }
 
 /// Whether every element along `dim` is not zero.
-#[op("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction)]
+#[op("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", narrow_floats, any_out, not_differentiable, batch = reduction)]
 impl AllDim {
     fn meta(self_: &Tensor, dim: i64, keepdim: bool) -> Result<TensorSpec> {
         reduced_spec(self_, Some(&[dim]), keepdim, any_all_dtype(self_)?)
@@ -81,7 +81,7 @@ impl AllDim {
 }
 
 /// Whether every element over the dimensions `dim` (all if `None`) is not zero.
-#[op("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", narrow_floats, out, not_differentiable, batch = reduction_of_listed)]
+#[op("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", narrow_floats, any_out, not_differentiable, batch = reduction_of_listed)]
 impl AllDims {
     fn meta(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<TensorSpec> {
         Ok(spec_over(self_, &listed(dim, self_.ndim())?, keepdim, any_all_dtype(self_)?))

@@ -31,7 +31,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// The running sum along `dim`: `out[i] = self[0] + ... + self[i]`. Integers and bools sum in int64 unless
 /// `dtype` is given.
-#[op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, jvp = linear, batch = along)]
+#[op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, out_dtype, apart, jvp = linear, batch = along)]
 impl Cumsum {
     fn meta(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<TensorSpec> {
         running("cumsum", self_, dim, dtype)
@@ -81,7 +81,7 @@ impl CumsumBackward {
 }
 
 /// The running product along `dim`. Integers and bools multiply in int64 unless `dtype` is given.
-#[op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, batch = along)]
+#[op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, out_dtype, apart, batch = along)]
 impl Cumprod {
     fn meta(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<TensorSpec> {
         running("cumprod", self_, dim, dtype)
@@ -361,7 +361,7 @@ impl Prod {
 }
 
 /// The product along `dim`; 1 of no elements.
-#[op("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out,
+#[op("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out, out_dtype,
      node = "ProdBackward1", batch = reduction, autocast = fp32)]
 impl ProdDim {
     fn meta(self_: &Tensor, dim: i64, keepdim: bool, dtype: Option<DType>) -> Result<TensorSpec> {

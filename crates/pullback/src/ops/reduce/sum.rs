@@ -34,7 +34,7 @@ impl Sum {
 /// Sums over `dim`, or over every dimension if `dim` is `None` or empty.
 /// Integer and bool inputs sum in int64 unless `dtype` is given.
 #[op("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     out, node = "SumBackward1", jvp = linear, batch = reduction, sparse = sum_dim(self, dim, keepdim, dtype))]
+     out, out_dtype, node = "SumBackward1", jvp = linear, batch = reduction, sparse = sum_dim(self, dim, keepdim, dtype))]
 impl SumDim {
     fn meta(
         self_: &Tensor,

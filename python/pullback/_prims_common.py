@@ -10,6 +10,7 @@ __all__ = [
     "alert_not_deterministic",
     "corresponding_complex_dtype",
     "corresponding_real_dtype",
+    "dtype_to_type",
     "is_boolean_dtype",
     "is_complex_dtype",
     "is_contiguous_or_false",
@@ -93,3 +94,12 @@ def alert_not_deterministic(caller: str) -> None:
     if not is_deterministic_algorithms_warn_only_enabled():
         raise RuntimeError(text)
     warnings.warn(text, stacklevel=2)
+
+
+def dtype_to_type(dtype: _C.dtype) -> type:
+    """The type of Python's numbers that a dtype's elements are: bool, int, float or complex."""
+    if dtype is _C.bool:
+        return bool
+    if dtype.is_complex:
+        return complex
+    return float if dtype.is_floating_point else int

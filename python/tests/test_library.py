@@ -177,6 +177,20 @@ def test_results_are_no_arguments() -> None:
         op(torch.ones(1))
 
 
+def test_kernels_of_absent_devices_are_taken_and_never_called() -> None:
+    with library._scoped_library("aten", "IMPL") as own:
+        own.impl("sin", lambda x: 1 / 0, "PrivateUse1")
+        own.impl(torch.ops.aten.add.Tensor, lambda x, y: 1 / 0, "AutogradXLA")
+        assert torch.ones(1).sin().add(1).item() > 1
+
+
+def test_ops_of_a_library_may_give_an_argument_back(lib: Any) -> None:
+    lib.define("itself(Tensor x) -> Tensor")
+    lib.impl("itself", lambda x: x, "CPU")
+    x = torch.ones(2)
+    assert torch.ops._test_lib.itself(x) is x
+
+
 def test_kernels_are_found_by_device(lib: Any) -> None:
     lib.define("twice(Tensor x, int n=2) -> Tensor")
     op = torch.ops._test_lib.twice
@@ -237,7 +251,26 @@ def test_definitions_go_with_their_library() -> None:
     [
         (lambda: library.Library("a", "NONSENSE"), ValueError, "Unsupported kind"),
         (lambda: library.Library("aten", "DEF"), ValueError, "reserved namespace"),
-        (lambda: library.Library("aten", "IMPL"), NotImplementedError, "cannot be replaced"),
+        (
+            lambda: library.Library("aten", "IMPL").impl("sin", lambda x: x, "CPU"),
+            NotImplementedError,
+            "cannot be replaced",
+        ),
+        (
+            lambda: library.Library("aten", "IMPL").impl("sinus", lambda x: x, "CPU"),
+            RuntimeError,
+            "Could not find schema for aten::sinus",
+        ),
+        (
+            lambda: library.Library("aten", "IMPL").impl("sin", [], "CPU"),
+            TypeError,
+            "required to be a callable",
+        ),
+        (
+            lambda: library.Library("aten", "IMPL", "CPU").impl("sin", lambda x: x, "Meta"),
+            RuntimeError,
+            "inconsistent with the dispatch key",
+        ),
         (lambda: library.define("noname", "() -> ()"), ValueError, "namespace::name"),
         (lambda: library.define("a::b", "Tensor x"), ValueError, "expected schema to look like"),
         (lambda: library.define("a::b", "(Tensr x) -> Tensor"), RuntimeError, "no argument of a"),

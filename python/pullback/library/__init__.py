@@ -131,7 +131,6 @@ class Library:
     Raises:
         ValueError: for another kind and for reserved namespaces.
         RuntimeError: for a second ``DEF`` of a namespace.
-        NotImplementedError: for kernels of ``aten``, which cannot be replaced.
     """
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
@@ -140,10 +139,6 @@ class Library:
         if ns in _RESERVED and kind in ("DEF", "FRAGMENT"):
             raise ValueError(
                 f"{ns} is a reserved namespace. Please try creating a library with another name."
-            )
-        if ns in _RESERVED:
-            raise NotImplementedError(
-                f"Library({ns!r}, 'IMPL'): kernels of the library's own ops cannot be replaced"
             )
         owner = _OWNERS.get(ns)
         if kind == "DEF" and owner is not None and owner() is not None:
@@ -234,7 +229,8 @@ class Library:
         Raises:
             TypeError: for what is no function.
             RuntimeError: for another key, and for a second kernel.
-            NotImplementedError: for ``with_keyset``.
+            NotImplementedError: for ``with_keyset``, and for a kernel of the library's own ops,
+                which cannot be replaced (those of devices that are never here are taken).
         """
         if not callable(fn):
             raise TypeError(
@@ -242,12 +238,20 @@ class Library:
             )
         if with_keyset:
             raise NotImplementedError("impl(with_keyset=True): kernels are given no dispatch keys")
+        if self.dispatch_key and dispatch_key not in ("", self.dispatch_key):
+            raise RuntimeError(
+                f"Explicitly provided dispatch key ({dispatch_key}) is inconsistent with the "
+                f"dispatch key of the enclosing library ({self.dispatch_key})"
+            )
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         if key not in (*DEVICES, *COMPOSITES, *AUTOGRAD) and not _is_idle(key):
             raise RuntimeError(
                 f"could not parse dispatch key: {key}; kernels are for one of "
                 f"{', '.join((*DEVICES, *COMPOSITES, *AUTOGRAD))}"
             )
+        if self.ns in _RESERVED:
+            self._check_own(op_name, key)
+            return
         overload = self._find(op_name)
         if fn is fallthrough_kernel:
             overload.kernels.pop(key, None)
@@ -268,6 +272,20 @@ class Library:
                     overload.kernels[key] = before
 
         self._undo.append(undo)
+
+    def _check_own(self, op_name: Any, key: str) -> None:
+        """Refuses a kernel of an op of this package, unless no call would ever come to it."""
+        name = op_name.name() if hasattr(op_name, "_overloadname") else str(op_name)
+        packet, _, overload = name.rpartition("::")[2].partition(".")
+        found = getattr(getattr(ops, self.ns), packet, None)
+        if found is None or (overload and not hasattr(found, overload)):
+            raise RuntimeError(f"Could not find schema for {self.ns}::{packet}")
+        if not _is_of_absent_device(key):
+            raise NotImplementedError(
+                f"Library({self.ns!r}, 'IMPL').impl({name!r}, ..., {key!r}): kernels of the "
+                "library's own ops cannot be replaced; define an op with custom_op(), or override "
+                "calls with a TorchDispatchMode"
+            )
 
     def fallback(
         self, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False
@@ -300,6 +318,11 @@ def _is_idle(key: str) -> bool:
     backends = ("HIP", "XLA", "IPU", "HPU", "VE", "Lazy", "MTIA", "MAIA", "PrivateUse1", "XPU")
     is_named = key.startswith(("Autocast", "Quantized")) or key.endswith(backends)
     return is_named and key in DispatchKey.__members__
+
+
+def _is_of_absent_device(key: str) -> bool:
+    """Whether it is the key of a device that is never here, or of its autograd or autocast."""
+    return _is_idle(key) and key != "AutocastCPU" and not key.endswith("CPU")
 
 
 def _new(namespace: str, lib: Library | None) -> Library:
@@ -421,6 +444,7 @@ def custom_op(
         given = [] if tags is None else _tags_in(tags)
         library.define(op_name + text, tags=[Tag.pt2_compliant_tag, *given])
         result = CustomOpDef(_find_op(name), function)
+        result._opoverload.has_own_results = True
         for key in _keys_of("default" if device_types is None else device_types):
             library.impl(result._opoverload, function, key)
         return result

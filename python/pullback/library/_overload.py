@@ -46,6 +46,8 @@ class CustomOverload(OpOverload):
         self.torch_dispatch: dict[type, Callable[..., Any]] = {}
         self.autocast: dict[str, Any] = {}
         self._tags: list[Any] = []
+        # Whether a result may not be an argument, as holds of what `custom_op` defines.
+        self.has_own_results = False
         self._function: type | None = None
         # How a call is recorded, where that is not by the rules above.
         self.record: Callable[[list[Any]], Any] | None = None
@@ -218,6 +220,8 @@ class CustomOverload(OpOverload):
 
     def _checked(self, result: Any, values: list[Any]) -> Any:
         """Refuses results that are arguments: the graph would have the same tensor twice."""
+        if not self.has_own_results:
+            return result
         results = list(_tensors(result if isinstance(result, tuple | list) else [result]))
         for output in results:
             if any(output is tensor for tensor in _tensors(values)):

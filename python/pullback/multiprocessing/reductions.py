@@ -28,6 +28,32 @@ _RECEIVED: weakref.WeakValueDictionary[tuple[int, int], UntypedStorage] = (
 )
 
 
+class StorageWeakRef:
+    """A reference to a storage that does not keep it; equal for one storage.
+
+    Args:
+        storage: the storage.
+    """
+
+    __slots__ = ("_reference", "cdata")
+
+    def __init__(self, storage: Any) -> None:
+        untyped = getattr(storage, "_untyped_storage", storage)
+        # (One storage has one object, as long as something shows it; that one has one reference.)
+        self._reference = weakref.ref(untyped)
+        self.cdata = untyped._cdata
+
+    def expired(self) -> bool:
+        """Whether the storage is gone."""
+        return self._reference() is None
+
+    def __hash__(self) -> int:
+        return id(self._reference)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StorageWeakRef) and self._reference is other._reference
+
+
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     """What a tensor is pickled as for another process.
 

@@ -138,3 +138,14 @@ def _replace_outermost(context: DeviceContext | None) -> DeviceContext | None:
     for mode in reversed(modes):
         _push_mode(mode)
     return replaced
+
+
+def set_device(device: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: what the function makes is on this device if none is named.
+
+    Args:
+        device: the device.
+    """
+    from ._contextlib import context_decorator
+
+    return lambda function: context_decorator(lambda: DeviceContext(device), function)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ._pytree_path import NAMES, WITH_KEYS
-from ._pytree_path import _register_namedtuple as _register_namedtuple
 from ._pytree_path import GetAttrKey as GetAttrKey
 from ._pytree_path import KeyEntry as KeyEntry
 from ._pytree_path import KeyPath as KeyPath
 from ._pytree_path import MappingKey as MappingKey
 from ._pytree_path import SequenceKey as SequenceKey
+from ._pytree_path import _register_namedtuple as _register_namedtuple
 from ._pytree_path import key_get as key_get
 from ._pytree_path import keystr as keystr
 from ._pytree_path import tree_flatten_with_path as tree_flatten_with_path

@@ -123,7 +123,9 @@ def _is_dense(self: Any) -> bool:
     """Whether the elements fill their memory, in some order of the dimensions."""
     if self.is_nested:
         return False
-    sizes = [(step, size) for step, size in zip(self.stride(), self.shape, strict=True) if size != 1]
+    sizes = [
+        (step, size) for step, size in zip(self.stride(), self.shape, strict=True) if size != 1
+    ]
     expected = 1
     for step, size in sorted(sizes):
         if step != expected:

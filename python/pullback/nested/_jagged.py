@@ -388,6 +388,45 @@ def view_of(values: Tensor, structure: Structure, ragged: int = 1) -> NestedTens
     return made
 
 
+class _Components(Function):
+    """Values as they are; of their gradient, what belongs to no component is zero."""
+
+    @staticmethod
+    def forward(values: Tensor, places: Tensor, dim: int) -> Tensor:
+        return values.detach()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.places, ctx.dim = inputs[1:]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        kept = grad.index_select(ctx.dim, ctx.places)
+        return _VF.zeros_like(grad).index_copy(ctx.dim, ctx.places, kept), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
+        return tangent.view_as(tangent)
+
+
+def wrap_shared(values: Tensor, structure: Structure, ragged: int) -> NestedTensor:
+    """Values that were computed with plain tensors, too, which all places share.
+
+    A gradient may have anything in the holes between components: the plain tensors get none of it.
+    """
+    if _has_gaps(values, structure, ragged) and values.requires_grad and not is_below():
+        with _C.DisableTorchFunctionSubclass():
+            values = _Components.apply(values, structure.packed_indices(), ragged - 1)
+    return wrap(values, structure, ragged)
+
+
+def _has_gaps(values: Tensor, structure: Structure, ragged: int) -> bool:
+    if structure.lengths is not None or structure.starts[:1] not in ([], [0]):
+        return True
+    end = structure.starts[-1] + structure.counts[-1] if structure.batch else 0
+    return end != values.size(ragged - 1)
+
+
 def components(source: NestedTensor) -> list[Tensor]:
     """Views of the components, with their history."""
     values, at = unwrap(source), source._ragged_idx - 1
@@ -398,10 +437,8 @@ def components(source: NestedTensor) -> list[Tensor]:
 def packed(source: NestedTensor) -> NestedTensor:
     """The same components without gaps between them: ``source`` itself if it has no gaps."""
     structure = source._structure
-    if structure.lengths is None and structure.starts[:1] in ([], [0]):
-        ends = structure.starts[-1] + structure.counts[-1] if structure.batch else 0
-        if ends == source._values.size(source._ragged_idx - 1):
-            return source
+    if not _has_gaps(source._values, structure, source._ragged_idx):
+        return source
     values = unwrap(source).index_select(source._ragged_idx - 1, structure.packed_indices())
     return wrap(values, structure.without_gaps(), source._ragged_idx)
 
@@ -415,4 +452,5 @@ __all__ = [
     "unwrap",
     "view_of",
     "wrap",
+    "wrap_shared",
 ]

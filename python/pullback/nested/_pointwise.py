@@ -8,7 +8,7 @@ from typing import Any
 from .. import _C
 from .._symbol import SymInt
 from .._tensor import Tensor
-from ._jagged import NestedTensor, packed, unwrap, wrap
+from ._jagged import NestedTensor, packed, unwrap, wrap, wrap_shared
 
 _VF = _C._VariableFunctions
 
@@ -163,7 +163,7 @@ def _broadcast(name: str, func: Callable[..., Any], *args: Any, **kwargs: Any) -
     result = func(*operands[:count], **dict(zip(kwargs, operands[count:], strict=True)))
     if result is NotImplemented:
         return result
-    return wrap(result, like._structure, like._ragged_idx)
+    return wrap_shared(result, like._structure, like._ragged_idx)
 
 
 def _full(name: str, func: Any) -> str:

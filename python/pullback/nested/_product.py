@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _C
 from .._tensor import Tensor
-from ._jagged import NestedTensor, components, packed, unwrap, wrap
+from ._jagged import NestedTensor, components, packed, unwrap, wrap, wrap_shared
 
 _VF = _C._VariableFunctions
 _Func = Callable[..., Any]
@@ -35,7 +35,7 @@ def _matmul(name: str, func: _Func, first: Any, other: Any) -> Any:
         )
     if other.dim() <= 2:
         ragged = first._ragged_idx
-        return wrap(_VF.matmul(unwrap(first), other), first._structure, ragged)
+        return wrap_shared(_VF.matmul(unwrap(first), other), first._structure, ragged)
     if other.size(0) not in (1, first._structure.batch) or other.dim() > first.dim():
         raise RuntimeError(f"{name}(): not supported between {_shapes(first, other)}")
     whole = packed(first)
@@ -51,7 +51,7 @@ def _dense_first(name: str, first: Tensor, other: NestedTensor) -> Any:
     if other._ragged_idx != other.dim() - 1 or first.dim() > 2:
         raise RuntimeError(f"{name}(): not supported between {_shapes(first, other)}")
     ragged = other._ragged_idx - (first.dim() == 1)
-    return wrap(_VF.matmul(first, unwrap(other)), other._structure, ragged)
+    return wrap_shared(_VF.matmul(first, unwrap(other)), other._structure, ragged)
 
 
 def _nested_product(name: str, first: NestedTensor, other: NestedTensor) -> Any:
@@ -73,7 +73,7 @@ def _linear(name: str, func: _Func, source: Any, weight: Any, bias: Any = None) 
     if source._ragged_idx == source.dim() - 1:
         raise RuntimeError("linear(): not supported for NestedTensor on ragged dim")
     values = func(unwrap(source), weight, bias)
-    return wrap(values, source._structure, source._ragged_idx)
+    return wrap_shared(values, source._structure, source._ragged_idx)
 
 
 def _norm(
@@ -91,7 +91,7 @@ def _norm(
     if input.dim() - len(sizes) <= input._ragged_idx:
         return _norm_of_components(name, func, input, sizes, args, kwargs)
     values = func(unwrap(input), sizes, *args, **kwargs)
-    return wrap(values, input._structure, input._ragged_idx)
+    return wrap_shared(values, input._structure, input._ragged_idx)
 
 
 def _norm_of_components(
@@ -135,7 +135,7 @@ def _embedding(name: str, func: _Func, source: Any, weight: Any, *args: Any, **k
     if not isinstance(source, NestedTensor):
         raise RuntimeError("embedding(): the weight may not be a NestedTensor")
     values = func(unwrap(source), weight, *args, **kwargs)
-    return wrap(values, source._structure, source._ragged_idx)
+    return wrap_shared(values, source._structure, source._ragged_idx)
 
 
 def _attention(

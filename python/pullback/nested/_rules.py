@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _pointwise, _product, _question, _reduction, _view
 from .._tensor import Tensor
+from . import _pointwise, _product, _question, _reduction, _view
 from ._base import Nested
 from ._jagged import NestedTensor
 from ._level import below

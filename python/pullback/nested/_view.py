@@ -243,7 +243,8 @@ def _split(name: str, func: _Func, source: NestedTensor, *args: Any, **kwargs: A
     if len(given) > 2 or (len(given) == 2 and "dim" in kwargs) or not given:
         raise TypeError(f"{name}(): expected how to split a NestedTensor, and a dim")
     dim = kwargs.get("dim", given[1] if len(given) == 2 else 0)
-    at = _one(name, source, dim)
+    sizes = isinstance(given[0], (tuple, list))
+    at = _one("split_with_sizes" if name == "split" and sizes else name, source, dim)
     parts = getattr(unwrap(source), name)(given[0], at - 1)
     return tuple(wrap(one, source._structure, source._ragged_idx) for one in parts)
 

@@ -29,6 +29,7 @@ def unary_cases() -> list[cases.Case]:
 
 def binary_cases() -> list[cases.Case]:
     covered = {name for case in cases.OTHERS for name in case.names if name != "add"}
+    covered |= {"threshold_backward"}
     made = []
     for name in sorted(_pointwise.BROADCAST - covered):
         function = getattr(torch.Tensor, name, None) or getattr(torch, name)
@@ -109,6 +110,9 @@ APART = {
     *("_to_copy", "alias", "bernoulli", "empty_like", "rand_like", "randn_like"),
     *("equal", "allclose", "unbind", "to_padded_tensor", "item"),
     *("__bool__", "__float__", "__int__"),
+    *("dim", "numel", "size", "stride", "storage_offset", "is_same_size", "apply_"),
+    # (Only gradients call it.)
+    "threshold_backward",
     *_pointwise.IN_PLACE,
 }
 
@@ -133,6 +137,15 @@ IN_PLACE_ARGUMENTS = {
     "fill_": (2.0,),
     "clamp_": (-0.5, 0.5),
 }
+
+
+def in_place(name: str) -> Any:
+    """The method, or of those that tensors do not have, the function of ``functional``."""
+    if name in ("gelu_", "silu_"):
+        return getattr(torch._C._nn, name)
+    return getattr(torch.Tensor, name)
+
+
 RANDOM = {"normal_", "uniform_", "bernoulli_"}
 
 
@@ -147,13 +160,13 @@ def test_in_place(name: str) -> None:
             extra = (one * 3,)
         if name == "masked_fill_":
             extra = (one > 0.5, 7.0)
-        parts[at] = getattr(one.clone(), name)(*extra)
+        parts[at] = in_place(name)(one.clone(), *extra)
     extra = arguments
     if name == "copy_":
         extra = (nested * 3,)
     if name == "masked_fill_":
         extra = (nested > 0.5, 7.0)
-    assert getattr(nested, name)(*extra) is nested
+    assert in_place(name)(nested, *extra) is nested
     torch.testing.assert_close(list(nested.unbind()), parts)
 
 

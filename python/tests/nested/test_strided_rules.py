@@ -13,6 +13,7 @@ from test_jagged_rules import (
     check_gradients,
     components,
     expected_of,
+    in_place,
     tensors_of,
 )
 
@@ -46,7 +47,10 @@ OTHERS = [
     same("rms_norm", call=lambda x: F.rms_norm(x, (5,), ROWS[0])),
     Case(("select",), lambda x: x.select(1, 0), lambda x: x.select(0, 0)),
     Case(("select",), lambda x: x.select(-1, 3), lambda x: x.select(-1, 3)),
-    same("chunk", call=lambda x: x.chunk(2, -1)[1]),
+    same("chunk", call=lambda x: x.chunk(5, -1)[1]),
+    same("matmul", call=lambda x: x @ W),
+    Case(("narrow",), lambda x: x.narrow(0, 0, 3), lambda x: x),
+    same("cat", "concat", "concatenate", call=lambda x: torch.cat([x, x * 2], -1)),
     same("split", call=lambda x: x.split(2, -1)[1]),
     same("split_with_sizes", call=lambda x: x.split_with_sizes([1, 4], -1)[1]),
     Case(("view",), lambda x: x.view(3, -1, 1, 5), lambda x: x.view(-1, 1, 5)),
@@ -101,6 +105,7 @@ APART = {
     *_pointwise.IN_PLACE,
     *("unbind", "__getitem__", "to_padded_tensor"),
     "is_same_size",
+    "threshold_backward",
 }
 
 
@@ -123,8 +128,8 @@ def test_in_place(name: str) -> None:
     arguments = IN_PLACE_ARGUMENTS.get(name, ())
     extra = {"copy_": lambda x: (x * 3,), "masked_fill_": lambda x: (x > 0.5, 7.0)}
     given = extra.get(name, lambda x: arguments)
-    expected = [getattr(one.clone(), name)(*given(one)) for one in parts]
-    assert getattr(nested, name)(*given(nested)) is nested
+    expected = [in_place(name)(one.clone(), *given(one)) for one in parts]
+    assert in_place(name)(nested, *given(nested)) is nested
     torch.testing.assert_close(list(nested.unbind()), expected)
 
 
@@ -162,7 +167,7 @@ def test_padding() -> None:
         nested_of(parts).to_padded_tensor(0.0, (3, 3, 5))
 
 
-REFUSED = [
+REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda x: x.shape, RuntimeError, "NestedTensorImpl doesn't support sizes"),
     (lambda x: x.stride(), RuntimeError, "NestedTensorImpl doesn't support strides"),
     (lambda x: x.size(1), RuntimeError, "Given dimension 1 is irregular"),
@@ -171,7 +176,37 @@ REFUSED = [
     (lambda x: x.softmax(0), RuntimeError, "Cannot apply softmax across nested dimension 0"),
     (lambda x: x.sum(1, keepdim=True), RuntimeError, "only be reduced across the last dimension"),
     (lambda x: x.sum(-1), RuntimeError, "always requires keepdim=True"),
-    (lambda x: x @ W, RuntimeError, "got a nested self and non-nested other"),
+    (lambda x: x @ W[0], RuntimeError, "got a nested self and non-nested other"),
+    (lambda x: W @ x, RuntimeError, "got a non-nested self and nested other"),
+    (lambda x: x @ x, RuntimeError, "0 have the sizes .2, 5. and .2, 5."),
+    (lambda x: x.select(2, 0) @ x, RuntimeError, "1st input has rank: 2"),
+    (lambda x: x @ nested_of([W, W]), RuntimeError, "2nd input tensor to be: 3 but got: 2"),
+    (lambda x: x.bmm(W), RuntimeError, "batch2 must be a 3D tensor"),
+    (lambda x: x.bmm(torch.ones(2, 5, 4)), RuntimeError, "to be: 3 but got: 2"),
+    (lambda x: x.bmm(x), RuntimeError, r"0-th nested matrices .* multiplied \(2x5 and 2x5\)"),
+    (lambda x: x.sum((0, 1), keepdim=True), RuntimeError, "only allows reduction of a single"),
+    (lambda x: x.narrow(1, 0, 1), RuntimeError, "only dim=0 supported .* got dim=1"),
+    (lambda x: x.narrow(0, 2, 2), RuntimeError, r"start \(2\) \+ length \(2\) exceeds"),
+    (lambda x: torch.cat([x, W], -1), RuntimeError, "each tensor in given list to be nested"),
+    (lambda x: torch.cat([x, nested_of([W] * 3)], -1), RuntimeError, "matching ragged structures"),
+    (lambda x: x.chunk(2, -1), RuntimeError, r"divisible by chunks. Got 5 % 2"),
+    (lambda x: x.chunk(2, 1), RuntimeError, "Chunk for nested tensors .* only .* the last dim"),
+    (lambda x: x.split_with_sizes([1, 1], -1), RuntimeError, "to sum exactly to 5"),
+    (lambda x: x.view(()), RuntimeError, r"shape '\[\]' is invalid for a nested tensor"),
+    (lambda x: x.view(3, -1, -1), RuntimeError, "only one dimension can be inferred"),
+    (lambda x: x[:2], NotImplementedError, "first index .* got slice"),
+    (lambda x: x.squeeze(), RuntimeError, "squeeze without the dim argument"),
+    (lambda x: F.linear(x, W), RuntimeError, r"last_dim = 5, and weight.size\(1\) = 4"),
+    (lambda x: F.linear(x, W[0]), RuntimeError, "Nested tensor dim: 3. Dense tensor dim: 1"),
+    (lambda x: F.linear(x, x), RuntimeError, "does not support nested weight"),
+    (lambda x: F.layer_norm(x, (4,)), RuntimeError, "at dimension 0 of normalized_shape is 4"),
+    (lambda x: F.layer_norm(x, (2, 5)), RuntimeError, "extends into irregular dimensions"),
+    (lambda x: torch.ones(1).mul(x), RuntimeError, "a non-nested self and nested other"),
+    (lambda x: x.detach().copy_(nested_of([W] * 3)), RuntimeError, "copy_ only supports tensors"),
+    (lambda x: x.detach().fill_(torch.ones(1)), RuntimeError, "0-dimension value tensor but got"),
+    (lambda x: torch.ones(()).mul_(x), RuntimeError, r"broadcast shape \[3, 4, 5\]"),
+    (lambda x: x.clone(memory_format=torch.channels_last), RuntimeError, "format: ChannelsLast"),
+    (lambda x: nested_of([torch.ones(0)]).to_padded_tensor(0), RuntimeError, "non-zero numel"),
     (lambda x: x + nested_of([W, W]), RuntimeError, "components have the same sizes"),
     (lambda x: x.unbind(1), RuntimeError, "only be unbound along dimension 0"),
     (lambda x: x.view(2, -1), RuntimeError, "cannot change or infer the implicit batch dimension"),

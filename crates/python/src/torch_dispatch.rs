@@ -5,13 +5,13 @@
 //! get the op as an `OpOverload` (`pullback/_ops.py`), made once per op and form. Not here: `__torch_function__`, which
 //! overrides calls before their arguments are bound (`torch_function`).
 
-use crate::asked::Facts;
 use crate::autograd::node::value;
 use crate::bind::{CallKind, OpFunction};
 use crate::convert::{items, type_name};
 use crate::dtype::{as_device, as_dtype, as_layout};
 use crate::error::{carry, raise};
 use crate::lock::in_python;
+use crate::raw::asked::Facts;
 use crate::raw::callable;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, class, look_up, wrap_bound, wrap_new};

@@ -32,7 +32,6 @@ use pyo3::prelude::*;
 
 #[cfg(not(pullback_sanitize))]
 mod allocator;
-mod asked;
 mod autograd;
 mod bind;
 mod capture;

@@ -5,13 +5,13 @@
 //! get the op as an `OpOverload` (`pullback/_ops.py`), made once per op and form. Not here: `__torch_function__`, which
 //! overrides calls before their arguments are bound (`torch_function`).
 
-use crate::asked::Facts;
 use crate::autograd::node::value;
 use crate::bind::{CallKind, OpFunction};
 use crate::convert::{items, type_name};
 use crate::dtype::{as_device, as_dtype, as_layout};
 use crate::error::{carry, raise};
 use crate::lock::in_python;
+use crate::raw::asked::Facts;
 use crate::raw::callable;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, class, look_up, wrap_bound, wrap_new};
@@ -326,6 +326,23 @@ fn _overloads<'py>(py: Python<'py>, name: &str) -> PyResult<Vec<Bound<'py, PyAny
     Ok(found)
 }
 
+/// The arguments of [`make_wrapper_subclass`].
+const WRAPPER_ARGUMENTS: [&str; 13] = [
+    "cls",
+    "size",
+    "strides",
+    "storage_offset",
+    "memory_format",
+    "dtype",
+    "layout",
+    "device",
+    "pin_memory",
+    "requires_grad",
+    "dispatch_sizes_strides_policy",
+    "dispatch_device",
+    "dispatch_layout",
+];
+
 /// `Tensor._make_wrapper_subclass(cls, size, ...)`: a tensor of a class, without elements of its own as far as ops see. (It has
 /// memory all the same, all zero, so that whatever passes the class by reads no other memory.)
 pub(crate) fn make_wrapper_subclass(
@@ -334,21 +351,6 @@ pub(crate) fn make_wrapper_subclass(
     args: Args<'_>,
 ) -> Reply {
     const NAME: &str = "_make_wrapper_subclass";
-    let names = [
-        "cls",
-        "size",
-        "strides",
-        "storage_offset",
-        "memory_format",
-        "dtype",
-        "layout",
-        "device",
-        "pin_memory",
-        "requires_grad",
-        "dispatch_sizes_strides_policy",
-        "dispatch_device",
-        "dispatch_layout",
-    ];
     let [
         cls,
         size,
@@ -363,7 +365,7 @@ pub(crate) fn make_wrapper_subclass(
         policy,
         asks_device,
         asks_layout,
-    ] = args.bind(py, NAME, names, 2)?;
+    ] = args.bind(py, NAME, WRAPPER_ARGUMENTS, 2)?;
     let (cls, size) = (cls.expect("required"), size.expect("required"));
     let ty = crate::tensor::method::subclass_type(&cls)?;
     // SAFETY: a live type.

@@ -19,6 +19,7 @@ const ORDER: &[&str] = &[
     "thread::level",
     "thread::saved_hooks",
     "thread::creation_hooks",
+    "thread::captured",
     "thread::writes",
     "thread::dispatch_mode",
     "thread::autocast",

@@ -39,18 +39,18 @@ impl Backward for TransformInput {
 
 /// A transform as long as which its function runs: in-place writes to what the function captured are refused.
 #[must_use = "the transform lasts as long as the guard"]
-pub struct Open(u32);
+pub struct OpenTransform(u32);
 
-impl Open {
+impl OpenTransform {
     /// Begins a transform with these inputs, which are aliases made for it: its function may write to them.
-    pub fn new<'a>(inputs: impl IntoIterator<Item = &'a Tensor>) -> Open {
-        let open = Open(enter());
+    pub fn new<'a>(inputs: impl IntoIterator<Item = &'a Tensor>) -> OpenTransform {
+        let open = OpenTransform(enter());
         own(inputs);
         open
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenTransform {
     fn drop(&mut self) {
         exit(self.0);
     }

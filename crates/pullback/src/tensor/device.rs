@@ -78,7 +78,7 @@ pub struct AbsentDevice(u8);
 
 /// What PyTorch raises where it was built without a backend, too.
 #[derive(Clone, Copy)]
-enum Refusal {
+enum DeviceRefusal {
     NotImplemented,
     /// Its Python module is there and says so.
     Assertion,
@@ -88,24 +88,24 @@ enum Refusal {
 
 impl AbsentDevice {
     /// The names, in PyTorch's order, and how the device is refused.
-    const KINDS: [(&'static str, Refusal); 17] = [
-        ("ipu", Refusal::NotImplemented),
-        ("xpu", Refusal::Assertion),
-        ("mkldnn", Refusal::NotImplemented),
-        ("opengl", Refusal::NotImplemented),
-        ("opencl", Refusal::NotImplemented),
-        ("ideep", Refusal::NotImplemented),
-        ("hip", Refusal::NotImplemented),
-        ("ve", Refusal::NotImplemented),
-        ("fpga", Refusal::NotImplemented),
-        ("maia", Refusal::NotImplemented),
-        ("xla", Refusal::NotImplemented),
-        ("lazy", Refusal::NotImplemented),
-        ("vulkan", Refusal::NotImplemented),
-        ("mps", Refusal::NotImplemented),
-        ("hpu", Refusal::NoModule),
-        ("mtia", Refusal::Assertion),
-        ("privateuseone", Refusal::NoModule),
+    const KINDS: [(&'static str, DeviceRefusal); 17] = [
+        ("ipu", DeviceRefusal::NotImplemented),
+        ("xpu", DeviceRefusal::Assertion),
+        ("mkldnn", DeviceRefusal::NotImplemented),
+        ("opengl", DeviceRefusal::NotImplemented),
+        ("opencl", DeviceRefusal::NotImplemented),
+        ("ideep", DeviceRefusal::NotImplemented),
+        ("hip", DeviceRefusal::NotImplemented),
+        ("ve", DeviceRefusal::NotImplemented),
+        ("fpga", DeviceRefusal::NotImplemented),
+        ("maia", DeviceRefusal::NotImplemented),
+        ("xla", DeviceRefusal::NotImplemented),
+        ("lazy", DeviceRefusal::NotImplemented),
+        ("vulkan", DeviceRefusal::NotImplemented),
+        ("mps", DeviceRefusal::NotImplemented),
+        ("hpu", DeviceRefusal::NoModule),
+        ("mtia", DeviceRefusal::Assertion),
+        ("privateuseone", DeviceRefusal::NoModule),
     ];
 
     fn by_name(name: &str) -> Option<AbsentDevice> {
@@ -122,9 +122,9 @@ impl AbsentDevice {
     fn refused(self) -> Error {
         let (name, refusal) = Self::KINDS[usize::from(self.0)];
         let kind = match refusal {
-            Refusal::NotImplemented => ErrorKind::NotImplemented,
-            Refusal::Assertion => ErrorKind::Assertion,
-            Refusal::NoModule => ErrorKind::ModuleNotFound,
+            DeviceRefusal::NotImplemented => ErrorKind::NotImplemented,
+            DeviceRefusal::Assertion => ErrorKind::Assertion,
+            DeviceRefusal::NoModule => ErrorKind::ModuleNotFound,
         };
         Error::new(
             kind,
@@ -161,7 +161,7 @@ impl Device {
             _ => AbsentDevice::by_name(kind).map(Device::Absent).ok_or_else(|| {
                 // (PyTorch's order, in which the meta device stands behind the fourteenth of these.)
                 let (before, after) = AbsentDevice::KINDS.split_at(14);
-                let names = |kinds: &[(&'static str, Refusal)]| {
+                let names = |kinds: &[(&'static str, DeviceRefusal)]| {
                     let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect(); // tidy: short
                     names.join(", ")
                 };

@@ -3,7 +3,7 @@
 //! The metaclass gives every subclass the life cycle of [`super::object`]; the base has the slots. Its
 //! methods are in `crate::tensor`, those made from the registry in `crate::registry`.
 
-use crate::asked::{Fact, ask};
+use crate::raw::asked::{Fact, ask};
 use crate::raw::entry::{guard, guard_or};
 use crate::raw::object::{self, TensorObject};
 use crate::raw::{callable, number};

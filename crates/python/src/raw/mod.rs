@@ -9,6 +9,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod array;
+pub(crate) mod asked;
 pub(crate) mod callable;
 pub(crate) mod class;
 pub(crate) mod context;

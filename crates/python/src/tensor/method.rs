@@ -1,6 +1,5 @@
 //! The methods of tensors that are no ops.
 
-use crate::asked::{Fact, ask};
 use crate::autograd::hook::{register, register_accumulate};
 use crate::autograd::hook_dicts::{HookDicts, HookKind};
 use crate::autograd::transform;
@@ -8,6 +7,7 @@ use crate::convert::{exact_int, has_index, to_int, type_name};
 use crate::dtype::as_device;
 use crate::error::raise;
 use crate::lock;
+use crate::raw::asked::{Fact, ask};
 use crate::raw::entry::{Args, Reply, bare_method, fast, method, noargs};
 use crate::raw::object::{
     TensorObject, as_tensor, base_type, set_hooks, shape_of, tensor_of, wrap, wrap_new,

@@ -1,11 +1,11 @@
 //! The attributes of tensors.
 
 use super::hook::{accumulate_hooks, hooks, set_accumulate_hooks, set_hooks};
-use crate::asked::{Fact, ask};
 use crate::convert::type_name;
 use crate::dtype::{PyDType, device_object, dtype_object, layout_object};
 use crate::error::raise;
 use crate::lock;
+use crate::raw::asked::{Fact, ask};
 use crate::raw::entry::{Reply, getter, setter};
 use crate::raw::object::{as_tensor, shape_of, tensor_of, wrap};
 use crate::result::{none, scalar};

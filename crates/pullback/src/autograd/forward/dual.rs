@@ -154,7 +154,10 @@ fn copied(tangent: &Tensor) -> Result<Tensor> {
 /// Out of memory.
 pub fn apart(primals: &[&Tensor], tangents: &[Option<&Tensor>]) -> Result<Vec<Option<Tensor>>> {
     let place = |tensor: &Tensor| tensor.geometry().storage.as_ref().map(Storage::id);
-    let of_primals: HashSet<usize> = primals.iter().filter_map(|&tensor| place(tensor)).collect();
+    let mut of_primals = HashSet::new();
+    for &primal in primals {
+        of_primals.extend(place(primal));
+    }
     // By the memory of a tangent, that of its primal.
     let mut seen = HashMap::new();
     let mut apart = memory::with_capacity(tangents.len())?;

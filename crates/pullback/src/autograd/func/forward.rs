@@ -67,7 +67,7 @@ pub fn jvps(
     };
     let duals = xs.iter().zip(&directions).map(dual).collect::<Result<Vec<_>>>()?;
     let outputs = {
-        let _open = transform::Open::new(&duals);
+        let _open = transform::OpenTransform::new(&duals);
         f(&duals.iter().collect::<Vec<_>>())?
     };
     let unpacked = |output| {

@@ -38,7 +38,7 @@ impl Point {
         let closing = Closing(&inputs);
         let result = {
             let _on = mode::enable_grad();
-            let _open = transform::Open::new(&inputs);
+            let _open = transform::OpenTransform::new(&inputs);
             f(&inputs.iter().collect::<Vec<_>>())?
         };
         drop(closing);

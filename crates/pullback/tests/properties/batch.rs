@@ -14,7 +14,7 @@ const SIZE: i64 = 3;
 
 /// Ops that go through the examples one by one, for some of their arguments at least: indices that differ between examples,
 /// and fused steps of recurrent networks and fused gradients of norms and grids, whose own gradients are made of plain ops.
-const ONE_BY_ONE: [&str; 47] = [
+const ONE_BY_ONE: [&str; 48] = [
     "_batch_norm_backward",
     "_embedding_bag",
     "_embedding_bag_dense_backward",
@@ -27,6 +27,7 @@ const ONE_BY_ONE: [&str; 47] = [
     "_histogramdd_from_bin_cts",
     "_histogramdd_from_bin_tensors",
     "_layer_norm_backward",
+    "_linear_indices",
     "_lstm_layer",
     "_lstm_step",
     "_nll_loss_backward",

@@ -206,7 +206,7 @@ fn sparse_triangular_systems_are_solved_by_their_triangle() {
             }
             let b = rng.tensor(dtype, &[n, k]);
             let mut x = Tensor::full(dtype, &[n, k], 0.0);
-            (0..b.numel()).for_each(|at| x.set_flat(at, b.values()[at]));
+            b.values().into_iter().enumerate().for_each(|(at, value)| x.set_flat(at, value));
             let indices = CsrIndices { crow_indices: &starts, col_indices: &columns };
             let triangle = linalg::Triangle { upper, unit };
             linalg::solve_triangular_sparse(&mut x.view_mut(), indices, values.view(), triangle)

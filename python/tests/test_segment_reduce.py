@@ -27,7 +27,11 @@ DATA = [1.0, 3.0, NAN, 0.0, 5.0, 5.0]
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_one_nan_has_the_gradient_of_its_place(
-    reduce: str, initial: float | None, value: list[float], gradient: list[float], dtype: torch.dtype
+    reduce: str,
+    initial: float | None,
+    value: list[float],
+    gradient: list[float],
+    dtype: torch.dtype,
 ) -> None:
     data = torch.tensor(DATA, dtype=dtype, requires_grad=True)
     got = torch.segment_reduce(data, reduce, lengths=LENGTHS, initial=initial)

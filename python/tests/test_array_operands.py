@@ -33,7 +33,7 @@ def test_arrays_are_broadcast_and_promoted() -> None:
 
 def test_arrays_of_other_sizes_are_an_error() -> None:
     with pytest.raises(RuntimeError, match=r"tensor a \(4\) must match the size of tensor b \(3\)"):
-        torch.arange(4) == np.arange(3)
+        _ = torch.arange(4) == np.arange(3)
 
 
 @pytest.mark.parametrize("array", [np.array([None, 1]), np.array(["a", "b"])])
@@ -64,7 +64,7 @@ def test_what_is_no_number_is_not_divided(dividend: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["__add__", "__iadd__", "__isub__", "__rtruediv__", "__eq__", "__lt__", "__iand__"]
+    "name", ["__add__", "__isub__", "__imul__", "__rtruediv__", "__eq__", "__lt__", "__iand__"]
 )
 def test_operands_of_unknown_types_are_left_to_these(name: str) -> None:
     assert getattr(torch.ones(2), name)(object()) is NotImplemented
@@ -78,9 +78,9 @@ def test_an_unknown_operand_may_add_in_place() -> None:
     x: Any = torch.ones(2)
     x += Other()
     assert x[0] == "sum"
+    y: Any = torch.ones(2)
     with pytest.raises(TypeError, match="unsupported operand type"):
-        x = torch.ones(2)
-        x += object()
+        y += object()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.complex64])

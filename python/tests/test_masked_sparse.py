@@ -164,7 +164,17 @@ def test_where_fills_dense_dimensions() -> None:
 
 
 def test_where_refuses_masks_of_other_layouts() -> None:
-    with pytest.raises(ValueError, match="a mask of layout torch.sparse_csr but got torch.sparse"):
+    with pytest.raises(ValueError, match=r"a mask of layout torch\.sparse_csr but got"):
         masked._where(CHOSEN.to_sparse(), GIVEN.to_sparse_csr(), torch.tensor(0.0))
     with pytest.raises(ValueError, match="_where expects strided or sparse COO or sparse CSR"):
         masked._where(CHOSEN.to_sparse_csc(), GIVEN.to_sparse_csc(), torch.tensor(0.0))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dim", [(), 0, -1])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_one_sparse_number_is_reduced_to_itself(name: str, dim: Any, keepdim: bool) -> None:
+    number, mask = torch.tensor(3.0).to_sparse(), torch.tensor(True)
+    for given in (mask, mask.to_sparse()):
+        got = getattr(masked, name)(number, dim, keepdim=keepdim, mask=given)
+        assert (got.layout, got.shape, got.to_dense().item()) == (torch.sparse_coo, (), 3.0)

@@ -13,7 +13,12 @@ X = torch.tensor([[0.75, 1.5], [0.75, 2.5]])
 
 @pytest.mark.parametrize(
     ("name", "numbers"),
-    [("sum", [0, 3]), ("prod", [0, 2]), ("cumsum", [[0, 1], [0, 3]]), ("cumprod", [[0, 1], [0, 2]])],
+    [
+        ("sum", [0, 3]),
+        ("prod", [0, 2]),
+        ("cumsum", [[0, 1], [0, 3]]),
+        ("cumprod", [[0, 1], [0, 2]]),
+    ],
 )
 def test_the_target_says_what_is_computed_in(name: str, numbers: Any) -> None:
     function = getattr(torch, name)

@@ -274,24 +274,8 @@ unsafe extern "C" fn inplace_add(a: *mut PyObject, b: *mut PyObject) -> *mut PyO
                 return Ok(reply.into_ptr());
             }
             let sum = ffi::PyNumber_Add(a, b);
-            if !sum.is_null() {
-                return Ok(sum);
-            }
-            let error = PyErr::fetch(py);
-            if error.is_instance_of::<PyTypeError>(py) && !is_concatenated(a) {
-                return Ok(reply.into_ptr());
-            }
-            Err(error)
+            if sum.is_null() { Err(PyErr::fetch(py)) } else { Ok(sum) }
         })
-    }
-}
-
-/// Whether the class of an object says how it is concatenated.
-unsafe fn is_concatenated(a: *mut PyObject) -> bool {
-    // SAFETY: a live object; its type lives as long.
-    unsafe {
-        let slots = (*ffi::Py_TYPE(a)).tp_as_sequence.as_ref();
-        slots.is_some_and(|s| s.sq_concat.is_some() || s.sq_inplace_concat.is_some())
     }
 }
 

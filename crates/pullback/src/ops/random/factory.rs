@@ -42,6 +42,11 @@ pub(crate) static OPS: &[&OpDef] = &[
     &MULTINOMIAL,
 ];
 
+/// Fills with standard normal numbers. Where there is nothing to draw, no dtype is refused.
+fn draw_normal(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
+    if result.numel() == 0 { Ok(()) } else { draw(cpu, result, generator, random::randn) }
+}
+
 /// Uniform numbers in `[0, 1)`.
 #[op(
     "rand(int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
@@ -87,7 +92,7 @@ impl Randn {
         FactoryOptions(dtype, layout, device, pin_memory).checked_spec(size, default_dtype())
     }
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
-        draw(cpu, result, generator, random::randn)
+        draw_normal(cpu, result, generator)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([[2, 0].as_slice().into()])]
@@ -268,7 +273,7 @@ impl RandnLike {
         FactoryOptions(dtype, layout, device, pin_memory).like(self_, memory_format)
     }
     fn cpu(cpu: Cpu, result: &Tensor, generator: Option<&Generator>) -> Result<()> {
-        draw(cpu, result, generator, random::randn)
+        draw_normal(cpu, result, generator)
     }
     fn sparse_coo(
         cpu: Cpu,
@@ -278,7 +283,7 @@ impl RandnLike {
         layout: Option<Layout>,
     ) -> Result<Tensor> {
         let made = strided_like(self_, dtype, layout)?;
-        draw(cpu, &made, generator, random::randn)?;
+        draw_normal(cpu, &made, generator)?;
         Ok(made)
     }
     /// Of compressed rows and columns: other values in the same places. (Of coordinate lists PyTorch draws none.)
@@ -292,7 +297,7 @@ impl RandnLike {
         let requested = layout.unwrap_or(self_.layout());
         if requested == Layout::Strided {
             let made = strided_like(self_, dtype, layout)?;
-            draw(cpu, &made, generator, random::randn)?;
+            draw_normal(cpu, &made, generator)?;
             return Ok(made);
         }
         ensure!(

@@ -15,6 +15,7 @@ import pullback as torch
 from pullback import _custom_ops
 from pullback._custom_op import impl as custom_op_impl
 from pullback._higher_order_ops.cond import cond, cond_op
+from pullback.fx.immutable_collections import immutable_dict, immutable_list
 from pullback.multiprocessing.reductions import StorageWeakRef
 from pullback.utils import _pytree
 from pullback.utils._device import set_device
@@ -41,6 +42,9 @@ def test_specs_of_trees_have_lists_of_keys() -> None:
     )
     assert repr(spec) == lines
     assert set(_pytree.__all__) <= set(dir(_pytree))
+    frozen = immutable_dict(a=immutable_list([1, 2]))
+    paths = [_pytree.keystr(path) for path, _ in _pytree.tree_leaves_with_path(frozen)]
+    assert paths == ["['a'][0]", "['a'][1]"]
 
 
 def test_named_tuples_are_written_by_their_registered_name() -> None:

@@ -596,6 +596,7 @@ def as_torch(*, children: _bool = True) -> None:
 
 
 __all__ = [
+    "SymInt",
     "Future",
     "classproperty",
     "AcceleratorError",

@@ -94,7 +94,8 @@ def native_multi_head_attention(
             raise RuntimeError("NestedTensor with mask is not supported: its sizes say the same")
         sizes = [part.size(0) for part in query.unbind()]
         key_sizes = [part.size(0) for part in key.unbind()]
-        query, key, value = (part.to_padded_tensor(0.0) for part in (query, key, value))
+        nested: tuple[Any, ...] = (query, key, value)
+        query, key, value = (part.to_padded_tensor(0.0) for part in nested)
         others = _VF.arange(key.size(1))
         mask, mask_type = others >= _C.tensor(key_sizes).unsqueeze(1), 1
     weights, biases = qkv_weight.split(embed_dim), qkv_bias.split(embed_dim)

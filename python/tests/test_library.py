@@ -30,7 +30,7 @@ def op_of(function: Any, mutates_args: Any = (), **options: Any) -> Iterator[Any
     try:
         yield made
     finally:
-        library._KEPT.pop()._destroy()
+        library._DEFINED.pop(made._qualname)._destroy()
 
 
 def cube(x: Tensor) -> Tensor:
@@ -160,7 +160,7 @@ def test_what_is_written_into_is_counted() -> None:
 
     with op_of(fill, mutates_args={"x"}) as op:
         schema = str(torch.ops._test_op.fill.default._schema)
-        assert schema == "_test_op::fill(Tensor(a!) x, float value) -> ()"
+        assert schema == "_test_op::fill(Tensor(a0!) x, float value) -> ()"
         x = torch.zeros(2)
         version = x._version
         assert op(x, 3.0) is None
@@ -175,6 +175,46 @@ def test_results_are_no_arguments() -> None:
 
     with op_of(same) as op, pytest.raises(RuntimeError, match="must not also be an input"):
         op(torch.ones(1))
+
+    def flat(x: Tensor) -> Tensor:
+        return x.view(-1)
+
+    with op_of(flat) as op, pytest.raises(RuntimeError, match="may not alias any input"):
+        op(torch.ones(2, 2))
+
+    def twice(x: Tensor) -> tuple[Tensor, Tensor]:
+        y = x.clone()
+        return y, y[:1]
+
+    with op_of(twice) as op, pytest.raises(RuntimeError, match="or another output"):
+        op(torch.ones(2))
+
+
+def test_the_last_definition_of_an_op_holds() -> None:
+    for factor in (2, 3):
+
+        @library.custom_op("_test_again::scaled", mutates_args=())
+        def scaled(x: Tensor, by: int = factor) -> Tensor:
+            return x * by
+
+        assert scaled(torch.ones(1)).item() == factor
+    assert torch.ops._test_again.scaled(torch.ones(1)).item() == 3
+
+
+def test_written_arguments_have_names_of_their_own_in_a_signature() -> None:
+    def write(x: Tensor, xs: list[Tensor], maybe: list[Tensor | None], n: int) -> None:
+        xs[0].add_(n)
+
+    text = library.infer_schema(write, mutates_args={"x", "xs", "maybe"})
+    assert text == "(Tensor(a0!) x, Tensor(a1!)[] xs, Tensor(a2!)?[] maybe, SymInt n) -> ()"
+    parsed = library._schema.parse("f" + text)
+    assert str(parsed).startswith("f(Tensor(a0!) x, Tensor(a1!)[] xs, Tensor(a2!)")
+    with pytest.raises(ValueError, match=r"\{'z'\} in mutates_args were not found"):
+        library.infer_schema(write, mutates_args={"z"})
+    with pytest.raises(ValueError, match="varargs"):
+        library.infer_schema(lambda *xs: None, mutates_args=())
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
+        library.impl("a::b", "somewhere")
 
 
 def test_kernels_of_absent_devices_are_taken_and_never_called() -> None:

@@ -52,7 +52,15 @@ def _dict_of(items: Iterable[Any], context: Any) -> immutable_dict:
     return immutable_dict(zip(context, items, strict=True))
 
 
-_pytree.register_pytree_node(immutable_list, lambda items: (list(items), None), _list_of)
 _pytree.register_pytree_node(
-    immutable_dict, lambda items: (list(items.values()), list(items)), _dict_of
+    immutable_list,
+    _pytree._list_flatten,
+    _list_of,
+    flatten_with_keys_fn=_pytree._list_flatten_with_keys,
+)
+_pytree.register_pytree_node(
+    immutable_dict,
+    _pytree._dict_flatten,
+    _dict_of,
+    flatten_with_keys_fn=_pytree._dict_flatten_with_keys,
 )

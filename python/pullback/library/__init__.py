@@ -46,6 +46,8 @@ _RESERVED = ("aten", "prim", "prims")
 # The library that owns each namespace's definitions, and those that the functions here make.
 _OWNERS: dict[str, weakref.ref[Library]] = {}
 _KEPT: list[Library] = []
+# The library of each op that :func:`custom_op` has made.
+_DEFINED: dict[str, Library] = {}
 
 
 def fallthrough_kernel() -> None:
@@ -311,12 +313,16 @@ class Library:
             self._destroy()
 
 
+def _idle_devices() -> tuple[str, ...]:
+    """The backends of devices that are never here."""
+    return ("HIP", "XLA", "IPU", "HPU", "VE", "Lazy", "MTIA", "MAIA", "PrivateUse1", "XPU")
+
+
 def _is_idle(key: str) -> bool:
     """Whether it is a key of autocast, of quantized tensors or of devices that are never here."""
     from .._dispatch_key import DispatchKey
 
-    backends = ("HIP", "XLA", "IPU", "HPU", "VE", "Lazy", "MTIA", "MAIA", "PrivateUse1", "XPU")
-    is_named = key.startswith(("Autocast", "Quantized")) or key.endswith(backends)
+    is_named = key.startswith(("Autocast", "Quantized")) or key.endswith(_idle_devices())
     return is_named and key in DispatchKey.__members__
 
 
@@ -379,7 +385,17 @@ def _keys_of(device_types: Any) -> list[str]:
     keys = []
     for kind in device_types:
         key = next((key for key, own in DEVICES.items() if own == kind), kind)
-        keys.append("CompositeExplicitAutograd" if kind == "default" else key)
+        key = "CompositeExplicitAutograd" if kind == "default" else key
+        if key not in (*DEVICES, *COMPOSITES, *AUTOGRAD) and not _is_idle(key):
+            # (Types of devices that are never here are known by their keys in small letters.)
+            found = [own for own in _idle_devices() if own.lower() == kind]
+            if not found:
+                raise RuntimeError(
+                    f"Expected one of cpu, cuda, meta, xpu, mps, default or a dispatch key as the "
+                    f"type of device, got {kind!r}"
+                )
+            key = found[0]
+        keys.append(key)
     return keys
 
 
@@ -403,9 +419,11 @@ def impl(
 
         return old
 
+    keys = _keys_of(types)
+
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         overload = _find_op(qualname)
-        for key in _keys_of(types):
+        for key in keys:
             _new(overload.namespace, lib).impl(overload, function, key)
         return function
 
@@ -439,7 +457,10 @@ def custom_op(
     def make(function: Callable[..., Any]) -> CustomOpDef:
         namespace, op_name = _split(name)
         text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
-        library = _new(namespace, None)
+        # (A notebook runs the definition of an op again: the last one holds.)
+        if name in _DEFINED:
+            _DEFINED.pop(name)._destroy()
+        library = _DEFINED[name] = Library(namespace, "FRAGMENT")
         # (That fakes and transforms see it as one op holds of every op that is defined so.)
         given = [] if tags is None else _tags_in(tags)
         library.define(op_name + text, tags=[Tag.pt2_compliant_tag, *given])

@@ -219,16 +219,21 @@ class CustomOverload(OpOverload):
         return tuple(args), kwargs
 
     def _checked(self, result: Any, values: list[Any]) -> Any:
-        """Refuses results that are arguments: the graph would have the same tensor twice."""
+        """Refuses results that show the memory of arguments, or of each other.
+
+        The graph would have one tensor twice, or writes into one would change the other unseen.
+        """
         if not self.has_own_results:
             return result
-        results = list(_tensors(result if isinstance(result, tuple | list) else [result]))
-        for output in results:
-            if any(output is tensor for tensor in _tensors(values)):
+        seen = list(_tensors(values))
+        for output in _tensors(result if isinstance(result, tuple | list) else [result]):
+            if any(output is tensor or _C._is_alias_of(output, tensor) for tensor in seen):
                 raise RuntimeError(
                     f"{self.name()}: the output of this custom operator must not also be an input "
-                    "to this custom operator: return a copy, x.clone()"
+                    "to this custom operator, and may not alias any input or another output: "
+                    "return a copy, x.clone()"
                 )
+            seen.append(output)
         return result
 
 

@@ -40,6 +40,8 @@ class Argument:
     is_written: bool = False
     is_kwarg_only: bool = False
     default: Any = field(default=_MISSING)
+    # The name of the memory that is written.
+    alias: str = "a"
 
     @property
     def has_default(self) -> bool:
@@ -52,11 +54,13 @@ class Argument:
         return self.is_list and self.type == "Tensor"
 
     def __str__(self) -> str:
-        mark = "(a!)" if self.is_written else ""
+        # (Items that may be None say so behind the mark.)
+        kind, maybe, _ = self.type.partition("?")
+        mark = f"({self.alias}!)" if self.is_written else ""
         brackets = "[]" if self.is_list else ""
         optional = "?" if self.is_optional else ""
         default = f"={_literal(self.default)}" if self.has_default else ""
-        return f"{self.type}{mark}{brackets}{optional} {self.name}{default}"
+        return f"{kind}{mark}{maybe}{brackets}{optional} {self.name}{default}"
 
 
 def _literal(value: Any) -> str:
@@ -64,6 +68,8 @@ def _literal(value: Any) -> str:
         return f'"{value}"'
     if isinstance(value, _C.dtype):
         return str(value).removeprefix("torch.")
+    if isinstance(value, _C.device):
+        return f'"{value}"'
     return str(value)
 
 
@@ -203,6 +209,7 @@ def _argument(text: str, is_kwarg_only: bool) -> Argument:
         "!" in (found["alias"] or ""),
         is_kwarg_only,
         default,
+        (found["alias"] or "(a").strip("()").partition("!")[0].strip() or "a",
     )
 
 
@@ -271,9 +278,11 @@ def infer(
         raise ValueError(f"infer_schema(func): an annotation is not known: {error}") from None
     written = {mutates_args} if isinstance(mutates_args, str) else set(mutates_args)
     arguments = []
-    for parameter in inspect.signature(function).parameters.values():
+    for index, parameter in enumerate(inspect.signature(function).parameters.values()):
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise ValueError("infer_schema(func): functions with *args or **kwargs have no schema")
+            raise ValueError(
+                "infer_schema(func): varargs and varkwargs (*args, **kwargs) have no schema"
+            )
         if parameter.name not in hints:
             raise ValueError(
                 f"infer_schema(func): Parameter {parameter.name} must have a type annotation."
@@ -296,13 +305,14 @@ def infer(
                 is_written,
                 parameter.kind is parameter.KEYWORD_ONLY,
                 default,
+                f"a{index}",
             )
         )
     unknown = written - {argument.name for argument in arguments} - {"unknown"}
     if unknown:
         raise ValueError(
-            f"infer_schema(func): {sorted(unknown)} in mutates_args are no parameters of the "
-            "function"
+            f"infer_schema(func): {{{', '.join(map(repr, sorted(unknown)))}}} in mutates_args were "
+            "not found among the parameters of the function"
         )
     schema = Schema(name or "", "", tuple(arguments), _returned(hints.get("return", _MISSING)))
     return f"{schema.name}{schema.signature()}"
@@ -310,7 +320,9 @@ def infer(
 
 def _returned(annotation: Any) -> tuple[str, ...]:
     if annotation is _MISSING:
-        raise ValueError("infer_schema(func): the function's return value needs an annotation")
+        raise ValueError(
+            "infer_schema(func): No return type annotation was provided. Please add one."
+        )
     if annotation in (None, type(None)):
         return ()
     if typing.get_origin(annotation) is tuple:

@@ -122,5 +122,5 @@ def pattern_of(mask: Tensor, layout: Any) -> Tensor:
         return scattered(mask, values(mask))
     if is_pattern(mask):
         mask = scattered(mask, values(mask))
-    made = mask.to_sparse_csr() if layout is _C.sparse_csr else mask.to_sparse_coo()
+    made = mask.to_sparse_csr() if layout is _C.sparse_csr else mask.to_sparse()
     return made.coalesce() if layout is _C.sparse_coo else made

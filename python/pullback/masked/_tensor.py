@@ -210,10 +210,11 @@ class MaskedTensor(Tensor):
                 data = _pattern.scattered(self._masked_mask, data)
             return wrap(data if layout is _C.strided else _pattern.gathered(mask, data), mask)
 
-    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> MaskedTensor:  # type: ignore[override]
+    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> MaskedTensor:
         """The same with strided data and mask."""
-        made = self._in_layout(_C.strided)
-        return made if dtype is None else made.to(dtype)
+        made: Any = self._in_layout(_C.strided)
+        converted: MaskedTensor = made if dtype is None else made.to(dtype)
+        return converted
 
     def to_sparse(self) -> MaskedTensor:  # type: ignore[override]
         """The elements that count, in the coordinate format."""
@@ -226,7 +227,7 @@ class MaskedTensor(Tensor):
         return self._in_layout(_C.sparse_csr)
 
     @property
-    def layout(self) -> Any:  # type: ignore[override]
+    def layout(self) -> Any:
         """The layout of data and mask."""
         return self._masked_data.layout
 
@@ -234,12 +235,12 @@ class MaskedTensor(Tensor):
         if self.layout is not _C.strided:
             raise ValueError("MaskedTensors with sparse data do not have is_contiguous")
 
-    def is_contiguous(self, memory_format: Any = _C.contiguous_format) -> bool:  # type: ignore[override]
+    def is_contiguous(self, memory_format: Any = _C.contiguous_format) -> bool:
         """Whether the data lies in this order in memory."""
         self._refuse_sparse()
         return self._masked_data.is_contiguous(memory_format=memory_format)
 
-    def contiguous(self, memory_format: Any = _C.contiguous_format) -> Tensor:  # type: ignore[override]
+    def contiguous(self, memory_format: Any = _C.contiguous_format) -> Tensor:
         """The same with data in this order in memory."""
         self._refuse_sparse()
         return super().contiguous(memory_format=memory_format)

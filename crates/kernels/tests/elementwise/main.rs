@@ -653,29 +653,6 @@ fn limits_and_kinds_treat_nan_as_pytorch_does() {
     );
 }
 
-#[test]
-fn closeness_of_integers_goes_by_their_true_difference() {
-    fn close<T: Element>(a: &[T], b: &[T], rtol: f64, atol: f64) -> Vec<bool> {
-        let mut out = vec![Bool::default(); a.len()];
-        let shape = [a.len() as i64];
-        // SAFETY: dense live memory.
-        unsafe {
-            let views = [a, b].map(|v| StridedRef::new(v.as_ptr().cast(), T::DTYPE, &shape, &[1]));
-            let to = StridedMut::new(out.as_mut_ptr().cast(), DType::Bool, &shape, &[1]);
-            ew::isclose(&mut Iter::new(&[to], &views).unwrap(), rtol, atol, false).unwrap();
-        }
-        out.iter().map(|flag| flag.get()).collect()
-    }
-    // Differences that the type has no room for.
-    assert_eq!(close(&[0u8, 1, 0, 255], &[1, 0, 255, 0], 0.0, 1.0), [true, true, false, false]);
-    assert_eq!(close(&[i8::MAX, i8::MIN], &[i8::MIN, i8::MAX], 2.0, 0.0), [true, false]);
-    assert_eq!(close(&[i64::MIN, i64::MAX], &[i64::MAX, i64::MAX - 1], 0.0, 1.0), [false, true]);
-    assert_eq!(close(&[u64::MAX, 0], &[0, u64::MAX], 1.0, 0.0), [false, true]);
-    let (no, yes) = (Bool::new(false), Bool::new(true));
-    assert_eq!(close(&[no, yes, yes], &[yes, no, yes], 0.0, 1.0), [true, true, true]);
-    assert_eq!(close(&[no, yes, yes], &[yes, no, yes], 2.0, 0.0), [true, false, true]);
-}
-
 /// An activation, its backward, and whether that takes the result instead of the input.
 type Activation = (&'static str, fn(&mut Iter) -> Result<()>, fn(&mut Iter) -> Result<()>, bool);
 

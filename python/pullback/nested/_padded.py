@@ -1,4 +1,4 @@
-"""Between padded tensors and those of components, where masks, sizes or offsets say what is what."""
+"""Padded tensors as tensors of components, and back, by masks, sizes or offsets."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def padded_to_jagged(dense: Tensor, offsets: Sequence[Tensor], total_L: int | No
         raise RuntimeError(f"expected offsets of {dense.size(0)} components, got {len(counts)}")
     if max(counts, default=0) > dense.size(1):
         raise RuntimeError(
-            f"found batch item of length {max(counts)} when max length specified by padded input is "
-            f"{dense.size(1)}"
+            f"found batch item of length {max(counts)} when max length specified by padded input "
+            f"is {dense.size(1)}"
         )
     return dense[structure.rows(), structure.positions()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 __all__ = ["NestedIntNode"]
 
@@ -55,7 +55,7 @@ class NestedIntNode:
             return self.coeff >= other.coeff
         if isinstance(other, int) and other <= 2:
             return True
-        self._refuse(">=", other)
+        raise self._unknown(">=", other)
 
     def le(self, other: Any) -> bool:
         """Whether it is at most as great.
@@ -67,10 +67,10 @@ class NestedIntNode:
             return self.coeff <= other.coeff
         if isinstance(other, int) and other < 2:
             return False
-        self._refuse("<=", other)
+        raise self._unknown("<=", other)
 
-    def _refuse(self, relation: str, other: Any) -> NoReturn:
-        raise ValueError(f"ge/le: relation {self} {relation} {other} is indeterminate")
+    def _unknown(self, relation: str, other: Any) -> ValueError:
+        return ValueError(f"ge/le: relation {self} {relation} {other} is indeterminate")
 
     def mul(self, other: Any) -> Any:
         """A multiple of it."""

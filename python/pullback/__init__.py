@@ -196,8 +196,8 @@ from ._sparse import sparse_coo_tensor as sparse_coo_tensor
 from ._sparse import sparse_csc_tensor as sparse_csc_tensor
 from ._sparse import sparse_csr_tensor as sparse_csr_tensor
 from ._stream import Event, Stream
+from ._symbol import SymInt as SymInt
 from ._symbol import (
-    SymInt,
     sym_constrain_range,
     sym_constrain_range_for_size,
     sym_float,

@@ -146,7 +146,7 @@ def _is_dense(self: Any) -> bool:
     expected = 1
     for step, size in sorted(sizes):
         if step != expected:
-            return self.numel() == 0
+            return bool(self.numel() == 0)
         expected *= size
     return True
 

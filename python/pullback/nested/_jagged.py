@@ -19,7 +19,7 @@ from .._utils import _rebuild_njt
 from ..autograd import Function
 from ._base import Nested
 from ._level import is_below
-from ._structure import NestedSize, RaggedSize, Structure, of_offsets
+from ._structure import NestedSize, Structure, of_offsets
 
 _VF = _C._VariableFunctions
 
@@ -188,12 +188,13 @@ class NestedTensor(Nested):
     def _min_seqlen_tensor(self) -> Tensor | None:
         return self._metadata_cache.get("min_seqlen")
 
-    def _view_func(self, new_base: Tensor) -> Tensor:
+    def _view_func(self, new_base: Tensor, *visitors: Any) -> Tensor:
         """The same view of another tensor, for a view of packed values."""
         if self._packed_in is None:
             raise NotImplementedError("_view_func(): only for views of packed values")
-        values = self._packed_in
-        values = values._view_func(new_base) if values._is_view() else new_base
+        values: Any = new_base
+        if self._packed_in._is_view():
+            values = self._packed_in._view_func(new_base)
         return view_of(values, self._structure, self._ragged_idx)
 
     _packed_in: Tensor | None = None
@@ -445,7 +446,6 @@ def packed(source: NestedTensor) -> NestedTensor:
 
 __all__ = [
     "NestedTensor",
-    "RaggedSize",
     "components",
     "packed",
     "rebuild",

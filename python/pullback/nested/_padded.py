@@ -1,4 +1,4 @@
-"""Padded tensors from components and back; masks, sizes or offsets say what is data."""
+"""Padded tensors as tensors of components, and back, by masks, sizes or offsets."""
 
 from __future__ import annotations
 
@@ -114,7 +114,6 @@ def padded_to_jagged(dense: Tensor, offsets: Sequence[Tensor], total_L: int | No
     if max(counts, default=0) > dense.size(1):
         raise RuntimeError(
             f"found batch item of length {max(counts)} when max length specified by padded input "
-            "is "
-            f"{dense.size(1)}"
+            f"is {dense.size(1)}"
         )
     return dense[structure.rows(), structure.positions()]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _C
-from .._symbol import SymInt as RaggedSize
+from .._symbol import SymInt
 from .._tensor import Tensor
 from ._internal.nested_int import NestedIntNode
 
@@ -19,7 +19,7 @@ _COUNT = itertools.count(1)
 
 
 class NestedSize(tuple[Any, ...]):
-    """The size of a jagged tensor: numbers, and one ``RaggedSize``."""
+    """The size of a jagged tensor: numbers, and one ``SymInt``."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class Structure:
 
     def __init__(self, offsets: Tensor, lengths: Tensor | None) -> None:
         self.offsets, self.lengths = offsets, lengths
-        self.size = RaggedSize(NestedIntNode(next(_COUNT), 1))
+        self.size = SymInt(NestedIntNode(next(_COUNT), 1))
         self.cache: dict[str, int] = {}
         self._unbounded: Structure | None = None
         starts = offsets.tolist()

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _C
+from .._symbol import SymInt
 from .._tensor import Tensor
 from ._jagged import NestedTensor, components, packed, unwrap, wrap
 from ._reduction import canonical
-from ._structure import RaggedSize, of_counts
+from ._structure import of_counts
 
 _VF = _C._VariableFunctions
 _Func = Callable[..., Any]
@@ -117,7 +118,7 @@ def _view(name: str, func: _Func, source: NestedTensor, *given: Any, **kwargs: A
     sizes = _sizes_of(source, given, kwargs)
     if len(sizes) == 1 and isinstance(sizes[0], _C.dtype):
         return wrap(unwrap(source).view(sizes[0]), source._structure, source._ragged_idx)
-    symbols = [at for at, one in enumerate(sizes) if isinstance(one, RaggedSize)]
+    symbols = [at for at, one in enumerate(sizes) if isinstance(one, SymInt)]
     own = source._structure.size
     if len(symbols) > 1 or any(sizes[at] != own for at in symbols):
         raise RuntimeError(f"{name}(): cannot view shape {source.shape} as {sizes}")

@@ -111,8 +111,8 @@ APART = {
     *("equal", "allclose", "unbind", "to_padded_tensor", "item"),
     *("__bool__", "__float__", "__int__"),
     *("dim", "numel", "size", "stride", "storage_offset", "is_same_size", "apply_"),
-    # (Only gradients call it.)
-    "threshold_backward",
+    # (Tested in `test_inner_names`; only gradients call the second.)
+    *("_unsafe_view", "threshold_backward"),
     *_pointwise.IN_PLACE,
 }
 

@@ -55,7 +55,7 @@ class NestedIntNode:
             return self.coeff >= other.coeff
         if isinstance(other, int) and other <= 2:
             return True
-        raise self._indeterminate(">=", other)
+        raise self._unknown(">=", other)
 
     def le(self, other: Any) -> bool:
         """Whether it is at most as great.
@@ -67,9 +67,9 @@ class NestedIntNode:
             return self.coeff <= other.coeff
         if isinstance(other, int) and other < 2:
             return False
-        raise self._indeterminate("<=", other)
+        raise self._unknown("<=", other)
 
-    def _indeterminate(self, relation: str, other: Any) -> ValueError:
+    def _unknown(self, relation: str, other: Any) -> ValueError:
         return ValueError(f"ge/le: relation {self} {relation} {other} is indeterminate")
 
     def mul(self, other: Any) -> Any:

@@ -87,6 +87,29 @@ impl Lines {
         self.target.push(target);
     }
 
+    /// Lines of `a b` numbers as matrices of `a` rows of `b`: the columns of one, which are copied into a matrix without gaps, and the
+    /// rows of that, which are copied to the line as columns of a matrix of `b` rows.
+    pub(crate) fn as_matrix(&self, (a, b): (usize, usize)) -> [Lines; 2] {
+        let (a, b) = (a as i64, b as i64);
+        let (from, to) = (self.source_step as i64, self.target_step as i64);
+        let (source, between, target) = ([b * from, from], [b, 1], [to, a * to]);
+        let [source, between, target] =
+            [&source, &between, &target].map(|strides| Side { strides });
+        [
+            Lines::new(&[a, b], 0, source, between, a as usize),
+            Lines::new(&[a, b], 1, between, target, b as usize),
+        ]
+    }
+
+    /// Where each line begins in the source and in the target.
+    pub(crate) fn starts(&self) -> impl Iterator<Item = (isize, isize)> {
+        let (source, target) = self.across();
+        (0..self.tiles()).map(|nr| self.tile_at(nr)).flat_map(move |tile| {
+            (0..tile.lines as isize)
+                .map(move |line| (tile.source + line * source, tile.target + line * target))
+        })
+    }
+
     /// Whether lines of these lengths follow each other without gaps on both sides.
     pub(crate) fn are_dense(&self, (from, to): (usize, usize)) -> bool {
         (self.source_step, self.target_step) == (1, 1)
@@ -98,6 +121,11 @@ impl Lines {
         self.tile = (JOINED_POINTS / n.max(1)).clamp(1, MOST_JOINED);
     }
 
+    /// Makes tiles of `lines` lines.
+    pub(crate) fn take_tiles_of(&mut self, lines: usize) {
+        self.tile = lines;
+    }
+
     /// From line to line of a tile, in the source and in the target.
     pub(crate) fn across(&self) -> (isize, isize) {
         (self.source.first().copied().unwrap_or(0), self.target.first().copied().unwrap_or(0))
@@ -106,7 +134,8 @@ impl Lines {
     pub(crate) fn tile_lines(&self) -> usize {
         self.tile.min(self.inner())
     }
-    fn inner(&self) -> usize {
+    /// Lines along the innermost of the other dimensions.
+    pub(crate) fn inner(&self) -> usize {
         self.shape.first().copied().unwrap_or(1)
     }
     fn tiles_of_inner(&self) -> usize {

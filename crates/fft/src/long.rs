@@ -8,6 +8,7 @@
 
 use crate::line::Full;
 use crate::plan::{FftReal, LinePlan};
+use crate::tile::is_tiled;
 use num_complex::Complex;
 use pullback_kernels::{Result, memory};
 use rustfft::{FftDirection, FftPlanner};
@@ -40,6 +41,11 @@ pub(crate) fn factors(n: usize) -> Option<(usize, usize)> {
     Some((a, n / a))
 }
 
+/// The two factors of a length that is split, if lines of both are transformed in full tiles.
+pub(crate) fn tiled_factors(n: usize) -> Option<(usize, usize)> {
+    factors(n).filter(|&(a, b)| is_tiled(a) && is_tiled(b))
+}
+
 /// The plan of a line that is split.
 pub(crate) struct Split<T> {
     /// The rows and columns of the matrix.
@@ -50,8 +56,33 @@ pub(crate) struct Split<T> {
     pub(crate) rows: LinePlan<Complex<T>, Complex<T>, T>,
     /// For each column `j2` the factors `w_n^(j2 k1)` of its numbers.
     pub(crate) twiddles: Vec<Complex<T>>,
-    /// Memory for the matrix that an earlier call has left: fresh memory, which comes page by page, takes as long as a step.
-    left: Mutex<Vec<Complex<T>>>,
+    /// Memory for the matrix.
+    pub(crate) matrix: KeptMatrix<T>,
+}
+
+/// Memory for the matrix of a plan that an earlier call has left: fresh memory, which comes page by page, takes as long as a step.
+pub(crate) struct KeptMatrix<T>(Mutex<Vec<Complex<T>>>);
+
+impl<T: FftReal> KeptMatrix<T> {
+    pub(crate) const fn new() -> Self {
+        KeptMatrix(Mutex::new(Vec::new()))
+    }
+    /// Memory for `n` numbers.
+    pub(crate) fn take(&self, n: usize) -> Result<Vec<Complex<T>>> {
+        let left = self.0.try_lock().map(|mut left| std::mem::take(&mut *left));
+        match left {
+            Ok(left) if left.len() == n => Ok(left),
+            _ => memory::filled(Complex::new(T::zero(), T::zero()), n),
+        }
+    }
+    /// Leaves the memory to later calls.
+    pub(crate) fn leave(&self, matrix: Vec<Complex<T>>) {
+        if matrix.len() <= LEFT
+            && let Ok(mut left) = self.0.try_lock()
+        {
+            *left = matrix;
+        }
+    }
 }
 
 impl<T: FftReal> Split<T> {
@@ -77,24 +108,7 @@ impl<T: FftReal> Split<T> {
             columns: Arc::new(Full(planner.plan_fft(a, direction))),
             rows: Arc::new(Full(planner.plan_fft(b, direction))),
             twiddles,
-            left: Mutex::new(Vec::new()),
-        }
-    }
-
-    /// Memory for the matrix.
-    pub(crate) fn matrix(&self) -> Result<Vec<Complex<T>>> {
-        let left = self.left.try_lock().map(|mut left| std::mem::take(&mut *left));
-        match left {
-            Ok(left) if left.len() == self.twiddles.len() => Ok(left),
-            _ => memory::filled(Complex::new(T::zero(), T::zero()), self.twiddles.len()),
-        }
-    }
-    /// Leaves the memory to later calls.
-    pub(crate) fn leave(&self, matrix: Vec<Complex<T>>) {
-        if matrix.len() <= LEFT
-            && let Ok(mut left) = self.left.try_lock()
-        {
-            *left = matrix;
+            matrix: KeptMatrix::new(),
         }
     }
 }

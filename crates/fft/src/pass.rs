@@ -4,16 +4,17 @@
 //! at once. A pass is prepared first, with a work area for each thread that may take part, and then run.
 
 use crate::algorithm::{self, FftAlgorithm};
-use crate::lines::{LineLayout, Lines, Side, gather, scatter};
-use crate::long::{Split, as_real};
+use crate::lines::{LineLayout, Lines, gather, scatter};
+use crate::long::{self, Split, as_real};
 use crate::plan::{self, FftReal, LinePlan};
+use crate::tile::{LongTilePass, TileKind, TilePass};
 use num_complex::Complex;
 use pullback_kernels::{Result, memory, parallel, plan::announce};
 use std::ops::Mul;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Numbers from which work is split among threads.
-const GRAIN: usize = 1 << 14;
+pub(crate) const GRAIN: usize = 1 << 14;
 
 /// What is done with each line when it was transformed: its number among its neighbours, and its numbers.
 pub(crate) type Finish<'a, D> = dyn Fn(usize, &mut [D]) + Sync + 'a;
@@ -89,7 +90,7 @@ where
 {
     pub(crate) fn new(mut lines: Lines, plan: LinePlan<S, D, T>) -> Result<Self> {
         let (from, to) = plan.lengths();
-        let algorithm = algorithm::of_short_lines(&lines, (from, to), plan.takes_many());
+        let algorithm = algorithm::of_single_lines(&lines, (from, to), plan.takes_many());
         let joined = algorithm == FftAlgorithm::Joined;
         if joined {
             lines.join(from);
@@ -186,31 +187,41 @@ where
 
 /// A pass of a complex transform, whose lines may be split.
 pub(crate) enum ComplexPass<T: FftReal> {
+    Lanes(Box<TilePass<T>>, f64),
     Plain(Box<Pass<Complex<T>, Complex<T>, T>>, f64),
     Long(Box<LongPass<T>>),
+    LongLanes(Box<LongTilePass<T>>),
 }
 
 impl<T: FftReal> ComplexPass<T> {
     pub(crate) fn new(lines: Lines, n: usize, forward: bool, scale: f64) -> Result<Self> {
-        let algorithm = algorithm::of_complex(&lines, n);
+        let algorithm = algorithm::of_complex::<T>(&lines, n);
         announce("Fourier transform of complex numbers", &algorithm);
-        if algorithm != FftAlgorithm::FourStep {
-            let pass = Pass::new(lines, plan::complex(n, forward)?)?;
-            return Ok(ComplexPass::Plain(Box::new(pass), scale));
+        match algorithm {
+            FftAlgorithm::Lanes => {
+                let kind = if forward { TileKind::Forward } else { TileKind::Inverse };
+                Ok(ComplexPass::Lanes(Box::new(TilePass::new(lines, n, kind)?), scale))
+            }
+            FftAlgorithm::FourStep => Self::of_long_lines(lines, n, forward, scale),
+            FftAlgorithm::Joined | FftAlgorithm::Tiled => {
+                let pass = Pass::new(lines, plan::complex(n, forward)?)?;
+                Ok(ComplexPass::Plain(Box::new(pass), scale))
+            }
+        }
+    }
+
+    fn of_long_lines(lines: Lines, n: usize, forward: bool, scale: f64) -> Result<Self> {
+        if let Some(sizes) = long::tiled_factors(n) {
+            let pass = LongTilePass::new(lines, sizes, forward, scale)?;
+            return Ok(ComplexPass::LongLanes(Box::new(pass)));
         }
         let plan = plan::split::<T>(n, forward)?;
-        let (a, b) = (plan.sizes.0 as i64, plan.sizes.1 as i64);
-        let (from, to) = (lines.source_step as i64, lines.target_step as i64);
-        // The strides of the line as a matrix, of the matrix between the steps, and of the transposed result.
-        let (source, between, target) = ([b * from, from], [b, 1], [to, a * to]);
-        let sides = [&source, &between, &target].map(|strides| Side { strides });
-        let of_columns = Lines::new(&[a, b], 0, sides[0], sides[1], a as usize);
-        let of_rows = Lines::new(&[a, b], 1, sides[1], sides[2], b as usize);
+        let [of_columns, of_rows] = lines.as_matrix(plan.sizes);
         Ok(ComplexPass::Long(Box::new(LongPass {
             lines,
             columns: Pass::new(of_columns, Arc::clone(&plan.columns))?,
             rows: Pass::new(of_rows, Arc::clone(&plan.rows))?,
-            matrix: Mutex::new(plan.matrix()?),
+            matrix: Mutex::new(plan.matrix.take(n)?),
             plan,
             scale,
         })))
@@ -228,10 +239,85 @@ impl<T: FftReal> ComplexPass<T> {
         // SAFETY: as the caller promised.
         unsafe {
             match self {
+                ComplexPass::Lanes(pass, scale) => pass.run(source.cast(), target.cast(), *scale),
                 ComplexPass::Plain(pass, scale) => {
                     pass.run(source, target, &scaled::<Complex<T>, T>(*scale))
                 }
                 ComplexPass::Long(pass) => pass.run(source, target),
+                ComplexPass::LongLanes(pass) => pass.run(source.cast(), target.cast()),
+            }
+        }
+    }
+}
+
+/// A pass from real numbers to their spectrum or half of it.
+pub(crate) enum FromRealPass<T: FftReal> {
+    Lanes(Box<TilePass<T>>),
+    Plain(Box<Pass<T, Complex<T>, T>>),
+}
+
+impl<T: FftReal> FromRealPass<T> {
+    pub(crate) fn new(lines: Lines, n: usize, is_whole: bool) -> Result<Self> {
+        let lengths = (n, if is_whole { n } else { n / 2 + 1 });
+        let algorithm = algorithm::of_real::<T>(&lines, n, lengths);
+        announce("Fourier transform of real numbers", &algorithm);
+        Ok(if algorithm == FftAlgorithm::Lanes {
+            FromRealPass::Lanes(Box::new(TilePass::new(lines, n, TileKind::FromReal)?))
+        } else {
+            FromRealPass::Plain(Box::new(Pass::new(lines, plan::from_real(n, is_whole)?)?))
+        })
+    }
+
+    /// # Safety
+    /// As [`Pass::run`].
+    pub(crate) unsafe fn run(
+        &self,
+        source: *const T,
+        target: *mut Complex<T>,
+        scale: f64,
+    ) -> Result<()> {
+        // SAFETY: as the caller promised.
+        unsafe {
+            match self {
+                FromRealPass::Lanes(pass) => pass.run(source, target.cast(), scale),
+                FromRealPass::Plain(pass) => {
+                    pass.run(source, target, &scaled::<Complex<T>, T>(scale))
+                }
+            }
+        }
+    }
+}
+
+/// A pass from half a spectrum to real numbers.
+pub(crate) enum ToRealPass<T: FftReal> {
+    Lanes(Box<TilePass<T>>),
+    Plain(Box<Pass<Complex<T>, T, T>>),
+}
+
+impl<T: FftReal> ToRealPass<T> {
+    pub(crate) fn new(lines: Lines, n: usize) -> Result<Self> {
+        let algorithm = algorithm::of_real::<T>(&lines, n, (n / 2 + 1, n));
+        announce("Fourier transform to real numbers", &algorithm);
+        Ok(if algorithm == FftAlgorithm::Lanes {
+            ToRealPass::Lanes(Box::new(TilePass::new(lines, n, TileKind::ToReal)?))
+        } else {
+            ToRealPass::Plain(Box::new(Pass::new(lines, plan::to_real(n)?)?))
+        })
+    }
+
+    /// # Safety
+    /// As [`Pass::run`].
+    pub(crate) unsafe fn run(
+        &self,
+        source: *const Complex<T>,
+        target: *mut T,
+        scale: f64,
+    ) -> Result<()> {
+        // SAFETY: as the caller promised.
+        unsafe {
+            match self {
+                ToRealPass::Lanes(pass) => pass.run(source.cast(), target, scale),
+                ToRealPass::Plain(pass) => pass.run(source, target, &scaled::<T, T>(scale)),
             }
         }
     }
@@ -250,7 +336,7 @@ pub(crate) struct LongPass<T: FftReal> {
 impl<T: FftReal> Drop for LongPass<T> {
     fn drop(&mut self) {
         let matrix = self.matrix.get_mut().unwrap_or_else(PoisonError::into_inner);
-        self.plan.leave(std::mem::take(matrix));
+        self.plan.matrix.leave(std::mem::take(matrix));
     }
 }
 
@@ -265,27 +351,22 @@ impl<T: FftReal> LongPass<T> {
         };
         let last = scaled::<Complex<T>, T>(self.scale);
         let mut matrix = self.matrix.lock().unwrap_or_else(PoisonError::into_inner);
-        let (across_source, across_target) = self.lines.across();
-        for tile in (0..self.lines.tiles()).map(|nr| self.lines.tile_at(nr)) {
-            for line in 0..tile.lines as isize {
-                let from = source.wrapping_offset(tile.source + line * across_source);
-                let to = target.wrapping_offset(tile.target + line * across_target);
-                // SAFETY: the line is `a` rows of `b` numbers of the caller's memory, and the matrix is as large.
-                unsafe {
-                    self.columns.run(from, matrix.as_mut_ptr(), &twisted)?;
-                    self.rows.run(matrix.as_ptr(), to, &last)?;
-                }
+        self.lines.starts().try_for_each(|(from, to)| {
+            let (from, to) = (source.wrapping_offset(from), target.wrapping_offset(to));
+            // SAFETY: the line is `a` rows of `b` numbers of the caller's memory, and the matrix is as large.
+            unsafe {
+                self.columns.run(from, matrix.as_mut_ptr(), &twisted)?;
+                self.rows.run(matrix.as_ptr(), to, &last)
             }
-        }
-        Ok(())
+        })
     }
 }
 
 /// A pointer that threads share.
-struct SharedPtr<P>(*mut P);
+pub(crate) struct SharedPtr<P>(pub(crate) *mut P);
 
 impl<P> SharedPtr<P> {
-    fn get(&self) -> *mut P {
+    pub(crate) fn get(&self) -> *mut P {
         self.0
     }
 }

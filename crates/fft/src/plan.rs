@@ -6,6 +6,7 @@
 
 use crate::line::{Full, Half, Line, ToReal};
 use crate::long::Split;
+use crate::tile::{LongTilePlan, TilePlan, Tiled};
 use pullback_kernels::{Result, memory};
 use realfft::RealFftPlanner;
 use rustfft::{FftDirection, FftNum, FftPlanner};
@@ -28,13 +29,17 @@ pub(crate) enum TransformKind {
     SplitForward,
     /// As `Inverse`, in two steps.
     SplitInverse,
+    /// Many lines at once, of complex numbers or of twice as many real ones, both ways.
+    Tile,
+    /// As `Tile`, in two steps.
+    LongTile,
 }
 
 /// A prepared transform of one kind.
 pub(crate) type LinePlan<S, D, T> = Arc<dyn Line<S, D, T>>;
 
 /// A number type that transforms compute in.
-pub(crate) trait FftReal: FftNum + Default {
+pub(crate) trait FftReal: FftNum + Default + Tiled {
     /// The plans that are kept.
     fn cache() -> &'static Mutex<Cache<Self>>;
 }
@@ -55,6 +60,8 @@ enum PreparedPlan<T> {
     FromReal(LinePlan<T, num_complex::Complex<T>, T>),
     ToReal(LinePlan<num_complex::Complex<T>, T, T>),
     Split(Arc<Split<T>>),
+    Tile(Arc<TilePlan<T>>),
+    LongTile(Arc<LongTilePlan<T>>),
 }
 
 /// Plans that are kept at most.
@@ -143,6 +150,8 @@ fn made<T: FftReal>(kind: TransformKind, n: usize) -> PreparedPlan<T> {
         TransformKind::ToReal => {
             PreparedPlan::ToReal(Arc::new(ToReal(RealFftPlanner::new().plan_fft_inverse(n))))
         }
+        TransformKind::Tile => PreparedPlan::Tile(Arc::new(TilePlan::new(n))),
+        TransformKind::LongTile => PreparedPlan::LongTile(Arc::new(LongTilePlan::new(n))),
         TransformKind::SplitForward => {
             PreparedPlan::Split(Arc::new(Split::new(n, FftDirection::Forward)))
         }
@@ -169,6 +178,22 @@ pub(crate) fn split<T: FftReal>(n: usize, forward: bool) -> Result<Arc<Split<T>>
         n,
     )? {
         PreparedPlan::Split(plan) => Ok(plan),
+        _ => unreachable!("a plan is of the requested kind"),
+    }
+}
+
+/// The plan of transforms in tiles, of a length of which [`crate::tile::is_tiled`] approves.
+pub(crate) fn tile<T: FftReal>(n: usize) -> Result<Arc<TilePlan<T>>> {
+    match prepared(TransformKind::Tile, n)? {
+        PreparedPlan::Tile(plan) => Ok(plan),
+        _ => unreachable!("a plan is of the requested kind"),
+    }
+}
+
+/// The plan of a complex transform in two steps in tiles, of a length that [`crate::long::tiled_factors`] splits.
+pub(crate) fn long_tile<T: FftReal>(n: usize) -> Result<Arc<LongTilePlan<T>>> {
+    match prepared(TransformKind::LongTile, n)? {
+        PreparedPlan::LongTile(plan) => Ok(plan),
         _ => unreachable!("a plan is of the requested kind"),
     }
 }

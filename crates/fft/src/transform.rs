@@ -3,12 +3,10 @@
 //! The first pass goes from the source to the target, the others read and write the target in place. All passes are prepared,
 //! with the memory that they need, before the first writes.
 
-use crate::algorithm::of_short_lines;
 use crate::lines::{Lines, Side};
-use crate::pass::{ComplexPass, Pass, scaled};
-use crate::plan::{self, FftReal};
+use crate::pass::{ComplexPass, FromRealPass, ToRealPass};
+use crate::plan::FftReal;
 use num_complex::Complex;
-use pullback_kernels::plan::announce;
 use pullback_kernels::{DType, Error, Result, StridedMut, StridedRef, memory};
 use smallvec::SmallVec;
 
@@ -188,11 +186,9 @@ fn from_real<T: FftReal>(
     scale: f64,
 ) -> Result<()> {
     let n = input.shape()[last] as usize;
-    let plan = plan::from_real::<T>(n, is_whole)?;
     let sides = (Side { strides: input.strides() }, Side { strides: out.strides() });
     let lines = Lines::new(out.shape(), last, sides.0, sides.1, n);
-    announce("Fourier transform of real numbers", &of_short_lines(&lines, plan.lengths(), false));
-    let first = Pass::new(lines, plan)?;
+    let first = FromRealPass::new(lines, n, is_whole)?;
     let first_scale = if others.is_empty() { scale } else { 1.0 };
     let steps = (!others.is_empty())
         .then(|| {
@@ -202,7 +198,7 @@ fn from_real<T: FftReal>(
     let target = out.ptr().cast::<Complex<T>>();
     // SAFETY: the views promise their memory, whose shapes were checked; they are apart, as the caller says.
     unsafe {
-        first.run(input.ptr().cast::<T>(), target, &scaled::<Complex<T>, T>(first_scale))?;
+        first.run(input.ptr().cast::<T>(), target, first_scale)?;
         steps.map_or(Ok(()), |steps| steps.run(target.cast_const(), target))
     }
 }
@@ -232,9 +228,7 @@ fn to_real<T: FftReal>(
     let from = if others.is_empty() { input.strides() } else { &strides[..] };
     let sides = (Side { strides: from }, Side { strides: out.strides() });
     let lines = Lines::new(out.shape(), last, sides.0, sides.1, n);
-    let plan = plan::to_real::<T>(n)?;
-    announce("Fourier transform to real numbers", &of_short_lines(&lines, plan.lengths(), false));
-    let pass = Pass::new(lines, plan)?;
+    let pass = ToRealPass::new(lines, n)?;
     let mut source = input.ptr().cast::<Complex<T>>();
     // SAFETY: as in `from_real`; the list is as large as the input.
     unsafe {
@@ -242,7 +236,7 @@ fn to_real<T: FftReal>(
             steps.run(source, between.as_mut_ptr())?;
             source = between.as_ptr();
         }
-        pass.run(source, out.ptr().cast::<T>(), &scaled::<T, T>(scale))
+        pass.run(source, out.ptr().cast::<T>(), scale)
     }
 }
 

@@ -211,6 +211,19 @@ fn ready(ty: &mut PyTypeObject) -> PyResult<()> {
     Ok(())
 }
 
+/// The methods of the class of classes.
+fn meta_methods() -> *mut ffi::PyMethodDef {
+    let names = ffi::PyMethodDef {
+        ml_name: c"__dir__".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: meta_dir },
+        ml_flags: ffi::METH_NOARGS,
+        ml_doc: null_mut(),
+    };
+    // SAFETY: an entry of zeros ends the table.
+    let end = unsafe { zeroed() };
+    Box::leak(Box::new([names, end])).as_mut_ptr()
+}
+
 /// Makes the types and adds them to the module.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -223,16 +236,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         meta.tp_flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE;
         meta.tp_init = Some(meta_init);
         meta.tp_setattro = Some(meta_set_attribute);
-        meta.tp_methods = Box::leak(Box::new([
-            ffi::PyMethodDef {
-                ml_name: c"__dir__".as_ptr(),
-                ml_meth: ffi::PyMethodDefPointer { PyCFunction: meta_dir },
-                ml_flags: ffi::METH_NOARGS,
-                ml_doc: null_mut(),
-            },
-            zeroed(),
-        ]))
-        .as_mut_ptr();
+        meta.tp_methods = meta_methods();
         ready(meta)?;
 
         let mapping = Box::leak(Box::new(zeroed::<ffi::PyMappingMethods>()));

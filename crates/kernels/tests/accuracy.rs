@@ -32,7 +32,7 @@ fn single_precision_functions_stay_within_their_error_bounds() {
     type Function = (&'static str, fn(f32) -> f32, fn(f64) -> f64, f32);
     let none = f32::INFINITY;
     let trig = math_f32::TRIG_LIMIT;
-    let functions: [Function; 23] = [
+    let functions: [Function; 24] = [
         ("exp", math_f32::exp, f64::exp, none),
         ("exp2", math_f32::exp2, f64::exp2, none),
         ("expm1", math_f32::expm1, f64::exp_m1, none),
@@ -49,6 +49,7 @@ fn single_precision_functions_stay_within_their_error_bounds() {
         ("sinh", math_f32::sinh, f64::sinh, none),
         ("cosh", math_f32::cosh, f64::cosh, none),
         ("tanh", math_f32::tanh, f64::tanh, none),
+        ("quick tanh", quick_f32::tanh, f64::tanh, none),
         ("asinh", math_f32::asinh, f64::asinh, none),
         ("acosh", math_f32::acosh, f64::acosh, none),
         ("atanh", math_f32::atanh, f64::atanh, none),
@@ -84,6 +85,7 @@ fn single_precision_functions_stay_within_their_error_bounds() {
     }
     assert_eq!(math_f32::sin(-0.0).to_bits(), (-0.0f32).to_bits());
     assert_eq!(math_f32::tanh(-0.0).to_bits(), (-0.0f32).to_bits());
+    assert_eq!(quick_f32::tanh(-0.0).to_bits(), (-0.0f32).to_bits());
     assert_eq!(math_f32::expm1(-0.0).to_bits(), (-0.0f32).to_bits());
 }
 

@@ -90,10 +90,58 @@ const REGISTER: usize = 16;
 /// Elements between two looks for hard ones.
 const CHUNK: usize = 256;
 
+/// Bytes of a cache line, of the lines that are asked for at once, and of how far ahead that is.
+const LINE: usize = 64;
+const ASKED: usize = 4 * LINE;
+const AHEAD: usize = 1024;
+/// Bytes of a part of a walk from which a map asks for memory ahead: the operands of shorter ones are in the caches.
+const BEYOND_CACHES: usize = 1 << 17;
+
+/// Asks for the lines of both operands that are needed soon: a map that computes for longer than a line takes to arrive does not look
+/// far enough ahead by itself.
+#[inline(always)]
+fn look_ahead<A, Out>(a: &[A], out: &[Out]) {
+    for line in (AHEAD..AHEAD + ASKED).step_by(LINE) {
+        crate::simd::prefetch(a.as_ptr().cast::<u8>().wrapping_add(line));
+        crate::simd::prefetch(out.as_ptr().cast::<u8>().wrapping_add(line));
+    }
+}
+
+/// [`body1`] of operands that caches do not hold, in steps of a few lines.
+#[inline(always)]
+fn long_body1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
+    let step = ASKED / size_of::<K::Out>().max(size_of::<K::A>());
+    for (out, a) in out.chunks_mut(step).zip(a.chunks(step)) {
+        look_ahead(a, out);
+        let mut hard = false;
+        for (out, &a) in out.iter_mut().zip(a) {
+            *out = K::map(p, a);
+            hard |= K::HAS_SLOW_PATH && K::needs_slow_path(a);
+        }
+        if hard {
+            redo_hard1::<K>(out, a, p);
+        }
+    }
+}
+
+/// Computes those again for which the map does not hold.
+#[inline(always)]
+fn redo_hard1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
+    if !K::SLOW_PATH_IS_WIDE {
+        return slow_path1::<K>(out, a, p);
+    }
+    for (out, &a) in out.iter_mut().zip(a) {
+        *out = if K::needs_slow_path(a) { K::slow_path(p, a) } else { *out };
+    }
+}
+
 #[inline(always)]
 fn body1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
     let n = out.len();
     let a = &a[..n];
+    if !K::CHEAP && n * size_of::<K::A>() >= BEYOND_CACHES {
+        return long_body1::<K>(out, a, p);
+    }
     if !K::HAS_SLOW_PATH {
         for i in 0..n {
             out[i] = K::map(p, a[i]);
@@ -106,12 +154,8 @@ fn body1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
             *out = K::map(p, a);
             hard |= K::needs_slow_path(a);
         }
-        if hard && K::SLOW_PATH_IS_WIDE {
-            for (out, &a) in out.iter_mut().zip(a) {
-                *out = if K::needs_slow_path(a) { K::slow_path(p, a) } else { *out };
-            }
-        } else if hard {
-            slow_path1::<K>(out, a, p);
+        if hard {
+            redo_hard1::<K>(out, a, p);
         }
     }
 }

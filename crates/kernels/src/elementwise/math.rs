@@ -69,6 +69,11 @@ pub(crate) trait Math: Number {
     fn fast_sigmoid(self) -> Self {
         Math::sigmoid(self)
     }
+    /// As [`Math::tanh`], of every number.
+    #[inline(always)]
+    fn fast_tanh(self) -> Self {
+        Math::tanh(self)
+    }
 }
 
 /// Functions of real numbers only.
@@ -141,6 +146,7 @@ macro_rules! real {
                 #[inline(always)] fn fast_exp(self) -> Self { $q::exp(self) }
                 #[inline(always)] fn fast_exp2(self) -> Self { $q::exp2(self) }
                 #[inline(always)] fn fast_sigmoid(self) -> Self { $q::sigmoid(self) }
+                #[inline(always)] fn fast_tanh(self) -> Self { $q::tanh(self) }
             )?
         }
 

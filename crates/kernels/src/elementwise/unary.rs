@@ -47,7 +47,7 @@ unary! {
     /// The hyperbolic cosine.
     cosh, "cosh_vml_cpu", [float complex], math => Cosh<T: Math>(x) Math::cosh(x);
     /// The hyperbolic tangent.
-    tanh, "tanh_vml_cpu", [float complex], math => Tanh<T: Math>(x) Math::tanh(x);
+    tanh, "tanh_vml_cpu", [float complex], math => Tanh<T: Math>(x) Math::fast_tanh(x);
     /// The inverse hyperbolic sine.
     asinh, "asinh_cpu", [float complex], math => Asinh<T: Math>(x) Math::asinh(x);
     /// The inverse hyperbolic cosine.

@@ -1,7 +1,7 @@
 //! Exponentials of an `f32` in single precision: twice as many elements to a register as in `math_f32`, which computes in
 //! double precision, and none of its conversions.
 //!
-//! They hold where [`is_fast_exp_argument`] does, so that no step leaves the range of normal numbers; elsewhere use `math_f32`. The error
+//! They (but [`tanh`], which holds everywhere) hold where [`is_fast_exp_argument`] does, so that no step leaves the range of normal numbers; elsewhere use `math_f32`. The error
 //! stays below 0.75 units in the last place there too (tested in `tests/accuracy.rs`), because what is rounded last is a sum
 //! of two numbers, of which the smaller carries the rounding errors.
 
@@ -81,9 +81,9 @@ pub fn exp2(x: f32) -> f32 {
     scaled(high + rest, t.to_bits())
 }
 
-/// `1 / (1 + e^-x)`.
+/// `q` and `e` with `1 / (1 + e^-x) = q + q e` up to what rounding the sum loses.
 #[inline(always)]
-pub fn sigmoid(x: f32) -> f32 {
+fn sigmoid_parts(x: f32) -> (f32, f32) {
     let (high, low, t) = exp_parts(-x);
     let (high, low) = (high + low, (high - (high + low)) + low);
     let power = scaled(1.0, t);
@@ -94,6 +94,32 @@ pub fn sigmoid(x: f32) -> f32 {
     let lost = (1.0 - (sum - part)) + (e - part);
     let rest = low.mul_add(power, lost);
     let quotient = 1.0 / sum;
-    let error = (-quotient).mul_add(rest, (-quotient).mul_add(sum, 1.0));
+    (quotient, (-quotient).mul_add(rest, (-quotient).mul_add(sum, 1.0)))
+}
+
+/// `1 / (1 + e^-x)`.
+#[inline(always)]
+pub fn sigmoid(x: f32) -> f32 {
+    let (quotient, error) = sigmoid_parts(x);
     quotient.mul_add(error, quotient)
+}
+
+/// `tanh x`, of every number: near 0 an odd polynomial, elsewhere `1 - 2 / (1 + e^(2 |x|))`, which is 1 long before 20.
+#[inline(always)]
+pub fn tanh(x: f32) -> f32 {
+    const NEAR: f32 = 0.6;
+    // (tanh x - x) / x³, near minimax (relative error of the whole 2^-27).
+    let square = x * x;
+    let mut rest = 0.002_226_978_7_f32;
+    for c in [-0.008_262_75, 0.021_732_724, -0.053_952_167, 0.133_332_45, -0.333_333_32] {
+        rest = rest.mul_add(square, c);
+    }
+    let near = (x * square).mul_add(rest, x);
+    // (NaN stays.)
+    let size = if x.abs() > 20.0 { 20.0 } else { x.abs() };
+    let (quotient, error) = sigmoid_parts(-2.0 * size);
+    let twice = 2.0 * quotient;
+    let high = 1.0 - twice;
+    let far = high + (-twice).mul_add(error, (1.0 - high) - twice);
+    (if x.abs() < NEAR { near } else { far }).copysign(x)
 }

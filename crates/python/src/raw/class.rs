@@ -200,7 +200,6 @@ fn ready(ty: &mut PyTypeObject) -> PyResult<()> {
     Ok(())
 }
 
-
 /// Makes the types and adds them to the module.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();

@@ -4,7 +4,7 @@
 //! for each, which may have dense dimensions of its own. Values of equal coordinates add up; `coalesce` adds them and puts
 //! the coordinates in order.
 
-use super::coordinates::{SparseElements, are_in_order, min_max};
+use super::coordinates::{SparseElements, are_in_order, min_max, min_max_in_kernel};
 use super::{check_coo, parts};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
@@ -115,8 +115,9 @@ fn check_sizes(indices: &Tensor, values: &Tensor, size: &[i64]) -> Result<()> {
 }
 
 /// Refuses coordinates outside of the sizes.
-fn check_within(indices: &Tensor, size: &[i64]) -> Result<()> {
-    for (dim, (least, most)) in min_max(indices)?.unwrap_or_default().into_iter().enumerate() {
+fn check_within(cpu: Cpu, indices: &Tensor, size: &[i64]) -> Result<()> {
+    let found = min_max_in_kernel(cpu, indices)?.unwrap_or_default();
+    for (dim, (least, most)) in found.into_iter().enumerate() {
         ensure!(least >= 0, runtime, "found negative index {least} for dim {dim}");
         ensure!(
             most < size[dim],
@@ -261,7 +262,7 @@ impl SparseCooTensorUnsafe {
         is_coalesced: Option<bool>,
     ) -> Result<Tensor> {
         check_sizes(indices, values, size)?;
-        check_within(indices, size)?;
+        check_within(cpu, indices, size)?;
         let values = match dtype.filter(|&dtype| dtype != values.dtype()) {
             Some(dtype) => values.converted(cpu, dtype)?,
             None => values.detached()?,

@@ -258,6 +258,27 @@ pub(super) fn linear_indices(
     Ok(numbers)
 }
 
+/// A matrix of indices in memory of its own order, the indices of one dimension after those of another.
+fn in_memory(cpu: Cpu, indices: &Tensor) -> Result<Tensor> {
+    if indices.dtype() == DType::I64 {
+        indices.dense(cpu)
+    } else {
+        indices.converted(cpu, DType::I64)?.dense(cpu)
+    }
+}
+
+/// The smallest and the largest index of each dimension, as [`min_max`] gives them, for kernels: a call of an op takes longer
+/// than a short list.
+pub(super) fn min_max_in_kernel(cpu: Cpu, indices: &Tensor) -> Result<Option<Vec<(i64, i64)>>> {
+    let memory = in_memory(cpu, indices)?;
+    let view = memory.view_ref(cpu);
+    let count = indices.shape()[1] as usize;
+    let all = view.as_slice::<i64>().filter(|_| count > 0);
+    let wider = |(least, most): (i64, i64), &index: &i64| (least.min(index), most.max(index));
+    Ok(all
+        .map(|all| all.chunks(count).map(|row| row.iter().fold((row[0], row[0]), wider)).collect()))
+}
+
 /// The smallest and the largest index of each dimension, for a matrix of indices; `None` if it has no columns.
 pub(super) fn min_max(indices: &Tensor) -> Result<Option<Vec<(i64, i64)>>> {
     if indices.shape()[1] == 0 {
@@ -297,11 +318,7 @@ impl LinearIndices {
         size: &[i64],
         is_stored: bool,
     ) -> Result<()> {
-        let memory = if indices.dtype() == DType::I64 {
-            indices.dense(cpu)?
-        } else {
-            indices.converted(cpu, DType::I64)?.dense(cpu)?
-        };
+        let memory = in_memory(cpu, indices)?;
         let view = memory.view_ref(cpu);
         let mut written = result.view_mut(cpu);
         let numbers = written.as_slice_mut::<i64>().unwrap_or_default();

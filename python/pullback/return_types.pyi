@@ -13,6 +13,20 @@ all_return_types: list[type[tuple[Tensor, ...]]]
 def pytree_register_structseq(cls: type[Any]) -> None: ...
 
 @final
+class _linalg_det(tuple[Tensor, Tensor, Tensor]):
+    """What `_linalg_det` returns: `result`, `LU`, `pivots`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def result(self) -> Tensor: ...
+    @property
+    def LU(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+
+@final
 class _linalg_eigh(tuple[Tensor, Tensor]):
     """What `_linalg_eigh` returns: `eigenvalues`, `eigenvectors`."""
     n_fields: ClassVar[int]
@@ -37,6 +51,38 @@ class _linalg_lstsq(tuple[Tensor, Tensor, Tensor]):
     def rank(self) -> Tensor: ...
     @property
     def singular_values(self) -> Tensor: ...
+
+@final
+class _linalg_slogdet(tuple[Tensor, Tensor, Tensor, Tensor]):
+    """What `_linalg_slogdet` returns: `sign`, `logabsdet`, `LU`, `pivots`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def sign(self) -> Tensor: ...
+    @property
+    def logabsdet(self) -> Tensor: ...
+    @property
+    def LU(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+
+@final
+class _linalg_solve_ex(tuple[Tensor, Tensor, Tensor, Tensor]):
+    """What `_linalg_solve_ex` returns: `result`, `LU`, `pivots`, `info`."""
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def result(self) -> Tensor: ...
+    @property
+    def LU(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
 
 @final
 class _linalg_svd(tuple[Tensor, Tensor, Tensor]):

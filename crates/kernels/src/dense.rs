@@ -128,8 +128,8 @@ pub(crate) fn owned<T: Copy>(elements: Cow<'_, [T]>) -> Result<Vec<T>> {
 }
 
 /// Whether a view is of dense matrices one after the other, each column by column.
-fn is_transposed(view: StridedRef<'_>) -> bool {
-    let ([outer @ .., m, n], [steps @ .., down, along]) = (view.shape(), view.strides()) else {
+fn is_transposed(shape: &[i64], strides: &[i64]) -> bool {
+    let ([outer @ .., m, n], [steps @ .., down, along]) = (shape, strides) else {
         return false;
     };
     let mut step = m * n;
@@ -166,7 +166,7 @@ fn load_into<T: Compute>(view: StridedRef<'_>, out: &mut Vec<T>) {
             return;
         }
     }
-    if view.dtype() == T::DTYPE && is_transposed(view) {
+    if view.dtype() == T::DTYPE && is_transposed(view.shape(), view.strides()) {
         let [.., m, columns] = *view.shape() else { unreachable!("transposed views are matrices") };
         let (m, columns) = (m as usize, columns as usize);
         let start = out.len();
@@ -273,6 +273,19 @@ pub(crate) fn store<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) {
     if let Some(out) = out.as_slice_mut::<T>() {
         return copy_slice(out, source);
     }
+    if out.dtype() == T::DTYPE && is_transposed(out.shape(), out.strides()) {
+        let [.., m, columns] = *out.shape() else { unreachable!("transposed views are matrices") };
+        let sizes = (m as usize, columns as usize);
+        for (at, matrix) in source.chunks_exact(sizes.0 * sizes.1).enumerate() {
+            interrupt::check();
+            // SAFETY: a matrix of the view, of type `T`, whose columns lie one after the other, and one of the source.
+            unsafe {
+                let to = out.ptr().cast::<T>().add(at * matrix.len());
+                transpose(to, matrix.as_ptr(), sizes);
+            }
+        }
+        return;
+    }
     let mut source = source.iter();
     for_dtype!(out.dtype(), all, D => {
         let ptr = out.ptr().cast::<D>();
@@ -360,6 +373,18 @@ macro_rules! real {
 }
 real!(f32, f64);
 
+/// [`store`] of matrices that `source` holds column by column, one after the other.
+pub(crate) fn store_columns<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) {
+    let mut shape: SmallVec<[i64; 8]> = SmallVec::from_slice(out.shape());
+    let mut strides: SmallVec<[i64; 8]> = SmallVec::from_slice(out.strides());
+    let rank = shape.len();
+    shape.swap(rank - 2, rank - 1);
+    strides.swap(rank - 2, rank - 1);
+    // SAFETY: the same elements in another order.
+    let mut columns = unsafe { StridedMut::new(out.ptr(), out.dtype(), &shape, &strides) };
+    store(&mut columns, source);
+}
+
 #[cfg(test)]
 mod transposed_tests {
     use super::*;
@@ -371,17 +396,25 @@ mod transposed_tests {
         of: impl Fn(usize) -> T,
     ) {
         let reach: i64 = 1 + shape.iter().zip(strides).map(|(n, s)| (n - 1) * s).sum::<i64>();
-        let data: Vec<T> = (0..reach as usize).map(of).collect();
+        let data: Vec<T> = (0..reach as usize).map(&of).collect();
         // SAFETY: the data reaches as far as sizes and strides do.
         let view =
             unsafe { StridedRef::new(data.as_ptr().cast_mut().cast(), T::DTYPE, shape, strides) };
         let mut expected = Vec::new();
         for_offsets(shape, strides, |offset| expected.push(data[offset as usize]));
         assert_eq!(load::<T>(view).unwrap().as_ref(), &expected[..], "{shape:?} {strides:?}");
+        let mut stored = vec![of(0); data.len()];
+        // SAFETY: as above.
+        let mut view =
+            unsafe { StridedMut::new(stored.as_mut_ptr().cast(), T::DTYPE, shape, strides) };
+        store(&mut view, &expected);
+        let mut touched = vec![of(0); data.len()];
+        for_offsets(shape, strides, |offset| touched[offset as usize] = data[offset as usize]);
+        assert_eq!(stored, touched, "{shape:?} {strides:?}");
     }
 
     #[test]
-    fn transposed_matrices_are_loaded_row_by_row() {
+    fn transposed_matrices_are_loaded_and_stored_row_by_row() {
         for (m, n) in [(1, 1), (3, 5), (16, 16), (20, 33), (64, 17)] {
             for (shape, strides) in [
                 (vec![m, n], vec![1, m]),

@@ -1,7 +1,7 @@
 //! Dense linear algebra over batches of matrices: `svd`, `solve`, `inv`, `det`, `qr`, `cholesky`,
 //! `eigh`, for `f32`, `f64`, `c64` and `c128`.
 //!
-//! LU with partial pivoting is our own up to 64 x 64 (`lu`), and so are QR and Cholesky of several small real matrices
+//! LU with partial pivoting is our own (`elimination`, `lu`), and so are QR and Cholesky of several small real matrices
 //! (`small`), Cholesky of large ones (`cholesky`), QR of middling and of complex matrices (`reflection`, `householder`), eigenvalues of symmetric ones
 //! (`symmetric`), singular values (`singular`) and triangular systems for many right-hand sides (`substitution`); everything else is `faer`, one thread per matrix; the batch is split over threads, so results do not depend on them. Views are (*, m, n) with
 //! any strides; an error names the first batch element that failed. `cross` has products of vectors of any dtype.
@@ -34,7 +34,7 @@ pub use elimination::{lu_factor, permutation_of};
 pub use exponential::matrix_exp;
 pub use general_eigen::eig;
 pub use indefinite::{ldl_factor, ldl_solve};
-pub use lu::{det, inv, slogdet, solve};
+pub use lu::{LuFactors, SystemForm, det, factor, inv, invert, slogdet, solve};
 pub use reflectors::geqrf;
 pub use triangular::{Triangle, solve_triangular};
 pub use triangular_sparse::solve_triangular_sparse;

@@ -5,7 +5,7 @@ mod tensor;
 
 use pullback_kernels::index::CsrIndices;
 use pullback_kernels::simd::{SimdLevel, set_level};
-use pullback_kernels::{C128, DType, linalg};
+use pullback_kernels::{C128, DType, Result, linalg};
 use tensor::{Rng, Tensor};
 
 const DTYPES: [DType; 4] = [DType::F32, DType::F64, DType::C64, DType::C128];
@@ -83,6 +83,106 @@ fn regular(rng: &mut Rng, dtype: DType, batch: i64, n: i64) -> Tensor {
     t
 }
 
+/// Lets the tensor show the transposed matrices.
+fn turn(t: &mut Tensor) {
+    let rank = t.shape.len();
+    t.shape.swap(rank - 2, rank - 1);
+    t.strides.swap(rank - 2, rank - 1);
+}
+
+/// Transposed copies.
+fn turned(t: &Tensor) -> Tensor {
+    let mut out = Tensor::full(t.dtype, &t.shape, 0.0);
+    t.values().into_iter().enumerate().for_each(|(at, value)| out.set_flat(at, value));
+    turn(&mut out);
+    out
+}
+
+/// The factors of matrices, their pivots and codes.
+fn factored(a: &Tensor) -> (Tensor, Tensor, Vec<i32>) {
+    let mut lu = Tensor::full(a.dtype, &a.shape, 0.0);
+    let mut pivots = Tensor::full(DType::I32, &a.shape[..a.shape.len() - 1], 0.0);
+    let codes = linalg::factor(&mut lu.view_mut(), &mut pivots.view_mut(), a.view()).unwrap();
+    (lu, pivots, codes)
+}
+
+/// Solves equations of a form of `a`.
+fn solve_form(
+    x: &mut Tensor,
+    a: &Tensor,
+    b: &Tensor,
+    transposed: bool,
+    conjugated: bool,
+) -> Vec<i32> {
+    let ((lu, pivots, codes), b) = (factored(a), turned(b));
+    let factors = linalg::LuFactors { a: a.view(), lu: lu.view(), pivots: pivots.view() };
+    turn(x);
+    let form = linalg::SystemForm { transposed, conjugated };
+    linalg::solve(&mut x.view_mut(), factors, b.view(), form).unwrap();
+    turn(x);
+    codes
+}
+
+fn solve(x: &mut Tensor, a: &Tensor, b: &Tensor) -> Result<Vec<i32>> {
+    Ok(solve_form(x, a, b, false, false))
+}
+
+/// The inverses, which are those that the factors give.
+fn inv(out: &mut Tensor, a: &Tensor) -> Result<Vec<i32>> {
+    turn(out);
+    let codes = linalg::inv(&mut out.view_mut(), a.view())?;
+    let (lu, pivots, same) = factored(a);
+    assert_eq!(codes, same);
+    let mut again = turned(a);
+    let factors = linalg::LuFactors { a: a.view(), lu: lu.view(), pivots: pivots.view() };
+    linalg::invert(&mut again.view_mut(), factors)?;
+    let bits = |t: &Tensor| -> Vec<[u64; 2]> {
+        t.values().iter().map(|v| [v.re.to_bits(), v.im.to_bits()]).collect()
+    };
+    assert!(codes.iter().any(|&code| code != 0) || bits(&again) == bits(out));
+    turn(out);
+    Ok(codes)
+}
+
+fn det(out: &mut Tensor, a: &Tensor) -> Result<()> {
+    let (lu, pivots, _) = factored(a);
+    linalg::det(&mut out.view_mut(), lu.view(), pivots.view())
+}
+
+#[test]
+fn factors_solve_equations_of_transposed_and_conjugated_matrices() {
+    let mut rng = Rng(29);
+    for dtype in DTYPES {
+        for (n, k) in [(1, 2), (5, 3), (16, 1), (33, 40), (64, 2), (65, 3), (130, 40)] {
+            for form in 0..8 {
+                let (transposed, conjugated, triangular) =
+                    (form & 1 > 0, form & 2 > 0, form & 4 > 0);
+                let mut a = regular(&mut rng, dtype, 2, n);
+                if triangular {
+                    for (at, value) in a.values().into_iter().enumerate() {
+                        let (r, c) = (at as i64 / n % n, at as i64 % n);
+                        let diagonal = C128::new(n as f64, 0.0);
+                        let value = if r == c { value + diagonal } else { value };
+                        a.set_flat(at, if r >= c { value } else { C128::default() });
+                    }
+                }
+                let (b, mut x) = (rng.tensor(dtype, &[2, n, k]), rng.tensor(dtype, &[2, n, k]));
+                assert_eq!(solve_form(&mut x, &a, &b, transposed, conjugated), [0, 0]);
+                for i in 0..2 {
+                    let mut m = Matrix::of(&a, i);
+                    if transposed != conjugated {
+                        m.values.iter_mut().for_each(|value| *value = value.conj());
+                    }
+                    let m = if transposed { m.adjoint() } else { m };
+                    let what = format!("{dtype:?} {n} {k} {form}");
+                    let product = m.times(&Matrix::of(&x, i));
+                    product.assert_near(&Matrix::of(&b, i), tolerance(dtype), &what);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn solutions_inverses_and_determinants_fit() {
     let mut rng = Rng(1);
@@ -95,9 +195,9 @@ fn solutions_inverses_and_determinants_fit() {
                 rng.tensor(dtype, &[2, n, n]),
                 rng.tensor(dtype, &[2]),
             );
-            linalg::solve(&mut x.view_mut(), a.view(), b.view()).unwrap();
-            linalg::inv(&mut i.view_mut(), a.view()).unwrap();
-            linalg::det(&mut d.view_mut(), a.view()).unwrap();
+            solve(&mut x, &a, &b).unwrap();
+            inv(&mut i, &a).unwrap();
+            det(&mut d, &a).unwrap();
             for k in 0..2 {
                 let (ma, what) = (Matrix::of(&a, k), format!("{dtype:?} {n}"));
                 ma.times(&Matrix::of(&x, k)).assert_near(
@@ -135,8 +235,8 @@ fn large_matrices_that_need_pivots_solve_many_right_hand_sides() {
                 let (a, b) = (rng.tensor(dtype, &[1, n, n]), rng.tensor(dtype, &[1, n, k]));
                 let mut x = rng.tensor(dtype, &[1, n, k]);
                 let mut inverse = rng.tensor(dtype, &[1, n, n]);
-                assert_eq!(linalg::solve(&mut x.view_mut(), a.view(), b.view()).unwrap(), [0]);
-                assert_eq!(linalg::inv(&mut inverse.view_mut(), a.view()).unwrap(), [0]);
+                assert_eq!(solve(&mut x, &a, &b).unwrap(), [0]);
+                assert_eq!(inv(&mut inverse, &a).unwrap(), [0]);
                 let (a, b) = (Matrix::of(&a, 0), Matrix::of(&b, 0));
                 near(a.times(&Matrix::of(&x, 0)), &b, "solution");
                 near(a.times(&Matrix::of(&inverse, 0)), &Matrix::eye(n as usize), "inverse");
@@ -161,7 +261,7 @@ fn triangular_systems_are_solved_without_pivots() {
                 }
                 let b = rng.tensor(dtype, &[2, n, k]);
                 let mut x = rng.tensor(dtype, &[2, n, k]);
-                let codes = linalg::solve(&mut x.view_mut(), a.view(), b.view()).unwrap();
+                let codes = solve(&mut x, &a, &b).unwrap();
                 assert_eq!(codes, [0, 0]);
                 for i in 0..2 {
                     let what = format!("{dtype:?} {n} {k} {upper}");
@@ -170,7 +270,7 @@ fn triangular_systems_are_solved_without_pivots() {
                 }
                 // A zero on the diagonal is a singular matrix as before.
                 a.set_flat(((n - 1) * n + n - 1) as usize, C128::default());
-                let codes = linalg::solve(&mut x.view_mut(), a.view(), b.view()).unwrap();
+                let codes = solve(&mut x, &a, &b).unwrap();
                 assert_eq!(codes, [n as i32, 0], "{dtype:?} {n} {k} {upper}");
             }
         }
@@ -695,9 +795,9 @@ fn failures_have_a_code_or_are_named() {
     let mut s = Tensor::full(DType::F32, &[2], 0.0);
     let text = |r: pullback_kernels::Result<()>| r.unwrap_err().message().to_owned();
     let is_nan = |t: &Tensor, from: usize| t.reals()[from..].iter().all(|v| v.is_nan());
-    assert_eq!(linalg::solve(&mut x.view_mut(), zero.view(), zero.view()).unwrap(), [1]);
+    assert_eq!(solve(&mut x, &zero, &zero).unwrap(), [1]);
     assert!(is_nan(&x, 0));
-    assert_eq!(linalg::inv(&mut y.view_mut(), two.view()).unwrap(), [0, 2]);
+    assert_eq!(inv(&mut y, &two).unwrap(), [0, 2]);
     assert!(y.reals()[..4] == [1., 0., 0., 1.] && is_nan(&y, 4));
     assert_eq!(linalg::cholesky(&mut x.view_mut(), zero.view(), false).unwrap(), [1]);
     let minor = Tensor::from(DType::F32, &[2, 2], &[1., 0., 0., -1.]);

@@ -4,6 +4,7 @@
 //!
 //! Invariant: only the lower triangle is read; the upper one holds anything until the end.
 
+use super::substitution::half;
 use super::{FactorFailure, FactorResult, codes_of_batch, small};
 use crate::dense::{Real, load, with_output};
 use crate::elementwise::copy_tile;
@@ -125,11 +126,6 @@ unsafe fn copy<T: Real>(l: Matrix<T>, a: Matrix<T>, n: usize) {
             copy_tile::<T, false>(to.ptr.cast(), from.ptr.cast_const().cast(), strides, (n, n));
         }
     }
-}
-
-/// The first part of `n`, about a half of it.
-fn half(n: usize) -> usize {
-    (n / 2).next_multiple_of(SQUARE)
 }
 
 /// # Safety

@@ -7,7 +7,7 @@ use super::{
     symmetric, to_columns, undefined, with_batch, write,
 };
 use crate::dense::{
-    Compute, OptionalOutput, Real, SharedMut, expect_shape, load, store, with_output,
+    Compute, OptionalOutput, Real, SharedMut, expect_shape, load, store, store_columns, with_output,
 };
 use crate::interrupt::on_own_thread;
 use crate::{C128, DType, Result, StridedMut, StridedRef, memory, parallel};
@@ -65,7 +65,7 @@ pub fn svd(
             // SAFETY: as above.
             unsafe {
                 if wanted.0 {
-                    write(us_, i, m, columns, |r, c| found.u.at(r, c));
+                    us_.slice(i * m * columns..(i + 1) * m * columns).copy_from_slice(found.u.columns());
                 }
                 if wanted.1 {
                     write(vs_, i, rows, n, |r, c| found.v.at(c, r).conjugate());
@@ -74,7 +74,9 @@ pub fn svd(
             Ok(())
         })?;
         store(s, &ss);
-        store_optional(u, &us);
+        if let Some(u) = u {
+            store_columns(u, &us);
+        }
         store_optional(vh, &vs);
         Ok(())
     })
@@ -166,7 +168,13 @@ pub fn qr(
             _ => {}
         }
     }
-    let (shape, a_dtype) = (a.shape(), a.dtype());
+    let sizes = (batch, m, n, k);
+    match a.dtype() {
+        DType::F32 => return qr_of_large::<f32>(q, r, a, sizes),
+        DType::F64 => return qr_of_large::<f64>(q, r, a, sizes),
+        _ => {}
+    }
+    let shape = a.shape();
     for_field!(a.dtype(), "linalg.qr", "geqrf_cpu", T => {
         let a = load::<T>(a)?;
         let mut qs = optional::<T>("Q", q.as_deref(), &with_batch(shape, &[m, k]))?;
@@ -175,26 +183,13 @@ pub fn qr(
         with_output::<T, _>(r, |r| {
             let r = SharedMut::new(r);
             for_batch(batch, 4 * m * n * n, "linalg.qr", true, &|i| {
-                if a_dtype.is_complex() {
-                    let qr = householder::ComplexQr::of(&a[i * m * n..(i + 1) * m * n], m, n)?;
-                    // SAFETY: one task per matrix.
-                    unsafe {
-                        write(r, i, k, n, |row, c| qr.r::<T>(row, c));
-                        if wanted {
-                            let q = qr.q(k)?;
-                            write(qs_, i, m, k, |row, c| q.at::<T>(row, c));
-                        }
-                    }
-                    return Ok(());
-                }
-                let matrix = to_columns(&a, i, m, n)?;
-                let qr = on_own_thread(2 * m * n * k, move || factors::Qr::of(matrix))?;
+                let qr = householder::ComplexQr::of(&a[i * m * n..(i + 1) * m * n], m, n)?;
                 // SAFETY: one task per matrix.
                 unsafe {
-                    write(r, i, k, n, |row, c| qr.r(row, c));
+                    write(r, i, k, n, |row, c| qr.r::<T>(row, c));
                     if wanted {
-                        let q = on_own_thread(2 * m * k * k, move || qr.q(k))?;
-                        write(qs_, i, m, k, |row, c| q.at(row, c));
+                        let q = qr.q(k)?;
+                        write(qs_, i, m, k, |row, c| q.at::<T>(row, c));
                     }
                 }
                 Ok(())
@@ -203,6 +198,38 @@ pub fn qr(
         store_optional(q, &qs);
         Ok(())
     })
+}
+
+/// [`qr`] of large real matrices.
+fn qr_of_large<T: Real + Field>(
+    q: OptionalOutput<'_, '_>,
+    r: &mut StridedMut<'_>,
+    a: StridedRef<'_>,
+    (batch, m, n, k): (usize, usize, usize, usize),
+) -> Result<()> {
+    // (Column by column, as `faer` gives them and as results lie.)
+    let mut qs = optional::<T>("Q", q.as_deref(), &with_batch(a.shape(), &[m, k]))?;
+    let mut rs = memory::filled(T::default(), batch * k * n)?;
+    let a = load::<T>(a)?;
+    let (wanted, qs_, rs_) = (q.is_some(), SharedMut::new(&mut qs), SharedMut::new(&mut rs));
+    for_batch(batch, 4 * m * n * n, "linalg.qr", true, &|i| {
+        let matrix = to_columns(&a, i, m, n)?;
+        let qr = on_own_thread(2 * m * n * k, move || factors::Qr::of(matrix))?;
+        // SAFETY: one task per matrix.
+        unsafe {
+            qr.write_r(k, rs_.slice(i * k * n..(i + 1) * k * n));
+            if wanted {
+                let q = on_own_thread(2 * m * k * k, move || qr.q(k))?;
+                qs_.slice(i * m * k..(i + 1) * m * k).copy_from_slice(q.columns());
+            }
+        }
+        Ok(())
+    })?;
+    store_columns(r, &rs);
+    if let Some(q) = q {
+        store_columns(q, &qs);
+    }
+    Ok(())
 }
 
 /// [`qr`] of small real matrices.
@@ -314,13 +341,15 @@ pub fn eigh(
                     *w = unscaled(value, up);
                 }
                 if wanted {
-                    write(vs_, i, n, n, |r, c| vectors.at(r, c));
+                    vs_.slice(i * n * n..(i + 1) * n * n).copy_from_slice(vectors.columns());
                 }
             }
             Ok(())
         })?;
         store(w, &ws);
-        store_optional(v, &vs);
+        if let Some(v) = v {
+            store_columns(v, &vs);
+        }
         Ok(())
     })
 }

@@ -2,9 +2,7 @@
 //! which ends the process where there is none. Matrices lie column by column in lists of [`memory`](crate::memory), and
 //! [`in_workspace`] gives `faer` its workspace.
 
-use super::{FactorFailure, Field, Triangle, substitution};
-use crate::dense::transpose;
-use crate::gemm::Matrix;
+use super::{FactorFailure, Field};
 use crate::{Error, Result, memory};
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
@@ -66,6 +64,14 @@ impl<T: Field> ColMajor<T> {
     fn set(&mut self, row: usize, column: usize, value: T) {
         self.data[column * self.rows + row] = value;
     }
+    /// A column.
+    fn column(&self, c: usize) -> &[T] {
+        &self.data[c * self.rows..(c + 1) * self.rows]
+    }
+    /// All elements, column by column.
+    pub(super) fn columns(&self) -> &[T] {
+        &self.data
+    }
     /// All elements.
     pub(super) fn elements(&mut self) -> &mut [T] {
         &mut self.data
@@ -108,61 +114,6 @@ impl<T: Field> Lu<T> {
             lu::lu_in_place(matrix.view_mut(), to, back, Par::Seq, stack, Spec::default());
         })?;
         Ok(Lu { factors: matrix, forward, backward })
-    }
-    /// The element of U on the diagonal.
-    pub(super) fn pivot(&self, at: usize) -> T {
-        self.factors.at(at, at)
-    }
-    /// L below the diagonal and U, column by column.
-    pub(super) fn elements(&self) -> &[T] {
-        &self.factors.data
-    }
-    /// The permutation of the rows.
-    pub(super) fn rows(&self) -> &[usize] {
-        &self.forward
-    }
-    /// Writes the inverse, `U^-1 L^-1 P`, row by row: U is inverted in place of a copy, and L solved for from the right. That are
-    /// two thirds of the products that right-hand sides of ones need.
-    pub(super) fn invert(&self, out: &mut [T], threads: bool) -> Result<()> {
-        let n = self.factors.rows;
-        let mut inverse = memory::filled(T::default(), n * n)?;
-        let mut permuted = memory::filled(T::default(), n * n)?;
-        for (c, column) in inverse.chunks_exact_mut(n).enumerate() {
-            column[..=c].copy_from_slice(&self.factors.data[c * n..=c * n + c]);
-        }
-        // (As the rows of the transposed matrix, which lie column by column.)
-        let columns = Matrix::rows(inverse.as_mut_ptr(), n);
-        let factors = Matrix::rows(self.factors.data.as_ptr(), n);
-        let transposed_l = Triangle { upper: true, unit: true };
-        // SAFETY: live matrices of this order, apart from each other.
-        unsafe {
-            substitution::invert_upper(columns.t(), n, threads)?;
-            substitution::solve(factors, transposed_l, columns, (n, n), threads)?;
-        }
-        for (column, &row) in inverse.chunks_exact(n).zip(&self.forward) {
-            permuted[row * n..(row + 1) * n].copy_from_slice(column);
-        }
-        // SAFETY: matrices of this order, apart from each other.
-        unsafe { transpose(out.as_mut_ptr(), permuted.as_ptr(), (n, n)) };
-        Ok(())
-    }
-    /// As [`Lu::solve`] for many right-hand sides, the rows of `right` (n, k).
-    pub(super) fn solve_many(&self, right: &mut [T], k: usize, threads: bool) -> Result<()> {
-        let n = self.factors.rows;
-        let mut x = memory::with_capacity(n * k)?;
-        for &row in &self.forward {
-            x.extend_from_slice(&right[row * k..(row + 1) * k]); // bounded: by the capacity
-        }
-        let factors = Matrix::rows(self.factors.data.as_ptr(), n).t();
-        let sides = Matrix::rows(x.as_mut_ptr(), k);
-        let (l, u) = (Triangle { upper: false, unit: true }, Triangle { upper: true, unit: false });
-        // SAFETY: live matrices of these sizes, apart from each other.
-        unsafe {
-            substitution::solve(factors, l, sides, (n, k), threads)?;
-            substitution::solve(factors, u, sides, (n, k), threads)?;
-        }
-        right.copy_from_slice(&x);
-        Ok(())
     }
     /// Makes right-hand sides the solutions.
     pub(super) fn solve(&self, right: MatMut<'_, T>) -> Result<()> {
@@ -251,9 +202,14 @@ impl<T: Field> Qr<T> {
         })?;
         Ok(Qr { factors: matrix, coefficients })
     }
-    /// The element of R.
-    pub(super) fn r(&self, row: usize, column: usize) -> T {
-        if row <= column { self.factors.at(row, column) } else { T::default() }
+    /// Writes the first `k` rows of R, column by column.
+    pub(super) fn write_r(&self, k: usize, out: &mut [T]) {
+        for (c, column) in out.chunks_exact_mut(k.max(1)).enumerate() {
+            let filled = k.min(c + 1);
+            let (upper, lower) = column.split_at_mut(filled);
+            upper.copy_from_slice(&self.factors.column(c)[..filled]);
+            lower.fill(T::default());
+        }
     }
     /// The first `k` columns of Q.
     pub(super) fn q(&self, k: usize) -> Result<ColMajor<T>> {

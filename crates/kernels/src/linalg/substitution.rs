@@ -36,9 +36,11 @@ pub(super) unsafe fn solve<T: Field>(
     unsafe { solve_half(a, triangle, x, (n, k), threads) }
 }
 
+/// [`solve`] with the memory that its products ask for.
+///
 /// # Safety
 /// As [`solve`].
-unsafe fn solve_half<T: Field>(
+pub(super) unsafe fn solve_half<T: Field>(
     a: Matrix<T>,
     triangle: Triangle,
     x: Matrix<T>,
@@ -99,7 +101,7 @@ pub(super) unsafe fn invert_upper<T: Field>(a: Matrix<T>, n: usize, threads: boo
 }
 
 /// The first part of `n`, about a half of it.
-fn half(n: usize) -> usize {
+pub(super) fn half(n: usize) -> usize {
     (n / 2).next_multiple_of(SQUARE)
 }
 
@@ -148,38 +150,22 @@ unsafe fn solve_block<T: Field>(
             let sizes = (n, LANES.min(k - start));
             let mut rows = load(x, sizes);
             substitute(&mut rows, &block, n, triangle);
-            store(&rows, x, sizes);
+            store(&mut rows, x, sizes);
         }
     }
 }
+
+/// Rows of right-hand sides.
+type SideRows<T> = [[T; LANES]; SQUARE];
 
 /// Rows of right-hand sides; what is not there is zero.
 ///
 /// # Safety
 /// The elements are live.
-unsafe fn load<T: Field>(x: Matrix<T>, (n, k): (usize, usize)) -> [[T; LANES]; SQUARE] {
+unsafe fn load<T: Field>(x: Matrix<T>, sizes: (usize, usize)) -> SideRows<T> {
     let mut rows = [[T::default(); LANES]; SQUARE];
-    let size = size_of::<T>() as isize;
     // SAFETY: the caller's promise.
-    unsafe {
-        if x.cs == 1 && k == LANES {
-            for (r, row) in rows[..n].iter_mut().enumerate() {
-                *row = *x.at(r, 0).ptr.cast();
-            }
-        } else if x.rs == 1 && (n, k) == (SQUARE, LANES) {
-            for start in [0, SQUARE] {
-                let to = rows.as_mut_ptr().cast::<T>().add(start).cast();
-                let from = x.at(0, start).ptr.cast_const().cast();
-                square::<T, false>(to, LANES as isize * size, from, x.cs * size);
-            }
-        } else {
-            for (r, row) in rows[..n].iter_mut().enumerate() {
-                for (c, to) in row[..k].iter_mut().enumerate() {
-                    *to = *x.at(r, c).ptr;
-                }
-            }
-        }
-    }
+    unsafe { copy::<T, false>(&mut rows, x, sizes) };
     rows
 }
 
@@ -187,25 +173,44 @@ unsafe fn load<T: Field>(x: Matrix<T>, (n, k): (usize, usize)) -> [[T; LANES]; S
 ///
 /// # Safety
 /// The elements are live, and may be written.
-unsafe fn store<T: Field>(rows: &[[T; LANES]; SQUARE], x: Matrix<T>, (n, k): (usize, usize)) {
+unsafe fn store<T: Field>(rows: &mut SideRows<T>, x: Matrix<T>, sizes: (usize, usize)) {
+    // SAFETY: the caller's promise.
+    unsafe { copy::<T, true>(rows, x, sizes) };
+}
+
+/// Copies (n, k) elements from rows to the matrix if `BACK`, else from the matrix to rows: whole rows as they are, columns of a full
+/// block square by square.
+///
+/// # Safety
+/// As [`load`] or [`store`].
+unsafe fn copy<T: Field, const BACK: bool>(
+    rows: &mut SideRows<T>,
+    x: Matrix<T>,
+    (n, k): (usize, usize),
+) {
     let size = size_of::<T>() as isize;
+    let (own, pitch) = (rows.as_mut_ptr().cast::<T>(), LANES as isize * size);
+    let give = |own: *mut T, theirs: *mut T, count: usize| {
+        let (to, from) = if BACK { (theirs, own) } else { (own, theirs) };
+        // SAFETY: the caller's promise.
+        unsafe { to.copy_from_nonoverlapping(from, count) };
+    };
     // SAFETY: the caller's promise.
     unsafe {
         if x.cs == 1 && k == LANES {
-            for (r, row) in rows[..n].iter().enumerate() {
-                *x.at(r, 0).ptr.cast() = *row;
-            }
+            (0..n).for_each(|r| give(own.add(r * LANES), x.at(r, 0).ptr, LANES));
         } else if x.rs == 1 && (n, k) == (SQUARE, LANES) {
             for start in [0, SQUARE] {
-                let from = rows.as_ptr().cast::<T>().add(start).cast();
-                let to = x.at(0, start).ptr.cast();
-                square::<T, false>(to, x.cs * size, from, LANES as isize * size);
+                let (own, theirs) = (own.add(start).cast::<u8>(), x.at(0, start).ptr.cast::<u8>());
+                if BACK {
+                    square::<T, false>(theirs, x.cs * size, own, pitch);
+                } else {
+                    square::<T, false>(own, pitch, theirs, x.cs * size);
+                }
             }
         } else {
-            for (r, row) in rows[..n].iter().enumerate() {
-                for (c, &value) in row[..k].iter().enumerate() {
-                    *x.at(r, c).ptr = value;
-                }
+            for r in 0..n {
+                (0..k).for_each(|c| give(own.add(r * LANES + c), x.at(r, c).ptr, 1));
             }
         }
     }
@@ -214,7 +219,7 @@ unsafe fn store<T: Field>(rows: &[[T; LANES]; SQUARE], x: Matrix<T>, (n, k): (us
 crate::multiversion! {
     /// Solves `a x = x` for the first `n` rows of a block.
     fn substitute<T: Field>(
-        x: &mut [[T; LANES]; SQUARE],
+        x: &mut SideRows<T>,
         a: &[[T; SQUARE]; SQUARE],
         n: usize,
         triangle: Triangle,

@@ -1,11 +1,11 @@
-//! Triangular systems of equations: up to order 16 by substitution here, larger ones by `substitution`
+//! Triangular systems of equations: small ones by substitution here, larger ones by `substitution`
 //! for many right-hand sides and by `faer` for few.
 //!
 //! Right-hand sides are the rows of what is given, so that a batch of matrices that lie column by column is given as it lies.
 //! Nothing is refused for its values: zeros on the diagonal give infinities and NaN, as divisions do.
 
 use super::{Field, GRAIN, expect_dtype, for_field, matrices, squares, substitution};
-use crate::dense::{SharedMut, expect_shape, load, with_output};
+use crate::dense::{SharedMut, expect_shape, load, transpose, with_output};
 use crate::gemm::Matrix;
 use crate::interrupt::{self, on_own_thread};
 use crate::{Error, Result, StridedMut, StridedRef, memory, parallel};
@@ -17,6 +17,8 @@ use faer::{MatMut, MatRef, Par};
 
 /// Largest order that is solved here.
 const SMALL: usize = 16;
+/// Largest order that is solved here for few right-hand sides, if the matrix lies column by column.
+const FEW: usize = 64;
 
 /// Which elements of a matrix count; the others are not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +59,9 @@ pub fn solve_triangular(
                     // SAFETY: one task per matrix.
                     let x = unsafe { x.slice(i * k * n..(i + 1) * k * n) };
                     x.copy_from_slice(&b[i * k * n..(i + 1) * k * n]);
-                    solve_one(&a[i * per_a..i * per_a + n * n], n, x, triangle, batch == 1)?;
+                    let elements = &a[i * per_a..i * per_a + n * n];
+                    let a = SquareElements { elements, n, by_columns: false };
+                    solve_one(a, x, triangle, batch == 1)?;
                 }
                 Ok(())
             })
@@ -65,50 +69,94 @@ pub fn solve_triangular(
     })
 }
 
-/// Solves for the rows of `x` in place.
-fn solve_one<T: Field>(
-    a: &[T],
-    n: usize,
+/// The elements of a square matrix, row by row or column by column.
+#[derive(Clone, Copy)]
+pub(super) struct SquareElements<'a, T> {
+    pub(super) elements: &'a [T],
+    pub(super) n: usize,
+    pub(super) by_columns: bool,
+}
+
+/// Solves `a x = x` for the rows of `x` in place. Memory that is refused is so before `x` changes.
+pub(super) fn solve_one<T: Field>(
+    a: SquareElements<'_, T>,
     x: &mut [T],
     triangle: Triangle,
     threads: bool,
 ) -> Result<()> {
+    let SquareElements { elements, n, by_columns } = a;
     if n == 0 || x.is_empty() {
         return Ok(());
     }
-    if n <= SMALL {
-        substitute(a, n, x, triangle);
+    let k = x.len() / n;
+    if by_columns && (n <= SMALL || n <= FEW && !substitution::fits(k)) {
+        substitute_columns(elements, n, x, triangle);
         return Ok(());
     }
-    let k = x.len() / n;
+    if n <= SMALL {
+        substitute(elements, n, x, triangle);
+        return Ok(());
+    }
     if substitution::fits(k) {
-        let (a, x) = (Matrix::rows(a.as_ptr(), n), Matrix::rows(x.as_mut_ptr(), n).t());
+        let rows = Matrix::rows(elements.as_ptr(), n);
+        let a = if by_columns { rows.t() } else { rows };
+        // (As a matrix that lies row by row: products into one that does not take nearly twice the time.)
+        let mut sides = memory::filled(T::default(), n * k)?;
         // SAFETY: live matrices of these sizes, apart from each other.
-        return unsafe { substitution::solve(a, triangle, x, (n, k), threads) };
+        return unsafe {
+            transpose(sides.as_mut_ptr(), x.as_ptr(), (k, n));
+            let own = Matrix::rows(sides.as_mut_ptr(), k);
+            substitution::solve(a, triangle, own, (n, k), threads)?;
+            transpose(x.as_mut_ptr(), sides.as_ptr(), (n, k));
+            Ok(())
+        };
     }
     let cost = n * x.len() / 2;
     if !interrupt::needs_own_thread(cost) {
-        solve_large(a, n, x, triangle);
+        solve_large(a, x, triangle);
         return Ok(());
     }
-    let (a, mut own) = (memory::copied(a)?, memory::copied(x)?);
+    let (elements, mut own) = (memory::copied(elements)?, memory::copied(x)?);
     let solved = on_own_thread(cost, move || {
-        solve_large(&a, n, &mut own, triangle);
+        solve_large(SquareElements { elements: &elements, n, by_columns }, &mut own, triangle);
         own
     });
     x.copy_from_slice(&solved);
     Ok(())
 }
 
-fn solve_large<T: Field>(a: &[T], n: usize, x: &mut [T], triangle: Triangle) {
+fn solve_large<T: Field>(a: SquareElements<'_, T>, x: &mut [T], triangle: Triangle) {
+    let SquareElements { elements, n, by_columns } = a;
     let k = x.len() / n;
-    let a = MatRef::from_row_major_slice(a, n, n);
+    let a = MatRef::from_row_major_slice(elements, n, n);
+    let a = if by_columns { a.transpose() } else { a };
     let x = MatMut::from_column_major_slice_mut(x, n, k);
     match (triangle.upper, triangle.unit) {
         (false, false) => solve_lower_triangular_in_place(a, x, Par::Seq),
         (false, true) => solve_unit_lower_triangular_in_place(a, x, Par::Seq),
         (true, false) => solve_upper_triangular_in_place(a, x, Par::Seq),
         (true, true) => solve_unit_upper_triangular_in_place(a, x, Par::Seq),
+    }
+}
+
+crate::multiversion! {
+    /// Solves for the rows of `x` with the columns of `a`: multiples of each are taken from what is left.
+    fn substitute_columns<T: Field>(a: &[T], n: usize, x: &mut [T], triangle: Triangle) {
+        for (nr, x) in x.chunks_exact_mut(n).enumerate() {
+            interrupt::check_every::<6>(nr);
+            for step in 0..n {
+                let at = if triangle.upper { n - 1 - step } else { step };
+                let column = &a[at * n..(at + 1) * n];
+                if !triangle.unit {
+                    x[at] = x[at].divided_by(column[at]);
+                }
+                let minus = T::default().minus(x[at]);
+                let rest = if triangle.upper { 0..at } else { at + 1..n };
+                for (value, &factor) in x[rest.clone()].iter_mut().zip(&column[rest]) {
+                    *value = minus.mul_add_to(factor, *value);
+                }
+            }
+        }
     }
 }
 

@@ -227,6 +227,27 @@ pub(crate) fn factored(
     call.run(&values).map(Outcome::Batched)
 }
 
+/// The rule of equations with matrices `A`, their factors `LU` and pivots, which have one dimension less.
+pub(crate) fn factored_matrix(
+    call: &BatchedCall<'_>,
+    a: &Tensor,
+    lu: &Tensor,
+    pivots: &Tensor,
+    b: &Tensor,
+) -> Result<Outcome> {
+    if a.ndim() < 2 || b.ndim() < 2 {
+        return super::one_by_one(call);
+    }
+    let rank = a.ndim().max(b.ndim());
+    let mut values = Values::given(call);
+    for (name, tensor, rank) in
+        [("A", a, rank), ("LU", lu, rank), ("pivots", pivots, rank - 1), ("B", b, rank)]
+    {
+        values.set(name, super::widened(&call.front(tensor)?, rank)?);
+    }
+    call.run(&values).map(Outcome::Batched)
+}
+
 /// The rule of ops on matrices and tolerances that broadcast to their batch.
 pub(crate) fn with_tolerances(
     call: &BatchedCall<'_>,

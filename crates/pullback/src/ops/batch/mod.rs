@@ -32,8 +32,8 @@ pub(crate) use index::{
 };
 pub(crate) use loss::{ctc_loss, ctc_loss_backward, elementwise_loss, nll_loss, nll_loss_backward};
 pub(crate) use matrix::{
-    addbmm, addmm, addmv, baddbmm, block_diag, bmm, diag_embed, dot, factored, int_mm,
-    linear_solve, matrices_or_nothing, mm, mv, vdot, with_tolerances,
+    addbmm, addmm, addmv, baddbmm, block_diag, bmm, diag_embed, dot, factored, factored_matrix,
+    int_mm, linear_solve, matrices_or_nothing, mm, mv, vdot, with_tolerances,
 };
 pub(crate) use norm::{batch_norm, group_norm, layer_norm, rms_norm};
 pub(crate) use random::{

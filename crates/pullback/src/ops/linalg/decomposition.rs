@@ -532,7 +532,7 @@ fn qr_backward(gq: Option<&Tensor>, gr: Option<&Tensor>, q: &Tensor, r: &Tensor)
     if let Some(g) = gq {
         out = out.add(g)?;
     }
-    h(r)?.linalg_solve_with(&out, false)
+    h(r)?.linalg_solve_triangular_with(&out, false, false, false)
 }
 
 /// The Cholesky factor of Hermitian positive definite matrices (*, n, n): the lower triangular `L` with `A = L L^H`, or
@@ -592,7 +592,8 @@ impl LinalgCholeskyEx {
         let diagonal = lower.mul(&eye(l.shape()[l.ndim() - 1], &l)?)?;
         // The diagonal of L is real, so that the imaginary part of its gradient has no effect.
         let phi = lower.add(&h(&lower)?)?.sub(&h(&diagonal)?)?.times(Scalar::Float(0.5))?;
-        h(&l)?.linalg_solve(&l.linalg_solve_with(&phi, false)?)
+        let right = l.linalg_solve_triangular_with(&phi, false, false, false)?;
+        h(&l)?.linalg_solve_triangular(&right, true)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         cholesky_samples(s)

@@ -2,11 +2,17 @@
 //!
 //! The forms that end in `_ex` report by error codes which matrices are singular; the plain forms are made of them and
 //! raise an error for such matrices. Formulas and conventions are those of `decomposition`.
+//!
+//! Equations and determinants are made of ops that give the LU factors of the matrix besides, which gradients use again
+//! instead of factorising it once more. Derivatives go through the matrix alone: the factors, which have none, say how it
+//! is computed and not what.
 
 use super::decomposition::{
     batch_shape, by_columns, check_codes, check_matrix, codes_spec, column_strides, eye, h,
     matrix_samples, regular, sizes, write_codes,
 };
+use super::layout::transposed;
+use super::triangular::matrices_for;
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -18,8 +24,19 @@ use pullback_kernels::linalg as kernel;
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] =
-    &[&LINALG_SOLVE, &LINALG_SOLVE_EX, &LINALG_INV, &LINALG_INV_EX, &LINALG_DET, &LINALG_SLOGDET];
+pub(crate) static OPS: &[&OpDef] = &[
+    &LINALG_SOLVE,
+    &LINALG_SOLVE_EX,
+    &SOLVE_WITH_FACTORS,
+    &SOLVE_BY_FACTORS,
+    &LINALG_INV,
+    &LINALG_INV_EX,
+    &INV_BY_FACTORS,
+    &LINALG_DET,
+    &DET_WITH_FACTORS,
+    &LINALG_SLOGDET,
+    &SLOGDET_WITH_FACTORS,
+];
 
 /// Whether `b` is a batch of vectors, by the rule of `linalg.solve`: it has one dimension, or the shape of `a` without
 /// its last dimension.
@@ -114,19 +131,36 @@ const UNSOLVED: &str = "The solver failed because the input matrix is singular."
 /// singular matrix raises `LinAlgError`. Source of the gradient: M. B. Giles, "An extended collection of matrix
 /// derivative results" (2008).
 #[op("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
-     module = "linalg", exact_out, method = linalg_solve_ex, batch = linear_solve(a, b))]
+     module = "linalg", exact_out, method = linalg_solve_ex)]
 impl LinalgSolveEx {
-    fn meta(a: &Tensor, b: &Tensor, left: bool) -> Result<[TensorSpec; 2]> {
+    fn composite(a: &Tensor, b: &Tensor, left: bool, check_errors: bool) -> Result<[Tensor; 2]> {
+        let [x, _, _, info] = a.solve_with_factors_with(b, left, check_errors)?;
+        Ok([x, info])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        solve_samples(s)
+    }
+}
+
+/// What `torch.linalg.solve_ex` gives, and the LU factors of `A` (*, n, n) with their pivots (*, n), column-major. A triangular
+/// matrix stands for its factors.
+#[op("_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)",
+     internal, one_gradient, node = "LinalgSolveEx", method = solve_with_factors, batch = linear_solve(a, b))]
+impl SolveWithFactors {
+    fn meta(a: &Tensor, b: &Tensor, left: bool) -> Result<[TensorSpec; 4]> {
         let sizes = Equation::of(a, b, left)?;
         let info = TensorSpec::beside(a, &sizes.batch).computed_in(DType::I32);
         let x = TensorSpec::beside(b, &sizes.solution());
         // The solution is column-major, as LAPACK returns it, also where vectors are taken for the columns of a matrix.
         let strides = column_strides(&x.shape);
-        Ok([if left { x.with_strides(strides) } else { x }, info])
+        let [lu, pivots] = factors_spec(a);
+        Ok([if left { x.with_strides(strides) } else { x }, lu, pivots, info])
     }
     fn cpu(
         cpu: Cpu,
         result: &Tensor,
+        lu: &Tensor,
+        pivots: &Tensor,
         info: &Tensor,
         a: &Tensor,
         b: &Tensor,
@@ -134,18 +168,14 @@ impl LinalgSolveEx {
         check_errors: bool,
     ) -> Result<()> {
         let sizes = Equation::of(a, b, left)?;
+        let codes = factorise(cpu, (lu, pivots), a)?;
         let wide = |t: &Tensor| if sizes.is_vector { t.unsqueeze(-1) } else { Ok(t.clone()) };
-        let transposed = |t: &Tensor| if left { Ok(t.clone()) } else { t.transpose(-2, -1) };
-        let full = |t: Tensor, [m, n]: [i64; 2]| {
-            let shape: Dims = sizes.batch.iter().copied().chain([m, n]).collect();
-            t.expand(&shape, false)
-        };
-        let (x, b) = (transposed(&wide(result)?)?, transposed(&wide(b)?)?);
-        let (a, b) = (full(transposed(a)?, [sizes.n, sizes.n])?, full(b, [sizes.n, sizes.k])?);
-        let codes = kernel::solve(&mut x.view_mut(cpu), a.view_ref(cpu), b.view_ref(cpu))?;
-        write_codes(cpu, info, &codes)?;
+        solve_by(cpu, &wide(result)?, [a, lu, pivots], &wide(b)?, (left, false))?;
+        // (Matrices whose batch broadcasts are factorised once.)
+        let own = Tensor::from_slice(&codes, &batch_shape(a, &[]))?;
+        info.copy_data(cpu, &own.expand(&sizes.batch, false)?)?;
         if check_errors {
-            check_codes("torch.linalg.solve_ex", &a, info, |_| UNSOLVED.to_owned())?;
+            check_codes("torch.linalg.solve_ex", a, info, |_| UNSOLVED.to_owned())?;
         }
         Ok(())
     }
@@ -155,22 +185,125 @@ impl LinalgSolveEx {
         b_shape: &[i64],
         left: bool,
         result: &Tensor,
+        lu: &Tensor,
+        pivots: &Tensor,
         needs: [bool; 2],
     ) -> Result<[Option<Tensor>; 2]> {
         let vector = is_vector(a.shape(), b_shape);
         let wide = |t: &Tensor| if vector { t.unsqueeze(-1) } else { Ok(t.clone()) };
-        let gb = h(a)?.linalg_solve_with(&wide(grad_result)?, left)?;
-        let ga = if !needs[0] {
-            None
-        } else if left {
-            Some(gb.matmul(&h(&wide(result)?)?)?.times(Scalar::Int(-1))?)
-        } else {
-            Some(h(result)?.matmul(&gb)?.times(Scalar::Int(-1))?)
-        };
+        let gb = a.solve_by_factors(lu, pivots, &wide(grad_result)?, left, true)?;
+        let ga = needs[0].then(|| minus_outer(&gb, &wide(result)?, left)).transpose()?;
         Ok([ga, Some(if vector { gb.squeeze_dim(-1)? } else { gb })])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         solve_samples(s)
+    }
+}
+
+/// The specs of the factors of `a` and of their pivots.
+fn factors_spec(a: &Tensor) -> [TensorSpec; 2] {
+    let (n, _) = sizes(a.shape());
+    let pivots = TensorSpec::beside(a, &batch_shape(a, &[n])).computed_in(DType::I32);
+    [by_columns(a, [n, n]), pivots]
+}
+
+/// Writes the factors of `a` and their pivots; gives the error codes.
+fn factorise(cpu: Cpu, (lu, pivots): (&Tensor, &Tensor), a: &Tensor) -> Result<Vec<i32>> {
+    let columns = transposed(lu)?;
+    Ok(kernel::factor(&mut columns.view_mut(cpu), &mut pivots.view_mut(cpu), a.view_ref(cpu))?)
+}
+
+/// Solves `A X = B` (`X A = B` unless `left`) for matrices, with `A^H` in place of `A` if `adjoint`.
+fn solve_by(
+    cpu: Cpu,
+    x: &Tensor,
+    [a, lu, pivots]: [&Tensor; 3],
+    b: &Tensor,
+    (left, adjoint): (bool, bool),
+) -> Result<()> {
+    // The kernel solves for rows: those of X^T for `A X = B`, and those of X for `X A = B`, which is `A^T X^T = B^T`.
+    let as_rows = |t: &Tensor| if left { transposed(t) } else { Ok(t.clone()) };
+    let b = as_rows(&b.expand(x.shape(), false)?)?;
+    let [a, lu] = [a, lu].map(|t| matrices_for(t, x.shape(), 2));
+    let (a, lu, pivots) = (a?, transposed(&lu?)?, matrices_for(pivots, x.shape(), 1)?);
+    let factors = kernel::LuFactors {
+        a: a.view_ref(cpu),
+        lu: lu.view_ref(cpu),
+        pivots: pivots.view_ref(cpu),
+    };
+    let form = kernel::SystemForm { transposed: left == adjoint, conjugated: adjoint };
+    Ok(kernel::solve(&mut as_rows(x)?.view_mut(cpu), factors, b.view_ref(cpu), form)?)
+}
+
+/// `-gB X^H`, the gradient of `A` for the solution of `A X = B`; of `X A = B` unless `left`.
+fn minus_outer(gb: &Tensor, x: &Tensor, left: bool) -> Result<Tensor> {
+    let product = if left { gb.matmul(&h(x)?)? } else { h(x)?.matmul(gb)? };
+    product.times(Scalar::Int(-1))
+}
+
+/// The solution `X` of `A X = B` (of `X A = B` unless `left`), with `A^H` in place of `A` if `adjoint`, for matrices `B`; `LU` and
+/// `pivots` are what `_linalg_solve_ex` gives for `A`. Batches broadcast. A singular matrix gives NaN.
+#[op("_linalg_solve_by_factors(Tensor A, Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint) -> Tensor",
+     internal, not_differentiable(lu, pivots), method = solve_by_factors, batch = factored_matrix(a, lu, pivots, b))]
+impl SolveByFactors {
+    fn meta(a: &Tensor, lu: &Tensor, b: &Tensor, left: bool) -> Result<TensorSpec> {
+        ensure!(b.ndim() >= 2, runtime, "linalg.solve: B must be a batch of matrices");
+        ensure!(lu.shape() == a.shape(), runtime, "linalg.solve: LU must have the shape of A");
+        let sizes = Equation::of(&a.unsqueeze(0)?, &b.unsqueeze(0)?, left)?;
+        let shape = Dims::from_slice(&sizes.solution()[1..]);
+        let strides = column_strides(&shape);
+        let x = TensorSpec::beside(b, &shape);
+        Ok(if left { x.with_strides(strides) } else { x })
+    }
+    fn cpu(
+        cpu: Cpu,
+        result: &Tensor,
+        a: &Tensor,
+        lu: &Tensor,
+        pivots: &Tensor,
+        b: &Tensor,
+        left: bool,
+        adjoint: bool,
+    ) -> Result<()> {
+        solve_by(cpu, result, [a, lu, pivots], b, (left, adjoint))
+    }
+    // With `A^H X = B` the product is the gradient of `A^H`.
+    fn vjp(
+        grad: &Tensor,
+        a: &Tensor,
+        lu: &Tensor,
+        pivots: &Tensor,
+        left: bool,
+        adjoint: bool,
+        result: &Tensor,
+        needs: [bool; 2],
+    ) -> Result<[Option<Tensor>; 2]> {
+        let gb = a.solve_by_factors(lu, pivots, grad, left, !adjoint)?;
+        let ga = needs[0].then(|| minus_outer(&gb, result, left)).transpose()?;
+        Ok([if adjoint { ga.map(|g| h(&g)).transpose()? } else { ga }, Some(gb)])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |a: &[i64], b: &[i64], left: bool, adjoint: bool| {
+            let (a, n) = (regular(s, a), a[a.len() - 1]);
+            let made = a.solve_with_factors(&s.normal(&[n, 1]));
+            let [_, lu, pivots, _] = made.expect("samples are small");
+            // (Numerical differences of `A` do not reach its factors: `linalg_solve` checks the rule.)
+            Sample::new([
+                a.into(),
+                lu.into(),
+                pivots.into(),
+                s.normal(b).into(),
+                left.into(),
+                adjoint.into(),
+            ])
+            .without_gradient()
+        };
+        vec![
+            sample(&[3], &[3, 2], true, false),
+            sample(&[2, 3], &[3, 2], true, true),
+            sample(&[3], &[2, 2, 3], false, true),
+            sample(&[3], &[1, 3], false, false),
+        ]
     }
 }
 
@@ -240,7 +373,7 @@ impl LinalgInvEx {
         a: &Tensor,
         check_errors: bool,
     ) -> Result<()> {
-        let codes = kernel::inv(&mut inverse.view_mut(cpu), a.view_ref(cpu))?;
+        let codes = kernel::inv(&mut transposed(inverse)?.view_mut(cpu), a.view_ref(cpu))?;
         write_codes(cpu, info, &codes)?;
         if check_errors {
             check_codes("linalg.inv_ex", a, info, not_invertible)?;
@@ -248,11 +381,49 @@ impl LinalgInvEx {
         Ok(())
     }
     fn vjp_a(grad_inverse: &Tensor, inverse: &Tensor) -> Result<Tensor> {
-        let adjoint = h(inverse)?;
-        adjoint.matmul(&grad_inverse.matmul(&adjoint)?)?.times(Scalar::Int(-1))
+        inverse_backward(grad_inverse, inverse)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         matrix_samples(s)
+    }
+}
+
+/// The gradient of a matrix from that of its inverse.
+fn inverse_backward(grad: &Tensor, inverse: &Tensor) -> Result<Tensor> {
+    let adjoint = h(inverse)?;
+    adjoint.matmul(&grad.matmul(&adjoint)?)?.times(Scalar::Int(-1))
+}
+
+/// The inverse of `A` (*, n, n), of which `_linalg_solve_ex` or a determinant has given `LU` and `pivots`. That of a singular matrix is
+/// NaN.
+#[op("_linalg_inv_by_factors(Tensor A, Tensor LU, Tensor pivots) -> Tensor", internal, not_differentiable(lu, pivots),
+     method = inv_by_factors, batch = matrices)]
+impl InvByFactors {
+    fn meta(a: &Tensor) -> Result<TensorSpec> {
+        check_matrix("inv", a, true)?;
+        let (n, _) = sizes(a.shape());
+        Ok(by_columns(a, [n, n]))
+    }
+    fn cpu(cpu: Cpu, result: &Tensor, a: &Tensor, lu: &Tensor, pivots: &Tensor) -> Result<()> {
+        let columns = transposed(lu)?;
+        let factors = kernel::LuFactors {
+            a: a.view_ref(cpu),
+            lu: columns.view_ref(cpu),
+            pivots: pivots.view_ref(cpu),
+        };
+        Ok(kernel::invert(&mut transposed(result)?.view_mut(cpu), factors)?)
+    }
+    fn vjp_a(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
+        inverse_backward(grad, result)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |shape: &[i64]| {
+            let a = regular(s, shape);
+            let [_, lu, pivots] = a.det_with_factors().expect("samples are small");
+            // (As for `_linalg_solve_by_factors`.)
+            Sample::new([a.into(), lu.into(), pivots.into()]).without_gradient()
+        };
+        vec![sample(&[3]), sample(&[2, 2])]
     }
 }
 
@@ -261,20 +432,45 @@ impl LinalgInvEx {
 ///
 /// # Errors
 /// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
-#[op("linalg_det(Tensor A) -> Tensor", module = "linalg", exact_out, alias("det"), node = "LinalgDet", method = linalg_det, batch = matrices)]
+#[op("linalg_det(Tensor A) -> Tensor", module = "linalg", exact_out, alias("det"), method = linalg_det)]
 impl LinalgDet {
-    fn meta(a: &Tensor) -> Result<TensorSpec> {
+    fn composite(a: &Tensor) -> Result<Tensor> {
+        let [det, ..] = a.det_with_factors()?;
+        Ok(det)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        matrix_samples(s)
+    }
+}
+
+/// What `torch.linalg.det` gives, and the LU factors of `A` with their pivots, as `_linalg_solve_ex` does.
+#[op("_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)", internal, one_gradient, node = "LinalgDet",
+     method = det_with_factors, batch = matrices)]
+impl DetWithFactors {
+    fn meta(a: &Tensor) -> Result<[TensorSpec; 3]> {
         check_matrix("det", a, true)?;
-        Ok(TensorSpec::beside(a, &batch_shape(a, &[])))
+        let [lu, pivots] = factors_spec(a);
+        Ok([TensorSpec::beside(a, &batch_shape(a, &[])), lu, pivots])
     }
-    fn cpu(cpu: Cpu, result: &Tensor, a: &Tensor) -> Result<()> {
-        Ok(kernel::det(&mut result.view_mut(cpu), a.view_ref(cpu))?)
+    fn cpu(cpu: Cpu, result: &Tensor, lu: &Tensor, pivots: &Tensor, a: &Tensor) -> Result<()> {
+        factorise(cpu, (lu, pivots), a)?;
+        let columns = transposed(lu)?;
+        let (lu, pivots) = (columns.view_ref(cpu), pivots.view_ref(cpu));
+        Ok(kernel::det(&mut result.view_mut(cpu), lu, pivots)?)
     }
-    fn vjp_a(grad: &Tensor, a: &Tensor, result: &Tensor) -> Result<Tensor> {
+    fn vjp_a(
+        grad_result: &Tensor,
+        a: &Tensor,
+        result: &Tensor,
+        lu: &Tensor,
+        pivots: &Tensor,
+    ) -> Result<Tensor> {
+        let grad = grad_result;
         let is_singular = is_any_true(&result.logical_not()?)?;
         let weight = |t: &Tensor| t.unsqueeze(-1)?.unsqueeze(-1);
         if !is_singular {
-            return weight(&grad.mul(&result.conj()?)?)?.mul(&h(&a.linalg_inv()?)?);
+            let inverse = a.inv_by_factors(lu, pivots)?;
+            return weight(&grad.mul(&result.conj()?)?)?.mul(&h(&inverse)?);
         }
         // The conjugate transpose of the adjugate is conj(det U det Vh) U diag(prod over j != i of s_j) Vh.
         let [u, s, vh] = a.svd_kernel(false, true)?;
@@ -306,16 +502,40 @@ impl LinalgDet {
 /// # Errors
 /// `RuntimeError` for matrices that are not square; `NotImplementedError` for half precision and integer dtypes.
 #[op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", module = "linalg", exact_out, alias("slogdet"),
-     method = linalg_slogdet, batch = matrices)]
+     method = linalg_slogdet)]
 impl LinalgSlogdet {
-    fn meta(a: &Tensor) -> Result<[TensorSpec; 2]> {
-        check_matrix("slogdet", a, true)?;
-        let sign = TensorSpec::beside(a, &batch_shape(a, &[]));
-        Ok([sign.clone(), sign.computed_in(a.dtype().to_real())])
+    fn composite(a: &Tensor) -> Result<[Tensor; 2]> {
+        let [sign, log, ..] = a.slogdet_with_factors()?;
+        Ok([sign, log])
     }
-    fn cpu(cpu: Cpu, sign: &Tensor, logabsdet: &Tensor, a: &Tensor) -> Result<()> {
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        matrix_samples(s)
+    }
+}
+
+/// What `torch.linalg.slogdet` gives, and the LU factors of `A` with their pivots, as `_linalg_solve_ex` does.
+#[op("_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)", internal,
+     node = "LinalgSlogdet", method = slogdet_with_factors, batch = matrices)]
+impl SlogdetWithFactors {
+    fn meta(a: &Tensor) -> Result<[TensorSpec; 4]> {
+        check_matrix("det", a, true)?;
+        let sign = TensorSpec::beside(a, &batch_shape(a, &[]));
+        let [lu, pivots] = factors_spec(a);
+        Ok([sign.clone(), sign.computed_in(a.dtype().to_real()), lu, pivots])
+    }
+    fn cpu(
+        cpu: Cpu,
+        sign: &Tensor,
+        logabsdet: &Tensor,
+        lu: &Tensor,
+        pivots: &Tensor,
+        a: &Tensor,
+    ) -> Result<()> {
+        factorise(cpu, (lu, pivots), a)?;
+        let columns = transposed(lu)?;
         let (mut sign, mut log) = (sign.view_mut(cpu), logabsdet.view_mut(cpu));
-        Ok(kernel::slogdet(&mut sign, &mut log, a.view_ref(cpu))?)
+        let (lu, pivots) = (columns.view_ref(cpu), pivots.view_ref(cpu));
+        Ok(kernel::slogdet(&mut sign, &mut log, lu, pivots)?)
     }
     // The logarithm ln|det A| and the angle of the sign are the real and imaginary parts of ln det A, whose gradient is
     // A^-H; the sign e^(i angle) depends on the angle only.
@@ -324,6 +544,8 @@ impl LinalgSlogdet {
         grad_logabsdet: Option<&Tensor>,
         a: &Tensor,
         sign: &Tensor,
+        lu: &Tensor,
+        pivots: &Tensor,
     ) -> Result<Tensor> {
         let mut weight = match grad_logabsdet {
             Some(g) => g.to_dtype(a.dtype())?,
@@ -333,7 +555,8 @@ impl LinalgSlogdet {
             let rotation = g.conj()?.mul(sign)?.imag_part()?;
             weight = weight.sub(&rotation.mul(&Tensor::wrapped(Scalar::Complex(0.0, 1.0))?)?)?;
         }
-        let [inverse, _] = a.linalg_inv_ex()?;
+        // (Two results have gradients, so that the factors seem to have one as well.)
+        let inverse = a.inv_by_factors(&lu.detach()?, pivots)?;
         weight.unsqueeze(-1)?.unsqueeze(-1)?.mul(&h(&inverse)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

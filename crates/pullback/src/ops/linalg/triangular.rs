@@ -32,14 +32,14 @@ pub(in crate::ops) fn batched_pair(
     crate::ops::batch::pointwise(call)
 }
 
-/// The single matrix if the batch of `a` has only one, else `a` expanded to the batch of `shape`.
-fn matrices_for(a: &Tensor, shape: &[i64]) -> Result<Tensor> {
-    let batch = &a.shape()[..a.ndim() - 2];
+/// What a batch of matrices, or of vectors, with this `rank` has for a batch of matrices of `shape`: the single one if there is only
+/// one, else all of them, expanded.
+pub(super) fn matrices_for(a: &Tensor, shape: &[i64], rank: usize) -> Result<Tensor> {
+    let (batch, own) = a.shape().split_at(a.ndim() - rank);
     if batch.iter().all(|&size| size == 1) {
         return (0..batch.len()).try_fold(a.clone(), |a, _| a.select(0, 0));
     }
-    let n = a.shape()[a.ndim() - 1];
-    let full: Dims = shape[..shape.len() - 2].iter().copied().chain([n, n]).collect();
+    let full: Dims = shape[..shape.len() - 2].iter().chain(own).copied().collect();
     a.expand(&full, false)
 }
 
@@ -93,7 +93,7 @@ impl LinalgSolveTriangular {
         left: bool,
         unitriangular: bool,
     ) -> Result<()> {
-        let (a, b) = (matrices_for(self_, result.shape())?, b.expand(result.shape(), false)?);
+        let (a, b) = (matrices_for(self_, result.shape(), 2)?, b.expand(result.shape(), false)?);
         // The kernel solves for rows: those of X^T for `A X = B`, and those of X for `X A = B`, which is
         // `A^T X^T = B^T`.
         let (x, a, b, upper) = if left {

@@ -18,7 +18,7 @@ const FOLDERS: [&str; 4] = [
 ];
 
 /// File, name, and what changes it.
-const SHARED: [(&str, &str, &str); 36] = [
+const SHARED: [(&str, &str, &str); 38] = [
     ("crates/pullback/src/autograd/engine/branches.rs", "BRANCHES", SETTING),
     ("crates/pullback/src/autograd/engine/running.rs", "IDS", NUMBERS),
     ("crates/pullback/src/autograd/engine/task.rs", "IS_NUMBERING", "a backward that is watched"),
@@ -26,6 +26,11 @@ const SHARED: [(&str, &str, &str); 36] = [
     ("crates/pullback/src/autograd/graph/anomaly.rs", "ENABLED", SETTING),
     ("crates/pullback/src/autograd/graph/hook.rs", "IDS", NUMBERS),
     ("crates/pullback/src/autograd/graph/sequence.rs", "THREADS", NUMBERS),
+    (
+        "crates/pullback/src/autograd/thread/captured.rs",
+        "OPEN",
+        "a transform of a function that is open, on any thread; writes in place read it",
+    ),
     (
         "crates/pullback/src/autograd/thread/level.rs",
         "OPEN",
@@ -41,6 +46,11 @@ const SHARED: [(&str, &str, &str); 36] = [
         "crates/pullback/src/autograd/variable/noted.rs",
         "SWEEP_AT",
         "recorded `.grad`s; no call reads it",
+    ),
+    (
+        "crates/pullback/src/tensor/birth.rs",
+        "BEGUN",
+        "the next transform of a function; every new tensor keeps it, at the same cost whatever it is",
     ),
     ("crates/pullback/src/tensor/device.rs", "SIMULATED", SETTING),
     ("crates/pullback/src/tensor/memory.rs", "CACHED", MEMORY),

@@ -24,13 +24,13 @@ pub(super) unsafe fn work<V: Vector>(job: Job<'_, V::Real>) {
                 pass::<V, 4, false>(x, (m, count), roots, parts);
             }
             Job::Four { x, m, count, roots, parts } => {
-                pass::<V, 4, true>(x, (m, count), roots, parts)
+                pass::<V, 4, true>(x, (m, count), roots, parts);
             }
             Job::Eight { x, m, count, roots, parts } if m == 1 => {
                 pass::<V, 8, false>(x, (m, count), roots, parts);
             }
             Job::Eight { x, m, count, roots, parts } => {
-                pass::<V, 8, true>(x, (m, count), roots, parts)
+                pass::<V, 8, true>(x, (m, count), roots, parts);
             }
             Job::SplitSpectrum { x, places, roots } => split_spectrum::<V>(x, places, roots),
             Job::JoinSpectrum { x, roots } => join_spectrum::<V>(x, roots),
@@ -65,9 +65,9 @@ unsafe fn pass<V: Vector, const R: usize, const TWISTED: bool>(
                 for lane in (0..lanes::<V::Real>()).step_by(V::LANES) {
                     let at = x.add((block * R * m + p) * row + lane);
                     let mut a = [(V::load(at.add(real)), V::load(at.add(imag))); R];
-                    for j in 1..R {
+                    for (j, pair) in a.iter_mut().enumerate().skip(1) {
                         let at = at.add(j * m * row);
-                        a[j] = (V::load(at.add(real)), V::load(at.add(imag)));
+                        *pair = (V::load(at.add(real)), V::load(at.add(imag)));
                     }
                     let b = if R == 4 { four(&a) } else { eight(&a) };
                     for k in 0..R {

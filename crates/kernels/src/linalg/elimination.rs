@@ -121,7 +121,9 @@ unsafe fn factor_half<T: Field>(
         gemm::product(sizes, corner, below, top, minus, T::one(), threads)?;
         factor_half(corner, (m - first, rest), of_rest, threads)?;
         exchange_rows(below, (m - first, left), of_rest);
-        of_rest.iter_mut().for_each(|swap| *swap += first as i64);
+        for swap in of_rest.iter_mut() {
+            *swap += first as i64;
+        }
     }
     Ok(())
 }

@@ -254,7 +254,9 @@ pub fn solve(
 
 fn conjugate_if<T: Field>(conjugated: bool, x: &mut [T]) {
     if conjugated && T::DTYPE.is_complex() {
-        x.iter_mut().for_each(|value| *value = value.conjugate());
+        for value in x.iter_mut() {
+            *value = value.conjugate();
+        }
     }
 }
 

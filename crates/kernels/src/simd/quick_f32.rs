@@ -111,7 +111,7 @@ pub fn tanh(x: f32) -> f32 {
     // (tanh x - x) / x³, near minimax (relative error of the whole 2^-27).
     let square = x * x;
     let mut rest = 0.002_226_978_7_f32;
-    for c in [-0.008_262_75, 0.021_732_724, -0.053_952_167, 0.133_332_45, -0.333_333_32] {
+    for c in [-0.008_262_75, 0.021_732_724, -0.053_952_17, 0.133_332_45, -0.333_333_3] {
         rest = rest.mul_add(square, c);
     }
     let near = (x * square).mul_add(rest, x);

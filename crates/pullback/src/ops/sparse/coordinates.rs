@@ -275,6 +275,7 @@ pub(super) fn min_max_in_kernel(cpu: Cpu, indices: &Tensor) -> Result<Option<Vec
     let count = indices.shape()[1] as usize;
     let all = view.as_slice::<i64>().filter(|_| count > 0);
     let wider = |(least, most): (i64, i64), &index: &i64| (least.min(index), most.max(index));
+    // bounded: by the number of dimensions
     Ok(all
         .map(|all| all.chunks(count).map(|row| row.iter().fold((row[0], row[0]), wider)).collect()))
 }

@@ -300,7 +300,7 @@ class _Alias(OpOverload):
         return str(key) == "CompositeImplicitAutograd"
 
 
-def _alias(name: str) -> OpOverloadPacket | None:
+def alias(name: str) -> OpOverloadPacket | None:
     """The packet of a second name; None where it is none."""
     is_inplace = name.endswith("_")
     meant = _ALIASES.get(name.removesuffix("_"))
@@ -325,6 +325,4 @@ def _packets(namespace: str) -> dict[str, CustomPacket]:
 def find(name: str, overload: str | None = None, namespace: str = "aten") -> Any:
     """The packet of a name, or one of its overloads; None where there is none."""
     packet = _packets(namespace).get(name)
-    if packet is None and overload is None and namespace == "aten":
-        packet = _alias(name)
     return packet if packet is None or overload is None else packet._by_name.get(overload)

@@ -199,9 +199,9 @@ def _resize_as_compressed(input: Tensor, template: Tensor) -> Tensor:
         values = old.new_zeros(template.values().shape)
         kept = min(old.numel(), values.numel())
         values.view(-1)[:kept] = old[:kept]
-        lists = [getattr(template, name)().clone() for name in names]
-        made = sparse_compressed_tensor(*lists, values, template.shape, layout=input.layout)
-        input.data = made
+        compressed, plain = (getattr(template, name)().clone() for name in names)
+        shape, layout = template.shape, input.layout
+        input.data = sparse_compressed_tensor(compressed, plain, values, shape, layout=layout)
     increment_version(input)
     return input
 

@@ -230,7 +230,7 @@ class _Namespace(ModuleType):
             return None
         from . import _composite_ops
 
-        return _composite_ops.find(name)
+        return _composite_ops.find(name) or _composite_ops.alias(name)
 
     def __reduce__(self) -> str:
         return _NAMESPACE

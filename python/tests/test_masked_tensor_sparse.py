@@ -263,7 +263,7 @@ def test_second_names_of_ops_are_packets() -> None:
     assert x.tolist() == [-1, 2]
     overload = torch.ops.aten.absolute.default
     assert (overload.name(), str(overload)) == ("aten::absolute", "aten.absolute.default")
-    assert str(overload._schema).startswith("absolute(Tensor self")
+    assert str(overload._schema).startswith("aten::absolute(Tensor self")
     assert overload.has_kernel_for_dispatch_key("CompositeImplicitAutograd")
     assert not overload.has_kernel_for_dispatch_key("CPU")
     assert torch.ops.aten.greater.Tensor(x, torch.tensor(0)).tolist() == [False, True]

@@ -39,6 +39,7 @@ REFUSES = "the call is an error whatever it is given"
 UNWATCHED = "NVIDIA's profiler is not there to see ranges: what is kept is what the calls return"
 OWN_CODE = "only GitHub knows whose a branch is, which is not asked: `trust_repo` decides"
 NO_PLACE = "a first-class dimension has no place among the positional ones"
+FRAMES = "only frames of Python are read: there are none of TorchScript"
 ASKED_ALIKE = "functions that find something out take the function that runs commands"
 FORMULA = "a formula takes all arguments of its op; the count depends on some of the shapes"
 
@@ -55,6 +56,11 @@ def alike(reason: str, names: str) -> dict[str, str]:
 # By module, name and parameter (none where the whole function does nothing); what PyTorch means by
 # it is in the function's documentation.
 LISTED = {
+    "_event_tree.gather_traceback(script)": FRAMES,
+    "_event_tree.gather_traceback(cpp)": FRAMES,
+    "utils._traceback.CapturedTraceback.extract(script)": FRAMES,
+    "utils._traceback.CapturedTraceback.extract(cpp)": FRAMES,
+    "masked._tensor.MaskedTensor.to_dense(masked_grad)": DECLARED,
     "functorch.dim._move.stack(dim)": NO_PLACE,
     "_batch_norm_parts.batch_norm_elemt(eps)": DECLARED,
     "_batch_norm_parts.batch_norm_gather_stats_with_counts(input)": DECLARED,
@@ -126,7 +132,7 @@ LISTED = {
     "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(enabled)": HOST,
     "backends.cudnn.is_acceptable(tensor)": HOST,
     "nested.nested_tensor(pin_memory)": HOST,
-    "nested._strided.StridedNestedTensor.is_contiguous(memory_format)": "as in PyTorch",
+    "nested._question.is_same_size(func)": PASSED,
     "nested._strided.StridedNestedTensor.numpy(force)": "it is refused in any case",
     "nested._strided.StridedNestedTensor.stride(dim)": "it is refused in any case",
     "nn._spatial.max_pool2d_with_indices(return_indices)": DECLARED,

@@ -14,8 +14,8 @@ from pathlib import Path
 __all__ = ["FOLDER", "imported", "table", "versions"]
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "ecosystem"
-# What every program imports.
-_OWN = {"__future__", "torch", *sys.stdlib_module_names}
+# What every program may import.
+_OWN = {"__future__", "numpy", "torch", *sys.stdlib_module_names}
 
 
 def versions(folder: Path = FOLDER) -> dict[str, str]:
@@ -31,7 +31,7 @@ def _documented(program: Path) -> tuple[ast.Module, str]:
 
 
 def imported(program: Path) -> set[str]:
-    """The packages that a program imports, beside the standard library and PyTorch."""
+    """The packages that a program imports, beside the standard library, NumPy and PyTorch."""
     found = set()
     for node in ast.walk(_documented(program)[0]):
         if isinstance(node, ast.Import):

@@ -136,7 +136,7 @@ def of_positive(
 
     def of_library(lib: Library) -> Callable[..., Any]:
         def function(a: Any, **kwargs: Any) -> Any:
-            matrix = a @ a.mH + lib.eye(a.shape[-1], dtype=a.dtype)
+            matrix = a @ a.mH + lib.eye(a.shape[-1], dtype=a.dtype, device=a.device)
             return after(lib, getattr(lib.linalg, name)(matrix, **kwargs))
 
         return function

@@ -287,8 +287,17 @@ def test_dense_dimensions_broadcast() -> None:
     for product in (a * b, b * a):
         assert product.shape == (2, 3)
         assert torch.equal(product.to_dense(), a.to_dense() * b.to_dense())
+    product = a.to_dense().to_sparse() * b.to_dense().to_sparse()
+    assert torch.equal(product.to_dense(), a.to_dense() * b.to_dense())
+    x = b.to_dense().to_sparse().requires_grad_()
+    y = torch.tensor([[1.0, -2.0, 3.0]], requires_grad=True)
+    (x * y).sum().backward()
+    assert x.grad is not None
+    assert y.grad is not None
+    assert x.grad.to_dense().tolist()[0] == [2]
+    assert y.grad.to_dense().tolist() == [[2, 2, 2]]
     with pytest.raises(RuntimeError, match="expected sizes of 'self' and 'other' to match"):
-        a.to_dense().to_sparse() * b.to_dense().to_sparse()
+        a.to_dense().to_sparse_csr() * b.to_dense().to_sparse_csr()
 
 
 @pytest.mark.parametrize("name", COMPRESSED)

@@ -68,6 +68,7 @@ const BY_ELEMENTS: &[&str] = &[
     "offset2bag names bag",
     "invalid max index",
     "pivots must be those",
+    "a pivot of a matrix of order",
     "out of range: tried to access index",
     "index out of range",
     "Class values must be",

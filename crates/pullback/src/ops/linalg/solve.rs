@@ -13,12 +13,12 @@ use super::decomposition::{
 };
 use super::layout::transposed;
 use super::triangular::matrices_for;
-use crate::dispatch::OpDef;
+use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::any_all::is_any_true;
 use crate::tensor::Cpu;
-use crate::tensor::shape::broadcast_shapes;
+use crate::tensor::shape::{broadcast_shapes, list};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::linalg as kernel;
 use pullback_macros::op;
@@ -196,7 +196,7 @@ impl SolveWithFactors {
         Ok([ga, Some(if vector { gb.squeeze_dim(-1)? } else { gb })])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        solve_samples(s)
+        without_gradients(solve_samples(s))
     }
 }
 
@@ -246,9 +246,16 @@ fn minus_outer(gb: &Tensor, x: &Tensor, left: bool) -> Result<Tensor> {
 #[op("_linalg_solve_by_factors(Tensor A, Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint) -> Tensor",
      internal, not_differentiable(lu, pivots), method = solve_by_factors, batch = factored_matrix(a, lu, pivots, b))]
 impl SolveByFactors {
-    fn meta(a: &Tensor, lu: &Tensor, b: &Tensor, left: bool) -> Result<TensorSpec> {
+    fn meta(
+        a: &Tensor,
+        lu: &Tensor,
+        pivots: &Tensor,
+        b: &Tensor,
+        left: bool,
+    ) -> Result<TensorSpec> {
+        check_matrix("solve", a, true)?;
+        check_factors(a, lu, pivots)?;
         ensure!(b.ndim() >= 2, runtime, "linalg.solve: B must be a batch of matrices");
-        ensure!(lu.shape() == a.shape(), runtime, "linalg.solve: LU must have the shape of A");
         let sizes = Equation::of(&a.unsqueeze(0)?, &b.unsqueeze(0)?, left)?;
         let shape = Dims::from_slice(&sizes.solution()[1..]);
         let strides = column_strides(&shape);
@@ -284,19 +291,10 @@ impl SolveByFactors {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |a: &[i64], b: &[i64], left: bool, adjoint: bool| {
-            let (a, n) = (regular(s, a), a[a.len() - 1]);
-            let made = a.solve_with_factors(&s.normal(&[n, 1]));
-            let [_, lu, pivots, _] = made.expect("samples are small");
+            let [a, lu, pivots] = factored(s, a).map(Value::from);
+            let b = s.normal(b).into();
             // (Numerical differences of `A` do not reach its factors: `linalg_solve` checks the rule.)
-            Sample::new([
-                a.into(),
-                lu.into(),
-                pivots.into(),
-                s.normal(b).into(),
-                left.into(),
-                adjoint.into(),
-            ])
-            .without_gradient()
+            Sample::new([a, lu, pivots, b, left.into(), adjoint.into()]).without_gradient()
         };
         vec![
             sample(&[3], &[3, 2], true, false),
@@ -305,6 +303,43 @@ impl SolveByFactors {
             sample(&[3], &[1, 3], false, false),
         ]
     }
+}
+
+/// Samples of an op that gives factors, which have no gradient: `linalg_solve` and the determinants check the others.
+fn without_gradients(samples: Vec<Sample>) -> Vec<Sample> {
+    samples.into_iter().map(Sample::without_gradient).collect()
+}
+
+/// A matrix, factors of one, and pivots that exchange no rows.
+fn factored(s: &Sampler, shape: &[i64]) -> [Tensor; 3] {
+    let (a, lu) = (regular(s, shape), regular(s, shape));
+    let n = shape[shape.len() - 1] as i32;
+    let count = shape.iter().product::<i64>() as i32;
+    let pivots: Vec<i32> = (0..count).map(|at| at % n + 1).collect();
+    [a, lu, Tensor::from_slice(&pivots, shape).expect("samples are small")]
+}
+
+/// Refuses factors and pivots that are not those of matrices like `a`.
+fn check_factors(a: &Tensor, lu: &Tensor, pivots: &Tensor) -> Result<()> {
+    ensure!(
+        lu.shape() == a.shape() && lu.dtype() == a.dtype(),
+        runtime,
+        "LU must have the shape {} and the dtype {} of A, but has {} and {}",
+        list(a.shape()),
+        a.dtype().scalar_name(),
+        list(lu.shape()),
+        lu.dtype().scalar_name()
+    );
+    let expected = &a.shape()[..a.ndim() - 1];
+    ensure!(
+        pivots.shape() == expected && pivots.dtype() == DType::I32,
+        runtime,
+        "pivots must be Int of shape {}, but are {} of shape {}",
+        list(expected),
+        pivots.dtype().scalar_name(),
+        list(pivots.shape())
+    );
+    Ok(())
 }
 
 fn solve_samples(s: &Sampler) -> Vec<Sample> {
@@ -399,8 +434,9 @@ fn inverse_backward(grad: &Tensor, inverse: &Tensor) -> Result<Tensor> {
 #[op("_linalg_inv_by_factors(Tensor A, Tensor LU, Tensor pivots) -> Tensor", internal, not_differentiable(lu, pivots),
      method = inv_by_factors, batch = matrices)]
 impl InvByFactors {
-    fn meta(a: &Tensor) -> Result<TensorSpec> {
+    fn meta(a: &Tensor, lu: &Tensor, pivots: &Tensor) -> Result<TensorSpec> {
         check_matrix("inv", a, true)?;
+        check_factors(a, lu, pivots)?;
         let (n, _) = sizes(a.shape());
         Ok(by_columns(a, [n, n]))
     }
@@ -418,10 +454,8 @@ impl InvByFactors {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| {
-            let a = regular(s, shape);
-            let [_, lu, pivots] = a.det_with_factors().expect("samples are small");
             // (As for `_linalg_solve_by_factors`.)
-            Sample::new([a.into(), lu.into(), pivots.into()]).without_gradient()
+            Sample::new(factored(s, shape).map(Value::from)).without_gradient()
         };
         vec![sample(&[3]), sample(&[2, 2])]
     }
@@ -491,7 +525,7 @@ impl DetWithFactors {
         weight(&grad.mul(&phase)?)?.mul(&adjoint)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        matrix_samples(s)
+        without_gradients(matrix_samples(s))
     }
 }
 
@@ -560,6 +594,6 @@ impl SlogdetWithFactors {
         weight.unsqueeze(-1)?.unsqueeze(-1)?.mul(&h(&inverse)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        matrix_samples(s)
+        without_gradients(matrix_samples(s))
     }
 }

@@ -233,8 +233,8 @@ pub(crate) fn multiply(form: Form<'_>, self_: &Tensor, other: &Tensor) -> Result
         (true, true) if self_.ndim() == 0 && other.ndim() > 0 => {
             by_dense(other, &self_.to_dense(None)?)
         }
-        (true, true) if are_lists_of_different_rank(self_, other) => {
-            // As the gradients of a product with a dense factor of more dimensions are.
+        (true, true) if do_lists_broadcast(self_, other)? => {
+            // As in the gradients of a product whose dense factor broadcasts.
             let shape = broadcast_shapes(&[self_.shape(), other.shape()])?;
             multiply(form, &self_.expand(&shape, false)?, &other.expand(&shape, false)?)
         }
@@ -248,18 +248,18 @@ pub(crate) fn multiply(form: Form<'_>, self_: &Tensor, other: &Tensor) -> Result
     }
 }
 
-fn are_lists_of_different_rank(a: &Tensor, b: &Tensor) -> bool {
-    [a, b].iter().all(|t| t.layout() == Layout::SparseCoo) && a.ndim() != b.ndim()
-}
-
-/// Refuses two sparse tensors that differ in a sparse dimension; dense ones broadcast.
-fn check_sparse_sizes(a: &Tensor, b: &Tensor) -> Result<()> {
-    let is_coo = |tensor: &Tensor| tensor.layout() == Layout::SparseCoo;
-    if !(is_coo(a) && is_coo(b)) || a.ndim() != b.ndim() {
-        return check_same_shape("mul", a, b);
+/// Whether two coordinate lists have different sparse dimensions.
+fn do_lists_broadcast(a: &Tensor, b: &Tensor) -> Result<bool> {
+    if [a, b].iter().any(|t| t.layout() != Layout::SparseCoo) {
+        return Ok(false);
     }
     let count = a.sparse_dim()? as usize;
-    if a.shape()[..count] != b.shape()[..count] {
+    Ok(a.ndim() != b.ndim() || a.shape()[..count] != b.shape()[..count])
+}
+
+/// Refuses compressed tensors of different shapes. (The dense dimensions of coordinate lists broadcast.)
+fn check_sparse_sizes(a: &Tensor, b: &Tensor) -> Result<()> {
+    if [a, b].iter().any(|t| t.layout() != Layout::SparseCoo) {
         return check_same_shape("mul", a, b);
     }
     broadcast_shapes(&[a.shape(), b.shape()]).map(|_| ())

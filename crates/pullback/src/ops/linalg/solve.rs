@@ -315,6 +315,7 @@ fn factored(s: &Sampler, shape: &[i64]) -> [Tensor; 3] {
     let (a, lu) = (regular(s, shape), regular(s, shape));
     let n = shape[shape.len() - 1] as i32;
     let count = shape.iter().product::<i64>() as i32;
+    // bounded: by the samples
     let pivots: Vec<i32> = (0..count).map(|at| at % n + 1).collect();
     [a, lu, Tensor::from_slice(&pivots, shape).expect("samples are small")]
 }

@@ -15,6 +15,8 @@ from typing import Any
 
 import pullback as torch
 
+from .library._schema import split
+
 __all__ = ["AliasInfo", "Argument", "FunctionSchema", "parse"]
 
 
@@ -181,18 +183,6 @@ def _default(text: str | None, size: int | None) -> Any:
     return [value] * size if size is not None and is_number else value
 
 
-def _split(text: str) -> list[str]:
-    """The parts between commas that are in no brackets."""
-    parts, depth, start = [], 0, 0
-    for at, character in enumerate(text):
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0:
-            parts.append(text[start:at])
-            start = at + 1
-    parts.append(text[start:])
-    return [part.strip() for part in parts if part.strip()]
-
-
 class FunctionSchema(torch.FunctionSchema):  # type: ignore[name-defined, misc]
     """A signature: ``aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor``."""
 
@@ -212,14 +202,14 @@ class FunctionSchema(torch.FunctionSchema):  # type: ignore[name-defined, misc]
         made._text, made.name = text.strip(), found["name"]
         made.overload_name = found["overload"] or ""
         made.arguments, is_named = [], False
-        for part in _split(found["arguments"]):
+        for part in split(found["arguments"]):
             if part == "*":
                 is_named = True
             else:
                 made.arguments.append(Argument(part, is_named))
         to = found["returns"].strip()
         is_several = to.startswith("(")
-        made.returns = [Argument(part) for part in (_split(to[1:-1]) if is_several else [to])]
+        made.returns = [Argument(part) for part in (split(to[1:-1]) if is_several else [to])]
         return made
 
     @property
@@ -275,7 +265,7 @@ def of_form(text: str, namespace: str, name: str, overload: str) -> FunctionSche
     has_own_text = schema.is_mutable or name == schema.name.rpartition("::")[2]
     found = _SCHEMA.match(text.strip())
     assert found is not None, text
-    parts, returns = _split(found["arguments"]), found["returns"].strip()
+    parts, returns = split(found["arguments"]), found["returns"].strip()
     is_out = overload.endswith("out") and not schema.overload_name.endswith("out")
     if is_out and not schema.is_mutable:
         parts, returns = _with_targets(parts, schema.returns)

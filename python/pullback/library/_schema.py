@@ -165,7 +165,7 @@ class Schema:
             )
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """The parts between commas that are in no brackets."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(text):
@@ -228,14 +228,14 @@ def parse(text: str) -> Schema:
     if found is None:
         raise RuntimeError(f"{text!r} is no schema: 'name(Tensor x, *, int n=1) -> Tensor'")
     arguments, is_kwarg_only = [], False
-    for part in _split(found["args"]):
+    for part in split(found["args"]):
         if part == "*":
             is_kwarg_only = True
         else:
             arguments.append(_argument(part, is_kwarg_only))
     returned = found["to"].strip()
     inside = returned[1:-1] if returned.startswith("(") else returned
-    return Schema(found["name"], found["overload"] or "", tuple(arguments), tuple(_split(inside)))
+    return Schema(found["name"], found["overload"] or "", tuple(arguments), tuple(split(inside)))
 
 
 def _type_of(annotation: Any) -> tuple[str, bool, bool]:

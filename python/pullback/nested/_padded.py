@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,7 +75,7 @@ def from_padded(padded: Tensor, sizes: Tensor, fuse_transform_0213: bool) -> Ten
 
 
 def from_padded_and_example(padded: Tensor, example: Any) -> Tensor:
-    """The same with the sizes of a nested tensor."""
+    """A nested tensor of the strided layout with the sizes of another, of parts of padded rows."""
     if not isinstance(example, StridedNestedTensor):
         raise RuntimeError("expected a nested tensor of the strided layout, whose sizes to take")
     return from_padded(padded, example._nested_tensor_size(), False)
@@ -85,6 +86,12 @@ def _single(offsets: Sequence[Tensor]) -> Structure:
         raise RuntimeError(f"only a single jagged dim is supported, got {len(offsets)} offsets")
     if offsets[0].dim() != 1:
         raise RuntimeError(f"expected 1D offsets, got {offsets[0].dim()} dimensions")
+    if offsets[0].is_floating_point() or offsets[0].is_complex():
+        raise RuntimeError(f"expected offsets that are integers, got {offsets[0].dtype}")
+    ends = offsets[0].tolist()
+    for begin, end in itertools.pairwise([0, *ends]):
+        if end < begin:
+            raise RuntimeError(f"expected offsets of at least 0 in order, got {end} after {begin}")
     return of_offsets(offsets[0])
 
 
@@ -92,7 +99,10 @@ def jagged_to_padded(
     values: Tensor, offsets: Sequence[Tensor], max_lengths: Sequence[int], padding_value: float
 ) -> Tensor:
     """Packed values with all components of one length, cut off or filled up with a value."""
-    structure, (longest,) = _single(offsets), max_lengths
+    structure = _single(offsets)
+    if len(max_lengths) != 1 or max_lengths[0] < 0:
+        raise RuntimeError(f"expected one length of at least 0, got {list(max_lengths)}")
+    longest = max_lengths[0]
     rows, places = structure.rows(), structure.positions()
     kept = (places < longest).nonzero().squeeze(1)
     first = structure.starts[0] if structure.batch else 0

@@ -351,6 +351,13 @@ def test_ops_between_packed_and_padded_values() -> None:
         (lambda: to_padded(values, [offsets] * 2, [4, 4]), "a single jagged dim"),
         (lambda: to_jagged(padded, [offsets.unsqueeze(1)], 7), "expected 1D offsets"),
         (lambda: to_jagged(padded, [offsets], 8), "final offset should match total_L value"),
+        (lambda: to_padded(values, [torch.tensor([0, 9, 5])], [3]), "in order, got 5 after 9"),
+        (lambda: to_padded(values, [torch.tensor([-1, 5])], [3]), "at least 0 in order, got -1"),
+        (
+            lambda: to_padded(values, [offsets.double()], [3]),
+            "that are integers, got torch.float64",
+        ),
+        (lambda: to_padded(values, [offsets], [-3]), r"one length of at least 0, got \[-3\]"),
         (lambda: to_jagged(padded.flatten(), [offsets]), "padded dim >= 2"),
         (lambda: to_jagged(padded[:, :3], [offsets]), "found batch item of length 4"),
         (lambda: to_jagged(padded[:2], [offsets]), "expected offsets of 2 components"),

@@ -10,6 +10,7 @@ import contextlib
 import gc
 import json
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,25 @@ EXPRESSIONS += [
 ]
 
 
+@pytest.fixture(autouse=True)
+def alone() -> Iterator[None]:
+    """Nothing that other tests have made is looked at: there may be a million objects of theirs."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def errors_alive() -> int:
     return sum(isinstance(thing, BaseException) for thing in gc.get_objects())
+
+
+def test_an_error_that_is_kept_is_counted() -> None:
+    before = errors_alive()
+    kept = ValueError("kept")
+    assert errors_alive() == before + 1
+    del kept
+    assert errors_alive() == before
 
 
 def call(code: Any, scope: dict[str, Any]) -> None:

@@ -95,7 +95,7 @@ def test_what_no_machine_has_memory_for_is_refused_at_once():
     assert {call: result for call, result in seen.items() if result != ["refused"]} == {}
 
 
-# These need tens of MiB: some in the result, some in what it is made with.
+# These need some MiB: some in the result, some in what it is made with.
 LARGE = [
     "x.kthvalue(2)",
     "x.mode()",
@@ -117,17 +117,17 @@ LARGE = [
     "torch.normal(0.0, wide.abs()).sum()",
     "torch.isin(x, x)",
     "torch.bincount(counts)",
-    "torch.histc(x, 1 << 20)",
+    "torch.histc(x, 1 << 18)",
     "torch.linalg.svd(x[: 512 * 300].view(512, 300))",
     "torch.nn.functional.conv2d(image, kernel, padding=1)",
     "repr_of(x)",
     "x.untyped_storage().tolist()",
 ]
 WARM = [
-    "globals().update(x=torch.randn(1 << 22, dtype=torch.float64))",
-    "globals().update(numbers=[0.5] * (1 << 22))",
-    "globals().update(counts=torch.full((1 << 20,), 8))",
-    "globals().update(wide=torch.randn(1 << 22, dtype=torch.float64, requires_grad=True))",
+    "globals().update(x=torch.randn(1 << 20, dtype=torch.float64))",
+    "globals().update(numbers=[0.5] * (1 << 20))",
+    "globals().update(counts=torch.full((1 << 18,), 8))",
+    "globals().update(wide=torch.randn(1 << 20, dtype=torch.float64, requires_grad=True))",
     "globals().update(image=torch.randn(4, 16, 128, 128), kernel=torch.randn(16, 16, 3, 3))",
     "globals().update(places=torch.randint(0, 1 << 10, (2, 1 << 18)))",
     "globals().update(sparse=torch.sparse_coo_tensor(places, x[: 1 << 18], (1 << 10, 1 << 10)))",
@@ -137,7 +137,7 @@ WARM = [
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address spaces are limited")
 def test_at_every_limit_a_call_works_or_is_refused():
-    steps = [2, 8, 16, 32, 64, 128, 192, 4096]
+    steps = [1, 2, 4, 8, 16, 32, 48, 4096]
     seen = outcomes(LARGE, steps, WARM)
     wrong = {c: r for c, r in seen.items() if not {"done", "refused"}.issuperset(r)}
     assert wrong == {}

@@ -156,7 +156,7 @@ fn limits(
     step::single("limits of the machine", || {
         // Built as a part of the extension: of other features, its crates would be compiled a second time.
         let mut build = environment.cargo(root);
-        build.args(["build", "--release", "--package", "pullback-python"]);
+        build.arg("build").args(extension::RELEASE);
         command::run(build.args(["--package", "pullback-kernels", "--example", "limits"]))?;
         let program = extension::target(root).join("release/examples/limits");
         let mut measure = Command::new(program.with_extension(EXE_EXTENSION));

@@ -12,6 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What asks Cargo for the extension as it is distributed. (The wheel's builder reads the features in `pyproject.toml`.)
+pub(crate) const RELEASE: [&str; 5] =
+    ["--release", "--package", "pullback-python", "--features", "static-tls"];
+
 /// The Cargo profile of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
@@ -25,6 +29,14 @@ impl Profile {
         match self {
             Self::Dev => &[],
             Self::Release => &["--release"],
+        }
+    }
+
+    /// The options that ask Cargo for the extension in this profile.
+    fn extension(self) -> &'static [&'static str] {
+        match self {
+            Self::Dev => &["--package", "pullback-python"],
+            Self::Release => &RELEASE,
         }
     }
 
@@ -50,7 +62,7 @@ pub(crate) fn build_and_install(
     profile: Profile,
 ) -> Result<()> {
     let mut build = environment.cargo(root);
-    command::run(build.args(["build", "--package", "pullback-python"]).args(profile.options()))?;
+    command::run(build.arg("build").args(profile.extension()))?;
     install(root, environment, profile)
 }
 

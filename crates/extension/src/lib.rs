@@ -21,8 +21,7 @@ pub use guest::Library;
 pub use program::{Given, Program, Step};
 
 /// Makes the crate, a `cdylib`, a library that `torch.ops.load_library` takes: `library!("mymath", [KEPLER])` shows the op `KEPLER`
-/// of the crate as `torch.ops.mymath.kepler`. It is there with the feature `library` of this crate.
-#[cfg(feature = "library")]
+/// of the crate as `torch.ops.mymath.kepler`.
 #[macro_export]
 macro_rules! library {
     ($namespace:literal, [$($op:path),+ $(,)?]) => {

@@ -1,11 +1,11 @@
 //! What each thread has for itself and every op touches: its modes, its node counters, its pool of memory.
 //!
 //! A thread-local variable of a shared library is found through a call (the general dynamic model of ELF), which
-//! took 2 to 3 % of a recorded op. Where this crate knows how (Linux on x86-64), the few words here lie at a fixed
-//! distance from the thread pointer instead (the initial exec model; U. Drepper, "ELF Handling For Thread-Local
-//! Storage"). They are few because a library that is loaded later shares a small reserve for this: the
-//! feature `dynamic-tls` is for those. With it, and elsewhere, they
-//! are an ordinary thread-local variable. Invariant: all zero is the state that a thread starts with, and nothing
+//! took 2 to 3 % of a recorded op. With the feature `static-tls`, where this crate knows how (Linux on x86-64), the few
+//! words here lie at a fixed distance from the thread pointer instead (the initial exec model; U. Drepper, "ELF Handling
+//! For Thread-Local Storage"). Libraries that are loaded while a program runs share a small reserve for this, so only the
+//! distributed Python extension has the feature. Without it they are an ordinary thread-local variable: as quick in a
+//! program, where the linker knows the distance. Invariant: all zero is the state that a thread starts with, and nothing
 //! here needs to be dropped (see [`crate::tensor::memory`] for the pool's end).
 
 use crate::tensor::memory::Pool;
@@ -26,7 +26,7 @@ pub(crate) struct Local {
     pub(crate) thread: Cell<u32>,
 }
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64", not(feature = "dynamic-tls")))]
+#[cfg(all(target_os = "linux", target_arch = "x86_64", feature = "static-tls"))]
 mod address {
     use super::Local;
 
@@ -61,7 +61,7 @@ mod address {
     }
 }
 
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(feature = "dynamic-tls"))))]
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", feature = "static-tls")))]
 mod address {
     use super::Local;
     use std::cell::Cell;

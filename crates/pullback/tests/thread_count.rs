@@ -5,7 +5,7 @@
 
 mod large;
 
-use large::{GROWTHS, Growth, bits, is_unset, large, run, with_threads};
+use large::{GROWTHS, Growth, bytes, is_unset, large, run, with_threads};
 use pullback::dispatch::{OpDef, Value};
 use pullback::gradcheck::{Sample, Sampler};
 use pullback::{DType, Result, Tensor, TensorSpec, manual_seed, ops};
@@ -28,7 +28,7 @@ fn compare(def: &'static OpDef, values: &[Value]) -> Option<std::result::Result<
         };
         if let Some(index) = (0..one.len()).find(|&i| one[i] != many[i]) {
             let at = (0..one[index].len()).find(|&i| one[index][i] != many[index][i]);
-            return Some(Err(format!("{count} threads: result {index} at {at:?}")));
+            return Some(Err(format!("{count} threads: result {index} at byte {at:?}")));
         }
         if count == 2 && last_job() == before {
             return Some(Ok(false));
@@ -37,8 +37,10 @@ fn compare(def: &'static OpDef, values: &[Value]) -> Option<std::result::Result<
     Some(Ok(true))
 }
 
-/// Samples per op and growth that are compared.
-const SAMPLES: usize = 2;
+/// How many samples of an op are compared that were made larger in this way.
+fn samples_of(growth: Growth) -> usize {
+    if growth == Growth::All { 2 } else { 1 }
+}
 
 fn compare_op(
     def: &'static OpDef,
@@ -60,7 +62,7 @@ fn compare_op(
                 }
             }
             done += 1;
-            if done == SAMPLES {
+            if done == samples_of(growth) {
                 break;
             }
         }
@@ -131,8 +133,8 @@ impl Network {
         };
         hidden.linear(c, Some(d))
     }
-    /// Bits of the losses and of the trained parameters.
-    fn train(&self, shape: &[i64]) -> Result<Vec<Vec<[u64; 2]>>> {
+    /// Bytes of the losses and of the trained parameters.
+    fn train(&self, shape: &[i64]) -> Result<Vec<Vec<u8>>> {
         let mut all = Vec::new();
         for step in 0..4 {
             manual_seed(10 + step);
@@ -142,7 +144,7 @@ impl Network {
             let labels = Tensor::from_slice(&labels, &shape[..1])?;
             let loss = self.forward(&images)?.cross_entropy_loss(&labels, None, 1, -100, 0.0)?;
             loss.backward()?;
-            all.push(bits(&loss.detach()?)?);
+            all.push(bytes(&loss.detach()?)?);
             let _off = pullback::no_grad();
             for parameter in &self.parameters {
                 parameter.add__with(&parameter.grad().expect("it was used"), (-0.1).into())?;
@@ -150,7 +152,7 @@ impl Network {
             }
         }
         for parameter in &self.parameters {
-            all.push(bits(&parameter.detach()?)?);
+            all.push(bytes(&parameter.detach()?)?);
         }
         Ok(all)
     }

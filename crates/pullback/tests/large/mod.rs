@@ -5,8 +5,8 @@
 
 use pullback::autograd::{self, BackwardOptions};
 use pullback::dispatch::{Arg, OpDef, Outputs, Traits, Value};
-use pullback::{C128, Result, Tensor, manual_seed, memory, threads};
-use std::time::{Duration, Instant};
+use pullback::{C128, DType, Result, Tensor, manual_seed, memory, threads};
+use std::time::Instant;
 
 pub(crate) fn with_threads<R>(count: usize, f: impl FnOnce() -> R) -> R {
     let before = threads::num_threads();
@@ -33,12 +33,31 @@ pub(crate) const GROWTHS: [Growth; 4] = [Growth::All, Growth::First, Growth::Las
 /// About how many elements the largest tensor gets: some blocks of the coarsest grain.
 const ELEMENTS: i64 = 150_000;
 
-/// Results with more elements are not made, nor what needs more bytes: the product of two long vectors would fill the
-/// memory.
-const LARGEST: [f64; 2] = [4e6, 1e9];
+/// What a call costs.
+#[derive(Clone, Copy)]
+struct Cost {
+    /// Elements of the results.
+    elements: f64,
+    tensors: f64,
+    /// Bytes that were taken on the way to the results.
+    bytes: f64,
+    seconds: f64,
+}
 
-/// What takes longer with a 64th of the elements takes too long with all: a window as large as its image.
-const SLOWEST: Duration = Duration::from_micros(400);
+impl Cost {
+    fn all(self) -> [f64; 4] {
+        [self.elements, self.tensors, self.bytes, self.seconds]
+    }
+}
+
+/// Calls that cost more are not made: the product of two long vectors would fill the memory, and a window as large as its image
+/// take minutes.
+const LARGEST: Cost = Cost { elements: 4e6, tensors: 300.0, bytes: 1e9, seconds: 0.1 };
+/// Less than this shows no power by which a cost grows: a page of memory, the call itself.
+const LEAST: Cost = Cost { elements: 1.0, tensors: 1.0, bytes: 4096.0, seconds: 5e-5 };
+
+/// What takes longer with a 64th of the elements takes too long with all.
+const SLOWEST: f64 = 4e-4;
 
 /// What becomes of tensors of a sample whose largest has the shape `model`.
 fn grown_shape(growth: Growth, elements: i64, shape: &[i64], model: &[i64]) -> Option<Vec<i64>> {
@@ -59,27 +78,29 @@ fn grown_shape(growth: Growth, elements: i64, shape: &[i64], model: &[i64]) -> O
     Some(grown)
 }
 
+/// How much nearer to zero each of many elements is brought, over and over. (A prime number of them, so that no two rows of a
+/// tensor are alike.)
+fn shrinks(numel: i64) -> Result<Tensor> {
+    let all: Vec<f64> = (0..1009).map(|k| 1.0 - f64::from(k * 7919 % 1009) / 131_072.0).collect();
+    let values: Vec<f64> = all.iter().copied().cycle().take(numel as usize).collect();
+    Tensor::from_slice(&values, &[numel])
+}
+
 /// The elements over and over, each time a little nearer to zero if they are floating-point.
 fn grown(t: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let old = t.shape().to_vec();
-    let data = t.to_vec::<C128>()?;
     let offset = shape.len() - old.len();
-    let numel: i64 = shape.iter().product();
-    let is_floating = t.dtype().is_differentiable();
-    let mut values = Vec::with_capacity(numel as usize);
-    for at in 0..numel {
-        let (mut rest, mut from, mut stride) = (at, 0, 1);
-        for (dim, &size) in shape.iter().enumerate().rev() {
-            if dim >= offset {
-                from += rest % size % old[dim - offset] * stride;
-                stride *= old[dim - offset];
-            }
-            rest /= size;
-        }
-        let shrink = if is_floating { 1.0 - (at * 7919 % 1009) as f64 / 131_072.0 } else { 1.0 };
-        values.push(data[from as usize] * shrink);
+    let mut repeated = t.detach()?;
+    for (dim, (&size, &from)) in shape[offset..].iter().zip(&old).enumerate() {
+        let index: Vec<i64> = (0..size).map(|at| at % from).collect();
+        repeated = repeated.index_select(dim as i64, &Tensor::from_slice(&index, &[size])?)?;
     }
-    Tensor::from_slice(&values, shape)?.to_dtype(t.dtype())
+    let repeated = repeated.expand(shape, false)?.clone_tensor(None)?;
+    if !t.dtype().is_differentiable() {
+        return Ok(repeated);
+    }
+    let shrinks = shrinks(shape.iter().product())?.view(shape)?;
+    repeated.mul(&shrinks)?.to_dtype(t.dtype())
 }
 
 fn map_tensors(
@@ -127,13 +148,14 @@ fn grow(growth: Growth, elements: i64, values: &[Value]) -> Result<Option<Vec<Va
     Ok(fits.then_some(result))
 }
 
-pub(crate) fn bits(t: &Tensor) -> Result<Vec<[u64; 2]>> {
-    let values = t.to_vec::<C128>()?;
-    Ok(values.iter().map(|v| [v.re.to_bits(), v.im.to_bits()]).collect())
+/// The bytes of the elements in row-major order.
+pub(crate) fn bytes(t: &Tensor) -> Result<Vec<u8>> {
+    let flat = t.resolve_conj()?.resolve_neg()?.reshape(&[-1])?.contiguous()?;
+    flat.view_dtype(DType::U8)?.to_vec::<u8>()
 }
 
-/// The bits of all results and of the gradients of all inputs.
-pub(crate) fn run(def: &'static OpDef, values: &[Value]) -> Result<Vec<Vec<[u64; 2]>>> {
+/// The bytes of all results and of the gradients of all inputs.
+pub(crate) fn run(def: &'static OpDef, values: &[Value]) -> Result<Vec<Vec<u8>>> {
     let is_differentiable = !def.is(Traits::NOT_DIFFERENTIABLE);
     let written = |index: usize| def.schema().args[index].alias.is_some_and(|a| a.is_write);
     let (mut leaves, mut targets) = (Vec::new(), Vec::new());
@@ -157,7 +179,7 @@ pub(crate) fn run(def: &'static OpDef, values: &[Value]) -> Result<Vec<Vec<[u64;
     let args: Vec<Arg<'_>> = inputs.iter().map(Value::as_arg).collect();
     let outputs: Outputs = autograd::call(def, &args)?;
     let outputs = [outputs.as_slice(), &targets].concat();
-    let mut all = outputs.iter().map(|t| bits(&t.detach()?)).collect::<Result<Vec<_>>>()?;
+    let mut all = outputs.iter().map(|t| bytes(&t.detach()?)).collect::<Result<Vec<_>>>()?;
     let roots: Vec<&Tensor> = outputs.iter().filter(|t| t.requires_grad()).collect();
     if roots.is_empty() || leaves.is_empty() {
         return Ok(all);
@@ -167,7 +189,7 @@ pub(crate) fn run(def: &'static OpDef, values: &[Value]) -> Result<Vec<Vec<[u64;
     let options = BackwardOptions { allow_unused: true, ..BackwardOptions::default() };
     let leaves: Vec<&Tensor> = leaves.iter().collect();
     for grad in autograd::grad(&roots, &leaves, &starts, options)?.iter().flatten() {
-        all.push(bits(grad)?);
+        all.push(bytes(grad)?);
     }
     Ok(all)
 }
@@ -184,15 +206,22 @@ pub(crate) fn is_unset(def: &OpDef) -> bool {
     def.name.starts_with("empty") || def.name.starts_with("new_empty")
 }
 
-/// How many elements the results have, and the bytes that were taken on the way to them.
-fn count(def: &'static OpDef, values: &[Value]) -> Result<[f64; 2]> {
+/// What a call of the functional form costs.
+fn cost(def: &'static OpDef, values: &[Value]) -> Result<Cost> {
     let inputs = map_tensors(values, &mut |_, t| t.clone_tensor(None))?;
     let args: Vec<Arg<'_>> = inputs.iter().map(Value::as_arg).collect();
     let before = memory::live_bytes();
     memory::reset_peak();
+    let begin = Instant::now();
     let results = autograd::call(def, &args)?;
-    let elements = results.as_slice().iter().map(|t| t.numel() as f64).sum();
-    Ok([elements, memory::peak_bytes().saturating_sub(before) as f64])
+    let seconds = begin.elapsed().as_secs_f64();
+    let results = results.as_slice();
+    Ok(Cost {
+        elements: results.iter().map(|t| t.numel() as f64).sum(),
+        tensors: results.len() as f64,
+        bytes: memory::peak_bytes().saturating_sub(before) as f64,
+        seconds,
+    })
 }
 
 /// The sample made large, if that makes sense and its results are of a size to be looked at.
@@ -206,17 +235,17 @@ pub(crate) fn large(
     else {
         return Ok(None);
     };
-    let first = count(def, &first)?;
-    if (0..2).any(|i| first[i] > LARGEST[i]) {
+    let (first, largest) = (cost(def, &first)?, LARGEST.all());
+    if first.seconds > SLOWEST || first.all().iter().zip(largest).any(|(&cost, most)| cost > most) {
         return Ok(None);
     }
-    let begin = Instant::now();
-    let second = count(def, &second)?;
-    let elapsed = begin.elapsed();
-    // Results grow by a power of what their inputs grow by. (Less than a page shows no power.)
-    let at_last =
-        |i: usize| second[i] * (second[i] / first[i].max([1.0, 4096.0][i])).max(1.0).powi(3);
-    if (0..2).any(|i| at_last(i) > LARGEST[i]) || elapsed > SLOWEST {
+    let second = cost(def, &second)?;
+    // A cost grows by a power of what the inputs grow by.
+    let at_last = |i: usize| {
+        let (first, second) = (first.all()[i].max(LEAST.all()[i]), second.all()[i]);
+        second * (second / first).max(1.0).powi(3)
+    };
+    if second.seconds > SLOWEST || (0..4).any(|i| at_last(i) > largest[i]) {
         return Ok(None);
     }
     grow(growth, ELEMENTS, values)

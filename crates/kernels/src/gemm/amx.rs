@@ -19,15 +19,17 @@ const STEP: usize = 16;
 const STEP_WORDS: usize = 2 * WORDS;
 /// Most steps of a block: one of columns has two thirds of the first-level cache.
 const DEPTH: usize = 16;
-/// Blocks of rows that are multiplied at a time: of the second-level cache a block of steps of theirs has a sixteenth, their sums with
-/// a group of columns have an eighth, and a block of steps of the columns has a quarter. (Measured; pages lie anywhere in the
-/// cache, so that not all of it can be used.)
-const ROW_BLOCKS: usize = 4;
-/// Most blocks of columns of a group.
-const COLUMN_BLOCKS: usize = 16;
-/// Fewest of them, and words of a group that has more.
-const FEW_COLUMN_BLOCKS: usize = 4;
+/// Words of a group of columns that stays in the second-level cache while all rows of a task pass (a quarter of it), and most of one
+/// that does not.
+const STAYING: usize = 1 << 17;
 const GROUP: usize = 1 << 20;
+/// Most and fewest blocks of columns of a group.
+const COLUMN_BLOCKS: usize = 16;
+const FEW_COLUMN_BLOCKS: usize = 8;
+/// Blocks of rows that are multiplied at a time, where the columns stay in the cache beside them, and where they come from beyond: the
+/// more rows, the seldomer they do. Sums of eight and sixteen blocks have a quarter of the cache. (All measured; pages lie
+/// anywhere in the cache, so that not all of it can be used.)
+const ROW_BLOCKS: [usize; 2] = [4, 8];
 
 /// Numbers of which a word holds several.
 pub(super) trait TileNumber: Copy + Into<u32> + Send + Sync {
@@ -60,14 +62,21 @@ struct Layout {
     column_blocks: usize,
     /// Blocks of rows and of columns of a task.
     part: (usize, usize),
+    /// Blocks of rows that are multiplied at a time.
+    rows_together: usize,
 }
 
 impl Layout {
-    fn new<T: TileNumber>(s: GemmSizes, threads: usize) -> Layout {
+    fn new<T: TileNumber>(s: GemmSizes, left: Matrix<T>, threads: usize) -> Layout {
         let steps = s.k.div_ceil(STEP * T::IN_WORD);
         let depth = steps.div_ceil(steps.div_ceil(DEPTH).max(1));
         let (row_blocks, column_blocks) = (s.m.div_ceil(SIDE), s.n.div_ceil(SIDE));
-        let most = (GROUP / (steps * STEP_WORDS).max(1)).clamp(FEW_COLUMN_BLOCKS, COLUMN_BLOCKS);
+        let of_words = |words: usize| words / (steps * STEP_WORDS).max(1);
+        // (The narrower the groups, the more often rows are packed, which is dear if they do not lie in rows.)
+        let stay = left.cs == 1 && of_words(STAYING) >= FEW_COLUMN_BLOCKS;
+        let (words, rows_together) =
+            if stay { (STAYING, ROW_BLOCKS[0]) } else { (GROUP, ROW_BLOCKS[1]) };
+        let most = of_words(words).clamp(FEW_COLUMN_BLOCKS, COLUMN_BLOCKS);
         let (mut groups, mut parts) = (column_blocks.div_ceil(most), 1);
         if groups >= threads {
             groups = groups.next_multiple_of(threads);
@@ -77,7 +86,8 @@ impl Layout {
             parts = threads.div_ceil(groups);
         }
         let part = (row_blocks.div_ceil(parts), column_blocks.div_ceil(groups));
-        Layout { s, steps, depth, row_blocks, column_blocks, part }
+        let rows_together = rows_together.min(part.0);
+        Layout { s, steps, depth, row_blocks, column_blocks, part, rows_together }
     }
     fn rows(&self, block: usize) -> usize {
         SIDE.min(self.s.m - block * SIDE)
@@ -107,7 +117,7 @@ impl Layout {
     }
     /// The words of a task's packed left and right operand and of its sums.
     fn words(&self) -> [usize; 3] {
-        let (rows, columns) = (ROW_BLOCKS.min(self.part.0), self.part.1);
+        let (rows, columns) = (self.rows_together, self.part.1);
         [
             rows * self.depth * STEP_WORDS,
             columns * self.steps * STEP_WORDS,
@@ -124,7 +134,7 @@ pub(super) fn product<T: TileNumber>(
     store: &StoreFn<'_>,
 ) -> Result<()> {
     let threads = if threads && s.work() > THREAD_GRAIN { parallel::num_threads() } else { 1 };
-    let layout = Layout::new::<T>(s, threads);
+    let layout = Layout::new(s, operands.left, threads);
     let run = |tasks: Range<usize>| {
         scratch::with(layout.words().iter().sum(), |words| {
             for task in tasks {
@@ -154,8 +164,8 @@ fn multiply<T: TileNumber>(
     let (head, sums, _) = unsafe { sums.align_to_mut::<Sums>() };
     assert!(head.is_empty(), "scratch memory begins at a cache line");
     let tiles = TileRegisters::new();
-    for first in rows.clone().step_by(ROW_BLOCKS) {
-        let some = first..rows.end.min(first + ROW_BLOCKS);
+    for first in rows.clone().step_by(layout.rows_together) {
+        let some = first..rows.end.min(first + layout.rows_together);
         if first > rows.start {
             interrupt::check();
         }

@@ -31,6 +31,9 @@ const FEW_COLUMN_BLOCKS: usize = 8;
 /// anywhere in the cache, so that not all of it can be used.)
 const ROW_BLOCKS: [usize; 2] = [4, 8];
 
+/// Most results that are written block by block.
+const SHORT: usize = 1 << 18;
+
 /// Numbers of which a word holds several.
 pub(super) trait TileNumber: Copy + Into<u32> + Send + Sync {
     /// How many numbers a word holds.
@@ -49,7 +52,7 @@ pub(super) struct TileOperands<T> {
     pub(super) right: Matrix<T>,
 }
 
-/// Takes the sums of a row of blocks, which begins at this row and column and has so many.
+/// Takes the sums of a row of blocks, or of a part of it, which begins at this row and column and has so many.
 type StoreFn<'a> = dyn Fn(&[Sums], (usize, usize), (usize, usize)) + Sync + 'a;
 
 /// How a product is cut into blocks and tasks.
@@ -95,6 +98,11 @@ impl Layout {
     fn columns(&self, block: usize) -> usize {
         SIDE.min(self.s.n - block * SIDE)
     }
+    /// Whether sums are final after one block of steps, and so few that they can be stored block by block: results that lie beyond
+    /// the cache are better written in long rows.
+    fn is_short(&self) -> bool {
+        self.steps <= DEPTH && self.s.m * self.s.n <= SHORT
+    }
     fn parts(&self) -> usize {
         self.row_blocks.div_ceil(self.part.0)
     }
@@ -121,7 +129,7 @@ impl Layout {
         [
             rows * self.depth * STEP_WORDS,
             columns * self.steps * STEP_WORDS,
-            rows * columns * SIDE * SIDE,
+            (rows * columns).max(2) * SIDE * SIDE,
         ]
     }
 }
@@ -175,8 +183,16 @@ fn multiply<T: TileNumber>(
             if first == rows.start {
                 pack_right(right, operands.right, layout, &columns, &steps);
             }
-            let blocks = (some.clone(), columns.len(), steps);
-            multiply_steps(&tiles, (layout, operands), blocks, (left, right), sums);
+            if layout.is_short() {
+                let blocks = (some.clone(), columns.clone(), steps);
+                multiply_short(&tiles, (layout, operands), blocks, (left, right), (sums, store));
+            } else {
+                let blocks = (some.clone(), columns.len(), steps);
+                multiply_steps(&tiles, (layout, operands), blocks, (left, right), sums);
+            }
+        }
+        if layout.is_short() {
+            continue;
         }
         let start = columns.start * SIDE;
         let count = layout.s.n.min(columns.end * SIDE) - start;
@@ -210,6 +226,34 @@ fn multiply_steps<T: TileNumber>(
                 let right = right.as_ptr();
                 tiles.multiply(operands.product, left, right, steps.len(), (sums, is_first), next);
             }
+        }
+    }
+}
+
+/// The products of some blocks of rows, which it packs, and all columns of a task, where that [`Layout::is_short`]. (Two squares of sums
+/// in turns: what was stored last is read, while the next one is computed.)
+fn multiply_short<T: TileNumber>(
+    tiles: &TileRegisters,
+    (layout, operands): (&Layout, &TileOperands<T>),
+    (rows, columns, steps): (Range<usize>, Range<usize>, Range<usize>),
+    (left, right): (&mut [u32], &[u32]),
+    (sums, store): (&mut [Sums], &StoreFn<'_>),
+) {
+    let size = steps.len() * STEP_WORDS;
+    for (column, right) in columns.clone().zip(right.chunks_exact(size)) {
+        for (row, left) in rows.clone().zip(left.chunks_exact_mut(size)) {
+            if column == columns.start {
+                pack_left(left, operands.left, layout, row, &steps);
+            }
+            let left = (left.as_ptr(), layout.rows(row).div_ceil(ROWS));
+            let sums = &mut sums[(row + column) % 2..][..1];
+            // SAFETY: packed blocks of so many steps.
+            unsafe {
+                let to = (sums.as_mut_ptr(), true);
+                tiles.multiply(operands.product, left, right.as_ptr(), steps.len(), to, to.0);
+            }
+            let place = (row * SIDE, column * SIDE);
+            store(sums, place, (layout.rows(row), layout.columns(column)));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{Result, memory};
 use std::cell::Cell;
 
 /// Bytes of a buffer up to which a thread keeps it; none for a sanitizer, to which a kept buffer is memory in use.
-const KEPT: usize = if cfg!(pullback_sanitize) { 0 } else { 4 << 20 };
+const KEPT: usize = if cfg!(pullback_sanitize) { 0 } else { 6 << 20 };
 
 /// A cache line.
 #[derive(Clone, Copy)]

@@ -69,6 +69,27 @@ fn products_of_integers_are_exact_around_the_edges_of_tiles() {
 }
 
 #[test]
+fn products_of_integers_are_exact_where_rows_columns_and_sums_have_several_blocks() {
+    let _alone = alone();
+    let mut rng = Rng(25);
+    parallel::set_num_threads(2);
+    // Longer sums than a block of steps has; more rows than are multiplied at a time; more columns than a group has; few rows.
+    for (m, k, n) in [(140, 1060, 40), (300, 40, 70), (40, 544, 530), (16, 1024, 96), (600, 33, 17)]
+    {
+        for round in 0..6 {
+            let a = integers(&mut rng, DType::BF16, &[m, k]);
+            let b = integers(&mut rng, DType::BF16, &[k, n]);
+            let mut c = integers(&mut rng, DType::BF16, &[m, n]);
+            let factors = if round % 3 < 2 { (1.0, 0.0) } else { (0.5, 2.0) };
+            let expected = naive(&a, &b, &c, factors.0, factors.1);
+            product(&mut c, &a, &b, factors.0, factors.1);
+            let what = format!("{m}x{k}x{n} {:?} {:?} {:?}", a.strides, b.strides, c.strides);
+            assert_eq!(c.reals(), expected, "{what}");
+        }
+    }
+}
+
+#[test]
 fn batches_of_integers_are_exact() {
     let _alone = alone();
     let mut rng = Rng(22);
@@ -115,7 +136,9 @@ fn what_is_not_finite_stays_in_its_row_and_column() {
 fn one_and_two_threads_give_the_same_bits() {
     let _alone = alone();
     let mut rng = Rng(23);
-    for (m, k, n) in [(130, 300, 200), (33, 3000, 50), (1000, 65, 40), (40, 65, 1000)] {
+    for (m, k, n) in
+        [(130, 300, 200), (33, 3000, 50), (1000, 65, 40), (40, 65, 1000), (64, 700, 900)]
+    {
         let (a, b) = (rng.tensor(DType::BF16, &[m, k]), rng.tensor(DType::BF16, &[k, n]));
         let run = |threads: usize| {
             parallel::set_num_threads(threads);
@@ -133,7 +156,9 @@ fn products_of_bytes_wrap_around_the_edges_of_tiles() {
     let mut rng = Rng(24);
     for dtype in [DType::I8, DType::U8] {
         let lowest = if dtype == DType::I8 { -128 } else { 0 };
-        for (m, k, n) in [(16, 64, 16), (17, 63, 33), (31, 65, 32), (33, 129, 47), (64, 3, 70)] {
+        for (m, k, n) in
+            [(16, 64, 16), (17, 63, 33), (31, 65, 32), (33, 129, 47), (64, 3, 70), (140, 2100, 40)]
+        {
             let mut bytes = |dtype: DType, shape: &[i64], lowest: i64| {
                 let mut t = rng.tensor(dtype, shape);
                 for i in 0..t.numel() {

@@ -27,6 +27,9 @@ type Bf16TileKernel = unsafe fn(
 type RoundKernel =
     unsafe fn(sums: (*const f32, usize), to: (*mut u16, isize), size: (usize, usize));
 
+/// [`RoundKernel`] of a row of blocks of sums.
+type RoundBlocksKernel = unsafe fn(sums: &[Sums], to: (*mut u16, isize), size: (usize, usize));
+
 /// The microkernels of a machine that has the instruction.
 #[derive(Clone, Copy)]
 pub(super) struct Microkernels {
@@ -139,32 +142,45 @@ pub(super) fn tile_product<T: HalfFloat>(
     threads: bool,
 ) -> Result<()> {
     debug_assert!(T::IS_BF16);
-    if c.rs == 1 && c.cs != 1 {
-        // Results are written row by row.
+    // The right operand is the dearer one to pack if it lies in columns: better the smaller one. Else results are written as they
+    // lie, row by row.
+    let lie_in_depth = a.cs == 1 && b.rs == 1 && b.cs != 1;
+    let lies_in_columns = c.rs == 1 && c.cs != 1;
+    let is_transposed = if lie_in_depth { s.m < s.n } else { lies_in_columns };
+    if is_transposed {
         return tile_product(s.t(), (c.t(), b.t(), a.t()), (alpha, beta), threads);
     }
-    let operands = TileOperands { product: TileProduct::Bf16, left: a, right: b, pack: pack::<T> };
-    let round = round_kernel().filter(|_| alpha == 1.0 && beta == 0.0 && c.cs == 1);
-    let store = |sums: &Sums, (row, column): (usize, usize), (rows, columns): (usize, usize)| {
-        // SAFETY: all bits are numbers of either type, which are of one size.
-        let sums =
-            unsafe { std::slice::from_raw_parts(sums.0.as_ptr().cast::<f32>(), sums.0.len()) };
+    let words = |m: Matrix<T>| Matrix { ptr: m.ptr.cast::<u16>(), rs: m.rs, cs: m.cs };
+    let operands = TileOperands { product: TileProduct::Bf16, left: words(a), right: words(b) };
+    let round = round_kernel().filter(|_| alpha == 1.0 && beta == 0.0);
+    let write = |sums: &[Sums], c: Matrix<T>, (rows, columns): (usize, usize)| match round {
+        // SAFETY: these rows and columns of `c` are these blocks'.
+        Some(round) if c.cs == 1 => unsafe { round(sums, (c.ptr.cast(), c.rs), (rows, columns)) },
+        _ => {
+            for (sums, first) in sums.iter().zip((0..columns).step_by(SIDE)) {
+                let part = GemmSizes { m: rows, n: SIDE.min(columns - first), ..s };
+                narrow(c.at(0, first), part, sums.as_f32(), SIDE, alpha, beta);
+            }
+        }
+    };
+    let store = |sums: &[Sums], (row, column): (usize, usize), (rows, columns): (usize, usize)| {
         let c = c.at(row, column);
-        if let Some(round) = round {
-            // SAFETY: these rows and columns of `c` are this block's.
-            unsafe { round((sums.as_ptr(), SIDE), (c.ptr.cast(), c.rs), (rows, columns)) };
-        } else {
-            narrow(c, GemmSizes { m: rows, n: columns, ..s }, sums, SIDE, alpha, beta);
+        if !lies_in_columns {
+            return write(sums, c, (rows, columns));
+        }
+        for (sums, first) in sums.iter().zip((0..columns).step_by(SIDE)) {
+            let columns = SIDE.min(columns - first);
+            write(std::slice::from_ref(&sums.t()), c.at(0, first).t(), (columns, rows));
         }
     };
     amx::product(s, operands, threads, &store)
 }
 
 /// The instruction that rounds, if the machine has it.
-fn round_kernel() -> Option<RoundKernel> {
+fn round_kernel() -> Option<RoundBlocksKernel> {
     #[cfg(target_arch = "x86_64")]
     {
-        is_x86_feature_detected!("avx512bf16").then_some(x86::round as RoundKernel)
+        is_x86_feature_detected!("avx512bf16").then_some(x86::round_blocks as RoundBlocksKernel)
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -305,15 +321,13 @@ crate::multiversion! {
                 // SAFETY: the runs are live, as the caller promises.
                 unsafe { std::slice::from_raw_parts(from.0.offset(k as isize * from.1), count) }
             });
-            // Numbers of turns that are known, as most blocks have them.
-            match count {
-                COLUMNS => interleave_run::<COLUMNS>(to, low, high),
-                SIDE => interleave_run::<SIDE>(to, low, high),
-                _ => {
-                    for ((to, &low), &high) in to.iter_mut().zip(low).zip(high) {
-                        *to = u32::from(low) | u32::from(high) << 16;
-                    }
-                }
+            if count == COLUMNS {
+                // A number of turns that is known, as most blocks have it.
+                interleave_run::<COLUMNS>(to, low, high);
+                continue;
+            }
+            for ((to, &low), &high) in to.iter_mut().zip(low).zip(high) {
+                *to = u32::from(low) | u32::from(high) << 16;
             }
         }
     }
@@ -321,7 +335,7 @@ crate::multiversion! {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{COLUMNS, ROWS};
+    use super::{COLUMNS, ROWS, SIDE, Sums};
     use std::arch::x86_64::*;
 
     const LANES: usize = 16;
@@ -365,6 +379,33 @@ mod x86 {
                     let rounded = std::mem::transmute::<__m256bh, __m256i>(rounded);
                     let to = to.offset(r as isize * leading_dim).add(j);
                     _mm256_mask_storeu_epi16(to.cast(), mask, rounded);
+                }
+            }
+        }
+    }
+
+    /// Row by row: the blocks' rows are one run of the target.
+    ///
+    /// # Safety
+    /// As for [`super::RoundBlocksKernel`]: the target's rows are writable; the machine has the features.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    pub(super) unsafe fn round_blocks(
+        sums: &[Sums],
+        (to, leading_dim): (*mut u16, isize),
+        (rows, columns): (usize, usize),
+    ) {
+        for r in 0..rows {
+            for (sums, j) in sums.iter().zip((0..columns).step_by(SIDE)) {
+                let mask = u32::MAX >> (SIDE - SIDE.min(columns - j));
+                // SAFETY: the caller's promise; a row of a block has two vectors, of the target only what the mask says is
+                // written. Vectors of 512 bits, whatever they are taken to hold.
+                unsafe {
+                    let row = sums.0.as_ptr().cast::<f32>().add(r * SIDE);
+                    let (low, high) = (_mm512_loadu_ps(row), _mm512_loadu_ps(row.add(LANES)));
+                    let rounded = _mm512_cvtne2ps_pbh(high, low);
+                    let rounded = std::mem::transmute::<__m512bh, __m512i>(rounded);
+                    let to = to.offset(r as isize * leading_dim).add(j);
+                    _mm512_mask_storeu_epi16(to.cast(), mask, rounded);
                 }
             }
         }

@@ -149,12 +149,24 @@ fn tile_product(
     b: Matrix<u8>,
 ) -> Result<()> {
     let product = if is_signed { TileProduct::Signed } else { TileProduct::Unsigned };
-    let operands = TileOperands { product, left: a, right: b, pack };
-    let store = |sums: &Sums, (row, column): (usize, usize), (rows, columns): (usize, usize)| {
-        for (i, sums) in sums.0.as_chunks::<SIDE>().0[..rows].iter().enumerate() {
-            for (j, sum) in sums[..columns].iter().enumerate() {
-                // SAFETY: inside `c`, and this block's.
-                unsafe { *c.at(row + i, column + j).ptr = sum.cast_signed() };
+    let operands = TileOperands { product, left: a, right: b };
+    let store = |sums: &[Sums], (row, column): (usize, usize), (rows, columns): (usize, usize)| {
+        for i in 0..rows {
+            for (sums, first) in sums.iter().zip((0..columns).step_by(SIDE)) {
+                let row_sums = &sums.0[i * SIDE..][..SIDE.min(columns - first)];
+                let c = c.at(row + i, column + first);
+                // SAFETY: inside `c`, and these blocks'.
+                unsafe {
+                    if c.cs == 1 {
+                        c.ptr
+                            .cast::<u32>()
+                            .copy_from_nonoverlapping(row_sums.as_ptr(), row_sums.len());
+                        continue;
+                    }
+                    for (j, sum) in row_sums.iter().enumerate() {
+                        *c.at(0, j).ptr = sum.cast_signed();
+                    }
+                }
             }
         }
     };

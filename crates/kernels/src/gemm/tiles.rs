@@ -5,6 +5,8 @@
 //! ([`are_available`]). A thread has tiles only between the making of a [`TileRegisters`] and its end: what it does not hold need not be
 //! saved when threads take turns or a process forks.
 
+use crate::elementwise::copy_tile;
+
 /// Bytes of a tile's row.
 pub(super) const ROW_BYTES: usize = 64;
 /// Rows of a tile.
@@ -17,6 +19,26 @@ pub(super) const SIDE: usize = 2 * ROWS;
 /// Sums of 32 bits, `SIDE` to a row.
 #[repr(C, align(64))]
 pub(super) struct Sums(pub(super) [u32; SIDE * SIDE]);
+
+impl Sums {
+    /// Sums of `f32`.
+    pub(super) fn as_f32(&self) -> &[f32] {
+        // SAFETY: all bits are numbers of either type, which are of one size.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len()) }
+    }
+
+    /// With rows for columns.
+    pub(super) fn t(&self) -> Sums {
+        let mut to = Sums([0; SIDE * SIDE]);
+        let step = SIDE as isize * 4;
+        // SAFETY: two squares of as many rows as columns.
+        unsafe {
+            let (to, from) = (to.0.as_mut_ptr().cast(), self.0.as_ptr().cast());
+            copy_tile::<u32, false>(to, from, (step, step), (SIDE, SIDE));
+        }
+        to
+    }
+}
 
 /// What is multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +78,12 @@ impl TileRegisters {
         TileRegisters(std::marker::PhantomData)
     }
 
-    /// `sums = sum over s < steps of left[s] . right[s]`, where `left[s]` is `row_tiles` (1 or 2) tiles one after the other, and
-    /// `right[s]` has `ROWS` rows of `SIDE` words. With one tile of rows, the lower half of `sums` stays as it is.
+    /// `sums += sum over s < steps of left[s] . right[s]` (`=` if `is_first`), where `left[s]` is `row_tiles` (1 or 2) tiles one
+    /// after the other, and `right[s]` two of them. With one tile of rows, the lower half of `sums` stays as it is. The next
+    /// sums that are asked for are fetched meanwhile from wherever they are.
     ///
     /// # Safety
-    /// The operands have `steps` steps.
+    /// The operands have `steps` steps, and `sums` is live.
     #[allow(clippy::unused_self, reason = "it shows that this thread's tiles are ready")]
     pub(super) unsafe fn multiply(
         &self,
@@ -68,23 +91,26 @@ impl TileRegisters {
         (left, row_tiles): (*const u32, usize),
         right: *const u32,
         steps: usize,
-        sums: &mut Sums,
+        (sums, is_first): (*mut Sums, bool),
+        next: *const Sums,
     ) {
-        if steps == 0 {
-            sums.0.fill(0);
-            return;
-        }
-        let to = sums.0.as_mut_ptr();
         // SAFETY: the caller's promise; this thread's tiles are ready, as `self` shows.
         unsafe {
-            match (product, row_tiles) {
-                (TileProduct::Bf16, 1) => amx::bf16_row(left, right, steps, to),
-                (TileProduct::Bf16, _) => amx::bf16_square(left, right, steps, to),
-                (TileProduct::Signed, 1) => amx::signed_row(left, right, steps, to),
-                (TileProduct::Signed, _) => amx::signed_square(left, right, steps, to),
-                (TileProduct::Unsigned, 1) => amx::unsigned_row(left, right, steps, to),
-                (TileProduct::Unsigned, _) => amx::unsigned_square(left, right, steps, to),
+            if steps == 0 {
+                if is_first {
+                    (*sums).0.fill(0);
+                }
+                return;
             }
+            let call = match (product, row_tiles) {
+                (TileProduct::Bf16, 1) => amx::bf16_row,
+                (TileProduct::Bf16, _) => amx::bf16_square,
+                (TileProduct::Signed, 1) => amx::signed_row,
+                (TileProduct::Signed, _) => amx::signed_square,
+                (TileProduct::Unsigned, 1) => amx::unsigned_row,
+                (TileProduct::Unsigned, _) => amx::unsigned_square,
+            };
+            call((left, right), steps, (sums.cast(), is_first), next.cast());
         }
     }
 }
@@ -114,7 +140,8 @@ impl TileRegisters {
         _: (*const u32, usize),
         _: *const u32,
         _: usize,
-        _: &mut Sums,
+        _: (*mut Sums, bool),
+        _: *const Sums,
     ) {
         unreachable!("this target has no tiles")
     }
@@ -193,91 +220,108 @@ mod amx {
         unsafe { asm!("tilerelease", options(nostack, nomem)) };
     }
 
-    /// The two microkernels of an instruction: a square of four tiles of sums, and a row of two. Tiles live inside one block of
-    /// assembly, so that no code of the compiler's stands between their first use and their last.
-    macro_rules! microkernels {
-        ($instruction:literal, $square:ident, $row:ident) => {
+    /// One microkernel: how it sets its sums to zero, loads them, adds the products of a step to them and stores them. Tiles
+    /// live inside one block of assembly, so that no code of the compiler's stands between their first use and their last.
+    ///
+    /// The left operand is read once for each block of columns, from the second-level cache, with a hint that keeps it from
+    /// displacing the right one in the first. What is stored to would otherwise be waited for: the sums of the next call, four
+    /// lines a step.
+    macro_rules! microkernel {
+        ($name:ident, $tiles:literal, zero: [$($zero:expr),*], load: [$($load:expr),*],
+            step: [$($step:expr),*], store: [$($store:expr),*]) => {
             /// # Safety
-            /// `steps > 0` steps of two tiles on either side, and a square of sums; this thread has tiles.
-            pub(super) unsafe fn $square(
-                left: *const u32,
-                right: *const u32,
+            /// `steps > 0` steps of both operands, and a square of sums; this thread has tiles.
+            pub(super) unsafe fn $name(
+                (left, right): (*const u32, *const u32),
                 steps: usize,
-                sums: *mut u32,
+                (sums, is_first): (*mut u32, bool),
+                next: *const u32,
             ) {
-                // SAFETY: the caller's promise; only `sums` is written.
+                // SAFETY: the caller's promise; only `sums` is written, and any address may be prefetched.
                 unsafe {
                     asm!(
-                        "tilezero tmm0",
-                        "tilezero tmm1",
-                        "tilezero tmm2",
-                        "tilezero tmm3",
+                        "test {first:e}, {first:e}",
+                        "jz 2f",
+                        $($zero,)*
+                        "jmp 3f",
                         "2:",
-                        "tileloadd tmm6, [{right} + {wide}]",
-                        "tileloadd tmm4, [{left} + {narrow}]",
-                        concat!($instruction, " tmm0, tmm4, tmm6"),
-                        "tileloadd tmm7, [{right} + {wide} + 64]",
-                        concat!($instruction, " tmm1, tmm4, tmm7"),
-                        "tileloadd tmm5, [{left} + {narrow} + 1024]",
-                        concat!($instruction, " tmm2, tmm5, tmm6"),
-                        concat!($instruction, " tmm3, tmm5, tmm7"),
-                        "add {left}, 2048",
+                        $($load,)*
+                        "3:",
+                        "prefetchw [{next}]",
+                        "prefetchw [{next} + 64]",
+                        "prefetchw [{next} + 128]",
+                        "prefetchw [{next} + 192]",
+                        $($step,)*
+                        "add {next}, 256",
+                        "add {left}, {left_step}",
                         "add {right}, 2048",
                         "dec {steps}",
-                        "jnz 2b",
-                        "tilestored [{sums} + {wide}], tmm0",
-                        "tilestored [{sums} + {wide} + 64], tmm1",
-                        "tilestored [{sums} + {wide} + 2048], tmm2",
-                        "tilestored [{sums} + {wide} + 2112], tmm3",
+                        "jnz 3b",
+                        $($store,)*
+                        first = in(reg) u32::from(is_first),
                         left = inout(reg) left => _,
                         right = inout(reg) right => _,
                         steps = inout(reg) steps => _,
+                        next = inout(reg) next => _,
                         sums = in(reg) sums,
                         narrow = in(reg) ROW_BYTES,
                         wide = in(reg) SIDE * 4,
+                        left_step = const $tiles * ROWS * ROW_BYTES,
                         out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
                         out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
                         options(nostack)
                     );
                 }
             }
+        };
+    }
 
-            /// # Safety
-            /// As of the square, with one tile a step on the left.
-            pub(super) unsafe fn $row(
-                left: *const u32,
-                right: *const u32,
-                steps: usize,
-                sums: *mut u32,
-            ) {
-                // SAFETY: the caller's promise; only `sums` is written.
-                unsafe {
-                    asm!(
-                        "tilezero tmm0",
-                        "tilezero tmm1",
-                        "2:",
-                        "tileloadd tmm4, [{left} + {narrow}]",
-                        "tileloadd tmm6, [{right} + {wide}]",
-                        concat!($instruction, " tmm0, tmm4, tmm6"),
-                        "tileloadd tmm7, [{right} + {wide} + 64]",
-                        concat!($instruction, " tmm1, tmm4, tmm7"),
-                        "add {left}, 1024",
-                        "add {right}, 2048",
-                        "dec {steps}",
-                        "jnz 2b",
-                        "tilestored [{sums} + {wide}], tmm0",
-                        "tilestored [{sums} + {wide} + 64], tmm1",
-                        left = inout(reg) left => _,
-                        right = inout(reg) right => _,
-                        steps = inout(reg) steps => _,
-                        sums = in(reg) sums,
-                        narrow = in(reg) ROW_BYTES,
-                        wide = in(reg) SIDE * 4,
-                        out("tmm0") _, out("tmm1") _, out("tmm4") _, out("tmm6") _, out("tmm7") _,
-                        options(nostack)
-                    );
-                }
-            }
+    /// The two microkernels of an instruction: a square of four tiles of sums, and a row of two.
+    macro_rules! microkernels {
+        ($instruction:literal, $square:ident, $row:ident) => {
+            microkernel!($square, 2,
+                zero: ["tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3"],
+                load: [
+                    "tileloadd tmm0, [{sums} + {wide}]",
+                    "tileloadd tmm1, [{sums} + {wide} + 64]",
+                    "tileloadd tmm2, [{sums} + {wide} + 2048]",
+                    "tileloadd tmm3, [{sums} + {wide} + 2112]"
+                ],
+                step: [
+                    "tileloadd tmm6, [{right} + {narrow}]",
+                    "tileloaddt1 tmm4, [{left} + {narrow}]",
+                    "tileloaddt1 tmm5, [{left} + {narrow} + 1024]",
+                    "tileloadd tmm7, [{right} + {narrow} + 1024]",
+                    concat!($instruction, " tmm0, tmm4, tmm6"),
+                    concat!($instruction, " tmm2, tmm5, tmm6"),
+                    concat!($instruction, " tmm1, tmm4, tmm7"),
+                    concat!($instruction, " tmm3, tmm5, tmm7")
+                ],
+                store: [
+                    "tilestored [{sums} + {wide}], tmm0",
+                    "tilestored [{sums} + {wide} + 2048], tmm2",
+                    "tilestored [{sums} + {wide} + 64], tmm1",
+                    "tilestored [{sums} + {wide} + 2112], tmm3"
+                ]
+            );
+            microkernel!($row, 1,
+                zero: ["tilezero tmm0", "tilezero tmm1"],
+                load: [
+                    "tileloadd tmm0, [{sums} + {wide}]",
+                    "tileloadd tmm1, [{sums} + {wide} + 64]"
+                ],
+                step: [
+                    "tileloaddt1 tmm4, [{left} + {narrow}]",
+                    "tileloadd tmm6, [{right} + {narrow}]",
+                    "tileloadd tmm7, [{right} + {narrow} + 1024]",
+                    concat!($instruction, " tmm0, tmm4, tmm6"),
+                    concat!($instruction, " tmm1, tmm4, tmm7")
+                ],
+                store: [
+                    "tilestored [{sums} + {wide}], tmm0",
+                    "tilestored [{sums} + {wide} + 64], tmm1"
+                ]
+            );
         };
     }
     microkernels!("tdpbf16ps", bf16_square, bf16_row);

@@ -123,7 +123,8 @@ pub fn tanh(x: f32) -> f32 {
     const NEAR: f32 = 0.6;
     // (tanh x - x) / x³, near minimax (relative error of the whole 2^-28).
     let square = x * x;
-    let rest = horner!(square; -0.333_332_98, 0.133_319_37, -0.053_784_717, 0.020_798_625, -0.005_897_966_7);
+    let rest =
+        horner!(square; -0.333_333, 0.133_319_37, -0.053_784_717, 0.020_798_625, -0.005_897_966_7);
     let near = (x * square).mul_add(rest, x);
     // (NaN stays.)
     let size = if x.abs() > 10.0 { 10.0 } else { x.abs() };

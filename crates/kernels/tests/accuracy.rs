@@ -86,22 +86,29 @@ fn single_precision_functions_stay_within_their_error_bounds() {
     assert_eq!(math_f32::sin(-0.0).to_bits(), (-0.0f32).to_bits());
     assert_eq!(math_f32::tanh(-0.0).to_bits(), (-0.0f32).to_bits());
     assert_eq!(quick_f32::tanh(-0.0).to_bits(), (-0.0f32).to_bits());
+    assert_eq!(math_f32::erf(-0.0).to_bits(), (-0.0f32).to_bits());
     assert_eq!(math_f32::expm1(-0.0).to_bits(), (-0.0f32).to_bits());
 }
 
 #[test]
-fn exponentials_in_single_precision_stay_within_their_error_bounds_where_they_hold() {
-    type Function = (&'static str, fn(f32) -> f32, fn(f64) -> f64);
-    let functions: [Function; 3] = [
-        ("exp", quick_f32::exp, f64::exp),
-        ("exp2", quick_f32::exp2, f64::exp2),
-        ("sigmoid", quick_f32::sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
+fn functions_in_single_precision_stay_within_their_error_bounds_where_they_hold() {
+    type Function = (&'static str, fn(f32) -> f32, fn(f64) -> f64, fn(f32) -> bool);
+    let (exp, log) = (quick_f32::is_fast_exp_argument, quick_f32::is_fast_log_argument);
+    let functions: [Function; 8] = [
+        ("exp", quick_f32::exp, f64::exp, exp),
+        ("exp2", quick_f32::exp2, f64::exp2, exp),
+        ("sigmoid", quick_f32::sigmoid, |x| 1.0 / (1.0 + (-x).exp()), exp),
+        ("log", quick_f32::log, f64::ln, log),
+        ("log2", quick_f32::log2, f64::log2, log),
+        ("log10", quick_f32::log10, f64::log10, log),
+        ("sin", quick_f32::sin, f64::sin, |x| x.abs() <= 4096.0),
+        ("cos", quick_f32::cos, f64::cos, |x| x.abs() <= 4096.0),
     ];
-    for (name, function, exact) in functions {
+    for (name, function, exact, holds) in functions {
         let (mut worst, mut at) = (0.0, 0.0);
         for bits in (0..=u32::MAX).step_by(1_501) {
             let x = f32::from_bits(bits);
-            if !quick_f32::is_fast_exp_argument(x) {
+            if !holds(x) {
                 continue;
             }
             let error = ulps32(function(x), exact(f64::from(x)));
@@ -116,6 +123,28 @@ fn exponentials_in_single_precision_stay_within_their_error_bounds_where_they_ho
         ![f32::NAN, f32::INFINITY, 87.0, -87.0].into_iter().any(quick_f32::is_fast_exp_argument)
     );
     assert!([86.9, -86.9, 0.0, -0.0, 1e-45].into_iter().all(quick_f32::is_fast_exp_argument));
+    let not_logs = [0.0, -0.0, -1.0, 1e-45, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+    assert!(!not_logs.into_iter().any(log));
+    assert!([f32::MIN_POSITIVE, 1.0, f32::MAX].into_iter().all(log));
+    assert_eq!(quick_f32::log(1.0).to_bits(), 0.0_f32.to_bits());
+    assert!((-126..128).all(|e| quick_f32::log2((e as f32).exp2()) == e as f32));
+    assert_eq!(quick_f32::sin(-0.0).to_bits(), (-0.0_f32).to_bits());
+    assert_eq!(quick_f32::sin(0.0).to_bits(), 0.0_f32.to_bits());
+    assert!([4097.0, -1e9, f32::INFINITY].into_iter().all(quick_f32::is_large_angle));
+}
+
+#[test]
+fn angles_near_whole_quarter_turns_keep_their_digits() {
+    for n in -2600_i32..=2600 {
+        let middle = (f64::from(n) * std::f64::consts::FRAC_PI_2) as f32;
+        for x in [middle.next_down(), middle, middle.next_up()] {
+            let errors = [
+                ulps32(quick_f32::sin(x), f64::from(x).sin()),
+                ulps32(quick_f32::cos(x), f64::from(x).cos()),
+            ];
+            assert!(errors.into_iter().all(|error| error <= 0.75), "{x:e}: {errors:?}");
+        }
+    }
 }
 
 #[test]

@@ -49,6 +49,14 @@ pub(crate) trait Map1 {
     }
     /// Whether `slow_path` is worth registers too, because hard inputs come in numbers.
     const SLOW_PATH_IS_WIDE: bool = false;
+    /// Whether a wide `slow_path` does not hold either, so that `last_path` is used.
+    #[inline(always)]
+    fn needs_last_path(_a: Self::A) -> bool {
+        false
+    }
+    fn last_path(p: Self::P, a: Self::A) -> Self::Out {
+        Self::slow_path(p, a)
+    }
 }
 
 /// A map of two inputs.
@@ -128,10 +136,15 @@ fn long_body1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
 #[inline(always)]
 fn redo_hard1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
     if !K::SLOW_PATH_IS_WIDE {
-        return slow_path1::<K>(out, a, p);
+        return scalar_path1::<K>(out, a, p, K::needs_slow_path, K::slow_path);
     }
+    let mut harder = false;
     for (out, &a) in out.iter_mut().zip(a) {
         *out = if K::needs_slow_path(a) { K::slow_path(p, a) } else { *out };
+        harder |= K::needs_last_path(a);
+    }
+    if harder {
+        scalar_path1::<K>(out, a, p, K::needs_last_path, K::last_path);
     }
 }
 
@@ -162,10 +175,16 @@ fn body1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
 
 #[cold]
 #[inline(never)]
-fn slow_path1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
+fn scalar_path1<K: Map1>(
+    out: &mut [K::Out],
+    a: &[K::A],
+    p: K::P,
+    is_needed: impl Fn(K::A) -> bool,
+    path: impl Fn(K::P, K::A) -> K::Out,
+) {
     for (out, &a) in out.iter_mut().zip(a) {
-        if K::needs_slow_path(a) {
-            *out = K::slow_path(p, a);
+        if is_needed(a) {
+            *out = path(p, a);
         }
     }
 }

@@ -50,9 +50,9 @@ pub(crate) trait Math: Number {
     fn tan_any(self) -> Self {
         Math::tan(self)
     }
-    /// Whether there are versions of `exp`, `exp2` and `sigmoid` that are quicker where [`Math::is_fast_exp_argument`]; else they are
-    /// the functions themselves.
-    const HAS_FAST_EXP: bool = false;
+    /// Whether there are quicker versions of the functions below, which hold for some arguments; else they are the functions
+    /// themselves.
+    const HAS_FAST: bool = false;
     #[inline(always)]
     fn is_fast_exp_argument(self) -> bool {
         true
@@ -68,6 +68,35 @@ pub(crate) trait Math: Number {
     #[inline(always)]
     fn fast_sigmoid(self) -> Self {
         Math::sigmoid(self)
+    }
+    #[inline(always)]
+    fn is_fast_log_argument(self) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn fast_log(self) -> Self {
+        Math::log(self)
+    }
+    #[inline(always)]
+    fn fast_log2(self) -> Self {
+        Math::log2(self)
+    }
+    #[inline(always)]
+    fn fast_log10(self) -> Self {
+        Math::log10(self)
+    }
+    /// Whether `fast_sin` and `fast_cos` do not hold.
+    #[inline(always)]
+    fn is_large_angle(self) -> bool {
+        self.needs_slow_reduction()
+    }
+    #[inline(always)]
+    fn fast_sin(self) -> Self {
+        Math::sin(self)
+    }
+    #[inline(always)]
+    fn fast_cos(self) -> Self {
+        Math::cos(self)
     }
     /// As [`Math::tanh`], of every number.
     #[inline(always)]
@@ -141,12 +170,19 @@ macro_rules! real {
             fn cos_any(self) -> Self { math_f64::cos_of_any(self as f64) as $t }
             fn tan_any(self) -> Self { math_f64::tan_of_any(self as f64) as $t }
             $(
-                const HAS_FAST_EXP: bool = true;
+                const HAS_FAST: bool = true;
                 #[inline(always)] fn is_fast_exp_argument(self) -> bool { $q::is_fast_exp_argument(self) }
                 #[inline(always)] fn fast_exp(self) -> Self { $q::exp(self) }
                 #[inline(always)] fn fast_exp2(self) -> Self { $q::exp2(self) }
                 #[inline(always)] fn fast_sigmoid(self) -> Self { $q::sigmoid(self) }
                 #[inline(always)] fn fast_tanh(self) -> Self { $q::tanh(self) }
+                #[inline(always)] fn is_fast_log_argument(self) -> bool { $q::is_fast_log_argument(self) }
+                #[inline(always)] fn fast_log(self) -> Self { $q::log(self) }
+                #[inline(always)] fn fast_log2(self) -> Self { $q::log2(self) }
+                #[inline(always)] fn fast_log10(self) -> Self { $q::log10(self) }
+                #[inline(always)] fn is_large_angle(self) -> bool { $q::is_large_angle(self) }
+                #[inline(always)] fn fast_sin(self) -> Self { $q::sin(self) }
+                #[inline(always)] fn fast_cos(self) -> Self { $q::cos(self) }
             )?
         }
 

@@ -22,12 +22,6 @@ macro_rules! unary {
 unary! {
     /// `e^x - 1`, exact near 0.
     expm1, "expm1_vml_cpu", [float complex], math => Expm1<T: Math>(x) Math::expm1(x);
-    /// The natural logarithm.
-    log, "log_vml_cpu", [float complex], math => Log<T: Math>(x) Math::log(x);
-    /// The logarithm to base 2.
-    log2, "log2_vml_cpu", [float complex], math => Log2<T: Math>(x) Math::log2(x);
-    /// The logarithm to base 10.
-    log10, "log10_vml_cpu", [float complex], math => Log10<T: Math>(x) Math::log10(x);
     /// `ln(1 + x)`, exact near 0.
     log1p, "log1p", [float complex], math => Log1p<T: Math>(x) Math::log1p(x);
     /// The square root; NaN for negative real numbers.
@@ -64,9 +58,9 @@ unary! {
     square, "pow", [int float complex], => Square<T: Number>(x) x.times(x);
 }
 
-/// Declares maps that have a quick version for singles of usual size.
+/// Declares ops that have a quick version for singles of usual size.
 macro_rules! quick {
-    ($($Map:ident $name:ident $quick:ident;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident, $error:literal, $Map:ident $quick:ident, $is_quick:ident $(, half $Half:ident)?;)*) => {$(
         struct $Map<T>(std::marker::PhantomData<T>);
         impl<T: Math> Map1 for $Map<T> {
             type P = ();
@@ -77,33 +71,39 @@ macro_rules! quick {
             fn map((): (), x: T) -> T {
                 Math::$quick(x)
             }
-            const HAS_SLOW_PATH: bool = T::HAS_FAST_EXP;
+            const HAS_SLOW_PATH: bool = T::HAS_FAST;
             const SLOW_PATH_IS_WIDE: bool = true;
             #[inline(always)]
             fn needs_slow_path(x: T) -> bool {
-                !x.is_fast_exp_argument()
+                !x.$is_quick()
             }
             #[inline(always)]
             fn slow_path((): (), x: T) -> T {
                 Math::$name(x)
             }
         }
+        $(#[$meta])*
+        pub fn $name(iter: &mut Iter) -> Result<()> {
+            $(if iter.input_dtype(0) == DType::F16 {
+                return run1::<$Half>(iter, ());
+            })?
+            compute!(iter.input_dtype(0), $error, [float complex], T => run1::<$Map<T>>(iter, ()))
+        }
     )*};
 }
 quick! {
-    Exp exp fast_exp;
-    Exp2 exp2 fast_exp2;
-    Sigmoid sigmoid fast_sigmoid;
-}
-
-/// `2^x`.
-pub fn exp2(iter: &mut Iter) -> Result<()> {
-    compute!(iter.input_dtype(0), "exp2", [float complex], T => run1::<Exp2<T>>(iter, ()))
-}
-
-/// `1 / (1 + e^-x)`.
-pub fn sigmoid(iter: &mut Iter) -> Result<()> {
-    compute!(iter.input_dtype(0), "sigmoid_cpu", [float complex], T => run1::<Sigmoid<T>>(iter, ()))
+    /// `e^x`.
+    exp, "exp_vml_cpu", Exp fast_exp, is_fast_exp_argument, half ExpHalf;
+    /// `2^x`.
+    exp2, "exp2", Exp2 fast_exp2, is_fast_exp_argument;
+    /// `1 / (1 + e^-x)`.
+    sigmoid, "sigmoid_cpu", Sigmoid fast_sigmoid, is_fast_exp_argument;
+    /// The natural logarithm.
+    log, "log_vml_cpu", Log fast_log, is_fast_log_argument;
+    /// The logarithm to base 2.
+    log2, "log2_vml_cpu", Log2 fast_log2, is_fast_log_argument;
+    /// The logarithm to base 10.
+    log10, "log10_vml_cpu", Log10 fast_log10, is_fast_log_argument;
 }
 
 /// `e^x` in single precision: what it takes for 0 is far below every `float16`.
@@ -118,14 +118,6 @@ impl Map1 for ExpHalf {
         crate::simd::math_f32::exp_single(x)
     }
 }
-/// `e^x`.
-pub fn exp(iter: &mut Iter) -> Result<()> {
-    if iter.input_dtype(0) == DType::F16 {
-        return run1::<ExpHalf>(iter, ());
-    }
-    compute!(iter.input_dtype(0), "exp_vml_cpu", [float complex], T => run1::<Exp<T>>(iter, ()))
-}
-
 /// Declares maps of single precision by quick functions in double precision where these hold; by the exact ones elsewhere,
 /// and in double precision.
 macro_rules! gamma_maps {
@@ -172,7 +164,7 @@ pub fn digamma(iter: &mut Iter) -> Result<()> {
 
 /// Declares the circular functions, whose vector versions hold for angles of usual size only.
 macro_rules! circular {
-    ($($(#[$meta:meta])* $name:ident, $error:literal, $Map:ident, $any:ident;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident, $error:literal, $Map:ident $quick:ident, $is_large:ident, $any:ident;)*) => {$(
         struct $Map<T>(std::marker::PhantomData<T>);
         impl<T: Math> Map1 for $Map<T> {
             type P = ();
@@ -181,14 +173,23 @@ macro_rules! circular {
             type Levels = T::MathLevels;
             #[inline(always)]
             fn map((): (), x: T) -> T {
-                Math::$name(x)
+                Math::$quick(x)
             }
             const HAS_SLOW_PATH: bool = true;
+            const SLOW_PATH_IS_WIDE: bool = T::HAS_FAST;
             #[inline(always)]
             fn needs_slow_path(x: T) -> bool {
+                x.$is_large()
+            }
+            #[inline(always)]
+            fn slow_path((): (), x: T) -> T {
+                if T::HAS_FAST { Math::$name(x) } else { x.$any() }
+            }
+            #[inline(always)]
+            fn needs_last_path(x: T) -> bool {
                 x.needs_slow_reduction()
             }
-            fn slow_path((): (), x: T) -> T {
+            fn last_path((): (), x: T) -> T {
                 x.$any()
             }
         }
@@ -200,11 +201,11 @@ macro_rules! circular {
 }
 circular! {
     /// The sine of `x` radians.
-    sin, "sin_vml_cpu", Sin, sin_any;
+    sin, "sin_vml_cpu", Sin fast_sin, is_large_angle, sin_any;
     /// The cosine of `x` radians.
-    cos, "cos_vml_cpu", Cos, cos_any;
+    cos, "cos_vml_cpu", Cos fast_cos, is_large_angle, cos_any;
     /// The tangent of `x` radians.
-    tan, "tan_vml_cpu", Tan, tan_any;
+    tan, "tan_vml_cpu", Tan tan, needs_slow_reduction, tan_any;
 }
 
 map!(Negative<T: Number>(x: T) -> T { x.negative() });

@@ -1,7 +1,8 @@
 //! Functions of one `f32`, written so that LLVM turns a loop over them into whole-register code: no
 //! branches, no tables, fused multiply-adds.
 //!
-//! They are computed in double precision with polynomials just good enough for single, and rounded
+//! They (but `erf`, which is that of `quick_f32`) are computed in double precision with polynomials just good enough for single, and
+//! rounded
 //! once: the error stays below 0.75 units in the last place for every function here (tested in
 //! `tests/accuracy.rs`), overflow and denormals come out right by themselves, and the arithmetic
 //! still hides behind memory. Infinities, NaN and signed zeros are exact; `sin`, `cos` and `tan`
@@ -348,18 +349,8 @@ fn erfc_wide(x: f64) -> f64 {
     let tail = exp_wide(-(z * z)) * scaled_erfc(z);
     if x < 0.0 { 2.0 - tail } else { tail }
 }
-/// `erf x`: `x` times a polynomial in `x²` up to 1 (relative error 2^-34), `1 - erfc` beyond.
-#[inline(always)]
-pub fn erf(x: f32) -> f32 {
-    let wide = f64::from(x);
-    let z = wide * wide;
-    let near = wide
-        * horner!(z; 1.128_379_167_061_543_5, -0.376_126_384_680_287_1,
-        0.112_837_824_952_368_45, -0.026_865_430_727_670_243, 0.005_221_031_807_858_023,
-        -0.000_848_408_040_553_510_7, 0.000_112_659_590_256_066_09, -9.667_044_571_486_996e-6);
-    let far = (1.0 - erfc_wide(wide.abs())).copysign(wide);
-    (if wide.abs() < 1.0 { near } else { far }) as f32
-}
+pub use super::quick_f32::erf;
+
 /// `1 - erf x`.
 #[inline(always)]
 pub fn erfc(x: f32) -> f32 {

@@ -74,6 +74,27 @@ fn large_angles_are_right() {
 }
 
 #[test]
+fn arguments_of_every_size_stand_side_by_side() {
+    let angles = [0.5f32, 4097.0, -9e5, 1e7, -0.0, f32::INFINITY, f32::NAN, -3.0, 4096.0, -2e6];
+    let numbers = [2.0f32, 0.0, -1.0, 1e-45, f32::INFINITY, f32::NAN, f32::MAX, -0.0, 1.0, 1e-38];
+    // Short enough for the caches, and long enough to be read ahead.
+    for n in [1000, 70_000] {
+        let check = |x: &[f32; 10], got: Vec<f32>, exact: fn(f64) -> f64| {
+            for (i, got) in got.into_iter().enumerate() {
+                let x = x[i % 10];
+                assert!(ulps32(got, exact(f64::from(x))) <= 0.75, "{x:e} gives {got:e}");
+            }
+        };
+        let repeated = |x: &[f32; 10]| -> Vec<f32> { x.iter().copied().cycle().take(n).collect() };
+        check(&angles, unary(&repeated(&angles), ew::sin).unwrap(), f64::sin);
+        check(&angles, unary(&repeated(&angles), ew::cos).unwrap(), f64::cos);
+        check(&numbers, unary(&repeated(&numbers), ew::log).unwrap(), f64::ln);
+        check(&numbers, unary(&repeated(&numbers), ew::log2).unwrap(), f64::log2);
+        check(&numbers, unary(&repeated(&numbers), ew::log10).unwrap(), f64::log10);
+    }
+}
+
+#[test]
 fn special_functions_have_their_known_values() {
     let inf = f64::INFINITY;
     let digamma = unary(&[0.0, -0.0, -1.0, -1.5, 1.0, inf, -inf], ew::digamma).unwrap();

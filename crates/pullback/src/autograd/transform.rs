@@ -12,7 +12,9 @@ pub(crate) use super::thread::captured::check_change;
 pub use super::thread::captured::{enter, exit, own};
 use super::variable::tangent;
 use crate::dispatch::Grads;
+use crate::tensor::Key;
 use crate::{Result, Tensor};
+use pullback_kernels::memory;
 use smallvec::smallvec;
 use std::any::Any;
 use std::collections::HashSet;
@@ -77,6 +79,28 @@ pub fn input(tensor: &Tensor) -> Result<Tensor> {
     alias.set_history(node, 0);
     creation::announce()?;
     Ok(alias)
+}
+
+/// Other arguments of the innermost transform's function, as aliases that are its own: it may write to them, which changes the
+/// tensors, but not their history. `None` for tensors that stay themselves: those with a history of their own, which a write
+/// would belong to, and those of sparse layouts and of classes with ops of their own.
+///
+/// # Errors
+/// Only if memory runs out.
+pub fn arguments(tensors: &[Tensor]) -> Result<Vec<Option<Tensor>>> {
+    let is_itself = |tensor: &Tensor| {
+        let keys = tensor.keys();
+        tensor.requires_grad() || tensor.is_sparse() || keys.has(Key::Python)
+    };
+    let alias = |tensor: &Tensor| {
+        if is_itself(tensor) { Ok(None) } else { without_history(tensor).map(Some) }
+    };
+    let mut aliases = memory::with_capacity(tensors.len())?;
+    for tensor in tensors {
+        aliases.push(alias(tensor)?);
+    }
+    own(aliases.iter().flatten());
+    Ok(aliases)
 }
 
 /// Ends the transform of these inputs: tensors that depend on nothing else have no derivative any more.

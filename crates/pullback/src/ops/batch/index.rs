@@ -3,15 +3,16 @@
 use super::values::Values;
 use super::{behind, dims, one_by_one, widened};
 use crate::dispatch::batch::{BatchedCall, Outcome};
-use crate::dispatch::{Outputs, TensorVec, Value};
+use crate::dispatch::{OpDef, Outputs, TensorVec, Value};
 use crate::error::{bail, ensure};
 use crate::ops::reduce::any_all::is_any_true;
+use crate::tensor::promote;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, Error, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::memory;
 
 /// The indices of the examples, as a column with `rank` further dimensions.
-fn examples(size: i64, rank: usize) -> Result<Tensor> {
+pub(super) fn examples(size: i64, rank: usize) -> Result<Tensor> {
     let numbers = memory::collect(0..size)?;
     let column = Tensor::from_slice(&numbers, &[size])?;
     let mut shape = behind(size, &[]);
@@ -192,14 +193,18 @@ pub(crate) fn slices(call: &BatchedCall<'_>, self_: &Tensor, index: &Tensor) -> 
     call.run(&values).map(Outcome::Batched)
 }
 
+/// Indices that are counted from the start, of such as may be counted from the end if they are negative.
+pub(super) fn from_start(indices: &Tensor, size: i64) -> Result<Tensor> {
+    let negative = indices.lt(&Tensor::wrapped(0_i64)?)?;
+    negative.where_self(&indices.add(&Tensor::wrapped(size)?)?, indices)
+}
+
 /// The rule of `take`: indices into the flattened examples.
 pub(crate) fn take(call: &BatchedCall<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
     let flat = call.front(self_)?.reshape(&[call.size, self_.numel()])?;
     let positions = call.front(index)?.reshape(&[call.size, index.numel()])?;
     // (`gather` takes no indices from the end.)
-    let negative = positions.lt(&Tensor::wrapped(0_i64)?)?;
-    let from_start = positions.add(&Tensor::wrapped(self_.numel())?)?;
-    let positions = negative.where_self(&from_start, &positions)?;
+    let positions = from_start(&positions, self_.numel())?;
     Ok(flat.gather(1, &positions)?.reshape(&behind(call.size, index.shape()))?.into())
 }
 
@@ -294,6 +299,59 @@ pub(crate) fn bucketize(
         return super::pass(call);
     }
     one_by_one(call)
+}
+
+/// The rule of `isin`: elements are looked up among those that all examples share in one call, else in their example's row,
+/// which is sorted for the op `search`.
+pub(crate) fn among(
+    call: &BatchedCall<'_>,
+    elements: &Tensor,
+    test_elements: &Tensor,
+    invert: bool,
+    search: &'static OpDef,
+) -> Result<Outcome> {
+    if !call.is_batched(test_elements) {
+        return super::pass(call);
+    }
+    let dtype = promote::result_type(&[elements, test_elements])?;
+    let has_order = |t: &Tensor| t.dtype() != DType::Bool && !t.dtype().is_complex();
+    if !has_order(elements) || !has_order(test_elements) {
+        // (Refused as it is without batch.)
+        return one_by_one(call);
+    }
+    let row = |t: &Tensor| call.front(t)?.to_dtype(dtype)?.reshape(&[call.size, t.numel()]);
+    let (own, others) = (row(elements)?, row(test_elements)?);
+    let shape = behind(call.size, elements.shape());
+    let found = if test_elements.numel() == 0 {
+        TensorSpec::beside(&own, own.shape()).computed_in(DType::Bool).zeros()?
+    } else {
+        let [sorted, _] = others.sort(1, false)?;
+        let mut values = Values::none(search);
+        values.set("sorted_sequence", sorted.clone());
+        values.set("self", own.clone());
+        values.set("out_int32", false);
+        values.set("right", false);
+        let last = Scalar::Int(test_elements.numel() - 1);
+        sorted.gather(1, &values.call()?.one().clamp(None, Some(last))?)?.eq(&own)?
+    };
+    Ok(if invert { found.logical_not()? } else { found }.reshape(&shape)?.into())
+}
+
+/// The rule of `isin` of a number.
+pub(crate) fn is_number_among(
+    call: &BatchedCall<'_>,
+    element: Scalar,
+    test_elements: &Tensor,
+    invert: bool,
+) -> Result<Outcome> {
+    let is_complex = matches!(element, Scalar::Complex(..)) || test_elements.dtype().is_complex();
+    if is_complex || matches!(element, Scalar::Bool(_)) || test_elements.dtype() == DType::Bool {
+        // (Refused as it is without batch.)
+        return one_by_one(call);
+    }
+    let row = call.front(test_elements)?.reshape(&[call.size, test_elements.numel()])?;
+    let found = row.eq(&Tensor::wrapped(element)?)?.any_dim(1, false)?;
+    Ok(if invert { found.logical_not()? } else { found }.into())
 }
 
 /// The rule of `fill` with a number that all examples share.

@@ -144,6 +144,38 @@ pub(crate) fn nll_loss_backward(
     Ok(if has_first { result.unflatten(0, &[call.size, sizes[0]])? } else { result }.into())
 }
 
+/// The rule of the hinge loss of several classes, of one row or of several.
+pub(crate) fn multi_margin_loss(
+    call: &BatchedCall<'_>,
+    self_: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    reduction: i64,
+) -> Result<Outcome> {
+    let columns = self_.shape().last().copied().unwrap_or(0);
+    let rows = if self_.ndim() == 2 { self_.shape()[0] } else { 1 };
+    let fits = (1..=2).contains(&self_.ndim()) && target.ndim() <= 1 && target.numel() == rows;
+    let weighs = weight.is_none_or(|weight| weight.shape() == [columns]);
+    if !fits || !weighs || self_.numel() == 0 || !(NONE..=SUM).contains(&reduction) {
+        return super::one_by_one(call);
+    }
+    let classes = call.front(target)?.reshape(&[call.size * rows])?;
+    let mut values = Values::given(call);
+    values.set_subject(call.front(self_)?.reshape(&[call.size * rows, columns])?);
+    values.set("target", classes.clone());
+    values.set("reduction", NONE);
+    let apart = weight.filter(|&weight| call.is_batched(weight));
+    if apart.is_some() {
+        values.set("weight", Value::None);
+    }
+    let mut losses = values.call()?.one().reshape(&[call.size, rows])?;
+    if let Some(weight) = apart {
+        let own = call.front(weight)?.gather(1, &classes.reshape(&[call.size, rows])?)?;
+        losses = losses.mul(&own.to_dtype(losses.dtype())?)?;
+    }
+    Ok(reduced(&losses.reshape(&behind(call.size, target.shape()))?, reduction)?.into())
+}
+
 /// The arguments of a loss of sequences with the batch merged with the examples, or `None` if there is no batch of examples to
 /// merge it with.
 fn merged_sequences(

@@ -55,11 +55,14 @@ fn weights(
 ) -> Result<Tensor> {
     let counts = target.ne(&Tensor::wrapped(ignored)?)?.to_dtype(like.dtype())?;
     let Some(weight) = weight else { return Ok(counts) };
-    if call.physical(weight).is_some() {
-        return Err(super::unsupported(call, "with a weight for each example is not possible yet"));
-    }
-    let valid = target.clamp(Some(0_i64.into()), None)?;
-    valid_weights(weight, &valid)?.mul(&counts)
+    // (`ignore_index` may be no class: its weight, which counts 0, is any of them.)
+    let valid = counts.ne(&Tensor::wrapped(0_i64)?)?.where_self(target, &target.zeros_like()?)?;
+    let Some(each) = call.physical(weight) else {
+        return valid_weights(weight, &valid)?.mul(&counts);
+    };
+    let numel = target.shape()[1..].iter().product();
+    let own = each.gather(1, &valid.reshape(&[call.size, numel])?)?.reshape(target.shape())?;
+    own.mul(&counts)
 }
 
 fn valid_weights(weight: &Tensor, target: &Tensor) -> Result<Tensor> {
@@ -76,11 +79,10 @@ pub(crate) fn nll_loss(
     reduction: i64,
     ignored: i64,
 ) -> Result<Outcome> {
-    if call.is_batched(weight) {
-        return super::one_by_one(call);
-    }
     let has_first = logs.ndim() >= 2;
-    if !(NONE..=SUM).contains(&reduction)
+    let classes = logs.shape().get(usize::from(has_first)).copied().unwrap_or(0);
+    if !weight.is_none_or(|weight| weight.shape() == [classes])
+        || !(NONE..=SUM).contains(&reduction)
         || logs.ndim() == 0
         || target.ndim() + 1 != logs.ndim()
         || has_first && target.shape()[0] != logs.shape()[0]
@@ -91,10 +93,15 @@ pub(crate) fn nll_loss(
     values.set_subject(folded(call, logs, has_first)?);
     values.set("target", folded(call, target, has_first)?);
     values.set("reduction", NONE);
+    let is_apart = call.is_batched(weight);
+    if is_apart {
+        values.set("weight", Value::None);
+    }
     let losses = values.call()?.tensors().remove(0);
     let losses =
         if has_first { losses.unflatten(0, &[call.size, target.shape()[0]])? } else { losses };
     let each = weights(call, &call.front(target)?, weight, ignored, logs)?;
+    let losses = if is_apart { losses.mul(&each)? } else { losses };
     let numel: i64 = target.shape().iter().product();
     let total = each.reshape(&[call.size, numel])?.sum_dim(Some(&[1]), false)?;
     let output = match reduction {
@@ -116,10 +123,14 @@ pub(crate) fn nll_loss_backward(
     reduction: i64,
     total_weight: &Tensor,
 ) -> Result<Outcome> {
-    if call.is_batched(weight) {
-        return super::one_by_one(call);
-    }
     let has_first = sizes.len() >= 2;
+    let classes = sizes.get(usize::from(has_first)).copied().unwrap_or(0);
+    let ignored = match call.named("ignore_index") {
+        Some(Arg::Int(ignored)) if weight.is_none_or(|weight| weight.shape() == [classes]) => {
+            ignored
+        }
+        _ => return super::one_by_one(call),
+    };
     let mut each = call.front(grad_output)?;
     if reduction == MEAN {
         each = each.div(&call.front(total_weight)?)?;
@@ -128,6 +139,10 @@ pub(crate) fn nll_loss_backward(
         each = super::widened(&each, target.ndim())?
             .expand(&behind(call.size, target.shape()), false)?;
     }
+    let is_apart = call.is_batched(weight);
+    if is_apart {
+        each = each.mul(&weights(call, &call.front(target)?, weight, ignored, grad_output)?)?;
+    }
     let each = if has_first { each.flatten(0, 1)? } else { each };
     let mut all = behind(call.size, sizes);
     if has_first {
@@ -135,6 +150,9 @@ pub(crate) fn nll_loss_backward(
         all[0] *= first;
     }
     let mut values = Values::given(call);
+    if is_apart {
+        values.set("weight", Value::None);
+    }
     values.set("grad_output", each);
     values.set("sizes", super::ints(&all));
     values.set("target", folded(call, target, has_first)?);

@@ -1,7 +1,7 @@
 //! Batching rules of ops that write elements where a tensor says: `masked_scatter` and `put`. Those along a dimension are in
 //! `dims`, those at lists of indices in `index`.
 
-use super::index::{examples, from_start};
+use super::index::{are_outside, examples, from_start};
 use super::values::Values;
 use super::{behind, one_by_one, widened};
 use crate::dispatch::batch::{BatchedCall, Outcome};
@@ -47,8 +47,7 @@ pub(crate) fn put(
         return one_by_one(call);
     }
     let places = from_start(&call.front(index)?.reshape(&[call.size, count])?, numel)?;
-    let is_outside = places.lt(&Tensor::wrapped(0_i64)?)?;
-    if is_any_true(&is_outside.logical_or(&places.ge(&Tensor::wrapped(numel)?)?)?)? {
+    if are_outside(&places, numel)? {
         // (Refused as it is without batch.)
         return one_by_one(call);
     }

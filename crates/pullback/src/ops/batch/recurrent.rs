@@ -24,8 +24,7 @@ pub(crate) fn recurrent(
         _ => (false, 2),
     };
     let is_shared = |name: &&str| !call.is_batched(call.tensor_named(name));
-    if is_packed || input.ndim() != rank || w_hh.ndim() != 2 || !SHARED.iter().all(|n| is_shared(n))
-    {
+    if is_packed || input.ndim() != rank || w_hh.ndim() != 2 || !SHARED.iter().all(is_shared) {
         return one_by_one(call);
     }
     let (at, each, hidden) = (rank as i64 - 2, input.shape()[rank - 2], w_hh.shape()[1]);

@@ -503,11 +503,11 @@ impl<'a> RecurrentLayer<'a> {
         let mut tensors = tensors.chain(self.biases.into_iter().flatten());
         let rows = self.weights[0].shape()[0];
         // (With weights of each example, batched products are faster than one call of the kernel for each.)
-        let parameters = self.weights.into_iter().chain(self.biases.into_iter().flatten());
+        let mut parameters = self.weights.into_iter().chain(self.biases.into_iter().flatten());
         dtype.is_floating_point()
             && self.projection.is_none()
             && !self.is_mixed()
-            && parameters.into_iter().all(|t| autograd::batch::level_of(t).is_none())
+            && parameters.all(|t| autograd::batch::level_of(t).is_none())
             && tensors.all(|t| autocast::lowered(t) == dtype)
             && self.biases.into_iter().flatten().all(|b| b.shape() == [rows])
     }

@@ -4,7 +4,7 @@ use super::behind;
 use super::values::Values;
 use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::dispatch::{Arg, Outputs, TensorVec, Value};
-use crate::{Result, Tensor};
+use crate::{DType, Result, Tensor};
 use smallvec::smallvec;
 
 const NONE: i64 = 0;
@@ -56,11 +56,12 @@ fn weights(
     let counts = target.ne(&Tensor::wrapped(ignored)?)?.to_dtype(like.dtype())?;
     let Some(weight) = weight else { return Ok(counts) };
     // (`ignore_index` may be no class: its weight, which counts 0, is any of them.)
-    let valid = counts.ne(&Tensor::wrapped(0_i64)?)?.where_self(target, &target.zeros_like()?)?;
+    let target = target.to_dtype(DType::I64)?;
+    let valid = counts.ne(&Tensor::wrapped(0_i64)?)?.where_self(&target, &target.zeros_like()?)?;
     let Some(each) = call.physical(weight) else {
         return valid_weights(weight, &valid)?.mul(&counts);
     };
-    let numel = target.shape()[1..].iter().product();
+    let numel: i64 = target.shape()[1..].iter().product();
     let own = each.gather(1, &valid.reshape(&[call.size, numel])?)?.reshape(target.shape())?;
     own.mul(&counts)
 }

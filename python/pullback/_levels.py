@@ -8,9 +8,7 @@ as PyTorch's interpreters. What belongs to PyTorch's wrappers alone is refused, 
 
 from __future__ import annotations
 
-import contextlib
 import threading
-import warnings
 from typing import Any, NamedTuple
 
 from . import _C, _transform
@@ -405,37 +403,23 @@ def set_single_level_autograd_function_allowed(allowed: bool, /) -> None:
     _transform.ALLOWED.functions_without_setup = bool(allowed)
 
 
-# The warning of an op that goes through the examples one by one, once for each op.
-_ONE_BY_ONE = r"vmap: .* has no batching rule and goes through the examples one by one"
-
-
 def _is_vmap_fallback_enabled() -> bool:
-    """True: an op without batching rule goes through the examples one by one."""
-    return True
+    """Whether a call without batching rule goes through the examples one by one."""
+    return _C._vmap_has_fallback()
 
 
 def _set_vmap_fallback_enabled(enabled: bool, /) -> None:
-    """Checks that ops without batching rule are to go through the examples one by one.
+    """Lets calls without batching rule go through the examples one by one, on all threads.
 
-    Raises:
-        NotImplementedError: for False, which the library cannot do.
+    Args:
+        enabled: False for ``RuntimeError`` instead.
     """
-    if not enabled:
-        raise NotImplementedError(
-            "_set_vmap_fallback_enabled(False): ops without batching rule always go through the "
-            "examples one by one; torch._C._vmap_fallen_back() lists those that did"
-        )
+    _C._vmap_set_fallback(enabled)
 
 
 def _set_vmap_fallback_warning_enabled(enabled: bool, /) -> None:
     """Whether an op without batching rule warns when it is first called within ``vmap``."""
-    if not enabled:
-        warnings.filterwarnings("ignore", message=_ONE_BY_ONE)
-        return
-    for entry in list(warnings.filters):
-        if entry[0] == "ignore" and getattr(entry[1], "pattern", None) == _ONE_BY_ONE:
-            with contextlib.suppress(ValueError):
-                warnings.filters.remove(entry)  # type: ignore[attr-defined]
+    _C._debug_only_display_vmap_fallback_warnings(enabled)
 
 
 # ---- what there is, printed ----

@@ -297,3 +297,25 @@ def test_nothing_is_kept_after_the_graph_is_gone() -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_batched_functions_are_computed_again_at_the_same_levels() -> None:
+    def loss(a: torch.Tensor) -> torch.Tensor:
+        inner = torch.vmap(torch.vmap(lambda row: row.exp() * row.sin()))(a)
+        return torch.vmap(lambda m: torch.linalg.qr(m)[0])(a).sum() + inner.sum()
+
+    torch.manual_seed(0)
+    a = torch.randn(3, 4, 4, dtype=torch.float64, requires_grad=True)
+    (expected,) = torch.autograd.grad(loss(a), a)
+    checkpoint(loss, a, use_reentrant=False).backward()
+    assert a.grad is not None
+    assert a.grad.tolist() == expected.tolist()
+    a.grad = None
+
+    def nested(a: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = checkpoint(loss, a.tanh(), use_reentrant=False)
+        return result + torch.vmap(torch.sin)(a).sum()
+
+    (expected,) = torch.autograd.grad(loss(a.tanh()) + a.sin().sum(), a)
+    checkpoint(nested, a, use_reentrant=False).backward()
+    torch.testing.assert_close(a.grad, expected)

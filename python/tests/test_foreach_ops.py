@@ -360,6 +360,28 @@ def longs(*shape: int) -> torch.Tensor:
             NotImplementedError,
             "Could not run 'aten::rsqrt_' with arguments from the 'SparseCPU' backend",
         ),
+        (
+            lambda a: torch._foreach_add_([*a, torch.eye(3).to_sparse()], 0),
+            RuntimeError,
+            "sparse, dense",
+        ),
+        (
+            lambda a: torch._foreach_mul_([*a, torch.eye(2).to_sparse()], [*a, torch.ones(3)]),
+            RuntimeError,
+            "",
+        ),
+        (
+            lambda a: torch._foreach_pow_([*a, torch.eye(2).to_sparse()], 0),
+            RuntimeError,
+            "powers above 0",
+        ),
+        (
+            lambda a: torch._foreach_add_(
+                [*a, torch.ones(2, dtype=torch.cfloat).conj()], [*a, torch.ones(3)]
+            ),
+            RuntimeError,
+            "doesn't match the broadcast shape|must match the size",
+        ),
         (lambda a: torch._foreach_mm(a, []), RuntimeError, "must have the same number of tensors"),
         (lambda a: torch._foreach_max([torch.ones(0)]), RuntimeError, "maximum of an empty tensor"),
     ],
@@ -370,6 +392,29 @@ def test_what_is_refused_changes_nothing(call: Any, error: type[Exception], phra
     with pytest.raises(error, match=phrase):
         call(a)
     check_same(a, before)
+
+
+def test_what_is_refused_changes_nothing_where_the_call_is_observed() -> None:
+    [a] = lists(1, torch.float32, "mixed")
+    before = copies(a)
+    with (
+        torch.profiler.profile(),
+        pytest.raises(RuntimeError, match="can't be cast to the desired output type Long"),
+    ):
+        torch._foreach_mul_([*a, longs(2)], 2.5)
+    check_same(a, before)
+
+
+def test_rows_that_need_layers_are_written_once() -> None:
+    sparse, number = torch.eye(2).to_sparse(), torch.tensor([1 + 2j])
+    dense, conj = torch.ones(2, 2), number.conj()
+    versions = [x._version for x in (dense, sparse, conj)]
+    torch._foreach_mul_([dense, sparse, conj], 3)
+    assert dense.tolist() == [[3, 3], [3, 3]]
+    assert sparse.to_dense().tolist() == [[3, 0], [0, 3]]
+    assert conj.tolist() == [3 - 6j]
+    assert number.tolist() == [3 + 6j]
+    assert [x._version for x in (dense, sparse, conj)] == [v + 1 for v in versions]
 
 
 def test_they_are_ops_with_schemas() -> None:

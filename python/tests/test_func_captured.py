@@ -182,3 +182,80 @@ def test_buffers_of_a_module_are_captured() -> None:
         grad(loss)(parameters, torch.randn(4, 3))
     norm.eval()
     grad(loss)(parameters, torch.randn(4, 3))
+
+
+def test_other_arguments_are_written_to_and_keep_their_history() -> None:
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        return y.copy_(x * x)
+
+    x = torch.tensor([1.0, 2.0])
+    for transform in (jacrev, jacfwd):
+        y = torch.zeros(2)
+        assert transform(function)(x, y).tolist() == [[2, 0], [0, 4]]
+        assert y.tolist() == [1, 4]
+        assert not y.requires_grad
+        assert y.grad_fn is None
+    y = torch.zeros(2)
+    slope = grad(lambda x, out: function(x, out["y"]).sum())(x, out={"y": y})
+    assert slope.tolist() == [2, 4]
+    assert y.tolist() == [1, 4]
+    assert y._version == 1
+
+
+def test_other_arguments_that_require_grad_are_captured() -> None:
+    y = torch.zeros(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=CAPTURED.format("copy_")):
+        grad(lambda x, y: y.copy_(x).sum())(torch.ones(2), y)
+    outer = grad(lambda y: grad(lambda x, y: (x * y).sum())(torch.ones(2), y).sum())
+    assert outer(torch.ones(2)).tolist() == [1, 1]
+
+
+def test_statistics_of_a_norm_are_written_to_as_arguments() -> None:
+    norm = torch.nn.BatchNorm1d(3)
+    parameters, buffers = dict(norm.named_parameters()), dict(norm.named_buffers())
+
+    def loss(parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor) -> Tensor:
+        result: Tensor = functional_call(norm, (parameters, buffers), (x,)).sum()
+        return result
+
+    grad(loss)(parameters, buffers, torch.randn(4, 3))
+    assert norm.num_batches_tracked.item() == 1
+
+
+def test_captured_examples_are_refused_by_way_of_detach() -> None:
+    def example(x: Tensor) -> Tensor:
+        other = x * 1
+
+        def function(y: Tensor) -> Tensor:
+            other.detach().add_(1)
+            return (y * y).sum()
+
+        return grad(function)(x)
+
+    with pytest.raises(RuntimeError, match=CAPTURED.format(r"add_\.Tensor")):
+        vmap(example)(torch.ones(2, 3))
+
+
+def test_data_is_not_replaced_within_transforms() -> None:
+    def replaces(x: Tensor) -> Tensor:
+        x.data = torch.zeros(2)
+        return x.sum()
+
+    x = torch.ones(2)
+    for call in (
+        lambda: grad(replaces)(x),
+        lambda: vjp(replaces, x),
+        lambda: jvp(replaces, (x,), (x,)),
+    ):
+        with pytest.raises(RuntimeError, match=r"directly with `\.data` inside functorch"):
+            call()
+    with pytest.raises(RuntimeError, match=r"mutating directly with `\.data` under vmap"):
+        vmap(replaces)(torch.ones(3, 2))
+    assert x.tolist() == [1, 1]
+
+    def fresh(x: Tensor) -> Tensor:
+        y = torch.zeros(2)
+        y.data = torch.ones(2)
+        return (x * y).sum()
+
+    assert grad(fresh)(x).tolist() == [1, 1]

@@ -368,3 +368,147 @@ def test_the_batch_is_not_padded() -> None:
     same(vmap(lambda x: pad(x, (1, 0)))(torch.ones(2, 1)), torch.tensor([[0.0, 1.0]] * 2))
     with pytest.raises(RuntimeError, match="Pad length is 4 while the input has 1 dimensions"):
         vmap(lambda x: pad(x, (1, 0, 1, 0)))(torch.ones(2, 1))
+
+
+@pytest.mark.parametrize("p", [0.25, 0.5])
+def test_dropout_of_what_all_examples_share_has_masks_of_its_own(p: float) -> None:
+    x = torch.ones(64)
+    functions = (
+        torch.nn.functional.dropout,
+        torch.nn.functional.alpha_dropout,
+        lambda t, p: torch.nn.functional.feature_alpha_dropout(t.view(8, 8), p, training=True),
+        lambda t, p: torch.nn.functional.dropout1d(t.view(2, 32, 1), p),
+    )
+    for function in functions:
+        found = vmap(lambda _: function(x, p), randomness="different")(torch.ones(3))  # noqa: B023
+        assert not found[0].equal(found[1])
+        assert not found[1].equal(found[2])
+        found = vmap(lambda _: function(x, p), randomness="same")(torch.ones(3))  # noqa: B023
+        assert found[0].equal(found[1])
+
+
+def test_draws_that_examples_share_are_written_to_each() -> None:
+    p = torch.tensor([0.0, 1.0, 0.5])
+    found = vmap(lambda t: t.clone().bernoulli_(p), randomness="same")(torch.full((4, 3), 7.0))
+    assert found.equal(found[:1].expand(4, 3))
+    assert found[0, :2].tolist() == [0, 1]
+    found = vmap(lambda t: torch.randint_like(t, 3, 9), randomness="same")(torch.zeros(4, 5))
+    assert found.equal(found[:1].expand(4, 5))
+    with pytest.raises(RuntimeError, match="there exists a Tensor `other` in extra_args that has"):
+        vmap(lambda p: torch.zeros(3).bernoulli_(p), randomness="different")(torch.rand(2, 3))
+
+
+def test_results_are_not_written_into_given_tensors() -> None:
+    out = torch.zeros(3)
+    with pytest.raises(RuntimeError, match=r"not implemented for aten::abs.out; the fallback path"):
+        vmap(lambda x: torch.abs(x, out=out))(torch.ones(2, 3))
+    with pytest.raises(RuntimeError, match="calling out variants of random"):
+        vmap(lambda x: x + torch.randn(3, out=out), randomness="same")(torch.ones(2, 3))
+
+
+RECURRENT = [
+    (torch.nn.LSTM, {}),
+    (torch.nn.LSTM, {"num_layers": 2, "bidirectional": True, "batch_first": True}),
+    (torch.nn.GRU, {}),
+    (torch.nn.RNN, {"bias": False}),
+    (torch.nn.RNN, {"nonlinearity": "relu"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), RECURRENT)
+def test_recurrent_layers_take_all_examples_at_once(kind: Any, options: Any) -> None:
+    from pullback.func import functional_call, grad, stack_module_state
+
+    torch.manual_seed(1)
+    models = [kind(3, 4, dtype=torch.float64, **options) for _ in range(2)]
+    x = counted(5, 4, 2, 3)
+
+    def output(parameters: Any, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = functional_call(models[0], parameters, (x,))[0]
+        return result
+
+    def loss(parameters: Any, x: torch.Tensor) -> torch.Tensor:
+        return output(parameters, x).square().sum()
+
+    each = [dict(model.named_parameters()) for model in models]
+    stacked, _ = stack_module_state(models)
+    levels = torch._C._functorch
+    levels._set_vmap_fallback_enabled(False)
+    try:
+        by_input = vmap(output, (None, 0))(each[0], x)
+        by_model = vmap(output, (0, None))(stacked, x[0])
+        slopes = vmap(grad(loss), (None, 0))(each[0], x)
+        slopes_by_model = vmap(grad(loss), (0, None))(stacked, x[0])
+    finally:
+        levels._set_vmap_fallback_enabled(True)
+    close = functools.partial(torch.testing.assert_close, rtol=1e-9, atol=1e-9)
+    close(by_input, torch.stack([output(each[0], row) for row in x]))
+    close(by_model, torch.stack([output(own, x[0]) for own in each]))
+    for name in each[0]:
+        close(slopes[name], torch.stack([grad(loss)(each[0], row)[name] for row in x]))
+        close(slopes_by_model[name], torch.stack([grad(loss)(own, x[0])[name] for own in each]))
+
+
+INDEXED: dict[str, Callable[..., Any]] = {
+    "index_add": lambda x, i, s: x.index_add(1, i, s, alpha=2),
+    "index_copy": lambda x, i, s: x.index_copy(-1, i, s),
+    "index_fill": lambda x, i, s: x.index_fill(1, i - 4, 7.0) + s.sum(),
+    "index_reduce": lambda x, i, s: x.index_reduce(1, i, s, "amax"),
+    "index_add_": lambda x, i, s: x.clone().index_add_(1, i, s),
+    "put": lambda x, i, s: x.put(i - 8, s[0], accumulate=True),
+    "put_": lambda x, i, s: x.clone().put_(i, s[0]),
+    "masked_scatter": lambda x, i, s: x.masked_scatter(x > 0, (s + i).repeat(4, 1)),
+    "isin": lambda x, i, s: torch.isin(i, (s * 2).long()),
+    "isin other": lambda x, i, s: torch.isin(2, i, invert=True),
+    "searchsorted": lambda x, i, s: torch.searchsorted(x.sort(1)[0], s, right=True),
+    "searchsorted of a row": lambda x, i, s: torch.searchsorted(x[0].sort()[0], s),
+    "bucketize": lambda x, i, s: torch.bucketize(s, x[0].sort()[0]),
+    "multi_margin": lambda x, i, s: torch.nn.functional.multi_margin_loss(
+        x, i[:2], weight=s[0].abs().repeat(2)[:4]
+    ),
+    "nll": lambda x, i, s: torch.nn.functional.nll_loss(
+        x, i[:2], s[0].abs().repeat(2)[:4], ignore_index=1
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+@pytest.mark.parametrize("dims", [(0, 0, 0), (None, 0, 0), (0, 0, None), (0, None, 0), (0, 1, 2)])
+def test_indices_of_each_example_need_no_loop(name: str, dims: Any) -> None:
+    function = INDEXED[name]
+    # (Four columns, of which an index names three different ones.)
+    x, s = counted(3, 2, 4), counted(3, 2, 3) + 0.1
+    i = torch.tensor([[0, 2, 3], [3, 1, 0], [1, 0, 2]])
+    examples = [
+        tuple(t[0 if dim is None else row] for t, dim in zip((x, i, s), dims, strict=True))
+        for row in range(3)
+    ]
+    expected = torch.stack([function(*example) for example in examples])
+    batch = [
+        t[0] if dim is None else t.movedim(0, dim) for t, dim in zip((x, i, s), dims, strict=True)
+    ]
+    levels = torch._C._functorch
+    if dims[0] is None and name.endswith("_"):
+        # (What all examples share has no place for the result of each.)
+        with pytest.raises(RuntimeError, match="there exists a Tensor `other` in extra_args that"):
+            vmap(function, dims)(*batch)
+        return
+    levels._set_vmap_fallback_enabled(False)
+    try:
+        found = vmap(function, dims)(*batch)
+    finally:
+        levels._set_vmap_fallback_enabled(True)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "phrase"),
+    [
+        (lambda x, i: x.index_add(0, i, x[: i.numel()]), "out of (range|bounds)"),
+        (lambda x, i: x.put(i, x[: i.numel()]), "out of (range|bounds)"),
+        (lambda x, i: x.masked_scatter(x > 0, i[:1] * 1.0), "number of|elements"),
+    ],
+)
+def test_indices_out_of_an_example_are_refused(call: Any, phrase: str) -> None:
+    with pytest.raises((RuntimeError, IndexError), match=phrase):
+        vmap(call)(torch.ones(2, 3), torch.tensor([[0, 1], [2, 3]]).expand(2, 2))

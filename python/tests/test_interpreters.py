@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
-import warnings
 from typing import Any
 
 import pytest
@@ -192,19 +193,47 @@ def test_functions_of_the_older_form_are_allowed_within_a_context() -> None:
     assert shown.__module__ == "torch.func"
 
 
-def test_the_way_through_examples_cannot_be_switched_off() -> None:
+def test_the_way_through_examples_can_be_switched_off() -> None:
+    x = torch.rand(2, 3)
+
+    def counts(row: torch.Tensor) -> torch.Tensor:
+        return torch.histc(row, bins=4, max=1)
+
     assert levels._is_vmap_fallback_enabled()
-    levels._set_vmap_fallback_enabled(True)
-    with pytest.raises(NotImplementedError, match="go through the examples one by one"):
-        levels._set_vmap_fallback_enabled(False)
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        text = "vmap: aten::f has no batching rule and goes through the examples one by one, slowly"
-        levels._set_vmap_fallback_warning_enabled(False)
-        warnings.warn(text, stacklevel=1)
-        levels._set_vmap_fallback_warning_enabled(True)
-        warnings.warn(text, stacklevel=1)
-    assert len(seen) == 1
+    levels._set_vmap_fallback_enabled(False)
+    try:
+        assert not levels._is_vmap_fallback_enabled()
+        with pytest.raises(RuntimeError, match="aten::histc hit the vmap fallback which is curren"):
+            torch.vmap(counts)(x)
+        assert torch.vmap(torch.sin)(x).equal(x.sin())
+        written = x.clone()
+        with pytest.raises(RuntimeError, match="which is currently disabled"):
+            torch.vmap(lambda row: row.index_fill_(0, row.argmax().view(1), 2.0))(written)
+        assert written.equal(x)
+    finally:
+        levels._set_vmap_fallback_enabled(True)
+    assert torch.vmap(counts)(x).equal(torch.stack([counts(row) for row in x]))
+
+
+def test_warnings_of_the_way_through_examples_can_be_switched_off() -> None:
+    program = """
+import warnings
+import pullback as torch
+levels = torch._C._functorch
+x = torch.rand(2, 3)
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    levels._set_vmap_fallback_warning_enabled(False)
+    assert not torch._C._debug_only_are_vmap_fallback_warnings_enabled()
+    torch.vmap(torch.histc)(x)
+    assert not seen
+    levels._set_vmap_fallback_warning_enabled(True)
+    assert torch._C._debug_only_are_vmap_fallback_warnings_enabled()
+    torch.vmap(torch.histc)(x)
+    torch.vmap(torch.histc)(x)
+assert len(seen) == 1 and "histc has no batching rule" in str(seen[0].message), seen
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_what_belongs_to_wrappers_alone_says_what_to_use() -> None:

@@ -1,5 +1,6 @@
 //! Checkpoints, and hooks on the gradients of several tensors.
 
+use pullback::autograd::func::{Batched, vmap};
 use pullback::autograd::{self, BackwardOptions, checkpoint, on_first_grad, on_grads};
 use pullback::gradcheck::{Tolerance, gradcheck, gradgradcheck};
 use pullback::prelude::*;
@@ -238,5 +239,21 @@ fn a_hook_ends_with_its_guard_also_where_the_tensor_is_gone() -> Result<()> {
     drop(guard);
     z.backward()?;
     assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [4.0]);
+    Ok(())
+}
+
+#[test]
+fn batched_functions_are_computed_again_at_the_same_levels() -> Result<()> {
+    let _alone = alone();
+    let a = Tensor::from_slice(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], &[2, 3])?.with_grad()?;
+    let f = |a: &Tensor| {
+        let rows = [Batched::first(a)];
+        vmap(|row| vmap(|x| x[0].sin()?.exp(), &[Batched::first(row[0])]), &rows)?.sum()
+    };
+    let slopes = |y: &Tensor| autograd::grad(&[y], &[&a], &[None], BackwardOptions::default());
+    let expected = slopes(&f(&a)?)?.remove(0);
+    let found = slopes(&checkpoint(move |x| f(&x[0]), &[&a])?)?.remove(0);
+    let numbers = |t: Option<Tensor>| t.map(|t| t.to_vec::<f64>()).transpose();
+    assert_eq!(numbers(found)?, numbers(expected)?);
     Ok(())
 }

@@ -28,3 +28,8 @@ def _slice_argnums(args: tuple[Any, ...], argnums: Any, as_tuple: bool = True) -
     """
     found = chosen(args, argnums)
     return (found,) if as_tuple and isinstance(argnums, int) else found
+
+
+def _as_tuple(val: object) -> tuple[Any, ...]:
+    """A tuple as it is, anything else as the only element of one."""
+    return val if isinstance(val, tuple) else (val,)

@@ -55,6 +55,9 @@ def of_chosen(
 ) -> Callable[..., Any]:
     """The function of the chosen arguments alone, the others being constants.
 
+    It may write to these constants, as a batch norm does to its statistics: within the transform it
+    gets aliases of them.
+
     Returns:
         A function that takes what :func:`chosen` gives, as one argument.
 
@@ -65,12 +68,27 @@ def of_chosen(
 
     def function(given: Any) -> Any:
         values = list(args)
+        for position in positions:
+            values[position] = None
+        values, named = _writable((values, kwargs))
         several = (given,) if isinstance(argnums, int) else given
         for position, value in zip(positions, several, strict=True):
             values[position] = value
-        return func(*values, **kwargs)
+        return func(*values, **named)
 
     return function
+
+
+def _writable(tree: Any) -> Any:
+    """The tree with tensors that the innermost transform's function may write to."""
+    leaves, spec = tree_flatten(tree)
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, _C.TensorBase)]
+    if not places:
+        return tree
+    own = _C._func_arguments([leaves[place] for place in places])
+    for place, tensor in zip(places, own, strict=True):
+        leaves[place] = tensor
+    return spec.unflatten(leaves)
 
 
 def without_aux(result: Any, has_aux: bool, call: str) -> tuple[Any, Any]:

@@ -44,7 +44,7 @@ use crate::{Error, Result, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
-pub use super::thread::vmap::{LevelGuard, enter, exit, is_any_open};
+pub use super::thread::vmap::{LevelGuard, begin_numbers, end_numbers, enter, exit, is_any_open};
 pub use crate::dispatch::batch::Randomness;
 
 fn of(tensor: &Tensor) -> Option<Arc<BatchedState>> {
@@ -392,10 +392,7 @@ fn run_at(call: &dispatch::Call<'_>, level: u64, size: i64) -> Result<Outputs> {
 
 fn run(call: &BatchedCall<'_>) -> Result<Outputs> {
     if matches!(call.form, Form::Out(_)) {
-        return Err(Error::runtime(format!(
-            "vmap: {}() with out= is not supported: batched results have no place there. Use the form that gives a new tensor",
-            call.def.name
-        )));
+        return Err(refused_out(call.def));
     }
     let rule = match call.def.batch {
         Batch::Rule(rule) => rule,
@@ -407,10 +404,32 @@ fn run(call: &BatchedCall<'_>) -> Result<Outputs> {
         let _running = vmap::RunningRule::of(call.level);
         rule(call)?
     };
-    match outcome {
-        Outcome::Batched(outputs) => wrapped(call, outputs),
-        Outcome::Same(outputs) => Ok(outputs),
+    let outputs = match outcome {
+        Outcome::Batched(outputs) => wrapped(call, outputs)?,
+        Outcome::Same(outputs) => outputs,
+    };
+    // (What a view shows is as old as its tensor, also where autograd does not link them.)
+    if call.def.is(Traits::VIEW)
+        && let Some(Arg::Tensor(shown)) = call.args.first()
+    {
+        outputs.as_slice().iter().for_each(|view| view.set_birth(shown.birth()));
     }
+    Ok(outputs)
+}
+
+/// The error of a form with `out=`: what a level computes has no place in a tensor that is not batched.
+#[cold]
+fn refused_out(def: &OpDef) -> Error {
+    if def.is(Traits::RANDOM) {
+        return Error::runtime(format!(
+            "vmap: calling out variants of random operations is not supported, but {}() was given out=. Use the form that gives a new tensor",
+            def.name
+        ));
+    }
+    Error::runtime(format!(
+        "vmap: Batching rule not implemented for aten::{}.out; the fallback path doesn't work on out= or view ops: batched results have no place in a given tensor. Use the form that gives a new tensor",
+        def.name
+    ))
 }
 
 impl Tensor {

@@ -21,11 +21,11 @@ use super::variable::{replayed, tangent};
 use crate::call_site::{CallSite, Scope};
 use crate::dispatch::{
     Arg, ArgKind, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs,
-    check_outs, check_result, check_sparse_kernel, check_writable, check_write, is_plain_write,
-    keys_of, keys_of_targets, receiver, run_kernel, run_pointwise_fast, run_pointwise_fast_into,
-    sparse, write_kernel, write_outs,
+    check_outs, check_result, check_writable, check_write, is_plain_write, keys_of,
+    keys_of_targets, receiver, run_kernel, run_pointwise_fast, run_pointwise_fast_into, sparse,
+    write_kernel, write_outs,
 };
-use crate::tensor::{BACKENDS, Cpu, Key, KeySet, Writer, watch};
+use crate::tensor::{BACKENDS, Cpu, Key, KeySet, SPARSE, UNRESOLVED, Writer, watch};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -313,8 +313,8 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     Ok(receiver(args).clone())
 }
 
-/// Refuses what [`call_inplace`] would refuse, as far as that shows without elements, and writes nothing. What layers compute is
-/// left to them, but for the sparse ones, which refuse what they have no kernel for.
+/// Refuses what [`call_inplace`] would refuse, as far as that shows without elements, and writes nothing. What batched tensors,
+/// classes with their own ops and autocast make of the call is left to them.
 pub(super) fn check_call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<()> {
     let keys = keys_of_word(keys_of(args));
     if keys.has(Key::Python) || keys.has(Key::FuncTorchBatched) {
@@ -322,8 +322,11 @@ pub(super) fn check_call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Resul
     }
     let target = receiver(args);
     check_inplace(target, target.dtype().is_differentiable() && needed(def, args)? != 0)?;
-    if !keys.is_empty() {
-        return check_sparse_kernel(def, Form::Inplace, args);
+    if keys.has(Key::Autocast) {
+        return Ok(());
+    }
+    if keys.has_any(SPARSE.with(UNRESOLVED)) {
+        return rehearse(def, args, keys.without(OUTER));
     }
     if !def.is(Traits::WRITES_ONE_VALUE) {
         check_writable(target)?;
@@ -332,6 +335,19 @@ pub(super) fn check_call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Resul
         return Ok(());
     }
     with_tensors(def, args, |args| check_write(def, args, target))
+}
+
+/// Writes into a copy of the target. Kernels of sparse layouts refuse by what they are given, and say so in no other way; tensors
+/// with a conj or neg bit are other tensors where the kernel gets them.
+#[cold]
+fn rehearse(def: &'static OpDef, args: &[Arg<'_>], keys: KeySet) -> Result<()> {
+    let _unrecorded = mode::exclude_recording();
+    let copy = arithmetic::clone(receiver(args))?;
+    let mut with_copy: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
+    with_copy[0] = Arg::Tensor(&copy);
+    Call::new(def, Form::Inplace, &with_copy, keys | Key::Autograd, Location::caller())
+        .next()
+        .map(drop)
 }
 
 /// Runs that form on dense tensors in main memory that no layer concerns.

@@ -6,6 +6,7 @@
 //! tensors in the same order; where that is seen to be wrong, backward fails. Gradients are those of a plain call, to the bit.
 
 use super::thread::saved_hooks::{self, Packed, SavedTensorHooks};
+use super::thread::vmap::NumberGuard;
 use super::thread::{autocast, mode};
 use crate::error::ensure;
 use crate::tensor::TensorSpec;
@@ -48,6 +49,8 @@ struct Region<F> {
     inputs: Vec<Tensor>,
     versions: Vec<u32>,
     conditions: Conditions,
+    /// The numbers of the levels of `vmap` that the first run opened.
+    levels: Mutex<Vec<u64>>,
     /// What the saved tensors of the first run look like.
     specs: Mutex<Vec<TensorSpec>>,
     /// The tensors of another run that nobody has asked for yet.
@@ -82,6 +85,7 @@ impl<R, F: Fn(&[Tensor]) -> Result<R> + Send + Sync + 'static> Region<F> {
             let _before = RestoredConditions(Conditions::take());
             self.conditions.enter()?;
             let _on = mode::enable_grad();
+            let _numbers = NumberGuard::begin(lock(&self.levels).clone());
             let _hooks = saved_hooks::saved_tensors_hooks(kept.clone())?;
             (self.function)(&self.inputs)?;
         }
@@ -192,9 +196,13 @@ pub fn checkpoint<R>(
         versions: inputs.iter().map(Tensor::version).collect(),
         inputs,
         conditions: Conditions::take(),
+        levels: Mutex::default(),
         specs: Mutex::default(),
         again: Mutex::default(),
     });
     let _hooks = saved_hooks::saved_tensors_hooks(Arc::new(RegionNumber(region.clone())))?;
-    (region.function)(&region.inputs)
+    let numbers = NumberGuard::begin(Vec::new());
+    let result = (region.function)(&region.inputs);
+    *lock(&region.levels) = numbers.end();
+    result
 }

@@ -9,10 +9,12 @@ use super::graph::creation;
 use super::graph::input_meta::InputMeta;
 use super::graph::node::{Backward, Edge, Node};
 pub(crate) use super::thread::captured::check_change;
-pub use super::thread::captured::{enter, exit, own};
+pub use super::thread::captured::{enter, exit, is_open, own};
 use super::variable::tangent;
 use crate::dispatch::Grads;
+use crate::tensor::Key;
 use crate::{Result, Tensor};
+use pullback_kernels::memory;
 use smallvec::smallvec;
 use std::any::Any;
 use std::collections::HashSet;
@@ -79,6 +81,28 @@ pub fn input(tensor: &Tensor) -> Result<Tensor> {
     Ok(alias)
 }
 
+/// Other arguments of the innermost transform's function, as aliases that are its own: it may write to them, which changes the
+/// tensors, but not their history. `None` for tensors that stay themselves: those with a history of their own, which a write
+/// would belong to, and those of sparse layouts and of classes with ops of their own.
+///
+/// # Errors
+/// Only if memory runs out.
+pub fn arguments(tensors: &[Tensor]) -> Result<Vec<Option<Tensor>>> {
+    let is_itself = |tensor: &Tensor| {
+        let keys = tensor.keys();
+        tensor.requires_grad() || tensor.is_sparse() || keys.has(Key::Python)
+    };
+    let alias = |tensor: &Tensor| {
+        if is_itself(tensor) { Ok(None) } else { without_history(tensor).map(Some) }
+    };
+    let mut aliases = memory::with_capacity(tensors.len())?;
+    for tensor in tensors {
+        aliases.push(alias(tensor)?);
+    }
+    own(aliases.iter().flatten());
+    Ok(aliases)
+}
+
 /// Ends the transform of these inputs: tensors that depend on nothing else have no derivative any more.
 pub fn close(inputs: &[Tensor]) {
     for tensor in inputs {
@@ -100,6 +124,34 @@ pub(super) fn without_history(tensor: &Tensor) -> Result<Tensor> {
     let alias = tensor.detached()?;
     tangent::each(tensor, &mut |tangent| tangent::set(&alias, tangent))?;
     Ok(alias)
+}
+
+/// Refuses that a tensor is given other data where a transform computes with it: its derivatives, or the values of its examples,
+/// would be those of the old data.
+///
+/// # Errors
+/// `RuntimeError` if the tensor is batched, or a transform is open and it depends on its inputs.
+pub fn check_data(tensor: &Tensor) -> Result<()> {
+    let is_batched = tensor.keys().has(Key::FuncTorchBatched);
+    let is_derived = || -> Result<bool> {
+        let mut has_tangent = false;
+        tangent::each(tensor, &mut |_| {
+            has_tangent = true;
+            Ok(())
+        })?;
+        Ok(has_tangent || tensor.grad_fn()?.is_some())
+    };
+    crate::error::ensure!(
+        !is_batched,
+        runtime,
+        "mutating directly with `.data` under vmap transform is not allowed. Use copy_() to write to the examples"
+    );
+    crate::error::ensure!(
+        !is_open() || !is_derived()?,
+        runtime,
+        "mutating directly with `.data` inside functorch transform is not allowed. Use a new tensor, or copy_()"
+    );
+    Ok(())
 }
 
 /// Whether any of the outputs depends on something that requires grad beside these inputs, which [`input`] made, or on what

@@ -1,9 +1,11 @@
 //! A call of an op on batched tensors, as its batching rule sees it (`autograd::batch` makes and runs it).
 
 use super::{Arg, Form, IntoOutputs, OpDef, Outputs};
+use crate::error::ensure;
 use crate::{Result, Tensor};
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What random ops do within a level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -83,25 +85,61 @@ pub(crate) struct DefaultRules {
     pub(crate) one_by_one: BatchRule,
 }
 
-/// The ops that were computed for one example after the other.
+/// The ops that were computed for one example after the other, and those of them of which there was a warning.
 static FALLEN_BACK: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static WARNED_OF: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Whether ops may be computed for one example after the other, and whether they warn then.
+static FALLS_BACK: AtomicBool = AtomicBool::new(true);
+static WARNS: AtomicBool = AtomicBool::new(true);
+
+fn lock(names: &Mutex<BTreeSet<String>>) -> MutexGuard<'_, BTreeSet<String>> {
+    names.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a call without batching rule goes through the examples one by one, on all threads; else it is refused.
+pub fn is_fallback_enabled() -> bool {
+    FALLS_BACK.load(Relaxed)
+}
+
+/// Lets calls without batching rule go through the examples one by one (or not), on all threads.
+pub fn set_fallback_enabled(enabled: bool) {
+    FALLS_BACK.store(enabled, Relaxed);
+}
+
+/// Whether an op that goes through the examples one by one warns when it first does so.
+pub fn is_fallback_warning_enabled() -> bool {
+    WARNS.load(Relaxed)
+}
+
+/// Lets such an op warn (or not).
+pub fn set_fallback_warning_enabled(enabled: bool) {
+    WARNS.store(enabled, Relaxed);
+}
 
 /// The ops that had no batching rule when they were first called within `vmap`, since the program began.
 pub fn fallen_back() -> Vec<String> {
-    let all = FALLEN_BACK.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    all.iter().cloned().collect()
+    lock(&FALLEN_BACK).iter().cloned().collect()
+}
+
+/// Refuses a call that would go through the examples one by one, if that is switched off.
+pub(crate) fn check_fallback(def: &OpDef) -> Result<()> {
+    ensure!(
+        is_fallback_enabled(),
+        runtime,
+        "vmap: aten::{} hit the vmap fallback which is currently disabled: it has no batching rule for this call, and is not to go through the examples one by one",
+        def.full_name()
+    );
+    Ok(())
 }
 
 /// Records that an op is computed for one example after the other; warns at the first time.
 pub(crate) fn note_one_by_one(def: &OpDef) {
-    let is_new = FALLEN_BACK
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .insert(def.full_name());
-    if is_new {
+    let name = def.full_name();
+    lock(&FALLEN_BACK).insert(name.clone());
+    if is_fallback_warning_enabled() && lock(&WARNED_OF).insert(name.clone()) {
         crate::warn(format!(
-            "vmap: {} has no batching rule and goes through the examples one by one, which is slow",
-            def.full_name()
+            "vmap: {name} has no batching rule and goes through the examples one by one, which is slow"
         ));
     }
 }

@@ -45,7 +45,6 @@ pub(crate) use pointwise::{
 };
 pub(crate) use prepared::Prepared;
 pub use source::{OpSource, Part, Registration, named_keys};
-pub(crate) use sparse::check_sparse_kernel;
 
 use crate::error::{bail, ensure};
 use crate::tensor::{

@@ -5,8 +5,7 @@
 //! unasked.
 
 use super::{
-    Arg, Backend, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_cast, each_input,
-    missing, receiver,
+    Arg, Backend, Call, Form, IntoOutputs, Kernel, Outputs, Traits, check_cast, missing, receiver,
 };
 use crate::error::ensure;
 use crate::tensor::{Cpu, shape::list};
@@ -29,32 +28,6 @@ fn backend_of(call: &Call<'_>) -> Backend {
         }
     });
     backend
-}
-
-/// Refuses a call whose sparse arguments no kernel takes; says nothing of other calls, nor of ops that are taken apart further out.
-pub(crate) fn check_sparse_kernel(
-    def: &'static OpDef,
-    form: Form<'_>,
-    args: &[Arg<'_>],
-) -> Result<()> {
-    if matches!(def.kernels.cpu, Kernel::Composite(_)) || def.kernels.on_values.is_some() {
-        return Ok(());
-    }
-    let mut backend = None;
-    for arg in args {
-        each_input(arg, &mut |tensor| {
-            match Backend::of(tensor) {
-                Backend::SparseCsrCpu => backend = Some(Backend::SparseCsrCpu),
-                Backend::SparseCpu if backend.is_none() => backend = Some(Backend::SparseCpu),
-                _ => {}
-            }
-            Ok(())
-        })?;
-    }
-    match backend {
-        Some(backend) if !def.has_kernel(backend) => Err(missing(def, form, backend)),
-        _ => Ok(()),
-    }
 }
 
 /// The layer: computes a call with sparse arguments or targets.

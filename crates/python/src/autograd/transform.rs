@@ -90,6 +90,34 @@ fn _vmap_unwrapped<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<
 fn _vmap_fallen_back() -> Vec<String> {
     pullback::dispatch::batch::fallen_back()
 }
+/// Whether a call without batching rule goes through the examples one by one, and lets it (or not).
+#[pyfunction]
+fn _vmap_has_fallback() -> bool {
+    pullback::dispatch::batch::is_fallback_enabled()
+}
+#[pyfunction]
+fn _vmap_set_fallback(enabled: bool) {
+    pullback::dispatch::batch::set_fallback_enabled(enabled);
+}
+/// Whether an op that does so warns when it first does, and lets it (or not).
+#[pyfunction]
+fn _debug_only_are_vmap_fallback_warnings_enabled() -> bool {
+    pullback::dispatch::batch::is_fallback_warning_enabled()
+}
+#[pyfunction]
+fn _debug_only_display_vmap_fallback_warnings(enabled: bool) {
+    pullback::dispatch::batch::set_fallback_warning_enabled(enabled);
+}
+/// Begins to note the numbers of the levels that this thread opens, the first of which are to be `known`.
+#[pyfunction]
+fn _vmap_begin_numbers(known: Vec<u64>) {
+    batch::begin_numbers(known);
+}
+/// Ends that; gives all numbers.
+#[pyfunction]
+fn _vmap_end_numbers() -> Vec<u64> {
+    batch::end_numbers()
+}
 /// An alias that requires grad, the input of a transform's function.
 #[pyfunction]
 fn _func_input<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -119,10 +147,33 @@ fn _func_detach<'py>(
     let objects = outputs.try_iter()?.collect::<PyResult<Vec<_>>>()?;
     let given = list(outputs, NAME)?;
     let shown = computing(|| transform::detach(&given, &inputs).map_err(raise))?;
-    let show = |((object, old), new): ((Bound<'py, PyAny>, &Tensor), Tensor)| {
-        if new.is_same(old) { Ok(object) } else { wrap_bound(py, new) }
+    shown_as(py, objects.into_iter().zip(&given), shown.into_iter().map(Some))
+}
+
+/// The objects of these tensors, or new ones where there is another tensor in their place.
+fn shown_as<'py, 'a>(
+    py: Python<'py>,
+    old: impl Iterator<Item = (Bound<'py, PyAny>, &'a Tensor)>,
+    new: impl IntoIterator<Item = Option<Tensor>>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let show = |((object, old), new): ((Bound<'py, PyAny>, &Tensor), Option<Tensor>)| match new {
+        Some(new) if !new.is_same(old) => wrap_bound(py, new),
+        _ => Ok(object),
     };
-    objects.into_iter().zip(&given).zip(shown).map(show).collect()
+    old.zip(new).map(show).collect()
+}
+
+/// The other arguments of the innermost transform's function, as aliases that this may write to: a write changes what the
+/// caller gave, whose history stays as it is. What has a history of its own, or a layout or a class of its own, stays itself.
+#[pyfunction]
+fn _func_arguments<'py>(
+    py: Python<'py>,
+    values: &Bound<'py, PyAny>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let objects = values.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+    let given = list(values, "_func_arguments")?;
+    let aliases = transform::arguments(&given).map_err(raise)?;
+    shown_as(py, objects.into_iter().zip(&given), aliases)
 }
 
 /// The tangents of a transform's inputs, copied where they lie in memory that writes to another input would change.
@@ -139,11 +190,7 @@ fn _func_apart<'py>(
     let (at, given): (Vec<_>, Vec<_>) =
         (primals.iter().collect(), tangents.iter().map(Some).collect());
     let apart = computing(|| forward::apart(&at, &given).map_err(raise))?;
-    let show = |((object, old), new): ((Bound<'py, PyAny>, &Tensor), Option<Tensor>)| match new {
-        Some(new) if !new.is_same(old) => wrap_bound(py, new),
-        _ => Ok(object),
-    };
-    objects.into_iter().zip(&tangents).zip(apart).map(show).collect()
+    shown_as(py, objects.into_iter().zip(&tangents), apart)
 }
 /// Begins a transform whose function may not write to what it captured; gives its number.
 #[pyfunction]
@@ -206,6 +253,14 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_vmap_level, module)?)?;
     module.add_function(wrap_pyfunction!(_vmap_unwrapped, module)?)?;
     module.add_function(wrap_pyfunction!(_vmap_fallen_back, module)?)?;
+    module.add_function(wrap_pyfunction!(_vmap_has_fallback, module)?)?;
+    module.add_function(wrap_pyfunction!(_vmap_set_fallback, module)?)?;
+    module
+        .add_function(wrap_pyfunction!(_debug_only_are_vmap_fallback_warnings_enabled, module)?)?;
+    module.add_function(wrap_pyfunction!(_debug_only_display_vmap_fallback_warnings, module)?)?;
+    module.add_function(wrap_pyfunction!(_vmap_begin_numbers, module)?)?;
+    module.add_function(wrap_pyfunction!(_vmap_end_numbers, module)?)?;
+    module.add_function(wrap_pyfunction!(_func_arguments, module)?)?;
     module.add_function(wrap_pyfunction!(_transform_opened, module)?)?;
     module.add_function(wrap_pyfunction!(_transform_closed, module)?)?;
     module.add_function(wrap_pyfunction!(_func_apart, module)?)?;

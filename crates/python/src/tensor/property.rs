@@ -9,7 +9,7 @@ use crate::raw::asked::{Fact, ask};
 use crate::raw::entry::{Reply, getter, setter};
 use crate::raw::object::{as_tensor, shape_of, tensor_of, wrap};
 use crate::result::{none, scalar};
-use pullback::autograd::creation;
+use pullback::autograd::{creation, transform};
 use pullback::{Layout, Scalar, Tensor, binding};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -234,6 +234,7 @@ fn set_data(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) 
             type_name(&value)
         )));
     };
+    transform::check_data(tensor).map_err(raise)?;
     tensor.set_data(other).map_err(raise)?;
     lock::give_back();
     Ok(())

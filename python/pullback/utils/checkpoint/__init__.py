@@ -248,7 +248,8 @@ def _without_reentry(
         # Nothing is recorded: there is nothing to spare.
         return function(*args, **kwargs)
     with region.hooks(), forward_context:
-        result = function(*args, **kwargs)
+        with region.levels_noted():
+            result = function(*args, **kwargs)
         region.is_complete = True
         return result
     raise RuntimeError(

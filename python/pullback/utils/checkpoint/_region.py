@@ -199,6 +199,7 @@ class Region:
         )
         self.done: set[Key] = set()
         self.is_short = False
+        self.levels: list[int] = []
 
     def hooks(self) -> saved_tensors_hooks:
         """Hooks for the forward: placeholders instead of tensors."""
@@ -211,6 +212,19 @@ class Region:
             return holder
 
         return _InternalHooks(pack, self.unpack)
+
+    @contextlib.contextmanager
+    def levels_noted(self) -> Iterator[None]:
+        """Gives the levels of ``vmap`` that the region opens the numbers that they had before.
+
+        What is computed again would otherwise be batched at other levels than the gradients that
+        it meets.
+        """
+        _C._vmap_begin_numbers(self.levels)
+        try:
+            yield
+        finally:
+            self.levels = _C._vmap_end_numbers()
 
     def unpack(self, holder: _Holder) -> Tensor:
         """As :meth:`restore`, with errors explained."""
@@ -228,7 +242,7 @@ class Region:
         if task not in self.done:
             inputs = _inputs_of(self.kept.grad_fn)
             try:
-                with self.recomputing(task), enable_grad():
+                with self.recomputing(task), enable_grad(), self.levels_noted():
                     self.run(*inputs)
             except Stop:
                 pass

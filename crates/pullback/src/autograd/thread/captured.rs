@@ -43,6 +43,11 @@ pub fn exit(number: u32) {
     }
 }
 
+/// Whether a transform is open on this thread.
+pub fn is_open() -> bool {
+    OPEN.load(Relaxed) != 0 && NUMBERS.with(|numbers| !numbers.borrow().is_empty())
+}
+
 /// Makes these tensors the innermost transform's own, which its function may write to, unless a transform around it may not.
 pub fn own<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) {
     NUMBERS.with(|numbers| {

@@ -27,13 +27,78 @@ thread_local! {
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// Opens a level for batches of `size` examples; returns its number, which is larger than that of any level before.
+/// The numbers of the levels that a part of a program opened, in their order.
+#[derive(Default)]
+struct NumberLog {
+    numbers: Vec<u64>,
+    /// How many levels it has opened this time.
+    opened: usize,
+}
+
+thread_local! {
+    /// The logs that this thread keeps, the innermost last.
+    static LOGS: RefCell<Vec<NumberLog>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Begins to note the numbers of the levels that this thread opens. The first of them are to be those of `known`.
+///
+/// What a checkpoint computes again takes the place of what it computed first, and meets gradients of that: so it must be
+/// batched at levels of the same numbers, though these are closed.
+pub fn begin_numbers(known: Vec<u64>) {
+    LOGS.with(|logs| logs.borrow_mut().push(NumberLog { numbers: known, opened: 0 }));
+}
+
+/// Ends what the last [`begin_numbers`] began; gives all numbers.
+pub fn end_numbers() -> Vec<u64> {
+    LOGS.with(|logs| logs.borrow_mut().pop()).map_or_else(Vec::new, |log| log.numbers)
+}
+
+/// A log for as long as the guard lives.
+pub(in crate::autograd) struct NumberGuard(());
+
+impl NumberGuard {
+    /// As [`begin_numbers`].
+    pub(in crate::autograd) fn begin(known: Vec<u64>) -> NumberGuard {
+        begin_numbers(known);
+        NumberGuard(())
+    }
+    /// As [`end_numbers`].
+    pub(in crate::autograd) fn end(self) -> Vec<u64> {
+        std::mem::forget(self);
+        end_numbers()
+    }
+}
+
+impl Drop for NumberGuard {
+    fn drop(&mut self) {
+        end_numbers();
+    }
+}
+
+/// The number of the next level: the one that a log knows, else a new one.
+fn next_number() -> u64 {
+    LOGS.with(|logs| {
+        let mut logs = logs.borrow_mut();
+        let known = logs.iter().rev().find_map(|log| log.numbers.get(log.opened).copied());
+        let number = known.unwrap_or_else(|| NEXT.fetch_add(1, Relaxed));
+        for log in logs.iter_mut() {
+            if log.opened == log.numbers.len() {
+                log.numbers.push(number);
+            }
+            log.opened += 1;
+        }
+        number
+    })
+}
+
+/// Opens a level for batches of `size` examples; returns its number, which is larger than that of any level before (but for
+/// numbers that a log knows).
 ///
 /// # Errors
 /// `ValueError` for negative sizes.
 pub fn enter(size: i64, randomness: Randomness) -> Result<u64> {
     ensure!(size >= 0, value, "vmap: the batch size must not be negative, got {size}");
-    let id = NEXT.fetch_add(1, Relaxed);
+    let id = next_number();
     OPEN.with(|open| open.borrow_mut().push(VmapLevel { id, size, randomness }));
     Key::FuncTorchVmapMode.include(true);
     Ok(id)

@@ -3,15 +3,16 @@
 use super::values::Values;
 use super::{behind, dims, one_by_one, widened};
 use crate::dispatch::batch::{BatchedCall, Outcome};
-use crate::dispatch::{Outputs, TensorVec, Value};
+use crate::dispatch::{OpDef, Outputs, TensorVec, Value};
 use crate::error::{bail, ensure};
 use crate::ops::reduce::any_all::is_any_true;
+use crate::tensor::promote;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, Error, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::memory;
 
 /// The indices of the examples, as a column with `rank` further dimensions.
-fn examples(size: i64, rank: usize) -> Result<Tensor> {
+pub(super) fn examples(size: i64, rank: usize) -> Result<Tensor> {
     let numbers = memory::collect(0..size)?;
     let column = Tensor::from_slice(&numbers, &[size])?;
     let mut shape = behind(size, &[]);
@@ -175,21 +176,71 @@ pub(crate) fn index_select(
     Ok(plan.as_seen(&plan.picked()?)?.into())
 }
 
-/// The rule of `index_add`, `index_copy` and the like for indices that all examples share; other calls run for one
-/// example after the other.
-pub(crate) fn slices(call: &BatchedCall<'_>, self_: &Tensor, index: &Tensor) -> Result<Outcome> {
-    if call.is_batched(index) || self_.ndim() == 0 {
+/// The rule of `index_add`, `index_copy` and the like. With indices of each example the slices of all examples lie one after the
+/// other along the dimension.
+pub(crate) fn slices(
+    call: &BatchedCall<'_>,
+    self_: &Tensor,
+    dim: i64,
+    index: &Tensor,
+) -> Result<Outcome> {
+    let number = call.tensor_named("value");
+    if self_.ndim() == 0 || call.is_batched(number) {
         return one_by_one(call);
+    }
+    if call.is_batched(index) {
+        return slices_of_each(call, self_, dim, index);
     }
     let mut values = dims::shifted(call, self_.ndim())?;
     values.set("index", index.clone());
-    if let Some(number) = call.tensor_named("value") {
-        if call.is_batched(number) {
-            return one_by_one(call);
-        }
+    if let Some(number) = number {
         values.set("value", number.clone());
     }
     call.run(&values).map(Outcome::Batched)
+}
+
+fn slices_of_each(
+    call: &BatchedCall<'_>,
+    self_: &Tensor,
+    dim: i64,
+    index: &Tensor,
+) -> Result<Outcome> {
+    let dim = wrap_dim(dim, self_.ndim())?;
+    let (size, rows, count) = (call.size, self_.shape()[dim], index.numel());
+    let source = call.tensor_named("source");
+    let fits = |source: &Tensor| source.ndim() == self_.ndim() && source.shape()[dim] == count;
+    if index.ndim() > 1 || index.dtype() != DType::I64 || !source.is_none_or(fits) {
+        return one_by_one(call);
+    }
+    let places = from_start(&call.front(index)?.reshape(&[size, count])?, rows)?;
+    if are_outside(&places, rows)? {
+        // (Refused as it is without batch.)
+        return one_by_one(call);
+    }
+    let at = dim as i64;
+    let joined = |t: &Tensor| call.front(t)?.movedim_int(0, at)?.flatten(at, at + 1);
+    let mut values = Values::given(call);
+    values.set_subject(joined(self_)?);
+    values.set("dim", at);
+    let first = examples(size, 1)?.mul(&Tensor::wrapped(rows)?)?;
+    values.set("index", places.add(&first)?.reshape(&[size * count])?);
+    if let Some(source) = source {
+        values.set("source", joined(source)?);
+    }
+    let result = values.call()?.one();
+    call.finish(&result.unflatten(at, &[size, rows])?.movedim_int(at, 0)?)
+}
+
+/// Whether an index is not in `0..size`.
+pub(super) fn are_outside(indices: &Tensor, size: i64) -> Result<bool> {
+    let below = indices.lt(&Tensor::wrapped(0_i64)?)?;
+    is_any_true(&below.logical_or(&indices.ge(&Tensor::wrapped(size)?)?)?)
+}
+
+/// Indices that are counted from the start, of such as may be counted from the end if they are negative.
+pub(super) fn from_start(indices: &Tensor, size: i64) -> Result<Tensor> {
+    let negative = indices.lt(&Tensor::wrapped(0_i64)?)?;
+    negative.where_self(&indices.add(&Tensor::wrapped(size)?)?, indices)
 }
 
 /// The rule of `take`: indices into the flattened examples.
@@ -197,9 +248,7 @@ pub(crate) fn take(call: &BatchedCall<'_>, self_: &Tensor, index: &Tensor) -> Re
     let flat = call.front(self_)?.reshape(&[call.size, self_.numel()])?;
     let positions = call.front(index)?.reshape(&[call.size, index.numel()])?;
     // (`gather` takes no indices from the end.)
-    let negative = positions.lt(&Tensor::wrapped(0_i64)?)?;
-    let from_start = positions.add(&Tensor::wrapped(self_.numel())?)?;
-    let positions = negative.where_self(&from_start, &positions)?;
+    let positions = from_start(&positions, self_.numel())?;
     Ok(flat.gather(1, &positions)?.reshape(&behind(call.size, index.shape()))?.into())
 }
 
@@ -243,9 +292,7 @@ pub(crate) fn bags(call: &BatchedCall<'_>, table: &Tensor) -> Result<Outcome> {
 /// Refuses indices of any example that are not in `0..size`: in the concatenated rows of all examples they would be
 /// rows of another example.
 fn check_in_range(indices: &Tensor, size: i64) -> Result<()> {
-    let below = indices.lt(&Tensor::wrapped(0_i64)?)?;
-    let is_outside = below.logical_or(&indices.ge(&Tensor::wrapped(size)?)?)?;
-    ensure!(!is_any_true(&is_outside)?, index, "index out of range in self");
+    ensure!(!are_outside(indices, size)?, index, "index out of range in self");
     Ok(())
 }
 
@@ -282,18 +329,93 @@ pub(crate) fn one_hot(call: &BatchedCall<'_>, num_classes: i64) -> Result<Outcom
     if num_classes < 0 { super::data_dependent(call) } else { super::pass(call) }
 }
 
-/// The rule of `bucketize` and `searchsorted` for boundaries (and their order) that all examples share; other calls run
-/// for one example after the other.
+/// The rule of `bucketize` and `searchsorted`: boundaries (and their order) of each example are a row for the op `search`.
 pub(crate) fn bucketize(
     call: &BatchedCall<'_>,
     boundaries: &Tensor,
     sorter: Option<&Tensor>,
+    numbers: &Tensor,
+    search: &'static OpDef,
 ) -> Result<Outcome> {
-    let is_batched = |tensor: &Tensor| call.physical(tensor).is_some();
-    if boundaries.ndim() == 1 && !is_batched(boundaries) && !sorter.is_some_and(is_batched) {
+    let is_shared = !call.is_batched(boundaries) && !call.is_batched(sorter);
+    if boundaries.ndim() == 1 && is_shared {
         return super::pass(call);
     }
-    one_by_one(call)
+    let fits = |sorter: &Tensor| sorter.shape() == boundaries.shape();
+    let [lead @ .., _] = boundaries.shape() else { return one_by_one(call) };
+    let is_row = lead.is_empty();
+    let matches = numbers.ndim() == boundaries.ndim() && numbers.shape().starts_with(lead);
+    if !(is_row || matches) || !sorter.is_none_or(fits) {
+        return one_by_one(call);
+    }
+    let numbers_of_each = call.front(numbers)?;
+    let mut values = Values::none(search);
+    for name in ["out_int32", "right", "side"] {
+        if let Some(given) = call.named(name) {
+            values.set(name, Value::from_arg(given));
+        }
+    }
+    values.set("sorted_sequence", call.front(boundaries)?);
+    if let Some(sorter) = sorter {
+        values.set("sorter", call.front(sorter)?);
+    }
+    let shape = behind(call.size, numbers.shape());
+    let rows = behind(call.size, &[numbers.numel()]);
+    values.set("self", if is_row { numbers_of_each.reshape(&rows)? } else { numbers_of_each });
+    Ok(values.call()?.one().reshape(&shape)?.into())
+}
+
+/// The rule of `isin`: elements are looked up among those that all examples share in one call, else in their example's row,
+/// which is sorted for the op `search`.
+pub(crate) fn among(
+    call: &BatchedCall<'_>,
+    elements: &Tensor,
+    test_elements: &Tensor,
+    invert: bool,
+    search: &'static OpDef,
+) -> Result<Outcome> {
+    if !call.is_batched(test_elements) {
+        return super::pass(call);
+    }
+    let dtype = promote::result_type(&[elements, test_elements])?;
+    let has_order = |t: &Tensor| t.dtype() != DType::Bool && !t.dtype().is_complex();
+    if !has_order(elements) || !has_order(test_elements) {
+        // (Refused as it is without batch.)
+        return one_by_one(call);
+    }
+    let row = |t: &Tensor| call.front(t)?.to_dtype(dtype)?.reshape(&[call.size, t.numel()]);
+    let (own, others) = (row(elements)?, row(test_elements)?);
+    let shape = behind(call.size, elements.shape());
+    let found = if test_elements.numel() == 0 {
+        TensorSpec::beside(&own, own.shape()).computed_in(DType::Bool).zeros()?
+    } else {
+        let [sorted, _] = others.sort(1, false)?;
+        let mut values = Values::none(search);
+        values.set("sorted_sequence", sorted.clone());
+        values.set("self", own.clone());
+        values.set("out_int32", false);
+        values.set("right", false);
+        let last = Scalar::Int(test_elements.numel() - 1);
+        sorted.gather(1, &values.call()?.one().clamp(None, Some(last))?)?.eq(&own)?
+    };
+    Ok(if invert { found.logical_not()? } else { found }.reshape(&shape)?.into())
+}
+
+/// The rule of `isin` of a number.
+pub(crate) fn is_number_among(
+    call: &BatchedCall<'_>,
+    element: Scalar,
+    test_elements: &Tensor,
+    invert: bool,
+) -> Result<Outcome> {
+    let is_complex = matches!(element, Scalar::Complex(..)) || test_elements.dtype().is_complex();
+    if is_complex || matches!(element, Scalar::Bool(_)) || test_elements.dtype() == DType::Bool {
+        // (Refused as it is without batch.)
+        return one_by_one(call);
+    }
+    let row = call.front(test_elements)?.reshape(&[call.size, test_elements.numel()])?;
+    let found = row.eq(&Tensor::wrapped(element)?)?.any_dim(1, false)?;
+    Ok(if invert { found.logical_not()? } else { found }.into())
 }
 
 /// The rule of `fill` with a number that all examples share.

@@ -4,7 +4,7 @@ use super::behind;
 use super::values::Values;
 use crate::dispatch::batch::{BatchedCall, Outcome};
 use crate::dispatch::{Arg, Outputs, TensorVec, Value};
-use crate::{Result, Tensor};
+use crate::{DType, Result, Tensor};
 use smallvec::smallvec;
 
 const NONE: i64 = 0;
@@ -55,11 +55,15 @@ fn weights(
 ) -> Result<Tensor> {
     let counts = target.ne(&Tensor::wrapped(ignored)?)?.to_dtype(like.dtype())?;
     let Some(weight) = weight else { return Ok(counts) };
-    if call.physical(weight).is_some() {
-        return Err(super::unsupported(call, "with a weight for each example is not possible yet"));
-    }
-    let valid = target.clamp(Some(0_i64.into()), None)?;
-    valid_weights(weight, &valid)?.mul(&counts)
+    // (`ignore_index` may be no class: its weight, which counts 0, is any of them.)
+    let target = target.to_dtype(DType::I64)?;
+    let valid = counts.ne(&Tensor::wrapped(0_i64)?)?.where_self(&target, &target.zeros_like()?)?;
+    let Some(each) = call.physical(weight) else {
+        return valid_weights(weight, &valid)?.mul(&counts);
+    };
+    let numel: i64 = target.shape()[1..].iter().product();
+    let own = each.gather(1, &valid.reshape(&[call.size, numel])?)?.reshape(target.shape())?;
+    own.mul(&counts)
 }
 
 fn valid_weights(weight: &Tensor, target: &Tensor) -> Result<Tensor> {
@@ -76,11 +80,10 @@ pub(crate) fn nll_loss(
     reduction: i64,
     ignored: i64,
 ) -> Result<Outcome> {
-    if call.is_batched(weight) {
-        return super::one_by_one(call);
-    }
     let has_first = logs.ndim() >= 2;
-    if !(NONE..=SUM).contains(&reduction)
+    let classes = logs.shape().get(usize::from(has_first)).copied().unwrap_or(0);
+    if !weight.is_none_or(|weight| weight.shape() == [classes])
+        || !(NONE..=SUM).contains(&reduction)
         || logs.ndim() == 0
         || target.ndim() + 1 != logs.ndim()
         || has_first && target.shape()[0] != logs.shape()[0]
@@ -91,10 +94,15 @@ pub(crate) fn nll_loss(
     values.set_subject(folded(call, logs, has_first)?);
     values.set("target", folded(call, target, has_first)?);
     values.set("reduction", NONE);
+    let is_apart = call.is_batched(weight);
+    if is_apart {
+        values.set("weight", Value::None);
+    }
     let losses = values.call()?.tensors().remove(0);
     let losses =
         if has_first { losses.unflatten(0, &[call.size, target.shape()[0]])? } else { losses };
     let each = weights(call, &call.front(target)?, weight, ignored, logs)?;
+    let losses = if is_apart { losses.mul(&each)? } else { losses };
     let numel: i64 = target.shape().iter().product();
     let total = each.reshape(&[call.size, numel])?.sum_dim(Some(&[1]), false)?;
     let output = match reduction {
@@ -116,10 +124,14 @@ pub(crate) fn nll_loss_backward(
     reduction: i64,
     total_weight: &Tensor,
 ) -> Result<Outcome> {
-    if call.is_batched(weight) {
-        return super::one_by_one(call);
-    }
     let has_first = sizes.len() >= 2;
+    let classes = sizes.get(usize::from(has_first)).copied().unwrap_or(0);
+    let ignored = match call.named("ignore_index") {
+        Some(Arg::Int(ignored)) if weight.is_none_or(|weight| weight.shape() == [classes]) => {
+            ignored
+        }
+        _ => return super::one_by_one(call),
+    };
     let mut each = call.front(grad_output)?;
     if reduction == MEAN {
         each = each.div(&call.front(total_weight)?)?;
@@ -128,6 +140,10 @@ pub(crate) fn nll_loss_backward(
         each = super::widened(&each, target.ndim())?
             .expand(&behind(call.size, target.shape()), false)?;
     }
+    let is_apart = call.is_batched(weight);
+    if is_apart {
+        each = each.mul(&weights(call, &call.front(target)?, weight, ignored, grad_output)?)?;
+    }
     let each = if has_first { each.flatten(0, 1)? } else { each };
     let mut all = behind(call.size, sizes);
     if has_first {
@@ -135,6 +151,9 @@ pub(crate) fn nll_loss_backward(
         all[0] *= first;
     }
     let mut values = Values::given(call);
+    if is_apart {
+        values.set("weight", Value::None);
+    }
     values.set("grad_output", each);
     values.set("sizes", super::ints(&all));
     values.set("target", folded(call, target, has_first)?);
@@ -142,6 +161,38 @@ pub(crate) fn nll_loss_backward(
     values.set("total_weight", Tensor::wrapped(1.0_f64)?.to_dtype(grad_output.dtype())?);
     let result = values.call()?.one();
     Ok(if has_first { result.unflatten(0, &[call.size, sizes[0]])? } else { result }.into())
+}
+
+/// The rule of the hinge loss of several classes, of one row or of several.
+pub(crate) fn multi_margin_loss(
+    call: &BatchedCall<'_>,
+    self_: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    reduction: i64,
+) -> Result<Outcome> {
+    let columns = self_.shape().last().copied().unwrap_or(0);
+    let rows = if self_.ndim() == 2 { self_.shape()[0] } else { 1 };
+    let fits = (1..=2).contains(&self_.ndim()) && target.ndim() <= 1 && target.numel() == rows;
+    let weighs = weight.is_none_or(|weight| weight.shape() == [columns]);
+    if !fits || !weighs || self_.numel() == 0 || !(NONE..=SUM).contains(&reduction) {
+        return super::one_by_one(call);
+    }
+    let classes = call.front(target)?.reshape(&[call.size * rows])?;
+    let mut values = Values::given(call);
+    values.set_subject(call.front(self_)?.reshape(&[call.size * rows, columns])?);
+    values.set("target", classes.clone());
+    values.set("reduction", NONE);
+    let apart = weight.filter(|&weight| call.is_batched(weight));
+    if apart.is_some() {
+        values.set("weight", Value::None);
+    }
+    let mut losses = values.call()?.one().reshape(&[call.size, rows])?;
+    if let Some(weight) = apart {
+        let own = call.front(weight)?.gather(1, &classes.reshape(&[call.size, rows])?)?;
+        losses = losses.mul(&own.to_dtype(losses.dtype())?)?;
+    }
+    Ok(reduced(&losses.reshape(&behind(call.size, target.shape()))?, reduction)?.into())
 }
 
 /// The arguments of a loss of sequences with the batch merged with the examples, or `None` if there is no batch of examples to

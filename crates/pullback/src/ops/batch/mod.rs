@@ -14,7 +14,9 @@ mod loss;
 mod matrix;
 mod norm;
 mod random;
+mod recurrent;
 mod reduce;
+mod scatter;
 mod values;
 mod view;
 
@@ -27,10 +29,13 @@ pub(crate) use image::{
     convolution_backward_weight, folded, fractional2, fractional3, image1, image2, image3,
 };
 pub(crate) use index::{
-    bags, bucketize, embedding, embedding_backward, fill, fill_diagonal, fill_number, index,
-    index_put, index_select, masked_fill, one_hot, slices, sparse_result, take, values_at,
+    among, bags, bucketize, embedding, embedding_backward, fill, fill_diagonal, fill_number, index,
+    index_put, index_select, is_number_among, masked_fill, one_hot, slices, sparse_result, take,
+    values_at,
 };
-pub(crate) use loss::{ctc_loss, ctc_loss_backward, elementwise_loss, nll_loss, nll_loss_backward};
+pub(crate) use loss::{
+    ctc_loss, ctc_loss_backward, elementwise_loss, multi_margin_loss, nll_loss, nll_loss_backward,
+};
 pub(crate) use matrix::{
     addbmm, addmm, addmv, baddbmm, block_diag, bmm, diag_embed, dot, factored, factored_matrix,
     int_mm, linear_solve, matrices_or_nothing, mm, mv, vdot, with_tolerances,
@@ -39,8 +44,10 @@ pub(crate) use norm::{batch_norm, group_norm, layer_norm, rms_norm};
 pub(crate) use random::{
     binomial, dirichlet, drawn_like, dropout, multinomial, permutation, random,
 };
+pub(crate) use recurrent::recurrent;
 pub use reduce::reduction;
 pub(crate) use reduce::{reduction_by, reduction_of_listed};
+pub(crate) use scatter::{masked_scatter, put};
 pub(crate) use view::{
     as_strided, as_strided_scatter, copied, expand, in_place, permute, pick_view, sizes, squeeze,
     squeeze_dim, squeeze_dims, strided_sizes, swapped, transposed, unfold, unsqueeze, view,
@@ -117,7 +124,7 @@ impl BatchedCall<'_> {
         let Some(physical) = self.physical(target) else {
             bail!(
                 runtime,
-                "vmap: inplace arithmetic(self, *extra_args) is not possible because self is not batched, but another argument is: {}_() would write a result for each example into one place. Use the form that gives a new tensor",
+                "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements than `self`: self is not batched, but another argument is, and {}_() would write a result for each example into one place. Use the form that gives a new tensor",
                 self.def.name
             );
         };
@@ -292,6 +299,7 @@ pub(crate) fn one_by_one(call: &BatchedCall<'_>) -> Result<Outcome> {
         "vmap: {}() gives views, and has no batching rule",
         call.def.name
     );
+    crate::dispatch::batch::check_fallback(call.def)?;
     ensure!(
         call.size > 0,
         runtime,

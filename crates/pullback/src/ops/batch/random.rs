@@ -91,6 +91,9 @@ fn writes(call: &BatchedCall<'_>) -> bool {
 fn different(call: &BatchedCall<'_>) -> Result<Outcome> {
     if writes(call) {
         if !call.is_batched(call.subject()?) {
+            if has_batched(call) {
+                call.target()?;
+            }
             return Err(super::unsupported(
                 call,
                 "called in place on an unbatched tensor: vmap: We do not support calling in-place random operations with different inplace randomness on an unbatched tensor. Use the form that gives a new tensor, or randomness='same'",
@@ -149,8 +152,13 @@ fn unset(call: &BatchedCall<'_>) -> Result<Tensor> {
 
 /// Draws for one example and writes to all, where the tensor is only written to.
 fn same_if_only_written(call: &BatchedCall<'_>) -> Result<Outcome> {
-    let is_number = |arg: &Arg<'_>| !matches!(arg, Arg::Tensor(_));
-    if writes(call) && call.args.len() > 1 && call.args.iter().skip(1).all(is_number) {
+    // (In-place forms of ops that read `self` have tensors of their own: parameters are those of ops that only fill.)
+    let only_fills = call.def.schema().is_inplace();
+    let is_shared = |arg: &Arg<'_>| match arg {
+        Arg::Tensor(parameter) => only_fills && !call.is_batched(*parameter),
+        _ => true,
+    };
+    if writes(call) && call.args.len() > 1 && call.args.iter().skip(1).all(is_shared) {
         let one = unset(call)?;
         let mut values = Values::given(call);
         values.set_subject(one.clone());

@@ -92,7 +92,8 @@ fn among(
     "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
     out,
     function_only,
-    not_differentiable
+    not_differentiable,
+    batch = among(elements, test_elements, invert, &crate::ops::index::select::SEARCHSORTED)
 )]
 impl Isin {
     fn meta(elements: &Tensor, test_elements: &Tensor) -> Result<TensorSpec> {
@@ -148,7 +149,7 @@ impl IsinNumber {
 
 /// Whether a number is among `test_elements`, as a tensor of no dimensions.
 #[op("isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
-     out, function_only, not_differentiable, method = is_number_in)]
+     out, function_only, not_differentiable, method = is_number_in, batch = is_number_among(element, test_elements, invert))]
 impl IsNumberIn {
     fn meta(element: Scalar, test_elements: &Tensor) -> Result<TensorSpec> {
         spec(&Tensor::wrapped(element)?, test_elements)

@@ -505,7 +505,7 @@ impl ScatterAdd {
 #[op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     inplace = method,
-    not_differentiable(mask), jvp = linear)]
+    not_differentiable(mask), jvp = linear, batch = masked_scatter(self, mask, source))]
 impl MaskedScatter {
     fn meta(self_: &Tensor, mask: &Tensor, source: &Tensor) -> Result<TensorSpec> {
         ensure!(
@@ -557,7 +557,7 @@ impl MaskedScatter {
 #[op(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     inplace = method,
-    not_differentiable(index), jvp = linear)]
+    not_differentiable(index), jvp = linear, batch = put(self, index, source))]
 impl Put {
     fn meta(self_: &Tensor, index: &Tensor, source: &Tensor) -> Result<TensorSpec> {
         ensure!(

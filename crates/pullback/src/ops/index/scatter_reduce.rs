@@ -129,7 +129,7 @@ fn spread_index(index: &Tensor, dim: i64, shape: &[i64]) -> Result<Tensor> {
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index), batch = slices(self, index)
+    not_differentiable(index), batch = slices(self, dim, index)
 )]
 impl IndexReduce {
     fn meta(

@@ -461,7 +461,7 @@ fn search_side(right: bool, side: Option<&str>) -> Result<bool> {
     function_only,
     out,
     numbers,
-    not_differentiable, batch = bucketize(sorted_sequence, sorter)
+    not_differentiable, batch = bucketize(sorted_sequence, sorter, self, &SEARCHSORTED)
 )]
 impl Searchsorted {
     fn meta(
@@ -543,7 +543,7 @@ impl Searchsorted {
     function_only,
     out,
     numbers, leading_number,
-    not_differentiable, batch = bucketize(boundaries, None)
+    not_differentiable, batch = bucketize(boundaries, None, self, &SEARCHSORTED)
 )]
 impl Bucketize {
     fn meta(self_: &Tensor, boundaries: &Tensor, out_int32: bool) -> Result<TensorSpec> {

@@ -28,7 +28,7 @@ fn slices(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index), jvp = linear, batch = slices(self, index))]
+    not_differentiable(index), jvp = linear, batch = slices(self, dim, index))]
 impl IndexAdd {
     fn meta(
         self_: &Tensor,
@@ -99,7 +99,7 @@ impl IndexAdd {
     exact_out,
     not_differentiable(index),
     autocast = promote,
-    jvp = linear, batch = slices(self, index)
+    jvp = linear, batch = slices(self, dim, index)
 )]
 impl IndexCopy {
     fn meta(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<TensorSpec> {
@@ -145,7 +145,7 @@ impl IndexCopy {
 #[op(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     inplace = method, narrow_floats,
-    not_differentiable(index), batch = slices(self, index)
+    not_differentiable(index), batch = slices(self, dim, index)
 )]
 impl IndexFillScalar {
     fn meta(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<TensorSpec> {
@@ -202,7 +202,7 @@ fn stand_in(dtype: DType) -> Scalar {
     inplace = method, narrow_floats,
     checks_sharing,
     node = "IndexFillBackward1",
-    not_differentiable(index), batch = slices(self, index)
+    not_differentiable(index), batch = slices(self, dim, index)
 )]
 impl IndexFill {
     fn meta(self_: &Tensor, dim: i64, index: &Tensor, value: &Tensor) -> Result<TensorSpec> {

@@ -283,7 +283,8 @@ impl DropoutMask {
         } else {
             input.empty_like_with(Some(input.dtype().to_real()), None, None, None, None)?
         };
-        kept.bernoulli_(1.0 - p)?;
+        // (Not in place: under `vmap` each example of an input that is not batched may have a mask of its own.)
+        let kept = kept.bernoulli_p(1.0 - p)?;
         if !self.alpha {
             return Ok((kept.div_(&Tensor::wrapped(1.0 - p)?)?, None));
         }

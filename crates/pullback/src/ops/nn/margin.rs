@@ -181,7 +181,8 @@ impl MultiMarginLossBackward {
 #[op(
     "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
     module = "nn",
-    not_differentiable(target, weight), autocast = fp32
+    not_differentiable(target, weight), autocast = fp32,
+    batch = multi_margin_loss(self, target, weight, reduction)
 )]
 impl MultiMarginLoss {
     fn meta(

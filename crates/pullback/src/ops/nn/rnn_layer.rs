@@ -28,7 +28,7 @@ pub(crate) static OPS: &[&OpDef] =
 /// features), else it holds the rows of steps of those sizes concatenated. The states have any shape of
 /// `batch * hidden` elements.
 #[op("_lstm_layer(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
-     internal, method = lstm_layer, autocast = lower)]
+     internal, method = lstm_layer, batch = recurrent(input, hx, w_hh), autocast = lower)]
 impl LstmLayer {
     fn meta(
         input: &Tensor,
@@ -115,7 +115,7 @@ impl LstmLayer {
 /// One GRU layer in one direction over all steps: `output`, the last state, and for the backward pass the gates of
 /// every step. Shapes are those of `_lstm_layer`.
 #[op("_gru_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor)",
-     internal, method = gru_layer)]
+     internal, method = gru_layer, batch = recurrent(input, hx, w_hh))]
 impl GruLayer {
     fn meta(
         input: &Tensor,
@@ -182,7 +182,7 @@ impl GruLayer {
 /// One layer of plain cells, with `tanh` or `relu`, in one direction over all steps: `output` and the last state.
 /// Shapes are those of `_lstm_layer`.
 #[op("_rnn_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse, bool relu) -> (Tensor, Tensor)",
-     internal, method = rnn_layer, autocast = lower)]
+     internal, method = rnn_layer, batch = recurrent(input, hx, w_hh), autocast = lower)]
 impl PlainLayer {
     fn meta(
         input: &Tensor,
@@ -255,7 +255,7 @@ impl PlainLayer {
 
 /// One step of an LSTM cell: the new states, and the gates for the backward pass.
 #[op("_lstm_step(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor, Tensor)",
-     internal, method = lstm_step)]
+     internal, method = lstm_step, batch = recurrent(input, hx, w_hh))]
 impl LstmStep {
     fn meta(
         input: &Tensor,
@@ -318,7 +318,7 @@ impl LstmStep {
 
 /// One step of a GRU cell: the new state, and the gates for the backward pass.
 #[op("_gru_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor)",
-     internal, method = gru_step)]
+     internal, method = gru_step, batch = recurrent(input, hx, w_hh))]
 impl GruStep {
     fn meta(
         input: &Tensor,
@@ -372,7 +372,7 @@ impl GruStep {
 
 /// One step of a plain cell, with `tanh` or `relu`: the new state.
 #[op("_rnn_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, bool relu) -> Tensor",
-     internal, method = rnn_step, autocast = lower)]
+     internal, method = rnn_step, batch = recurrent(input, hx, w_hh), autocast = lower)]
 impl PlainStep {
     fn meta(
         input: &Tensor,
@@ -502,9 +502,12 @@ impl<'a> RecurrentLayer<'a> {
         let tensors = self.weights.into_iter().chain([self.h]).chain(self.c);
         let mut tensors = tensors.chain(self.biases.into_iter().flatten());
         let rows = self.weights[0].shape()[0];
+        // (With weights of each example, batched products are faster than one call of the kernel for each.)
+        let mut parameters = self.weights.into_iter().chain(self.biases.into_iter().flatten());
         dtype.is_floating_point()
             && self.projection.is_none()
             && !self.is_mixed()
+            && parameters.all(|t| autograd::batch::level_of(t).is_none())
             && tensors.all(|t| autocast::lowered(t) == dtype)
             && self.biases.into_iter().flatten().all(|b| b.shape() == [rows])
     }

@@ -365,7 +365,7 @@ impl RandintLike {
     "randint_like.low_dtype(Tensor self, int low, int high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     random,
     function_only,
-    not_differentiable
+    not_differentiable, batch = drawn_like
 )]
 impl RandintLikeLow {
     fn meta(
@@ -437,7 +437,7 @@ impl Bernoulli {
 }
 
 /// Ones with probability `p`, else zeros, in the shape of `self`.
-#[op("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", random)]
+#[op("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", random, batch = drawn_like)]
 impl BernoulliP {
     fn meta(self_: &Tensor, p: f64) -> Result<TensorSpec> {
         check_probability(p)?;

@@ -216,6 +216,9 @@ fn complex_log_add_exp(x: C128, y: C128) -> C128 {
         let is_zero = low.re < 0.0;
         return if is_zero { y } else { complex::log(complex::exp(x) + complex::exp(y)) };
     }
+    if low.re == f64::NEG_INFINITY {
+        return high;
+    }
     complex::log(complex::exp(low - high) + 1.0) + high
 }
 

@@ -97,7 +97,8 @@ impl Nansum {
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
         if result.dtype().is_integral(true) && self_.dtype().is_floating_point() {
             // (A NaN is none of the whole numbers, so that it must be gone before the conversion.)
-            let zeroed = self_.nan_to_num(Some(0.0), Some(f64::INFINITY), Some(f64::NEG_INFINITY))?;
+            let zeroed =
+                self_.nan_to_num(Some(0.0), Some(f64::INFINITY), Some(f64::NEG_INFINITY))?;
             return reduce_in_dtype(cpu, result, &zeroed, dim, reduce::sum);
         }
         reduce_in_dtype(cpu, result, self_, dim, reduce::nansum)

@@ -199,7 +199,7 @@ fn new_sparse(
     if layout != Layout::SparseCoo {
         return Err(PyRuntimeError::new_err(format!(
             "new(): a tensor of layout {} is made of its parts: use torch.sparse_compressed_tensor()",
-            layout.spelled()
+            layout.spelled().pytorch()
         )));
     }
     let named = PyDict::new(py);

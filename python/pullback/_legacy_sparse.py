@@ -57,7 +57,8 @@ def make(called: str, dtype: _C.dtype, args: tuple[Any, ...], kwargs: dict[str, 
 
 def _of_parts(indices: Tensor, values: Tensor, size: Any) -> Tensor:
     if indices.dtype is not _C.int64:
-        raise RuntimeError(f"expected scalar type Long but found {indices.type().split('.')[-1]}")
+        found = indices.type().rpartition(".")[2].removesuffix("Tensor")
+        raise RuntimeError(f"expected scalar type Long but found {found}")
     parts = (indices, values) if size is None else (indices, values, tuple(size))
     return sparse_coo_tensor(*parts)
 

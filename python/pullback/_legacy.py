@@ -65,13 +65,9 @@ class tensortype(type):
 
 def _sparse_tensor(dtype: _C.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """A sparse tensor of indices and values, or of nothing in a size."""
-    from ._sparse import sparse_coo_tensor
+    from ._legacy_sparse import make
 
-    if len(args) == 1 and isinstance(args[0], (tuple, list)):
-        return sparse_coo_tensor(args[0], dtype=dtype, **kwargs)
-    if all(isinstance(arg, int) for arg in args):
-        return sparse_coo_tensor(args or (0,), dtype=dtype, **kwargs)
-    return sparse_coo_tensor(*args, dtype=dtype, **kwargs)
+    return make("torch.sparse.SparseTensor", dtype, args, kwargs)
 
 
 def _made(

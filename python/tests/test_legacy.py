@@ -119,12 +119,50 @@ def test_classes_of_sparse_tensors() -> None:
     assert kinds.FloatTensor(2, 3)._nnz() == 0
     assert kinds.FloatTensor(torch.Size([2, 2])).shape == (2, 2)
     assert kinds.FloatTensor().shape == (0,)
-    assert kinds.DoubleTensor(indices, values).dtype == torch.float64
+    # (Values keep their dtype.)
+    assert kinds.DoubleTensor(indices, values).dtype == torch.float32
+    assert kinds.DoubleTensor(2).dtype == torch.float64
     assert isinstance(x, kinds.FloatTensor)
     assert not isinstance(values, kinds.FloatTensor)
     assert not isinstance(x, torch.FloatTensor)
     assert pickle.loads(pickle.dumps(kinds.LongTensor)) is kinds.LongTensor
     assert pickle.loads(pickle.dumps(torch.LongTensor)) is torch.LongTensor
+
+
+def test_what_a_list_of_coordinates_makes_anew() -> None:
+    indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 2.0])
+    x = torch.sparse_coo_tensor(indices, values, (2, 2)).double()
+    made = x.new(indices, values, torch.Size([3, 4]))
+    assert (made.layout, made.shape, made.dtype) == (torch.sparse_coo, (3, 4), torch.float32)
+    assert made.to_dense()[1, 0] == 2
+    assert x.new(indices, values.half()).dtype is torch.float16
+    assert x.new(indices=indices, values=values, size=[3, 3]).shape == (3, 3)
+    for empty in (x.new(3, 4), x.new(torch.Size([3, 4])), x.new(size=(3, 4), device="cpu")):
+        assert (empty.layout, empty.shape, empty.dtype) == (torch.sparse_coo, (3, 4), x.dtype)
+        assert empty._nnz() == 0
+    assert x.new().shape == (0,)
+
+
+def test_what_a_list_of_coordinates_refuses_to_make() -> None:
+    indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 2.0])
+    x = torch.sparse_coo_tensor(indices, values, (2, 2))
+    makers = (x.new, torch.sparse.FloatTensor)
+    for make in makers:
+        for bad in ((x,), (3.5,), (indices,), (indices, values, 3)):
+            with pytest.raises(TypeError, match="invalid combination of arguments"):
+                make(*bad)
+        with pytest.raises(TypeError, match="invalid combination of arguments"):
+            make(other=x)
+        with pytest.raises(TypeError, match=r"only accepts sizes"):
+            make([3, 3])
+        with pytest.raises(TypeError, match="3 positional arguments but 4 were given"):
+            make(indices, values, 3, 3)
+        with pytest.raises(RuntimeError, match="expected scalar type Long but found Int"):
+            make(indices.int(), values)
+        with pytest.raises(RuntimeError, match="expects device type: cpu but device type: meta"):
+            make(3, 3, device="meta")
+    with pytest.raises(RuntimeError, match="is made of its parts"):
+        x.to_sparse_csr().new(3, 3)
 
 
 def test_classes_say_on_which_device_their_tensors_are() -> None:

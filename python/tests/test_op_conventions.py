@@ -591,6 +591,24 @@ def test_dropout_backward_writes_where_it_is_told() -> None:
     assert out.tolist() == [2, 0]
 
 
+@pytest.mark.parametrize("shape", [(2, 1, 4, 5), (2, 3, 1, 1)])
+def test_strides_of_images_that_both_orders_fit(shape: tuple[int, ...]) -> None:
+    x = torch.randn(shape)
+    last = torch.channels_last
+    assert x.is_contiguous()
+    assert x.is_contiguous(memory_format=last)
+    assert x.contiguous(memory_format=last) is x
+    # (A conversion goes by the order that the strides speak for: of these, rows first.)
+    turned = x.to(memory_format=last)
+    assert turned.data_ptr() != x.data_ptr()
+    assert turned.stride() == (x[0].numel(), 1, shape[3] * shape[1], shape[1])
+    assert turned.to(memory_format=last) is turned
+    assert turned.contiguous() is turned
+    assert turned.to(memory_format=torch.contiguous_format).stride() == x.stride()
+    with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+        x[0].contiguous(memory_format=last)
+
+
 def test_what_is_contiguous_is_given_back_itself() -> None:
     x = torch.randn(3, 4, requires_grad=True)
     assert x.contiguous() is x

@@ -31,6 +31,46 @@ def test_the_target_says_what_is_computed_in(name: str, numbers: Any) -> None:
     assert torch.equal(function(parts, 0, out=wide), function(parts.double(), 0))
 
 
+@pytest.mark.parametrize("name", ["mean", "nansum", "nanmean"])
+def test_means_are_computed_in_the_precision_of_the_target(name: str) -> None:
+    function = getattr(torch, name)
+    parts = torch.tensor([2.0**30, 1.0 + 2.0**-20])
+    exact = function(parts.double(), 0)
+    assert torch.equal(function(parts, 0, out=torch.empty(0, dtype=torch.float64)), exact)
+    single = function(parts, 0, out=torch.empty(0)).double()
+    assert not torch.equal(single, exact)
+    # (A target that takes no fractions is refused, as without a target's say.)
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        function(parts, 0, out=torch.empty((), dtype=torch.int64))
+
+
+def test_the_mean_of_integers_is_refused_whatever_the_target() -> None:
+    target = torch.empty((), dtype=torch.float64)
+    for name in ("mean", "nanmean"):
+        with pytest.raises(NotImplementedError):
+            getattr(torch, name)(torch.arange(3), 0, out=target)
+    assert torch.nansum(torch.arange(3), 0, out=target).item() == 3
+
+
+def test_a_sum_in_whole_numbers_skips_what_is_not_a_number() -> None:
+    x = torch.tensor([[1.5, float("nan")], [-2.5, 4.0]])
+    assert torch.nansum(x, dtype=torch.int64).item() == 3
+    assert torch.nansum(x, 0, dtype=torch.int32).tolist() == [-1, 4]
+    with pytest.raises(RuntimeError, match="Optional dtype must be either a floating point"):
+        torch.nanmean(x, dtype=torch.int64)
+
+
+def test_powers_of_double_precision_go_into_no_other_target() -> None:
+    for target in (torch.empty(2), torch.empty(2, dtype=torch.int64)):
+        before = target.clone()
+        for call in ((torch.ones(2), 2), (2, torch.ones(2)), (torch.ones(2), torch.ones(2))):
+            with pytest.raises(RuntimeError, match="dtype double"):
+                torch.float_power(*call, out=target)
+        assert torch.equal(target, before)
+    wide = torch.empty(2, dtype=torch.float64)
+    assert torch.float_power(torch.tensor([2, 3]), 2, out=wide).tolist() == [4, 9]
+
+
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "cumsum", "cumprod", "nansum", "softmax"])
 def test_a_target_of_another_dtype_than_the_one_asked_for_is_refused(name: str) -> None:
     target = torch.full((7,), 5.0)

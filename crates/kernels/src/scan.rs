@@ -205,17 +205,19 @@ impl<T: Real> Scan for LogCumSumExp<T> {
     }
 }
 
-/// `log(exp(x) + exp(y))`, relative to the larger real part.
+/// `log(exp(x) + exp(y))` for the sum `y` so far, relative to the larger real part.
 fn complex_log_add_exp(x: C128, y: C128) -> C128 {
     if x.re.is_nan() || x.im.is_nan() || y.re.is_nan() || y.im.is_nan() {
         return C128::new(f64::NAN, f64::NAN);
     }
     let (low, high) = if x.re < y.re { (x, y) } else { (y, x) };
+    if low.re == high.re && low.re.is_infinite() {
+        // Of two powers that are 0 the angle says nothing; two without bound keep the octants that they point to.
+        let is_zero = low.re < 0.0;
+        return if is_zero { y } else { complex::log(complex::exp(x) + complex::exp(y)) };
+    }
     if low.re == f64::NEG_INFINITY {
         return high;
-    }
-    if low.re == high.re && low.re.is_infinite() {
-        return x;
     }
     complex::log(complex::exp(low - high) + 1.0) + high
 }

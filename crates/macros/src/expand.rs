@@ -278,7 +278,7 @@ fn flops(op: &Op<'_>) -> Result<TokenStream> {
 }
 
 /// The words that are flags of an op, and the flags.
-const FLAGS: [(&str, &str); 33] = [
+const FLAGS: [(&str, &str); 34] = [
     ("inplace", "INPLACE"),
     ("out", "OUT"),
     ("overload_out", "OVERLOAD_OUT"),
@@ -287,6 +287,7 @@ const FLAGS: [(&str, &str); 33] = [
     ("exact_out", "OUT"),
     ("exact_out", "EXACT_OUT"),
     ("out_dtype", "OUT_DTYPE"),
+    ("out_precision", "OUT_PRECISION"),
     ("view", "VIEW"),
     ("multi_view", "VIEW"),
     ("multi_view", "MULTI_VIEW"),

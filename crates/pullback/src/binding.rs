@@ -276,13 +276,6 @@ impl Tensor {
         let found = digest::summary(&dense.view_ref(cpu));
         found.ok_or_else(|| Error::runtime("the elements of this tensor do not lie in a row"))
     }
-    /// Whether the elements lie in the order of `format` without gaps.
-    pub fn is_contiguous_in(&self, format: crate::MemoryFormat) -> bool {
-        self.strides_in(format).is_ok_and(|strides| {
-            let same = |((&size, &a), &b): ((&i64, &i64), &i64)| size == 1 || a == b;
-            self.shape().iter().zip(self.strides()).zip(&strides).all(same)
-        })
-    }
     /// The memory format that the strides of an image speak for; row-major for what is none.
     pub fn suggested_format(&self) -> crate::MemoryFormat {
         match self.ndim() {
@@ -291,7 +284,8 @@ impl Tensor {
             _ => crate::MemoryFormat::Contiguous,
         }
     }
-    /// The tensor in another dtype, device or order of dimensions: itself if it has all of these and no copy is requested.
+    /// The tensor in another dtype, device or order of dimensions: itself if it has all of these and no copy is requested. An
+    /// order counts as had where the strides speak for it, with or without gaps, as in PyTorch.
     /// Recorded.
     ///
     /// # Errors
@@ -303,8 +297,8 @@ impl Tensor {
         copy: bool,
         format: Option<crate::MemoryFormat>,
     ) -> Result<Tensor> {
-        let in_format =
-            format.is_none_or(|f| f == crate::MemoryFormat::Preserve || self.is_contiguous_in(f));
+        let in_format = format
+            .is_none_or(|f| f == crate::MemoryFormat::Preserve || f == self.suggested_format());
         let same =
             dtype.is_none_or(|d| d == self.dtype()) && device.is_none_or(|d| d == self.device());
         if same && in_format && !copy {

@@ -24,6 +24,7 @@ from ..overrides import handle_torch_function as handle_torch_function
 from ..overrides import has_torch_function as has_torch_function
 from ..overrides import has_torch_function_unary as has_torch_function_unary
 from ..overrides import has_torch_function_variadic as has_torch_function_variadic
+from . import grad as grad
 from ._attention import _canonical_mask as _canonical_mask
 from ._attention import _in_projection as _in_projection
 from ._attention import _in_projection_packed as _in_projection_packed

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tensor import Tensor
-from . import functional as F
 from ._native import VF as _VF
 
 __all__ = [
@@ -108,6 +107,6 @@ def _named(made: Callable[..., Tensor], convolve: Any, wanted: str) -> Callable[
     return made
 
 
-conv1d_input, conv1d_weight = _by_input(F.conv1d), _by_weight(F.conv1d)
-conv2d_input, conv2d_weight = _by_input(F.conv2d), _by_weight(F.conv2d)
-conv3d_input, conv3d_weight = _by_input(F.conv3d), _by_weight(F.conv3d)
+conv1d_input, conv1d_weight = _by_input(_VF.conv1d), _by_weight(_VF.conv1d)
+conv2d_input, conv2d_weight = _by_input(_VF.conv2d), _by_weight(_VF.conv2d)
+conv3d_input, conv3d_weight = _by_input(_VF.conv3d), _by_weight(_VF.conv3d)

@@ -302,6 +302,18 @@ def test_what_flex_attention_refuses(shapes, error, text):
         flex_attention(*tensors(*shapes))
 
 
+@pytest.mark.parametrize("own", ["float64", "float32", "bfloat16"])
+def test_keys_and_values_of_other_dtypes_than_the_query(own):
+    dtype, half = getattr(pullback, own), pullback.float16
+    q, k, v = tensors((1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 2))
+    q, k, v = q.to(dtype), k.to(half), v.to(half)
+    output, lse = flex_attention(q, k, v, return_lse=True)
+    wide = pullback.float32 if own == "bfloat16" else dtype
+    assert (output.dtype, lse.dtype) == (dtype, wide)
+    expected = flex_attention(q.to(wide), k.to(wide), v.to(wide))
+    assert pullback.allclose(output.to(wide), expected, atol=2e-2 if own == "bfloat16" else 1e-6)
+
+
 def test_masks_for_other_lengths_are_refused():
     q = pullback.ones(1, 1, 6, 4)
     with pytest.raises(RuntimeError, match="created for a larger length"):

@@ -57,6 +57,7 @@ def test_gradients_of_convolutions_as_functions(rank):
     out = getattr(F, f"conv{rank}d")(x, w, **options)
     grad = pullback.randn(out.shape, dtype=pullback.float64)
     out.backward(grad)
+    assert nn.functional.grad is nn.grad
     by_input = getattr(nn.grad, f"conv{rank}d_input")(x.shape, w.detach(), grad, **options)
     by_weight = getattr(nn.grad, f"conv{rank}d_weight")(x.detach(), w.shape, grad, **options)
     np.testing.assert_allclose(by_input.numpy(), x.grad.numpy(), rtol=1e-10)

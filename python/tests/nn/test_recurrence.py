@@ -355,6 +355,8 @@ def test_cells_refuse():
         cell(x, h)
     with pytest.raises(RuntimeError, match=r"must have the same dtype"):
         cell(x.double(), (h, h))
+    with pytest.raises(RuntimeError, match=r"hidden0 has inconsistent hidden_size: got 3, exp"):
+        cell(x.double(), (pullback.ones(4, 3).double(), h))
     with pytest.raises(RuntimeError, match=r"weight_ih first dim must be 3 \* hidden_size = 6"):
         pullback.gru_cell(x, h, pullback.ones(8, 3), pullback.ones(8, 2))
 

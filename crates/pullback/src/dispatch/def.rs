@@ -196,6 +196,8 @@ impl Traits {
     pub const ONE_GRADIENT: Traits = Traits(17_179_869_184);
     /// The form with `out=` computes in the dtype of its target, where no `dtype` is given.
     pub const OUT_DTYPE: Traits = Traits(34_359_738_368);
+    /// The form with `out=` computes floating and complex numbers in the dtype of its target, where no `dtype` is given.
+    pub const OUT_PRECISION: Traits = Traits(68_719_476_736);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union of both sets.

@@ -5,6 +5,7 @@ use super::{
     each_of, each_tensor, element_name, narrow_floats, pointwise, run_kernel, specs,
 };
 use crate::error::{bail, ensure};
+use crate::tensor::promote;
 use crate::tensor::{
     Cpu, Geometry, TensorSpec, contiguous_strides, overlaps_partly_resized, shape::list,
     shares_elements, shares_storage,
@@ -155,6 +156,12 @@ fn resize_filled(out: &Tensor, result: &Tensor) -> Result<()> {
     out.resize_to(result.shape())
 }
 
+/// Whether the target takes the floating or complex numbers of an input.
+fn takes_numbers_of(out: &Tensor, input: Option<&Arg<'_>>) -> bool {
+    let Some(Arg::Tensor(input)) = input else { return false };
+    input.dtype().is_differentiable() && promote::can_cast(input.dtype(), out.dtype())
+}
+
 /// The arguments with the dtype of the target, where that is the one to compute in: in ops that make a tensor of none, and those
 /// that say so.
 ///
@@ -186,6 +193,9 @@ fn in_dtype_of<'a>(
             element_name(out.dtype())
         ),
         _ if is_maker || def.is(Traits::OUT_DTYPE) => args[at] = Arg::DType(out.dtype()),
+        _ if def.is(Traits::OUT_PRECISION) && takes_numbers_of(out, args.first()) => {
+            args[at] = Arg::DType(out.dtype());
+        }
         _ => {}
     }
     Ok(args)

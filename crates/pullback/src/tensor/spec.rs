@@ -343,6 +343,14 @@ impl Tensor {
         strides_in(self.shape(), self.strides(), format)
     }
 
+    /// Whether the elements lie in the order of `format` without gaps.
+    pub fn is_contiguous_in(&self, format: MemoryFormat) -> bool {
+        self.strides_in(format).is_ok_and(|strides| {
+            let same = |((&size, &a), &b): ((&i64, &i64), &i64)| size == 1 || a == b;
+            self.shape().iter().zip(self.strides()).zip(&strides).all(same)
+        })
+    }
+
     /// Sets every byte of the elements' extent to zero. Only for fresh, dense tensors.
     pub(crate) fn zero_bytes(&self) {
         let geometry = self.geometry();

@@ -10,7 +10,7 @@ use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, tensor_of, wrap};
 use crate::tensor::storage::tensor_of_storage;
 use pullback::tensor::promote::default_dtype;
-use pullback::{DType, Device, Tensor};
+use pullback::{DType, Device, Layout, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
@@ -181,7 +181,35 @@ pub(crate) fn new(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     };
     let kwargs = (0..args.keywords()).map(by_name).collect::<PyResult<Vec<_>>>()?;
     let given: Vec<_> = args.positionals(py).into_iter().collect();
+    // SAFETY: a method of tensors.
+    let layout = unsafe { tensor_of(slf) }.layout();
+    if layout != Layout::Strided {
+        return new_sparse(py, (layout, dtype), &given, &kwargs);
+    }
     wrap(make(&given, &kwargs, Some(dtype))?)
+}
+
+/// `x.new(...)` of a list of coordinates; of compressed rows or columns there is none.
+fn new_sparse(
+    py: Python<'_>,
+    (layout, dtype): (Layout, DType),
+    args: &[Bound<'_, PyAny>],
+    kwargs: &[(String, Bound<'_, PyAny>)],
+) -> Reply {
+    if layout != Layout::SparseCoo {
+        return Err(PyRuntimeError::new_err(format!(
+            "new(): a tensor of layout {} is made of its parts: use torch.sparse_compressed_tensor()",
+            layout.spelled().pytorch()
+        )));
+    }
+    let named = PyDict::new(py);
+    for (name, value) in kwargs {
+        named.set_item(name, value)?;
+    }
+    let make = py.import("pullback._legacy_sparse")?.getattr("make")?;
+    let dtype = crate::dtype::dtype_object(py, dtype);
+    let made = make.call1(("SparseTensor.new", dtype, PyTuple::new(py, args)?, named))?;
+    Ok(made.into_ptr())
 }
 
 /// `FloatTensor(...)` and the like: `_legacy_tensor(dtype, args, kwargs)`.

@@ -264,7 +264,8 @@ def flex_attention(
 ) -> Any:
     """``softmax(score_mod(scale * Q K^T) + mask) V``; rows without any key give zeros.
 
-    Scores are computed in single precision at least.
+    Scores are computed in single precision at least. Key and value may have other dtypes than the
+    query, whose dtype the result has.
 
     Args:
         query: ``(B, Hq, L, E)``.
@@ -284,7 +285,7 @@ def flex_attention(
 
     Raises:
         NotImplementedError: other numbers of dimensions.
-        ValueError: heads, batches, dtypes or features do not agree.
+        ValueError: heads, batches or features do not agree.
         RuntimeError: the mask is for other lengths.
     """
     _check(query, key, value, enable_gqa)
@@ -306,7 +307,7 @@ def flex_attention(
     # (A row without any key would be NaN.)
     empty = lse.isneginf().unsqueeze(-1)
     weights = scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
-    output = weights.to(query.dtype) @ value
+    output = weights.to(query.dtype) @ value.to(query.dtype)
     if return_aux is not None:
         most = scores.amax(-1) if return_aux.max_scores else None
         return output, AuxOutput(lse if return_aux.lse else None, most)
@@ -315,18 +316,13 @@ def flex_attention(
 
 def _scores(query: Tensor, key: Tensor) -> Tensor:
     if query.element_size() < 4:
-        query, key = query.float(), key.float()
-    return query @ key.transpose(-2, -1)
+        query = query.float()
+    return query @ key.to(query.dtype).transpose(-2, -1)
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:
     if {query.dim(), key.dim(), value.dim()} != {4}:
         raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
-    if not query.dtype == key.dtype == value.dtype:
-        raise ValueError(
-            "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{query.dtype}, key.dtype: {key.dtype}, and value.dtype: {value.dtype} instead."
-        )
     if query.size(-1) != key.size(-1):
         raise ValueError(
             "Expect query and key/value to have the same embedding dimension but got "

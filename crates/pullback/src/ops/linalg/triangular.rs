@@ -43,6 +43,19 @@ pub(super) fn matrices_for(a: &Tensor, shape: &[i64], rank: usize) -> Result<Ten
     a.expand(&full, false)
 }
 
+/// The right-hand side of the equations for the tangent of a solution: the tangent of `B` without what the tangent of the matrix
+/// moves; `None` if neither has one.
+pub(in crate::ops) fn moved_right_side(
+    b_t: Option<&Tensor>,
+    moved: Option<&Tensor>,
+) -> Result<Option<Tensor>> {
+    match (b_t, moved) {
+        (Some(b), Some(moved)) => b.sub(moved).map(Some),
+        (None, Some(moved)) => moved.times(Scalar::Int(-1)).map(Some),
+        (b, None) => Ok(b.cloned()),
+    }
+}
+
 /// The solution `X` of `A X = B` (of `X A = B` unless `left`) for triangular matrices `A` = `self` (*, n, n), of which
 /// only the upper or the lower triangle is read, and with `unitriangular` not even the diagonal, which is taken to be
 /// ones.
@@ -138,12 +151,7 @@ impl LinalgSolveTriangular {
             }
             None => None,
         };
-        let right = match (moved, b_t) {
-            (Some(moved), Some(b)) => b.sub(&moved)?,
-            (Some(moved), None) => moved.times(Scalar::Int(-1))?,
-            (None, Some(b)) => b.clone(),
-            (None, None) => return Ok(None),
-        };
+        let Some(right) = moved_right_side(b_t, moved.as_ref())? else { return Ok(None) };
         self_p.linalg_solve_triangular_with(&right, upper, left, unitriangular).map(Some)
     }
     fn batch(call: &BatchedCall<'_>, self_: &Tensor, b: &Tensor) -> Result<Outcome> {

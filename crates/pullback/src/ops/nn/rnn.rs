@@ -241,9 +241,6 @@ fn check_step(
         input.ndim()
     );
     check_features(input, weights)?;
-    if let Some(h) = states[0] {
-        check_dtypes(h, weights[1])?;
-    }
     let hidden = weights[1].shape()[1];
     for (index, state) in states.into_iter().flatten().enumerate() {
         ensure!(
@@ -253,6 +250,10 @@ fn check_step(
             state.ndim()
         );
         check_state(index, state, input.shape()[0], hidden)?;
+    }
+    check_dtypes(input, weights[0])?;
+    if let Some(h) = states[0] {
+        check_dtypes(h, weights[1])?;
     }
     check_gates(weights, hidden, gates)
 }
@@ -268,7 +269,7 @@ fn check_features(input: &Tensor, weights: [&Tensor; 2]) -> Result<()> {
         runtime,
         "input has inconsistent input_size: got {features} expected {expected}"
     );
-    check_dtypes(input, weights[0])
+    Ok(())
 }
 
 /// Refuses operands of products with different dtypes; `c`, which is not multiplied with weights, may have another.
@@ -397,6 +398,7 @@ impl LayerStack<'_> {
         let biases = if self.has_biases { [Some(&params[2]), Some(&params[3])] } else { [None; 2] };
         let projection = params.get(2 + 2 * usize::from(self.has_biases));
         check_features(x, weights)?;
+        check_dtypes(x, weights[0])?;
         check_dtypes(h, weights[1])?;
         let batch = x.shape()[x.ndim() - 2];
         let (batch, width) =

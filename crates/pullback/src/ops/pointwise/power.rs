@@ -33,7 +33,7 @@ fn precise(any_complex: bool) -> DType {
 }
 
 /// The power in double precision: `out[i] = self[i]^exponent[i]` as `float64`, or as `complex128` if either is complex.
-#[op("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", out, separate, samples = binary_positive)]
+#[op("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", exact_out, separate, samples = binary_positive)]
 impl FloatPower {
     fn composite(self_: &Tensor, exponent: &Tensor) -> Result<Tensor> {
         let dtype = precise(self_.dtype().is_complex() || exponent.dtype().is_complex());
@@ -42,7 +42,7 @@ impl FloatPower {
 }
 
 /// The powers of one number in double precision.
-#[op("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", out, separate, function_only, method = float_power_of)]
+#[op("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", exact_out, separate, function_only, method = float_power_of)]
 impl FloatPowerOf {
     fn composite(self_: Scalar, exponent: &Tensor) -> Result<Tensor> {
         let is_complex = matches!(self_, Scalar::Complex(..)) || exponent.dtype().is_complex();
@@ -55,7 +55,7 @@ impl FloatPowerOf {
 }
 
 /// One power of each number in double precision.
-#[op("float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", out, separate, method = float_power_by)]
+#[op("float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", exact_out, separate, method = float_power_by)]
 impl FloatPowerBy {
     fn composite(self_: &Tensor, exponent: Scalar) -> Result<Tensor> {
         let is_complex = matches!(exponent, Scalar::Complex(..)) || self_.dtype().is_complex();

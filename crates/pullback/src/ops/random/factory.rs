@@ -215,6 +215,18 @@ fn whole(spec: TensorSpec, low: i64, high: i64) -> Result<TensorSpec> {
     Ok(spec)
 }
 
+/// A strided tensor in the shape of a sparse one, where that layout is asked for, with the numbers that `fill` draws.
+fn drawn_strided(
+    self_: &Tensor,
+    dtype: Option<DType>,
+    layout: Option<Layout>,
+    fill: impl FnOnce(&Tensor) -> Result<()>,
+) -> Result<Tensor> {
+    let made = strided_like(self_, dtype, layout)?;
+    fill(&made)?;
+    Ok(made)
+}
+
 /// Uniform numbers in `[0, 1)` in the shape of `self`.
 #[op(
     "rand_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
@@ -244,9 +256,7 @@ impl RandLike {
         dtype: Option<DType>,
         layout: Option<Layout>,
     ) -> Result<Tensor> {
-        let made = strided_like(self_, dtype, layout)?;
-        draw(cpu, &made, generator, random::rand)?;
-        Ok(made)
+        drawn_strided(self_, dtype, layout, |made| draw(cpu, made, generator, random::rand))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 0])).without_gradient()]
@@ -282,9 +292,7 @@ impl RandnLike {
         dtype: Option<DType>,
         layout: Option<Layout>,
     ) -> Result<Tensor> {
-        let made = strided_like(self_, dtype, layout)?;
-        draw_normal(cpu, &made, generator)?;
-        Ok(made)
+        drawn_strided(self_, dtype, layout, |made| draw_normal(cpu, made, generator))
     }
     /// Of compressed rows and columns: other values in the same places. (Of coordinate lists PyTorch draws none.)
     fn sparse_csr(
@@ -296,9 +304,7 @@ impl RandnLike {
     ) -> Result<Tensor> {
         let requested = layout.unwrap_or(self_.layout());
         if requested == Layout::Strided {
-            let made = strided_like(self_, dtype, layout)?;
-            draw_normal(cpu, &made, generator)?;
-            return Ok(made);
+            return drawn_strided(self_, dtype, layout, |made| draw_normal(cpu, made, generator));
         }
         ensure!(
             requested == self_.layout(),
@@ -350,10 +356,10 @@ impl RandintLike {
         dtype: Option<DType>,
         layout: Option<Layout>,
     ) -> Result<Tensor> {
-        let made = strided_like(self_, dtype, layout)?;
-        whole_range(made.dtype(), 0, Some(high))?;
-        draw_whole(cpu, &made, 0, Some(high), generator)?;
-        Ok(made)
+        drawn_strided(self_, dtype, layout, |made| {
+            whole_range(made.dtype(), 0, Some(high))?;
+            draw_whole(cpu, made, 0, Some(high), generator)
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(real(s)).with("high", 1_i64).without_gradient()]
@@ -402,10 +408,10 @@ impl RandintLikeLow {
         dtype: Option<DType>,
         layout: Option<Layout>,
     ) -> Result<Tensor> {
-        let made = strided_like(self_, dtype, layout)?;
-        whole_range(made.dtype(), low, Some(high))?;
-        draw_whole(cpu, &made, low, Some(high), generator)?;
-        Ok(made)
+        drawn_strided(self_, dtype, layout, |made| {
+            whole_range(made.dtype(), low, Some(high))?;
+            draw_whole(cpu, made, low, Some(high), generator)
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(real(s)).with("low", 4_i64).with("high", 5_i64).without_gradient()]

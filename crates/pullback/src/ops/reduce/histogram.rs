@@ -88,12 +88,6 @@ impl Histc {
             "histc not implemented for {}",
             dtype.scalar_name()
         );
-        ensure!(
-            dtype.is_floating_point(),
-            not_implemented,
-            "\"histogram_cpu\" not implemented for '{}'",
-            dtype.scalar_name()
-        );
         for limit in [min, max] {
             ensure!(
                 !matches!(limit, Scalar::Complex(..)),
@@ -106,6 +100,13 @@ impl Histc {
         if range.0 != range.1 || self_.numel() == 0 {
             check_range(widened(range, 1.0))?;
         }
+        // (Last, as PyTorch does: whole numbers with bad limits are told of these.)
+        ensure!(
+            dtype.is_floating_point(),
+            not_implemented,
+            "\"histogram_cpu\" not implemented for '{}'",
+            dtype.scalar_name()
+        );
         edge_spec(self_, bins)?;
         Ok(TensorSpec::beside(self_, &[bins]))
     }
@@ -363,9 +364,8 @@ fn summed(
     density: bool,
 ) -> Result<Tensor> {
     if edges.is_empty() {
-        // Points without coordinates are all in the one bin there is, however many they are.
-        let count = || Tensor::scalar_of(plan.points.shape()[0], plan.points.dtype());
-        let sum = plan.weights.as_ref().map_or_else(count, Tensor::sum)?;
+        // Points without coordinates have no elements to count: as in PyTorch, the one bin there is stays empty.
+        let sum = Tensor::scalar_of(0_i64, plan.points.dtype())?;
         return if density { sum.div(&sum) } else { Ok(sum) };
     }
     let sums = counted(cpu, &plan.points, edges, search, plan.weights.as_ref())?;

@@ -14,7 +14,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[&MEAN, &MEAN_DIM, &NANSUM, &NANMEAN];
 
 /// The mean of all elements; NaN of none. Integers need `dtype`.
-#[op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", out, jvp = linear, batch = reduction_by(&MEAN_DIM))]
+#[op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", out, out_precision, jvp = linear, batch = reduction_by(&MEAN_DIM))]
 impl Mean {
     fn meta(self_: &Tensor, dtype: Option<DType>) -> Result<TensorSpec> {
         reduced_spec(self_, None, false, mean_dtype(self_, dtype)?)
@@ -42,7 +42,7 @@ impl Mean {
 }
 
 /// The mean over `dim`, or over every dimension if `dim` is `None` or empty. Integers need `dtype`.
-#[op("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out,
+#[op("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out, out_precision,
      node = "MeanBackward1", jvp = linear, batch = reduction)]
 impl MeanDim {
     fn meta(
@@ -72,7 +72,7 @@ impl MeanDim {
 }
 
 /// The sum over `dim` (all dimensions if `None`) with NaN taken as zero. Complex numbers are refused.
-#[op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out, batch = reduction)]
+#[op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out, out_precision, batch = reduction)]
 impl Nansum {
     fn meta(
         self_: &Tensor,
@@ -95,6 +95,12 @@ impl Nansum {
         reduced_spec(self_, dim, keepdim, dtype)
     }
     fn cpu(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> Result<()> {
+        if result.dtype().is_integral(true) && self_.dtype().is_floating_point() {
+            // (A NaN is none of the whole numbers, so that it must be gone before the conversion.)
+            let zeroed =
+                self_.nan_to_num(Some(0.0), Some(f64::INFINITY), Some(f64::NEG_INFINITY))?;
+            return reduce_in_dtype(cpu, result, &zeroed, dim, reduce::sum);
+        }
         reduce_in_dtype(cpu, result, self_, dim, reduce::nansum)
     }
     fn vjp_self(
@@ -121,7 +127,8 @@ impl Nansum {
 /// The mean over `dim` (all dimensions if `None`) of what is not NaN.
 #[op(
     "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    out
+    out,
+    out_precision
 )]
 impl Nanmean {
     fn composite(
@@ -135,6 +142,12 @@ impl Nanmean {
             not_implemented,
             "nanmean(): expected input to have floating point or complex dtype but got {}",
             self_.dtype().scalar_name()
+        );
+        ensure!(
+            dtype.is_none_or(DType::is_differentiable),
+            runtime,
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. Got: {}",
+            dtype.unwrap_or(self_.dtype()).scalar_name()
         );
         let count = self_.isnan()?.logical_not()?.sum_dim(dim, keepdim)?;
         self_.nansum_with(dim, keepdim, dtype)?.div(&count)

@@ -8,6 +8,7 @@ use super::coordinates::{SparseElements, table};
 use super::product::{matrix, product_at, row_starts, transposed};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
+use crate::ops::linalg::triangular::moved_right_side;
 use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{Dims, Result, Scalar, Tensor};
@@ -86,12 +87,7 @@ impl SparseSolveTriangular {
             }
             None => None,
         };
-        let right = match (moved, b_t) {
-            (Some(moved), Some(b)) => b.sub(&moved)?,
-            (Some(moved), None) => moved.times(Scalar::Int(-1))?,
-            (None, Some(b)) => b.clone(),
-            (None, None) => return Ok(None),
-        };
+        let Some(right) = moved_right_side(b_t, moved.as_ref())? else { return Ok(None) };
         a_p.sparse_solve_triangular(&right, upper, transpose, unitriangular).map(Some)
     }
 }

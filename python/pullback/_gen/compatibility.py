@@ -49,9 +49,10 @@ Programs on libraries that were written for PyTorch, unmodified from the package
 """
 
 _TESTS = """\
-PyTorch's own test files of version 2.15, run against both libraries in one environment. Counted are
-the tests that PyTorch passes there and that are not about CUDA, distributed training, compilers,
-TorchScript, quantization, ONNX or extensions in C++ (`python/tests/recorded/pytorch_tests.tsv`).
+PyTorch's own test files of version 2.15, run against both libraries in one environment: how many
+of their tests pass with each (a few pass with pullback alone). Left out are those about CUDA,
+distributed training, compilers, TorchScript, quantization, ONNX and extensions in C++. The counts
+are recorded in `python/tests/recorded/pytorch_tests.tsv`.
 """
 
 

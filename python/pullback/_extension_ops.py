@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from . import _C, library
@@ -18,6 +19,9 @@ from .autograd.function import Function, FunctionMeta
 from .library._overload import CustomOverload
 
 _ENTRY = "pullback_extension_table"
+# The ops of tables that were seen, by address: a library that is imported may have been loaded
+# before, and the other way round.
+_TABLES: dict[int, list[CustomOverload]] = {}
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,9 @@ def _filled(value: Any, tensors: Iterator[Any]) -> Any:
     return value
 
 
-def _register(extension: Any, number: int, signature: str, doc: str, lib: library.Library) -> None:
+def _register(
+    extension: Any, number: int, signature: str, doc: str, lib: library.Library
+) -> CustomOverload:
     """Defines an op and its rules."""
     name = lib.define(signature)
     op: CustomOverload = lib._find(name)
@@ -122,6 +128,7 @@ def _register(extension: Any, number: int, signature: str, doc: str, lib: librar
     lib.impl(op, kernel, "CPU")
     library.register_fake(op, kernel)
     op.record = record
+    return op
 
 
 def define(path: Any) -> bool:
@@ -143,9 +150,30 @@ def define(path: Any) -> bool:
     if entry is None:
         return False
     entry.restype = ctypes.c_void_p
-    extension = _C._Extension(entry())
-    ops = extension.ops()
-    for number, (schema, doc) in enumerate(ops):
-        namespace, _, signature = schema.partition("::")
-        _register(extension, number, signature, doc, library._new(namespace, None))
+    _define_table(entry())
     return True
+
+
+def _define_table(address: int) -> list[CustomOverload]:
+    """Defines the ops of a table, once; the ops."""
+    found = _TABLES.get(address)
+    if found is None:
+        extension = _C._Extension(address)
+        found = []
+        for number, (schema, doc) in enumerate(extension.ops()):
+            namespace, _, signature = schema.partition("::")
+            lib = library._new(namespace, None)
+            found.append(_register(extension, number, signature, doc, lib))
+        _TABLES[address] = found
+    return found
+
+
+def module(address: int) -> ModuleType:
+    """The module that ``import`` gives for a library (``crates/extension/src/python.rs``)."""
+    ops = _define_table(address)
+    namespace = ops[0].namespace
+    made = ModuleType(namespace, "\n".join(f"``{op._opname}``: {op.__doc__}" for op in ops))
+    for op in ops:
+        setattr(made, op._opname, op.overloadpacket)
+    made.__dict__["__all__"] = [op._opname for op in ops]
+    return made

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def kepler() -> Any:
-    """The op, of the library as Cargo builds it."""
+def library() -> Path:
+    """The library as Cargo builds it."""
     cargo = shutil.which("cargo")
     if cargo is None:
         pytest.skip("there is no cargo to build the library with")
@@ -32,9 +33,15 @@ def kepler() -> Any:
         if message.get("target", {}).get("name") == "celestial"
         for file in message["filenames"]
     ]
-    (library,) = [file for file in files if Path(file).suffix in (".so", ".dylib", ".dll")]
-    torch.ops.load_library(library)
-    assert library in torch.ops.loaded_libraries
+    (found,) = [Path(file) for file in files if Path(file).suffix in (".so", ".dylib", ".dll")]
+    return found
+
+
+@pytest.fixture(scope="module")
+def kepler(library: Path) -> Any:
+    """The op."""
+    torch.ops.load_library(str(library))
+    assert str(library) in torch.ops.loaded_libraries
     return torch.ops.celestial.kepler
 
 
@@ -105,6 +112,33 @@ def test_errors_are_those_of_the_op(kepler: Any) -> None:
     moved.zero_()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         anomaly.sum().backward()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no dlsym")
+def test_the_library_is_a_module_that_can_be_imported(library: Path, tmp_path: Path) -> None:
+    shutil.copy(library, tmp_path / "celestial.so")
+    program = """
+import celestial
+import pullback as torch
+
+mean = torch.tensor([0.5, 1.0], requires_grad=True)
+anomaly = celestial.kepler(mean, torch.tensor(0.5))
+torch.testing.assert_close(anomaly - 0.5 * anomaly.sin(), mean)
+anomaly.sum().backward()
+torch.testing.assert_close(mean.grad, 1 / (1 - 0.5 * anomaly.detach().cos()))
+assert celestial.kepler is torch.ops.celestial.kepler
+assert celestial.__all__ == ["kepler"]
+assert celestial.__file__.endswith("celestial.so")
+assert "kepler" in celestial.__doc__
+torch.ops.load_library(celestial.__file__)  # the same ops: nothing is defined twice
+import sys
+del sys.modules["celestial"]
+import celestial as again
+assert again.kepler is torch.ops.celestial.kepler
+"""
+    run = [sys.executable, "-c", program]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_other_libraries_are_refused() -> None:

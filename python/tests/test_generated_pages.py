@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pullback._gen import __main__ as command
-from pullback._gen import chart, families, part, picture
+from pullback._gen import chart, families, part, picture, pytorch_tests
 
 RECORD = """# A record
 
@@ -130,3 +130,20 @@ def test_methods_are_named_as_the_macro_names_them(tmp_path: Path) -> None:
     assert line == f"- **Sums and more**: {links}"
     with pytest.raises(ValueError, match="no op with a method"):
         families.text(tmp_path / "area" / "nothing")
+
+
+def test_counts_of_pytorchs_tests_are_added_up_and_gaps_have_reasons(tmp_path: Path) -> None:
+    path = tmp_path / "tests.tsv"
+    path.write_text(
+        "# Recorded.\nfile\tpullback\tpytorch\twhy\na.py\t3\t5\tdevices\nb.py\t2\t2\t\n"
+    )
+    lines = pytorch_tests.table(path).splitlines()
+    assert lines[2:4] == ["| `a.py` | 3 | 5 | devices |", "| `b.py` | 2 | 2 |  |"]
+    assert lines[4:] == ["| all | 5 | 7 | |"]
+    for wrong in ("a.py\t3\t5\t", "a.py\tmany\t5\tx", "a.py\t3\t5", "a.py\t5\t5\t\na.py\t5\t5\t"):
+        path.write_text(f"file\tpullback\tpytorch\twhy\n{wrong}\n")
+        with pytest.raises(ValueError, match=r"tests\.tsv"):
+            pytorch_tests.read(path)
+    path.write_text("file\tours\n")
+    with pytest.raises(ValueError, match="columns"):
+        pytorch_tests.read(path)

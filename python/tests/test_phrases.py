@@ -397,3 +397,51 @@ def test_a_derivative_that_nobody_has_written() -> None:
     y = torch.igamma(order, torch.tensor([2.0, 3.0]))
     with refuses("the derivative for 'igamma: input' is not implemented", NotImplementedError):
         y.sum().backward()
+
+
+# --- what beginners pass by mistake ---------------------------------------------------------------
+
+
+def test_an_unused_input_is_named_by_its_index() -> None:
+    x, unused = leaf(1.0), leaf(2.0)
+    with refuses("The differentiated Tensor at index 1 appears to not have been used in the graph"):
+        grad(x * 2, [x, unused])
+
+
+def test_layers_name_the_dtypes_of_input_and_weight_or_bias() -> None:
+    doubles = torch.zeros(4, 3, dtype=torch.float64)
+    with refuses("mat1 and mat2 must have the same dtype, but got Double and Float"):
+        torch.nn.Linear(3, 2)(doubles)
+    with refuses("expected m1 and m2 to have the same dtype, but got: double != float"):
+        torch.nn.Linear(3, 2, bias=False)(doubles)
+    pixels = torch.zeros(1, 3, 8, 8, dtype=torch.uint8)
+    with refuses("Input type (unsigned char) and bias type (float) should be the same"):
+        torch.nn.Conv2d(3, 2, 3)(pixels)
+    with refuses("expected scalar type Byte but found Float"):
+        torch.nn.Conv2d(3, 2, 3, bias=False)(pixels)
+
+
+def test_a_list_of_texts_is_no_tensor() -> None:
+    for data in (["a", "b"], [["a"]]):
+        with refuses("too many dimensions 'str'", ValueError):
+            torch.tensor(data)
+    for data in ("a", [1, "a"], [[1], ["a"]]):
+        with refuses("new(): invalid data type 'str'", TypeError):
+            torch.tensor(data)
+
+
+def test_arrays_of_other_types_are_named_as_numpy_names_them() -> None:
+    for array, name in [
+        (np.array(["a"]), "numpy.str_."),
+        (np.array([None]), "numpy.object_."),
+        (np.array(["2020"], dtype="datetime64[D]"), "numpy.datetime64."),
+    ]:
+        with refuses(f"can't convert np.ndarray of type {name}", TypeError):
+            torch.from_numpy(array)
+
+
+def test_shapes_that_have_no_cosine_are_told_by_their_sizes() -> None:
+    phrase = "The size of tensor a (3) must match the size of tensor b (4) at non-singleton"
+    for second, dim in [((2, 4), 1), ((4,), 1), ((5, 2, 4), 2)]:
+        with refuses(f"{phrase} dimension {dim}"):
+            F.cosine_similarity(torch.ones(2, 3), torch.ones(second))

@@ -14,6 +14,8 @@ mod abi;
 pub mod guest;
 pub mod host;
 mod program;
+#[cfg(unix)]
+pub mod python;
 mod run;
 
 pub use abi::Table;
@@ -21,7 +23,8 @@ pub use guest::Library;
 pub use program::{Given, Program, Step};
 
 /// Makes the crate, a `cdylib`, a library that `torch.ops.load_library` takes: `library!("mymath", [KEPLER])` shows the op `KEPLER`
-/// of the crate as `torch.ops.mymath.kepler`.
+/// of the crate as `torch.ops.mymath.kepler`. On Unix a copy of the library under the name `mymath.so` can also be imported: it is
+/// a module of Python whose functions are the ops.
 #[macro_export]
 macro_rules! library {
     ($namespace:literal, [$($op:path),+ $(,)?]) => {
@@ -30,6 +33,13 @@ macro_rules! library {
         pub extern "C" fn pullback_extension_table() -> &'static $crate::Table {
             static LIBRARY: $crate::Library = $crate::Library::new($namespace, &[$(&$op),+]);
             LIBRARY.table()
+        }
+
+        /// What Python's `import` asks for.
+        #[cfg(unix)]
+        #[unsafe(export_name = concat!("PyInit_", $namespace))]
+        pub extern "C" fn pullback_extension_definition() -> *mut ::std::ffi::c_void {
+            $crate::python::definition(pullback_extension_table())
         }
     };
 }

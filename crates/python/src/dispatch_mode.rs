@@ -5,7 +5,7 @@ use crate::lock::in_python;
 use crate::torch_dispatch::InterceptedCall;
 use pullback::autograd::dispatch_mode;
 use pullback::autograd::torch_dispatch::{Dispatched, TorchDispatch};
-use pullback::dispatch::{Arg, Form, OpDef};
+use pullback::dispatch::{Arg, Form, OpDef, Traits};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -13,7 +13,11 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// A Python object with `__torch_dispatch__`.
-struct PythonMode(Py<PyAny>);
+struct PythonMode {
+    object: Py<PyAny>,
+    /// Whether views are not shown to it: such modes watch what is computed, and most ops of a backward pass are views.
+    passes_views: bool,
+}
 
 impl TorchDispatch for PythonMode {
     fn torch_dispatch(
@@ -22,8 +26,12 @@ impl TorchDispatch for PythonMode {
         form: Form<'_>,
         args: &[Arg<'_>],
     ) -> pullback::Result<Dispatched> {
+        let is_view = || def.is(Traits::VIEW) || def.is(Traits::MULTI_VIEW);
+        if self.passes_views && matches!(form, Form::Functional) && is_view() {
+            return pullback::autograd::call(def, args).map(Dispatched::Results);
+        }
         in_python(|py| {
-            let mode = self.0.bind(py);
+            let mode = self.object.bind(py);
             let method = method_of(mode, intern!(py, "__torch_dispatch__"))?;
             Ok(match InterceptedCall::new(py, def, form, args)?.dispatch_to(&method)? {
                 Some(results) => Dispatched::Results(results),
@@ -53,14 +61,17 @@ pub(crate) fn method_of<'py>(
 fn object(py: Python<'_>, mode: &Arc<dyn TorchDispatch>) -> PyResult<Py<PyAny>> {
     let mode: &dyn Any = &**mode;
     let mode = mode.downcast_ref::<PythonMode>();
-    mode.map(|mode| mode.0.clone_ref(py))
+    mode.map(|mode| mode.object.clone_ref(py))
         .ok_or_else(|| PyRuntimeError::new_err("this mode is not one of Python's"))
 }
 
-/// Makes `mode` the innermost dispatch mode of this thread.
+/// Makes `mode` the innermost dispatch mode of this thread. Its class may say `_passes_views`.
 #[pyfunction]
-fn _push_on_torch_dispatch_stack(mode: Py<PyAny>) {
-    dispatch_mode::push(Arc::new(PythonMode(mode)));
+fn _push_on_torch_dispatch_stack(mode: Bound<'_, PyAny>) -> PyResult<()> {
+    let passes = mode.getattr_opt(intern!(mode.py(), "_passes_views"))?;
+    let passes_views = passes.map_or(Ok(false), |passes| passes.is_truthy())?;
+    dispatch_mode::push(Arc::new(PythonMode { object: mode.unbind(), passes_views }));
+    Ok(())
 }
 
 /// Removes this thread's innermost dispatch mode and returns it.

@@ -128,6 +128,9 @@ class Record:
 
     def live_handles(self) -> list[Handle]:
         """The handles that graphs still keep."""
+        if len(self.handles) == 1:
+            handle = self.handles[0]()
+            return [] if handle is None else [handle]
         found, alive = [], []
         for reference in self.handles:
             handle = reference()

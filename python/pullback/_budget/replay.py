@@ -146,6 +146,8 @@ class Replay:
         now = self.store.losses
         if wanted.recipe is None:
             return False
+        if wanted.sound_at == now:
+            return True
         seen: list[Record] = []
         waiting = [wanted]
         while waiting:

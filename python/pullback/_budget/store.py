@@ -299,11 +299,18 @@ class Store:
         if not handles:
             self.kept.discard(record)
             return None
-        storage = record.own_storage()
-        if storage is None or not storage.resizable():
+        for handle in handles:
+            alias = handle.alias
+            if alias is None or alias._version != handle.version:
+                return None
+        assert alias is not None
+        storage = alias.untyped_storage()
+        if (
+            alias._version != record.version
+            or getattr(storage, "_recorded", None) is not record
+            or not storage.resizable()
+        ):
             # (Not there, or an array shows it and may write to it.)
-            return None
-        if any(h.alias is None or h.alias._version != h.version for h in handles):
             return None
         best = None
         seconds = self.replay.cost(record, view)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 class Watch(_WatchingMode):
     """Runs every op as it is."""
 
+    #: Ops that make views are not shown to it.
+    _passes_views = True
+
     def __init__(self, store: Store) -> None:
         super().__init__()
         self.store = store

@@ -20,7 +20,7 @@ from typing import Any
 from .._known import Known, table
 from .._placeholder import MARK, is_placeholder, refusal_of
 from .._placeholder.table import RESULTS
-from . import ecosystem
+from . import ecosystem, pytorch_tests
 
 __all__ = ["HERE", "PLACEHOLDERS", "MISSING", "find", "has", "main", "names", "state", "text"]
 
@@ -46,6 +46,13 @@ it (`python/pullback/_pytorch_names.tsv`, with the number of times that 23 publi
 _LIBRARIES = """\
 Programs on libraries that were written for PyTorch, unmodified from the package index, run by
 `python -m pullback`. Each checks what it finds; `cargo xtask test --ecosystem` runs them all.
+"""
+
+_TESTS = """\
+PyTorch's own test files of version 2.15, run against both libraries in one environment: how many
+of their tests pass with each (a few pass with pullback alone). Left out are those about CUDA,
+distributed training, compilers, TorchScript, quantization, ONNX and extensions in C++. The counts
+are recorded in `python/tests/recorded/pytorch_tests.tsv`.
 """
 
 
@@ -138,6 +145,11 @@ def _missing_lines() -> Iterator[str]:
             yield f"- `{space}`: {', '.join(map(_uses, missing))}\n"
 
 
+def _missing_text() -> str:
+    lines = "".join(_missing_lines())
+    return f"Most used first, with the uses.\n\n{lines}" if lines else "Nothing.\n"
+
+
 def _placeholder_lines() -> Iterator[str]:
     """A line for each reason in each namespace, with the names it is for."""
     for space, group in _by_module(names()):
@@ -178,7 +190,8 @@ def text() -> str:
         "on several processes.)\n\n"
         f"## By module\n\n| module{head}{''.join(rows)}\n"
         f"## Libraries\n\n{_LIBRARIES}\n{ecosystem.table()}\n"
-        f"## Missing\n\nMost used first, with the uses.\n\n{''.join(_missing_lines())}\n"
+        f"## PyTorch's tests\n\n{_TESTS}\n{pytorch_tests.table()}\n"
+        f"## Missing\n\n{_missing_text()}\n"
         f"## Placeholders\n\n{''.join(_placeholder_lines())}"
     )
 

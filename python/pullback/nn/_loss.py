@@ -433,6 +433,12 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
                 f"{str(common).removeprefix('torch.')}"
             )
         x1, x2 = x1.to(common), x2.to(common)
+    for back, (first, second) in enumerate(zip(x1.shape[::-1], x2.shape[::-1], strict=False), 1):
+        if first != second and first != 1 and second != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({first}) must match the size of tensor b ({second}) at "
+                f"non-singleton dimension {max(x1.dim(), x2.dim()) - back}"
+            )
     shape = _broadcast_shape(x1.shape, x2.shape)
     x1, x2 = x1.expand(shape), x2.expand(shape)
     x1 = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)

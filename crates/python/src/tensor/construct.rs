@@ -96,6 +96,10 @@ fn shape_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
             PyValueError::new_err(format!("could not determine the shape of object type '{name}'"))
         })?;
     }
+    if !shape.is_empty() && current.is_instance_of::<PyString>() {
+        // (The items of a text are texts again, without end.)
+        return Err(PyValueError::new_err("too many dimensions 'str'"));
+    }
     Ok(shape)
 }
 

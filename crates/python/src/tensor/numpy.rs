@@ -124,9 +124,11 @@ pub(crate) fn from_array(array: &Bound<'_, PyAny>, warn: bool) -> PyResult<Tenso
                 "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.",
             ));
         }
-        let name = array.getattr("dtype").and_then(|d| d.str().map(|s| s.to_string()));
+        let name = array
+            .getattr("dtype")
+            .and_then(|dtype| dtype.getattr("type")?.getattr("__name__")?.extract::<String>());
         return Err(PyTypeError::new_err(format!(
-            "can't convert np.ndarray of type numpy.{}_. The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
+            "can't convert np.ndarray of type numpy.{}. The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
             name.unwrap_or(typestr)
         )));
     };

@@ -184,9 +184,9 @@ fn leads(roots: &[Edge], target: &Node) -> bool {
 /// The error for a target that received no gradient.
 #[cold]
 pub(in crate::autograd) fn unused(roots: &[Edge], index: usize, target: &Edge) -> Error {
-    let mut report = Report::new(
-        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.",
-    );
+    let mut report = Report::new(format!(
+        "The differentiated Tensor at index {index} appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+    ));
     if let Some(root) = roots.iter().find_map(|root| root.node.as_ref()) {
         report = report.node("of the output was made here", root);
     }

@@ -11,7 +11,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::pointwise::arithmetic::by_both;
 use crate::tensor::Cpu;
 use crate::tensor::shape::{broadcast_shapes, broadcast_strides};
-use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::gemm;
 use pullback_kernels::spelling::Spelled;
 use pullback_macros::op;
@@ -52,14 +52,22 @@ pub(super) fn product_sizes(name: &str, a: &Tensor, b: &Tensor) -> Result<(i64, 
 #[inline]
 fn matrix_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     let (m, n) = product_sizes(name, a, b)?;
-    ensure!(
-        a.dtype() == b.dtype(),
-        runtime,
-        "expected m1 and m2 to have the same dtype, but got: {} != {}",
-        c_name(a.dtype()),
-        c_name(b.dtype())
-    );
+    if a.dtype() != b.dtype() {
+        return Err(different_dtypes(name, a.dtype(), b.dtype()));
+    }
     Ok(TensorSpec::beside(a, &[m, n]))
+}
+
+/// The error for two matrices of different dtypes, in the words that PyTorch has for the op.
+#[cold]
+fn different_dtypes(name: &str, a: DType, b: DType) -> Error {
+    Error::runtime(if name == "addmm" {
+        let (a, b) = (a.scalar_name(), b.scalar_name());
+        format!("mat1 and mat2 must have the same dtype, but got {a} and {b}")
+    } else {
+        let (a, b) = (c_name(a), c_name(b));
+        format!("expected m1 and m2 to have the same dtype, but got: {a} != {b}")
+    })
 }
 
 /// The spec of the products of two batches of matrices.

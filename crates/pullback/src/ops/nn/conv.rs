@@ -185,13 +185,6 @@ fn flops_of_images(input: &Tensor, weight: &Tensor, geometry: ConvGeometry<'_>) 
 }
 
 fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<()> {
-    ensure!(
-        input.dtype() == weight.dtype(),
-        runtime,
-        "expected scalar type {} but found {}",
-        input.dtype().scalar_name(),
-        weight.dtype().scalar_name()
-    );
     if let Some(bias) = bias {
         ensure!(
             input.dtype() == bias.dtype(),
@@ -201,6 +194,13 @@ fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resul
             c_name(bias.dtype())
         );
     }
+    ensure!(
+        input.dtype() == weight.dtype(),
+        runtime,
+        "expected scalar type {} but found {}",
+        input.dtype().scalar_name(),
+        weight.dtype().scalar_name()
+    );
     Ok(())
 }
 

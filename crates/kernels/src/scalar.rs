@@ -10,7 +10,7 @@ pub enum Scalar {
     Bool(bool),
     /// Integer.
     Int(i64),
-    /// Integer from 2^63 on, for which only `u64` has a place; smaller ones are [`Scalar::Int`].
+    /// An integer from 2^63 on, which only `u64` holds; smaller ones are [`Scalar::Int`].
     UInt(u64),
     /// Real number.
     Float(f64),

@@ -89,13 +89,14 @@ impl Point {
         tensors.iter().map(transform::without_history).collect()
     }
 
-    /// As [`Self::shown`], of one.
+    /// The tensors that leave the transform: without history, unless something around the transform
+    /// may need it.
     pub(super) fn show(&self, tensor: Tensor) -> Result<Tensor> {
         Ok(self.shown(&[tensor])?.remove(0))
     }
 }
 
-/// The gradient of `f`, which gives a tensor without dimensions, at `x`.
+/// One tensor that leaves the transform, as [`Self::shown`] has it.
 ///
 /// # Errors
 /// Those of `f`; `RuntimeError` for results of other shapes and dtypes without derivative.

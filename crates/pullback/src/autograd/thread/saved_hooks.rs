@@ -79,7 +79,8 @@ pub fn pop() {
     drop(last);
 }
 
-/// A guard that suspends hooks: they do not pack what the library itself saves for a short time.
+/// A guard that suspends hooks, so that they do not pack what the library itself saves for a short
+/// time.
 pub(in crate::autograd) struct Suspended(bool);
 
 impl Drop for Suspended {

@@ -12,7 +12,7 @@ use crate::tensor::{
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 
-/// Computes into `outs`, which passed [`check_outs`]. No history, no version.
+/// Computes into `outs`, which passed [`check_outs`]. It records no history and counts no version.
 pub(crate) fn write_outs(
     cpu: Cpu,
     def: &'static OpDef,
@@ -142,7 +142,8 @@ fn check_apart_out(def: &OpDef, args: &[Arg<'_>], out: &Tensor, shape: &[i64]) -
     })
 }
 
-/// Gives a target that has another number of elements than it was to be filled with their shape, and says so.
+/// Gives a target that has another number of elements than it was to be filled with their shape,
+/// and warns of that.
 #[cold]
 fn resize_filled(out: &Tensor, result: &Tensor) -> Result<()> {
     crate::warning::warn(format!(

@@ -1,4 +1,5 @@
-//! The names of classes and functions in a pickle: which there are, and how a writer puts its own there.
+//! The names of classes and functions in a pickle: listing them, and replacing them by a writer's
+//! own.
 
 use super::opcode as code;
 use super::read::{Constant, Fault, Opcode, PickleReader};
@@ -49,7 +50,7 @@ pub fn globals(bytes: &[u8]) -> Result<Vec<(String, String)>, Fault> {
 
 /// A persistent id that may turn out to be a name.
 enum Pending<'a> {
-    /// The text begins at this byte; what is remembered it with.
+    /// The text begins at this byte; the field is the operation that memoises it.
     Text { start: usize, name: &'a [u8], memo: Range<usize> },
     /// It came from the memo.
     Known,

@@ -175,7 +175,7 @@ fn scaled(tensor: &Tensor, factor: Scalar) -> Result<Tensor> {
 fn both(a: &Tensor, b: &Tensor, alpha: Scalar, dtype: DType) -> Result<Tensor> {
     let (first, second) = (SparseElements::of(a)?, SparseElements::of(b)?);
     if first.sparse_dim() != second.sparse_dim() && a.layout() == b.layout() {
-        // What specifies nothing fits everything.
+        // A tensor that specifies nothing fits every other one.
         if second.count() == 0 {
             let values = first.values.to_dtype(dtype)?;
             return first.with_values(values).in_layout_of(a);

@@ -29,7 +29,8 @@ const RUST_TESTS: [&str; 6] = [
 /// The models of what threads share; the Rust tests include them.
 const LOOM_TESTS: [&str; 3] = ["test", "--package", "pullback-loom"];
 
-/// Whether the stubs say what is in the extension. (The rest of the package is annotated where it is defined.)
+/// Whether the stubs agree with the extension. (The rest of the package is annotated where it is
+/// defined.)
 const STUBTEST: [&str; 9] = [
     "mypy.stubtest",
     "pullback._C",
@@ -42,7 +43,7 @@ const STUBTEST: [&str; 9] = [
     "python/tests/stubtest_allowlist.txt",
 ];
 
-/// What runs without a flag. (The models of loom are among the Rust tests.)
+/// The parts that run without a flag. (The models of loom are among the Rust tests.)
 const ALL: [Part; 3] = [Part::Lint, Part::Rust, Part::Python];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,8 +196,8 @@ fn other_systems(root: &Path, report: &mut Report) {
     }
 }
 
-/// Whether the crates compile with the oldest compiler that the manifest promises, which rustup must have. Its files lie apart:
-/// those of the present compiler stay.
+/// Whether the crates compile with the oldest compiler that the manifest promises, which rustup
+/// must have. Its build folder is a separate one, so that the files of the present compiler stay.
 fn oldest_rust(root: &Path) -> Result<()> {
     let manifest = std::fs::read_to_string(root.join("Cargo.toml"))
         .map_err(|error| format!("cannot read Cargo.toml: {error}"))?;
